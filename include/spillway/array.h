@@ -1,0 +1,196 @@
+/*
+ * One logical array for each owner, as a definition describes it.
+ *
+ * Elements have sequence numbers: 0, 1, 2, ... in the order of appending, given once and never
+ * again. A sequence number is also the cursor: it stays valid while others append or remove.
+ *
+ * Threads: a spill_array_t may be used from any number of threads. Results belong to the caller.
+ */
+#ifndef SPILLWAY_ARRAY_H
+#define SPILLWAY_ARRAY_H
+
+#include <spillway/store.h>
+#include <spillway/value.h>
+
+SPILL_BEGIN_DECLS
+
+typedef struct spill_array spill_array_t;
+
+/* Bind to a saved definition. Cost: one store operation. SPILL_NOT_FOUND where there is none. */
+SPILL_API spill_code_t spill_array_open(spill_store_t *store, const char *name,
+                                        spill_array_t **array, spill_error_t *error);
+SPILL_API void spill_array_close(spill_array_t *array); /* NULL is allowed */
+SPILL_API const spill_definition_t *spill_array_get_definition(const spill_array_t *array);
+
+/* ---- append ---------------------------------------------------------------------------------- */
+
+#define SPILL_OP_ID_MAX 64 /* bytes */
+
+/*
+ * An operation: an id of the caller's choosing and a base, any value of spill_array_op_base seen
+ * for this owner before the first try. Keep both for a retry. A retry is exact until op_window
+ * further appends with operation ids to that owner; after that it answers SPILL_UNKNOWN, and is
+ * never applied a second time.
+ */
+typedef struct spill_op {
+    const void *id;
+    size_t id_bytes; /* 1..SPILL_OP_ID_MAX */
+    int64_t base;
+} spill_op_t;
+
+#define SPILL_APPEND_OPTIONS_VERSION 1
+
+typedef struct spill_append_options {
+    int version;          /* SPILL_APPEND_OPTIONS_VERSION */
+    const spill_op_t *op; /* NULL: none; a lost answer is then SPILL_UNKNOWN for good */
+    /*
+     * Updates of the head's other fields ($set, $unset, $inc, $min, $max), or NULL. With keep
+     * newest one atomic step with the append; with keep oldest a second step after it.
+     */
+    const bson_t *update;
+} spill_append_options_t;
+
+SPILL_API void spill_append_options_init(spill_append_options_t *options);
+
+typedef struct spill_append_result {
+    int64_t first;   /* sequence number of the first element given */
+    int64_t count;   /* elements acknowledged (all of them, unless an error was returned) */
+    bool repeated;   /* the operation id was known: nothing was written this time */
+    int64_t op_base; /* a base for the owner's next operation */
+} spill_append_result_t;
+
+/*
+ * Append `count` elements, in order, to the owner's array; creates the owner. A batch that fits a
+ * page (page_capacity elements, page_bytes_max) is all there or not at all and its numbers are
+ * consecutive. A larger one is split into parts that each fit: parts are applied in order, others'
+ * appends may come between them, and after an error result->count says how many elements were
+ * acknowledged. A split batch with an operation id repeats exactly while it has fewer parts than
+ * the window.
+ *
+ * Cost: one store operation; a spill (three) every page_capacity elements.
+ * Errors: SPILL_TOO_BIG (an element no document can hold), SPILL_INVALID (an owner of a type that
+ * cannot be one, a malformed element), SPILL_CONFLICT (the id was used with another batch, or every
+ * race was lost), SPILL_UNKNOWN. Nothing is written but on success and, possibly, SPILL_UNKNOWN.
+ */
+SPILL_API spill_code_t spill_array_append(spill_array_t *array, const spill_value_t *owner,
+                                          const spill_value_t *elements, size_t count,
+                                          const spill_append_options_t *options,
+                                          spill_append_result_t *result, spill_error_t *error);
+
+/* A base for the next operation on this owner; 0 for an owner that does not exist. */
+SPILL_API spill_code_t spill_array_op_base(spill_array_t *array, const spill_value_t *owner,
+                                           int64_t *base, spill_error_t *error);
+
+/* Update the head's other fields as in spill_append_options; creates the owner. One atomic step. */
+SPILL_API spill_code_t spill_array_update(spill_array_t *array, const spill_value_t *owner,
+                                          const bson_t *update, spill_error_t *error);
+
+/* ---- read ------------------------------------------------------------------------------------ */
+
+typedef enum spill_order { SPILL_NEWEST_FIRST, SPILL_OLDEST_FIRST } spill_order_t;
+
+#define SPILL_READ_OPTIONS_VERSION 1
+
+typedef struct spill_read_options {
+    int version;         /* SPILL_READ_OPTIONS_VERSION */
+    spill_order_t order; /* default: newest first */
+    int64_t limit;       /* most elements; default 20 */
+    int64_t before;      /* only sequence numbers below; INT64_MAX (default): no bound */
+    int64_t after;       /* only sequence numbers above; -1 (default): no bound */
+    int64_t skip;        /* elements passed over first, counted from the end read from */
+} spill_read_options_t;
+
+SPILL_API void spill_read_options_init(spill_read_options_t *options);
+
+typedef struct spill_element {
+    int64_t seq;
+    spill_value_t value; /* borrows from the page read */
+} spill_element_t;
+
+/* A run of elements that was read; the caller's, freed with spill_slice_free. */
+typedef struct spill_slice {
+    spill_element_t *elements;
+    size_t count;
+    bool more;    /* elements remain beyond this slice */
+    int64_t next; /* the cursor for them: `before` when newest first, `after` when oldest first */
+    void *memory; /* private */
+} spill_slice_t;
+
+/*
+ * Read a run of elements in sequence order. An owner that does not exist reads as empty.
+ * Cost: O(limit) bytes; one document where the run lies in one, else one more for each page it
+ * touches. `skip` costs nothing more while nothing has been removed from pages; after removals one
+ * small read for each page passed over.
+ */
+SPILL_API spill_code_t spill_array_read(spill_array_t *array, const spill_value_t *owner,
+                                        const spill_read_options_t *options, spill_slice_t **slice,
+                                        spill_error_t *error);
+SPILL_API void spill_slice_free(spill_slice_t *slice); /* NULL is allowed */
+
+/* The sources' getActivities: newest first, `skip` passed over, `limit` returned. */
+SPILL_API spill_code_t spill_array_get_activities(spill_array_t *array, const spill_value_t *owner,
+                                                  int64_t skip, int64_t limit,
+                                                  spill_slice_t **slice, spill_error_t *error);
+
+typedef struct spill_count {
+    bool exists;   /* has the owner a head? */
+    int64_t count; /* elements, exact at one moment during the call */
+    int64_t head;  /* of which in the head document */
+    int64_t pages; /* page documents */
+    int64_t next;  /* the sequence number that the next element will get */
+} spill_count_t;
+
+/* Cost: one document with keep newest; two (four after removals) with keep oldest. */
+SPILL_API spill_code_t spill_array_count(spill_array_t *array, const spill_value_t *owner,
+                                         spill_count_t *count, spill_error_t *error);
+
+/* ---- change and remove ----------------------------------------------------------------------- */
+
+/* Replace one element. SPILL_NOT_FOUND where it is gone; SPILL_TOO_BIG where it no longer fits. */
+SPILL_API spill_code_t spill_array_edit(spill_array_t *array, const spill_value_t *owner,
+                                        int64_t seq, const spill_value_t *element,
+                                        spill_error_t *error);
+
+/* Remove one element; its number is not used again. SPILL_NOT_FOUND where it is gone already. */
+SPILL_API spill_code_t spill_array_remove(spill_array_t *array, const spill_value_t *owner,
+                                          int64_t seq, spill_error_t *error);
+
+/* Remove every element below a sequence number. Pages that hold nothing more are given back. */
+SPILL_API spill_code_t spill_array_trim(spill_array_t *array, const spill_value_t *owner,
+                                        int64_t below, spill_error_t *error);
+
+/*
+ * Drop the owner's array: head bookkeeping, elements and pages. The head's other fields stay, if it
+ * has any besides _id. SPILL_NOT_FOUND where there is none. After a crash call it again.
+ */
+SPILL_API spill_code_t spill_array_drop_owner(spill_array_t *array, const spill_value_t *owner,
+                                              spill_error_t *error);
+
+/* ---- walk ------------------------------------------------------------------------------------ */
+
+/* Return false to stop the walk, which then returns SPILL_CANCELLED. Arguments are borrowed. */
+typedef bool (*spill_owner_fn)(void *context, const spill_value_t *owner);
+typedef bool (*spill_element_fn)(void *context, const spill_value_t *owner,
+                                 const spill_element_t *element);
+typedef bool (*spill_document_fn)(void *context, const char *collection, const bson_t *document);
+
+/* Every owner, in the store's order; owners made meanwhile may or may not be met. O(1) memory. */
+SPILL_API spill_code_t spill_array_owners(spill_array_t *array, spill_owner_fn visit,
+                                          void *context, spill_error_t *error);
+
+/* Every element of an owner (NULL: of every owner), oldest first, a bounded run at a time. */
+SPILL_API spill_code_t spill_array_export(spill_array_t *array, const spill_value_t *owner,
+                                          spill_element_fn visit, void *context,
+                                          spill_error_t *error);
+
+/*
+ * The documents of an owner (NULL: of every owner) as a document database holds them: the head,
+ * then its pages in order. Bookkeeping stands under `spill`; without it, when `plain`.
+ */
+SPILL_API spill_code_t spill_array_documents(spill_array_t *array, const spill_value_t *owner,
+                                             bool plain, spill_document_fn visit, void *context,
+                                             spill_error_t *error);
+
+SPILL_END_DECLS
+
+#endif

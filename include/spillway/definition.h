@@ -1,0 +1,91 @@
+/*
+ * A definition: the named description of one array. It says where the head documents live, which
+ * field holds the array, how long a head and a page may grow, and what the fields are called.
+ * Definitions are saved in the store, so that every client finds the same one.
+ */
+#ifndef SPILLWAY_DEFINITION_H
+#define SPILLWAY_DEFINITION_H
+
+#include <spillway/error.h>
+
+#include <bson/bson.h>
+#include <stdint.h>
+
+SPILL_BEGIN_DECLS
+
+typedef enum spill_layout { SPILL_LAYOUT_OUTLIER } spill_layout_t;
+
+/* Which end of the array an outlier layout keeps in the head. */
+typedef enum spill_keep { SPILL_KEEP_OLDEST, SPILL_KEEP_NEWEST } spill_keep_t;
+
+#define SPILL_NAME_SIZE 128 /* most bytes of any name below, with its NUL */
+
+/* The bounds of documents. They may change while the array lives; everything else may not. */
+typedef struct spill_bounds {
+    int64_t threshold;      /* elements that a head is meant to hold; >= 1 */
+    int64_t page_capacity;  /* most elements in a page; >= 1 */
+    int64_t head_bytes_max; /* most bytes of a head document, its other fields included */
+    int64_t page_bytes_max; /* most bytes of a page document */
+} spill_bounds_t;
+
+/*
+ * A plain value: copy it freely. Names that a preset leaves empty ("") are fields which that
+ * source does not have, and none is written. Start from spill_definition_init or a preset.
+ */
+typedef struct spill_definition {
+    char name[SPILL_NAME_SIZE];             /* of the definition itself */
+    spill_layout_t layout;
+    spill_keep_t keep;
+    spill_bounds_t bounds;
+    int32_t op_window;                      /* operation ids remembered for each owner; >= 1 */
+    char collection[SPILL_NAME_SIZE];       /* of the heads: "users" */
+    char array[SPILL_NAME_SIZE];            /* the head's array field: "activities" */
+    char count_field[SPILL_NAME_SIZE];      /* "activityCount", or "" */
+    char overflow_field[SPILL_NAME_SIZE];   /* "hasOverflow", "has_extras", or "" */
+    char pages_field[SPILL_NAME_SIZE];      /* "overflowPages", or "" */
+    char page_collection[SPILL_NAME_SIZE];  /* "overflowActivities" */
+    char page_owner[SPILL_NAME_SIZE];       /* "userId" */
+    char page_number[SPILL_NAME_SIZE];      /* "page", or "" */
+    char page_array[SPILL_NAME_SIZE];       /* "activities" */
+    char page_count[SPILL_NAME_SIZE];       /* "count", or "" */
+    spill_bounds_t largest;                 /* the largest each bound has ever been (for verify) */
+} spill_definition_t;
+
+/* A definition with the defaults of preset "feed-recent" and the given name. */
+SPILL_API void spill_definition_init(spill_definition_t *definition, const char *name);
+
+/*
+ * Fill from a preset: "feed" (000 and 001: the oldest 1000 in the head), "feed-recent" (the same
+ * documents, the newest 1000 in the head), "sales" (the MongoDB manual's example: 50 in the head).
+ * SPILL_NOT_FOUND lists the presets.
+ */
+SPILL_API spill_code_t spill_definition_preset(spill_definition_t *definition, const char *preset,
+                                               const char *name, spill_error_t *error);
+
+/* Names of the presets, ended by NULL. Static. */
+SPILL_API const char *const *spill_definition_presets(void);
+
+/* Is it complete and in range, with no two fields of one name? SPILL_INVALID says what is not. */
+SPILL_API spill_code_t spill_definition_check(const spill_definition_t *definition,
+                                              spill_error_t *error);
+
+/* May `next` take the place of `now` where there is data? Only bounds and op_window may differ. */
+SPILL_API spill_code_t spill_definition_compatible(const spill_definition_t *now,
+                                                   const spill_definition_t *next,
+                                                   spill_error_t *error);
+
+/* As a document, and back. The document is initialized by the call; SPILL_CORRUPT names a field. */
+SPILL_API void spill_definition_to_bson(const spill_definition_t *definition, bson_t *document);
+SPILL_API spill_code_t spill_definition_from_bson(spill_definition_t *definition,
+                                                  const bson_t *document, spill_error_t *error);
+
+/*
+ * Threshold arithmetic (001): how many elements of `element_bytes` on average fit in a head of
+ * `target_bytes`, rounded down to a readable number: two leading digits and zeros. 200 KB and 200 B
+ * give 1000; 200 KB and 2 KB give 100. At least 1.
+ */
+SPILL_API int64_t spill_threshold(int64_t target_bytes, int64_t element_bytes);
+
+SPILL_END_DECLS
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * Errors. A function that can fail returns a spill_code_t, SPILL_OK (0) on success, and fills the
+ * spill_error_t that its caller passed (which may be NULL). There is no "last error" kept anywhere.
+ */
+#ifndef SPILLWAY_ERROR_H
+#define SPILLWAY_ERROR_H
+
+#include <spillway/export.h>
+
+#include <stdbool.h>
+
+SPILL_BEGIN_DECLS
+
+/* X(name, text): every code, once. docs/errors.md says for each what a caller can do. */
+#define SPILL_CODES(X)                                                                             \
+    X(OK, "success")                                                                               \
+    X(NOT_FOUND, "not found")                                                                      \
+    X(INVALID, "invalid argument")                                                                 \
+    X(PARSE, "malformed input")                                                                    \
+    X(TOO_BIG, "too big")                                                                          \
+    X(CONFLICT, "conflict")                                                                        \
+    X(REFUSED, "refused")                                                                          \
+    X(UNKNOWN, "outcome unknown")                                                                  \
+    X(CORRUPT, "corrupt")                                                                          \
+    X(BUSY, "held by another process")                                                             \
+    X(READ_ONLY, "opened read-only")                                                               \
+    X(DENIED, "permission denied")                                                                 \
+    X(NO_SPACE, "no space left")                                                                   \
+    X(IO, "input/output error")                                                                    \
+    X(VERSION, "format version not supported")                                                     \
+    X(CANCELLED, "cancelled")
+
+typedef enum spill_code {
+#define SPILL_CODE_ENUM(name, text) SPILL_##name,
+    SPILL_CODES(SPILL_CODE_ENUM)
+#undef SPILL_CODE_ENUM
+} spill_code_t;
+
+#define SPILL_ERROR_MESSAGE_SIZE 512
+
+/*
+ * What went wrong. Owned by the caller; needs no initializing and no freeing. `message` is a whole
+ * sentence for a person and names the place (owner, page, file, line). `native` is the code of the
+ * system or engine underneath (an errno, say), or 0. `retryable` says that the same call may
+ * succeed if it is made again unchanged; after SPILL_UNKNOWN that is safe only with an operation id.
+ */
+typedef struct spill_error {
+    spill_code_t code;
+    int native;
+    bool retryable;
+    char message[SPILL_ERROR_MESSAGE_SIZE];
+} spill_error_t;
+
+/* The code's name ("NOT_FOUND") and its short text ("not found"). Static strings, never NULL. */
+SPILL_API const char *spill_code_name(spill_code_t code);
+SPILL_API const char *spill_code_text(spill_code_t code);
+
+SPILL_END_DECLS
+
+#endif

@@ -1,0 +1,117 @@
+/*
+ * A store: where documents live. "rocksdb:PATH" or a plain path is an embedded store in a folder;
+ * "memory:" is a store in this process's memory, for tests.
+ *
+ * Threads: every function here may be called from any thread at any time, except that
+ * spill_store_close must be the last call on its store.
+ */
+#ifndef SPILLWAY_STORE_H
+#define SPILLWAY_STORE_H
+
+#include <spillway/definition.h>
+#include <spillway/error.h>
+
+#include <bson/bson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+SPILL_BEGIN_DECLS
+
+typedef struct spill_store spill_store_t;
+
+typedef enum spill_durability {
+    SPILL_DURABILITY_FSYNC, /* an acknowledged write survives a power loss (the default) */
+    SPILL_DURABILITY_LOG    /* it survives the death of the process, not of the machine */
+} spill_durability_t;
+
+typedef enum spill_log_level { SPILL_LOG_ERROR, SPILL_LOG_WARNING, SPILL_LOG_INFO, SPILL_LOG_DEBUG } spill_log_level_t;
+
+/* Called from any thread that works on the store; must not call back into it. */
+typedef void (*spill_log_fn)(void *context, spill_log_level_t level, const char *message);
+
+/* The time and the pauses that retries take; a simulation brings its own. NULL fields: the real. */
+typedef struct spill_clock {
+    void *context;
+    int64_t (*now_us)(void *context);                   /* microseconds since 1970 */
+    void (*sleep_us)(void *context, int64_t duration_us); /* between two tries */
+} spill_clock_t;
+
+#define SPILL_STORE_OPTIONS_VERSION 1
+
+typedef struct spill_store_options {
+    int version;                   /* SPILL_STORE_OPTIONS_VERSION */
+    bool read_only;                /* open an existing store for reading, beside a writer */
+    bool must_exist;               /* do not create an embedded store that is not there */
+    spill_durability_t durability;
+    int64_t cache_bytes;           /* block cache of the embedded engine; default 32 MiB */
+    spill_log_fn log;              /* NULL: silent */
+    void *log_context;
+    spill_clock_t clock;
+} spill_store_options_t;
+
+SPILL_API void spill_store_options_init(spill_store_options_t *options);
+
+/*
+ * Open a store. `options` may be NULL for the defaults. On success *store is the caller's, to be
+ * closed with spill_store_close. Errors: SPILL_BUSY (another process writes to it; the message says
+ * which), SPILL_VERSION (made by a newer Spillway), SPILL_CORRUPT (names the damaged file),
+ * SPILL_DENIED, SPILL_NO_SPACE, SPILL_NOT_FOUND (read-only, or must_exist), SPILL_INVALID.
+ */
+SPILL_API spill_code_t spill_store_open(const char *uri, const spill_store_options_t *options,
+                                        spill_store_t **store, spill_error_t *error);
+
+/* Flush and close. NULL is allowed. After an error the store is closed all the same. */
+SPILL_API spill_code_t spill_store_close(spill_store_t *store, spill_error_t *error);
+
+/*
+ * Save a definition. Where one of that name exists and has data, only its bounds and op_window may
+ * change (SPILL_REFUSED names what differs). One that is the same already is a success. Clients
+ * that have the array open go on with the bounds they know until they open it again: documents then
+ * obey one or the other. Cost: two store operations.
+ */
+SPILL_API spill_code_t spill_store_define(spill_store_t *store,
+                                          const spill_definition_t *definition,
+                                          spill_error_t *error);
+
+/* The definition of that name. SPILL_NOT_FOUND lists what there is. */
+SPILL_API spill_code_t spill_store_definition(spill_store_t *store, const char *name,
+                                              spill_definition_t *definition,
+                                              spill_error_t *error);
+
+/* All definitions, by name. Free *definitions with bson_free; NULL where there is none. */
+SPILL_API spill_code_t spill_store_definitions(spill_store_t *store,
+                                               spill_definition_t **definitions, size_t *count,
+                                               spill_error_t *error);
+
+/*
+ * Drop a definition and all its owners' arrays and pages (other fields of the heads stay). Not one
+ * atomic step: after a crash, call it again. Cost grows with the number of owners.
+ */
+SPILL_API spill_code_t spill_store_drop(spill_store_t *store, const char *name,
+                                        spill_error_t *error);
+
+/*
+ * A consistent copy of an embedded store into a folder that does not exist yet, while it is used.
+ * The copy is complete or absent. SPILL_REFUSED where the folder exists.
+ */
+SPILL_API spill_code_t spill_store_backup(spill_store_t *store, const char *folder,
+                                          spill_error_t *error);
+
+/* What the store has done since it was opened. A value that rises for ever. */
+typedef struct spill_counters {
+    int64_t calls;    /* store operations */
+    int64_t appends;  /* appends acknowledged */
+    int64_t elements; /* elements in them */
+    int64_t repeats;  /* appends recognized by their operation id */
+    int64_t spills;   /* pages cut or sealed */
+    int64_t retries;  /* operations tried again after losing a race */
+    int64_t waits;    /* pauses taken between tries */
+    int64_t commits;  /* write batches given to the embedded engine */
+    int64_t syncs;    /* of which synced */
+} spill_counters_t;
+
+SPILL_API void spill_store_counters(spill_store_t *store, spill_counters_t *counters);
+
+SPILL_END_DECLS
+
+#endif

@@ -1,0 +1,23 @@
+/*
+ * The owner key: bytes that are equal exactly when two _id values are one owner, on every store.
+ * It orders by type, then by value where that is cheap, and no key is a prefix of another.
+ */
+#ifndef SPILL_BSON_KEY_H
+#define SPILL_BSON_KEY_H
+
+#include "util/buffer.h"
+
+#include <spillway/value.h>
+
+/*
+ * Append the owner's key to `key`. SPILL_INVALID for a type that cannot be an _id (array, regular
+ * expression, undefined), for malformed bytes, and for a key over SPILL_OWNER_KEY_MAX bytes.
+ */
+#define SPILL_OWNER_KEY_MAX 2048
+
+spill_code_t spill_owner_key(const spill_value_t *owner, spill_buffer_t *key, spill_error_t *error);
+
+/* Length of the owner key that starts at `data`, or 0 when there is no whole key. */
+size_t spill_owner_key_length(const uint8_t *data, size_t size);
+
+#endif

@@ -1,0 +1,25 @@
+/* The update operators that an append may carry, applied to a head's other fields. */
+#ifndef SPILL_BSON_UPDATE_H
+#define SPILL_BSON_UPDATE_H
+
+#include <spillway/error.h>
+
+#include <bson/bson.h>
+
+/*
+ * Is `update` made of $set, $unset, $inc, $min and $max with well-formed arguments, and does it
+ * leave alone _id and every name in `reserved` (ended by NULL; a dotted path counts by its first
+ * part)? SPILL_INVALID names the operator and the field.
+ */
+spill_code_t spill_update_check(const bson_t *update, const char *const *reserved,
+                                spill_error_t *error);
+
+/*
+ * fields -> result (initialized by the call). Dotted paths reach into sub-documents and make them.
+ * Semantics follow MongoDB: $inc on a missing field sets it, on a field that is not a number is
+ * SPILL_INVALID; int32 widens to int64 on overflow; $min and $max compare in BSON order.
+ */
+spill_code_t spill_update_apply(const bson_t *fields, const bson_t *update, bson_t *result,
+                                spill_error_t *error);
+
+#endif

@@ -1,0 +1,23 @@
+/* A document as a document database would hold it, from its state and elements. */
+#ifndef SPILL_STORE_RENDER_H
+#define SPILL_STORE_RENDER_H
+
+#include "store/request.h"
+
+/*
+ * Both initialize `document`. With `plain`, bookkeeping (`spill`, and a page's _id) is left out:
+ * what remains is the source's document.
+ *
+ * Head: {_id, <other fields>, <array>, <count>, <overflow>, <pages>, spill: {<array>: {...}}}.
+ * Page: {_id: {owner, page}, <owner>, <page>, <array>, <count>, spill: {...}}.
+ * `fields` is {_id, ...}; `run` holds the document's live elements, ascending. Names that the
+ * definition leaves empty are left out; the overflow flag is written once it is true.
+ */
+void spill_render_head(const spill_definition_t *definition, const spill_state_t *state,
+                       const bson_t *fields, const spill_run_t *run, const spill_ops_t *ops,
+                       bool plain, bson_t *document);
+void spill_render_page(const spill_definition_t *definition, const spill_value_t *owner,
+                       const spill_state_t *state, const spill_run_t *run, const spill_ops_t *ops,
+                       bool plain, bson_t *document);
+
+#endif

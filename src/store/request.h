@@ -1,0 +1,166 @@
+/*
+ * What a store is asked to do: one request is one atomic step on one document, as every document
+ * database offers it. A store answers DONE or REFUSED (the guard did not hold; nothing changed).
+ *
+ *   kind          document  guard                                effect
+ *   READ          any       -                                    its state; a run of elements
+ *   APPEND        head/tail op not seen, window, not sealed,     push; n + 1 and op remembered when
+ *                           room (a head may be created)         there is one; head: other fields
+ *   PUT_PAGE      page      absent, or (epoch, src) < mine       the whole page
+ *   CUT           head      pages == page, rev == r              drop `slots` slots; first, removed;
+ *                                                                pages + 1; rev + 1
+ *   SEAL          head/tail not sealed; a page has slots         sealed; rev + 1; the head: pages = 1
+ *   ADVANCE       head      epoch equal                          pages = max(pages, mine), total = max
+ *   CREATE_PAGE   page      absent, or epoch < mine              an empty page: first, ops, n
+ *   EDIT          any       rev == r, the element is there,      replace it; rev + 1
+ *                           room for its new size
+ *   REMOVE        head      rev == r, it is there                delete; gone; rev + 1
+ *   INTEND        head      rev == r, no intent                  intent; removed + 1; rev + 1
+ *   PULL          page      epoch equal, it is there             delete; gone; rev + 1
+ *   SETTLE        head      rev == r, intent is this one         no intent; rev + 1
+ *   TRIM          head      rev == r, no intent, low < mine      low, removed; slots below low go, so
+ *                                                                first >= min(low, end); rev + 1
+ *   EMPTY_PAGE    page      epoch equal; sealed when keep oldest keep newest: delete the document;
+ *                           (the caller knows it lies below low) keep oldest: empty it, first = end
+ *   UPDATE_FIELDS head      -  (may create the head)             other fields
+ *   DROP_HEAD     head      epoch equal                          array, counts and bookkeeping go;
+ *                                                                the document too if only _id is left
+ *   DROP_PAGE     page      epoch <= mine                        delete the document
+ *
+ * src/store/transition.c holds guards and effects, once, for the stores that keep state themselves.
+ */
+#ifndef SPILL_STORE_REQUEST_H
+#define SPILL_STORE_REQUEST_H
+
+#include "store/limits.h"
+#include "store/ops.h"
+#include "store/run.h"
+#include "store/state.h"
+#include "util/buffer.h"
+
+#include <spillway/array.h>
+
+/* X(name): every kind, once. */
+#define SPILL_REQUEST_KINDS(X)                                                                     \
+    X(READ)                                                                                        \
+    X(APPEND)                                                                                      \
+    X(PUT_PAGE)                                                                                    \
+    X(CUT)                                                                                         \
+    X(SEAL)                                                                                        \
+    X(ADVANCE)                                                                                     \
+    X(CREATE_PAGE)                                                                                 \
+    X(EDIT)                                                                                        \
+    X(REMOVE)                                                                                      \
+    X(INTEND)                                                                                      \
+    X(PULL)                                                                                        \
+    X(SETTLE)                                                                                      \
+    X(TRIM)                                                                                        \
+    X(EMPTY_PAGE)                                                                                  \
+    X(UPDATE_FIELDS)                                                                               \
+    X(DROP_HEAD)                                                                                   \
+    X(DROP_PAGE)
+
+typedef enum spill_request_kind {
+#define SPILL_REQUEST_ENUM(name) SPILL_REQUEST_##name,
+    SPILL_REQUEST_KINDS(SPILL_REQUEST_ENUM)
+#undef SPILL_REQUEST_ENUM
+        SPILL_REQUEST_KIND_COUNT
+} spill_request_kind_t;
+
+/* `page` of a request: a page number from 0, or one of these. */
+#define SPILL_HEAD (-1)         /* the head */
+/*
+ * READ only: of the pages of `epoch` with numbers below `pages`, the one with the greatest
+ * (first, page) whose first <= seq. Pages from `pages` on are not committed and are never looked at.
+ */
+#define SPILL_PAGE_HOLDING (-2)
+
+/* Which elements a READ brings along. */
+typedef enum spill_want {
+    SPILL_WANT_NONE,
+    SPILL_WANT_FORWARD, /* `limit` elements with numbers >= seq, ascending */
+    SPILL_WANT_BACKWARD /* `limit` elements with numbers <= seq, descending */
+} spill_want_t;
+
+/*
+ * All pointers are borrowed for the length of the call. Fields that a kind does not use are zero.
+ */
+typedef struct spill_request {
+    spill_request_kind_t kind;
+
+    /* The document. */
+    const spill_definition_t *definition;
+    uint32_t array_id;         /* the store's own number for the definition (spill_store_bind) */
+    uint32_t collection_id;    /* ... and for the heads' collection */
+    const spill_value_t *owner;
+    const uint8_t *key;        /* owner key (bson/key.h) */
+    size_t key_bytes;
+    int64_t page;              /* SPILL_HEAD, a number, or SPILL_PAGE_HOLDING */
+
+    /* Guards. */
+    int64_t epoch; /* PULL, ADVANCE, EMPTY_PAGE, DROP_*, SPILL_PAGE_HOLDING; made page's or head's */
+    int64_t rev;   /* expected rev */
+    int64_t src;   /* PUT_PAGE */
+    spill_limits_t limits; /* APPEND, EDIT: room */
+    int32_t op_window;
+    const spill_op_t *op;  /* APPEND: guard and entry; READ: look it up (response->op) */
+
+    /* Content. */
+    const spill_value_t *elements; /* APPEND; EDIT (one) */
+    size_t element_count;
+    int64_t elements_bytes;        /* sum of their sizes */
+    const spill_run_t *run;        /* PUT_PAGE: the live elements, ascending */
+    const spill_seqs_t *gone;      /* PUT_PAGE */
+    const spill_ops_t *ops;        /* CREATE_PAGE */
+    const bson_t *update;          /* APPEND to a head, UPDATE_FIELDS: operators, or NULL */
+    bool create;                   /* APPEND, UPDATE_FIELDS: make the head, with `epoch` */
+    int64_t first;                 /* PUT_PAGE, CREATE_PAGE */
+    int64_t slots;                 /* CUT: slots dropped; PUT_PAGE: slots in the page */
+    int64_t bytes;                 /* CUT: bytes of the live elements dropped */
+    int64_t n;                     /* CREATE_PAGE */
+    int64_t total;                 /* ADVANCE: elements appended so far */
+    int64_t pages;                 /* ADVANCE; READ of SPILL_PAGE_HOLDING */
+    int64_t low;                   /* TRIM */
+    int64_t removed;               /* TRIM: the new value of state.removed */
+    int64_t seq;                   /* the element; READ: bound of the run */
+    int64_t intent_page;           /* INTEND, SETTLE */
+
+    /* READ. */
+    spill_want_t want;
+    int64_t limit;
+    bool want_ops;    /* response->ops: the whole window */
+    bool want_fields; /* response->fields */
+} spill_request_t;
+
+typedef enum spill_outcome { SPILL_REFUSED_GUARD, SPILL_DONE } spill_outcome_t;
+
+/*
+ * The caller's; zero it (SPILL_RESPONSE_INIT) before the first use, release it after the last. A
+ * call clears it first, so one response serves many calls without new memory.
+ */
+typedef struct spill_response {
+    spill_outcome_t outcome; /* READ of an absent document: DONE with state.present == false */
+    spill_state_t state;     /* READ; APPEND when DONE: after the effect. Else unspecified */
+    int64_t seq;             /* APPEND: number of the first element given */
+    spill_run_t run;         /* READ */
+    bool op_found;           /* READ with op */
+    spill_op_entry_t op;     /* if so, its entry */
+    spill_ops_t ops;         /* READ with want_ops */
+    bson_t *fields;          /* READ with want_fields: {_id, ...}; owned; NULL when absent */
+} spill_response_t;
+
+#define SPILL_RESPONSE_INIT                                                                        \
+    {                                                                                              \
+        0                                                                                          \
+    }
+
+void spill_response_clear(spill_response_t *response);   /* keeps memory for the next call */
+void spill_response_release(spill_response_t *response); /* frees, zeroes */
+
+const char *spill_request_kind_name(spill_request_kind_t kind);
+
+/* A deep copy that owns everything it points to; for stores that queue or repeat requests. */
+spill_request_t *spill_request_clone(const spill_request_t *request);
+void spill_request_free(spill_request_t *clone);
+
+#endif

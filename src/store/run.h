@@ -1,0 +1,34 @@
+/* A run of elements with their sequence numbers, in ascending or descending order, in one arena. */
+#ifndef SPILL_STORE_RUN_H
+#define SPILL_STORE_RUN_H
+
+#include "util/buffer.h"
+
+#include <spillway/array.h>
+
+/*
+ * Elements refer to the arena by offset while the run grows; spill_run_element resolves one. The
+ * run owns the bytes.
+ */
+typedef struct spill_run_entry {
+    int64_t seq;
+    size_t offset;
+    uint32_t size_bytes;
+    uint8_t type;
+} spill_run_entry_t;
+
+typedef struct spill_run {
+    spill_run_entry_t *entries;
+    size_t count;
+    size_t capacity;
+    spill_buffer_t arena;
+} spill_run_t;
+
+void spill_run_add(spill_run_t *run, int64_t seq, const spill_value_t *value);
+spill_element_t spill_run_element(const spill_run_t *run, size_t index);
+int64_t spill_run_bytes(const spill_run_t *run); /* sum of the values' sizes */
+void spill_run_copy(const spill_run_t *from, spill_run_t *to); /* `to` is empty or zeroed */
+void spill_run_clear(spill_run_t *run);                        /* empty, memory kept */
+void spill_run_release(spill_run_t *run);                      /* zero and free */
+
+#endif

@@ -1,0 +1,84 @@
+/*
+ * The state of one document (a head or a page), apart from its elements. Every store keeps it in
+ * its own form; the transitions of transition.h work on this one.
+ *
+ * Sequence numbers in a document: its slots are first, first + 1, ... first + slots - 1, where
+ * slots = live + |gone|. The i-th element of the array has the i-th number that is not in `gone`.
+ */
+#ifndef SPILL_STORE_STATE_H
+#define SPILL_STORE_STATE_H
+
+#include <spillway/definition.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A sorted set of sequence numbers. */
+typedef struct spill_seqs {
+    int64_t *at;
+    size_t count;
+    size_t capacity;
+} spill_seqs_t;
+
+bool spill_seqs_contains(const spill_seqs_t *seqs, int64_t seq);
+void spill_seqs_insert(spill_seqs_t *seqs, int64_t seq);          /* a second time: no effect */
+size_t spill_seqs_count_below(const spill_seqs_t *seqs, int64_t seq);
+void spill_seqs_drop_below(spill_seqs_t *seqs, int64_t seq);      /* forget the smaller ones */
+void spill_seqs_keep_below(spill_seqs_t *seqs, int64_t seq);      /* forget the others */
+void spill_seqs_copy(const spill_seqs_t *from, spill_seqs_t *to); /* `to` is empty or zeroed */
+void spill_seqs_release(spill_seqs_t *seqs);
+
+typedef struct spill_state {
+    /* Every document. */
+    bool present;
+    int64_t epoch;      /* the owner's incarnation: when its head was made; pages carry it */
+    int64_t rev;        /* raised by every update but an append; starts at epoch */
+    int64_t first;      /* sequence number of the first slot */
+    int64_t live;       /* elements in the array */
+    int64_t live_bytes; /* sum of their value sizes */
+    spill_seqs_t gone;  /* removed numbers among the slots */
+    int64_t n;          /* appends that carried an operation id, up to here */
+    bool sealed;        /* keep oldest: takes no more elements */
+
+    /* Heads. */
+    int64_t pages;        /* overflowPages */
+    /*
+     * Dead numbers that are counted once, here: with keep newest those in [low, first), whether a
+     * page's `gone` or a leading run folded away; with keep oldest all of those from low on, also
+     * the head's own. So a whole array has live elements:
+     *   keep newest: (first - low - removed) + live
+     *   keep oldest: (end of the last page or head) - low - removed
+     */
+    int64_t removed;
+    int64_t low;          /* everything below was trimmed */
+    int64_t total;        /* keep oldest: numbers ever given, as of the last ADVANCE or SEAL */
+    int64_t fields_bytes; /* size of the document of the other fields, _id included */
+    bool intent;          /* a removal in a page is under way: */
+    int64_t intent_seq;
+    int64_t intent_page;
+
+    /* Pages. */
+    int64_t page;  /* 0-based number */
+    int64_t src;   /* the head's rev when this content was copied from it */
+} spill_state_t;
+
+/* live + |gone| */
+int64_t spill_state_slots(const spill_state_t *state);
+
+/* first + slots: the number after the last slot. */
+int64_t spill_state_end(const spill_state_t *state);
+
+/* Deep copy into an empty or zeroed `to`; release frees what it owns and zeroes it. */
+void spill_state_copy(const spill_state_t *from, spill_state_t *to);
+void spill_state_release(spill_state_t *state);
+
+/*
+ * Upper bound, in bytes, of the document when rendered (render.h), if its array had `live` elements
+ * of `live_bytes` in sum. A head's other fields are counted in; the window of operations is counted
+ * as if every id were as long as SPILL_OP_ID_MAX allows only where ids are used (n > 0). O(1).
+ */
+int64_t spill_state_document_bytes(const spill_definition_t *definition, bool head,
+                                   const spill_state_t *state, int64_t live, int64_t live_bytes);
+
+#endif

@@ -1,0 +1,106 @@
+/*
+ * The interface that every store implements: a table of functions. Nothing above this header knows
+ * which database is underneath.
+ */
+#ifndef SPILL_STORE_STORE_H
+#define SPILL_STORE_STORE_H
+
+#include "store/request.h"
+
+#include <spillway/store.h>
+
+#include <stdatomic.h>
+
+/* Kinds of catalog entries: small named documents beside the arrays. */
+typedef enum spill_catalog { SPILL_CATALOG_DEFINITION, SPILL_CATALOG_IMPORT } spill_catalog_t;
+
+/* A problem that a store finds in its own records (spill_store_ops.check). */
+typedef void (*spill_store_finding_fn)(void *context, const spill_value_t *owner, int64_t page,
+                                       int invariant, const char *text);
+
+/* Numbers that a store gives to a definition and to its heads' collection. */
+typedef struct spill_binding {
+    uint32_t array_id;
+    uint32_t collection_id;
+} spill_binding_t;
+
+typedef struct spill_store_ops {
+    const char *name; /* "memory", "embedded" */
+
+    /*
+     * One atomic step on one document. An error is not a refusal: after SPILL_UNKNOWN the step may
+     * or may not have been, or may yet be, carried out.
+     */
+    spill_code_t (*call)(spill_store_t *store, const spill_request_t *request,
+                         spill_response_t *response, spill_error_t *error);
+
+    /* The numbers of a definition that is saved in the catalog; the same for ever. */
+    spill_code_t (*bind)(spill_store_t *store, const spill_definition_t *definition,
+                         spill_binding_t *binding, spill_error_t *error);
+
+    /*
+     * Owners of an array in the store's order: up to `limit` (<= 1000) of those after owner key
+     * `after` (size 0: from the start). `owners` is a BSON array document of their _id values, in
+     * order, initialized by the call; empty at the end. `last` (cleared first) gets the last key.
+     */
+    spill_code_t (*owners)(spill_store_t *store, const spill_binding_t *binding,
+                           const uint8_t *after, size_t after_bytes, size_t limit, bson_t *owners,
+                           spill_buffer_t *last, spill_error_t *error);
+
+    /*
+     * Catalog. get: *document is new (bson_destroy), NULL when there is none. put: `expected`
+     * (may be NULL: there must be none) has to equal what is stored, else *done = false.
+     */
+    spill_code_t (*catalog_get)(spill_store_t *store, spill_catalog_t kind, const char *name,
+                                bson_t **document, spill_error_t *error);
+    spill_code_t (*catalog_put)(spill_store_t *store, spill_catalog_t kind, const char *name,
+                                const bson_t *expected, const bson_t *document, bool *done,
+                                spill_error_t *error);
+    spill_code_t (*catalog_delete)(spill_store_t *store, spill_catalog_t kind, const char *name,
+                                   spill_error_t *error);
+    /* Names in order, as strings of a BSON array document, initialized by the call. */
+    spill_code_t (*catalog_names)(spill_store_t *store, spill_catalog_t kind, bson_t *names,
+                                  spill_error_t *error);
+
+    /* Records of one owner that belong to no document, or that cannot be read. May be NULL. */
+    spill_code_t (*check)(spill_store_t *store, const spill_binding_t *binding,
+                          const spill_definition_t *definition, const spill_value_t *owner,
+                          spill_store_finding_fn report, void *context, spill_error_t *error);
+
+    spill_code_t (*backup)(spill_store_t *store, const char *folder, spill_error_t *error);
+    spill_code_t (*close)(spill_store_t *store, spill_error_t *error); /* frees `store` */
+} spill_store_ops_t;
+
+/* Counters are atomics of their own so that threads may raise them without a lock. */
+typedef struct spill_counts {
+    atomic_llong calls, appends, elements, repeats, spills, retries, waits, commits, syncs;
+} spill_counts_t;
+
+/* The head of every store's own struct. */
+struct spill_store {
+    const spill_store_ops_t *ops;
+    spill_store_options_t options; /* clock filled in with the real one where it was NULL */
+    spill_counts_t counts;
+    char *uri;
+};
+
+/* Fill the common part. spill_store_base_release frees what it owns (not the store). */
+void spill_store_base_init(spill_store_t *store, const spill_store_ops_t *ops, const char *uri,
+                           const spill_store_options_t *options);
+void spill_store_base_release(spill_store_t *store);
+
+/* printf to the log callback. */
+void spill_store_log(spill_store_t *store, spill_log_level_t level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* ops->call, counted. */
+spill_code_t spill_store_call(spill_store_t *store, const spill_request_t *request,
+                              spill_response_t *response, spill_error_t *error);
+
+/* Constructors. */
+spill_code_t spill_memory_open(const char *uri, const spill_store_options_t *options,
+                               spill_store_t **store, spill_error_t *error);
+spill_code_t spill_embedded_open(const char *path, const spill_store_options_t *options,
+                                 spill_store_t **store, spill_error_t *error);
+
+#endif

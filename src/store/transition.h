@@ -1,0 +1,61 @@
+/*
+ * The guards and effects of request.h as pure functions on a document's state, for the stores that
+ * keep state themselves (memory, embedded). One place for each rule.
+ */
+#ifndef SPILL_STORE_TRANSITION_H
+#define SPILL_STORE_TRANSITION_H
+
+#include "store/request.h"
+
+/* What becomes of the document's elements, for the store to carry out. */
+typedef enum spill_effect_kind {
+    SPILL_EFFECT_NONE,
+    SPILL_EFFECT_ADD,     /* request->elements at seq, seq + 1, ... */
+    SPILL_EFFECT_REPLACE, /* element seq becomes request->elements[0] */
+    SPILL_EFFECT_DELETE,  /* element seq goes */
+    SPILL_EFFECT_CUT,     /* elements in [seq, end) leave the head: they live on in a page */
+    SPILL_EFFECT_ERASE,   /* elements in [seq, end) go for good */
+    SPILL_EFFECT_FILL,    /* the document's elements are request->run */
+    SPILL_EFFECT_DROP     /* the document goes, with its elements */
+} spill_effect_kind_t;
+
+typedef struct spill_effect {
+    spill_effect_kind_t kind;
+    int64_t seq;
+    int64_t end;
+    bool create_head; /* the head document is to be made: fields {_id: owner} where there are none */
+} spill_effect_t;
+
+/*
+ * Apply a request (any kind but READ) to a document's state.
+ *
+ * `state` is the document before (present == false when it is absent) and, when DONE, after; when
+ * REFUSED it is unchanged. `op_seen` says whether request->op is in the owner's window (APPEND).
+ * `old_bytes` is the size of the element that request->seq names, or -1 when that element is not
+ * there (EDIT, REMOVE, PULL). `erased_live` and `erased_bytes` count the head's live elements below
+ * request->low (TRIM). state->live and state->live_bytes are kept here for every effect.
+ */
+typedef struct spill_facts {
+    bool op_seen;
+    int64_t old_bytes;
+    int64_t erased_live;
+    int64_t erased_bytes;
+} spill_facts_t;
+
+spill_outcome_t spill_transition(const spill_request_t *request, const spill_facts_t *facts,
+                                 spill_state_t *state, spill_effect_t *effect);
+
+/* Why an append was refused, judged from a later READ of the same document. */
+typedef enum spill_refusal {
+    SPILL_REFUSAL_NONE, /* it would be accepted now: try again */
+    SPILL_REFUSAL_ABSENT,
+    SPILL_REFUSAL_REPEATED, /* the operation is in the window */
+    SPILL_REFUSAL_STALE,    /* n has passed base + window: nobody can tell any more */
+    SPILL_REFUSAL_SEALED,
+    SPILL_REFUSAL_FULL
+} spill_refusal_t;
+
+spill_refusal_t spill_append_refusal(const spill_request_t *append, const spill_state_t *state,
+                                     bool op_seen);
+
+#endif
