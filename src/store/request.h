@@ -5,11 +5,13 @@
  *   kind          document  guard                                effect
  *   READ          any       -                                    its state; a run of elements
  *   APPEND        head/tail op not seen, window, not sealed,     push; n + 1 and op remembered when
- *                           room (a head may be created)         there is one; head: other fields
+ *                           room (a head may be created; a       there is one; head: other fields
+ *                           page: epoch equal)
  *   PUT_PAGE      page      absent, or (epoch, src) < mine       the whole page
  *   CUT           head      pages == page, rev == r              drop `slots` slots; first, removed;
  *                                                                pages + 1; rev + 1
- *   SEAL          head/tail not sealed; a page has slots         sealed; rev + 1; the head: pages = 1
+ *   SEAL          head/tail epoch equal, not sealed; a page has  sealed, closed = `close`; rev + 1;
+ *                           slots, or `close`                    the head: pages = 1, total = end
  *   ADVANCE       head      epoch equal                          pages = max(pages, mine), total = max
  *   CREATE_PAGE   page      absent, or epoch < mine              an empty page: first, ops, n
  *   EDIT          any       rev == r, the element is there,      replace it; rev + 1
@@ -23,9 +25,11 @@
  *   EMPTY_PAGE    page      epoch equal; sealed when keep oldest keep newest: delete the document;
  *                           (the caller knows it lies below low) keep oldest: empty it, first = end
  *   UPDATE_FIELDS head      -  (may create the head)             other fields
- *   DROP_HEAD     head      epoch equal                          array, counts and bookkeeping go;
+ *   DROP_HEAD     head      epoch equal, pages equal             array, counts and bookkeeping go;
  *                                                                the document too if only _id is left
- *   DROP_PAGE     page      epoch <= mine                        delete the document
+ *   DROP_PAGE     page      epoch <= mine                        keep newest: delete the document;
+ *                                                                keep oldest: leave a tombstone, that
+ *                                                                is empty it, sealed and closed
  *
  * src/store/transition.c holds guards and effects, once, for the stores that keep state themselves.
  */
@@ -98,7 +102,7 @@ typedef struct spill_request {
     int64_t page;              /* SPILL_HEAD, a number, or SPILL_PAGE_HOLDING */
 
     /* Guards. */
-    int64_t epoch; /* PULL, ADVANCE, EMPTY_PAGE, DROP_*, SPILL_PAGE_HOLDING; made page's or head's */
+    int64_t epoch; /* where the table says so, SPILL_PAGE_HOLDING; of the head or page made */
     int64_t rev;   /* expected rev */
     int64_t src;   /* PUT_PAGE */
     spill_limits_t limits; /* APPEND, EDIT: room */
@@ -119,7 +123,8 @@ typedef struct spill_request {
     int64_t bytes;                 /* CUT: bytes of the live elements dropped */
     int64_t n;                     /* CREATE_PAGE */
     int64_t total;                 /* ADVANCE: elements appended so far */
-    int64_t pages;                 /* ADVANCE; READ of SPILL_PAGE_HOLDING */
+    int64_t pages;                 /* ADVANCE; DROP_HEAD; READ of SPILL_PAGE_HOLDING */
+    bool close;                    /* SEAL */
     int64_t low;                   /* TRIM */
     int64_t removed;               /* TRIM: the new value of state.removed */
     int64_t seq;                   /* the element; READ: bound of the run */

@@ -40,6 +40,7 @@ typedef struct spill_state {
     spill_seqs_t gone;  /* removed numbers among the slots */
     int64_t n;          /* appends that carried an operation id, up to here */
     bool sealed;        /* keep oldest: takes no more elements */
+    bool closed;        /* keep oldest: sealed, and no page follows: the owner is being dropped */
 
     /* Heads. */
     int64_t pages;        /* overflowPages */
