@@ -1,0 +1,13 @@
+# Each bench/bench_*.c is one program; other C files there are helpers of them all.
+
+file(GLOB bench_sources CONFIGURE_DEPENDS bench/bench_*.c)
+file(GLOB bench_helpers CONFIGURE_DEPENDS bench/*.c)
+list(REMOVE_ITEM bench_helpers ${bench_sources})
+
+foreach(source IN LISTS bench_sources)
+    cmake_path(GET source STEM name)
+    add_executable(${name} ${source} ${bench_helpers})
+    # Benchmarks compare with the engine itself, so they may call it.
+    target_link_libraries(${name} PRIVATE spillway_internal PkgConfig::SPILLWAY_ROCKSDB)
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
+endforeach()

@@ -1,0 +1,33 @@
+# Installs the headers, the library, the program with its manual page and completion, and what lets
+# others find the library: spillway.pc and a CMake package.
+
+include(CMakePackageConfigHelpers)
+
+set(cmake_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Spillway)
+
+install(TARGETS spillway EXPORT SpillwayTargets FILE_SET HEADERS)
+install(EXPORT SpillwayTargets NAMESPACE Spillway:: DESTINATION ${cmake_folder})
+configure_package_config_file(cmake/SpillwayConfig.cmake.in SpillwayConfig.cmake
+    INSTALL_DESTINATION ${cmake_folder}
+    NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(SpillwayConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES
+    ${PROJECT_BINARY_DIR}/SpillwayConfig.cmake
+    ${PROJECT_BINARY_DIR}/SpillwayConfigVersion.cmake
+    DESTINATION ${cmake_folder})
+
+configure_file(cmake/spillway.pc.in spillway.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/spillway.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+if(TARGET spillway_program)
+    install(TARGETS spillway_program)
+endif()
+
+file(GLOB manual_pages CONFIGURE_DEPENDS man/*.1)
+if(manual_pages)
+    install(FILES ${manual_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+endif()
+if(EXISTS ${PROJECT_SOURCE_DIR}/completions/spillway)
+    install(FILES completions/spillway
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+endif()
