@@ -24,7 +24,9 @@
  *                                                                first >= min(low, end); rev + 1
  *   EMPTY_PAGE    page      epoch equal; sealed when keep oldest keep newest: delete the document;
  *                           (the caller knows it lies below low) keep oldest: empty it, first = end
- *   UPDATE_FIELDS head      -  (may create the head)             other fields
+ *   UPDATE_FIELDS head      the document stays within            other fields
+ *                           SPILL_DOCUMENT_BYTES_MAX (a head
+ *                           may be created)
  *   DROP_HEAD     head      epoch equal, pages equal             array, counts and bookkeeping go;
  *                                                                the document too if only _id is left
  *   DROP_PAGE     page      epoch <= mine                        keep newest: delete the document;
@@ -99,7 +101,7 @@ typedef struct spill_request {
     const spill_value_t *owner;
     const uint8_t *key;        /* owner key (bson/key.h) */
     size_t key_bytes;
-    int64_t page;              /* SPILL_HEAD, a number, or SPILL_PAGE_HOLDING */
+    int64_t page;              /* SPILL_HEAD, a number, or SPILL_PAGE_HOLDING; CUT: page to commit */
 
     /* Guards. */
     int64_t epoch; /* where the table says so, SPILL_PAGE_HOLDING; of the head or page made */
@@ -136,6 +138,9 @@ typedef struct spill_request {
     bool want_ops;    /* response->ops: the whole window */
     bool want_fields; /* response->fields */
 } spill_request_t;
+
+/* Is the document the head? So it is for SPILL_HEAD, and for CUT, whose page is the one committed. */
+bool spill_request_on_head(const spill_request_t *request);
 
 typedef enum spill_outcome { SPILL_REFUSED_GUARD, SPILL_DONE } spill_outcome_t;
 

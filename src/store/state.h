@@ -9,6 +9,7 @@
 #define SPILL_STORE_STATE_H
 
 #include <spillway/definition.h>
+#include <spillway/value.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,7 +34,7 @@ typedef struct spill_state {
     /* Every document. */
     bool present;
     int64_t epoch;      /* the owner's incarnation: when its head was made; pages carry it */
-    int64_t rev;        /* raised by every update but an append; starts at epoch */
+    int64_t rev;        /* raised where the table of request.h says so; starts at epoch */
     int64_t first;      /* sequence number of the first slot */
     int64_t live;       /* elements in the array */
     int64_t live_bytes; /* sum of their value sizes */
@@ -76,10 +77,12 @@ void spill_state_release(spill_state_t *state);
 
 /*
  * Upper bound, in bytes, of the document when rendered (render.h), if its array had `live` elements
- * of `live_bytes` in sum. A head's other fields are counted in; the window of operations is counted
- * as if every id were as long as SPILL_OP_ID_MAX allows only where ids are used (n > 0). O(1).
+ * of `live_bytes` in sum. A head's other fields are counted in (state->fields_bytes); the owner
+ * stands twice in a page. The window of operations is counted as if every id were as long as
+ * SPILL_OP_ID_MAX allows, only where ids are used (n > 0). O(1).
  */
-int64_t spill_state_document_bytes(const spill_definition_t *definition, bool head,
-                                   const spill_state_t *state, int64_t live, int64_t live_bytes);
+int64_t spill_state_document_bytes(const spill_definition_t *definition, const spill_value_t *owner,
+                                   bool head, const spill_state_t *state, int64_t live,
+                                   int64_t live_bytes);
 
 #endif

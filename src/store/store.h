@@ -39,7 +39,7 @@ typedef struct spill_store_ops {
                          spill_binding_t *binding, spill_error_t *error);
 
     /*
-     * Owners of an array in the store's order: up to `limit` (<= 1000) of those after owner key
+     * Owners of an array that have a head, in the store's order: up to `limit` (<= 1000) of those after owner key
      * `after` (size 0: from the start). `owners` is a BSON array document of their _id values, in
      * order, initialized by the call; empty at the end. `last` (cleared first) gets the last key.
      */
@@ -67,6 +67,7 @@ typedef struct spill_store_ops {
                           const spill_definition_t *definition, const spill_value_t *owner,
                           spill_store_finding_fn report, void *context, spill_error_t *error);
 
+    /* May be NULL: the store has no backup of its own. */
     spill_code_t (*backup)(spill_store_t *store, const char *folder, spill_error_t *error);
     spill_code_t (*close)(spill_store_t *store, spill_error_t *error); /* frees `store` */
 } spill_store_ops_t;
@@ -93,7 +94,7 @@ void spill_store_base_release(spill_store_t *store);
 void spill_store_log(spill_store_t *store, spill_log_level_t level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* ops->call, counted. */
+/* ops->call, counted: calls, appends and their elements, spills. */
 spill_code_t spill_store_call(spill_store_t *store, const spill_request_t *request,
                               spill_response_t *response, spill_error_t *error);
 

@@ -26,29 +26,34 @@ typedef struct spill_effect {
     bool create_head; /* the head document is to be made: fields {_id: owner} where there are none */
 } spill_effect_t;
 
-/*
- * Apply a request (any kind but READ) to a document's state.
- *
- * `state` is the document before (present == false when it is absent) and, when DONE, after; when
- * REFUSED it is unchanged. `op_seen` says whether request->op is in the owner's window (APPEND).
- * `old_bytes` is the size of the element that request->seq names, or -1 when that element is not
- * there (EDIT, REMOVE, PULL). `erased_live` and `erased_bytes` count the head's live elements below
- * request->low (TRIM). state->live and state->live_bytes are kept here for every effect.
- */
+/* What only the store can know of its document. Facts that a kind does not use are not looked at. */
 typedef struct spill_facts {
-    bool op_seen;
-    int64_t old_bytes;
-    int64_t erased_live;
-    int64_t erased_bytes;
+    bool op_seen;         /* APPEND: request->op is in the document's window */
+    int64_t old_bytes;    /* EDIT, REMOVE, PULL: size of element request->seq; -1: not there */
+    int64_t erased_bytes; /* TRIM: size of the head's live elements below request->low */
+    /*
+     * APPEND, UPDATE_FIELDS: size of the head's other fields after request->update, or of those of
+     * the head to be made; 0: as they are.
+     */
+    int64_t fields_bytes;
 } spill_facts_t;
+
+/*
+ * Apply a request (any kind but READ) to a document's state: before (present == false when it is
+ * absent) and, when DONE, after; when REFUSED it is unchanged. state->live and state->live_bytes
+ * are kept here for every effect.
+ */
 
 spill_outcome_t spill_transition(const spill_request_t *request, const spill_facts_t *facts,
                                  spill_state_t *state, spill_effect_t *effect);
 
-/* Why an append was refused, judged from a later READ of the same document. */
+/*
+ * Why an append was refused, judged from a later READ of the same document. Where the append
+ * carries an update, room is judged with the most that the update could add to the fields.
+ */
 typedef enum spill_refusal {
     SPILL_REFUSAL_NONE, /* it would be accepted now: try again */
-    SPILL_REFUSAL_ABSENT,
+    SPILL_REFUSAL_ABSENT,   /* or a page of another incarnation */
     SPILL_REFUSAL_REPEATED, /* the operation is in the window */
     SPILL_REFUSAL_STALE,    /* n has passed base + window: nobody can tell any more */
     SPILL_REFUSAL_SEALED,
