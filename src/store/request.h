@@ -171,6 +171,6 @@ const char *spill_request_kind_name(spill_request_kind_t kind);
 
 /* A deep copy that owns everything it points to; for stores that queue or repeat requests. */
 spill_request_t *spill_request_clone(const spill_request_t *request);
-void spill_request_free(spill_request_t *clone);
+void spill_request_free(spill_request_t *clone); /* NULL is allowed */
 
 #endif

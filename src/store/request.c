@@ -1,0 +1,153 @@
+#include "store/request.h"
+
+#include <assert.h>
+#include <string.h>
+
+const char *spill_request_kind_name(spill_request_kind_t kind)
+{
+    static const char *const names[] = {
+#define SPILL_REQUEST_NAME(name) #name,
+        SPILL_REQUEST_KINDS(SPILL_REQUEST_NAME)
+#undef SPILL_REQUEST_NAME
+    };
+    assert(kind < SPILL_REQUEST_KIND_COUNT);
+    return names[kind];
+}
+
+bool spill_request_on_head(const spill_request_t *request)
+{
+    return request->page == SPILL_HEAD || request->kind == SPILL_REQUEST_CUT;
+}
+
+/* ---- responses ------------------------------------------------------------------------------- */
+
+void spill_response_clear(spill_response_t *response)
+{
+    spill_response_t empty = SPILL_RESPONSE_INIT;
+    empty.state.gone = response->state.gone;
+    empty.state.gone.count = 0;
+    empty.run = response->run;
+    spill_run_clear(&empty.run);
+    empty.ops = response->ops;
+    empty.ops.count = 0;
+    bson_destroy(response->fields);
+    *response = empty;
+}
+
+void spill_response_release(spill_response_t *response)
+{
+    spill_state_release(&response->state);
+    spill_run_release(&response->run);
+    spill_ops_release(&response->ops);
+    bson_destroy(response->fields);
+    *response = (spill_response_t)SPILL_RESPONSE_INIT;
+}
+
+/* ---- clones ---------------------------------------------------------------------------------- */
+
+/* The request comes first, so that a clone is freed through a pointer to it. */
+typedef struct clone {
+    spill_request_t request;
+    spill_definition_t definition;
+    spill_value_t owner;
+    spill_op_t op;
+    uint8_t op_id[SPILL_OP_ID_MAX];
+    spill_run_t run;
+    spill_seqs_t gone;
+    spill_ops_t ops;
+} clone_t;
+
+static void *copy_bytes(const void *data, size_t size)
+{
+    if (size == 0)
+        return NULL;
+    void *copy = bson_malloc(size);
+    memcpy(copy, data, size);
+    return copy;
+}
+
+static void clone_value(const spill_value_t *from, spill_value_t *to)
+{
+    *to = *from;
+    to->data = copy_bytes(from->data, from->size_bytes);
+}
+
+static const spill_value_t *clone_elements(const spill_value_t *elements, size_t count)
+{
+    if (count == 0)
+        return NULL;
+    spill_value_t *copies = bson_malloc(count * sizeof *copies);
+    for (size_t i = 0; i < count; i++)
+        clone_value(&elements[i], &copies[i]);
+    return copies;
+}
+
+static void clone_address(const spill_request_t *request, clone_t *clone)
+{
+    if (request->definition) {
+        clone->definition = *request->definition;
+        clone->request.definition = &clone->definition;
+    }
+    if (request->owner) {
+        clone_value(request->owner, &clone->owner);
+        clone->request.owner = &clone->owner;
+    }
+    clone->request.key = copy_bytes(request->key, request->key_bytes);
+}
+
+static void clone_op(const spill_request_t *request, clone_t *clone)
+{
+    if (!request->op)
+        return;
+    assert(request->op->id_bytes <= SPILL_OP_ID_MAX);
+    memcpy(clone->op_id, request->op->id, request->op->id_bytes);
+    clone->op = *request->op;
+    clone->op.id = clone->op_id;
+    clone->request.op = &clone->op;
+}
+
+static void clone_content(const spill_request_t *request, clone_t *clone)
+{
+    clone->request.elements = clone_elements(request->elements, request->element_count);
+    if (request->run) {
+        spill_run_copy(request->run, &clone->run);
+        clone->request.run = &clone->run;
+    }
+    if (request->gone) {
+        spill_seqs_copy(request->gone, &clone->gone);
+        clone->request.gone = &clone->gone;
+    }
+    if (request->ops) {
+        spill_ops_copy(request->ops, &clone->ops);
+        clone->request.ops = &clone->ops;
+    }
+    if (request->update)
+        clone->request.update = bson_copy(request->update);
+}
+
+spill_request_t *spill_request_clone(const spill_request_t *request)
+{
+    clone_t *clone = bson_malloc0(sizeof *clone);
+    clone->request = *request;
+    clone_address(request, clone);
+    clone_op(request, clone);
+    clone_content(request, clone);
+    return &clone->request;
+}
+
+void spill_request_free(spill_request_t *request)
+{
+    if (!request)
+        return;
+    clone_t *clone = (clone_t *)request;
+    for (size_t i = 0; i < request->element_count; i++)
+        bson_free((void *)request->elements[i].data);
+    bson_free((void *)request->elements);
+    bson_free((void *)request->key);
+    bson_free((void *)clone->owner.data);
+    bson_destroy((bson_t *)request->update);
+    spill_run_release(&clone->run);
+    spill_seqs_release(&clone->gone);
+    spill_ops_release(&clone->ops);
+    bson_free(clone);
+}

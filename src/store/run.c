@@ -1,0 +1,73 @@
+#include "store/run.h"
+
+#include <assert.h>
+#include <string.h>
+
+static void reserve(spill_run_t *run, size_t count)
+{
+    if (count <= run->capacity)
+        return;
+    size_t capacity = run->capacity < 8 ? 8 : run->capacity * 2;
+    if (capacity < count)
+        capacity = count;
+    run->entries = bson_realloc(run->entries, capacity * sizeof *run->entries);
+    run->capacity = capacity;
+}
+
+void spill_run_add(spill_run_t *run, int64_t seq, const spill_value_t *value)
+{
+    reserve(run, run->count + 1);
+    run->entries[run->count++] = (spill_run_entry_t){
+        .seq = seq,
+        .offset = run->arena.size,
+        .size_bytes = value->size_bytes,
+        .type = value->type,
+    };
+    if (value->size_bytes > 0)
+        spill_buffer_append(&run->arena, value->data, value->size_bytes);
+}
+
+spill_element_t spill_run_element(const spill_run_t *run, size_t index)
+{
+    assert(index < run->count);
+    const spill_run_entry_t *entry = &run->entries[index];
+    return (spill_element_t){
+        .seq = entry->seq,
+        .value =
+            {
+                .data = entry->size_bytes > 0 ? run->arena.data + entry->offset : NULL,
+                .size_bytes = entry->size_bytes,
+                .type = entry->type,
+            },
+    };
+}
+
+int64_t spill_run_bytes(const spill_run_t *run)
+{
+    return (int64_t)run->arena.size;
+}
+
+void spill_run_copy(const spill_run_t *from, spill_run_t *to)
+{
+    spill_run_clear(to);
+    if (from->count == 0)
+        return;
+    reserve(to, from->count);
+    memcpy(to->entries, from->entries, from->count * sizeof *from->entries);
+    to->count = from->count;
+    if (from->arena.size > 0)
+        spill_buffer_append(&to->arena, from->arena.data, from->arena.size);
+}
+
+void spill_run_clear(spill_run_t *run)
+{
+    run->count = 0;
+    spill_buffer_clear(&run->arena);
+}
+
+void spill_run_release(spill_run_t *run)
+{
+    bson_free(run->entries);
+    spill_buffer_release(&run->arena);
+    *run = (spill_run_t){0};
+}
