@@ -16,6 +16,8 @@ install(FILES
     ${PROJECT_BINARY_DIR}/SpillwayConfigVersion.cmake
     DESTINATION ${cmake_folder})
 
+file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+cmake_path(GET prefix_from_pc PARENT_PATH prefix_from_pc)
 configure_file(cmake/spillway.pc.in spillway.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/spillway.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Install into an empty prefix, then build and run somebody else's program against what is there:
+# with pkg-config and a plain compiler, and with CMake's find_package. The prefix is moved in
+# between, as a package would be.
+set -euo pipefail
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+cached() {
+    sed -n "s/^$1:[A-Z]*=//p" "$SPILLWAY_BUILD/CMakeCache.txt"
+}
+
+# An instrumented library needs users that are instrumented alike.
+case "$(cached SPILLWAY_SANITIZE)" in
+address) instrument=(-fsanitize=address -fsanitize=undefined) ;;
+thread) instrument=(-fsanitize=thread) ;;
+*) instrument=() ;;
+esac
+if [ "$(cached SPILLWAY_COVERAGE)" = ON ]; then
+    instrument=(--coverage)
+fi
+if [ "$(cached BUILD_SHARED_LIBS)" = OFF ]; then
+    static=(--static)
+else
+    static=()
+fi
+compiler=$(cached CMAKE_C_COMPILER)
+
+cmake --install "$SPILLWAY_BUILD" --prefix "$folder/made" >"$folder/install.log"
+mv "$folder/made" "$folder/prefix"
+libdir=$(dirname "$(find "$folder/prefix" -name 'libspillway.*' -print -quit)")
+export LD_LIBRARY_PATH=$libdir
+consumer=$SPILLWAY_SOURCE/examples/consumer
+
+echo "pkg-config and a plain compiler:"
+export PKG_CONFIG_PATH=$libdir/pkgconfig
+read -ra flags < <(pkg-config --cflags --libs "${static[@]}" spillway)
+"$compiler" -std=c17 "${instrument[@]}" "$consumer/consumer.c" -o "$folder/consumer" "${flags[@]}"
+"$folder/consumer"
+unset PKG_CONFIG_PATH
+
+echo "find_package:"
+cmake -S "$consumer" -B "$folder/build" -DCMAKE_PREFIX_PATH="$folder/prefix" \
+    -DCMAKE_C_COMPILER="$compiler" -DCMAKE_C_FLAGS="${instrument[*]}" >"$folder/configure.log"
+cmake --build "$folder/build" >"$folder/build.log"
+"$folder/build/consumer"
+
+# What else has to be there.
+for file in bin/spillway share/man/man1/spillway.1 share/bash-completion/completions/spillway; do
+    if [ ! -e "$folder/prefix/$file" ]; then
+        echo "not installed: $file" >&2
+        exit 1
+    fi
+done
