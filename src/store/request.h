@@ -8,7 +8,7 @@
  *                           room (a head may be created; a       there is one; head: other fields
  *                           page: epoch equal)
  *   PUT_PAGE      page      absent, or (epoch, src) < mine       the whole page
- *   CUT           head      pages == page, rev == r              drop `slots` slots; first, removed;
+ *   CUT           head      epoch, pages and rev equal           drop `slots` slots; first, removed;
  *                                                                pages + 1; rev + 1
  *   SEAL          head/tail epoch equal, not sealed; a page has  sealed, closed = `close`; rev + 1;
  *                           slots, or `close`                    the head: pages = 1, total = end
@@ -125,7 +125,7 @@ typedef struct spill_request {
     int64_t bytes;                 /* CUT: bytes of the live elements dropped */
     int64_t n;                     /* CREATE_PAGE */
     int64_t total;                 /* ADVANCE: elements appended so far */
-    int64_t pages;                 /* ADVANCE; DROP_HEAD; READ of SPILL_PAGE_HOLDING */
+    int64_t pages;                 /* ADVANCE; CUT, DROP_HEAD; READ of SPILL_PAGE_HOLDING */
     bool close;                    /* SEAL */
     int64_t low;                   /* TRIM */
     int64_t removed;               /* TRIM: the new value of state.removed */

@@ -1,0 +1,77 @@
+/* What both protocols' appends share: the request, and the judgement after a refusal. */
+#include "layout/outlier.h"
+#include "store/transition.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+
+spill_request_t spill_append_request(const spill_owner_t *owner, int64_t page,
+                                     const spill_part_t *part, spill_limits_t limits)
+{
+    spill_request_t append = spill_owner_request(owner, SPILL_REQUEST_APPEND, page);
+    append.elements = part->elements;
+    append.element_count = part->count;
+    append.elements_bytes = part->bytes;
+    append.op = part->op;
+    append.update = page == SPILL_HEAD ? part->update : NULL;
+    append.limits = limits;
+    if (page == SPILL_HEAD) {
+        append.create = true;
+        append.epoch = spill_owner_now(owner);
+    }
+    return append;
+}
+
+static spill_code_t repeated(const spill_request_t *append, const spill_response_t *response,
+                             spill_append_result_t *result, spill_error_t *error)
+{
+    if (response->op.count != (int64_t)append->element_count)
+        return spill_fail(error, SPILL_CONFLICT,
+                          "the operation id was used for an append of %" PRId64
+                          " elements, this one has %zu: choose another id",
+                          response->op.count, append->element_count);
+    *result = (spill_append_result_t){
+        .first = response->op.seq,
+        .count = response->op.count,
+        .repeated = true,
+        .op_base = response->state.n,
+    };
+    return SPILL_OK;
+}
+
+spill_code_t spill_append_judge(const spill_owner_t *owner, const spill_request_t *append,
+                                spill_response_t *response, spill_refusal_t *refusal,
+                                spill_append_result_t *result, spill_error_t *error)
+{
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, append->page);
+    read.op = append->op;
+    spill_code_t code = spill_owner_call(owner, &read, response, error);
+    if (code != SPILL_OK)
+        return code;
+    *refusal = spill_append_refusal(append, &response->state, response->op_found);
+    if (*refusal == SPILL_REFUSAL_REPEATED) {
+        atomic_fetch_add_explicit(&owner->array->store->counts.repeats, 1, memory_order_relaxed);
+        return repeated(append, response, result, error);
+    }
+    if (*refusal == SPILL_REFUSAL_STALE)
+        return spill_fail(error, SPILL_UNKNOWN,
+                          "the operation's base %" PRId64 " is %" PRId64
+                          " operations old and the window has %d: whether an earlier try was "
+                          "applied can no longer be told; look before appending with a new id",
+                          append->op->base, response->state.n - append->op->base,
+                          append->op_window);
+    return SPILL_OK;
+}
+
+void spill_append_done(const spill_owner_t *owner, const spill_part_t *part,
+                       const spill_response_t *response, spill_append_result_t *result)
+{
+    spill_counts_t *counts = &owner->array->store->counts;
+    atomic_fetch_add_explicit(&counts->appends, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&counts->elements, (long long)part->count, memory_order_relaxed);
+    *result = (spill_append_result_t){
+        .first = response->seq,
+        .count = (int64_t)part->count,
+        .op_base = response->state.n,
+    };
+}

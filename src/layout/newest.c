@@ -1,0 +1,268 @@
+/*
+ * Keep newest: every append goes to the head; when the head has grown past threshold + one page,
+ * its oldest run moves to page k = overflowPages.
+ *
+ *   1. read   the head: k, rev r, its oldest run
+ *   2. put    page k with src = r       refused: adopt what is there if its src is r, else again
+ *   3. cut    the run off the head, if still pages == k and rev == r
+ *
+ * Appends do not raise rev, so they never disturb a spill; everything else does, so a copy that is
+ * out of date is never cut by. A crash after 2 leaves page k at or above overflowPages: readers do
+ * not look there, and the next spill replaces it (its src is lower) or adopts it (it is equal).
+ */
+#include "layout/outlier.h"
+#include "store/transition.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+
+/* How much room a spill has to make besides coming back to the threshold. */
+typedef struct need {
+    int64_t slots;
+    int64_t bytes;
+} need_t;
+
+static int64_t head_bytes(const spill_owner_t *owner, const spill_state_t *head, int64_t live,
+                          int64_t live_bytes)
+{
+    return spill_state_document_bytes(&owner->array->definition, true, head, live, live_bytes);
+}
+
+/* After a spill that bytes caused, the head is as full in bytes as it is meant to be in count. */
+static int64_t bytes_target(const spill_bounds_t *bounds)
+{
+    return (int64_t)((double)bounds->head_bytes_max * (double)bounds->threshold /
+                     (double)(bounds->threshold + bounds->page_capacity));
+}
+
+/* What a spill moves: the first `live` elements of the run, over `slots` slots. */
+typedef struct plan {
+    size_t live;
+    int64_t slots;
+    int64_t bytes;
+} plan_t;
+
+/* Would the head, left with what the plan does not take, be small enough? */
+static bool enough(const spill_owner_t *owner, const spill_state_t *head, const plan_t *plan,
+                   need_t need)
+{
+    const spill_bounds_t *bounds = &owner->array->definition.bounds;
+    spill_limits_t limits = spill_head_limits(SPILL_KEEP_NEWEST, bounds);
+    int64_t slots = spill_state_slots(head) - plan->slots;
+    int64_t live = head->live - (int64_t)plan->live;
+    int64_t bytes = head->live_bytes - plan->bytes;
+    if (live == 0)
+        return true;
+    if (slots > bounds->threshold)
+        return false;
+    if (plan->live > 0 || need.slots > 0) {
+        int64_t rendered = head_bytes(owner, head, live, bytes);
+        if (rendered > bytes_target(bounds))
+            return false;
+    }
+    return spill_limits_allow(&limits, slots + need.slots, live + need.slots,
+                              head_bytes(owner, head, live + need.slots, bytes + need.bytes));
+}
+
+/* Take the oldest elements until it is enough or a page is full; at least one if not enough. */
+static plan_t make_plan(const spill_owner_t *owner, const spill_state_t *head,
+                        const spill_run_t *run, need_t need)
+{
+    const spill_definition_t *definition = &owner->array->definition;
+    spill_limits_t limits = spill_page_limits(&definition->bounds);
+    plan_t plan = {0};
+    while (plan.live < run->count && !enough(owner, head, &plan, need)) {
+        const spill_run_entry_t *entry = &run->entries[plan.live];
+        plan_t next = {
+            .live = plan.live + 1,
+            .slots = entry->seq + 1 - head->first,
+            .bytes = plan.bytes + entry->size_bytes,
+        };
+        spill_state_t page = {.first = head->first, .page = head->pages};
+        int64_t rendered = spill_state_document_bytes(definition, false, &page,
+                                                      next.slots, next.bytes);
+        if (plan.live > 0 && !spill_limits_allow(&limits, next.slots, next.slots, rendered))
+            break;
+        plan = next;
+    }
+    return plan;
+}
+
+static spill_code_t read_head_run(const spill_owner_t *owner, spill_response_t *head,
+                                  spill_error_t *error)
+{
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.want = SPILL_WANT_FORWARD;
+    read.limit = owner->array->definition.bounds.page_capacity;
+    return spill_owner_call(owner, &read, head, error);
+}
+
+/*
+ * Put page k as planned. When a racer's copy of the same head (src equal) is there already, the
+ * plan becomes that page's, which may be of another size. *ready: the page is there and may be cut.
+ */
+static spill_code_t put_page(const spill_owner_t *owner, spill_response_t *head, plan_t *plan,
+                             bool *ready, spill_error_t *error)
+{
+    const spill_state_t *state = &head->state;
+    spill_request_t put = spill_owner_request(owner, SPILL_REQUEST_PUT_PAGE, state->pages);
+    spill_seqs_t gone = {0};
+    spill_seqs_copy(&state->gone, &gone);
+    spill_seqs_keep_below(&gone, state->first + plan->slots);
+    size_t all = head->run.count;
+    head->run.count = plan->live;
+    put.epoch = state->epoch;
+    put.src = state->rev;
+    put.first = state->first;
+    put.slots = plan->slots;
+    put.bytes = plan->bytes;
+    put.run = &head->run;
+    put.gone = &gone;
+    spill_response_t page = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_owner_call(owner, &put, &page, error);
+    head->run.count = all;
+    *ready = code == SPILL_OK && page.outcome == SPILL_DONE;
+    if (code == SPILL_OK && !*ready) {
+        code = spill_owner_read_state(owner, state->pages, &page, error);
+        if (code == SPILL_OK && page.state.present && page.state.epoch == state->epoch &&
+            page.state.src == state->rev && page.state.first == state->first) {
+            plan->slots = spill_state_slots(&page.state);
+            plan->bytes = page.state.live_bytes;
+            *ready = true;
+        }
+    }
+    spill_seqs_release(&gone);
+    spill_response_release(&page);
+    return code;
+}
+
+static spill_code_t cut(const spill_owner_t *owner, const spill_state_t *head, const plan_t *plan,
+                        bool *done, spill_error_t *error)
+{
+    spill_request_t cut = spill_owner_request(owner, SPILL_REQUEST_CUT, SPILL_HEAD);
+    cut.pages = head->pages;
+    cut.epoch = head->epoch;
+    cut.rev = head->rev;
+    cut.slots = plan->slots;
+    cut.bytes = plan->bytes;
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_owner_call(owner, &cut, &response, error);
+    *done = code == SPILL_OK && response.outcome == SPILL_DONE;
+    spill_response_release(&response);
+    return code;
+}
+
+/* One try at a spill. *settled: there is nothing left to do, by us or by another. */
+static spill_code_t try_spill(spill_owner_t *owner, need_t need, bool *settled,
+                              spill_error_t *error)
+{
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    *settled = false;
+    spill_code_t code = read_head_run(owner, &head, error);
+    if (code == SPILL_OK) {
+        plan_t plan = {0};
+        if (head.state.present)
+            plan = make_plan(owner, &head.state, &head.run, need);
+        *settled = plan.live == 0;
+        bool ready = false;
+        bool done = false;
+        if (!*settled)
+            code = put_page(owner, &head, &plan, &ready, error);
+        if (code == SPILL_OK && ready)
+            code = cut(owner, &head.state, &plan, &done, error);
+        if (done)
+            atomic_fetch_add_explicit(&owner->array->store->counts.spills, 1,
+                                      memory_order_relaxed);
+    }
+    spill_response_release(&head);
+    /* Each step is guarded: whether a lost one was applied shows when the head is read again. */
+    return code == SPILL_UNKNOWN ? SPILL_OK : code;
+}
+
+/* Spill until the head is within its bounds and has the room that is needed. */
+static spill_code_t spill(spill_owner_t *owner, need_t need, spill_error_t *error)
+{
+    int tries = 0;
+    bool settled = false;
+    while (true) {
+        spill_code_t code = try_spill(owner, need, &settled, error);
+        if (code == SPILL_OK && !settled)
+            code = spill_owner_again(owner, &tries, error);
+        if (code != SPILL_OK || settled)
+            return code;
+    }
+}
+
+/*
+ * Is it for this append to spill? For the one that took the head past threshold + page; the others
+ * leave it alone until the head is near its bound, so that spilling is a race only when it has to.
+ */
+static bool should_spill(const spill_owner_t *owner, const spill_part_t *part,
+                         const spill_state_t *head)
+{
+    const spill_bounds_t *bounds = &owner->array->definition.bounds;
+    int64_t trigger = bounds->threshold + bounds->page_capacity;
+    int64_t slots = spill_state_slots(head);
+    bool crossed = slots >= trigger && slots - (int64_t)part->count < trigger;
+    bool oversize = head_bytes(owner, head, head->live, head->live_bytes) > bounds->head_bytes_max;
+    return crossed || oversize;
+}
+
+/* The append is acknowledged already: a spill that fails is the next append's to finish. */
+static void spill_after(spill_owner_t *owner)
+{
+    spill_error_t error;
+    if (spill(owner, (need_t){0}, &error) != SPILL_OK)
+        spill_store_log(owner->array->store, SPILL_LOG_WARNING, "spill put off: %s",
+                        error.message);
+}
+
+/* The head is full: make room, unless no room can be made. */
+static spill_code_t make_room(spill_owner_t *owner, const spill_part_t *part,
+                              const spill_state_t *head, spill_error_t *error)
+{
+    spill_limits_t limits =
+        spill_head_limits(SPILL_KEEP_NEWEST, &owner->array->definition.bounds);
+    int64_t count = (int64_t)part->count;
+    int64_t alone = head_bytes(owner, head, count, part->bytes);
+    if (!spill_limits_allow(&limits, count, count, alone))
+        return spill_fail(error, SPILL_TOO_BIG,
+                          "%zu elements of %" PRId64 " bytes do not fit a head whose other fields "
+                          "take %" PRId64 " of %" PRId64 " bytes: append fewer at a time, or raise "
+                          "head_bytes_max",
+                          part->count, part->bytes, head->fields_bytes,
+                          count == 1 ? (int64_t)SPILL_DOCUMENT_BYTES_MAX : limits.bytes_max);
+    return spill(owner, (need_t){.slots = count, .bytes = part->bytes}, error);
+}
+
+spill_code_t spill_newest_append(spill_owner_t *owner, const spill_part_t *part,
+                                 spill_append_result_t *result, spill_error_t *error)
+{
+    spill_limits_t limits =
+        spill_head_limits(SPILL_KEEP_NEWEST, &owner->array->definition.bounds);
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_code_t code = SPILL_OK;
+    int tries = 0;
+    while (code == SPILL_OK) {
+        spill_request_t append = spill_append_request(owner, SPILL_HEAD, part, limits);
+        code = spill_owner_call(owner, &append, &head, error);
+        if (code != SPILL_OK)
+            break;
+        if (head.outcome == SPILL_DONE) {
+            spill_append_done(owner, part, &head, result);
+            if (should_spill(owner, part, &head.state))
+                spill_after(owner);
+            break;
+        }
+        spill_refusal_t refusal = SPILL_REFUSAL_NONE;
+        code = spill_append_judge(owner, &append, &head, &refusal, result, error);
+        if (code != SPILL_OK || refusal == SPILL_REFUSAL_REPEATED)
+            break;
+        if (refusal == SPILL_REFUSAL_FULL)
+            code = make_room(owner, part, &head.state, error);
+        if (code == SPILL_OK)
+            code = spill_owner_again(owner, &tries, error);
+    }
+    spill_response_release(&head);
+    return code;
+}

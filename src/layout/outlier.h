@@ -1,0 +1,92 @@
+/*
+ * The outlier layout: a bounded head and bounded pages, in two protocols. docs/protocol.md tells
+ * why each step is safe; a step's name there is the request kind here.
+ *
+ *   keep newest (newest.c)                          keep oldest (oldest.c)
+ *   pages 0 .. k-1 hold the oldest, the head        the head holds the oldest, pages 0 .. k-1 the
+ *   the newest elements; every append goes to       rest; appends go to the last document, the
+ *   the head, which spills its oldest run:          tail, which is sealed when it is full:
+ *
+ *        APPEND                                          APPEND
+ *         |  ^                                            |  ^
+ *         v  |                                            v  |
+ *   [head long] --PUT_PAGE k--> [page put]          [tail full] --SEAL--> [sealed]
+ *         ^                        |                      ^                   | ADVANCE
+ *         +---------CUT------------+                      +---CREATE_PAGE-----+
+ */
+#ifndef SPILL_LAYOUT_OUTLIER_H
+#define SPILL_LAYOUT_OUTLIER_H
+
+#include "layout/owner.h"
+
+/* One atomic append: a whole batch, or one part of a batch that is larger than a page. */
+typedef struct spill_part {
+    const spill_value_t *elements;
+    size_t count;
+    int64_t bytes;        /* sum of the elements' sizes */
+    const spill_op_t *op; /* or NULL */
+    const bson_t *update; /* or NULL */
+} spill_part_t;
+
+/* Bounds of a head and of a page, for appends and edits, and (with the largest ever) for verify. */
+spill_limits_t spill_head_limits(spill_keep_t keep, const spill_bounds_t *bounds);
+spill_limits_t spill_page_limits(const spill_bounds_t *bounds);
+
+/* Is the array's next document after `page` in sequence order the head (-1), a page, or none? */
+#define SPILL_NO_DOCUMENT (-3)
+int64_t spill_document_after(spill_keep_t keep, int64_t page, int64_t pages);
+int64_t spill_document_before(spill_keep_t keep, int64_t page, int64_t pages);
+
+/* Append one part. As spill_array_append. */
+spill_code_t spill_newest_append(spill_owner_t *owner, const spill_part_t *part,
+                                 spill_append_result_t *result, spill_error_t *error);
+spill_code_t spill_oldest_append(spill_owner_t *owner, const spill_part_t *part,
+                                 spill_append_result_t *result, spill_error_t *error);
+
+/* The request that appends a part to a document; room is judged by `limits`. */
+spill_request_t spill_append_request(const spill_owner_t *owner, int64_t page,
+                                     const spill_part_t *part, spill_limits_t limits);
+
+/*
+ * After an append was refused: read the document again (into `response`) and say why. On REPEATED
+ * *result is filled; on STALE, and on REPEATED with another size of batch, the error is.
+ */
+spill_code_t spill_append_judge(const spill_owner_t *owner, const spill_request_t *append,
+                                spill_response_t *response, spill_refusal_t *refusal,
+                                spill_append_result_t *result, spill_error_t *error);
+
+/* Fill the result of an append that was DONE. */
+void spill_append_done(const spill_owner_t *owner, const spill_part_t *part,
+                       const spill_response_t *response, spill_append_result_t *result);
+
+/* Count, exact at one moment during the call. */
+spill_code_t spill_outlier_count(spill_owner_t *owner, spill_count_t *count, spill_error_t *error);
+
+/* Edit, remove, trim, drop: as the functions of array.h. (change.c, drop.c) */
+spill_code_t spill_outlier_edit(spill_owner_t *owner, int64_t seq, const spill_value_t *element,
+                                spill_error_t *error);
+spill_code_t spill_outlier_remove(spill_owner_t *owner, int64_t seq, spill_error_t *error);
+spill_code_t spill_outlier_trim(spill_owner_t *owner, int64_t below, spill_error_t *error);
+spill_code_t spill_outlier_drop(spill_owner_t *owner, spill_error_t *error);
+
+/* Finish dropping the incarnation `epoch`, whose tail is closed. (keep oldest; drop.c) */
+spill_code_t spill_outlier_drop_closed(spill_owner_t *owner, int64_t epoch, int64_t pages,
+                                       spill_error_t *error);
+
+/*
+ * Make the page after the sealed document `page`, which `response` holds by a READ with want_ops.
+ * SPILL_OK also where another client did, or where the owner is gone meanwhile. (oldest.c)
+ */
+spill_code_t spill_oldest_grow(spill_owner_t *owner, int64_t page, spill_response_t *response,
+                               spill_error_t *error);
+
+/*
+ * Locate the document that holds `seq`, the head having been read into `head`: SPILL_HEAD with
+ * `page` untouched, or a page number with the page's state and, by `want`, a run from `seq` of up
+ * to `limit` elements in `page`. SPILL_NO_DOCUMENT where no document does. (locate.c)
+ */
+spill_code_t spill_outlier_locate(const spill_owner_t *owner, const spill_state_t *head,
+                                  int64_t seq, spill_want_t want, int64_t limit,
+                                  spill_response_t *page, int64_t *where, spill_error_t *error);
+
+#endif

@@ -1,0 +1,140 @@
+#include "layout/owner.h"
+
+#include "bson/key.h"
+#include "util/error.h"
+#include "util/hash.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+spill_code_t spill_owner_init(spill_owner_t *owner, spill_array_t *array,
+                              const spill_value_t *value, spill_error_t *error)
+{
+    *owner = (spill_owner_t){.array = array, .value = value, .key = SPILL_BUFFER_INIT};
+    return spill_owner_key(value, &owner->key, error);
+}
+
+void spill_owner_release(spill_owner_t *owner)
+{
+    spill_buffer_release(&owner->key);
+}
+
+spill_request_t spill_owner_request(const spill_owner_t *owner, spill_request_kind_t kind,
+                                    int64_t page)
+{
+    return (spill_request_t){
+        .kind = kind,
+        .definition = &owner->array->definition,
+        .array_id = owner->array->binding.array_id,
+        .collection_id = owner->array->binding.collection_id,
+        .owner = owner->value,
+        .key = owner->key.data,
+        .key_bytes = owner->key.size,
+        .page = page,
+        .op_window = owner->array->definition.op_window,
+    };
+}
+
+/* "owner {...} of 'feed', page 3: " before a store's message. */
+static spill_code_t name_document(const spill_owner_t *owner, const spill_request_t *request,
+                                  spill_code_t code, spill_error_t *error)
+{
+    if (error == NULL)
+        return code;
+    char document[48] = "head";
+    if (request->page >= 0)
+        snprintf(document, sizeof document, "page %" PRId64, request->page);
+    else if (request->page == SPILL_PAGE_HOLDING)
+        snprintf(document, sizeof document, "page of element %" PRId64, request->seq);
+    char *json = spill_value_to_json(owner->value, false);
+    spill_fail_prefix(error, code, "owner %.100s of '%s', %s", json ? json : "?",
+                      owner->array->definition.name, document);
+    bson_free(json);
+    return code;
+}
+
+spill_code_t spill_owner_call(const spill_owner_t *owner, const spill_request_t *request,
+                              spill_response_t *response, spill_error_t *error)
+{
+    spill_code_t code = spill_store_call(owner->array->store, request, response, error);
+    return code == SPILL_OK ? SPILL_OK : name_document(owner, request, code, error);
+}
+
+spill_code_t spill_owner_read_state(const spill_owner_t *owner, int64_t page,
+                                    spill_response_t *response, spill_error_t *error)
+{
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, page);
+    return spill_owner_call(owner, &read, response, error);
+}
+
+spill_code_t spill_owner_missing_page(const spill_owner_t *owner, int64_t page,
+                                      spill_error_t *error)
+{
+    spill_request_t place = spill_owner_request(owner, SPILL_REQUEST_READ, page);
+    spill_fail(error, SPILL_CORRUPT, "the page is missing; run `spillway verify`");
+    return name_document(owner, &place, SPILL_CORRUPT, error);
+}
+
+int64_t spill_owner_now(const spill_owner_t *owner)
+{
+    const spill_clock_t *clock = &owner->array->store->options.clock;
+    return clock->now_us(clock->context);
+}
+
+spill_code_t spill_owner_again(const spill_owner_t *owner, int *tries, spill_error_t *error)
+{
+    enum { FREE_TRIES = 3, LONGEST_US = 10000 };
+    spill_store_t *store = owner->array->store;
+    atomic_fetch_add_explicit(&store->counts.retries, 1, memory_order_relaxed);
+    if (++*tries > SPILL_TRIES_MAX)
+        return spill_fail(error, SPILL_CONFLICT,
+                          "lost every race for an owner of '%s' in %d tries; try again later",
+                          owner->array->definition.name, SPILL_TRIES_MAX);
+    if (*tries <= FREE_TRIES)
+        return SPILL_OK;
+    /* Racers that lost together shall not come back together: the pause depends on the moment. */
+    int64_t moment = spill_owner_now(owner);
+    int64_t longest = (int64_t)50 << (*tries - FREE_TRIES < 8 ? *tries - FREE_TRIES : 8);
+    if (longest > LONGEST_US)
+        longest = LONGEST_US;
+    int64_t pause = longest / 2 + (int64_t)(spill_hash(&moment, sizeof moment) %
+                                            (uint64_t)(longest / 2));
+    atomic_fetch_add_explicit(&store->counts.waits, 1, memory_order_relaxed);
+    store->options.clock.sleep_us(store->options.clock.context, pause);
+    return SPILL_OK;
+}
+
+static spill_tail_t *tail_slot(const spill_owner_t *owner, uint64_t *hash)
+{
+    *hash = spill_hash(owner->key.data, owner->key.size);
+    return &owner->array->tails[*hash % SPILL_TAIL_SLOTS];
+}
+
+bool spill_tail_recall(const spill_owner_t *owner, spill_tail_t *tail)
+{
+    uint64_t hash;
+    spill_tail_t *slot = tail_slot(owner, &hash);
+    pthread_mutex_lock(&owner->array->tails_lock);
+    *tail = *slot;
+    pthread_mutex_unlock(&owner->array->tails_lock);
+    return tail->epoch != 0 && tail->owner_hash == hash;
+}
+
+void spill_tail_remember(const spill_owner_t *owner, int64_t epoch, int64_t page)
+{
+    uint64_t hash;
+    spill_tail_t *slot = tail_slot(owner, &hash);
+    pthread_mutex_lock(&owner->array->tails_lock);
+    *slot = (spill_tail_t){.owner_hash = hash, .epoch = epoch, .page = page};
+    pthread_mutex_unlock(&owner->array->tails_lock);
+}
+
+void spill_tail_forget(const spill_owner_t *owner)
+{
+    uint64_t hash;
+    spill_tail_t *slot = tail_slot(owner, &hash);
+    pthread_mutex_lock(&owner->array->tails_lock);
+    if (slot->owner_hash == hash)
+        *slot = (spill_tail_t){0};
+    pthread_mutex_unlock(&owner->array->tails_lock);
+}

@@ -1,0 +1,74 @@
+/*
+ * One owner of one array, as the protocols see it: makes requests for its documents, carries them
+ * out, and paces the tries that follow a lost race.
+ */
+#ifndef SPILL_LAYOUT_OWNER_H
+#define SPILL_LAYOUT_OWNER_H
+
+#include "store/store.h"
+
+#include <spillway/array.h>
+
+#include <pthread.h>
+
+/* Where a keep-oldest array's tail was seen last: a hint, checked by every append that uses it. */
+#define SPILL_TAIL_SLOTS 256
+
+typedef struct spill_tail {
+    uint64_t owner_hash;
+    int64_t epoch;
+    int64_t page; /* a page number; the head is never kept as a hint */
+} spill_tail_t;
+
+struct spill_array {
+    spill_store_t *store;
+    spill_definition_t definition;
+    spill_binding_t binding;
+    pthread_mutex_t tails_lock;
+    spill_tail_t tails[SPILL_TAIL_SLOTS];
+};
+
+/* Lives on the caller's stack for the length of one public call. */
+typedef struct spill_owner {
+    spill_array_t *array;
+    const spill_value_t *value;
+    spill_buffer_t key;
+} spill_owner_t;
+
+/* Checks the owner's type. Release in every case. */
+spill_code_t spill_owner_init(spill_owner_t *owner, spill_array_t *array,
+                              const spill_value_t *value, spill_error_t *error);
+void spill_owner_release(spill_owner_t *owner);
+
+/* A request for one of the owner's documents, everything else zero. */
+spill_request_t spill_owner_request(const spill_owner_t *owner, spill_request_kind_t kind,
+                                    int64_t page);
+
+/* Carry it out. An error's message is made to name the owner and the document. */
+spill_code_t spill_owner_call(const spill_owner_t *owner, const spill_request_t *request,
+                              spill_response_t *response, spill_error_t *error);
+
+/* READ of a document's state alone. Absent: SPILL_OK with response->state.present == false. */
+spill_code_t spill_owner_read_state(const spill_owner_t *owner, int64_t page,
+                                    spill_response_t *response, spill_error_t *error);
+
+/* SPILL_CORRUPT: a page that the head speaks of is not there. */
+spill_code_t spill_owner_missing_page(const spill_owner_t *owner, int64_t page,
+                                      spill_error_t *error);
+
+/* Now, in microseconds: the epoch of a head made now. */
+int64_t spill_owner_now(const spill_owner_t *owner);
+
+/*
+ * Between two tries: count, pause a little longer each time (nothing at first, 10 ms at most), and
+ * give up with SPILL_CONFLICT after SPILL_TRIES_MAX. Start `tries` at 0.
+ */
+#define SPILL_TRIES_MAX 2000
+spill_code_t spill_owner_again(const spill_owner_t *owner, int *tries, spill_error_t *error);
+
+/* Tail hints. Thread-safe. forget only if the hint is still that page. */
+bool spill_tail_recall(const spill_owner_t *owner, spill_tail_t *tail);
+void spill_tail_remember(const spill_owner_t *owner, int64_t epoch, int64_t page);
+void spill_tail_forget(const spill_owner_t *owner);
+
+#endif
