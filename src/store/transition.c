@@ -1,0 +1,436 @@
+#include "store/transition.h"
+
+#include <assert.h>
+
+/*
+ * Each function below is one row of the table in request.h: it looks at its guard, and returns
+ * SPILL_REFUSED_GUARD before it has changed anything, or changes the state and says in *effect what
+ * the store has to do with the elements.
+ */
+
+static bool keeps_newest(const spill_request_t *request)
+{
+    return request->definition->keep == SPILL_KEEP_NEWEST;
+}
+
+static bool at_rev(const spill_request_t *request, const spill_state_t *state)
+{
+    return state->present && state->rev == request->rev;
+}
+
+static bool at_epoch(const spill_request_t *request, const spill_state_t *state)
+{
+    return state->present && state->epoch == request->epoch;
+}
+
+/* Is element request->seq there, by the state and by what the store found? */
+static bool holds(const spill_request_t *request, const spill_facts_t *facts,
+                  const spill_state_t *state)
+{
+    return facts->old_bytes >= 0 && request->seq >= state->first &&
+           request->seq < spill_state_end(state) &&
+           !spill_seqs_contains(&state->gone, request->seq);
+}
+
+/* Keep newest: a leading run of removed numbers leaves the head, or it would grow for ever. */
+static void fold_leading_gone(spill_state_t *state)
+{
+    size_t run = 0;
+    while (run < state->gone.count && state->gone.at[run] == state->first + (int64_t)run)
+        run++;
+    state->first += (int64_t)run;
+    state->removed += (int64_t)run;
+    spill_seqs_drop_below(&state->gone, state->first);
+}
+
+/* The element goes; its number stays, as a gone one. */
+static void delete_element(const spill_request_t *request, const spill_facts_t *facts,
+                           spill_state_t *state, spill_effect_t *effect)
+{
+    state->live--;
+    state->live_bytes -= facts->old_bytes;
+    spill_seqs_insert(&state->gone, request->seq);
+    state->rev++;
+    *effect = (spill_effect_t){.kind = SPILL_EFFECT_DELETE, .seq = request->seq};
+}
+
+/* Every slot goes for good; the next number stays what it was. */
+static void empty_document(spill_state_t *state, spill_effect_t *effect)
+{
+    int64_t end = spill_state_end(state);
+    *effect = (spill_effect_t){.kind = SPILL_EFFECT_ERASE, .seq = state->first, .end = end};
+    state->first = end;
+    state->live = 0;
+    state->live_bytes = 0;
+    state->gone.count = 0;
+    state->rev++;
+}
+
+static spill_outcome_t drop_document(spill_state_t *state, spill_effect_t *effect)
+{
+    *effect = (spill_effect_t){.kind = SPILL_EFFECT_DROP};
+    spill_seqs_t gone = state->gone;
+    gone.count = 0;
+    *state = (spill_state_t){.gone = gone};
+    return SPILL_DONE;
+}
+
+/* Start a document's state over, keeping the memory of `gone`. */
+static void make_document(const spill_request_t *request, spill_state_t *state, int64_t rev)
+{
+    spill_seqs_t gone = state->gone;
+    gone.count = 0;
+    *state = (spill_state_t){
+        .present = true,
+        .epoch = request->epoch,
+        .rev = rev,
+        .gone = gone,
+        .first = request->first,
+        .page = spill_request_on_head(request) ? 0 : request->page,
+    };
+}
+
+/* ---- append ---------------------------------------------------------------------------------- */
+
+static bool append_fits(const spill_request_t *append, const spill_state_t *state,
+                        int64_t fields_bytes)
+{
+    bool head = spill_request_on_head(append);
+    int64_t added = (int64_t)append->element_count;
+    int64_t live = state->live + added;
+    spill_state_t after = *state;
+    after.fields_bytes = fields_bytes;
+    after.n += append->op ? 1 : 0;
+    int64_t bytes =
+        spill_state_document_bytes(append->definition, append->owner, head, &after, live,
+                                   state->live_bytes + append->elements_bytes);
+    return spill_limits_allow(&append->limits, spill_state_slots(state) + added, live, bytes);
+}
+
+static spill_refusal_t append_refusal(const spill_request_t *append, const spill_state_t *state,
+                                      bool op_seen, int64_t fields_bytes)
+{
+    bool head = spill_request_on_head(append);
+    if (!state->present && !(head && append->create))
+        return SPILL_REFUSAL_ABSENT;
+    if (!head && state->epoch != append->epoch)
+        return SPILL_REFUSAL_ABSENT;
+    if (append->op && op_seen)
+        return SPILL_REFUSAL_REPEATED;
+    if (append->op && state->n >= append->op->base + append->op_window)
+        return SPILL_REFUSAL_STALE;
+    if (state->sealed)
+        return SPILL_REFUSAL_SEALED;
+    if (!append_fits(append, state, fields_bytes))
+        return SPILL_REFUSAL_FULL;
+    return SPILL_REFUSAL_NONE;
+}
+
+spill_refusal_t spill_append_refusal(const spill_request_t *append, const spill_state_t *state,
+                                     bool op_seen)
+{
+    /* What an update adds is at most its own values and, for each two bytes of a dotted path, a
+     * document of seven. */
+    int64_t growth = append->update ? 4 * (int64_t)append->update->len : 0;
+    return append_refusal(append, state, op_seen, state->fields_bytes + growth);
+}
+
+static spill_outcome_t append(const spill_request_t *request, const spill_facts_t *facts,
+                              spill_state_t *state, spill_effect_t *effect)
+{
+    assert(request->element_count > 0);
+    int64_t fields_bytes = facts->fields_bytes > 0 ? facts->fields_bytes : state->fields_bytes;
+    if (append_refusal(request, state, facts->op_seen, fields_bytes) != SPILL_REFUSAL_NONE)
+        return SPILL_REFUSED_GUARD;
+    bool create = !state->present;
+    if (create)
+        make_document(request, state, request->epoch);
+    *effect = (spill_effect_t){
+        .kind = SPILL_EFFECT_ADD, .seq = spill_state_end(state), .create_head = create};
+    state->fields_bytes = fields_bytes;
+    state->live += (int64_t)request->element_count;
+    state->live_bytes += request->elements_bytes;
+    state->n += request->op ? 1 : 0;
+    return SPILL_DONE;
+}
+
+static spill_outcome_t update_fields(const spill_request_t *request, const spill_facts_t *facts,
+                                     spill_state_t *state, spill_effect_t *effect)
+{
+    bool create = !state->present;
+    if (create && !request->create)
+        return SPILL_REFUSED_GUARD;
+    spill_state_t after = *state;
+    if (facts->fields_bytes > 0)
+        after.fields_bytes = facts->fields_bytes;
+    if (spill_state_document_bytes(request->definition, request->owner, true, &after, state->live,
+                                   state->live_bytes) > SPILL_DOCUMENT_BYTES_MAX)
+        return SPILL_REFUSED_GUARD;
+    if (create)
+        make_document(request, state, request->epoch);
+    state->fields_bytes = after.fields_bytes;
+    effect->create_head = create;
+    return SPILL_DONE;
+}
+
+/* ---- pages are made -------------------------------------------------------------------------- */
+
+/*
+ * The rev of a page made over another has to be one that the page never had: it is above the old
+ * one's, and at least `least`. For PUT_PAGE that is src, which also rises from one writing to the
+ * next, so that the rev does not come again even where the page was deleted in between.
+ */
+static int64_t made_rev(const spill_state_t *old, int64_t least)
+{
+    return old->present && old->rev >= least ? old->rev + 1 : least;
+}
+
+static spill_outcome_t put_page(const spill_request_t *request, spill_state_t *state,
+                                spill_effect_t *effect)
+{
+    bool newer = request->epoch > state->epoch ||
+                 (request->epoch == state->epoch && request->src > state->src);
+    if (state->present && !newer)
+        return SPILL_REFUSED_GUARD;
+    make_document(request, state, made_rev(state, request->src));
+    state->live = (int64_t)request->run->count;
+    state->live_bytes = spill_run_bytes(request->run);
+    state->src = request->src;
+    if (request->gone)
+        spill_seqs_copy(request->gone, &state->gone);
+    assert(spill_state_slots(state) == request->slots);
+    effect->kind = SPILL_EFFECT_FILL;
+    return SPILL_DONE;
+}
+
+static spill_outcome_t create_page(const spill_request_t *request, spill_state_t *state,
+                                   spill_effect_t *effect)
+{
+    if (state->present && state->epoch >= request->epoch)
+        return SPILL_REFUSED_GUARD;
+    make_document(request, state, made_rev(state, request->epoch));
+    state->n = request->n;
+    effect->kind = SPILL_EFFECT_FILL;
+    return SPILL_DONE;
+}
+
+/* ---- the array moves on ---------------------------------------------------------------------- */
+
+static spill_outcome_t cut(const spill_request_t *request, spill_state_t *state,
+                           spill_effect_t *effect)
+{
+    if (!at_rev(request, state) || state->pages != request->page ||
+        request->slots > spill_state_slots(state))
+        return SPILL_REFUSED_GUARD;
+    int64_t end = state->first + request->slots;
+    int64_t gone = (int64_t)spill_seqs_count_below(&state->gone, end);
+    *effect = (spill_effect_t){.kind = SPILL_EFFECT_CUT, .seq = state->first, .end = end};
+    state->live -= request->slots - gone;
+    state->live_bytes -= request->bytes;
+    state->removed += gone;
+    state->first = end;
+    spill_seqs_drop_below(&state->gone, end);
+    fold_leading_gone(state);
+    state->pages++;
+    state->rev++;
+    return SPILL_DONE;
+}
+
+static spill_outcome_t seal(const spill_request_t *request, spill_state_t *state)
+{
+    bool head = spill_request_on_head(request);
+    if (!at_epoch(request, state) || state->sealed)
+        return SPILL_REFUSED_GUARD;
+    if (!head && spill_state_slots(state) == 0 && !request->close)
+        return SPILL_REFUSED_GUARD;
+    state->sealed = true;
+    state->closed = request->close;
+    state->rev++;
+    if (head) {
+        state->pages = 1;
+        state->total = spill_state_end(state);
+    }
+    return SPILL_DONE;
+}
+
+static spill_outcome_t advance(const spill_request_t *request, spill_state_t *state)
+{
+    if (!at_epoch(request, state))
+        return SPILL_REFUSED_GUARD;
+    if (state->pages < request->pages)
+        state->pages = request->pages;
+    if (state->total < request->total)
+        state->total = request->total;
+    return SPILL_DONE;
+}
+
+/* ---- elements change and go ------------------------------------------------------------------ */
+
+static spill_outcome_t edit(const spill_request_t *request, const spill_facts_t *facts,
+                            spill_state_t *state, spill_effect_t *effect)
+{
+    assert(request->element_count == 1);
+    if (!at_rev(request, state) || !holds(request, facts, state))
+        return SPILL_REFUSED_GUARD;
+    int64_t live_bytes = state->live_bytes - facts->old_bytes + request->elements_bytes;
+    int64_t bytes = spill_state_document_bytes(request->definition, request->owner,
+                                               spill_request_on_head(request), state, state->live,
+                                               live_bytes);
+    if (live_bytes > state->live_bytes &&
+        !spill_limits_allow(&request->limits, spill_state_slots(state), state->live, bytes))
+        return SPILL_REFUSED_GUARD;
+    state->live_bytes = live_bytes;
+    state->rev++;
+    *effect = (spill_effect_t){.kind = SPILL_EFFECT_REPLACE, .seq = request->seq};
+    return SPILL_DONE;
+}
+
+static spill_outcome_t remove_in_head(const spill_request_t *request, const spill_facts_t *facts,
+                                      spill_state_t *state, spill_effect_t *effect)
+{
+    if (!at_rev(request, state) || !holds(request, facts, state))
+        return SPILL_REFUSED_GUARD;
+    delete_element(request, facts, state, effect);
+    if (keeps_newest(request))
+        fold_leading_gone(state);
+    else
+        state->removed++;
+    return SPILL_DONE;
+}
+
+static spill_outcome_t intend(const spill_request_t *request, spill_state_t *state)
+{
+    if (!at_rev(request, state) || state->intent)
+        return SPILL_REFUSED_GUARD;
+    state->intent = true;
+    state->intent_seq = request->seq;
+    state->intent_page = request->intent_page;
+    state->removed++;
+    state->rev++;
+    return SPILL_DONE;
+}
+
+static spill_outcome_t pull(const spill_request_t *request, const spill_facts_t *facts,
+                            spill_state_t *state, spill_effect_t *effect)
+{
+    if (!at_epoch(request, state) || !holds(request, facts, state))
+        return SPILL_REFUSED_GUARD;
+    delete_element(request, facts, state, effect);
+    return SPILL_DONE;
+}
+
+static spill_outcome_t settle(const spill_request_t *request, spill_state_t *state)
+{
+    if (!at_rev(request, state) || !state->intent || state->intent_seq != request->seq ||
+        state->intent_page != request->intent_page)
+        return SPILL_REFUSED_GUARD;
+    state->intent = false;
+    state->intent_seq = 0;
+    state->intent_page = 0;
+    state->rev++;
+    return SPILL_DONE;
+}
+
+static spill_outcome_t trim(const spill_request_t *request, const spill_facts_t *facts,
+                            spill_state_t *state, spill_effect_t *effect)
+{
+    if (!at_rev(request, state) || state->intent || request->low <= state->low)
+        return SPILL_REFUSED_GUARD;
+    int64_t end = spill_state_end(state);
+    int64_t first = request->low < end ? request->low : end;
+    state->low = request->low;
+    state->removed = request->removed;
+    state->rev++;
+    if (first > state->first) {
+        int64_t gone = (int64_t)spill_seqs_count_below(&state->gone, first);
+        *effect = (spill_effect_t){.kind = SPILL_EFFECT_ERASE, .seq = state->first, .end = first};
+        state->live -= first - state->first - gone;
+        state->live_bytes -= facts->erased_bytes;
+        state->first = first;
+        spill_seqs_drop_below(&state->gone, first);
+    }
+    if (keeps_newest(request))
+        fold_leading_gone(state);
+    return SPILL_DONE;
+}
+
+/* ---- documents go ---------------------------------------------------------------------------- */
+
+static spill_outcome_t empty_page(const spill_request_t *request, spill_state_t *state,
+                                  spill_effect_t *effect)
+{
+    if (!at_epoch(request, state))
+        return SPILL_REFUSED_GUARD;
+    if (keeps_newest(request))
+        return drop_document(state, effect);
+    if (!state->sealed)
+        return SPILL_REFUSED_GUARD;
+    empty_document(state, effect);
+    return SPILL_DONE;
+}
+
+static spill_outcome_t drop_head(const spill_request_t *request, spill_state_t *state,
+                                 spill_effect_t *effect)
+{
+    if (!at_epoch(request, state) || state->pages != request->pages)
+        return SPILL_REFUSED_GUARD;
+    return drop_document(state, effect);
+}
+
+static spill_outcome_t drop_page(const spill_request_t *request, spill_state_t *state,
+                                 spill_effect_t *effect)
+{
+    if (!state->present || state->epoch > request->epoch)
+        return SPILL_REFUSED_GUARD;
+    if (keeps_newest(request))
+        return drop_document(state, effect);
+    empty_document(state, effect);
+    state->sealed = true;
+    state->closed = true;
+    return SPILL_DONE;
+}
+
+spill_outcome_t spill_transition(const spill_request_t *request, const spill_facts_t *facts,
+                                 spill_state_t *state, spill_effect_t *effect)
+{
+    *effect = (spill_effect_t){.kind = SPILL_EFFECT_NONE};
+    switch (request->kind) {
+    case SPILL_REQUEST_APPEND:
+        return append(request, facts, state, effect);
+    case SPILL_REQUEST_PUT_PAGE:
+        return put_page(request, state, effect);
+    case SPILL_REQUEST_CUT:
+        return cut(request, state, effect);
+    case SPILL_REQUEST_SEAL:
+        return seal(request, state);
+    case SPILL_REQUEST_ADVANCE:
+        return advance(request, state);
+    case SPILL_REQUEST_CREATE_PAGE:
+        return create_page(request, state, effect);
+    case SPILL_REQUEST_EDIT:
+        return edit(request, facts, state, effect);
+    case SPILL_REQUEST_REMOVE:
+        return remove_in_head(request, facts, state, effect);
+    case SPILL_REQUEST_INTEND:
+        return intend(request, state);
+    case SPILL_REQUEST_PULL:
+        return pull(request, facts, state, effect);
+    case SPILL_REQUEST_SETTLE:
+        return settle(request, state);
+    case SPILL_REQUEST_TRIM:
+        return trim(request, facts, state, effect);
+    case SPILL_REQUEST_EMPTY_PAGE:
+        return empty_page(request, state, effect);
+    case SPILL_REQUEST_UPDATE_FIELDS:
+        return update_fields(request, facts, state, effect);
+    case SPILL_REQUEST_DROP_HEAD:
+        return drop_head(request, state, effect);
+    case SPILL_REQUEST_DROP_PAGE:
+        return drop_page(request, state, effect);
+    case SPILL_REQUEST_READ:
+    case SPILL_REQUEST_KIND_COUNT:
+        break;
+    }
+    assert(!"a READ changes nothing");
+    return SPILL_REFUSED_GUARD;
+}
