@@ -14,11 +14,6 @@ const char *spill_request_kind_name(spill_request_kind_t kind)
     return names[kind];
 }
 
-bool spill_request_on_head(const spill_request_t *request)
-{
-    return request->page == SPILL_HEAD || request->kind == SPILL_REQUEST_CUT;
-}
-
 /* ---- responses ------------------------------------------------------------------------------- */
 
 void spill_response_clear(spill_response_t *response)

@@ -101,7 +101,7 @@ typedef struct spill_request {
     const spill_value_t *owner;
     const uint8_t *key;        /* owner key (bson/key.h) */
     size_t key_bytes;
-    int64_t page;              /* SPILL_HEAD, a number, or SPILL_PAGE_HOLDING; CUT: page to commit */
+    int64_t page;              /* SPILL_HEAD, a number, or SPILL_PAGE_HOLDING */
 
     /* Guards. */
     int64_t epoch; /* where the table says so, SPILL_PAGE_HOLDING; of the head or page made */
@@ -138,9 +138,6 @@ typedef struct spill_request {
     bool want_ops;    /* response->ops: the whole window */
     bool want_fields; /* response->fields */
 } spill_request_t;
-
-/* Is the document the head? So it is for SPILL_HEAD, and for CUT, whose page is the one committed. */
-bool spill_request_on_head(const spill_request_t *request);
 
 typedef enum spill_outcome { SPILL_REFUSED_GUARD, SPILL_DONE } spill_outcome_t;
 

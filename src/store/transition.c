@@ -86,7 +86,7 @@ static void make_document(const spill_request_t *request, spill_state_t *state, 
         .rev = rev,
         .gone = gone,
         .first = request->first,
-        .page = spill_request_on_head(request) ? 0 : request->page,
+        .page = request->page == SPILL_HEAD ? 0 : request->page,
     };
 }
 
@@ -95,22 +95,21 @@ static void make_document(const spill_request_t *request, spill_state_t *state, 
 static bool append_fits(const spill_request_t *append, const spill_state_t *state,
                         int64_t fields_bytes)
 {
-    bool head = spill_request_on_head(append);
+    bool head = append->page == SPILL_HEAD;
     int64_t added = (int64_t)append->element_count;
     int64_t live = state->live + added;
     spill_state_t after = *state;
     after.fields_bytes = fields_bytes;
     after.n += append->op ? 1 : 0;
-    int64_t bytes =
-        spill_state_document_bytes(append->definition, append->owner, head, &after, live,
-                                   state->live_bytes + append->elements_bytes);
+    int64_t bytes = spill_state_document_bytes(append->definition, append->owner, head, &after,
+                                               live, state->live_bytes + append->elements_bytes);
     return spill_limits_allow(&append->limits, spill_state_slots(state) + added, live, bytes);
 }
 
 static spill_refusal_t append_refusal(const spill_request_t *append, const spill_state_t *state,
                                       bool op_seen, int64_t fields_bytes)
 {
-    bool head = spill_request_on_head(append);
+    bool head = append->page == SPILL_HEAD;
     if (!state->present && !(head && append->create))
         return SPILL_REFUSAL_ABSENT;
     if (!head && state->epoch != append->epoch)
@@ -219,7 +218,7 @@ static spill_outcome_t create_page(const spill_request_t *request, spill_state_t
 static spill_outcome_t cut(const spill_request_t *request, spill_state_t *state,
                            spill_effect_t *effect)
 {
-    if (!at_rev(request, state) || state->pages != request->page ||
+    if (!at_rev(request, state) || state->pages != request->pages ||
         request->slots > spill_state_slots(state))
         return SPILL_REFUSED_GUARD;
     int64_t end = state->first + request->slots;
@@ -238,7 +237,7 @@ static spill_outcome_t cut(const spill_request_t *request, spill_state_t *state,
 
 static spill_outcome_t seal(const spill_request_t *request, spill_state_t *state)
 {
-    bool head = spill_request_on_head(request);
+    bool head = request->page == SPILL_HEAD;
     if (!at_epoch(request, state) || state->sealed)
         return SPILL_REFUSED_GUARD;
     if (!head && spill_state_slots(state) == 0 && !request->close)
@@ -273,9 +272,9 @@ static spill_outcome_t edit(const spill_request_t *request, const spill_facts_t 
     if (!at_rev(request, state) || !holds(request, facts, state))
         return SPILL_REFUSED_GUARD;
     int64_t live_bytes = state->live_bytes - facts->old_bytes + request->elements_bytes;
-    int64_t bytes = spill_state_document_bytes(request->definition, request->owner,
-                                               spill_request_on_head(request), state, state->live,
-                                               live_bytes);
+    int64_t bytes =
+        spill_state_document_bytes(request->definition, request->owner, request->page == SPILL_HEAD,
+                                   state, state->live, live_bytes);
     if (live_bytes > state->live_bytes &&
         !spill_limits_allow(&request->limits, spill_state_slots(state), state->live, bytes))
         return SPILL_REFUSED_GUARD;
