@@ -218,7 +218,7 @@ static spill_outcome_t create_page(const spill_request_t *request, spill_state_t
 static spill_outcome_t cut(const spill_request_t *request, spill_state_t *state,
                            spill_effect_t *effect)
 {
-    if (!at_rev(request, state) || state->pages != request->pages ||
+    if (!at_epoch(request, state) || !at_rev(request, state) || state->pages != request->pages ||
         request->slots > spill_state_slots(state))
         return SPILL_REFUSED_GUARD;
     int64_t end = state->first + request->slots;

@@ -1,0 +1,174 @@
+#include "store/store.h"
+
+#include "util/clock.h"
+#include "util/error.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CACHE_BYTES_DEFAULT = 32 * 1024 * 1024, LOG_MESSAGE_SIZE = 1024 };
+
+/* ---- the part that every store has ----------------------------------------------------------- */
+
+void spill_store_base_init(spill_store_t *store, const spill_store_ops_t *ops, const char *uri,
+                           const spill_store_options_t *options)
+{
+    *store = (spill_store_t){.ops = ops, .options = *options, .uri = bson_strdup(uri)};
+    if (!store->options.clock.now_us)
+        store->options.clock.now_us = spill_clock_now_us;
+    if (!store->options.clock.sleep_us)
+        store->options.clock.sleep_us = spill_clock_sleep_us;
+}
+
+void spill_store_base_release(spill_store_t *store)
+{
+    bson_free(store->uri);
+    store->uri = NULL;
+}
+
+void spill_store_log(spill_store_t *store, spill_log_level_t level, const char *format, ...)
+{
+    if (!store->options.log)
+        return;
+    char message[LOG_MESSAGE_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    store->options.log(store->options.log_context, level, message);
+}
+
+static void add(atomic_llong *counter, long long amount)
+{
+    atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
+}
+
+spill_code_t spill_store_call(spill_store_t *store, const spill_request_t *request,
+                              spill_response_t *response, spill_error_t *error)
+{
+    add(&store->counts.calls, 1);
+    spill_code_t code = store->ops->call(store, request, response, error);
+    if (code != SPILL_OK || response->outcome != SPILL_DONE)
+        return code;
+    if (request->kind == SPILL_REQUEST_APPEND) {
+        add(&store->counts.appends, 1);
+        add(&store->counts.elements, (long long)request->element_count);
+    } else if (request->kind == SPILL_REQUEST_CUT || request->kind == SPILL_REQUEST_SEAL) {
+        add(&store->counts.spills, 1);
+    }
+    return code;
+}
+
+static int64_t value_of(atomic_llong *counter)
+{
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+void spill_store_counters(spill_store_t *store, spill_counters_t *counters)
+{
+    spill_counts_t *counts = &store->counts;
+    *counters = (spill_counters_t){
+        .calls = value_of(&counts->calls),
+        .appends = value_of(&counts->appends),
+        .elements = value_of(&counts->elements),
+        .repeats = value_of(&counts->repeats),
+        .spills = value_of(&counts->spills),
+        .retries = value_of(&counts->retries),
+        .waits = value_of(&counts->waits),
+        .commits = value_of(&counts->commits),
+        .syncs = value_of(&counts->syncs),
+    };
+}
+
+/* ---- open and close -------------------------------------------------------------------------- */
+
+void spill_store_options_init(spill_store_options_t *options)
+{
+    *options = (spill_store_options_t){
+        .version = SPILL_STORE_OPTIONS_VERSION,
+        .durability = SPILL_DURABILITY_FSYNC,
+        .cache_bytes = CACHE_BYTES_DEFAULT,
+    };
+}
+
+static spill_code_t check_options(const spill_store_options_t *options, spill_error_t *error)
+{
+    if (options->version != SPILL_STORE_OPTIONS_VERSION)
+        return spill_fail(error, SPILL_INVALID,
+                          "store options of version %d, where this library takes version %d: start "
+                          "them with spill_store_options_init",
+                          options->version, SPILL_STORE_OPTIONS_VERSION);
+    if (options->durability != SPILL_DURABILITY_FSYNC &&
+        options->durability != SPILL_DURABILITY_LOG)
+        return spill_fail(error, SPILL_INVALID, "store options: there is no durability %d",
+                          (int)options->durability);
+    if (options->cache_bytes < 0)
+        return spill_fail(error, SPILL_INVALID, "store options: cache_bytes is %lld, below 0",
+                          (long long)options->cache_bytes);
+    return SPILL_OK;
+}
+
+/* Length of the scheme that a URI begins with ("memory" in "memory:"), or 0 for a plain path. */
+static size_t scheme_length(const char *uri)
+{
+    if (!isalpha((unsigned char)uri[0]))
+        return 0;
+    size_t length =
+        strspn(uri, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
+    return uri[length] == ':' ? length : 0;
+}
+
+static bool has_scheme(const char *uri, size_t length, const char *scheme)
+{
+    return length == strlen(scheme) && strncmp(uri, scheme, length) == 0;
+}
+
+static spill_code_t open_path(const char *path, const spill_store_options_t *options,
+                              spill_store_t **store, spill_error_t *error)
+{
+    if (path[0] == '\0')
+        return spill_fail(error, SPILL_INVALID,
+                          "a store needs a name: \"rocksdb:PATH\", a path, or \"memory:\"");
+    return spill_embedded_open(path, options, store, error);
+}
+
+spill_code_t spill_store_open(const char *uri, const spill_store_options_t *options,
+                              spill_store_t **store, spill_error_t *error)
+{
+    *store = NULL;
+    spill_store_options_t defaults;
+    spill_store_options_init(&defaults);
+    if (!options)
+        options = &defaults;
+    spill_code_t code = check_options(options, error);
+    if (code != SPILL_OK)
+        return code;
+    size_t length = scheme_length(uri);
+    if (length == 0)
+        return open_path(uri, options, store, error);
+    if (has_scheme(uri, length, "rocksdb"))
+        return open_path(uri + length + 1, options, store, error);
+    if (has_scheme(uri, length, "memory"))
+        return spill_memory_open(uri, options, store, error);
+    return spill_fail(
+        error, SPILL_INVALID,
+        "stores of scheme \"%.*s:\" are not supported: use \"rocksdb:PATH\", a path, or "
+        "\"memory:\" (a path with a colon in front may begin with \"./\")",
+        (int)(length < 64 ? length : 64), uri);
+}
+
+spill_code_t spill_store_close(spill_store_t *store, spill_error_t *error)
+{
+    return store ? store->ops->close(store, error) : SPILL_OK;
+}
+
+spill_code_t spill_store_backup(spill_store_t *store, const char *folder, spill_error_t *error)
+{
+    if (!store->ops->backup)
+        return spill_fail(error, SPILL_INVALID,
+                          "%s: a store of kind \"%s\" has no backup; export its arrays instead",
+                          store->uri, store->ops->name);
+    return store->ops->backup(store, folder, error);
+}
