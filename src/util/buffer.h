@@ -11,7 +11,10 @@ typedef struct spill_buffer {
     size_t capacity;
 } spill_buffer_t;
 
-#define SPILL_BUFFER_INIT {NULL, 0, 0}
+#define SPILL_BUFFER_INIT                                                                          \
+    {                                                                                              \
+        NULL, 0, 0                                                                                 \
+    }
 
 /* Make room for `more` bytes after the last; the data may move. Returns where they start. */
 uint8_t *spill_buffer_reserve(spill_buffer_t *buffer, size_t more);

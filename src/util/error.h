@@ -8,11 +8,16 @@
 spill_code_t spill_fail(spill_error_t *error, spill_code_t code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* The same, and marks the error as one where the same call may succeed if it is made again. */
+spill_code_t spill_fail_retryable(spill_error_t *error, spill_code_t code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* The same for a failed system call: maps errno_value to a code and appends its text. */
 spill_code_t spill_fail_errno(spill_error_t *error, int errno_value, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Put "prefix: " before the message that is there. Returns error's code. */
+/* Put "prefix: " before the message that is there, which must be one. Returns `code`, unused else.
+ */
 spill_code_t spill_fail_prefix(spill_error_t *error, spill_code_t code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,0 +1,299 @@
+#include "bson/json.h"
+
+#include "util/error.h"
+
+#include <bson/bson.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* A scan of the text. Each function passes over one thing, or sets `problem` where it stands. */
+typedef struct scan {
+    const char *start;
+    const char *at;
+    const char *end;
+    const char *problem;
+} scan_t;
+
+static bool fail_at(scan_t *scan, const char *at, const char *problem)
+{
+    scan->at = at;
+    scan->problem = problem;
+    return false;
+}
+
+static void skip_space(scan_t *scan)
+{
+    while (scan->at < scan->end &&
+           (*scan->at == ' ' || *scan->at == '\n' || *scan->at == '\t' || *scan->at == '\r')) {
+        scan->at++;
+    }
+}
+
+/* The next character that is not white space, not passed over; '\0' at the end. */
+static char peek(scan_t *scan)
+{
+    skip_space(scan);
+    return scan->at < scan->end ? *scan->at : '\0';
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* ---- strings --------------------------------------------------------------------------------- */
+
+/* Four hexadecimal digits; -1 where they are not. */
+static int scan_hex4(scan_t *scan)
+{
+    int code = 0;
+    for (int i = 0; i < 4; i++) {
+        char c = scan->at < scan->end ? *scan->at : '\0';
+        int digit = is_digit(c)              ? c - '0'
+                    : (c >= 'a' && c <= 'f') ? c - 'a' + 10
+                    : (c >= 'A' && c <= 'F') ? c - 'A' + 10
+                                             : -1;
+        if (digit < 0) {
+            return -1;
+        }
+        code = code * 16 + digit;
+        scan->at++;
+    }
+    return code;
+}
+
+static bool is_high_surrogate(int code)
+{
+    return code >= 0xd800 && code < 0xdc00;
+}
+
+static bool is_low_surrogate(int code)
+{
+    return code >= 0xdc00 && code < 0xe000;
+}
+
+/* What follows "\u". Surrogates have to come in pairs. */
+static bool scan_code_point(scan_t *scan, const char *escape, bool is_name)
+{
+    int code = scan_hex4(scan);
+    if (code < 0) {
+        return fail_at(scan, escape, "\\u needs four hexadecimal digits");
+    }
+    if (code == 0 && is_name) {
+        return fail_at(scan, escape, "a name cannot contain \\u0000");
+    }
+    if (is_high_surrogate(code) && scan->end - scan->at >= 2 && memcmp(scan->at, "\\u", 2) == 0) {
+        scan->at += 2;
+        code = is_low_surrogate(scan_hex4(scan)) ? 0 : code;
+    }
+    if (is_high_surrogate(code) || is_low_surrogate(code)) {
+        return fail_at(scan, escape, "half of a surrogate pair");
+    }
+    return true;
+}
+
+static bool scan_escape(scan_t *scan, bool is_name)
+{
+    const char *escape = scan->at++;
+    char c = scan->at < scan->end ? *scan->at++ : '\0';
+    if (c == 'u') {
+        return scan_code_point(scan, escape, is_name);
+    }
+    if (c == '\0' || strchr("\"\\/bfnrt", c) == NULL) {
+        return fail_at(scan, escape, "not an escape sequence");
+    }
+    return true;
+}
+
+static bool scan_string(scan_t *scan, bool is_name)
+{
+    const char *quote = scan->at++;
+    bool ascii = true;
+    while (scan->at < scan->end && *scan->at != '"') {
+        unsigned char c = (unsigned char)*scan->at;
+        if (c == '\\') {
+            if (!scan_escape(scan, is_name)) {
+                return false;
+            }
+            continue;
+        }
+        if (c < 0x20) {
+            return fail_at(scan, scan->at, "a control character in a string");
+        }
+        ascii = ascii && c < 0x80;
+        scan->at++;
+    }
+    if (scan->at == scan->end) {
+        return fail_at(scan, quote, "a string without its end");
+    }
+    if (!ascii && !bson_utf8_validate(quote + 1, (size_t)(scan->at - quote - 1), true)) {
+        return fail_at(scan, quote, "a string that is not UTF-8");
+    }
+    scan->at++;
+    return true;
+}
+
+/* ---- numbers and words ----------------------------------------------------------------------- */
+
+static bool scan_digits(scan_t *scan)
+{
+    const char *first = scan->at;
+    while (scan->at < scan->end && is_digit(*scan->at)) {
+        scan->at++;
+    }
+    return scan->at > first || fail_at(scan, first, "a digit is missing");
+}
+
+/* Is it beyond 64 bits? Leading zeros are not allowed, so digits can be compared as text. */
+static bool too_large(const char *digits, size_t count, bool negative)
+{
+    const char *limit = negative ? "9223372036854775808" : "9223372036854775807";
+    return count > 19 || (count == 19 && memcmp(digits, limit, 19) > 0);
+}
+
+static bool scan_number(scan_t *scan)
+{
+    const char *first = scan->at;
+    bool negative = *scan->at == '-';
+    scan->at += negative;
+    const char *digits = scan->at;
+    if (!scan_digits(scan)) {
+        return false;
+    }
+    size_t count = (size_t)(scan->at - digits);
+    if (*digits == '0' && count > 1) {
+        return fail_at(scan, first, "a number with a leading zero");
+    }
+    bool integer = true;
+    if (scan->at < scan->end && *scan->at == '.') {
+        integer = false;
+        scan->at++;
+        if (!scan_digits(scan)) {
+            return false;
+        }
+    }
+    if (scan->at < scan->end && (*scan->at == 'e' || *scan->at == 'E')) {
+        integer = false;
+        scan->at++;
+        if (scan->at < scan->end && (*scan->at == '+' || *scan->at == '-')) {
+            scan->at++;
+        }
+        if (!scan_digits(scan)) {
+            return false;
+        }
+    }
+    if (integer && too_large(digits, count, negative)) {
+        return fail_at(scan, first,
+                       "an integer beyond 64 bits (write {\"$numberDecimal\": \"...\"})");
+    }
+    return true;
+}
+
+static bool scan_word(scan_t *scan, const char *word)
+{
+    size_t length = strlen(word);
+    if ((size_t)(scan->end - scan->at) < length || memcmp(scan->at, word, length) != 0) {
+        return fail_at(scan, scan->at, "not a JSON value");
+    }
+    scan->at += length;
+    return true;
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static bool scan_value(scan_t *scan, int depth);
+
+static bool scan_member(scan_t *scan, int depth)
+{
+    if (peek(scan) != '"') {
+        return fail_at(scan, scan->at, "a name in double quotes is missing");
+    }
+    if (!scan_string(scan, true)) {
+        return false;
+    }
+    if (peek(scan) != ':') {
+        return fail_at(scan, scan->at, "a colon is missing after a name");
+    }
+    scan->at++;
+    return scan_value(scan, depth);
+}
+
+/* The members of an object or the elements of an array, from the opening bracket on. */
+static bool scan_list(scan_t *scan, char close, int depth)
+{
+    if (depth > SPILL_JSON_NESTING_MAX) {
+        return fail_at(scan, scan->at, "nested too deeply");
+    }
+    scan->at++;
+    if (peek(scan) == close) {
+        scan->at++;
+        return true;
+    }
+    for (;;) {
+        if (!(close == '}' ? scan_member(scan, depth) : scan_value(scan, depth))) {
+            return false;
+        }
+        char c = peek(scan);
+        if (c != ',' && c != close) {
+            return fail_at(scan, scan->at,
+                           close == '}' ? "a comma or a closing brace is missing"
+                                        : "a comma or a closing bracket is missing");
+        }
+        scan->at++;
+        if (c == close) {
+            return true;
+        }
+    }
+}
+
+static bool scan_value(scan_t *scan, int depth)
+{
+    char c = peek(scan);
+    switch (c) {
+    case '{':
+        return scan_list(scan, '}', depth + 1);
+    case '[':
+        return scan_list(scan, ']', depth + 1);
+    case '"':
+        return scan_string(scan, false);
+    case 't':
+        return scan_word(scan, "true");
+    case 'f':
+        return scan_word(scan, "false");
+    case 'n':
+        return scan_word(scan, "null");
+    default:
+        if (c == '-' || is_digit(c)) {
+            return scan_number(scan);
+        }
+        return fail_at(scan, scan->at, "a value is missing");
+    }
+}
+
+/* An escape in the first name could spell a dollar sign, so it counts as one. */
+static spill_json_kind_t kind_of(scan_t scan)
+{
+    if (peek(&scan) != '{') {
+        return SPILL_JSON_OTHER;
+    }
+    scan.at++;
+    bool special = peek(&scan) == '"' && (scan.at[1] == '$' || scan.at[1] == '\\');
+    return special ? SPILL_JSON_SPECIAL : SPILL_JSON_DOCUMENT;
+}
+
+spill_code_t spill_json_check(const char *text, size_t size_bytes, spill_json_kind_t *kind,
+                              spill_error_t *error)
+{
+    scan_t scan = {.start = text, .at = text, .end = text + size_bytes};
+    *kind = SPILL_JSON_OTHER;
+    bool whole = scan_value(&scan, 0);
+    if (whole && (skip_space(&scan), scan.at < scan.end)) {
+        whole = fail_at(&scan, scan.at, "more text after the value");
+    }
+    if (!whole) {
+        return spill_fail(error, SPILL_PARSE, "malformed JSON at offset %zu: %s",
+                          (size_t)(scan.at - scan.start), scan.problem);
+    }
+    *kind = kind_of((scan_t){.at = text, .end = text + size_bytes});
+    return SPILL_OK;
+}

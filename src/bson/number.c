@@ -1,0 +1,231 @@
+#include "bson/number.h"
+
+#include "bson/value.h"
+
+#include <math.h>
+#include <string.h>
+
+/* decimal128: sign, 14 bits of exponent, 113 bits of coefficient, which is below 10^34. */
+enum { DECIMAL_BIAS = 6176, DECIMAL_DIGITS = 34 };
+
+static spill_uint128_t power_of_ten(int exponent)
+{
+    spill_uint128_t power = 1;
+    while (exponent-- > 0) {
+        power *= 10;
+    }
+    return power;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static spill_number_t from_int64(int64_t integer)
+{
+    return (spill_number_t){
+        .kind = SPILL_NUMBER_FINITE,
+        .negative = integer < 0,
+        .digits = integer < 0 ? 0 - (uint64_t)integer : (uint64_t)integer,
+    };
+}
+
+static spill_number_t infinity_of(bool negative)
+{
+    return (spill_number_t){
+        .kind = negative ? SPILL_NUMBER_MINUS_INFINITY : SPILL_NUMBER_PLUS_INFINITY,
+        .negative = negative,
+    };
+}
+
+static spill_number_t from_double(double number)
+{
+    if (isnan(number)) {
+        return (spill_number_t){.kind = SPILL_NUMBER_NAN};
+    }
+    if (isinf(number)) {
+        return infinity_of(number < 0);
+    }
+    if (number == 0) {
+        return (spill_number_t){.kind = SPILL_NUMBER_FINITE};
+    }
+    int exponent;
+    double fraction = frexp(fabs(number), &exponent); /* 0.5 <= fraction < 1 */
+    return (spill_number_t){
+        .kind = SPILL_NUMBER_FINITE,
+        .negative = number < 0,
+        .digits = (uint64_t)ldexp(fraction, 53),
+        .twos = exponent - 53,
+    };
+}
+
+static spill_number_t from_decimal(const uint8_t *data)
+{
+    uint64_t low, high;
+    memcpy(&low, data, sizeof low);
+    memcpy(&high, data + sizeof low, sizeof high);
+    low = BSON_UINT64_FROM_LE(low);
+    high = BSON_UINT64_FROM_LE(high);
+
+    bool negative = high >> 63;
+    unsigned top = (unsigned)(high >> 58) & 0x1f;
+    if (top == 0x1f) {
+        return (spill_number_t){.kind = SPILL_NUMBER_NAN};
+    }
+    if (top == 0x1e) {
+        return infinity_of(negative);
+    }
+    spill_uint128_t digits = (spill_uint128_t)(high & UINT64_C(0x1ffffffffffff)) << 64 | low;
+    if (top >= 0x18 || digits >= power_of_ten(DECIMAL_DIGITS) || digits == 0) {
+        /* A coefficient that is too large is 0, says IEEE 754; the second form always has one. */
+        return (spill_number_t){.kind = SPILL_NUMBER_FINITE};
+    }
+    return (spill_number_t){
+        .kind = SPILL_NUMBER_FINITE,
+        .negative = negative,
+        .digits = digits,
+        .tens = (int32_t)(high >> 49 & 0x3fff) - DECIMAL_BIAS,
+    };
+}
+
+bool spill_is_number(uint8_t type)
+{
+    return type == BSON_TYPE_INT32 || type == BSON_TYPE_INT64 || type == BSON_TYPE_DOUBLE ||
+           type == BSON_TYPE_DECIMAL128;
+}
+
+spill_number_t spill_number_of(const spill_value_t *value)
+{
+    switch (value->type) {
+    case BSON_TYPE_INT32:
+        return from_int64(spill_value_int32(value));
+    case BSON_TYPE_INT64:
+        return from_int64(spill_value_int64(value));
+    case BSON_TYPE_DOUBLE:
+        return from_double(spill_value_double(value));
+    default:
+        return from_decimal(value->data);
+    }
+}
+
+bool spill_number_to_int64(const spill_number_t *number, int64_t *integer)
+{
+    if (number->kind != SPILL_NUMBER_FINITE) {
+        return false;
+    }
+    spill_uint128_t digits = number->digits;
+    int twos = number->twos;
+    int tens = number->tens;
+    for (; twos < 0 && digits % 2 == 0 && digits != 0; twos++) {
+        digits /= 2;
+    }
+    for (; tens < 0 && digits % 10 == 0 && digits != 0; tens++) {
+        digits /= 10;
+    }
+    const spill_uint128_t limit = (spill_uint128_t)1 << 63; /* of the negative numbers */
+    for (; twos > 0 && digits <= limit; twos--) {
+        digits *= 2;
+    }
+    for (; tens > 0 && digits <= limit; tens--) {
+        digits *= 10;
+    }
+    if (twos != 0 || tens != 0 || digits > limit || (digits == limit && !number->negative)) {
+        return false;
+    }
+    *integer = (int64_t)(number->negative ? 0 - (uint64_t)digits : (uint64_t)digits);
+    return true;
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+/*
+ * A natural number, the least word first. Doubles and decimals are brought to integers by a common
+ * power of two and of ten; as both are of like size by then, a double's range bounds them: below
+ * 2^1024 before scaling, times 2^1074 at most, times 10^(325 + 34) at most.
+ */
+enum { WORDS = 128 };
+
+typedef struct natural {
+    uint32_t words[WORDS];
+} natural_t;
+
+static natural_t natural_of(spill_uint128_t digits)
+{
+    natural_t natural = {{0}};
+    for (int i = 0; i < 4; i++) {
+        natural.words[i] = (uint32_t)(digits >> (32 * i));
+    }
+    return natural;
+}
+
+static void multiply(natural_t *natural, uint32_t factor, int times)
+{
+    while (times-- > 0) {
+        uint64_t carry = 0;
+        for (int i = 0; i < WORDS; i++) {
+            carry += (uint64_t)natural->words[i] * factor;
+            natural->words[i] = (uint32_t)carry;
+            carry >>= 32;
+        }
+    }
+}
+
+static int compare_naturals(const natural_t *left, const natural_t *right)
+{
+    for (int i = WORDS - 1; i >= 0; i--) {
+        if (left->words[i] != right->words[i]) {
+            return left->words[i] < right->words[i] ? -1 : 1;
+        }
+    }
+    return 0;
+}
+
+static int highest(int left, int right)
+{
+    return left > right ? left : right;
+}
+
+static int compare_exactly(const spill_number_t *left, const spill_number_t *right)
+{
+    natural_t a = natural_of(left->digits);
+    natural_t b = natural_of(right->digits);
+    multiply(&a, 2, highest(left->twos - right->twos, 0));
+    multiply(&b, 2, highest(right->twos - left->twos, 0));
+    multiply(&a, 10, highest(left->tens - right->tens, 0));
+    multiply(&b, 10, highest(right->tens - left->tens, 0));
+    return compare_naturals(&a, &b);
+}
+
+/* log10 of a magnitude above zero, good to well within 0.001. */
+static double magnitude(const spill_number_t *number)
+{
+    return log10((double)number->digits) + number->twos * 0.30102999566398120 + number->tens;
+}
+
+static int compare_magnitudes(const spill_number_t *left, const spill_number_t *right)
+{
+    if (left->digits == 0 || right->digits == 0) {
+        return (left->digits != 0) - (right->digits != 0);
+    }
+    if (left->twos == right->twos && left->tens == right->tens) {
+        return left->digits < right->digits ? -1 : left->digits > right->digits;
+    }
+    double difference = magnitude(left) - magnitude(right);
+    if (fabs(difference) > 0.01) {
+        return difference < 0 ? -1 : 1;
+    }
+    return compare_exactly(left, right);
+}
+
+int spill_number_compare(const spill_number_t *left, const spill_number_t *right)
+{
+    if (left->kind != right->kind) {
+        return left->kind < right->kind ? -1 : 1;
+    }
+    if (left->kind != SPILL_NUMBER_FINITE) {
+        return 0;
+    }
+    if (left->negative != right->negative) {
+        return left->negative ? -1 : 1;
+    }
+    int order = compare_magnitudes(left, right);
+    return left->negative ? -order : order;
+}

@@ -1,0 +1,130 @@
+/* Error codes as text, and the one place where error objects are filled. */
+#include "util/error.h"
+
+#include <spillway/version.h>
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct code_entry {
+    const char *name;
+    const char *text;
+} code_entry_t;
+
+static const code_entry_t codes[] = {
+#define CODE_ENTRY(name, text) {#name, text},
+    SPILL_CODES(CODE_ENTRY)
+#undef CODE_ENTRY
+};
+
+static const code_entry_t *find_code(spill_code_t code)
+{
+    static const code_entry_t none = {"UNDEFINED", "no such code"};
+    size_t index = (size_t)code;
+    return index < sizeof codes / sizeof codes[0] ? &codes[index] : &none;
+}
+
+const char *spill_code_name(spill_code_t code)
+{
+    return find_code(code)->name;
+}
+
+const char *spill_code_text(spill_code_t code)
+{
+    return find_code(code)->text;
+}
+
+const char *spill_version(void)
+{
+    return SPILL_VERSION;
+}
+
+/* The message is formatted apart: an argument may well be the message that is there already. */
+static void fill(spill_error_t *error, spill_code_t code, int native, bool retryable,
+                 const char *format, va_list arguments) __attribute__((format(printf, 5, 0)));
+
+static void fill(spill_error_t *error, spill_code_t code, int native, bool retryable,
+                 const char *format, va_list arguments)
+{
+    char message[SPILL_ERROR_MESSAGE_SIZE];
+    if (error == NULL) {
+        return;
+    }
+    vsnprintf(message, sizeof message, format, arguments);
+    error->code = code;
+    error->native = native;
+    error->retryable = retryable;
+    memcpy(error->message, message, sizeof message);
+}
+
+spill_code_t spill_fail(spill_error_t *error, spill_code_t code, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fill(error, code, 0, false, format, arguments);
+    va_end(arguments);
+    return code;
+}
+
+spill_code_t spill_fail_retryable(spill_error_t *error, spill_code_t code, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fill(error, code, 0, true, format, arguments);
+    va_end(arguments);
+    return code;
+}
+
+static spill_code_t code_of_errno(int errno_value)
+{
+    switch (errno_value) {
+    case ENOSPC:
+    case EDQUOT:
+        return SPILL_NO_SPACE;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return SPILL_DENIED;
+    case ENOENT:
+        return SPILL_NOT_FOUND;
+    default:
+        return SPILL_IO;
+    }
+}
+
+spill_code_t spill_fail_errno(spill_error_t *error, int errno_value, const char *format, ...)
+{
+    spill_code_t code = code_of_errno(errno_value);
+    if (error == NULL) {
+        return code;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    fill(error, code, errno_value, false, format, arguments);
+    va_end(arguments);
+
+    char text[128];
+    size_t used = strlen(error->message);
+    snprintf(error->message + used, sizeof error->message - used, ": %s",
+             strerror_r(errno_value, text, sizeof text));
+    return code;
+}
+
+spill_code_t spill_fail_prefix(spill_error_t *error, spill_code_t code, const char *format, ...)
+{
+    if (error == NULL) {
+        return code;
+    }
+    char message[SPILL_ERROR_MESSAGE_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+
+    size_t used = strlen(message);
+    snprintf(message + used, sizeof message - used, ": %s", error->message);
+    memcpy(error->message, message, sizeof message);
+    return code;
+}
