@@ -126,5 +126,6 @@ spill_code_t spill_fail_prefix(spill_error_t *error, spill_code_t code, const ch
     size_t used = strlen(message);
     snprintf(message + used, sizeof message - used, ": %s", error->message);
     memcpy(error->message, message, sizeof message);
+    error->code = code;
     return code;
 }

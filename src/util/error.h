@@ -16,8 +16,7 @@ spill_code_t spill_fail_retryable(spill_error_t *error, spill_code_t code, const
 spill_code_t spill_fail_errno(spill_error_t *error, int errno_value, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Put "prefix: " before the message that is there, which must be one. Returns `code`, unused else.
- */
+/* Put "prefix: " before the message that *error (may be NULL) holds, and set and return `code`. */
 spill_code_t spill_fail_prefix(spill_error_t *error, spill_code_t code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,0 +1,183 @@
+/*
+ * A definition as a document:
+ *
+ *   {name, layout, keep, collection, ... (every name), opWindow,
+ *    bounds: {threshold, pageCapacity, headBytesMax, pageBytesMax}, largest: {the same}}
+ */
+#include "definition/fields.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static void append_bounds(bson_t *document, const char *label, const spill_bounds_t *bounds)
+{
+    bson_t child;
+    BSON_APPEND_DOCUMENT_BEGIN(document, label, &child);
+    for (size_t i = 0; i < SPILL_BOUND_FIELDS; i++) {
+        BSON_APPEND_INT64(&child, spill_bound_fields[i].label,
+                          spill_bounds_get(bounds, &spill_bound_fields[i]));
+    }
+    bson_append_document_end(document, &child);
+}
+
+void spill_definition_to_bson(const spill_definition_t *definition, bson_t *document)
+{
+    bson_init(document);
+    for (size_t i = 0; i < SPILL_NAME_FIELDS; i++) {
+        const spill_name_field_t *field = &spill_name_fields[i];
+        BSON_APPEND_UTF8(document, field->label, spill_definition_get_name(definition, field));
+    }
+    BSON_APPEND_UTF8(document, "layout", spill_layout_name(definition->layout));
+    BSON_APPEND_UTF8(document, "keep", spill_keep_name(definition->keep));
+    BSON_APPEND_INT32(document, "opWindow", definition->op_window);
+    append_bounds(document, "bounds", &definition->bounds);
+    append_bounds(document, "largest", &definition->largest);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static spill_code_t fail_field(const char *label, const char *problem, spill_error_t *error)
+{
+    return spill_fail(error, SPILL_CORRUPT, "definition: field '%s' %s", label, problem);
+}
+
+static spill_code_t read_text(const bson_t *document, const char *label, const char **text,
+                              uint32_t *length, spill_error_t *error)
+{
+    bson_iter_t iter;
+    if (!bson_iter_init_find(&iter, document, label) || !BSON_ITER_HOLDS_UTF8(&iter)) {
+        return fail_field(label, "is missing or not a string", error);
+    }
+    *text = bson_iter_utf8(&iter, length);
+    return SPILL_OK;
+}
+
+static spill_code_t read_name(const bson_t *document, const spill_name_field_t *field,
+                              spill_definition_t *definition, spill_error_t *error)
+{
+    const char *text;
+    uint32_t length;
+    spill_code_t code = read_text(document, field->label, &text, &length, error);
+    if (code != SPILL_OK) {
+        return code;
+    }
+    if (length >= SPILL_NAME_SIZE || strlen(text) != length) {
+        return fail_field(field->label, "is too long or contains a NUL", error);
+    }
+    memcpy((char *)definition + field->offset, text, length + 1);
+    return SPILL_OK;
+}
+
+static spill_code_t read_layout(const bson_t *document, spill_definition_t *definition,
+                                spill_error_t *error)
+{
+    const char *text;
+    uint32_t length;
+    spill_code_t code = read_text(document, "layout", &text, &length, error);
+    if (code != SPILL_OK) {
+        return code;
+    }
+    if (strcmp(text, spill_layout_name(SPILL_LAYOUT_OUTLIER)) != 0) {
+        return fail_field("layout", "names no layout that this version knows", error);
+    }
+    definition->layout = SPILL_LAYOUT_OUTLIER;
+    return SPILL_OK;
+}
+
+static spill_code_t read_keep(const bson_t *document, spill_definition_t *definition,
+                              spill_error_t *error)
+{
+    const char *text;
+    uint32_t length;
+    spill_code_t code = read_text(document, "keep", &text, &length, error);
+    if (code != SPILL_OK) {
+        return code;
+    }
+    if (strcmp(text, spill_keep_name(SPILL_KEEP_OLDEST)) == 0) {
+        definition->keep = SPILL_KEEP_OLDEST;
+    } else if (strcmp(text, spill_keep_name(SPILL_KEEP_NEWEST)) == 0) {
+        definition->keep = SPILL_KEEP_NEWEST;
+    } else {
+        return fail_field("keep", "is neither 'oldest' nor 'newest'", error);
+    }
+    return SPILL_OK;
+}
+
+static spill_code_t read_bounds(const bson_t *document, const char *label, spill_bounds_t *bounds,
+                                spill_error_t *error)
+{
+    bson_iter_t iter, child;
+    for (size_t i = 0; i < SPILL_BOUND_FIELDS; i++) {
+        const spill_bound_field_t *field = &spill_bound_fields[i];
+        if (!bson_iter_init_find(&iter, document, label) || !BSON_ITER_HOLDS_DOCUMENT(&iter) ||
+            !bson_iter_recurse(&iter, &child) || !bson_iter_find(&child, field->label) ||
+            !BSON_ITER_HOLDS_INT64(&child)) {
+            return spill_fail(error, SPILL_CORRUPT,
+                              "definition: field '%s.%s' is missing or not an int64", label,
+                              field->label);
+        }
+        int64_t value = bson_iter_int64(&child);
+        memcpy((char *)bounds + field->offset, &value, sizeof value);
+    }
+    return SPILL_OK;
+}
+
+static spill_code_t read_window(const bson_t *document, spill_definition_t *definition,
+                                spill_error_t *error)
+{
+    bson_iter_t iter;
+    if (!bson_iter_init_find(&iter, document, "opWindow") || !BSON_ITER_HOLDS_INT32(&iter)) {
+        return fail_field("opWindow", "is missing or not an int32", error);
+    }
+    definition->op_window = bson_iter_int32(&iter);
+    return SPILL_OK;
+}
+
+static spill_code_t read_names(const bson_t *document, spill_definition_t *definition,
+                               spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    for (size_t i = 0; code == SPILL_OK && i < SPILL_NAME_FIELDS; i++) {
+        code = read_name(document, &spill_name_fields[i], definition, error);
+    }
+    return code;
+}
+
+static spill_code_t read_all(const bson_t *document, spill_definition_t *definition,
+                             spill_error_t *error)
+{
+    spill_code_t code = read_names(document, definition, error);
+    if (code == SPILL_OK) {
+        code = read_layout(document, definition, error);
+    }
+    if (code == SPILL_OK) {
+        code = read_keep(document, definition, error);
+    }
+    if (code == SPILL_OK) {
+        code = read_window(document, definition, error);
+    }
+    if (code == SPILL_OK) {
+        code = read_bounds(document, "bounds", &definition->bounds, error);
+    }
+    if (code == SPILL_OK) {
+        code = read_bounds(document, "largest", &definition->largest, error);
+    }
+    if (code == SPILL_OK && spill_definition_check(definition, error) != SPILL_OK) {
+        code = spill_fail_prefix(error, SPILL_CORRUPT, "definition");
+    }
+    return code;
+}
+
+spill_code_t spill_definition_from_bson(spill_definition_t *definition, const bson_t *document,
+                                        spill_error_t *error)
+{
+    *definition = (spill_definition_t){0};
+    spill_code_t code = read_all(document, definition, error);
+    if (code != SPILL_OK) {
+        *definition = (spill_definition_t){0};
+    }
+    return code;
+}

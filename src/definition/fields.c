@@ -1,0 +1,57 @@
+#include "definition/fields.h"
+
+#include <stddef.h>
+
+#define NAME(label, member, role, required)                                                        \
+    {                                                                                              \
+        label, offsetof(spill_definition_t, member), SPILL_NAME_OF_##role, required                \
+    }
+
+const spill_name_field_t spill_name_fields[SPILL_NAME_FIELDS] = {
+    NAME("name", name, DEFINITION, true),
+    NAME("collection", collection, COLLECTION, true),
+    NAME("array", array, HEAD_FIELD, true),
+    NAME("countField", count_field, HEAD_FIELD, false),
+    NAME("overflowField", overflow_field, HEAD_FIELD, false),
+    NAME("pagesField", pages_field, HEAD_FIELD, false),
+    NAME("pageCollection", page_collection, COLLECTION, true),
+    NAME("pageOwner", page_owner, PAGE_FIELD, true),
+    NAME("pageNumber", page_number, PAGE_FIELD, false),
+    NAME("pageArray", page_array, PAGE_FIELD, true),
+    NAME("pageCount", page_count, PAGE_FIELD, false),
+};
+
+const spill_bound_field_t spill_bound_fields[SPILL_BOUND_FIELDS] = {
+    {"threshold", offsetof(spill_bounds_t, threshold)},
+    {"pageCapacity", offsetof(spill_bounds_t, page_capacity)},
+    {"headBytesMax", offsetof(spill_bounds_t, head_bytes_max)},
+    {"pageBytesMax", offsetof(spill_bounds_t, page_bytes_max)},
+};
+
+const char *spill_definition_get_name(const spill_definition_t *definition,
+                                      const spill_name_field_t *field)
+{
+    return (const char *)definition + field->offset;
+}
+
+int64_t spill_bounds_get(const spill_bounds_t *bounds, const spill_bound_field_t *field)
+{
+    return *(const int64_t *)(const void *)((const char *)bounds + field->offset);
+}
+
+const char *spill_layout_name(spill_layout_t layout)
+{
+    return layout == SPILL_LAYOUT_OUTLIER ? "outlier" : NULL;
+}
+
+const char *spill_keep_name(spill_keep_t keep)
+{
+    switch (keep) {
+    case SPILL_KEEP_OLDEST:
+        return "oldest";
+    case SPILL_KEEP_NEWEST:
+        return "newest";
+    default:
+        return NULL;
+    }
+}

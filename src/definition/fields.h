@@ -1,0 +1,43 @@
+/* What a definition consists of, as a table: the codec, the check and the comparison walk it. */
+#ifndef SPILL_DEFINITION_FIELDS_H
+#define SPILL_DEFINITION_FIELDS_H
+
+#include <spillway/definition.h>
+
+#include <stdbool.h>
+
+/* What a name stands for decides what it may be and which others it must differ from. */
+typedef enum spill_name_role {
+    SPILL_NAME_OF_DEFINITION,
+    SPILL_NAME_OF_COLLECTION,
+    SPILL_NAME_OF_HEAD_FIELD,
+    SPILL_NAME_OF_PAGE_FIELD
+} spill_name_role_t;
+
+typedef struct spill_name_field {
+    const char *label; /* in documents and in messages */
+    size_t offset;     /* in spill_definition_t */
+    spill_name_role_t role;
+    bool required; /* not "" */
+} spill_name_field_t;
+
+typedef struct spill_bound_field {
+    const char *label;
+    size_t offset; /* in spill_bounds_t */
+} spill_bound_field_t;
+
+#define SPILL_NAME_FIELDS 11
+#define SPILL_BOUND_FIELDS 4
+
+extern const spill_name_field_t spill_name_fields[SPILL_NAME_FIELDS];
+extern const spill_bound_field_t spill_bound_fields[SPILL_BOUND_FIELDS];
+
+const char *spill_definition_get_name(const spill_definition_t *definition,
+                                      const spill_name_field_t *field);
+int64_t spill_bounds_get(const spill_bounds_t *bounds, const spill_bound_field_t *field);
+
+/* "outlier"; "oldest", "newest". NULL for a value outside the enum. */
+const char *spill_layout_name(spill_layout_t layout);
+const char *spill_keep_name(spill_keep_t keep);
+
+#endif

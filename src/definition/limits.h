@@ -1,0 +1,20 @@
+/* The ranges that a definition's numbers may have. */
+#ifndef SPILL_DEFINITION_LIMITS_H
+#define SPILL_DEFINITION_LIMITS_H
+
+/* Elements of a head, and of a page. */
+#define SPILL_ELEMENTS_MAX 1000000
+
+/*
+ * Bytes of a document. The upper one leaves room below the 16 MiB of the databases for an element's
+ * last step over the bound. The lower one grows with the window of operations: each remembered
+ * operation takes up to SPILL_OP_BYTES_MAX as rendered, the rest is for names and numbers.
+ */
+#define SPILL_DOCUMENT_BYTES_HIGHEST (15 * 1024 * 1024)
+#define SPILL_DOCUMENT_BYTES_LOWEST (16 * 1024)
+#define SPILL_OP_BYTES_MAX 192
+#define SPILL_BOOKKEEPING_BYTES_MAX (4 * 1024)
+
+#define SPILL_OP_WINDOW_MAX 10000
+
+#endif

@@ -1,0 +1,92 @@
+/* The presets: the documents of the pattern's descriptions, field by field. */
+#include "util/error.h"
+
+#include <spillway/definition.h>
+
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * Bytes: a head or page is read and rewritten as one piece, so a megabyte is the most that is still
+ * quick, and it leaves the counts in charge for elements of up to 1 KiB at the usual 1000.
+ */
+#define DEFAULT_BYTES_MAX (1024 * 1024)
+#define DEFAULT_OP_WINDOW 64
+
+#define FEED_FIELDS                                                                                \
+    .layout = SPILL_LAYOUT_OUTLIER, .op_window = DEFAULT_OP_WINDOW, .collection = "users",         \
+    .array = "activities", .count_field = "activityCount", .overflow_field = "hasOverflow",        \
+    .pages_field = "overflowPages", .page_collection = "overflowActivities",                       \
+    .page_owner = "userId", .page_number = "page", .page_array = "activities",                     \
+    .page_count = "count"
+
+#define BOUNDS(threshold_count, page_count)                                                        \
+    .bounds = {.threshold = (threshold_count),                                                     \
+               .page_capacity = (page_count),                                                      \
+               .head_bytes_max = DEFAULT_BYTES_MAX,                                                \
+               .page_bytes_max = DEFAULT_BYTES_MAX}
+
+static const char *const preset_names[] = {"feed", "feed-recent", "sales", NULL};
+
+static const spill_definition_t preset_definitions[] = {
+    {.keep = SPILL_KEEP_OLDEST, BOUNDS(1000, 1000), FEED_FIELDS},
+    {.keep = SPILL_KEEP_NEWEST, BOUNDS(1000, 1000), FEED_FIELDS},
+    {
+        .layout = SPILL_LAYOUT_OUTLIER,
+        .keep = SPILL_KEEP_OLDEST,
+        BOUNDS(50, 1000),
+        .op_window = DEFAULT_OP_WINDOW,
+        .collection = "sales",
+        .array = "customers_purchased",
+        .overflow_field = "has_extras",
+        .page_collection = "extra_sales",
+        .page_owner = "book_id",
+        .page_array = "customers_purchased_extra",
+    },
+};
+
+const char *const *spill_definition_presets(void)
+{
+    return preset_names;
+}
+
+/* A name that does not fit stays empty, which the check refuses. */
+static void start_from(spill_definition_t *definition, const spill_definition_t *preset,
+                       const char *name)
+{
+    *definition = *preset;
+    definition->largest = definition->bounds;
+    if (strlen(name) < sizeof definition->name) {
+        memcpy(definition->name, name, strlen(name) + 1);
+    }
+}
+
+void spill_definition_init(spill_definition_t *definition, const char *name)
+{
+    start_from(definition, &preset_definitions[1], name);
+}
+
+spill_code_t spill_definition_preset(spill_definition_t *definition, const char *preset,
+                                     const char *name, spill_error_t *error)
+{
+    *definition = (spill_definition_t){0};
+    for (size_t i = 0; preset_names[i] != NULL; i++) {
+        if (strcmp(preset, preset_names[i]) != 0) {
+            continue;
+        }
+        start_from(definition, &preset_definitions[i], name);
+        if (definition->name[0] == '\0') {
+            return spill_fail(error, SPILL_INVALID,
+                              "the name of a definition must have 1 to %d bytes, not %zu",
+                              SPILL_NAME_SIZE - 1, strlen(name));
+        }
+        return SPILL_OK;
+    }
+    char list[128] = "";
+    for (size_t i = 0; preset_names[i] != NULL; i++) {
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", preset_names[i]);
+    }
+    return spill_fail(error, SPILL_NOT_FOUND, "there is no preset '%s'; the presets are %s", preset,
+                      list);
+}
