@@ -1,6 +1,5 @@
 /* What both protocols' appends share: the request, and the judgement after a refusal. */
 #include "layout/outlier.h"
-#include "store/transition.h"
 #include "util/error.h"
 
 #include <inttypes.h>

@@ -11,7 +11,6 @@
  * not look there, and the next spill replaces it (its src is lower) or adopts it (it is equal).
  */
 #include "layout/outlier.h"
-#include "store/transition.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -25,7 +24,8 @@ typedef struct need {
 static int64_t head_bytes(const spill_owner_t *owner, const spill_state_t *head, int64_t live,
                           int64_t live_bytes)
 {
-    return spill_state_document_bytes(&owner->array->definition, true, head, live, live_bytes);
+    return spill_state_document_bytes(&owner->array->definition, owner->value, true, head, live,
+                                      live_bytes);
 }
 
 /* After a spill that bytes caused, the head is as full in bytes as it is meant to be in count. */
@@ -79,7 +79,7 @@ static plan_t make_plan(const spill_owner_t *owner, const spill_state_t *head,
             .bytes = plan.bytes + entry->size_bytes,
         };
         spill_state_t page = {.first = head->first, .page = head->pages};
-        int64_t rendered = spill_state_document_bytes(definition, false, &page,
+        int64_t rendered = spill_state_document_bytes(definition, owner->value, false, &page,
                                                       next.slots, next.bytes);
         if (plan.live > 0 && !spill_limits_allow(&limits, next.slots, next.slots, rendered))
             break;
@@ -170,9 +170,11 @@ static spill_code_t try_spill(spill_owner_t *owner, need_t need, bool *settled,
             code = put_page(owner, &head, &plan, &ready, error);
         if (code == SPILL_OK && ready)
             code = cut(owner, &head.state, &plan, &done, error);
-        if (done)
+        if (done) {
             atomic_fetch_add_explicit(&owner->array->store->counts.spills, 1,
                                       memory_order_relaxed);
+            *settled = enough(owner, &head.state, &plan, need);
+        }
     }
     spill_response_release(&head);
     /* Each step is guarded: whether a lost one was applied shows when the head is read again. */
@@ -203,9 +205,7 @@ static bool should_spill(const spill_owner_t *owner, const spill_part_t *part,
     const spill_bounds_t *bounds = &owner->array->definition.bounds;
     int64_t trigger = bounds->threshold + bounds->page_capacity;
     int64_t slots = spill_state_slots(head);
-    bool crossed = slots >= trigger && slots - (int64_t)part->count < trigger;
-    bool oversize = head_bytes(owner, head, head->live, head->live_bytes) > bounds->head_bytes_max;
-    return crossed || oversize;
+    return slots >= trigger && slots - (int64_t)part->count < trigger;
 }
 
 /* The append is acknowledged already: a spill that fails is the next append's to finish. */
@@ -256,11 +256,11 @@ spill_code_t spill_newest_append(spill_owner_t *owner, const spill_part_t *part,
         }
         spill_refusal_t refusal = SPILL_REFUSAL_NONE;
         code = spill_append_judge(owner, &append, &head, &refusal, result, error);
-        if (code != SPILL_OK || refusal == SPILL_REFUSAL_REPEATED)
+        if (refusal == SPILL_REFUSAL_REPEATED || refusal == SPILL_REFUSAL_STALE)
             break;
-        if (refusal == SPILL_REFUSAL_FULL)
+        if (code == SPILL_OK && refusal == SPILL_REFUSAL_FULL)
             code = make_room(owner, part, &head.state, error);
-        if (code == SPILL_OK)
+        if (code == SPILL_OK || code == SPILL_UNKNOWN) /* refused: nothing was appended */
             code = spill_owner_again(owner, &tries, error);
     }
     spill_response_release(&head);

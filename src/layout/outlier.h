@@ -18,6 +18,7 @@
 #define SPILL_LAYOUT_OUTLIER_H
 
 #include "layout/owner.h"
+#include "store/transition.h"
 
 /* One atomic append: a whole batch, or one part of a batch that is larger than a page. */
 typedef struct spill_part {
@@ -62,7 +63,14 @@ void spill_append_done(const spill_owner_t *owner, const spill_part_t *part,
 /* Count, exact at one moment during the call. */
 spill_code_t spill_outlier_count(spill_owner_t *owner, spill_count_t *count, spill_error_t *error);
 
-/* Edit, remove, trim, drop: as the functions of array.h. (change.c, drop.c) */
+/*
+ * Read the head; where a removal in a page is under way, finish it and read again: the head in
+ * `head` has no intent, or is absent. (change.c)
+ */
+spill_code_t spill_outlier_settled_head(const spill_owner_t *owner, spill_response_t *head,
+                                        spill_error_t *error);
+
+/* Edit, remove, trim, drop: as the functions of array.h. (change.c, trim.c, drop.c) */
 spill_code_t spill_outlier_edit(spill_owner_t *owner, int64_t seq, const spill_value_t *element,
                                 spill_error_t *error);
 spill_code_t spill_outlier_remove(spill_owner_t *owner, int64_t seq, spill_error_t *error);

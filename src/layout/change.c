@@ -1,0 +1,212 @@
+/*
+ * Edit, remove, trim. Each goes to the one document that holds the element, under its rev; a
+ * removal in a page is counted in the head first (intent), so that the total never drifts:
+ *
+ *   INTEND  head   removed + 1, once; remembers which number in which page
+ *   PULL    page   the element goes, its number into `gone`; a second time has no effect
+ *   SETTLE  head   the intent is forgotten
+ *
+ * A client that finds an intent finishes it before it begins anything that needs the head's rev.
+ */
+#include "layout/outlier.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+
+static spill_code_t gone(int64_t seq, spill_error_t *error)
+{
+    return spill_fail(error, SPILL_NOT_FOUND, "there is no element %" PRId64, seq);
+}
+
+static bool holds(const spill_state_t *state, int64_t seq)
+{
+    return state->present && seq >= state->first && seq < spill_state_end(state) &&
+           !spill_seqs_contains(&state->gone, seq);
+}
+
+/* Make the call; *done tells whether the guard held. */
+static spill_code_t step(const spill_owner_t *owner, const spill_request_t *request, bool *done,
+                         spill_error_t *error)
+{
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_owner_call(owner, request, &response, error);
+    *done = code == SPILL_OK && response.outcome == SPILL_DONE;
+    spill_response_release(&response);
+    return code;
+}
+
+/* Finish the removal that the head's intent speaks of. */
+static spill_code_t settle(const spill_owner_t *owner, const spill_state_t *head, int64_t seq,
+                           int64_t page, int64_t rev, spill_error_t *error)
+{
+    bool done;
+    spill_request_t pull = spill_owner_request(owner, SPILL_REQUEST_PULL, page);
+    pull.epoch = head->epoch;
+    pull.seq = seq;
+    spill_code_t code = step(owner, &pull, &done, error);
+    if (code != SPILL_OK)
+        return code;
+    spill_request_t settle = spill_owner_request(owner, SPILL_REQUEST_SETTLE, SPILL_HEAD);
+    settle.rev = rev;
+    settle.seq = seq;
+    settle.intent_page = page;
+    return step(owner, &settle, &done, error);
+}
+
+spill_code_t spill_outlier_settled_head(const spill_owner_t *owner, spill_response_t *head,
+                                        spill_error_t *error)
+{
+    int tries = 0;
+    while (true) {
+        spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, head, error);
+        if (code != SPILL_OK || !head->state.present || !head->state.intent)
+            return code;
+        code = settle(owner, &head->state, head->state.intent_seq, head->state.intent_page,
+                      head->state.rev, error);
+        if (code == SPILL_OK || code == SPILL_UNKNOWN)
+            code = spill_owner_again(owner, &tries, error);
+        if (code != SPILL_OK)
+            return code;
+    }
+}
+
+/* The document that holds seq, read after the head; *state is the head's or the page's. */
+static spill_code_t find(const spill_owner_t *owner, int64_t seq, const spill_response_t *head,
+                         spill_response_t *page, int64_t *where, const spill_state_t **state,
+                         spill_error_t *error)
+{
+    if (!head->state.present || seq < head->state.low)
+        return gone(seq, error);
+    spill_code_t code = spill_outlier_locate(owner, &head->state, seq, SPILL_WANT_NONE, 0, page,
+                                             where, error);
+    *state = *where == SPILL_HEAD ? &head->state : &page->state;
+    if (code == SPILL_OK && (*where == SPILL_NO_DOCUMENT || !holds(*state, seq)))
+        return gone(seq, error);
+    return code;
+}
+
+static spill_code_t check_fits(const spill_owner_t *owner, int64_t where,
+                               const spill_limits_t *limits, const spill_state_t *state,
+                               const spill_value_t *element, spill_error_t *error)
+{
+    const spill_definition_t *definition = &owner->array->definition;
+    bool head = where == SPILL_HEAD;
+    int64_t size = element->size_bytes;
+    int64_t alone =
+        spill_state_document_bytes(definition, owner->value, head, state, 1, size);
+    if (alone > SPILL_DOCUMENT_BYTES_MAX || (state->live > 1 && alone > limits->bytes_max))
+        return spill_fail(error, SPILL_TOO_BIG,
+                          "an element of %" PRId64 " bytes does not fit its document, which holds "
+                          "%" PRId64 " elements within %" PRId64 " bytes",
+                          size, state->live, limits->bytes_max);
+    return SPILL_OK;
+}
+
+/* One try at an edit. *done: it was made. */
+static spill_code_t try_edit(const spill_owner_t *owner, int64_t seq,
+                             const spill_value_t *element, bool *done, bool *full,
+                             spill_error_t *error)
+{
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_response_t page = SPILL_RESPONSE_INIT;
+    int64_t where = SPILL_NO_DOCUMENT;
+    const spill_state_t *state = NULL;
+    spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
+    if (code == SPILL_OK)
+        code = find(owner, seq, &head, &page, &where, &state, error);
+    if (code == SPILL_OK) {
+        const spill_definition_t *definition = &owner->array->definition;
+        spill_request_t edit = spill_owner_request(owner, SPILL_REQUEST_EDIT, where);
+        edit.limits = where == SPILL_HEAD
+                          ? spill_head_limits(definition->keep, &definition->bounds)
+                          : spill_page_limits(&definition->bounds);
+        edit.epoch = state->epoch;
+        edit.rev = state->rev;
+        edit.seq = seq;
+        edit.elements = element;
+        edit.element_count = 1;
+        edit.elements_bytes = element->size_bytes;
+        code = check_fits(owner, where, &edit.limits, state, element, error);
+        if (code == SPILL_OK)
+            code = step(owner, &edit, done, error);
+        /* Refused though nobody changed the document: there is no room beside its other elements. */
+        spill_response_t after = SPILL_RESPONSE_INIT;
+        if (code == SPILL_OK && !*done)
+            code = spill_owner_read_state(owner, where, &after, error);
+        *full = code == SPILL_OK && !*done && after.state.present && after.state.rev == state->rev;
+        spill_response_release(&after);
+    }
+    spill_response_release(&head);
+    spill_response_release(&page);
+    return code;
+}
+
+spill_code_t spill_outlier_edit(spill_owner_t *owner, int64_t seq, const spill_value_t *element,
+                                spill_error_t *error)
+{
+    int tries = 0;
+    while (true) {
+        bool done = false;
+        bool full = false;
+        spill_code_t code = try_edit(owner, seq, element, &done, &full, error);
+        if (code != SPILL_OK || done)
+            return code;
+        if (full)
+            return spill_fail(error, SPILL_TOO_BIG,
+                              "the new element %" PRId64 " of %u bytes does not fit beside the "
+                              "others in its document",
+                              seq, element->size_bytes);
+        code = spill_owner_again(owner, &tries, error);
+        if (code != SPILL_OK)
+            return code;
+    }
+}
+
+static spill_code_t remove_in_head(const spill_owner_t *owner, int64_t seq,
+                                   const spill_state_t *head, bool *done, spill_error_t *error)
+{
+    spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_REMOVE, SPILL_HEAD);
+    request.rev = head->rev;
+    request.seq = seq;
+    return step(owner, &request, done, error);
+}
+
+static spill_code_t remove_in_page(const spill_owner_t *owner, int64_t seq, int64_t page,
+                                   const spill_state_t *head, bool *done, spill_error_t *error)
+{
+    spill_request_t intend = spill_owner_request(owner, SPILL_REQUEST_INTEND, SPILL_HEAD);
+    intend.rev = head->rev;
+    intend.seq = seq;
+    intend.intent_page = page;
+    spill_code_t code = step(owner, &intend, done, error);
+    if (code == SPILL_OK && *done) {
+        /* The removal stands from here on: whoever comes next finishes what we cannot. */
+        code = settle(owner, head, seq, page, head->rev + 1, error);
+    }
+    return code;
+}
+
+spill_code_t spill_outlier_remove(spill_owner_t *owner, int64_t seq, spill_error_t *error)
+{
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_response_t page = SPILL_RESPONSE_INIT;
+    spill_code_t code = SPILL_OK;
+    bool done = false;
+    int tries = 0;
+    while (code == SPILL_OK && !done) {
+        int64_t where = SPILL_NO_DOCUMENT;
+        const spill_state_t *state = NULL;
+        code = spill_outlier_settled_head(owner, &head, error);
+        if (code == SPILL_OK)
+            code = find(owner, seq, &head, &page, &where, &state, error);
+        if (code == SPILL_OK && where == SPILL_HEAD)
+            code = remove_in_head(owner, seq, &head.state, &done, error);
+        else if (code == SPILL_OK)
+            code = remove_in_page(owner, seq, where, &head.state, &done, error);
+        if (code == SPILL_OK && !done)
+            code = spill_owner_again(owner, &tries, error);
+    }
+    spill_response_release(&head);
+    spill_response_release(&page);
+    return code;
+}

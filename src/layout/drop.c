@@ -1,0 +1,129 @@
+/*
+ * Drop an owner. The array is gone when its head is (DROP_HEAD); its pages follow. Pages carry the
+ * epoch of their head, so that one that is left over, or is put late, is never taken for a page of
+ * a later owner of the same name.
+ *
+ * With keep oldest an append goes to a page without looking at the head, so the tail is closed
+ * first: sealed, and never followed by another page. What is left of each page is a tombstone, for
+ * a late CREATE_PAGE of this incarnation must not find its place free. Whoever meets a closed tail
+ * finishes the drop.
+ */
+#include "layout/outlier.h"
+#include "util/error.h"
+
+static spill_code_t drop_head(const spill_owner_t *owner, int64_t epoch, int64_t pages, bool *done,
+                              spill_error_t *error)
+{
+    spill_request_t drop = spill_owner_request(owner, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
+    drop.epoch = epoch;
+    drop.pages = pages;
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_owner_call(owner, &drop, &response, error);
+    *done = code == SPILL_OK && response.outcome == SPILL_DONE;
+    spill_response_release(&response);
+    return code;
+}
+
+/* Pages count - 1 .. 0 of the incarnation `epoch`, or of an earlier one. */
+static spill_code_t drop_pages(const spill_owner_t *owner, int64_t epoch, int64_t count,
+                               spill_error_t *error)
+{
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    spill_code_t code = SPILL_OK;
+    while (code == SPILL_OK && count-- > 0) {
+        spill_request_t drop = spill_owner_request(owner, SPILL_REQUEST_DROP_PAGE, count);
+        drop.epoch = epoch;
+        code = spill_owner_call(owner, &drop, &response, error);
+    }
+    spill_response_release(&response);
+    return code;
+}
+
+spill_code_t spill_outlier_drop_closed(spill_owner_t *owner, int64_t epoch, int64_t pages,
+                                       spill_error_t *error)
+{
+    bool done;
+    spill_tail_forget(owner);
+    spill_code_t code = drop_head(owner, epoch, pages, &done, error);
+    return code == SPILL_OK ? drop_pages(owner, epoch, pages, error) : code;
+}
+
+static spill_code_t close_tail(const spill_owner_t *owner, int64_t page, int64_t epoch,
+                               spill_error_t *error)
+{
+    spill_request_t seal = spill_owner_request(owner, SPILL_REQUEST_SEAL, page);
+    seal.epoch = epoch;
+    seal.close = true;
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_owner_call(owner, &seal, &response, error);
+    spill_response_release(&response);
+    return code;
+}
+
+/*
+ * One try with keep oldest and pages. The tail is open (then it is closed), closed (then the rest
+ * is done), sealed or not yet made (then its successor or itself is made, for the next try).
+ */
+static spill_code_t try_drop_oldest(spill_owner_t *owner, const spill_state_t *head, bool *done,
+                                    spill_error_t *error)
+{
+    spill_response_t tail = SPILL_RESPONSE_INIT;
+    int64_t page = head->pages - 1;
+    spill_code_t code = close_tail(owner, page, head->epoch, error);
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, page);
+    read.want_ops = true;
+    if (code == SPILL_OK)
+        code = spill_owner_call(owner, &read, &tail, error);
+    bool made = tail.state.present && tail.state.epoch == head->epoch;
+    if (code == SPILL_OK && made && tail.state.closed) {
+        code = spill_outlier_drop_closed(owner, head->epoch, head->pages, error);
+        *done = code == SPILL_OK;
+    } else if (code == SPILL_OK) {
+        if (!made) {
+            read.page = --page;
+            code = spill_owner_call(owner, &read, &tail, error);
+        }
+        if (code == SPILL_OK && tail.state.sealed && tail.state.epoch == head->epoch)
+            code = spill_oldest_grow(owner, page, &tail, error);
+    }
+    spill_response_release(&tail);
+    return code;
+}
+
+static spill_code_t try_drop(spill_owner_t *owner, const spill_state_t *head, bool *done,
+                             spill_error_t *error)
+{
+    bool oldest = owner->array->definition.keep == SPILL_KEEP_OLDEST;
+    if (oldest && head->pages > 0)
+        return try_drop_oldest(owner, head, done, error);
+    spill_code_t code = drop_head(owner, head->epoch, head->pages, done, error);
+    /* With keep newest page number `pages` may have been put and not yet cut. */
+    if (code == SPILL_OK && *done && !oldest)
+        code = drop_pages(owner, head->epoch, head->pages + 1, error);
+    return code;
+}
+
+spill_code_t spill_outlier_drop(spill_owner_t *owner, spill_error_t *error)
+{
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_code_t code = SPILL_OK;
+    int64_t epoch = 0; /* of the incarnation that we began to drop */
+    bool done = false;
+    int tries = 0;
+    while (code == SPILL_OK && !done) {
+        code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
+        if (code != SPILL_OK)
+            break;
+        if (!head.state.present && epoch == 0)
+            code = spill_fail(error, SPILL_NOT_FOUND, "there is no such owner");
+        else if (!head.state.present || (epoch != 0 && head.state.epoch != epoch))
+            break; /* another client finished it */
+        epoch = head.state.epoch;
+        if (code == SPILL_OK)
+            code = try_drop(owner, &head.state, &done, error);
+        if (code == SPILL_OK && !done)
+            code = spill_owner_again(owner, &tries, error);
+    }
+    spill_response_release(&head);
+    return code;
+}

@@ -1,0 +1,102 @@
+/* Finding documents by sequence number, and counting. */
+#include "layout/outlier.h"
+
+/* Numbers below this are in documents before the head (keep newest) or in the head (oldest). */
+static bool in_head(spill_keep_t keep, const spill_state_t *head, int64_t seq)
+{
+    if (seq < head->first)
+        return keep == SPILL_KEEP_OLDEST; /* trimmed: the head is as good a place as any */
+    return keep == SPILL_KEEP_NEWEST || seq < spill_state_end(head) || head->pages == 0;
+}
+
+spill_code_t spill_outlier_locate(const spill_owner_t *owner, const spill_state_t *head,
+                                  int64_t seq, spill_want_t want, int64_t limit,
+                                  spill_response_t *page, int64_t *where, spill_error_t *error)
+{
+    *where = SPILL_NO_DOCUMENT;
+    if (!head->present)
+        return SPILL_OK;
+    if (in_head(owner->array->definition.keep, head, seq)) {
+        *where = SPILL_HEAD;
+        return SPILL_OK;
+    }
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
+    read.epoch = head->epoch;
+    read.pages = head->pages;
+    read.seq = seq;
+    read.want = want;
+    read.limit = limit;
+    spill_code_t code = spill_owner_call(owner, &read, page, error);
+    if (code == SPILL_OK && page->state.present)
+        *where = page->state.page;
+    return code;
+}
+
+static void count_newest(const spill_state_t *head, spill_count_t *count)
+{
+    count->count = head->first - head->low - head->removed + head->live;
+    count->next = spill_state_end(head);
+}
+
+/*
+ * Numbers given so far, by the last page there is. One page that the head speaks of may not be made
+ * yet: then its predecessor's end, which the head knows, is the total.
+ */
+static spill_code_t oldest_end(const spill_owner_t *owner, const spill_state_t *head, int64_t *end,
+                               spill_error_t *error)
+{
+    *end = head->pages == 0 ? spill_state_end(head) : head->total;
+    if (head->pages == 0)
+        return SPILL_OK;
+    spill_response_t tail = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_owner_read_state(owner, head->pages - 1, &tail, error);
+    if (code == SPILL_OK && tail.state.present && tail.state.epoch == head->epoch)
+        *end = spill_state_end(&tail.state);
+    spill_response_release(&tail);
+    return code;
+}
+
+/* The head and the tail are read apart: again until no removal came between. */
+static spill_code_t count_oldest(spill_owner_t *owner, spill_response_t *head,
+                                 spill_count_t *count, spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    int tries = 0;
+    while (code == SPILL_OK) {
+        int64_t rev = head->state.rev;
+        count->pages = head->state.pages;
+        count->head = head->state.live;
+        int64_t dead = head->state.low + head->state.removed;
+        code = oldest_end(owner, &head->state, &count->next, error);
+        count->count = count->next - dead;
+        if (code != SPILL_OK || count->pages == 0)
+            break;
+        code = spill_owner_read_state(owner, SPILL_HEAD, head, error);
+        if (code != SPILL_OK || (head->state.present && head->state.rev == rev))
+            break;
+        if (!head->state.present) {
+            *count = (spill_count_t){0};
+            break;
+        }
+        code = spill_owner_again(owner, &tries, error);
+    }
+    return code;
+}
+
+spill_code_t spill_outlier_count(spill_owner_t *owner, spill_count_t *count, spill_error_t *error)
+{
+    *count = (spill_count_t){0};
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
+    if (code == SPILL_OK && head.state.present) {
+        count->exists = true;
+        count->head = head.state.live;
+        count->pages = head.state.pages;
+        if (owner->array->definition.keep == SPILL_KEEP_NEWEST)
+            count_newest(&head.state, count);
+        else
+            code = count_oldest(owner, &head, count, error);
+    }
+    spill_response_release(&head);
+    return code;
+}

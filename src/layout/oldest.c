@@ -1,0 +1,206 @@
+/*
+ * Keep oldest: the head keeps the first elements; appends go to the tail, the last document. When
+ * the tail is full it is sealed, the head told (advance), and the next page made:
+ *
+ *   1. SEAL         the tail: it takes nothing more, for ever; so its end is fixed
+ *   2. ADVANCE      overflowPages = max(overflowPages, p + 2)   (sealing the head sets it to 1)
+ *   3. CREATE_PAGE  p + 1: first = the end of p; the window of operations is carried along
+ *
+ * Each step is idempotent and anybody may do it. A page is made only by one who has read its
+ * predecessor sealed, so there is one tail at a time and sequence numbers have no gap. An
+ * operation is looked for in a document that refused before the append moves on.
+ */
+#include "layout/outlier.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+
+/* The document to append to, and whose incarnation it is of (0: not known; only for the head). */
+typedef struct tail {
+    int64_t page;
+    int64_t epoch;
+} tail_t;
+
+static spill_code_t find_tail(const spill_owner_t *owner, tail_t *tail, spill_error_t *error)
+{
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
+    if (code == SPILL_OK)
+        *tail = (tail_t){.page = head.state.present ? head.state.pages - 1 : SPILL_HEAD,
+                         .epoch = head.state.present ? head.state.epoch : 0};
+    spill_response_release(&head);
+    return code;
+}
+
+static spill_code_t advance(const spill_owner_t *owner, const spill_state_t *sealed,
+                            spill_error_t *error)
+{
+    spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_ADVANCE, SPILL_HEAD);
+    request.epoch = sealed->epoch;
+    request.pages = sealed->page + 2;
+    request.total = spill_state_end(sealed);
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_owner_call(owner, &request, &response, error);
+    spill_response_release(&response);
+    return code;
+}
+
+spill_code_t spill_oldest_grow(spill_owner_t *owner, int64_t page, spill_response_t *response,
+                               spill_error_t *error)
+{
+    const spill_state_t *sealed = &response->state;
+    spill_code_t code = page == SPILL_HEAD ? SPILL_OK : advance(owner, sealed, error);
+    if (code != SPILL_OK)
+        return code;
+    spill_request_t create = spill_owner_request(owner, SPILL_REQUEST_CREATE_PAGE, page + 1);
+    create.epoch = sealed->epoch;
+    create.first = spill_state_end(sealed);
+    create.n = sealed->n;
+    create.ops = &response->ops;
+    spill_response_t created = SPILL_RESPONSE_INIT;
+    code = spill_owner_call(owner, &create, &created, error);
+    spill_response_release(&created);
+    return code;
+}
+
+static spill_code_t seal(const spill_owner_t *owner, int64_t page, int64_t epoch,
+                         spill_error_t *error)
+{
+    spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_SEAL, page);
+    request.epoch = epoch;
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_owner_call(owner, &request, &response, error);
+    if (code == SPILL_OK && response.outcome == SPILL_DONE)
+        atomic_fetch_add_explicit(&owner->array->store->counts.spills, 1, memory_order_relaxed);
+    spill_response_release(&response);
+    return code;
+}
+
+/*
+ * Move on from a document that takes no more, or to one that was not made yet: do what is missing
+ * for the tail's successor to be there, and let `tail` be the newest there is.
+ */
+static spill_code_t move_on(spill_owner_t *owner, tail_t *tail, spill_error_t *error)
+{
+    int64_t refused = tail->page;
+    spill_tail_forget(owner);
+    spill_code_t code = find_tail(owner, tail, error);
+    if (code != SPILL_OK || tail->page > refused)
+        return code;
+    /* The head speaks of no later page: read what stands before the one that is to be made. */
+    spill_response_t last = SPILL_RESPONSE_INIT;
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, tail->page);
+    read.want_ops = true;
+    code = spill_owner_call(owner, &read, &last, error);
+    if (code == SPILL_OK && !last.state.present && tail->page > SPILL_HEAD) {
+        read.page = tail->page - 1;
+        code = spill_owner_call(owner, &read, &last, error);
+    }
+    if (code == SPILL_OK && last.state.present && last.state.epoch == tail->epoch) {
+        if (last.state.closed)
+            code = spill_outlier_drop_closed(owner, tail->epoch, read.page + 1, error);
+        else if (last.state.sealed)
+            code = spill_oldest_grow(owner, read.page, &last, error);
+        if (code == SPILL_OK)
+            code = find_tail(owner, tail, error);
+    }
+    spill_response_release(&last);
+    return code;
+}
+
+/* A part that no empty page could hold is too big; spill_array_append splits what it can. */
+static spill_code_t check_fits_page(const spill_owner_t *owner, const spill_part_t *part,
+                                    spill_error_t *error)
+{
+    const spill_definition_t *definition = &owner->array->definition;
+    spill_limits_t limits = spill_page_limits(&definition->bounds);
+    spill_state_t page = {.n = 1};
+    int64_t count = (int64_t)part->count;
+    int64_t bytes = spill_state_document_bytes(definition, owner->value, false, &page, count,
+                                               part->bytes);
+    if (spill_limits_allow(&limits, count, count, bytes))
+        return SPILL_OK;
+    return spill_fail(error, SPILL_TOO_BIG,
+                      "%zu elements of %" PRId64 " bytes do not fit a page of '%s'", part->count,
+                      part->bytes, definition->name);
+}
+
+static spill_code_t update_fields(const spill_owner_t *owner, const bson_t *update,
+                                  spill_error_t *error)
+{
+    spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
+    request.update = update;
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_owner_call(owner, &request, &response, error);
+    spill_response_release(&response);
+    return code;
+}
+
+/* The tail refused: find out why, and do what brings the next try further. */
+static spill_code_t after_refusal(spill_owner_t *owner, const spill_request_t *append,
+                                  spill_response_t *response, tail_t *tail, bool *finished,
+                                  spill_append_result_t *result, spill_error_t *error)
+{
+    spill_refusal_t refusal = SPILL_REFUSAL_NONE;
+    spill_code_t code = spill_append_judge(owner, append, response, &refusal, result, error);
+    *finished = refusal == SPILL_REFUSAL_REPEATED || refusal == SPILL_REFUSAL_STALE;
+    if (*finished)
+        return code;
+    if (code == SPILL_OK && refusal == SPILL_REFUSAL_FULL)
+        code = seal(owner, tail->page, response->state.epoch, error);
+    bool as_it_is = refusal == SPILL_REFUSAL_NONE ||
+                    (refusal == SPILL_REFUSAL_ABSENT && tail->page == SPILL_HEAD);
+    if (code == SPILL_OK && !as_it_is)
+        code = move_on(owner, tail, error);
+    /* Nothing was appended, and each of these steps may be made again. */
+    return code == SPILL_UNKNOWN ? SPILL_OK : code;
+}
+
+/* One try at the tail. *finished: *result is filled. Otherwise `tail` is where to try next. */
+static spill_code_t try_append(spill_owner_t *owner, const spill_part_t *part, tail_t *tail,
+                               bool *finished, spill_append_result_t *result,
+                               spill_error_t *error)
+{
+    const spill_bounds_t *bounds = &owner->array->definition.bounds;
+    spill_limits_t limits = tail->page == SPILL_HEAD ? spill_head_limits(SPILL_KEEP_OLDEST, bounds)
+                                                     : spill_page_limits(bounds);
+    spill_request_t append = spill_append_request(owner, tail->page, part, limits);
+    if (tail->page != SPILL_HEAD)
+        append.epoch = tail->epoch;
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_owner_call(owner, &append, &response, error);
+    if (code == SPILL_OK && response.outcome == SPILL_DONE) {
+        spill_append_done(owner, part, &response, result);
+        *finished = true;
+    } else if (code == SPILL_OK) {
+        code = after_refusal(owner, &append, &response, tail, finished, result, error);
+    }
+    if (code == SPILL_OK && *finished && append.page != SPILL_HEAD)
+        spill_tail_remember(owner, append.epoch, append.page);
+    spill_response_release(&response);
+    return code;
+}
+
+spill_code_t spill_oldest_append(spill_owner_t *owner, const spill_part_t *part,
+                                 spill_append_result_t *result, spill_error_t *error)
+{
+    spill_code_t code = check_fits_page(owner, part, error);
+    tail_t tail = {.page = SPILL_HEAD};
+    spill_tail_t hint;
+    if (code == SPILL_OK && spill_tail_recall(owner, &hint))
+        tail = (tail_t){.page = hint.page, .epoch = hint.epoch};
+    else if (code == SPILL_OK)
+        code = find_tail(owner, &tail, error);
+    int tries = 0;
+    bool finished = false;
+    bool in_head = true;
+    while (code == SPILL_OK && !finished) {
+        in_head = tail.page == SPILL_HEAD;
+        code = try_append(owner, part, &tail, &finished, result, error);
+        if (code == SPILL_OK && !finished)
+            code = spill_owner_again(owner, &tries, error);
+    }
+    if (code == SPILL_OK && part->update != NULL && !in_head && !result->repeated)
+        code = update_fields(owner, part->update, error);
+    return code;
+}

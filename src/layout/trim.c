@@ -1,0 +1,139 @@
+/*
+ * Trim: everything below a number is dead from the moment the head says so (low); readers ignore
+ * it, and pages that lie wholly below are then given back at leisure, the oldest first, so that a
+ * trim that was cut short is finished by the next one.
+ */
+#include "layout/outlier.h"
+#include "util/error.h"
+
+/* Live elements of one document with numbers in [from, end). */
+static int64_t live_within(const spill_state_t *state, int64_t from, int64_t end)
+{
+    int64_t low = from > state->first ? from : state->first;
+    int64_t high = end < spill_state_end(state) ? end : spill_state_end(state);
+    if (low >= high)
+        return 0;
+    int64_t gone = (int64_t)spill_seqs_count_below(&state->gone, high) -
+                   (int64_t)spill_seqs_count_below(&state->gone, low);
+    return high - low - gone;
+}
+
+/*
+ * Live elements in pages (and, with keep oldest, the head) with numbers in [from, end): the walk
+ * goes down from the page that holds the last of them. One small read for each page.
+ */
+static spill_code_t count_live(const spill_owner_t *owner, const spill_state_t *head, int64_t from,
+                               int64_t end, int64_t *live, spill_error_t *error)
+{
+    bool oldest = owner->array->definition.keep == SPILL_KEEP_OLDEST;
+    spill_response_t page = SPILL_RESPONSE_INIT;
+    int64_t where;
+    *live = oldest ? live_within(head, from, end) : 0;
+    spill_code_t code = spill_outlier_locate(owner, head, end - 1, SPILL_WANT_NONE, 0, &page,
+                                             &where, error);
+    while (code == SPILL_OK && where >= 0 && page.state.present) {
+        *live += live_within(&page.state, from, end);
+        if (page.state.first <= from || where == 0)
+            break;
+        code = spill_owner_read_state(owner, --where, &page, error);
+    }
+    spill_response_release(&page);
+    return code;
+}
+
+/* The value of state.removed once `low` is the array's new lower end. */
+static spill_code_t removed_above(const spill_owner_t *owner, const spill_state_t *head,
+                                  int64_t low, int64_t *removed, spill_error_t *error)
+{
+    int64_t end = low; /* of the numbers that `removed` counts and that go */
+    if (owner->array->definition.keep == SPILL_KEEP_NEWEST && low > head->first)
+        end = head->first;
+    *removed = head->removed;
+    if (head->removed == 0 || end <= head->low)
+        return SPILL_OK;
+    int64_t live;
+    spill_code_t code = count_live(owner, head, head->low, end, &live, error);
+    *removed = head->removed - (end - head->low - live);
+    return code;
+}
+
+/* Give back the pages that lie wholly below the head's low. */
+static spill_code_t empty_pages(const spill_owner_t *owner, const spill_state_t *head,
+                                spill_error_t *error)
+{
+    spill_response_t page = SPILL_RESPONSE_INIT;
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
+    read.epoch = head->epoch;
+    read.pages = head->pages;
+    read.seq = head->low - 1;
+    spill_code_t code = spill_owner_call(owner, &read, &page, error);
+    if (code != SPILL_OK || !page.state.present) {
+        spill_response_release(&page);
+        return code;
+    }
+    int64_t last = page.state.page;
+    if (spill_state_end(&page.state) > head->low)
+        last--;
+    int64_t first = last + 1;
+    while (code == SPILL_OK && first > 0) {
+        code = spill_owner_read_state(owner, first - 1, &page, error);
+        if (code != SPILL_OK || !page.state.present || spill_state_slots(&page.state) == 0)
+            break;
+        first--;
+    }
+    for (; code == SPILL_OK && first <= last; first++) {
+        spill_request_t empty = spill_owner_request(owner, SPILL_REQUEST_EMPTY_PAGE, first);
+        empty.epoch = head->epoch;
+        code = spill_owner_call(owner, &empty, &page, error);
+    }
+    spill_response_release(&page);
+    return code;
+}
+
+/* One try. *done: the head's low is at least `below`, or as high as it can be. */
+static spill_code_t try_trim(spill_owner_t *owner, int64_t below, spill_response_t *head,
+                             bool *done, spill_error_t *error)
+{
+    spill_count_t count;
+    spill_code_t code = spill_outlier_settled_head(owner, head, error);
+    if (code == SPILL_OK && !head->state.present)
+        return spill_fail(error, SPILL_NOT_FOUND, "there is no such owner");
+    if (code == SPILL_OK)
+        code = spill_outlier_count(owner, &count, error);
+    if (code != SPILL_OK)
+        return code;
+    int64_t low = below < count.next ? below : count.next;
+    if (low <= head->state.low) {
+        *done = true;
+        return SPILL_OK;
+    }
+    spill_request_t trim = spill_owner_request(owner, SPILL_REQUEST_TRIM, SPILL_HEAD);
+    trim.rev = head->state.rev;
+    trim.low = low;
+    code = removed_above(owner, &head->state, low, &trim.removed, error);
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    if (code == SPILL_OK)
+        code = spill_owner_call(owner, &trim, &response, error);
+    *done = code == SPILL_OK && response.outcome == SPILL_DONE;
+    spill_response_release(&response);
+    return code;
+}
+
+spill_code_t spill_outlier_trim(spill_owner_t *owner, int64_t below, spill_error_t *error)
+{
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_code_t code = SPILL_OK;
+    bool done = false;
+    int tries = 0;
+    while (code == SPILL_OK && !done) {
+        code = try_trim(owner, below, &head, &done, error);
+        if (code == SPILL_OK && !done)
+            code = spill_owner_again(owner, &tries, error);
+    }
+    if (code == SPILL_OK)
+        code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
+    if (code == SPILL_OK && head.state.present && head.state.low > 0)
+        code = empty_pages(owner, &head.state, error);
+    spill_response_release(&head);
+    return code;
+}
