@@ -50,6 +50,7 @@ typedef struct spill_append_options {
     const bson_t *update;
 } spill_append_options_t;
 
+/* The defaults: no operation, no update. */
 SPILL_API void spill_append_options_init(spill_append_options_t *options);
 
 typedef struct spill_append_result {
@@ -100,6 +101,7 @@ typedef struct spill_read_options {
     int64_t skip;        /* elements passed over first, counted from the end read from */
 } spill_read_options_t;
 
+/* The defaults: the newest 20 elements. */
 SPILL_API void spill_read_options_init(spill_read_options_t *options);
 
 typedef struct spill_element {

@@ -49,6 +49,7 @@ typedef struct spill_store_options {
     spill_clock_t clock;
 } spill_store_options_t;
 
+/* The defaults: read and write, create, fsync, silent. */
 SPILL_API void spill_store_options_init(spill_store_options_t *options);
 
 /*
@@ -110,6 +111,7 @@ typedef struct spill_counters {
     int64_t syncs;    /* of which synced */
 } spill_counters_t;
 
+/* Each counter as it is now; they are not read at one moment. */
 SPILL_API void spill_store_counters(spill_store_t *store, spill_counters_t *counters);
 
 SPILL_END_DECLS
