@@ -1,0 +1,64 @@
+/*
+ * The memory store: documents as a document database would keep them. A document has an array of
+ * elements without numbers of their own, and its bookkeeping; a page has its own copy of its
+ * elements. An element's number is derived, from `first` and `gone`, so that a protocol which
+ * muddles these loses or shifts elements here as it would there.
+ *
+ * This header is for tests: it gives direct access to the documents, to damage them, or to act as a
+ * client that does not keep to the protocol. No call on the store may run meanwhile.
+ */
+#ifndef SPILL_STORE_MEMORY_H
+#define SPILL_STORE_MEMORY_H
+
+#include "store/store.h"
+
+/*
+ * A head or a page. state.live, state.live_bytes and a head's state.fields_bytes are not kept here:
+ * they are taken from `elements` and from the fields whenever the document is used, as a document
+ * database would.
+ */
+typedef struct spill_memory_document {
+    spill_state_t state;
+    spill_ops_t ops;
+    spill_value_t *elements; /* each owns its bytes */
+    size_t count;
+    size_t capacity;
+    int64_t bytes; /* sum of the elements' sizes */
+} spill_memory_document_t;
+
+void spill_memory_document_insert(spill_memory_document_t *document, size_t index,
+                                  const spill_value_t *element); /* index <= count */
+void spill_memory_document_replace(spill_memory_document_t *document, size_t index,
+                                   const spill_value_t *element);
+/* Take `count` elements from `index` on out of the array: the ones behind them move up. */
+void spill_memory_document_remove(spill_memory_document_t *document, size_t index, size_t count);
+void spill_memory_document_release(spill_memory_document_t *document);
+
+/* Position of the first element whose number is not below `seq`; count when there is none. */
+size_t spill_memory_document_position(const spill_memory_document_t *document, int64_t seq);
+
+/* Position of element `seq`; false when the document does not hold it. */
+bool spill_memory_document_find(const spill_memory_document_t *document, int64_t seq,
+                                size_t *index);
+
+/* The elements that a READ asks for, into an empty run. O(elements read). */
+void spill_memory_document_read(const spill_memory_document_t *document,
+                                const spill_request_t *request, spill_run_t *run);
+
+/* ---- access for tests ------------------------------------------------------------------------ */
+
+/*
+ * A document of a memory store; NULL when it is absent. With `make` an absent one is made, empty (a
+ * head with fields {_id: owner}). `request` names it by array_id, collection_id, owner, key and
+ * page. The pointer lives until the document is dropped.
+ */
+spill_memory_document_t *spill_memory_document(spill_store_t *store, const spill_request_t *request,
+                                               bool make);
+
+/* Delete a document, as an administrator might. No effect when it is absent. */
+void spill_memory_document_drop(spill_store_t *store, const spill_request_t *request);
+
+/* The other fields of a head, {_id, ...}; NULL when there is no such document. */
+bson_t *spill_memory_fields(spill_store_t *store, const spill_request_t *request);
+
+#endif

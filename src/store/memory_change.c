@@ -1,0 +1,168 @@
+#include "store/memory_store.h"
+
+#include "bson/update.h"
+#include "store/transition.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* A request on its way: the document it means, and what there is to know of it. */
+typedef struct step {
+    const spill_request_t *request;
+    spill_memory_document_t *document; /* where none was there: `fresh` */
+    spill_memory_document_t fresh;
+    size_t index;   /* of element request->seq */
+    bson_t *fields; /* what the head's fields become; NULL: they stay */
+    spill_facts_t facts;
+} step_t;
+
+static void gather_facts(step_t *step)
+{
+    const spill_request_t *request = step->request;
+    const spill_memory_document_t *document = step->document;
+    if (request->op)
+        step->facts.op_seen =
+            spill_ops_find(&document->ops, request->op->id, request->op->id_bytes) != NULL;
+    bool found = spill_memory_document_find(document, request->seq, &step->index);
+    step->facts.old_bytes = found ? (int64_t)document->elements[step->index].size_bytes : -1;
+    if (request->kind != SPILL_REQUEST_TRIM)
+        return;
+    size_t erased = spill_memory_document_position(document, request->low);
+    for (size_t i = 0; i < erased; i++)
+        step->facts.erased_bytes += document->elements[i].size_bytes;
+}
+
+/* Does it write fields, and will it get so far? A refusal comes before an update's own errors. */
+static bool writes_fields(const step_t *step)
+{
+    const spill_request_t *request = step->request;
+    const spill_state_t *state = &step->document->state;
+    if (request->page != SPILL_HEAD || (state->present && !request->update))
+        return false;
+    if (request->kind == SPILL_REQUEST_UPDATE_FIELDS)
+        return state->present || request->create;
+    if (request->kind != SPILL_REQUEST_APPEND)
+        return false;
+    spill_refusal_t refusal = spill_append_refusal(request, state, step->facts.op_seen);
+    return refusal == SPILL_REFUSAL_NONE || refusal == SPILL_REFUSAL_FULL;
+}
+
+static spill_code_t make_fields(const spill_memory_store_t *memory, step_t *step,
+                                spill_error_t *error)
+{
+    const spill_request_t *request = step->request;
+    step->fields = spill_memory_copy_fields(memory, request);
+    spill_code_t code = SPILL_OK;
+    if (request->update) {
+        bson_t updated;
+        code = spill_update_apply(step->fields, request->update, &updated, error);
+        bson_destroy(step->fields);
+        step->fields = code == SPILL_OK ? bson_copy(&updated) : NULL;
+        bson_destroy(&updated);
+    }
+    if (code == SPILL_OK)
+        step->facts.fields_bytes = step->fields->len;
+    return code;
+}
+
+static void fill(spill_memory_document_t *document, const spill_request_t *request)
+{
+    spill_memory_document_remove(document, 0, document->count);
+    for (size_t i = 0; request->run && i < request->run->count; i++) {
+        spill_element_t element = spill_run_element(request->run, i);
+        spill_memory_document_insert(document, document->count, &element.value);
+    }
+    document->ops.count = 0;
+    if (request->ops)
+        spill_ops_copy(request->ops, &document->ops);
+}
+
+static void add_elements(spill_memory_document_t *document, const spill_request_t *request,
+                         int64_t seq)
+{
+    for (size_t i = 0; i < request->element_count; i++)
+        spill_memory_document_insert(document, document->count, &request->elements[i]);
+    if (!request->op)
+        return;
+    spill_op_entry_t entry = {
+        .ordinal = document->state.n - 1,
+        .seq = seq,
+        .count = (int64_t)request->element_count,
+        .id_bytes = (uint8_t)request->op->id_bytes,
+    };
+    memcpy(entry.id, request->op->id, request->op->id_bytes);
+    spill_ops_push(&document->ops, &entry, (size_t)request->op_window);
+}
+
+/* The elements follow the state, which is the one after the transition. */
+static void carry_out(step_t *step, const spill_effect_t *effect)
+{
+    const spill_request_t *request = step->request;
+    spill_memory_document_t *document = step->document;
+    switch (effect->kind) {
+    case SPILL_EFFECT_NONE:
+    case SPILL_EFFECT_DROP:
+        break;
+    case SPILL_EFFECT_ADD:
+        add_elements(document, request, effect->seq);
+        break;
+    case SPILL_EFFECT_REPLACE:
+        spill_memory_document_replace(document, step->index, request->elements);
+        break;
+    case SPILL_EFFECT_DELETE:
+        spill_memory_document_remove(document, step->index, 1);
+        break;
+    case SPILL_EFFECT_CUT:
+    case SPILL_EFFECT_ERASE:
+        spill_memory_document_remove(document, 0, document->count - (size_t)document->state.live);
+        break;
+    case SPILL_EFFECT_FILL:
+        fill(document, request);
+        break;
+    }
+}
+
+static void commit(spill_memory_store_t *memory, step_t *step, const spill_effect_t *effect)
+{
+    if (step->fields)
+        spill_memory_set_fields(memory, step->request, step->fields);
+    step->fields = NULL;
+    if (effect->kind == SPILL_EFFECT_DROP) {
+        spill_memory_drop_document(memory, step->request, step->document);
+        return;
+    }
+    carry_out(step, effect);
+    assert(step->document->state.live == (int64_t)step->document->count);
+    if (step->document == &step->fresh) {
+        spill_memory_add_document(memory, step->request, &step->fresh);
+        step->fresh = (spill_memory_document_t){0};
+    } else if (effect->kind == SPILL_EFFECT_FILL || effect->kind == SPILL_EFFECT_ERASE) {
+        /* A page may have another epoch or first number now. */
+        spill_memory_find_owner(memory, step->request)->sorted = false;
+    }
+}
+
+spill_code_t spill_memory_change(spill_memory_store_t *memory, const spill_request_t *request,
+                                 spill_response_t *response, spill_error_t *error)
+{
+    step_t step = {.request = request, .document = spill_memory_find_document(memory, request)};
+    if (!step.document)
+        step.document = &step.fresh;
+    gather_facts(&step);
+    spill_code_t code = SPILL_OK;
+    if (writes_fields(&step))
+        code = make_fields(memory, &step, error);
+    spill_effect_t effect;
+    if (code == SPILL_OK)
+        response->outcome = spill_transition(request, &step.facts, &step.document->state, &effect);
+    if (code == SPILL_OK && response->outcome == SPILL_DONE) {
+        if (request->kind == SPILL_REQUEST_APPEND) {
+            spill_state_copy(&step.document->state, &response->state);
+            response->seq = effect.seq;
+        }
+        commit(memory, &step, &effect);
+    }
+    bson_destroy(step.fields);
+    spill_memory_document_release(&step.fresh);
+    return code;
+}

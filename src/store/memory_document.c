@@ -1,0 +1,144 @@
+#include "store/memory.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* ---- the array ------------------------------------------------------------------------------- */
+
+static spill_value_t copy_value(const spill_value_t *value)
+{
+    spill_value_t copy = *value;
+    uint8_t *data = NULL;
+    if (value->size_bytes > 0) {
+        data = bson_malloc(value->size_bytes);
+        memcpy(data, value->data, value->size_bytes);
+    }
+    copy.data = data;
+    return copy;
+}
+
+static void free_value(const spill_value_t *value)
+{
+    bson_free((void *)value->data);
+}
+
+void spill_memory_document_insert(spill_memory_document_t *document, size_t index,
+                                  const spill_value_t *element)
+{
+    assert(index <= document->count);
+    if (document->count == document->capacity) {
+        document->capacity = document->capacity < 4 ? 4 : document->capacity * 2;
+        document->elements =
+            bson_realloc(document->elements, document->capacity * sizeof *document->elements);
+    }
+    spill_value_t *place = document->elements + index;
+    memmove(place + 1, place, (document->count - index) * sizeof *place);
+    *place = copy_value(element);
+    document->count++;
+    document->bytes += element->size_bytes;
+}
+
+void spill_memory_document_replace(spill_memory_document_t *document, size_t index,
+                                   const spill_value_t *element)
+{
+    assert(index < document->count);
+    spill_value_t copy = copy_value(element);
+    spill_value_t *place = document->elements + index;
+    document->bytes += (int64_t)copy.size_bytes - (int64_t)place->size_bytes;
+    free_value(place);
+    *place = copy;
+}
+
+void spill_memory_document_remove(spill_memory_document_t *document, size_t index, size_t count)
+{
+    assert(index + count <= document->count);
+    if (count == 0)
+        return;
+    spill_value_t *place = document->elements + index;
+    for (size_t i = 0; i < count; i++) {
+        document->bytes -= place[i].size_bytes;
+        free_value(&place[i]);
+    }
+    document->count -= count;
+    memmove(place, place + count, (document->count - index) * sizeof *place);
+}
+
+void spill_memory_document_release(spill_memory_document_t *document)
+{
+    for (size_t i = 0; i < document->count; i++)
+        free_value(&document->elements[i]);
+    bson_free(document->elements);
+    spill_state_release(&document->state);
+    spill_ops_release(&document->ops);
+    *document = (spill_memory_document_t){0};
+}
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+static int64_t end_of(const spill_memory_document_t *document)
+{
+    return document->state.first + (int64_t)document->count + (int64_t)document->state.gone.count;
+}
+
+size_t spill_memory_document_position(const spill_memory_document_t *document, int64_t seq)
+{
+    const spill_state_t *state = &document->state;
+    if (seq >= end_of(document))
+        return document->count;
+    int64_t position = seq - state->first - (int64_t)spill_seqs_count_below(&state->gone, seq);
+    if (seq <= state->first || position < 0)
+        return 0;
+    return (size_t)position < document->count ? (size_t)position : document->count;
+}
+
+bool spill_memory_document_find(const spill_memory_document_t *document, int64_t seq, size_t *index)
+{
+    const spill_state_t *state = &document->state;
+    *index = spill_memory_document_position(document, seq);
+    return seq >= state->first && *index < document->count &&
+           !spill_seqs_contains(&state->gone, seq);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static void read_forward(const spill_memory_document_t *document, const spill_request_t *request,
+                         spill_run_t *run)
+{
+    const spill_seqs_t *gone = &document->state.gone;
+    int64_t seq = request->seq > document->state.first ? request->seq : document->state.first;
+    size_t next_gone = spill_seqs_count_below(gone, seq);
+    size_t index = spill_memory_document_position(document, seq);
+    for (; index < document->count && (int64_t)run->count < request->limit; index++, seq++) {
+        while (next_gone < gone->count && gone->at[next_gone] == seq) {
+            next_gone++;
+            seq++;
+        }
+        spill_run_add(run, seq, &document->elements[index]);
+    }
+}
+
+static void read_backward(const spill_memory_document_t *document, const spill_request_t *request,
+                          spill_run_t *run)
+{
+    const spill_seqs_t *gone = &document->state.gone;
+    int64_t end = end_of(document);
+    int64_t seq = request->seq < end ? request->seq : end - 1;
+    size_t gone_left = spill_seqs_count_below(gone, seq + 1);
+    size_t index = spill_memory_document_position(document, seq + 1);
+    for (; index > 0 && (int64_t)run->count < request->limit; index--, seq--) {
+        while (gone_left > 0 && gone->at[gone_left - 1] == seq) {
+            gone_left--;
+            seq--;
+        }
+        spill_run_add(run, seq, &document->elements[index - 1]);
+    }
+}
+
+void spill_memory_document_read(const spill_memory_document_t *document,
+                                const spill_request_t *request, spill_run_t *run)
+{
+    if (request->want == SPILL_WANT_FORWARD)
+        read_forward(document, request, run);
+    else if (request->want == SPILL_WANT_BACKWARD)
+        read_backward(document, request, run);
+}

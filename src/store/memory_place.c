@@ -1,0 +1,239 @@
+#include "store/memory_store.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- pages of an owner ----------------------------------------------------------------------- */
+
+/* Where page `number` stands, or would stand, among the first `high` of the owner's pages. */
+static size_t seek_page(const spill_memory_owner_t *owner, size_t high, int64_t number)
+{
+    size_t low = 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (owner->pages[middle]->state.page < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static spill_memory_document_t *find_page(const spill_memory_owner_t *owner, int64_t number)
+{
+    size_t index = seek_page(owner, owner->page_count, number);
+    if (index == owner->page_count || owner->pages[index]->state.page != number)
+        return NULL;
+    return owner->pages[index];
+}
+
+static int order_of_ints(int64_t left, int64_t right)
+{
+    return (left > right) - (left < right);
+}
+
+static int order_of_pages(const spill_state_t *left, const spill_state_t *right)
+{
+    int order = order_of_ints(left->epoch, right->epoch);
+    if (order == 0)
+        order = order_of_ints(left->first, right->first);
+    return order != 0 ? order : order_of_ints(left->page, right->page);
+}
+
+static void add_page(spill_memory_owner_t *owner, spill_memory_document_t *page)
+{
+    if (owner->page_count == owner->page_capacity) {
+        owner->page_capacity = owner->page_capacity < 4 ? 4 : owner->page_capacity * 2;
+        size_t bytes = owner->page_capacity * sizeof(spill_memory_document_t *);
+        owner->pages = bson_realloc(owner->pages, bytes);
+        owner->by_first = bson_realloc(owner->by_first, bytes);
+    }
+    size_t last = owner->page_count++;
+    size_t index = seek_page(owner, last, page->state.page);
+    spill_memory_document_t **place = owner->pages + index;
+    memmove(place + 1, place, (last - index) * sizeof(spill_memory_document_t *));
+    *place = page;
+    /* Most pages are made at the end, where the other order stays one with it. */
+    if (last == 0 || (owner->sorted && index == last &&
+                      order_of_pages(&owner->by_first[last - 1]->state, &page->state) < 0)) {
+        owner->by_first[last] = page;
+        owner->sorted = true;
+    } else {
+        owner->sorted = false;
+    }
+}
+
+static void remove_page(spill_memory_owner_t *owner, int64_t number)
+{
+    size_t index = seek_page(owner, owner->page_count, number);
+    spill_memory_document_t **place = owner->pages + index;
+    owner->page_count--;
+    memmove(place, place + 1, (owner->page_count - index) * sizeof(spill_memory_document_t *));
+    owner->sorted = false;
+}
+
+static int compare_pages(const void *left, const void *right)
+{
+    spill_memory_document_t *const *left_page = left, *const *right_page = right;
+    return order_of_pages(&(*left_page)->state, &(*right_page)->state);
+}
+
+static void sort_pages(spill_memory_owner_t *owner)
+{
+    if (owner->sorted || owner->page_count == 0)
+        return;
+    size_t size = sizeof(spill_memory_document_t *);
+    memcpy(owner->by_first, owner->pages, owner->page_count * size);
+    qsort(owner->by_first, owner->page_count, size, compare_pages);
+    owner->sorted = true;
+}
+
+/* SPILL_PAGE_HOLDING, as request.h says. */
+static spill_memory_document_t *find_page_holding(spill_memory_owner_t *owner,
+                                                  const spill_request_t *request)
+{
+    sort_pages(owner);
+    spill_state_t bound = {.epoch = request->epoch, .first = request->seq, .page = INT64_MAX};
+    size_t low = 0, high = owner->page_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (order_of_pages(&owner->by_first[middle]->state, &bound) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low > 0 && owner->by_first[low - 1]->state.epoch == request->epoch; low--) {
+        if (owner->by_first[low - 1]->state.page < request->pages)
+            return owner->by_first[low - 1];
+    }
+    return NULL;
+}
+
+/* ---- finding, making and dropping documents -------------------------------------------------- */
+
+spill_memory_owner_t *spill_memory_find_owner(const spill_memory_store_t *memory,
+                                              const spill_request_t *request)
+{
+    return spill_memory_table_find(&memory->owners, request->array_id, request->key,
+                                   request->key_bytes);
+}
+
+spill_memory_fields_t *spill_memory_find_fields(const spill_memory_store_t *memory,
+                                                const spill_request_t *request)
+{
+    return spill_memory_table_find(&memory->fields, request->collection_id, request->key,
+                                   request->key_bytes);
+}
+
+/* Bring what the document only implies up to date in its state. */
+static void load(const spill_memory_store_t *memory, const spill_request_t *request,
+                 spill_memory_document_t *document)
+{
+    document->state.live = (int64_t)document->count;
+    document->state.live_bytes = document->bytes;
+    if (document->state.present && request->page == SPILL_HEAD)
+        document->state.fields_bytes = spill_memory_find_fields(memory, request)->document->len;
+}
+
+spill_memory_document_t *spill_memory_find_document(const spill_memory_store_t *memory,
+                                                    const spill_request_t *request)
+{
+    spill_memory_owner_t *owner = spill_memory_find_owner(memory, request);
+    if (!owner)
+        return NULL;
+    spill_memory_document_t *document;
+    if (request->page == SPILL_HEAD)
+        document = owner->head;
+    else if (request->page == SPILL_PAGE_HOLDING)
+        document = find_page_holding(owner, request);
+    else
+        document = find_page(owner, request->page);
+    if (document)
+        load(memory, request, document);
+    return document;
+}
+
+spill_memory_document_t *spill_memory_add_document(spill_memory_store_t *memory,
+                                                   const spill_request_t *request,
+                                                   const spill_memory_document_t *made)
+{
+    spill_memory_owner_t *owner = spill_memory_find_owner(memory, request);
+    if (!owner)
+        owner = spill_memory_table_add(&memory->owners, request->array_id, request->key,
+                                       request->key_bytes, sizeof(spill_memory_owner_t));
+    spill_memory_document_t *document = bson_malloc(sizeof *document);
+    *document = *made;
+    if (request->page == SPILL_HEAD) {
+        owner->head = document;
+        spill_memory_find_fields(memory, request)->heads++;
+    } else {
+        add_page(owner, document);
+    }
+    return document;
+}
+
+bson_t *spill_memory_copy_fields(const spill_memory_store_t *memory, const spill_request_t *request)
+{
+    const spill_memory_fields_t *fields = spill_memory_find_fields(memory, request);
+    if (fields)
+        return bson_copy(fields->document);
+    bson_t *made = bson_new();
+    spill_value_append(request->owner, made, "_id");
+    return made;
+}
+
+void spill_memory_set_fields(spill_memory_store_t *memory, const spill_request_t *request,
+                             bson_t *document)
+{
+    spill_memory_fields_t *fields = spill_memory_find_fields(memory, request);
+    if (!fields)
+        fields = spill_memory_table_add(&memory->fields, request->collection_id, request->key,
+                                        request->key_bytes, sizeof(spill_memory_fields_t));
+    bson_destroy(fields->document);
+    fields->document = document;
+}
+
+/* A head left its document: this goes too when no other array and no other field is in it. */
+static void leave_fields(spill_memory_store_t *memory, const spill_request_t *request)
+{
+    spill_memory_fields_t *fields = spill_memory_find_fields(memory, request);
+    fields->heads--;
+    if (fields->heads > 0 || bson_count_keys(fields->document) > 1)
+        return;
+    bson_destroy(fields->document);
+    spill_memory_table_remove(&memory->fields, fields);
+}
+
+static void free_document(spill_memory_document_t *document)
+{
+    spill_memory_document_release(document);
+    bson_free(document);
+}
+
+void spill_memory_release_owner(spill_memory_owner_t *owner)
+{
+    if (owner->head)
+        free_document(owner->head);
+    for (size_t i = 0; i < owner->page_count; i++)
+        free_document(owner->pages[i]);
+    bson_free(owner->pages);
+    bson_free(owner->by_first);
+}
+
+void spill_memory_drop_document(spill_memory_store_t *memory, const spill_request_t *request,
+                                spill_memory_document_t *document)
+{
+    spill_memory_owner_t *owner = spill_memory_find_owner(memory, request);
+    if (request->page == SPILL_HEAD) {
+        owner->head = NULL;
+        leave_fields(memory, request);
+    } else {
+        remove_page(owner, request->page);
+    }
+    free_document(document);
+    if (owner->head || owner->page_count > 0)
+        return;
+    spill_memory_release_owner(owner);
+    spill_memory_table_remove(&memory->owners, owner);
+}

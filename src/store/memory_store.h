@@ -1,0 +1,79 @@
+/* Inside the memory store: where owners, fields and documents are kept. The store's lock is held.
+ */
+#ifndef SPILL_STORE_MEMORY_STORE_H
+#define SPILL_STORE_MEMORY_STORE_H
+
+#include "store/memory.h"
+#include "store/memory_table.h"
+
+#include <pthread.h>
+
+/* The head and the pages of one owner's array. */
+typedef struct spill_memory_owner {
+    spill_memory_entry_t entry; /* array_id, owner key */
+    spill_memory_document_t *head;
+    spill_memory_document_t **pages; /* by number */
+    size_t page_count;
+    size_t page_capacity;
+    spill_memory_document_t **by_first; /* the same pages by (epoch, first, number) ... */
+    bool sorted;                        /* ... while this is true */
+} spill_memory_owner_t;
+
+/* The other fields of a head document; the arrays of one collection share them. */
+typedef struct spill_memory_fields {
+    spill_memory_entry_t entry; /* collection_id, owner key */
+    bson_t *document;
+    size_t heads; /* arrays that have a head in this document */
+} spill_memory_fields_t;
+
+/* A name in the catalog (with its document), or one that was given a number. */
+typedef struct spill_memory_name {
+    spill_memory_entry_t entry;
+    bson_t *document;
+    uint32_t number;
+} spill_memory_name_t;
+
+typedef struct spill_memory_store {
+    spill_store_t base;
+    pthread_mutex_t lock;
+    spill_memory_table_t owners;
+    spill_memory_table_t fields;
+    spill_memory_table_t catalog; /* spill_catalog_t, name */
+    spill_memory_table_t numbers; /* of arrays and collections, by name */
+} spill_memory_store_t;
+
+/* NULL where there is none. */
+spill_memory_owner_t *spill_memory_find_owner(const spill_memory_store_t *memory,
+                                              const spill_request_t *request);
+spill_memory_fields_t *spill_memory_find_fields(const spill_memory_store_t *memory,
+                                                const spill_request_t *request);
+
+/* With what its state only implies (live, live_bytes, fields_bytes) up to date. NULL: absent. */
+spill_memory_document_t *spill_memory_find_document(const spill_memory_store_t *memory,
+                                                    const spill_request_t *request);
+
+/*
+ * Put a document in the place that the request names; a head needs its fields there. Takes what
+ * `made` owns.
+ */
+spill_memory_document_t *spill_memory_add_document(spill_memory_store_t *memory,
+                                                   const spill_request_t *request,
+                                                   const spill_memory_document_t *made);
+
+/* A head takes the fields along when no other array and no other field is in them. */
+void spill_memory_drop_document(spill_memory_store_t *memory, const spill_request_t *request,
+                                spill_memory_document_t *document);
+
+/* The fields as a request finds them, or would first make them: {_id: owner}. To be destroyed. */
+bson_t *spill_memory_copy_fields(const spill_memory_store_t *memory,
+                                 const spill_request_t *request);
+void spill_memory_set_fields(spill_memory_store_t *memory, const spill_request_t *request,
+                             bson_t *document); /* takes `document` */
+
+void spill_memory_release_owner(spill_memory_owner_t *owner); /* documents and all */
+
+/* Carry out a request that is not a READ (memory_change.c). */
+spill_code_t spill_memory_change(spill_memory_store_t *memory, const spill_request_t *request,
+                                 spill_response_t *response, spill_error_t *error);
+
+#endif

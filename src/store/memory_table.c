@@ -1,0 +1,95 @@
+#include "store/memory_table.h"
+
+#include <assert.h>
+#include <bson/bson.h>
+#include <string.h>
+
+static int compare(const spill_memory_entry_t *entry, uint32_t id, const void *key,
+                   size_t key_bytes)
+{
+    if (entry->id != id)
+        return entry->id < id ? -1 : 1;
+    size_t common = entry->key_bytes < key_bytes ? entry->key_bytes : key_bytes;
+    int order = common > 0 ? memcmp(entry->key, key, common) : 0;
+    if (order != 0 || entry->key_bytes == key_bytes)
+        return order;
+    return entry->key_bytes < key_bytes ? -1 : 1;
+}
+
+size_t spill_memory_table_seek(const spill_memory_table_t *table, uint32_t id, const void *key,
+                               size_t key_bytes)
+{
+    size_t low = 0, high = table->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare(table->at[middle], id, key, key_bytes) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+void *spill_memory_table_find(const spill_memory_table_t *table, uint32_t id, const void *key,
+                              size_t key_bytes)
+{
+    size_t index = spill_memory_table_seek(table, id, key, key_bytes);
+    if (index == table->count || compare(table->at[index], id, key, key_bytes) != 0)
+        return NULL;
+    return table->at[index];
+}
+
+static spill_memory_entry_t *make_entry(uint32_t id, const void *key, size_t key_bytes,
+                                        size_t entry_bytes)
+{
+    assert(entry_bytes >= sizeof(spill_memory_entry_t));
+    spill_memory_entry_t *entry = bson_malloc0(entry_bytes);
+    entry->id = id;
+    entry->key_bytes = key_bytes;
+    if (key_bytes > 0) {
+        entry->key = bson_malloc(key_bytes);
+        memcpy(entry->key, key, key_bytes);
+    }
+    return entry;
+}
+
+void *spill_memory_table_add(spill_memory_table_t *table, uint32_t id, const void *key,
+                             size_t key_bytes, size_t entry_bytes)
+{
+    assert(!spill_memory_table_find(table, id, key, key_bytes));
+    size_t index = spill_memory_table_seek(table, id, key, key_bytes);
+    if (table->count == table->capacity) {
+        table->capacity = table->capacity < 4 ? 4 : table->capacity * 2;
+        table->at = bson_realloc(table->at, table->capacity * sizeof(spill_memory_entry_t *));
+    }
+    spill_memory_entry_t **place = table->at + index;
+    memmove(place + 1, place, (table->count - index) * sizeof(spill_memory_entry_t *));
+    *place = make_entry(id, key, key_bytes, entry_bytes);
+    table->count++;
+    return *place;
+}
+
+static void free_entry(spill_memory_entry_t *entry)
+{
+    bson_free(entry->key);
+    bson_free(entry);
+}
+
+void spill_memory_table_remove(spill_memory_table_t *table, void *entry)
+{
+    const spill_memory_entry_t *gone = entry;
+    size_t index = spill_memory_table_seek(table, gone->id, gone->key, gone->key_bytes);
+    assert(index < table->count && table->at[index] == entry);
+    table->count--;
+    spill_memory_entry_t **place = table->at + index;
+    memmove(place, place + 1, (table->count - index) * sizeof(spill_memory_entry_t *));
+    free_entry(entry);
+}
+
+void spill_memory_table_release(spill_memory_table_t *table)
+{
+    for (size_t i = 0; i < table->count; i++)
+        free_entry(table->at[i]);
+    bson_free(table->at);
+    *table = (spill_memory_table_t){0};
+}
