@@ -128,6 +128,7 @@ static void commit(spill_memory_store_t *memory, step_t *step, const spill_effec
         spill_memory_set_fields(memory, step->request, step->fields);
     step->fields = NULL;
     if (effect->kind == SPILL_EFFECT_DROP) {
+        step->document->state.page = step->request->page; /* by which it is found */
         spill_memory_drop_document(memory, step->request, step->document);
         return;
     }
