@@ -27,7 +27,7 @@ SPILL_BEGIN_DECLS
     X(DENIED, "permission denied")                                                                 \
     X(NO_SPACE, "no space left")                                                                   \
     X(IO, "input/output error")                                                                    \
-    X(VERSION, "format version not supported")                                                     \
+    X(FORMAT, "format version not supported")                                                     \
     X(CANCELLED, "cancelled")
 
 typedef enum spill_code {

@@ -55,7 +55,7 @@ SPILL_API void spill_store_options_init(spill_store_options_t *options);
 /*
  * Open a store. `options` may be NULL for the defaults. On success *store is the caller's, to be
  * closed with spill_store_close. Errors: SPILL_BUSY (another process writes to it; the message says
- * which), SPILL_VERSION (made by a newer Spillway), SPILL_CORRUPT (names the damaged file),
+ * which), SPILL_FORMAT (made by a newer Spillway), SPILL_CORRUPT (names the damaged file),
  * SPILL_DENIED, SPILL_NO_SPACE, SPILL_NOT_FOUND (read-only, or must_exist), SPILL_INVALID.
  */
 SPILL_API spill_code_t spill_store_open(const char *uri, const spill_store_options_t *options,
