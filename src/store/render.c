@@ -1,0 +1,243 @@
+#include "store/render.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <string.h>
+
+/* ---- how many bytes it takes ----------------------------------------------------------------- */
+
+enum {
+    FRAME_BYTES = 5,  /* a document's or an array's length and its end */
+    NUMBER_BYTES = 8, /* the largest form of a number */
+    TYPE_BYTES = 2,   /* the type before a field's name, and the NUL after it */
+    /* All that stands under `spill` but the contents of `gone` and `ops`, names and frames too. */
+    BOOKKEEPING_BYTES = 224,
+    /* One of `ops`: a document of an id of the longest kind and three numbers. */
+    OP_BYTES = FRAME_BYTES + TYPE_BYTES + 2 + 5 + SPILL_OP_ID_MAX +
+               3 * (TYPE_BYTES + NUMBER_BYTES) + 7 + 3 + 5
+};
+
+/* A field of that name with a value of so many bytes; nothing for a field that has no name. */
+static int64_t field_bytes(const char *name, int64_t value_bytes)
+{
+    return name[0] == '\0' ? 0 : TYPE_BYTES + (int64_t)strlen(name) + value_bytes;
+}
+
+/* An array but for its values: each has a type, a NUL, and its index in decimal digits. */
+static int64_t array_bytes(int64_t count)
+{
+    int64_t bytes = FRAME_BYTES + (TYPE_BYTES + 1) * count;
+    for (int64_t power = 10; power < count; power *= 10)
+        bytes += count - power;
+    return bytes;
+}
+
+static int64_t bookkeeping_bytes(const spill_definition_t *definition, const spill_state_t *state)
+{
+    int64_t gone = (int64_t)state->gone.count;
+    int64_t ops = state->n < definition->op_window ? state->n : definition->op_window;
+    return BOOKKEEPING_BYTES + array_bytes(gone) + gone * NUMBER_BYTES + array_bytes(ops) +
+           ops * OP_BYTES;
+}
+
+static int64_t head_bytes(const spill_definition_t *definition, const spill_value_t *owner,
+                          const spill_state_t *state)
+{
+    int64_t made = FRAME_BYTES + field_bytes("_id", owner->size_bytes);
+    return (state->fields_bytes > 0 ? state->fields_bytes : made) +
+           field_bytes(definition->count_field, NUMBER_BYTES) +
+           field_bytes(definition->overflow_field, 1) +
+           field_bytes(definition->pages_field, NUMBER_BYTES) +
+           field_bytes(definition->array, FRAME_BYTES); /* under `spill` */
+}
+
+static int64_t page_bytes(const spill_definition_t *definition, const spill_value_t *owner)
+{
+    int64_t id =
+        FRAME_BYTES + field_bytes("owner", owner->size_bytes) + field_bytes("page", NUMBER_BYTES);
+    return FRAME_BYTES + field_bytes("_id", id) +
+           field_bytes(definition->page_owner, owner->size_bytes) +
+           field_bytes(definition->page_number, NUMBER_BYTES) +
+           field_bytes(definition->page_count, NUMBER_BYTES);
+}
+
+int64_t spill_state_document_bytes(const spill_definition_t *definition, const spill_value_t *owner,
+                                   bool head, const spill_state_t *state, int64_t live,
+                                   int64_t live_bytes)
+{
+    int64_t elements = array_bytes(live) + live_bytes;
+    int64_t bytes = bookkeeping_bytes(definition, state);
+    if (head)
+        return bytes + head_bytes(definition, owner, state) +
+               field_bytes(definition->array, elements);
+    return bytes + page_bytes(definition, owner) + field_bytes(definition->page_array, elements);
+}
+
+/* ---- fields ---------------------------------------------------------------------------------- */
+
+/* As the sources' drivers write a count: an int32 while it fits. */
+static void append_count(bson_t *document, const char *name, int64_t count)
+{
+    if (name[0] == '\0')
+        return;
+    if (count >= INT32_MIN && count <= INT32_MAX)
+        bson_append_int32(document, name, -1, (int32_t)count);
+    else
+        bson_append_int64(document, name, -1, count);
+}
+
+static void append_elements(bson_t *document, const char *name, const spill_run_t *run)
+{
+    bson_t array;
+    bson_append_array_begin(document, name, -1, &array);
+    for (size_t i = 0; i < run->count; i++) {
+        spill_element_t element = spill_run_element(run, i);
+        char buffer[16];
+        const char *key;
+        bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
+        spill_value_append(&element.value, &array, key);
+    }
+    bson_append_array_end(document, &array);
+}
+
+static void append_gone(bson_t *document, const spill_seqs_t *gone)
+{
+    if (gone->count == 0)
+        return;
+    bson_t array;
+    BSON_APPEND_ARRAY_BEGIN(document, "gone", &array);
+    for (size_t i = 0; i < gone->count; i++) {
+        char buffer[16];
+        const char *key;
+        bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
+        bson_append_int64(&array, key, -1, gone->at[i]);
+    }
+    bson_append_array_end(document, &array);
+}
+
+static void append_op(bson_t *array, uint32_t index, const spill_op_entry_t *entry)
+{
+    char buffer[16];
+    const char *key;
+    bson_uint32_to_string(index, &key, buffer, sizeof buffer);
+    bson_t op;
+    bson_append_document_begin(array, key, -1, &op);
+    BSON_APPEND_BINARY(&op, "id", BSON_SUBTYPE_BINARY, entry->id, entry->id_bytes);
+    BSON_APPEND_INT64(&op, "ordinal", entry->ordinal);
+    BSON_APPEND_INT64(&op, "seq", entry->seq);
+    BSON_APPEND_INT64(&op, "count", entry->count);
+    bson_append_document_end(array, &op);
+}
+
+/* The window may have been longer before the definition changed: what is outside is forgotten. */
+static void append_ops(bson_t *document, const spill_definition_t *definition,
+                       const spill_ops_t *ops)
+{
+    if (!ops || ops->count == 0)
+        return;
+    size_t window = (size_t)definition->op_window;
+    size_t forgotten = ops->count > window ? ops->count - window : 0;
+    bson_t array;
+    BSON_APPEND_ARRAY_BEGIN(document, "ops", &array);
+    for (size_t i = forgotten; i < ops->count; i++)
+        append_op(&array, (uint32_t)(i - forgotten), &ops->entries[i]);
+    bson_append_array_end(document, &array);
+}
+
+/* Bookkeeping that heads and pages have in common. */
+static void append_bookkeeping(bson_t *spill, const spill_definition_t *definition,
+                               const spill_state_t *state, const spill_ops_t *ops)
+{
+    BSON_APPEND_INT64(spill, "epoch", state->epoch);
+    BSON_APPEND_INT64(spill, "rev", state->rev);
+    BSON_APPEND_INT64(spill, "first", state->first);
+    BSON_APPEND_INT64(spill, "n", state->n);
+    if (state->sealed)
+        BSON_APPEND_BOOL(spill, "sealed", true);
+    if (state->closed)
+        BSON_APPEND_BOOL(spill, "closed", true);
+    append_gone(spill, &state->gone);
+    append_ops(spill, definition, ops);
+}
+
+/* ---- heads ----------------------------------------------------------------------------------- */
+
+/* What the array's owner has in all, as far as the head can tell. */
+static int64_t count_of(const spill_definition_t *definition, const spill_state_t *state)
+{
+    if (definition->keep == SPILL_KEEP_NEWEST)
+        return state->first - state->low - state->removed + state->live;
+    int64_t end = state->pages == 0 ? spill_state_end(state) : state->total;
+    return end - state->low - state->removed;
+}
+
+static void append_head_bookkeeping(bson_t *document, const spill_definition_t *definition,
+                                    const spill_state_t *state, const spill_ops_t *ops)
+{
+    bson_t arrays, spill;
+    BSON_APPEND_DOCUMENT_BEGIN(document, "spill", &arrays);
+    bson_append_document_begin(&arrays, definition->array, -1, &spill);
+    append_bookkeeping(&spill, definition, state, ops);
+    BSON_APPEND_INT64(&spill, "low", state->low);
+    BSON_APPEND_INT64(&spill, "removed", state->removed);
+    if (definition->keep == SPILL_KEEP_OLDEST)
+        BSON_APPEND_INT64(&spill, "total", state->total);
+    if (state->intent) {
+        bson_t intent;
+        BSON_APPEND_DOCUMENT_BEGIN(&spill, "intent", &intent);
+        BSON_APPEND_INT64(&intent, "seq", state->intent_seq);
+        BSON_APPEND_INT64(&intent, "page", state->intent_page);
+        bson_append_document_end(&spill, &intent);
+    }
+    bson_append_document_end(&arrays, &spill);
+    bson_append_document_end(document, &arrays);
+}
+
+void spill_render_head(const spill_definition_t *definition, const spill_state_t *state,
+                       const bson_t *fields, const spill_run_t *run, const spill_ops_t *ops,
+                       bool plain, bson_t *document)
+{
+    bson_init(document);
+    bson_concat(document, fields);
+    append_elements(document, definition->array, run);
+    append_count(document, definition->count_field, count_of(definition, state));
+    bool overflows = state->pages > 0 || state->sealed;
+    if (overflows && definition->overflow_field[0] != '\0')
+        bson_append_bool(document, definition->overflow_field, -1, true);
+    if (state->pages > 0)
+        append_count(document, definition->pages_field, state->pages);
+    if (!plain)
+        append_head_bookkeeping(document, definition, state, ops);
+}
+
+/* ---- pages ----------------------------------------------------------------------------------- */
+
+static void append_page_id(bson_t *document, const spill_value_t *owner, int64_t page)
+{
+    bson_t id;
+    BSON_APPEND_DOCUMENT_BEGIN(document, "_id", &id);
+    spill_value_append(owner, &id, "owner");
+    append_count(&id, "page", page);
+    bson_append_document_end(document, &id);
+}
+
+void spill_render_page(const spill_definition_t *definition, const spill_value_t *owner,
+                       const spill_state_t *state, const spill_run_t *run, const spill_ops_t *ops,
+                       bool plain, bson_t *document)
+{
+    bson_init(document);
+    if (!plain)
+        append_page_id(document, owner, state->page);
+    spill_value_append(owner, document, definition->page_owner);
+    append_count(document, definition->page_number, state->page);
+    append_elements(document, definition->page_array, run);
+    append_count(document, definition->page_count, state->live);
+    if (plain)
+        return;
+    bson_t spill;
+    BSON_APPEND_DOCUMENT_BEGIN(document, "spill", &spill);
+    append_bookkeeping(&spill, definition, state, ops);
+    if (definition->keep == SPILL_KEEP_NEWEST)
+        BSON_APPEND_INT64(&spill, "src", state->src);
+    bson_append_document_end(document, &spill);
+}
