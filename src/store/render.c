@@ -1,6 +1,5 @@
 #include "store/render.h"
 
-#include <assert.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -11,7 +10,7 @@ enum {
     NUMBER_BYTES = 8, /* the largest form of a number */
     TYPE_BYTES = 2,   /* the type before a field's name, and the NUL after it */
     /* All that stands under `spill` but the contents of `gone` and `ops`, names and frames too. */
-    BOOKKEEPING_BYTES = 224,
+    BOOKKEEPING_BYTES = 180,
     /* One of `ops`: a document of an id of the longest kind and three numbers. */
     OP_BYTES = FRAME_BYTES + TYPE_BYTES + 2 + 5 + SPILL_OP_ID_MAX +
                3 * (TYPE_BYTES + NUMBER_BYTES) + 7 + 3 + 5
