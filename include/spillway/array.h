@@ -63,10 +63,10 @@ typedef struct spill_append_result {
 /*
  * Append `count` elements, in order, to the owner's array; creates the owner. A batch that fits a
  * page (page_capacity elements, page_bytes_max) is all there or not at all and its numbers are
- * consecutive. A larger one is split into parts that each fit: parts are applied in order, others'
- * appends may come between them, and after an error result->count says how many elements were
- * acknowledged. A split batch with an operation id repeats exactly while it has fewer parts than
- * the window.
+ * consecutive (with keep newest it has to fit half of head_bytes_max, too). A larger one is split
+ * into parts that each fit: parts are applied in order, others' appends may come between them, and
+ * after an error result->count says how many elements were acknowledged. A split batch with an
+ * operation id repeats exactly while it has fewer parts than the window.
  *
  * Cost: one store operation; a spill (three) every page_capacity elements.
  * Errors: SPILL_TOO_BIG (an element no document can hold), SPILL_INVALID (an owner of a type that
@@ -113,7 +113,7 @@ typedef struct spill_element {
 typedef struct spill_slice {
     spill_element_t *elements;
     size_t count;
-    bool more;    /* elements remain beyond this slice */
+    bool more;    /* elements may remain beyond this slice; false is certain */
     int64_t next; /* the cursor for them: `before` when newest first, `after` when oldest first */
     void *memory; /* private */
 } spill_slice_t;
@@ -142,7 +142,7 @@ typedef struct spill_count {
     int64_t next;  /* the sequence number that the next element will get */
 } spill_count_t;
 
-/* Cost: one document with keep newest; two (four after removals) with keep oldest. */
+/* Cost: one document with keep newest; three reads with keep oldest once there are pages. */
 SPILL_API spill_code_t spill_array_count(spill_array_t *array, const spill_value_t *owner,
                                          spill_count_t *count, spill_error_t *error);
 
@@ -177,8 +177,8 @@ typedef bool (*spill_element_fn)(void *context, const spill_value_t *owner,
 typedef bool (*spill_document_fn)(void *context, const char *collection, const bson_t *document);
 
 /* Every owner, in the store's order; owners made meanwhile may or may not be met. O(1) memory. */
-SPILL_API spill_code_t spill_array_owners(spill_array_t *array, spill_owner_fn visit,
-                                          void *context, spill_error_t *error);
+SPILL_API spill_code_t spill_array_owners(spill_array_t *array, spill_owner_fn visit, void *context,
+                                          spill_error_t *error);
 
 /* Every element of an owner (NULL: of every owner), oldest first, a bounded run at a time. */
 SPILL_API spill_code_t spill_array_export(spill_array_t *array, const spill_value_t *owner,

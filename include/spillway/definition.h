@@ -33,22 +33,22 @@ typedef struct spill_bounds {
  * source does not have, and none is written. Start from spill_definition_init or a preset.
  */
 typedef struct spill_definition {
-    char name[SPILL_NAME_SIZE];             /* of the definition itself */
+    char name[SPILL_NAME_SIZE]; /* of the definition itself */
     spill_layout_t layout;
     spill_keep_t keep;
     spill_bounds_t bounds;
-    int32_t op_window;                      /* operation ids remembered for each owner; >= 1 */
-    char collection[SPILL_NAME_SIZE];       /* of the heads: "users" */
-    char array[SPILL_NAME_SIZE];            /* the head's array field: "activities" */
-    char count_field[SPILL_NAME_SIZE];      /* "activityCount", or "" */
-    char overflow_field[SPILL_NAME_SIZE];   /* "hasOverflow", "has_extras", or "" */
-    char pages_field[SPILL_NAME_SIZE];      /* "overflowPages", or "" */
-    char page_collection[SPILL_NAME_SIZE];  /* "overflowActivities" */
-    char page_owner[SPILL_NAME_SIZE];       /* "userId" */
-    char page_number[SPILL_NAME_SIZE];      /* "page", or "" */
-    char page_array[SPILL_NAME_SIZE];       /* "activities" */
-    char page_count[SPILL_NAME_SIZE];       /* "count", or "" */
-    spill_bounds_t largest;                 /* the largest each bound has ever been (for verify) */
+    int32_t op_window;                     /* operation ids remembered for each owner; >= 1 */
+    char collection[SPILL_NAME_SIZE];      /* of the heads: "users" */
+    char array[SPILL_NAME_SIZE];           /* the head's array field: "activities" */
+    char count_field[SPILL_NAME_SIZE];     /* "activityCount", or "" */
+    char overflow_field[SPILL_NAME_SIZE];  /* "hasOverflow", "has_extras", or "" */
+    char pages_field[SPILL_NAME_SIZE];     /* "overflowPages", or "" */
+    char page_collection[SPILL_NAME_SIZE]; /* "overflowActivities" */
+    char page_owner[SPILL_NAME_SIZE];      /* "userId" */
+    char page_number[SPILL_NAME_SIZE];     /* "page", or "" */
+    char page_array[SPILL_NAME_SIZE];      /* "activities" */
+    char page_count[SPILL_NAME_SIZE];      /* "count", or "" */
+    spill_bounds_t largest;                /* the largest each bound has ever been (for verify) */
 } spill_definition_t;
 
 /* A definition with the defaults of preset "feed-recent" and the given name. */

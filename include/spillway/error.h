@@ -27,7 +27,7 @@ SPILL_BEGIN_DECLS
     X(DENIED, "permission denied")                                                                 \
     X(NO_SPACE, "no space left")                                                                   \
     X(IO, "input/output error")                                                                    \
-    X(FORMAT, "format version not supported")                                                     \
+    X(FORMAT, "format version not supported")                                                      \
     X(CANCELLED, "cancelled")
 
 typedef enum spill_code {
@@ -42,7 +42,8 @@ typedef enum spill_code {
  * What went wrong. Owned by the caller; needs no initializing and no freeing. `message` is a whole
  * sentence for a person and names the place (owner, page, file, line). `native` is the code of the
  * system or engine underneath (an errno, say), or 0. `retryable` says that the same call may
- * succeed if it is made again unchanged; after SPILL_UNKNOWN that is safe only with an operation id.
+ * succeed if it is made again unchanged; after SPILL_UNKNOWN that is safe only with an operation
+ * id.
  */
 typedef struct spill_error {
     spill_code_t code;

@@ -24,7 +24,12 @@ typedef enum spill_durability {
     SPILL_DURABILITY_LOG    /* it survives the death of the process, not of the machine */
 } spill_durability_t;
 
-typedef enum spill_log_level { SPILL_LOG_ERROR, SPILL_LOG_WARNING, SPILL_LOG_INFO, SPILL_LOG_DEBUG } spill_log_level_t;
+typedef enum spill_log_level {
+    SPILL_LOG_ERROR,
+    SPILL_LOG_WARNING,
+    SPILL_LOG_INFO,
+    SPILL_LOG_DEBUG
+} spill_log_level_t;
 
 /* Called from any thread that works on the store; must not call back into it. */
 typedef void (*spill_log_fn)(void *context, spill_log_level_t level, const char *message);
@@ -32,19 +37,19 @@ typedef void (*spill_log_fn)(void *context, spill_log_level_t level, const char 
 /* The time and the pauses that retries take; a simulation brings its own. NULL fields: the real. */
 typedef struct spill_clock {
     void *context;
-    int64_t (*now_us)(void *context);                   /* microseconds since 1970 */
+    int64_t (*now_us)(void *context);                     /* microseconds since 1970 */
     void (*sleep_us)(void *context, int64_t duration_us); /* between two tries */
 } spill_clock_t;
 
 #define SPILL_STORE_OPTIONS_VERSION 1
 
 typedef struct spill_store_options {
-    int version;                   /* SPILL_STORE_OPTIONS_VERSION */
-    bool read_only;                /* open an existing store for reading, beside a writer */
-    bool must_exist;               /* do not create an embedded store that is not there */
+    int version;     /* SPILL_STORE_OPTIONS_VERSION */
+    bool read_only;  /* open an existing store for reading, beside a writer */
+    bool must_exist; /* do not create an embedded store that is not there */
     spill_durability_t durability;
-    int64_t cache_bytes;           /* block cache of the embedded engine; default 32 MiB */
-    spill_log_fn log;              /* NULL: silent */
+    int64_t cache_bytes; /* block cache of the embedded engine; default 32 MiB */
+    spill_log_fn log;    /* NULL: silent */
     void *log_context;
     spill_clock_t clock;
 } spill_store_options_t;
@@ -76,8 +81,7 @@ SPILL_API spill_code_t spill_store_define(spill_store_t *store,
 
 /* The definition of that name. SPILL_NOT_FOUND lists what there is. */
 SPILL_API spill_code_t spill_store_definition(spill_store_t *store, const char *name,
-                                              spill_definition_t *definition,
-                                              spill_error_t *error);
+                                              spill_definition_t *definition, spill_error_t *error);
 
 /* All definitions, by name. Free *definitions with bson_free; NULL where there is none. */
 SPILL_API spill_code_t spill_store_definitions(spill_store_t *store,

@@ -77,8 +77,8 @@ static spill_code_t find(const spill_owner_t *owner, int64_t seq, const spill_re
 {
     if (!head->state.present || seq < head->state.low)
         return gone(seq, error);
-    spill_code_t code = spill_outlier_locate(owner, &head->state, seq, SPILL_WANT_NONE, 0, page,
-                                             where, error);
+    spill_code_t code =
+        spill_outlier_locate(owner, &head->state, seq, SPILL_WANT_NONE, 0, page, where, error);
     *state = *where == SPILL_HEAD ? &head->state : &page->state;
     if (code == SPILL_OK && (*where == SPILL_NO_DOCUMENT || !holds(*state, seq)))
         return gone(seq, error);
@@ -92,8 +92,7 @@ static spill_code_t check_fits(const spill_owner_t *owner, int64_t where,
     const spill_definition_t *definition = &owner->array->definition;
     bool head = where == SPILL_HEAD;
     int64_t size = element->size_bytes;
-    int64_t alone =
-        spill_state_document_bytes(definition, owner->value, head, state, 1, size);
+    int64_t alone = spill_state_document_bytes(definition, owner->value, head, state, 1, size);
     if (alone > SPILL_DOCUMENT_BYTES_MAX || (state->live > 1 && alone > limits->bytes_max))
         return spill_fail(error, SPILL_TOO_BIG,
                           "an element of %" PRId64 " bytes does not fit its document, which holds "
@@ -103,9 +102,8 @@ static spill_code_t check_fits(const spill_owner_t *owner, int64_t where,
 }
 
 /* One try at an edit. *done: it was made. */
-static spill_code_t try_edit(const spill_owner_t *owner, int64_t seq,
-                             const spill_value_t *element, bool *done, bool *full,
-                             spill_error_t *error)
+static spill_code_t try_edit(const spill_owner_t *owner, int64_t seq, const spill_value_t *element,
+                             bool *done, bool *full, spill_error_t *error)
 {
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_response_t page = SPILL_RESPONSE_INIT;
@@ -117,9 +115,8 @@ static spill_code_t try_edit(const spill_owner_t *owner, int64_t seq,
     if (code == SPILL_OK) {
         const spill_definition_t *definition = &owner->array->definition;
         spill_request_t edit = spill_owner_request(owner, SPILL_REQUEST_EDIT, where);
-        edit.limits = where == SPILL_HEAD
-                          ? spill_head_limits(definition->keep, &definition->bounds)
-                          : spill_page_limits(&definition->bounds);
+        edit.limits = where == SPILL_HEAD ? spill_head_limits(definition->keep, &definition->bounds)
+                                          : spill_page_limits(&definition->bounds);
         edit.epoch = state->epoch;
         edit.rev = state->rev;
         edit.seq = seq;
@@ -129,7 +126,8 @@ static spill_code_t try_edit(const spill_owner_t *owner, int64_t seq,
         code = check_fits(owner, where, &edit.limits, state, element, error);
         if (code == SPILL_OK)
             code = step(owner, &edit, done, error);
-        /* Refused though nobody changed the document: there is no room beside its other elements. */
+        /* Refused though nobody changed the document: there is no room beside its other elements.
+         */
         spill_response_t after = SPILL_RESPONSE_INIT;
         if (code == SPILL_OK && !*done)
             code = spill_owner_read_state(owner, where, &after, error);

@@ -1,7 +1,18 @@
 /* Finding documents by sequence number, and counting. */
 #include "layout/outlier.h"
 
-/* Numbers below this are in documents before the head (keep newest) or in the head (oldest). */
+int64_t spill_state_live_within(const spill_state_t *state, int64_t from, int64_t end)
+{
+    int64_t low = from > state->first ? from : state->first;
+    int64_t high = end < spill_state_end(state) ? end : spill_state_end(state);
+    if (low >= high)
+        return 0;
+    int64_t gone = (int64_t)spill_seqs_count_below(&state->gone, high) -
+                   (int64_t)spill_seqs_count_below(&state->gone, low);
+    return high - low - gone;
+}
+
+/* Does the head hold this number, or would it, if any document did? */
 static bool in_head(spill_keep_t keep, const spill_state_t *head, int64_t seq)
 {
     if (seq < head->first)
@@ -57,8 +68,8 @@ static spill_code_t oldest_end(const spill_owner_t *owner, const spill_state_t *
 }
 
 /* The head and the tail are read apart: again until no removal came between. */
-static spill_code_t count_oldest(spill_owner_t *owner, spill_response_t *head,
-                                 spill_count_t *count, spill_error_t *error)
+static spill_code_t count_oldest(spill_owner_t *owner, spill_response_t *head, spill_count_t *count,
+                                 spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
     int tries = 0;

@@ -171,8 +171,7 @@ static spill_code_t try_spill(spill_owner_t *owner, need_t need, bool *settled,
         if (code == SPILL_OK && ready)
             code = cut(owner, &head.state, &plan, &done, error);
         if (done) {
-            atomic_fetch_add_explicit(&owner->array->store->counts.spills, 1,
-                                      memory_order_relaxed);
+            atomic_fetch_add_explicit(&owner->array->store->counts.spills, 1, memory_order_relaxed);
             *settled = enough(owner, &head.state, &plan, need);
         }
     }
@@ -213,16 +212,14 @@ static void spill_after(spill_owner_t *owner)
 {
     spill_error_t error;
     if (spill(owner, (need_t){0}, &error) != SPILL_OK)
-        spill_store_log(owner->array->store, SPILL_LOG_WARNING, "spill put off: %s",
-                        error.message);
+        spill_store_log(owner->array->store, SPILL_LOG_WARNING, "spill put off: %s", error.message);
 }
 
 /* The head is full: make room, unless no room can be made. */
 static spill_code_t make_room(spill_owner_t *owner, const spill_part_t *part,
                               const spill_state_t *head, spill_error_t *error)
 {
-    spill_limits_t limits =
-        spill_head_limits(SPILL_KEEP_NEWEST, &owner->array->definition.bounds);
+    spill_limits_t limits = spill_head_limits(SPILL_KEEP_NEWEST, &owner->array->definition.bounds);
     int64_t count = (int64_t)part->count;
     int64_t alone = head_bytes(owner, head, count, part->bytes);
     if (!spill_limits_allow(&limits, count, count, alone))
@@ -238,8 +235,7 @@ static spill_code_t make_room(spill_owner_t *owner, const spill_part_t *part,
 spill_code_t spill_newest_append(spill_owner_t *owner, const spill_part_t *part,
                                  spill_append_result_t *result, spill_error_t *error)
 {
-    spill_limits_t limits =
-        spill_head_limits(SPILL_KEEP_NEWEST, &owner->array->definition.bounds);
+    spill_limits_t limits = spill_head_limits(SPILL_KEEP_NEWEST, &owner->array->definition.bounds);
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_code_t code = SPILL_OK;
     int tries = 0;

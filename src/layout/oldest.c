@@ -116,8 +116,8 @@ static spill_code_t check_fits_page(const spill_owner_t *owner, const spill_part
     spill_limits_t limits = spill_page_limits(&definition->bounds);
     spill_state_t page = {.n = 1};
     int64_t count = (int64_t)part->count;
-    int64_t bytes = spill_state_document_bytes(definition, owner->value, false, &page, count,
-                                               part->bytes);
+    int64_t bytes =
+        spill_state_document_bytes(definition, owner->value, false, &page, count, part->bytes);
     if (spill_limits_allow(&limits, count, count, bytes))
         return SPILL_OK;
     return spill_fail(error, SPILL_TOO_BIG,
@@ -158,8 +158,7 @@ static spill_code_t after_refusal(spill_owner_t *owner, const spill_request_t *a
 
 /* One try at the tail. *finished: *result is filled. Otherwise `tail` is where to try next. */
 static spill_code_t try_append(spill_owner_t *owner, const spill_part_t *part, tail_t *tail,
-                               bool *finished, spill_append_result_t *result,
-                               spill_error_t *error)
+                               bool *finished, spill_append_result_t *result, spill_error_t *error)
 {
     const spill_bounds_t *bounds = &owner->array->definition.bounds;
     spill_limits_t limits = tail->page == SPILL_HEAD ? spill_head_limits(SPILL_KEEP_OLDEST, bounds)

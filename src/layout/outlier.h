@@ -88,6 +88,9 @@ spill_code_t spill_outlier_drop_closed(spill_owner_t *owner, int64_t epoch, int6
 spill_code_t spill_oldest_grow(spill_owner_t *owner, int64_t page, spill_response_t *response,
                                spill_error_t *error);
 
+/* Live elements of one document with numbers in [from, end). O(log |gone|). (locate.c) */
+int64_t spill_state_live_within(const spill_state_t *state, int64_t from, int64_t end);
+
 /*
  * Locate the document that holds `seq`, the head having been read into `head`: SPILL_HEAD with
  * `page` untouched, or a page number with the page's state and, by `want`, a run from `seq` of up

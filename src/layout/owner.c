@@ -97,8 +97,8 @@ spill_code_t spill_owner_again(const spill_owner_t *owner, int *tries, spill_err
     int64_t longest = (int64_t)50 << (*tries - FREE_TRIES < 8 ? *tries - FREE_TRIES : 8);
     if (longest > LONGEST_US)
         longest = LONGEST_US;
-    int64_t pause = longest / 2 + (int64_t)(spill_hash(&moment, sizeof moment) %
-                                            (uint64_t)(longest / 2));
+    int64_t pause =
+        longest / 2 + (int64_t)(spill_hash(&moment, sizeof moment) % (uint64_t)(longest / 2));
     atomic_fetch_add_explicit(&store->counts.waits, 1, memory_order_relaxed);
     store->options.clock.sleep_us(store->options.clock.context, pause);
     return SPILL_OK;

@@ -6,18 +6,6 @@
 #include "layout/outlier.h"
 #include "util/error.h"
 
-/* Live elements of one document with numbers in [from, end). */
-static int64_t live_within(const spill_state_t *state, int64_t from, int64_t end)
-{
-    int64_t low = from > state->first ? from : state->first;
-    int64_t high = end < spill_state_end(state) ? end : spill_state_end(state);
-    if (low >= high)
-        return 0;
-    int64_t gone = (int64_t)spill_seqs_count_below(&state->gone, high) -
-                   (int64_t)spill_seqs_count_below(&state->gone, low);
-    return high - low - gone;
-}
-
 /*
  * Live elements in pages (and, with keep oldest, the head) with numbers in [from, end): the walk
  * goes down from the page that holds the last of them. One small read for each page.
@@ -28,11 +16,11 @@ static spill_code_t count_live(const spill_owner_t *owner, const spill_state_t *
     bool oldest = owner->array->definition.keep == SPILL_KEEP_OLDEST;
     spill_response_t page = SPILL_RESPONSE_INIT;
     int64_t where;
-    *live = oldest ? live_within(head, from, end) : 0;
-    spill_code_t code = spill_outlier_locate(owner, head, end - 1, SPILL_WANT_NONE, 0, &page,
-                                             &where, error);
+    *live = oldest ? spill_state_live_within(head, from, end) : 0;
+    spill_code_t code =
+        spill_outlier_locate(owner, head, end - 1, SPILL_WANT_NONE, 0, &page, &where, error);
     while (code == SPILL_OK && where >= 0 && page.state.present) {
-        *live += live_within(&page.state, from, end);
+        *live += spill_state_live_within(&page.state, from, end);
         if (page.state.first <= from || where == 0)
             break;
         code = spill_owner_read_state(owner, --where, &page, error);
@@ -57,7 +45,10 @@ static spill_code_t removed_above(const spill_owner_t *owner, const spill_state_
     return code;
 }
 
-/* Give back the pages that lie wholly below the head's low. */
+/*
+ * Give back the pages that lie wholly below the head's low, but for the last of them: a read that
+ * starts at low finds its first page by it, even where numbers are missing between two pages.
+ */
 static spill_code_t empty_pages(const spill_owner_t *owner, const spill_state_t *head,
                                 spill_error_t *error)
 {
@@ -71,9 +62,7 @@ static spill_code_t empty_pages(const spill_owner_t *owner, const spill_state_t 
         spill_response_release(&page);
         return code;
     }
-    int64_t last = page.state.page;
-    if (spill_state_end(&page.state) > head->low)
-        last--;
+    int64_t last = page.state.page - 1;
     int64_t first = last + 1;
     while (code == SPILL_OK && first > 0) {
         code = spill_owner_read_state(owner, first - 1, &page, error);

@@ -1,0 +1,192 @@
+/* Appends as the caller sees them: checks, and batches larger than a page split into parts. */
+#include "bson/value.h"
+#include "core/array.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+void spill_append_options_init(spill_append_options_t *options)
+{
+    *options = (spill_append_options_t){.version = SPILL_APPEND_OPTIONS_VERSION};
+}
+
+spill_code_t spill_array_check_element(const spill_value_t *element, size_t index,
+                                       spill_error_t *error)
+{
+    if (!spill_value_valid(element))
+        return spill_fail(error, SPILL_INVALID, "element %zu is not a well-formed BSON value",
+                          index);
+    if (element->size_bytes > SPILL_DOCUMENT_BYTES_MAX)
+        return spill_fail(error, SPILL_TOO_BIG,
+                          "element %zu has %u bytes: no document holds more than %d", index,
+                          element->size_bytes, SPILL_DOCUMENT_BYTES_MAX);
+    return SPILL_OK;
+}
+
+/* The bytes of a document that would hold nothing but these elements, and a window of operations.
+ */
+static int64_t bytes_alone(const spill_owner_t *owner, bool head, int64_t count, int64_t bytes)
+{
+    spill_state_t state = {.n = 1};
+    if (head)
+        state.fields_bytes = 16 + owner->value->size_bytes;
+    return spill_state_document_bytes(&owner->array->definition, owner->value, head, &state, count,
+                                      bytes);
+}
+
+/*
+ * May `count` elements be one part? They have to fit a page; with keep newest also half a head, so
+ * that other fields, which the head may have, leave room for them.
+ */
+static bool fits_part(const spill_owner_t *owner, int64_t count, int64_t bytes)
+{
+    const spill_definition_t *definition = &owner->array->definition;
+    spill_limits_t limits = spill_page_limits(&definition->bounds);
+    if (count == 1)
+        return true;
+    if (!spill_limits_allow(&limits, count, count, bytes_alone(owner, false, count, bytes)))
+        return false;
+    return definition->keep == SPILL_KEEP_OLDEST ||
+           bytes_alone(owner, true, count, bytes) <= definition->bounds.head_bytes_max / 2;
+}
+
+static spill_code_t check_elements(const spill_owner_t *owner, const spill_value_t *elements,
+                                   size_t count, spill_error_t *error)
+{
+    if (count == 0)
+        return spill_fail(error, SPILL_INVALID, "there is nothing to append");
+    for (size_t i = 0; i < count; i++) {
+        spill_code_t code = spill_array_check_element(&elements[i], i, error);
+        if (code != SPILL_OK)
+            return code;
+        bool head = owner->array->definition.keep == SPILL_KEEP_NEWEST;
+        int64_t bytes = bytes_alone(owner, head, 1, elements[i].size_bytes);
+        if (bytes > SPILL_DOCUMENT_BYTES_MAX)
+            return spill_fail(error, SPILL_TOO_BIG,
+                              "element %zu has %u bytes: with a document around it that is %" PRId64
+                              ", and no document holds more than %d",
+                              i, elements[i].size_bytes, bytes, SPILL_DOCUMENT_BYTES_MAX);
+    }
+    return SPILL_OK;
+}
+
+static spill_code_t check_op(const spill_op_t *op, spill_error_t *error)
+{
+    if (op != NULL && (op->id == NULL || op->id_bytes < 1 || op->id_bytes > SPILL_OP_ID_MAX))
+        return spill_fail(error, SPILL_INVALID, "an operation id has 1 to %d bytes, not %zu",
+                          SPILL_OP_ID_MAX, op->id_bytes);
+    if (op != NULL && op->base < 0)
+        return spill_fail(error, SPILL_INVALID, "an operation's base is 0 or more, not %" PRId64,
+                          op->base);
+    return SPILL_OK;
+}
+
+/* The longest part that starts with the first of these elements. */
+static spill_part_t next_part(const spill_owner_t *owner, const spill_value_t *elements,
+                              size_t count)
+{
+    spill_part_t part = {.elements = elements};
+    while (part.count < count && fits_part(owner, (int64_t)part.count + 1,
+                                           part.bytes + elements[part.count].size_bytes)) {
+        part.bytes += elements[part.count].size_bytes;
+        part.count++;
+    }
+    return part;
+}
+
+/*
+ * Part i of a split batch has the id "ID#i". Each part that was applied has raised n by one, so
+ * base + i was a value of n before the first try of part i.
+ */
+typedef struct part_op {
+    spill_op_t op;
+    char id[SPILL_OP_ID_MAX + 24];
+} part_op_t;
+
+static spill_code_t part_op_init(part_op_t *part, const spill_op_t *whole, int64_t index,
+                                 spill_error_t *error)
+{
+    memcpy(part->id, whole->id, whole->id_bytes);
+    int suffix =
+        snprintf(part->id + whole->id_bytes, sizeof part->id - whole->id_bytes, "#%" PRId64, index);
+    part->op = (spill_op_t){
+        .id = part->id, .id_bytes = whole->id_bytes + (size_t)suffix, .base = whole->base + index};
+    if (part->op.id_bytes > SPILL_OP_ID_MAX)
+        return spill_fail(error, SPILL_INVALID,
+                          "the operation id of a batch larger than a page may have at most %d "
+                          "bytes, not %zu",
+                          SPILL_OP_ID_MAX - suffix, whole->id_bytes);
+    return SPILL_OK;
+}
+
+static spill_code_t append_part(spill_owner_t *owner, const spill_part_t *part,
+                                spill_append_result_t *result, spill_error_t *error)
+{
+    *result = (spill_append_result_t){0};
+    if (owner->array->definition.keep == SPILL_KEEP_NEWEST)
+        return spill_newest_append(owner, part, result, error);
+    return spill_oldest_append(owner, part, result, error);
+}
+
+static spill_code_t append_parts(spill_owner_t *owner, const spill_value_t *elements, size_t count,
+                                 const spill_append_options_t *options,
+                                 spill_append_result_t *result, spill_error_t *error)
+{
+    size_t at = 0;
+    spill_code_t code = SPILL_OK;
+    result->repeated = true;
+    for (int64_t index = 0; code == SPILL_OK && at < count; index++) {
+        spill_part_t part = next_part(owner, elements + at, count - at);
+        part_op_t op;
+        spill_append_result_t done;
+        part.update = index == 0 ? options->update : NULL;
+        part.op = options->op;
+        if (options->op != NULL && part.count < count) {
+            code = part_op_init(&op, options->op, index, error);
+            part.op = &op.op;
+        }
+        if (code == SPILL_OK)
+            code = append_part(owner, &part, &done, error);
+        if (code != SPILL_OK)
+            break;
+        if (index == 0)
+            result->first = done.first;
+        result->count += done.count;
+        result->repeated = result->repeated && done.repeated;
+        result->op_base = done.op_base;
+        at += part.count;
+    }
+    if (code != SPILL_OK && result->count == 0)
+        result->repeated = false;
+    return code;
+}
+
+spill_code_t spill_array_append(spill_array_t *array, const spill_value_t *owner,
+                                const spill_value_t *elements, size_t count,
+                                const spill_append_options_t *options,
+                                spill_append_result_t *result, spill_error_t *error)
+{
+    spill_append_options_t defaults;
+    spill_append_result_t ignored;
+    spill_append_options_init(&defaults);
+    options = options != NULL ? options : &defaults;
+    result = result != NULL ? result : &ignored;
+    *result = (spill_append_result_t){0};
+    if (options->version != SPILL_APPEND_OPTIONS_VERSION)
+        return spill_fail(error, SPILL_INVALID, "append options of version %d, not %d",
+                          options->version, SPILL_APPEND_OPTIONS_VERSION);
+    spill_owner_t own;
+    spill_code_t code = spill_owner_init(&own, array, owner, error);
+    if (code == SPILL_OK)
+        code = check_elements(&own, elements, count, error);
+    if (code == SPILL_OK)
+        code = check_op(options->op, error);
+    if (code == SPILL_OK && options->update != NULL)
+        code = spill_array_check_update(array, options->update, error);
+    if (code == SPILL_OK)
+        code = append_parts(&own, elements, count, options, result, error);
+    spill_owner_release(&own);
+    return code;
+}

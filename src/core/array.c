@@ -1,0 +1,161 @@
+#include "core/array.h"
+
+#include "bson/update.h"
+#include "layout/outlier.h"
+#include "util/error.h"
+
+#include <string.h>
+
+spill_code_t spill_array_open(spill_store_t *store, const char *name, spill_array_t **array,
+                              spill_error_t *error)
+{
+    *array = NULL;
+    spill_array_t *opened = bson_malloc0(sizeof *opened);
+    opened->store = store;
+    pthread_mutex_init(&opened->tails_lock, NULL);
+    spill_code_t code = spill_store_definition(store, name, &opened->definition, error);
+    if (code == SPILL_OK)
+        code = store->ops->bind(store, &opened->definition, &opened->binding, error);
+    if (code == SPILL_OK)
+        *array = opened;
+    else
+        spill_array_close(opened);
+    return code;
+}
+
+void spill_array_close(spill_array_t *array)
+{
+    if (array == NULL)
+        return;
+    pthread_mutex_destroy(&array->tails_lock);
+    bson_free(array);
+}
+
+const spill_definition_t *spill_array_get_definition(const spill_array_t *array)
+{
+    return &array->definition;
+}
+
+spill_code_t spill_array_op_base(spill_array_t *array, const spill_value_t *owner, int64_t *base,
+                                 spill_error_t *error)
+{
+    *base = 0;
+    spill_owner_t own;
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_owner_init(&own, array, owner, error);
+    if (code == SPILL_OK)
+        code = spill_owner_read_state(&own, SPILL_HEAD, &response, error);
+    /* With keep oldest the head's n stands still once it is sealed: any value seen is a base. */
+    if (code == SPILL_OK && response.state.pages > 0 &&
+        array->definition.keep == SPILL_KEEP_OLDEST) {
+        int64_t tail = response.state.pages - 1;
+        *base = response.state.n;
+        code = spill_owner_read_state(&own, tail, &response, error);
+        if (code == SPILL_OK && !response.state.present && tail > 0)
+            code = spill_owner_read_state(&own, tail - 1, &response, error);
+    }
+    if (code == SPILL_OK && response.state.n > *base)
+        *base = response.state.n;
+    spill_response_release(&response);
+    spill_owner_release(&own);
+    return code;
+}
+
+spill_code_t spill_array_update(spill_array_t *array, const spill_value_t *owner,
+                                const bson_t *update, spill_error_t *error)
+{
+    spill_owner_t own;
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_array_check_update(array, update, error);
+    if (code != SPILL_OK)
+        return code;
+    code = spill_owner_init(&own, array, owner, error);
+    if (code == SPILL_OK) {
+        spill_request_t request =
+            spill_owner_request(&own, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
+        request.update = update;
+        request.create = true;
+        request.epoch = spill_owner_now(&own);
+        code = spill_owner_call(&own, &request, &response, error);
+        if (code == SPILL_OK && response.outcome != SPILL_DONE)
+            code = spill_fail(error, SPILL_TOO_BIG,
+                              "the head's other fields would not fit a document of 16 MiB");
+    }
+    spill_response_release(&response);
+    spill_owner_release(&own);
+    return code;
+}
+
+spill_code_t spill_array_check_update(const spill_array_t *array, const bson_t *update,
+                                      spill_error_t *error)
+{
+    const spill_definition_t *definition = &array->definition;
+    const char *reserved[] = {definition->array,       "spill",
+                              definition->count_field, definition->overflow_field,
+                              definition->pages_field, NULL};
+    size_t kept = 0;
+    for (size_t i = 0; reserved[i] != NULL; i++)
+        if (reserved[i][0] != '\0')
+            reserved[kept++] = reserved[i];
+    reserved[kept] = NULL;
+    return spill_update_check(update, reserved, error);
+}
+
+spill_code_t spill_array_count(spill_array_t *array, const spill_value_t *owner,
+                               spill_count_t *count, spill_error_t *error)
+{
+    *count = (spill_count_t){0};
+    spill_owner_t own;
+    spill_code_t code = spill_owner_init(&own, array, owner, error);
+    if (code == SPILL_OK)
+        code = spill_outlier_count(&own, count, error);
+    spill_owner_release(&own);
+    return code;
+}
+
+spill_code_t spill_array_edit(spill_array_t *array, const spill_value_t *owner, int64_t seq,
+                              const spill_value_t *element, spill_error_t *error)
+{
+    spill_owner_t own;
+    spill_code_t code = spill_array_check_element(element, 0, error);
+    if (code != SPILL_OK)
+        return code;
+    code = spill_owner_init(&own, array, owner, error);
+    if (code == SPILL_OK)
+        code = spill_outlier_edit(&own, seq, element, error);
+    spill_owner_release(&own);
+    return code;
+}
+
+spill_code_t spill_array_remove(spill_array_t *array, const spill_value_t *owner, int64_t seq,
+                                spill_error_t *error)
+{
+    spill_owner_t own;
+    spill_code_t code = spill_owner_init(&own, array, owner, error);
+    if (code == SPILL_OK)
+        code = spill_outlier_remove(&own, seq, error);
+    spill_owner_release(&own);
+    return code;
+}
+
+spill_code_t spill_array_trim(spill_array_t *array, const spill_value_t *owner, int64_t below,
+                              spill_error_t *error)
+{
+    spill_owner_t own;
+    spill_code_t code = spill_owner_init(&own, array, owner, error);
+    if (code == SPILL_OK)
+        code = spill_outlier_trim(&own, below, error);
+    spill_owner_release(&own);
+    return code;
+}
+
+spill_code_t spill_array_drop_owner(spill_array_t *array, const spill_value_t *owner,
+                                    spill_error_t *error)
+{
+    spill_owner_t own;
+    spill_code_t code = spill_owner_init(&own, array, owner, error);
+    if (code == SPILL_OK)
+        code = spill_outlier_drop(&own, error);
+    spill_owner_release(&own);
+    return code;
+}

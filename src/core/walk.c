@@ -1,0 +1,241 @@
+/* Walks over whole arrays: owners, elements, documents. A bounded run is in memory at a time. */
+#include "core/array.h"
+#include "store/render.h"
+#include "util/error.h"
+
+enum { OWNERS_AT_A_TIME = 256, ELEMENTS_AT_A_TIME = 1000 };
+
+static spill_code_t stopped(spill_error_t *error)
+{
+    return spill_fail(error, SPILL_CANCELLED, "stopped by the caller");
+}
+
+/* ---- owners ---------------------------------------------------------------------------------- */
+
+static spill_code_t visit_owners(const bson_t *owners, spill_owner_fn visit, void *context,
+                                 spill_error_t *error)
+{
+    bson_iter_t iter;
+    bson_iter_init(&iter, owners);
+    while (bson_iter_next(&iter)) {
+        spill_value_t owner = spill_value_from_iter(&iter);
+        if (!visit(context, &owner))
+            return stopped(error);
+    }
+    return SPILL_OK;
+}
+
+spill_code_t spill_array_owners(spill_array_t *array, spill_owner_fn visit, void *context,
+                                spill_error_t *error)
+{
+    spill_buffer_t after = SPILL_BUFFER_INIT;
+    spill_buffer_t last = SPILL_BUFFER_INIT;
+    spill_code_t code = SPILL_OK;
+    bool end = false;
+    while (code == SPILL_OK && !end) {
+        bson_t owners;
+        code = array->store->ops->owners(array->store, &array->binding, after.data, after.size,
+                                         OWNERS_AT_A_TIME, &owners, &last, error);
+        if (code != SPILL_OK)
+            break;
+        end = bson_empty(&owners);
+        code = visit_owners(&owners, visit, context, error);
+        bson_destroy(&owners);
+        spill_buffer_clear(&after);
+        spill_buffer_append(&after, last.data, last.size);
+    }
+    spill_buffer_release(&after);
+    spill_buffer_release(&last);
+    return code;
+}
+
+/* ---- elements -------------------------------------------------------------------------------- */
+
+typedef struct export
+{
+    spill_array_t *array;
+    spill_element_fn visit;
+    void *context;
+    spill_code_t code;
+    spill_error_t *error;
+}
+export_t;
+
+/* The part of an owner's array that starts at `seq`, as far as one document goes. */
+typedef struct stretch {
+    spill_response_t head;
+    spill_response_t page;
+    const spill_run_t *run;
+    int64_t next; /* where to go on */
+    bool last;
+} stretch_t;
+
+static spill_code_t read_from_head(const spill_owner_t *owner, int64_t seq, stretch_t *stretch,
+                                   spill_error_t *error)
+{
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.want = SPILL_WANT_FORWARD;
+    read.seq = seq;
+    read.limit = ELEMENTS_AT_A_TIME;
+    spill_code_t code = spill_owner_call(owner, &read, &stretch->head, error);
+    stretch->run = &stretch->head.run;
+    return code;
+}
+
+static spill_code_t read_stretch(const spill_owner_t *owner, int64_t seq, stretch_t *stretch,
+                                 spill_error_t *error)
+{
+    bool newest = owner->array->definition.keep == SPILL_KEEP_NEWEST;
+    int64_t where;
+    const spill_state_t *state = &stretch->page.state;
+    spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &stretch->head, error);
+    if (code == SPILL_OK && seq < stretch->head.state.low)
+        seq = stretch->head.state.low;
+    if (code == SPILL_OK)
+        code = spill_outlier_locate(owner, &stretch->head.state, seq, SPILL_WANT_FORWARD,
+                                    ELEMENTS_AT_A_TIME, &stretch->page, &where, error);
+    stretch->run = &stretch->page.run;
+    if (code == SPILL_OK && where == SPILL_HEAD) {
+        code = read_from_head(owner, seq, stretch, error);
+        state = &stretch->head.state;
+        if (newest && seq < state->first) { /* it was spilled meanwhile */
+            spill_run_clear(&stretch->head.run);
+            stretch->next = seq;
+            return code;
+        }
+    } else if (code == SPILL_OK && where == SPILL_NO_DOCUMENT && stretch->head.state.pages > 0) {
+        code = spill_owner_read_state(owner, 0, &stretch->page, error); /* it starts later */
+        stretch->next = state->first;
+        stretch->last = !state->present || state->first <= seq;
+        return code;
+    }
+    bool whole = stretch->run->count < ELEMENTS_AT_A_TIME;
+    stretch->next =
+        whole ? spill_state_end(state) : stretch->run->entries[stretch->run->count - 1].seq + 1;
+    int64_t after = spill_document_after(owner->array->definition.keep,
+                                         where == SPILL_NO_DOCUMENT ? SPILL_HEAD : where,
+                                         stretch->head.state.pages);
+    stretch->last = whole && (after == SPILL_NO_DOCUMENT || where == SPILL_NO_DOCUMENT);
+    return code;
+}
+
+static spill_code_t export_owner(const export_t *export, const spill_value_t *owner)
+{
+    spill_owner_t own;
+    stretch_t stretch = {.last = false};
+    int64_t seq = 0;
+    spill_code_t code = spill_owner_init(&own, export->array, owner, export->error);
+    while (code == SPILL_OK && !stretch.last) {
+        code = read_stretch(&own, seq, &stretch, export->error);
+        for (size_t i = 0; code == SPILL_OK && i < stretch.run->count; i++) {
+            spill_element_t element = spill_run_element(stretch.run, i);
+            if (!export->visit(export->context, owner, &element))
+                code = stopped(export->error);
+        }
+        seq = stretch.next;
+    }
+    spill_response_release(&stretch.head);
+    spill_response_release(&stretch.page);
+    spill_owner_release(&own);
+    return code;
+}
+
+static bool export_next(void *context, const spill_value_t *owner)
+{
+    export_t *export = context;
+    export->code = export_owner(export, owner);
+    return export->code == SPILL_OK;
+}
+
+spill_code_t spill_array_export(spill_array_t *array, const spill_value_t *owner,
+                                spill_element_fn visit, void *context, spill_error_t *error)
+{
+    export_t export = {.array = array, .visit = visit, .context = context, .error = error};
+    if (owner != NULL)
+        return export_owner(&export, owner);
+    spill_error_t walk;
+    spill_code_t code = spill_array_owners(array, export_next, &export, &walk);
+    if (export.code != SPILL_OK)
+        return export.code;
+    if (code != SPILL_OK && error != NULL)
+        *error = walk;
+    return code;
+}
+
+/* ---- documents ------------------------------------------------------------------------------- */
+
+typedef struct documents {
+    spill_array_t *array;
+    bool plain;
+    spill_document_fn visit;
+    void *context;
+    spill_code_t code;
+    spill_error_t *error;
+} documents_t;
+
+/* Read a whole document, render it, show it. An absent one is passed over. */
+static spill_code_t show_document(const documents_t *documents, const spill_owner_t *owner,
+                                  int64_t page, spill_response_t *response)
+{
+    const spill_definition_t *definition = &documents->array->definition;
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, page);
+    read.want = SPILL_WANT_FORWARD;
+    read.limit = INT64_MAX;
+    read.want_ops = true;
+    read.want_fields = page == SPILL_HEAD;
+    spill_code_t code = spill_owner_call(owner, &read, response, documents->error);
+    if (code != SPILL_OK || !response->state.present)
+        return code;
+    bson_t document;
+    const char *collection = definition->collection;
+    if (page == SPILL_HEAD) {
+        spill_render_head(definition, &response->state, response->fields, &response->run,
+                          &response->ops, documents->plain, &document);
+    } else {
+        spill_render_page(definition, owner->value, &response->state, &response->run,
+                          &response->ops, documents->plain, &document);
+        collection = definition->page_collection;
+    }
+    if (!documents->visit(documents->context, collection, &document))
+        code = stopped(documents->error);
+    bson_destroy(&document);
+    return code;
+}
+
+static spill_code_t show_owner(const documents_t *documents, const spill_value_t *owner)
+{
+    spill_owner_t own;
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_owner_init(&own, documents->array, owner, documents->error);
+    if (code == SPILL_OK)
+        code = show_document(documents, &own, SPILL_HEAD, &response);
+    int64_t pages = response.state.present ? response.state.pages : 0;
+    for (int64_t page = 0; code == SPILL_OK && page < pages; page++)
+        code = show_document(documents, &own, page, &response);
+    spill_response_release(&response);
+    spill_owner_release(&own);
+    return code;
+}
+
+static bool show_next(void *context, const spill_value_t *owner)
+{
+    documents_t *documents = context;
+    documents->code = show_owner(documents, owner);
+    return documents->code == SPILL_OK;
+}
+
+spill_code_t spill_array_documents(spill_array_t *array, const spill_value_t *owner, bool plain,
+                                   spill_document_fn visit, void *context, spill_error_t *error)
+{
+    documents_t documents = {
+        .array = array, .plain = plain, .visit = visit, .context = context, .error = error};
+    if (owner != NULL)
+        return show_owner(&documents, owner);
+    spill_error_t walk;
+    spill_code_t code = spill_array_owners(array, show_next, &documents, &walk);
+    if (documents.code != SPILL_OK)
+        return documents.code;
+    if (code != SPILL_OK && error != NULL)
+        *error = walk;
+    return code;
+}
