@@ -2,7 +2,6 @@
 
 #include "bson/value.h"
 
-#include <math.h>
 #include <string.h>
 
 /* decimal128: sign, 14 bits of exponent, 113 bits of coefficient, which is below 10^34. */
@@ -36,24 +35,25 @@ static spill_number_t infinity_of(bool negative)
     };
 }
 
-static spill_number_t from_double(double number)
+/* binary64: sign, 11 bits of exponent, 52 bits of fraction; below exponent 1 numbers get shorter.
+ */
+static spill_number_t from_double(const spill_value_t *value)
 {
-    if (isnan(number)) {
-        return (spill_number_t){.kind = SPILL_NUMBER_NAN};
+    uint64_t bits = (uint64_t)spill_value_int64(value);
+    uint64_t fraction = bits & ((UINT64_C(1) << 52) - 1);
+    int exponent = (int)(bits >> 52 & 0x7ff);
+    bool negative = bits >> 63;
+    if (exponent == 0x7ff) {
+        return fraction == 0 ? infinity_of(negative) : (spill_number_t){.kind = SPILL_NUMBER_NAN};
     }
-    if (isinf(number)) {
-        return infinity_of(number < 0);
-    }
-    if (number == 0) {
+    if (exponent == 0 && fraction == 0) {
         return (spill_number_t){.kind = SPILL_NUMBER_FINITE};
     }
-    int exponent;
-    double fraction = frexp(fabs(number), &exponent); /* 0.5 <= fraction < 1 */
     return (spill_number_t){
         .kind = SPILL_NUMBER_FINITE,
-        .negative = number < 0,
-        .digits = (uint64_t)ldexp(fraction, 53),
-        .twos = exponent - 53,
+        .negative = negative,
+        .digits = exponent == 0 ? fraction : fraction | UINT64_C(1) << 52,
+        .twos = (exponent == 0 ? 1 : exponent) - 1075,
     };
 }
 
@@ -100,7 +100,7 @@ spill_number_t spill_number_of(const spill_value_t *value)
     case BSON_TYPE_INT64:
         return from_int64(spill_value_int64(value));
     case BSON_TYPE_DOUBLE:
-        return from_double(spill_value_double(value));
+        return from_double(value);
     default:
         return from_decimal(value->data);
     }
@@ -137,9 +137,9 @@ bool spill_number_to_int64(const spill_number_t *number, int64_t *integer)
 /* ---- comparing ------------------------------------------------------------------------------- */
 
 /*
- * A natural number, the least word first. Doubles and decimals are brought to integers by a common
- * power of two and of ten; as both are of like size by then, a double's range bounds them: below
- * 2^1024 before scaling, times 2^1074 at most, times 10^(325 + 34) at most.
+ * A natural number, the least word first. Numbers are made natural by a power of two and one of
+ * ten. That is done only to numbers of like size, so 4096 bits are plenty: a double has 53 bits and
+ * twos >= -1074; a decimal as small has 113 bits and tens >= -358, which is 1190 bits.
  */
 enum { WORDS = 128 };
 
@@ -156,15 +156,25 @@ static natural_t natural_of(spill_uint128_t digits)
     return natural;
 }
 
-static void multiply(natural_t *natural, uint32_t factor, int times)
+static void multiply(natural_t *natural, uint32_t factor)
 {
-    while (times-- > 0) {
-        uint64_t carry = 0;
-        for (int i = 0; i < WORDS; i++) {
-            carry += (uint64_t)natural->words[i] * factor;
-            natural->words[i] = (uint32_t)carry;
-            carry >>= 32;
+    uint64_t carry = 0;
+    for (int i = 0; i < WORDS; i++) {
+        carry += (uint64_t)natural->words[i] * factor;
+        natural->words[i] = (uint32_t)carry;
+        carry >>= 32;
+    }
+}
+
+/* times base^exponent; nothing when the exponent is below 1 */
+static void multiply_power(natural_t *natural, uint32_t base, int exponent)
+{
+    while (exponent > 0) {
+        uint32_t factor = 1;
+        for (; exponent > 0 && factor <= UINT32_MAX / base; exponent--) {
+            factor *= base;
         }
+        multiply(natural, factor);
     }
 }
 
@@ -178,26 +188,25 @@ static int compare_naturals(const natural_t *left, const natural_t *right)
     return 0;
 }
 
-static int highest(int left, int right)
-{
-    return left > right ? left : right;
-}
-
 static int compare_exactly(const spill_number_t *left, const spill_number_t *right)
 {
     natural_t a = natural_of(left->digits);
     natural_t b = natural_of(right->digits);
-    multiply(&a, 2, highest(left->twos - right->twos, 0));
-    multiply(&b, 2, highest(right->twos - left->twos, 0));
-    multiply(&a, 10, highest(left->tens - right->tens, 0));
-    multiply(&b, 10, highest(right->tens - left->tens, 0));
+    multiply_power(&a, 2, left->twos - right->twos);
+    multiply_power(&b, 2, right->twos - left->twos);
+    multiply_power(&a, 10, left->tens - right->tens);
+    multiply_power(&b, 10, right->tens - left->tens);
     return compare_naturals(&a, &b);
 }
 
-/* log10 of a magnitude above zero, good to well within 0.001. */
-static double magnitude(const spill_number_t *number)
+/* How many bits has the whole part? Above the logarithm to base 2 by no more than 1. */
+static double bits_of(const spill_number_t *number)
 {
-    return log10((double)number->digits) + number->twos * 0.30102999566398120 + number->tens;
+    int bits = 0;
+    for (spill_uint128_t rest = number->digits; rest != 0; rest >>= 1) {
+        bits++;
+    }
+    return bits + number->twos + number->tens * 3.3219280948873623;
 }
 
 static int compare_magnitudes(const spill_number_t *left, const spill_number_t *right)
@@ -208,8 +217,8 @@ static int compare_magnitudes(const spill_number_t *left, const spill_number_t *
     if (left->twos == right->twos && left->tens == right->tens) {
         return left->digits < right->digits ? -1 : left->digits > right->digits;
     }
-    double difference = magnitude(left) - magnitude(right);
-    if (fabs(difference) > 0.01) {
+    double difference = bits_of(left) - bits_of(right);
+    if (difference > 1.01 || difference < -1.01) {
         return difference < 0 ? -1 : 1;
     }
     return compare_exactly(left, right);

@@ -8,7 +8,6 @@
 #include "bson/value.h"
 #include "util/error.h"
 
-#include <math.h>
 #include <string.h>
 
 typedef enum operator_kind {

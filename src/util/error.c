@@ -77,6 +77,13 @@ spill_code_t spill_fail_retryable(spill_error_t *error, spill_code_t code, const
     return code;
 }
 
+/* Put ": text" after the message, as much of it as fits. */
+static void append_text(char message[SPILL_ERROR_MESSAGE_SIZE], const char *text)
+{
+    strncat(message, ": ", SPILL_ERROR_MESSAGE_SIZE - 1 - strlen(message));
+    strncat(message, text, SPILL_ERROR_MESSAGE_SIZE - 1 - strlen(message));
+}
+
 static spill_code_t code_of_errno(int errno_value)
 {
     switch (errno_value) {
@@ -106,9 +113,7 @@ spill_code_t spill_fail_errno(spill_error_t *error, int errno_value, const char 
     va_end(arguments);
 
     char text[128];
-    size_t used = strlen(error->message);
-    snprintf(error->message + used, sizeof error->message - used, ": %s",
-             strerror_r(errno_value, text, sizeof text));
+    append_text(error->message, strerror_r(errno_value, text, sizeof text));
     return code;
 }
 
@@ -123,8 +128,7 @@ spill_code_t spill_fail_prefix(spill_error_t *error, spill_code_t code, const ch
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
 
-    size_t used = strlen(message);
-    snprintf(message + used, sizeof message - used, ": %s", error->message);
+    append_text(message, error->message);
     memcpy(error->message, message, sizeof message);
     error->code = code;
     return code;

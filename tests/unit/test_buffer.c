@@ -1,0 +1,155 @@
+/* Buffers, readers and the hash. */
+#include "util/buffer.h"
+#include "util/hash.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+static spill_reader_t reader_of(const spill_buffer_t *buffer)
+{
+    return (spill_reader_t){.at = buffer->data, .end = buffer->data + buffer->size};
+}
+
+static void test_append_grows(void **state)
+{
+    (void)state;
+    spill_buffer_t buffer = SPILL_BUFFER_INIT;
+    for (int i = 0; i < 1000; i++) {
+        spill_buffer_append_byte(&buffer, (uint8_t)i);
+        spill_buffer_append(&buffer, "abc", 3);
+        spill_buffer_append(&buffer, NULL, 0);
+    }
+    assert_int_equal(buffer.size, 4000);
+    for (int i = 0; i < 1000; i++) {
+        assert_int_equal(buffer.data[4 * i], (uint8_t)i);
+        assert_memory_equal(buffer.data + 4 * i + 1, "abc", 3);
+    }
+    spill_buffer_release(&buffer);
+}
+
+static void test_clear_keeps_memory(void **state)
+{
+    (void)state;
+    spill_buffer_t buffer = SPILL_BUFFER_INIT;
+    spill_buffer_append(&buffer, "0123456789", 10);
+    const uint8_t *memory = buffer.data;
+    spill_buffer_clear(&buffer);
+    assert_int_equal(buffer.size, 0);
+    spill_buffer_append(&buffer, "x", 1);
+    assert_ptr_equal(buffer.data, memory);
+    spill_buffer_release(&buffer);
+    assert_null(buffer.data);
+    assert_int_equal(buffer.capacity, 0);
+    spill_buffer_append(&buffer, "again", 5);
+    assert_memory_equal(buffer.data, "again", 5);
+    spill_buffer_release(&buffer);
+}
+
+static void test_reserve_makes_room(void **state)
+{
+    (void)state;
+    spill_buffer_t buffer = SPILL_BUFFER_INIT;
+    spill_buffer_append(&buffer, "head", 4);
+    uint8_t *at = spill_buffer_reserve(&buffer, 100000);
+    assert_true(buffer.capacity - buffer.size >= 100000);
+    assert_ptr_equal(at, buffer.data + 4);
+    assert_int_equal(buffer.size, 4);
+    spill_buffer_release(&buffer);
+}
+
+static const uint64_t corners[] = {
+    0, 1, 127, 128, 16383, 16384, UINT32_MAX, UINT64_C(1) << 63, UINT64_MAX - 1, UINT64_MAX};
+
+static void test_numbers_read_back(void **state)
+{
+    (void)state;
+    spill_buffer_t buffer = SPILL_BUFFER_INIT;
+    size_t count = sizeof corners / sizeof corners[0];
+    for (size_t i = 0; i < count; i++) {
+        spill_buffer_append_be64(&buffer, corners[i]);
+        spill_buffer_append_varint(&buffer, corners[i]);
+        spill_buffer_append_zigzag(&buffer, (int64_t)corners[i]);
+    }
+    spill_reader_t reader = reader_of(&buffer);
+    for (size_t i = 0; i < count; i++) {
+        assert_true(spill_reader_be64(&reader) == corners[i]);
+        assert_true(spill_reader_varint(&reader) == corners[i]);
+        assert_true(spill_reader_zigzag(&reader) == (int64_t)corners[i]);
+    }
+    assert_ptr_equal(reader.at, reader.end);
+    assert_false(reader.bad);
+    spill_buffer_release(&buffer);
+}
+
+static void test_known_encodings(void **state)
+{
+    (void)state;
+    static const uint8_t expected[] = {0, 0, 0, 0, 0, 0, 1, 2, 0xac, 0x02, 0x01, 0x02};
+    spill_buffer_t buffer = SPILL_BUFFER_INIT;
+    spill_buffer_append_be64(&buffer, 0x0102);
+    spill_buffer_append_varint(&buffer, 300);
+    spill_buffer_append_zigzag(&buffer, -1);
+    spill_buffer_append_zigzag(&buffer, 1);
+    assert_int_equal(buffer.size, sizeof expected);
+    assert_memory_equal(buffer.data, expected, sizeof expected);
+    spill_buffer_release(&buffer);
+}
+
+/* Every cut of a sequence is noticed, and nothing is read after it. */
+static void test_short_reads_are_bad(void **state)
+{
+    (void)state;
+    spill_buffer_t buffer = SPILL_BUFFER_INIT;
+    spill_buffer_append_byte(&buffer, 7);
+    spill_buffer_append_varint(&buffer, UINT64_MAX);
+    spill_buffer_append_be64(&buffer, 5);
+    spill_buffer_append(&buffer, "xyz", 3);
+    for (size_t size = 0; size < buffer.size; size++) {
+        spill_reader_t reader = {.at = buffer.data, .end = buffer.data + size};
+        (void)spill_reader_byte(&reader);
+        (void)spill_reader_varint(&reader);
+        (void)spill_reader_be64(&reader);
+        assert_null(spill_reader_bytes(&reader, 3));
+        assert_true(reader.bad);
+        assert_int_equal(spill_reader_byte(&reader), 0);
+        assert_true(spill_reader_be64(&reader) == 0);
+        assert_true(spill_reader_varint(&reader) == 0);
+    }
+    spill_buffer_release(&buffer);
+}
+
+static void test_overlong_varint_is_bad(void **state)
+{
+    (void)state;
+    static const uint8_t eleven[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1};
+    static const uint8_t bits_65[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02};
+    spill_reader_t reader = {.at = eleven, .end = eleven + sizeof eleven};
+    assert_true(spill_reader_varint(&reader) == 0);
+    assert_true(reader.bad);
+    reader = (spill_reader_t){.at = bits_65, .end = bits_65 + sizeof bits_65};
+    assert_true(spill_reader_varint(&reader) == 0);
+    assert_true(reader.bad);
+}
+
+static void test_hash_is_fnv1a(void **state)
+{
+    (void)state;
+    assert_true(spill_hash("", 0) == UINT64_C(0xcbf29ce484222325));
+    assert_true(spill_hash("a", 1) == UINT64_C(0xaf63dc4c8601ec8c));
+    assert_true(spill_hash("foobar", 6) == UINT64_C(0x85944171f73967e8));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_append_grows),           cmocka_unit_test(test_clear_keeps_memory),
+        cmocka_unit_test(test_reserve_makes_room),     cmocka_unit_test(test_numbers_read_back),
+        cmocka_unit_test(test_known_encodings),        cmocka_unit_test(test_short_reads_are_bad),
+        cmocka_unit_test(test_overlong_varint_is_bad), cmocka_unit_test(test_hash_is_fnv1a),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
