@@ -70,52 +70,73 @@ typedef struct stretch {
     bool last;
 } stretch_t;
 
+/* The run that was read reaches to the end of its document, or to the most that is read at once. */
+static void end_stretch(stretch_t *stretch, const spill_run_t *run, const spill_state_t *state)
+{
+    stretch->run = run;
+    stretch->next = run->count < ELEMENTS_AT_A_TIME ? spill_state_end(state)
+                                                    : run->entries[run->count - 1].seq + 1;
+}
+
 static spill_code_t read_from_head(const spill_owner_t *owner, int64_t seq, stretch_t *stretch,
                                    spill_error_t *error)
 {
+    const spill_state_t *head = &stretch->head.state;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
     read.want = SPILL_WANT_FORWARD;
     read.seq = seq;
     read.limit = ELEMENTS_AT_A_TIME;
     spill_code_t code = spill_owner_call(owner, &read, &stretch->head, error);
-    stretch->run = &stretch->head.run;
+    bool newest = owner->array->definition.keep == SPILL_KEEP_NEWEST;
+    if (code != SPILL_OK || (newest && seq < head->first && head->low <= seq))
+        return code; /* spilled since we looked: it is in a page now */
+    end_stretch(stretch, &stretch->head.run, head);
+    stretch->last = stretch->next == spill_state_end(head) && (newest || head->pages == 0);
     return code;
 }
 
-static spill_code_t read_stretch(const spill_owner_t *owner, int64_t seq, stretch_t *stretch,
+/* No document holds `seq`: go on where document `after` begins, if it is there. */
+static spill_code_t skip_to(const spill_owner_t *owner, int64_t after, stretch_t *stretch,
+                            spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    const spill_state_t *state = &stretch->head.state;
+    if (after >= 0) {
+        code = spill_owner_read_state(owner, after, &stretch->page, error);
+        state = &stretch->page.state;
+    }
+    stretch->last = after == SPILL_NO_DOCUMENT || !state->present || state->first <= stretch->next;
+    stretch->next = state->first;
+    return code;
+}
+
+/* Read on from stretch->next. The run may be empty, and is then not the last. */
+static spill_code_t read_stretch(const spill_owner_t *owner, stretch_t *stretch,
                                  spill_error_t *error)
 {
-    bool newest = owner->array->definition.keep == SPILL_KEEP_NEWEST;
-    int64_t where;
-    const spill_state_t *state = &stretch->page.state;
+    static const spill_run_t nothing;
+    const spill_state_t *head = &stretch->head.state;
+    int64_t where = SPILL_NO_DOCUMENT;
+    stretch->run = &nothing;
     spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &stretch->head, error);
-    if (code == SPILL_OK && seq < stretch->head.state.low)
-        seq = stretch->head.state.low;
-    if (code == SPILL_OK)
-        code = spill_outlier_locate(owner, &stretch->head.state, seq, SPILL_WANT_FORWARD,
-                                    ELEMENTS_AT_A_TIME, &stretch->page, &where, error);
-    stretch->run = &stretch->page.run;
-    if (code == SPILL_OK && where == SPILL_HEAD) {
-        code = read_from_head(owner, seq, stretch, error);
-        state = &stretch->head.state;
-        if (newest && seq < state->first) { /* it was spilled meanwhile */
-            spill_run_clear(&stretch->head.run);
-            stretch->next = seq;
-            return code;
-        }
-    } else if (code == SPILL_OK && where == SPILL_NO_DOCUMENT && stretch->head.state.pages > 0) {
-        code = spill_owner_read_state(owner, 0, &stretch->page, error); /* it starts later */
-        stretch->next = state->first;
-        stretch->last = !state->present || state->first <= seq;
+    stretch->last = !head->present;
+    if (code != SPILL_OK || stretch->last)
         return code;
-    }
-    bool whole = stretch->run->count < ELEMENTS_AT_A_TIME;
-    stretch->next =
-        whole ? spill_state_end(state) : stretch->run->entries[stretch->run->count - 1].seq + 1;
-    int64_t after = spill_document_after(owner->array->definition.keep,
-                                         where == SPILL_NO_DOCUMENT ? SPILL_HEAD : where,
-                                         stretch->head.state.pages);
-    stretch->last = whole && (after == SPILL_NO_DOCUMENT || where == SPILL_NO_DOCUMENT);
+    if (stretch->next < head->low)
+        stretch->next = head->low;
+    code = spill_outlier_locate(owner, head, stretch->next, SPILL_WANT_FORWARD, ELEMENTS_AT_A_TIME,
+                                &stretch->page, &where, error);
+    if (code != SPILL_OK)
+        return code;
+    if (where == SPILL_HEAD)
+        return read_from_head(owner, stretch->next, stretch, error);
+    if (where == SPILL_NO_DOCUMENT)
+        return skip_to(owner, head->pages > 0 ? 0 : SPILL_NO_DOCUMENT, stretch, error);
+    if (spill_state_end(&stretch->page.state) <= stretch->next)
+        return skip_to(owner,
+                       spill_document_after(owner->array->definition.keep, where, head->pages),
+                       stretch, error);
+    end_stretch(stretch, &stretch->page.run, &stretch->page.state);
     return code;
 }
 
@@ -123,16 +144,14 @@ static spill_code_t export_owner(const export_t *export, const spill_value_t *ow
 {
     spill_owner_t own;
     stretch_t stretch = {.last = false};
-    int64_t seq = 0;
     spill_code_t code = spill_owner_init(&own, export->array, owner, export->error);
     while (code == SPILL_OK && !stretch.last) {
-        code = read_stretch(&own, seq, &stretch, export->error);
+        code = read_stretch(&own, &stretch, export->error);
         for (size_t i = 0; code == SPILL_OK && i < stretch.run->count; i++) {
             spill_element_t element = spill_run_element(stretch.run, i);
             if (!export->visit(export->context, owner, &element))
                 code = stopped(export->error);
         }
-        seq = stretch.next;
     }
     spill_response_release(&stretch.head);
     spill_response_release(&stretch.page);

@@ -1,0 +1,198 @@
+/* Saving, finding and dropping definitions. */
+#include "core/array.h"
+#include "util/error.h"
+
+#include <string.h>
+
+enum { TRIES_MAX = 20 };
+
+static int64_t larger(int64_t left, int64_t right)
+{
+    return left > right ? left : right;
+}
+
+static void remember_largest(spill_definition_t *next, const spill_bounds_t *before)
+{
+    const spill_bounds_t *now = &next->bounds;
+    next->largest = (spill_bounds_t){
+        .threshold = larger(now->threshold, before->threshold),
+        .page_capacity = larger(now->page_capacity, before->page_capacity),
+        .head_bytes_max = larger(now->head_bytes_max, before->head_bytes_max),
+        .page_bytes_max = larger(now->page_bytes_max, before->page_bytes_max),
+    };
+}
+
+/* May `next` replace `now`? Where there is no owner yet, anything may change. */
+static spill_code_t check_change(spill_store_t *store, const spill_definition_t *now,
+                                 const spill_definition_t *next, spill_error_t *error)
+{
+    spill_code_t code = spill_definition_compatible(now, next, error);
+    if (code != SPILL_REFUSED)
+        return code;
+    spill_binding_t binding;
+    spill_buffer_t last = SPILL_BUFFER_INIT;
+    bson_t owners;
+    spill_error_t failure;
+    spill_code_t looked = store->ops->bind(store, now, &binding, &failure);
+    if (looked == SPILL_OK)
+        looked = store->ops->owners(store, &binding, NULL, 0, 1, &owners, &last, &failure);
+    if (looked == SPILL_OK) {
+        code = bson_empty(&owners) ? SPILL_OK : SPILL_REFUSED;
+        bson_destroy(&owners);
+    } else if (error != NULL) {
+        *error = failure;
+    }
+    spill_buffer_release(&last);
+    return looked == SPILL_OK ? code : looked;
+}
+
+/* Put `definition` in the place of `stored` (NULL: of none). */
+static spill_code_t put_over(spill_store_t *store, const spill_definition_t *definition,
+                             const bson_t *stored, bool *done, spill_error_t *error)
+{
+    spill_definition_t next = *definition;
+    next.largest = next.bounds;
+    if (stored != NULL) {
+        spill_definition_t now;
+        spill_code_t code = spill_definition_from_bson(&now, stored, error);
+        if (code == SPILL_OK)
+            code = check_change(store, &now, &next, error);
+        if (code != SPILL_OK)
+            return code;
+        remember_largest(&next, &now.largest);
+    }
+    bson_t document;
+    spill_definition_to_bson(&next, &document);
+    spill_code_t code = SPILL_OK;
+    *done = stored != NULL && bson_equal(stored, &document);
+    if (!*done)
+        code = store->ops->catalog_put(store, SPILL_CATALOG_DEFINITION, next.name, stored,
+                                       &document, done, error);
+    bson_destroy(&document);
+    return code;
+}
+
+spill_code_t spill_store_define(spill_store_t *store, const spill_definition_t *definition,
+                                spill_error_t *error)
+{
+    spill_code_t code = spill_definition_check(definition, error);
+    bool done = false;
+    for (int tries = 0; code == SPILL_OK && !done; tries++) {
+        bson_t *stored = NULL;
+        if (tries == TRIES_MAX)
+            return spill_fail(error, SPILL_CONFLICT, "others keep changing definition '%s'",
+                              definition->name);
+        code = store->ops->catalog_get(store, SPILL_CATALOG_DEFINITION, definition->name, &stored,
+                                       error);
+        if (code == SPILL_OK)
+            code = put_over(store, definition, stored, &done, error);
+        if (stored != NULL)
+            bson_destroy(stored);
+    }
+    return code;
+}
+
+/* "there is no definition 'x'; there are: a, b" */
+static spill_code_t no_such(spill_store_t *store, const char *name, spill_error_t *error)
+{
+    bson_t names;
+    bson_iter_t iter;
+    spill_code_t code = store->ops->catalog_names(store, SPILL_CATALOG_DEFINITION, &names, error);
+    if (code != SPILL_OK)
+        return code;
+    char list[256] = "none";
+    size_t used = 0;
+    bson_iter_init(&iter, &names);
+    while (bson_iter_next(&iter) && used < sizeof list - SPILL_NAME_SIZE)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%.100s", used > 0 ? ", " : "",
+                                 bson_iter_utf8(&iter, NULL));
+    bson_destroy(&names);
+    return spill_fail(error, SPILL_NOT_FOUND,
+                      "there is no definition '%.100s' in the store (there are: %s)", name, list);
+}
+
+spill_code_t spill_store_definition(spill_store_t *store, const char *name,
+                                    spill_definition_t *definition, spill_error_t *error)
+{
+    bson_t *stored = NULL;
+    spill_code_t code =
+        store->ops->catalog_get(store, SPILL_CATALOG_DEFINITION, name, &stored, error);
+    if (code == SPILL_OK && stored == NULL)
+        return no_such(store, name, error);
+    if (code == SPILL_OK)
+        code = spill_definition_from_bson(definition, stored, error);
+    if (stored != NULL)
+        bson_destroy(stored);
+    return code;
+}
+
+spill_code_t spill_store_definitions(spill_store_t *store, spill_definition_t **definitions,
+                                     size_t *count, spill_error_t *error)
+{
+    bson_t names;
+    bson_iter_t iter;
+    *definitions = NULL;
+    *count = 0;
+    spill_code_t code = store->ops->catalog_names(store, SPILL_CATALOG_DEFINITION, &names, error);
+    if (code != SPILL_OK)
+        return code;
+    size_t capacity = bson_count_keys(&names);
+    if (capacity > 0)
+        *definitions = bson_malloc0(capacity * sizeof **definitions);
+    bson_iter_init(&iter, &names);
+    while (code == SPILL_OK && bson_iter_next(&iter)) {
+        code = spill_store_definition(store, bson_iter_utf8(&iter, NULL), *definitions + *count,
+                                      error);
+        if (code == SPILL_OK)
+            ++*count;
+        else if (code == SPILL_NOT_FOUND) /* dropped since its name was read */
+            code = SPILL_OK;
+    }
+    bson_destroy(&names);
+    if (code != SPILL_OK) {
+        bson_free(*definitions);
+        *definitions = NULL;
+        *count = 0;
+    }
+    return code;
+}
+
+/* ---- drop ------------------------------------------------------------------------------------ */
+
+typedef struct drop {
+    spill_array_t *array;
+    int64_t dropped;
+    spill_code_t code;
+    spill_error_t *error;
+} drop_t;
+
+static bool drop_next(void *context, const spill_value_t *owner)
+{
+    drop_t *drop = context;
+    drop->code = spill_array_drop_owner(drop->array, owner, drop->error);
+    if (drop->code == SPILL_NOT_FOUND) /* another client was faster */
+        drop->code = SPILL_OK;
+    drop->dropped++;
+    return drop->code == SPILL_OK;
+}
+
+spill_code_t spill_store_drop(spill_store_t *store, const char *name, spill_error_t *error)
+{
+    spill_array_t *array;
+    spill_code_t code = spill_array_open(store, name, &array, error);
+    if (code != SPILL_OK)
+        return code;
+    drop_t drop = {.array = array, .dropped = 1, .error = error};
+    while (code == SPILL_OK && drop.dropped > 0) { /* again for owners made meanwhile */
+        drop.dropped = 0;
+        spill_error_t walk;
+        code = spill_array_owners(array, drop_next, &drop, &walk);
+        if (code != SPILL_OK && drop.code == SPILL_OK && error != NULL)
+            *error = walk;
+        code = drop.code != SPILL_OK ? drop.code : code;
+    }
+    if (code == SPILL_OK)
+        code = store->ops->catalog_delete(store, SPILL_CATALOG_DEFINITION, name, error);
+    spill_array_close(array);
+    return code;
+}

@@ -1,0 +1,87 @@
+/* The verifier: every owner, looked at again while it changes under the look. */
+#include "core/verify_owner.h"
+#include "util/error.h"
+
+typedef struct verify {
+    spill_array_t *array;
+    spill_finding_fn report;
+    void *context;
+    spill_verify_summary_t *summary;
+    spill_code_t code;
+    spill_error_t *error;
+} verify_t;
+
+enum { LOOKS_MAX = 10 };
+
+/* Did the owner's head change since the inspection read it? Then findings prove nothing. */
+static spill_code_t has_changed(const spill_owner_t *owner, const spill_inspection_t *inspection,
+                                bool *changed, spill_error_t *error)
+{
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
+    if (code == SPILL_CORRUPT)
+        code = SPILL_OK; /* it is a finding already */
+    *changed = head.state.rev != inspection->rev || spill_state_end(&head.state) != inspection->end;
+    spill_response_release(&head);
+    return code;
+}
+
+static void add_to_summary(verify_t *verify, const spill_inspection_t *inspection)
+{
+    verify->summary->owners++;
+    verify->summary->pages += inspection->pages;
+    verify->summary->elements += inspection->elements;
+    verify->summary->findings += inspection->found;
+    for (size_t i = 0; verify->report != NULL && i < inspection->kept; i++)
+        verify->report(verify->context, &inspection->findings[i]);
+}
+
+static spill_code_t verify_owner(verify_t *verify, const spill_value_t *value)
+{
+    spill_owner_t owner;
+    spill_code_t code = spill_owner_init(&owner, verify->array, value, verify->error);
+    bool again = code == SPILL_OK;
+    for (int look = 1; again; look++) {
+        spill_inspection_t inspection = {.owner = &owner};
+        code = spill_inspect_owner(&inspection, verify->error);
+        again = false;
+        if (code == SPILL_OK && inspection.found > 0 && look < LOOKS_MAX)
+            code = has_changed(&owner, &inspection, &again, verify->error);
+        if (code == SPILL_OK && !again)
+            add_to_summary(verify, &inspection);
+        bson_free(inspection.findings);
+    }
+    spill_owner_release(&owner);
+    return code;
+}
+
+static bool verify_next(void *context, const spill_value_t *owner)
+{
+    verify_t *verify = context;
+    verify->code = verify_owner(verify, owner);
+    return verify->code == SPILL_OK;
+}
+
+spill_code_t spill_array_verify(spill_array_t *array, const spill_value_t *owner,
+                                spill_finding_fn report, void *context,
+                                spill_verify_summary_t *summary, spill_error_t *error)
+{
+    spill_verify_summary_t ignored;
+    verify_t verify = {
+        .array = array,
+        .report = report,
+        .context = context,
+        .summary = summary != NULL ? summary : &ignored,
+        .error = error,
+    };
+    *verify.summary = (spill_verify_summary_t){0};
+    if (owner != NULL)
+        return verify_owner(&verify, owner);
+    spill_error_t walk;
+    spill_code_t code = spill_array_owners(array, verify_next, &verify, &walk);
+    if (verify.code != SPILL_OK)
+        return verify.code;
+    if (code != SPILL_OK && error != NULL)
+        *error = walk;
+    return code;
+}

@@ -1,0 +1,292 @@
+/*
+ * What is checked, by invariant (docs/protocol.md):
+ *
+ *   I1  each document is within its bounds, the largest that the definition has ever had
+ *   I2  each page that the head speaks of is there, and each element that its state speaks of
+ *   I3  no operation stands twice in a window, and none reaches beyond the end
+ *   I4  numbers rise without a gap from document to document, but for removed ones
+ *   I5  the counts that are kept are those that the elements give
+ *   I6  a page is found by its first number: they rise with the page number
+ *   I7  nothing lies about that no document owns, but for one page that was put and not yet cut
+ */
+#include "core/verify_owner.h"
+
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void spill_inspection_add(spill_inspection_t *inspection, int64_t page, int invariant,
+                          const char *format, ...)
+{
+    inspection->found++;
+    if (inspection->kept == SPILL_INSPECTION_FINDINGS)
+        return;
+    if (inspection->findings == NULL)
+        inspection->findings =
+            bson_malloc0(SPILL_INSPECTION_FINDINGS * sizeof *inspection->findings);
+    spill_finding_t *finding = &inspection->findings[inspection->kept++];
+    finding->definition = inspection->owner->array->definition.name;
+    finding->owner = inspection->owner->value;
+    finding->page = page;
+    finding->invariant = invariant;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(finding->text, sizeof finding->text, format, arguments);
+    va_end(arguments);
+}
+
+/* What is known while the documents are gone through in sequence order. */
+typedef struct progress {
+    int64_t low;
+    int64_t end;     /* of the document before */
+    int64_t live;    /* elements met with numbers >= low */
+    int64_t in_head; /* of which the head holds */
+    bool any;        /* was there a document before? */
+} progress_t;
+
+static void check_bounds(spill_inspection_t *inspection, int64_t page, const spill_state_t *state)
+{
+    const spill_definition_t *definition = &inspection->owner->array->definition;
+    bool head = page == SPILL_HEAD;
+    spill_limits_t limits = head ? spill_head_limits(definition->keep, &definition->largest)
+                                 : spill_page_limits(&definition->largest);
+    spill_state_t array = *state; /* other fields are the application's; only 16 MiB bounds them */
+    array.fields_bytes = 0;
+    const spill_value_t *owner = inspection->owner->value;
+    int64_t whole =
+        spill_state_document_bytes(definition, owner, head, state, state->live, state->live_bytes);
+    int64_t bytes =
+        spill_state_document_bytes(definition, owner, head, &array, state->live, state->live_bytes);
+    if (!spill_limits_allow(&limits, spill_state_slots(state), state->live, bytes))
+        spill_inspection_add(inspection, page, 1,
+                             "%" PRId64 " slots and %" PRId64 " bytes, over the bounds of %" PRId64
+                             " and %" PRId64,
+                             spill_state_slots(state), bytes, limits.slots_max, limits.bytes_max);
+    else if (whole > SPILL_DOCUMENT_BYTES_MAX)
+        spill_inspection_add(inspection, page, 1, "%" PRId64 " bytes: more than a document holds",
+                             whole);
+}
+
+/* The elements that are there against the state that speaks of them. */
+static void check_elements(spill_inspection_t *inspection, int64_t page, const spill_state_t *state,
+                           const spill_run_t *run)
+{
+    if ((int64_t)run->count != state->live)
+        spill_inspection_add(inspection, page, 2,
+                             "%zu elements are there, the document counts %" PRId64, run->count,
+                             state->live);
+    else if (spill_run_bytes(run) != state->live_bytes)
+        spill_inspection_add(inspection, page, 5,
+                             "its elements have %" PRId64 " bytes, the document counts %" PRId64,
+                             spill_run_bytes(run), state->live_bytes);
+    int64_t before = state->first - 1;
+    for (size_t i = 0; i < run->count; i++) {
+        int64_t seq = run->entries[i].seq;
+        if (seq <= before || seq >= spill_state_end(state) ||
+            spill_seqs_contains(&state->gone, seq)) {
+            spill_inspection_add(inspection, page, 4,
+                                 "element %" PRId64 " is out of place among [%" PRId64 ", %" PRId64
+                                 ")",
+                                 seq, state->first, spill_state_end(state));
+            break;
+        }
+        before = seq;
+    }
+    before = state->first - 1;
+    for (size_t i = 0; i < state->gone.count; i++) {
+        int64_t seq = state->gone.at[i];
+        if (seq <= before || seq >= spill_state_end(state)) {
+            spill_inspection_add(inspection, page, 4, "removed number %" PRId64 " is out of place",
+                                 seq);
+            break;
+        }
+        before = seq;
+    }
+}
+
+static void check_ops(spill_inspection_t *inspection, int64_t page, const spill_state_t *state,
+                      const spill_ops_t *ops)
+{
+    for (size_t i = 0; i < ops->count; i++) {
+        const spill_op_entry_t *op = &ops->entries[i];
+        if (op->ordinal < 0 || op->ordinal >= state->n)
+            spill_inspection_add(inspection, page, 3,
+                                 "operation %" PRId64 " stands in a window of %" PRId64,
+                                 op->ordinal, state->n);
+        else if (op->seq < 0 || op->count < 1)
+            spill_inspection_add(inspection, page, 3, "operation %" PRId64 " gave no numbers",
+                                 op->ordinal);
+        for (size_t j = 0; j < i; j++)
+            if (ops->entries[j].id_bytes == op->id_bytes &&
+                memcmp(ops->entries[j].id, op->id, op->id_bytes) == 0)
+                spill_inspection_add(inspection, page, 3, "operation %" PRId64 " was applied twice",
+                                     op->ordinal);
+    }
+}
+
+/* Place of this document after the one before it. */
+static void check_order(spill_inspection_t *inspection, int64_t page, const spill_state_t *state,
+                        const progress_t *progress)
+{
+    bool newest = inspection->owner->array->definition.keep == SPILL_KEEP_NEWEST;
+    if (progress->any && state->first < progress->end && progress->end > progress->low)
+        spill_inspection_add(inspection, page, 4,
+                             "starts at %" PRId64 ", before the end %" PRId64 " of the one before",
+                             state->first, progress->end);
+    /* With keep newest removed numbers may be missing between two documents; I5 counts them. */
+    if (progress->any && !newest && state->first > progress->end && state->first > progress->low)
+        spill_inspection_add(inspection, page, 4,
+                             "starts at %" PRId64 ", after a gap from %" PRId64, state->first,
+                             progress->end);
+}
+
+static void account(progress_t *progress, const spill_state_t *state)
+{
+    int64_t live = spill_state_live_within(state, progress->low, INT64_MAX);
+    progress->live += live;
+    progress->end = spill_state_end(state);
+    progress->any = true;
+}
+
+static void check_document(spill_inspection_t *inspection, int64_t page,
+                           const spill_response_t *response, progress_t *progress)
+{
+    check_bounds(inspection, page, &response->state);
+    check_elements(inspection, page, &response->state, &response->run);
+    check_ops(inspection, page, &response->state, &response->ops);
+    check_order(inspection, page, &response->state, progress);
+    account(progress, &response->state);
+}
+
+/* Read a document whole. A record that cannot be read is a finding: *readable is then false. */
+static spill_code_t read_whole(spill_inspection_t *inspection, int64_t page,
+                               spill_response_t *response, bool *readable, spill_error_t *error)
+{
+    spill_error_t failure = {.message = ""};
+    spill_request_t read = spill_owner_request(inspection->owner, SPILL_REQUEST_READ, page);
+    read.want = SPILL_WANT_FORWARD;
+    read.limit = INT64_MAX;
+    read.want_ops = true;
+    spill_code_t code = spill_owner_call(inspection->owner, &read, response, &failure);
+    *readable = code != SPILL_CORRUPT;
+    if (code == SPILL_CORRUPT) {
+        spill_inspection_add(inspection, page, 2, "cannot be read: %.200s", failure.message);
+        return SPILL_OK;
+    }
+    if (code != SPILL_OK && error != NULL)
+        *error = failure;
+    return code;
+}
+
+static spill_code_t inspect_page(spill_inspection_t *inspection, int64_t page,
+                                 const spill_state_t *head, progress_t *progress,
+                                 spill_error_t *error)
+{
+    bool newest = inspection->owner->array->definition.keep == SPILL_KEEP_NEWEST;
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    const spill_state_t *state = &response.state;
+    bool readable;
+    spill_code_t code = read_whole(inspection, page, &response, &readable, error);
+    bool there = code == SPILL_OK && readable && state->present && state->epoch == head->epoch;
+    bool last = page == head->pages - 1;
+    if (there) {
+        inspection->pages++;
+        check_document(inspection, page, &response, progress);
+        if (!newest && !last && !state->sealed)
+            spill_inspection_add(inspection, page, 4, "is not sealed, though a page follows it");
+        if (!newest && last && state->first != head->total && spill_state_slots(state) > 0 &&
+            state->first >= head->low)
+            spill_inspection_add(inspection, page, 5,
+                                 "starts at %" PRId64 ", the head counts %" PRId64 " before it",
+                                 state->first, head->total);
+    } else if (code == SPILL_OK && readable && !(last && !newest) && progress->end >= head->low &&
+               !(newest && head->low > 0 && !progress->any)) {
+        spill_inspection_add(inspection, page, 2, "is missing: the head counts %" PRId64 " pages",
+                             head->pages);
+    }
+    spill_response_release(&response);
+    return code;
+}
+
+/* The array's removed numbers, counted, against what the elements that are left say. */
+static void check_removed(spill_inspection_t *inspection, const spill_state_t *head,
+                          const progress_t *progress)
+{
+    bool newest = inspection->owner->array->definition.keep == SPILL_KEEP_NEWEST;
+    int64_t end = newest ? head->first : progress->end;
+    int64_t live = newest ? progress->live - progress->in_head : progress->live;
+    int64_t dead = end - head->low - live;
+    /* A removal that is under way was counted, and may not have been made yet. */
+    if (head->removed != dead && !(head->intent && head->removed == dead + 1))
+        spill_inspection_add(inspection, SPILL_HEAD, 5,
+                             "counts %" PRId64 " removed elements where %" PRId64 " are missing",
+                             head->removed, dead);
+}
+
+static void from_store(void *context, const spill_value_t *owner, int64_t page, int invariant,
+                       const char *text)
+{
+    (void)owner;
+    spill_inspection_add(context, page, invariant, "%s", text);
+}
+
+/* Pages beyond the last: with keep newest one may have been put and not yet cut. */
+static spill_code_t inspect_beyond(spill_inspection_t *inspection, const spill_state_t *head,
+                                   spill_error_t *error)
+{
+    bool newest = inspection->owner->array->definition.keep == SPILL_KEEP_NEWEST;
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    int64_t page = head->pages + (newest ? 1 : 0);
+    spill_code_t code = spill_owner_read_state(inspection->owner, page, &response, error);
+    if (code == SPILL_OK && response.state.present && response.state.epoch == head->epoch)
+        spill_inspection_add(inspection, page, 7,
+                             "is there, though the head counts %" PRId64 " pages", head->pages);
+    spill_response_release(&response);
+    return code;
+}
+
+static spill_code_t inspect_pages(spill_inspection_t *inspection, const spill_state_t *head,
+                                  progress_t *progress, spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    for (int64_t page = 0; code == SPILL_OK && page < head->pages; page++)
+        code = inspect_page(inspection, page, head, progress, error);
+    return code;
+}
+
+spill_code_t spill_inspect_owner(spill_inspection_t *inspection, spill_error_t *error)
+{
+    const spill_definition_t *definition = &inspection->owner->array->definition;
+    spill_store_t *store = inspection->owner->array->store;
+    bool newest = definition->keep == SPILL_KEEP_NEWEST;
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    const spill_state_t *head = &response.state;
+    bool readable;
+    spill_code_t code = read_whole(inspection, SPILL_HEAD, &response, &readable, error);
+    if (code == SPILL_OK && readable && head->present) {
+        progress_t progress = {.low = head->low};
+        inspection->rev = head->rev;
+        inspection->end = spill_state_end(head);
+        if (!newest)
+            check_document(inspection, SPILL_HEAD, &response, &progress);
+        code = inspect_pages(inspection, head, &progress, error);
+        if (newest) {
+            int64_t before = progress.live;
+            check_document(inspection, SPILL_HEAD, &response, &progress);
+            progress.in_head = progress.live - before;
+        }
+        inspection->elements = progress.live;
+        if (inspection->found == 0)
+            check_removed(inspection, head, &progress);
+        if (code == SPILL_OK)
+            code = inspect_beyond(inspection, head, error);
+    }
+    if (code == SPILL_OK && store->ops->check != NULL)
+        code = store->ops->check(store, &inspection->owner->array->binding, definition,
+                                 inspection->owner->value, from_store, inspection, error);
+    spill_response_release(&response);
+    return code;
+}

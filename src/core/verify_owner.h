@@ -1,0 +1,30 @@
+/* The checks on one owner's documents. */
+#ifndef SPILL_CORE_VERIFY_OWNER_H
+#define SPILL_CORE_VERIFY_OWNER_H
+
+#include "layout/outlier.h"
+
+#include <spillway/verify.h>
+
+/* What one look at an owner found. Zero it first, release it last. */
+typedef struct spill_inspection {
+    const spill_owner_t *owner;
+    int64_t pages;
+    int64_t elements;
+    spill_finding_t *findings; /* at most SPILL_INSPECTION_FINDINGS are kept */
+    size_t kept;
+    int64_t found;
+    int64_t rev; /* of the head, and the end of what it holds: */
+    int64_t end; /* they tell whether the owner changed meanwhile */
+} spill_inspection_t;
+
+#define SPILL_INSPECTION_FINDINGS 100
+
+/* Look at every document of the owner. SPILL_CORRUPT records become findings, not errors. */
+spill_code_t spill_inspect_owner(spill_inspection_t *inspection, spill_error_t *error);
+
+/* Add a finding. */
+void spill_inspection_add(spill_inspection_t *inspection, int64_t page, int invariant,
+                          const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+#endif
