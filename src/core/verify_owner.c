@@ -202,8 +202,7 @@ static spill_code_t inspect_page(spill_inspection_t *inspection, int64_t page,
             spill_inspection_add(inspection, page, 5,
                                  "starts at %" PRId64 ", the head counts %" PRId64 " before it",
                                  state->first, head->total);
-    } else if (code == SPILL_OK && readable && !(last && !newest) && progress->end >= head->low &&
-               !(newest && head->low > 0 && !progress->any)) {
+    } else if (code == SPILL_OK && readable && !(last && !newest) && progress->end >= head->low) {
         spill_inspection_add(inspection, page, 2, "is missing: the head counts %" PRId64 " pages",
                              head->pages);
     }

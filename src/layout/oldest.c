@@ -108,6 +108,18 @@ static spill_code_t move_on(spill_owner_t *owner, tail_t *tail, spill_error_t *e
     return code;
 }
 
+/* Make an empty head, which can then be sealed: its first batch is for a page. */
+static spill_code_t make_head(const spill_owner_t *owner, spill_error_t *error)
+{
+    spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
+    request.create = true;
+    request.epoch = spill_owner_now(owner);
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_owner_call(owner, &request, &response, error);
+    spill_response_release(&response);
+    return code;
+}
+
 /* A part that no empty page could hold is too big; spill_array_append splits what it can. */
 static spill_code_t check_fits_page(const spill_owner_t *owner, const spill_part_t *part,
                                     spill_error_t *error)
@@ -147,7 +159,8 @@ static spill_code_t after_refusal(spill_owner_t *owner, const spill_request_t *a
     if (*finished)
         return code;
     if (code == SPILL_OK && refusal == SPILL_REFUSAL_FULL)
-        code = seal(owner, tail->page, response->state.epoch, error);
+        code = response->state.present ? seal(owner, tail->page, response->state.epoch, error)
+                                       : make_head(owner, error);
     bool as_it_is = refusal == SPILL_REFUSAL_NONE ||
                     (refusal == SPILL_REFUSAL_ABSENT && tail->page == SPILL_HEAD);
     if (code == SPILL_OK && !as_it_is)
