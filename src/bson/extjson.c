@@ -87,12 +87,16 @@ spill_code_t spill_value_from_json(const char *text, size_t size_bytes, bson_t *
     if (code != SPILL_OK) {
         return code;
     }
+    bson_iter_t iter;
+    spill_value_t read = spill_value_from_document(&parsed);
+    if (!is_document && bson_iter_init(&iter, &parsed) && bson_iter_next(&iter)) {
+        read = spill_value_from_iter(&iter);
+    }
     uint32_t before = storage->len;
-    if (is_document ? !bson_append_document(storage, "", 0, &parsed)
-                    : !bson_concat(storage, &parsed)) {
-        code = spill_fail(error, SPILL_TOO_BIG, "the value does not fit its storage of 2 GiB");
-    } else {
+    if (spill_value_append(&read, storage, "")) {
         *value = spill_value_appended(storage, before);
+    } else {
+        code = spill_fail(error, SPILL_TOO_BIG, "the value does not fit its storage of 2 GiB");
     }
     bson_destroy(&parsed);
     return code;

@@ -12,6 +12,7 @@ typedef struct scan {
     const char *at;
     const char *end;
     const char *problem;
+    int scopes; /* "$scope" members that are open */
 } scan_t;
 
 static bool fail_at(scan_t *scan, const char *at, const char *problem)
@@ -201,26 +202,92 @@ static bool scan_word(scan_t *scan, const char *word)
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static bool scan_value(scan_t *scan, int depth);
+static bool scan_value(scan_t *scan, int depth, bool in_array);
 
-static bool scan_member(scan_t *scan, int depth)
+/* Does the string that was passed over, from its quote on, spell the word? */
+static bool spells(scan_t string, const char *word)
+{
+    string.at++;
+    for (; *word != '\0'; word++) {
+        int c = (unsigned char)*string.at++;
+        if (c == '\\' && *string.at++ == 'u') {
+            c = scan_hex4(&string);
+        }
+        if (c != *word) {
+            return false;
+        }
+    }
+    return *string.at == '"';
+}
+
+/* What a member's name tells libbson about the value. */
+typedef enum name_kind { NAME_PLAIN, NAME_CODE, NAME_SCOPE, NAME_POINTER } name_kind_t;
+
+static name_kind_t name_kind(const scan_t *scan, const char *name)
+{
+    if (name[1] != '$' && name[1] != '\\') {
+        return NAME_PLAIN;
+    }
+    const scan_t string = {.at = name, .end = scan->at};
+    return spells(string, "$code")        ? NAME_CODE
+           : spells(string, "$scope")     ? NAME_SCOPE
+           : spells(string, "$dbPointer") ? NAME_POINTER
+                                          : NAME_PLAIN;
+}
+
+/*
+ * libbson reads code and pointers wrongly in some places. As elements of an array, and where the
+ * scope comes first, they get a key from memory that was never set; of code in the scope of other
+ * code it makes a document.
+ */
+static bool check_notation(scan_t *scan, const char *name, name_kind_t kind, name_kind_t previous,
+                           bool in_array)
+{
+    if (kind == NAME_CODE && (in_array || scan->scopes > 0)) {
+        return fail_at(scan, name, "code inside an array or a scope cannot be read from JSON");
+    }
+    if (kind == NAME_POINTER && in_array) {
+        return fail_at(scan, name, "a pointer inside an array cannot be read from JSON");
+    }
+    if (kind == NAME_SCOPE && previous != NAME_CODE) {
+        return fail_at(scan, name, "\"$scope\" must come right after \"$code\"");
+    }
+    return true;
+}
+
+/* `previous` is the kind of the name before, and becomes that of this one. */
+static bool scan_member(scan_t *scan, int depth, bool in_array, name_kind_t *previous)
 {
     if (peek(scan) != '"') {
         return fail_at(scan, scan->at, "a name in double quotes is missing");
     }
+    const char *name = scan->at;
     if (!scan_string(scan, true)) {
         return false;
     }
+    name_kind_t kind = name_kind(scan, name);
+    if (!check_notation(scan, name, kind, *previous, in_array)) {
+        return false;
+    }
+    *previous = kind;
     if (peek(scan) != ':') {
         return fail_at(scan, scan->at, "a colon is missing after a name");
     }
     scan->at++;
-    return scan_value(scan, depth);
+    scan->scopes += kind == NAME_SCOPE;
+    bool good = scan_value(scan, depth, false);
+    scan->scopes -= kind == NAME_SCOPE;
+    return good;
 }
 
-/* The members of an object or the elements of an array, from the opening bracket on. */
-static bool scan_list(scan_t *scan, char close, int depth)
+/*
+ * The members of an object or the elements of an array, from the opening bracket on. `in_array`
+ * says whether the whole is an element itself.
+ */
+static bool scan_list(scan_t *scan, char close, int depth, bool in_array)
 {
+    bool object = close == '}';
+    name_kind_t previous = NAME_PLAIN;
     if (depth > SPILL_JSON_NESTING_MAX) {
         return fail_at(scan, scan->at, "nested too deeply");
     }
@@ -230,14 +297,15 @@ static bool scan_list(scan_t *scan, char close, int depth)
         return true;
     }
     for (;;) {
-        if (!(close == '}' ? scan_member(scan, depth) : scan_value(scan, depth))) {
+        if (!(object ? scan_member(scan, depth, in_array, &previous)
+                     : scan_value(scan, depth, true))) {
             return false;
         }
         char c = peek(scan);
         if (c != ',' && c != close) {
             return fail_at(scan, scan->at,
-                           close == '}' ? "a comma or a closing brace is missing"
-                                        : "a comma or a closing bracket is missing");
+                           object ? "a comma or a closing brace is missing"
+                                  : "a comma or a closing bracket is missing");
         }
         scan->at++;
         if (c == close) {
@@ -246,14 +314,14 @@ static bool scan_list(scan_t *scan, char close, int depth)
     }
 }
 
-static bool scan_value(scan_t *scan, int depth)
+static bool scan_value(scan_t *scan, int depth, bool in_array)
 {
     char c = peek(scan);
     switch (c) {
     case '{':
-        return scan_list(scan, '}', depth + 1);
+        return scan_list(scan, '}', depth + 1, in_array);
     case '[':
-        return scan_list(scan, ']', depth + 1);
+        return scan_list(scan, ']', depth + 1, in_array);
     case '"':
         return scan_string(scan, false);
     case 't':
@@ -286,7 +354,7 @@ spill_code_t spill_json_check(const char *text, size_t size_bytes, spill_json_ki
 {
     scan_t scan = {.start = text, .at = text, .end = text + size_bytes};
     *kind = SPILL_JSON_OTHER;
-    bool whole = scan_value(&scan, 0);
+    bool whole = scan_value(&scan, 0, false);
     if (whole && (skip_space(&scan), scan.at < scan.end)) {
         whole = fail_at(&scan, scan.at, "more text after the value");
     }

@@ -10,8 +10,8 @@
 
 #include <stddef.h>
 
-/* Deepest nesting that is read: one level less than libbson takes. */
-#define SPILL_JSON_NESTING_MAX 98
+/* Deepest nesting that is read: what libbson takes, less one level for wrapping the text. */
+#define SPILL_JSON_NESTING_MAX 97
 
 typedef enum spill_json_kind {
     SPILL_JSON_DOCUMENT, /* an object whose first name is an ordinary one */

@@ -74,7 +74,8 @@ static bson_decimal128_t random_decimal(random_source_t *random)
         bson_decimal128_from_string(
             corners[random_below(random, sizeof corners / sizeof corners[0])], &decimal);
     } else {
-        decimal.high = random_next(random);
+        /* Any sign and exponent that a number may have, and a coefficient below 10^34. */
+        decimal.high = random_next(random) & UINT64_C(0x9fff1fffffffffff);
         decimal.low = random_next(random);
     }
     return decimal;
