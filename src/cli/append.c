@@ -1,0 +1,259 @@
+/* append: elements from the command line, or a line each from stdin. */
+#include "cli/cli.h"
+
+#include "util/buffer.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+#define BATCH_ELEMENTS 1000
+#define BATCH_BYTES (1024 * 1024)
+/* With --op all of stdin is one batch, so it has to stay within memory. */
+#define OPERATION_BYTES (64 * 1024 * 1024)
+
+typedef struct append_options {
+    const char *op;
+} append_options_t;
+
+/* Elements in one run of bytes; values are made when the batch is complete. */
+typedef struct batch {
+    spill_buffer_t bytes;
+    spill_buffer_t sizes; /* of spill_value_t whose data is still an offset */
+    size_t count;
+} batch_t;
+
+typedef struct append_state {
+    spill_cli_session_t *session;
+    spill_op_t op;
+    bool with_op;
+    batch_t batch;
+} append_state_t;
+
+static void batch_add(batch_t *batch, const spill_value_t *element)
+{
+    spill_value_t value = *element;
+    value.data = NULL;
+    spill_buffer_append(&batch->bytes, element->data, element->size_bytes);
+    spill_buffer_append(&batch->sizes, &value, sizeof value);
+    batch->count++;
+}
+
+static spill_value_t *batch_values(batch_t *batch)
+{
+    spill_value_t *values = (spill_value_t *)(void *)batch->sizes.data;
+    const uint8_t *at = batch->bytes.data;
+    for (size_t i = 0; i < batch->count; i++) {
+        values[i].data = at;
+        at += values[i].size_bytes;
+    }
+    return values;
+}
+
+static void batch_clear(batch_t *batch)
+{
+    spill_buffer_clear(&batch->bytes);
+    spill_buffer_clear(&batch->sizes);
+    batch->count = 0;
+}
+
+static void print_result(const spill_invocation_t *invocation, const spill_append_result_t *result)
+{
+    int64_t last = result->first + result->count - 1;
+    if (invocation->json) {
+        printf("{\"first\":%" PRId64 ",\"count\":%" PRId64 ",\"repeated\":%s}\n", result->first,
+               result->count, result->repeated ? "true" : "false");
+    } else if (result->count == 1) {
+        printf("%" PRId64 "\n", result->first);
+    } else {
+        printf("%" PRId64 "..%" PRId64 "\n", result->first, last);
+    }
+    if (result->repeated && !invocation->quiet) {
+        fputs("spillway: the operation was known already: nothing was written this time\n", stderr);
+    }
+}
+
+static spill_code_t append_batch(append_state_t *state, spill_error_t *error)
+{
+    spill_cli_session_t *session = state->session;
+    if (state->batch.count == 0) {
+        return SPILL_OK;
+    }
+    spill_append_options_t options;
+    spill_append_options_init(&options);
+    options.op = state->with_op ? &state->op : NULL;
+    spill_append_result_t result;
+    spill_code_t code =
+        spill_array_append(session->array, session->owner, batch_values(&state->batch),
+                           state->batch.count, &options, &result, error);
+    if (code == SPILL_OK || result.count > 0) {
+        print_result(session->invocation, &result);
+    }
+    batch_clear(&state->batch);
+    return code;
+}
+
+static spill_code_t add_line(append_state_t *state, const char *line, size_t size, int64_t number,
+                             spill_error_t *error)
+{
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t element;
+    spill_code_t code = spill_value_from_json(line, size, &storage, &element, error);
+    if (code == SPILL_OK) {
+        batch_add(&state->batch, &element);
+    } else {
+        spill_fail_prefix(error, code, "stdin:%" PRId64, number);
+    }
+    bson_destroy(&storage);
+    if (code == SPILL_OK && state->with_op && state->batch.bytes.size > OPERATION_BYTES) {
+        code = spill_fail(error, SPILL_TOO_BIG,
+                          "stdin:%" PRId64 ": with --op all of the input is one batch, and it has "
+                          "passed 64 MiB: append it in smaller pieces",
+                          number);
+    }
+    return code;
+}
+
+/* Lines before a bad one are appended, unless they are to be one operation. */
+static spill_code_t append_lines(append_state_t *state, spill_error_t *error)
+{
+    char *line = NULL;
+    size_t capacity = 0;
+    int64_t number = 0;
+    spill_code_t code = SPILL_OK;
+    ssize_t size;
+    while (code == SPILL_OK && (size = getline(&line, &capacity, stdin)) >= 0) {
+        number++;
+        if (strspn(line, " \t\r\n") == (size_t)size) {
+            continue;
+        }
+        code = add_line(state, line, (size_t)size, number, error);
+        bool full = state->batch.count >= BATCH_ELEMENTS || state->batch.bytes.size >= BATCH_BYTES;
+        if (code == SPILL_OK && full && !state->with_op) {
+            code = append_batch(state, error);
+        }
+    }
+    free(line);
+    spill_error_t late;
+    if (code == SPILL_OK) {
+        code = append_batch(state, error);
+    } else if (!state->with_op) {
+        append_batch(state, &late);
+    }
+    return code;
+}
+
+/* --op ID@BASE, or ID alone: the base is then read, and printed before the first try. */
+static spill_code_t prepare_op(append_state_t *state, const char *text, spill_error_t *error)
+{
+    const char *at = strrchr(text, '@');
+    size_t id_bytes = at ? (size_t)(at - text) : strlen(text);
+    state->op = (spill_op_t){.id = text, .id_bytes = id_bytes};
+    if (id_bytes == 0 || id_bytes > SPILL_OP_ID_MAX) {
+        return spill_fail(error, SPILL_INVALID, "--op: an operation id has 1 to %d bytes",
+                          SPILL_OP_ID_MAX);
+    }
+    state->with_op = true;
+    if (at) {
+        return spill_cli_parse_number(at + 1, &state->op.base)
+                   ? SPILL_OK
+                   : spill_fail(error, SPILL_INVALID,
+                                "--op: '%s' after the last @ is not a base (a number from 0 on)",
+                                at + 1);
+    }
+    const spill_cli_session_t *session = state->session;
+    spill_code_t code = spill_array_op_base(session->array, session->owner, &state->op.base, error);
+    if (code == SPILL_OK) {
+        fprintf(stderr, "%s@%" PRId64 "\n", text, state->op.base);
+        fflush(stderr);
+    }
+    return code;
+}
+
+static spill_code_t append(spill_cli_session_t *session, spill_error_t *error)
+{
+    const spill_invocation_t *invocation = session->invocation;
+    const append_options_t *options = invocation->options;
+    append_state_t state = {.session = session};
+    spill_code_t code = SPILL_OK;
+    if (options->op) {
+        code = prepare_op(&state, options->op, error);
+    }
+    bool from_stdin =
+        invocation->argument_count == 3 ||
+        (invocation->argument_count == 4 && strcmp(invocation->arguments[3], "-") == 0);
+    if (code == SPILL_OK && from_stdin) {
+        code = append_lines(&state, error);
+    } else if (code == SPILL_OK) {
+        for (int i = 3; i < invocation->argument_count && code == SPILL_OK; i++) {
+            const char *text = invocation->arguments[i];
+            bson_t storage = BSON_INITIALIZER;
+            spill_value_t element;
+            code = spill_value_from_json(text, strlen(text), &storage, &element, error);
+            if (code == SPILL_OK) {
+                batch_add(&state.batch, &element);
+            }
+            bson_destroy(&storage);
+        }
+        code = code == SPILL_OK ? append_batch(&state, error) : code;
+    }
+    spill_buffer_release(&state.batch.bytes);
+    spill_buffer_release(&state.batch.sizes);
+    return code;
+}
+
+/* Arguments are checked before the store is touched: a malformed one is a matter of usage. */
+static spill_exit_t run(const spill_invocation_t *invocation)
+{
+    for (int i = 3; i < invocation->argument_count; i++) {
+        const char *text = invocation->arguments[i];
+        if (strcmp(text, "-") == 0 && invocation->argument_count == 4) {
+            continue;
+        }
+        bson_t storage = BSON_INITIALIZER;
+        spill_value_t element;
+        bool good = spill_cli_parse_element(invocation, text, &storage, &element);
+        bson_destroy(&storage);
+        if (!good) {
+            return SPILL_EXIT_USAGE;
+        }
+    }
+    return spill_cli_with_array(invocation, SPILL_CLI_WRITE, append);
+}
+
+static const spill_option_t OPTIONS[] = {
+    {"op", "ID[@BASE]", SPILL_OPTION_TEXT, offsetof(append_options_t, op),
+     "Operation id of the whole batch, with the base that an earlier try printed"},
+    {0}};
+
+static const append_options_t DEFAULTS = {0};
+
+const spill_command_t spill_command_append = {
+    .name = "append",
+    .arguments = "STORE NAME OWNER [JSON...|-]",
+    .arguments_min = 3,
+    .arguments_max = INT_MAX,
+    .summary = "Append elements to an owner's array",
+    .text =
+        "Elements are Extended JSON values, as arguments or one a line on stdin (-, or none\n"
+        "given). The sequence numbers that they got are printed: 7, or 7..9 for a batch.\n"
+        "\n"
+        "Elements given as arguments are one batch, and so is all of stdin with --op. A batch\n"
+        "that fits a page is there in full or not at all. Without --op, stdin is appended a\n"
+        "thousand lines at a time, and lines before a malformed one stay appended.\n"
+        "\n"
+        "With --op a retry cannot append twice. Without @BASE, the id with its base is printed\n"
+        "on stderr before the first try: give exactly that for a retry.\n"
+        "\n"
+        "Examples:\n"
+        "  spillway append feeds.db events alice '{\"type\": \"login\"}'\n"
+        "  spillway append feeds.db events alice --op order-17 '\"paid\"'\n"
+        "  spillway append feeds.db events alice --op order-17@0 '\"paid\"'\n"
+        "  spillway append feeds.db events '{\"$oid\": \"5f1d7a3e9d1b2c0001a2b3c4\"}' - < "
+        "new.ndjson",
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
+    .options = OPTIONS,
+    .defaults = &DEFAULTS,
+    .options_bytes = sizeof DEFAULTS,
+    .run = run};

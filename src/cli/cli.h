@@ -1,0 +1,92 @@
+/* What commands share: messages, exit codes, arguments, stores, output. */
+#ifndef SPILL_CLI_CLI_H
+#define SPILL_CLI_CLI_H
+
+#include "cli/command.h"
+
+/* The one table from error codes to exit codes. */
+spill_exit_t spill_cli_exit_code(spill_code_t code);
+
+/* Print "spillway: MESSAGE" on stderr; the exit code for the error. */
+spill_exit_t spill_cli_fail(const spill_error_t *error);
+
+/* Print a message and where help is to be had; SPILL_EXIT_USAGE. */
+spill_exit_t spill_cli_usage(const spill_invocation_t *invocation, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* ---- arguments ------------------------------------------------------------------------------- */
+
+/*
+ * "200KB" is 200 000, "16MiB" 16 777 216, "123" and "123B" are bytes; the case of letters does not
+ * matter. False for anything else, and above 2^53.
+ */
+bool spill_cli_parse_size(const char *text, int64_t *size);
+bool spill_cli_parse_number(const char *text, int64_t *number);
+
+/*
+ * OWNER: Extended JSON where it is some, else a plain word, which is a string. Text that begins as
+ * JSON does ({, [ or ") has to be JSON. The value lives in `storage` (initialized by the caller).
+ */
+bool spill_cli_parse_owner(const spill_invocation_t *invocation, const char *text, bson_t *storage,
+                           spill_value_t *owner);
+
+/* An element as an argument. Prints what is wrong and returns false when it is not JSON. */
+bool spill_cli_parse_element(const spill_invocation_t *invocation, const char *text,
+                             bson_t *storage, spill_value_t *element);
+
+/* ---- stores ---------------------------------------------------------------------------------- */
+
+typedef enum spill_cli_mode { SPILL_CLI_READ, SPILL_CLI_WRITE, SPILL_CLI_CREATE } spill_cli_mode_t;
+
+/*
+ * Open STORE: a URI or path, "@FILE" for a file whose first line is one, "-" for the one in the
+ * environment variable SPILLWAY_URI. READ opens read-only (so it works beside a writer), WRITE
+ * needs an existing store, CREATE makes one.
+ */
+spill_code_t spill_cli_open_store(const spill_invocation_t *invocation, spill_cli_mode_t mode,
+                                  spill_store_t **store, spill_error_t *error);
+
+/* STORE NAME: open both. On an error both are NULL. */
+spill_code_t spill_cli_open_array(const spill_invocation_t *invocation, spill_cli_mode_t mode,
+                                  spill_store_t **store, spill_array_t **array,
+                                  spill_error_t *error);
+
+/*
+ * Close both (either may be NULL). Reports `error` if `code` is one, else what closing reports, and
+ * returns the exit code.
+ */
+spill_exit_t spill_cli_close(spill_array_t *array, spill_store_t *store, spill_code_t code,
+                             spill_error_t *error);
+
+/* What most commands are: STORE NAME [OWNER], opened, worked on, and closed. */
+typedef struct spill_cli_session {
+    const spill_invocation_t *invocation;
+    spill_store_t *store;
+    spill_array_t *array;
+    const spill_value_t *owner; /* NULL where the command line has none */
+} spill_cli_session_t;
+
+typedef spill_code_t (*spill_cli_work_fn)(spill_cli_session_t *session, spill_error_t *error);
+
+spill_exit_t spill_cli_with_array(const spill_invocation_t *invocation, spill_cli_mode_t mode,
+                                  spill_cli_work_fn work);
+
+/* The same where what follows STORE NAME is not an owner. */
+spill_exit_t spill_cli_with_file(const spill_invocation_t *invocation, spill_cli_mode_t mode,
+                                 spill_cli_work_fn work);
+
+/* ---- output ---------------------------------------------------------------------------------- */
+
+/* A value as Extended JSON on stdout, without a newline. */
+void spill_cli_print_value(const spill_value_t *value, bool canonical);
+
+/* A document as one line of Extended JSON on stdout. */
+void spill_cli_print_document(const bson_t *document, bool canonical);
+
+/* Print the text as it stands in a JSON string, quotes included. */
+void spill_cli_print_text(const char *text);
+
+/* Flush stdout. SPILL_IO or SPILL_NO_SPACE when what was printed did not get out. */
+spill_code_t spill_cli_flush(spill_error_t *error);
+
+#endif

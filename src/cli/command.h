@@ -1,0 +1,105 @@
+/*
+ * A command of the program: one row of a table. Options are rows too, and are stored by their kind
+ * at an offset of the command's own options struct, so that no command parses anything itself.
+ */
+#ifndef SPILL_CLI_COMMAND_H
+#define SPILL_CLI_COMMAND_H
+
+#include <spillway/spillway.h>
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* The program's exit codes; spill_cli_exit_code says which error code ends in which. */
+typedef enum spill_exit {
+    SPILL_EXIT_DONE = 0,
+    SPILL_EXIT_FOUND = 1,   /* a check ran and found something */
+    SPILL_EXIT_USAGE = 2,   /* the command line asks for what cannot be */
+    SPILL_EXIT_FAILED = 3,  /* the store or a file failed */
+    SPILL_EXIT_REFUSED = 4, /* it would have broken a bound or a guard */
+} spill_exit_t;
+
+typedef enum spill_option_kind {
+    SPILL_OPTION_FLAG,   /* bool */
+    SPILL_OPTION_NUMBER, /* int64_t, 0 or more */
+    SPILL_OPTION_SIZE,   /* int64_t, bytes, with an optional unit */
+    SPILL_OPTION_TEXT,   /* const char * */
+    SPILL_OPTION_LIMIT   /* int64_t; the argument may be left out: no limit (INT64_MAX) */
+} spill_option_kind_t;
+
+typedef struct spill_option {
+    const char *name;
+    const char *argument; /* its name in the help; NULL for a flag */
+    spill_option_kind_t kind;
+    size_t offset; /* in the command's options struct */
+    const char *help;
+} spill_option_t;
+
+/* Options that several commands share. */
+#define SPILL_COMMON_JSON 1U
+#define SPILL_COMMON_QUIET 2U
+#define SPILL_COMMON_DURABILITY 4U
+
+typedef struct spill_command spill_command_t;
+
+/* A command line, taken apart. `options` is the command's own struct. All of it is borrowed. */
+typedef struct spill_invocation {
+    const spill_command_t *command;
+    char **arguments;
+    int argument_count;
+    const void *options;
+    bool json;
+    bool quiet;
+    bool durability_given;
+    spill_durability_t durability;
+} spill_invocation_t;
+
+struct spill_command {
+    const char *name;
+    const char *arguments; /* "STORE NAME OWNER" */
+    int arguments_min;
+    int arguments_max; /* INT_MAX: any number */
+    const char *summary;
+    const char *text; /* details and examples, after the options in the help */
+    unsigned common;
+    const spill_option_t *options; /* ended by a row without a name; may be NULL */
+    const void *defaults;          /* what the options struct starts as */
+    size_t options_bytes;          /* at most SPILL_OPTIONS_BYTES_MAX */
+    spill_exit_t (*run)(const spill_invocation_t *invocation);
+};
+
+#define SPILL_OPTIONS_BYTES_MAX 512
+
+/* Every command in the order of the help, ended by NULL. */
+extern const spill_command_t *const spill_commands[];
+
+extern const spill_command_t spill_command_append;
+extern const spill_command_t spill_command_backup;
+extern const spill_command_t spill_command_count;
+extern const spill_command_t spill_command_define;
+extern const spill_command_t spill_command_drop;
+extern const spill_command_t spill_command_edit;
+extern const spill_command_t spill_command_explain;
+extern const spill_command_t spill_command_export;
+extern const spill_command_t spill_command_import;
+extern const spill_command_t spill_command_read;
+extern const spill_command_t spill_command_remove;
+extern const spill_command_t spill_command_stats;
+extern const spill_command_t spill_command_threshold;
+extern const spill_command_t spill_command_trim;
+extern const spill_command_t spill_command_verify;
+
+/* NULL where there is none of that name. */
+const spill_command_t *spill_command_find(const char *name);
+
+/* The command whose name is nearest to a mistyped one, or NULL where none is near. */
+const spill_command_t *spill_command_nearest(const char *name);
+
+/*
+ * Parse the command line (argv[0] is the command's name) and run the command. Ends the program
+ * after --help and, with exit code 2, after an option that cannot be understood.
+ */
+spill_exit_t spill_command_run(const spill_command_t *command, int argc, char **argv);
+
+#endif

@@ -1,0 +1,302 @@
+/* define: save, change, show and list definitions. */
+#include "cli/cli.h"
+
+#include "definition/fields.h"
+#include "util/error.h"
+
+#include <string.h>
+
+typedef struct define_options {
+    const char *preset;
+    const char *layout;
+    const char *keep;
+    int64_t threshold; /* -1: not given; so are the others */
+    int64_t page;
+    int64_t head_bytes;
+    int64_t page_bytes;
+    int64_t op_window;
+    const char *collection; /* names: NULL where not given, "" for a field that is not written */
+    const char *array;
+    const char *count_field;
+    const char *overflow_field;
+    const char *pages_field;
+    const char *page_collection;
+    const char *page_owner;
+    const char *page_number;
+    const char *page_array;
+    const char *page_count;
+} define_options_t;
+
+static const define_options_t DEFAULTS = {
+    .threshold = -1, .page = -1, .head_bytes = -1, .page_bytes = -1, .op_window = -1};
+
+#define NAME_OPTION(field) offsetof(define_options_t, field), offsetof(spill_definition_t, field)
+
+/* Where an option's name goes in the definition. */
+static const struct {
+    size_t option;
+    size_t field;
+} NAMES[] = {
+    {NAME_OPTION(collection)},     {NAME_OPTION(array)},       {NAME_OPTION(count_field)},
+    {NAME_OPTION(overflow_field)}, {NAME_OPTION(pages_field)}, {NAME_OPTION(page_collection)},
+    {NAME_OPTION(page_owner)},     {NAME_OPTION(page_number)}, {NAME_OPTION(page_array)},
+    {NAME_OPTION(page_count)},
+};
+
+/* ---- listing --------------------------------------------------------------------------------- */
+
+static void print_definition(const spill_invocation_t *invocation,
+                             const spill_definition_t *definition)
+{
+    if (invocation->json) {
+        bson_t document;
+        spill_definition_to_bson(definition, &document);
+        spill_cli_print_document(&document, false);
+        bson_destroy(&document);
+        return;
+    }
+    const spill_bounds_t *bounds = &definition->bounds;
+    printf("%s: %s, keep %s, threshold %lld, page %lld, head %lld bytes, page %lld bytes, "
+           "window %d; %s.%s, pages in %s\n",
+           definition->name, spill_layout_name(definition->layout),
+           spill_keep_name(definition->keep), (long long)bounds->threshold,
+           (long long)bounds->page_capacity, (long long)bounds->head_bytes_max,
+           (long long)bounds->page_bytes_max, definition->op_window, definition->collection,
+           definition->array, definition->page_collection);
+}
+
+static spill_code_t list(const spill_invocation_t *invocation, spill_store_t *store,
+                         spill_error_t *error)
+{
+    spill_definition_t *definitions = NULL;
+    size_t count = 0;
+    spill_code_t code = spill_store_definitions(store, &definitions, &count, error);
+    for (size_t i = 0; code == SPILL_OK && i < count; i++) {
+        print_definition(invocation, &definitions[i]);
+    }
+    bson_free(definitions);
+    return code;
+}
+
+/* ---- from options to a definition ------------------------------------------------------------ */
+
+static spill_code_t set_names(const define_options_t *options, spill_definition_t *definition,
+                              spill_error_t *error)
+{
+    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
+        const char *name = NULL;
+        memcpy(&name, (const char *)options + NAMES[i].option, sizeof name);
+        if (!name) {
+            continue;
+        }
+        if (strlen(name) >= SPILL_NAME_SIZE) {
+            return spill_fail(error, SPILL_INVALID, "'%.40s...' is longer than %d bytes", name,
+                              SPILL_NAME_SIZE - 1);
+        }
+        strcpy((char *)definition + NAMES[i].field, name);
+    }
+    return SPILL_OK;
+}
+
+static spill_code_t set_kind(const define_options_t *options, spill_definition_t *definition,
+                             spill_error_t *error)
+{
+    if (options->layout && strcmp(options->layout, "outlier") != 0) {
+        return spill_fail(error, SPILL_INVALID, "there is no layout '%s'; the layouts are: outlier",
+                          options->layout);
+    }
+    if (options->keep && strcmp(options->keep, "newest") == 0) {
+        definition->keep = SPILL_KEEP_NEWEST;
+    } else if (options->keep && strcmp(options->keep, "oldest") == 0) {
+        definition->keep = SPILL_KEEP_OLDEST;
+    } else if (options->keep) {
+        return spill_fail(error, SPILL_INVALID, "--keep is 'newest' or 'oldest', not '%s'",
+                          options->keep);
+    }
+    return SPILL_OK;
+}
+
+static void set_number(int64_t given, int64_t *bound)
+{
+    if (given >= 0) {
+        *bound = given;
+    }
+}
+
+static spill_code_t set_bounds(const define_options_t *options, spill_definition_t *definition,
+                               spill_error_t *error)
+{
+    set_number(options->threshold, &definition->bounds.threshold);
+    set_number(options->page, &definition->bounds.page_capacity);
+    set_number(options->head_bytes, &definition->bounds.head_bytes_max);
+    set_number(options->head_bytes, &definition->bounds.page_bytes_max);
+    set_number(options->page_bytes, &definition->bounds.page_bytes_max);
+    if (options->op_window > INT32_MAX) {
+        return spill_fail(error, SPILL_INVALID, "--op-window is too large");
+    }
+    if (options->op_window >= 0) {
+        definition->op_window = (int32_t)options->op_window;
+    }
+    return SPILL_OK;
+}
+
+/* Is anything given that says what the definition should be? */
+static bool has_options(const define_options_t *options)
+{
+    return memcmp(options, &DEFAULTS, sizeof DEFAULTS) != 0;
+}
+
+/* The preset's or the default definition, with the options applied. */
+static spill_code_t make_definition(const spill_invocation_t *invocation,
+                                    spill_definition_t *definition, spill_error_t *error)
+{
+    const define_options_t *options = invocation->options;
+    const char *name = invocation->arguments[1];
+    if (!options->preset) {
+        spill_definition_init(definition, name);
+        return SPILL_OK;
+    }
+    spill_code_t code = spill_definition_preset(definition, options->preset, name, error);
+    return code == SPILL_NOT_FOUND ? (error->code = SPILL_INVALID) : code;
+}
+
+static spill_code_t apply_options(const define_options_t *options, spill_definition_t *definition,
+                                  spill_error_t *error)
+{
+    spill_code_t code = set_kind(options, definition, error);
+    if (code == SPILL_OK) {
+        code = set_names(options, definition, error);
+    }
+    if (code == SPILL_OK) {
+        code = set_bounds(options, definition, error);
+    }
+    return code == SPILL_OK ? spill_definition_check(definition, error) : code;
+}
+
+/*
+ * What the options are changes of: the preset where one is given, else the definition that is
+ * stored, else the defaults (where --layout says that one is to be made).
+ */
+static spill_code_t starting_point(const spill_invocation_t *invocation, spill_store_t *store,
+                                   spill_definition_t *definition, spill_error_t *error)
+{
+    const define_options_t *options = invocation->options;
+    const char *name = invocation->arguments[1];
+    if (options->preset) {
+        return make_definition(invocation, definition, error);
+    }
+    spill_code_t code = spill_store_definition(store, name, definition, error);
+    if (code != SPILL_NOT_FOUND || !has_options(options)) {
+        return code;
+    }
+    if (!options->layout) {
+        return spill_fail(error, SPILL_INVALID,
+                          "there is no definition '%s' yet: say --preset feed, feed-recent or "
+                          "sales, or --layout outlier, to make it",
+                          name);
+    }
+    return make_definition(invocation, definition, error);
+}
+
+static spill_code_t define(const spill_invocation_t *invocation, spill_store_t *store,
+                           spill_error_t *error)
+{
+    const define_options_t *options = invocation->options;
+    spill_definition_t definition;
+    spill_code_t code = starting_point(invocation, store, &definition, error);
+    if (code == SPILL_OK && !has_options(options)) {
+        print_definition(invocation, &definition);
+        return SPILL_OK;
+    }
+    if (code == SPILL_OK) {
+        code = apply_options(options, &definition, error);
+    }
+    if (code == SPILL_OK) {
+        code = spill_store_define(store, &definition, error);
+    }
+    if (code == SPILL_OK && !invocation->quiet) {
+        print_definition(invocation, &definition);
+    }
+    return code;
+}
+
+/* A new definition is checked before a store is made for it. */
+static spill_code_t check_first(const spill_invocation_t *invocation, spill_error_t *error)
+{
+    spill_definition_t definition;
+    spill_code_t code = make_definition(invocation, &definition, error);
+    return code == SPILL_OK ? apply_options(invocation->options, &definition, error) : code;
+}
+
+static spill_exit_t run(const spill_invocation_t *invocation)
+{
+    const define_options_t *options = invocation->options;
+    bool makes = options->preset || options->layout;
+    bool changes = has_options(options);
+    if (changes && invocation->argument_count == 1) {
+        return spill_cli_usage(invocation, "NAME is missing");
+    }
+    spill_cli_mode_t mode = makes ? SPILL_CLI_CREATE : changes ? SPILL_CLI_WRITE : SPILL_CLI_READ;
+    spill_error_t error;
+    spill_store_t *store = NULL;
+    spill_code_t code = makes ? check_first(invocation, &error) : SPILL_OK;
+    if (code == SPILL_OK) {
+        code = spill_cli_open_store(invocation, mode, &store, &error);
+    }
+    if (code == SPILL_OK) {
+        code = invocation->argument_count == 1 ? list(invocation, store, &error)
+                                               : define(invocation, store, &error);
+    }
+    return spill_cli_close(NULL, store, code, &error);
+}
+
+#define TEXT(field) SPILL_OPTION_TEXT, offsetof(define_options_t, field)
+#define NUMBER(field) SPILL_OPTION_NUMBER, offsetof(define_options_t, field)
+#define SIZE(field) SPILL_OPTION_SIZE, offsetof(define_options_t, field)
+
+static const spill_option_t OPTIONS[] = {
+    {"preset", "P", TEXT(preset), "Start from feed, feed-recent or sales"},
+    {"layout", "L", TEXT(layout), "Layout: outlier"},
+    {"keep", "newest|oldest", TEXT(keep), "Which elements the head keeps"},
+    {"threshold", "N", NUMBER(threshold), "Elements that a head is meant to hold"},
+    {"page", "N", NUMBER(page), "Most elements in a page"},
+    {"max-bytes", "SIZE", SIZE(head_bytes), "Most bytes of a head, and of a page"},
+    {"page-bytes", "SIZE", SIZE(page_bytes), "Most bytes of a page, where they differ"},
+    {"op-window", "N", NUMBER(op_window), "Operation ids remembered for each owner"},
+    {"collection", "C", TEXT(collection), "Collection of the heads"},
+    {"array", "F", TEXT(array), "The head's array field"},
+    {"count-field", "F", TEXT(count_field), "The head's count field, or '' for none"},
+    {"overflow-field", "F", TEXT(overflow_field), "The head's flag of having pages, or ''"},
+    {"pages-field", "F", TEXT(pages_field), "The head's number of pages, or ''"},
+    {"page-collection", "C", TEXT(page_collection), "Collection of the pages"},
+    {"page-owner", "F", TEXT(page_owner), "A page's owner field"},
+    {"page-number", "F", TEXT(page_number), "A page's number, or ''"},
+    {"page-array", "F", TEXT(page_array), "A page's array field"},
+    {"page-count", "F", TEXT(page_count), "A page's count field, or ''"},
+    {0}};
+
+const spill_command_t spill_command_define = {
+    .name = "define",
+    .arguments = "STORE [NAME]",
+    .arguments_min = 1,
+    .arguments_max = 2,
+    .summary = "Save a definition in the store, or list them",
+    .text =
+        "Without NAME the definitions are listed; with NAME alone that one is shown. Options make\n"
+        "a definition (and the store), or change the one that is there. Once it has data, only\n"
+        "its bounds and its window may change; anything else is refused (exit code 4).\n"
+        "\n"
+        "Presets: feed (the oldest 1000 in the head), feed-recent (the newest 1000 in the head),\n"
+        "sales (the oldest 50 in the head; the names of the MongoDB manual's example).\n"
+        "\n"
+        "Examples:\n"
+        "  spillway define feeds.db events --preset feed-recent\n"
+        "  spillway define feeds.db events --threshold 500 --page 2000\n"
+        "  spillway define feeds.db visits --layout outlier --keep oldest --collection pages\n"
+        "    --array visits --page-collection moreVisits --page-array visits\n"
+        "  spillway define feeds.db --json",
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
+    .options = OPTIONS,
+    .defaults = &DEFAULTS,
+    .options_bytes = sizeof DEFAULTS,
+    .run = run};

@@ -1,0 +1,79 @@
+/* drop: an owner's array, or a definition with all its data. */
+#include "cli/cli.h"
+
+#include "tools/import_mark.h"
+#include "util/error.h"
+
+#include <string.h>
+#include <unistd.h>
+
+typedef struct drop_options {
+    bool yes;
+} drop_options_t;
+
+static const drop_options_t DEFAULTS = {0};
+
+/* Ask on the terminal; only "yes" is one. */
+static bool confirmed(const spill_invocation_t *invocation)
+{
+    char answer[16] = "";
+    if (invocation->argument_count == 3) {
+        fprintf(stderr, "Drop the array of %s in '%s'? Type yes: ", invocation->arguments[2],
+                invocation->arguments[1]);
+    } else {
+        fprintf(stderr, "Drop definition '%s' with the arrays of all its owners? Type yes: ",
+                invocation->arguments[1]);
+    }
+    fflush(stderr);
+    return fgets(answer, sizeof answer, stdin) && strcmp(answer, "yes\n") == 0;
+}
+
+static spill_code_t drop(spill_cli_session_t *session, spill_error_t *error)
+{
+    const char *name = session->invocation->arguments[1];
+    if (session->owner) {
+        return spill_array_drop_owner(session->array, session->owner, error);
+    }
+    spill_code_t code = spill_import_marks_drop(session->store, name, error);
+    return code == SPILL_OK ? spill_store_drop(session->store, name, error) : code;
+}
+
+static spill_exit_t run(const spill_invocation_t *invocation)
+{
+    const drop_options_t *options = invocation->options;
+    if (!options->yes) {
+        if (!isatty(STDIN_FILENO)) {
+            return spill_cli_usage(invocation, "there is no terminal to ask on: give --yes");
+        }
+        if (!confirmed(invocation)) {
+            fputs("spillway: nothing was dropped\n", stderr);
+            return SPILL_EXIT_REFUSED;
+        }
+    }
+    return spill_cli_with_array(invocation, SPILL_CLI_WRITE, drop);
+}
+
+static const spill_option_t OPTIONS[] = {{"yes", NULL, SPILL_OPTION_FLAG,
+                                          offsetof(drop_options_t, yes),
+                                          "Do not ask; needed where stdin is not a terminal"},
+                                         {0}};
+
+const spill_command_t spill_command_drop = {
+    .name = "drop",
+    .arguments = "STORE NAME [OWNER]",
+    .arguments_min = 2,
+    .arguments_max = 3,
+    .summary = "Drop an owner's array, or a definition with its data",
+    .text =
+        "With OWNER, that owner's elements and pages go; other fields of its head stay. Without,\n"
+        "the definition goes with the arrays of all its owners and the marks of its imports.\n"
+        "After a crash, run it again.\n"
+        "\n"
+        "Examples:\n"
+        "  spillway drop feeds.db events alice\n"
+        "  spillway drop feeds.db events --yes",
+    .common = SPILL_COMMON_DURABILITY,
+    .options = OPTIONS,
+    .defaults = &DEFAULTS,
+    .options_bytes = sizeof DEFAULTS,
+    .run = run};

@@ -1,0 +1,235 @@
+/* explain: where the elements of an owner lie. */
+#include "cli/cli.h"
+
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct explain_options {
+    bool documents;
+} explain_options_t;
+
+static const explain_options_t DEFAULTS = {0};
+
+/* An array in a document that is shown keeps this many elements at each end. */
+#define SHOWN_AT_START 2
+#define SHOWN_AT_END 1
+
+/* One document, as its bookkeeping tells. */
+typedef struct place {
+    int64_t page; /* -1: the head */
+    int64_t first;
+    int64_t live;
+    int64_t gone;
+    int64_t bytes;
+    const char *collection;
+} place_t;
+
+typedef struct explain {
+    const spill_cli_session_t *session;
+    const spill_definition_t *definition;
+    int64_t next_page;
+} explain_t;
+
+/* ---- reading a document ---------------------------------------------------------------------- */
+
+static int64_t array_length(const bson_iter_t *array)
+{
+    bson_iter_t iter;
+    int64_t length = 0;
+    if (BSON_ITER_HOLDS_ARRAY(array) && bson_iter_recurse(array, &iter)) {
+        while (bson_iter_next(&iter)) {
+            length++;
+        }
+    }
+    return length;
+}
+
+static bool find(const bson_t *document, const char *path, bson_iter_t *found)
+{
+    bson_iter_t iter;
+    return bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, path, found);
+}
+
+static void read_place(const explain_t *explain, const bson_t *document, place_t *place)
+{
+    const spill_definition_t *definition = explain->definition;
+    bool head = place->page < 0;
+    char first[SPILL_NAME_SIZE + 16];
+    char gone[SPILL_NAME_SIZE + 16];
+    const char *array = head ? definition->array : "";
+    snprintf(first, sizeof first, "spill.%s%sfirst", array, head ? "." : "");
+    snprintf(gone, sizeof gone, "spill.%s%sgone", array, head ? "." : "");
+    bson_iter_t iter;
+    place->first = find(document, first, &iter) ? bson_iter_as_int64(&iter) : 0;
+    place->gone = find(document, gone, &iter) ? array_length(&iter) : 0;
+    if (bson_iter_init_find(&iter, document, head ? definition->array : definition->page_array)) {
+        place->live = array_length(&iter);
+    }
+    place->bytes = document->len;
+}
+
+/* ---- printing -------------------------------------------------------------------------------- */
+
+static void print_place(const explain_t *explain, const place_t *place)
+{
+    int64_t end = place->first + place->live + place->gone;
+    if (explain->session->invocation->json) {
+        fputs("{\"collection\":", stdout);
+        spill_cli_print_text(place->collection);
+        printf(",\"page\":%" PRId64 ",\"first\":%" PRId64 ",\"end\":%" PRId64
+               ",\"elements\":%" PRId64 ",\"bytes\":%" PRId64 "}\n",
+               place->page, place->first, end, place->live, place->bytes);
+        return;
+    }
+    char name[32] = "head";
+    if (place->page >= 0) {
+        snprintf(name, sizeof name, "page %" PRId64, place->page);
+    }
+    printf("  %-12s [%" PRId64 "..%" PRId64 ")  %" PRId64 " elements, %" PRId64 " bytes, in %s\n",
+           name, place->first, end, place->live, place->bytes, place->collection);
+}
+
+/* A copy of the document whose array shows a few elements and says how many are left out. */
+static void shorten(const bson_t *document, const char *array, bson_t *shortened)
+{
+    bson_iter_t iter;
+    bson_init(shortened);
+    bson_iter_init(&iter, document);
+    while (bson_iter_next(&iter)) {
+        const char *key = bson_iter_key(&iter);
+        spill_value_t value = spill_value_from_iter(&iter);
+        int64_t length = strcmp(key, array) == 0 ? array_length(&iter) : 0;
+        if (length <= SHOWN_AT_START + SHOWN_AT_END + 1) {
+            spill_value_append(&value, shortened, key);
+            continue;
+        }
+        bson_t shown;
+        bson_iter_t element;
+        bson_append_array_begin(shortened, key, -1, &shown);
+        bson_iter_recurse(&iter, &element);
+        for (int64_t i = 0; bson_iter_next(&element); i++) {
+            value = spill_value_from_iter(&element);
+            if (i < SHOWN_AT_START || i >= length - SHOWN_AT_END) {
+                spill_value_append(&value, &shown, bson_iter_key(&element));
+            } else if (i == SHOWN_AT_START) {
+                char text[64];
+                snprintf(text, sizeof text, "... %" PRId64 " more ...",
+                         length - SHOWN_AT_START - SHOWN_AT_END);
+                bson_append_utf8(&shown, bson_iter_key(&element), -1, text, -1);
+            }
+        }
+        bson_append_array_end(shortened, &shown);
+    }
+}
+
+static bool visit(void *context, const char *collection, const bson_t *document)
+{
+    explain_t *explain = context;
+    const explain_options_t *options = explain->session->invocation->options;
+    place_t place = {.page = explain->next_page++, .collection = collection};
+    if (options->documents) {
+        const char *array =
+            place.page < 0 ? explain->definition->array : explain->definition->page_array;
+        bson_t shortened;
+        shorten(document, array, &shortened);
+        if (!explain->session->invocation->json) {
+            printf("%s ", collection);
+        }
+        spill_cli_print_document(&shortened, false);
+        bson_destroy(&shortened);
+    } else {
+        read_place(explain, document, &place);
+        print_place(explain, &place);
+    }
+    return !ferror(stdout);
+}
+
+static void print_costs(const spill_definition_t *definition, const spill_count_t *count)
+{
+    const spill_bounds_t *bounds = &definition->bounds;
+    bool newest = definition->keep == SPILL_KEEP_NEWEST;
+    if (newest) {
+        printf("append: the head, one operation; past %" PRId64 " elements or %" PRId64
+               " bytes its oldest run spills into page %" PRId64 " (three operations)\n",
+               bounds->threshold + bounds->page_capacity, bounds->head_bytes_max, count->pages);
+        puts("newest page: the head, one document");
+    } else if (count->pages == 0) {
+        printf("append: the head, one operation, until it holds %" PRId64 " elements or %" PRId64
+               " bytes\n",
+               bounds->threshold, bounds->head_bytes_max);
+        puts("newest page: the head, one document");
+    } else {
+        printf("append: page %" PRId64 ", the tail, one operation, until it holds %" PRId64
+               " elements or %" PRId64 " bytes\n",
+               count->pages - 1, bounds->page_capacity, bounds->page_bytes_max);
+        printf("newest page: the head and page %" PRId64 ", two documents\n", count->pages - 1);
+    }
+    puts("a page by cursor: the head and the page document that holds it, wherever it starts");
+}
+
+static spill_code_t explain_owner(spill_cli_session_t *session, spill_error_t *error)
+{
+    const spill_invocation_t *invocation = session->invocation;
+    const explain_options_t *options = invocation->options;
+    explain_t explain = {.session = session,
+                         .definition = spill_array_get_definition(session->array),
+                         .next_page = -1};
+    spill_count_t count;
+    spill_code_t code = spill_array_count(session->array, session->owner, &count, error);
+    if (code == SPILL_OK && !count.exists) {
+        char *owner = spill_value_to_json(session->owner, false);
+        code = spill_fail(error, SPILL_NOT_FOUND, "'%s' has no owner %s", invocation->arguments[1],
+                          owner);
+        bson_free(owner);
+    }
+    if (code != SPILL_OK) {
+        return code;
+    }
+    bool text = !invocation->json && !options->documents;
+    if (text) {
+        spill_cli_print_value(session->owner, false);
+        printf(": %" PRId64 " elements in the head and %" PRId64
+               " pages, next sequence number %" PRId64 "\n",
+               count.count, count.pages, count.next);
+    }
+    code = spill_array_documents(session->array, session->owner, false, visit, &explain, error);
+    if (code == SPILL_CANCELLED) {
+        return spill_cli_flush(error);
+    }
+    if (code == SPILL_OK && text) {
+        print_costs(explain.definition, &count);
+    }
+    return code;
+}
+
+static spill_exit_t run(const spill_invocation_t *invocation)
+{
+    return spill_cli_with_array(invocation, SPILL_CLI_READ, explain_owner);
+}
+
+static const spill_option_t OPTIONS[] = {
+    {"documents", NULL, SPILL_OPTION_FLAG, offsetof(explain_options_t, documents),
+     "Show the documents themselves, with their arrays shortened"},
+    {0}};
+
+const spill_command_t spill_command_explain = {
+    .name = "explain",
+    .arguments = "STORE NAME OWNER",
+    .arguments_min = 3,
+    .arguments_max = 3,
+    .summary = "Show where the elements of an owner lie",
+    .text =
+        "Lists the head and each page with the sequence numbers that it holds, [first..end), and\n"
+        "says which documents an append and a page read touch. With --json it is one document a\n"
+        "line, where the head is page -1.\n"
+        "\n"
+        "Examples:\n"
+        "  spillway explain feeds.db events alice\n"
+        "  spillway explain feeds.db events alice --documents",
+    .common = SPILL_COMMON_JSON,
+    .options = OPTIONS,
+    .defaults = &DEFAULTS,
+    .options_bytes = sizeof DEFAULTS,
+    .run = run};

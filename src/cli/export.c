@@ -1,0 +1,91 @@
+/* export: the logical arrays, or the documents, as NDJSON. */
+#include "cli/cli.h"
+
+#include "util/error.h"
+
+#include <inttypes.h>
+
+typedef struct export_options {
+    bool relaxed;
+    bool documents;
+    bool plain;
+} export_options_t;
+
+static const export_options_t DEFAULTS = {0};
+
+/* Stops the walk once the output is broken: there is no use in reading on. */
+static bool print_element(void *context, const spill_value_t *owner, const spill_element_t *element)
+{
+    const export_options_t *options = context;
+    fputs("{\"owner\":", stdout);
+    spill_cli_print_value(owner, !options->relaxed);
+    printf(",\"seq\":%" PRId64 ",\"element\":", element->seq);
+    spill_cli_print_value(&element->value, !options->relaxed);
+    puts("}");
+    return !ferror(stdout);
+}
+
+static bool print_document(void *context, const char *collection, const bson_t *document)
+{
+    const export_options_t *options = context;
+    fputs("{\"collection\":", stdout);
+    spill_cli_print_text(collection);
+    fputs(",\"document\":", stdout);
+    spill_value_t value = spill_value_from_document(document);
+    spill_cli_print_value(&value, !options->relaxed);
+    puts("}");
+    return !ferror(stdout);
+}
+
+static spill_code_t export(spill_cli_session_t *session, spill_error_t *error)
+{
+    export_options_t options = *(const export_options_t *)session->invocation->options;
+    spill_code_t code =
+        options.documents
+            ? spill_array_documents(session->array, session->owner, options.plain, print_document,
+                                    &options, error)
+            : spill_array_export(session->array, session->owner, print_element, &options, error);
+    return code == SPILL_CANCELLED ? spill_cli_flush(error) : code;
+}
+
+static spill_exit_t run(const spill_invocation_t *invocation)
+{
+    const export_options_t *options = invocation->options;
+    if (options->plain && !options->documents) {
+        return spill_cli_usage(invocation, "--plain is about documents: give --documents too");
+    }
+    return spill_cli_with_array(invocation, SPILL_CLI_READ, export);
+}
+
+static const spill_option_t OPTIONS[] = {
+    {"relaxed", NULL, SPILL_OPTION_FLAG, offsetof(export_options_t, relaxed),
+     "Relaxed Extended JSON, easier on the eye; the types of numbers may not survive it"},
+    {"documents", NULL, SPILL_OPTION_FLAG, offsetof(export_options_t, documents),
+     "Heads and pages, as a document database would hold them"},
+    {"plain", NULL, SPILL_OPTION_FLAG, offsetof(export_options_t, plain),
+     "With --documents: without bookkeeping"},
+    {0}};
+
+const spill_command_t spill_command_export = {
+    .name = "export",
+    .arguments = "STORE NAME [OWNER]",
+    .arguments_min = 2,
+    .arguments_max = 3,
+    .summary = "Write the arrays, or their documents, as NDJSON",
+    .text =
+        "A line is {\"owner\": ..., \"seq\": n, \"element\": ...}, owners in the store's order, "
+        "each\n"
+        "one's elements oldest first. With --documents it is\n"
+        "{\"collection\": ..., \"document\": ...}, a head followed by its pages. Everything is\n"
+        "streamed: memory does not grow with the length of an array.\n"
+        "\n"
+        "Examples:\n"
+        "  spillway export feeds.db events | zstd > events.ndjson.zst\n"
+        "  spillway export feeds.db events alice --relaxed\n"
+        "  spillway export feeds.db events --documents --plain |\n"
+        "    jq -c 'select(.collection == \"users\") | .document' > users.ndjson",
+    .common = SPILL_COMMON_JSON,
+    .options = OPTIONS,
+    .defaults = &DEFAULTS,
+    .options_bytes = sizeof DEFAULTS,
+    .run = run};

@@ -1,0 +1,163 @@
+/* import: the records of a file become elements. */
+#include "tools/import.h"
+
+#include "cli/cli.h"
+#include "cli/progress.h"
+
+#include <inttypes.h>
+
+typedef struct import_options {
+    const char *owner;
+    const char *id;
+    const char *format;
+    const char *as;
+    int64_t skip_bad;
+    bool again;
+    bool strings;
+} import_options_t;
+
+static const import_options_t DEFAULTS = {0};
+
+static void show_bad(void *context, const char *message)
+{
+    spill_cli_progress_break(context);
+    fprintf(stderr, "spillway: skipped: %s\n", message);
+}
+
+static void show_progress(void *context, const spill_import_progress_t *progress)
+{
+    spill_cli_progress_show(context, progress->records, progress->bytes_done,
+                            progress->bytes_total);
+}
+
+static void print_result(const spill_invocation_t *invocation, const spill_import_result_t *result)
+{
+    if (invocation->json) {
+        printf("{\"records\":%" PRId64 ",\"repeated\":%" PRId64 ",\"skipped\":%" PRId64
+               ",\"before\":%" PRId64 "}\n",
+               result->records, result->repeated, result->skipped, result->before);
+        return;
+    }
+    printf("%" PRId64 " records imported", result->records);
+    if (result->repeated > 0) {
+        printf(", %" PRId64 " of them known already", result->repeated);
+    }
+    if (result->skipped > 0) {
+        printf(", %" PRId64 " bad ones skipped", result->skipped);
+    }
+    if (result->before > 0) {
+        printf(", after %" PRId64 " in earlier runs", result->before);
+    }
+    putchar('\n');
+}
+
+/* What an import that failed has done, and what to do about it. */
+static void explain_failure(const spill_import_result_t *result, spill_code_t code)
+{
+    if (code == SPILL_INVALID || code == SPILL_REFUSED) {
+        return;
+    }
+    fprintf(stderr, "spillway: %" PRId64 " records are imported", result->before + result->records);
+    if (result->resumable) {
+        fputs("; the same command goes on from there once the cause is gone\n", stderr);
+    } else {
+        fputs("; stdin without --as cannot be resumed\n", stderr);
+    }
+}
+
+static spill_code_t import(spill_cli_session_t *session, spill_error_t *error)
+{
+    const spill_invocation_t *invocation = session->invocation;
+    const import_options_t *given = invocation->options;
+    spill_cli_progress_t progress;
+    spill_cli_progress_start(&progress, invocation->quiet);
+    spill_import_options_t options = {
+        .path = invocation->arguments[2],
+        .as = given->as,
+        .format = given->format,
+        .owner = given->owner,
+        .id = given->id,
+        .again = given->again,
+        .strings = given->strings,
+        .skip_max = given->skip_bad,
+        .bad = show_bad,
+        .progress = show_progress,
+        .context = &progress,
+    };
+    spill_import_result_t result;
+    spill_code_t code = spill_import(session->store, session->array, &options, &result, error);
+    spill_cli_progress_break(&progress);
+    if (code != SPILL_OK) {
+        explain_failure(&result, code);
+        return code;
+    }
+    double seconds = spill_cli_progress_seconds(&progress);
+    if (!invocation->quiet && result.records > 0) {
+        fprintf(stderr, "%.1f s, %.0f records/s\n", seconds, (double)result.records / seconds);
+    }
+    print_result(invocation, &result);
+    return SPILL_OK;
+}
+
+static spill_exit_t run(const spill_invocation_t *given)
+{
+    const import_options_t *options = given->options;
+    if (!options->owner) {
+        return spill_cli_usage(given, "--owner is missing: the field that names a record's owner");
+    }
+    spill_invocation_t invocation = *given;
+    if (!given->durability_given) {
+        invocation.durability = SPILL_DURABILITY_LOG;
+    }
+    return spill_cli_with_file(&invocation, SPILL_CLI_WRITE, import);
+}
+
+static const spill_option_t OPTIONS[] = {
+    {"owner", "FIELD", SPILL_OPTION_TEXT, offsetof(import_options_t, owner),
+     "The field that names a record's owner; dots reach into sub-documents"},
+    {"id", "FIELD", SPILL_OPTION_TEXT, offsetof(import_options_t, id),
+     "The field that is a record's operation id: each record is then appended by itself, and not "
+     "at all where its owner has seen the id within the window"},
+    {"format", "F", SPILL_OPTION_TEXT, offsetof(import_options_t, format),
+     "ndjson, json, csv or bson, with .gz or .zst; otherwise the file's name tells"},
+    {"as", "ID", SPILL_OPTION_TEXT, offsetof(import_options_t, as),
+     "Name of this import, instead of the file's path"},
+    {"skip-bad", "MAX", SPILL_OPTION_LIMIT, offsetof(import_options_t, skip_bad),
+     "Pass over bad records, at most MAX, and report each"},
+    {"again", NULL, SPILL_OPTION_FLAG, offsetof(import_options_t, again),
+     "Import from the start, whatever was imported before"},
+    {"strings", NULL, SPILL_OPTION_FLAG, offsetof(import_options_t, strings),
+     "CSV: every value stays a string"},
+    {0}};
+
+const spill_command_t spill_command_import = {
+    .name = "import",
+    .arguments = "STORE NAME FILE|-",
+    .arguments_min = 3,
+    .arguments_max = 3,
+    .summary = "Make the records of a file elements of their owners",
+    .text =
+        "Each record, whole, becomes an element of the owner that its --owner field names, in the\n"
+        "file's order. Formats: NDJSON and Extended JSON, CSV with a header, .bson as mongodump\n"
+        "writes it; plain, .gz or .zst. A CSV field without quotes that is a number becomes one\n"
+        "where its text can be had back from it; all else is a string.\n"
+        "\n"
+        "An import that was interrupted, by whatever, goes on with the same command, exactly "
+        "where\n"
+        "it was: nothing is appended twice and nothing is left out. That is why it writes with "
+        "log\n"
+        "durability unless told otherwise; at its end everything is flushed. A file that was\n"
+        "imported is not imported again (exit code 4), but what has been added to it is.\n"
+        "\n"
+        "A bad record stops the import (exit code 3, or 4 where it is too big): everything before\n"
+        "it is imported, and nothing of it. Mend it and run the same command, or use --skip-bad.\n"
+        "\n"
+        "Examples:\n"
+        "  spillway import feeds.db events events.ndjson.gz --owner user\n"
+        "  spillway import feeds.db events dump/app/events.bson --owner user._id\n"
+        "  mysql-export | spillway import feeds.db events - --format csv --owner user --as nightly",
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
+    .options = OPTIONS,
+    .defaults = &DEFAULTS,
+    .options_bytes = sizeof DEFAULTS,
+    .run = run};

@@ -1,0 +1,76 @@
+/* The program: finds the command and runs it. */
+#include "cli/cli.h"
+
+#include <string.h>
+
+static void print_help(FILE *stream)
+{
+    fputs("Usage: spillway COMMAND [ARGUMENT...] [OPTION...]\n"
+          "Arrays without a limit, on documents with one.\n"
+          "\n"
+          "Commands:\n",
+          stream);
+    for (size_t i = 0; spill_commands[i]; i++) {
+        fprintf(stream, "  %-10s %s\n", spill_commands[i]->name, spill_commands[i]->summary);
+    }
+    fputs("\n"
+          "'spillway help COMMAND' and 'spillway COMMAND --help' say more, with examples.\n"
+          "\n"
+          "STORE is rocksdb:PATH or a plain path (a folder), @FILE for a file that holds one of\n"
+          "these, or - for the one in the environment variable SPILLWAY_URI. NAME is a\n"
+          "definition's name. OWNER is Extended JSON or a plain word, which is a string.\n"
+          "Sizes take units: 200KB is 200 000 bytes, 16MiB is 16 777 216.\n"
+          "\n"
+          "Exit codes: 0 done; 1 a check found something; 2 usage; 3 the store or a file failed;\n"
+          "4 refused, because it would break a bound or a guard.\n",
+          stream);
+}
+
+static spill_exit_t unknown_command(const char *name)
+{
+    const spill_command_t *nearest = spill_command_nearest(name);
+    fprintf(stderr, "spillway: there is no command '%s'", name);
+    if (nearest) {
+        fprintf(stderr, "; did you mean '%s'", nearest->name);
+    }
+    fprintf(stderr, "%s\nTry 'spillway --help'.\n", nearest ? "?" : "");
+    return SPILL_EXIT_USAGE;
+}
+
+static spill_exit_t run_command(const char *name, int argc, char **argv)
+{
+    const spill_command_t *command = spill_command_find(name);
+    if (!command) {
+        return unknown_command(name);
+    }
+    return spill_command_run(command, argc, argv);
+}
+
+/* "spillway help COMMAND" is "spillway COMMAND --help". */
+static spill_exit_t run_help(int argc, char **argv)
+{
+    if (argc < 3) {
+        print_help(stdout);
+        return SPILL_EXIT_DONE;
+    }
+    char option[] = "--help";
+    char *arguments[] = {argv[2], option, NULL};
+    return run_command(argv[2], 2, arguments);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_help(stderr);
+        return SPILL_EXIT_USAGE;
+    }
+    const char *first = argv[1];
+    if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0) {
+        printf("spillway %s\n", spill_version());
+        return SPILL_EXIT_DONE;
+    }
+    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0) {
+        return (int)run_help(strcmp(first, "help") == 0 ? argc : 1, argv);
+    }
+    return (int)run_command(first, argc - 1, argv + 1);
+}

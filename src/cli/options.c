@@ -1,0 +1,158 @@
+/* From a command's table of options to argp, and from a command line to an invocation. */
+#include "cli/cli.h"
+
+#include <argp.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OPTION_KEY_FIRST 0x100 /* above every character: no option has a short form */
+#define OPTIONS_MAX 32
+
+enum { KEY_JSON = 0x200, KEY_QUIET, KEY_DURABILITY };
+
+typedef struct parse {
+    spill_invocation_t *invocation;
+    char *options; /* the command's struct, being filled */
+} parse_t;
+
+static error_t store_option(const spill_option_t *option, char *argument, char *options,
+                            struct argp_state *state)
+{
+    void *place = options + option->offset;
+    int64_t number = INT64_MAX;
+    switch (option->kind) {
+    case SPILL_OPTION_FLAG:
+        *(bool *)place = true;
+        return 0;
+    case SPILL_OPTION_TEXT:
+        *(const char **)place = argument;
+        return 0;
+    case SPILL_OPTION_SIZE:
+        if (!spill_cli_parse_size(argument, &number)) {
+            argp_error(state, "--%s: '%s' is not a size such as 200000, 200KB or 16MiB",
+                       option->name, argument);
+        }
+        break;
+    case SPILL_OPTION_LIMIT:
+    case SPILL_OPTION_NUMBER:
+        if (argument && !spill_cli_parse_number(argument, &number)) {
+            argp_error(state, "--%s: '%s' is not a number from 0 on", option->name, argument);
+        }
+        break;
+    }
+    *(int64_t *)place = number;
+    return 0;
+}
+
+static void set_durability(const char *argument, spill_invocation_t *invocation,
+                           struct argp_state *state)
+{
+    invocation->durability_given = true;
+    if (strcmp(argument, "fsync") == 0) {
+        invocation->durability = SPILL_DURABILITY_FSYNC;
+    } else if (strcmp(argument, "log") == 0) {
+        invocation->durability = SPILL_DURABILITY_LOG;
+    } else {
+        argp_error(state, "--durability is 'fsync' or 'log', not '%s'", argument);
+    }
+}
+
+static error_t parse_key(int key, char *argument, struct argp_state *state)
+{
+    parse_t *parse = state->input;
+    spill_invocation_t *invocation = parse->invocation;
+    const spill_command_t *command = invocation->command;
+    switch (key) {
+    case KEY_JSON:
+        invocation->json = true;
+        return 0;
+    case KEY_QUIET:
+        invocation->quiet = true;
+        return 0;
+    case KEY_DURABILITY:
+        set_durability(argument, invocation, state);
+        return 0;
+    case ARGP_KEY_ARG:
+        if (invocation->argument_count == command->arguments_max) {
+            argp_error(state, "'%s' is one argument too many: %s", argument, command->arguments);
+        }
+        invocation->arguments[invocation->argument_count++] = argument;
+        return 0;
+    case ARGP_KEY_END:
+        if (invocation->argument_count < command->arguments_min) {
+            argp_error(state, "arguments are missing: %s", command->arguments);
+        }
+        return 0;
+    default:
+        if (key >= OPTION_KEY_FIRST && key < OPTION_KEY_FIRST + OPTIONS_MAX) {
+            return store_option(&command->options[key - OPTION_KEY_FIRST], argument, parse->options,
+                                state);
+        }
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static size_t add_common(const spill_command_t *command, struct argp_option *rows, size_t count)
+{
+    if (command->common & SPILL_COMMON_JSON) {
+        rows[count++] = (struct argp_option){
+            .name = "json", .key = KEY_JSON, .doc = "Print one JSON document a line"};
+    }
+    if (command->common & SPILL_COMMON_QUIET) {
+        rows[count++] = (struct argp_option){
+            .name = "quiet", .key = KEY_QUIET, .doc = "Print no progress and no remarks"};
+    }
+    if (command->common & SPILL_COMMON_DURABILITY) {
+        rows[count++] = (struct argp_option){
+            .name = "durability",
+            .key = KEY_DURABILITY,
+            .arg = "fsync|log",
+            .doc = "What a write survives once it is acknowledged: a power loss (fsync) or the "
+                   "death of the process (log)"};
+    }
+    return count;
+}
+
+static void fill_rows(const spill_command_t *command, struct argp_option *rows)
+{
+    size_t count = 0;
+    for (const spill_option_t *option = command->options; option && option->name; option++) {
+        rows[count] = (struct argp_option){
+            .name = option->name,
+            .key = OPTION_KEY_FIRST + (int)count,
+            .arg = option->argument,
+            .flags = option->kind == SPILL_OPTION_LIMIT ? OPTION_ARG_OPTIONAL : 0,
+            .doc = option->help};
+        count++;
+    }
+    count = add_common(command, rows, count);
+    rows[count] = (struct argp_option){0};
+}
+
+spill_exit_t spill_command_run(const spill_command_t *command, int argc, char **argv)
+{
+    struct argp_option rows[OPTIONS_MAX + 4];
+    fill_rows(command, rows);
+    char *doc = bson_strdup_printf("%s.\v%s", command->summary, command->text);
+    struct argp argp = {
+        .options = rows, .parser = parse_key, .args_doc = command->arguments, .doc = doc};
+    _Alignas(max_align_t) char options[SPILL_OPTIONS_BYTES_MAX] = {0};
+    if (command->options_bytes > 0) {
+        memcpy(options, command->defaults, command->options_bytes);
+    }
+    spill_invocation_t invocation = {.command = command,
+                                     .arguments = bson_malloc0((size_t)argc * sizeof(char *)),
+                                     .options = options,
+                                     .durability = SPILL_DURABILITY_FSYNC};
+    parse_t parse = {&invocation, options};
+    char *name = bson_strdup_printf("spillway %s", command->name);
+    argv[0] = name; /* argp names the program by it in its messages */
+    argp_err_exit_status = SPILL_EXIT_USAGE;
+    argp_parse(&argp, argc, argv, 0, NULL, &parse);
+    spill_exit_t result = command->run(&invocation);
+    bson_free(invocation.arguments);
+    bson_free(name);
+    bson_free(doc);
+    return result;
+}

@@ -1,0 +1,28 @@
+/* Progress on stderr: a line that is rewritten on a terminal, else a line every few seconds. */
+#ifndef SPILL_CLI_PROGRESS_H
+#define SPILL_CLI_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct spill_cli_progress {
+    bool quiet;
+    bool terminal;
+    int64_t started_us;
+    int64_t printed_us;
+    bool line_open; /* a line on the terminal is to be ended */
+} spill_cli_progress_t;
+
+void spill_cli_progress_start(spill_cli_progress_t *progress, bool quiet);
+
+/* `done` things; part / whole tells how far (whole < 0: not known). Prints when it is time. */
+void spill_cli_progress_show(spill_cli_progress_t *progress, int64_t done, int64_t part,
+                             int64_t whole);
+
+/* End the line on the terminal, so that something else may be printed. */
+void spill_cli_progress_break(spill_cli_progress_t *progress);
+
+/* Seconds since the start. */
+double spill_cli_progress_seconds(const spill_cli_progress_t *progress);
+
+#endif

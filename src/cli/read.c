@@ -1,0 +1,93 @@
+/* read: a page of an owner's elements, and the cursor for the next one. */
+#include "cli/cli.h"
+
+#include <inttypes.h>
+
+typedef struct read_options {
+    int64_t limit;
+    int64_t before;
+    int64_t after; /* INT64_MAX: not given */
+    int64_t skip;
+    bool oldest;
+} read_options_t;
+
+static void print_slice(const spill_invocation_t *invocation, const spill_slice_t *slice)
+{
+    for (size_t i = 0; i < slice->count; i++) {
+        const spill_element_t *element = &slice->elements[i];
+        printf(invocation->json ? "{\"seq\":%" PRId64 ",\"element\":" : "%" PRId64 "\t",
+               element->seq);
+        spill_cli_print_value(&element->value, false);
+        puts(invocation->json ? "}" : "");
+    }
+}
+
+static spill_code_t read_page(spill_cli_session_t *session, spill_error_t *error)
+{
+    const spill_invocation_t *invocation = session->invocation;
+    const read_options_t *given = invocation->options;
+    spill_read_options_t options;
+    spill_read_options_init(&options);
+    options.order = given->oldest ? SPILL_OLDEST_FIRST : SPILL_NEWEST_FIRST;
+    options.limit = given->limit;
+    options.before = given->before;
+    options.after = given->after == INT64_MAX ? -1 : given->after;
+    options.skip = given->skip;
+    spill_slice_t *slice = NULL;
+    spill_code_t code = spill_array_read(session->array, session->owner, &options, &slice, error);
+    if (code != SPILL_OK) {
+        return code;
+    }
+    print_slice(invocation, slice);
+    code = spill_cli_flush(error);
+    if (code == SPILL_OK && slice->more && !invocation->quiet) {
+        fprintf(stderr, "next: %s--limit %" PRId64 " --%s %" PRId64 "\n",
+                given->oldest ? "--oldest " : "", given->limit, given->oldest ? "after" : "before",
+                slice->next);
+    }
+    spill_slice_free(slice);
+    return code;
+}
+
+static spill_exit_t run(const spill_invocation_t *invocation)
+{
+    return spill_cli_with_array(invocation, SPILL_CLI_READ, read_page);
+}
+
+static const spill_option_t OPTIONS[] = {
+    {"limit", "N", SPILL_OPTION_NUMBER, offsetof(read_options_t, limit),
+     "Most elements to print (20)"},
+    {"before", "S", SPILL_OPTION_NUMBER, offsetof(read_options_t, before),
+     "Only elements with sequence numbers below S"},
+    {"after", "S", SPILL_OPTION_NUMBER, offsetof(read_options_t, after),
+     "Only elements with sequence numbers above S"},
+    {"skip", "N", SPILL_OPTION_NUMBER, offsetof(read_options_t, skip),
+     "Pass over N elements first, counted from the end that is read from"},
+    {"oldest", NULL, SPILL_OPTION_FLAG, offsetof(read_options_t, oldest),
+     "Oldest first; newest first is the default"},
+    {0}};
+
+static const read_options_t DEFAULTS = {.limit = 20, .before = INT64_MAX, .after = INT64_MAX};
+
+const spill_command_t spill_command_read = {
+    .name = "read",
+    .arguments = "STORE NAME OWNER",
+    .arguments_min = 3,
+    .arguments_max = 3,
+    .summary = "Read a page of elements, newest first",
+    .text =
+        "A line is the sequence number, a tab, and the element as relaxed Extended JSON; with\n"
+        "--json it is {\"seq\": n, \"element\": ...}. Where elements remain, the options that "
+        "read\n"
+        "the next page are printed on stderr: 'next: --limit 20 --before 98'. A sequence number\n"
+        "stays valid as a cursor while others append or remove.\n"
+        "\n"
+        "Examples:\n"
+        "  spillway read feeds.db events alice\n"
+        "  spillway read feeds.db events alice --before 98\n"
+        "  spillway read feeds.db events alice --oldest --after 999 --limit 100 --json",
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET,
+    .options = OPTIONS,
+    .defaults = &DEFAULTS,
+    .options_bytes = sizeof DEFAULTS,
+    .run = run};

@@ -1,0 +1,147 @@
+/* Opening and closing what a command works on. */
+#include "cli/cli.h"
+
+#include "util/error.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define URI_SIZE 4096
+
+/* The first line of a file, without blanks around it. */
+static spill_code_t read_uri_file(const char *path, char uri[URI_SIZE], spill_error_t *error)
+{
+    FILE *file = fopen(path, "r");
+    if (!file) {
+        return spill_fail_errno(error, errno, "cannot open %s, which should name the store", path);
+    }
+    bool found = fgets(uri, URI_SIZE, file) != NULL;
+    fclose(file);
+    size_t start = found ? strspn(uri, " \t") : 0;
+    size_t length = found ? strcspn(uri + start, "\r\n") : 0;
+    while (length > 0 && strchr(" \t", uri[start + length - 1])) {
+        length--;
+    }
+    if (length == 0) {
+        return spill_fail(error, SPILL_INVALID,
+                          "%s is empty: its first line should be a store such as rocksdb:PATH",
+                          path);
+    }
+    memmove(uri, uri + start, length);
+    uri[length] = '\0';
+    return SPILL_OK;
+}
+
+/* STORE as it stands in the command line, to a URI. */
+static spill_code_t resolve_store(const char *text, char uri[URI_SIZE], spill_error_t *error)
+{
+    if (text[0] == '@') {
+        return read_uri_file(text + 1, uri, error);
+    }
+    if (strcmp(text, "-") == 0) {
+        text = getenv("SPILLWAY_URI");
+        if (!text || text[0] == '\0') {
+            return spill_fail(error, SPILL_INVALID,
+                              "STORE is -, but the environment variable SPILLWAY_URI is not set");
+        }
+    }
+    if (text[0] == '\0' || strlen(text) >= URI_SIZE) {
+        return spill_fail(error, SPILL_INVALID, "STORE is empty or too long");
+    }
+    strcpy(uri, text);
+    return SPILL_OK;
+}
+
+static void print_log(void *context, spill_log_level_t level, const char *message)
+{
+    (void)context;
+    if (level <= SPILL_LOG_WARNING) {
+        fprintf(stderr, "spillway: %s\n", message);
+    }
+}
+
+spill_code_t spill_cli_open_store(const spill_invocation_t *invocation, spill_cli_mode_t mode,
+                                  spill_store_t **store, spill_error_t *error)
+{
+    *store = NULL;
+    char uri[URI_SIZE];
+    spill_code_t code = resolve_store(invocation->arguments[0], uri, error);
+    if (code != SPILL_OK) {
+        return code;
+    }
+    spill_store_options_t options;
+    spill_store_options_init(&options);
+    options.read_only = mode == SPILL_CLI_READ;
+    options.must_exist = mode != SPILL_CLI_CREATE;
+    options.durability = invocation->durability;
+    options.log = print_log;
+    return spill_store_open(uri, &options, store, error);
+}
+
+spill_code_t spill_cli_open_array(const spill_invocation_t *invocation, spill_cli_mode_t mode,
+                                  spill_store_t **store, spill_array_t **array,
+                                  spill_error_t *error)
+{
+    *array = NULL;
+    spill_code_t code = spill_cli_open_store(invocation, mode, store, error);
+    if (code == SPILL_OK) {
+        code = spill_array_open(*store, invocation->arguments[1], array, error);
+    }
+    if (code != SPILL_OK) {
+        spill_store_close(*store, NULL);
+        *store = NULL;
+    }
+    return code;
+}
+
+spill_exit_t spill_cli_close(spill_array_t *array, spill_store_t *store, spill_code_t code,
+                             spill_error_t *error)
+{
+    if (code == SPILL_OK) {
+        code = spill_cli_flush(error);
+    }
+    spill_array_close(array);
+    spill_error_t closing;
+    if (spill_store_close(store, &closing) != SPILL_OK && code == SPILL_OK) {
+        code = closing.code;
+        *error = closing;
+    }
+    return code == SPILL_OK ? SPILL_EXIT_DONE : spill_cli_fail(error);
+}
+
+static spill_exit_t work_in_session(spill_cli_session_t *session, spill_cli_mode_t mode,
+                                    spill_cli_work_fn work)
+{
+    spill_error_t error;
+    spill_code_t code =
+        spill_cli_open_array(session->invocation, mode, &session->store, &session->array, &error);
+    if (code == SPILL_OK) {
+        code = work(session, &error);
+    }
+    return spill_cli_close(session->array, session->store, code, &error);
+}
+
+spill_exit_t spill_cli_with_array(const spill_invocation_t *invocation, spill_cli_mode_t mode,
+                                  spill_cli_work_fn work)
+{
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner;
+    spill_cli_session_t session = {.invocation = invocation};
+    spill_exit_t result = SPILL_EXIT_USAGE;
+    bool has_owner = invocation->argument_count > 2;
+    if (!has_owner ||
+        spill_cli_parse_owner(invocation, invocation->arguments[2], &storage, &owner)) {
+        session.owner = has_owner ? &owner : NULL;
+        result = work_in_session(&session, mode, work);
+    }
+    bson_destroy(&storage);
+    return result;
+}
+
+spill_exit_t spill_cli_with_file(const spill_invocation_t *invocation, spill_cli_mode_t mode,
+                                 spill_cli_work_fn work)
+{
+    spill_cli_session_t session = {.invocation = invocation};
+    return work_in_session(&session, mode, work);
+}

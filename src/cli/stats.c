@@ -1,0 +1,138 @@
+/* stats: how many, how long, how large. */
+#include "cli/cli.h"
+
+#include "tools/stats.h"
+
+#include <inttypes.h>
+
+typedef struct stats_options {
+    int64_t top;
+} stats_options_t;
+
+static const stats_options_t DEFAULTS = {.top = 10};
+
+#define TOP_MAX 1000
+
+static const struct {
+    const char *name;
+    int64_t per_mille;
+} PERCENTILES[] = {{"p50", 500}, {"p90", 900}, {"p99", 990}, {"p99.9", 999}, {"max", 1000}};
+
+#define PERCENTILE_COUNT (sizeof PERCENTILES / sizeof PERCENTILES[0])
+
+static void print_json(const char *name, const spill_stats_t *stats)
+{
+    fputs("{\"definition\":", stdout);
+    spill_cli_print_text(name);
+    printf(",\"owners\":%" PRId64 ",\"elements\":%" PRId64 ",\"bytes\":%" PRId64 ",\"lengths\":{",
+           stats->owners, stats->elements, stats->bytes);
+    for (size_t i = 0; i < PERCENTILE_COUNT; i++) {
+        printf("%s\"%s\":%" PRId64, i ? "," : "", PERCENTILES[i].name,
+               spill_stats_percentile(stats, PERCENTILES[i].per_mille));
+    }
+    fputs("},\"largest\":[", stdout);
+    for (size_t i = 0; i < stats->largest_count; i++) {
+        const spill_stats_owner_t *entry = &stats->largest[i];
+        fputs(i ? ",{\"owner\":" : "{\"owner\":", stdout);
+        spill_cli_print_value(&entry->owner, false);
+        printf(",\"elements\":%" PRId64 ",\"bytes\":%" PRId64 "}", entry->elements, entry->bytes);
+    }
+    puts("]}");
+}
+
+static void print_text(const char *name, const spill_stats_t *stats)
+{
+    printf("%s: %" PRId64 " owners, %" PRId64 " elements, %" PRId64 " bytes", name, stats->owners,
+           stats->elements, stats->bytes);
+    if (stats->elements > 0) {
+        printf(" (%.1f an element)", (double)stats->bytes / (double)stats->elements);
+    }
+    fputs("\nlengths:", stdout);
+    for (size_t i = 0; i < PERCENTILE_COUNT; i++) {
+        printf(" %s=%" PRId64, PERCENTILES[i].name,
+               spill_stats_percentile(stats, PERCENTILES[i].per_mille));
+    }
+    puts(stats->largest_count > 0 ? "\nlargest owners (elements, bytes, owner):" : "");
+    for (size_t i = 0; i < stats->largest_count; i++) {
+        const spill_stats_owner_t *entry = &stats->largest[i];
+        printf("%10" PRId64 " %12" PRId64 "  ", entry->elements, entry->bytes);
+        spill_cli_print_value(&entry->owner, false);
+        putchar('\n');
+    }
+}
+
+static spill_code_t stats_of(const spill_invocation_t *invocation, spill_store_t *store,
+                             const char *name, spill_error_t *error)
+{
+    const stats_options_t *options = invocation->options;
+    spill_array_t *array = NULL;
+    spill_code_t code = spill_array_open(store, name, &array, error);
+    if (code != SPILL_OK) {
+        return code;
+    }
+    spill_stats_t stats;
+    code = spill_stats_collect(array, (size_t)options->top, &stats, error);
+    if (code == SPILL_OK && invocation->json) {
+        print_json(name, &stats);
+    } else if (code == SPILL_OK) {
+        print_text(name, &stats);
+    }
+    spill_stats_release(&stats);
+    spill_array_close(array);
+    return code;
+}
+
+static spill_code_t stats_of_all(const spill_invocation_t *invocation, spill_store_t *store,
+                                 spill_error_t *error)
+{
+    spill_definition_t *definitions = NULL;
+    size_t count = 0;
+    spill_code_t code = spill_store_definitions(store, &definitions, &count, error);
+    for (size_t i = 0; code == SPILL_OK && i < count; i++) {
+        code = stats_of(invocation, store, definitions[i].name, error);
+    }
+    bson_free(definitions);
+    return code;
+}
+
+static spill_exit_t run(const spill_invocation_t *invocation)
+{
+    const stats_options_t *options = invocation->options;
+    if (options->top > TOP_MAX) {
+        return spill_cli_usage(invocation, "--top is at most %d", TOP_MAX);
+    }
+    spill_error_t error;
+    spill_store_t *store = NULL;
+    spill_code_t code = spill_cli_open_store(invocation, SPILL_CLI_READ, &store, &error);
+    if (code == SPILL_OK) {
+        code = invocation->argument_count > 1
+                   ? stats_of(invocation, store, invocation->arguments[1], &error)
+                   : stats_of_all(invocation, store, &error);
+    }
+    return spill_cli_close(NULL, store, code, &error);
+}
+
+static const spill_option_t OPTIONS[] = {{"top", "N", SPILL_OPTION_NUMBER,
+                                          offsetof(stats_options_t, top),
+                                          "How many of the largest owners to list (10)"},
+                                         {0}};
+
+const spill_command_t spill_command_stats = {
+    .name = "stats",
+    .arguments = "STORE [NAME]",
+    .arguments_min = 1,
+    .arguments_max = 2,
+    .summary = "Show how many elements there are and how long the arrays",
+    .text =
+        "Owners, elements, bytes, exact nearest-rank percentiles of the arrays' lengths, and the\n"
+        "largest owners. Reads every element once; memory does not grow with their number: what\n"
+        "is kept is how many owners have each length that occurs.\n"
+        "\n"
+        "Examples:\n"
+        "  spillway stats feeds.db\n"
+        "  spillway stats feeds.db events --top 3 --json",
+    .common = SPILL_COMMON_JSON,
+    .options = OPTIONS,
+    .defaults = &DEFAULTS,
+    .options_bytes = sizeof DEFAULTS,
+    .run = run};

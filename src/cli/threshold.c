@@ -1,0 +1,97 @@
+/* threshold: how many elements a head should hold. */
+#include "cli/cli.h"
+
+#include "tools/stats.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+
+typedef struct threshold_options {
+    int64_t target;
+    int64_t element;
+} threshold_options_t;
+
+/* A head of 200 KB is the size that the pattern's own arithmetic starts from. */
+static const threshold_options_t DEFAULTS = {.target = 200 * 1000, .element = -1};
+
+static void print_threshold(const spill_invocation_t *invocation, int64_t target, int64_t element)
+{
+    int64_t threshold = spill_threshold(target, element);
+    if (invocation->json) {
+        printf("{\"target\":%" PRId64 ",\"element\":%" PRId64 ",\"threshold\":%" PRId64 "}\n",
+               target, element, threshold);
+    } else {
+        printf("%" PRId64 "\n", threshold);
+    }
+    if (!invocation->json && !invocation->quiet) {
+        fprintf(stderr,
+                "a head of %" PRId64 " bytes with elements of %" PRId64 " bytes on average\n",
+                target, element);
+    }
+}
+
+/* From the mean of what is there, rounded up. */
+static spill_code_t measure(spill_cli_session_t *session, spill_error_t *error)
+{
+    const threshold_options_t *options = session->invocation->options;
+    spill_stats_t stats;
+    spill_code_t code = spill_stats_collect(session->array, 0, &stats, error);
+    if (code == SPILL_OK && stats.elements == 0) {
+        code = spill_fail(error, SPILL_NOT_FOUND,
+                          "'%s' has no elements to measure: say their size with --element",
+                          session->invocation->arguments[1]);
+    }
+    if (code == SPILL_OK) {
+        print_threshold(session->invocation, options->target,
+                        (stats.bytes + stats.elements - 1) / stats.elements);
+    }
+    spill_stats_release(&stats);
+    return code;
+}
+
+static spill_exit_t run(const spill_invocation_t *invocation)
+{
+    const threshold_options_t *options = invocation->options;
+    if (options->target == 0 || options->element == 0) {
+        return spill_cli_usage(invocation, "--target and --element are sizes from 1 byte on");
+    }
+    if (invocation->argument_count == 1) {
+        return spill_cli_usage(invocation, "NAME is missing: STORE NAME measures one definition");
+    }
+    if ((invocation->argument_count == 2) == (options->element > 0)) {
+        return spill_cli_usage(invocation, "give either --element or STORE NAME");
+    }
+    if (invocation->argument_count == 2) {
+        return spill_cli_with_array(invocation, SPILL_CLI_READ, measure);
+    }
+    print_threshold(invocation, options->target, options->element);
+    spill_error_t error;
+    return spill_cli_close(NULL, NULL, SPILL_OK, &error);
+}
+
+static const spill_option_t OPTIONS[] = {
+    {"target", "SIZE", SPILL_OPTION_SIZE, offsetof(threshold_options_t, target),
+     "Size that a head should have (200KB)"},
+    {"element", "SIZE", SPILL_OPTION_SIZE, offsetof(threshold_options_t, element),
+     "Average size of an element"},
+    {0}};
+
+const spill_command_t spill_command_threshold = {
+    .name = "threshold",
+    .arguments = "[STORE NAME]",
+    .arguments_min = 0,
+    .arguments_max = 2,
+    .summary = "Work out how many elements a head should hold",
+    .text =
+        "Target size by average element size, rounded down to a readable number. With STORE NAME\n"
+        "the average is measured from what is there. Whatever the threshold, a head's bound in\n"
+        "bytes holds.\n"
+        "\n"
+        "Examples:\n"
+        "  spillway threshold --target 200KB --element 200B\n"
+        "  spillway threshold feeds.db events --target 200KB",
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET,
+    .options = OPTIONS,
+    .defaults = &DEFAULTS,
+    .options_bytes = sizeof DEFAULTS,
+    .run = run};

@@ -1,0 +1,494 @@
+/* The writer's side of an import: bases, marks and appends, chunk by chunk. */
+#include "tools/import.h"
+
+#include "tools/import_mark.h"
+#include "tools/import_parser.h"
+#include "util/error.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK_RECORDS_MAX 16384
+#define CHUNK_BYTES_MAX (4 * 1024 * 1024)
+
+typedef struct import {
+    spill_store_t *store;
+    spill_array_t *array;
+    const spill_definition_t *definition;
+    const spill_import_options_t *options;
+    spill_import_result_t *result;
+    char *source; /* the import's name: `as`, or the absolute path; NULL: no mark is kept */
+    char mark_name[SPILL_IMPORT_MARK_NAME_SIZE];
+    char id[SPILL_IMPORT_ID_SIZE];
+    spill_import_mark_t mark;
+    bson_t *stored; /* the mark as the catalog has it */
+    bson_t *loaded; /* what the mark's strings borrow from */
+    spill_parser_options_t parsing;
+    spill_parser_t *parser;
+    spill_value_t *values; /* scratch */
+    size_t value_capacity;
+} import_t;
+
+/* ---- formats --------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    spill_format_t format;
+} FORMATS[] = {
+    {"ndjson", SPILL_FORMAT_NDJSON}, {"jsonl", SPILL_FORMAT_NDJSON}, {"json", SPILL_FORMAT_JSON},
+    {"csv", SPILL_FORMAT_CSV},       {"bson", SPILL_FORMAT_BSON},
+};
+
+static const struct {
+    const char *suffix;
+    spill_codec_t codec;
+} CODECS[] = {{".gz", SPILL_CODEC_GZIP}, {".zst", SPILL_CODEC_ZSTD}, {"", SPILL_CODEC_PLAIN}};
+
+/* "ndjson.gz", or a file's name that ends in ".ndjson.gz". */
+static bool parse_format(const char *text, bool is_path, spill_parser_options_t *parsing)
+{
+    size_t length = strlen(text);
+    for (size_t i = 0; i < sizeof CODECS / sizeof CODECS[0]; i++) {
+        size_t suffix = strlen(CODECS[i].suffix);
+        if (length > suffix && strcmp(text + length - suffix, CODECS[i].suffix) == 0) {
+            parsing->codec = CODECS[i].codec;
+            length -= suffix;
+            break;
+        }
+    }
+    for (size_t i = 0; i < sizeof FORMATS / sizeof FORMATS[0]; i++) {
+        size_t size = strlen(FORMATS[i].name);
+        bool ends = length >= size && memcmp(text + length - size, FORMATS[i].name, size) == 0;
+        if (ends && (is_path ? length > size && text[length - size - 1] == '.' : length == size)) {
+            parsing->format = FORMATS[i].format;
+            return true;
+        }
+    }
+    return false;
+}
+
+static spill_code_t find_format(import_t *import, spill_error_t *error)
+{
+    const spill_import_options_t *options = import->options;
+    if (options->format) {
+        return parse_format(options->format, false, &import->parsing)
+                   ? SPILL_OK
+                   : spill_fail(error, SPILL_INVALID,
+                                "format '%s' is not ndjson, json, csv or bson, with .gz or .zst "
+                                "where it is compressed",
+                                options->format);
+    }
+    bool known =
+        strcmp(options->path, "-") == 0 || parse_format(options->path, true, &import->parsing);
+    return known ? SPILL_OK
+                 : spill_fail(error, SPILL_INVALID,
+                              "the name of %s does not tell its format: say ndjson, json, csv or "
+                              "bson, with .gz or .zst where it is compressed",
+                              options->path);
+}
+
+/* ---- the mark -------------------------------------------------------------------------------- */
+
+static spill_code_t find_source(import_t *import, spill_error_t *error)
+{
+    const spill_import_options_t *options = import->options;
+    if (options->as) {
+        import->source = bson_strdup(options->as);
+    } else if (strcmp(options->path, "-") != 0) {
+        char *path = realpath(options->path, NULL);
+        if (!path) {
+            return spill_fail_errno(error, errno, "cannot open %s", options->path);
+        }
+        import->source = bson_strdup(path);
+        free(path);
+    }
+    return SPILL_OK;
+}
+
+/* Is this the import that the mark tells of? */
+static spill_code_t check_mark(const import_t *import, spill_error_t *error)
+{
+    const spill_import_mark_t *mark = &import->mark;
+    const spill_import_options_t *options = import->options;
+    const spill_bounds_t *bounds = &import->definition->bounds;
+    const char *id = options->id ? options->id : "";
+    if (strcmp(mark->owner, options->owner) != 0 || strcmp(mark->id, id) != 0 ||
+        mark->strings != options->strings) {
+        return spill_fail(error, SPILL_REFUSED,
+                          "the import of %s was begun with --owner %s%s%s%s: go on with these "
+                          "options, give it another name with --as, or start anew with --again",
+                          import->source, mark->owner, *mark->id ? " --id " : "", mark->id,
+                          mark->strings ? " --strings" : "");
+    }
+    bool same_bounds = mark->bounds.page_capacity == bounds->page_capacity &&
+                       mark->bounds.page_bytes_max == bounds->page_bytes_max &&
+                       mark->bounds.head_bytes_max == bounds->head_bytes_max &&
+                       mark->op_window == import->definition->op_window;
+    if (!mark->applied && !same_bounds) {
+        return spill_fail(
+            error, SPILL_REFUSED,
+            "the bounds of '%s' were changed while the import of %s was interrupted: "
+            "set them back to --page %" PRId64 " --page-bytes %" PRId64 " --max-bytes %" PRId64
+            " --op-window %" PRId64 ", finish the import, then change them",
+            import->definition->name, import->source, mark->bounds.page_capacity,
+            mark->bounds.page_bytes_max, mark->bounds.head_bytes_max, mark->op_window);
+    }
+    return SPILL_OK;
+}
+
+static void describe(import_t *import)
+{
+    spill_import_mark_t *mark = &import->mark;
+    const spill_import_options_t *options = import->options;
+    mark->definition = import->definition->name;
+    mark->source = import->source;
+    mark->format = options->format ? options->format : "";
+    mark->owner = options->owner;
+    mark->id = options->id ? options->id : "";
+    mark->strings = options->strings;
+}
+
+/* Load the mark and say to the parser where to go on. */
+static spill_code_t load_mark(import_t *import, spill_error_t *error)
+{
+    spill_import_mark_t *mark = &import->mark;
+    spill_import_mark_name(import->definition->name, import->source, import->mark_name);
+    spill_import_id(import->mark_name, import->id);
+    spill_code_t code =
+        spill_import_mark_load(import->store, import->mark_name, &import->stored, mark, error);
+    import->loaded = import->stored ? bson_copy(import->stored) : NULL;
+    if (code != SPILL_OK) {
+        return code;
+    }
+    if (import->stored && !import->options->again) {
+        code = check_mark(import, error);
+        import->parsing.number = mark->chunk;
+        import->parsing.offset = mark->offset;
+        import->parsing.line = mark->line;
+        import->parsing.end_offset = mark->end_offset;
+        import->result->before = mark->before;
+    } else {
+        int64_t run = mark->run + 1;
+        spill_import_mark_release(mark);
+        *mark = (spill_import_mark_t){.run = run, .applied = true};
+    }
+    describe(import);
+    return code;
+}
+
+static spill_code_t save_mark(import_t *import, spill_error_t *error)
+{
+    if (!import->source) {
+        return SPILL_OK;
+    }
+    return spill_import_mark_save(import->store, import->mark_name, &import->mark, &import->stored,
+                                  error);
+}
+
+static spill_code_t save_applied(import_t *import, bool finished, spill_error_t *error)
+{
+    import->mark.applied = true;
+    import->mark.finished = finished;
+    import->mark.base_count = 0;
+    return save_mark(import, error);
+}
+
+/* The first chunk of a resumed import has to be what the mark tells of. */
+static spill_code_t check_chunk(const import_t *import, const spill_chunk_t *chunk,
+                                spill_error_t *error)
+{
+    const spill_import_mark_t *mark = &import->mark;
+    bool same = chunk->end_offset == mark->end_offset && chunk->hash == mark->hash &&
+                (int64_t)chunk->record_count == mark->records &&
+                (mark->applied || chunk->owner_count == mark->base_count);
+    if (same) {
+        return SPILL_OK;
+    }
+    if (chunk->code != SPILL_OK && chunk->end_offset < mark->end_offset) {
+        *error = chunk->error;
+        return chunk->code;
+    }
+    return spill_fail(error, SPILL_REFUSED,
+                      "%s is not what was imported under this name before: bytes %" PRId64
+                      " to %" PRId64 " differ; give the new input another name with --as, or "
+                      "import it from the start with --again",
+                      import->source, mark->offset, mark->end_offset);
+}
+
+/* ---- appending ------------------------------------------------------------------------------- */
+
+static spill_code_t read_bases(import_t *import, const spill_chunk_t *chunk, spill_error_t *error)
+{
+    spill_import_mark_t *mark = &import->mark;
+    mark->bases = bson_realloc(mark->bases, (chunk->owner_count + 1) * sizeof *mark->bases);
+    mark->base_count = chunk->owner_count;
+    for (size_t i = 0; i < chunk->owner_count; i++) {
+        spill_value_t owner = spill_chunk_owner_value(chunk, &chunk->owners[i]);
+        spill_code_t code = spill_array_op_base(import->array, &owner, &mark->bases[i], error);
+        if (code != SPILL_OK) {
+            return code;
+        }
+    }
+    return SPILL_OK;
+}
+
+/* The mark of a chunk that is about to be applied. */
+static spill_code_t mark_chunk(import_t *import, const spill_chunk_t *chunk, spill_error_t *error)
+{
+    spill_import_mark_t *mark = &import->mark;
+    mark->before = import->result->before + import->result->records;
+    mark->chunk = chunk->number;
+    mark->offset = chunk->offset;
+    mark->line = chunk->line;
+    mark->end_offset = chunk->end_offset;
+    mark->end_line = chunk->end_line;
+    mark->hash = chunk->hash;
+    mark->records = (int64_t)chunk->record_count;
+    mark->bounds = import->definition->bounds;
+    mark->op_window = import->definition->op_window;
+    mark->applied = false;
+    mark->finished = false;
+    return save_mark(import, error);
+}
+
+static spill_code_t append(import_t *import, const spill_value_t *owner,
+                           const spill_value_t *values, size_t count, const spill_op_t *op,
+                           spill_error_t *error)
+{
+    spill_append_options_t options;
+    spill_append_options_init(&options);
+    options.op = op;
+    spill_append_result_t result = {0};
+    spill_code_t code =
+        spill_array_append(import->array, owner, values, count, &options, &result, error);
+    if (code == SPILL_OK) {
+        import->result->records += result.count;
+        import->result->repeated += result.repeated ? result.count : 0;
+    }
+    return code;
+}
+
+static spill_code_t append_with_ids(import_t *import, const spill_chunk_t *chunk,
+                                    const spill_chunk_owner_t *entry, int64_t base,
+                                    spill_error_t *error)
+{
+    spill_value_t owner = spill_chunk_owner_value(chunk, entry);
+    spill_code_t code = SPILL_OK;
+    for (uint32_t at = entry->first; code == SPILL_OK && at != SPILL_CHUNK_NONE;) {
+        const spill_chunk_record_t *record = &chunk->records[at];
+        spill_value_t value = spill_chunk_element(chunk, record);
+        spill_op_t op = {chunk->ids.data + record->id_offset, record->id_bytes, base};
+        code = append(import, &owner, &value, 1, &op, error);
+        at = record->next;
+    }
+    return code;
+}
+
+static spill_code_t append_batch(import_t *import, const spill_chunk_t *chunk,
+                                 const spill_chunk_owner_t *entry, int64_t base,
+                                 spill_error_t *error)
+{
+    if (import->value_capacity < entry->count) {
+        import->value_capacity = entry->count;
+        import->values =
+            bson_realloc(import->values, import->value_capacity * sizeof *import->values);
+    }
+    size_t count = 0;
+    for (uint32_t at = entry->first; at != SPILL_CHUNK_NONE; at = chunk->records[at].next) {
+        import->values[count++] = spill_chunk_element(chunk, &chunk->records[at]);
+    }
+    char id[SPILL_OP_ID_MAX];
+    int length = snprintf(id, sizeof id, "%s.%" PRId64 ":%" PRId64, import->id, import->mark.run,
+                          chunk->number);
+    spill_op_t op = {id, (size_t)length, base};
+    spill_value_t owner = spill_chunk_owner_value(chunk, entry);
+    return append(import, &owner, import->values, count, import->source ? &op : NULL, error);
+}
+
+static spill_code_t apply_owners(import_t *import, const spill_chunk_t *chunk, spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    for (size_t i = 0; code == SPILL_OK && i < chunk->owner_count; i++) {
+        const spill_chunk_owner_t *owner = &chunk->owners[i];
+        int64_t base = import->mark.base_count > i ? import->mark.bases[i] : 0;
+        code = import->options->id ? append_with_ids(import, chunk, owner, base, error)
+                                   : append_batch(import, chunk, owner, base, error);
+    }
+    return code;
+}
+
+static void report_bad(const import_t *import, const spill_chunk_t *chunk)
+{
+    const char *message = (const char *)chunk->bad.data;
+    for (int64_t i = 0; import->options->bad && i < chunk->skipped; i++) {
+        import->options->bad(import->options->context, message);
+        message += strlen(message) + 1;
+    }
+    import->result->skipped += chunk->skipped;
+}
+
+static void report_progress(const import_t *import)
+{
+    if (import->options->progress) {
+        spill_import_progress_t progress = {
+            .records = import->result->records,
+            .skipped = import->result->skipped,
+            .bytes_done = spill_parser_position(import->parser),
+            .bytes_total = spill_parser_size(import->parser),
+        };
+        import->options->progress(import->options->context, &progress);
+    }
+}
+
+/*
+ * An element may be too big only together with the bookkeeping of its document, which the append
+ * alone can tell. Such an element stands alone in its chunk, so that its record can be named.
+ */
+static spill_code_t judge_large(import_t *import, const spill_chunk_t *chunk, spill_code_t code,
+                                spill_error_t *error)
+{
+    if (code != SPILL_TOO_BIG || chunk->record_count != 1) {
+        return code;
+    }
+    char place[SPILL_PLACE_SIZE];
+    spill_parser_place(import->parser, chunk->record_line, chunk->record_offset, place);
+    spill_fail_prefix(error, code, "%s", place);
+    if (import->result->skipped >= import->options->skip_max) {
+        return code;
+    }
+    import->result->skipped++;
+    if (import->options->bad) {
+        import->options->bad(import->options->context, error->message);
+    }
+    return SPILL_OK;
+}
+
+static spill_code_t apply_chunk(import_t *import, const spill_chunk_t *chunk, bool marked,
+                                spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    if (!marked && (import->source || import->options->id)) {
+        code = read_bases(import, chunk, error);
+    }
+    if (code == SPILL_OK && !marked) {
+        code = mark_chunk(import, chunk, error);
+    }
+    if (code == SPILL_OK) {
+        code = judge_large(import, chunk, apply_owners(import, chunk, error), error);
+    }
+    return code;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static spill_code_t work_off(import_t *import, const spill_chunk_t *chunk, bool resumed,
+                             spill_error_t *error)
+{
+    spill_code_t code = resumed ? check_chunk(import, chunk, error) : SPILL_OK;
+    if (code != SPILL_OK) {
+        return code;
+    }
+    if (resumed && import->mark.applied) {
+        import->result->before += (int64_t)chunk->record_count;
+    } else if (chunk->record_count > 0 || chunk->skipped > 0) {
+        report_bad(import, chunk);
+        code = apply_chunk(import, chunk, resumed, error);
+    }
+    return code;
+}
+
+/* The input ended with this chunk, well or not; all that was good in it is applied. */
+static spill_code_t end_import(import_t *import, const spill_chunk_t *chunk, bool was_finished,
+                               spill_error_t *error)
+{
+    if (chunk->code == SPILL_OK && was_finished && import->result->records == 0 &&
+        import->result->skipped == 0) {
+        return spill_fail(error, SPILL_REFUSED,
+                          "%s was imported into '%s' already (%" PRId64
+                          " records) and has nothing new: --again imports all of it once more",
+                          import->source, import->definition->name, import->result->before);
+    }
+    spill_code_t code = save_applied(import, chunk->code == SPILL_OK, error);
+    if (code == SPILL_OK && chunk->code != SPILL_OK) {
+        code = chunk->code;
+        *error = chunk->error;
+    }
+    return code;
+}
+
+static spill_code_t work_off_all(import_t *import, spill_error_t *error)
+{
+    bool resumed = import->parsing.end_offset > import->parsing.offset;
+    bool was_finished = import->mark.finished;
+    spill_code_t code = SPILL_OK;
+    bool last = false;
+    while (code == SPILL_OK && !last) {
+        spill_chunk_t *chunk = spill_parser_next(import->parser);
+        code = work_off(import, chunk, resumed, error);
+        resumed = false;
+        last = chunk->last;
+        if (code == SPILL_OK && last) {
+            code = end_import(import, chunk, was_finished, error);
+        }
+        report_progress(import);
+        spill_parser_give_back(import->parser, chunk);
+    }
+    return code;
+}
+
+static spill_code_t prepare(import_t *import, spill_error_t *error)
+{
+    spill_parser_options_t *parsing = &import->parsing;
+    const spill_bounds_t *bounds = &import->definition->bounds;
+    parsing->path = import->options->path;
+    parsing->owner = import->options->owner;
+    parsing->id = import->options->id;
+    parsing->strings = import->options->strings;
+    parsing->skip_max = import->options->skip_max;
+    parsing->bounds = (spill_chunk_bounds_t){
+        .records_max = CHUNK_RECORDS_MAX,
+        .bytes_max = CHUNK_BYTES_MAX,
+        .parts_max = import->definition->op_window / 2,
+        .page_capacity = bounds->page_capacity,
+        .part_bytes_max = bounds->page_bytes_max < bounds->head_bytes_max / 2
+                              ? bounds->page_bytes_max
+                              : bounds->head_bytes_max / 2,
+        .op_window = import->definition->op_window,
+    };
+    spill_code_t code = find_format(import, error);
+    if (code == SPILL_OK) {
+        code = find_source(import, error);
+    }
+    if (code == SPILL_OK && import->source) {
+        code = load_mark(import, error);
+    }
+    import->result->resumable = import->source != NULL;
+    return code == SPILL_OK ? spill_parser_start(parsing, &import->parser, error) : code;
+}
+
+spill_code_t spill_import(spill_store_t *store, spill_array_t *array,
+                          const spill_import_options_t *options, spill_import_result_t *result,
+                          spill_error_t *error)
+{
+    *result = (spill_import_result_t){0};
+    import_t import = {
+        .store = store,
+        .array = array,
+        .definition = spill_array_get_definition(array),
+        .options = options,
+        .result = result,
+    };
+    spill_code_t code = prepare(&import, error);
+    if (code == SPILL_OK) {
+        code = work_off_all(&import, error);
+    }
+    spill_parser_stop(import.parser);
+    spill_import_mark_release(&import.mark);
+    bson_destroy(import.stored);
+    bson_destroy(import.loaded);
+    bson_free(import.values);
+    bson_free(import.source);
+    return code;
+}

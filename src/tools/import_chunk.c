@@ -1,0 +1,211 @@
+#include "tools/import_chunk.h"
+
+#include "bson/key.h"
+#include "util/error.h"
+#include "util/hash.h"
+
+#include <string.h>
+
+#define TABLE_SIZE_MIN 1024
+#define KEEP_BYTES_MAX (8 * 1024 * 1024)
+
+/* What a document needs besides its elements, each element and each remembered operation. */
+#define PAGE_OVERHEAD_BYTES 4096
+#define ELEMENT_OVERHEAD_BYTES 16
+#define OP_OVERHEAD_BYTES 192
+
+void spill_chunk_release(spill_chunk_t *chunk)
+{
+    bson_free(chunk->records);
+    bson_free(chunk->owners);
+    bson_free(chunk->table);
+    spill_buffer_release(&chunk->documents);
+    spill_buffer_release(&chunk->keys);
+    spill_buffer_release(&chunk->ids);
+    spill_buffer_release(&chunk->bad);
+    *chunk = (spill_chunk_t){0};
+}
+
+void spill_chunk_clear(spill_chunk_t *chunk)
+{
+    if (chunk->documents.capacity > KEEP_BYTES_MAX) {
+        spill_buffer_release(&chunk->documents);
+    }
+    spill_buffer_clear(&chunk->documents);
+    spill_buffer_clear(&chunk->keys);
+    spill_buffer_clear(&chunk->ids);
+    spill_buffer_clear(&chunk->bad);
+    if (chunk->table) {
+        memset(chunk->table, 0xFF, chunk->table_size * sizeof *chunk->table);
+    }
+    spill_chunk_t kept = *chunk;
+    *chunk = (spill_chunk_t){
+        .records = kept.records,
+        .record_capacity = kept.record_capacity,
+        .owners = kept.owners,
+        .owner_capacity = kept.owner_capacity,
+        .table = kept.table,
+        .table_size = kept.table_size,
+        .documents = kept.documents,
+        .keys = kept.keys,
+        .ids = kept.ids,
+        .bad = kept.bad,
+    };
+}
+
+/* ---- owners ---------------------------------------------------------------------------------- */
+
+static void table_insert(spill_chunk_t *chunk, uint32_t owner)
+{
+    size_t mask = chunk->table_size - 1;
+    size_t at = chunk->owners[owner].hash & mask;
+    while (chunk->table[at] != SPILL_CHUNK_NONE) {
+        at = (at + 1) & mask;
+    }
+    chunk->table[at] = owner;
+}
+
+static void table_grow(spill_chunk_t *chunk)
+{
+    chunk->table_size = chunk->table_size ? chunk->table_size * 2 : TABLE_SIZE_MIN;
+    chunk->table = bson_realloc(chunk->table, chunk->table_size * sizeof *chunk->table);
+    memset(chunk->table, 0xFF, chunk->table_size * sizeof *chunk->table);
+    for (size_t i = 0; i < chunk->owner_count; i++) {
+        table_insert(chunk, (uint32_t)i);
+    }
+}
+
+static uint32_t table_find(const spill_chunk_t *chunk, uint64_t hash, const uint8_t *key,
+                           size_t key_bytes)
+{
+    size_t mask = chunk->table_size - 1;
+    for (size_t at = hash & mask; chunk->table[at] != SPILL_CHUNK_NONE; at = (at + 1) & mask) {
+        const spill_chunk_owner_t *owner = &chunk->owners[chunk->table[at]];
+        if (owner->hash == hash && owner->key_bytes == key_bytes &&
+            memcmp(chunk->keys.data + owner->key_offset, key, key_bytes) == 0) {
+            return chunk->table[at];
+        }
+    }
+    return SPILL_CHUNK_NONE;
+}
+
+/* The owner whose key was appended to `keys` at key_offset; a key that is known is taken back. */
+static uint32_t find_owner(spill_chunk_t *chunk, size_t key_offset, bool *made)
+{
+    if (chunk->owner_count * 2 >= chunk->table_size) {
+        table_grow(chunk);
+    }
+    const uint8_t *key = chunk->keys.data + key_offset;
+    size_t key_bytes = chunk->keys.size - key_offset;
+    uint64_t hash = spill_hash(key, key_bytes);
+    uint32_t found = table_find(chunk, hash, key, key_bytes);
+    *made = found == SPILL_CHUNK_NONE;
+    if (!*made) {
+        chunk->keys.size = key_offset;
+        return found;
+    }
+    if (chunk->owner_count == chunk->owner_capacity) {
+        chunk->owner_capacity = chunk->owner_capacity ? chunk->owner_capacity * 2 : 256;
+        chunk->owners = bson_realloc(chunk->owners, chunk->owner_capacity * sizeof *chunk->owners);
+    }
+    chunk->owners[chunk->owner_count] = (spill_chunk_owner_t){
+        .hash = hash,
+        .key_offset = key_offset,
+        .key_bytes = key_bytes,
+        .first = SPILL_CHUNK_NONE,
+        .last = SPILL_CHUNK_NONE,
+        .parts = 1,
+    };
+    table_insert(chunk, (uint32_t)chunk->owner_count);
+    return (uint32_t)chunk->owner_count++;
+}
+
+/* Would this record begin another part of the owner's batch? */
+static void count_parts(spill_chunk_owner_t *owner, const spill_chunk_bounds_t *bounds,
+                        uint32_t size_bytes)
+{
+    int64_t bytes = (int64_t)size_bytes + ELEMENT_OVERHEAD_BYTES;
+    int64_t room = bounds->part_bytes_max - PAGE_OVERHEAD_BYTES - 2 * (int64_t)owner->value_bytes -
+                   bounds->op_window * OP_OVERHEAD_BYTES;
+    if (owner->part_count > 0 &&
+        (owner->part_count == bounds->page_capacity || owner->part_bytes + bytes > room)) {
+        owner->parts++;
+        owner->part_count = 0;
+        owner->part_bytes = 0;
+    }
+    owner->part_count++;
+    owner->part_bytes += bytes;
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+static uint32_t add_record(spill_chunk_t *chunk, const bson_t *document, const void *id,
+                           size_t id_bytes)
+{
+    if (chunk->record_count == chunk->record_capacity) {
+        chunk->record_capacity = chunk->record_capacity ? chunk->record_capacity * 2 : 1024;
+        chunk->records =
+            bson_realloc(chunk->records, chunk->record_capacity * sizeof *chunk->records);
+    }
+    chunk->records[chunk->record_count] = (spill_chunk_record_t){
+        .offset = chunk->documents.size,
+        .size_bytes = document->len,
+        .next = SPILL_CHUNK_NONE,
+        .id_offset = chunk->ids.size,
+        .id_bytes = (uint32_t)id_bytes,
+    };
+    spill_buffer_append(&chunk->documents, bson_get_data(document), document->len);
+    spill_buffer_append(&chunk->ids, id, id_bytes);
+    return (uint32_t)chunk->record_count++;
+}
+
+spill_code_t spill_chunk_add(spill_chunk_t *chunk, const spill_chunk_bounds_t *bounds,
+                             const bson_t *document, const spill_value_t *owner, const void *id,
+                             size_t id_bytes, spill_error_t *error)
+{
+    size_t key_offset = chunk->keys.size;
+    if (spill_owner_key(owner, &chunk->keys, error) != SPILL_OK) {
+        chunk->keys.size = key_offset;
+        return error->code = SPILL_PARSE;
+    }
+    bool made = false;
+    uint32_t index = find_owner(chunk, key_offset, &made);
+    spill_chunk_owner_t *entry = &chunk->owners[index];
+    if (made) {
+        size_t within = (size_t)(owner->data - bson_get_data(document));
+        entry->value_offset = chunk->documents.size + within;
+        entry->value_bytes = owner->size_bytes;
+        entry->value_type = owner->type;
+    }
+    uint32_t record = add_record(chunk, document, id, id_bytes);
+    if (entry->last == SPILL_CHUNK_NONE) {
+        entry->first = record;
+    } else {
+        chunk->records[entry->last].next = record;
+    }
+    entry->last = record;
+    entry->count++;
+    count_parts(entry, bounds, document->len);
+    int64_t operations = id_bytes > 0 ? entry->count : entry->parts;
+    chunk->full = chunk->full || chunk->record_count >= bounds->records_max ||
+                  chunk->documents.size >= bounds->bytes_max || operations >= bounds->parts_max;
+    return SPILL_OK;
+}
+
+void spill_chunk_add_bad(spill_chunk_t *chunk, const char *message)
+{
+    spill_buffer_append(&chunk->bad, message, strlen(message) + 1);
+    chunk->skipped++;
+}
+
+spill_value_t spill_chunk_owner_value(const spill_chunk_t *chunk, const spill_chunk_owner_t *owner)
+{
+    return (spill_value_t){chunk->documents.data + owner->value_offset, owner->value_bytes,
+                           owner->value_type};
+}
+
+spill_value_t spill_chunk_element(const spill_chunk_t *chunk, const spill_chunk_record_t *record)
+{
+    return (spill_value_t){chunk->documents.data + record->offset, record->size_bytes,
+                           BSON_TYPE_DOCUMENT};
+}

@@ -1,0 +1,99 @@
+/*
+ * A chunk: a run of records, grouped by owner, that is applied as one batch for each owner. Nothing
+ * in it borrows from anywhere else.
+ */
+#ifndef SPILL_TOOLS_IMPORT_CHUNK_H
+#define SPILL_TOOLS_IMPORT_CHUNK_H
+
+#include "util/buffer.h"
+
+#include <spillway/array.h>
+
+typedef struct spill_chunk_record {
+    size_t offset; /* of the document in `documents` */
+    uint32_t size_bytes;
+    uint32_t next;    /* the owner's next record, or SPILL_CHUNK_NONE */
+    size_t id_offset; /* of the operation id in `ids`; id_bytes == 0: none */
+    uint32_t id_bytes;
+} spill_chunk_record_t;
+
+typedef struct spill_chunk_owner {
+    uint64_t hash;
+    size_t key_offset; /* in `keys` */
+    size_t key_bytes;
+    size_t value_offset; /* its value, in `documents` */
+    uint32_t value_bytes;
+    uint8_t value_type;
+    uint32_t first; /* record */
+    uint32_t last;
+    uint32_t count;
+    int64_t parts; /* batches that fit a page, counted generously */
+    int64_t part_count;
+    int64_t part_bytes;
+} spill_chunk_owner_t;
+
+#define SPILL_CHUNK_NONE UINT32_MAX
+
+/* When a chunk is full. */
+typedef struct spill_chunk_bounds {
+    size_t records_max;
+    size_t bytes_max;
+    int64_t parts_max; /* of one owner: a split batch needs a place in the window for each part */
+    int64_t page_capacity;
+    int64_t part_bytes_max; /* bookkeeping and owner included */
+    int64_t op_window;
+} spill_chunk_bounds_t;
+
+typedef struct spill_chunk {
+    /* Where it stands in the input. */
+    int64_t number;
+    int64_t offset;
+    int64_t line;
+    int64_t end_offset; /* behind the last record, good or bad */
+    int64_t end_line;
+    uint64_t hash;       /* of the records' bytes */
+    int64_t record_line; /* where the last good record stands */
+    int64_t record_offset;
+
+    spill_chunk_record_t *records;
+    size_t record_count;
+    size_t record_capacity;
+    spill_chunk_owner_t *owners; /* in the order of their first records */
+    size_t owner_count;
+    size_t owner_capacity;
+    uint32_t *table; /* hash table of owners' indexes; a power of two, at most half full */
+    size_t table_size;
+    spill_buffer_t documents;
+    spill_buffer_t keys;
+    spill_buffer_t ids;
+    bool full;
+
+    int64_t skipped;    /* bad records in it */
+    spill_buffer_t bad; /* their messages, each ended by NUL */
+
+    /* How the input ended, in the last chunk. */
+    bool last;
+    spill_code_t code;
+    spill_error_t error;
+} spill_chunk_t;
+
+void spill_chunk_release(spill_chunk_t *chunk);
+
+/* Empty it for a new use. Memory is kept, but for what a huge record took. */
+void spill_chunk_clear(spill_chunk_t *chunk);
+
+/*
+ * Add a record. `owner` and `id` (size 0: none) borrow from `document`. SPILL_PARSE where the owner
+ * cannot be one. Sets chunk->full when another record might not fit.
+ */
+spill_code_t spill_chunk_add(spill_chunk_t *chunk, const spill_chunk_bounds_t *bounds,
+                             const bson_t *document, const spill_value_t *owner, const void *id,
+                             size_t id_bytes, spill_error_t *error);
+
+void spill_chunk_add_bad(spill_chunk_t *chunk, const char *message);
+
+/* The owner as a value, and a record's document as one; borrowed from the chunk. */
+spill_value_t spill_chunk_owner_value(const spill_chunk_t *chunk, const spill_chunk_owner_t *owner);
+spill_value_t spill_chunk_element(const spill_chunk_t *chunk, const spill_chunk_record_t *record);
+
+#endif

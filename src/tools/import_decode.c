@@ -1,0 +1,204 @@
+#include "tools/import_decode.h"
+
+#include "bson/json.h"
+#include "tools/import_csv.h"
+#include "util/error.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- CSV ------------------------------------------------------------------------------------- */
+
+static spill_code_t add_name(spill_decoder_t *decoder, const spill_csv_field_t *field,
+                             spill_error_t *error)
+{
+    size_t column = decoder->name_count + 1;
+    if (field->size == 0 || strlen(field->text) != field->size ||
+        !bson_utf8_validate(field->text, field->size, false)) {
+        return spill_fail(error, SPILL_PARSE, "the header's column %zu has no proper name", column);
+    }
+    for (size_t i = 0; i < decoder->name_count; i++) {
+        if (strcmp(decoder->names[i], field->text) == 0) {
+            return spill_fail(error, SPILL_PARSE, "the header has two columns named '%s'",
+                              field->text);
+        }
+    }
+    decoder->names = bson_realloc(decoder->names, column * sizeof *decoder->names);
+    decoder->names[decoder->name_count++] = bson_strdup(field->text);
+    return SPILL_OK;
+}
+
+spill_code_t spill_decoder_init(spill_decoder_t *decoder, spill_format_t format, bool strings,
+                                const spill_record_t *header, spill_error_t *error)
+{
+    *decoder = (spill_decoder_t){.format = format, .strings = strings};
+    if (format != SPILL_FORMAT_CSV) {
+        return SPILL_OK;
+    }
+    spill_csv_t csv;
+    spill_csv_init(&csv, header->data, header->size);
+    spill_code_t code = SPILL_OK;
+    while (code == SPILL_OK && csv.more) {
+        spill_csv_field_t field;
+        code = spill_csv_next(&csv, &field, error);
+        if (code == SPILL_OK) {
+            code = add_name(decoder, &field, error);
+        }
+    }
+    spill_csv_release(&csv);
+    return code;
+}
+
+void spill_decoder_release(spill_decoder_t *decoder)
+{
+    for (size_t i = 0; i < decoder->name_count; i++) {
+        bson_free(decoder->names[i]);
+    }
+    bson_free(decoder->names);
+    *decoder = (spill_decoder_t){0};
+}
+
+/* A decimal integer as JSON writes it, within 64 bits: no plus sign, no zero in front. */
+static bool parse_integer(const char *text, int64_t *number)
+{
+    const char *digits = text + (*text == '-');
+    size_t count = strspn(digits, "0123456789");
+    if (count == 0 || digits[count] != '\0' || (digits[0] == '0' && (count > 1 || *text == '-'))) {
+        return false;
+    }
+    errno = 0;
+    *number = strtoll(text, NULL, 10);
+    return errno == 0;
+}
+
+/* A decimal fraction whose text comes back from the number, so that nothing is lost: 5.10 is not.
+ */
+static bool parse_fraction(const char *text, double *number)
+{
+    const char *digits = text + (*text == '-');
+    size_t whole = strspn(digits, "0123456789");
+    if (whole == 0 || (digits[0] == '0' && whole > 1) || digits[whole] != '.') {
+        return false;
+    }
+    size_t fraction = strspn(digits + whole + 1, "0123456789");
+    if (fraction == 0 || digits[whole + 1 + fraction] != '\0') {
+        return false;
+    }
+    char back[64];
+    *number = strtod(text, NULL);
+    int length = snprintf(back, sizeof back, "%.15g", *number);
+    return length > 0 && (size_t)length < sizeof back && strcmp(back, text) == 0;
+}
+
+static bool append_csv_value(const spill_decoder_t *decoder, const spill_csv_field_t *field,
+                             const char *name, bson_t *document)
+{
+    int64_t integer = 0;
+    double fraction = 0;
+    bool literal = decoder->strings || field->quoted || strlen(field->text) != field->size;
+    if (!literal && parse_integer(field->text, &integer)) {
+        return integer >= INT32_MIN && integer <= INT32_MAX
+                   ? bson_append_int32(document, name, -1, (int32_t)integer)
+                   : bson_append_int64(document, name, -1, integer);
+    }
+    if (!literal && parse_fraction(field->text, &fraction)) {
+        return bson_append_double(document, name, -1, fraction);
+    }
+    return bson_append_utf8(document, name, -1, field->text, (int)field->size);
+}
+
+static spill_code_t decode_csv(const spill_decoder_t *decoder, const spill_record_t *record,
+                               bson_t *document, spill_error_t *error)
+{
+    spill_csv_t csv;
+    spill_csv_init(&csv, record->data, record->size);
+    bson_init(document);
+    size_t count = 0;
+    spill_code_t code = SPILL_OK;
+    while (code == SPILL_OK && csv.more) {
+        spill_csv_field_t field;
+        code = spill_csv_next(&csv, &field, error);
+        if (code == SPILL_OK && !bson_utf8_validate(field.text, field.size, true)) {
+            code = spill_fail(error, SPILL_PARSE, "column %zu is not UTF-8", csv.column);
+        }
+        if (code == SPILL_OK && count < decoder->name_count) {
+            append_csv_value(decoder, &field, decoder->names[count], document);
+        }
+        count++;
+    }
+    spill_csv_release(&csv);
+    if (code == SPILL_OK && count != decoder->name_count) {
+        code = spill_fail(error, SPILL_PARSE, "%zu fields, where the header has %zu", count,
+                          decoder->name_count);
+    }
+    if (code != SPILL_OK) {
+        bson_destroy(document);
+    }
+    return code;
+}
+
+/* ---- JSON and BSON --------------------------------------------------------------------------- */
+
+static spill_code_t decode_json(const spill_record_t *record, bson_t *document,
+                                spill_error_t *error)
+{
+    const char *text = (const char *)record->data;
+    spill_json_kind_t kind;
+    spill_code_t code = spill_json_check(text, record->size, &kind, error);
+    if (code != SPILL_OK) {
+        return code;
+    }
+    if (kind == SPILL_JSON_OTHER) {
+        return spill_fail(error, SPILL_PARSE, "a record has to be a document, {...}");
+    }
+    bson_error_t reason;
+    if (!bson_init_from_json(document, text, (ssize_t)record->size, &reason)) {
+        return spill_fail(error, SPILL_PARSE, "malformed Extended JSON: %s", reason.message);
+    }
+    return SPILL_OK;
+}
+
+static spill_code_t decode_bson(const spill_record_t *record, bson_t *document,
+                                spill_error_t *error)
+{
+    bson_t view;
+    size_t offset = 0;
+    if (!bson_init_static(&view, record->data, record->size) ||
+        !bson_validate(&view, BSON_VALIDATE_NONE, &offset)) {
+        return spill_fail(error, SPILL_PARSE, "malformed BSON, %zu bytes into the document",
+                          offset);
+    }
+    bson_copy_to(&view, document);
+    return SPILL_OK;
+}
+
+spill_code_t spill_decode(const spill_decoder_t *decoder, const spill_record_t *record,
+                          bson_t *document, spill_error_t *error)
+{
+    switch (decoder->format) {
+    case SPILL_FORMAT_CSV:
+        return decode_csv(decoder, record, document, error);
+    case SPILL_FORMAT_BSON:
+        return decode_bson(record, document, error);
+    default:
+        return decode_json(record, document, error);
+    }
+}
+
+spill_code_t spill_decode_field(const bson_t *document, const char *field, spill_value_t *value,
+                                spill_error_t *error)
+{
+    bson_iter_t iter;
+    bson_iter_t found;
+    if (bson_iter_init_find(&iter, document, field)) {
+        *value = spill_value_from_iter(&iter);
+        return SPILL_OK;
+    }
+    if (strchr(field, '.') && bson_iter_init(&iter, document) &&
+        bson_iter_find_descendant(&iter, field, &found)) {
+        *value = spill_value_from_iter(&found);
+        return SPILL_OK;
+    }
+    return spill_fail(error, SPILL_PARSE, "the record has no field '%s'", field);
+}

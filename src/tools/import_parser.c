@@ -1,0 +1,372 @@
+#include "tools/import_parser.h"
+
+#include "bson/key.h"
+#include "store/limits.h"
+#include "tools/import_decode.h"
+#include "util/error.h"
+#include "util/hash.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define CHUNKS 3
+/* A record above this stands alone in its chunk, so that a few chunks are never huge together. */
+#define LARGE_BYTES (4 * 1024 * 1024)
+
+/* A record that was decoded and has no chunk yet. */
+typedef struct pending {
+    bool there;
+    bson_t document;
+    spill_record_t place; /* offset and line; its bytes are gone */
+    uint64_t hash;
+    int64_t end_offset;
+    int64_t end_line;
+} pending_t;
+
+struct spill_parser {
+    spill_parser_options_t options;
+    spill_source_t *source;
+    spill_records_t *records;
+    spill_decoder_t decoder;
+    pending_t pending;
+    spill_buffer_t id;
+    int64_t number;
+    int64_t end_offset; /* of the chunk before: where the next begins */
+    int64_t end_line;
+    int64_t exact_end; /* of the first chunk, where it is given; then 0 */
+    int64_t skipped;
+
+    pthread_t thread;
+    bool started;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    spill_chunk_t chunks[CHUNKS]; /* filled and applied in turn */
+    size_t filled;                /* how many were ever filled, and how many given back */
+    size_t returned;
+    size_t taken;
+    bool stop;
+};
+
+/* ---- the queue ------------------------------------------------------------------------------- */
+
+static spill_chunk_t *wait_for_room(spill_parser_t *parser)
+{
+    pthread_mutex_lock(&parser->lock);
+    while (!parser->stop && parser->filled - parser->returned == CHUNKS) {
+        pthread_cond_wait(&parser->changed, &parser->lock);
+    }
+    spill_chunk_t *chunk = parser->stop ? NULL : &parser->chunks[parser->filled % CHUNKS];
+    pthread_mutex_unlock(&parser->lock);
+    return chunk;
+}
+
+static void raise_count(spill_parser_t *parser, size_t *count)
+{
+    pthread_mutex_lock(&parser->lock);
+    (*count)++;
+    pthread_cond_broadcast(&parser->changed);
+    pthread_mutex_unlock(&parser->lock);
+}
+
+spill_chunk_t *spill_parser_next(spill_parser_t *parser)
+{
+    pthread_mutex_lock(&parser->lock);
+    while (parser->taken == parser->filled) {
+        pthread_cond_wait(&parser->changed, &parser->lock);
+    }
+    spill_chunk_t *chunk = &parser->chunks[parser->taken++ % CHUNKS];
+    pthread_mutex_unlock(&parser->lock);
+    return chunk;
+}
+
+void spill_parser_give_back(spill_parser_t *parser, spill_chunk_t *chunk)
+{
+    spill_chunk_clear(chunk);
+    raise_count(parser, &parser->returned);
+}
+
+/* ---- filling a chunk ------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t hash, uint64_t more)
+{
+    return (hash ^ more) * UINT64_C(0x9E3779B97F4A7C15) + (hash >> 29);
+}
+
+static void end_chunk_after(spill_chunk_t *chunk, uint64_t hash, int64_t offset, int64_t line)
+{
+    chunk->hash = mix(chunk->hash, hash);
+    chunk->end_offset = offset;
+    chunk->end_line = line;
+}
+
+/* The input ends here, in this way. */
+static void finish(spill_chunk_t *chunk, spill_code_t code, const spill_error_t *error)
+{
+    chunk->last = true;
+    chunk->code = code;
+    if (code != SPILL_OK) {
+        chunk->error = *error;
+    }
+}
+
+/* A bad record: pass over it, if that was asked for and can be; else the input ends here. */
+static bool pass_over(spill_parser_t *parser, spill_chunk_t *chunk, bool more, uint64_t hash,
+                      spill_code_t code, const spill_error_t *error)
+{
+    bool bad_record = code == SPILL_PARSE || code == SPILL_TOO_BIG;
+    if (!bad_record || !more || parser->skipped >= parser->options.skip_max) {
+        finish(chunk, code, error);
+        return false;
+    }
+    parser->skipped++;
+    spill_chunk_add_bad(chunk, error->message);
+    end_chunk_after(chunk, hash, spill_records_offset(parser->records),
+                    spill_records_line(parser->records));
+    return true;
+}
+
+static spill_code_t fail_record(const spill_parser_t *parser, const spill_record_t *record,
+                                spill_code_t code, spill_error_t *error)
+{
+    char place[SPILL_PLACE_SIZE];
+    spill_records_place(parser->records, record->line, record->offset, place);
+    return spill_fail_prefix(error, code, "%s", place);
+}
+
+static spill_code_t decode(spill_parser_t *parser, const spill_record_t *record,
+                           spill_error_t *error)
+{
+    pending_t *pending = &parser->pending;
+    spill_code_t code = spill_decode(&parser->decoder, record, &pending->document, error);
+    if (code == SPILL_OK && pending->document.len > SPILL_DOCUMENT_BYTES_MAX) {
+        code = spill_fail(error, SPILL_TOO_BIG,
+                          "the element has %u bytes, and a document holds 16 MiB at most",
+                          pending->document.len);
+        bson_destroy(&pending->document);
+    }
+    if (code != SPILL_OK) {
+        return fail_record(parser, record, code, error);
+    }
+    pending->there = true;
+    pending->place = (spill_record_t){.offset = record->offset, .line = record->line};
+    pending->hash = spill_hash(record->data, record->size);
+    pending->end_offset = spill_records_offset(parser->records);
+    pending->end_line = spill_records_line(parser->records);
+    return SPILL_OK;
+}
+
+/* Read up to the next good record. False where the input ends before one. */
+static bool read_pending(spill_parser_t *parser, spill_chunk_t *chunk)
+{
+    for (;;) {
+        spill_error_t error;
+        spill_record_t record;
+        bool end = false;
+        bool more = false;
+        uint64_t hash = 0;
+        spill_code_t code = spill_records_next(parser->records, &record, &end, &more, &error);
+        if (code == SPILL_OK && end) {
+            finish(chunk, SPILL_OK, NULL);
+            return false;
+        }
+        if (code == SPILL_OK) {
+            more = true;
+            code = decode(parser, &record, &error);
+            if (code == SPILL_OK) {
+                return true;
+            }
+            hash = spill_hash(record.data, record.size);
+        }
+        if (!pass_over(parser, chunk, more, hash, code, &error)) {
+            return false;
+        }
+    }
+}
+
+/* The operation id of a record is its id field's key, which tells 1 from "1". */
+static spill_code_t find_id(spill_parser_t *parser, spill_error_t *error)
+{
+    spill_value_t id;
+    spill_buffer_clear(&parser->id);
+    spill_code_t code =
+        spill_decode_field(&parser->pending.document, parser->options.id, &id, error);
+    if (code == SPILL_OK) {
+        code = spill_owner_key(&id, &parser->id, error);
+    }
+    if (code == SPILL_OK && parser->id.size > SPILL_OP_ID_MAX) {
+        code = spill_fail(error, SPILL_PARSE,
+                          "the id in '%s' is too long: as an operation id it has %zu bytes, and "
+                          "%d is the most",
+                          parser->options.id, parser->id.size, SPILL_OP_ID_MAX);
+    }
+    return code == SPILL_OK ? SPILL_OK : (error->code = SPILL_PARSE);
+}
+
+/* Move the pending record into the chunk. False where it is bad and the input ends with it. */
+static bool add_pending(spill_parser_t *parser, spill_chunk_t *chunk)
+{
+    pending_t *pending = &parser->pending;
+    spill_error_t error;
+    spill_value_t owner;
+    spill_code_t code =
+        spill_decode_field(&pending->document, parser->options.owner, &owner, &error);
+    if (code == SPILL_OK && parser->options.id) {
+        code = find_id(parser, &error);
+    }
+    if (code == SPILL_OK) {
+        code = spill_chunk_add(chunk, &parser->options.bounds, &pending->document, &owner,
+                               parser->id.data, parser->id.size, &error);
+    }
+    bool going_on = true;
+    if (code == SPILL_OK) {
+        chunk->full = chunk->full || pending->document.len > LARGE_BYTES;
+        chunk->record_line = pending->place.line;
+        chunk->record_offset = pending->place.offset;
+        end_chunk_after(chunk, pending->hash, pending->end_offset, pending->end_line);
+    } else {
+        fail_record(parser, &pending->place, code, &error);
+        going_on = pass_over(parser, chunk, true, pending->hash, code, &error);
+    }
+    bson_destroy(&pending->document);
+    pending->there = false;
+    return going_on;
+}
+
+static void begin_chunk(spill_parser_t *parser, spill_chunk_t *chunk)
+{
+    chunk->number = parser->number++;
+    chunk->offset = parser->end_offset;
+    chunk->line = parser->end_line;
+    chunk->end_offset = chunk->offset;
+    chunk->end_line = chunk->line;
+}
+
+static bool is_complete(const spill_parser_t *parser, const spill_chunk_t *chunk)
+{
+    if (parser->exact_end > 0) {
+        return chunk->end_offset >= parser->exact_end;
+    }
+    return chunk->full || chunk->skipped >= (int64_t)parser->options.bounds.records_max ||
+           (chunk->record_count > 0 && parser->pending.there &&
+            parser->pending.document.len > LARGE_BYTES);
+}
+
+static void fill_chunk(spill_parser_t *parser, spill_chunk_t *chunk)
+{
+    begin_chunk(parser, chunk);
+    while (!is_complete(parser, chunk)) {
+        if (!parser->pending.there && !read_pending(parser, chunk)) {
+            break;
+        }
+        if (!is_complete(parser, chunk) && !add_pending(parser, chunk)) {
+            break;
+        }
+    }
+    parser->exact_end = 0;
+    parser->end_offset = chunk->end_offset;
+    parser->end_line = chunk->end_line;
+}
+
+static void *run(void *context)
+{
+    spill_parser_t *parser = context;
+    bool last = false;
+    while (!last) {
+        spill_chunk_t *chunk = wait_for_room(parser);
+        if (!chunk) {
+            break;
+        }
+        fill_chunk(parser, chunk);
+        last = chunk->last;
+        raise_count(parser, &parser->filled);
+    }
+    return NULL;
+}
+
+/* ---- start and stop -------------------------------------------------------------------------- */
+
+static spill_code_t open_input(spill_parser_t *parser, spill_error_t *error)
+{
+    const spill_parser_options_t *options = &parser->options;
+    spill_code_t code = spill_source_open(options->path, options->codec, &parser->source, error);
+    if (code == SPILL_OK) {
+        code = spill_records_open(parser->source, options->format, &parser->records, error);
+    }
+    if (code == SPILL_OK) {
+        code = spill_decoder_init(&parser->decoder, options->format, options->strings,
+                                  spill_records_header(parser->records), error);
+        if (code != SPILL_OK) {
+            fail_record(parser, spill_records_header(parser->records), code, error);
+        }
+    }
+    if (code == SPILL_OK && options->offset > 0) {
+        code = spill_records_seek(parser->records, options->offset, options->line, error);
+    }
+    if (code == SPILL_OK) {
+        parser->end_offset = spill_records_offset(parser->records);
+        parser->end_line = spill_records_line(parser->records);
+    }
+    return code;
+}
+
+spill_code_t spill_parser_start(const spill_parser_options_t *options, spill_parser_t **parser,
+                                spill_error_t *error)
+{
+    spill_parser_t *made = bson_malloc0(sizeof *made);
+    *parser = made;
+    made->options = *options;
+    made->number = options->number;
+    made->exact_end = options->end_offset > options->offset ? options->end_offset : 0;
+    pthread_mutex_init(&made->lock, NULL);
+    pthread_cond_init(&made->changed, NULL);
+    spill_code_t code = open_input(made, error);
+    if (code != SPILL_OK) {
+        return code;
+    }
+    int failure = pthread_create(&made->thread, NULL, run, made);
+    made->started = failure == 0;
+    return failure == 0 ? SPILL_OK : spill_fail_errno(error, failure, "cannot start a thread");
+}
+
+void spill_parser_stop(spill_parser_t *parser)
+{
+    if (!parser) {
+        return;
+    }
+    if (parser->started) {
+        pthread_mutex_lock(&parser->lock);
+        parser->stop = true;
+        pthread_cond_broadcast(&parser->changed);
+        pthread_mutex_unlock(&parser->lock);
+        pthread_join(parser->thread, NULL);
+    }
+    if (parser->pending.there) {
+        bson_destroy(&parser->pending.document);
+    }
+    for (size_t i = 0; i < CHUNKS; i++) {
+        spill_chunk_release(&parser->chunks[i]);
+    }
+    spill_decoder_release(&parser->decoder);
+    spill_records_close(parser->records);
+    spill_source_close(parser->source);
+    spill_buffer_release(&parser->id);
+    pthread_cond_destroy(&parser->changed);
+    pthread_mutex_destroy(&parser->lock);
+    bson_free(parser);
+}
+
+int64_t spill_parser_position(const spill_parser_t *parser)
+{
+    return spill_source_position(parser->source);
+}
+
+int64_t spill_parser_size(const spill_parser_t *parser)
+{
+    return spill_source_size(parser->source);
+}
+
+void spill_parser_place(const spill_parser_t *parser, int64_t line, int64_t offset,
+                        char place[SPILL_PLACE_SIZE])
+{
+    spill_records_place(parser->records, line, offset, place);
+}

@@ -1,0 +1,510 @@
+#include "tools/import_records.h"
+
+#include "util/error.h"
+
+#include <bson/bson.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define WINDOW_BYTES_MIN (256 * 1024)
+
+/* data[begin, end) is what was read and not yet consumed; `offset` is the place of data[begin]. */
+struct spill_records {
+    spill_source_t *source;
+    spill_format_t format;
+    uint8_t *data;
+    size_t begin;
+    size_t end;
+    size_t capacity;
+    bool ended; /* the source has no more */
+    int64_t offset;
+    int64_t line;
+    bool array;      /* JSON: the documents stand in one array */
+    bool comma_due;  /* ... and one was read */
+    bool array_done; /* ... and it was closed */
+    spill_record_t header;
+};
+
+static size_t window(const spill_records_t *records)
+{
+    return records->end - records->begin;
+}
+
+static const uint8_t *front(const spill_records_t *records)
+{
+    return records->data + records->begin;
+}
+
+static void consume(spill_records_t *records, size_t size)
+{
+    records->begin += size;
+    records->offset += (int64_t)size;
+}
+
+/*
+ * Get more bytes into the window, which may move: twice as many as there were, so that looking
+ * through a growing window again costs no more than the window. At the source's end `ended` is set.
+ */
+static spill_code_t fill(spill_records_t *records, spill_error_t *error)
+{
+    if (records->begin > 0) {
+        memmove(records->data, front(records), window(records));
+        records->end -= records->begin;
+        records->begin = 0;
+    }
+    if (records->capacity / 2 < records->end) {
+        records->capacity *= 2;
+        records->data = bson_realloc(records->data, records->capacity);
+    }
+    size_t wanted = records->end * 2;
+    spill_code_t code = SPILL_OK;
+    do {
+        size_t got = 0;
+        code = spill_source_read(records->source, records->data + records->end,
+                                 records->capacity - records->end, &got, error);
+        records->end += got;
+        records->ended = code == SPILL_OK && got == 0;
+    } while (code == SPILL_OK && !records->ended && records->end < wanted);
+    return code;
+}
+
+/* A window that one huge record made grow is given back. */
+static void shrink(spill_records_t *records)
+{
+    if (records->capacity > 4 * WINDOW_BYTES_MIN && window(records) < WINDOW_BYTES_MIN / 2) {
+        memmove(records->data, front(records), window(records));
+        records->end -= records->begin;
+        records->begin = 0;
+        records->capacity = WINDOW_BYTES_MIN;
+        records->data = bson_realloc(records->data, records->capacity);
+    }
+}
+
+void spill_records_place(const spill_records_t *records, int64_t line, int64_t offset,
+                         char place[SPILL_PLACE_SIZE])
+{
+    const char *name = spill_source_name(records->source);
+    if (records->format == SPILL_FORMAT_BSON) {
+        snprintf(place, SPILL_PLACE_SIZE, "%.256s: byte %" PRId64, name, offset);
+    } else {
+        snprintf(place, SPILL_PLACE_SIZE, "%.256s:%" PRId64, name, line);
+    }
+}
+
+static spill_code_t fail_here(const spill_records_t *records, spill_code_t code, const char *what,
+                              spill_error_t *error)
+{
+    char place[SPILL_PLACE_SIZE];
+    spill_records_place(records, records->line, records->offset, place);
+    return spill_fail(error, code, "%s: %s", place, what);
+}
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+/* How a scan of the window ended. */
+typedef enum scan { SCAN_WHOLE, SCAN_MORE, SCAN_BAD } scan_t;
+
+static scan_t scan_line(const uint8_t *data, size_t size, size_t *length)
+{
+    const uint8_t *newline = memchr(data, '\n', size);
+    *length = newline ? (size_t)(newline - data) + 1 : size;
+    return newline ? SCAN_WHOLE : SCAN_MORE;
+}
+
+/* Quotes open only at the start of a field; within them a newline is text. */
+static scan_t scan_csv(const uint8_t *data, size_t size, size_t *length)
+{
+    bool quoted = false;
+    bool may_open =
+        true; /* a field begins, or a quote was closed: two in a row are one in a text */
+    for (size_t i = 0; i < size; i++) {
+        uint8_t byte = data[i];
+        if (quoted) {
+            quoted = byte != '"';
+            may_open = true;
+        } else if (byte == '\n') {
+            *length = i + 1;
+            return SCAN_WHOLE;
+        } else {
+            quoted = byte == '"' && may_open;
+            may_open = byte == ',';
+        }
+    }
+    *length = size;
+    return SCAN_MORE;
+}
+
+static scan_t scan_document(const uint8_t *data, size_t size, size_t *length)
+{
+    bool quoted = false;
+    int64_t depth = 0;
+    *length = size;
+    for (size_t i = 0; i < size; i++) {
+        uint8_t byte = data[i];
+        if (quoted) {
+            i += byte == '\\';
+            quoted = byte != '"';
+        } else if (byte == '"') {
+            quoted = true;
+        } else if (byte == '{' || byte == '[') {
+            depth++;
+        } else if ((byte == '}' || byte == ']') && --depth == 0) {
+            *length = i + 1;
+            return SCAN_WHOLE;
+        } else if (depth == 0) {
+            *length = i;
+            return SCAN_BAD;
+        }
+    }
+    return SCAN_MORE;
+}
+
+static scan_t scan(const spill_records_t *records, size_t *length)
+{
+    switch (records->format) {
+    case SPILL_FORMAT_CSV:
+        return scan_csv(front(records), window(records), length);
+    case SPILL_FORMAT_JSON:
+        return scan_document(front(records), window(records), length);
+    default:
+        return scan_line(front(records), window(records), length);
+    }
+}
+
+static int64_t count_lines(const uint8_t *data, size_t size)
+{
+    int64_t lines = 0;
+    const uint8_t *end = data + size;
+    while ((data = memchr(data, '\n', (size_t)(end - data))) != NULL) {
+        lines++;
+        data++;
+    }
+    return lines;
+}
+
+/* Drop a record that is too long, up to the end of its last line; JSON has no end to look for. */
+static spill_code_t drop_long(spill_records_t *records, bool *more, spill_error_t *error)
+{
+    spill_error_t late;
+    spill_code_t code = fail_here(records, SPILL_TOO_BIG,
+                                  "the record's text is longer than 32 MiB, so it cannot be an "
+                                  "element, which has 16 MiB at most",
+                                  error);
+    *more = records->format != SPILL_FORMAT_JSON;
+    while (*more) {
+        size_t length = 0;
+        scan_t found = scan_line(front(records), window(records), &length);
+        consume(records, length);
+        if (found == SCAN_WHOLE || records->ended) {
+            break;
+        }
+        *more = fill(records, &late) == SPILL_OK;
+    }
+    records->line++;
+    shrink(records);
+    return code;
+}
+
+static spill_code_t next_text(spill_records_t *records, spill_record_t *record, bool *more,
+                              spill_error_t *error)
+{
+    size_t length = 0;
+    scan_t found = scan(records, &length);
+    while (found == SCAN_MORE && !records->ended) {
+        if (window(records) > SPILL_RECORD_BYTES_MAX) {
+            return drop_long(records, more, error);
+        }
+        spill_code_t code = fill(records, error);
+        if (code != SPILL_OK) {
+            return code;
+        }
+        found = scan(records, &length);
+    }
+    if (found == SCAN_BAD || (found == SCAN_MORE && records->format == SPILL_FORMAT_JSON)) {
+        return fail_here(records, SPILL_PARSE,
+                         found == SCAN_BAD ? "a document should begin here, with {"
+                                           : "the document that begins here does not end",
+                         error);
+    }
+    *record = (spill_record_t){front(records), length, records->offset, records->line};
+    records->line += count_lines(record->data, length);
+    consume(records, length);
+    return SPILL_OK;
+}
+
+/* ---- JSON that is not a document a line ------------------------------------------------------ */
+
+static bool is_space(uint8_t byte)
+{
+    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
+}
+
+/* Pass over white space; false at the end of the input. */
+static spill_code_t skip_space(spill_records_t *records, bool *end, spill_error_t *error)
+{
+    *end = false;
+    for (;;) {
+        while (window(records) > 0 && is_space(*front(records))) {
+            records->line += *front(records) == '\n';
+            consume(records, 1);
+        }
+        if (window(records) > 0 || records->ended) {
+            *end = window(records) == 0;
+            return SPILL_OK;
+        }
+        spill_code_t code = fill(records, error);
+        if (code != SPILL_OK) {
+            return code;
+        }
+    }
+}
+
+/* Between the documents of an array: a comma, or the closing bracket and then nothing. */
+static spill_code_t next_in_array(spill_records_t *records, bool *end, spill_error_t *error)
+{
+    if (*front(records) == ']' && !records->array_done) {
+        records->array_done = true;
+        consume(records, 1);
+        spill_code_t code = skip_space(records, end, error);
+        if (code != SPILL_OK || *end) {
+            return code;
+        }
+    }
+    if (records->array_done) {
+        return fail_here(records, SPILL_PARSE, "nothing should follow the array", error);
+    }
+    if (records->comma_due) {
+        if (*front(records) != ',') {
+            return fail_here(records, SPILL_PARSE, "a comma or ] should stand here", error);
+        }
+        consume(records, 1);
+        return skip_space(records, end, error);
+    }
+    records->comma_due = true;
+    return SPILL_OK;
+}
+
+static spill_code_t before_document(spill_records_t *records, bool *end, spill_error_t *error)
+{
+    spill_code_t code = skip_space(records, end, error);
+    if (code == SPILL_OK && !*end && records->array) {
+        return next_in_array(records, end, error);
+    }
+    if (code == SPILL_OK && *end && records->array && !records->array_done) {
+        return fail_here(records, SPILL_PARSE, "the array is cut off: ] is missing", error);
+    }
+    return code;
+}
+
+/* ---- bson ------------------------------------------------------------------------------------ */
+
+static int32_t bson_length(const uint8_t *data)
+{
+    uint32_t value;
+    memcpy(&value, data, sizeof value);
+    return (int32_t)BSON_UINT32_FROM_LE(value);
+}
+
+static spill_code_t fail_cut_off(const spill_records_t *records, int64_t length,
+                                 spill_error_t *error)
+{
+    char what[128];
+    snprintf(what, sizeof what, "the document is cut off: of %" PRId64 " bytes %zu are there",
+             length, window(records));
+    return fail_here(records, SPILL_PARSE, what, error);
+}
+
+static spill_code_t drop_long_bson(spill_records_t *records, int64_t length, bool *more,
+                                   spill_error_t *error)
+{
+    char what[128];
+    snprintf(what, sizeof what, "the document has %" PRId64 " bytes, an element 16 MiB at most",
+             length);
+    spill_code_t code = fail_here(records, SPILL_TOO_BIG, what, error);
+    spill_error_t late;
+    *more = true;
+    while (*more && length > 0) {
+        size_t part = window(records) < (size_t)length ? window(records) : (size_t)length;
+        consume(records, part);
+        length -= (int64_t)part;
+        *more = length == 0 || (!records->ended && fill(records, &late) == SPILL_OK);
+    }
+    return code;
+}
+
+static spill_code_t next_bson(spill_records_t *records, spill_record_t *record, bool *more,
+                              spill_error_t *error)
+{
+    size_t wanted = 4;
+    int32_t length = 0;
+    for (;;) {
+        if (window(records) >= 4) {
+            length = bson_length(front(records));
+            if (length < 5) {
+                return fail_here(records, SPILL_PARSE, "this is not a BSON document", error);
+            }
+            if (length > SPILL_RECORD_BYTES_MAX) {
+                return drop_long_bson(records, length, more, error);
+            }
+            wanted = (size_t)length;
+        }
+        if (window(records) >= wanted) {
+            break;
+        }
+        if (records->ended) {
+            return fail_cut_off(records, length, error);
+        }
+        spill_code_t code = fill(records, error);
+        if (code != SPILL_OK) {
+            return code;
+        }
+    }
+    *record = (spill_record_t){front(records), wanted, records->offset, 0};
+    consume(records, wanted);
+    return SPILL_OK;
+}
+
+/* ---- all formats ----------------------------------------------------------------------------- */
+
+static bool is_blank(const spill_record_t *record)
+{
+    for (size_t i = 0; i < record->size; i++) {
+        if (!is_space(record->data[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+spill_code_t spill_records_next(spill_records_t *records, spill_record_t *record, bool *end,
+                                bool *more, spill_error_t *error)
+{
+    *record = (spill_record_t){0};
+    *end = false;
+    *more = false;
+    shrink(records);
+    do {
+        spill_code_t code = SPILL_OK;
+        if (window(records) == 0 && !records->ended) {
+            code = fill(records, error);
+        }
+        if (code == SPILL_OK && records->format == SPILL_FORMAT_JSON) {
+            code = before_document(records, end, error);
+        }
+        if (code != SPILL_OK) {
+            return code;
+        }
+        if (*end || window(records) == 0) {
+            *end = true;
+            return SPILL_OK;
+        }
+        code = records->format == SPILL_FORMAT_BSON ? next_bson(records, record, more, error)
+                                                    : next_text(records, record, more, error);
+        if (code != SPILL_OK) {
+            return code;
+        }
+    } while (records->format != SPILL_FORMAT_BSON && is_blank(record));
+    return SPILL_OK;
+}
+
+static spill_code_t start_json(spill_records_t *records, spill_error_t *error)
+{
+    bool end = false;
+    spill_code_t code = skip_space(records, &end, error);
+    if (code == SPILL_OK && !end && *front(records) == '[') {
+        records->array = true;
+        consume(records, 1);
+    }
+    return code;
+}
+
+static spill_code_t start_csv(spill_records_t *records, spill_error_t *error)
+{
+    bool end = false;
+    bool more = false;
+    spill_record_t record;
+    spill_code_t code = spill_records_next(records, &record, &end, &more, error);
+    if (code == SPILL_OK && end) {
+        return fail_here(records, SPILL_PARSE, "there is no header", error);
+    }
+    if (code == SPILL_OK) {
+        records->header = record;
+        uint8_t *copy = bson_malloc(record.size + 1);
+        memcpy(copy, record.data, record.size);
+        records->header.data = copy;
+    }
+    return code;
+}
+
+spill_code_t spill_records_open(spill_source_t *source, spill_format_t format,
+                                spill_records_t **records, spill_error_t *error)
+{
+    spill_records_t *made = bson_malloc0(sizeof *made);
+    *records = made;
+    made->source = source;
+    made->format = format;
+    made->capacity = WINDOW_BYTES_MIN;
+    made->data = bson_malloc(made->capacity);
+    made->line = 1;
+    spill_code_t code = SPILL_OK;
+    while (code == SPILL_OK && window(made) < 3 && !made->ended) {
+        code = fill(made, error);
+    }
+    if (format != SPILL_FORMAT_BSON && window(made) >= 3 &&
+        memcmp(front(made), "\xEF\xBB\xBF", 3) == 0) {
+        consume(made, 3);
+    }
+    if (code == SPILL_OK && format == SPILL_FORMAT_JSON) {
+        code = start_json(made, error);
+    } else if (code == SPILL_OK && format == SPILL_FORMAT_CSV) {
+        code = start_csv(made, error);
+    }
+    return code;
+}
+
+void spill_records_close(spill_records_t *records)
+{
+    if (records) {
+        bson_free((void *)(uintptr_t)records->header.data);
+        bson_free(records->data);
+        bson_free(records);
+    }
+}
+
+const spill_record_t *spill_records_header(const spill_records_t *records)
+{
+    return &records->header;
+}
+
+int64_t spill_records_offset(const spill_records_t *records)
+{
+    return records->offset;
+}
+
+int64_t spill_records_line(const spill_records_t *records)
+{
+    return records->line;
+}
+
+spill_code_t spill_records_seek(spill_records_t *records, int64_t offset, int64_t line,
+                                spill_error_t *error)
+{
+    int64_t distance = offset - records->offset;
+    if (distance < 0) {
+        return spill_fail(error, SPILL_REFUSED, "%s: the header has changed",
+                          spill_source_name(records->source));
+    }
+    size_t buffered = (int64_t)window(records) < distance ? window(records) : (size_t)distance;
+    consume(records, buffered);
+    int64_t passed = 0;
+    spill_code_t code =
+        spill_source_skip(records->source, distance - (int64_t)buffered, &passed, error);
+    records->offset += passed;
+    records->line = line;
+    records->comma_due = records->array && distance > 0;
+    if (code == SPILL_OK && records->offset != offset) {
+        return spill_fail(error, SPILL_REFUSED, "%s ends before byte %" PRId64,
+                          spill_source_name(records->source), offset);
+    }
+    return code;
+}
