@@ -114,8 +114,10 @@ static bool decode(const bson_t *document, spill_import_mark_t *mark)
         get_int64(document, "offset", &mark->offset) && get_int64(document, "line", &mark->line) &&
         get_int64(document, "endOffset", &mark->end_offset) &&
         get_int64(document, "endLine", &mark->end_line) && get_int64(document, "hash", &hash) &&
-        get_int64(document, "pageCapacity", &mark->page_capacity) &&
-        get_int64(document, "pageBytesMax", &mark->page_bytes_max) &&
+        get_int64(document, "pageCapacity", &mark->bounds.page_capacity) &&
+        get_int64(document, "pageBytesMax", &mark->bounds.page_bytes_max) &&
+        get_int64(document, "headBytesMax", &mark->bounds.head_bytes_max) &&
+        get_int64(document, "opWindow", &mark->op_window) &&
         get_int64(document, "records", &mark->records) &&
         get_int64(document, "before", &mark->before) &&
         get_bool(document, "applied", &mark->applied) &&
