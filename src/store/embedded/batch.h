@@ -1,0 +1,77 @@
+/*
+ * Changes that are to be written in one atomic step, in order; and, while they are gathered, what
+ * an earlier one of them made of a key (read your writes).
+ */
+#ifndef SPILL_STORE_EMBEDDED_BATCH_H
+#define SPILL_STORE_EMBEDDED_BATCH_H
+
+#include "util/buffer.h"
+
+#include <stdbool.h>
+
+typedef enum spill_change_kind {
+    SPILL_CHANGE_PUT,
+    SPILL_CHANGE_DELETE,
+    SPILL_CHANGE_DELETE_RANGE /* from the key to the value, which is a key and not included */
+} spill_change_kind_t;
+
+/* Keys and values lie in the batch's bytes. */
+typedef struct spill_change {
+    spill_change_kind_t kind;
+    uint32_t key_bytes;
+    uint32_t value_bytes;
+    size_t key;
+    size_t value;
+    uint64_t tag; /* the key's last bytes: a quick test for inequality */
+} spill_change_t;
+
+typedef struct spill_batch {
+    spill_change_t *changes;
+    size_t count;
+    size_t capacity;
+    spill_buffer_t bytes;
+} spill_batch_t;
+
+#define SPILL_BATCH_INIT                                                                           \
+    {                                                                                              \
+        NULL, 0, 0, SPILL_BUFFER_INIT                                                              \
+    }
+
+void spill_batch_put(spill_batch_t *batch, const uint8_t *key, size_t key_bytes, const void *value,
+                     size_t value_bytes);
+
+/* Put a value of `value_bytes` that the caller fills in, before it adds anything else. */
+uint8_t *spill_batch_put_place(spill_batch_t *batch, const uint8_t *key, size_t key_bytes,
+                               size_t value_bytes);
+
+/*
+ * Put a value of which the size is not known yet: append it to the buffer that `open` returns, then
+ * `close`. Nothing else may be added in between.
+ */
+spill_buffer_t *spill_batch_put_open(spill_batch_t *batch, const uint8_t *key, size_t key_bytes);
+void spill_batch_put_close(spill_batch_t *batch);
+
+void spill_batch_delete(spill_batch_t *batch, const uint8_t *key, size_t key_bytes);
+void spill_batch_delete_range(spill_batch_t *batch, const uint8_t *from, size_t from_bytes,
+                              const uint8_t *to, size_t to_bytes);
+
+/* The newest PUT or DELETE of a key, or NULL. Ranges are not looked at. O(changes). */
+const spill_change_t *spill_batch_find(const spill_batch_t *batch, const uint8_t *key,
+                                       size_t key_bytes);
+
+const uint8_t *spill_batch_key(const spill_batch_t *batch, const spill_change_t *change);
+const uint8_t *spill_batch_value(const spill_batch_t *batch, const spill_change_t *change);
+
+/* A place to come back to when the changes after it are not wanted. */
+typedef struct spill_batch_mark {
+    size_t count;
+    size_t bytes;
+} spill_batch_mark_t;
+
+spill_batch_mark_t spill_batch_mark(const spill_batch_t *batch);
+void spill_batch_rewind(spill_batch_t *batch, spill_batch_mark_t mark);
+
+void spill_batch_clear(spill_batch_t *batch); /* memory kept, unless it is very much */
+void spill_batch_release(spill_batch_t *batch);
+
+#endif

@@ -1,0 +1,319 @@
+#include "store/embedded/embedded.h"
+
+#include "bson/update.h"
+#include "store/embedded/codec.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/*
+ * A page is a view: its record says which numbers are in it, and the elements are the owner's. So
+ * this store asks more of a page than a request does, all of it from the head, which it has at
+ * hand:
+ *
+ *   PUT_PAGE     the head is still at the rev that was copied, and holds the slots;
+ *   CREATE_PAGE  the head is of the page's epoch;
+ *   EDIT, PULL   the page is committed (or they would change the head's elements).
+ *
+ * A request that another store would let make a page which nobody will ever read is refused here;
+ * to the client that looks like a race that it lost. DROP_HEAD takes all of the owner's records, so
+ * that every page there is belongs to the head there is.
+ */
+
+/* One request while it is being decided. */
+typedef struct decision {
+    spill_embedded_t *store;
+    const spill_request_t *request;
+    spill_batch_t *batch;
+    spill_state_t *state; /* the document, before and after */
+    spill_record_key_t key;
+    spill_facts_t facts;
+    spill_before_t before;
+    bson_t *fields; /* what the head's other fields become; NULL: not touched */
+    spill_buffer_t value;
+} decision_t;
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+static bool is_op(const spill_op_t *op, const spill_op_entry_t *entry)
+{
+    return entry->id_bytes == op->id_bytes && memcmp(entry->id, op->id, op->id_bytes) == 0;
+}
+
+/* Look at one operation that the owner remembers. */
+static spill_code_t look_at_op(decision_t *decision, int64_t ordinal, bool *seen, bool *forgotten,
+                               spill_error_t *error)
+{
+    bool found;
+    spill_op_entry_t entry;
+    spill_record_key_op(&decision->key, ordinal);
+    spill_code_t code = spill_embedded_get(decision->store, decision->batch, decision->key.data,
+                                           decision->key.size, &decision->value, &found, error);
+    if (code != SPILL_OK)
+        return spill_embedded_place(decision->request, decision->request->page, code, error);
+    if (found && !spill_op_decode(decision->value.data, decision->value.size, &entry))
+        return spill_embedded_corrupt(decision->store, decision->request, decision->request->page,
+                                      error, "the record of an operation cannot be read");
+    *forgotten |= !found;
+    *seen = found && is_op(decision->request->op, &entry);
+    return SPILL_OK;
+}
+
+/*
+ * Is the operation among those from its base on? The ones before base came before its first try.
+ * Where one of them is missing the window was smaller for a time, and nobody can tell.
+ */
+static spill_code_t find_op(decision_t *decision, spill_error_t *error)
+{
+    const spill_request_t *request = decision->request;
+    int64_t n = decision->state->n;
+    if (n >= request->op->base + request->op_window)
+        return SPILL_OK; /* too late to tell: refused */
+    bool forgotten = false;
+    int64_t ordinal = request->op->base < 0 ? 0 : request->op->base;
+    for (; ordinal < n; ordinal++) {
+        spill_code_t code =
+            look_at_op(decision, ordinal, &decision->facts.op_seen, &forgotten, error);
+        if (code != SPILL_OK || decision->facts.op_seen)
+            return code;
+    }
+    if (forgotten)
+        return spill_fail(error, SPILL_UNKNOWN,
+                          "whether the operation was applied is not known any more: fewer than %d "
+                          "operations were remembered when it may have been",
+                          request->op_window);
+    return SPILL_OK;
+}
+
+/* ---- elements -------------------------------------------------------------------------------- */
+
+static spill_code_t find_element(decision_t *decision, spill_error_t *error)
+{
+    const spill_request_t *request = decision->request;
+    const spill_state_t *state = decision->state;
+    decision->facts.old_bytes = -1;
+    if (request->seq < state->first || request->seq >= spill_state_end(state) ||
+        spill_seqs_contains(&state->gone, request->seq))
+        return SPILL_OK;
+    bool found;
+    spill_record_key_element(&decision->key, request->seq);
+    spill_code_t code = spill_embedded_get(decision->store, decision->batch, decision->key.data,
+                                           decision->key.size, &decision->value, &found, error);
+    if (code != SPILL_OK)
+        return spill_embedded_place(request, request->page, code, error);
+    if (!found || decision->value.size == 0)
+        return spill_embedded_corrupt(decision->store, request, request->page, error,
+                                      "the record of an element is missing");
+    decision->facts.old_bytes = (int64_t)decision->value.size - 1;
+    return SPILL_OK;
+}
+
+/* The size of the head's live elements below request->low. */
+static spill_code_t measure_trim(decision_t *decision, spill_error_t *error)
+{
+    const spill_request_t *request = decision->request;
+    const spill_state_t *state = decision->state;
+    int64_t end = spill_state_end(state);
+    int64_t below = request->low < end ? request->low : end;
+    if (below <= state->first)
+        return SPILL_OK;
+    spill_kv_iter_t *iter = decision->store->kv->ops->iterate(decision->store->kv);
+    spill_record_key_element(&decision->key, below - 1);
+    iter->ops->seek(iter, decision->key.data, decision->key.size);
+    uint64_t number;
+    while (iter->valid &&
+           spill_record_key_parse(&decision->key, SPILL_RECORD_ELEMENT, iter->key, iter->key_bytes,
+                                  1, &number) &&
+           (int64_t)~number >= state->first) {
+        decision->facts.erased_bytes += (int64_t)iter->value_bytes - 1;
+        iter->ops->next(iter);
+    }
+    spill_code_t code = iter->valid ? SPILL_OK : iter->ops->status(iter, error);
+    iter->ops->free(iter);
+    return code == SPILL_OK ? code : spill_embedded_place(request, request->page, code, error);
+}
+
+/* ---- the head's other fields ----------------------------------------------------------------- */
+
+/* Will it write fields, and get so far? A refusal comes before an update's own errors. */
+static bool writes_fields(const decision_t *decision)
+{
+    const spill_request_t *request = decision->request;
+    const spill_state_t *state = decision->state;
+    if (request->page != SPILL_HEAD || (state->present && !request->update))
+        return false;
+    if (request->kind == SPILL_REQUEST_UPDATE_FIELDS)
+        return state->present || request->create;
+    if (request->kind != SPILL_REQUEST_APPEND)
+        return false;
+    spill_refusal_t refusal = spill_append_refusal(request, state, decision->facts.op_seen);
+    return refusal == SPILL_REFUSAL_NONE || refusal == SPILL_REFUSAL_FULL;
+}
+
+static spill_code_t read_fields(decision_t *decision, spill_error_t *error)
+{
+    const spill_request_t *request = decision->request;
+    spill_record_key_t key;
+    bool found;
+    spill_record_key_init(&key, request->collection_id, request->key, request->key_bytes);
+    spill_code_t code = spill_embedded_get(decision->store, decision->batch, key.data, key.size,
+                                           &decision->value, &found, error);
+    if (code != SPILL_OK)
+        return spill_embedded_place(request, SPILL_HEAD, code, error);
+    if (found) {
+        decision->fields = bson_new_from_data(decision->value.data, decision->value.size);
+        if (!decision->fields)
+            return spill_embedded_corrupt(decision->store, request, SPILL_HEAD, error,
+                                          "the record of the other fields cannot be read");
+        return SPILL_OK;
+    }
+    decision->fields = bson_new();
+    spill_value_append(request->owner, decision->fields, "_id");
+    return SPILL_OK;
+}
+
+static spill_code_t make_fields(decision_t *decision, spill_error_t *error)
+{
+    spill_code_t code = read_fields(decision, error);
+    if (code == SPILL_OK && decision->request->update) {
+        bson_t updated;
+        code = spill_update_apply(decision->fields, decision->request->update, &updated, error);
+        bson_destroy(decision->fields);
+        decision->fields = code == SPILL_OK ? bson_copy(&updated) : NULL;
+        bson_destroy(&updated);
+    }
+    if (code == SPILL_OK)
+        decision->facts.fields_bytes = decision->fields->len;
+    return code;
+}
+
+/* ---- what the head says of a page ------------------------------------------------------------ */
+
+/* May the page be put, made or changed? See the top of the file. */
+static bool head_allows(const decision_t *decision, const spill_state_t *head)
+{
+    const spill_request_t *request = decision->request;
+    const spill_state_t *page = decision->state;
+    bool committed =
+        head->present && page->present && page->epoch == head->epoch && request->page < head->pages;
+    switch (request->kind) {
+    case SPILL_REQUEST_PUT_PAGE:
+        return head->present && head->epoch == request->epoch && head->rev == request->src &&
+               request->page >= head->pages && request->first >= head->first &&
+               request->first + request->slots <= spill_state_end(head);
+    case SPILL_REQUEST_CREATE_PAGE:
+        return head->present && head->epoch == request->epoch;
+    case SPILL_REQUEST_EDIT:
+    case SPILL_REQUEST_PULL:
+        return committed;
+    default:
+        return true;
+    }
+}
+
+static bool asks_head(const spill_request_t *request)
+{
+    switch (request->kind) {
+    case SPILL_REQUEST_PUT_PAGE:
+    case SPILL_REQUEST_CREATE_PAGE:
+    case SPILL_REQUEST_EDIT:
+    case SPILL_REQUEST_PULL:
+    case SPILL_REQUEST_EMPTY_PAGE:
+    case SPILL_REQUEST_DROP_PAGE:
+        return request->page != SPILL_HEAD;
+    default:
+        return false;
+    }
+}
+
+static spill_code_t ask_head(decision_t *decision, bool *allowed, spill_error_t *error)
+{
+    *allowed = true;
+    if (!asks_head(decision->request))
+        return SPILL_OK;
+    spill_state_t head = {0};
+    spill_code_t code =
+        spill_embedded_get_state(decision->store, decision->batch, decision->request,
+                                 &decision->key, SPILL_HEAD, &head, error);
+    *allowed = code == SPILL_OK && head_allows(decision, &head);
+    decision->before.shared =
+        head.present && decision->state->present &&
+        (head.epoch != decision->state->epoch || decision->request->page >= head.pages);
+    spill_state_release(&head);
+    return code;
+}
+
+/* ---- deciding -------------------------------------------------------------------------------- */
+
+static spill_code_t gather_facts(decision_t *decision, spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    switch (decision->request->kind) {
+    case SPILL_REQUEST_APPEND:
+        if (decision->request->op)
+            code = find_op(decision, error);
+        break;
+    case SPILL_REQUEST_EDIT:
+    case SPILL_REQUEST_REMOVE:
+    case SPILL_REQUEST_PULL:
+        code = find_element(decision, error);
+        break;
+    case SPILL_REQUEST_TRIM:
+        code = measure_trim(decision, error);
+        break;
+    default:
+        break;
+    }
+    if (code == SPILL_OK && writes_fields(decision))
+        code = make_fields(decision, error);
+    return code;
+}
+
+static spill_code_t decide(decision_t *decision, spill_response_t *response, spill_error_t *error)
+{
+    const spill_request_t *request = decision->request;
+    bool allowed;
+    spill_code_t code =
+        spill_embedded_get_state(decision->store, decision->batch, request, &decision->key,
+                                 request->page, decision->state, error);
+    if (code == SPILL_OK)
+        code = ask_head(decision, &allowed, error);
+    if (code != SPILL_OK || !allowed)
+        return code;
+    code = gather_facts(decision, error);
+    if (code != SPILL_OK)
+        return code;
+    decision->before.present = decision->state->present;
+    decision->before.first = decision->state->first;
+    decision->before.end = spill_state_end(decision->state);
+    decision->before.fields = decision->fields;
+    spill_effect_t effect;
+    response->outcome = spill_transition(request, &decision->facts, decision->state, &effect);
+    response->seq = effect.seq;
+    if (response->outcome != SPILL_DONE)
+        return SPILL_OK;
+    return spill_embedded_carry_out(decision->store, request, &decision->before, &effect,
+                                    decision->state, &decision->key, decision->batch, error);
+}
+
+spill_code_t spill_embedded_decide(void *context, spill_batch_t *batch, spill_error_t *error)
+{
+    const spill_change_call_t *call = context;
+    decision_t decision;
+    decision.store = call->store;
+    decision.request = call->request;
+    decision.batch = batch;
+    decision.state = &call->response->state;
+    decision.facts = (spill_facts_t){0};
+    decision.before = (spill_before_t){0};
+    decision.fields = NULL;
+    decision.value = (spill_buffer_t)SPILL_BUFFER_INIT;
+    spill_record_key_init(&decision.key, call->request->array_id, call->request->key,
+                          call->request->key_bytes);
+    call->response->outcome = SPILL_REFUSED_GUARD;
+    spill_code_t code = decide(&decision, call->response, error);
+    bson_destroy(decision.fields);
+    spill_buffer_release(&decision.value);
+    return code;
+}

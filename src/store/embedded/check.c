@@ -1,0 +1,260 @@
+#include "store/embedded/embedded.h"
+
+#include "store/embedded/codec.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * What only the records show: elements that are in no document, or missing from one; records that
+ * cannot be read; pages and their index that disagree. Bounds, order and counts are the verifier's.
+ *
+ * Documents are walked from the highest numbers down, as the element records lie: with keep newest
+ * the head and then the pages by the index, with keep oldest the other way round. One iterator sees
+ * all of it at one moment.
+ */
+enum { NOTHING_LOST = 2, RECOVERABLE = 7 };
+
+typedef struct checking {
+    spill_kv_t *kv;
+    const spill_request_t *request;
+    spill_kv_iter_t *iter;
+    spill_record_key_t key;
+    spill_state_t head;
+    int64_t below; /* documents seen so far hold no number below this */
+    int64_t entries;
+    spill_store_finding_fn report;
+    void *context;
+} checking_t;
+
+static void find(const checking_t *checking, int64_t page, int invariant, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static void find(const checking_t *checking, int64_t page, int invariant, const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    checking->report(checking->context, checking->request->owner, page, invariant, text);
+}
+
+static bool seek_state(checking_t *checking, int64_t page, spill_state_t *state)
+{
+    spill_kv_iter_t *iter = checking->iter;
+    state->present = false;
+    spill_embedded_state_key(&checking->key, page);
+    iter->ops->seek(iter, checking->key.data, checking->key.size);
+    if (!iter->valid) {
+        spill_error_t error;
+        if (iter->ops->status(iter, &error) == SPILL_OK)
+            return false;
+        find(checking, page, RECOVERABLE, "the record of its state: %s", error.message);
+        return true;
+    }
+    if (iter->key_bytes != checking->key.size ||
+        memcmp(iter->key, checking->key.data, checking->key.size) != 0)
+        return false;
+    if (!spill_state_decode(iter->value, iter->value_bytes, page == SPILL_HEAD, state))
+        find(checking, page, RECOVERABLE, "the record of its state cannot be read");
+    return true;
+}
+
+/* Does the iterator stand still because the engine cannot read on? Then that is a finding. */
+static bool find_damage(const checking_t *checking, int64_t page, int64_t seq)
+{
+    spill_error_t error;
+    if (checking->iter->valid || checking->iter->ops->status(checking->iter, &error) == SPILL_OK)
+        return false;
+    find(checking, page, NOTHING_LOST, "records from element %" PRId64 " down: %s", seq,
+         error.message);
+    return true;
+}
+
+static bool at_element(const checking_t *checking, int64_t *seq)
+{
+    uint64_t number;
+    const spill_kv_iter_t *iter = checking->iter;
+    bool at = iter->valid && spill_record_key_parse(&checking->key, SPILL_RECORD_ELEMENT, iter->key,
+                                                    iter->key_bytes, 1, &number);
+    *seq = at ? (int64_t)~number : -1;
+    return at;
+}
+
+/* ---- elements -------------------------------------------------------------------------------- */
+
+static void find_missing(const checking_t *checking, int64_t page, const spill_state_t *state,
+                         int64_t from, int64_t end)
+{
+    for (int64_t seq = end - 1; seq >= from; seq--) {
+        if (spill_seqs_contains(&state->gone, seq))
+            continue;
+        find(checking, page, NOTHING_LOST, "element %" PRId64 " has no record", seq);
+    }
+}
+
+/* Elements of a document's range, from the iterator's place on. */
+static void check_range(checking_t *checking, int64_t page, const spill_state_t *state)
+{
+    int64_t end = spill_state_end(state);
+    int64_t seq;
+    for (; at_element(checking, &seq) && seq >= state->first;
+         checking->iter->ops->next(checking->iter)) {
+        spill_value_t value;
+        find_missing(checking, page, state, seq + 1, end);
+        end = seq;
+        if (spill_seqs_contains(&state->gone, seq))
+            find(checking, page, RECOVERABLE, "element %" PRId64 " was removed, but is there", seq);
+        else if (!spill_element_decode(checking->iter->value, checking->iter->value_bytes, &value))
+            find(checking, page, RECOVERABLE, "the record of element %" PRId64 " cannot be read",
+                 seq);
+    }
+    if (!find_damage(checking, page, end - 1))
+        find_missing(checking, page, state, state->first, end);
+}
+
+/* From the iterator's place to `first`: no document has them. */
+static void check_gap(checking_t *checking, int64_t end)
+{
+    int64_t seq;
+    for (; at_element(checking, &seq) && seq >= end; checking->iter->ops->next(checking->iter))
+        find(checking, SPILL_HEAD, RECOVERABLE, "element %" PRId64 " is in no document", seq);
+}
+
+static void check_document(checking_t *checking, int64_t page, const spill_state_t *state)
+{
+    if (spill_state_slots(state) == 0)
+        return;
+    if (spill_state_end(state) > checking->below) {
+        find(checking, page, RECOVERABLE,
+             "its numbers, up to %" PRId64 ", overlap those of the document after it, from "
+             "%" PRId64,
+             spill_state_end(state), checking->below);
+        return;
+    }
+    spill_record_key_element(&checking->key, checking->below - 1);
+    checking->iter->ops->seek(checking->iter, checking->key.data, checking->key.size);
+    check_gap(checking, spill_state_end(state));
+    check_range(checking, page, state);
+    checking->below = state->first;
+}
+
+/* ---- pages ----------------------------------------------------------------------------------- */
+
+static void check_page(checking_t *checking, int64_t first, int64_t page)
+{
+    spill_state_t state = {0};
+    if (!seek_state(checking, page, &state))
+        find(checking, page, RECOVERABLE, "the index has it, but it has no record");
+    else if (state.present && state.first != first)
+        find(checking, page, RECOVERABLE,
+             "the index has it from %" PRId64 " on, its record from %" PRId64, first, state.first);
+    else if (state.present && checking->head.present && page < checking->head.pages &&
+             state.epoch == checking->head.epoch)
+        check_document(checking, page, &state);
+    spill_state_release(&state);
+}
+
+/* Every entry of the index, in its order: from the highest numbers down. */
+static void check_pages(checking_t *checking)
+{
+    spill_kv_iter_t *iter = checking->iter;
+    uint64_t entry[2];
+    spill_record_key_kind(&checking->key, SPILL_RECORD_FIRST);
+    iter->ops->seek(iter, checking->key.data, checking->key.size);
+    while (iter->valid && spill_record_key_parse(&checking->key, SPILL_RECORD_FIRST, iter->key,
+                                                 iter->key_bytes, 2, entry)) {
+        int64_t first = (int64_t)~entry[0];
+        int64_t page = (int64_t)~entry[1];
+        checking->entries++;
+        check_page(checking, first, page);
+        spill_record_key_first(&checking->key, first, page);
+        iter->ops->seek(iter, checking->key.data, checking->key.size);
+        if (iter->valid)
+            iter->ops->next(iter);
+    }
+}
+
+static void count_pages(checking_t *checking)
+{
+    spill_kv_iter_t *iter = checking->iter;
+    uint64_t page;
+    int64_t pages = 0;
+    spill_record_key_kind(&checking->key, SPILL_RECORD_PAGE);
+    iter->ops->seek(iter, checking->key.data, checking->key.size);
+    for (; iter->valid && spill_record_key_parse(&checking->key, SPILL_RECORD_PAGE, iter->key,
+                                                 iter->key_bytes, 1, &page);
+         iter->ops->next(iter))
+        pages++;
+    if (pages != checking->entries)
+        find(checking, SPILL_HEAD, RECOVERABLE,
+             "%" PRId64 " pages have records, but %" PRId64 " are in the index", pages,
+             checking->entries);
+}
+
+/* ---- the rest -------------------------------------------------------------------------------- */
+
+static void check_ops(checking_t *checking)
+{
+    spill_kv_iter_t *iter = checking->iter;
+    spill_op_entry_t entry;
+    uint64_t ordinal;
+    spill_record_key_kind(&checking->key, SPILL_RECORD_OP);
+    iter->ops->seek(iter, checking->key.data, checking->key.size);
+    for (; iter->valid && spill_record_key_parse(&checking->key, SPILL_RECORD_OP, iter->key,
+                                                 iter->key_bytes, 1, &ordinal);
+         iter->ops->next(iter))
+        if (!spill_op_decode(iter->value, iter->value_bytes, &entry))
+            find(checking, SPILL_HEAD, RECOVERABLE,
+                 "the record of operation %" PRIu64 " cannot be read", ordinal);
+    if (iter->valid && spill_record_key_kind_of(&checking->key, iter->key, iter->key_bytes) != 0)
+        find(checking, SPILL_HEAD, RECOVERABLE, "there is a record of an unknown kind");
+}
+
+static void check_all(checking_t *checking)
+{
+    bool newest = checking->request->definition->keep == SPILL_KEEP_NEWEST;
+    seek_state(checking, SPILL_HEAD, &checking->head);
+    if (newest && checking->head.present)
+        check_document(checking, SPILL_HEAD, &checking->head);
+    check_pages(checking);
+    if (!newest && checking->head.present)
+        check_document(checking, SPILL_HEAD, &checking->head);
+    spill_record_key_element(&checking->key, checking->below - 1);
+    checking->iter->ops->seek(checking->iter, checking->key.data, checking->key.size);
+    check_gap(checking, 0);
+    count_pages(checking);
+    check_ops(checking);
+}
+
+spill_code_t spill_embedded_check(spill_store_t *base, const spill_binding_t *binding,
+                                  const spill_definition_t *definition, const spill_value_t *owner,
+                                  spill_store_finding_fn report, void *context,
+                                  spill_error_t *error)
+{
+    spill_kv_t *kv = ((spill_embedded_t *)base)->kv;
+    spill_buffer_t owner_key = SPILL_BUFFER_INIT;
+    spill_code_t code = spill_owner_key(owner, &owner_key, error);
+    if (code == SPILL_OK) {
+        spill_request_t request = {.definition = definition, .owner = owner};
+        checking_t checking = {.kv = kv,
+                               .request = &request,
+                               .iter = kv->ops->iterate(kv),
+                               .below = INT64_MAX,
+                               .report = report,
+                               .context = context};
+        spill_record_key_init(&checking.key, binding->array_id, owner_key.data, owner_key.size);
+        check_all(&checking);
+        if (!checking.iter->valid)
+            code = checking.iter->ops->status(checking.iter, error);
+        if (code != SPILL_OK)
+            code = spill_embedded_place(&request, SPILL_HEAD, code, error);
+        checking.iter->ops->free(checking.iter);
+        spill_state_release(&checking.head);
+    }
+    spill_buffer_release(&owner_key);
+    return code;
+}

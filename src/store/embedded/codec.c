@@ -1,0 +1,171 @@
+#include "store/embedded/codec.h"
+
+#include <string.h>
+
+enum { STATE_FORM = 1 };
+
+enum {
+    FLAG_HEAD = 1,
+    FLAG_SEALED = 2,
+    FLAG_CLOSED = 4,
+    FLAG_INTENT = 8,
+    FLAG_GONE = 16,
+    FLAG_ALL = 31
+};
+
+/* ---- states ---------------------------------------------------------------------------------- */
+
+static uint8_t flags_of(const spill_state_t *state, bool head)
+{
+    return (uint8_t)((head ? FLAG_HEAD : 0) | (state->sealed ? FLAG_SEALED : 0) |
+                     (state->closed ? FLAG_CLOSED : 0) | (state->intent ? FLAG_INTENT : 0) |
+                     (state->gone.count > 0 ? FLAG_GONE : 0));
+}
+
+static void encode_gone(const spill_state_t *state, spill_buffer_t *bytes)
+{
+    int64_t last = state->first;
+    spill_buffer_append_varint(bytes, state->gone.count);
+    for (size_t i = 0; i < state->gone.count; i++) {
+        spill_buffer_append_varint(bytes, (uint64_t)(state->gone.at[i] - last));
+        last = state->gone.at[i];
+    }
+}
+
+void spill_state_encode(const spill_state_t *state, bool head, spill_buffer_t *bytes)
+{
+    spill_buffer_append_byte(bytes, STATE_FORM);
+    spill_buffer_append_byte(bytes, flags_of(state, head));
+    spill_buffer_append_zigzag(bytes, state->epoch);
+    spill_buffer_append_zigzag(bytes, state->rev - state->epoch);
+    spill_buffer_append_varint(bytes, (uint64_t)state->first);
+    spill_buffer_append_varint(bytes, (uint64_t)state->live);
+    spill_buffer_append_varint(bytes, (uint64_t)state->live_bytes);
+    spill_buffer_append_varint(bytes, (uint64_t)state->n);
+    if (head) {
+        spill_buffer_append_varint(bytes, (uint64_t)state->pages);
+        spill_buffer_append_zigzag(bytes, state->removed);
+        spill_buffer_append_varint(bytes, (uint64_t)state->low);
+        spill_buffer_append_varint(bytes, (uint64_t)state->total);
+        spill_buffer_append_varint(bytes, (uint64_t)state->fields_bytes);
+    } else {
+        spill_buffer_append_zigzag(bytes, state->src - state->epoch);
+    }
+    if (state->intent) {
+        spill_buffer_append_varint(bytes, (uint64_t)state->intent_seq);
+        spill_buffer_append_varint(bytes, (uint64_t)state->intent_page);
+    }
+    if (state->gone.count > 0)
+        encode_gone(state, bytes);
+}
+
+/* A number that is never negative. */
+static int64_t read_count(spill_reader_t *reader)
+{
+    uint64_t value = spill_reader_varint(reader);
+    if (value > INT64_MAX / 4)
+        reader->bad = 1;
+    return reader->bad ? 0 : (int64_t)value;
+}
+
+/* The sum of two numbers that come from disk. */
+static int64_t read_sum(spill_reader_t *reader, int64_t base)
+{
+    int64_t sum;
+    if (__builtin_add_overflow(base, spill_reader_zigzag(reader), &sum)) {
+        reader->bad = 1;
+        return 0;
+    }
+    return sum;
+}
+
+static void decode_gone(spill_reader_t *reader, spill_state_t *state)
+{
+    int64_t count = read_count(reader);
+    int64_t last = state->first;
+    if (count > reader->end - reader->at) /* each takes a byte at least */
+        reader->bad = 1;
+    for (int64_t i = 0; i < count && !reader->bad; i++) {
+        int64_t step = read_count(reader);
+        if ((step == 0 && i > 0) || last > INT64_MAX / 4)
+            reader->bad = 1;
+        last += step;
+        if (!reader->bad)
+            spill_seqs_insert(&state->gone, last);
+    }
+    if (last >= spill_state_end(state))
+        reader->bad = 1;
+}
+
+static void decode_head(spill_reader_t *reader, spill_state_t *state)
+{
+    state->pages = read_count(reader);
+    state->removed = spill_reader_zigzag(reader);
+    state->low = read_count(reader);
+    state->total = read_count(reader);
+    state->fields_bytes = read_count(reader);
+}
+
+bool spill_state_decode(const uint8_t *data, size_t size, bool head, spill_state_t *state)
+{
+    spill_reader_t reader = {.at = data, .end = data + size};
+    spill_seqs_t gone = state->gone;
+    gone.count = 0;
+    *state = (spill_state_t){.gone = gone};
+    uint8_t form = spill_reader_byte(&reader);
+    uint8_t flags = spill_reader_byte(&reader);
+    if (form != STATE_FORM || (flags & ~FLAG_ALL) != 0 || ((flags & FLAG_HEAD) != 0) != head)
+        return false;
+    state->sealed = (flags & FLAG_SEALED) != 0;
+    state->closed = (flags & FLAG_CLOSED) != 0;
+    state->intent = (flags & FLAG_INTENT) != 0;
+    state->epoch = spill_reader_zigzag(&reader);
+    state->rev = read_sum(&reader, state->epoch);
+    state->first = read_count(&reader);
+    state->live = read_count(&reader);
+    state->live_bytes = read_count(&reader);
+    state->n = read_count(&reader);
+    if (head)
+        decode_head(&reader, state);
+    else
+        state->src = read_sum(&reader, state->epoch);
+    if (state->intent) {
+        state->intent_seq = read_count(&reader);
+        state->intent_page = read_count(&reader);
+    }
+    if (flags & FLAG_GONE)
+        decode_gone(&reader, state);
+    state->present = !reader.bad && reader.at == reader.end;
+    return state->present;
+}
+
+/* ---- operations and elements ----------------------------------------------------------------- */
+
+void spill_op_encode(const spill_op_entry_t *entry, spill_buffer_t *bytes)
+{
+    spill_buffer_append_varint(bytes, (uint64_t)entry->seq);
+    spill_buffer_append_varint(bytes, (uint64_t)entry->count);
+    spill_buffer_append(bytes, entry->id, entry->id_bytes);
+}
+
+bool spill_op_decode(const uint8_t *data, size_t size, spill_op_entry_t *entry)
+{
+    spill_reader_t reader = {.at = data, .end = data + size};
+    *entry = (spill_op_entry_t){.seq = read_count(&reader), .count = read_count(&reader)};
+    size_t id_bytes = (size_t)(reader.end - reader.at);
+    if (reader.bad || id_bytes == 0 || id_bytes > SPILL_OP_ID_MAX)
+        return false;
+    entry->id_bytes = (uint8_t)id_bytes;
+    memcpy(entry->id, reader.at, id_bytes);
+    return true;
+}
+
+bool spill_element_decode(const uint8_t *data, size_t size, spill_value_t *value)
+{
+    if (size == 0 || size - 1 > UINT32_MAX) {
+        *value = (spill_value_t){0};
+        return false;
+    }
+    *value = (spill_value_t){.data = data + 1, .size_bytes = (uint32_t)(size - 1), .type = data[0]};
+    return true;
+}

@@ -1,0 +1,212 @@
+#include "store/embedded/embedded.h"
+
+#include "store/embedded/codec.h"
+#include "store/embedded/folder.h"
+#include "store/embedded/kv_rocksdb.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+spill_code_t spill_embedded_get(spill_embedded_t *store, const spill_batch_t *batch,
+                                const uint8_t *key, size_t key_bytes, spill_buffer_t *value,
+                                bool *found, spill_error_t *error)
+{
+    const spill_change_t *change =
+        batch && batch->count > 0 ? spill_batch_find(batch, key, key_bytes) : NULL;
+    if (!change)
+        return store->kv->ops->get(store->kv, key, key_bytes, value, found, error);
+    spill_buffer_clear(value);
+    *found = change->kind == SPILL_CHANGE_PUT;
+    if (*found)
+        spill_buffer_append(value, spill_batch_value(batch, change), change->value_bytes);
+    return SPILL_OK;
+}
+
+void spill_embedded_state_key(spill_record_key_t *key, int64_t page)
+{
+    if (page == SPILL_HEAD)
+        spill_record_key_kind(key, SPILL_RECORD_HEAD);
+    else
+        spill_record_key_page(key, page);
+}
+
+spill_code_t spill_embedded_get_state(spill_embedded_t *store, const spill_batch_t *batch,
+                                      const spill_request_t *request, spill_record_key_t *key,
+                                      int64_t page, spill_state_t *state, spill_error_t *error)
+{
+    spill_buffer_t value = SPILL_BUFFER_INIT;
+    bool found;
+    state->present = false;
+    spill_embedded_state_key(key, page);
+    spill_code_t code =
+        spill_embedded_get(store, batch, key->data, key->size, &value, &found, error);
+    if (code != SPILL_OK)
+        code = spill_embedded_place(request, page, code, error);
+    else if (found && !spill_state_decode(value.data, value.size, page == SPILL_HEAD, state))
+        code = spill_embedded_corrupt(store, request, page, error,
+                                      "the record of its state cannot be read");
+    if (page != SPILL_HEAD)
+        state->page = page;
+    spill_buffer_release(&value);
+    return code;
+}
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+static void describe_document(int64_t page, char *text, size_t size)
+{
+    if (page < 0)
+        snprintf(text, size, "%s", page == SPILL_HEAD ? "head" : "pages");
+    else
+        snprintf(text, size, "page %" PRId64, page);
+}
+
+spill_code_t spill_embedded_place(const spill_request_t *request, int64_t page, spill_code_t code,
+                                  spill_error_t *error)
+{
+    char document[32];
+    describe_document(page, document, sizeof document);
+    char *owner = spill_value_to_json(request->owner, false);
+    code = spill_fail_prefix(error, code, "array \"%s\", owner %.100s, %s",
+                             request->definition->name, owner ? owner : "?", document);
+    bson_free(owner);
+    return code;
+}
+
+spill_code_t spill_embedded_corrupt(const spill_embedded_t *store, const spill_request_t *request,
+                                    int64_t page, spill_error_t *error, const char *what)
+{
+    spill_code_t code =
+        spill_fail(error, SPILL_CORRUPT, "%s (%s: restore a backup, or export what is readable)",
+                   what, store->base.uri);
+    return spill_embedded_place(request, page, code, error);
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+/* Reads or deletes a range, which a batch that is not written yet cannot answer for. */
+static bool needs_range(spill_request_kind_t kind)
+{
+    switch (kind) {
+    case SPILL_REQUEST_TRIM:
+    case SPILL_REQUEST_EMPTY_PAGE:
+    case SPILL_REQUEST_DROP_HEAD:
+    case SPILL_REQUEST_DROP_PAGE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static spill_code_t call(spill_store_t *base, const spill_request_t *request,
+                         spill_response_t *response, spill_error_t *error)
+{
+    spill_embedded_t *store = (spill_embedded_t *)base;
+    spill_response_clear(response);
+    if (request->kind == SPILL_REQUEST_READ)
+        return spill_embedded_read(store, request, response, error);
+    if (base->options.read_only)
+        return spill_fail(error, SPILL_READ_ONLY, "%s: is open read-only", base->uri);
+    spill_change_call_t change = {store, request, response};
+    spill_code_t code = spill_combiner_run(&store->combiner, spill_embedded_decide, &change,
+                                           needs_range(request->kind), error);
+    if (code != SPILL_OK)
+        spill_response_clear(response);
+    return code;
+}
+
+/* ---- opening and closing --------------------------------------------------------------------- */
+
+static spill_code_t close_store(spill_store_t *base, spill_error_t *error)
+{
+    spill_embedded_t *store = (spill_embedded_t *)base;
+    spill_combiner_release(&store->combiner);
+    spill_code_t code = store->kv->ops->close(store->kv, error);
+    spill_folder_unlock(store->lock);
+    bson_free(store->folder);
+    spill_store_base_release(base);
+    bson_free(store);
+    return code;
+}
+
+static const spill_store_ops_t embedded_ops = {
+    .name = "embedded",
+    .call = call,
+    .bind = spill_embedded_bind,
+    .owners = spill_embedded_owners,
+    .catalog_get = spill_embedded_catalog_get,
+    .catalog_put = spill_embedded_catalog_put,
+    .catalog_delete = spill_embedded_catalog_delete,
+    .catalog_names = spill_embedded_catalog_names,
+    .check = spill_embedded_check,
+    .backup = spill_embedded_backup,
+    .close = close_store,
+};
+
+spill_code_t spill_embedded_open_kv(spill_kv_t *kv, const char *uri,
+                                    const spill_store_options_t *options, spill_store_t **store,
+                                    spill_error_t *error)
+{
+    *store = NULL;
+    spill_code_t code = spill_embedded_format(kv, uri, options->read_only, error);
+    if (code != SPILL_OK) {
+        kv->ops->close(kv, NULL);
+        return code;
+    }
+    spill_embedded_t *embedded = bson_malloc0(sizeof *embedded);
+    spill_store_base_init(&embedded->base, &embedded_ops, uri, options);
+    embedded->kv = kv;
+    embedded->lock = -1;
+    spill_combiner_init(&embedded->combiner, kv, options->durability == SPILL_DURABILITY_FSYNC,
+                        &embedded->base.counts.commits, &embedded->base.counts.syncs);
+    *store = &embedded->base;
+    return SPILL_OK;
+}
+
+/* Look at the folder, make it and lock it where that is due. */
+static spill_code_t prepare_folder(const char *path, const spill_store_options_t *options,
+                                   int *lock, spill_error_t *error)
+{
+    spill_folder_kind_t kind;
+    *lock = -1;
+    spill_code_t code = spill_folder_look(path, &kind, error);
+    if (code != SPILL_OK)
+        return code;
+    if (kind == SPILL_FOLDER_MISSING && (options->read_only || options->must_exist))
+        return spill_fail(error, SPILL_NOT_FOUND, "%s: there is no store; check the path", path);
+    if (options->read_only)
+        return SPILL_OK;
+    code = spill_folder_make(path, error);
+    return code == SPILL_OK ? spill_folder_lock(path, lock, error) : code;
+}
+
+spill_code_t spill_embedded_open(const char *path, const spill_store_options_t *options,
+                                 spill_store_t **store, spill_error_t *error)
+{
+    *store = NULL;
+    int lock;
+    spill_code_t code = prepare_folder(path, options, &lock, error);
+    if (code != SPILL_OK)
+        return code;
+    spill_rocksdb_options_t engine = {
+        .read_only = options->read_only,
+        .cache_bytes = options->cache_bytes,
+        .log = options->log,
+        .log_context = options->log_context,
+    };
+    spill_kv_t *kv;
+    code = spill_kv_rocksdb_open(path, &engine, &kv, error);
+    if (code == SPILL_OK)
+        code = spill_embedded_open_kv(kv, path, options, store, error);
+    if (code != SPILL_OK) {
+        spill_folder_unlock(lock);
+        return code;
+    }
+    spill_embedded_t *embedded = (spill_embedded_t *)*store;
+    embedded->folder = bson_strdup(path);
+    embedded->lock = lock;
+    return SPILL_OK;
+}

@@ -1,0 +1,125 @@
+/*
+ * The embedded store: documents as records of an ordered key-value engine (docs/format.md).
+ *
+ *   embedded.c   opening, closing, the table of functions
+ *   read.c       READ: straight from the engine, on the caller's thread
+ *   change.c     every other request: decides, on the combiner's leader
+ *   effect.c     ... and makes records of what was decided
+ *   catalog.c    definitions, and the numbers that they are given
+ *   owners.c     listing owners
+ *   check.c      what the records themselves show to be wrong
+ *   format.c     the format's version
+ *   backup.c     a copy
+ */
+#ifndef SPILL_STORE_EMBEDDED_EMBEDDED_H
+#define SPILL_STORE_EMBEDDED_EMBEDDED_H
+
+#include "store/embedded/combiner.h"
+#include "store/embedded/keys.h"
+#include "store/store.h"
+#include "store/transition.h"
+
+#define SPILL_FORMAT_VERSION 2
+
+typedef struct spill_embedded {
+    spill_store_t base;
+    spill_kv_t *kv;
+    char *folder; /* NULL: not on disk */
+    int lock;     /* of the folder; -1: none */
+    spill_combiner_t combiner;
+} spill_embedded_t;
+
+/* A store on an engine that is open. The engine becomes the store's, also after an error. */
+spill_code_t spill_embedded_open_kv(spill_kv_t *kv, const char *uri,
+                                    const spill_store_options_t *options, spill_store_t **store,
+                                    spill_error_t *error);
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+/* Read a record, from the batch where it is in there. `batch` may be NULL. */
+spill_code_t spill_embedded_get(spill_embedded_t *store, const spill_batch_t *batch,
+                                const uint8_t *key, size_t key_bytes, spill_buffer_t *value,
+                                bool *found, spill_error_t *error);
+
+/* Read the state of the head or of a page; absent where there is no record. */
+spill_code_t spill_embedded_get_state(spill_embedded_t *store, const spill_batch_t *batch,
+                                      const spill_request_t *request, spill_record_key_t *key,
+                                      int64_t page, spill_state_t *state, spill_error_t *error);
+
+/* SPILL_CORRUPT, naming array, owner and page. */
+spill_code_t spill_embedded_corrupt(const spill_embedded_t *store, const spill_request_t *request,
+                                    int64_t page, spill_error_t *error, const char *what);
+
+/* Put the same place before an engine's error. */
+spill_code_t spill_embedded_place(const spill_request_t *request, int64_t page, spill_code_t code,
+                                  spill_error_t *error);
+
+/* Set the key of a document's state record. */
+void spill_embedded_state_key(spill_record_key_t *key, int64_t page);
+
+/* ---- change.c and effect.c ------------------------------------------------------------------- */
+
+/* A request that is being decided. */
+typedef struct spill_change_call {
+    spill_embedded_t *store;
+    const spill_request_t *request;
+    spill_response_t *response;
+} spill_change_call_t;
+
+/* What a decision was based on, for the effect to start from. */
+typedef struct spill_before {
+    bool present;
+    int64_t first;
+    int64_t end;
+    bool shared;          /* a page that is not committed: its elements are the head's */
+    const bson_t *fields; /* the head's other fields as they will be; NULL: not touched */
+} spill_before_t;
+
+spill_code_t spill_embedded_decide(void *context, spill_batch_t *batch, spill_error_t *error);
+
+/* Records of an effect that is DONE; `state` is the document after it. */
+spill_code_t spill_embedded_carry_out(spill_embedded_t *store, const spill_request_t *request,
+                                      const spill_before_t *before, const spill_effect_t *effect,
+                                      const spill_state_t *state, spill_record_key_t *key,
+                                      spill_batch_t *batch, spill_error_t *error);
+
+/* ---- the other functions of the table -------------------------------------------------------- */
+
+spill_code_t spill_embedded_read(spill_embedded_t *store, const spill_request_t *request,
+                                 spill_response_t *response, spill_error_t *error);
+
+spill_code_t spill_embedded_bind(spill_store_t *store, const spill_definition_t *definition,
+                                 spill_binding_t *binding, spill_error_t *error);
+spill_code_t spill_embedded_catalog_get(spill_store_t *store, spill_catalog_t kind,
+                                        const char *name, bson_t **document, spill_error_t *error);
+spill_code_t spill_embedded_catalog_put(spill_store_t *store, spill_catalog_t kind,
+                                        const char *name, const bson_t *expected,
+                                        const bson_t *document, bool *done, spill_error_t *error);
+spill_code_t spill_embedded_catalog_delete(spill_store_t *store, spill_catalog_t kind,
+                                           const char *name, spill_error_t *error);
+spill_code_t spill_embedded_catalog_names(spill_store_t *store, spill_catalog_t kind, bson_t *names,
+                                          spill_error_t *error);
+
+/* Has another array of the collection a head for this owner? */
+spill_code_t spill_embedded_shares_head(spill_embedded_t *store, const spill_request_t *request,
+                                        bool *shares, spill_error_t *error);
+
+spill_code_t spill_embedded_owners(spill_store_t *store, const spill_binding_t *binding,
+                                   const uint8_t *after, size_t after_bytes, size_t limit,
+                                   bson_t *owners, spill_buffer_t *last, spill_error_t *error);
+
+spill_code_t spill_embedded_check(spill_store_t *store, const spill_binding_t *binding,
+                                  const spill_definition_t *definition, const spill_value_t *owner,
+                                  spill_store_finding_fn report, void *context,
+                                  spill_error_t *error);
+
+spill_code_t spill_embedded_backup(spill_store_t *store, const char *folder, spill_error_t *error);
+
+/*
+ * Is it of a format that this release reads? A new store gets today's; an older one is brought up
+ * to date, unless `read_only`. SPILL_FORMAT, SPILL_INVALID (a database, but not a store's).
+ */
+spill_code_t spill_embedded_format(spill_kv_t *kv, const char *place, bool read_only,
+                                   spill_error_t *error);
+
+#endif

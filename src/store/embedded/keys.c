@@ -1,0 +1,90 @@
+#include "store/embedded/keys.h"
+
+#include <assert.h>
+#include <bson/bson.h>
+#include <string.h>
+
+void spill_id_prefix(uint8_t *data, uint32_t id)
+{
+    uint32_t bytes = BSON_UINT32_TO_BE(id);
+    memcpy(data, &bytes, sizeof bytes);
+}
+
+void spill_record_key_init(spill_record_key_t *key, uint32_t id, const uint8_t *owner,
+                           size_t owner_bytes)
+{
+    assert(owner_bytes <= SPILL_OWNER_KEY_MAX);
+    spill_id_prefix(key->data, id);
+    memcpy(key->data + 4, owner, owner_bytes);
+    key->prefix = 4 + owner_bytes;
+    key->size = key->prefix;
+}
+
+void spill_record_key_kind(spill_record_key_t *key, spill_record_t kind)
+{
+    key->data[key->prefix] = (uint8_t)kind;
+    key->size = key->prefix + 1;
+}
+
+static void add_number(spill_record_key_t *key, uint64_t number)
+{
+    uint64_t bytes = BSON_UINT64_TO_BE(number);
+    memcpy(key->data + key->size, &bytes, sizeof bytes);
+    key->size += sizeof bytes;
+}
+
+void spill_record_key_element(spill_record_key_t *key, int64_t seq)
+{
+    spill_record_key_kind(key, SPILL_RECORD_ELEMENT);
+    add_number(key, ~(uint64_t)seq);
+}
+
+void spill_record_key_page(spill_record_key_t *key, int64_t page)
+{
+    spill_record_key_kind(key, SPILL_RECORD_PAGE);
+    add_number(key, (uint64_t)page);
+}
+
+void spill_record_key_first(spill_record_key_t *key, int64_t first, int64_t page)
+{
+    spill_record_key_kind(key, SPILL_RECORD_FIRST);
+    add_number(key, ~(uint64_t)first);
+    add_number(key, ~(uint64_t)page);
+}
+
+void spill_record_key_op(spill_record_key_t *key, int64_t ordinal)
+{
+    spill_record_key_kind(key, SPILL_RECORD_OP);
+    add_number(key, (uint64_t)ordinal);
+}
+
+uint8_t spill_record_key_kind_of(const spill_record_key_t *owner, const uint8_t *data, size_t size)
+{
+    if (size <= owner->prefix || memcmp(data, owner->data, owner->prefix) != 0)
+        return 0;
+    return data[owner->prefix];
+}
+
+bool spill_record_key_parse(const spill_record_key_t *owner, spill_record_t kind,
+                            const uint8_t *data, size_t size, size_t count, uint64_t *numbers)
+{
+    if (size != owner->prefix + 1 + count * sizeof *numbers ||
+        spill_record_key_kind_of(owner, data, size) != (uint8_t)kind)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t bytes;
+        memcpy(&bytes, data + owner->prefix + 1 + i * sizeof bytes, sizeof bytes);
+        numbers[i] = BSON_UINT64_FROM_BE(bytes);
+    }
+    return true;
+}
+
+void spill_system_key(spill_buffer_t *key, spill_system_record_t kind, const char *name)
+{
+    uint8_t id[4];
+    spill_id_prefix(id, 0);
+    spill_buffer_clear(key);
+    spill_buffer_append(key, id, sizeof id);
+    spill_buffer_append_byte(key, (uint8_t)kind);
+    spill_buffer_append(key, name, strlen(name));
+}

@@ -1,0 +1,68 @@
+/*
+ * Keys of records. docs/format.md draws them.
+ *
+ *   array records    be32 array id, owner key, kind byte, ...
+ *   other fields     be32 collection id, owner key
+ *   system records   be32 0, kind byte, ...
+ */
+#ifndef SPILL_STORE_EMBEDDED_KEYS_H
+#define SPILL_STORE_EMBEDDED_KEYS_H
+
+#include "bson/key.h"
+
+#include <stdbool.h>
+
+/*
+ * Kinds of an owner's records, in the order in which they lie. The elements follow the head with
+ * the newest first: the newest page is one seek and a few steps forward.
+ */
+typedef enum spill_record {
+    SPILL_RECORD_HEAD = 0x10,    /* -                          the head's state */
+    SPILL_RECORD_ELEMENT = 0x20, /* be64 ~seq                  type byte, value */
+    SPILL_RECORD_PAGE = 0x30,    /* be64 page                  the page's state */
+    SPILL_RECORD_FIRST = 0x40,   /* be64 ~first, be64 ~page    nothing */
+    SPILL_RECORD_OP = 0x50,      /* be64 ordinal               an operation's entry */
+    SPILL_RECORD_END = 0xff
+} spill_record_t;
+
+typedef enum spill_system_record {
+    SPILL_SYSTEM_FORMAT = 0x01,     /* -                   varint version */
+    SPILL_SYSTEM_IDS = 0x02,        /* -                   varint: the last id given */
+    SPILL_SYSTEM_ARRAY = 0x03,      /* definition's name   varint array id, varint collection id */
+    SPILL_SYSTEM_COLLECTION = 0x04, /* collection's name   varint collection id */
+    SPILL_SYSTEM_CATALOG = 0x05     /* kind byte, name     document */
+} spill_system_record_t;
+
+#define SPILL_RECORD_SUFFIX_MAX 17 /* kind byte and two numbers */
+#define SPILL_RECORD_KEY_MAX (4 + SPILL_OWNER_KEY_MAX + SPILL_RECORD_SUFFIX_MAX)
+
+/* A key that is built: the owner's prefix stays, the suffix is set again and again. */
+typedef struct spill_record_key {
+    size_t prefix;
+    size_t size;
+    uint8_t data[SPILL_RECORD_KEY_MAX];
+} spill_record_key_t;
+
+/* The prefix of an owner under an array's or a collection's id; size == prefix. */
+void spill_record_key_init(spill_record_key_t *key, uint32_t id, const uint8_t *owner,
+                           size_t owner_bytes);
+/* prefix and kind byte alone: before all records of that kind, after those of smaller kinds. */
+void spill_record_key_kind(spill_record_key_t *key, spill_record_t kind);
+void spill_record_key_element(spill_record_key_t *key, int64_t seq);
+void spill_record_key_page(spill_record_key_t *key, int64_t page);
+void spill_record_key_first(spill_record_key_t *key, int64_t first, int64_t page);
+void spill_record_key_op(spill_record_key_t *key, int64_t ordinal);
+
+/* Is `data` a key of this owner and kind? Then its numbers, of which there are `count`. */
+bool spill_record_key_parse(const spill_record_key_t *owner, spill_record_t kind,
+                            const uint8_t *data, size_t size, size_t count, uint64_t *numbers);
+
+/* Does it begin with this owner's prefix? Then its kind byte, else 0. */
+uint8_t spill_record_key_kind_of(const spill_record_key_t *owner, const uint8_t *data, size_t size);
+
+/* be32 0, kind byte, name. `name` may be empty. */
+void spill_system_key(spill_buffer_t *key, spill_system_record_t kind, const char *name);
+
+void spill_id_prefix(uint8_t *data, uint32_t id); /* be32 */
+
+#endif

@@ -1,0 +1,24 @@
+/* The engine of stores on disk. kv_rocksdb.c is the only file that knows RocksDB. */
+#ifndef SPILL_STORE_EMBEDDED_KV_ROCKSDB_H
+#define SPILL_STORE_EMBEDDED_KV_ROCKSDB_H
+
+#include "store/embedded/kv.h"
+
+#include <spillway/store.h>
+
+typedef struct spill_rocksdb_options {
+    bool read_only;
+    int64_t cache_bytes;
+    spill_log_fn log; /* NULL: silent */
+    void *log_context;
+} spill_rocksdb_options_t;
+
+/*
+ * Open the database in a folder, made where it is missing unless read_only. Read-only never writes
+ * into the folder; it sees the database as it is now, and where a file is damaged, what the others
+ * hold. Errors: SPILL_CORRUPT, SPILL_NO_SPACE, SPILL_DENIED, SPILL_BUSY, SPILL_IO.
+ */
+spill_code_t spill_kv_rocksdb_open(const char *folder, const spill_rocksdb_options_t *options,
+                                   spill_kv_t **kv, spill_error_t *error);
+
+#endif

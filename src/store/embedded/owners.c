@@ -1,0 +1,119 @@
+#include "store/embedded/embedded.h"
+
+#include "bson/value.h"
+#include "util/error.h"
+
+#include <string.h>
+
+/*
+ * Owners are listed from the records of the heads' other fields, which hold their _id and lie side
+ * by side; those that have no head in this array are passed over. A head whose record cannot be
+ * read is listed: whoever then reads it learns what is wrong with it.
+ */
+typedef struct listing {
+    spill_embedded_t *store;
+    const spill_binding_t *binding;
+    size_t limit;
+    bson_t *owners;
+    uint32_t count;
+    spill_buffer_t *last;
+} listing_t;
+
+static spill_code_t has_head(const listing_t *listing, const uint8_t *owner, size_t owner_bytes,
+                             bool *has, spill_error_t *error)
+{
+    spill_record_key_t key;
+    spill_buffer_t value = SPILL_BUFFER_INIT;
+    spill_record_key_init(&key, listing->binding->array_id, owner, owner_bytes);
+    spill_record_key_kind(&key, SPILL_RECORD_HEAD);
+    spill_kv_t *kv = listing->store->kv;
+    spill_code_t code = kv->ops->get(kv, key.data, key.size, &value, has, error);
+    spill_buffer_release(&value);
+    if (code != SPILL_CORRUPT)
+        return code;
+    *has = true;
+    return SPILL_OK;
+}
+
+static void add_id(listing_t *listing, const spill_value_t *id)
+{
+    char text[16];
+    const char *key;
+    bson_uint32_to_string(listing->count++, &key, text, sizeof text);
+    spill_value_append(id, listing->owners, key);
+}
+
+/* The _id of a record of fields; false where it has none that is this owner's. */
+static bool read_id(const uint8_t *owner, size_t owner_bytes, const spill_kv_iter_t *iter,
+                    spill_value_t *id)
+{
+    bson_t fields;
+    bson_iter_t at;
+    if (!bson_init_static(&fields, iter->value, iter->value_bytes) ||
+        !spill_document_valid(&fields) || !bson_iter_init_find(&at, &fields, "_id"))
+        return false;
+    *id = spill_value_from_iter(&at);
+    spill_buffer_t key = SPILL_BUFFER_INIT;
+    bool same = spill_owner_key(id, &key, NULL) == SPILL_OK && key.size == owner_bytes &&
+                memcmp(key.data, owner, owner_bytes) == 0;
+    spill_buffer_release(&key);
+    return same;
+}
+
+static spill_code_t take_owner(listing_t *listing, const spill_kv_iter_t *iter,
+                               spill_error_t *error)
+{
+    const uint8_t *owner = iter->key + 4;
+    size_t owner_bytes = iter->key_bytes - 4;
+    bool has = false;
+    spill_code_t code = has_head(listing, owner, owner_bytes, &has, error);
+    if (code != SPILL_OK || !has)
+        return code;
+    spill_value_t id;
+    if (!read_id(owner, owner_bytes, iter, &id))
+        return spill_fail(error, SPILL_CORRUPT,
+                          "%s: the record of an owner's other fields cannot be read; restore a "
+                          "backup",
+                          listing->store->base.uri);
+    add_id(listing, &id);
+    spill_buffer_clear(listing->last);
+    spill_buffer_append(listing->last, owner, owner_bytes);
+    return SPILL_OK;
+}
+
+static spill_code_t list(listing_t *listing, const uint8_t *after, size_t after_bytes,
+                         spill_error_t *error)
+{
+    spill_kv_t *kv = listing->store->kv;
+    spill_record_key_t from;
+    spill_record_key_init(&from, listing->binding->collection_id, after, after_bytes);
+    spill_kv_iter_t *iter = kv->ops->iterate(kv);
+    iter->ops->seek(iter, from.data, from.size);
+    spill_code_t code = SPILL_OK;
+    while (code == SPILL_OK && listing->count < listing->limit && iter->valid &&
+           iter->key_bytes > 4 && memcmp(iter->key, from.data, 4) == 0) {
+        bool itself = after_bytes > 0 && iter->key_bytes == from.size &&
+                      memcmp(iter->key, from.data, from.size) == 0;
+        if (!itself)
+            code = take_owner(listing, iter, error);
+        iter->ops->next(iter);
+    }
+    if (code == SPILL_OK && !iter->valid)
+        code = iter->ops->status(iter, error);
+    iter->ops->free(iter);
+    return code;
+}
+
+spill_code_t spill_embedded_owners(spill_store_t *store, const spill_binding_t *binding,
+                                   const uint8_t *after, size_t after_bytes, size_t limit,
+                                   bson_t *owners, spill_buffer_t *last, spill_error_t *error)
+{
+    listing_t listing = {.store = (spill_embedded_t *)store,
+                         .binding = binding,
+                         .limit = limit,
+                         .owners = owners,
+                         .last = last};
+    bson_init(owners);
+    spill_buffer_clear(last);
+    return list(&listing, after, after_bytes, error);
+}

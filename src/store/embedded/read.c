@@ -1,0 +1,327 @@
+#include "store/embedded/embedded.h"
+
+#include "store/embedded/codec.h"
+
+#include <string.h>
+
+/* One READ: one iterator, so that all of it is seen at one moment. */
+typedef struct reading {
+    spill_embedded_t *store;
+    const spill_request_t *request;
+    spill_response_t *response;
+    spill_kv_iter_t *iter;
+    spill_record_key_t key;
+    int64_t page; /* which document it turned out to be */
+} reading_t;
+
+static spill_code_t corrupt(const reading_t *reading, spill_error_t *error, const char *what)
+{
+    return spill_embedded_corrupt(reading->store, reading->request, reading->page, error, what);
+}
+
+/* Go to reading->key. *found: there is such a record. */
+static spill_code_t seek(reading_t *reading, bool *found, spill_error_t *error)
+{
+    spill_kv_iter_t *iter = reading->iter;
+    const spill_record_key_t *key = &reading->key;
+    iter->ops->seek(iter, key->data, key->size);
+    *found =
+        iter->valid && iter->key_bytes == key->size && memcmp(iter->key, key->data, key->size) == 0;
+    if (iter->valid)
+        return SPILL_OK;
+    spill_code_t code = iter->ops->status(iter, error);
+    return code == SPILL_OK ? code
+                            : spill_embedded_place(reading->request, reading->page, code, error);
+}
+
+static spill_code_t read_state(reading_t *reading, int64_t page, spill_state_t *state,
+                               spill_error_t *error)
+{
+    bool found;
+    reading->page = page;
+    spill_embedded_state_key(&reading->key, page);
+    spill_code_t code = seek(reading, &found, error);
+    if (code != SPILL_OK || !found)
+        return code;
+    if (!spill_state_decode(reading->iter->value, reading->iter->value_bytes, page == SPILL_HEAD,
+                            state))
+        return corrupt(reading, error, "the record of its state cannot be read");
+    if (page != SPILL_HEAD)
+        state->page = page;
+    return SPILL_OK;
+}
+
+/* ---- the page that holds a number ------------------------------------------------------------ */
+
+/* The first entry of the index at or after (first, page), in its order, of a committed page. */
+static spill_code_t seek_entry(reading_t *reading, int64_t first, int64_t page, uint64_t *entry,
+                               bool *found, spill_error_t *error)
+{
+    spill_kv_iter_t *iter = reading->iter;
+    spill_record_key_first(&reading->key, first, page);
+    spill_code_t code = seek(reading, found, error);
+    *found = false;
+    while (code == SPILL_OK && iter->valid &&
+           spill_record_key_parse(&reading->key, SPILL_RECORD_FIRST, iter->key, iter->key_bytes, 2,
+                                  entry)) {
+        *found = ~entry[1] < (uint64_t)reading->request->pages;
+        if (*found)
+            return SPILL_OK;
+        iter->ops->next(iter);
+        code = iter->valid ? SPILL_OK : iter->ops->status(iter, error);
+    }
+    return code;
+}
+
+static spill_code_t find_page(reading_t *reading, spill_error_t *error)
+{
+    const spill_request_t *request = reading->request;
+    spill_state_t *state = &reading->response->state;
+    int64_t first = request->seq;
+    int64_t page = INT64_MAX;
+    while (first >= 0 && page >= 0) {
+        uint64_t entry[2];
+        bool found;
+        spill_code_t code = seek_entry(reading, first, page, entry, &found, error);
+        if (code != SPILL_OK || !found)
+            return code;
+        first = (int64_t)~entry[0];
+        page = (int64_t)~entry[1];
+        code = read_state(reading, page, state, error);
+        if (code != SPILL_OK || (state->present && state->epoch == request->epoch))
+            return code;
+        state->present = false;
+        page--; /* of another incarnation: the next in the index's order */
+    }
+    return SPILL_OK;
+}
+
+static spill_code_t read_document(reading_t *reading, spill_error_t *error)
+{
+    if (reading->request->page == SPILL_PAGE_HOLDING)
+        return find_page(reading, error);
+    return read_state(reading, reading->request->page, &reading->response->state, error);
+}
+
+/* ---- its elements ---------------------------------------------------------------------------- */
+
+/* The numbers of the run: live ones from `high` down to `low`, at most `count`. */
+typedef struct range {
+    int64_t high;
+    int64_t low;
+    int64_t count;
+} range_t;
+
+/*
+ * Either way the run is read from its highest number down, as the records lie. For a run upwards
+ * from `seq`, that is the limit-th live number from there.
+ */
+static range_t range_of(const spill_request_t *request, const spill_state_t *state)
+{
+    range_t range = {
+        .high = spill_state_end(state) - 1, .low = state->first, .count = request->limit};
+    if (request->want == SPILL_WANT_BACKWARD) {
+        if (request->seq < range.high)
+            range.high = request->seq;
+        return range;
+    }
+    if (request->seq > range.low)
+        range.low = request->seq;
+    if (range.low > range.high || request->limit > range.high - range.low)
+        return range;
+    int64_t high = range.low + request->limit - 1;
+    size_t gone = spill_seqs_count_below(&state->gone, range.low);
+    while (gone < state->gone.count && state->gone.at[gone] <= high && high < range.high) {
+        gone++;
+        high++;
+    }
+    range.high = high;
+    return range;
+}
+
+/* Go to the record of element `seq`. The newest of a head is next to the head. */
+static spill_code_t seek_element(reading_t *reading, int64_t seq, spill_error_t *error)
+{
+    spill_kv_iter_t *iter = reading->iter;
+    uint64_t number = 0;
+    if (iter->valid &&
+        spill_record_key_kind_of(&reading->key, iter->key, iter->key_bytes) == SPILL_RECORD_HEAD) {
+        iter->ops->next(iter);
+        if (iter->valid &&
+            spill_record_key_parse(&reading->key, SPILL_RECORD_ELEMENT, iter->key, iter->key_bytes,
+                                   1, &number) &&
+            (int64_t)~number <= seq)
+            return SPILL_OK;
+    }
+    bool found;
+    spill_record_key_element(&reading->key, seq);
+    return seek(reading, &found, error);
+}
+
+/*
+ * There is no record for a number that the document should hold. A page that is not committed is a
+ * view of records that the head has, and may have removed since.
+ */
+static spill_code_t judge_missing(reading_t *reading, int64_t seq, spill_error_t *error)
+{
+    int64_t page = reading->page;
+    if (page != SPILL_HEAD) {
+        spill_state_t head = {0};
+        spill_code_t code = read_state(reading, SPILL_HEAD, &head, error);
+        bool committed = head.present && head.epoch == reading->response->state.epoch &&
+                         page < head.pages && seq >= head.low;
+        spill_state_release(&head);
+        reading->page = page;
+        if (code != SPILL_OK || !committed)
+            return code;
+    }
+    return corrupt(reading, error, "the record of an element is missing");
+}
+
+/* Is the iterator at the record of element `seq`? Then add it to the run. */
+static spill_code_t take_element(reading_t *reading, int64_t seq, bool *taken, spill_error_t *error)
+{
+    spill_kv_iter_t *iter = reading->iter;
+    uint64_t number;
+    spill_value_t value;
+    *taken = false;
+    if (!iter->valid) {
+        spill_code_t code = iter->ops->status(iter, error);
+        return code == SPILL_OK
+                   ? code
+                   : spill_embedded_place(reading->request, reading->page, code, error);
+    }
+    if (!spill_record_key_parse(&reading->key, SPILL_RECORD_ELEMENT, iter->key, iter->key_bytes, 1,
+                                &number) ||
+        (int64_t)~number != seq)
+        return SPILL_OK;
+    if (!spill_element_decode(iter->value, iter->value_bytes, &value))
+        return corrupt(reading, error, "the record of an element cannot be read");
+    spill_run_add(&reading->response->run, seq, &value);
+    *taken = true;
+    return SPILL_OK;
+}
+
+static void reverse(spill_run_t *run)
+{
+    for (size_t i = 0; i < run->count / 2; i++) {
+        spill_run_entry_t entry = run->entries[i];
+        run->entries[i] = run->entries[run->count - 1 - i];
+        run->entries[run->count - 1 - i] = entry;
+    }
+}
+
+static spill_code_t read_run(reading_t *reading, spill_error_t *error)
+{
+    const spill_state_t *state = &reading->response->state;
+    range_t range = range_of(reading->request, state);
+    size_t gone = spill_seqs_count_below(&state->gone, range.high + 1);
+    int64_t left = range.count;
+    bool placed = false;
+    for (int64_t seq = range.high; seq >= range.low && left > 0; seq--) {
+        if (gone > 0 && state->gone.at[gone - 1] == seq) {
+            gone--;
+            continue;
+        }
+        bool taken;
+        spill_code_t code = placed ? SPILL_OK : seek_element(reading, seq, error);
+        if (code == SPILL_OK)
+            code = take_element(reading, seq, &taken, error);
+        if (code == SPILL_OK && !taken)
+            code = judge_missing(reading, seq, error);
+        if (code != SPILL_OK)
+            return code;
+        placed = taken;
+        left--;
+        if (taken && left > 0 && seq > range.low)
+            reading->iter->ops->next(reading->iter);
+    }
+    if (reading->request->want == SPILL_WANT_FORWARD)
+        reverse(&reading->response->run);
+    return SPILL_OK;
+}
+
+/* ---- what else is wanted --------------------------------------------------------------------- */
+
+/* The window is the owner's, in every document alike. */
+static spill_code_t read_ops(reading_t *reading, spill_error_t *error)
+{
+    const spill_request_t *request = reading->request;
+    spill_response_t *response = reading->response;
+    spill_kv_iter_t *iter = reading->iter;
+    uint64_t ordinal;
+    bool found;
+    int64_t oldest = response->state.n - request->definition->op_window;
+    spill_record_key_op(&reading->key, oldest < 0 ? 0 : oldest);
+    spill_code_t code = seek(reading, &found, error);
+    while (code == SPILL_OK && iter->valid &&
+           spill_record_key_parse(&reading->key, SPILL_RECORD_OP, iter->key, iter->key_bytes, 1,
+                                  &ordinal)) {
+        spill_op_entry_t entry;
+        if (!spill_op_decode(iter->value, iter->value_bytes, &entry))
+            return corrupt(reading, error, "the record of an operation cannot be read");
+        entry.ordinal = (int64_t)ordinal;
+        if (request->want_ops)
+            spill_ops_push(&response->ops, &entry, SIZE_MAX);
+        if (request->op && request->op->id_bytes == entry.id_bytes &&
+            memcmp(request->op->id, entry.id, entry.id_bytes) == 0) {
+            response->op_found = true;
+            response->op = entry;
+        }
+        iter->ops->next(iter);
+        code = iter->valid ? SPILL_OK : iter->ops->status(iter, error);
+    }
+    return code;
+}
+
+static spill_code_t read_fields(reading_t *reading, spill_error_t *error)
+{
+    const spill_request_t *request = reading->request;
+    bool found;
+    spill_record_key_init(&reading->key, request->collection_id, request->key, request->key_bytes);
+    spill_code_t code = seek(reading, &found, error);
+    if (code != SPILL_OK)
+        return code;
+    if (found)
+        reading->response->fields =
+            bson_new_from_data(reading->iter->value, reading->iter->value_bytes);
+    if (!reading->response->fields)
+        return corrupt(reading, error, "the record of the other fields is missing or damaged");
+    return SPILL_OK;
+}
+
+static spill_code_t read_all(reading_t *reading, spill_error_t *error)
+{
+    const spill_request_t *request = reading->request;
+    spill_code_t code = read_document(reading, error);
+    if (code != SPILL_OK || !reading->response->state.present)
+        return code;
+    if (request->want != SPILL_WANT_NONE)
+        code = read_run(reading, error);
+    if (code == SPILL_OK && (request->op || request->want_ops))
+        code = read_ops(reading, error);
+    if (code == SPILL_OK && request->want_fields && request->page == SPILL_HEAD)
+        code = read_fields(reading, error);
+    return code;
+}
+
+spill_code_t spill_embedded_read(spill_embedded_t *store, const spill_request_t *request,
+                                 spill_response_t *response, spill_error_t *error)
+{
+    reading_t reading;
+    reading.store = store;
+    reading.request = request;
+    reading.response = response;
+    reading.page = request->page;
+    spill_record_key_init(&reading.key, request->array_id, request->key, request->key_bytes);
+    response->outcome = SPILL_DONE;
+    bool state_only = request->want == SPILL_WANT_NONE && !request->op && !request->want_ops &&
+                      !request->want_fields && request->page != SPILL_PAGE_HOLDING;
+    if (state_only)
+        return spill_embedded_get_state(store, NULL, request, &reading.key, request->page,
+                                        &response->state, error);
+    reading.iter = store->kv->ops->iterate(store->kv);
+    spill_code_t code = read_all(&reading, error);
+    reading.iter->ops->free(reading.iter);
+    return code;
+}
