@@ -1,0 +1,375 @@
+#include "suite.h"
+
+#include "store/transition.h"
+
+/* ---- making a head --------------------------------------------------------------------------- */
+
+static void an_append_makes_the_head_where_it_may(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    assert_document(&fixture, SPILL_HEAD, "absent");
+    assert_fields(&fixture, NULL);
+    int64_t number = 100;
+    spill_value_t element = number_value(&number);
+    spill_request_t append = make_append(&fixture, SPILL_HEAD, &element, 1);
+    assert_refused(&fixture, &append);
+    assert_document(&fixture, SPILL_HEAD, "absent");
+    append.create = true;
+    assert_done(&fixture, &append);
+    assert_int_equal(fixture.response.seq, 0);
+    assert_true(fixture.response.state.present);
+    assert_int_equal(fixture.response.state.live, 1);
+    assert_int_equal(fixture.response.state.epoch, EPOCH);
+    assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=100");
+    assert_fields(&fixture, "{ \"_id\" : \"ada\" }");
+    fixture_close(&fixture);
+}
+
+static void an_append_does_not_make_a_head_again(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    append_numbers(&fixture, SPILL_HEAD, 100, 2);
+    int64_t number = 102;
+    spill_value_t element = number_value(&number);
+    spill_request_t append = make_append(&fixture, SPILL_HEAD, &element, 1);
+    append.create = true;
+    append.epoch = EPOCH + 5;
+    assert_done(&fixture, &append);
+    assert_int_equal(fixture.response.seq, 2);
+    assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=100 1=101 2=102");
+    fixture_reopen(&fixture);
+    assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=100 1=101 2=102");
+    fixture_close(&fixture);
+}
+
+static void an_append_needs_its_page(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_OLDEST);
+    int64_t number = 5;
+    spill_value_t element = number_value(&number);
+    spill_request_t append = make_append(&fixture, 0, &element, 1);
+    append.create = true;
+    assert_refused(&fixture, &append);
+    spill_request_t create = make_request(&fixture, SPILL_REQUEST_CREATE_PAGE, 0);
+    create.first = 7;
+    assert_done(&fixture, &create);
+    append.epoch = EPOCH + 1;
+    assert_refused(&fixture, &append);
+    append.epoch = EPOCH;
+    assert_done(&fixture, &append);
+    assert_int_equal(fixture.response.seq, 7);
+    assert_document(&fixture, 0, "rev+0 first=7 | 7=5");
+    fixture_close(&fixture);
+}
+
+/* ---- room ------------------------------------------------------------------------------------ */
+
+static void slots_are_bounded(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_OLDEST);
+    append_numbers(&fixture, SPILL_HEAD, 100, 3);
+    spill_request_t remove = make_request(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
+    remove.rev = EPOCH;
+    remove.seq = 1;
+    assert_done(&fixture, &remove); /* a removal does not make room: 3 slots are taken */
+
+    int64_t numbers[] = {103, 104};
+    spill_value_t elements[] = {number_value(&numbers[0]), number_value(&numbers[1])};
+    spill_request_t append = make_append(&fixture, SPILL_HEAD, elements, 2);
+    append.limits.slots_max = 4;
+    assert_refused(&fixture, &append);
+    append.element_count = 1;
+    append.elements_bytes = 8;
+    assert_done(&fixture, &append);
+    assert_refused(&fixture, &append);
+    assert_document(&fixture, SPILL_HEAD, "rev+1 gone=1 removed=1 | 0=100 2=102 3=103");
+    fixture_close(&fixture);
+}
+
+static void bytes_are_bounded(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    spill_value_t elements[] = {text_value(500, 'a'), text_value(500, 'b'), text_value(500, 'c')};
+    spill_request_t append = make_append(&fixture, SPILL_HEAD, elements, 3);
+    append.create = true;
+    append.limits.bytes_max = 1500;
+    assert_refused(&fixture, &append);
+    append.element_count = 2;
+    append.elements_bytes = 1000;
+    assert_done(&fixture, &append);
+    append.element_count = 1;
+    append.elements_bytes = 500;
+    assert_refused(&fixture, &append);
+
+    /* The bound is that of spill_state_document_bytes, to the byte. */
+    spill_state_t *head = &fixture.response.state;
+    spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_HEAD);
+    assert_done(&fixture, &read);
+    append.limits.bytes_max = spill_state_document_bytes(
+        &fixture.definition, &fixture.owner, true, head, head->live + 1, head->live_bytes + 500);
+    append.limits.bytes_max--;
+    assert_refused(&fixture, &append);
+    append.limits.bytes_max++;
+    assert_done(&fixture, &append);
+    assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=#500 1=#500 2=#500");
+    for (int i = 0; i < 3; i++)
+        bson_free((void *)elements[i].data);
+    fixture_close(&fixture);
+}
+
+static void an_element_over_the_bound_has_a_document_alone(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    spill_value_t large = text_value(5000, 'x');
+    spill_request_t append = make_append(&fixture, SPILL_HEAD, &large, 1);
+    append.create = true;
+    append.limits.bytes_max = 1000;
+    assert_done(&fixture, &append);
+    assert_refused(&fixture, &append);
+    assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=#5000");
+
+    fixture_owner(&fixture, "bob");
+    spill_value_t larger = text_value(SPILL_DOCUMENT_BYTES_MAX, 'x');
+    append = make_append(&fixture, SPILL_HEAD, &larger, 1);
+    append.create = true;
+    assert_refused(&fixture, &append);
+    assert_document(&fixture, SPILL_HEAD, "absent");
+    bson_free((void *)large.data);
+    bson_free((void *)larger.data);
+    fixture_close(&fixture);
+}
+
+static void a_sealed_document_takes_nothing(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_OLDEST);
+    append_numbers(&fixture, SPILL_HEAD, 100, 1);
+    spill_request_t seal = make_request(&fixture, SPILL_REQUEST_SEAL, SPILL_HEAD);
+    assert_done(&fixture, &seal);
+    int64_t number = 1;
+    spill_value_t element = number_value(&number);
+    spill_request_t append = make_append(&fixture, SPILL_HEAD, &element, 1);
+    append.create = true;
+    assert_refused(&fixture, &append);
+    fixture_close(&fixture);
+}
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+static spill_outcome_t append_op(fixture_t *fixture, const char *id, int64_t base, size_t count)
+{
+    int64_t number = 7;
+    spill_value_t elements[] = {number_value(&number), number_value(&number)};
+    spill_op_t op = {.id = id, .id_bytes = strlen(id), .base = base};
+    spill_request_t append = make_append(fixture, SPILL_HEAD, elements, count);
+    append.create = true;
+    append.op = &op;
+    return call(fixture, &append);
+}
+
+static void an_operation_happens_once(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    assert_int_equal(append_op(&fixture, "a", 0, 1), SPILL_DONE);
+    assert_int_equal(fixture.response.state.n, 1);
+    assert_int_equal(append_op(&fixture, "a", 0, 1), SPILL_REFUSED_GUARD);
+    assert_int_equal(append_op(&fixture, "b", 0, 2), SPILL_DONE);
+    append_numbers(&fixture, SPILL_HEAD, 100, 1); /* without an operation: n stays */
+    assert_document(&fixture, SPILL_HEAD, "rev+0 n=2 | 0=7 1=7 2=7 3=100");
+    assert_ops(&fixture, SPILL_HEAD, "a@0:0+1 b@1:1+2");
+
+    spill_op_t op = {.id = "b", .id_bytes = 1};
+    spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.op = &op;
+    assert_done(&fixture, &read);
+    assert_true(fixture.response.op_found);
+    assert_int_equal(fixture.response.op.ordinal, 1);
+    assert_int_equal(fixture.response.op.seq, 1);
+    assert_int_equal(fixture.response.op.count, 2);
+    op.id = "c";
+    assert_done(&fixture, &read);
+    assert_false(fixture.response.op_found);
+    fixture_close(&fixture);
+}
+
+static void what_the_window_forgot_is_refused(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    assert_int_equal(append_op(&fixture, "a", 0, 1), SPILL_DONE);
+    assert_int_equal(append_op(&fixture, "b", 1, 1), SPILL_DONE);
+    assert_int_equal(append_op(&fixture, "c", 1, 1), SPILL_DONE);
+    assert_int_equal(append_op(&fixture, "d", 1, 1), SPILL_DONE); /* n was 3, base + window 4 */
+    assert_ops(&fixture, SPILL_HEAD, "b@1:1+1 c@2:2+1 d@3:3+1");
+    assert_int_equal(append_op(&fixture, "a", 0, 1), SPILL_REFUSED_GUARD); /* stale */
+    assert_int_equal(append_op(&fixture, "e", 1, 1), SPILL_REFUSED_GUARD); /* 4 >= 1 + 3 */
+    assert_int_equal(append_op(&fixture, "e", 2, 1), SPILL_DONE);
+    fixture_reopen(&fixture);
+    assert_ops(&fixture, SPILL_HEAD, "c@2:2+1 d@3:3+1 e@4:4+1");
+    fixture_close(&fixture);
+}
+
+static void a_window_can_shrink_and_grow(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    assert_int_equal(append_op(&fixture, "a", 0, 1), SPILL_DONE);
+    assert_int_equal(append_op(&fixture, "b", 0, 1), SPILL_DONE);
+    assert_int_equal(append_op(&fixture, "c", 0, 1), SPILL_DONE);
+    fixture.definition.op_window = 1;
+    assert_int_equal(append_op(&fixture, "d", 3, 1), SPILL_DONE);
+    assert_ops(&fixture, SPILL_HEAD, "d@3:3+1");
+    fixture.definition.op_window = 2;
+    assert_int_equal(append_op(&fixture, "e", 4, 1), SPILL_DONE);
+    assert_ops(&fixture, SPILL_HEAD, "d@3:3+1 e@4:4+1");
+    fixture_close(&fixture);
+}
+
+static void an_id_is_all_its_bytes(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    char longest[SPILL_OP_ID_MAX + 1];
+    memset(longest, 'x', SPILL_OP_ID_MAX);
+    longest[SPILL_OP_ID_MAX] = '\0';
+    assert_int_equal(append_op(&fixture, longest, 0, 1), SPILL_DONE);
+    assert_int_equal(append_op(&fixture, longest, 0, 1), SPILL_REFUSED_GUARD);
+    assert_int_equal(append_op(&fixture, longest + 1, 0, 1), SPILL_DONE);
+    longest[SPILL_OP_ID_MAX - 1] = 'y';
+    assert_int_equal(append_op(&fixture, longest, 0, 1), SPILL_DONE);
+    fixture_close(&fixture);
+}
+
+/* ---- the head's other fields ----------------------------------------------------------------- */
+
+static void other_fields_change_with_an_append(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    bson_t *update =
+        BCON_NEW("$set", "{", "name", "Ada", "}", "$inc", "{", "posts", BCON_INT32(1), "}");
+    int64_t number = 1;
+    spill_value_t element = number_value(&number);
+    spill_request_t append = make_append(&fixture, SPILL_HEAD, &element, 1);
+    append.create = true;
+    append.update = update;
+    assert_done(&fixture, &append);
+    assert_fields(&fixture, "{ \"_id\" : \"ada\", \"name\" : \"Ada\", \"posts\" : 1 }");
+    assert_done(&fixture, &append);
+    assert_fields(&fixture, "{ \"_id\" : \"ada\", \"name\" : \"Ada\", \"posts\" : 2 }");
+    append.limits.slots_max = 2;
+    assert_refused(&fixture, &append); /* all of it or nothing */
+    fixture_reopen(&fixture);
+    assert_fields(&fixture, "{ \"_id\" : \"ada\", \"name\" : \"Ada\", \"posts\" : 2 }");
+    assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=1 1=1");
+    bson_destroy(update);
+    fixture_close(&fixture);
+}
+
+static void other_fields_take_room(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    append_numbers(&fixture, SPILL_HEAD, 100, 1);
+    spill_value_t text = text_value(900, 'x');
+    bson_t update = BSON_INITIALIZER, set;
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
+    spill_value_append(&text, &set, "story");
+    bson_append_document_end(&update, &set);
+
+    int64_t number = 1;
+    spill_value_t element = number_value(&number);
+    spill_request_t append = make_append(&fixture, SPILL_HEAD, &element, 1);
+    append.limits.bytes_max = 1000;
+    append.update = &update;
+    assert_refused(&fixture, &append);
+    assert_fields(&fixture, "{ \"_id\" : \"ada\" }");
+    append.update = NULL;
+    assert_done(&fixture, &append);
+    bson_free((void *)text.data);
+    bson_destroy(&update);
+    fixture_close(&fixture);
+}
+
+static void a_wrong_update_changes_nothing(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    append_numbers(&fixture, SPILL_HEAD, 100, 1);
+    bson_t *update =
+        BCON_NEW("$set", "{", "a", BCON_INT32(1), "}", "$inc", "{", "_id", BCON_INT32(1), "}");
+    int64_t number = 1;
+    spill_value_t element = number_value(&number);
+    spill_request_t append = make_append(&fixture, SPILL_HEAD, &element, 1);
+    append.update = update;
+    spill_error_t error;
+    assert_int_equal(spill_store_call(fixture.store, &append, &fixture.response, &error),
+                     SPILL_INVALID);
+    assert_fields(&fixture, "{ \"_id\" : \"ada\" }");
+    assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=100");
+    bson_destroy(update);
+    fixture_close(&fixture);
+}
+
+static void fields_change_alone(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    bson_t *update = BCON_NEW("$max", "{", "best", BCON_INT32(3), "}");
+    spill_request_t request = make_request(&fixture, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
+    request.update = update;
+    assert_refused(&fixture, &request);
+    request.create = true;
+    assert_done(&fixture, &request);
+    assert_done(&fixture, &request);
+    assert_document(&fixture, SPILL_HEAD, "rev+0 |");
+    assert_fields(&fixture, "{ \"_id\" : \"ada\", \"best\" : 3 }");
+    bson_destroy(update);
+    fixture_close(&fixture);
+}
+
+static void fields_stay_within_a_document(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    append_numbers(&fixture, SPILL_HEAD, 100, 1);
+    spill_value_t text = text_value(SPILL_DOCUMENT_BYTES_MAX - 100, 'x');
+    bson_t update = BSON_INITIALIZER, set;
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
+    spill_value_append(&text, &set, "story");
+    bson_append_document_end(&update, &set);
+    spill_request_t request = make_request(&fixture, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
+    request.update = &update;
+    assert_refused(&fixture, &request);
+    assert_fields(&fixture, "{ \"_id\" : \"ada\" }");
+    bson_free((void *)text.data);
+    bson_destroy(&update);
+    fixture_close(&fixture);
+}
+
+void add_append_tests(suite_t *suite)
+{
+    SUITE_ADD(suite, an_append_makes_the_head_where_it_may);
+    SUITE_ADD(suite, an_append_does_not_make_a_head_again);
+    SUITE_ADD(suite, an_append_needs_its_page);
+    SUITE_ADD(suite, slots_are_bounded);
+    SUITE_ADD(suite, bytes_are_bounded);
+    SUITE_ADD(suite, an_element_over_the_bound_has_a_document_alone);
+    SUITE_ADD(suite, a_sealed_document_takes_nothing);
+    SUITE_ADD(suite, an_operation_happens_once);
+    SUITE_ADD(suite, what_the_window_forgot_is_refused);
+    SUITE_ADD(suite, a_window_can_shrink_and_grow);
+    SUITE_ADD(suite, an_id_is_all_its_bytes);
+    SUITE_ADD(suite, other_fields_change_with_an_append);
+    SUITE_ADD(suite, other_fields_take_room);
+    SUITE_ADD(suite, a_wrong_update_changes_nothing);
+    SUITE_ADD(suite, fields_change_alone);
+    SUITE_ADD(suite, fields_stay_within_a_document);
+}

@@ -1,0 +1,307 @@
+#include "suite.h"
+
+#include "bson/key.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* ---- documents of the catalog ---------------------------------------------------------------- */
+
+static bool put(spill_store_t *store, const char *name, const bson_t *expected,
+                const bson_t *document)
+{
+    bool done = !expected;
+    spill_code_t code =
+        store->ops->catalog_put(store, SPILL_CATALOG_IMPORT, name, expected, document, &done, NULL);
+    assert_int_equal(code, SPILL_OK);
+    return done;
+}
+
+static void assert_entry(spill_store_t *store, spill_catalog_t kind, const char *name,
+                         const bson_t *expected)
+{
+    bson_t *found = NULL;
+    assert_int_equal(store->ops->catalog_get(store, kind, name, &found, NULL), SPILL_OK);
+    if (expected) {
+        assert_non_null(found);
+        assert_true(bson_equal(found, expected));
+    } else {
+        assert_null(found);
+    }
+    bson_destroy(found);
+}
+
+static void an_entry_is_put_where_it_is_as_expected(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    bson_t *one = BCON_NEW("at", BCON_INT64(1)), *two = BCON_NEW("at", BCON_INT64(2));
+    assert_entry(fixture.store, SPILL_CATALOG_IMPORT, "log", NULL);
+    assert_false(put(fixture.store, "log", one, two)); /* there is none */
+    assert_true(put(fixture.store, "log", NULL, one));
+    assert_false(put(fixture.store, "log", NULL, two)); /* there is one */
+    assert_false(put(fixture.store, "log", two, two));
+    assert_entry(fixture.store, SPILL_CATALOG_IMPORT, "log", one);
+    assert_true(put(fixture.store, "log", one, two));
+    fixture_reopen(&fixture);
+    assert_entry(fixture.store, SPILL_CATALOG_IMPORT, "log", two);
+    assert_entry(fixture.store, SPILL_CATALOG_DEFINITION, "log", NULL);
+    spill_code_t code =
+        fixture.store->ops->catalog_delete(fixture.store, SPILL_CATALOG_IMPORT, "log", NULL);
+    assert_int_equal(code, SPILL_OK);
+    assert_entry(fixture.store, SPILL_CATALOG_IMPORT, "log", NULL);
+    code = fixture.store->ops->catalog_delete(fixture.store, SPILL_CATALOG_IMPORT, "log", NULL);
+    assert_int_equal(code, SPILL_OK); /* a second time: no effect */
+    bson_destroy(one);
+    bson_destroy(two);
+    fixture_close(&fixture);
+}
+
+static void names_come_in_order(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    bson_t *document = BCON_NEW("a", BCON_INT32(1));
+    const char *const names[] = {"pear", "apple", "plum", "applesauce"};
+    for (size_t i = 0; i < 4; i++)
+        assert_true(put(fixture.store, names[i], NULL, document));
+    bson_t found;
+    spill_code_t code =
+        fixture.store->ops->catalog_names(fixture.store, SPILL_CATALOG_IMPORT, &found, NULL);
+    assert_int_equal(code, SPILL_OK);
+    bson_t *expected = BCON_NEW("0", "apple", "1", "applesauce", "2", "pear", "3", "plum");
+    assert_true(bson_equal(&found, expected));
+    bson_destroy(&found);
+    bson_destroy(expected);
+    code = fixture.store->ops->catalog_names(fixture.store, SPILL_CATALOG_DEFINITION, &found, NULL);
+    assert_int_equal(code, SPILL_OK);
+    expected = BCON_NEW("0", "feed");
+    assert_true(bson_equal(&found, expected));
+    bson_destroy(&found);
+    bson_destroy(expected);
+    bson_destroy(document);
+    fixture_close(&fixture);
+}
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+static spill_binding_t bind(fixture_t *fixture, const spill_definition_t *definition)
+{
+    spill_binding_t binding;
+    assert_int_equal(fixture->store->ops->bind(fixture->store, definition, &binding, NULL),
+                     SPILL_OK);
+    return binding;
+}
+
+static void numbers_stay_what_they_are(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    spill_definition_t likes;
+    make_definition(&likes, "likes", SPILL_KEEP_OLDEST);
+    spill_binding_t binding;
+    assert_int_equal(fixture.store->ops->bind(fixture.store, &likes, &binding, NULL),
+                     SPILL_NOT_FOUND);
+    save_definition(fixture.store, &likes);
+    spill_binding_t first = bind(&fixture, &likes);
+    assert_int_not_equal(first.array_id, fixture.binding.array_id);
+    assert_int_equal(first.collection_id, fixture.binding.collection_id); /* both of "users" */
+
+    spill_definition_t sales;
+    assert_int_equal(spill_definition_preset(&sales, "sales", "sales", NULL), SPILL_OK);
+    save_definition(fixture.store, &sales);
+    spill_binding_t other = bind(&fixture, &sales);
+    assert_int_not_equal(other.array_id, first.array_id);
+    assert_int_not_equal(other.collection_id, first.collection_id);
+    fixture_reopen(&fixture);
+    spill_binding_t again = bind(&fixture, &likes);
+    assert_memory_equal(&again, &first, sizeof first);
+    again = bind(&fixture, &fixture.definition);
+    assert_memory_equal(&again, &fixture.binding, sizeof again);
+    fixture_close(&fixture);
+}
+
+static void arrays_of_a_collection_share_fields(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    spill_definition_t feed = fixture.definition, likes;
+    spill_binding_t feed_binding = fixture.binding;
+    make_definition(&likes, "likes", SPILL_KEEP_NEWEST);
+    strcpy(likes.array, "likes");
+    save_definition(fixture.store, &likes);
+    spill_binding_t likes_binding = bind(&fixture, &likes);
+
+    append_numbers(&fixture, SPILL_HEAD, 100, 2);
+    fixture.definition = likes;
+    fixture.binding = likes_binding;
+    assert_document(&fixture, SPILL_HEAD, "absent");
+    append_numbers(&fixture, SPILL_HEAD, 500, 1);
+    bson_t *update = BCON_NEW("$set", "{", "name", "Ada", "}");
+    spill_request_t set = make_request(&fixture, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
+    set.update = update;
+    assert_done(&fixture, &set);
+    spill_request_t drop = make_request(&fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
+    assert_done(&fixture, &drop);
+
+    fixture.definition = feed;
+    fixture.binding = feed_binding;
+    assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=100 1=101");
+    assert_fields(&fixture, "{ \"_id\" : \"ada\", \"name\" : \"Ada\" }");
+    bson_destroy(update);
+    fixture_close(&fixture);
+}
+
+static void a_document_goes_with_its_last_array(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    spill_definition_t feed = fixture.definition, likes;
+    spill_binding_t feed_binding = fixture.binding;
+    make_definition(&likes, "likes", SPILL_KEEP_NEWEST);
+    save_definition(fixture.store, &likes);
+    append_numbers(&fixture, SPILL_HEAD, 100, 1);
+    fixture.binding = bind(&fixture, &likes);
+    fixture.definition = likes;
+    append_numbers(&fixture, SPILL_HEAD, 200, 1);
+    spill_request_t drop = make_request(&fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
+    assert_done(&fixture, &drop);
+    fixture.binding = feed_binding;
+    fixture.definition = feed;
+    assert_fields(&fixture, "{ \"_id\" : \"ada\" }"); /* the other array is in it */
+    drop = make_request(&fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
+    assert_done(&fixture, &drop);
+    assert_fields(&fixture, NULL);
+    append_numbers(&fixture, SPILL_HEAD, 300, 1);
+    assert_fields(&fixture, "{ \"_id\" : \"ada\" }");
+    fixture_close(&fixture);
+}
+
+/* ---- owners ---------------------------------------------------------------------------------- */
+
+/* Every owner, `limit` at a time, in `all` (of room for `room` names of 16 bytes). */
+static size_t walk_owners(fixture_t *fixture, size_t limit, char (*all)[16], size_t room)
+{
+    spill_buffer_t last = SPILL_BUFFER_INIT, after = SPILL_BUFFER_INIT;
+    size_t count = 0;
+    for (bool more = true; more;) {
+        bson_t page;
+        spill_code_t code = fixture->store->ops->owners(
+            fixture->store, &fixture->binding, after.data, after.size, limit, &page, &last, NULL);
+        assert_int_equal(code, SPILL_OK);
+        more = !bson_empty(&page);
+        assert_true(bson_count_keys(&page) <= limit);
+        bson_iter_t iter;
+        bson_iter_init(&iter, &page);
+        while (bson_iter_next(&iter)) {
+            assert_true(count < room);
+            snprintf(all[count++], 16, "%s", bson_iter_utf8(&iter, NULL));
+        }
+        bson_destroy(&page);
+        spill_buffer_clear(&after);
+        if (more)
+            spill_buffer_append(&after, last.data, last.size);
+    }
+    spill_buffer_release(&last);
+    spill_buffer_release(&after);
+    return count;
+}
+
+static void owners_are_walked_in_parts(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    enum { OWNERS = 57 };
+    static char one_by_one[OWNERS][16], by_ten[OWNERS][16], all[OWNERS][16];
+    assert_int_equal(walk_owners(&fixture, 10, all, OWNERS), 0);
+    bool seen[OWNERS] = {false};
+    for (int i = 0; i < OWNERS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "owner %d", i * 7 % OWNERS);
+        fixture_owner(&fixture, name);
+        append_numbers(&fixture, SPILL_HEAD, 1, 1);
+    }
+    fixture_reopen(&fixture);
+    assert_int_equal(walk_owners(&fixture, 1, one_by_one, OWNERS), OWNERS);
+    assert_int_equal(walk_owners(&fixture, 10, by_ten, OWNERS), OWNERS);
+    assert_int_equal(walk_owners(&fixture, 1000, all, OWNERS), OWNERS);
+    for (int i = 0; i < OWNERS; i++) {
+        assert_string_equal(one_by_one[i], all[i]);
+        assert_string_equal(by_ten[i], all[i]);
+        int number = -1;
+        assert_int_equal(sscanf(all[i], "owner %d", &number), 1);
+        assert_in_range(number, 0, OWNERS - 1);
+        assert_false(seen[number]);
+        seen[number] = true;
+    }
+    fixture_close(&fixture);
+}
+
+static void owners_are_those_that_have_a_head(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    spill_definition_t likes;
+    make_definition(&likes, "likes", SPILL_KEEP_NEWEST);
+    save_definition(fixture.store, &likes);
+    spill_binding_t feed = fixture.binding;
+    append_numbers(&fixture, SPILL_HEAD, 100, 3);
+    spill_page(&fixture, 0, 2);
+    fixture_owner(&fixture, "bob");
+    append_numbers(&fixture, SPILL_HEAD, 100, 1);
+    fixture.binding = bind(&fixture, &likes);
+    fixture_owner(&fixture, "cyd"); /* of the other array */
+    append_numbers(&fixture, SPILL_HEAD, 100, 1);
+    fixture.binding = feed;
+    fixture_owner(&fixture, "ada"); /* whose head goes, and whose page is left over */
+    spill_request_t drop = make_request(&fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
+    drop.pages = 1;
+    assert_done(&fixture, &drop);
+    char all[4][16];
+    assert_int_equal(walk_owners(&fixture, 2, all, 4), 1);
+    assert_string_equal(all[0], "bob");
+    fixture_close(&fixture);
+}
+
+static void an_owner_is_one_whatever_its_number_type(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    bson_t *ids = BCON_NEW("a", BCON_INT32(1), "b", BCON_INT64(1), "c", BCON_DOUBLE(1));
+    bson_iter_t iter;
+    bson_iter_init(&iter, ids);
+    int64_t label = 100;
+    while (bson_iter_next(&iter)) {
+        fixture.owner = spill_value_from_iter(&iter);
+        spill_buffer_clear(&fixture.key);
+        assert_int_equal(spill_owner_key(&fixture.owner, &fixture.key, NULL), SPILL_OK);
+        append_numbers(&fixture, SPILL_HEAD, label++, 1);
+    }
+    assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=100 1=101 2=102");
+    assert_fields(&fixture, "{ \"_id\" : 1 }");
+    bson_t owners;
+    spill_buffer_t last = SPILL_BUFFER_INIT;
+    spill_code_t code = fixture.store->ops->owners(fixture.store, &fixture.binding, NULL, 0, 10,
+                                                   &owners, &last, NULL);
+    assert_int_equal(code, SPILL_OK);
+    assert_int_equal(bson_count_keys(&owners), 1);
+    bson_iter_init(&iter, &owners);
+    assert_true(bson_iter_next(&iter));
+    assert_int_equal(bson_iter_type(&iter), BSON_TYPE_INT32); /* as it was made */
+    bson_destroy(&owners);
+    spill_buffer_release(&last);
+    bson_destroy(ids);
+    fixture_close(&fixture);
+}
+
+void add_catalog_tests(suite_t *suite)
+{
+    SUITE_ADD(suite, an_entry_is_put_where_it_is_as_expected);
+    SUITE_ADD(suite, names_come_in_order);
+    SUITE_ADD(suite, numbers_stay_what_they_are);
+    SUITE_ADD(suite, arrays_of_a_collection_share_fields);
+    SUITE_ADD(suite, a_document_goes_with_its_last_array);
+    SUITE_ADD(suite, owners_are_walked_in_parts);
+    SUITE_ADD(suite, owners_are_those_that_have_a_head);
+    SUITE_ADD(suite, an_owner_is_one_whatever_its_number_type);
+}

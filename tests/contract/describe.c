@@ -1,0 +1,128 @@
+#include "fixture.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static void say(bson_string_t *text, const char *name, int64_t number)
+{
+    if (number != 0)
+        bson_string_append_printf(text, " %s%" PRId64, name, number);
+}
+
+static void say_state(bson_string_t *text, const spill_state_t *state)
+{
+    bson_string_append_printf(text, "rev+%" PRId64, state->rev - state->epoch);
+    if (state->epoch != EPOCH)
+        say(text, "epoch=", state->epoch);
+    say(text, "first=", state->first);
+    for (size_t i = 0; i < state->gone.count; i++)
+        bson_string_append_printf(text, "%s%" PRId64, i == 0 ? " gone=" : ",", state->gone.at[i]);
+    say(text, "n=", state->n);
+    bson_string_append(text, state->sealed ? " sealed" : "");
+    bson_string_append(text, state->closed ? " closed" : "");
+    say(text, "pages=", state->pages);
+    say(text, "removed=", state->removed);
+    say(text, "low=", state->low);
+    say(text, "total=", state->total);
+    if (state->intent)
+        bson_string_append_printf(text, " intent=%" PRId64 "@%" PRId64, state->intent_seq,
+                                  state->intent_page);
+    say(text, "page=", state->page);
+    if (state->src != 0 && state->src != state->epoch)
+        bson_string_append_printf(text, " src+%" PRId64, state->src - state->epoch);
+}
+
+static void say_elements(bson_string_t *text, const spill_run_t *run)
+{
+    bson_string_append(text, " |");
+    for (size_t i = 0; i < run->count; i++) {
+        spill_element_t element = spill_run_element(run, i);
+        bson_string_append_printf(text, " %" PRId64, element.seq);
+        if (element.value.type == BSON_TYPE_INT64) {
+            int64_t number;
+            memcpy(&number, element.value.data, sizeof number);
+            bson_string_append_printf(text, "=%" PRId64, BSON_UINT64_FROM_LE(number));
+        } else {
+            bson_string_append_printf(text, "=#%" PRIu32, element.value.size_bytes);
+        }
+    }
+}
+
+/* The run, which was read backward, against the state and its copy that was read forward. */
+static void check_runs(const spill_state_t *state, const spill_run_t *forward,
+                       const spill_run_t *backward)
+{
+    assert_int_equal(state->live, forward->count);
+    assert_int_equal(state->live_bytes, spill_run_bytes(forward));
+    assert_int_equal(forward->count, backward->count);
+    for (size_t i = 0; i < forward->count; i++) {
+        spill_element_t there = spill_run_element(forward, i);
+        spill_element_t back = spill_run_element(backward, forward->count - 1 - i);
+        assert_int_equal(there.seq, back.seq);
+        assert_true(spill_value_equal(&there.value, &back.value));
+        assert_in_range(there.seq, state->first, spill_state_end(state) - 1);
+        assert_false(spill_seqs_contains(&state->gone, there.seq));
+    }
+}
+
+char *describe(fixture_t *fixture, int64_t page)
+{
+    spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, page);
+    read.limit = INT64_MAX;
+    read.want = SPILL_WANT_FORWARD;
+    assert_done(fixture, &read);
+    if (!fixture->response.state.present)
+        return bson_strdup("absent");
+    spill_run_t forward = {0};
+    spill_run_copy(&fixture->response.run, &forward);
+    read.want = SPILL_WANT_BACKWARD;
+    read.seq = INT64_MAX;
+    assert_done(fixture, &read);
+    check_runs(&fixture->response.state, &forward, &fixture->response.run);
+
+    bson_string_t *text = bson_string_new(NULL);
+    say_state(text, &fixture->response.state);
+    say_elements(text, &forward);
+    spill_run_release(&forward);
+    return bson_string_free(text, false);
+}
+
+void assert_document(fixture_t *fixture, int64_t page, const char *expected)
+{
+    char *found = describe(fixture, page);
+    assert_string_equal(found, expected);
+    bson_free(found);
+}
+
+void assert_ops(fixture_t *fixture, int64_t page, const char *expected)
+{
+    spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, page);
+    read.want_ops = true;
+    assert_done(fixture, &read);
+    bson_string_t *text = bson_string_new(NULL);
+    for (size_t i = 0; i < fixture->response.ops.count; i++) {
+        const spill_op_entry_t *entry = &fixture->response.ops.entries[i];
+        bson_string_append_printf(text, "%s%.*s@%" PRId64 ":%" PRId64 "+%" PRId64, i > 0 ? " " : "",
+                                  (int)entry->id_bytes, (const char *)entry->id, entry->ordinal,
+                                  entry->seq, entry->count);
+    }
+    assert_string_equal(text->str, expected);
+    bson_string_free(text, true);
+}
+
+void assert_fields(fixture_t *fixture, const char *expected)
+{
+    spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.want_fields = true;
+    assert_done(fixture, &read);
+    if (!expected) {
+        assert_null(fixture->response.fields);
+        return;
+    }
+    assert_non_null(fixture->response.fields);
+    assert_int_equal(fixture->response.fields->len, fixture->response.state.fields_bytes);
+    char *json = bson_as_relaxed_extended_json(fixture->response.fields, NULL);
+    assert_string_equal(json, expected);
+    bson_free(json);
+}

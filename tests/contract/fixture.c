@@ -1,0 +1,190 @@
+#include "fixture.h"
+
+#include "bson/key.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- a store and an array -------------------------------------------------------------------- */
+
+void make_definition(spill_definition_t *definition, const char *name, spill_keep_t keep)
+{
+    spill_code_t code = spill_definition_preset(definition, "feed", name, NULL);
+    assert_int_equal(code, SPILL_OK);
+    definition->keep = keep;
+    definition->op_window = 3;
+}
+
+void save_definition(spill_store_t *store, const spill_definition_t *definition)
+{
+    bson_t document;
+    spill_definition_to_bson(definition, &document);
+    bool done = false;
+    spill_code_t code = store->ops->catalog_put(store, SPILL_CATALOG_DEFINITION, definition->name,
+                                                NULL, &document, &done, NULL);
+    assert_int_equal(code, SPILL_OK);
+    assert_true(done);
+    bson_destroy(&document);
+}
+
+void fixture_open(fixture_t *fixture, const contract_kind_t *kind, spill_keep_t keep)
+{
+    *fixture = (fixture_t){.kind = kind, .store = kind->open()};
+    make_definition(&fixture->definition, "feed", keep);
+    save_definition(fixture->store, &fixture->definition);
+    spill_code_t code =
+        fixture->store->ops->bind(fixture->store, &fixture->definition, &fixture->binding, NULL);
+    assert_int_equal(code, SPILL_OK);
+    bson_init(&fixture->owner_storage);
+    fixture_owner(fixture, "ada");
+}
+
+void fixture_reopen(fixture_t *fixture)
+{
+    if (fixture->kind->reopen)
+        fixture->store = fixture->kind->reopen(fixture->store);
+}
+
+void fixture_close(fixture_t *fixture)
+{
+    spill_response_release(&fixture->response);
+    spill_buffer_release(&fixture->key);
+    bson_destroy(&fixture->owner_storage);
+    fixture->kind->close(fixture->store);
+}
+
+void fixture_owner(fixture_t *fixture, const char *name)
+{
+    bson_reinit(&fixture->owner_storage);
+    fixture->owner = spill_value_from_utf8(&fixture->owner_storage, name);
+    spill_buffer_clear(&fixture->key);
+    assert_int_equal(spill_owner_key(&fixture->owner, &fixture->key, NULL), SPILL_OK);
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+spill_request_t make_request(const fixture_t *fixture, spill_request_kind_t kind, int64_t page)
+{
+    return (spill_request_t){
+        .kind = kind,
+        .definition = &fixture->definition,
+        .array_id = fixture->binding.array_id,
+        .collection_id = fixture->binding.collection_id,
+        .owner = &fixture->owner,
+        .key = fixture->key.data,
+        .key_bytes = fixture->key.size,
+        .page = page,
+        .epoch = EPOCH,
+        .limits = {.slots_max = INT64_MAX, .bytes_max = INT64_MAX},
+        .op_window = fixture->definition.op_window,
+    };
+}
+
+spill_request_t make_append(const fixture_t *fixture, int64_t page, const spill_value_t *elements,
+                            size_t count)
+{
+    spill_request_t append = make_request(fixture, SPILL_REQUEST_APPEND, page);
+    append.elements = elements;
+    append.element_count = count;
+    for (size_t i = 0; i < count; i++)
+        append.elements_bytes += elements[i].size_bytes;
+    return append;
+}
+
+spill_outcome_t call(fixture_t *fixture, const spill_request_t *request)
+{
+    spill_error_t error = {.message = ""};
+    spill_code_t code = spill_store_call(fixture->store, request, &fixture->response, &error);
+    if (code != SPILL_OK)
+        fail_msg("%s: %s: %s", spill_request_kind_name(request->kind), spill_code_name(code),
+                 error.message);
+    return fixture->response.outcome;
+}
+
+spill_value_t number_value(const int64_t *number)
+{
+    return (spill_value_t){
+        .data = (const uint8_t *)number, .size_bytes = sizeof *number, .type = BSON_TYPE_INT64};
+}
+
+spill_value_t text_value(uint32_t size_bytes, char fill)
+{
+    assert_true(size_bytes >= 5);
+    uint8_t *data = bson_malloc(size_bytes);
+    uint32_t length = BSON_UINT32_TO_LE(size_bytes - 4);
+    memcpy(data, &length, 4);
+    memset(data + 4, fill, size_bytes - 5);
+    data[size_bytes - 1] = 0;
+    return (spill_value_t){.data = data, .size_bytes = size_bytes, .type = BSON_TYPE_UTF8};
+}
+
+void append_numbers(fixture_t *fixture, int64_t page, int64_t label, size_t count)
+{
+    int64_t numbers[64];
+    spill_value_t values[64];
+    assert_true(count <= 64);
+    for (size_t i = 0; i < count; i++) {
+        numbers[i] = label + (int64_t)i;
+        values[i] = number_value(&numbers[i]);
+    }
+    spill_request_t append = make_append(fixture, page, values, count);
+    append.create = page == SPILL_HEAD;
+    assert_done(fixture, &append);
+}
+
+/* ---- spilling -------------------------------------------------------------------------------- */
+
+/* The head's state and its elements below slot number `slots`. */
+static void read_oldest(fixture_t *fixture, int64_t slots, spill_state_t *head, spill_run_t *run)
+{
+    spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.want = SPILL_WANT_FORWARD;
+    read.limit = slots;
+    assert_done(fixture, &read);
+    spill_state_copy(&fixture->response.state, head);
+    int64_t end = head->first + slots;
+    spill_seqs_keep_below(&head->gone, end);
+    for (size_t i = 0; i < fixture->response.run.count; i++) {
+        spill_element_t element = spill_run_element(&fixture->response.run, i);
+        if (element.seq < end)
+            spill_run_add(run, element.seq, &element.value);
+    }
+}
+
+spill_outcome_t put_from_head(fixture_t *fixture, int64_t page, int64_t slots)
+{
+    spill_state_t head = {0};
+    spill_run_t run = {0};
+    read_oldest(fixture, slots, &head, &run);
+    spill_request_t put = make_request(fixture, SPILL_REQUEST_PUT_PAGE, page);
+    put.epoch = head.epoch;
+    put.src = head.rev;
+    put.first = head.first;
+    put.slots = slots;
+    put.run = &run;
+    put.gone = &head.gone;
+    spill_outcome_t outcome = call(fixture, &put);
+    spill_run_release(&run);
+    spill_state_release(&head);
+    return outcome;
+}
+
+spill_outcome_t cut_from_head(fixture_t *fixture, int64_t page)
+{
+    spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, page);
+    assert_done(fixture, &read);
+    spill_request_t cut = make_request(fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
+    cut.epoch = fixture->response.state.epoch;
+    cut.pages = page;
+    cut.rev = fixture->response.state.src;
+    cut.slots = spill_state_slots(&fixture->response.state);
+    cut.bytes = fixture->response.state.live_bytes;
+    return call(fixture, &cut);
+}
+
+void spill_page(fixture_t *fixture, int64_t page, int64_t slots)
+{
+    assert_int_equal(put_from_head(fixture, page, slots), SPILL_DONE);
+    assert_int_equal(cut_from_head(fixture, page), SPILL_DONE);
+}

@@ -1,0 +1,89 @@
+/* A store with one array bound and one owner at hand: what the tests of the contract work with. */
+#ifndef TESTS_CONTRACT_FIXTURE_H
+#define TESTS_CONTRACT_FIXTURE_H
+
+#include "contract.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define EPOCH 1000 /* of the first incarnation in all tests */
+
+typedef struct fixture {
+    const contract_kind_t *kind;
+    spill_store_t *store;
+    spill_definition_t definition;
+    spill_binding_t binding;
+    bson_t owner_storage;
+    spill_value_t owner;
+    spill_buffer_t key;
+    spill_response_t response;
+} fixture_t;
+
+/* A definition with the names of preset "feed", bounds that never bite, and a window of 3. */
+void make_definition(spill_definition_t *definition, const char *name, spill_keep_t keep);
+
+/* Save the definition as a client would. */
+void save_definition(spill_store_t *store, const spill_definition_t *definition);
+
+void fixture_open(fixture_t *fixture, const contract_kind_t *kind, spill_keep_t keep);
+void fixture_reopen(fixture_t *fixture); /* no effect where the kind cannot */
+void fixture_close(fixture_t *fixture);
+
+/* Go on with another owner. */
+void fixture_owner(fixture_t *fixture, const char *name);
+
+/* A request of the fixture's owner, with `epoch` EPOCH and limits that allow all. */
+spill_request_t make_request(const fixture_t *fixture, spill_request_kind_t kind, int64_t page);
+
+/* An APPEND of these elements, which are borrowed. Does not make a head. */
+spill_request_t make_append(const fixture_t *fixture, int64_t page, const spill_value_t *elements,
+                            size_t count);
+
+/* Call the store, which must not fail. The answer is in fixture->response. */
+spill_outcome_t call(fixture_t *fixture, const spill_request_t *request);
+
+#define assert_done(fixture, request) assert_int_equal(call(fixture, request), SPILL_DONE)
+#define assert_refused(fixture, request)                                                           \
+    assert_int_equal(call(fixture, request), SPILL_REFUSED_GUARD)
+
+/* An int64 element; the number must live as long as the value is used. */
+spill_value_t number_value(const int64_t *number);
+
+/* An element of `size_bytes` (at least 5) in all: a string. Free `data` with bson_free. */
+spill_value_t text_value(uint32_t size_bytes, char fill);
+
+/* Append `count` numbers label, label + 1, ... to a document, which must take them. */
+void append_numbers(fixture_t *fixture, int64_t page, int64_t label, size_t count);
+
+/*
+ * Put elements [first, first + slots) of the head into page `page`, as a client does that spills:
+ * from a READ of the head.
+ */
+spill_outcome_t put_from_head(fixture_t *fixture, int64_t page, int64_t slots);
+/* Cut that page off the head. */
+spill_outcome_t cut_from_head(fixture_t *fixture, int64_t page);
+void spill_page(fixture_t *fixture, int64_t page, int64_t slots); /* both */
+
+/*
+ * A document in words, as READ shows it, to compare with what is expected. Numbers that are 0 are
+ * left out:
+ *   rev+2 first=3 gone=4,6 n=1 sealed closed pages=2 removed=1 low=3 total=9 intent=4@0 src+1 |
+ *   3=103 5=105
+ * rev and src count from `epoch`, which is named where it is not EPOCH. An element is its number if
+ * it is an int64, else its size in bytes as "#7". "absent" stands for no document. Along the way it
+ * is checked that forward and backward reads agree with each other and with live and live_bytes.
+ */
+char *describe(fixture_t *fixture, int64_t page); /* free with bson_free */
+void assert_document(fixture_t *fixture, int64_t page, const char *expected);
+
+/* The same of the document's operations: "id@ordinal:seq+count ...". */
+void assert_ops(fixture_t *fixture, int64_t page, const char *expected);
+
+/* The head's other fields as relaxed Extended JSON; NULL: there are none. */
+void assert_fields(fixture_t *fixture, const char *expected);
+
+#endif

@@ -1,0 +1,293 @@
+#include "suite.h"
+
+static void seal(fixture_t *fixture, int64_t page)
+{
+    spill_request_t request = make_request(fixture, SPILL_REQUEST_SEAL, page);
+    assert_done(fixture, &request);
+}
+
+static void create_page(fixture_t *fixture, int64_t page, int64_t first)
+{
+    spill_request_t create = make_request(fixture, SPILL_REQUEST_CREATE_PAGE, page);
+    create.first = first;
+    assert_done(fixture, &create);
+}
+
+/* A sealed head with 0 1 2, a sealed page 0 with 3 4 5, an open page 1 with 6 7. */
+static void open_long_array(fixture_t *fixture, void **state)
+{
+    fixture_open(fixture, *state, SPILL_KEEP_OLDEST);
+    append_numbers(fixture, SPILL_HEAD, 100, 3);
+    seal(fixture, SPILL_HEAD);
+    create_page(fixture, 0, 3);
+    append_numbers(fixture, 0, 103, 3);
+    seal(fixture, 0);
+    create_page(fixture, 1, 6);
+    append_numbers(fixture, 1, 106, 2);
+    spill_request_t advance = make_request(fixture, SPILL_REQUEST_ADVANCE, SPILL_HEAD);
+    advance.pages = 2;
+    advance.total = 6;
+    assert_done(fixture, &advance);
+}
+
+/* ---- moving on ------------------------------------------------------------------------------- */
+
+static void the_array_moves_on(void **state)
+{
+    fixture_t fixture;
+    open_long_array(&fixture, state);
+    fixture_reopen(&fixture);
+    assert_document(&fixture, SPILL_HEAD, "rev+1 sealed pages=2 total=6 | 0=100 1=101 2=102");
+    assert_document(&fixture, 0, "rev+1 first=3 sealed | 3=103 4=104 5=105");
+    assert_document(&fixture, 1, "rev+0 first=6 page=1 | 6=106 7=107");
+    append_numbers(&fixture, 1, 108, 1);
+    assert_document(&fixture, 1, "rev+0 first=6 page=1 | 6=106 7=107 8=108");
+    fixture_close(&fixture);
+}
+
+static void a_seal_happens_once(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_OLDEST);
+    spill_request_t seal = make_request(&fixture, SPILL_REQUEST_SEAL, SPILL_HEAD);
+    assert_refused(&fixture, &seal); /* no head */
+    append_numbers(&fixture, SPILL_HEAD, 100, 2);
+    seal.epoch = EPOCH + 1;
+    assert_refused(&fixture, &seal);
+    seal.epoch = EPOCH;
+    assert_done(&fixture, &seal);
+    assert_refused(&fixture, &seal);
+    assert_document(&fixture, SPILL_HEAD, "rev+1 sealed pages=1 total=2 | 0=100 1=101");
+    fixture_close(&fixture);
+}
+
+static void an_empty_page_is_closed_but_not_sealed(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_OLDEST);
+    append_numbers(&fixture, SPILL_HEAD, 100, 2);
+    seal(&fixture, SPILL_HEAD);
+    create_page(&fixture, 0, 2);
+    spill_request_t seal = make_request(&fixture, SPILL_REQUEST_SEAL, 0);
+    assert_refused(&fixture, &seal);
+    seal.close = true;
+    assert_done(&fixture, &seal);
+    assert_refused(&fixture, &seal);
+    assert_document(&fixture, 0, "rev+1 first=2 sealed closed |");
+    fixture_close(&fixture);
+}
+
+static void a_page_is_made_once(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_OLDEST);
+    append_numbers(&fixture, SPILL_HEAD, 100, 2);
+    seal(&fixture, SPILL_HEAD);
+    create_page(&fixture, 0, 2);
+    append_numbers(&fixture, 0, 102, 1);
+    spill_request_t create = make_request(&fixture, SPILL_REQUEST_CREATE_PAGE, 0);
+    create.first = 2;
+    assert_refused(&fixture, &create);
+    create.epoch = EPOCH - 1;
+    assert_refused(&fixture, &create);
+    assert_document(&fixture, 0, "rev+0 first=2 | 2=102");
+    create.epoch = EPOCH + 20; /* of a later incarnation */
+    assert_done(&fixture, &create);
+    assert_document(&fixture, 0, "rev+0 epoch=1020 first=2 |");
+    fixture_close(&fixture);
+}
+
+static void a_page_carries_the_window_on(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_OLDEST);
+    append_numbers(&fixture, SPILL_HEAD, 100, 2);
+    seal(&fixture, SPILL_HEAD);
+    spill_ops_t ops = {0};
+    spill_op_entry_t entry = {.ordinal = 3, .seq = 0, .count = 1, .id_bytes = 1, .id = "p"};
+    spill_ops_push(&ops, &entry, 3);
+    entry = (spill_op_entry_t){.ordinal = 4, .seq = 1, .count = 1, .id_bytes = 1, .id = "q"};
+    spill_ops_push(&ops, &entry, 3);
+    spill_request_t create = make_request(&fixture, SPILL_REQUEST_CREATE_PAGE, 0);
+    create.first = 2;
+    create.ops = &ops;
+    create.n = 5;
+    assert_done(&fixture, &create);
+    assert_ops(&fixture, 0, "p@3:0+1 q@4:1+1");
+
+    int64_t number = 1;
+    spill_value_t element = number_value(&number);
+    spill_op_t op = {.id = "q", .id_bytes = 1, .base = 4};
+    spill_request_t append = make_append(&fixture, 0, &element, 1);
+    append.op = &op;
+    assert_refused(&fixture, &append);
+    op.id = "r";
+    op.base = 2;
+    assert_refused(&fixture, &append); /* n is 5, base + window too */
+    op.base = 3;
+    assert_done(&fixture, &append);
+    fixture_reopen(&fixture);
+    assert_ops(&fixture, 0, "p@3:0+1 q@4:1+1 r@5:2+1");
+    assert_document(&fixture, 0, "rev+0 first=2 n=6 | 2=1");
+    spill_ops_release(&ops);
+    fixture_close(&fixture);
+}
+
+static void the_head_only_advances(void **state)
+{
+    fixture_t fixture;
+    open_long_array(&fixture, state);
+    spill_request_t advance = make_request(&fixture, SPILL_REQUEST_ADVANCE, SPILL_HEAD);
+    advance.pages = 1;
+    advance.total = 3;
+    assert_done(&fixture, &advance);
+    assert_document(&fixture, SPILL_HEAD, "rev+1 sealed pages=2 total=6 | 0=100 1=101 2=102");
+    advance.pages = 3;
+    advance.total = 8;
+    advance.epoch = EPOCH + 1;
+    assert_refused(&fixture, &advance);
+    advance.epoch = EPOCH;
+    assert_done(&fixture, &advance);
+    assert_document(&fixture, SPILL_HEAD, "rev+1 sealed pages=3 total=8 | 0=100 1=101 2=102");
+    fixture_close(&fixture);
+}
+
+/* ---- removing -------------------------------------------------------------------------------- */
+
+static void removals_keep_their_slots(void **state)
+{
+    fixture_t fixture;
+    open_long_array(&fixture, state);
+    spill_request_t remove = make_request(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
+    remove.rev = EPOCH + 1;
+    remove.seq = 0;
+    assert_done(&fixture, &remove);
+    assert_document(&fixture, SPILL_HEAD,
+                    "rev+2 gone=0 sealed pages=2 removed=1 total=6 | 1=101 2=102");
+    spill_request_t intend = make_request(&fixture, SPILL_REQUEST_INTEND, SPILL_HEAD);
+    intend.rev = EPOCH + 2;
+    intend.seq = 5;
+    intend.intent_page = 0;
+    assert_done(&fixture, &intend);
+    spill_request_t pull = make_request(&fixture, SPILL_REQUEST_PULL, 0);
+    pull.seq = 5;
+    assert_done(&fixture, &pull);
+    pull.page = 1;
+    pull.seq = 7;
+    assert_done(&fixture, &pull);
+    append_numbers(&fixture, 1, 108, 1);
+    fixture_reopen(&fixture);
+    assert_document(&fixture, SPILL_HEAD,
+                    "rev+3 gone=0 sealed pages=2 removed=2 total=6 intent=5@0 | 1=101 2=102");
+    assert_document(&fixture, 0, "rev+2 first=3 gone=5 sealed | 3=103 4=104");
+    assert_document(&fixture, 1, "rev+1 first=6 gone=7 page=1 | 6=106 8=108");
+    fixture_close(&fixture);
+}
+
+static void a_trim_keeps_what_the_head_has_behind_it(void **state)
+{
+    fixture_t fixture;
+    open_long_array(&fixture, state);
+    spill_request_t remove = make_request(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
+    remove.rev = EPOCH + 1;
+    remove.seq = 1;
+    assert_done(&fixture, &remove);
+    spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
+    trim.rev = EPOCH + 2;
+    trim.low = 1;
+    trim.removed = 1;
+    assert_done(&fixture, &trim);
+    assert_document(&fixture, SPILL_HEAD,
+                    "rev+3 first=1 gone=1 sealed pages=2 removed=1 low=1 total=6 | 2=102");
+    trim.rev = EPOCH + 3;
+    trim.low = 4;
+    trim.removed = 0;
+    assert_done(&fixture, &trim);
+    assert_document(&fixture, SPILL_HEAD, "rev+4 first=3 sealed pages=2 low=4 total=6 |");
+    fixture_close(&fixture);
+}
+
+static void a_page_below_low_is_emptied(void **state)
+{
+    fixture_t fixture;
+    open_long_array(&fixture, state);
+    spill_request_t empty = make_request(&fixture, SPILL_REQUEST_EMPTY_PAGE, 1);
+    assert_refused(&fixture, &empty); /* not sealed */
+    empty.page = 0;
+    empty.epoch = EPOCH + 1;
+    assert_refused(&fixture, &empty);
+    empty.epoch = EPOCH;
+    assert_done(&fixture, &empty);
+    assert_done(&fixture, &empty);
+    fixture_reopen(&fixture);
+    assert_document(&fixture, 0, "rev+3 first=6 sealed |");
+    assert_document(&fixture, 1, "rev+0 first=6 page=1 | 6=106 7=107");
+    spill_request_t create = make_request(&fixture, SPILL_REQUEST_CREATE_PAGE, 0);
+    assert_refused(&fixture, &create); /* its numbers are not given again */
+    fixture_close(&fixture);
+}
+
+/* ---- dropping -------------------------------------------------------------------------------- */
+
+static void a_dropped_page_leaves_a_tombstone(void **state)
+{
+    fixture_t fixture;
+    open_long_array(&fixture, state);
+    spill_request_t drop_head = make_request(&fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
+    drop_head.pages = 2;
+    assert_done(&fixture, &drop_head);
+    spill_request_t drop = make_request(&fixture, SPILL_REQUEST_DROP_PAGE, 1);
+    assert_done(&fixture, &drop);
+    drop.page = 0;
+    assert_done(&fixture, &drop);
+    drop.page = 2;
+    assert_refused(&fixture, &drop);
+    assert_document(&fixture, SPILL_HEAD, "absent");
+    assert_document(&fixture, 0, "rev+2 first=6 sealed closed |");
+    assert_document(&fixture, 1, "rev+1 first=8 sealed closed page=1 |");
+    spill_request_t create = make_request(&fixture, SPILL_REQUEST_CREATE_PAGE, 1);
+    create.first = 6;
+    assert_refused(&fixture, &create); /* a late one */
+    create.epoch = EPOCH + 10;
+    create.first = 4;
+    assert_done(&fixture, &create);
+    fixture_reopen(&fixture);
+    assert_document(&fixture, 1, "rev+0 epoch=1010 first=4 page=1 |");
+    fixture_close(&fixture);
+}
+
+static void a_later_owner_keeps_its_own(void **state)
+{
+    fixture_t fixture;
+    open_long_array(&fixture, state);
+    spill_request_t drop_head = make_request(&fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
+    drop_head.pages = 2;
+    assert_done(&fixture, &drop_head);
+    int64_t numbers[] = {200, 201, 202, 203};
+    spill_value_t values[] = {number_value(&numbers[0]), number_value(&numbers[1]),
+                              number_value(&numbers[2]), number_value(&numbers[3])};
+    spill_request_t append = make_append(&fixture, SPILL_HEAD, values, 4);
+    append.create = true;
+    append.epoch = EPOCH + 50;
+    assert_done(&fixture, &append);
+    spill_request_t drop = make_request(&fixture, SPILL_REQUEST_DROP_PAGE, 0);
+    assert_done(&fixture, &drop); /* whose numbers 3 4 5 are not the head's number 3 */
+    fixture_reopen(&fixture);
+    assert_document(&fixture, SPILL_HEAD, "rev+0 epoch=1050 | 0=200 1=201 2=202 3=203");
+    fixture_close(&fixture);
+}
+
+void add_oldest_tests(suite_t *suite)
+{
+    SUITE_ADD(suite, the_array_moves_on);
+    SUITE_ADD(suite, a_seal_happens_once);
+    SUITE_ADD(suite, an_empty_page_is_closed_but_not_sealed);
+    SUITE_ADD(suite, a_page_is_made_once);
+    SUITE_ADD(suite, a_page_carries_the_window_on);
+    SUITE_ADD(suite, the_head_only_advances);
+    SUITE_ADD(suite, removals_keep_their_slots);
+    SUITE_ADD(suite, a_trim_keeps_what_the_head_has_behind_it);
+    SUITE_ADD(suite, a_page_below_low_is_emptied);
+    SUITE_ADD(suite, a_dropped_page_leaves_a_tombstone);
+    SUITE_ADD(suite, a_later_owner_keeps_its_own);
+}

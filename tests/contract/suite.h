@@ -1,0 +1,23 @@
+/* The parts of the contract: each adds its tests. A test's state is the contract_kind_t. */
+#ifndef TESTS_CONTRACT_SUITE_H
+#define TESTS_CONTRACT_SUITE_H
+
+#include "fixture.h"
+
+typedef struct suite {
+    struct CMUnitTest tests[128];
+    size_t count;
+} suite_t;
+
+void suite_add(suite_t *suite, const char *name, CMUnitTestFunction test);
+
+#define SUITE_ADD(suite, test) suite_add(suite, #test, test)
+
+void add_append_tests(suite_t *suite);  /* append.c: guards, room, operations, other fields */
+void add_newest_tests(suite_t *suite);  /* newest.c: the life of an array, keep newest */
+void add_oldest_tests(suite_t *suite);  /* oldest.c: the same, keep oldest */
+void add_read_tests(suite_t *suite);    /* reads.c: runs, the page that holds a number */
+void add_catalog_tests(suite_t *suite); /* catalog.c: catalog, numbers, owners */
+void add_random_tests(suite_t *suite);  /* random.c: against the memory store, step by step */
+
+#endif

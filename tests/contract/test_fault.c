@@ -1,0 +1,41 @@
+/* The contract on a fault-injecting wrapper that lets everything pass, around a memory store. */
+#include "contract.h"
+
+#include "store/fault.h"
+
+#include <assert.h>
+
+static spill_store_t *inner;
+
+static spill_store_t *open_store(void)
+{
+    spill_code_t code = spill_store_open("memory:", NULL, &inner, NULL);
+    assert(code == SPILL_OK);
+    (void)code;
+    spill_fault_hooks_t hooks = {0};
+    spill_store_t *store;
+    spill_fault_wrap(inner, &hooks, &store);
+    return store;
+}
+
+/* What is in the store outlives the wrapper. */
+static spill_store_t *reopen_store(spill_store_t *store)
+{
+    spill_store_close(store, NULL);
+    spill_fault_hooks_t hooks = {0};
+    spill_fault_wrap(inner, &hooks, &store);
+    return store;
+}
+
+static void close_store(spill_store_t *store)
+{
+    spill_store_close(store, NULL);
+    spill_store_close(inner, NULL);
+}
+
+int main(void)
+{
+    static const contract_kind_t kind = {
+        .name = "fault", .open = open_store, .reopen = reopen_store, .close = close_store};
+    return contract_run(&kind);
+}
