@@ -235,23 +235,22 @@ const spill_command_t spill_command_append = {
     .arguments_min = 3,
     .arguments_max = INT_MAX,
     .summary = "Append elements to an owner's array",
-    .text =
-        "Elements are Extended JSON values, as arguments or one a line on stdin (-, or none\n"
-        "given). The sequence numbers that they got are printed: 7, or 7..9 for a batch.\n"
-        "\n"
-        "Elements given as arguments are one batch, and so is all of stdin with --op. A batch\n"
-        "that fits a page is there in full or not at all. Without --op, stdin is appended a\n"
-        "thousand lines at a time, and lines before a malformed one stay appended.\n"
-        "\n"
-        "With --op a retry cannot append twice. Without @BASE, the id with its base is printed\n"
-        "on stderr before the first try: give exactly that for a retry.\n"
-        "\n"
-        "Examples:\n"
-        "  spillway append feeds.db events alice '{\"type\": \"login\"}'\n"
-        "  spillway append feeds.db events alice --op order-17 '\"paid\"'\n"
-        "  spillway append feeds.db events alice --op order-17@0 '\"paid\"'\n"
-        "  spillway append feeds.db events '{\"$oid\": \"5f1d7a3e9d1b2c0001a2b3c4\"}' - < "
-        "new.ndjson",
+    .text = "Elements are Extended JSON values, as arguments or one a line on stdin (-, or none "
+            "given). The sequence numbers that they got are printed: 7, or 7..9 for a batch.\n"
+            "\n"
+            "Elements given as arguments are one batch, and so is all of stdin with --op. A "
+            "batch that fits a page is there in full or not at all. Without --op, stdin is "
+            "appended a thousand lines at a time, and lines before a malformed one stay appended.\n"
+            "\n"
+            "With --op a retry cannot append twice. Without @BASE, the id with its base is "
+            "printed on stderr before the first try: give exactly that for a retry.\n"
+            "\n"
+            "Examples:\n"
+            "  spillway append feeds.db events alice '{\"type\": \"login\"}'\n"
+            "  spillway append feeds.db events alice --op order-17 '\"paid\"'\n"
+            "  spillway append feeds.db events alice --op order-17@0 '\"paid\"'\n"
+            "  spillway append feeds.db events '{\"$oid\": \"5f1d7a3e9d1b2c0001a2b3c4\"}' - < "
+            "new.ndjson",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
     .options = OPTIONS,
     .defaults = &DEFAULTS,

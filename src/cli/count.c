@@ -27,13 +27,11 @@ const spill_command_t spill_command_count = {
     .arguments_min = 3,
     .arguments_max = 3,
     .summary = "Count an owner's elements",
-    .text =
-        "Prints one JSON document: \"count\" is exact at one moment during the call, \"head\" is "
-        "how\n"
-        "many of them the head document holds, \"pages\" how many page documents there are. An\n"
-        "owner that does not exist counts 0.\n"
-        "\n"
-        "Example:\n"
-        "  spillway count feeds.db events alice",
+    .text = "Prints one JSON document: \"count\" is exact at one moment during the call, "
+            "\"head\" is how many of them the head document holds, \"pages\" how many page "
+            "documents there are. An owner that does not exist counts 0.\n"
+            "\n"
+            "Example:\n"
+            "  spillway count feeds.db events alice",
     .common = SPILL_COMMON_JSON,
     .run = run};

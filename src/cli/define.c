@@ -281,20 +281,20 @@ const spill_command_t spill_command_define = {
     .arguments_min = 1,
     .arguments_max = 2,
     .summary = "Save a definition in the store, or list them",
-    .text =
-        "Without NAME the definitions are listed; with NAME alone that one is shown. Options make\n"
-        "a definition (and the store), or change the one that is there. Once it has data, only\n"
-        "its bounds and its window may change; anything else is refused (exit code 4).\n"
-        "\n"
-        "Presets: feed (the oldest 1000 in the head), feed-recent (the newest 1000 in the head),\n"
-        "sales (the oldest 50 in the head; the names of the MongoDB manual's example).\n"
-        "\n"
-        "Examples:\n"
-        "  spillway define feeds.db events --preset feed-recent\n"
-        "  spillway define feeds.db events --threshold 500 --page 2000\n"
-        "  spillway define feeds.db visits --layout outlier --keep oldest --collection pages\n"
-        "    --array visits --page-collection moreVisits --page-array visits\n"
-        "  spillway define feeds.db --json",
+    .text = "Without NAME the definitions are listed; with NAME alone that one is shown. Options "
+            "make a definition (and the store), or change the one that is there. Once it has "
+            "data, only its bounds and its window may change; anything else is refused (exit "
+            "code 4).\n"
+            "\n"
+            "Presets: feed (the oldest 1000 in the head), feed-recent (the newest 1000 in the "
+            "head), sales (the oldest 50 in the head; the names of the MongoDB manual's example).\n"
+            "\n"
+            "Examples:\n"
+            "  spillway define feeds.db events --preset feed-recent\n"
+            "  spillway define feeds.db events --threshold 500 --page 2000\n"
+            "  spillway define feeds.db visits --layout outlier --keep oldest --collection pages\n"
+            "    --array visits --page-collection moreVisits --page-array visits\n"
+            "  spillway define feeds.db --json",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
     .options = OPTIONS,
     .defaults = &DEFAULTS,

@@ -64,14 +64,13 @@ const spill_command_t spill_command_drop = {
     .arguments_min = 2,
     .arguments_max = 3,
     .summary = "Drop an owner's array, or a definition with its data",
-    .text =
-        "With OWNER, that owner's elements and pages go; other fields of its head stay. Without,\n"
-        "the definition goes with the arrays of all its owners and the marks of its imports.\n"
-        "After a crash, run it again.\n"
-        "\n"
-        "Examples:\n"
-        "  spillway drop feeds.db events alice\n"
-        "  spillway drop feeds.db events --yes",
+    .text = "With OWNER, that owner's elements and pages go; other fields of its head stay. "
+            "Without, the definition goes with the arrays of all its owners and the marks of its "
+            "imports. After a crash, run it again.\n"
+            "\n"
+            "Examples:\n"
+            "  spillway drop feeds.db events alice\n"
+            "  spillway drop feeds.db events --yes",
     .common = SPILL_COMMON_DURABILITY,
     .options = OPTIONS,
     .defaults = &DEFAULTS,

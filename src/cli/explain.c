@@ -190,9 +190,9 @@ static spill_code_t explain_owner(spill_cli_session_t *session, spill_error_t *e
     bool text = !invocation->json && !options->documents;
     if (text) {
         spill_cli_print_value(session->owner, false);
-        printf(": %" PRId64 " elements in the head and %" PRId64
-               " pages, next sequence number %" PRId64 "\n",
-               count.count, count.pages, count.next);
+        printf(": %" PRId64 " elements, %" PRId64 " in the head, %" PRId64
+               " pages; the next sequence number is %" PRId64 "\n",
+               count.count, count.head, count.pages, count.next);
     }
     code = spill_array_documents(session->array, session->owner, false, visit, &explain, error);
     if (code == SPILL_CANCELLED) {
@@ -220,14 +220,13 @@ const spill_command_t spill_command_explain = {
     .arguments_min = 3,
     .arguments_max = 3,
     .summary = "Show where the elements of an owner lie",
-    .text =
-        "Lists the head and each page with the sequence numbers that it holds, [first..end), and\n"
-        "says which documents an append and a page read touch. With --json it is one document a\n"
-        "line, where the head is page -1.\n"
-        "\n"
-        "Examples:\n"
-        "  spillway explain feeds.db events alice\n"
-        "  spillway explain feeds.db events alice --documents",
+    .text = "Lists the head and each page with the sequence numbers that it holds, [first..end), "
+            "and says which documents an append and a page read touch. With --json it is one "
+            "document a line, where the head is page -1.\n"
+            "\n"
+            "Examples:\n"
+            "  spillway explain feeds.db events alice\n"
+            "  spillway explain feeds.db events alice --documents",
     .common = SPILL_COMMON_JSON,
     .options = OPTIONS,
     .defaults = &DEFAULTS,

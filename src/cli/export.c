@@ -72,18 +72,16 @@ const spill_command_t spill_command_export = {
     .arguments_min = 2,
     .arguments_max = 3,
     .summary = "Write the arrays, or their documents, as NDJSON",
-    .text =
-        "A line is {\"owner\": ..., \"seq\": n, \"element\": ...}, owners in the store's order, "
-        "each\n"
-        "one's elements oldest first. With --documents it is\n"
-        "{\"collection\": ..., \"document\": ...}, a head followed by its pages. Everything is\n"
-        "streamed: memory does not grow with the length of an array.\n"
-        "\n"
-        "Examples:\n"
-        "  spillway export feeds.db events | zstd > events.ndjson.zst\n"
-        "  spillway export feeds.db events alice --relaxed\n"
-        "  spillway export feeds.db events --documents --plain |\n"
-        "    jq -c 'select(.collection == \"users\") | .document' > users.ndjson",
+    .text = "A line is {\"owner\": ..., \"seq\": n, \"element\": ...}, owners in the store's "
+            "order, each one's elements oldest first. With --documents it is {\"collection\": "
+            "..., \"document\": ...}, a head followed by its pages. Everything is streamed: "
+            "memory does not grow with the length of an array.\n"
+            "\n"
+            "Examples:\n"
+            "  spillway export feeds.db events | zstd > events.ndjson.zst\n"
+            "  spillway export feeds.db events alice --relaxed\n"
+            "  spillway export feeds.db events --documents --plain |\n"
+            "    jq -c 'select(.collection == \"users\") | .document' > users.ndjson",
     .common = SPILL_COMMON_JSON,
     .options = OPTIONS,
     .defaults = &DEFAULTS,

@@ -136,26 +136,26 @@ const spill_command_t spill_command_import = {
     .arguments_min = 3,
     .arguments_max = 3,
     .summary = "Make the records of a file elements of their owners",
-    .text =
-        "Each record, whole, becomes an element of the owner that its --owner field names, in the\n"
-        "file's order. Formats: NDJSON and Extended JSON, CSV with a header, .bson as mongodump\n"
-        "writes it; plain, .gz or .zst. A CSV field without quotes that is a number becomes one\n"
-        "where its text can be had back from it; all else is a string.\n"
-        "\n"
-        "An import that was interrupted, by whatever, goes on with the same command, exactly "
-        "where\n"
-        "it was: nothing is appended twice and nothing is left out. That is why it writes with "
-        "log\n"
-        "durability unless told otherwise; at its end everything is flushed. A file that was\n"
-        "imported is not imported again (exit code 4), but what has been added to it is.\n"
-        "\n"
-        "A bad record stops the import (exit code 3, or 4 where it is too big): everything before\n"
-        "it is imported, and nothing of it. Mend it and run the same command, or use --skip-bad.\n"
-        "\n"
-        "Examples:\n"
-        "  spillway import feeds.db events events.ndjson.gz --owner user\n"
-        "  spillway import feeds.db events dump/app/events.bson --owner user._id\n"
-        "  mysql-export | spillway import feeds.db events - --format csv --owner user --as nightly",
+    .text = "Each record, whole, becomes an element of the owner that its --owner field names, "
+            "in the file's order. Formats: NDJSON and Extended JSON, CSV with a header, .bson as "
+            "mongodump writes it; plain, .gz or .zst. A CSV field without quotes that is a "
+            "number becomes one where its text can be had back from it; all else is a string.\n"
+            "\n"
+            "An import that was interrupted, by whatever, goes on with the same command, exactly "
+            "where it was: nothing is appended twice and nothing is left out. That is why it "
+            "writes with log durability unless told otherwise; at its end everything is flushed. "
+            "A file that was imported is not imported again (exit code 4), but what has been "
+            "added to it is.\n"
+            "\n"
+            "A bad record stops the import (exit code 3, or 4 where it is too big): everything "
+            "before it is imported, and nothing of it. Mend it and run the same command, or use "
+            "--skip-bad.\n"
+            "\n"
+            "Examples:\n"
+            "  spillway import feeds.db events events.ndjson.gz --owner user\n"
+            "  spillway import feeds.db events dump/app/events.bson --owner user._id\n"
+            "  zcat day.csv.gz | spillway import feeds.db events - --format csv \\\n"
+            "    --owner user --as day-17",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
     .options = OPTIONS,
     .defaults = &DEFAULTS,

@@ -75,17 +75,15 @@ const spill_command_t spill_command_read = {
     .arguments_min = 3,
     .arguments_max = 3,
     .summary = "Read a page of elements, newest first",
-    .text =
-        "A line is the sequence number, a tab, and the element as relaxed Extended JSON; with\n"
-        "--json it is {\"seq\": n, \"element\": ...}. Where elements remain, the options that "
-        "read\n"
-        "the next page are printed on stderr: 'next: --limit 20 --before 98'. A sequence number\n"
-        "stays valid as a cursor while others append or remove.\n"
-        "\n"
-        "Examples:\n"
-        "  spillway read feeds.db events alice\n"
-        "  spillway read feeds.db events alice --before 98\n"
-        "  spillway read feeds.db events alice --oldest --after 999 --limit 100 --json",
+    .text = "A line is the sequence number, a tab, and the element as relaxed Extended JSON; "
+            "with --json it is {\"seq\": n, \"element\": ...}. Where elements remain, the "
+            "options that read the next page are printed on stderr: 'next: --limit 20 --before "
+            "98'. A sequence number stays valid as a cursor while others append or remove.\n"
+            "\n"
+            "Examples:\n"
+            "  spillway read feeds.db events alice\n"
+            "  spillway read feeds.db events alice --before 98\n"
+            "  spillway read feeds.db events alice --oldest --after 999 --limit 100 --json",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET,
     .options = OPTIONS,
     .defaults = &DEFAULTS,

@@ -123,14 +123,13 @@ const spill_command_t spill_command_stats = {
     .arguments_min = 1,
     .arguments_max = 2,
     .summary = "Show how many elements there are and how long the arrays",
-    .text =
-        "Owners, elements, bytes, exact nearest-rank percentiles of the arrays' lengths, and the\n"
-        "largest owners. Reads every element once; memory does not grow with their number: what\n"
-        "is kept is how many owners have each length that occurs.\n"
-        "\n"
-        "Examples:\n"
-        "  spillway stats feeds.db\n"
-        "  spillway stats feeds.db events --top 3 --json",
+    .text = "Owners, elements, bytes, exact nearest-rank percentiles of the arrays' lengths, and "
+            "the largest owners. Reads every element once; memory does not grow with their "
+            "number: what is kept is how many owners have each length that occurs.\n"
+            "\n"
+            "Examples:\n"
+            "  spillway stats feeds.db\n"
+            "  spillway stats feeds.db events --top 3 --json",
     .common = SPILL_COMMON_JSON,
     .options = OPTIONS,
     .defaults = &DEFAULTS,

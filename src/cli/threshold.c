@@ -82,14 +82,13 @@ const spill_command_t spill_command_threshold = {
     .arguments_min = 0,
     .arguments_max = 2,
     .summary = "Work out how many elements a head should hold",
-    .text =
-        "Target size by average element size, rounded down to a readable number. With STORE NAME\n"
-        "the average is measured from what is there. Whatever the threshold, a head's bound in\n"
-        "bytes holds.\n"
-        "\n"
-        "Examples:\n"
-        "  spillway threshold --target 200KB --element 200B\n"
-        "  spillway threshold feeds.db events --target 200KB",
+    .text = "Target size by average element size, rounded down to a readable number. With STORE "
+            "NAME the average is measured from what is there. Whatever the threshold, a head's "
+            "bound in bytes holds.\n"
+            "\n"
+            "Examples:\n"
+            "  spillway threshold --target 200KB --element 200B\n"
+            "  spillway threshold feeds.db events --target 200KB",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET,
     .options = OPTIONS,
     .defaults = &DEFAULTS,

@@ -99,13 +99,13 @@ const spill_command_t spill_command_verify = {
     .arguments_min = 1,
     .arguments_max = 2,
     .summary = "Check every document against the invariants",
-    .text =
-        "Reads every document and checks bounds, order, sequence numbers and counts from the\n"
-        "elements themselves. Findings are printed one a line with owner, page and the number of\n"
-        "the invariant; the summary comes last, as JSON. Exit code 1 when there are findings.\n"
-        "\n"
-        "Examples:\n"
-        "  spillway verify feeds.db\n"
-        "  spillway verify feeds.db events --json",
+    .text = "Reads every document and checks bounds, order, sequence numbers and counts from the "
+            "elements themselves. Findings are printed one a line with owner, page and the "
+            "number of the invariant; the summary comes last, as JSON. Exit code 1 when there "
+            "are findings.\n"
+            "\n"
+            "Examples:\n"
+            "  spillway verify feeds.db\n"
+            "  spillway verify feeds.db events --json",
     .common = SPILL_COMMON_JSON,
     .run = run};
