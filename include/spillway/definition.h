@@ -51,7 +51,10 @@ typedef struct spill_definition {
     spill_bounds_t largest;                /* the largest each bound has ever been (for verify) */
 } spill_definition_t;
 
-/* A definition with the defaults of preset "feed-recent" and the given name. */
+/*
+ * A definition with the defaults of preset "feed-recent" and the given name. A name that does not
+ * fit stays empty, which spill_definition_check refuses.
+ */
 SPILL_API void spill_definition_init(spill_definition_t *definition, const char *name);
 
 /*
@@ -69,12 +72,18 @@ SPILL_API const char *const *spill_definition_presets(void);
 SPILL_API spill_code_t spill_definition_check(const spill_definition_t *definition,
                                               spill_error_t *error);
 
-/* May `next` take the place of `now` where there is data? Only bounds and op_window may differ. */
+/*
+ * May `next` take the place of `now` where there is data? Only bounds and op_window may differ;
+ * SPILL_REFUSED names another field that does, with both values. Both have passed the check.
+ */
 SPILL_API spill_code_t spill_definition_compatible(const spill_definition_t *now,
                                                    const spill_definition_t *next,
                                                    spill_error_t *error);
 
-/* As a document, and back. The document is initialized by the call; SPILL_CORRUPT names a field. */
+/*
+ * As a document, which the call initializes, and back. SPILL_CORRUPT names a field that is missing
+ * or out of range; SPILL_FORMAT one that this version does not know.
+ */
 SPILL_API void spill_definition_to_bson(const spill_definition_t *definition, bson_t *document);
 SPILL_API spill_code_t spill_definition_from_bson(spill_definition_t *definition,
                                                   const bson_t *document, spill_error_t *error);

@@ -45,13 +45,17 @@ static spill_code_t fail_field(const char *label, const char *problem, spill_err
 }
 
 static spill_code_t read_text(const bson_t *document, const char *label, const char **text,
-                              uint32_t *length, spill_error_t *error)
+                              spill_error_t *error)
 {
     bson_iter_t iter;
+    uint32_t length;
     if (!bson_iter_init_find(&iter, document, label) || !BSON_ITER_HOLDS_UTF8(&iter)) {
         return fail_field(label, "is missing or not a string", error);
     }
-    *text = bson_iter_utf8(&iter, length);
+    *text = bson_iter_utf8(&iter, &length);
+    if (strlen(*text) != length) {
+        return fail_field(label, "contains a NUL", error);
+    }
     return SPILL_OK;
 }
 
@@ -59,48 +63,32 @@ static spill_code_t read_name(const bson_t *document, const spill_name_field_t *
                               spill_definition_t *definition, spill_error_t *error)
 {
     const char *text;
-    uint32_t length;
-    spill_code_t code = read_text(document, field->label, &text, &length, error);
+    spill_code_t code = read_text(document, field->label, &text, error);
     if (code != SPILL_OK) {
         return code;
     }
-    if (length >= SPILL_NAME_SIZE || strlen(text) != length) {
-        return fail_field(field->label, "is too long or contains a NUL", error);
+    if (strlen(text) >= SPILL_NAME_SIZE) {
+        return fail_field(field->label, "is too long", error);
     }
-    memcpy((char *)definition + field->offset, text, length + 1);
+    memcpy((char *)definition + field->offset, text, strlen(text) + 1);
     return SPILL_OK;
 }
 
-static spill_code_t read_layout(const bson_t *document, spill_definition_t *definition,
-                                spill_error_t *error)
+static spill_code_t read_kinds(const bson_t *document, spill_definition_t *definition,
+                               spill_error_t *error)
 {
-    const char *text;
-    uint32_t length;
-    spill_code_t code = read_text(document, "layout", &text, &length, error);
+    const char *layout, *keep;
+    spill_code_t code = read_text(document, "layout", &layout, error);
+    if (code == SPILL_OK) {
+        code = read_text(document, "keep", &keep, error);
+    }
     if (code != SPILL_OK) {
         return code;
     }
-    if (strcmp(text, spill_layout_name(SPILL_LAYOUT_OUTLIER)) != 0) {
+    if (!spill_layout_of_name(layout, &definition->layout)) {
         return fail_field("layout", "names no layout that this version knows", error);
     }
-    definition->layout = SPILL_LAYOUT_OUTLIER;
-    return SPILL_OK;
-}
-
-static spill_code_t read_keep(const bson_t *document, spill_definition_t *definition,
-                              spill_error_t *error)
-{
-    const char *text;
-    uint32_t length;
-    spill_code_t code = read_text(document, "keep", &text, &length, error);
-    if (code != SPILL_OK) {
-        return code;
-    }
-    if (strcmp(text, spill_keep_name(SPILL_KEEP_OLDEST)) == 0) {
-        definition->keep = SPILL_KEEP_OLDEST;
-    } else if (strcmp(text, spill_keep_name(SPILL_KEEP_NEWEST)) == 0) {
-        definition->keep = SPILL_KEEP_NEWEST;
-    } else {
+    if (!spill_keep_of_name(keep, &definition->keep)) {
         return fail_field("keep", "is neither 'oldest' nor 'newest'", error);
     }
     return SPILL_OK;
@@ -146,15 +134,48 @@ static spill_code_t read_names(const bson_t *document, spill_definition_t *defin
     return code;
 }
 
+static bool is_known(const char *label)
+{
+    static const char *const others[] = {"layout", "keep", "opWindow", "bounds", "largest"};
+    for (size_t i = 0; i < SPILL_NAME_FIELDS; i++) {
+        if (strcmp(label, spill_name_fields[i].label) == 0) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (strcmp(label, others[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A field from a later version may change what all others mean. */
+static spill_code_t refuse_unknown(const bson_t *document, spill_error_t *error)
+{
+    bson_iter_t iter;
+    if (!bson_iter_init(&iter, document)) {
+        return spill_fail(error, SPILL_CORRUPT, "definition: not a document");
+    }
+    while (bson_iter_next(&iter)) {
+        if (!is_known(bson_iter_key(&iter))) {
+            return spill_fail(error, SPILL_FORMAT,
+                              "definition: field '%s' is not known to this version",
+                              bson_iter_key(&iter));
+        }
+    }
+    return SPILL_OK;
+}
+
 static spill_code_t read_all(const bson_t *document, spill_definition_t *definition,
                              spill_error_t *error)
 {
-    spill_code_t code = read_names(document, definition, error);
+    spill_code_t code = refuse_unknown(document, error);
     if (code == SPILL_OK) {
-        code = read_layout(document, definition, error);
+        code = read_names(document, definition, error);
     }
     if (code == SPILL_OK) {
-        code = read_keep(document, definition, error);
+        code = read_kinds(document, definition, error);
     }
     if (code == SPILL_OK) {
         code = read_window(document, definition, error);

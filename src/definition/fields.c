@@ -1,6 +1,7 @@
 #include "definition/fields.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #define NAME(label, member, role, required)                                                        \
     {                                                                                              \
@@ -39,19 +40,43 @@ int64_t spill_bounds_get(const spill_bounds_t *bounds, const spill_bound_field_t
     return *(const int64_t *)(const void *)((const char *)bounds + field->offset);
 }
 
+static const char *const layout_names[] = {[SPILL_LAYOUT_OUTLIER] = "outlier"};
+static const char *const keep_names[] = {
+    [SPILL_KEEP_OLDEST] = "oldest", [SPILL_KEEP_NEWEST] = "newest"};
+
+#define LAYOUTS (sizeof layout_names / sizeof layout_names[0])
+#define KEEPS (sizeof keep_names / sizeof keep_names[0])
+
 const char *spill_layout_name(spill_layout_t layout)
 {
-    return layout == SPILL_LAYOUT_OUTLIER ? "outlier" : NULL;
+    return (size_t)layout < LAYOUTS ? layout_names[layout] : NULL;
 }
 
 const char *spill_keep_name(spill_keep_t keep)
 {
-    switch (keep) {
-    case SPILL_KEEP_OLDEST:
-        return "oldest";
-    case SPILL_KEEP_NEWEST:
-        return "newest";
-    default:
-        return NULL;
+    return (size_t)keep < KEEPS ? keep_names[keep] : NULL;
+}
+
+/* Where in a table of names; `count` when it is not there. */
+static size_t find_name(const char *const names[], size_t count, const char *name)
+{
+    size_t index = 0;
+    while (index < count && strcmp(names[index], name) != 0) {
+        index++;
     }
+    return index;
+}
+
+bool spill_layout_of_name(const char *name, spill_layout_t *layout)
+{
+    size_t index = find_name(layout_names, LAYOUTS, name);
+    *layout = (spill_layout_t)index;
+    return index < LAYOUTS;
+}
+
+bool spill_keep_of_name(const char *name, spill_keep_t *keep)
+{
+    size_t index = find_name(keep_names, KEEPS, name);
+    *keep = (spill_keep_t)index;
+    return index < KEEPS;
 }

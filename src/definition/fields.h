@@ -40,4 +40,8 @@ int64_t spill_bounds_get(const spill_bounds_t *bounds, const spill_bound_field_t
 const char *spill_layout_name(spill_layout_t layout);
 const char *spill_keep_name(spill_keep_t keep);
 
+/* And back; false for another text. */
+bool spill_layout_of_name(const char *name, spill_layout_t *layout);
+bool spill_keep_of_name(const char *name, spill_keep_t *keep);
+
 #endif
