@@ -1,5 +1,443 @@
+/*
+ * Random requests as clients send them: each follows from a READ, as the protocols have it, but may
+ * arrive late, or twice. After each of them the store has the same documents as a memory store.
+ */
+#include "pair.h"
 #include "suite.h"
+
+#define LATE_MAX 24
+
+/* A request that is still on its way. */
+typedef struct late {
+    size_t array, owner;
+    spill_request_t *request;
+} late_t;
+
+typedef struct walk {
+    pair_t pair;
+    uint64_t random;
+    int64_t epoch; /* of the next head that is made */
+    late_t late[LATE_MAX];
+    size_t late_count;
+    size_t array, owner; /* whose turn it is */
+    spill_state_t head;  /* as it was read */
+    spill_state_t page;  /* the one that was read last */
+} walk_t;
+
+static int64_t below(walk_t *walk, int64_t bound)
+{
+    walk->random += 0x9e3779b97f4a7c15u;
+    uint64_t mixed = walk->random;
+    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
+    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebu;
+    return (int64_t)((mixed ^ (mixed >> 31)) % (uint64_t)bound);
+}
+
+/* ---- what is there --------------------------------------------------------------------------- */
+
+static spill_request_t request_of(const walk_t *walk, spill_request_kind_t kind, int64_t page)
+{
+    spill_request_t request = pair_request(&walk->pair, walk->array, walk->owner, kind, page);
+    request.epoch = walk->head.epoch;
+    request.rev = walk->head.rev;
+    return request;
+}
+
+/* Read a document into `state`; its elements stay in the response. */
+static bool look(walk_t *walk, int64_t page, spill_state_t *state)
+{
+    spill_request_t read = request_of(walk, SPILL_REQUEST_READ, page);
+    read.want = SPILL_WANT_FORWARD;
+    read.limit = 100;
+    assert_int_equal(pair_call(&walk->pair, walk->array, &read), SPILL_OK);
+    spill_state_copy(&walk->pair.responses[0].state, state);
+    return state->present;
+}
+
+static bool keeps_oldest(const walk_t *walk)
+{
+    return walk->pair.definitions[walk->array].keep == SPILL_KEEP_OLDEST;
+}
+
+/* A page that belongs to the array. */
+static bool look_at_any_page(walk_t *walk)
+{
+    return walk->head.present && walk->head.pages > 0 &&
+           look(walk, below(walk, walk->head.pages), &walk->page) &&
+           walk->page.epoch == walk->head.epoch && spill_state_end(&walk->page) > walk->head.low;
+}
+
+/* Keep oldest: the last page there is; false when that is the head. */
+static bool look_at_tail(walk_t *walk)
+{
+    for (int64_t page = walk->head.pages; walk->head.present && page >= 0; page--) {
+        if (look(walk, page, &walk->page) && walk->page.epoch == walk->head.epoch)
+            return true;
+    }
+    return false;
+}
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+static void deliver(walk_t *walk, size_t array, size_t owner, const spill_request_t *request)
+{
+    pair_call(&walk->pair, array, request);
+    pair_compare(&walk->pair, array, owner);
+}
+
+/* Now, later, or both. */
+static void deliver_some_time(walk_t *walk, const spill_request_t *request)
+{
+    int64_t fate = below(walk, 10);
+    if (fate < 2 && walk->late_count < LATE_MAX)
+        walk->late[walk->late_count++] = (late_t){
+            .array = walk->array, .owner = walk->owner, .request = spill_request_clone(request)};
+    if (fate != 0)
+        deliver(walk, walk->array, walk->owner, request);
+}
+
+static void deliver_late(walk_t *walk)
+{
+    if (walk->late_count == 0)
+        return;
+    size_t index = (size_t)below(walk, (int64_t)walk->late_count);
+    late_t late = walk->late[index];
+    walk->late[index] = walk->late[--walk->late_count];
+    deliver(walk, late.array, late.owner, late.request);
+    spill_request_free(late.request);
+}
+
+/* ---- appending ------------------------------------------------------------------------------- */
+
+static bson_t *some_update(walk_t *walk)
+{
+    switch (below(walk, 6)) {
+    case 0:
+        return BCON_NEW("$inc", "{", "posts", BCON_INT32(1), "}");
+    case 1:
+        return BCON_NEW("$set", "{", "a.b", BCON_INT64(below(walk, 5)), "}");
+    case 2:
+        return BCON_NEW("$unset", "{", "a", "", "}");
+    case 3:
+        return BCON_NEW("$set", "{", "posts", "many", "}"); /* the next $inc of it fails */
+    default:
+        return NULL;
+    }
+}
+
+static void append_to(walk_t *walk, int64_t page)
+{
+    enum { MOST = 3 };
+    spill_value_t elements[MOST];
+    spill_request_t append = request_of(walk, SPILL_REQUEST_APPEND, page);
+    append.element_count = (size_t)(1 + below(walk, MOST));
+    append.elements = elements;
+    for (size_t i = 0; i < append.element_count; i++) {
+        elements[i] = text_value((uint32_t)(5 + below(walk, 40)), (char)('a' + below(walk, 26)));
+        append.elements_bytes += elements[i].size_bytes;
+    }
+    const spill_state_t *state = page == SPILL_HEAD ? &walk->head : &walk->page;
+    char id = (char)('a' + below(walk, 6));
+    spill_op_t op = {.id = &id, .id_bytes = 1, .base = state->n - below(walk, 4)};
+    append.op = below(walk, 2) == 0 ? &op : NULL;
+    append.limits.slots_max = below(walk, 4) == 0 ? below(walk, 10) : 100;
+    append.limits.bytes_max = below(walk, 8) == 0 ? 400 : 100000;
+    bson_t *update = page == SPILL_HEAD ? some_update(walk) : NULL;
+    append.update = update;
+    if (page == SPILL_HEAD && !walk->head.present) {
+        append.create = below(walk, 8) != 0;
+        append.epoch = walk->epoch += 1000;
+    }
+    deliver_some_time(walk, &append);
+    bson_destroy(update);
+    for (size_t i = 0; i < append.element_count; i++)
+        bson_free((void *)elements[i].data);
+}
+
+static void append_somewhere(walk_t *walk)
+{
+    bool in_page = keeps_oldest(walk) && look_at_tail(walk);
+    append_to(walk, in_page ? walk->page.page : SPILL_HEAD);
+}
+
+static void update_fields(walk_t *walk)
+{
+    bson_t *update = some_update(walk);
+    spill_request_t request = request_of(walk, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
+    request.update = update;
+    if (!walk->head.present) {
+        request.create = below(walk, 4) == 0;
+        request.epoch = walk->epoch += 1000;
+    }
+    deliver_some_time(walk, &request);
+    bson_destroy(update);
+}
+
+/* ---- moving on, keep newest ------------------------------------------------------------------ */
+
+static void put_page(walk_t *walk)
+{
+    int64_t slots = spill_state_slots(&walk->head);
+    if (slots == 0 || walk->head.pages == PAIR_PAGES)
+        return;
+    slots = 1 + below(walk, slots < 5 ? slots : 5);
+    look(walk, SPILL_HEAD, &walk->page);
+    spill_seqs_keep_below(&walk->page.gone, walk->page.first + slots);
+    const spill_run_t *head = &walk->pair.responses[0].run;
+    spill_run_t run = {0};
+    for (size_t i = 0; i < head->count; i++) {
+        spill_element_t element = spill_run_element(head, i);
+        if (element.seq < walk->page.first + slots)
+            spill_run_add(&run, element.seq, &element.value);
+    }
+    spill_request_t put = request_of(walk, SPILL_REQUEST_PUT_PAGE, walk->head.pages);
+    put.src = walk->head.rev;
+    put.first = walk->head.first;
+    put.slots = slots;
+    put.run = &run;
+    put.gone = &walk->page.gone;
+    deliver_some_time(walk, &put);
+    spill_run_release(&run);
+}
+
+static void spill(walk_t *walk)
+{
+    if (!walk->head.present)
+        return;
+    bool put = look(walk, walk->head.pages, &walk->page) && walk->page.epoch == walk->head.epoch &&
+               walk->page.src == walk->head.rev;
+    if (!put) {
+        put_page(walk);
+        return;
+    }
+    spill_request_t cut = request_of(walk, SPILL_REQUEST_CUT, SPILL_HEAD);
+    cut.pages = walk->head.pages;
+    cut.slots = spill_state_slots(&walk->page);
+    cut.bytes = walk->page.live_bytes;
+    deliver_some_time(walk, &cut);
+}
+
+/* ---- moving on, keep oldest ------------------------------------------------------------------ */
+
+static void create_page(walk_t *walk, int64_t page, const spill_state_t *before)
+{
+    if (page == PAIR_PAGES)
+        return;
+    spill_request_t read = request_of(walk, SPILL_REQUEST_READ, page - 1);
+    read.want_ops = true;
+    assert_int_equal(pair_call(&walk->pair, walk->array, &read), SPILL_OK);
+    spill_ops_t ops = {0};
+    spill_ops_copy(&walk->pair.responses[0].ops, &ops);
+    spill_request_t create = request_of(walk, SPILL_REQUEST_CREATE_PAGE, page);
+    create.first = spill_state_end(before);
+    create.n = before->n;
+    create.ops = &ops;
+    deliver_some_time(walk, &create);
+    spill_ops_release(&ops);
+}
+
+/* Seal the tail, tell the head, make the next page: whichever comes next, or again. */
+static void grow(walk_t *walk)
+{
+    if (!walk->head.present)
+        return;
+    bool in_page = look_at_tail(walk);
+    const spill_state_t *tail = in_page ? &walk->page : &walk->head;
+    int64_t number = in_page ? walk->page.page : SPILL_HEAD;
+    if (!tail->sealed || below(walk, 5) == 0) {
+        spill_request_t seal = request_of(walk, SPILL_REQUEST_SEAL, number);
+        seal.close = in_page && number == walk->head.pages - 1 && below(walk, 6) == 0;
+        deliver_some_time(walk, &seal);
+    } else if (in_page && walk->head.pages < number + 2) {
+        spill_request_t advance = request_of(walk, SPILL_REQUEST_ADVANCE, SPILL_HEAD);
+        advance.pages = number + 2;
+        advance.total = spill_state_end(tail);
+        if (!tail->closed)
+            deliver_some_time(walk, &advance);
+    } else if (!tail->closed) {
+        create_page(walk, number + 1, tail);
+    }
+}
+
+static void move_on(walk_t *walk)
+{
+    if (keeps_oldest(walk))
+        grow(walk);
+    else
+        spill(walk);
+}
+
+/* ---- changing and removing ------------------------------------------------------------------- */
+
+static int64_t some_number(walk_t *walk, const spill_state_t *state)
+{
+    return state->first - 1 + below(walk, spill_state_slots(state) + 2);
+}
+
+static void edit(walk_t *walk)
+{
+    bool in_page = below(walk, 2) == 0 && look_at_any_page(walk);
+    const spill_state_t *state = in_page ? &walk->page : &walk->head;
+    spill_value_t element = text_value((uint32_t)(5 + below(walk, 90)), 'E');
+    spill_request_t edit =
+        request_of(walk, SPILL_REQUEST_EDIT, in_page ? walk->page.page : SPILL_HEAD);
+    edit.rev = state->rev;
+    edit.seq = some_number(walk, state);
+    edit.elements = &element;
+    edit.element_count = 1;
+    edit.elements_bytes = element.size_bytes;
+    edit.limits.bytes_max = below(walk, 4) == 0 ? 400 : 100000;
+    deliver_some_time(walk, &edit);
+    bson_free((void *)element.data);
+}
+
+static void remove_one(walk_t *walk)
+{
+    spill_request_t request;
+    if (walk->head.intent && below(walk, 4) != 0) {
+        bool pull = below(walk, 2) == 0;
+        request = request_of(walk, pull ? SPILL_REQUEST_PULL : SPILL_REQUEST_SETTLE,
+                             pull ? walk->head.intent_page : SPILL_HEAD);
+        request.seq = walk->head.intent_seq;
+        request.intent_page = walk->head.intent_page;
+    } else if (below(walk, 2) == 0 && look_at_any_page(walk)) {
+        request = request_of(walk, SPILL_REQUEST_INTEND, SPILL_HEAD);
+        request.seq = some_number(walk, &walk->page);
+        request.intent_page = walk->page.page;
+    } else {
+        request = request_of(walk, SPILL_REQUEST_REMOVE, SPILL_HEAD);
+        request.seq = some_number(walk, &walk->head);
+    }
+    deliver_some_time(walk, &request);
+}
+
+static void trim(walk_t *walk)
+{
+    spill_request_t trim = request_of(walk, SPILL_REQUEST_TRIM, SPILL_HEAD);
+    int64_t end = spill_state_end(&walk->head);
+    if (keeps_oldest(walk) && look_at_tail(walk))
+        end = spill_state_end(&walk->page);
+    if (end <= walk->head.low)
+        return;
+    trim.low = walk->head.low + 1 + below(walk, end - walk->head.low);
+    trim.removed = below(walk, 4);
+    deliver_some_time(walk, &trim);
+}
+
+static void empty_page(walk_t *walk)
+{
+    if (!walk->head.present || walk->head.pages == 0)
+        return;
+    int64_t number = below(walk, walk->head.pages);
+    if (!look(walk, number, &walk->page) || walk->page.epoch != walk->head.epoch ||
+        spill_state_end(&walk->page) > walk->head.low)
+        return;
+    spill_request_t empty = request_of(walk, SPILL_REQUEST_EMPTY_PAGE, number);
+    deliver_some_time(walk, &empty);
+}
+
+/* ---- dropping -------------------------------------------------------------------------------- */
+
+/* A page that an earlier incarnation left. */
+static void drop_page(walk_t *walk)
+{
+    int64_t number = below(walk, PAIR_PAGES);
+    if (!look(walk, number, &walk->page) ||
+        (walk->head.present && walk->page.epoch >= walk->head.epoch))
+        return;
+    spill_request_t drop = request_of(walk, SPILL_REQUEST_DROP_PAGE, number);
+    drop.epoch = walk->page.epoch;
+    deliver_some_time(walk, &drop);
+}
+
+static void drop(walk_t *walk)
+{
+    bool oldest = keeps_oldest(walk) && walk->head.pages > 0;
+    bool closed = oldest && look_at_tail(walk) && walk->page.closed;
+    if (!walk->head.present || (oldest && !closed) || (!oldest && below(walk, 8) != 0)) {
+        drop_page(walk);
+        return;
+    }
+    spill_request_t request = request_of(walk, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
+    request.pages = walk->head.pages;
+    deliver_some_time(walk, &request);
+}
+
+/* ---- the walk -------------------------------------------------------------------------------- */
+
+static void read_somewhere(walk_t *walk)
+{
+    if (!look_at_any_page(walk))
+        return;
+    spill_request_t read = request_of(walk, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
+    read.pages = walk->head.pages;
+    read.seq = walk->page.first;
+    read.want = below(walk, 2) == 0 ? SPILL_WANT_FORWARD : SPILL_WANT_BACKWARD;
+    read.limit = below(walk, 4);
+    if (walk->page.first >= walk->head.low)
+        assert_int_equal(pair_call(&walk->pair, walk->array, &read), SPILL_OK);
+    read.page = below(walk, 2) == 0 ? walk->page.page : SPILL_HEAD;
+    read.seq = some_number(walk, read.page == SPILL_HEAD ? &walk->head : &walk->page);
+    assert_int_equal(pair_call(&walk->pair, walk->array, &read), SPILL_OK);
+}
+
+static void step(walk_t *walk)
+{
+    static void (*const acts[])(walk_t *) = {
+        append_somewhere,
+        append_somewhere,
+        append_somewhere,
+        move_on,
+        move_on,
+        move_on,
+        edit,
+        remove_one,
+        trim,
+        empty_page,
+        update_fields,
+        read_somewhere,
+        drop,
+        drop,
+        deliver_late,
+    };
+    walk->array = (size_t)below(walk, PAIR_ARRAYS);
+    walk->owner = (size_t)below(walk, PAIR_OWNERS);
+    look(walk, SPILL_HEAD, &walk->head);
+    acts[below(walk, sizeof acts / sizeof *acts)](walk);
+}
+
+static void random_requests_have_the_same_effect(void **state)
+{
+    enum { WALKS = 40, STEPS = 500 };
+    static walk_t walk;
+    int64_t done[SPILL_REQUEST_KIND_COUNT] = {0}, refused[SPILL_REQUEST_KIND_COUNT] = {0};
+    for (uint64_t seed = 1; seed <= WALKS; seed++) {
+        walk = (walk_t){.random = seed, .epoch = EPOCH};
+        pair_open(&walk.pair, *state);
+        for (int i = 0; i < STEPS; i++) {
+            step(&walk);
+            if (i == STEPS / 2)
+                pair_reopen(&walk.pair);
+        }
+        while (walk.late_count > 0)
+            deliver_late(&walk);
+        for (int kind = 0; kind < SPILL_REQUEST_KIND_COUNT; kind++) {
+            done[kind] += walk.pair.done[kind];
+            refused[kind] += walk.pair.refused[kind];
+        }
+        spill_state_release(&walk.head);
+        spill_state_release(&walk.page);
+        pair_close(&walk.pair);
+    }
+    for (int kind = 0; kind < SPILL_REQUEST_KIND_COUNT; kind++) {
+        if (done[kind] == 0 || (refused[kind] == 0 && kind != SPILL_REQUEST_READ))
+            fail_msg("%s: done %lld times, refused %lld times",
+                     spill_request_kind_name((spill_request_kind_t)kind), (long long)done[kind],
+                     (long long)refused[kind]);
+    }
+}
+
 void add_random_tests(suite_t *suite)
 {
-    (void)suite;
+    SUITE_ADD(suite, random_requests_have_the_same_effect);
 }

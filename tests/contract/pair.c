@@ -1,0 +1,175 @@
+#include "pair.h"
+
+#include "bson/key.h"
+
+void pair_open(pair_t *pair, const contract_kind_t *kind)
+{
+    *pair = (pair_t){.kind = kind};
+    assert_int_equal(spill_store_open("memory:", NULL, &pair->stores[0], NULL), SPILL_OK);
+    pair->stores[1] = kind->open();
+    static const char *const names[PAIR_ARRAYS] = {"feed", "likes", "log"};
+    for (size_t i = 0; i < PAIR_ARRAYS; i++) {
+        spill_definition_t *definition = &pair->definitions[i];
+        make_definition(definition, names[i], i == 2 ? SPILL_KEEP_OLDEST : SPILL_KEEP_NEWEST);
+        strcpy(definition->array, names[i]);
+        for (size_t k = 0; k < 2; k++) {
+            save_definition(pair->stores[k], definition);
+            spill_code_t code = pair->stores[k]->ops->bind(pair->stores[k], definition,
+                                                           &pair->bindings[k][i], NULL);
+            assert_int_equal(code, SPILL_OK);
+        }
+    }
+    for (size_t i = 0; i < PAIR_OWNERS; i++) {
+        bson_init(&pair->owner_storage[i]);
+        pair->owners[i] = spill_value_from_int64(&pair->owner_storage[i], (int64_t)i);
+        assert_int_equal(spill_owner_key(&pair->owners[i], &pair->keys[i], NULL), SPILL_OK);
+    }
+}
+
+void pair_reopen(pair_t *pair)
+{
+    if (pair->kind->reopen)
+        pair->stores[1] = pair->kind->reopen(pair->stores[1]);
+}
+
+void pair_close(pair_t *pair)
+{
+    for (size_t i = 0; i < PAIR_OWNERS; i++) {
+        bson_destroy(&pair->owner_storage[i]);
+        spill_buffer_release(&pair->keys[i]);
+    }
+    for (size_t k = 0; k < 2; k++)
+        spill_response_release(&pair->responses[k]);
+    spill_store_close(pair->stores[0], NULL);
+    pair->kind->close(pair->stores[1]);
+}
+
+spill_request_t pair_request(const pair_t *pair, size_t array, size_t owner,
+                             spill_request_kind_t kind, int64_t page)
+{
+    return (spill_request_t){
+        .kind = kind,
+        .definition = &pair->definitions[array],
+        .owner = &pair->owners[owner],
+        .key = pair->keys[owner].data,
+        .key_bytes = pair->keys[owner].size,
+        .page = page,
+        .limits = {.slots_max = INT64_MAX, .bytes_max = INT64_MAX},
+        .op_window = pair->definitions[array].op_window,
+    };
+}
+
+/* ---- equal answers --------------------------------------------------------------------------- */
+
+static void compare_states(const spill_state_t *left, const spill_state_t *right)
+{
+    assert_int_equal(left->present, right->present);
+    assert_int_equal(left->epoch, right->epoch);
+    assert_int_equal(left->rev, right->rev);
+    assert_int_equal(left->first, right->first);
+    assert_int_equal(left->live, right->live);
+    assert_int_equal(left->live_bytes, right->live_bytes);
+    assert_int_equal(left->n, right->n);
+    assert_int_equal(left->sealed, right->sealed);
+    assert_int_equal(left->closed, right->closed);
+    assert_int_equal(left->pages, right->pages);
+    assert_int_equal(left->removed, right->removed);
+    assert_int_equal(left->low, right->low);
+    assert_int_equal(left->total, right->total);
+    assert_int_equal(left->fields_bytes, right->fields_bytes);
+    assert_int_equal(left->intent, right->intent);
+    assert_int_equal(left->intent_seq, right->intent_seq);
+    assert_int_equal(left->intent_page, right->intent_page);
+    assert_int_equal(left->page, right->page);
+    assert_int_equal(left->src, right->src);
+    assert_int_equal(left->gone.count, right->gone.count);
+    for (size_t i = 0; i < left->gone.count; i++)
+        assert_int_equal(left->gone.at[i], right->gone.at[i]);
+}
+
+static void compare_runs(const spill_run_t *left, const spill_run_t *right)
+{
+    assert_int_equal(left->count, right->count);
+    for (size_t i = 0; i < left->count; i++) {
+        spill_element_t one = spill_run_element(left, i), other = spill_run_element(right, i);
+        assert_int_equal(one.seq, other.seq);
+        assert_true(spill_value_equal(&one.value, &other.value));
+    }
+}
+
+static void compare_entries(const spill_op_entry_t *left, const spill_op_entry_t *right)
+{
+    assert_int_equal(left->ordinal, right->ordinal);
+    assert_int_equal(left->seq, right->seq);
+    assert_int_equal(left->count, right->count);
+    assert_int_equal(left->id_bytes, right->id_bytes);
+    assert_memory_equal(left->id, right->id, left->id_bytes);
+}
+
+static void compare_responses(const spill_request_t *request, const spill_response_t *left,
+                              const spill_response_t *right)
+{
+    assert_int_equal(left->outcome, right->outcome);
+    bool read = request->kind == SPILL_REQUEST_READ;
+    if (!read && (request->kind != SPILL_REQUEST_APPEND || left->outcome != SPILL_DONE))
+        return;
+    compare_states(&left->state, &right->state);
+    if (!read) {
+        assert_int_equal(left->seq, right->seq);
+        return;
+    }
+    compare_runs(&left->run, &right->run);
+    assert_int_equal(left->op_found, right->op_found);
+    if (left->op_found)
+        compare_entries(&left->op, &right->op);
+    assert_int_equal(left->ops.count, right->ops.count);
+    for (size_t i = 0; i < left->ops.count; i++)
+        compare_entries(&left->ops.entries[i], &right->ops.entries[i]);
+    assert_int_equal(left->fields != NULL, right->fields != NULL);
+    if (left->fields)
+        assert_true(bson_equal(left->fields, right->fields));
+}
+
+spill_code_t pair_call(pair_t *pair, size_t array, const spill_request_t *request)
+{
+    spill_code_t codes[2];
+    for (size_t k = 0; k < 2; k++) {
+        spill_request_t mine = *request;
+        mine.array_id = pair->bindings[k][array].array_id;
+        mine.collection_id = pair->bindings[k][array].collection_id;
+        codes[k] = spill_store_call(pair->stores[k], &mine, &pair->responses[k], NULL);
+    }
+    assert_int_equal(codes[0], codes[1]);
+    if (codes[0] != SPILL_OK)
+        return codes[0];
+    compare_responses(request, &pair->responses[0], &pair->responses[1]);
+    if (pair->responses[0].outcome == SPILL_DONE)
+        pair->done[request->kind]++;
+    else
+        pair->refused[request->kind]++;
+    return SPILL_OK;
+}
+
+void pair_compare(pair_t *pair, size_t array, size_t owner)
+{
+    spill_request_t read = pair_request(pair, array, owner, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.want = SPILL_WANT_FORWARD;
+    read.limit = INT64_MAX;
+    read.want_ops = true;
+    read.want_fields = true;
+    assert_int_equal(pair_call(pair, array, &read), SPILL_OK);
+    spill_state_t head = pair->responses[0].state;
+    for (read.page = 0; read.page < PAIR_PAGES; read.page++) {
+        read.want = SPILL_WANT_NONE;
+        read.want_ops = false;
+        assert_int_equal(pair_call(pair, array, &read), SPILL_OK);
+        const spill_state_t *page = &pair->responses[0].state;
+        if (!head.present || page->epoch != head.epoch || read.page >= head.pages ||
+            spill_state_end(page) <= head.low)
+            continue;
+        read.want_ops = true;
+        read.want = SPILL_WANT_BACKWARD;
+        read.seq = INT64_MAX;
+        assert_int_equal(pair_call(pair, array, &read), SPILL_OK);
+    }
+}
