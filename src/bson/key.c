@@ -435,8 +435,7 @@ bool spill_value_same_owner(const spill_value_t *left, const spill_value_t *righ
     spill_buffer_t right_key = SPILL_BUFFER_INIT;
     bool same = spill_owner_key(left, &left_key, NULL) == SPILL_OK &&
                 spill_owner_key(right, &right_key, NULL) == SPILL_OK &&
-                left_key.size == right_key.size &&
-                memcmp(left_key.data, right_key.data, left_key.size) == 0;
+                spill_buffer_equal(&left_key, &right_key);
     spill_buffer_release(&left_key);
     spill_buffer_release(&right_key);
     return same;

@@ -44,28 +44,29 @@ static spill_code_t fail_field(const char *label, const char *problem, spill_err
     return spill_fail(error, SPILL_CORRUPT, "definition: field '%s' %s", label, problem);
 }
 
-static spill_code_t read_text(const bson_t *document, const char *label, const char **text,
-                              spill_error_t *error)
+/* NULL after an error. */
+static const char *read_text(const bson_t *document, const char *label, spill_error_t *error)
 {
     bson_iter_t iter;
     uint32_t length;
     if (!bson_iter_init_find(&iter, document, label) || !BSON_ITER_HOLDS_UTF8(&iter)) {
-        return fail_field(label, "is missing or not a string", error);
+        fail_field(label, "is missing or not a string", error);
+        return NULL;
     }
-    *text = bson_iter_utf8(&iter, &length);
-    if (strlen(*text) != length) {
-        return fail_field(label, "contains a NUL", error);
+    const char *text = bson_iter_utf8(&iter, &length);
+    if (strlen(text) != length) {
+        fail_field(label, "contains a NUL", error);
+        return NULL;
     }
-    return SPILL_OK;
+    return text;
 }
 
 static spill_code_t read_name(const bson_t *document, const spill_name_field_t *field,
                               spill_definition_t *definition, spill_error_t *error)
 {
-    const char *text;
-    spill_code_t code = read_text(document, field->label, &text, error);
-    if (code != SPILL_OK) {
-        return code;
+    const char *text = read_text(document, field->label, error);
+    if (text == NULL) {
+        return SPILL_CORRUPT;
     }
     if (strlen(text) >= SPILL_NAME_SIZE) {
         return fail_field(field->label, "is too long", error);
@@ -74,24 +75,28 @@ static spill_code_t read_name(const bson_t *document, const spill_name_field_t *
     return SPILL_OK;
 }
 
-static spill_code_t read_kinds(const bson_t *document, spill_definition_t *definition,
-                               spill_error_t *error)
+static spill_code_t read_layout(const bson_t *document, spill_definition_t *definition,
+                                spill_error_t *error)
 {
-    const char *layout, *keep;
-    spill_code_t code = read_text(document, "layout", &layout, error);
-    if (code == SPILL_OK) {
-        code = read_text(document, "keep", &keep, error);
+    const char *text = read_text(document, "layout", error);
+    if (text == NULL) {
+        return SPILL_CORRUPT;
     }
-    if (code != SPILL_OK) {
-        return code;
+    return spill_layout_of_name(text, &definition->layout)
+               ? SPILL_OK
+               : fail_field("layout", "names no layout that this version knows", error);
+}
+
+static spill_code_t read_keep(const bson_t *document, spill_definition_t *definition,
+                              spill_error_t *error)
+{
+    const char *text = read_text(document, "keep", error);
+    if (text == NULL) {
+        return SPILL_CORRUPT;
     }
-    if (!spill_layout_of_name(layout, &definition->layout)) {
-        return fail_field("layout", "names no layout that this version knows", error);
-    }
-    if (!spill_keep_of_name(keep, &definition->keep)) {
-        return fail_field("keep", "is neither 'oldest' nor 'newest'", error);
-    }
-    return SPILL_OK;
+    return spill_keep_of_name(text, &definition->keep)
+               ? SPILL_OK
+               : fail_field("keep", "is neither 'oldest' nor 'newest'", error);
 }
 
 static spill_code_t read_bounds(const bson_t *document, const char *label, spill_bounds_t *bounds,
@@ -175,7 +180,10 @@ static spill_code_t read_all(const bson_t *document, spill_definition_t *definit
         code = read_names(document, definition, error);
     }
     if (code == SPILL_OK) {
-        code = read_kinds(document, definition, error);
+        code = read_layout(document, definition, error);
+    }
+    if (code == SPILL_OK) {
+        code = read_keep(document, definition, error);
     }
     if (code == SPILL_OK) {
         code = read_window(document, definition, error);

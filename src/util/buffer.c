@@ -66,6 +66,12 @@ void spill_buffer_release(spill_buffer_t *buffer)
     *buffer = (spill_buffer_t)SPILL_BUFFER_INIT;
 }
 
+bool spill_buffer_equal(const spill_buffer_t *left, const spill_buffer_t *right)
+{
+    return left->size == right->size &&
+           (left->size == 0 || memcmp(left->data, right->data, left->size) == 0);
+}
+
 const uint8_t *spill_reader_bytes(spill_reader_t *reader, size_t size)
 {
     if (reader->bad || (size_t)(reader->end - reader->at) < size) {

@@ -2,6 +2,7 @@
 #ifndef SPILL_UTIL_BUFFER_H
 #define SPILL_UTIL_BUFFER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,8 @@ void spill_buffer_append_varint(spill_buffer_t *buffer, uint64_t value);
 void spill_buffer_append_zigzag(spill_buffer_t *buffer, int64_t value);
 void spill_buffer_clear(spill_buffer_t *buffer);   /* size 0, memory kept */
 void spill_buffer_release(spill_buffer_t *buffer); /* memory freed, ready for use again */
+
+bool spill_buffer_equal(const spill_buffer_t *left, const spill_buffer_t *right);
 
 /* Reading back: a position in bytes that are not owned. A short or malformed read sets `bad`. */
 typedef struct spill_reader {

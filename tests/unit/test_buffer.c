@@ -61,6 +61,22 @@ static void test_reserve_makes_room(void **state)
     spill_buffer_release(&buffer);
 }
 
+static void test_equal(void **state)
+{
+    (void)state;
+    spill_buffer_t left = SPILL_BUFFER_INIT;
+    spill_buffer_t right = SPILL_BUFFER_INIT;
+    assert_true(spill_buffer_equal(&left, &right));
+    spill_buffer_append(&left, "ab", 2);
+    assert_false(spill_buffer_equal(&left, &right));
+    spill_buffer_append(&right, "ac", 2);
+    assert_false(spill_buffer_equal(&left, &right));
+    right.data[1] = 'b';
+    assert_true(spill_buffer_equal(&left, &right));
+    spill_buffer_release(&left);
+    spill_buffer_release(&right);
+}
+
 static const uint64_t corners[] = {
     0, 1, 127, 128, 16383, 16384, UINT32_MAX, UINT64_C(1) << 63, UINT64_MAX - 1, UINT64_MAX};
 
@@ -146,10 +162,15 @@ static void test_hash_is_fnv1a(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_append_grows),           cmocka_unit_test(test_clear_keeps_memory),
-        cmocka_unit_test(test_reserve_makes_room),     cmocka_unit_test(test_numbers_read_back),
-        cmocka_unit_test(test_known_encodings),        cmocka_unit_test(test_short_reads_are_bad),
-        cmocka_unit_test(test_overlong_varint_is_bad), cmocka_unit_test(test_hash_is_fnv1a),
+        cmocka_unit_test(test_append_grows),
+        cmocka_unit_test(test_clear_keeps_memory),
+        cmocka_unit_test(test_reserve_makes_room),
+        cmocka_unit_test(test_numbers_read_back),
+        cmocka_unit_test(test_equal),
+        cmocka_unit_test(test_known_encodings),
+        cmocka_unit_test(test_short_reads_are_bad),
+        cmocka_unit_test(test_overlong_varint_is_bad),
+        cmocka_unit_test(test_hash_is_fnv1a),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
