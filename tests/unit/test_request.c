@@ -1,0 +1,153 @@
+#include "store/request.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void kinds_have_names(void **state)
+{
+    (void)state;
+    assert_string_equal(spill_request_kind_name(SPILL_REQUEST_READ), "READ");
+    assert_string_equal(spill_request_kind_name(SPILL_REQUEST_DROP_PAGE), "DROP_PAGE");
+    for (int kind = 0; kind < SPILL_REQUEST_KIND_COUNT; kind++)
+        assert_true(strlen(spill_request_kind_name((spill_request_kind_t)kind)) > 2);
+}
+
+static void an_empty_request_is_cloned(void **state)
+{
+    (void)state;
+    spill_request_t request = {.kind = SPILL_REQUEST_SEAL, .page = 4, .epoch = 9, .close = true};
+    spill_request_t *clone = spill_request_clone(&request);
+    assert_memory_equal(clone, &request, sizeof request);
+    spill_request_free(clone);
+    spill_request_free(NULL);
+}
+
+static void assert_value(const spill_value_t *value, const char *bytes)
+{
+    assert_int_equal(value->size_bytes, strlen(bytes));
+    assert_memory_equal(value->data, bytes, strlen(bytes));
+    assert_int_equal(value->type, BSON_TYPE_BINARY);
+}
+
+static spill_value_t value_of(char *bytes)
+{
+    return (spill_value_t){
+        .data = (uint8_t *)bytes, .size_bytes = (uint32_t)strlen(bytes), .type = BSON_TYPE_BINARY};
+}
+
+/* Everything that the original pointed to is overwritten or freed before the clone is looked at. */
+static void a_clone_owns_what_it_points_to(void **state)
+{
+    (void)state;
+    char owner_bytes[] = "owner", one[] = "first", two[] = "second", id[] = "op-1", key[] = "key";
+    spill_value_t owner = value_of(owner_bytes), elements[] = {value_of(one), value_of(two)};
+    spill_definition_t definition = {.name = "feed", .op_window = 7};
+    spill_op_t op = {.id = id, .id_bytes = 4, .base = 3};
+    spill_run_t run = {0};
+    spill_run_add(&run, 12, &elements[0]);
+    spill_seqs_t gone = {0};
+    spill_seqs_insert(&gone, 13);
+    spill_ops_t ops = {0};
+    spill_op_entry_t entry = {.ordinal = 5, .id_bytes = 1, .id = "x"};
+    spill_ops_push(&ops, &entry, 10);
+    bson_t *update = BCON_NEW("$set", "{", "a", BCON_INT32(1), "}");
+    spill_request_t request = {
+        .kind = SPILL_REQUEST_APPEND,
+        .definition = &definition,
+        .owner = &owner,
+        .key = (uint8_t *)key,
+        .key_bytes = 3,
+        .op = &op,
+        .elements = elements,
+        .element_count = 2,
+        .elements_bytes = 11,
+        .run = &run,
+        .gone = &gone,
+        .ops = &ops,
+        .update = update,
+        .rev = 77,
+    };
+    spill_request_t *clone = spill_request_clone(&request);
+
+    memset(&definition, 0, sizeof definition);
+    memset(owner_bytes, 'z', 5);
+    memset(one, 'z', 5);
+    memset(two, 'z', 6);
+    memset(id, 'z', 4);
+    memset(key, 'z', 3);
+    memset(&op, 0, sizeof op);
+    memset(elements, 0, sizeof elements);
+    spill_run_release(&run);
+    spill_seqs_release(&gone);
+    spill_ops_release(&ops);
+    bson_destroy(update);
+
+    assert_string_equal(clone->definition->name, "feed");
+    assert_int_equal(clone->definition->op_window, 7);
+    assert_value(clone->owner, "owner");
+    assert_memory_equal(clone->key, "key", 3);
+    assert_int_equal(clone->element_count, 2);
+    assert_value(&clone->elements[0], "first");
+    assert_value(&clone->elements[1], "second");
+    assert_int_equal(clone->elements_bytes, 11);
+    assert_int_equal(clone->op->id_bytes, 4);
+    assert_memory_equal(clone->op->id, "op-1", 4);
+    assert_int_equal(clone->op->base, 3);
+    assert_int_equal(clone->run->count, 1);
+    spill_element_t element = spill_run_element(clone->run, 0);
+    assert_int_equal(element.seq, 12);
+    assert_value(&element.value, "first");
+    assert_true(spill_seqs_contains(clone->gone, 13));
+    assert_non_null(spill_ops_find(clone->ops, "x", 1));
+    assert_true(bson_has_field(clone->update, "$set"));
+    assert_int_equal(clone->rev, 77);
+    spill_request_t *again = spill_request_clone(clone);
+    spill_request_free(clone);
+    assert_value(&again->elements[1], "second");
+    spill_request_free(again);
+}
+
+static void a_cleared_response_is_as_new(void **state)
+{
+    (void)state;
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    spill_response_clear(&response);
+    char bytes[] = "bytes";
+    spill_value_t value = value_of(bytes);
+    spill_op_entry_t entry = {.ordinal = 1};
+    response.outcome = SPILL_DONE;
+    response.state.present = true;
+    spill_seqs_insert(&response.state.gone, 1);
+    spill_run_add(&response.run, 1, &value);
+    spill_ops_push(&response.ops, &entry, 3);
+    response.op_found = true;
+    response.fields = bson_new();
+    const void *kept = response.run.entries;
+    spill_response_clear(&response);
+    assert_int_equal(response.outcome, SPILL_REFUSED_GUARD);
+    assert_false(response.state.present);
+    assert_int_equal(response.state.gone.count, 0);
+    assert_int_equal(response.run.count, 0);
+    assert_int_equal(spill_run_bytes(&response.run), 0);
+    assert_int_equal(response.ops.count, 0);
+    assert_false(response.op_found);
+    assert_null(response.fields);
+    assert_ptr_equal(response.run.entries, kept);
+    spill_response_release(&response);
+    assert_null(response.run.entries);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kinds_have_names),
+        cmocka_unit_test(an_empty_request_is_cloned),
+        cmocka_unit_test(a_clone_owns_what_it_points_to),
+        cmocka_unit_test(a_cleared_response_is_as_new),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

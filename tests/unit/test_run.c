@@ -1,0 +1,85 @@
+#include "store/run.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Element i: i % 7 bytes of value i. */
+static spill_value_t sample(size_t i, uint8_t *bytes)
+{
+    memset(bytes, (int)i, 7);
+    return (spill_value_t){
+        .data = bytes, .size_bytes = (uint32_t)(i % 7), .type = (uint8_t)(1 + i % 5)};
+}
+
+static void assert_samples(const spill_run_t *run, size_t count)
+{
+    assert_int_equal(run->count, count);
+    int64_t total = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint8_t bytes[7];
+        spill_value_t expected = sample(i, bytes);
+        spill_element_t element = spill_run_element(run, i);
+        assert_int_equal(element.seq, 1000 + i);
+        assert_int_equal(element.value.type, expected.type);
+        assert_int_equal(element.value.size_bytes, expected.size_bytes);
+        if (expected.size_bytes > 0)
+            assert_memory_equal(element.value.data, bytes, expected.size_bytes);
+        total += expected.size_bytes;
+    }
+    assert_int_equal(spill_run_bytes(run), total);
+}
+
+static void fill(spill_run_t *run, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint8_t bytes[7];
+        spill_value_t value = sample(i, bytes);
+        spill_run_add(run, 1000 + (int64_t)i, &value);
+    }
+}
+
+static void a_run_keeps_its_elements_while_it_grows(void **state)
+{
+    (void)state;
+    spill_run_t run = {0};
+    assert_samples(&run, 0);
+    fill(&run, 300);
+    assert_samples(&run, 300);
+    spill_run_clear(&run);
+    assert_samples(&run, 0);
+    fill(&run, 5);
+    assert_samples(&run, 5);
+    spill_run_release(&run);
+    assert_null(run.entries);
+    assert_samples(&run, 0);
+}
+
+static void a_copy_is_its_own(void **state)
+{
+    (void)state;
+    spill_run_t run = {0}, copy = {0};
+    spill_run_copy(&run, &copy);
+    assert_samples(&copy, 0);
+    fill(&run, 100);
+    spill_run_copy(&run, &copy);
+    spill_run_release(&run);
+    assert_samples(&copy, 100);
+    fill(&run, 3);
+    spill_run_copy(&run, &copy);
+    assert_samples(&copy, 3);
+    spill_run_release(&run);
+    spill_run_release(&copy);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run_keeps_its_elements_while_it_grows),
+        cmocka_unit_test(a_copy_is_its_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
