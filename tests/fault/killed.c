@@ -1,0 +1,302 @@
+#include "killed.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { THREADS = KILLED_THREADS, LONGEST_US = 40000 };
+
+/* Threads 0 and 1 share the owner of the first array, 2 and 3 that of the second. */
+static const char *const array_names[] = {"newest", "oldest"};
+
+/* What a worker tells the test through a pipe; written whole, for it is shorter than PIPE_BUF. */
+typedef struct message {
+    int64_t thread;
+    int64_t counter;
+    int64_t base; /* before the first try; -1 in an answer */
+    int64_t seq;  /* in an answer */
+} message_t;
+
+typedef killed_start_t start_t;
+typedef killed_ledger_t ledger_t;
+
+static void die(const char *what, const spill_error_t *error)
+{
+    fprintf(stderr, "%s: %s: %s\n", what, spill_code_name(error->code), error->message);
+    exit(3);
+}
+
+static spill_store_t *open_store(const char *path, spill_durability_t durability)
+{
+    spill_store_options_t options;
+    spill_error_t error;
+    spill_store_t *store;
+    spill_store_options_init(&options);
+    options.durability = durability;
+    if (spill_store_open(path, &options, &store, &error) != SPILL_OK)
+        die("open", &error);
+    return store;
+}
+
+static spill_array_t *open_array(spill_store_t *store, const char *name)
+{
+    spill_error_t error;
+    spill_array_t *array;
+    spill_definition_t definition;
+    spill_definition_init(&definition, name);
+    definition.keep = strcmp(name, "newest") == 0 ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST;
+    definition.bounds.threshold = 3;
+    definition.bounds.page_capacity = 4;
+    if (spill_store_define(store, &definition, &error) != SPILL_OK)
+        die("define", &error);
+    if (spill_array_open(store, name, &array, &error) != SPILL_OK)
+        die("open array", &error);
+    return array;
+}
+
+/* ---- the worker: a process of its own -------------------------------------------------------- */
+
+typedef struct worker {
+    spill_array_t *array;
+    int64_t thread;
+    start_t start;
+} worker_t;
+
+static void tell(message_t message)
+{
+    if (write(STDOUT_FILENO, &message, sizeof message) != sizeof message)
+        exit(4);
+}
+
+static void *work(void *argument)
+{
+    worker_t *worker = argument;
+    spill_error_t error;
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner = spill_value_from_utf8(&storage, "hot");
+    int64_t base = worker->start.base;
+    for (int64_t counter = worker->start.counter;; counter++) {
+        char id[48];
+        int id_bytes = snprintf(id, sizeof id, "%" PRId64 ":%" PRId64, worker->thread, counter);
+        if (base < 0) {
+            if (spill_array_op_base(worker->array, &owner, &base, &error) != SPILL_OK)
+                die("base", &error);
+            tell((message_t){.thread = worker->thread, .counter = counter, .base = base});
+        }
+        bson_t element = BSON_INITIALIZER;
+        BSON_APPEND_INT64(&element, "thread", worker->thread);
+        BSON_APPEND_INT64(&element, "counter", counter);
+        spill_value_t value = spill_value_from_document(&element);
+        spill_op_t op = {.id = id, .id_bytes = (size_t)id_bytes, .base = base};
+        spill_append_options_t options;
+        spill_append_result_t result;
+        spill_append_options_init(&options);
+        options.op = &op;
+        if (spill_array_append(worker->array, &owner, &value, 1, &options, &result, &error) !=
+            SPILL_OK)
+            die("append", &error);
+        tell((message_t){
+            .thread = worker->thread, .counter = counter, .base = -1, .seq = result.first});
+        bson_destroy(&element);
+        base = -1;
+    }
+    return NULL;
+}
+
+/* arguments: "worker" STORE DURABILITY, then counter and base of each thread. Never returns. */
+static int run_worker(char **arguments)
+{
+    spill_store_t *store = open_store(arguments[2], (spill_durability_t)atoi(arguments[3]));
+    spill_array_t *arrays[] = {open_array(store, array_names[0]),
+                               open_array(store, array_names[1])};
+    worker_t workers[THREADS];
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        workers[i] = (worker_t){.array = arrays[i / 2], .thread = i};
+        workers[i].start.counter = strtoll(arguments[4 + 2 * i], NULL, 10);
+        workers[i].start.base = strtoll(arguments[5 + 2 * i], NULL, 10);
+        if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0)
+            return 5;
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    return 0;
+}
+
+/* ---- the ledger ------------------------------------------------------------------------------ */
+
+static void book(ledger_t *ledger, const message_t *message)
+{
+    assert_in_range(message->thread, 0, THREADS - 1);
+    start_t *next = &ledger->next[message->thread];
+    assert_int_equal(message->counter, next->counter);
+    if (message->base >= 0) {
+        next->base = message->base;
+        return;
+    }
+    size_t index = (size_t)message->counter;
+    if (index >= ledger->capacity[message->thread]) {
+        ledger->capacity[message->thread] = 2 * index + 64;
+        ledger->seqs[message->thread] = bson_realloc(
+            ledger->seqs[message->thread], ledger->capacity[message->thread] * sizeof(int64_t));
+    }
+    ledger->seqs[message->thread][index] = message->seq;
+    ledger->answers++;
+    *next = (start_t){.counter = message->counter + 1, .base = -1};
+}
+
+static void drain(ledger_t *ledger, int pipe_end)
+{
+    message_t message;
+    ssize_t got;
+    while ((got = read(pipe_end, &message, sizeof message)) == (ssize_t)sizeof message)
+        book(ledger, &message);
+    assert_int_equal(got, 0);
+}
+
+static pid_t start_worker(const ledger_t *ledger, const char *path, int durability, int out)
+{
+    char numbers[2 * THREADS + 1][24];
+    char *arguments[4 + 2 * THREADS + 1] = {(char *)"killed", (char *)"worker", (char *)path};
+    snprintf(numbers[2 * THREADS], sizeof numbers[0], "%d", durability);
+    arguments[3] = numbers[2 * THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        snprintf(numbers[2 * i], sizeof numbers[0], "%" PRId64, ledger->next[i].counter);
+        snprintf(numbers[2 * i + 1], sizeof numbers[0], "%" PRId64, ledger->next[i].base);
+        arguments[4 + 2 * i] = numbers[2 * i];
+        arguments[5 + 2 * i] = numbers[2 * i + 1];
+    }
+    arguments[4 + 2 * THREADS] = NULL;
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        dup2(out, STDOUT_FILENO);
+        execv("/proc/self/exe", arguments);
+        _exit(127);
+    }
+    return pid;
+}
+
+void killed_round(killed_ledger_t *ledger, const char *path, spill_durability_t durability,
+                  bool at_once, unsigned *random)
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    pid_t pid = start_worker(ledger, path, (int)durability, ends[1]);
+    close(ends[1]);
+    message_t first;
+    if (!at_once && read(ends[0], &first, sizeof first) == (ssize_t)sizeof first)
+        book(ledger, &first);
+    usleep((useconds_t)rand_r(random) % LONGEST_US);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    drain(ledger, ends[0]);
+    close(ends[0]);
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (!WIFSIGNALED(status))
+        fail_msg("the worker ended by itself with status %d", WEXITSTATUS(status));
+}
+
+typedef struct check {
+    const ledger_t *ledger;
+    int64_t next[THREADS]; /* the counter that comes next */
+    int64_t elements;
+} check_t;
+
+static bool check_element(void *context, const spill_value_t *owner, const spill_element_t *element)
+{
+    (void)owner;
+    check_t *check = context;
+    bson_t document;
+    bson_iter_t iter;
+    assert_true(bson_init_static(&document, element->value.data, element->value.size_bytes));
+    assert_true(bson_iter_init_find(&iter, &document, "thread"));
+    int64_t thread = bson_iter_int64(&iter);
+    assert_true(bson_iter_init_find(&iter, &document, "counter"));
+    int64_t counter = bson_iter_int64(&iter);
+    assert_in_range(thread, 0, THREADS - 1);
+    assert_int_equal(counter, check->next[thread]);
+    if (counter < check->ledger->next[thread].counter)
+        assert_int_equal(element->seq, check->ledger->seqs[thread][counter]);
+    else /* the one that was under way when the worker was killed */
+        assert_int_equal(counter, check->ledger->next[thread].counter);
+    check->next[thread]++;
+    check->elements++;
+    return true;
+}
+
+static void report(void *context, const spill_finding_t *finding)
+{
+    (void)context;
+    print_error("%s page %" PRId64 " I%d: %s\n", finding->definition, finding->page,
+                finding->invariant, finding->text);
+}
+
+static void check_store(const ledger_t *ledger, const char *path)
+{
+    spill_store_t *store = open_store(path, SPILL_DURABILITY_FSYNC);
+    check_t check = {.ledger = ledger};
+    spill_error_t error;
+    for (int i = 0; i < 2; i++) {
+        spill_array_t *array = open_array(store, array_names[i]);
+        spill_verify_summary_t summary;
+        assert_int_equal(spill_array_verify(array, NULL, report, NULL, &summary, &error), SPILL_OK);
+        assert_int_equal(summary.findings, 0);
+        int64_t before = check.elements;
+        if (spill_array_export(array, NULL, check_element, &check, &error) != SPILL_OK)
+            fail_msg("export: %s", error.message);
+        assert_int_equal(check.elements - before, summary.elements);
+        spill_array_close(array);
+    }
+    for (int i = 0; i < THREADS; i++)
+        assert_true(check.next[i] >= ledger->next[i].counter);
+    assert_int_equal(spill_store_close(store, &error), SPILL_OK);
+}
+
+void killed_check(const killed_ledger_t *ledger, const char *path)
+{
+    pid_t pid = fork(); /* this process goes on to fork, and shall not hold an open store */
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        check_store(ledger, path);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+void killed_ledger_init(killed_ledger_t *ledger)
+{
+    *ledger = (killed_ledger_t){0};
+    for (int i = 0; i < THREADS; i++)
+        ledger->next[i].base = -1;
+}
+
+void killed_ledger_release(killed_ledger_t *ledger)
+{
+    for (int i = 0; i < THREADS; i++)
+        bson_free(ledger->seqs[i]);
+}
+
+void killed_run_if_worker(int count, char **arguments)
+{
+    if (count == 4 + 2 * THREADS && strcmp(arguments[1], "worker") == 0)
+        exit(run_worker(arguments));
+}
+
+unsigned killed_seed(void)
+{
+    const char *seed = getenv("SPILLWAY_SEED");
+    return seed != NULL ? (unsigned)strtoul(seed, NULL, 10) : 20130725u;
+}
