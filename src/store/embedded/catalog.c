@@ -101,6 +101,13 @@ static spill_code_t collection_id(system_access_t *access, const char *collectio
     return SPILL_OK;
 }
 
+static void add_binding(spill_embedded_t *store, const spill_binding_t *binding)
+{
+    size_t count = store->binding_count++;
+    store->bindings = bson_realloc(store->bindings, store->binding_count * sizeof *store->bindings);
+    store->bindings[count] = *binding;
+}
+
 /*
  * A definition that is saved has numbers from then on, so that read-only clients find them. A name
  * that comes back, after its array was dropped, with another collection gets new ones.
@@ -119,13 +126,14 @@ static spill_code_t give_numbers(system_access_t *access, const char *name,
         return corrupt(access, "array", name, error);
     if (access->found && old.collection_id == collection)
         return SPILL_OK;
-    uint32_t array;
-    code = next_id(access, &array, error);
+    spill_binding_t binding = {.collection_id = collection};
+    code = next_id(access, &binding.array_id, error);
     if (code != SPILL_OK)
         return code;
+    add_binding(access->store, &binding);
     spill_buffer_t bytes = SPILL_BUFFER_INIT;
-    spill_buffer_append_varint(&bytes, array);
-    spill_buffer_append_varint(&bytes, collection);
+    spill_buffer_append_varint(&bytes, binding.array_id);
+    spill_buffer_append_varint(&bytes, binding.collection_id);
     spill_system_key(&access->key, SPILL_SYSTEM_ARRAY, name);
     put(access, bytes.data, bytes.size);
     spill_buffer_release(&bytes);
@@ -294,31 +302,19 @@ spill_code_t spill_embedded_catalog_names(spill_store_t *store, spill_catalog_t 
     return code;
 }
 
-spill_code_t spill_embedded_shares_head(spill_embedded_t *store, const spill_request_t *request,
-                                        bool *shares, spill_error_t *error)
+spill_code_t spill_embedded_load_bindings(spill_embedded_t *store, spill_error_t *error)
 {
     spill_buffer_t prefix = SPILL_BUFFER_INIT;
     char name[SPILL_NAME_SIZE];
-    *shares = false;
     spill_system_key(&prefix, SPILL_SYSTEM_ARRAY, "");
     spill_kv_iter_t *iter = store->kv->ops->iterate(store->kv);
     iter->ops->seek(iter, prefix.data, prefix.size);
-    spill_code_t code = SPILL_OK;
-    for (; code == SPILL_OK && !*shares && at_name(iter, &prefix, name, sizeof name);
-         iter->ops->next(iter)) {
-        spill_binding_t other;
-        if (!decode_binding(iter->value, iter->value_bytes, &other) ||
-            other.collection_id != request->collection_id || other.array_id == request->array_id)
-            continue;
-        spill_record_key_t key;
-        spill_state_t state = {0};
-        spill_record_key_init(&key, other.array_id, request->key, request->key_bytes);
-        code = spill_embedded_get_state(store, NULL, request, &key, SPILL_HEAD, &state, error);
-        *shares = state.present;
-        spill_state_release(&state);
+    for (; at_name(iter, &prefix, name, sizeof name); iter->ops->next(iter)) {
+        spill_binding_t binding;
+        if (decode_binding(iter->value, iter->value_bytes, &binding))
+            add_binding(store, &binding);
     }
-    if (code == SPILL_OK && !iter->valid)
-        code = iter->ops->status(iter, error);
+    spill_code_t code = iter->valid ? SPILL_OK : iter->ops->status(iter, error);
     iter->ops->free(iter);
     spill_buffer_release(&prefix);
     return code;

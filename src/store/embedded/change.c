@@ -8,17 +8,18 @@
 #include <string.h>
 
 /*
- * A page is a view: its record says which numbers are in it, and the elements are the owner's. So
- * this store asks more of a page than a request does, all of it from the head, which it has at
- * hand:
+ * A page is a view: its record says which numbers are in it, and the element records are the
+ * incarnation's. A page that was put but is not cut off yet is a view of records that are the
+ * head's too. That asks for a look at the head, which this store has at hand, before
  *
- *   PUT_PAGE     the head is still at the rev that was copied, and holds the slots;
- *   CREATE_PAGE  the head is of the page's epoch;
- *   EDIT, PULL   the page is committed (or they would change the head's elements).
+ *   PUT_PAGE      of a page that the head counts already (it was trimmed away, and this comes too
+ *                 late): refused, for it would be a view of other pages' records. Where there is no
+ *                 head of its epoch it comes too late as well, and harms nobody: it gets records.
+ *   EDIT, PULL    in a page that shares its records with the head: refused.
+ *   EMPTY_PAGE, DROP_PAGE of such a page: its elements stay.
  *
- * A request that another store would let make a page which nobody will ever read is refused here;
- * to the client that looks like a race that it lost. DROP_HEAD takes all of the owner's records, so
- * that every page there is belongs to the head there is.
+ * Clients edit, pull from and empty only pages that the head counts, and take a refusal for a race
+ * that they lost.
  */
 
 /* One request while it is being decided. */
@@ -34,6 +35,11 @@ typedef struct decision {
     spill_buffer_t value;
 } decision_t;
 
+static bool keeps_newest(const spill_request_t *request)
+{
+    return request->definition->keep == SPILL_KEEP_NEWEST;
+}
+
 /* ---- operations ------------------------------------------------------------------------------ */
 
 static bool is_op(const spill_op_t *op, const spill_op_entry_t *entry)
@@ -47,7 +53,7 @@ static spill_code_t look_at_op(decision_t *decision, int64_t ordinal, bool *seen
 {
     bool found;
     spill_op_entry_t entry;
-    spill_record_key_op(&decision->key, ordinal);
+    spill_record_key_op(&decision->key, decision->state->epoch, ordinal);
     spill_code_t code = spill_embedded_get(decision->store, decision->batch, decision->key.data,
                                            decision->key.size, &decision->value, &found, error);
     if (code != SPILL_OK)
@@ -97,7 +103,7 @@ static spill_code_t find_element(decision_t *decision, spill_error_t *error)
         spill_seqs_contains(&state->gone, request->seq))
         return SPILL_OK;
     bool found;
-    spill_record_key_element(&decision->key, request->seq);
+    spill_record_key_element(&decision->key, state->epoch, request->seq);
     spill_code_t code = spill_embedded_get(decision->store, decision->batch, decision->key.data,
                                            decision->key.size, &decision->value, &found, error);
     if (code != SPILL_OK)
@@ -119,13 +125,12 @@ static spill_code_t measure_trim(decision_t *decision, spill_error_t *error)
     if (below <= state->first)
         return SPILL_OK;
     spill_kv_iter_t *iter = decision->store->kv->ops->iterate(decision->store->kv);
-    spill_record_key_element(&decision->key, below - 1);
+    spill_record_key_element(&decision->key, state->epoch, below - 1);
     iter->ops->seek(iter, decision->key.data, decision->key.size);
-    uint64_t number;
+    int64_t epoch, seq;
     while (iter->valid &&
-           spill_record_key_parse(&decision->key, SPILL_RECORD_ELEMENT, iter->key, iter->key_bytes,
-                                  1, &number) &&
-           (int64_t)~number >= state->first) {
+           spill_record_key_is_element(&decision->key, iter->key, iter->key_bytes, &epoch, &seq) &&
+           epoch == state->epoch && seq >= state->first) {
         decision->facts.erased_bytes += (int64_t)iter->value_bytes - 1;
         iter->ops->next(iter);
     }
@@ -151,31 +156,10 @@ static bool writes_fields(const decision_t *decision)
     return refusal == SPILL_REFUSAL_NONE || refusal == SPILL_REFUSAL_FULL;
 }
 
-static spill_code_t read_fields(decision_t *decision, spill_error_t *error)
-{
-    const spill_request_t *request = decision->request;
-    spill_record_key_t key;
-    bool found;
-    spill_record_key_init(&key, request->collection_id, request->key, request->key_bytes);
-    spill_code_t code = spill_embedded_get(decision->store, decision->batch, key.data, key.size,
-                                           &decision->value, &found, error);
-    if (code != SPILL_OK)
-        return spill_embedded_place(request, SPILL_HEAD, code, error);
-    if (found) {
-        decision->fields = bson_new_from_data(decision->value.data, decision->value.size);
-        if (!decision->fields)
-            return spill_embedded_corrupt(decision->store, request, SPILL_HEAD, error,
-                                          "the record of the other fields cannot be read");
-        return SPILL_OK;
-    }
-    decision->fields = bson_new();
-    spill_value_append(request->owner, decision->fields, "_id");
-    return SPILL_OK;
-}
-
 static spill_code_t make_fields(decision_t *decision, spill_error_t *error)
 {
-    spill_code_t code = read_fields(decision, error);
+    spill_code_t code = spill_embedded_get_fields(decision->store, decision->batch,
+                                                  decision->request, &decision->fields, error);
     if (code == SPILL_OK && decision->request->update) {
         bson_t updated;
         code = spill_update_apply(decision->fields, decision->request->update, &updated, error);
@@ -190,56 +174,52 @@ static spill_code_t make_fields(decision_t *decision, spill_error_t *error)
 
 /* ---- what the head says of a page ------------------------------------------------------------ */
 
-/* May the page be put, made or changed? See the top of the file. */
-static bool head_allows(const decision_t *decision, const spill_state_t *head)
-{
-    const spill_request_t *request = decision->request;
-    const spill_state_t *page = decision->state;
-    bool committed =
-        head->present && page->present && page->epoch == head->epoch && request->page < head->pages;
-    switch (request->kind) {
-    case SPILL_REQUEST_PUT_PAGE:
-        return head->present && head->epoch == request->epoch && head->rev == request->src &&
-               request->page >= head->pages && request->first >= head->first &&
-               request->first + request->slots <= spill_state_end(head);
-    case SPILL_REQUEST_CREATE_PAGE:
-        return head->present && head->epoch == request->epoch;
-    case SPILL_REQUEST_EDIT:
-    case SPILL_REQUEST_PULL:
-        return committed;
-    default:
-        return true;
-    }
-}
-
 static bool asks_head(const spill_request_t *request)
 {
     switch (request->kind) {
     case SPILL_REQUEST_PUT_PAGE:
-    case SPILL_REQUEST_CREATE_PAGE:
     case SPILL_REQUEST_EDIT:
     case SPILL_REQUEST_PULL:
     case SPILL_REQUEST_EMPTY_PAGE:
     case SPILL_REQUEST_DROP_PAGE:
-        return request->page != SPILL_HEAD;
+        return request->page != SPILL_HEAD && keeps_newest(request);
     default:
         return false;
     }
 }
 
+/* See the top of the file. */
+static bool head_allows(const spill_request_t *request, const spill_state_t *head, bool shared)
+{
+    switch (request->kind) {
+    case SPILL_REQUEST_PUT_PAGE:
+        return !head->present || head->epoch != request->epoch ||
+               (request->page >= head->pages && request->first >= head->first &&
+                request->first + request->slots <= spill_state_end(head));
+    case SPILL_REQUEST_EDIT:
+    case SPILL_REQUEST_PULL:
+        return !shared;
+    default:
+        return true;
+    }
+}
+
 static spill_code_t ask_head(decision_t *decision, bool *allowed, spill_error_t *error)
 {
+    const spill_request_t *request = decision->request;
+    const spill_state_t *page = decision->state;
     *allowed = true;
-    if (!asks_head(decision->request))
+    if (!asks_head(request))
         return SPILL_OK;
     spill_state_t head = {0};
-    spill_code_t code =
-        spill_embedded_get_state(decision->store, decision->batch, decision->request,
-                                 &decision->key, SPILL_HEAD, &head, error);
-    *allowed = code == SPILL_OK && head_allows(decision, &head);
-    decision->before.shared =
-        head.present && decision->state->present &&
-        (head.epoch != decision->state->epoch || decision->request->page >= head.pages);
+    spill_code_t code = spill_embedded_get_state(decision->store, decision->batch, request,
+                                                 &decision->key, SPILL_HEAD, &head, error);
+    if (code == SPILL_OK) {
+        bool uncut = head.present && request->page >= head.pages;
+        decision->before.shared = uncut && page->present && page->epoch == head.epoch;
+        decision->before.is_view = uncut && request->epoch == head.epoch;
+        *allowed = head_allows(request, &head, decision->before.shared);
+    }
     spill_state_release(&head);
     return code;
 }
@@ -285,6 +265,7 @@ static spill_code_t decide(decision_t *decision, spill_response_t *response, spi
     if (code != SPILL_OK)
         return code;
     decision->before.present = decision->state->present;
+    decision->before.epoch = decision->state->epoch;
     decision->before.first = decision->state->first;
     decision->before.end = spill_state_end(decision->state);
     decision->before.fields = decision->fields;

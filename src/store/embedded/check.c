@@ -74,14 +74,14 @@ static bool find_damage(const checking_t *checking, int64_t page, int64_t seq)
     return true;
 }
 
+/* Is the iterator at an element of the incarnation that is looked at? */
 static bool at_element(const checking_t *checking, int64_t *seq)
 {
-    uint64_t number;
+    int64_t epoch;
     const spill_kv_iter_t *iter = checking->iter;
-    bool at = iter->valid && spill_record_key_parse(&checking->key, SPILL_RECORD_ELEMENT, iter->key,
-                                                    iter->key_bytes, 1, &number);
-    *seq = at ? (int64_t)~number : -1;
-    return at;
+    return iter->valid &&
+           spill_record_key_is_element(&checking->key, iter->key, iter->key_bytes, &epoch, seq) &&
+           epoch == checking->head.epoch;
 }
 
 /* ---- elements -------------------------------------------------------------------------------- */
@@ -124,6 +124,14 @@ static void check_gap(checking_t *checking, int64_t end)
         find(checking, SPILL_HEAD, RECOVERABLE, "element %" PRId64 " is in no document", seq);
 }
 
+/* Below the lowest document. */
+static void check_rest(checking_t *checking)
+{
+    spill_record_key_element(&checking->key, checking->head.epoch, checking->below - 1);
+    checking->iter->ops->seek(checking->iter, checking->key.data, checking->key.size);
+    check_gap(checking, 0);
+}
+
 static void check_document(checking_t *checking, int64_t page, const spill_state_t *state)
 {
     if (spill_state_slots(state) == 0)
@@ -135,7 +143,7 @@ static void check_document(checking_t *checking, int64_t page, const spill_state
              spill_state_end(state), checking->below);
         return;
     }
-    spill_record_key_element(&checking->key, checking->below - 1);
+    spill_record_key_element(&checking->key, checking->head.epoch, checking->below - 1);
     checking->iter->ops->seek(checking->iter, checking->key.data, checking->key.size);
     check_gap(checking, spill_state_end(state));
     check_range(checking, page, state);
@@ -144,34 +152,32 @@ static void check_document(checking_t *checking, int64_t page, const spill_state
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-static void check_page(checking_t *checking, int64_t first, int64_t page)
+static void check_page(checking_t *checking, int64_t epoch, int64_t first, int64_t page)
 {
     spill_state_t state = {0};
     if (!seek_state(checking, page, &state))
         find(checking, page, RECOVERABLE, "the index has it, but it has no record");
-    else if (state.present && state.first != first)
+    else if (state.present && (state.first != first || state.epoch != epoch))
         find(checking, page, RECOVERABLE,
              "the index has it from %" PRId64 " on, its record from %" PRId64, first, state.first);
     else if (state.present && checking->head.present && page < checking->head.pages &&
-             state.epoch == checking->head.epoch)
+             epoch == checking->head.epoch)
         check_document(checking, page, &state);
     spill_state_release(&state);
 }
 
-/* Every entry of the index, in its order: from the highest numbers down. */
+/* Every entry of the index, in its order: in an incarnation, from the highest numbers down. */
 static void check_pages(checking_t *checking)
 {
     spill_kv_iter_t *iter = checking->iter;
-    uint64_t entry[2];
+    int64_t epoch, first, page;
     spill_record_key_kind(&checking->key, SPILL_RECORD_FIRST);
     iter->ops->seek(iter, checking->key.data, checking->key.size);
-    while (iter->valid && spill_record_key_parse(&checking->key, SPILL_RECORD_FIRST, iter->key,
-                                                 iter->key_bytes, 2, entry)) {
-        int64_t first = (int64_t)~entry[0];
-        int64_t page = (int64_t)~entry[1];
+    while (iter->valid && spill_record_key_is_first(&checking->key, iter->key, iter->key_bytes,
+                                                    &epoch, &first, &page)) {
         checking->entries++;
-        check_page(checking, first, page);
-        spill_record_key_first(&checking->key, first, page);
+        check_page(checking, epoch, first, page);
+        spill_record_key_first(&checking->key, epoch, first, page);
         iter->ops->seek(iter, checking->key.data, checking->key.size);
         if (iter->valid)
             iter->ops->next(iter);
@@ -181,12 +187,12 @@ static void check_pages(checking_t *checking)
 static void count_pages(checking_t *checking)
 {
     spill_kv_iter_t *iter = checking->iter;
-    uint64_t page;
+    int64_t page;
     int64_t pages = 0;
     spill_record_key_kind(&checking->key, SPILL_RECORD_PAGE);
     iter->ops->seek(iter, checking->key.data, checking->key.size);
-    for (; iter->valid && spill_record_key_parse(&checking->key, SPILL_RECORD_PAGE, iter->key,
-                                                 iter->key_bytes, 1, &page);
+    for (;
+         iter->valid && spill_record_key_is_page(&checking->key, iter->key, iter->key_bytes, &page);
          iter->ops->next(iter))
         pages++;
     if (pages != checking->entries)
@@ -195,21 +201,54 @@ static void count_pages(checking_t *checking)
              checking->entries);
 }
 
+/* ---- other incarnations ---------------------------------------------------------------------- */
+
+static bool has_pages(checking_t *checking, int64_t of)
+{
+    spill_kv_iter_t *iter = checking->iter;
+    int64_t epoch, first, page;
+    spill_record_key_first(&checking->key, of, INT64_MAX, INT64_MAX);
+    iter->ops->seek(iter, checking->key.data, checking->key.size);
+    return iter->valid &&
+           spill_record_key_is_first(&checking->key, iter->key, iter->key_bytes, &epoch, &first,
+                                     &page) &&
+           epoch == of;
+}
+
+/* Pages of an owner that is being dropped may have elements; elements without pages are lost. */
+static void check_others(checking_t *checking)
+{
+    spill_kv_iter_t *iter = checking->iter;
+    int64_t epoch, seq;
+    spill_record_key_kind(&checking->key, SPILL_RECORD_ELEMENT);
+    iter->ops->seek(iter, checking->key.data, checking->key.size);
+    while (iter->valid &&
+           spill_record_key_is_element(&checking->key, iter->key, iter->key_bytes, &epoch, &seq)) {
+        bool own = checking->head.present && epoch == checking->head.epoch;
+        if (!own && !has_pages(checking, epoch))
+            find(checking, SPILL_HEAD, RECOVERABLE,
+                 "elements up to %" PRId64 " of incarnation %" PRId64 " are in no document", seq,
+                 epoch);
+        spill_record_key_element(&checking->key, epoch - 1, -1); /* the first of an earlier one */
+        iter->ops->seek(iter, checking->key.data, checking->key.size);
+    }
+}
+
 /* ---- the rest -------------------------------------------------------------------------------- */
 
 static void check_ops(checking_t *checking)
 {
     spill_kv_iter_t *iter = checking->iter;
     spill_op_entry_t entry;
-    uint64_t ordinal;
+    int64_t epoch, ordinal;
     spill_record_key_kind(&checking->key, SPILL_RECORD_OP);
     iter->ops->seek(iter, checking->key.data, checking->key.size);
-    for (; iter->valid && spill_record_key_parse(&checking->key, SPILL_RECORD_OP, iter->key,
-                                                 iter->key_bytes, 1, &ordinal);
+    for (; iter->valid &&
+           spill_record_key_is_op(&checking->key, iter->key, iter->key_bytes, &epoch, &ordinal);
          iter->ops->next(iter))
         if (!spill_op_decode(iter->value, iter->value_bytes, &entry))
             find(checking, SPILL_HEAD, RECOVERABLE,
-                 "the record of operation %" PRIu64 " cannot be read", ordinal);
+                 "the record of operation %" PRId64 " cannot be read", ordinal);
     if (iter->valid && spill_record_key_kind_of(&checking->key, iter->key, iter->key_bytes) != 0)
         find(checking, SPILL_HEAD, RECOVERABLE, "there is a record of an unknown kind");
 }
@@ -223,9 +262,9 @@ static void check_all(checking_t *checking)
     check_pages(checking);
     if (!newest && checking->head.present)
         check_document(checking, SPILL_HEAD, &checking->head);
-    spill_record_key_element(&checking->key, checking->below - 1);
-    checking->iter->ops->seek(checking->iter, checking->key.data, checking->key.size);
-    check_gap(checking, 0);
+    if (checking->head.present)
+        check_rest(checking);
+    check_others(checking);
     count_pages(checking);
     check_ops(checking);
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Up to so many records are deleted one by one: a range that is deleted slows down later reads. */
-enum { SINGLE_DELETES_MAX = 256 };
+enum { SINGLE_DELETES_MAX = 1024 };
 
 /* One effect while its records are made. */
 typedef struct making {
@@ -21,7 +21,7 @@ typedef struct making {
 
 static void put_element(const making_t *making, int64_t seq, const spill_value_t *value)
 {
-    spill_record_key_element(making->key, seq);
+    spill_record_key_element(making->key, making->state->epoch, seq);
     uint8_t *place = spill_batch_put_place(making->batch, making->key->data, making->key->size,
                                            (size_t)value->size_bytes + 1);
     place[0] = value->type;
@@ -29,37 +29,35 @@ static void put_element(const making_t *making, int64_t seq, const spill_value_t
         memcpy(place + 1, value->data, value->size_bytes);
 }
 
-static void delete_element(const making_t *making, int64_t seq)
+static void delete_element(const making_t *making, int64_t epoch, int64_t seq)
 {
-    spill_record_key_element(making->key, seq);
+    spill_record_key_element(making->key, epoch, seq);
     spill_batch_delete(making->batch, making->key->data, making->key->size);
 }
 
-/* From key `from` up to the key that making->key is, which stays. */
-static void delete_range(const making_t *making, const spill_record_key_t *from)
-{
-    spill_batch_delete_range(making->batch, from->data, from->size, making->key->data,
-                             making->key->size);
-}
-
 /* Elements in [first, end). In the order of keys the newest comes first. */
-static void delete_elements(const making_t *making, int64_t first, int64_t end)
+static void delete_elements(const making_t *making, int64_t epoch, int64_t first, int64_t end)
 {
     if (end - first <= SINGLE_DELETES_MAX) {
         for (int64_t seq = first; seq < end; seq++)
-            delete_element(making, seq);
+            delete_element(making, epoch, seq);
         return;
     }
-    spill_record_key_t from = *making->key;
-    spill_record_key_element(&from, end - 1);
-    if (first > 0)
-        spill_record_key_element(making->key, first - 1);
-    else
-        spill_record_key_kind(making->key, SPILL_RECORD_PAGE);
-    delete_range(making, &from);
+    delete_element(making, epoch, first);
+    spill_record_key_t to = *making->key;
+    spill_record_key_element(making->key, epoch, end - 1);
+    spill_batch_delete_range(making->batch, making->key->data, making->key->size, to.data, to.size);
 }
 
 /* ---- operations ------------------------------------------------------------------------------ */
+
+static void put_op(const making_t *making, int64_t ordinal, const spill_op_entry_t *entry)
+{
+    spill_record_key_op(making->key, making->state->epoch, ordinal);
+    spill_op_encode(entry,
+                    spill_batch_put_open(making->batch, making->key->data, making->key->size));
+    spill_batch_put_close(making->batch);
+}
 
 /* The operation is the owner's newest; the one that leaves the window is forgotten. */
 static void remember_op(const making_t *making, int64_t seq)
@@ -72,14 +70,32 @@ static void remember_op(const making_t *making, int64_t seq)
         .id_bytes = (uint8_t)op->id_bytes,
     };
     memcpy(entry.id, op->id, op->id_bytes);
-    spill_record_key_op(making->key, ordinal);
-    spill_op_encode(&entry,
-                    spill_batch_put_open(making->batch, making->key->data, making->key->size));
-    spill_batch_put_close(making->batch);
+    put_op(making, ordinal, &entry);
     if (ordinal < making->request->op_window)
         return;
-    spill_record_key_op(making->key, ordinal - making->request->op_window);
+    spill_record_key_op(making->key, making->state->epoch, ordinal - making->request->op_window);
     spill_batch_delete(making->batch, making->key->data, making->key->size);
+}
+
+/*
+ * A page carries the window of its predecessor on. It is the owner's window already, so that there
+ * is nothing to write, but where a client brings more than the store remembers.
+ */
+static spill_code_t carry_ops(const making_t *making, spill_error_t *error)
+{
+    const spill_ops_t *ops = making->request->ops;
+    spill_buffer_t value = SPILL_BUFFER_INIT;
+    spill_code_t code = SPILL_OK;
+    for (size_t i = 0; ops && code == SPILL_OK && i < ops->count; i++) {
+        bool found;
+        spill_record_key_op(making->key, making->state->epoch, ops->entries[i].ordinal);
+        code = spill_embedded_get(making->store, making->batch, making->key->data,
+                                  making->key->size, &value, &found, error);
+        if (code == SPILL_OK && !found)
+            put_op(making, ops->entries[i].ordinal, &ops->entries[i]);
+    }
+    spill_buffer_release(&value);
+    return code;
 }
 
 static void add_elements(const making_t *making, int64_t seq)
@@ -92,13 +108,22 @@ static void add_elements(const making_t *making, int64_t seq)
 
 /* ---- documents ------------------------------------------------------------------------------- */
 
-static void put_fields(const making_t *making)
+/*
+ * A page is put or made, where there was none or one that gives way. Elements are written only when
+ * they are not there, as the head's.
+ */
+static spill_code_t fill(const making_t *making, spill_error_t *error)
 {
-    const bson_t *fields = making->before->fields;
-    spill_record_key_t key;
-    spill_record_key_init(&key, making->request->collection_id, making->request->key,
-                          making->request->key_bytes);
-    spill_batch_put(making->batch, key.data, key.size, bson_get_data(fields), fields->len);
+    const spill_request_t *request = making->request;
+    const spill_before_t *before = making->before;
+    if (before->present && !before->shared)
+        for (int64_t seq = before->first; seq < before->end; seq++)
+            delete_element(making, before->epoch, seq);
+    for (size_t i = 0; request->run && !before->is_view && i < request->run->count; i++) {
+        spill_element_t element = spill_run_element(request->run, i);
+        put_element(making, element.seq, &element.value);
+    }
+    return carry_ops(making, error);
 }
 
 /* Pages are found by their first number, too. */
@@ -106,13 +131,14 @@ static void index_page(const making_t *making)
 {
     const spill_before_t *before = making->before;
     const spill_state_t *state = making->state;
-    bool same = before->present && state->present && before->first == state->first;
+    bool same = before->present && state->present && before->epoch == state->epoch &&
+                before->first == state->first;
     if (before->present && !same) {
-        spill_record_key_first(making->key, before->first, making->request->page);
+        spill_record_key_first(making->key, before->epoch, before->first, making->request->page);
         spill_batch_delete(making->batch, making->key->data, making->key->size);
     }
     if (state->present && !same) {
-        spill_record_key_first(making->key, state->first, making->request->page);
+        spill_record_key_first(making->key, state->epoch, state->first, making->request->page);
         spill_batch_put(making->batch, making->key->data, making->key->size, NULL, 0);
     }
 }
@@ -134,66 +160,37 @@ static void put_state(const making_t *making)
 
 /* ---- dropping a head ------------------------------------------------------------------------- */
 
-/* Only _id: then the document goes, unless it holds another array. */
-static spill_code_t drop_fields(const making_t *making, spill_error_t *error)
+/* The operations that the incarnation remembers. */
+static spill_code_t delete_ops(const making_t *making, spill_error_t *error)
 {
-    const spill_request_t *request = making->request;
-    spill_record_key_t key;
-    spill_buffer_t value = SPILL_BUFFER_INIT;
-    bool found;
-    spill_record_key_init(&key, request->collection_id, request->key, request->key_bytes);
-    spill_code_t code =
-        spill_embedded_get(making->store, making->batch, key.data, key.size, &value, &found, error);
-    bson_t fields;
-    bool alone = code == SPILL_OK && found && bson_init_static(&fields, value.data, value.size) &&
-                 bson_count_keys(&fields) <= 1;
-    bool shared = false;
-    if (alone)
-        code = spill_embedded_shares_head(making->store, request, &shared, error);
-    if (alone && code == SPILL_OK && !shared)
-        spill_batch_delete(making->batch, key.data, key.size);
-    spill_buffer_release(&value);
-    return code;
-}
-
-/* All of the owner's records: a few one by one, many as a range. */
-static spill_code_t delete_owner(const making_t *making, spill_error_t *error)
-{
-    spill_record_key_t *key = making->key;
-    spill_batch_mark_t mark = spill_batch_mark(making->batch);
+    const spill_record_key_t *key = making->key;
     spill_kv_iter_t *iter = making->store->kv->ops->iterate(making->store->kv);
-    spill_record_key_t from = *key;
-    spill_record_key_kind(&from, SPILL_RECORD_HEAD);
-    spill_record_key_kind(key, SPILL_RECORD_END);
-    int deleted = 0;
-    iter->ops->seek(iter, from.data, from.size);
-    while (iter->valid && deleted <= SINGLE_DELETES_MAX &&
-           spill_record_key_kind_of(key, iter->key, iter->key_bytes) != 0) {
+    int64_t epoch, ordinal;
+    spill_record_key_op(making->key, making->before->epoch, 0);
+    iter->ops->seek(iter, key->data, key->size);
+    while (iter->valid &&
+           spill_record_key_is_op(key, iter->key, iter->key_bytes, &epoch, &ordinal) &&
+           epoch == making->before->epoch) {
         spill_batch_delete(making->batch, iter->key, iter->key_bytes);
-        deleted++;
         iter->ops->next(iter);
     }
     spill_code_t code = iter->valid ? SPILL_OK : iter->ops->status(iter, error);
     iter->ops->free(iter);
-    if (code != SPILL_OK)
-        return spill_embedded_place(making->request, SPILL_HEAD, code, error);
-    if (deleted > SINGLE_DELETES_MAX) {
-        spill_batch_rewind(making->batch, mark);
-        delete_range(making, &from);
-    }
-    return SPILL_OK;
+    return code == SPILL_OK ? code : spill_embedded_place(making->request, SPILL_HEAD, code, error);
 }
 
 static spill_code_t drop(const making_t *making, spill_error_t *error)
 {
-    if (making->request->page != SPILL_HEAD) {
-        if (!making->before->shared)
-            delete_elements(making, making->before->first, making->before->end);
-        put_state(making);
+    const spill_before_t *before = making->before;
+    if (!before->shared)
+        delete_elements(making, before->epoch, before->first, before->end);
+    put_state(making);
+    if (making->request->page != SPILL_HEAD)
         return SPILL_OK;
-    }
-    spill_code_t code = delete_owner(making, error);
-    return code == SPILL_OK ? drop_fields(making, error) : code;
+    spill_code_t code = delete_ops(making, error);
+    if (code != SPILL_OK)
+        return code;
+    return spill_embedded_drop_fields(making->store, making->request, making->batch, error);
 }
 
 spill_code_t spill_embedded_carry_out(spill_embedded_t *store, const spill_request_t *request,
@@ -202,8 +199,11 @@ spill_code_t spill_embedded_carry_out(spill_embedded_t *store, const spill_reque
                                       spill_batch_t *batch, spill_error_t *error)
 {
     const making_t making = {store, request, before, state, key, batch};
+    spill_code_t code = SPILL_OK;
     if (before->fields)
-        put_fields(&making);
+        code = spill_embedded_put_fields(store, request, before->fields, batch, error);
+    if (code != SPILL_OK)
+        return code;
     switch (effect->kind) {
     case SPILL_EFFECT_ADD:
         add_elements(&making, effect->seq);
@@ -212,18 +212,21 @@ spill_code_t spill_embedded_carry_out(spill_embedded_t *store, const spill_reque
         put_element(&making, effect->seq, request->elements);
         break;
     case SPILL_EFFECT_DELETE:
-        delete_element(&making, effect->seq);
+        delete_element(&making, state->epoch, effect->seq);
         break;
     case SPILL_EFFECT_ERASE:
-        delete_elements(&making, effect->seq, effect->end);
+        delete_elements(&making, before->epoch, effect->seq, effect->end);
         break;
     case SPILL_EFFECT_DROP:
         return drop(&making, error);
+    case SPILL_EFFECT_FILL:
+        code = fill(&making, error);
+        break;
     case SPILL_EFFECT_NONE:
-    case SPILL_EFFECT_CUT:  /* the elements are the page's now: it is a view of the same records */
-    case SPILL_EFFECT_FILL: /* they are there */
+    case SPILL_EFFECT_CUT: /* the elements are the page's now: it is a view of the same records */
         break;
     }
-    put_state(&making);
-    return SPILL_OK;
+    if (code == SPILL_OK)
+        put_state(&making);
+    return code;
 }

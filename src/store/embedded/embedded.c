@@ -127,6 +127,7 @@ static spill_code_t close_store(spill_store_t *base, spill_error_t *error)
     spill_code_t code = store->kv->ops->close(store->kv, error);
     spill_folder_unlock(store->lock);
     bson_free(store->folder);
+    bson_free(store->bindings);
     spill_store_base_release(base);
     bson_free(store);
     return code;
@@ -162,6 +163,11 @@ spill_code_t spill_embedded_open_kv(spill_kv_t *kv, const char *uri,
     embedded->lock = -1;
     spill_combiner_init(&embedded->combiner, kv, options->durability == SPILL_DURABILITY_FSYNC,
                         &embedded->base.counts.commits, &embedded->base.counts.syncs);
+    code = spill_embedded_load_bindings(embedded, error);
+    if (code != SPILL_OK) {
+        close_store(&embedded->base, NULL);
+        return code;
+    }
     *store = &embedded->base;
     return SPILL_OK;
 }

@@ -5,6 +5,7 @@
  *   read.c       READ: straight from the engine, on the caller's thread
  *   change.c     every other request: decides, on the combiner's leader
  *   effect.c     ... and makes records of what was decided
+ *   fields.c     the heads' other fields
  *   catalog.c    definitions, and the numbers that they are given
  *   owners.c     listing owners
  *   check.c      what the records themselves show to be wrong
@@ -27,6 +28,9 @@ typedef struct spill_embedded {
     char *folder; /* NULL: not on disk */
     int lock;     /* of the folder; -1: none */
     spill_combiner_t combiner;
+    /* All arrays that ever were defined here. Only the combiner's leader looks at them. */
+    spill_binding_t *bindings;
+    size_t binding_count;
 } spill_embedded_t;
 
 /* A store on an engine that is open. The engine becomes the store's, also after an error. */
@@ -69,9 +73,11 @@ typedef struct spill_change_call {
 /* What a decision was based on, for the effect to start from. */
 typedef struct spill_before {
     bool present;
+    int64_t epoch;
     int64_t first;
     int64_t end;
-    bool shared;          /* a page that is not committed: its elements are the head's */
+    bool shared;          /* a page that is not cut yet: its elements are the head's */
+    bool is_view;         /* PUT_PAGE: the elements are there, as the head's */
     const bson_t *fields; /* the head's other fields as they will be; NULL: not touched */
 } spill_before_t;
 
@@ -82,6 +88,23 @@ spill_code_t spill_embedded_carry_out(spill_embedded_t *store, const spill_reque
                                       const spill_before_t *before, const spill_effect_t *effect,
                                       const spill_state_t *state, spill_record_key_t *key,
                                       spill_batch_t *batch, spill_error_t *error);
+
+/* ---- fields.c: the head's other fields, which the arrays of a collection share ----------------
+ */
+
+/* What is there, or {_id}; *fields is the caller's. */
+spill_code_t spill_embedded_get_fields(spill_embedded_t *store, const spill_batch_t *batch,
+                                       const spill_request_t *request, bson_t **fields,
+                                       spill_error_t *error);
+
+/* Write them, and their size into the heads of the collection's other arrays. */
+spill_code_t spill_embedded_put_fields(spill_embedded_t *store, const spill_request_t *request,
+                                       const bson_t *fields, spill_batch_t *batch,
+                                       spill_error_t *error);
+
+/* After a head was dropped: delete them if only _id is left and no other array has a head. */
+spill_code_t spill_embedded_drop_fields(spill_embedded_t *store, const spill_request_t *request,
+                                        spill_batch_t *batch, spill_error_t *error);
 
 /* ---- the other functions of the table -------------------------------------------------------- */
 
@@ -100,9 +123,8 @@ spill_code_t spill_embedded_catalog_delete(spill_store_t *store, spill_catalog_t
 spill_code_t spill_embedded_catalog_names(spill_store_t *store, spill_catalog_t kind, bson_t *names,
                                           spill_error_t *error);
 
-/* Has another array of the collection a head for this owner? */
-spill_code_t spill_embedded_shares_head(spill_embedded_t *store, const spill_request_t *request,
-                                        bool *shares, spill_error_t *error);
+/* Fill store->bindings from what is saved. */
+spill_code_t spill_embedded_load_bindings(spill_embedded_t *store, spill_error_t *error);
 
 spill_code_t spill_embedded_owners(spill_store_t *store, const spill_binding_t *binding,
                                    const uint8_t *after, size_t after_bytes, size_t limit,

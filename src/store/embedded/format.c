@@ -57,13 +57,13 @@ static bool split_key(const spill_kv_iter_t *iter, spill_record_key_t *key)
     return true;
 }
 
-static spill_code_t index_page(upgrade_t *upgrade, spill_record_key_t *key, uint64_t page,
+static spill_code_t index_page(upgrade_t *upgrade, spill_record_key_t *key, int64_t page,
                                spill_error_t *error)
 {
     spill_state_t state = {0};
     bool readable =
         spill_state_decode(upgrade->iter->value, upgrade->iter->value_bytes, false, &state);
-    spill_record_key_first(key, state.first, (int64_t)page);
+    spill_record_key_first(key, state.epoch, state.first, page);
     spill_state_release(&state);
     if (!readable)
         return spill_fail(error, SPILL_CORRUPT,
@@ -91,12 +91,11 @@ static spill_code_t write_gathered(upgrade_t *upgrade, spill_error_t *error)
 static spill_code_t index_owner(upgrade_t *upgrade, spill_record_key_t *key, spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
-    uint64_t page;
+    int64_t page;
     spill_record_key_kind(key, SPILL_RECORD_PAGE);
     upgrade->iter->ops->seek(upgrade->iter, key->data, key->size);
     while (code == SPILL_OK && upgrade->iter->valid &&
-           spill_record_key_parse(key, SPILL_RECORD_PAGE, upgrade->iter->key,
-                                  upgrade->iter->key_bytes, 1, &page)) {
+           spill_record_key_is_page(key, upgrade->iter->key, upgrade->iter->key_bytes, &page)) {
         code = index_page(upgrade, key, page, error);
         if (code == SPILL_OK && upgrade->batch.count >= BATCH_CHANGES)
             code = write_gathered(upgrade, error);

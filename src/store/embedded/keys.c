@@ -33,9 +33,10 @@ static void add_number(spill_record_key_t *key, uint64_t number)
     key->size += sizeof bytes;
 }
 
-void spill_record_key_element(spill_record_key_t *key, int64_t seq)
+void spill_record_key_element(spill_record_key_t *key, int64_t epoch, int64_t seq)
 {
     spill_record_key_kind(key, SPILL_RECORD_ELEMENT);
+    add_number(key, ~(uint64_t)epoch);
     add_number(key, ~(uint64_t)seq);
 }
 
@@ -45,16 +46,18 @@ void spill_record_key_page(spill_record_key_t *key, int64_t page)
     add_number(key, (uint64_t)page);
 }
 
-void spill_record_key_first(spill_record_key_t *key, int64_t first, int64_t page)
+void spill_record_key_first(spill_record_key_t *key, int64_t epoch, int64_t first, int64_t page)
 {
     spill_record_key_kind(key, SPILL_RECORD_FIRST);
+    add_number(key, ~(uint64_t)epoch);
     add_number(key, ~(uint64_t)first);
     add_number(key, ~(uint64_t)page);
 }
 
-void spill_record_key_op(spill_record_key_t *key, int64_t ordinal)
+void spill_record_key_op(spill_record_key_t *key, int64_t epoch, int64_t ordinal)
 {
     spill_record_key_kind(key, SPILL_RECORD_OP);
+    add_number(key, ~(uint64_t)epoch);
     add_number(key, (uint64_t)ordinal);
 }
 
@@ -65,17 +68,58 @@ uint8_t spill_record_key_kind_of(const spill_record_key_t *owner, const uint8_t 
     return data[owner->prefix];
 }
 
-bool spill_record_key_parse(const spill_record_key_t *owner, spill_record_t kind,
-                            const uint8_t *data, size_t size, size_t count, uint64_t *numbers)
+/* A key of this owner and kind that ends with `count` numbers. */
+static bool is_kind(const spill_record_key_t *owner, spill_record_t kind, const uint8_t *data,
+                    size_t size, size_t count)
 {
-    if (size != owner->prefix + 1 + count * sizeof *numbers ||
-        spill_record_key_kind_of(owner, data, size) != (uint8_t)kind)
+    return size == owner->prefix + 1 + count * sizeof(uint64_t) &&
+           data[owner->prefix] == (uint8_t)kind && memcmp(data, owner->data, owner->prefix) == 0;
+}
+
+static uint64_t number_at(const spill_record_key_t *owner, const uint8_t *data, size_t index)
+{
+    uint64_t bytes;
+    memcpy(&bytes, data + owner->prefix + 1 + index * sizeof bytes, sizeof bytes);
+    return BSON_UINT64_FROM_BE(bytes);
+}
+
+bool spill_record_key_is_element(const spill_record_key_t *owner, const uint8_t *data, size_t size,
+                                 int64_t *epoch, int64_t *seq)
+{
+    if (!is_kind(owner, SPILL_RECORD_ELEMENT, data, size, 2))
         return false;
-    for (size_t i = 0; i < count; i++) {
-        uint64_t bytes;
-        memcpy(&bytes, data + owner->prefix + 1 + i * sizeof bytes, sizeof bytes);
-        numbers[i] = BSON_UINT64_FROM_BE(bytes);
-    }
+    *epoch = (int64_t)~number_at(owner, data, 0);
+    *seq = (int64_t)~number_at(owner, data, 1);
+    return true;
+}
+
+bool spill_record_key_is_page(const spill_record_key_t *owner, const uint8_t *data, size_t size,
+                              int64_t *page)
+{
+    if (!is_kind(owner, SPILL_RECORD_PAGE, data, size, 1))
+        return false;
+    *page = (int64_t)number_at(owner, data, 0);
+    return true;
+}
+
+bool spill_record_key_is_first(const spill_record_key_t *owner, const uint8_t *data, size_t size,
+                               int64_t *epoch, int64_t *first, int64_t *page)
+{
+    if (!is_kind(owner, SPILL_RECORD_FIRST, data, size, 3))
+        return false;
+    *epoch = (int64_t)~number_at(owner, data, 0);
+    *first = (int64_t)~number_at(owner, data, 1);
+    *page = (int64_t)~number_at(owner, data, 2);
+    return true;
+}
+
+bool spill_record_key_is_op(const spill_record_key_t *owner, const uint8_t *data, size_t size,
+                            int64_t *epoch, int64_t *ordinal)
+{
+    if (!is_kind(owner, SPILL_RECORD_OP, data, size, 2))
+        return false;
+    *epoch = (int64_t)~number_at(owner, data, 0);
+    *ordinal = (int64_t)number_at(owner, data, 1);
     return true;
 }
 

@@ -13,15 +13,17 @@
 #include <stdbool.h>
 
 /*
- * Kinds of an owner's records, in the order in which they lie. The elements follow the head with
- * the newest first: the newest page is one seek and a few steps forward.
+ * Kinds of an owner's records, in the order in which they lie. The elements follow the head, the
+ * latest incarnation and in it the newest first: the newest page is one seek and a few steps
+ * forward. Records that belong to documents of one incarnation carry its epoch, so that what is
+ * left over from another never gets in the way.
  */
 typedef enum spill_record {
-    SPILL_RECORD_HEAD = 0x10,    /* -                          the head's state */
-    SPILL_RECORD_ELEMENT = 0x20, /* be64 ~seq                  type byte, value */
-    SPILL_RECORD_PAGE = 0x30,    /* be64 page                  the page's state */
-    SPILL_RECORD_FIRST = 0x40,   /* be64 ~first, be64 ~page    nothing */
-    SPILL_RECORD_OP = 0x50,      /* be64 ordinal               an operation's entry */
+    SPILL_RECORD_HEAD = 0x10,    /* -                                       the head's state */
+    SPILL_RECORD_ELEMENT = 0x20, /* be64 ~epoch, be64 ~seq                  type byte, value */
+    SPILL_RECORD_PAGE = 0x30,    /* be64 page                               the page's state */
+    SPILL_RECORD_FIRST = 0x40,   /* be64 ~epoch, be64 ~first, be64 ~page    nothing */
+    SPILL_RECORD_OP = 0x50,      /* be64 ~epoch, be64 ordinal               an operation's entry */
     SPILL_RECORD_END = 0xff
 } spill_record_t;
 
@@ -33,7 +35,7 @@ typedef enum spill_system_record {
     SPILL_SYSTEM_CATALOG = 0x05     /* kind byte, name     document */
 } spill_system_record_t;
 
-#define SPILL_RECORD_SUFFIX_MAX 17 /* kind byte and two numbers */
+#define SPILL_RECORD_SUFFIX_MAX 25 /* kind byte and three numbers */
 #define SPILL_RECORD_KEY_MAX (4 + SPILL_OWNER_KEY_MAX + SPILL_RECORD_SUFFIX_MAX)
 
 /* A key that is built: the owner's prefix stays, the suffix is set again and again. */
@@ -48,14 +50,20 @@ void spill_record_key_init(spill_record_key_t *key, uint32_t id, const uint8_t *
                            size_t owner_bytes);
 /* prefix and kind byte alone: before all records of that kind, after those of smaller kinds. */
 void spill_record_key_kind(spill_record_key_t *key, spill_record_t kind);
-void spill_record_key_element(spill_record_key_t *key, int64_t seq);
+void spill_record_key_element(spill_record_key_t *key, int64_t epoch, int64_t seq);
 void spill_record_key_page(spill_record_key_t *key, int64_t page);
-void spill_record_key_first(spill_record_key_t *key, int64_t first, int64_t page);
-void spill_record_key_op(spill_record_key_t *key, int64_t ordinal);
+void spill_record_key_first(spill_record_key_t *key, int64_t epoch, int64_t first, int64_t page);
+void spill_record_key_op(spill_record_key_t *key, int64_t epoch, int64_t ordinal);
 
-/* Is `data` a key of this owner and kind? Then its numbers, of which there are `count`. */
-bool spill_record_key_parse(const spill_record_key_t *owner, spill_record_t kind,
-                            const uint8_t *data, size_t size, size_t count, uint64_t *numbers);
+/* Is `data` a key of this owner and kind? Then its numbers. */
+bool spill_record_key_is_element(const spill_record_key_t *owner, const uint8_t *data, size_t size,
+                                 int64_t *epoch, int64_t *seq);
+bool spill_record_key_is_page(const spill_record_key_t *owner, const uint8_t *data, size_t size,
+                              int64_t *page);
+bool spill_record_key_is_first(const spill_record_key_t *owner, const uint8_t *data, size_t size,
+                               int64_t *epoch, int64_t *first, int64_t *page);
+bool spill_record_key_is_op(const spill_record_key_t *owner, const uint8_t *data, size_t size,
+                            int64_t *epoch, int64_t *ordinal);
 
 /* Does it begin with this owner's prefix? Then its kind byte, else 0. */
 uint8_t spill_record_key_kind_of(const spill_record_key_t *owner, const uint8_t *data, size_t size);

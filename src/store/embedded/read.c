@@ -53,47 +53,43 @@ static spill_code_t read_state(reading_t *reading, int64_t page, spill_state_t *
 
 /* ---- the page that holds a number ------------------------------------------------------------ */
 
-/* The first entry of the index at or after (first, page), in its order, of a committed page. */
-static spill_code_t seek_entry(reading_t *reading, int64_t first, int64_t page, uint64_t *entry,
-                               bool *found, spill_error_t *error)
+/* The page of the first entry, in the index's order, that is at or after (first, page); or -1. */
+static spill_code_t seek_entry(reading_t *reading, int64_t *first, int64_t *page,
+                               spill_error_t *error)
 {
+    const spill_request_t *request = reading->request;
     spill_kv_iter_t *iter = reading->iter;
-    spill_record_key_first(&reading->key, first, page);
-    spill_code_t code = seek(reading, found, error);
-    *found = false;
-    while (code == SPILL_OK && iter->valid &&
-           spill_record_key_parse(&reading->key, SPILL_RECORD_FIRST, iter->key, iter->key_bytes, 2,
-                                  entry)) {
-        *found = ~entry[1] < (uint64_t)reading->request->pages;
-        if (*found)
+    int64_t epoch;
+    bool found;
+    spill_record_key_first(&reading->key, request->epoch, *first, *page);
+    spill_code_t code = seek(reading, &found, error);
+    while (
+        code == SPILL_OK && iter->valid &&
+        spill_record_key_is_first(&reading->key, iter->key, iter->key_bytes, &epoch, first, page) &&
+        epoch == request->epoch) {
+        if (*page < request->pages)
             return SPILL_OK;
-        iter->ops->next(iter);
+        iter->ops->next(iter); /* not committed */
         code = iter->valid ? SPILL_OK : iter->ops->status(iter, error);
     }
+    *page = -1;
     return code;
 }
 
 static spill_code_t find_page(reading_t *reading, spill_error_t *error)
 {
-    const spill_request_t *request = reading->request;
-    spill_state_t *state = &reading->response->state;
-    int64_t first = request->seq;
+    if (reading->request->seq < 0)
+        return SPILL_OK;
+    int64_t first = reading->request->seq;
     int64_t page = INT64_MAX;
-    while (first >= 0 && page >= 0) {
-        uint64_t entry[2];
-        bool found;
-        spill_code_t code = seek_entry(reading, first, page, entry, &found, error);
-        if (code != SPILL_OK || !found)
-            return code;
-        first = (int64_t)~entry[0];
-        page = (int64_t)~entry[1];
-        code = read_state(reading, page, state, error);
-        if (code != SPILL_OK || (state->present && state->epoch == request->epoch))
-            return code;
-        state->present = false;
-        page--; /* of another incarnation: the next in the index's order */
-    }
-    return SPILL_OK;
+    spill_code_t code = seek_entry(reading, &first, &page, error);
+    if (code != SPILL_OK || page < 0)
+        return code;
+    spill_state_t *state = &reading->response->state;
+    code = read_state(reading, page, state, error);
+    if (code == SPILL_OK && (!state->present || state->epoch != reading->request->epoch))
+        return corrupt(reading, error, "the index has a page that is not there");
+    return code;
 }
 
 static spill_code_t read_document(reading_t *reading, spill_error_t *error)
@@ -143,18 +139,19 @@ static range_t range_of(const spill_request_t *request, const spill_state_t *sta
 static spill_code_t seek_element(reading_t *reading, int64_t seq, spill_error_t *error)
 {
     spill_kv_iter_t *iter = reading->iter;
-    uint64_t number = 0;
+    int64_t wanted = reading->response->state.epoch;
+    int64_t epoch, newest;
     if (iter->valid &&
         spill_record_key_kind_of(&reading->key, iter->key, iter->key_bytes) == SPILL_RECORD_HEAD) {
         iter->ops->next(iter);
         if (iter->valid &&
-            spill_record_key_parse(&reading->key, SPILL_RECORD_ELEMENT, iter->key, iter->key_bytes,
-                                   1, &number) &&
-            (int64_t)~number <= seq)
+            spill_record_key_is_element(&reading->key, iter->key, iter->key_bytes, &epoch,
+                                        &newest) &&
+            epoch == wanted && newest <= seq)
             return SPILL_OK;
     }
     bool found;
-    spill_record_key_element(&reading->key, seq);
+    spill_record_key_element(&reading->key, wanted, seq);
     return seek(reading, &found, error);
 }
 
@@ -182,7 +179,7 @@ static spill_code_t judge_missing(reading_t *reading, int64_t seq, spill_error_t
 static spill_code_t take_element(reading_t *reading, int64_t seq, bool *taken, spill_error_t *error)
 {
     spill_kv_iter_t *iter = reading->iter;
-    uint64_t number;
+    int64_t epoch, number;
     spill_value_t value;
     *taken = false;
     if (!iter->valid) {
@@ -191,9 +188,8 @@ static spill_code_t take_element(reading_t *reading, int64_t seq, bool *taken, s
                    ? code
                    : spill_embedded_place(reading->request, reading->page, code, error);
     }
-    if (!spill_record_key_parse(&reading->key, SPILL_RECORD_ELEMENT, iter->key, iter->key_bytes, 1,
-                                &number) ||
-        (int64_t)~number != seq)
+    if (!spill_record_key_is_element(&reading->key, iter->key, iter->key_bytes, &epoch, &number) ||
+        epoch != reading->response->state.epoch || number != seq)
         return SPILL_OK;
     if (!spill_element_decode(iter->value, iter->value_bytes, &value))
         return corrupt(reading, error, "the record of an element cannot be read");
@@ -243,24 +239,25 @@ static spill_code_t read_run(reading_t *reading, spill_error_t *error)
 
 /* ---- what else is wanted --------------------------------------------------------------------- */
 
-/* The window is the owner's, in every document alike. */
+/* The window is the incarnation's; a document's are the operations before its n. */
 static spill_code_t read_ops(reading_t *reading, spill_error_t *error)
 {
     const spill_request_t *request = reading->request;
     spill_response_t *response = reading->response;
     spill_kv_iter_t *iter = reading->iter;
-    uint64_t ordinal;
+    const spill_state_t *state = &response->state;
+    int64_t epoch, ordinal;
     bool found;
-    int64_t oldest = response->state.n - request->definition->op_window;
-    spill_record_key_op(&reading->key, oldest < 0 ? 0 : oldest);
+    int64_t oldest = state->n - request->definition->op_window;
+    spill_record_key_op(&reading->key, state->epoch, oldest < 0 ? 0 : oldest);
     spill_code_t code = seek(reading, &found, error);
     while (code == SPILL_OK && iter->valid &&
-           spill_record_key_parse(&reading->key, SPILL_RECORD_OP, iter->key, iter->key_bytes, 1,
-                                  &ordinal)) {
+           spill_record_key_is_op(&reading->key, iter->key, iter->key_bytes, &epoch, &ordinal) &&
+           epoch == state->epoch && ordinal < state->n) {
         spill_op_entry_t entry;
         if (!spill_op_decode(iter->value, iter->value_bytes, &entry))
             return corrupt(reading, error, "the record of an operation cannot be read");
-        entry.ordinal = (int64_t)ordinal;
+        entry.ordinal = ordinal;
         if (request->want_ops)
             spill_ops_push(&response->ops, &entry, SIZE_MAX);
         if (request->op && request->op->id_bytes == entry.id_bytes &&

@@ -1,0 +1,111 @@
+#include "store/embedded/embedded.h"
+
+#include "store/embedded/codec.h"
+
+static spill_code_t get_record(spill_embedded_t *store, const spill_batch_t *batch,
+                               const spill_request_t *request, spill_record_key_t *key,
+                               spill_buffer_t *value, bool *found, spill_error_t *error)
+{
+    spill_record_key_init(key, request->collection_id, request->key, request->key_bytes);
+    spill_code_t code = spill_embedded_get(store, batch, key->data, key->size, value, found, error);
+    return code == SPILL_OK ? code : spill_embedded_place(request, SPILL_HEAD, code, error);
+}
+
+spill_code_t spill_embedded_get_fields(spill_embedded_t *store, const spill_batch_t *batch,
+                                       const spill_request_t *request, bson_t **fields,
+                                       spill_error_t *error)
+{
+    spill_record_key_t key;
+    spill_buffer_t value = SPILL_BUFFER_INIT;
+    bool found;
+    *fields = NULL;
+    spill_code_t code = get_record(store, batch, request, &key, &value, &found, error);
+    if (code == SPILL_OK && found) {
+        *fields = bson_new_from_data(value.data, value.size);
+        if (!*fields)
+            code = spill_embedded_corrupt(store, request, SPILL_HEAD, error,
+                                          "the record of the other fields cannot be read");
+    } else if (code == SPILL_OK) {
+        *fields = bson_new();
+        spill_value_append(request->owner, *fields, "_id");
+    }
+    spill_buffer_release(&value);
+    return code;
+}
+
+/* ---- the other arrays of the collection ------------------------------------------------------ */
+
+/* Calls `visit` for each head that another array of the collection has for this owner. */
+typedef void (*visit_fn)(void *context, const spill_record_key_t *key, spill_state_t *head);
+
+static spill_code_t visit_heads(spill_embedded_t *store, const spill_batch_t *batch,
+                                const spill_request_t *request, visit_fn visit, void *context,
+                                spill_error_t *error)
+{
+    spill_state_t head = {0};
+    spill_code_t code = SPILL_OK;
+    for (size_t i = 0; code == SPILL_OK && i < store->binding_count; i++) {
+        const spill_binding_t *other = &store->bindings[i];
+        if (other->collection_id != request->collection_id || other->array_id == request->array_id)
+            continue;
+        spill_record_key_t key;
+        spill_record_key_init(&key, other->array_id, request->key, request->key_bytes);
+        code = spill_embedded_get_state(store, batch, request, &key, SPILL_HEAD, &head, error);
+        if (code == SPILL_OK && head.present)
+            visit(context, &key, &head);
+    }
+    spill_state_release(&head);
+    return code;
+}
+
+typedef struct resizing {
+    spill_batch_t *batch;
+    int64_t fields_bytes;
+} resizing_t;
+
+static void resize(void *context, const spill_record_key_t *key, spill_state_t *head)
+{
+    const resizing_t *resizing = context;
+    if (head->fields_bytes == resizing->fields_bytes)
+        return;
+    head->fields_bytes = resizing->fields_bytes;
+    spill_state_encode(head, true, spill_batch_put_open(resizing->batch, key->data, key->size));
+    spill_batch_put_close(resizing->batch);
+}
+
+spill_code_t spill_embedded_put_fields(spill_embedded_t *store, const spill_request_t *request,
+                                       const bson_t *fields, spill_batch_t *batch,
+                                       spill_error_t *error)
+{
+    spill_record_key_t key;
+    resizing_t resizing = {.batch = batch, .fields_bytes = fields->len};
+    spill_record_key_init(&key, request->collection_id, request->key, request->key_bytes);
+    spill_batch_put(batch, key.data, key.size, bson_get_data(fields), fields->len);
+    return visit_heads(store, batch, request, resize, &resizing, error);
+}
+
+static void count(void *context, const spill_record_key_t *key, spill_state_t *head)
+{
+    (void)key;
+    (void)head;
+    ++*(int *)context;
+}
+
+spill_code_t spill_embedded_drop_fields(spill_embedded_t *store, const spill_request_t *request,
+                                        spill_batch_t *batch, spill_error_t *error)
+{
+    spill_record_key_t key;
+    spill_buffer_t value = SPILL_BUFFER_INIT;
+    bson_t fields;
+    bool found;
+    int others = 0;
+    spill_code_t code = get_record(store, batch, request, &key, &value, &found, error);
+    bool only_id = code == SPILL_OK && found && bson_init_static(&fields, value.data, value.size) &&
+                   bson_count_keys(&fields) <= 1;
+    if (only_id)
+        code = visit_heads(store, batch, request, count, &others, error);
+    if (only_id && code == SPILL_OK && others == 0)
+        spill_batch_delete(batch, key.data, key.size);
+    spill_buffer_release(&value);
+    return code;
+}
