@@ -1,0 +1,185 @@
+/* Opening stores, and what all of them have: counters, the log, the clock. */
+#include "store/store.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static spill_store_t *open_memory(const spill_store_options_t *options)
+{
+    spill_store_t *store;
+    assert_int_equal(spill_store_open("memory:", options, &store, NULL), SPILL_OK);
+    assert_non_null(store);
+    return store;
+}
+
+static void refuse(const char *uri, const spill_store_options_t *options, spill_code_t code,
+                   const char *says)
+{
+    spill_store_t *store = (spill_store_t *)&code;
+    spill_error_t error;
+    assert_int_equal(spill_store_open(uri, options, &store, &error), code);
+    assert_null(store);
+    assert_int_equal(error.code, code);
+    if (!strstr(error.message, says))
+        fail_msg("\"%s\" does not say \"%s\"", error.message, says);
+}
+
+static void a_scheme_that_is_not_known_is_named(void **state)
+{
+    (void)state;
+    refuse("mongodb://localhost/test", NULL, SPILL_INVALID, "\"mongodb:\"");
+    refuse("mongodb+srv://host/db", NULL, SPILL_INVALID, "\"mongodb+srv:\"");
+    refuse("rocks:/tmp/x", NULL, SPILL_INVALID, "\"rocks:\"");
+    refuse("", NULL, SPILL_INVALID, "needs a name");
+    refuse("rocksdb:", NULL, SPILL_INVALID, "needs a name");
+}
+
+static void a_path_is_an_embedded_store(void **state)
+{
+    (void)state;
+    spill_store_options_t options;
+    spill_store_options_init(&options);
+    options.must_exist = true;
+    refuse("/nowhere/at/all", &options, SPILL_NOT_FOUND, "/nowhere/at/all");
+    refuse("rocksdb:/nowhere/at/all", &options, SPILL_NOT_FOUND, "/nowhere/at/all");
+    refuse("./a:b/nowhere", &options, SPILL_NOT_FOUND, "a:b/nowhere");
+    refuse("nowhere/a:b", &options, SPILL_NOT_FOUND, "nowhere/a:b");
+}
+
+static void options_are_checked(void **state)
+{
+    (void)state;
+    spill_store_options_t options = {0};
+    refuse("memory:", &options, SPILL_INVALID, "spill_store_options_init");
+    spill_store_options_init(&options);
+    options.durability = (spill_durability_t)9;
+    refuse("memory:", &options, SPILL_INVALID, "durability 9");
+    spill_store_options_init(&options);
+    options.cache_bytes = -1;
+    refuse("memory:", &options, SPILL_INVALID, "cache_bytes");
+    spill_store_options_init(&options);
+    options.read_only = true;
+    refuse("memory:", &options, SPILL_NOT_FOUND, "read-only");
+    spill_store_options_init(&options);
+    options.must_exist = true;
+    refuse("memory:", &options, SPILL_NOT_FOUND, "begins empty");
+}
+
+static void closing_nothing_is_allowed(void **state)
+{
+    (void)state;
+    assert_int_equal(spill_store_close(NULL, NULL), SPILL_OK);
+    spill_store_t *store = open_memory(NULL);
+    spill_error_t error;
+    assert_int_equal(spill_store_backup(store, "/tmp/x", &error), SPILL_INVALID);
+    assert_non_null(strstr(error.message, "\"memory\""));
+    assert_int_equal(spill_store_close(store, NULL), SPILL_OK);
+}
+
+static int64_t frozen(void *context)
+{
+    return *(int64_t *)context;
+}
+
+static void the_clock_is_the_callers_or_the_real_one(void **state)
+{
+    (void)state;
+    spill_store_t *store = open_memory(NULL);
+    const spill_clock_t *clock = &store->options.clock;
+    assert_true(clock->now_us(clock->context) > 1500000000000000);
+    clock->sleep_us(clock->context, 0);
+    spill_store_close(store, NULL);
+    spill_store_options_t options;
+    spill_store_options_init(&options);
+    int64_t now = 42;
+    options.clock = (spill_clock_t){.context = &now, .now_us = frozen};
+    store = open_memory(&options);
+    assert_int_equal(store->options.clock.now_us(store->options.clock.context), 42);
+    assert_non_null(store->options.clock.sleep_us);
+    spill_store_close(store, NULL);
+}
+
+static void keep_message(void *context, spill_log_level_t level, const char *message)
+{
+    char *kept = context;
+    kept[0] = (char)('0' + level);
+    strncpy(kept + 1, message, 30);
+}
+
+static void the_log_is_passed_on(void **state)
+{
+    (void)state;
+    spill_store_t *silent = open_memory(NULL);
+    spill_store_log(silent, SPILL_LOG_ERROR, "nobody hears %d", 1);
+    spill_store_close(silent, NULL);
+    char kept[32] = "";
+    spill_store_options_t options;
+    spill_store_options_init(&options);
+    options.log = keep_message;
+    options.log_context = kept;
+    spill_store_t *store = open_memory(&options);
+    spill_store_log(store, SPILL_LOG_WARNING, "page %d of %s", 3, "ada");
+    assert_string_equal(kept, "1page 3 of ada");
+    spill_store_close(store, NULL);
+}
+
+static void calls_are_counted(void **state)
+{
+    (void)state;
+    spill_store_t *store = open_memory(NULL);
+    spill_definition_t definition;
+    assert_int_equal(spill_definition_preset(&definition, "feed", "feed", NULL), SPILL_OK);
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner = spill_value_from_utf8(&storage, "ada");
+    spill_value_t elements[2] = {owner, owner};
+    spill_request_t request = {
+        .kind = SPILL_REQUEST_APPEND,
+        .definition = &definition,
+        .owner = &owner,
+        .key = (const uint8_t *)"ada",
+        .key_bytes = 3,
+        .page = SPILL_HEAD,
+        .epoch = 7,
+        .create = true,
+        .limits = {.slots_max = 10, .bytes_max = 10000},
+        .elements = elements,
+        .element_count = 2,
+        .elements_bytes = 16,
+    };
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    assert_int_equal(spill_store_call(store, &request, &response, NULL), SPILL_OK);
+    request.limits.slots_max = 3;
+    assert_int_equal(spill_store_call(store, &request, &response, NULL), SPILL_OK);
+    assert_int_equal(response.outcome, SPILL_REFUSED_GUARD);
+    request.kind = SPILL_REQUEST_SEAL;
+    assert_int_equal(spill_store_call(store, &request, &response, NULL), SPILL_OK);
+    assert_int_equal(response.outcome, SPILL_DONE);
+    spill_counters_t counters;
+    spill_store_counters(store, &counters);
+    assert_int_equal(counters.calls, 3);
+    assert_int_equal(counters.appends, 1);
+    assert_int_equal(counters.elements, 2);
+    assert_int_equal(counters.spills, 1);
+    assert_int_equal(counters.retries, 0);
+    spill_response_release(&response);
+    bson_destroy(&storage);
+    spill_store_close(store, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_scheme_that_is_not_known_is_named),
+        cmocka_unit_test(a_path_is_an_embedded_store),
+        cmocka_unit_test(options_are_checked),
+        cmocka_unit_test(closing_nothing_is_allowed),
+        cmocka_unit_test(the_clock_is_the_callers_or_the_real_one),
+        cmocka_unit_test(the_log_is_passed_on),
+        cmocka_unit_test(calls_are_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

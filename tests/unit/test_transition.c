@@ -1,0 +1,340 @@
+/*
+ * The rules of transition.c that the contract's tests (tests/contract), which see a store from
+ * outside, do not spell out: reasons in their order, refusals that change nothing, revs of pages
+ * made again, folding, counting.
+ */
+#include "store/transition.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const uint8_t owner_bytes[] = {4, 0, 0, 0, 'a', 'd', 'a', 0};
+static const spill_value_t owner = {
+    .data = owner_bytes, .size_bytes = sizeof owner_bytes, .type = BSON_TYPE_UTF8};
+
+static spill_definition_t newest, oldest;
+
+static int make_definitions(void **state)
+{
+    (void)state;
+    spill_definition_preset(&newest, "feed-recent", "newest", NULL);
+    spill_definition_preset(&oldest, "feed", "oldest", NULL);
+    newest.op_window = oldest.op_window = 3;
+    return 0;
+}
+
+static spill_request_t request_of(spill_request_kind_t kind, const spill_definition_t *definition,
+                                  int64_t page)
+{
+    return (spill_request_t){
+        .kind = kind,
+        .definition = definition,
+        .owner = &owner,
+        .page = page,
+        .epoch = 1000,
+        .rev = 1005,
+        .limits = {.slots_max = 10, .bytes_max = 10000},
+        .op_window = definition->op_window,
+    };
+}
+
+/* first 20, slots 20..25, of which 22 is gone. */
+static spill_state_t some_state(void)
+{
+    spill_state_t state = {
+        .present = true, .epoch = 1000, .rev = 1005, .first = 20, .live = 5, .live_bytes = 50};
+    spill_seqs_insert(&state.gone, 22);
+    return state;
+}
+
+static spill_outcome_t apply(const spill_request_t *request, int64_t old_bytes,
+                             spill_state_t *state)
+{
+    spill_facts_t facts = {.old_bytes = old_bytes};
+    spill_effect_t effect;
+    return spill_transition(request, &facts, state, &effect);
+}
+
+/* ---- why an append is refused ---------------------------------------------------------------- */
+
+static void reasons_come_in_order(void **state)
+{
+    (void)state;
+    spill_op_t op = {.id = "x", .id_bytes = 1, .base = 4};
+    spill_request_t append = request_of(SPILL_REQUEST_APPEND, &oldest, 0);
+    append.element_count = 5;
+    append.elements_bytes = 100;
+    append.op = &op;
+    spill_state_t page = some_state();
+    page.sealed = true;
+    page.n = 7;
+
+    page.present = false;
+    assert_int_equal(spill_append_refusal(&append, &page, true), SPILL_REFUSAL_ABSENT);
+    page.present = true;
+    page.epoch = 999;
+    assert_int_equal(spill_append_refusal(&append, &page, true), SPILL_REFUSAL_ABSENT);
+    page.epoch = 1000;
+    assert_int_equal(spill_append_refusal(&append, &page, true), SPILL_REFUSAL_REPEATED);
+    assert_int_equal(spill_append_refusal(&append, &page, false), SPILL_REFUSAL_STALE);
+    page.n = 6;
+    assert_int_equal(spill_append_refusal(&append, &page, false), SPILL_REFUSAL_SEALED);
+    page.sealed = false;
+    assert_int_equal(spill_append_refusal(&append, &page, false), SPILL_REFUSAL_FULL);
+    append.element_count = 4;
+    assert_int_equal(spill_append_refusal(&append, &page, false), SPILL_REFUSAL_NONE);
+    append.limits.bytes_max = 200;
+    assert_int_equal(spill_append_refusal(&append, &page, false), SPILL_REFUSAL_FULL);
+    append.op = NULL;
+    append.limits.bytes_max = 10000;
+    page.n = 100;
+    assert_int_equal(spill_append_refusal(&append, &page, true), SPILL_REFUSAL_NONE);
+    spill_state_release(&page);
+}
+
+static void a_head_may_be_made_and_is_of_any_incarnation(void **state)
+{
+    (void)state;
+    spill_request_t append = request_of(SPILL_REQUEST_APPEND, &newest, SPILL_HEAD);
+    append.element_count = 1;
+    spill_state_t head = {0};
+    assert_int_equal(spill_append_refusal(&append, &head, false), SPILL_REFUSAL_ABSENT);
+    append.create = true;
+    assert_int_equal(spill_append_refusal(&append, &head, false), SPILL_REFUSAL_NONE);
+    head = (spill_state_t){.present = true, .epoch = 5};
+    assert_int_equal(spill_append_refusal(&append, &head, false), SPILL_REFUSAL_NONE);
+}
+
+static void an_update_is_given_room(void **state)
+{
+    (void)state;
+    bson_t *update = BCON_NEW("$set", "{", "a.b.c.d.e.f.g.h", BCON_INT32(1), "}");
+    spill_request_t append = request_of(SPILL_REQUEST_APPEND, &newest, SPILL_HEAD);
+    append.element_count = 2;
+    append.elements_bytes = 16;
+    append.update = update;
+    spill_state_t head = {.present = true, .epoch = 1000, .fields_bytes = 20};
+    /* What the deepest path makes: seven documents of 8 bytes each, and the field itself. */
+    int64_t grown = 20 + 7 * 8 + 7;
+    spill_state_t after = head;
+    after.fields_bytes = grown;
+    append.limits.bytes_max = spill_state_document_bytes(&newest, &owner, true, &after, 2, 16) - 1;
+    assert_int_equal(spill_append_refusal(&append, &head, false), SPILL_REFUSAL_FULL);
+    /* The store, which knows the fields after the update, judges to the byte. */
+    spill_facts_t facts = {.fields_bytes = grown};
+    spill_effect_t effect;
+    assert_int_equal(spill_transition(&append, &facts, &head, &effect), SPILL_REFUSED_GUARD);
+    append.limits.bytes_max++;
+    assert_int_equal(spill_transition(&append, &facts, &head, &effect), SPILL_DONE);
+    assert_int_equal(head.fields_bytes, grown);
+    assert_int_equal(effect.kind, SPILL_EFFECT_ADD);
+    assert_false(effect.create_head);
+    bson_destroy(update);
+}
+
+/* ---- refusals change nothing ----------------------------------------------------------------- */
+
+static void assert_unchanged(const spill_request_t *request, int64_t old_bytes)
+{
+    spill_state_t before = some_state(), after = some_state();
+    assert_int_equal(apply(request, old_bytes, &after), SPILL_REFUSED_GUARD);
+    spill_seqs_t before_gone = before.gone, after_gone = after.gone;
+    before.gone = after.gone = (spill_seqs_t){0};
+    assert_memory_equal(&before, &after, sizeof before);
+    assert_int_equal(after_gone.count, 1);
+    assert_int_equal(after_gone.at[0], 22);
+    spill_seqs_release(&before_gone);
+    spill_seqs_release(&after_gone);
+}
+
+static void refusals_change_nothing(void **state)
+{
+    (void)state;
+    spill_value_t element = {.size_bytes = 10};
+    for (int kind = SPILL_REQUEST_APPEND; kind < SPILL_REQUEST_KIND_COUNT; kind++) {
+        spill_request_t request = request_of((spill_request_kind_t)kind, &newest, 3);
+        request.epoch = 999; /* of an earlier incarnation, and at no rev that there was */
+        request.rev = 4;
+        request.elements = &element;
+        request.element_count = 1;
+        request.elements_bytes = 10;
+        request.low = 30;
+        request.seq = 21;
+        if (kind == SPILL_REQUEST_UPDATE_FIELDS) /* whose only guard is the largest document */
+            continue;
+        assert_unchanged(&request, 10);
+    }
+}
+
+static void a_cut_takes_no_more_than_there_is(void **state)
+{
+    (void)state;
+    spill_request_t cut = request_of(SPILL_REQUEST_CUT, &newest, SPILL_HEAD);
+    cut.slots = 7;
+    cut.bytes = 60;
+    assert_unchanged(&cut, -1);
+    spill_state_t head = some_state();
+    cut.slots = 6;
+    cut.bytes = 50;
+    assert_int_equal(apply(&cut, -1, &head), SPILL_DONE);
+    assert_int_equal(head.first, 26);
+    assert_int_equal(head.live, 0);
+    assert_int_equal(head.live_bytes, 0);
+    assert_int_equal(head.removed, 1);
+    assert_int_equal(head.pages, 1);
+    assert_int_equal(head.rev, 1006);
+    spill_state_release(&head);
+}
+
+static void an_element_has_to_be_there_by_both_accounts(void **state)
+{
+    (void)state;
+    static const spill_request_kind_t kinds[] = {SPILL_REQUEST_EDIT, SPILL_REQUEST_REMOVE,
+                                                 SPILL_REQUEST_PULL};
+    spill_value_t element = {.size_bytes = 10};
+    for (size_t i = 0; i < 3; i++) {
+        spill_request_t request = request_of(kinds[i], &newest, SPILL_HEAD);
+        request.elements = &element;
+        request.element_count = 1;
+        request.seq = 22; /* gone, though the store has bytes of it */
+        assert_unchanged(&request, 10);
+        request.seq = 26;
+        assert_unchanged(&request, 10);
+        request.seq = 19;
+        assert_unchanged(&request, 10);
+        request.seq = 21; /* not gone, but the store has no such element */
+        assert_unchanged(&request, -1);
+    }
+}
+
+/* ---- pages made again ------------------------------------------------------------------------ */
+
+static spill_outcome_t put(spill_state_t *page, int64_t epoch, int64_t src)
+{
+    spill_run_t run = {0};
+    spill_value_t value = {.data = owner_bytes, .size_bytes = 8, .type = BSON_TYPE_INT64};
+    spill_run_add(&run, 5, &value);
+    spill_request_t request = request_of(SPILL_REQUEST_PUT_PAGE, &newest, 3);
+    request.epoch = epoch;
+    request.src = src;
+    request.first = 5;
+    request.slots = 1;
+    request.run = &run;
+    spill_outcome_t outcome = apply(&request, -1, page);
+    spill_run_release(&run);
+    return outcome;
+}
+
+static void a_pages_rev_does_not_come_again(void **state)
+{
+    (void)state;
+    spill_state_t page = {0};
+    assert_int_equal(put(&page, 1000, 1001), SPILL_DONE);
+    assert_int_equal(page.rev, 1001);
+    assert_int_equal(page.page, 3);
+    assert_int_equal(page.live_bytes, 8);
+    page.rev = 1004; /* after three edits */
+    assert_int_equal(put(&page, 1000, 1001), SPILL_REFUSED_GUARD);
+    assert_int_equal(put(&page, 1000, 1003), SPILL_DONE);
+    assert_int_equal(page.rev, 1005);
+    assert_int_equal(put(&page, 1000, 1010), SPILL_DONE);
+    assert_int_equal(page.rev, 1010);
+    assert_int_equal(put(&page, 999, 2000), SPILL_REFUSED_GUARD);
+    assert_int_equal(put(&page, 2000, 2000), SPILL_DONE);
+    assert_int_equal(page.epoch, 2000);
+    assert_int_equal(page.rev, 2000);
+    spill_state_release(&page);
+}
+
+/* ---- folding and counting -------------------------------------------------------------------- */
+
+/* Live elements of an array whose head is this one, as state.h says. */
+static int64_t count_newest(const spill_state_t *head)
+{
+    return head->first - head->low - head->removed + head->live;
+}
+
+static void push_one_remove_one_does_not_grow(void **state)
+{
+    (void)state;
+    spill_state_t head = {.present = true, .epoch = 1000, .rev = 1000};
+    for (int64_t i = 0; i < 1000; i++) {
+        spill_request_t append = request_of(SPILL_REQUEST_APPEND, &newest, SPILL_HEAD);
+        append.element_count = 1;
+        append.elements_bytes = 8;
+        append.limits.slots_max = 1;
+        assert_int_equal(apply(&append, -1, &head), SPILL_DONE);
+        assert_int_equal(count_newest(&head), 1);
+        spill_request_t remove = request_of(SPILL_REQUEST_REMOVE, &newest, SPILL_HEAD);
+        remove.rev = head.rev;
+        remove.seq = i;
+        assert_int_equal(apply(&remove, 8, &head), SPILL_DONE);
+        assert_int_equal(count_newest(&head), 0);
+        assert_int_equal(head.gone.count, 0);
+        assert_int_equal(spill_state_end(&head), i + 1);
+    }
+    spill_state_release(&head);
+}
+
+static void a_trim_drops_what_was_gone_below_it(void **state)
+{
+    (void)state;
+    spill_state_t head = some_state();
+    spill_request_t trim = request_of(SPILL_REQUEST_TRIM, &newest, SPILL_HEAD);
+    trim.low = 24;
+    spill_facts_t facts = {.erased_bytes = 30};
+    spill_effect_t effect;
+    assert_int_equal(spill_transition(&trim, &facts, &head, &effect), SPILL_DONE);
+    assert_int_equal(effect.kind, SPILL_EFFECT_ERASE);
+    assert_int_equal(effect.seq, 20);
+    assert_int_equal(effect.end, 24);
+    assert_int_equal(head.live, 2);
+    assert_int_equal(head.live_bytes, 20);
+    assert_int_equal(head.gone.count, 0);
+    assert_int_equal(spill_state_end(&head), 26);
+    assert_int_equal(count_newest(&head), 2);
+    /* Below what is in the head: nothing is erased. */
+    head.low = 0;
+    trim.rev = 1006;
+    trim.low = 3;
+    trim.removed = 4;
+    assert_int_equal(spill_transition(&trim, &facts, &head, &effect), SPILL_DONE);
+    assert_int_equal(effect.kind, SPILL_EFFECT_NONE);
+    assert_int_equal(head.removed, 4);
+    assert_int_equal(head.first, 24);
+    spill_state_release(&head);
+}
+
+static void keep_oldest_counts_the_heads_dead_too(void **state)
+{
+    (void)state;
+    spill_state_t head = some_state();
+    spill_request_t remove = request_of(SPILL_REQUEST_REMOVE, &oldest, SPILL_HEAD);
+    remove.seq = 20; /* leads, but does not fold */
+    assert_int_equal(apply(&remove, 10, &head), SPILL_DONE);
+    assert_int_equal(head.first, 20);
+    assert_int_equal(head.gone.count, 2);
+    assert_int_equal(head.removed, 1);
+    spill_state_release(&head);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reasons_come_in_order),
+        cmocka_unit_test(a_head_may_be_made_and_is_of_any_incarnation),
+        cmocka_unit_test(an_update_is_given_room),
+        cmocka_unit_test(refusals_change_nothing),
+        cmocka_unit_test(a_cut_takes_no_more_than_there_is),
+        cmocka_unit_test(an_element_has_to_be_there_by_both_accounts),
+        cmocka_unit_test(a_pages_rev_does_not_come_again),
+        cmocka_unit_test(push_one_remove_one_does_not_grow),
+        cmocka_unit_test(a_trim_drops_what_was_gone_below_it),
+        cmocka_unit_test(keep_oldest_counts_the_heads_dead_too),
+    };
+    return cmocka_run_group_tests(tests, make_definitions, NULL);
+}
