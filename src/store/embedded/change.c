@@ -73,9 +73,10 @@ static spill_code_t look_at_op(decision_t *decision, int64_t ordinal, bool *seen
 static spill_code_t find_op(decision_t *decision, spill_error_t *error)
 {
     const spill_request_t *request = decision->request;
+    spill_refusal_t refusal = spill_append_refusal(request, decision->state, false);
+    if (refusal != SPILL_REFUSAL_NONE && refusal != SPILL_REFUSAL_FULL)
+        return SPILL_OK; /* refused anyway, as too late for one */
     int64_t n = decision->state->n;
-    if (n >= request->op->base + request->op_window)
-        return SPILL_OK; /* too late to tell: refused */
     bool forgotten = false;
     int64_t ordinal = request->op->base < 0 ? 0 : request->op->base;
     for (; ordinal < n; ordinal++) {
@@ -108,6 +109,8 @@ static spill_code_t find_element(decision_t *decision, spill_error_t *error)
                                            decision->key.size, &decision->value, &found, error);
     if (code != SPILL_OK)
         return spill_embedded_place(request, request->page, code, error);
+    if (!found && decision->before.left_over)
+        return SPILL_OK;
     if (!found || decision->value.size == 0)
         return spill_embedded_corrupt(decision->store, request, request->page, error,
                                       "the record of an element is missing");
@@ -215,6 +218,7 @@ static spill_code_t ask_head(decision_t *decision, bool *allowed, spill_error_t 
     spill_code_t code = spill_embedded_get_state(decision->store, decision->batch, request,
                                                  &decision->key, SPILL_HEAD, &head, error);
     if (code == SPILL_OK) {
+        decision->before.left_over = !head.present || head.epoch != page->epoch;
         bool uncut = head.present && request->page >= head.pages;
         decision->before.shared = uncut && page->present && page->epoch == head.epoch;
         decision->before.is_view = uncut && request->epoch == head.epoch;

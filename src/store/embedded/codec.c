@@ -52,8 +52,8 @@ void spill_state_encode(const spill_state_t *state, bool head, spill_buffer_t *b
         spill_buffer_append_zigzag(bytes, state->src - state->epoch);
     }
     if (state->intent) {
-        spill_buffer_append_varint(bytes, (uint64_t)state->intent_seq);
-        spill_buffer_append_varint(bytes, (uint64_t)state->intent_page);
+        spill_buffer_append_zigzag(bytes, state->intent_seq);
+        spill_buffer_append_zigzag(bytes, state->intent_page);
     }
     if (state->gone.count > 0)
         encode_gone(state, bytes);
@@ -130,8 +130,8 @@ bool spill_state_decode(const uint8_t *data, size_t size, bool head, spill_state
     else
         state->src = read_sum(&reader, state->epoch);
     if (state->intent) {
-        state->intent_seq = read_count(&reader);
-        state->intent_page = read_count(&reader);
+        state->intent_seq = spill_reader_zigzag(&reader);
+        state->intent_page = spill_reader_zigzag(&reader);
     }
     if (flags & FLAG_GONE)
         decode_gone(&reader, state);

@@ -48,7 +48,7 @@ spill_code_t spill_embedded_get_state(spill_embedded_t *store, const spill_batch
     else if (found && !spill_state_decode(value.data, value.size, page == SPILL_HEAD, state))
         code = spill_embedded_corrupt(store, request, page, error,
                                       "the record of its state cannot be read");
-    if (page != SPILL_HEAD)
+    if (page != SPILL_HEAD && state->present)
         state->page = page;
     spill_buffer_release(&value);
     return code;

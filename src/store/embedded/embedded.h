@@ -76,8 +76,9 @@ typedef struct spill_before {
     int64_t epoch;
     int64_t first;
     int64_t end;
-    bool shared;          /* a page that is not cut yet: its elements are the head's */
-    bool is_view;         /* PUT_PAGE: the elements are there, as the head's */
+    bool shared;    /* a page that is not cut yet: its elements are the head's */
+    bool left_over; /* a page of an incarnation whose head is gone, perhaps with its elements */
+    bool is_view;   /* PUT_PAGE: the elements are there, as the head's */
     const bson_t *fields; /* the head's other fields as they will be; NULL: not touched */
 } spill_before_t;
 
