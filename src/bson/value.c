@@ -203,9 +203,14 @@ bool spill_fields_next(spill_fields_t *fields, const char **name, spill_value_t 
     if (fields->at >= fields->end) {
         return false;
     }
+    const uint8_t *text = fields->at + 1;
+    const uint8_t *nul = memchr(text, 0, (size_t)(fields->end - text));
+    if (nul == NULL) {
+        return false;
+    }
+    *name = (const char *)text;
     value->type = *fields->at;
-    *name = (const char *)fields->at + 1;
-    value->data = fields->at + 1 + strlen(*name) + 1;
+    value->data = nul + 1;
     if (!spill_value_measure(value->type, value->data, (size_t)(fields->end - value->data),
                              &value->size_bytes)) {
         return false;

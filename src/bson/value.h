@@ -46,10 +46,10 @@ typedef struct spill_fields {
     const uint8_t *end;
 } spill_fields_t;
 
-/* Over the document, array or scope whose bytes start at `data`; it must be well-formed. */
+/* Over the document, array or scope at `data`, whose own size (not its content) must be right. */
 spill_fields_t spill_fields_of(const uint8_t *data);
 
-/* The next field; false at the end. `name` borrows from the document. */
+/* The next field; false at the end or where the rest is malformed. `name` borrows. */
 bool spill_fields_next(spill_fields_t *fields, const char **name, spill_value_t *value);
 
 #endif

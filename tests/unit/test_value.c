@@ -224,6 +224,24 @@ static void test_changed_bytes_are_survived(void **state)
     assert_true(accepted > 0);
 }
 
+/* The cursor stops at what is malformed: an open name, an open value, an unknown type. */
+static void test_fields_of_malformed_documents(void **state)
+{
+    (void)state;
+    static const char *const documents[] = {
+        "\10\0\0\0\12ab\0",
+        "\11\0\0\0\20a\0\1\0",
+        "\10\0\0\0\40a\0\0",
+        "\10\0\0\0\2a\0\0",
+    };
+    for (size_t i = 0; i < sizeof documents / sizeof documents[0]; i++) {
+        spill_fields_t fields = spill_fields_of((const uint8_t *)documents[i]);
+        const char *name;
+        spill_value_t value;
+        assert_false(spill_fields_next(&fields, &name, &value));
+    }
+}
+
 static void nest(bson_t *document, int depth)
 {
     bson_init(document);
@@ -382,6 +400,7 @@ int main(void)
         cmocka_unit_test(test_malformed_values_are_found),
         cmocka_unit_test(test_cut_values_are_found),
         cmocka_unit_test(test_changed_bytes_are_survived),
+        cmocka_unit_test(test_fields_of_malformed_documents),
         cmocka_unit_test(test_nesting_is_bounded),
         cmocka_unit_test(test_order_across_types),
         cmocka_unit_test(test_order_is_an_order),
