@@ -44,7 +44,10 @@ spill_element_t spill_run_element(const spill_run_t *run, size_t index)
 
 int64_t spill_run_bytes(const spill_run_t *run)
 {
-    return (int64_t)run->arena.size;
+    int64_t bytes = 0;
+    for (size_t i = 0; i < run->count; i++)
+        bytes += run->entries[i].size_bytes;
+    return bytes;
 }
 
 void spill_run_copy(const spill_run_t *from, spill_run_t *to)
