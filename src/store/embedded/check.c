@@ -127,6 +127,8 @@ static void check_gap(checking_t *checking, int64_t end)
 /* Below the lowest document. */
 static void check_rest(checking_t *checking)
 {
+    if (checking->below == 0)
+        return;
     spill_record_key_element(&checking->key, checking->head.epoch, checking->below - 1);
     checking->iter->ops->seek(checking->iter, checking->key.data, checking->key.size);
     check_gap(checking, 0);
