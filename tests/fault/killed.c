@@ -56,6 +56,7 @@ static spill_array_t *open_array(spill_store_t *store, const char *name)
     definition.keep = strcmp(name, "newest") == 0 ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST;
     definition.bounds.threshold = 3;
     definition.bounds.page_capacity = 4;
+    definition.op_window = 2000; /* a thread may sleep while another appends */
     if (spill_store_define(store, &definition, &error) != SPILL_OK)
         die("define", &error);
     if (spill_array_open(store, name, &array, &error) != SPILL_OK)
@@ -69,6 +70,7 @@ typedef struct worker {
     spill_array_t *array;
     int64_t thread;
     start_t start;
+    pthread_barrier_t *barrier;
 } worker_t;
 
 static void tell(message_t message)
@@ -77,38 +79,46 @@ static void tell(message_t message)
         exit(4);
 }
 
+/* Append one counter; a base that is not known yet is read, and told, first. */
+static void append_counter(const worker_t *worker, const spill_value_t *owner, int64_t counter,
+                           int64_t base)
+{
+    spill_error_t error;
+    char id[48];
+    int id_bytes = snprintf(id, sizeof id, "%" PRId64 ":%" PRId64, worker->thread, counter);
+    if (base < 0) {
+        if (spill_array_op_base(worker->array, owner, &base, &error) != SPILL_OK)
+            die("base", &error);
+        tell((message_t){.thread = worker->thread, .counter = counter, .base = base});
+    }
+    bson_t element = BSON_INITIALIZER;
+    BSON_APPEND_INT64(&element, "thread", worker->thread);
+    BSON_APPEND_INT64(&element, "counter", counter);
+    spill_value_t value = spill_value_from_document(&element);
+    spill_op_t op = {.id = id, .id_bytes = (size_t)id_bytes, .base = base};
+    spill_append_options_t options;
+    spill_append_result_t result;
+    spill_append_options_init(&options);
+    options.op = &op;
+    if (spill_array_append(worker->array, owner, &value, 1, &options, &result, &error) != SPILL_OK)
+        die("append", &error);
+    tell(
+        (message_t){.thread = worker->thread, .counter = counter, .base = -1, .seq = result.first});
+    bson_destroy(&element);
+}
+
 static void *work(void *argument)
 {
     worker_t *worker = argument;
-    spill_error_t error;
     bson_t storage = BSON_INITIALIZER;
     spill_value_t owner = spill_value_from_utf8(&storage, "hot");
-    int64_t base = worker->start.base;
-    for (int64_t counter = worker->start.counter;; counter++) {
-        char id[48];
-        int id_bytes = snprintf(id, sizeof id, "%" PRId64 ":%" PRId64, worker->thread, counter);
-        if (base < 0) {
-            if (spill_array_op_base(worker->array, &owner, &base, &error) != SPILL_OK)
-                die("base", &error);
-            tell((message_t){.thread = worker->thread, .counter = counter, .base = base});
-        }
-        bson_t element = BSON_INITIALIZER;
-        BSON_APPEND_INT64(&element, "thread", worker->thread);
-        BSON_APPEND_INT64(&element, "counter", counter);
-        spill_value_t value = spill_value_from_document(&element);
-        spill_op_t op = {.id = id, .id_bytes = (size_t)id_bytes, .base = base};
-        spill_append_options_t options;
-        spill_append_result_t result;
-        spill_append_options_init(&options);
-        options.op = &op;
-        if (spill_array_append(worker->array, &owner, &value, 1, &options, &result, &error) !=
-            SPILL_OK)
-            die("append", &error);
-        tell((message_t){
-            .thread = worker->thread, .counter = counter, .base = -1, .seq = result.first});
-        bson_destroy(&element);
-        base = -1;
-    }
+    int64_t counter = worker->start.counter;
+    /* What was under way is repeated before anybody goes on, so that the window has not passed. */
+    if (worker->start.base >= 0)
+        append_counter(worker, &owner, counter++, worker->start.base);
+    pthread_barrier_wait(worker->barrier);
+    while (true)
+        append_counter(worker, &owner, counter++, -1);
     return NULL;
 }
 
@@ -120,8 +130,10 @@ static int run_worker(char **arguments)
                                open_array(store, array_names[1])};
     worker_t workers[THREADS];
     pthread_t threads[THREADS];
+    pthread_barrier_t barrier;
+    pthread_barrier_init(&barrier, NULL, THREADS);
     for (int i = 0; i < THREADS; i++) {
-        workers[i] = (worker_t){.array = arrays[i / 2], .thread = i};
+        workers[i] = (worker_t){.array = arrays[i / 2], .thread = i, .barrier = &barrier};
         workers[i].start.counter = strtoll(arguments[4 + 2 * i], NULL, 10);
         workers[i].start.base = strtoll(arguments[5 + 2 * i], NULL, 10);
         if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0)
