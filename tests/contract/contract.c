@@ -13,6 +13,7 @@ void suite_add(suite_t *suite, const char *name, CMUnitTestFunction test)
 int contract_run(const contract_kind_t *kind)
 {
     static suite_t suite;
+    suite.count = 0; /* a program may run it for several kinds */
     add_append_tests(&suite);
     add_newest_tests(&suite);
     add_oldest_tests(&suite);

@@ -1,0 +1,287 @@
+/* The fault-injecting wrapper: each fault, late deliveries, hooks. */
+#include "store/fault.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct fixture {
+    spill_store_t *memory;
+    spill_store_t *store;
+    spill_definition_t definition;
+    bson_t owner_storage;
+    spill_value_t owner;
+    spill_fault_once_t once;
+    spill_response_t response;
+} fixture_t;
+
+static void open_with(fixture_t *fixture, const spill_fault_hooks_t *hooks)
+{
+    assert_int_equal(spill_store_open("memory:", NULL, &fixture->memory, NULL), SPILL_OK);
+    spill_fault_wrap(fixture->memory, hooks, &fixture->store);
+    spill_definition_preset(&fixture->definition, "feed", "feed", NULL);
+    bson_init(&fixture->owner_storage);
+    fixture->owner = spill_value_from_utf8(&fixture->owner_storage, "ada");
+    fixture->response = (spill_response_t)SPILL_RESPONSE_INIT;
+}
+
+static void open_once(fixture_t *fixture, int64_t at, spill_fault_t fault)
+{
+    fixture->once = (spill_fault_once_t){.at = at, .fault = fault};
+    spill_fault_hooks_t hooks = spill_fault_once(&fixture->once);
+    open_with(fixture, &hooks);
+}
+
+static void close_fixture(fixture_t *fixture)
+{
+    spill_response_release(&fixture->response);
+    bson_destroy(&fixture->owner_storage);
+    spill_store_close(fixture->store, NULL);
+    spill_store_close(fixture->memory, NULL);
+}
+
+static spill_request_t request_of(const fixture_t *fixture, spill_request_kind_t kind)
+{
+    return (spill_request_t){
+        .kind = kind,
+        .definition = &fixture->definition,
+        .owner = &fixture->owner,
+        .key = (const uint8_t *)"ada",
+        .key_bytes = 3,
+        .page = SPILL_HEAD,
+        .epoch = 7,
+        .limits = {.slots_max = 100, .bytes_max = 100000},
+    };
+}
+
+static spill_code_t append(fixture_t *fixture)
+{
+    spill_request_t request = request_of(fixture, SPILL_REQUEST_APPEND);
+    request.create = true;
+    request.elements = &fixture->owner;
+    request.element_count = 1;
+    request.elements_bytes = fixture->owner.size_bytes;
+    spill_error_t error = {.code = SPILL_OK};
+    spill_code_t code = spill_store_call(fixture->store, &request, &fixture->response, &error);
+    assert_int_equal(code, error.code);
+    return code;
+}
+
+/* Past the wrapper. */
+static int64_t elements_there(fixture_t *fixture)
+{
+    spill_request_t read = request_of(fixture, SPILL_REQUEST_READ);
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    assert_int_equal(spill_store_call(fixture->memory, &read, &response, NULL), SPILL_OK);
+    int64_t live = response.state.live;
+    spill_response_release(&response);
+    return live;
+}
+
+static void each_fault_does_what_it_says(void **state)
+{
+    (void)state;
+    static const struct {
+        spill_fault_t fault;
+        spill_code_t code;
+        int64_t now; /* elements after the call ... */
+        size_t pending;
+        int64_t then; /* ... and when all is delivered */
+    } cases[] = {
+        {SPILL_FAULT_NONE, SPILL_OK, 1, 0, 1},
+        {SPILL_FAULT_FAIL, SPILL_IO, 0, 0, 0},
+        {SPILL_FAULT_LOST_APPLIED, SPILL_UNKNOWN, 1, 0, 1},
+        {SPILL_FAULT_LOST_UNAPPLIED, SPILL_UNKNOWN, 0, 0, 0},
+        {SPILL_FAULT_DUPLICATE, SPILL_OK, 1, 1, 2},
+        {SPILL_FAULT_LOST_DELAYED, SPILL_UNKNOWN, 0, 1, 1},
+    };
+    for (size_t i = 0; i < SPILL_FAULT_COUNT; i++) {
+        fixture_t fixture;
+        open_once(&fixture, 0, cases[i].fault);
+        assert_int_equal(append(&fixture), cases[i].code);
+        assert_int_equal(fixture.response.outcome == SPILL_DONE, cases[i].code == SPILL_OK);
+        assert_int_equal(fixture.response.state.live, cases[i].code == SPILL_OK ? 1 : 0);
+        assert_int_equal(elements_there(&fixture), cases[i].now);
+        assert_int_equal(spill_fault_pending(fixture.store), cases[i].pending);
+        assert_int_equal(spill_fault_counter(fixture.store, cases[i].fault), 1);
+        while (spill_fault_pending(fixture.store) > 0)
+            assert_int_equal(spill_fault_deliver(fixture.store, 0), SPILL_DONE);
+        assert_int_equal(elements_there(&fixture), cases[i].then);
+        assert_int_equal(append(&fixture), SPILL_OK); /* only once */
+        assert_int_equal(spill_fault_calls(fixture.store), 2);
+        close_fixture(&fixture);
+    }
+}
+
+static spill_fault_t always_delay(void *context, int64_t index, const spill_request_t *request)
+{
+    (void)context;
+    (void)index;
+    return request ? SPILL_FAULT_LOST_DELAYED : SPILL_FAULT_NONE;
+}
+
+static void what_is_late_comes_in_any_order(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    spill_fault_hooks_t hooks = {.decide = always_delay};
+    open_with(&fixture, &hooks);
+    append(&fixture);
+    spill_request_t seal = request_of(&fixture, SPILL_REQUEST_SEAL);
+    assert_int_equal(spill_store_call(fixture.store, &seal, &fixture.response, NULL),
+                     SPILL_UNKNOWN);
+    append(&fixture);
+    assert_int_equal(spill_fault_pending(fixture.store), 3);
+    assert_int_equal(spill_fault_peek(fixture.store, 1)->kind, SPILL_REQUEST_SEAL);
+    assert_int_equal(spill_fault_deliver(fixture.store, 2), SPILL_DONE);
+    assert_int_equal(spill_fault_deliver(fixture.store, 1), SPILL_DONE);
+    assert_int_equal(spill_fault_peek(fixture.store, 0)->kind, SPILL_REQUEST_APPEND);
+    assert_int_equal(spill_fault_deliver(fixture.store, 0), SPILL_REFUSED_GUARD);
+    assert_int_equal(elements_there(&fixture), 1);
+    for (int i = 0; i < 9; i++) /* left over when the wrapper is closed */
+        append(&fixture);
+    assert_int_equal(spill_fault_pending(fixture.store), 9);
+    close_fixture(&fixture);
+}
+
+/* ---- hooks ----------------------------------------------------------------------------------- */
+
+/* What is there before and after a call, and where a client crashes. */
+typedef struct watch {
+    fixture_t *fixture;
+    char log[64];
+    jmp_buf crash;
+    bool crash_before, crash_after;
+} watch_t;
+
+static void note(watch_t *watch, char what)
+{
+    size_t length = strlen(watch->log);
+    watch->log[length] = what;
+    watch->log[length + 1] = (char)('0' + elements_there(watch->fixture));
+}
+
+static void before(void *context, int64_t index, const spill_request_t *request)
+{
+    watch_t *watch = context;
+    assert_non_null(request);
+    assert_int_equal(index, spill_fault_calls(watch->fixture->store) - 1);
+    note(watch, 'b');
+    if (watch->crash_before)
+        longjmp(watch->crash, 1);
+}
+
+static void after(void *context, int64_t index, const spill_request_t *request)
+{
+    watch_t *watch = context;
+    (void)index;
+    assert_non_null(request);
+    note(watch, 'a');
+    if (watch->crash_after)
+        longjmp(watch->crash, 1);
+}
+
+static void hooks_surround_a_call(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    watch_t watch = {.fixture = &fixture};
+    spill_fault_hooks_t hooks = {.context = &watch, .before = before, .after = after};
+    open_with(&fixture, &hooks);
+    assert_int_equal(append(&fixture), SPILL_OK);
+    assert_string_equal(watch.log, "b0a1");
+    watch.crash_after = true;
+    if (setjmp(watch.crash) == 0) {
+        append(&fixture);
+        fail();
+    }
+    assert_string_equal(watch.log, "b0a1b1a2"); /* applied, and nobody knows */
+    watch.crash_before = true;
+    if (setjmp(watch.crash) == 0) {
+        append(&fixture);
+        fail();
+    }
+    assert_string_equal(watch.log, "b0a1b1a2b2");
+    assert_int_equal(elements_there(&fixture), 2);
+    close_fixture(&fixture);
+}
+
+/* ---- calls that are not requests ------------------------------------------------------------- */
+
+/* Catalog, numbers and owners: 0 when all went well, else the first code. */
+static spill_code_t use_catalog(fixture_t *fixture)
+{
+    spill_store_t *store = fixture->store;
+    const char *name = fixture->definition.name;
+    bson_t document = BSON_INITIALIZER, names, owners;
+    bson_t *found;
+    bool done;
+    spill_code_t code = store->ops->catalog_put(store, SPILL_CATALOG_DEFINITION, name, NULL,
+                                                &document, &done, NULL);
+    if (code == SPILL_OK)
+        code = store->ops->catalog_get(store, SPILL_CATALOG_DEFINITION, name, &found, NULL);
+    if (code == SPILL_OK) {
+        assert_non_null(found);
+        bson_destroy(found);
+        code = store->ops->catalog_names(store, SPILL_CATALOG_DEFINITION, &names, NULL);
+        if (code == SPILL_OK)
+            assert_int_equal(bson_count_keys(&names), 1);
+        bson_destroy(&names);
+    }
+    spill_binding_t binding;
+    if (code == SPILL_OK)
+        code = store->ops->bind(store, &fixture->definition, &binding, NULL);
+    if (code == SPILL_OK) {
+        spill_buffer_t last = SPILL_BUFFER_INIT;
+        code = store->ops->owners(store, &binding, NULL, 0, 10, &owners, &last, NULL);
+        bson_destroy(&owners);
+        spill_buffer_release(&last);
+    }
+    if (code == SPILL_OK)
+        code = store->ops->catalog_delete(store, SPILL_CATALOG_DEFINITION, name, NULL);
+    bson_destroy(&document);
+    return code;
+}
+
+static void other_calls_fail_too(void **state)
+{
+    (void)state;
+    enum { CALLS = 6 };
+    static const spill_fault_t faults[] = {SPILL_FAULT_FAIL, SPILL_FAULT_LOST_APPLIED,
+                                           SPILL_FAULT_LOST_UNAPPLIED, SPILL_FAULT_LOST_DELAYED,
+                                           SPILL_FAULT_DUPLICATE};
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        for (int64_t at = 0; at <= CALLS; at++) {
+            fixture_t fixture;
+            open_once(&fixture, at, faults[i]);
+            spill_code_t expected = at == CALLS || faults[i] == SPILL_FAULT_DUPLICATE ? SPILL_OK
+                                    : faults[i] == SPILL_FAULT_FAIL                   ? SPILL_IO
+                                                                    : SPILL_UNKNOWN;
+            assert_int_equal(use_catalog(&fixture), expected);
+            assert_int_equal(spill_fault_pending(fixture.store), 0);
+            close_fixture(&fixture);
+        }
+    }
+}
+
+static void faults_have_names(void **state)
+{
+    (void)state;
+    assert_string_equal(spill_fault_name(SPILL_FAULT_NONE), "NONE");
+    assert_string_equal(spill_fault_name(SPILL_FAULT_LOST_DELAYED), "LOST_DELAYED");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_fault_does_what_it_says),
+        cmocka_unit_test(what_is_late_comes_in_any_order),
+        cmocka_unit_test(hooks_surround_a_call),
+        cmocka_unit_test(other_calls_fail_too),
+        cmocka_unit_test(faults_have_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
