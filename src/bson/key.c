@@ -101,15 +101,12 @@ static uint8_t key_type(const spill_value_t *value)
     }
 }
 
-/* ---- writing: false once the key is longer than `limit`, a size of the buffer --------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
-static bool put_text(spill_buffer_t *key, const char *text, size_t length, size_t limit)
+static void put_text(spill_buffer_t *key, const char *text, size_t length)
 {
     static const uint8_t nul[] = {0, ESCAPED_NUL};
     static const uint8_t end[] = {0, 0};
-    if (length > SPILL_OWNER_KEY_MAX) {
-        return false;
-    }
     const char *stop = text + length;
     for (const char *at; (at = memchr(text, 0, (size_t)(stop - text))) != NULL; text = at + 1) {
         spill_buffer_append(key, text, (size_t)(at - text));
@@ -117,7 +114,16 @@ static bool put_text(spill_buffer_t *key, const char *text, size_t length, size_
     }
     spill_buffer_append(key, text, (size_t)(stop - text));
     spill_buffer_append(key, end, sizeof end);
-    return key->size <= limit;
+}
+
+/* A string as BSON has it: length, characters, NUL. Returns the byte after it. */
+static const uint8_t *put_string(spill_buffer_t *key, const uint8_t *data)
+{
+    const spill_value_t string = {.data = data};
+    uint32_t length;
+    const char *text = spill_value_text(&string, &length);
+    put_text(key, text, length);
+    return data + 4 + length + 1;
 }
 
 static void put_factors(spill_buffer_t *key, const spill_number_t *number)
@@ -156,67 +162,39 @@ static void put_number(spill_buffer_t *key, const spill_value_t *value)
     }
 }
 
-static bool put_binary(spill_buffer_t *key, const spill_value_t *value)
+static void put_binary(spill_buffer_t *key, const spill_value_t *value)
 {
     uint32_t length = value->size_bytes - 5;
-    if (length > SPILL_OWNER_KEY_MAX) {
-        return false;
-    }
     spill_buffer_append_varint(key, length);
-    spill_buffer_append(key, value->data + 4, length + 1);
-    return true;
+    spill_buffer_append(key, value->data + 4, length + 1); /* the subtype, then the bytes */
 }
 
-static bool put_payload(spill_buffer_t *key, const spill_value_t *value, size_t limit);
+static void put_regex(spill_buffer_t *key, const spill_value_t *value)
+{
+    const char *pattern = (const char *)value->data;
+    const char *options = pattern + strlen(pattern) + 1;
+    put_text(key, pattern, strlen(pattern));
+    put_text(key, options, strlen(options));
+}
 
-static bool put_fields(spill_buffer_t *key, const uint8_t *document, bool names, size_t limit)
+static void put_payload(spill_buffer_t *key, const spill_value_t *value);
+
+static void put_fields(spill_buffer_t *key, const uint8_t *document, bool names)
 {
     spill_fields_t fields = spill_fields_of(document);
     const char *name;
     spill_value_t value;
     while (spill_fields_next(&fields, &name, &value)) {
-        size_t name_size = strlen(name) + 1;
-        if (name_size > SPILL_OWNER_KEY_MAX) {
-            return false;
-        }
         spill_buffer_append_byte(key, key_type(&value));
         if (names) {
-            spill_buffer_append(key, name, name_size);
+            spill_buffer_append(key, name, strlen(name) + 1);
         }
-        if (!put_payload(key, &value, limit)) {
-            return false;
-        }
+        put_payload(key, &value);
     }
     spill_buffer_append_byte(key, KEY_END);
-    return key->size <= limit;
 }
 
-static bool put_string(spill_buffer_t *key, const uint8_t *data, size_t limit)
-{
-    const spill_value_t string = {.data = data};
-    uint32_t length;
-    const char *text = spill_value_text(&string, &length);
-    return put_text(key, text, length, limit);
-}
-
-static bool put_code_with_scope(spill_buffer_t *key, const spill_value_t *value, size_t limit)
-{
-    const spill_value_t code = {.data = value->data + 4};
-    uint32_t length;
-    const char *text = spill_value_text(&code, &length);
-    return put_text(key, text, length, limit) &&
-           put_fields(key, (const uint8_t *)text + length + 1, true, limit);
-}
-
-static bool put_regex(spill_buffer_t *key, const spill_value_t *value, size_t limit)
-{
-    const char *pattern = (const char *)value->data;
-    size_t length = strlen(pattern);
-    const char *options = pattern + length + 1;
-    return put_text(key, pattern, length, limit) && put_text(key, options, strlen(options), limit);
-}
-
-static bool put_payload(spill_buffer_t *key, const spill_value_t *value, size_t limit)
+static void put_payload(spill_buffer_t *key, const spill_value_t *value)
 {
     switch (key_type(value)) {
     case KEY_NUMBER:
@@ -224,13 +202,17 @@ static bool put_payload(spill_buffer_t *key, const spill_value_t *value, size_t 
         break;
     case KEY_STRING:
     case KEY_CODE:
-        return put_string(key, value->data, limit);
+        put_string(key, value->data);
+        break;
     case KEY_DOCUMENT:
-        return put_fields(key, value->data, true, limit);
+        put_fields(key, value->data, true);
+        break;
     case KEY_ARRAY:
-        return put_fields(key, value->data, false, limit);
+        put_fields(key, value->data, false);
+        break;
     case KEY_BINARY:
-        return put_binary(key, value) && key->size <= limit;
+        put_binary(key, value);
+        break;
     case KEY_OID:
         spill_buffer_append(key, value->data, OID_BYTES);
         break;
@@ -241,19 +223,17 @@ static bool put_payload(spill_buffer_t *key, const spill_value_t *value, size_t 
         spill_buffer_append_be64(key, (uint64_t)spill_value_int64(value));
         break;
     case KEY_REGEX:
-        return put_regex(key, value, limit);
+        put_regex(key, value);
+        break;
     case KEY_POINTER:
-        if (!put_string(key, value->data, limit)) {
-            return false;
-        }
-        spill_buffer_append(key, value->data + value->size_bytes - OID_BYTES, OID_BYTES);
+        spill_buffer_append(key, put_string(key, value->data), OID_BYTES);
         break;
     case KEY_CODE_WITH_SCOPE:
-        return put_code_with_scope(key, value, limit);
+        put_fields(key, put_string(key, value->data + 4), true);
+        break;
     default: /* the type says it all */
         break;
     }
-    return key->size <= limit;
 }
 
 static const char *refused_type(uint8_t type)
@@ -276,6 +256,10 @@ spill_code_t spill_owner_key(const spill_value_t *owner, spill_buffer_t *key, sp
     if (refused != NULL) {
         return spill_fail(error, SPILL_INVALID, "an owner's _id cannot be %s", refused);
     }
+    if (owner->size_bytes > SPILL_OWNER_KEY_MAX) {
+        return spill_fail(error, SPILL_INVALID, "the owner's _id is too long: %u bytes of %d",
+                          owner->size_bytes, SPILL_OWNER_KEY_MAX);
+    }
     if (!spill_value_valid(owner)) {
         return spill_fail(error, SPILL_INVALID,
                           "the owner's _id is not a well-formed BSON value (type 0x%02x, %u bytes)",
@@ -283,11 +267,14 @@ spill_code_t spill_owner_key(const spill_value_t *owner, spill_buffer_t *key, sp
     }
     size_t start = key->size;
     spill_buffer_append_byte(key, key_type(owner));
-    if (!put_payload(key, owner, start + SPILL_OWNER_KEY_MAX)) {
+    put_payload(key, owner);
+    size_t size = key->size - start;
+    if (size > SPILL_OWNER_KEY_MAX) {
         key->size = start;
         return spill_fail(error, SPILL_INVALID,
-                          "the owner's _id is too long: its key would pass %d bytes",
-                          SPILL_OWNER_KEY_MAX);
+                          "the owner's _id is too long: its key has %zu bytes "
+                          "of %d",
+                          size, SPILL_OWNER_KEY_MAX);
     }
     return SPILL_OK;
 }

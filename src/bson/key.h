@@ -9,12 +9,14 @@
 
 #include <spillway/value.h>
 
-/*
- * Append the owner's key to `key`. SPILL_INVALID for a type that cannot be an _id (array, regular
- * expression, undefined), for malformed bytes, and for a key over SPILL_OWNER_KEY_MAX bytes.
- */
+/* Most bytes of an _id as BSON has it, and of its key. */
 #define SPILL_OWNER_KEY_MAX 2048
 
+/*
+ * Append the owner's key to `key`, which is unchanged after an error: SPILL_INVALID for a type that
+ * cannot be an _id (array, regular expression, undefined), for malformed bytes, and for an _id or a
+ * key that is too long.
+ */
 spill_code_t spill_owner_key(const spill_value_t *owner, spill_buffer_t *key, spill_error_t *error);
 
 /* Length of the owner key that starts at `data`, or 0 when there is no whole key. */

@@ -8,12 +8,13 @@
 /*
  * Bytes of a document. The upper one leaves room below the 16 MiB of the databases for an element's
  * last step over the bound. The lower one grows with the window of operations: each remembered
- * operation takes up to SPILL_OP_BYTES_MAX as rendered, the rest is for names and numbers.
+ * operation takes up to SPILL_OP_BYTES_MAX as rendered, the rest is for names, numbers and the
+ * owner, which a page holds twice.
  */
 #define SPILL_DOCUMENT_BYTES_HIGHEST (15 * 1024 * 1024)
 #define SPILL_DOCUMENT_BYTES_LOWEST (16 * 1024)
-#define SPILL_OP_BYTES_MAX 192
-#define SPILL_BOOKKEEPING_BYTES_MAX (4 * 1024)
+#define SPILL_OP_BYTES_MAX 130
+#define SPILL_BOOKKEEPING_BYTES_MAX (6 * 1024)
 
 #define SPILL_OP_WINDOW_MAX 10000
 

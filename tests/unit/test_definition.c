@@ -1,4 +1,7 @@
 /* Presets, the check, the comparison and the codec of definitions. */
+#include "bson/key.h"
+#include "store/state.h"
+
 #include <spillway/definition.h>
 
 #include <setjmp.h>
@@ -195,16 +198,46 @@ static void test_numbers_at_the_edge(void **state)
 }
 
 /* The more operations are remembered, the more room a document must have. */
-static void test_bytes_leave_room_for_operations(void **state)
+static void test_bytes_grow_with_the_window(void **state)
 {
     (void)state;
     spill_definition_t definition = feed();
-    definition.op_window = 65;
+    definition.op_window = 78;
     definition.bounds.head_bytes_max = 16384;
-    assert_check(&definition, "headBytesMax must be at least 16576, not 16384");
-    definition.op_window = 10000;
-    definition.bounds.head_bytes_max = 1924095;
-    assert_check(&definition, "headBytesMax must be at least 1924096, not 1924095");
+    assert_check(&definition, NULL);
+    definition.op_window = 79;
+    assert_check(&definition, "headBytesMax must be at least 16414, not 16384");
+}
+
+/* The least bytes allowed hold all that is not elements, with the longest names and owner. */
+static void test_bytes_leave_room_for_bookkeeping(void **state)
+{
+    (void)state;
+    static const uint8_t bytes[SPILL_OWNER_KEY_MAX];
+    const spill_value_t owner = {
+        .data = bytes, .size_bytes = sizeof bytes, .type = BSON_TYPE_BINARY};
+    spill_definition_t definition = feed();
+    char *const names[] = {definition.array,          definition.count_field,
+                           definition.overflow_field, definition.pages_field,
+                           definition.page_owner,     definition.page_number,
+                           definition.page_array,     definition.page_count};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        memset(names[i], (int)('a' + i), SPILL_NAME_SIZE - 1);
+    }
+    for (int32_t window = 1; window <= 10000; window += window / 2 + 1) {
+        spill_state_t document = {.present = true, .n = window};
+        definition.op_window = window;
+        int64_t needed = 0;
+        for (int head = 0; head < 2; head++) {
+            int64_t size =
+                spill_state_document_bytes(&definition, &owner, head == 1, &document, 0, 0);
+            needed = size > needed ? size : needed;
+        }
+        definition.bounds.page_bytes_max = needed;
+        spill_error_t error;
+        assert_int_equal(spill_definition_check(&definition, &error), SPILL_INVALID);
+        assert_non_null(strstr(error.message, "pageBytesMax must be at least"));
+    }
 }
 
 static void test_names_that_are_missing(void **state)
@@ -517,7 +550,8 @@ int main(void)
         cmocka_unit_test(test_names_that_do_not_fit),
         cmocka_unit_test(test_numbers_out_of_range),
         cmocka_unit_test(test_numbers_at_the_edge),
-        cmocka_unit_test(test_bytes_leave_room_for_operations),
+        cmocka_unit_test(test_bytes_grow_with_the_window),
+        cmocka_unit_test(test_bytes_leave_room_for_bookkeeping),
         cmocka_unit_test(test_names_that_are_missing),
         cmocka_unit_test(test_names_that_are_malformed),
         cmocka_unit_test(test_names_that_meet),
