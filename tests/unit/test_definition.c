@@ -224,6 +224,7 @@ static void test_bytes_leave_room_for_bookkeeping(void **state)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         memset(names[i], (int)('a' + i), SPILL_NAME_SIZE - 1);
     }
+    definition.bounds.head_bytes_max = 15 * 1024 * 1024;
     for (int32_t window = 1; window <= 10000; window += window / 2 + 1) {
         spill_state_t document = {.present = true, .n = window};
         definition.op_window = window;
