@@ -1,7 +1,6 @@
 #include "store/embedded/embedded.h"
 
 #include "store/embedded/codec.h"
-#include "store/embedded/folder.h"
 #include "store/embedded/kv_rocksdb.h"
 #include "util/error.h"
 
@@ -125,7 +124,7 @@ static spill_code_t close_store(spill_store_t *base, spill_error_t *error)
     spill_embedded_t *store = (spill_embedded_t *)base;
     spill_combiner_release(&store->combiner);
     spill_code_t code = store->kv->ops->close(store->kv, error);
-    spill_folder_unlock(store->lock);
+    spill_folder_unlock(store->folder, &store->lock, code == SPILL_OK);
     bson_free(store->folder);
     bson_free(store->bindings);
     spill_store_base_release(base);
@@ -160,7 +159,7 @@ spill_code_t spill_embedded_open_kv(spill_kv_t *kv, const char *uri,
     spill_embedded_t *embedded = bson_malloc0(sizeof *embedded);
     spill_store_base_init(&embedded->base, &embedded_ops, uri, options);
     embedded->kv = kv;
-    embedded->lock = -1;
+    embedded->lock.mark = -1;
     spill_combiner_init(&embedded->combiner, kv, options->durability == SPILL_DURABILITY_FSYNC,
                         &embedded->base.counts.commits, &embedded->base.counts.syncs);
     code = spill_embedded_load_bindings(embedded, error);
@@ -174,31 +173,34 @@ spill_code_t spill_embedded_open_kv(spill_kv_t *kv, const char *uri,
 
 /* Look at the folder, make it and lock it where that is due. */
 static spill_code_t prepare_folder(const char *path, const spill_store_options_t *options,
-                                   int *lock, spill_error_t *error)
+                                   spill_folder_lock_t *lock, spill_error_t *error)
 {
     spill_folder_kind_t kind;
-    *lock = -1;
+    lock->mark = -1;
     spill_code_t code = spill_folder_look(path, &kind, error);
     if (code != SPILL_OK)
         return code;
     if (kind == SPILL_FOLDER_MISSING && (options->read_only || options->must_exist))
         return spill_fail(error, SPILL_NOT_FOUND, "%s: there is no store; check the path", path);
-    if (options->read_only)
-        return SPILL_OK;
-    code = spill_folder_make(path, error);
-    return code == SPILL_OK ? spill_folder_lock(path, lock, error) : code;
+    if (!options->read_only)
+        code = spill_folder_make(path, error);
+    if (code != SPILL_OK)
+        return code;
+    return options->read_only ? spill_folder_compare(path, error)
+                              : spill_folder_lock(path, lock, error);
 }
 
 spill_code_t spill_embedded_open(const char *path, const spill_store_options_t *options,
                                  spill_store_t **store, spill_error_t *error)
 {
     *store = NULL;
-    int lock;
+    spill_folder_lock_t lock;
     spill_code_t code = prepare_folder(path, options, &lock, error);
     if (code != SPILL_OK)
         return code;
     spill_rocksdb_options_t engine = {
         .read_only = options->read_only,
+        .synced = options->durability == SPILL_DURABILITY_FSYNC,
         .cache_bytes = options->cache_bytes,
         .log = options->log,
         .log_context = options->log_context,
@@ -208,7 +210,7 @@ spill_code_t spill_embedded_open(const char *path, const spill_store_options_t *
     if (code == SPILL_OK)
         code = spill_embedded_open_kv(kv, path, options, store, error);
     if (code != SPILL_OK) {
-        spill_folder_unlock(lock);
+        spill_folder_unlock(path, &lock, false);
         return code;
     }
     spill_embedded_t *embedded = (spill_embedded_t *)*store;

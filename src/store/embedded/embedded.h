@@ -16,6 +16,7 @@
 #define SPILL_STORE_EMBEDDED_EMBEDDED_H
 
 #include "store/embedded/combiner.h"
+#include "store/embedded/folder.h"
 #include "store/embedded/keys.h"
 #include "store/store.h"
 #include "store/transition.h"
@@ -26,7 +27,7 @@ typedef struct spill_embedded {
     spill_store_t base;
     spill_kv_t *kv;
     char *folder; /* NULL: not on disk */
-    int lock;     /* of the folder; -1: none */
+    spill_folder_lock_t lock;
     spill_combiner_t combiner;
     /* All arrays that ever were defined here. Only the combiner's leader looks at them. */
     spill_binding_t *bindings;

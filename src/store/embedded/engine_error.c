@@ -23,8 +23,6 @@ static const meaning_t meanings[] = {
     {"No such file or directory", SPILL_CORRUPT,
      "a file is missing: restore a backup, or open read-only to read what is left"},
     {"Corruption", SPILL_CORRUPT, "restore a backup, or open read-only to read what is undamaged"},
-    {"truncated record", SPILL_CORRUPT,
-     "restore a backup, or open read-only to read what is undamaged"},
     {"does not exist (create_if_missing is false)", SPILL_NOT_FOUND, "check the path"},
 };
 
@@ -48,8 +46,29 @@ bool spill_engine_sync_failed(const char *message)
            strstr(message, "While sync_file_range") != NULL;
 }
 
+bool spill_engine_log_incomplete(const char *message)
+{
+    return strstr(message, "truncated record body") != NULL ||
+           strstr(message, "truncated header") != NULL;
+}
+
+bool spill_engine_file_missing(const char *message)
+{
+    return strstr(message, "No such file or directory") != NULL;
+}
+
+/* A table file that is missing is reported by the name that it had in LevelDB. */
+static void correct_name(char *text)
+{
+    for (char *at = text; (at = strstr(at, ".ldb:")) != NULL;)
+        memcpy(at, ".sst:", 5);
+}
+
 spill_code_t spill_engine_fail(spill_error_t *error, const char *place, const char *message)
 {
     const meaning_t *meaning = meaning_of(message);
-    return spill_fail(error, meaning->code, "%s: %s (%s)", place, message, meaning->advice);
+    spill_fail(error, meaning->code, "%s: %s (%s)", place, message, meaning->advice);
+    if (error)
+        correct_name(error->message);
+    return meaning->code;
 }

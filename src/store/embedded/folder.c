@@ -74,6 +74,20 @@ spill_code_t spill_folder_look(const char *folder, spill_folder_kind_t *kind, sp
     return SPILL_OK;
 }
 
+void spill_folder_logs(const char *folder, char *text, size_t size)
+{
+    DIR *entries = opendir(folder);
+    text[0] = '\0';
+    if (!entries)
+        return;
+    for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+        size_t used = strlen(text);
+        if (ends_with(entry->d_name, ".log"))
+            snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", entry->d_name);
+    }
+    closedir(entries);
+}
+
 spill_code_t spill_folder_make(const char *folder, spill_error_t *error)
 {
     if (mkdir(folder, 0777) == 0)
@@ -98,13 +112,20 @@ static void describe_self(char *text, size_t size)
              program_invocation_short_name, since);
 }
 
-static spill_code_t fail_busy(const char *folder, int mark, spill_error_t *error)
+static void read_second_line(int mark, char *line, size_t size)
 {
     char text[512] = "";
-    ssize_t size = pread(mark, text, sizeof text - 1, 0);
-    text[size > 0 ? size : 0] = '\0';
-    const char *holder = strchr(text, '\n');
-    holder = holder && holder[1] ? holder + 1 : "another process";
+    ssize_t length = pread(mark, text, sizeof text - 1, 0);
+    text[length > 0 ? length : 0] = '\0';
+    const char *second = strchr(text, '\n');
+    snprintf(line, size, "%s", second ? second + 1 : "");
+}
+
+static spill_code_t fail_busy(const char *folder, int mark, spill_error_t *error)
+{
+    char line[256];
+    read_second_line(mark, line, sizeof line);
+    const char *holder = strncmp(line, "process ", 8) == 0 ? line : "another process";
     return spill_fail(error, SPILL_BUSY,
                       "%s: is being written to by %.*s; wait for it, or open the store read-only",
                       folder, (int)strcspn(holder, "\n"), holder);
@@ -132,9 +153,60 @@ static spill_code_t open_mark(const char *folder, int *mark, spill_error_t *erro
     return spill_fail_errno(error, problem, "%s/" MARK ": cannot write to the store", folder);
 }
 
-spill_code_t spill_folder_lock(const char *folder, int *lock, spill_error_t *error)
+/* The name and size of the engine's list of files, as "closed: NAME SIZE". */
+static bool describe_closed(const char *folder, char *text, size_t size)
 {
-    *lock = -1;
+    char name[64] = "";
+    char *path = bson_strdup_printf("%s/CURRENT", folder);
+    FILE *current = fopen(path, "re");
+    bson_free(path);
+    bool named = current && fgets(name, sizeof name, current) != NULL;
+    if (current)
+        fclose(current);
+    name[strcspn(name, "\n")] = '\0';
+    struct stat about;
+    path = bson_strdup_printf("%s/%s", folder, name);
+    named = named && stat(path, &about) == 0;
+    bson_free(path);
+    if (named)
+        snprintf(text, size, "closed: %s %lld\n", name, (long long)about.st_size);
+    return named;
+}
+
+/* The mark's second line against what the folder has. */
+static spill_code_t compare(const char *folder, const char *was, spill_error_t *error)
+{
+    char is[128] = "";
+    if (strncmp(was, "closed: ", 8) != 0)
+        return SPILL_OK;
+    if (describe_closed(folder, is, sizeof is) && strcmp(was, is) == 0)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_CORRUPT,
+                      "%s/%.*s: so many bytes were in this file when the store was closed, but not "
+                      "now; restore a backup",
+                      folder, (int)strcspn(was + 8, "\n"), was + 8);
+}
+
+spill_code_t spill_folder_compare(const char *folder, spill_error_t *error)
+{
+    char was[128];
+    char again[128];
+    char *path = bson_strdup_printf("%s/" MARK, folder);
+    int mark = open(path, O_RDONLY | O_CLOEXEC);
+    int problem = errno;
+    bson_free(path);
+    if (mark < 0)
+        return spill_fail_errno(error, problem, "%s/" MARK ": cannot read", folder);
+    read_second_line(mark, was, sizeof was);
+    spill_code_t code = compare(folder, was, error);
+    read_second_line(mark, again, sizeof again);
+    close(mark);
+    return strcmp(was, again) == 0 ? code : SPILL_OK; /* else a writer came meanwhile */
+}
+
+spill_code_t spill_folder_lock(const char *folder, spill_folder_lock_t *lock, spill_error_t *error)
+{
+    lock->mark = -1;
     int mark;
     spill_code_t code = open_mark(folder, &mark, error);
     if (code != SPILL_OK)
@@ -145,33 +217,41 @@ spill_code_t spill_folder_lock(const char *folder, int *lock, spill_error_t *err
                    : spill_fail_errno(error, errno, "%s/" MARK ": cannot lock", folder);
     } else {
         char holder[256];
+        read_second_line(mark, lock->before, sizeof lock->before);
+        code = compare(folder, lock->before, error);
         describe_self(holder, sizeof holder);
-        code = write_mark(folder, mark, holder, error);
+        if (code == SPILL_OK)
+            code = write_mark(folder, mark, holder, error);
     }
     if (code == SPILL_OK)
-        *lock = mark;
+        lock->mark = mark;
     else
         close(mark);
     return code;
 }
 
-void spill_folder_unlock(int lock)
+/* That it cannot be written does no harm: the next opener then has nothing to compare with. */
+void spill_folder_unlock(const char *folder, spill_folder_lock_t *lock, bool closed)
 {
-    if (lock < 0)
+    char text[128] = "";
+    if (lock->mark < 0)
         return;
-    /* Who wrote last is of no use any more; that it cannot be erased does no harm. */
-    if (ftruncate(lock, (off_t)strlen(MARK_LINE)) != 0)
-        errno = 0;
-    close(lock);
+    if (closed)
+        describe_closed(folder, text, sizeof text);
+    write_mark(folder, lock->mark, closed ? text : lock->before, NULL);
+    close(lock->mark);
+    lock->mark = -1;
 }
 
 spill_code_t spill_folder_mark(const char *folder, spill_error_t *error)
 {
     int mark;
+    char text[256] = "";
     spill_code_t code = open_mark(folder, &mark, error);
     if (code != SPILL_OK)
         return code;
-    code = write_mark(folder, mark, "", error);
+    describe_closed(folder, text, sizeof text);
+    code = write_mark(folder, mark, text, error);
     close(mark);
     return code;
 }

@@ -1,8 +1,9 @@
 /*
  * The folder of a store on disk: is it one, who writes to it, copies of it.
  *
- * The file SPILLWAY marks the folder. Its first line says what the folder is, its second which
- * process writes to it; that process holds a lock on the file.
+ * The file SPILLWAY marks the folder. Its first line says what the folder is. Its second says which
+ * process writes to it, and that process holds a lock on the file; or, when none does, the size of
+ * the engine's list of files: "closed: MANIFEST-000012 4711".
  */
 #ifndef SPILL_STORE_EMBEDDED_FOLDER_H
 #define SPILL_STORE_EMBEDDED_FOLDER_H
@@ -10,6 +11,7 @@
 #include <spillway/error.h>
 
 #include <stdbool.h>
+#include <stddef.h>
 
 typedef enum spill_folder_kind {
     SPILL_FOLDER_MISSING, /* or empty */
@@ -22,17 +24,35 @@ typedef enum spill_folder_kind {
  */
 spill_code_t spill_folder_look(const char *folder, spill_folder_kind_t *kind, spill_error_t *error);
 
+/* Names of the engine's logs, for a message. */
+void spill_folder_logs(const char *folder, char *text, size_t size);
+
 /* Make the folder, where it is missing. Its parent has to exist. */
 spill_code_t spill_folder_make(const char *folder, spill_error_t *error);
 
 /*
- * Mark the folder and take the lock; *lock is a descriptor that spill_folder_unlock closes.
- * SPILL_BUSY says who holds it.
+ * Was the store closed, and has it lost since what it had then? SPILL_CORRUPT names the file. The
+ * engine takes a list of its files that was cut short for what a crash leaves, and would delete
+ * what is not in the list.
  */
-spill_code_t spill_folder_lock(const char *folder, int *lock, spill_error_t *error);
-void spill_folder_unlock(int lock);
+spill_code_t spill_folder_compare(const char *folder, spill_error_t *error);
 
-/* Mark a folder as a store that nobody writes to. */
+/* The mark's file, locked, and what its second line was before. */
+typedef struct spill_folder_lock {
+    int mark; /* -1: not locked */
+    char before[128];
+} spill_folder_lock_t;
+
+/*
+ * Mark the folder and take the lock. SPILL_BUSY says who holds it; SPILL_CORRUPT as
+ * spill_folder_compare. *lock is then not locked.
+ */
+spill_code_t spill_folder_lock(const char *folder, spill_folder_lock_t *lock, spill_error_t *error);
+
+/* `closed`: the engine was closed in order, so that the mark can say what the store has. */
+void spill_folder_unlock(const char *folder, spill_folder_lock_t *lock, bool closed);
+
+/* Mark a folder as a store that nobody writes to, for spill_folder_compare to compare with. */
 spill_code_t spill_folder_mark(const char *folder, spill_error_t *error);
 
 /* Delete a folder and the files in it, as far as possible. */

@@ -1,11 +1,13 @@
 #include "store/embedded/kv_rocksdb.h"
 
 #include "store/embedded/engine_error.h"
+#include "store/embedded/folder.h"
 #include "util/clock.h"
 #include "util/error.h"
 
 #include <bson/bson.h>
 #include <rocksdb/c.h>
+#include <stdio.h>
 #include <string.h>
 
 /*
@@ -27,11 +29,22 @@ enum {
 };
 
 /*
- * How the log is replayed (docs/format.md has what was tried). Writing: an incomplete last record
- * is what a power loss leaves; anything else that is damaged is an error, for it may have been
- * acknowledged. Read-only, when that fails: whatever can be read.
+ * How logs are replayed (RocksDB's numbers; docs/format.md has what each of them does). The first
+ * try takes no damage. An incomplete last record is what a power loss leaves and is passed over;
+ * anything else may have been acknowledged, and fails a writer. A reader gets what can be read.
  */
-enum { REPLAY_TOLERATE_TAIL = 0, REPLAY_SKIP_DAMAGED = 3 };
+enum {
+    REPLAY_TOLERATE_TAIL = 0,
+    REPLAY_COMPLETE = 1,
+    REPLAY_UP_TO_HOLE = 2,
+    REPLAY_SKIP_DAMAGED = 3
+};
+
+/* A reader tries again while the writer deletes files under it. */
+enum { READER_TRIES = 5, READER_PAUSE_US = 20000 };
+
+/* A reader's engine has no place for messages: the folder may not be written to. */
+#define NOWHERE "/dev/null/nowhere"
 
 typedef struct rocksdb_kv {
     spill_kv_t base;
@@ -238,8 +251,6 @@ static rocksdb_options_t *make_options(const spill_rocksdb_options_t *from)
 {
     rocksdb_options_t *options = rocksdb_options_create();
     rocksdb_options_set_create_if_missing(options, !from->read_only);
-    rocksdb_options_set_paranoid_checks(options, 1);
-    rocksdb_options_set_wal_recovery_mode(options, REPLAY_TOLERATE_TAIL);
     rocksdb_options_set_write_buffer_size(options, BUFFER_BYTES);
     rocksdb_options_set_max_write_buffer_number(options, BUFFERS);
     rocksdb_options_set_max_total_wal_size(options, LOG_BYTES_MAX);
@@ -281,16 +292,133 @@ static rocksdb_kv_t *new_kv(rocksdb_t *db, const char *folder, bool read_only)
     return kv;
 }
 
+/* One try at opening, and how. */
+typedef struct attempt {
+    const char *folder;
+    const spill_rocksdb_options_t *from;
+    int replay;
+    bool read_only;
+    bool paranoid; /* a damaged table file fails the whole, not only what is in it */
+} attempt_t;
+
+static rocksdb_t *try_open(attempt_t attempt, char **message)
+{
+    rocksdb_options_t *options = make_options(attempt.from);
+    rocksdb_options_set_wal_recovery_mode(options, attempt.replay);
+    rocksdb_options_set_paranoid_checks(options, attempt.paranoid);
+    rocksdb_t *db = NULL;
+    *message = NULL;
+    if (attempt.read_only) {
+        rocksdb_options_set_db_log_dir(options, NOWHERE);
+        db = rocksdb_open_for_read_only(options, attempt.folder, 0, message);
+    } else {
+        db = rocksdb_open(options, attempt.folder, message);
+    }
+    rocksdb_options_destroy(options);
+    return db;
+}
+
+/* The same with another way to replay the log; *message is freed and set again. */
+static rocksdb_t *try_replay(attempt_t attempt, int replay, char **message)
+{
+    rocksdb_free(*message);
+    attempt.replay = replay;
+    return try_open(attempt, message);
+}
+
+/* How many changes a way to replay the log comes to; 0 where it fails. */
+static uint64_t count_changes(attempt_t attempt, int replay)
+{
+    char *message;
+    attempt.read_only = true;
+    attempt.replay = replay;
+    rocksdb_t *db = try_open(attempt, &message);
+    uint64_t changes = db ? rocksdb_get_latest_sequence_number(db) : 0;
+    rocksdb_free(message);
+    if (db)
+        rocksdb_close(db);
+    return changes;
+}
+
+/*
+ * A log ends in the middle of a record. At the end of the newest that is what a power loss leaves.
+ * At the end of an older one it leaves a hole, and what comes after the hole cannot be kept.
+ */
+static rocksdb_t *open_incomplete(attempt_t attempt, char **message)
+{
+    if (!attempt.from->synced || attempt.read_only)
+        return try_replay(attempt, REPLAY_UP_TO_HOLE, message);
+    if (count_changes(attempt, REPLAY_TOLERATE_TAIL) == count_changes(attempt, REPLAY_UP_TO_HOLE))
+        return try_replay(attempt, REPLAY_TOLERATE_TAIL, message);
+    return NULL;
+}
+
+static void warn(const spill_rocksdb_options_t *from, const char *folder, const char *message)
+{
+    if (!from->log)
+        return;
+    char *text =
+        bson_strdup_printf("%s: damaged, showing only what can be read: %s", folder, message);
+    from->log(from->log_context, SPILL_LOG_WARNING, text);
+    bson_free(text);
+}
+
+/* Beside a writer: files that it has just deleted are not damage. */
+static rocksdb_t *open_reader(attempt_t attempt, char **message)
+{
+    rocksdb_t *db = NULL;
+    for (int tries = 0; !db && tries < READER_TRIES; tries++) {
+        if (tries > 0)
+            spill_clock_sleep_us(NULL, READER_PAUSE_US);
+        db = try_replay(attempt, REPLAY_COMPLETE, message);
+        if (!db && spill_engine_log_incomplete(*message))
+            db = open_incomplete(attempt, message);
+        if (!db && !spill_engine_file_missing(*message))
+            break;
+    }
+    if (db || spill_engine_code(*message) != SPILL_CORRUPT)
+        return db;
+    warn(attempt.from, attempt.folder, *message);
+    attempt.paranoid = false;
+    char *damage = *message;
+    *message = NULL;
+    db = try_replay(attempt, REPLAY_SKIP_DAMAGED, message);
+    rocksdb_free(damage);
+    return db;
+}
+
+static rocksdb_t *open_writer(attempt_t attempt, char **message)
+{
+    rocksdb_t *db = try_replay(attempt, REPLAY_COMPLETE, message);
+    if (!db && spill_engine_log_incomplete(*message))
+        db = open_incomplete(attempt, message);
+    return db;
+}
+
+/* What the engine says of its logs names no file. */
+static spill_code_t fail_open(spill_error_t *error, const char *folder, char *message)
+{
+    char place[256];
+    char logs[128];
+    spill_folder_logs(folder, logs, sizeof logs);
+    bool names_file = strstr(message, folder) != NULL || strstr(message, "CURRENT") != NULL;
+    if (names_file || spill_engine_code(message) != SPILL_CORRUPT)
+        return fail(error, folder, message);
+    snprintf(place, sizeof place, "%.100s: the log (%s)", folder, logs);
+    return fail(error, place, message);
+}
+
 spill_code_t spill_kv_rocksdb_open(const char *folder, const spill_rocksdb_options_t *from,
                                    spill_kv_t **kv, spill_error_t *error)
 {
-    *kv = NULL;
+    attempt_t attempt = {
+        .folder = folder, .from = from, .read_only = from->read_only, .paranoid = true};
     char *message = NULL;
-    rocksdb_options_t *options = make_options(from);
-    rocksdb_t *db = rocksdb_open(options, folder, &message);
-    rocksdb_options_destroy(options);
-    if (message)
-        return fail(error, folder, message);
+    *kv = NULL;
+    rocksdb_t *db =
+        from->read_only ? open_reader(attempt, &message) : open_writer(attempt, &message);
+    if (!db)
+        return fail_open(error, folder, message);
     *kv = &new_kv(db, folder, from->read_only)->base;
     return SPILL_OK;
 }

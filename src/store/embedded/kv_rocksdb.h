@@ -8,6 +8,7 @@
 
 typedef struct spill_rocksdb_options {
     bool read_only;
+    bool synced; /* each write is synced, so that a power loss leaves no hole in the logs */
     int64_t cache_bytes;
     spill_log_fn log; /* NULL: silent */
     void *log_context;
