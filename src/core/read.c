@@ -203,6 +203,7 @@ static spill_code_t read_forward(reader_t *reader, spill_error_t *error)
         return code;
     }
     take(reader, &reader->head.run);
+    reader->unread = head->pages > 0;
     if (finished(reader) || head->pages == 0 || reader->upper < spill_state_end(head))
         return SPILL_OK;
     bool from_head = reader->lower < spill_state_end(head);
@@ -275,6 +276,8 @@ static spill_code_t pass_over(reader_t *reader, int64_t skip, bool newest_first,
 {
     spill_code_t code = spill_owner_read_state(reader->owner, SPILL_HEAD, &reader->head, error);
     const spill_state_t *head = &reader->head.state;
+    if (code == SPILL_OK && !head->present)
+        reader->limit = 0;
     if (code != SPILL_OK || !head->present)
         return code;
     if (reader->lower < head->low)

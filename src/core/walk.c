@@ -131,7 +131,7 @@ static spill_code_t read_stretch(const spill_owner_t *owner, stretch_t *stretch,
     if (where == SPILL_HEAD)
         return read_from_head(owner, stretch->next, stretch, error);
     if (where == SPILL_NO_DOCUMENT)
-        return skip_to(owner, head->pages > 0 ? 0 : SPILL_NO_DOCUMENT, stretch, error);
+        return skip_to(owner, head->pages > 0 ? 0 : SPILL_HEAD, stretch, error);
     if (spill_state_end(&stretch->page.state) <= stretch->next)
         return skip_to(owner,
                        spill_document_after(owner->array->definition.keep, where, head->pages),
