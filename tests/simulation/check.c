@@ -1,0 +1,385 @@
+/*
+ * Are the answers right? Every request that took effect has made a version of the plain array, so
+ * what a call answered has to hold at one of the versions between its beginning and its end.
+ */
+#include "world.h"
+
+/* ---- appends --------------------------------------------------------------------------------- */
+
+/* Does a batch that fits a page have to be one step? Byte bounds may split it sooner. */
+static bool one_step(const sim_client_t *client, const sim_append_t *append)
+{
+    const spill_definition_t *definition = spill_array_get_definition(client->array);
+    return append->count <= definition->bounds.page_capacity && !client->world->settings.padded;
+}
+
+static void check_acknowledged(sim_client_t *client, const sim_append_t *append,
+                               const spill_append_result_t *result, int32_t tried_from)
+{
+    sim_world_t *world = client->world;
+    const sim_origin_t *first = &world->origins[append->first_value];
+    int index = (int)(append - world->appends);
+    if (result->count != append->count)
+        sim_fail(world, "append #%d: %d elements, %lld acknowledged", index, append->count,
+                 (long long)result->count);
+    bool moved = false; /* applied to a later owner of the name once more: not promised otherwise */
+    for (int i = 0; i < append->count; i++) {
+        const sim_origin_t *origin = &first[i];
+        moved = moved || origin->applied > 1 || origin->incarnation != first->incarnation;
+        if (origin->applied == 0)
+            sim_fail(world, "append #%d: acknowledged, but v%lld was not appended", index,
+                     (long long)append->first_value + i);
+        if (!result->repeated && append->tries == 1 && origin->version <= tried_from)
+            sim_fail(world, "append #%d: v%lld is older than the append", index,
+                     (long long)append->first_value + i);
+        if (i > 0 && origin->seq <= first[i - 1].seq && !moved)
+            sim_fail(world, "append #%d: a batch is out of order", index);
+        if (origin->version != first->version && one_step(client, append) && append->tries == 1)
+            sim_fail(world, "append #%d: a batch that fits a page was split", index);
+    }
+    if (result->first != first->seq && !moved)
+        sim_fail(world, "append #%d: answered %lld, appended at %lld", index,
+                 (long long)result->first, (long long)first->seq);
+    bool newest = world->settings.keep == SPILL_KEEP_NEWEST;
+    if (append->updates && newest && append->updated != 1 && !moved)
+        sim_fail(world, "append #%d: its update was applied %d times", index, append->updated);
+    if (append->count > 1)
+        sim_saw(world, first->version == first[append->count - 1].version ? SIM_BATCH_ONE_STEP
+                                                                          : SIM_BATCH_SPLIT);
+}
+
+void sim_check_append(sim_client_t *client, const sim_append_t *append,
+                      const spill_append_result_t *result, int32_t tried_from)
+{
+    sim_world_t *world = client->world;
+    int index = (int)(append - world->appends);
+    switch (append->code) {
+    case SPILL_OK:
+        check_acknowledged(client, append, result, tried_from);
+        if (result->repeated) {
+            sim_saw(world, SIM_REPEAT_RECOGNIZED);
+            if (client->pending == index)
+                sim_saw(world, SIM_REPEAT_BY_SUCCESSOR);
+        }
+        return;
+    case SPILL_UNKNOWN:
+        if (client->faults_met == 0 && !append->has_op)
+            sim_fail(world, "append #%d: unknown, though nothing was lost", index);
+        if (client->faults_met == 0)
+            sim_saw(world, SIM_RETRY_STALE);
+        return;
+    case SPILL_IO:
+        if (client->faults_met == 0)
+            sim_fail(world, "append #%d: failed, though no request did", index);
+        break;
+    case SPILL_TOO_BIG:
+        if (!world->settings.padded)
+            sim_fail(world, "append #%d: too big", index);
+        break;
+    default:
+        sim_fail(world, "append #%d: %s", index, spill_code_name(append->code));
+    }
+    for (int i = 0; i < append->count && !append->unknown; i++)
+        if (world->origins[append->first_value + i].applied != (i < result->count))
+            sim_fail(world, "append #%d: failed with %lld elements acknowledged, but v%lld was "
+                            "appended %d times",
+                     index, (long long)result->count, (long long)append->first_value + i,
+                     (int)world->origins[append->first_value + i].applied);
+}
+
+/* ---- reads ----------------------------------------------------------------------------------- */
+
+/* The elements of one version's incarnation: a stretch of plain->elements. */
+typedef struct stretch {
+    const sim_plain_element_t *first;
+    size_t count;
+} stretch_t;
+
+static stretch_t stretch_of(const sim_plain_t *plain, int32_t version)
+{
+    stretch_t stretch = {NULL, 0};
+    int32_t incarnation = plain->moments[version].incarnation;
+    for (size_t i = plain->element_count; i-- > 0;) {
+        if (plain->elements[i].incarnation < incarnation)
+            break;
+        if (plain->elements[i].incarnation == incarnation) {
+            stretch.first = &plain->elements[i];
+            stretch.count++;
+        }
+    }
+    return stretch;
+}
+
+static bool in_range(const spill_read_options_t *options, int64_t seq)
+{
+    return seq > options->after && seq < options->before;
+}
+
+/* The id of what was read, or -1 when its bytes are not what was written. */
+static int64_t read_id(const sim_world_t *world, const spill_element_t *element)
+{
+    int padding;
+    int64_t id = sim_value_id(&element->value, &padding);
+    bool known = id >= 0 && id < (int64_t)world->origin_count;
+    return known && world->origins[id].padding == padding ? id : -1;
+}
+
+/* Is the slice what a read of this one version gives? */
+static bool matches(const sim_world_t *world, const sim_plain_t *plain, int32_t version,
+                    const spill_read_options_t *options, const spill_slice_t *slice)
+{
+    stretch_t stretch = stretch_of(plain, version);
+    int64_t skip = options->skip;
+    size_t taken = 0;
+    bool more = false;
+    for (size_t i = 0; i < stretch.count; i++) {
+        size_t at = options->order == SPILL_OLDEST_FIRST ? i : stretch.count - 1 - i;
+        const sim_plain_element_t *element = &stretch.first[at];
+        int64_t value = sim_plain_value(plain, element, version);
+        if (value < 0 || !in_range(options, element->seq) || skip-- > 0)
+            continue;
+        if ((int64_t)taken == options->limit) {
+            more = true;
+            break;
+        }
+        if (taken == slice->count || slice->elements[taken].seq != element->seq ||
+            read_id(world, &slice->elements[taken]) != value)
+            return false;
+        taken++;
+    }
+    return taken == slice->count && (slice->more || !more);
+}
+
+static bool only_appends(const sim_plain_t *plain, sim_span_t span)
+{
+    for (int32_t v = span.from + 1; v <= span.to; v++)
+        if (plain->moments[v].change != SIM_CHANGE_APPEND &&
+            plain->moments[v].change != SIM_CHANGE_CREATE)
+            return false;
+    return true;
+}
+
+/* Was the element there with the value that was read, at some moment of the span? */
+static bool was_there(const sim_world_t *world, const sim_plain_t *plain, sim_span_t span,
+                      const spill_element_t *element)
+{
+    int64_t id = read_id(world, element);
+    for (int32_t v = span.from; v <= span.to && id >= 0; v++) {
+        const sim_plain_element_t *found = sim_plain_find_at(plain, v, element->seq);
+        if (found && sim_plain_value(plain, found, v) == id)
+            return true;
+    }
+    return false;
+}
+
+static bool contains(const spill_slice_t *slice, int64_t seq)
+{
+    for (size_t i = 0; i < slice->count; i++)
+        if (slice->elements[i].seq == seq)
+            return true;
+    return false;
+}
+
+/* Should the slice have reached this number? `last`: the last number it has. */
+static bool reached(const spill_read_options_t *options, const spill_slice_t *slice, int64_t last,
+                    int64_t seq)
+{
+    if (!slice->more && (int64_t)slice->count < options->limit)
+        return true;
+    return options->order == SPILL_OLDEST_FIRST ? seq < last : seq > last;
+}
+
+/*
+ * A read of several documents while elements changed: each element that it has was there at some
+ * moment, in order; and it has each one that was there all the while.
+ */
+static const char *loosely(const sim_world_t *world, const sim_plain_t *plain, sim_span_t span,
+                           const spill_read_options_t *options, const spill_slice_t *slice)
+{
+    bool oldest_first = options->order == SPILL_OLDEST_FIRST;
+    if ((int64_t)slice->count > options->limit)
+        return "more elements than the limit";
+    for (size_t i = 0; i < slice->count; i++) {
+        const spill_element_t *element = &slice->elements[i];
+        if (!in_range(options, element->seq))
+            return "an element out of range";
+        if (i > 0 && (element->seq > slice->elements[i - 1].seq) != oldest_first)
+            return "elements out of order";
+        if (!was_there(world, plain, span, element))
+            return "an element that was not there";
+    }
+    if (options->skip > 0 ||
+        plain->moments[span.from].incarnation != plain->moments[span.to].incarnation)
+        return NULL;
+    int64_t last = slice->count > 0 ? slice->elements[slice->count - 1].seq
+                                    : (oldest_first ? -1 : INT64_MAX);
+    stretch_t stretch = stretch_of(plain, span.from);
+    for (size_t i = 0; i < stretch.count; i++) {
+        const sim_plain_element_t *element = &stretch.first[i];
+        bool throughout = element->born <= span.from && element->died > span.to;
+        if (throughout && in_range(options, element->seq) &&
+            reached(options, slice, last, element->seq) && !contains(slice, element->seq))
+            return "an element is missing";
+    }
+    return NULL;
+}
+
+static void describe(const sim_world_t *world, const spill_slice_t *slice, char *text, size_t size)
+{
+    size_t at = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < slice->count && at < size; i++)
+        at += (size_t)snprintf(text + at, size - at, " %lld:v%lld",
+                               (long long)slice->elements[i].seq,
+                               (long long)read_id(world, &slice->elements[i]));
+}
+
+void sim_check_read(sim_client_t *client, int owner, sim_span_t span,
+                    const spill_read_options_t *options, const spill_slice_t *slice)
+{
+    sim_world_t *world = client->world;
+    const sim_plain_t *plain = &world->plains[owner];
+    if (client->reads > 1)
+        sim_saw(world, SIM_READ_TWO_DOCUMENTS);
+    for (int32_t v = span.to; v >= span.from; v--)
+        if (matches(world, plain, v, options, slice))
+            return;
+    const char *wrong = "no moment of the read had these elements";
+    if (client->reads > 1 && !only_appends(plain, span)) {
+        sim_saw(world, SIM_READ_AMID_CHANGE);
+        wrong = loosely(world, plain, span, options, slice);
+    }
+    char elements[256];
+    describe(world, slice, elements, sizeof elements);
+    if (wrong)
+        sim_fail(world,
+                 "owner %d, versions %d to %d: read %s first, limit %lld skip %lld before %lld "
+                 "after %lld: %s:%s%s",
+                 owner, (int)span.from, (int)span.to,
+                 options->order == SPILL_OLDEST_FIRST ? "oldest" : "newest",
+                 (long long)options->limit, (long long)options->skip,
+                 (long long)(options->before == INT64_MAX ? -1 : options->before),
+                 (long long)options->after, wrong, elements, slice->more ? " and more" : "");
+}
+
+void sim_check_count(sim_client_t *client, int owner, sim_span_t span, const spill_count_t *count)
+{
+    const sim_plain_t *plain = &client->world->plains[owner];
+    for (int32_t v = span.to; v >= span.from; v--) {
+        const sim_plain_moment_t *moment = &plain->moments[v];
+        if (count->exists == moment->exists && count->count == moment->live - moment->pending &&
+            count->next == moment->next)
+            return;
+    }
+    const sim_plain_moment_t *now = sim_plain_now(plain);
+    sim_fail(client->world,
+             "owner %d: counted %lld, next %lld; there are %d (%d of them being removed), next "
+             "%lld, and that did not hold before",
+             owner, (long long)count->count, (long long)count->next, (int)now->live,
+             (int)now->pending, (long long)now->next);
+}
+
+/* ---- changes --------------------------------------------------------------------------------- */
+
+/* Was there a moment without this element? One whose removal is counted may be missed, too. */
+static bool was_missing(const sim_plain_t *plain, sim_span_t span, int64_t seq)
+{
+    for (int32_t v = span.from; v <= span.to; v++) {
+        const sim_plain_element_t *element = sim_plain_find_at(plain, v, seq);
+        if (!plain->moments[v].exists || !element || element->pending ||
+            sim_plain_value(plain, element, v) < 0)
+            return true;
+    }
+    return false;
+}
+
+static bool was_without_owner(const sim_plain_t *plain, sim_span_t span)
+{
+    for (int32_t v = span.from; v <= span.to; v++)
+        if (!plain->moments[v].exists)
+            return true;
+    return false;
+}
+
+static void check_not_found(sim_world_t *world, int owner, bool missing, spill_code_t code,
+                            const char *what, int64_t seq)
+{
+    if (code == SPILL_NOT_FOUND && missing)
+        return;
+    if (code == SPILL_TOO_BIG && world->settings.padded)
+        return;
+    sim_fail(world, "owner %d: %s %lld: %s", owner, what, (long long)seq, spill_code_name(code));
+}
+
+void sim_check_edit(sim_client_t *client, int owner, sim_span_t span, spill_code_t code,
+                    int64_t seq, int64_t value)
+{
+    sim_world_t *world = client->world;
+    const sim_plain_t *plain = &world->plains[owner];
+    if (code != SPILL_OK) {
+        check_not_found(world, owner, was_missing(plain, span, seq), code, "edit", seq);
+        return;
+    }
+    for (int32_t v = span.from; v <= span.to; v++) {
+        const sim_plain_element_t *element = sim_plain_find_at(plain, v, seq);
+        bool died = element && element->died > span.from && element->died <= span.to;
+        if (died || (element && sim_plain_edited(plain, element, value, span.from, span.to)))
+            return;
+    }
+    sim_fail(world, "owner %d: an edit of %lld was acknowledged, but not made", owner,
+             (long long)seq);
+}
+
+void sim_check_remove(sim_client_t *client, int owner, sim_span_t span, spill_code_t code,
+                      int64_t seq)
+{
+    sim_world_t *world = client->world;
+    sim_plain_t *plain = &world->plains[owner];
+    if (code != SPILL_OK) {
+        check_not_found(world, owner, was_missing(plain, span, seq), code, "remove", seq);
+        return;
+    }
+    for (int32_t v = span.from; v <= span.to; v++) {
+        const sim_plain_element_t *element = sim_plain_find_at(plain, v, seq);
+        if (element && element->died > span.from && element->died <= span.to) {
+            bool *claimed = &plain->elements[element - plain->elements].claimed;
+            if (*claimed)
+                sim_fail(world, "owner %d: the removal of %lld was acknowledged twice", owner,
+                         (long long)seq);
+            *claimed = true;
+            return;
+        }
+    }
+    sim_fail(world, "owner %d: a removal of %lld was acknowledged, but not made", owner,
+             (long long)seq);
+}
+
+void sim_check_trim(sim_client_t *client, int owner, sim_span_t span, spill_code_t code,
+                    int64_t below)
+{
+    const sim_plain_t *plain = &client->world->plains[owner];
+    if (code != SPILL_OK) {
+        check_not_found(client->world, owner, was_without_owner(plain, span), code, "trim", below);
+        return;
+    }
+    int64_t next = plain->moments[span.from].next;
+    int64_t low = below < next ? below : next;
+    for (int32_t v = span.from; v <= span.to; v++)
+        if (plain->moments[v].low >= low || !plain->moments[v].exists)
+            return;
+    sim_fail(client->world, "owner %d: a trim below %lld was acknowledged, but not made", owner,
+             (long long)below);
+}
+
+void sim_check_drop(sim_client_t *client, int owner, sim_span_t span, spill_code_t code)
+{
+    const sim_plain_t *plain = &client->world->plains[owner];
+    if (code != SPILL_OK) {
+        check_not_found(client->world, owner, was_without_owner(plain, span), code, "drop", 0);
+        return;
+    }
+    for (int32_t v = span.from + 1; v <= span.to; v++)
+        if (plain->moments[v].change == SIM_CHANGE_DROP)
+            return;
+    sim_fail(client->world, "owner %d: a drop was acknowledged, but not made", owner);
+}

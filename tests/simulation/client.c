@@ -1,0 +1,513 @@
+/* What clients do: random calls of the public API, each answer checked. */
+#include "world.h"
+
+#include "layout/owner.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+int64_t sim_value_new(sim_world_t *world, int32_t append, int padding)
+{
+    if (world->origin_count == world->origin_capacity) {
+        world->origin_capacity = world->origin_capacity ? 2 * world->origin_capacity : 256;
+        world->origins =
+            bson_realloc(world->origins, world->origin_capacity * sizeof *world->origins);
+    }
+    world->origins[world->origin_count] = (sim_origin_t){.append = append, .padding = padding};
+    return (int64_t)world->origin_count++;
+}
+
+spill_value_t sim_value_of(const sim_world_t *world, sim_value_bytes_t *bytes, int64_t id)
+{
+    return sim_value_make(bytes, id, world->origins[id].padding);
+}
+
+spill_value_t sim_owner_value(int owner)
+{
+    static const int64_t numbers[SIM_OWNERS_MAX] = {0, 1};
+    return (spill_value_t){.data = (const uint8_t *)&numbers[owner],
+                           .size_bytes = sizeof numbers[owner],
+                           .type = BSON_TYPE_INT64};
+}
+
+static int random_padding(sim_world_t *world)
+{
+    static const int sizes[] = {0, 40, 120, 250, 500};
+    return world->settings.padded ? sizes[sim_random_below(&world->random, 5)] : 0;
+}
+
+/* ---- appends --------------------------------------------------------------------------------- */
+
+int sim_append_new(sim_client_t *client, int owner, int count, bool has_op)
+{
+    sim_world_t *world = client->world;
+    if (world->append_count == world->append_capacity) {
+        world->append_capacity = world->append_capacity ? 2 * world->append_capacity : 64;
+        world->appends =
+            bson_realloc(world->appends, world->append_capacity * sizeof *world->appends);
+    }
+    int index = (int)world->append_count++;
+    world->appends[index] = (sim_append_t){
+        .owner = owner,
+        .first_value = (int64_t)world->origin_count,
+        .count = count,
+        .has_op = has_op,
+        .base = client->bases[owner],
+        .base_incarnation = client->base_incarnations[owner],
+        .started = sim_plain_version(&world->plains[owner]),
+    };
+    memcpy(world->appends[index].id, &(uint64_t){(uint64_t)index}, 8);
+    for (int i = 0; i < count; i++)
+        sim_value_new(world, index, random_padding(world));
+    return index;
+}
+
+static void learn_base(sim_client_t *client, int owner, int64_t base, int32_t version)
+{
+    client->bases[owner] = base;
+    client->base_incarnations[owner] = client->world->plains[owner].moments[version].incarnation;
+}
+
+static spill_code_t call_append(sim_client_t *client, const sim_append_t *append,
+                                spill_append_result_t *result, spill_error_t *error)
+{
+    sim_value_bytes_t bytes[SIM_BATCH_MAX];
+    spill_value_t elements[SIM_BATCH_MAX];
+    for (int i = 0; i < append->count; i++)
+        elements[i] = sim_value_of(client->world, &bytes[i], append->first_value + i);
+    spill_op_t op = {.id = append->id, .id_bytes = sizeof append->id, .base = append->base};
+    bson_t update = BSON_INITIALIZER;
+    spill_append_options_t options;
+    spill_append_options_init(&options);
+    options.op = append->has_op ? &op : NULL;
+    if (append->updates) {
+        bson_t fields;
+        BSON_APPEND_DOCUMENT_BEGIN(&update, "$inc", &fields);
+        BSON_APPEND_INT64(&fields, "hits", 1);
+        bson_append_document_end(&update, &fields);
+        options.update = &update;
+    }
+    spill_value_t owner = sim_owner_value(append->owner);
+    spill_code_t code = spill_array_append(client->array, &owner, elements, (size_t)append->count,
+                                           &options, result, error);
+    bson_destroy(&update);
+    return code;
+}
+
+bool sim_client_append(sim_client_t *client, int index)
+{
+    sim_world_t *world = client->world;
+    int owner = world->appends[index].owner;
+    int32_t from = sim_plain_version(&world->plains[owner]);
+    spill_append_result_t result;
+    spill_error_t error;
+    spill_code_t code = call_append(client, &world->appends[index], &result, &error);
+    sim_append_t *append = &world->appends[index];
+    sim_trace(world, "       client %d   append #%d (v%lld, %d): %s, first %lld count %lld%s",
+              client->index, index, (long long)append->first_value, append->count,
+              spill_code_name(code), (long long)result.first, (long long)result.count,
+              result.repeated ? ", repeated" : "");
+    append->code = code;
+    append->tries++;
+    if (client->crashed || code == SPILL_UNKNOWN)
+        append->unknown = true;
+    if (client->crashed)
+        return false;
+    sim_check_append(client, append, &result, from);
+    if (code == SPILL_OK)
+        learn_base(client, owner, result.op_base, sim_plain_version(&world->plains[owner]));
+    return code != SPILL_UNKNOWN || !append->has_op || append->tries >= 4;
+}
+
+static bool begin(sim_client_t *client);
+
+/* Try until the answer is final; a crashed client leaves it to the one that takes its place. */
+static void append_to_the_end(sim_client_t *client, int index)
+{
+    while (!sim_client_append(client, index)) {
+        if (client->crashed || client->world->failure[0]) {
+            client->pending = client->world->appends[index].has_op ? index : -1;
+            return;
+        }
+        if (!begin(client)) {
+            client->pending = index;
+            return;
+        }
+    }
+    client->pending = -1;
+}
+
+/* A value of n that was seen before the first try: what the last answer said, or a fresh look. */
+static void refresh_base(sim_client_t *client, int owner)
+{
+    int64_t base;
+    spill_error_t error;
+    const sim_plain_t *plain = &client->world->plains[owner];
+    int32_t from = sim_plain_version(plain);
+    spill_value_t value = sim_owner_value(owner);
+    spill_code_t code = spill_array_op_base(client->array, &value, &base, &error);
+    /* Of which owner of the name it is, is only certain when there was one all the while. */
+    if (code == SPILL_OK &&
+        plain->moments[from].incarnation == sim_plain_now(plain)->incarnation)
+        learn_base(client, owner, base, from);
+}
+
+static void do_append(sim_client_t *client, int owner, int count)
+{
+    sim_world_t *world = client->world;
+    bool has_op = sim_random_chance(&world->random, 700);
+    const sim_plain_t *plain = &world->plains[owner];
+    if (has_op && sim_random_chance(&world->random, 300))
+        refresh_base(client, owner);
+    if (client->crashed)
+        return;
+    if (client->base_incarnations[owner] != sim_plain_now(plain)->incarnation)
+        learn_base(client, owner, 0, sim_plain_version(plain));
+    int index = sim_append_new(client, owner, count, has_op);
+    world->appends[index].updates = sim_random_chance(&world->random, 100);
+    append_to_the_end(client, index);
+}
+
+/* ---- the other calls ------------------------------------------------------------------------- */
+
+static sim_span_t span_since(const sim_client_t *client, int owner, int32_t from)
+{
+    return (sim_span_t){from, sim_plain_version(&client->world->plains[owner])};
+}
+
+static int32_t version_of(const sim_client_t *client, int owner)
+{
+    return sim_plain_version(&client->world->plains[owner]);
+}
+
+static bool failed_by_fault(const sim_client_t *client, spill_code_t code)
+{
+    return client->crashed ||
+           ((code == SPILL_UNKNOWN || code == SPILL_IO) && client->faults_met > 0);
+}
+
+static void report_call(sim_client_t *client, const char *what, int owner, int64_t seq,
+                        spill_code_t code)
+{
+    sim_trace(client->world, "       client %d   %s owner %d, %lld: %s", client->index, what, owner,
+              (long long)seq, spill_code_name(code));
+}
+
+static int64_t some_number(sim_world_t *world, int owner)
+{
+    int64_t next = sim_plain_now(&world->plains[owner])->next;
+    return sim_random_between(&world->random, 0, (int)next);
+}
+
+static void do_read(sim_client_t *client, int owner)
+{
+    sim_world_t *world = client->world;
+    sim_random_t *random = &world->random;
+    spill_read_options_t options;
+    spill_read_options_init(&options);
+    options.order = sim_random_below(random, 2) ? SPILL_NEWEST_FIRST : SPILL_OLDEST_FIRST;
+    options.limit = sim_random_chance(random, 300) ? 100 : sim_random_between(random, 1, 5);
+    if (sim_random_chance(random, 300))
+        options.before = some_number(world, owner);
+    if (sim_random_chance(random, 300))
+        options.after = some_number(world, owner) - 1;
+    if (sim_random_chance(random, 300))
+        options.skip = sim_random_between(random, 0, 6);
+    spill_value_t value = sim_owner_value(owner);
+    spill_slice_t *slice = NULL;
+    spill_error_t error;
+    int32_t from = version_of(client, owner);
+    spill_code_t code = spill_array_read(client->array, &value, &options, &slice, &error);
+    report_call(client, "read", owner, slice ? (int64_t)slice->count : -1, code);
+    if (code == SPILL_OK)
+        sim_check_read(client, owner, span_since(client, owner, from), &options, slice);
+    else if (!failed_by_fault(client, code))
+        sim_fail(world, "owner %d: a read failed: %s", owner, error.message);
+    spill_slice_free(slice);
+}
+
+static void do_count(sim_client_t *client, int owner)
+{
+    spill_value_t value = sim_owner_value(owner);
+    spill_count_t count;
+    spill_error_t error;
+    int32_t from = version_of(client, owner);
+    spill_code_t code = spill_array_count(client->array, &value, &count, &error);
+    report_call(client, "count", owner, count.count, code);
+    if (code == SPILL_OK)
+        sim_check_count(client, owner, span_since(client, owner, from), &count);
+    else if (!failed_by_fault(client, code))
+        sim_fail(client->world, "owner %d: a count failed: %s", owner, error.message);
+}
+
+/* An element that is there, or was; its first value, one that was never used, or one in between. */
+static int64_t value_to_set(sim_world_t *world, int owner, int64_t seq)
+{
+    const sim_plain_t *plain = &world->plains[owner];
+    const sim_plain_element_t *element = sim_plain_find(plain, seq);
+    if (element && sim_random_chance(&world->random, 300))
+        return element->value;
+    return sim_value_new(world, -1, random_padding(world));
+}
+
+static void do_edit(sim_client_t *client, int owner)
+{
+    sim_world_t *world = client->world;
+    int64_t seq = some_number(world, owner);
+    int64_t id = value_to_set(world, owner, seq);
+    sim_value_bytes_t bytes;
+    spill_value_t element = sim_value_of(world, &bytes, id);
+    spill_value_t value = sim_owner_value(owner);
+    spill_error_t error;
+    int32_t from = version_of(client, owner);
+    spill_code_t code = spill_array_edit(client->array, &value, seq, &element, &error);
+    report_call(client, "edit", owner, seq, code);
+    if (!failed_by_fault(client, code))
+        sim_check_edit(client, owner, span_since(client, owner, from), code, seq, id);
+}
+
+static void do_remove(sim_client_t *client, int owner)
+{
+    int64_t seq = some_number(client->world, owner);
+    spill_value_t value = sim_owner_value(owner);
+    spill_error_t error;
+    int32_t from = version_of(client, owner);
+    spill_code_t code = spill_array_remove(client->array, &value, seq, &error);
+    report_call(client, "remove", owner, seq, code);
+    if (!failed_by_fault(client, code))
+        sim_check_remove(client, owner, span_since(client, owner, from), code, seq);
+}
+
+static void do_trim(sim_client_t *client, int owner)
+{
+    sim_world_t *world = client->world;
+    int64_t below = some_number(world, owner) + sim_random_below(&world->random, 2);
+    spill_value_t value = sim_owner_value(owner);
+    spill_error_t error;
+    int32_t from = version_of(client, owner);
+    spill_code_t code = spill_array_trim(client->array, &value, below, &error);
+    report_call(client, "trim", owner, below, code);
+    if (!failed_by_fault(client, code))
+        sim_check_trim(client, owner, span_since(client, owner, from), code, below);
+}
+
+static void do_drop(sim_client_t *client, int owner)
+{
+    spill_value_t value = sim_owner_value(owner);
+    spill_error_t error;
+    int32_t from = version_of(client, owner);
+    spill_code_t code = spill_array_drop_owner(client->array, &value, &error);
+    report_call(client, "drop", owner, 0, code);
+    if (!failed_by_fault(client, code))
+        sim_check_drop(client, owner, span_since(client, owner, from), code);
+}
+
+static void do_update(sim_client_t *client, int owner)
+{
+    bson_t *update = BCON_NEW("$inc", "{", "hits", BCON_INT64(1), "}");
+    spill_value_t value = sim_owner_value(owner);
+    spill_error_t error;
+    spill_code_t code = spill_array_update(client->array, &value, update, &error);
+    report_call(client, "update", owner, 0, code);
+    if (code != SPILL_OK && !failed_by_fault(client, code))
+        sim_fail(client->world, "owner %d: an update failed: %s", owner, error.message);
+    bson_destroy(update);
+}
+
+/* ---- bounds ---------------------------------------------------------------------------------- */
+
+static spill_bounds_t larger_bounds(const spill_bounds_t *left, const spill_bounds_t *right)
+{
+#define LARGER(field) left->field > right->field ? left->field : right->field
+    return (spill_bounds_t){LARGER(threshold), LARGER(page_capacity), LARGER(head_bytes_max),
+                            LARGER(page_bytes_max)};
+#undef LARGER
+}
+
+/* With the byte bounds of the simulation, which no definition may have. */
+bool sim_client_open(sim_client_t *client)
+{
+    sim_world_t *world = client->world;
+    spill_error_t error;
+    spill_array_close(client->array);
+    spill_code_t code =
+        spill_array_open(&client->port, SIM_ARRAY_NAME, &client->array, &error);
+    if (code != SPILL_OK) {
+        sim_fail(world, "the array cannot be opened: %s", error.message);
+        return false;
+    }
+    const spill_bounds_t *bounds = world->settings.bounds;
+    client->array->definition.bounds.head_bytes_max = bounds[0].head_bytes_max;
+    client->array->definition.bounds.page_bytes_max = bounds[0].page_bytes_max;
+    client->array->definition.largest = larger_bounds(&bounds[0], &bounds[1]);
+    return true;
+}
+
+/* Save other bounds; this client takes them, the others go on with those that they know. */
+static void do_define(sim_client_t *client)
+{
+    sim_world_t *world = client->world;
+    spill_definition_t next = world->definition;
+    const spill_bounds_t *bounds = &world->settings.bounds[sim_random_below(&world->random, 2)];
+    next.bounds.threshold = bounds->threshold;
+    next.bounds.page_capacity = bounds->page_capacity;
+    spill_error_t error;
+    spill_code_t code = spill_store_define(&client->port, &next, &error);
+    if (code != SPILL_OK)
+        sim_fail(world, "the definition cannot be saved: %s", error.message);
+    else if (sim_client_open(client))
+        sim_saw(world, SIM_DEFINED_AGAIN);
+}
+
+/* ---- walks ----------------------------------------------------------------------------------- */
+
+static bool export_element(void *context, const spill_value_t *owner,
+                           const spill_element_t *element)
+{
+    (void)owner;
+    spill_run_add(context, element->seq, &element->value);
+    return true;
+}
+
+/* An export is checked as a read of everything, oldest first. */
+static void do_export(sim_client_t *client, int owner)
+{
+    spill_run_t run = {0};
+    spill_value_t value = sim_owner_value(owner);
+    spill_error_t error;
+    int32_t from = version_of(client, owner);
+    spill_code_t code = spill_array_export(client->array, &value, export_element, &run, &error);
+    report_call(client, "export", owner, (int64_t)run.count, code);
+    if (code == SPILL_OK) {
+        spill_read_options_t options;
+        spill_read_options_init(&options);
+        options.order = SPILL_OLDEST_FIRST;
+        options.limit = INT64_MAX;
+        spill_element_t *elements = bson_malloc((run.count + 1) * sizeof *elements);
+        for (size_t i = 0; i < run.count; i++)
+            elements[i] = spill_run_element(&run, i);
+        spill_slice_t slice = {.elements = elements, .count = run.count};
+        sim_check_read(client, owner, span_since(client, owner, from), &options, &slice);
+        bson_free(elements);
+    } else if (!failed_by_fault(client, code)) {
+        sim_fail(client->world, "owner %d: an export failed: %s", owner, error.message);
+    }
+    spill_run_release(&run);
+}
+
+static void report_finding(void *context, const spill_finding_t *finding)
+{
+    const sim_client_t *client = context;
+    sim_fail(client->world, "verify: page %lld, I%d: %s", (long long)finding->page,
+             finding->invariant, finding->text);
+}
+
+static void do_verify(sim_client_t *client, int owner)
+{
+    spill_verify_summary_t summary;
+    spill_value_t value = sim_owner_value(owner);
+    spill_error_t error;
+    spill_code_t code =
+        spill_array_verify(client->array, &value, report_finding, client, &summary, &error);
+    report_call(client, "verify", owner, summary.findings, code);
+    if (code != SPILL_OK && !failed_by_fault(client, code))
+        sim_fail(client->world, "owner %d: verify failed: %s", owner, error.message);
+}
+
+/* ---- the client ------------------------------------------------------------------------------ */
+
+static sim_action_t choose_action(sim_world_t *world)
+{
+    const int *weights = world->settings.weights;
+    int total = 0;
+    for (int i = 0; i < SIM_ACTION_KINDS; i++)
+        total += weights[i];
+    int left = sim_random_below(&world->random, total);
+    sim_action_t action = 0;
+    while (left >= weights[action])
+        left -= weights[action++];
+    return action;
+}
+
+static void act(sim_client_t *client)
+{
+    sim_world_t *world = client->world;
+    int owner = sim_random_below(&world->random, world->settings.owners);
+    switch (choose_action(world)) {
+    case SIM_ACTION_APPEND:
+        do_append(client, owner, 1);
+        break;
+    case SIM_ACTION_BATCH:
+        do_append(client, owner, sim_random_between(&world->random, 2, 5));
+        break;
+    case SIM_ACTION_READ:
+        do_read(client, owner);
+        break;
+    case SIM_ACTION_COUNT:
+        do_count(client, owner);
+        break;
+    case SIM_ACTION_EDIT:
+        do_edit(client, owner);
+        break;
+    case SIM_ACTION_REMOVE:
+        do_remove(client, owner);
+        break;
+    case SIM_ACTION_TRIM:
+        do_trim(client, owner);
+        break;
+    case SIM_ACTION_DROP:
+        do_drop(client, owner);
+        break;
+    case SIM_ACTION_UPDATE:
+        do_update(client, owner);
+        break;
+    case SIM_ACTION_DEFINE:
+        do_define(client);
+        break;
+    case SIM_ACTION_EXPORT:
+        do_export(client, owner);
+        break;
+    case SIM_ACTION_VERIFY:
+        do_verify(client, owner);
+        break;
+    case SIM_ACTION_KINDS:
+        assert(!"an action");
+    }
+}
+
+/*
+ * Before a public call: wait for a turn here, so that the call begins when its first request is
+ * carried out, and not sooner.
+ */
+static bool begin(sim_client_t *client)
+{
+    if (!sim_turn(client))
+        return false;
+    client->began = true;
+    client->reads = 0;
+    client->faults_met = 0;
+    client->refused_put = -1;
+    return true;
+}
+
+void sim_client_run(void *context)
+{
+    sim_client_t *client = context;
+    sim_world_t *world = client->world;
+    client->array = NULL;
+    if (begin(client) && sim_client_open(client)) {
+        /* Every other client opened the array when other bounds were in force. */
+        client->array->definition.bounds = world->settings.bounds[client->index % 2];
+        if (client->pending >= 0)
+            append_to_the_end(client, client->pending);
+        while (client->actions_left > 0 && !client->crashed && !world->failure[0]) {
+            client->actions_left--;
+            if (begin(client))
+                act(client);
+        }
+    }
+    spill_array_close(client->array);
+    client->array = NULL;
+}

@@ -1,0 +1,134 @@
+/*
+ * What the schedules reached: every request done and refused and why, every kind of fault, and the
+ * turns of the protocols that matter. A run in which something was never reached proves little
+ * about it, so the runner fails then.
+ */
+#ifndef SIM_COVERAGE_H
+#define SIM_COVERAGE_H
+
+#include "store/request.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+/* X(name, text): requests that were carried out, or why they were refused. */
+#define SIM_REQUEST_EVENTS(X)                                                                      \
+    X(READ_DONE, "READ done")                                                                      \
+    X(READ_ABSENT, "READ of an absent document")                                                   \
+    X(APPEND_DONE_HEAD, "APPEND done in a head")                                                   \
+    X(APPEND_DONE_PAGE, "APPEND done in a page")                                                   \
+    X(APPEND_CREATED, "APPEND made the head")                                                      \
+    X(APPEND_REPEATED, "APPEND refused: operation seen")                                           \
+    X(APPEND_STALE, "APPEND refused: window passed")                                               \
+    X(APPEND_SEALED, "APPEND refused: sealed")                                                     \
+    X(APPEND_FULL, "APPEND refused: full")                                                         \
+    X(APPEND_ABSENT, "APPEND refused: absent, or another epoch")                                   \
+    X(PUT_PAGE_DONE, "PUT_PAGE done: absent")                                                      \
+    X(PUT_PAGE_REPLACED, "PUT_PAGE done: over an older copy")                                      \
+    X(PUT_PAGE_EPOCH, "PUT_PAGE done: over a page of an earlier owner")                            \
+    X(PUT_PAGE_SAME, "PUT_PAGE refused: a copy of the same rev")                                   \
+    X(PUT_PAGE_NEWER, "PUT_PAGE refused: a newer copy")                                            \
+    X(CUT_DONE, "CUT done")                                                                        \
+    X(CUT_PAGES, "CUT refused: pages")                                                             \
+    X(CUT_REV, "CUT refused: rev")                                                                 \
+    X(CUT_EPOCH, "CUT refused: epoch, or absent")                                                  \
+    X(SEAL_DONE_HEAD, "SEAL done on a head")                                                       \
+    X(SEAL_DONE_PAGE, "SEAL done on a page")                                                       \
+    X(SEAL_CLOSED, "SEAL done: closed")                                                            \
+    X(SEAL_SEALED, "SEAL refused: sealed")                                                         \
+    X(SEAL_EPOCH, "SEAL refused: epoch, or absent")                                                \
+    X(ADVANCE_DONE, "ADVANCE done")                                                                \
+    X(ADVANCE_BEHIND, "ADVANCE done without effect")                                               \
+    X(ADVANCE_EPOCH, "ADVANCE refused: epoch, or absent")                                          \
+    X(CREATE_PAGE_DONE, "CREATE_PAGE done: absent")                                                \
+    X(CREATE_PAGE_EPOCH, "CREATE_PAGE done: over a page of an earlier owner")                      \
+    X(CREATE_PAGE_PRESENT, "CREATE_PAGE refused: present")                                         \
+    X(EDIT_DONE_HEAD, "EDIT done in a head")                                                       \
+    X(EDIT_DONE_PAGE, "EDIT done in a page")                                                       \
+    X(EDIT_REV, "EDIT refused: rev, or absent")                                                    \
+    X(EDIT_FULL, "EDIT refused: no room")                                                          \
+    X(REMOVE_DONE, "REMOVE done")                                                                  \
+    X(REMOVE_REV, "REMOVE refused: rev, or absent")                                                \
+    X(INTEND_DONE, "INTEND done")                                                                  \
+    X(INTEND_REV, "INTEND refused: rev, or absent")                                                \
+    X(PULL_DONE, "PULL done")                                                                      \
+    X(PULL_GONE, "PULL refused: gone already")                                                     \
+    X(PULL_EPOCH, "PULL refused: epoch, or absent")                                                \
+    X(SETTLE_DONE, "SETTLE done")                                                                  \
+    X(SETTLE_REV, "SETTLE refused: rev, or absent")                                                \
+    X(TRIM_DONE, "TRIM done")                                                                      \
+    X(TRIM_REV, "TRIM refused: rev, or absent")                                                    \
+    X(EMPTY_PAGE_DONE, "EMPTY_PAGE done")                                                          \
+    X(EMPTY_PAGE_REFUSED, "EMPTY_PAGE refused")                                                    \
+    X(UPDATE_FIELDS_DONE, "UPDATE_FIELDS done")                                                    \
+    X(UPDATE_FIELDS_CREATED, "UPDATE_FIELDS made the head")                                        \
+    X(DROP_HEAD_DONE, "DROP_HEAD done")                                                            \
+    X(DROP_HEAD_PAGES, "DROP_HEAD refused: pages")                                                 \
+    X(DROP_HEAD_EPOCH, "DROP_HEAD refused: epoch, or absent")                                      \
+    X(DROP_PAGE_DONE, "DROP_PAGE done")                                                            \
+    X(DROP_PAGE_REFUSED, "DROP_PAGE refused: absent, or a later owner's")
+
+/* X(name, text): turns of the protocols, as seen from outside. */
+#define SIM_TURN_EVENTS(X)                                                                         \
+    X(SPILL_BY_ANOTHER, "a page was put by one client and cut by another")                         \
+    X(PAGE_ADOPTED, "a put was refused and its page cut all the same")                             \
+    X(INTENT_BY_ANOTHER, "a removal was finished by another client")                               \
+    X(REPEAT_RECOGNIZED, "a retry was answered with its first try's numbers")                      \
+    X(REPEAT_BY_SUCCESSOR, "... by the client that took a crashed one's place")                    \
+    X(RETRY_STALE, "a retry came too late: unknown")                                               \
+    X(EARLY_SEAL, "a document was sealed before it was full")                                      \
+    X(BATCH_ONE_STEP, "a batch was appended in one step")                                          \
+    X(BATCH_SPLIT, "a batch was split")                                                            \
+    X(OVERSIZE_ALONE, "an element over the byte bound has a document alone")                       \
+    X(BYTES_FULL, "a document was full in bytes before it was in slots")                           \
+    X(OWNER_AGAIN, "an owner was made again after it was dropped")                                 \
+    X(OTHER_BOUNDS, "a spill moved fewer or more elements than the bounds in force")               \
+    X(UPDATE_WITH_APPEND, "an append carried an update of other fields")                           \
+    X(READ_TWO_DOCUMENTS, "a read went over several documents")                                    \
+    X(READ_AMID_CHANGE, "... while elements were edited or removed")                               \
+    X(TRIMMED_PAGE_PUT, "a late put brought back a page that was trimmed")                         \
+    X(PAUSED, "a client paused between tries")                                                     \
+    X(DEFINED_AGAIN, "bounds were changed while clients ran")
+
+/* X(name, text): what the network and the clients suffer. */
+#define SIM_FAULT_EVENTS(X)                                                                        \
+    X(CRASH_BEFORE, "client crashed before its request was carried out")                           \
+    X(CRASH_AFTER, "client crashed after its request was carried out")                             \
+    X(CRASH_IN_FLIGHT, "client crashed, its request was carried out later")                        \
+    X(LOST_APPLIED, "answer lost, request carried out")                                            \
+    X(LOST_REQUEST, "request lost")                                                                \
+    X(LOST_LATER, "answer lost, request carried out later")                                        \
+    X(DUPLICATE, "request carried out, and delivered again later")                                 \
+    X(FAILED, "request failed for certain")                                                        \
+    X(LATE_DONE, "late delivery took effect")                                                      \
+    X(LATE_REFUSED, "late delivery was refused")                                                   \
+    X(MACHINE_CRASH, "machine crashed: all clients, and what was not synced")
+
+typedef enum sim_event {
+#define SIM_EVENT_ENUM(name, text) SIM_##name,
+    SIM_REQUEST_EVENTS(SIM_EVENT_ENUM) SIM_TURN_EVENTS(SIM_EVENT_ENUM)
+        SIM_FAULT_EVENTS(SIM_EVENT_ENUM)
+#undef SIM_EVENT_ENUM
+            SIM_EVENT_COUNT
+} sim_event_t;
+
+typedef struct sim_coverage {
+    int64_t schedules;
+    int64_t calls;
+    int64_t seen[SIM_EVENT_COUNT];
+} sim_coverage_t;
+
+const char *sim_event_text(sim_event_t event);
+
+/*
+ * The event that the answer to a request is. `before` is the document's state as it was just before
+ * the request was carried out.
+ */
+sim_event_t sim_request_event(const spill_request_t *request, const spill_state_t *before,
+                              bool op_seen, bool done);
+
+/* Print all counters; returns how many are zero, of those that `expected` tells to look at. */
+int sim_coverage_report(const sim_coverage_t *coverage, bool (*expected)(sim_event_t event),
+                        FILE *file);
+
+#endif

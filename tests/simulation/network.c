@@ -1,0 +1,365 @@
+/*
+ * The shared store as a client sees it. Before a request is carried out the client waits for its
+ * turn; then chance decides what becomes of the request and of its answer. A crashed client never
+ * touches the shared store again: whatever it still asks for fails, until it has unwound.
+ */
+#include "world.h"
+
+#include "util/error.h"
+
+#include <assert.h>
+
+typedef enum fate {
+    FATE_FINE,
+    FATE_CRASH_BEFORE,
+    FATE_CRASH_AFTER,
+    FATE_CRASH_IN_FLIGHT,
+    FATE_LOST_APPLIED,
+    FATE_LOST_REQUEST,
+    FATE_LOST_LATER,
+    FATE_DUPLICATE,
+    FATE_FAILED
+} fate_t;
+
+static const char *const fate_texts[] = {
+    "",
+    " [crash before]",
+    " [crash after]",
+    " [crash, request in flight]",
+    " [answer lost]",
+    " [request lost]",
+    " [answer lost, request late]",
+    " [again later]",
+    " [failed]",
+};
+
+/*
+ * May the request arrive a second time? An append without an operation id and an update of other
+ * fields have no guard against that, and no promise.
+ */
+static bool repeatable(const spill_request_t *request)
+{
+    if (request->kind == SPILL_REQUEST_APPEND)
+        return request->op != NULL;
+    return request->kind != SPILL_REQUEST_UPDATE_FIELDS;
+}
+
+static fate_t choose_fate(sim_client_t *client, const spill_request_t *request)
+{
+    sim_world_t *world = client->world;
+    if (client->reliable || !sim_random_chance(&world->random, world->settings.faults))
+        return FATE_FINE;
+    bool read = request->kind == SPILL_REQUEST_READ;
+    if (world->settings.crashes > 0 && sim_random_chance(&world->random, 350)) {
+        world->settings.crashes--;
+        fate_t fate = (fate_t)sim_random_between(&world->random, FATE_CRASH_BEFORE,
+                                                 FATE_CRASH_IN_FLIGHT);
+        return read ? FATE_CRASH_BEFORE : fate;
+    }
+    fate_t fate = (fate_t)sim_random_between(&world->random, FATE_LOST_APPLIED, FATE_FAILED);
+    if (read)
+        return fate == FATE_FAILED ? FATE_FAILED : FATE_LOST_REQUEST;
+    if (fate == FATE_DUPLICATE && !repeatable(request))
+        return FATE_LOST_APPLIED;
+    return fate;
+}
+
+static sim_event_t fate_event(fate_t fate)
+{
+    static const sim_event_t events[] = {
+        0,           SIM_CRASH_BEFORE, SIM_CRASH_AFTER, SIM_CRASH_IN_FLIGHT, SIM_LOST_APPLIED,
+        SIM_LOST_REQUEST, SIM_LOST_LATER, SIM_DUPLICATE,   SIM_FAILED,
+    };
+    return events[fate];
+}
+
+static void send_late(sim_world_t *world, int client, const spill_request_t *request)
+{
+    if (world->late_count == world->late_capacity) {
+        world->late_capacity = world->late_capacity ? 2 * world->late_capacity : 16;
+        world->late = bson_realloc(world->late, world->late_capacity * sizeof *world->late);
+    }
+    world->late[world->late_count++] =
+        (sim_late_t){.request = spill_request_clone(request), .client = client};
+}
+
+/* ---- the trace ------------------------------------------------------------------------------- */
+
+static void describe_content(const spill_request_t *request, char *text, size_t size)
+{
+    size_t at = 0;
+    text[0] = '\0';
+#define ADD(...)                                                                                   \
+    do {                                                                                           \
+        if (at < size)                                                                             \
+            at += (size_t)snprintf(text + at, size - at, __VA_ARGS__);                             \
+    } while (0)
+    if (request->op)
+        ADD(" op=%02x%02x base=%lld", ((const uint8_t *)request->op->id)[0],
+            ((const uint8_t *)request->op->id)[1], (long long)request->op->base);
+    if (request->update)
+        ADD(" update");
+    for (size_t i = 0; i < request->element_count; i++)
+        ADD("%sv%lld", i ? "," : " ", (long long)sim_value_id(&request->elements[i], NULL));
+    if (request->run)
+        for (size_t i = 0; i < request->run->count; i++) {
+            spill_element_t element = spill_run_element(request->run, i);
+            ADD("%s%lld:v%lld", i ? "," : " ", (long long)element.seq,
+                (long long)sim_value_id(&element.value, NULL));
+        }
+    static const struct {
+        spill_request_kind_t kind;
+        const char *name;
+        size_t offset;
+    } fields[] = {
+#define FIELD(kind, name) {SPILL_REQUEST_##kind, #name, offsetof(spill_request_t, name)}
+        FIELD(APPEND, epoch),     FIELD(PUT_PAGE, src),      FIELD(PUT_PAGE, first),
+        FIELD(PUT_PAGE, slots),   FIELD(CUT, pages),         FIELD(CUT, rev),
+        FIELD(CUT, slots),        FIELD(SEAL, epoch),        FIELD(ADVANCE, pages),
+        FIELD(ADVANCE, total),    FIELD(CREATE_PAGE, epoch), FIELD(CREATE_PAGE, first),
+        FIELD(EDIT, rev),         FIELD(EDIT, seq),          FIELD(REMOVE, rev),
+        FIELD(REMOVE, seq),       FIELD(INTEND, rev),        FIELD(INTEND, seq),
+        FIELD(INTEND, intent_page), FIELD(PULL, seq),        FIELD(SETTLE, rev),
+        FIELD(SETTLE, seq),       FIELD(TRIM, rev),          FIELD(TRIM, low),
+        FIELD(TRIM, removed),     FIELD(EMPTY_PAGE, epoch),  FIELD(DROP_HEAD, epoch),
+        FIELD(DROP_HEAD, pages),  FIELD(DROP_PAGE, epoch),   FIELD(READ, seq),
+        FIELD(READ, want),        FIELD(READ, limit),
+#undef FIELD
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        if (fields[i].kind != request->kind)
+            continue;
+        const char *field = (const char *)request + fields[i].offset;
+        if (fields[i].offset == offsetof(spill_request_t, want))
+            ADD(" want=%d", (int)request->want);
+        else
+            ADD(" %s=%lld", fields[i].name, (long long)*(const int64_t *)(const void *)field);
+    }
+#undef ADD
+}
+
+static void trace_request(sim_world_t *world, int client, const spill_request_t *request,
+                          const spill_response_t *response, const char *note)
+{
+    if (!world->trace)
+        return;
+    char content[1024];
+    char document[32] = "head";
+    char answer[160] = "no answer yet";
+    describe_content(request, content, sizeof content);
+    if (request->page >= 0)
+        snprintf(document, sizeof document, "page %lld", (long long)request->page);
+    else if (request->page == SPILL_PAGE_HOLDING)
+        snprintf(document, sizeof document, "page holding");
+    if (response && response->outcome != SPILL_DONE)
+        snprintf(answer, sizeof answer, "REFUSED");
+    else if (response && request->kind == SPILL_REQUEST_APPEND)
+        snprintf(answer, sizeof answer, "DONE, number %lld", (long long)response->seq);
+    else if (response && request->kind != SPILL_REQUEST_READ)
+        snprintf(answer, sizeof answer, "DONE");
+    else if (response && !response->state.present)
+        snprintf(answer, sizeof answer, "absent");
+    else if (response)
+        snprintf(answer, sizeof answer,
+                 "epoch %lld rev %lld pages %lld [%lld,%lld) removed %lld low %lld n %lld%s%s",
+                 (long long)response->state.epoch, (long long)response->state.rev,
+                 (long long)response->state.pages, (long long)response->state.first,
+                 (long long)spill_state_end(&response->state), (long long)response->state.removed,
+                 (long long)response->state.low, (long long)response->state.n,
+                 response->state.sealed ? " sealed" : "", response->state.intent ? " intent" : "");
+    sim_trace(world, "%5lld  client %d%s  owner %d %-12s %s%s -> %s%s", (long long)world->calls,
+              client, client == SIM_CLIENTS_MAX ? "*" : " ", sim_owner_of(request),
+              document, spill_request_kind_name(request->kind), content, answer, note);
+}
+
+/* ---- carrying out ---------------------------------------------------------------------------- */
+
+spill_code_t sim_execute(sim_world_t *world, const spill_request_t *request,
+                         spill_response_t *response, spill_error_t *error)
+{
+    return spill_store_call(world->store, request, response, error);
+}
+
+static spill_code_t carry_out(sim_world_t *world, int client, const spill_request_t *request,
+                              spill_response_t *response, const char *note, spill_error_t *error)
+{
+    world->calls++;
+    world->now_us++;
+    sim_observe_before(world, request);
+    spill_code_t code = world->execute(world, request, response, error);
+    if (code == SPILL_OK) {
+        trace_request(world, client, request, response, note);
+        sim_observe(world, client, request, response);
+    } else {
+        sim_fail(world, "the store failed: %s", error->message);
+    }
+    return code;
+}
+
+void sim_deliver_late(sim_world_t *world)
+{
+    assert(world->late_count > 0);
+    size_t index = (size_t)sim_random_below(&world->random, (int)world->late_count);
+    sim_late_t late = world->late[index];
+    world->late[index] = world->late[--world->late_count];
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    spill_error_t error;
+    if (carry_out(world, late.client, late.request, &response, " [late]", &error) == SPILL_OK)
+        sim_saw(world, response.outcome == SPILL_DONE ? SIM_LATE_DONE : SIM_LATE_REFUSED);
+    spill_response_release(&response);
+    spill_request_free(late.request);
+}
+
+void sim_discard_late(sim_world_t *world)
+{
+    while (world->late_count > 0)
+        spill_request_free(world->late[--world->late_count].request);
+}
+
+static spill_code_t crashed(sim_client_t *client, spill_response_t *response, spill_error_t *error)
+{
+    client->crashed = true;
+    spill_response_clear(response);
+    return spill_fail(error, SPILL_CANCELLED, "this client has crashed");
+}
+
+static spill_code_t port_call(spill_store_t *store, const spill_request_t *request,
+                              spill_response_t *response, spill_error_t *error)
+{
+    sim_client_t *client = (sim_client_t *)store;
+    sim_world_t *world = client->world;
+    if (!client->crashed && !client->reliable && !client->began)
+        sim_turn(client);
+    client->began = false;
+    if (client->crashed)
+        return crashed(client, response, error);
+    spill_error_t scratch;
+    error = error ? error : &scratch;
+    fate_t fate = choose_fate(client, request);
+    if (fate != FATE_FINE) {
+        sim_saw(world, fate_event(fate));
+        client->faults_met++;
+    }
+    bool now = fate == FATE_FINE || fate == FATE_CRASH_AFTER || fate == FATE_LOST_APPLIED ||
+               fate == FATE_DUPLICATE;
+    spill_code_t code = SPILL_OK;
+    if (now)
+        code = carry_out(world, client->index, request, response, fate_texts[fate], error);
+    else
+        trace_request(world, client->index, request, NULL, fate_texts[fate]);
+    if (fate == FATE_CRASH_IN_FLIGHT || fate == FATE_LOST_LATER || fate == FATE_DUPLICATE)
+        send_late(world, client->index, request);
+    if (fate >= FATE_CRASH_BEFORE && fate <= FATE_CRASH_IN_FLIGHT)
+        return crashed(client, response, error);
+    if (code != SPILL_OK || fate == FATE_FINE || fate == FATE_DUPLICATE)
+        return code;
+    spill_response_clear(response);
+    if (fate == FATE_FAILED)
+        return spill_fail(error, SPILL_IO, "the request was turned away");
+    return spill_fail(error, SPILL_UNKNOWN, "no answer came");
+}
+
+/* ---- the other functions of a store: passed on, no faults -------------------------------------- */
+
+static spill_store_t *shared(spill_store_t *store)
+{
+    return ((sim_client_t *)store)->world->store;
+}
+
+static spill_code_t port_bind(spill_store_t *store, const spill_definition_t *definition,
+                              spill_binding_t *binding, spill_error_t *error)
+{
+    return shared(store)->ops->bind(shared(store), definition, binding, error);
+}
+
+static spill_code_t port_owners(spill_store_t *store, const spill_binding_t *binding,
+                                const uint8_t *after, size_t after_bytes, size_t limit,
+                                bson_t *owners, spill_buffer_t *last, spill_error_t *error)
+{
+    return shared(store)->ops->owners(shared(store), binding, after, after_bytes, limit, owners,
+                                      last, error);
+}
+
+static spill_code_t port_get(spill_store_t *store, spill_catalog_t kind, const char *name,
+                             bson_t **document, spill_error_t *error)
+{
+    return shared(store)->ops->catalog_get(shared(store), kind, name, document, error);
+}
+
+static spill_code_t port_put(spill_store_t *store, spill_catalog_t kind, const char *name,
+                             const bson_t *expected, const bson_t *document, bool *done,
+                             spill_error_t *error)
+{
+    return shared(store)->ops->catalog_put(shared(store), kind, name, expected, document, done,
+                                           error);
+}
+
+static spill_code_t port_delete(spill_store_t *store, spill_catalog_t kind, const char *name,
+                                spill_error_t *error)
+{
+    return shared(store)->ops->catalog_delete(shared(store), kind, name, error);
+}
+
+static spill_code_t port_names(spill_store_t *store, spill_catalog_t kind, bson_t *names,
+                               spill_error_t *error)
+{
+    return shared(store)->ops->catalog_names(shared(store), kind, names, error);
+}
+
+static spill_code_t port_check(spill_store_t *store, const spill_binding_t *binding,
+                               const spill_definition_t *definition, const spill_value_t *owner,
+                               spill_store_finding_fn report, void *context, spill_error_t *error)
+{
+    if (shared(store)->ops->check == NULL)
+        return SPILL_OK;
+    return shared(store)->ops->check(shared(store), binding, definition, owner, report, context,
+                                     error);
+}
+
+static spill_code_t port_finish(spill_store_t *store, spill_error_t *error)
+{
+    (void)store;
+    (void)error;
+    return SPILL_OK;
+}
+
+static const spill_store_ops_t port_ops = {
+    .name = "simulated client",
+    .call = port_call,
+    .bind = port_bind,
+    .owners = port_owners,
+    .catalog_get = port_get,
+    .catalog_put = port_put,
+    .catalog_delete = port_delete,
+    .catalog_names = port_names,
+    .check = port_check,
+    .close = port_finish,
+};
+
+static int64_t port_now(void *context)
+{
+    const sim_client_t *client = context;
+    return client->world->now_us + (int64_t)client->index * client->world->settings.skew_us;
+}
+
+static void port_sleep(void *context, int64_t duration_us)
+{
+    sim_client_t *client = context;
+    client->world->now_us += duration_us;
+    sim_saw(client->world, SIM_PAUSED);
+    if (!client->reliable)
+        sim_turn(client);
+}
+
+void sim_port_open(sim_client_t *client)
+{
+    spill_store_options_t options;
+    spill_store_options_init(&options);
+    options.clock = (spill_clock_t){.context = client, .now_us = port_now, .sleep_us = port_sleep};
+    spill_store_base_init(&client->port, &port_ops, "simulation:", &options);
+}
+
+void sim_port_close(sim_client_t *client)
+{
+    spill_store_base_release(&client->port);
+}

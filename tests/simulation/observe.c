@@ -1,0 +1,232 @@
+/*
+ * What requests mean. Each request that took effect is one atomic step of some operation, so the
+ * plain arrays follow the shared store step by step: this is where an operation takes its place in
+ * the order of things. What readers are told is checked against the plain arrays in check.c, and
+ * the documents themselves at the end of a schedule.
+ */
+#include "world.h"
+
+#include <assert.h>
+#include <string.h>
+
+int sim_owner_of(const spill_request_t *request)
+{
+    int64_t number;
+    assert(request->owner->type == BSON_TYPE_INT64);
+    memcpy(&number, request->owner->data, sizeof number);
+    return (int)number;
+}
+
+void sim_observe_before(sim_world_t *world, const spill_request_t *request)
+{
+    if (request->kind == SPILL_REQUEST_READ)
+        return;
+    spill_request_t read = {
+        .kind = SPILL_REQUEST_READ,
+        .definition = request->definition,
+        .array_id = request->array_id,
+        .collection_id = request->collection_id,
+        .owner = request->owner,
+        .key = request->key,
+        .key_bytes = request->key_bytes,
+        .page = request->page,
+        .op = request->op,
+    };
+    spill_error_t error;
+    if (spill_store_call(world->store, &read, &world->before, &error) != SPILL_OK)
+        sim_fail(world, "a document cannot be read: %s", error.message);
+}
+
+/* ---- appends --------------------------------------------------------------------------------- */
+
+/* One element of an append took its place. */
+static void place(sim_world_t *world, int owner, int64_t value, int64_t seq)
+{
+    if (value < 0 || value >= (int64_t)world->origin_count || world->origins[value].append < 0) {
+        sim_fail(world, "owner %d: an element was appended that nobody asked for", owner);
+        return;
+    }
+    const sim_plain_t *plain = &world->plains[owner];
+    sim_origin_t *origin = &world->origins[value];
+    const sim_append_t *append = &world->appends[origin->append];
+    int32_t incarnation = sim_plain_now(plain)->incarnation;
+    /* A base is a value of one incarnation's n; it says nothing about a later owner of that name. */
+    bool promised = origin->incarnation == incarnation &&
+                    (append->base_incarnation == incarnation || append->base == 0);
+    if (origin->applied > 0 && (promised || !append->has_op))
+        sim_fail(world, "owner %d: v%lld was appended twice, at %lld and at %lld", owner,
+                 (long long)value, (long long)origin->seq, (long long)seq);
+    origin->applied++;
+    origin->incarnation = incarnation;
+    origin->seq = seq;
+    origin->version = sim_plain_version(plain);
+}
+
+static void observe_append(sim_world_t *world, int owner, const spill_request_t *request,
+                           const spill_response_t *response)
+{
+    sim_plain_t *plain = &world->plains[owner];
+    int64_t values[SIM_BATCH_MAX];
+    assert(request->element_count <= SIM_BATCH_MAX);
+    if (!sim_plain_now(plain)->exists) {
+        if (request->page != SPILL_HEAD)
+            sim_fail(world, "owner %d: an append to a page of an owner that is dropped", owner);
+        sim_plain_create(plain, response->state.epoch);
+        if (sim_plain_now(plain)->incarnation > 1)
+            sim_saw(world, SIM_OWNER_AGAIN);
+    } else if (response->state.epoch != plain->epoch) {
+        sim_fail(world, "owner %d: an append to a page of an earlier owner", owner);
+    }
+    for (size_t i = 0; i < request->element_count; i++)
+        values[i] = sim_value_id(&request->elements[i], NULL);
+    const char *wrong = sim_plain_append(plain, response->seq, values, request->element_count);
+    if (wrong)
+        sim_fail(world, "owner %d: %s: %lld", owner, wrong, (long long)response->seq);
+    for (size_t i = 0; i < request->element_count && !world->failure[0]; i++)
+        place(world, owner, values[i], response->seq + (int64_t)i);
+    if (request->update && !world->failure[0]) {
+        world->appends[world->origins[values[0]].append].updated++;
+        world->hits[owner]++;
+        sim_saw(world, SIM_UPDATE_WITH_APPEND);
+    }
+    if (response->state.live == 1 && request->elements[0].size_bytes > request->limits.bytes_max)
+        sim_saw(world, SIM_OVERSIZE_ALONE);
+}
+
+/* ---- the others ------------------------------------------------------------------------------ */
+
+static void observe_update(sim_world_t *world, int owner, const spill_request_t *request)
+{
+    sim_plain_t *plain = &world->plains[owner];
+    if (!sim_plain_now(plain)->exists)
+        sim_plain_create(plain, request->epoch);
+    world->hits[owner] += request->update != NULL;
+}
+
+/*
+ * An edit that was under way when its element was trimmed, or its owner dropped, may still reach a
+ * document that nobody reads any more.
+ */
+static bool beyond(const sim_plain_t *plain, const spill_request_t *request)
+{
+    const sim_plain_moment_t *now = sim_plain_now(plain);
+    return !now->exists || plain->epoch != request->epoch || request->seq < now->low;
+}
+
+static const char *observe_settle(const sim_plain_t *plain, const spill_request_t *request)
+{
+    const sim_plain_element_t *element = sim_plain_find(plain, request->seq);
+    if (element == NULL || element->died == SIM_ALIVE)
+        return "a removal was ended before the element was gone";
+    return NULL;
+}
+
+static void observe_change(sim_world_t *world, int owner, const spill_request_t *request)
+{
+    sim_plain_t *plain = &world->plains[owner];
+    const char *wrong = NULL;
+    switch (request->kind) {
+    case SPILL_REQUEST_EDIT:
+        if (!beyond(plain, request))
+            wrong = sim_plain_edit(plain, request->seq,
+                                   sim_value_id(&request->elements[0], NULL));
+        break;
+    case SPILL_REQUEST_REMOVE:
+        wrong = sim_plain_delete(plain, request->seq);
+        break;
+    case SPILL_REQUEST_INTEND:
+        wrong = sim_plain_intend(plain, request->seq);
+        break;
+    case SPILL_REQUEST_PULL:
+        if (!beyond(plain, request))
+            wrong = sim_plain_delete(plain, request->seq);
+        break;
+    case SPILL_REQUEST_SETTLE:
+        wrong = observe_settle(plain, request);
+        break;
+    case SPILL_REQUEST_TRIM:
+        wrong = sim_plain_trim(plain, request->low);
+        break;
+    case SPILL_REQUEST_DROP_HEAD:
+        wrong = sim_plain_drop(plain);
+        break;
+    default:
+        break;
+    }
+    if (wrong)
+        sim_fail(world, "owner %d: %s: %lld", owner, wrong, (long long)request->seq);
+}
+
+/* ---- who did what ---------------------------------------------------------------------------- */
+
+static void observe_turns(sim_world_t *world, int owner, int client,
+                          const spill_request_t *request)
+{
+    sim_traces_t *traces = &world->traces[owner];
+    const sim_plain_t *plain = &world->plains[owner];
+    sim_client_t *sender = &world->clients[client];
+    const spill_bounds_t *bounds = &world->settings.bounds[0];
+    switch (request->kind) {
+    case SPILL_REQUEST_PUT_PAGE:
+        traces->put_client = client;
+        traces->put_page = request->page;
+        if (sim_plain_now(plain)->low >= request->first + request->slots)
+            sim_saw(world, SIM_TRIMMED_PAGE_PUT);
+        if (request->slots > bounds->page_capacity)
+            sim_saw(world, SIM_OTHER_BOUNDS);
+        break;
+    case SPILL_REQUEST_CUT:
+        if (traces->put_page == request->pages && traces->put_client != client)
+            sim_saw(world, SIM_SPILL_BY_ANOTHER);
+        if (sender->refused_put == request->pages && sender->refused_src == request->rev)
+            sim_saw(world, SIM_PAGE_ADOPTED);
+        break;
+    case SPILL_REQUEST_INTEND:
+        traces->intent_client = client;
+        break;
+    case SPILL_REQUEST_SETTLE:
+        if (traces->intent_client != client)
+            sim_saw(world, SIM_INTENT_BY_ANOTHER);
+        break;
+    case SPILL_REQUEST_SEAL:
+        if (!request->close && spill_state_slots(&world->before.state) <
+                                   (request->page == SPILL_HEAD ? bounds->threshold
+                                                                : bounds->page_capacity))
+            sim_saw(world, SIM_EARLY_SEAL);
+        break;
+    default:
+        break;
+    }
+}
+
+void sim_observe(sim_world_t *world, int client, const spill_request_t *request,
+                 const spill_response_t *response)
+{
+    int owner = sim_owner_of(request);
+    if (request->kind == SPILL_REQUEST_READ) {
+        sim_saw(world, response->state.present ? SIM_READ_DONE : SIM_READ_ABSENT);
+        world->clients[client].reads++;
+        return;
+    }
+    bool done = response->outcome == SPILL_DONE;
+    sim_event_t event =
+        sim_request_event(request, &world->before.state, world->before.op_found, done);
+    sim_saw(world, event);
+    if (event == SIM_APPEND_FULL &&
+        spill_state_slots(&world->before.state) + (int64_t)request->element_count <=
+            request->limits.slots_max)
+        sim_saw(world, SIM_BYTES_FULL);
+    if (event == SIM_PUT_PAGE_SAME) {
+        world->clients[client].refused_put = request->page;
+        world->clients[client].refused_src = request->src;
+    }
+    if (!done)
+        return;
+    observe_turns(world, owner, client, request);
+    if (request->kind == SPILL_REQUEST_APPEND)
+        observe_append(world, owner, request, response);
+    else if (request->kind == SPILL_REQUEST_UPDATE_FIELDS)
+        observe_update(world, owner, request);
+    else
+        observe_change(world, owner, request);
+}

@@ -1,0 +1,358 @@
+/* One schedule: a fresh store, clients that take turns, and the reckoning when all is quiet. */
+#include "world.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+/* A schedule that takes more requests than this will not come to an end. */
+enum { CALLS_MAX = 20000 };
+
+void sim_fail(sim_world_t *world, const char *format, ...)
+{
+    if (world->failure[0])
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(world->failure, sizeof world->failure, format, arguments);
+    va_end(arguments);
+    sim_trace(world, "       FAILURE: %s", world->failure);
+}
+
+void sim_trace(sim_world_t *world, const char *format, ...)
+{
+    if (!world->trace)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(world->trace, format, arguments);
+    va_end(arguments);
+    fputc('\n', world->trace);
+}
+
+void sim_world_init(sim_world_t *world, sim_coverage_t *coverage)
+{
+    *world = (sim_world_t){.coverage = coverage, .execute = sim_execute};
+    for (int i = 0; i < SIM_CLIENTS_MAX; i++)
+        world->clients[i].coroutine = sim_coroutine_new();
+}
+
+void sim_world_release(sim_world_t *world)
+{
+    for (int i = 0; i < SIM_CLIENTS_MAX; i++)
+        sim_coroutine_free(world->clients[i].coroutine);
+    for (int i = 0; i < SIM_OWNERS_MAX; i++)
+        sim_plain_release(&world->plains[i]);
+    bson_free(world->late);
+    bson_free(world->appends);
+    bson_free(world->origins);
+    spill_response_release(&world->before);
+}
+
+/* ---- begin ----------------------------------------------------------------------------------- */
+
+static void define(sim_world_t *world, const spill_bounds_t *bounds)
+{
+    spill_error_t error;
+    world->definition.bounds.threshold = bounds->threshold;
+    world->definition.bounds.page_capacity = bounds->page_capacity;
+    if (spill_store_define(world->store, &world->definition, &error) != SPILL_OK)
+        sim_fail(world, "the definition cannot be saved: %s", error.message);
+}
+
+static void start_client(sim_world_t *world, int index)
+{
+    sim_client_t *client = &world->clients[index];
+    client->crashed = false;
+    for (int owner = 0; owner < SIM_OWNERS_MAX; owner++) {
+        client->bases[owner] = 0;
+        client->base_incarnations[owner] = 0;
+    }
+    sim_port_open(client);
+    if (!client->reliable)
+        sim_coroutine_start(client->coroutine, sim_client_run, client);
+}
+
+void sim_schedule_begin(sim_world_t *world)
+{
+    spill_error_t error;
+    world->failure[0] = '\0';
+    world->now_us = 1000;
+    world->calls = 0;
+    world->append_count = 0;
+    world->origin_count = 0;
+    world->running = NULL;
+    for (int i = 0; i < SIM_OWNERS_MAX; i++) {
+        sim_plain_clear(&world->plains[i]);
+        world->hits[i] = 0;
+        world->traces[i] = (sim_traces_t){-1, -1, -1};
+    }
+    if (spill_store_open("memory:", NULL, &world->store, &error) != SPILL_OK) {
+        sim_fail(world, "the store cannot be opened: %s", error.message);
+        return;
+    }
+    spill_definition_init(&world->definition, SIM_ARRAY_NAME);
+    world->definition.keep = world->settings.keep;
+    world->definition.op_window = world->settings.op_window;
+    define(world, &world->settings.bounds[1]);
+    define(world, &world->settings.bounds[0]);
+    for (int i = 0; i < world->settings.clients; i++) {
+        sim_coroutine_t *coroutine = world->clients[i].coroutine;
+        world->clients[i] = (sim_client_t){.world = world,
+                                           .index = i,
+                                           .coroutine = coroutine,
+                                           .actions_left = world->settings.actions_each,
+                                           .pending = -1};
+        start_client(world, i);
+    }
+}
+
+/* ---- play ------------------------------------------------------------------------------------ */
+
+bool sim_turn(sim_client_t *client)
+{
+    if (client->reliable)
+        return true;
+    if (!client->crashed)
+        sim_coroutine_yield(client->coroutine);
+    return !client->crashed;
+}
+
+/* The client has returned. One that crashed is replaced: the next one goes on with its list. */
+static void finish_client(sim_world_t *world, sim_client_t *client)
+{
+    sim_port_close(client);
+    if (!client->crashed || world->failure[0])
+        return;
+    sim_trace(world, "       client %d   starts again", client->index);
+    client->life++;
+    start_client(world, client->index);
+}
+
+static sim_client_t *choose_client(sim_world_t *world)
+{
+    sim_client_t *active[SIM_CLIENTS_MAX];
+    int count = 0;
+    for (int i = 0; i < world->settings.clients; i++)
+        if (sim_coroutine_active(world->clients[i].coroutine))
+            active[count++] = &world->clients[i];
+    if (count == 0)
+        return NULL;
+    if (world->running && sim_coroutine_active(world->running->coroutine) &&
+        sim_random_chance(&world->random, world->settings.sticky))
+        return world->running;
+    return active[sim_random_below(&world->random, count)];
+}
+
+static void give_up(sim_world_t *world)
+{
+    for (int i = 0; i < world->settings.clients; i++) {
+        sim_client_t *client = &world->clients[i];
+        if (!sim_coroutine_active(client->coroutine))
+            continue;
+        client->crashed = true;
+        sim_coroutine_resume(client->coroutine);
+        sim_port_close(client);
+    }
+}
+
+void sim_schedule_play(sim_world_t *world)
+{
+    while (!world->failure[0]) {
+        if (world->late_count > 0 && sim_random_chance(&world->random, world->settings.late)) {
+            sim_deliver_late(world);
+            continue;
+        }
+        sim_client_t *client = choose_client(world);
+        if (!client)
+            return;
+        world->running = client;
+        sim_coroutine_resume(client->coroutine);
+        if (!sim_coroutine_active(client->coroutine))
+            finish_client(world, client);
+        if (world->calls > CALLS_MAX)
+            sim_fail(world, "no end in sight after %d requests", CALLS_MAX);
+    }
+    give_up(world);
+}
+
+/* ---- end ------------------------------------------------------------------------------------- */
+
+typedef struct reckoning {
+    sim_world_t *world;
+    int owner;
+    size_t at; /* the next element of the plain array */
+} reckoning_t;
+
+static bool compare_element(void *context, const spill_value_t *owner,
+                            const spill_element_t *element)
+{
+    (void)owner;
+    reckoning_t *reckoning = context;
+    sim_world_t *world = reckoning->world;
+    const sim_plain_t *plain = &world->plains[reckoning->owner];
+    int32_t version = sim_plain_version(plain);
+    while (reckoning->at < plain->element_count &&
+           plain->elements[reckoning->at].died != SIM_ALIVE)
+        reckoning->at++;
+    int64_t id = sim_value_id(&element->value, NULL);
+    if (reckoning->at == plain->element_count)
+        sim_fail(world, "owner %d, at the end: %lld:v%lld should not be there", reckoning->owner,
+                 (long long)element->seq, (long long)id);
+    else {
+        const sim_plain_element_t *expected = &plain->elements[reckoning->at++];
+        int64_t value = sim_plain_value(plain, expected, version);
+        if (element->seq != expected->seq || id != value)
+            sim_fail(world, "owner %d, at the end: %lld:v%lld where %lld:v%lld should be",
+                     reckoning->owner, (long long)element->seq, (long long)id,
+                     (long long)expected->seq, (long long)value);
+    }
+    return !world->failure[0];
+}
+
+static void compare_export(sim_world_t *world, sim_client_t *client, int owner)
+{
+    const sim_plain_t *plain = &world->plains[owner];
+    reckoning_t reckoning = {.world = world, .owner = owner, .at = plain->incarnation_start};
+    spill_value_t value = sim_owner_value(owner);
+    spill_error_t error;
+    spill_code_t code =
+        spill_array_export(client->array, &value, compare_element, &reckoning, &error);
+    if (code != SPILL_OK)
+        sim_fail(world, "owner %d, at the end: export: %s", owner, error.message);
+    for (size_t i = reckoning.at; i < plain->element_count; i++)
+        if (plain->elements[i].died == SIM_ALIVE)
+            sim_fail(world, "owner %d, at the end: %lld:v%lld is lost", owner,
+                     (long long)plain->elements[i].seq, (long long)plain->elements[i].value);
+}
+
+static void report_finding(void *context, const spill_finding_t *finding)
+{
+    sim_fail(context, "at the end, verify: page %lld, I%d: %s", (long long)finding->page,
+             finding->invariant, finding->text);
+}
+
+static void verify(sim_world_t *world, sim_client_t *client, int owner)
+{
+    spill_value_t value = sim_owner_value(owner);
+    spill_verify_summary_t summary;
+    spill_error_t error;
+    if (spill_array_verify(client->array, &value, report_finding, world, &summary, &error) !=
+        SPILL_OK)
+        sim_fail(world, "owner %d, at the end: verify: %s", owner, error.message);
+}
+
+static bool compare_hits(void *context, const char *collection, const bson_t *document)
+{
+    reckoning_t *reckoning = context;
+    bson_iter_t iter;
+    (void)collection;
+    int64_t hits = 0;
+    if (bson_iter_init_find(&iter, document, "hits"))
+        hits = bson_iter_as_int64(&iter);
+    if (hits != reckoning->world->hits[reckoning->owner])
+        sim_fail(reckoning->world, "owner %d, at the end: hits is %lld, not %lld",
+                 reckoning->owner, (long long)hits,
+                 (long long)reckoning->world->hits[reckoning->owner]);
+    return false; /* the head comes first */
+}
+
+/* An append that forces what is left over to be finished, and a removal that finds nothing. */
+static void touch(sim_world_t *world, sim_client_t *client, int owner)
+{
+    int index = sim_append_new(client, owner, 1, true);
+    world->appends[index].base = 0;
+    spill_value_t value = sim_owner_value(owner);
+    spill_error_t error;
+    if (spill_array_op_base(client->array, &value, &world->appends[index].base, &error) !=
+        SPILL_OK)
+        sim_fail(world, "owner %d, at the end: op_base: %s", owner, error.message);
+    client->reads = 0;
+    sim_client_append(client, index);
+    if (world->appends[index].code != SPILL_OK)
+        sim_fail(world, "owner %d, at the end: the last append: %s", owner,
+                 spill_code_name(world->appends[index].code));
+    int64_t beyond = sim_plain_now(&world->plains[owner])->next;
+    if (spill_array_remove(client->array, &value, beyond, &error) != SPILL_NOT_FOUND)
+        sim_fail(world, "owner %d, at the end: an element was removed that is not there", owner);
+    if (sim_plain_now(&world->plains[owner])->pending > 0)
+        sim_fail(world, "owner %d, at the end: a removal was not finished", owner);
+}
+
+static void reckon(sim_world_t *world, sim_client_t *client, int owner)
+{
+    compare_export(world, client, owner);
+    spill_value_t value = sim_owner_value(owner);
+    spill_count_t count;
+    spill_error_t error;
+    int32_t version = sim_plain_version(&world->plains[owner]);
+    if (spill_array_count(client->array, &value, &count, &error) != SPILL_OK)
+        sim_fail(world, "owner %d, at the end: count: %s", owner, error.message);
+    sim_check_count(client, owner, (sim_span_t){version, version}, &count);
+    verify(world, client, owner);
+}
+
+static void check_appends(sim_world_t *world)
+{
+    for (size_t i = 0; i < world->append_count; i++) {
+        const sim_append_t *append = &world->appends[i];
+        for (int j = 0; j < append->count; j++) {
+            const sim_origin_t *origin = &world->origins[append->first_value + j];
+            if (append->code == SPILL_OK && origin->applied == 0)
+                sim_fail(world, "append #%zu was acknowledged and is lost", i);
+            if (append->updated > 1 && append->has_op && origin->applied <= 1)
+                sim_fail(world, "append #%zu: its update was applied %d times", i,
+                         append->updated);
+        }
+    }
+}
+
+void sim_schedule_end(sim_world_t *world)
+{
+    while (world->late_count > 0 && !world->failure[0])
+        sim_deliver_late(world);
+    if (world->failure[0])
+        return;
+    sim_client_t *client = &world->clients[SIM_CLIENTS_MAX];
+    *client = (sim_client_t){
+        .world = world, .index = SIM_CLIENTS_MAX, .reliable = true, .pending = -1};
+    start_client(world, client->index);
+    if (sim_client_open(client))
+        for (int owner = 0; owner < world->settings.owners && !world->failure[0]; owner++) {
+            verify(world, client, owner);
+            touch(world, client, owner);
+            reckon(world, client, owner);
+            if (world->hits[owner] > 0) {
+                reckoning_t reckoning = {.world = world, .owner = owner};
+                spill_value_t value = sim_owner_value(owner);
+                spill_array_documents(client->array, &value, true, compare_hits, &reckoning, NULL);
+            }
+        }
+    check_appends(world);
+    spill_array_close(client->array);
+    sim_port_close(client);
+}
+
+void sim_schedule_clear(sim_world_t *world)
+{
+    spill_error_t error;
+    world->coverage->schedules++;
+    world->coverage->calls += world->calls;
+    sim_discard_late(world);
+    if (spill_store_close(world->store, &error) != SPILL_OK)
+        sim_fail(world, "the store cannot be closed: %s", error.message);
+    world->store = NULL;
+}
+
+bool sim_schedule_run(sim_world_t *world, uint64_t seed)
+{
+    world->seed = seed;
+    world->random = (sim_random_t){seed};
+    sim_settings_choose(&world->settings, &world->random);
+    if (world->trace)
+        sim_settings_print(&world->settings, world->trace);
+    sim_schedule_begin(world);
+    sim_schedule_play(world);
+    sim_schedule_end(world);
+    sim_schedule_clear(world);
+    return !world->failure[0];
+}

@@ -1,0 +1,80 @@
+#include "world.h"
+
+/* How likely each action is, in several temperaments. */
+static const int temperaments[][SIM_ACTION_KINDS] = {
+    /*                 append batch read count edit remove trim drop update define export verify */
+    /* everything */ {40, 10, 20, 8, 10, 8, 3, 2, 2, 1, 2, 2},
+    /* appends */ {70, 10, 10, 4, 2, 2, 1, 0, 1, 1, 0, 0},
+    /* edits */ {40, 5, 10, 2, 40, 3, 1, 0, 0, 1, 1, 1},
+    /* removals */ {40, 5, 10, 10, 5, 30, 5, 0, 0, 1, 1, 1},
+    /* retention */ {50, 5, 10, 8, 4, 6, 20, 2, 0, 1, 1, 2},
+    /* owners */ {50, 10, 10, 5, 3, 4, 3, 15, 3, 0, 1, 1},
+};
+
+enum { TEMPERAMENTS = sizeof temperaments / sizeof temperaments[0] };
+
+/*
+ * Byte bounds as small as these no definition may have (definition/limits.h); clients that are
+ * simulated set them past its check, to have few bytes to move.
+ */
+enum { BYTES_LOW = 900, BYTES_HIGH = 1500, BYTES_PLENTY = 16 * 1024 };
+
+static spill_bounds_t choose_bounds(sim_random_t *random, bool padded)
+{
+    spill_bounds_t bounds = {
+        .threshold = sim_random_between(random, 1, 3),
+        .page_capacity = sim_random_between(random, 1, 3),
+        .head_bytes_max = BYTES_PLENTY,
+        .page_bytes_max = BYTES_PLENTY,
+    };
+    if (padded) {
+        bounds.threshold = sim_random_between(random, 1, 4);
+        bounds.page_capacity = sim_random_between(random, 1, 4);
+        bounds.head_bytes_max = sim_random_between(random, BYTES_LOW, BYTES_HIGH);
+        bounds.page_bytes_max = sim_random_between(random, BYTES_LOW, BYTES_HIGH);
+    }
+    return bounds;
+}
+
+void sim_settings_choose(sim_settings_t *settings, sim_random_t *random)
+{
+    static const int stickiness[] = {0, 300, 600, 850};
+    static const int fault_rates[] = {0, 15, 40, 80};
+    *settings = (sim_settings_t){
+        .keep = sim_random_below(random, 2) ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST,
+        .clients = sim_random_between(random, 2, SIM_CLIENTS_MAX),
+        .owners = sim_random_chance(random, 800) ? 1 : 2,
+        .op_window = sim_random_between(random, 1, 4),
+        .padded = sim_random_chance(random, 150),
+        .sticky = stickiness[sim_random_below(random, 4)],
+        .faults = fault_rates[sim_random_below(random, 4)],
+        .late = sim_random_chance(random, 500) ? 20 : 120,
+        .crashes = sim_random_between(random, 0, 2),
+    };
+    settings->actions_each = sim_random_between(random, 3, settings->clients == 2 ? 9 : 6);
+    settings->bounds[0] = choose_bounds(random, settings->padded);
+    settings->bounds[1] = settings->bounds[0];
+    if (sim_random_chance(random, 250))
+        settings->bounds[1] = choose_bounds(random, settings->padded);
+    const int *temperament = temperaments[sim_random_below(random, TEMPERAMENTS)];
+    for (int i = 0; i < SIM_ACTION_KINDS; i++)
+        settings->weights[i] = temperament[i];
+}
+
+void sim_settings_print(const sim_settings_t *settings, FILE *file)
+{
+    fprintf(file, "keep %s, %d clients with %d actions each, %d owner%s, window %d, ",
+            settings->keep == SPILL_KEEP_NEWEST ? "newest" : "oldest", settings->clients,
+            settings->actions_each, settings->owners, settings->owners == 1 ? "" : "s",
+            (int)settings->op_window);
+    for (int i = 0; i < 2; i++) {
+        const spill_bounds_t *bounds = &settings->bounds[i];
+        fprintf(file, "%sthreshold %lld page %lld", i ? " or " : "bounds ",
+                (long long)bounds->threshold, (long long)bounds->page_capacity);
+        if (settings->padded)
+            fprintf(file, " (%lld and %lld bytes)", (long long)bounds->head_bytes_max,
+                    (long long)bounds->page_bytes_max);
+    }
+    fprintf(file, ", faults in %d of 1000 requests, %d crashes\n", settings->faults,
+            settings->crashes);
+}

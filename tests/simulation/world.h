@@ -1,0 +1,259 @@
+/*
+ * A simulated world: one shared store, a few clients in coroutines, and a network between them that
+ * loses, delays and repeats. Everything that happens follows from one seed.
+ *
+ *   settings.c   what a seed decides beforehand: bounds, clients, faults, habits
+ *   network.c    the store as a client sees it: whose turn it is, faults, late deliveries
+ *   observe.c    what each request that took effect means to the plain arrays
+ *   client.c     random calls of the public API; check.c: are their answers right?
+ *   schedule.c   one schedule from beginning to end, and the checks when all is quiet
+ */
+#ifndef SIM_WORLD_H
+#define SIM_WORLD_H
+
+#include "coroutine.h"
+#include "coverage.h"
+#include "plain.h"
+#include "random.h"
+#include "values.h"
+
+#include "store/store.h"
+
+#include <spillway/spillway.h>
+
+#include <stdio.h>
+
+#define SIM_CLIENTS_MAX 3
+#define SIM_OWNERS_MAX 2
+#define SIM_BATCH_MAX 8
+#define SIM_ARRAY_NAME "feed"
+
+/* What a client may do next. */
+typedef enum sim_action {
+    SIM_ACTION_APPEND,
+    SIM_ACTION_BATCH,
+    SIM_ACTION_READ,
+    SIM_ACTION_COUNT,
+    SIM_ACTION_EDIT,
+    SIM_ACTION_REMOVE,
+    SIM_ACTION_TRIM,
+    SIM_ACTION_DROP,
+    SIM_ACTION_UPDATE,
+    SIM_ACTION_DEFINE,
+    SIM_ACTION_EXPORT,
+    SIM_ACTION_VERIFY,
+    SIM_ACTION_KINDS
+} sim_action_t;
+
+/* Everything that is decided before a schedule begins. */
+typedef struct sim_settings {
+    spill_keep_t keep;
+    int clients;
+    int owners;
+    int actions_each;
+    int32_t op_window;
+    spill_bounds_t bounds[2]; /* clients take one or the other */
+    bool padded;              /* elements of several sizes, and small byte bounds */
+    int sticky;               /* in 1000: the client that ran runs on */
+    int faults;               /* in 1000 requests */
+    int late;                 /* in 1000 steps: a late request is delivered */
+    int crashes;              /* clients that may crash */
+    int machine_crashes;      /* times that the store may lose what it has not synced */
+    int skew_us;              /* how far clients' clocks may differ */
+    int weights[SIM_ACTION_KINDS];
+} sim_settings_t;
+
+/* One append as the application sees it: kept through retries. */
+typedef struct sim_append {
+    int owner;
+    int64_t first_value; /* its elements are first_value, first_value + 1, ... */
+    int count;
+    bool has_op;
+    uint8_t id[8];
+    int64_t base;
+    int32_t base_incarnation;
+    bool updates;        /* also raises a field of the head */
+    int updated;         /* times that it did */
+    int32_t started;     /* version of the plain array at the first try */
+    int tries;
+    bool unknown;        /* an answer was lost, or a client crashed */
+    spill_code_t code;   /* of the last try */
+} sim_append_t;
+
+/* Where a value came from and went to. */
+typedef struct sim_origin {
+    int32_t append; /* into world.appends; -1: an edit's */
+    int32_t padding;
+    int32_t applied; /* times */
+    int32_t incarnation;
+    int32_t version;
+    int64_t seq;
+} sim_origin_t;
+
+typedef struct sim_world sim_world_t;
+
+/* A client: a store of its own before the shared one (`port`, the first member), and a coroutine. */
+typedef struct sim_client {
+    spill_store_t port;
+    sim_world_t *world;
+    int index;
+    int life; /* how many had this place before */
+    sim_coroutine_t *coroutine;
+    spill_array_t *array;
+    bool crashed;       /* every call fails, until it has returned from all of them */
+    bool reliable;      /* no faults, no turns: the client of the last checks */
+    bool began;         /* the first request of a public call needs no turn of its own */
+    int actions_left;
+    int pending;        /* an append that is to be tried again, or -1 */
+    int64_t bases[SIM_OWNERS_MAX];
+    int32_t base_incarnations[SIM_OWNERS_MAX];
+    /* The present public call. */
+    int reads;           /* documents read */
+    int faults_met;
+    int64_t refused_put; /* page and src of a put that was refused, or -1 */
+    int64_t refused_src;
+} sim_client_t;
+
+/* A request on its way, to be carried out late. */
+typedef struct sim_late {
+    spill_request_t *request;
+    int client;
+} sim_late_t;
+
+/* Who last put a page, announced a removal, ...: to see others finish it. */
+typedef struct sim_traces {
+    int put_client;
+    int64_t put_page;
+    int intent_client;
+} sim_traces_t;
+
+typedef spill_code_t (*sim_execute_fn)(sim_world_t *world, const spill_request_t *request,
+                                       spill_response_t *response, spill_error_t *error);
+
+struct sim_world {
+    uint64_t seed;
+    sim_random_t random;
+    sim_settings_t settings;
+    sim_coverage_t *coverage;
+    FILE *trace; /* or NULL */
+
+    spill_store_t *store;   /* the shared one */
+    sim_execute_fn execute; /* how it carries out requests; a naive one weakens a guard */
+    spill_definition_t definition;
+    int64_t now_us;
+    int64_t calls;
+
+    sim_client_t clients[SIM_CLIENTS_MAX + 1]; /* the last: the reliable one */
+    sim_client_t *running;
+    sim_late_t *late;
+    size_t late_count, late_capacity;
+
+    sim_plain_t plains[SIM_OWNERS_MAX];
+    sim_traces_t traces[SIM_OWNERS_MAX];
+    int64_t hits[SIM_OWNERS_MAX]; /* the field that appends raise */
+    sim_append_t *appends;
+    size_t append_count, append_capacity;
+    sim_origin_t *origins; /* by value id */
+    size_t origin_count, origin_capacity;
+
+    spill_response_t before; /* scratch of observe.c */
+    char failure[512];       /* what went wrong first; "" while nothing did */
+};
+
+/* ---- settings.c ------------------------------------------------------------------------------ */
+
+void sim_settings_choose(sim_settings_t *settings, sim_random_t *random);
+void sim_settings_print(const sim_settings_t *settings, FILE *file);
+
+/* ---- network.c ------------------------------------------------------------------------------- */
+
+void sim_port_open(sim_client_t *client);
+void sim_port_close(sim_client_t *client);
+
+/* Deliver one of the late requests, chosen by chance. There is one. */
+void sim_deliver_late(sim_world_t *world);
+void sim_discard_late(sim_world_t *world);
+
+/* As the shared store carries requests out. */
+spill_code_t sim_execute(sim_world_t *world, const spill_request_t *request,
+                         spill_response_t *response, spill_error_t *error);
+
+/* ---- observe.c ------------------------------------------------------------------------------- */
+
+/* The document as it is now, into world->before. */
+void sim_observe_before(sim_world_t *world, const spill_request_t *request);
+
+/* A request was carried out (or refused): what that means. `client` is who sent it. */
+void sim_observe(sim_world_t *world, int client, const spill_request_t *request,
+                 const spill_response_t *response);
+
+/* Which owner a request speaks of. */
+int sim_owner_of(const spill_request_t *request);
+
+/* ---- client.c -------------------------------------------------------------------------------- */
+
+/* The body of a client's coroutine. */
+void sim_client_run(void *client);
+
+/* Try an append (again), on the client's array; check the answer. True: the answer is final. */
+bool sim_client_append(sim_client_t *client, int append);
+
+/* Open the array, or open it again: with the bounds that are in force. */
+bool sim_client_open(sim_client_t *client);
+
+/* A new append of `count` elements to remember. */
+int sim_append_new(sim_client_t *client, int owner, int count, bool has_op);
+
+/* Values never used before. */
+int64_t sim_value_new(sim_world_t *world, int32_t append, int padding);
+spill_value_t sim_value_of(const sim_world_t *world, sim_value_bytes_t *bytes, int64_t id);
+spill_value_t sim_owner_value(int owner);
+
+/* ---- check.c --------------------------------------------------------------------------------- */
+
+/* The versions between which a call was made. */
+typedef struct sim_span {
+    int32_t from;
+    int32_t to;
+} sim_span_t;
+
+void sim_check_append(sim_client_t *client, const sim_append_t *append,
+                      const spill_append_result_t *result, int32_t tried_from);
+void sim_check_read(sim_client_t *client, int owner, sim_span_t span,
+                    const spill_read_options_t *options, const spill_slice_t *slice);
+void sim_check_count(sim_client_t *client, int owner, sim_span_t span, const spill_count_t *count);
+void sim_check_edit(sim_client_t *client, int owner, sim_span_t span, spill_code_t code,
+                    int64_t seq, int64_t value);
+void sim_check_remove(sim_client_t *client, int owner, sim_span_t span, spill_code_t code,
+                      int64_t seq);
+void sim_check_trim(sim_client_t *client, int owner, sim_span_t span, spill_code_t code,
+                    int64_t below);
+void sim_check_drop(sim_client_t *client, int owner, sim_span_t span, spill_code_t code);
+
+/* ---- schedule.c ------------------------------------------------------------------------------ */
+
+/* A world to run schedules in, one after another; and its end. */
+void sim_world_init(sim_world_t *world, sim_coverage_t *coverage);
+void sim_world_release(sim_world_t *world);
+
+/* Run the schedule of a seed. False: world->failure says what is wrong. */
+bool sim_schedule_run(sim_world_t *world, uint64_t seed);
+
+/* The parts of a schedule, for tests that script one. */
+void sim_schedule_begin(sim_world_t *world);
+void sim_schedule_play(sim_world_t *world);
+void sim_schedule_end(sim_world_t *world);
+void sim_schedule_clear(sim_world_t *world);
+
+/* From inside a client: let others run. False: this client has crashed. */
+bool sim_turn(sim_client_t *client);
+
+/* Remember the first failure. */
+void sim_fail(sim_world_t *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void sim_trace(sim_world_t *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static inline void sim_saw(sim_world_t *world, sim_event_t event)
+{
+    world->coverage->seen[event]++;
+}
+
+#endif
