@@ -69,6 +69,7 @@ static void print_result(const spill_invocation_t *invocation, const spill_appen
     } else {
         printf("%" PRId64 "..%" PRId64 "\n", result->first, last);
     }
+    fflush(stdout); /* an acknowledgement should not wait in a buffer */
     if (result->repeated && !invocation->quiet) {
         fputs("spillway: the operation was known already: nothing was written this time\n", stderr);
     }

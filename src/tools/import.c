@@ -255,32 +255,67 @@ static spill_code_t mark_chunk(import_t *import, const spill_chunk_t *chunk, spi
 
 static spill_code_t append(import_t *import, const spill_value_t *owner,
                            const spill_value_t *values, size_t count, const spill_op_t *op,
-                           spill_error_t *error)
+                           spill_append_result_t *result, spill_error_t *error)
 {
     spill_append_options_t options;
     spill_append_options_init(&options);
     options.op = op;
-    spill_append_result_t result = {0};
     spill_code_t code =
-        spill_array_append(import->array, owner, values, count, &options, &result, error);
+        spill_array_append(import->array, owner, values, count, &options, result, error);
     if (code == SPILL_OK) {
-        import->result->records += result.count;
-        import->result->repeated += result.repeated ? result.count : 0;
+        import->result->records += result->count;
+        import->result->repeated += result->repeated ? result->count : 0;
+    }
+    return code;
+}
+
+/*
+ * A record with an id of its own may have been appended by an earlier import, so its operation
+ * looks back as far as the window reaches from `*n`, the owner's count of operations. Where others
+ * raised that count meanwhile it is read again. All this is exact as long as the window reaches
+ * back to before this chunk was first tried, `first_n`.
+ */
+static spill_code_t append_with_id(import_t *import, const spill_value_t *owner,
+                                   const spill_value_t *value, spill_op_t *op, int64_t first_n,
+                                   int64_t *n, spill_error_t *error)
+{
+    int64_t reach = import->definition->op_window - 1;
+    spill_code_t code = SPILL_UNKNOWN;
+    while (code == SPILL_UNKNOWN) {
+        op->base = *n > reach ? *n - reach : 0;
+        spill_append_result_t result;
+        code = append(import, owner, value, 1, op, &result, error);
+        if (code == SPILL_OK) {
+            *n = result.op_base;
+        } else if (code == SPILL_UNKNOWN) {
+            int64_t before = *n;
+            spill_error_t late;
+            if (spill_array_op_base(import->array, owner, n, &late) != SPILL_OK || *n == before ||
+                *n - reach > first_n) {
+                break;
+            }
+        }
     }
     return code;
 }
 
 static spill_code_t append_with_ids(import_t *import, const spill_chunk_t *chunk,
-                                    const spill_chunk_owner_t *entry, int64_t base,
+                                    const spill_chunk_owner_t *entry, int64_t first_n,
                                     spill_error_t *error)
 {
     spill_value_t owner = spill_chunk_owner_value(chunk, entry);
-    spill_code_t code = SPILL_OK;
+    int64_t n = 0;
+    spill_code_t code = spill_array_op_base(import->array, &owner, &n, error);
+    if (code == SPILL_OK && n - (import->definition->op_window - 1) > first_n) {
+        code = spill_fail(error, SPILL_UNKNOWN,
+                          "the window of operations does not reach back to where the import was "
+                          "interrupted: what it had appended can no longer be told");
+    }
     for (uint32_t at = entry->first; code == SPILL_OK && at != SPILL_CHUNK_NONE;) {
         const spill_chunk_record_t *record = &chunk->records[at];
         spill_value_t value = spill_chunk_element(chunk, record);
-        spill_op_t op = {chunk->ids.data + record->id_offset, record->id_bytes, base};
-        code = append(import, &owner, &value, 1, &op, error);
+        spill_op_t op = {chunk->ids.data + record->id_offset, record->id_bytes, 0};
+        code = append_with_id(import, &owner, &value, &op, first_n, &n, error);
         at = record->next;
     }
     return code;
@@ -304,7 +339,9 @@ static spill_code_t append_batch(import_t *import, const spill_chunk_t *chunk,
                           chunk->number);
     spill_op_t op = {id, (size_t)length, base};
     spill_value_t owner = spill_chunk_owner_value(chunk, entry);
-    return append(import, &owner, import->values, count, import->source ? &op : NULL, error);
+    spill_append_result_t result;
+    return append(import, &owner, import->values, count, import->source ? &op : NULL, &result,
+                  error);
 }
 
 static spill_code_t apply_owners(import_t *import, const spill_chunk_t *chunk, spill_error_t *error)
@@ -342,6 +379,16 @@ static void report_progress(const import_t *import)
     }
 }
 
+/* Nothing of the chunk was applied, and it may look otherwise when the import goes on. */
+static void take_back_mark(import_t *import, const spill_chunk_t *chunk)
+{
+    import->mark.end_offset = chunk->offset;
+    import->mark.end_line = chunk->line;
+    import->mark.records = 0;
+    spill_error_t late; /* the error that is reported is why the import ends */
+    save_applied(import, false, &late);
+}
+
 /*
  * An element may be too big only together with the bookkeeping of its document, which the append
  * alone can tell. Such an element stands alone in its chunk, so that its record can be named.
@@ -356,6 +403,7 @@ static spill_code_t judge_large(import_t *import, const spill_chunk_t *chunk, sp
     spill_parser_place(import->parser, chunk->record_line, chunk->record_offset, place);
     spill_fail_prefix(error, code, "%s", place);
     if (import->result->skipped >= import->options->skip_max) {
+        take_back_mark(import, chunk);
         return code;
     }
     import->result->skipped++;
@@ -450,7 +498,7 @@ static spill_code_t prepare(import_t *import, spill_error_t *error)
     parsing->bounds = (spill_chunk_bounds_t){
         .records_max = CHUNK_RECORDS_MAX,
         .bytes_max = CHUNK_BYTES_MAX,
-        .parts_max = import->definition->op_window / 2,
+        .parts_max = import->definition->op_window > 1 ? import->definition->op_window / 2 : 1,
         .page_capacity = bounds->page_capacity,
         .part_bytes_max = bounds->page_bytes_max < bounds->head_bytes_max / 2
                               ? bounds->page_bytes_max

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# An import killed at random points and started again until it is through imports every record once
+# and in order: with batches that are split, with ids, from a compressed file, and from stdin.
+# shellcheck disable=SC1091,SC2016,SC2154 # lib.sh is not followed; JSON has dollars in it
+source "$(dirname "$0")/lib.sh"
+
+rounds=${SPILLWAY_KILLS:-12}
+seed=${SPILLWAY_SEED:-$RANDOM}
+RANDOM=$seed
+echo "seed $seed"
+
+for i in {1..60000}; do
+    echo "{\"_id\": $i, \"by\": \"u$((i % 7 * (i % 2)))\"}"
+done >events.ndjson
+gzip -k events.ndjson
+awk '{ sub(/.*"by": /, ""); sub(/}/, ""); print }' events.ndjson | sort | uniq -c >owners
+
+# until_done ARGUMENT... : kill the program after a random while; start it again until it ends well.
+until_done() {
+    local kills=0 pid status
+    while :; do
+        "$SPILLWAY" import db ev "$@" --quiet >out 2>err <events.ndjson &
+        pid=$!
+        if [ "$kills" -lt "$rounds" ]; then
+            sleep "0.0$((RANDOM % 10))$((RANDOM % 10))"
+            kill -9 "$pid" 2>kill.err
+        fi
+        wait "$pid" 2>wait.err
+        status=$?
+        case $status in
+        137) kills=$((kills + 1)) ;;
+        0) break ;;
+        *)
+            fail "the import ended with $status: $(cat err)"
+            break
+            ;;
+        esac
+    done
+    echo "$kills kills: $*"
+}
+
+check_all() {
+    clean db
+    expect 0 export db ev --relaxed
+    sed 's/.*"_id" : \([0-9]*\).*/\1/' out | sort -n | cmp -s - <(seq 1 60000) ||
+        fail "records are lost or doubled"
+    # Within an owner sequence numbers and the file's order agree.
+    sed 's/.*"owner":"\([^"]*\)","seq":\([0-9]*\),.*"_id" : \([0-9]*\).*/\1 \2 \3/' out |
+        awk '$1 == owner && ($2 != seq + 1 || $3 <= id) { exit 1 } { owner = $1; seq = $2; id = $3 }' ||
+        fail "records are out of order"
+}
+
+for keep in newest oldest; do
+    for bounds in "100 100" "3 2"; do
+        read -r threshold page <<<"$bounds"
+        for source in "events.ndjson --owner by" "events.ndjson.gz --owner by" \
+            "- --owner by --as stream" "events.ndjson --owner by --id _id"; do
+            rm -rf db
+            expect 0 define db ev --preset feed --keep "$keep" --threshold "$threshold" --page "$page"
+            # shellcheck disable=SC2086
+            until_done $source
+            check_all
+        done
+    done
+done

@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# What surrounds the program can fail too: a full disk, a folder without permission, another writer.
+# shellcheck disable=SC1091,SC2016,SC2154 # lib.sh is not followed; JSON has dollars in it
+source "$(dirname "$0")/lib.sh"
+
+script=$OLDPWD/$0
+[ "${0#/}" = "$0" ] || script=$0
+
+for i in {1..2000}; do
+    echo "{\"_id\": $i, \"by\": \"u$((i % 7))\", \"text\": \"$RANDOM$RANDOM$RANDOM$RANDOM\"}"
+done >events.ndjson
+
+# ---- a full disk ---------------------------------------------------------------------------------
+
+# Fills a small disk with imports until one fails, then makes room and goes on. Runs where the disk
+# is mounted: in a mount namespace of its own.
+full_disk() {
+    mkdir -p disk
+    mount -t tmpfs -o size=24m tmpfs disk || return 77
+    expect 0 define disk/db ev --preset feed-recent
+    head -c 8000000 /dev/zero >disk/ballast
+    local n=0 status=0
+    while [ "$status" = 0 ] && [ "$n" -lt 400 ]; do
+        n=$((n + 1))
+        "$SPILLWAY" import disk/db ev events.ndjson --owner by --as "n$n" >out 2>err
+        status=$?
+    done
+    [ "$status" = 3 ] || fail "a full disk ended import $n with $status"
+    has err "space"
+    rm disk/ballast
+    # Where closing failed all of it was imported, and else the rest is now.
+    "$SPILLWAY" import disk/db ev events.ndjson --owner by --as "n$n" >out 2>err
+    case $? in
+    0) ;;
+    4) has err "already (2000 records)" ;;
+    *) fail "the import did not go on: $(cat err)" ;;
+    esac
+    expect 0 stats disk/db ev --json
+    has out "\"elements\":$((n * 2000)),"
+    clean disk/db
+    umount disk
+    return 0
+}
+
+if [ "${1:-}" = full-disk ]; then
+    full_disk
+    exit
+fi
+if unshare -rm true 2>/dev/null; then
+    unshare -rm "$BASH" "$script" full-disk || fail "full disk"
+else
+    echo "no mount namespaces here: the full disk is left to others" >&2
+fi
+
+# ---- another writer ------------------------------------------------------------------------------
+
+expect 0 define db ev --preset feed-recent
+mkfifo lines
+"$SPILLWAY" append db ev alice - <lines >appended 2>appender.err &
+writer=$!
+cleanups+=("kill $writer 2>/dev/null")
+exec 3>lines
+for i in {1..1000}; do echo "$i"; done >&3
+while [ ! -s appended ] && kill -0 "$writer" 2>/dev/null; do sleep 0.05; done
+expect 3 append db ev bob 1
+has err "$writer"
+expect 3 drop db ev --yes
+expect 0 count db ev alice # readers work beside it
+expect 0 verify db
+exec 3>&-
+wait "$writer" || fail "the writer failed: $(cat appender.err)"
+counts db ev alice 1000
+expect 0 append db ev bob 1
+
+# ---- no permission -------------------------------------------------------------------------------
+
+if [ "$(id -u)" = 0 ]; then
+    chmod 755 "$work"
+    install -m 755 "$SPILLWAY" program
+    unprivileged() { setpriv --reuid=65534 --regid=65534 --clear-groups ./program "$@"; }
+else
+    unprivileged() { "$SPILLWAY" "$@"; }
+fi
+mkdir closed
+chmod 555 closed
+touch out err
+unprivileged define closed/db ev --preset feed >out 2>err
+[ $? = 3 ] || fail "a store was made in a folder without write permission"
+has err "closed"
+has err "ermission"
+[ -z "$(ls -A closed)" ] || fail "something was left in the closed folder"
+chmod 755 closed
+expect 0 define closed/db ev --preset feed
+expect 0 append closed/db ev alice 1
+chmod -R a-w closed
+unprivileged append closed/db ev alice 2 >out 2>err
+[ $? = 3 ] || fail "something was appended to a store without write permission"
+has err "ermission"
+unprivileged count closed/db ev alice >out 2>err || fail "a store without write permission cannot be read: $(cat err)"
+has out '"count":1'
+chmod -R u+w closed
+counts closed/db ev alice 1
+chmod 000 events.ndjson
+if [ "$(id -u)" != 0 ]; then
+    expect 3 import db ev events.ndjson --owner by
+    has err "ermission"
+fi
+chmod 644 events.ndjson
