@@ -46,13 +46,17 @@ SPILL_API bool spill_value_same_owner(const spill_value_t *left, const spill_val
 
 /*
  * The value as Extended JSON v2 (canonical or relaxed). Free the result with bson_free. NULL when
- * the bytes are not a well-formed BSON value.
+ * the bytes are not a well-formed BSON value, or a string in it is not UTF-8. Cost: O(size).
  */
 SPILL_API char *spill_value_to_json(const spill_value_t *value, bool canonical);
 
 /*
- * Read Extended JSON text as one value of any type (a document, a number, a string, ...), into
- * `storage`, an initialized bson_t that owns the bytes. SPILL_PARSE names the offset.
+ * Read Extended JSON text, which need not end with a NUL, as one value of any type (a document, a
+ * number, a string, ...). Appends it to `storage`, an initialized bson_t of the caller's that owns
+ * the bytes; appending again ends the life of values made before. Strict: one value, with nothing
+ * but white space around it; SPILL_PARSE names the offset of what does not belong. Refused, too:
+ * integers beyond 64 bits, nesting deeper than 97, and code or pointers as elements of an array.
+ * Cost: about that of libbson's own parser.
  */
 SPILL_API spill_code_t spill_value_from_json(const char *text, size_t size_bytes, bson_t *storage,
                                              spill_value_t *value, spill_error_t *error);

@@ -17,10 +17,10 @@ spill_code_t spill_update_check(const bson_t *update, const char *const *reserve
 /*
  * fields -> result, which the call initializes whatever it returns. Semantics follow MongoDB:
  * dotted paths reach into sub-documents and make them, $inc on a missing field sets it, int32
- * widens to int64 on overflow, $min and $max compare in BSON order. SPILL_INVALID for a path through
- * a value that is not a document (arrays included: no positions), for $inc of what is not a number
- * or is a decimal128, or past 64 bits. SPILL_CORRUPT where `fields` is malformed. Cost: one copy of
- * `fields` for each changed field.
+ * widens to int64 on overflow, $min and $max compare in BSON order. SPILL_INVALID for a path
+ * through a value that is not a document (arrays included: no positions), for $inc of what is not a
+ * number or is a decimal128, or past 64 bits. SPILL_CORRUPT where `fields` is malformed. Cost: one
+ * copy of `fields` for each changed field.
  */
 spill_code_t spill_update_apply(const bson_t *fields, const bson_t *update, bson_t *result,
                                 spill_error_t *error);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { DOCUMENT_BYTES_MIN = 5, STRING_BYTES_MIN = 5, OID_BYTES = 12 };
+enum { DOCUMENT_BYTES_MIN = 5, STRING_BYTES_MIN = 5 };
 
 static uint32_t read_u32(const uint8_t *data)
 {
@@ -108,7 +108,7 @@ bool spill_value_measure(uint8_t type, const uint8_t *data, size_t available, ui
     case BSON_TYPE_TIMESTAMP:
         return measure_fixed(8, available, size_bytes);
     case BSON_TYPE_OID:
-        return measure_fixed(OID_BYTES, available, size_bytes);
+        return measure_fixed(SPILL_OID_BYTES, available, size_bytes);
     case BSON_TYPE_DECIMAL128:
         return measure_fixed(16, available, size_bytes);
     case BSON_TYPE_UTF8:
@@ -126,7 +126,7 @@ bool spill_value_measure(uint8_t type, const uint8_t *data, size_t available, ui
         if (!measure_string(data, available, size_bytes)) {
             return false;
         }
-        *size_bytes += OID_BYTES;
+        *size_bytes += SPILL_OID_BYTES;
         return *size_bytes <= available;
     case BSON_TYPE_CODEWSCOPE:
         return measure_code_with_scope(data, available, size_bytes);

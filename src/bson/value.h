@@ -9,6 +9,8 @@
 /* Documents nested deeper are refused: databases of the family refuse them too. */
 #define SPILL_NESTING_MAX 100
 
+#define SPILL_OID_BYTES 12
+
 /*
  * Size of the value of this type that starts at `data`, of which `available` bytes may be read.
  * False when there is no such type or the value does not fit. Looks at lengths and terminators
