@@ -24,12 +24,11 @@ static void gather_facts(step_t *step)
         step->facts.op_seen =
             spill_ops_find(&document->ops, request->op->id, request->op->id_bytes) != NULL;
     bool found = spill_memory_document_find(document, request->seq, &step->index);
-    step->facts.old_bytes = found ? (int64_t)document->elements[step->index].size_bytes : -1;
-    if (request->kind != SPILL_REQUEST_TRIM)
-        return;
-    size_t erased = spill_memory_document_position(document, request->low);
-    for (size_t i = 0; i < erased; i++)
-        step->facts.erased_bytes += document->elements[i].size_bytes;
+    step->facts.old_bytes =
+        found ? spill_memory_document_bytes(document, step->index, step->index + 1) : -1;
+    if (request->kind == SPILL_REQUEST_TRIM)
+        step->facts.erased_bytes = spill_memory_document_bytes(
+            document, 0, spill_memory_document_position(document, request->low));
 }
 
 /* Does it write fields, and will it get so far? A refusal comes before an update's own errors. */

@@ -99,6 +99,14 @@ bool spill_memory_document_find(const spill_memory_document_t *document, int64_t
            !spill_seqs_contains(&state->gone, seq);
 }
 
+int64_t spill_memory_document_bytes(const spill_memory_document_t *document, size_t from, size_t to)
+{
+    int64_t bytes = 0;
+    for (size_t i = from; i < to; i++)
+        bytes += document->elements[i].size_bytes;
+    return bytes;
+}
+
 /* ---- reading --------------------------------------------------------------------------------- */
 
 static void read_forward(const spill_memory_document_t *document, const spill_request_t *request,

@@ -130,19 +130,19 @@ spill_request_t *spill_request_clone(const spill_request_t *request)
     return &clone->request;
 }
 
-void spill_request_free(spill_request_t *request)
+void spill_request_free(spill_request_t *clone)
 {
-    if (!request)
+    if (!clone)
         return;
-    clone_t *clone = (clone_t *)request;
-    for (size_t i = 0; i < request->element_count; i++)
-        bson_free((void *)request->elements[i].data);
-    bson_free((void *)request->elements);
-    bson_free((void *)request->key);
-    bson_free((void *)clone->owner.data);
-    bson_destroy((bson_t *)request->update);
-    spill_run_release(&clone->run);
-    spill_seqs_release(&clone->gone);
-    spill_ops_release(&clone->ops);
-    bson_free(clone);
+    clone_t *owned = (clone_t *)clone;
+    for (size_t i = 0; i < clone->element_count; i++)
+        bson_free((void *)clone->elements[i].data);
+    bson_free((void *)clone->elements);
+    bson_free((void *)clone->key);
+    bson_free((void *)owned->owner.data);
+    bson_destroy((bson_t *)clone->update);
+    spill_run_release(&owned->run);
+    spill_seqs_release(&owned->gone);
+    spill_ops_release(&owned->ops);
+    bson_free(owned);
 }

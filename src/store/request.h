@@ -2,36 +2,42 @@
  * What a store is asked to do: one request is one atomic step on one document, as every document
  * database offers it. A store answers DONE or REFUSED (the guard did not hold; nothing changed).
  *
- *   kind          document  guard                                effect
- *   READ          any       -                                    its state; a run of elements
- *   APPEND        head/tail op not seen, window, not sealed,     push; n + 1 and op remembered when
- *                           room (a head may be created; a       there is one; head: other fields
- *                           page: epoch equal)
- *   PUT_PAGE      page      absent, or (epoch, src) < mine       the whole page
- *   CUT           head      epoch, pages and rev equal           drop `slots` slots; first, removed;
- *                                                                pages + 1; rev + 1
- *   SEAL          head/tail epoch equal, not sealed; a page has  sealed, closed = `close`; rev + 1;
- *                           slots, or `close`                    the head: pages = 1, total = end
- *   ADVANCE       head      epoch equal                          pages = max(pages, mine), total = max
- *   CREATE_PAGE   page      absent, or epoch < mine              an empty page: first, ops, n
- *   EDIT          any       rev == r, the element is there,      replace it; rev + 1
+ *   kind          document  guard                               effect
+ *   READ          any       -                                   its state; a run of elements
+ *   APPEND        head/tail op not seen, window, not sealed,    push; n + 1 and op remembered where
+ *                           room (a head may be made; a page:   there is one; head: other fields
+ *                           epoch equal)
+ *   PUT_PAGE      page      absent, or (epoch, src) < mine      the whole page
+ *   CUT           head      epoch, pages and rev equal          `slots` slots go; first, removed;
+ *                                                               pages + 1; rev + 1
+ *   SEAL          head/tail epoch equal, not sealed; a page     sealed, closed = `close`; rev + 1;
+ *                           has slots, or `close`               head: pages = 1, total = end
+ *   ADVANCE       head      epoch equal                         pages = max(pages, mine),
+ *                                                               total = max(total, mine)
+ *   CREATE_PAGE   page      absent, or epoch < mine             an empty page: first, ops, n
+ *   EDIT          any       rev equal, the element is there,    replace it; rev + 1
  *                           room for its new size
- *   REMOVE        head      rev == r, it is there                delete; gone; rev + 1
- *   INTEND        head      rev == r, no intent                  intent; removed + 1; rev + 1
- *   PULL          page      epoch equal, it is there             delete; gone; rev + 1
- *   SETTLE        head      rev == r, intent is this one         no intent; rev + 1
- *   TRIM          head      rev == r, no intent, low < mine      low, removed; slots below low go, so
- *                                                                first >= min(low, end); rev + 1
- *   EMPTY_PAGE    page      epoch equal; sealed when keep oldest keep newest: delete the document;
- *                           (the caller knows it lies below low) keep oldest: empty it, first = end
- *   UPDATE_FIELDS head      the document stays within            other fields
+ *   REMOVE        head      rev equal, it is there              delete; gone; rev + 1
+ *   INTEND        head      rev equal, no intent                intent; removed + 1; rev + 1
+ *   PULL          page      epoch equal, it is there            delete; gone; rev + 1
+ *   SETTLE        head      rev equal, intent is this one       no intent; rev + 1
+ *   TRIM          head      rev equal, no intent, low < mine    low, removed; slots below low go:
+ *                                                               first >= min(low, end); rev + 1
+ *   EMPTY_PAGE    page      epoch equal; keep oldest: sealed    keep newest: delete the document;
+ *                           (the caller knows it lies below     keep oldest: empty it, first = end
+ *                           low)
+ *   UPDATE_FIELDS head      the document stays within           other fields
  *                           SPILL_DOCUMENT_BYTES_MAX (a head
- *                           may be created)
- *   DROP_HEAD     head      epoch equal, pages equal             array, counts and bookkeeping go;
- *                                                                the document too if only _id is left
- *   DROP_PAGE     page      epoch <= mine                        keep newest: delete the document;
- *                                                                keep oldest: leave a tombstone, that
- *                                                                is empty it, sealed and closed
+ *                           may be made)
+ *   DROP_HEAD     head      epoch equal, pages equal            array, counts and bookkeeping go;
+ *                                                               a document of only _id goes too
+ *   DROP_PAGE     page      epoch <= mine                       keep newest: delete the document;
+ *                                                               keep oldest: a tombstone, that is
+ *                                                               empty it, sealed and closed
+ *
+ * A store may refuse more, where no client that keeps to the protocols can miss it: a PUT_PAGE of a
+ * page that the head counts already, or of elements that it has trimmed; an EDIT or PULL in a page
+ * that the head does not count.
  *
  * src/store/transition.c holds guards and effects, once, for the stores that keep state themselves.
  */
@@ -74,10 +80,10 @@ typedef enum spill_request_kind {
 } spill_request_kind_t;
 
 /* `page` of a request: a page number from 0, or one of these. */
-#define SPILL_HEAD (-1)         /* the head */
+#define SPILL_HEAD (-1) /* the head */
 /*
  * READ only: of the pages of `epoch` with numbers below `pages`, the one with the greatest
- * (first, page) whose first <= seq. Pages from `pages` on are not committed and are never looked at.
+ * (first, page) whose first <= seq. Pages from `pages` on are not committed: nobody looks at them.
  */
 #define SPILL_PAGE_HOLDING (-2)
 
@@ -96,12 +102,12 @@ typedef struct spill_request {
 
     /* The document. */
     const spill_definition_t *definition;
-    uint32_t array_id;         /* the store's own number for the definition (spill_store_bind) */
-    uint32_t collection_id;    /* ... and for the heads' collection */
+    uint32_t array_id;      /* the store's own number for the definition (spill_store_bind) */
+    uint32_t collection_id; /* ... and for the heads' collection */
     const spill_value_t *owner;
-    const uint8_t *key;        /* owner key (bson/key.h) */
+    const uint8_t *key; /* owner key (bson/key.h) */
     size_t key_bytes;
-    int64_t page;              /* SPILL_HEAD, a number, or SPILL_PAGE_HOLDING */
+    int64_t page; /* SPILL_HEAD, a number, or SPILL_PAGE_HOLDING */
 
     /* Guards. */
     int64_t epoch; /* where the table says so, SPILL_PAGE_HOLDING; of the head or page made */
@@ -109,28 +115,28 @@ typedef struct spill_request {
     int64_t src;   /* PUT_PAGE */
     spill_limits_t limits; /* APPEND, EDIT: room */
     int32_t op_window;
-    const spill_op_t *op;  /* APPEND: guard and entry; READ: look it up (response->op) */
+    const spill_op_t *op; /* APPEND: guard and entry; READ: look it up (response->op) */
 
     /* Content. */
     const spill_value_t *elements; /* APPEND; EDIT (one) */
     size_t element_count;
-    int64_t elements_bytes;        /* sum of their sizes */
-    const spill_run_t *run;        /* PUT_PAGE: the live elements, ascending */
-    const spill_seqs_t *gone;      /* PUT_PAGE */
-    const spill_ops_t *ops;        /* CREATE_PAGE */
-    const bson_t *update;          /* APPEND to a head, UPDATE_FIELDS: operators, or NULL */
-    bool create;                   /* APPEND, UPDATE_FIELDS: make the head, with `epoch` */
-    int64_t first;                 /* PUT_PAGE, CREATE_PAGE */
-    int64_t slots;                 /* CUT: slots dropped; PUT_PAGE: slots in the page */
-    int64_t bytes;                 /* CUT: bytes of the live elements dropped */
-    int64_t n;                     /* CREATE_PAGE */
-    int64_t total;                 /* ADVANCE: elements appended so far */
-    int64_t pages;                 /* ADVANCE; CUT, DROP_HEAD; READ of SPILL_PAGE_HOLDING */
-    bool close;                    /* SEAL */
-    int64_t low;                   /* TRIM */
-    int64_t removed;               /* TRIM: the new value of state.removed */
-    int64_t seq;                   /* the element; READ: bound of the run */
-    int64_t intent_page;           /* INTEND, SETTLE */
+    int64_t elements_bytes;   /* sum of their sizes */
+    const spill_run_t *run;   /* PUT_PAGE: the live elements, ascending */
+    const spill_seqs_t *gone; /* PUT_PAGE */
+    const spill_ops_t *ops;   /* CREATE_PAGE */
+    const bson_t *update;     /* APPEND to a head, UPDATE_FIELDS: operators, or NULL */
+    bool create;              /* APPEND, UPDATE_FIELDS: make the head, with `epoch` */
+    int64_t first;            /* PUT_PAGE, CREATE_PAGE */
+    int64_t slots;            /* CUT: slots dropped; PUT_PAGE: slots in the page */
+    int64_t bytes;            /* CUT: bytes of the live elements dropped */
+    int64_t n;                /* CREATE_PAGE */
+    int64_t total;            /* ADVANCE: elements appended so far */
+    int64_t pages;            /* ADVANCE; CUT, DROP_HEAD; READ of SPILL_PAGE_HOLDING */
+    bool close;               /* SEAL */
+    int64_t low;              /* TRIM */
+    int64_t removed;          /* TRIM: the new value of state.removed */
+    int64_t seq;              /* the element; READ: bound of the run */
+    int64_t intent_page;      /* INTEND, SETTLE */
 
     /* READ. */
     spill_want_t want;
@@ -152,8 +158,9 @@ typedef struct spill_response {
     spill_run_t run;         /* READ */
     bool op_found;           /* READ with op */
     spill_op_entry_t op;     /* if so, its entry */
-    spill_ops_t ops;         /* READ with want_ops */
-    bson_t *fields;          /* READ with want_fields: {_id, ...}; owned; NULL when absent */
+    /* READ with want_ops. A store may show later ones of the owner in a sealed document too. */
+    spill_ops_t ops;
+    bson_t *fields; /* READ with want_fields: {_id, ...}; owned; NULL when absent */
 } spill_response_t;
 
 #define SPILL_RESPONSE_INIT                                                                        \

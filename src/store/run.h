@@ -26,7 +26,7 @@ typedef struct spill_run {
 
 void spill_run_add(spill_run_t *run, int64_t seq, const spill_value_t *value);
 spill_element_t spill_run_element(const spill_run_t *run, size_t index);
-int64_t spill_run_bytes(const spill_run_t *run); /* sum of the values' sizes */
+int64_t spill_run_bytes(const spill_run_t *run);               /* sum of the values' sizes */
 void spill_run_copy(const spill_run_t *from, spill_run_t *to); /* `to` is empty or zeroed */
 void spill_run_clear(spill_run_t *run);                        /* empty, memory kept */
 void spill_run_release(spill_run_t *run);                      /* zero and free */

@@ -23,7 +23,7 @@ typedef struct spill_seqs {
 } spill_seqs_t;
 
 bool spill_seqs_contains(const spill_seqs_t *seqs, int64_t seq);
-void spill_seqs_insert(spill_seqs_t *seqs, int64_t seq);          /* a second time: no effect */
+void spill_seqs_insert(spill_seqs_t *seqs, int64_t seq); /* a second time: no effect */
 size_t spill_seqs_count_below(const spill_seqs_t *seqs, int64_t seq);
 void spill_seqs_drop_below(spill_seqs_t *seqs, int64_t seq);      /* forget the smaller ones */
 void spill_seqs_keep_below(spill_seqs_t *seqs, int64_t seq);      /* forget the others */
@@ -44,7 +44,7 @@ typedef struct spill_state {
     bool closed;        /* keep oldest: sealed, and no page follows: the owner is being dropped */
 
     /* Heads. */
-    int64_t pages;        /* overflowPages */
+    int64_t pages; /* overflowPages */
     /*
      * Dead numbers that are counted once, here: with keep newest those in [low, first), whether a
      * page's `gone` or a leading run folded away; with keep oldest all of those from low on, also
@@ -61,8 +61,8 @@ typedef struct spill_state {
     int64_t intent_page;
 
     /* Pages. */
-    int64_t page;  /* 0-based number */
-    int64_t src;   /* the head's rev when this content was copied from it */
+    int64_t page; /* 0-based number */
+    int64_t src;  /* the head's rev when this content was copied from it */
 } spill_state_t;
 
 /* live + |gone| */

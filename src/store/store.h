@@ -39,9 +39,10 @@ typedef struct spill_store_ops {
                          spill_binding_t *binding, spill_error_t *error);
 
     /*
-     * Owners of an array that have a head, in the store's order: up to `limit` (<= 1000) of those after owner key
-     * `after` (size 0: from the start). `owners` is a BSON array document of their _id values, in
-     * order, initialized by the call; empty at the end. `last` (cleared first) gets the last key.
+     * Owners of an array that have a head, in the store's order: up to `limit` (<= 1000) of those
+     * after owner key `after` (size 0: from the start). `owners` is a BSON array document of their
+     * _id values, in order, initialized by the call; empty at the end. `last` (cleared first) gets
+     * the last key.
      */
     spill_code_t (*owners)(spill_store_t *store, const spill_binding_t *binding,
                            const uint8_t *after, size_t after_bytes, size_t limit, bson_t *owners,

@@ -125,13 +125,17 @@ static spill_refusal_t append_refusal(const spill_request_t *append, const spill
     return SPILL_REFUSAL_NONE;
 }
 
+/* Its own values and, for each two bytes of a dotted path, a document of seven. */
+int64_t spill_update_growth(const bson_t *update)
+{
+    return update ? 4 * (int64_t)update->len : 0;
+}
+
 spill_refusal_t spill_append_refusal(const spill_request_t *append, const spill_state_t *state,
                                      bool op_seen)
 {
-    /* What an update adds is at most its own values and, for each two bytes of a dotted path, a
-     * document of seven. */
-    int64_t growth = append->update ? 4 * (int64_t)append->update->len : 0;
-    return append_refusal(append, state, op_seen, state->fields_bytes + growth);
+    return append_refusal(append, state, op_seen,
+                          state->fields_bytes + spill_update_growth(append->update));
 }
 
 static spill_outcome_t append(const spill_request_t *request, const spill_facts_t *facts,
@@ -141,11 +145,9 @@ static spill_outcome_t append(const spill_request_t *request, const spill_facts_
     int64_t fields_bytes = facts->fields_bytes > 0 ? facts->fields_bytes : state->fields_bytes;
     if (append_refusal(request, state, facts->op_seen, fields_bytes) != SPILL_REFUSAL_NONE)
         return SPILL_REFUSED_GUARD;
-    bool create = !state->present;
-    if (create)
+    if (!state->present)
         make_document(request, state, request->epoch);
-    *effect = (spill_effect_t){
-        .kind = SPILL_EFFECT_ADD, .seq = spill_state_end(state), .create_head = create};
+    *effect = (spill_effect_t){.kind = SPILL_EFFECT_ADD, .seq = spill_state_end(state)};
     state->fields_bytes = fields_bytes;
     state->live += (int64_t)request->element_count;
     state->live_bytes += request->elements_bytes;
@@ -154,10 +156,9 @@ static spill_outcome_t append(const spill_request_t *request, const spill_facts_
 }
 
 static spill_outcome_t update_fields(const spill_request_t *request, const spill_facts_t *facts,
-                                     spill_state_t *state, spill_effect_t *effect)
+                                     spill_state_t *state)
 {
-    bool create = !state->present;
-    if (create && !request->create)
+    if (!state->present && !request->create)
         return SPILL_REFUSED_GUARD;
     spill_state_t after = *state;
     if (facts->fields_bytes > 0)
@@ -165,10 +166,9 @@ static spill_outcome_t update_fields(const spill_request_t *request, const spill
     if (spill_state_document_bytes(request->definition, request->owner, true, &after, state->live,
                                    state->live_bytes) > SPILL_DOCUMENT_BYTES_MAX)
         return SPILL_REFUSED_GUARD;
-    if (create)
+    if (!state->present)
         make_document(request, state, request->epoch);
     state->fields_bytes = after.fields_bytes;
-    effect->create_head = create;
     return SPILL_DONE;
 }
 
@@ -421,7 +421,7 @@ spill_outcome_t spill_transition(const spill_request_t *request, const spill_fac
     case SPILL_REQUEST_EMPTY_PAGE:
         return empty_page(request, state, effect);
     case SPILL_REQUEST_UPDATE_FIELDS:
-        return update_fields(request, facts, state, effect);
+        return update_fields(request, facts, state);
     case SPILL_REQUEST_DROP_HEAD:
         return drop_head(request, state, effect);
     case SPILL_REQUEST_DROP_PAGE:

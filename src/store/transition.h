@@ -23,10 +23,9 @@ typedef struct spill_effect {
     spill_effect_kind_t kind;
     int64_t seq;
     int64_t end;
-    bool create_head; /* the head document is to be made: fields {_id: owner} where there are none */
 } spill_effect_t;
 
-/* What only the store can know of its document. Facts that a kind does not use are not looked at. */
+/* What only the store can know of its document. What a kind does not use is not looked at. */
 typedef struct spill_facts {
     bool op_seen;         /* APPEND: request->op is in the document's window */
     int64_t old_bytes;    /* EDIT, REMOVE, PULL: size of element request->seq; -1: not there */
@@ -47,12 +46,15 @@ typedef struct spill_facts {
 spill_outcome_t spill_transition(const spill_request_t *request, const spill_facts_t *facts,
                                  spill_state_t *state, spill_effect_t *effect);
 
+/* Most bytes that an update (may be NULL) adds to a head's other fields. */
+int64_t spill_update_growth(const bson_t *update);
+
 /*
  * Why an append was refused, judged from a later READ of the same document. Where the append
  * carries an update, room is judged with the most that the update could add to the fields.
  */
 typedef enum spill_refusal {
-    SPILL_REFUSAL_NONE, /* it would be accepted now: try again */
+    SPILL_REFUSAL_NONE,     /* it would be accepted now: try again */
     SPILL_REFUSAL_ABSENT,   /* or a page of another incarnation */
     SPILL_REFUSAL_REPEATED, /* the operation is in the window */
     SPILL_REFUSAL_STALE,    /* n has passed base + window: nobody can tell any more */

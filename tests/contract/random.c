@@ -47,8 +47,7 @@ static spill_request_t request_of(const walk_t *walk, spill_request_kind_t kind,
 static bool look(walk_t *walk, int64_t page, spill_state_t *state)
 {
     spill_request_t read = request_of(walk, SPILL_REQUEST_READ, page);
-    /* Elements of pages that do not count are not looked at: a store may keep views of the head's.
-     */
+    /* Elements of pages that do not count are not looked at: they may be views of the head's. */
     read.want = page == SPILL_HEAD ? SPILL_WANT_FORWARD : SPILL_WANT_NONE;
     read.limit = 100;
     assert_int_equal(pair_call(&walk->pair, walk->array, &read), SPILL_OK);
@@ -98,9 +97,7 @@ static void deliver_some_time(walk_t *walk, const spill_request_t *request)
         deliver(walk, walk->array, walk->owner, request);
 }
 
-/*
- * A page that comes when the head has it already, or has trimmed what is in it: nobody will ever
- * look at that page, and a store whose pages are views may refuse it.
+/* A page that comes when the head counts it, or has trimmed what is in it: a store may refuse it.
  */
 static bool of_no_use(walk_t *walk, const late_t *late)
 {

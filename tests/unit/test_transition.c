@@ -132,7 +132,6 @@ static void an_update_is_given_room(void **state)
     assert_int_equal(spill_transition(&append, &facts, &head, &effect), SPILL_DONE);
     assert_int_equal(head.fields_bytes, grown);
     assert_int_equal(effect.kind, SPILL_EFFECT_ADD);
-    assert_false(effect.create_head);
     bson_destroy(update);
 }
 
