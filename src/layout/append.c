@@ -62,12 +62,9 @@ spill_code_t spill_append_judge(const spill_owner_t *owner, const spill_request_
     return SPILL_OK;
 }
 
-void spill_append_done(const spill_owner_t *owner, const spill_part_t *part,
-                       const spill_response_t *response, spill_append_result_t *result)
+void spill_append_done(const spill_part_t *part, const spill_response_t *response,
+                       spill_append_result_t *result)
 {
-    spill_counts_t *counts = &owner->array->store->counts;
-    atomic_fetch_add_explicit(&counts->appends, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&counts->elements, (long long)part->count, memory_order_relaxed);
     *result = (spill_append_result_t){
         .first = response->seq,
         .count = (int64_t)part->count,

@@ -21,10 +21,13 @@ typedef struct need {
     int64_t bytes;
 } need_t;
 
+/* As an append judges it, whose operation is one more to remember. */
 static int64_t head_bytes(const spill_owner_t *owner, const spill_state_t *head, int64_t live,
                           int64_t live_bytes)
 {
-    return spill_state_document_bytes(&owner->array->definition, owner->value, true, head, live,
+    spill_state_t after = *head;
+    after.n++;
+    return spill_state_document_bytes(&owner->array->definition, owner->value, true, &after, live,
                                       live_bytes);
 }
 
@@ -170,10 +173,8 @@ static spill_code_t try_spill(spill_owner_t *owner, need_t need, bool *settled,
             code = put_page(owner, &head, &plan, &ready, error);
         if (code == SPILL_OK && ready)
             code = cut(owner, &head.state, &plan, &done, error);
-        if (done) {
-            atomic_fetch_add_explicit(&owner->array->store->counts.spills, 1, memory_order_relaxed);
+        if (done)
             *settled = enough(owner, &head.state, &plan, need);
-        }
     }
     spill_response_release(&head);
     /* Each step is guarded: whether a lost one was applied shows when the head is read again. */
@@ -221,15 +222,16 @@ static spill_code_t make_room(spill_owner_t *owner, const spill_part_t *part,
 {
     spill_limits_t limits = spill_head_limits(SPILL_KEEP_NEWEST, &owner->array->definition.bounds);
     int64_t count = (int64_t)part->count;
-    int64_t alone = head_bytes(owner, head, count, part->bytes);
+    int64_t bytes = part->bytes + spill_update_growth(part->update);
+    int64_t alone = head_bytes(owner, head, count, bytes);
     if (!spill_limits_allow(&limits, count, count, alone))
         return spill_fail(error, SPILL_TOO_BIG,
                           "%zu elements of %" PRId64 " bytes do not fit a head whose other fields "
                           "take %" PRId64 " of %" PRId64 " bytes: append fewer at a time, or raise "
                           "head_bytes_max",
-                          part->count, part->bytes, head->fields_bytes,
+                          part->count, bytes, head->fields_bytes,
                           count == 1 ? (int64_t)SPILL_DOCUMENT_BYTES_MAX : limits.bytes_max);
-    return spill(owner, (need_t){.slots = count, .bytes = part->bytes}, error);
+    return spill(owner, (need_t){.slots = count, .bytes = bytes}, error);
 }
 
 spill_code_t spill_newest_append(spill_owner_t *owner, const spill_part_t *part,
@@ -245,7 +247,7 @@ spill_code_t spill_newest_append(spill_owner_t *owner, const spill_part_t *part,
         if (code != SPILL_OK)
             break;
         if (head.outcome == SPILL_DONE) {
-            spill_append_done(owner, part, &head, result);
+            spill_append_done(part, &head, result);
             if (should_spill(owner, part, &head.state))
                 spill_after(owner);
             break;

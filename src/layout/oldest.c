@@ -70,8 +70,6 @@ static spill_code_t seal(const spill_owner_t *owner, int64_t page, int64_t epoch
     request.epoch = epoch;
     spill_response_t response = SPILL_RESPONSE_INIT;
     spill_code_t code = spill_owner_call(owner, &request, &response, error);
-    if (code == SPILL_OK && response.outcome == SPILL_DONE)
-        atomic_fetch_add_explicit(&owner->array->store->counts.spills, 1, memory_order_relaxed);
     spill_response_release(&response);
     return code;
 }
@@ -92,7 +90,8 @@ static spill_code_t move_on(spill_owner_t *owner, tail_t *tail, spill_error_t *e
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, tail->page);
     read.want_ops = true;
     code = spill_owner_call(owner, &read, &last, error);
-    if (code == SPILL_OK && !last.state.present && tail->page > SPILL_HEAD) {
+    bool made = last.state.present && last.state.epoch == tail->epoch;
+    if (code == SPILL_OK && !made && tail->page > SPILL_HEAD) {
         read.page = tail->page - 1;
         code = spill_owner_call(owner, &read, &last, error);
     }
@@ -126,7 +125,7 @@ static spill_code_t check_fits_page(const spill_owner_t *owner, const spill_part
 {
     const spill_definition_t *definition = &owner->array->definition;
     spill_limits_t limits = spill_page_limits(&definition->bounds);
-    spill_state_t page = {.n = 1};
+    spill_state_t page = {.n = definition->op_window};
     int64_t count = (int64_t)part->count;
     int64_t bytes =
         spill_state_document_bytes(definition, owner->value, false, &page, count, part->bytes);
@@ -182,7 +181,7 @@ static spill_code_t try_append(spill_owner_t *owner, const spill_part_t *part, t
     spill_response_t response = SPILL_RESPONSE_INIT;
     spill_code_t code = spill_owner_call(owner, &append, &response, error);
     if (code == SPILL_OK && response.outcome == SPILL_DONE) {
-        spill_append_done(owner, part, &response, result);
+        spill_append_done(part, &response, result);
         *finished = true;
     } else if (code == SPILL_OK) {
         code = after_refusal(owner, &append, &response, tail, finished, result, error);
@@ -212,7 +211,9 @@ spill_code_t spill_oldest_append(spill_owner_t *owner, const spill_part_t *part,
         if (code == SPILL_OK && !finished)
             code = spill_owner_again(owner, &tries, error);
     }
-    if (code == SPILL_OK && part->update != NULL && !in_head && !result->repeated)
-        code = update_fields(owner, part->update, error);
+    if (code == SPILL_OK && part->update != NULL && !in_head && !result->repeated &&
+        update_fields(owner, part->update, error) != SPILL_OK)
+        code = spill_fail_prefix(error, SPILL_UNKNOWN,
+                                 "appended, but the update of other fields may be lost");
     return code;
 }

@@ -57,8 +57,8 @@ spill_code_t spill_append_judge(const spill_owner_t *owner, const spill_request_
                                 spill_append_result_t *result, spill_error_t *error);
 
 /* Fill the result of an append that was DONE. */
-void spill_append_done(const spill_owner_t *owner, const spill_part_t *part,
-                       const spill_response_t *response, spill_append_result_t *result);
+void spill_append_done(const spill_part_t *part, const spill_response_t *response,
+                       spill_append_result_t *result);
 
 /* Count, exact at one moment during the call. */
 spill_code_t spill_outlier_count(spill_owner_t *owner, spill_count_t *count, spill_error_t *error);
