@@ -25,11 +25,10 @@ spill_code_t spill_array_check_element(const spill_value_t *element, size_t inde
     return SPILL_OK;
 }
 
-/* The bytes of a document that would hold nothing but these elements, and a window of operations.
- */
+/* The bytes of a document that would hold nothing but these elements, and a full window. */
 static int64_t bytes_alone(const spill_owner_t *owner, bool head, int64_t count, int64_t bytes)
 {
-    spill_state_t state = {.n = 1};
+    spill_state_t state = {.n = owner->array->definition.op_window};
     if (head)
         state.fields_bytes = 16 + owner->value->size_bytes;
     return spill_state_document_bytes(&owner->array->definition, owner->value, head, &state, count,

@@ -21,7 +21,9 @@ static spill_code_t has_changed(const spill_owner_t *owner, const spill_inspecti
     spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
     if (code == SPILL_CORRUPT)
         code = SPILL_OK; /* it is a finding already */
-    *changed = head.state.rev != inspection->rev || spill_state_end(&head.state) != inspection->end;
+    *changed = head.state.rev != inspection->rev ||
+               spill_state_end(&head.state) != inspection->end ||
+               head.state.pages != inspection->head_pages;
     spill_response_release(&head);
     return code;
 }

@@ -269,6 +269,7 @@ spill_code_t spill_inspect_owner(spill_inspection_t *inspection, spill_error_t *
         progress_t progress = {.low = head->low};
         inspection->rev = head->rev;
         inspection->end = spill_state_end(head);
+        inspection->head_pages = head->pages;
         if (!newest)
             check_document(inspection, SPILL_HEAD, &response, &progress);
         code = inspect_pages(inspection, head, &progress, error);

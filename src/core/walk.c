@@ -95,6 +95,18 @@ static spill_code_t read_from_head(const spill_owner_t *owner, int64_t seq, stre
     return code;
 }
 
+/* A page was not where the head said: it was trimmed meanwhile, or the owner dropped, or lost. */
+static spill_code_t look_again(const spill_owner_t *owner, int64_t page, stretch_t *stretch,
+                               spill_error_t *error)
+{
+    const spill_state_t *head = &stretch->head.state;
+    int64_t epoch = head->epoch;
+    spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &stretch->head, error);
+    if (code == SPILL_OK && head->present && head->epoch == epoch && head->low <= stretch->next)
+        return spill_owner_missing_page(owner, page, error);
+    return code;
+}
+
 /* No document holds `seq`: go on where document `after` begins, if it is there. */
 static spill_code_t skip_to(const spill_owner_t *owner, int64_t after, stretch_t *stretch,
                             spill_error_t *error)
@@ -104,6 +116,9 @@ static spill_code_t skip_to(const spill_owner_t *owner, int64_t after, stretch_t
     if (after >= 0) {
         code = spill_owner_read_state(owner, after, &stretch->page, error);
         state = &stretch->page.state;
+        if (code == SPILL_OK && !state->present &&
+            owner->array->definition.keep == SPILL_KEEP_NEWEST)
+            return look_again(owner, after, stretch, error);
     }
     stretch->last = after == SPILL_NO_DOCUMENT || !state->present || state->first <= stretch->next;
     stretch->next = state->first;

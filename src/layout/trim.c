@@ -87,9 +87,13 @@ static spill_code_t try_trim(spill_owner_t *owner, int64_t below, spill_response
     spill_code_t code = spill_outlier_settled_head(owner, head, error);
     if (code == SPILL_OK && !head->state.present)
         return spill_fail(error, SPILL_NOT_FOUND, "there is no such owner");
+    int64_t rev = head->state.rev;
     if (code == SPILL_OK)
         code = spill_outlier_count(owner, &count, error);
-    if (code != SPILL_OK)
+    /* Appends raise no rev: the head has to show all that was counted. */
+    if (code == SPILL_OK)
+        code = spill_owner_read_state(owner, SPILL_HEAD, head, error);
+    if (code != SPILL_OK || !head->state.present || head->state.rev != rev)
         return code;
     int64_t low = below < count.next ? below : count.next;
     if (low <= head->state.low) {
