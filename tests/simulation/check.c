@@ -81,8 +81,9 @@ void sim_check_append(sim_client_t *client, const sim_append_t *append,
     }
     for (int i = 0; i < append->count && !append->unknown; i++)
         if (world->origins[append->first_value + i].applied != (i < result->count))
-            sim_fail(world, "append #%d: failed with %lld elements acknowledged, but v%lld was "
-                            "appended %d times",
+            sim_fail(world,
+                     "append #%d: failed with %lld elements acknowledged, but v%lld was "
+                     "appended %d times",
                      index, (long long)result->count, (long long)append->first_value + i,
                      (int)world->origins[append->first_value + i].applied);
 }
@@ -211,8 +212,8 @@ static const char *loosely(const sim_world_t *world, const sim_plain_t *plain, s
     if (options->skip > 0 ||
         plain->moments[span.from].incarnation != plain->moments[span.to].incarnation)
         return NULL;
-    int64_t last = slice->count > 0 ? slice->elements[slice->count - 1].seq
-                                    : (oldest_first ? -1 : INT64_MAX);
+    int64_t last =
+        slice->count > 0 ? slice->elements[slice->count - 1].seq : (oldest_first ? -1 : INT64_MAX);
     stretch_t stretch = stretch_of(plain, span.from);
     for (size_t i = 0; i < stretch.count; i++) {
         const sim_plain_element_t *element = &stretch.first[i];
@@ -229,9 +230,9 @@ static void describe(const sim_world_t *world, const spill_slice_t *slice, char 
     size_t at = 0;
     text[0] = '\0';
     for (size_t i = 0; i < slice->count && at < size; i++)
-        at += (size_t)snprintf(text + at, size - at, " %lld:v%lld",
-                               (long long)slice->elements[i].seq,
-                               (long long)read_id(world, &slice->elements[i]));
+        at +=
+            (size_t)snprintf(text + at, size - at, " %lld:v%lld", (long long)slice->elements[i].seq,
+                             (long long)read_id(world, &slice->elements[i]));
 }
 
 void sim_check_read(sim_client_t *client, int owner, sim_span_t span,

@@ -118,7 +118,8 @@ bool sim_client_append(sim_client_t *client, int index)
     sim_check_append(client, append, &result, from);
     if (code == SPILL_OK)
         learn_base(client, owner, result.op_base, sim_plain_version(&world->plains[owner]));
-    return code != SPILL_UNKNOWN || !append->has_op || append->tries >= 4;
+    bool stale = code == SPILL_UNKNOWN && client->faults_met == 0; /* it will not get better */
+    return code != SPILL_UNKNOWN || stale || !append->has_op || append->tries >= 4;
 }
 
 static bool begin(sim_client_t *client);
@@ -149,8 +150,7 @@ static void refresh_base(sim_client_t *client, int owner)
     spill_value_t value = sim_owner_value(owner);
     spill_code_t code = spill_array_op_base(client->array, &value, &base, &error);
     /* Of which owner of the name it is, is only certain when there was one all the while. */
-    if (code == SPILL_OK &&
-        plain->moments[from].incarnation == sim_plain_now(plain)->incarnation)
+    if (code == SPILL_OK && plain->moments[from].incarnation == sim_plain_now(plain)->incarnation)
         learn_base(client, owner, base, from);
 }
 
@@ -332,8 +332,7 @@ bool sim_client_open(sim_client_t *client)
     sim_world_t *world = client->world;
     spill_error_t error;
     spill_array_close(client->array);
-    spill_code_t code =
-        spill_array_open(&client->port, SIM_ARRAY_NAME, &client->array, &error);
+    spill_code_t code = spill_array_open(&client->port, SIM_ARRAY_NAME, &client->array, &error);
     if (code != SPILL_OK) {
         sim_fail(world, "the array cannot be opened: %s", error.message);
         return false;

@@ -50,7 +50,8 @@ static void place(sim_world_t *world, int owner, int64_t value, int64_t seq)
     sim_origin_t *origin = &world->origins[value];
     const sim_append_t *append = &world->appends[origin->append];
     int32_t incarnation = sim_plain_now(plain)->incarnation;
-    /* A base is a value of one incarnation's n; it says nothing about a later owner of that name. */
+    /* A base is a value of one incarnation's n; it says nothing about a later owner of that name.
+     */
     bool promised = origin->incarnation == incarnation &&
                     (append->base_incarnation == incarnation || append->base == 0);
     if (origin->applied > 0 && (promised || !append->has_op))
@@ -128,8 +129,7 @@ static void observe_change(sim_world_t *world, int owner, const spill_request_t 
     switch (request->kind) {
     case SPILL_REQUEST_EDIT:
         if (!beyond(plain, request))
-            wrong = sim_plain_edit(plain, request->seq,
-                                   sim_value_id(&request->elements[0], NULL));
+            wrong = sim_plain_edit(plain, request->seq, sim_value_id(&request->elements[0], NULL));
         break;
     case SPILL_REQUEST_REMOVE:
         wrong = sim_plain_delete(plain, request->seq);
@@ -159,8 +159,7 @@ static void observe_change(sim_world_t *world, int owner, const spill_request_t 
 
 /* ---- who did what ---------------------------------------------------------------------------- */
 
-static void observe_turns(sim_world_t *world, int owner, int client,
-                          const spill_request_t *request)
+static void observe_turns(sim_world_t *world, int owner, int client, const spill_request_t *request)
 {
     sim_traces_t *traces = &world->traces[owner];
     const sim_plain_t *plain = &world->plains[owner];
@@ -189,9 +188,9 @@ static void observe_turns(sim_world_t *world, int owner, int client,
             sim_saw(world, SIM_INTENT_BY_ANOTHER);
         break;
     case SPILL_REQUEST_SEAL:
-        if (!request->close && spill_state_slots(&world->before.state) <
-                                   (request->page == SPILL_HEAD ? bounds->threshold
-                                                                : bounds->page_capacity))
+        if (!request->close &&
+            spill_state_slots(&world->before.state) <
+                (request->page == SPILL_HEAD ? bounds->threshold : bounds->page_capacity))
             sim_saw(world, SIM_EARLY_SEAL);
         break;
     default:

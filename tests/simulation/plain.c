@@ -91,8 +91,7 @@ sim_plain_element_t *sim_plain_find(const sim_plain_t *plain, int64_t seq)
     return &plain->elements[plain->incarnation_start + (size_t)seq];
 }
 
-const sim_plain_element_t *sim_plain_find_at(const sim_plain_t *plain, int32_t version,
-                                             int64_t seq)
+const sim_plain_element_t *sim_plain_find_at(const sim_plain_t *plain, int32_t version, int64_t seq)
 {
     int32_t incarnation = plain->moments[version].incarnation;
     for (size_t i = plain->element_count; i-- > 0;) {

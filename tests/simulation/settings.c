@@ -17,9 +17,9 @@ enum { TEMPERAMENTS = sizeof temperaments / sizeof temperaments[0] };
  * Byte bounds as small as these no definition may have (definition/limits.h); clients that are
  * simulated set them past its check, to have few bytes to move.
  */
-enum { BYTES_LOW = 900, BYTES_HIGH = 1500, BYTES_PLENTY = 16 * 1024 };
+enum { BYTES_LOW = 700, BYTES_HIGH = 1300, OP_BYTES = 192, BYTES_PLENTY = 16 * 1024 };
 
-static spill_bounds_t choose_bounds(sim_random_t *random, bool padded)
+static spill_bounds_t choose_bounds(sim_random_t *random, bool padded, int op_window)
 {
     spill_bounds_t bounds = {
         .threshold = sim_random_between(random, 1, 3),
@@ -30,8 +30,9 @@ static spill_bounds_t choose_bounds(sim_random_t *random, bool padded)
     if (padded) {
         bounds.threshold = sim_random_between(random, 1, 4);
         bounds.page_capacity = sim_random_between(random, 1, 4);
-        bounds.head_bytes_max = sim_random_between(random, BYTES_LOW, BYTES_HIGH);
-        bounds.page_bytes_max = sim_random_between(random, BYTES_LOW, BYTES_HIGH);
+        int window = op_window * OP_BYTES;
+        bounds.head_bytes_max = window + sim_random_between(random, BYTES_LOW, BYTES_HIGH);
+        bounds.page_bytes_max = window + sim_random_between(random, BYTES_LOW, BYTES_HIGH);
     }
     return bounds;
 }
@@ -44,7 +45,7 @@ void sim_settings_choose(sim_settings_t *settings, sim_random_t *random)
         .keep = sim_random_below(random, 2) ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST,
         .clients = sim_random_between(random, 2, SIM_CLIENTS_MAX),
         .owners = sim_random_chance(random, 800) ? 1 : 2,
-        .op_window = sim_random_between(random, 1, 4),
+        .op_window = sim_random_between(random, 1, 6),
         .padded = sim_random_chance(random, 150),
         .sticky = stickiness[sim_random_below(random, 4)],
         .faults = fault_rates[sim_random_below(random, 4)],
@@ -52,10 +53,10 @@ void sim_settings_choose(sim_settings_t *settings, sim_random_t *random)
         .crashes = sim_random_between(random, 0, 2),
     };
     settings->actions_each = sim_random_between(random, 3, settings->clients == 2 ? 9 : 6);
-    settings->bounds[0] = choose_bounds(random, settings->padded);
+    settings->bounds[0] = choose_bounds(random, settings->padded, settings->op_window);
     settings->bounds[1] = settings->bounds[0];
     if (sim_random_chance(random, 250))
-        settings->bounds[1] = choose_bounds(random, settings->padded);
+        settings->bounds[1] = choose_bounds(random, settings->padded, settings->op_window);
     const int *temperament = temperaments[sim_random_below(random, TEMPERAMENTS)];
     for (int i = 0; i < SIM_ACTION_KINDS; i++)
         settings->weights[i] = temperament[i];

@@ -72,12 +72,12 @@ typedef struct sim_append {
     uint8_t id[8];
     int64_t base;
     int32_t base_incarnation;
-    bool updates;        /* also raises a field of the head */
-    int updated;         /* times that it did */
-    int32_t started;     /* version of the plain array at the first try */
+    bool updates;    /* also raises a field of the head */
+    int updated;     /* times that it did */
+    int32_t started; /* version of the plain array at the first try */
     int tries;
-    bool unknown;        /* an answer was lost, or a client crashed */
-    spill_code_t code;   /* of the last try */
+    bool unknown;      /* an answer was lost, or a client crashed */
+    spill_code_t code; /* of the last try */
 } sim_append_t;
 
 /* Where a value came from and went to. */
@@ -92,7 +92,8 @@ typedef struct sim_origin {
 
 typedef struct sim_world sim_world_t;
 
-/* A client: a store of its own before the shared one (`port`, the first member), and a coroutine. */
+/* A client: a store of its own before the shared one (`port`, the first member), and a coroutine.
+ */
 typedef struct sim_client {
     spill_store_t port;
     sim_world_t *world;
@@ -100,15 +101,15 @@ typedef struct sim_client {
     int life; /* how many had this place before */
     sim_coroutine_t *coroutine;
     spill_array_t *array;
-    bool crashed;       /* every call fails, until it has returned from all of them */
-    bool reliable;      /* no faults, no turns: the client of the last checks */
-    bool began;         /* the first request of a public call needs no turn of its own */
+    bool crashed;  /* every call fails, until it has returned from all of them */
+    bool reliable; /* no faults, no turns: the client of the last checks */
+    bool began;    /* the first request of a public call needs no turn of its own */
     int actions_left;
-    int pending;        /* an append that is to be tried again, or -1 */
+    int pending; /* an append that is to be tried again, or -1 */
     int64_t bases[SIM_OWNERS_MAX];
     int32_t base_incarnations[SIM_OWNERS_MAX];
     /* The present public call. */
-    int reads;           /* documents read */
+    int reads; /* documents read */
     int faults_met;
     int64_t refused_put; /* page and src of a put that was refused, or -1 */
     int64_t refused_src;
