@@ -1,10 +1,12 @@
 #include "store/embedded/combiner.h"
 
+#include <sched.h>
+
 /*
  * Bounds of a group: past them the rest waits for the next one. Jobs of the group are looked up in
  * the batch one change after the other, which stays cheap for a few hundred changes.
  */
-enum { GROUP_JOBS_MAX = 64, GROUP_BYTES_MAX = 1024 * 1024 };
+enum { GROUP_JOBS_MAX = 64, GROUP_BYTES_MAX = 1024 * 1024, GATHER_YIELDS = 32 };
 
 void spill_combiner_init(spill_combiner_t *combiner, spill_kv_t *kv, bool sync,
                          atomic_llong *commits, atomic_llong *syncs)
@@ -25,6 +27,7 @@ static void enqueue(spill_combiner_t *combiner, spill_job_t *job)
 {
     *combiner->last = job;
     combiner->last = &job->next;
+    combiner->waiting++;
 }
 
 /* The group: a job that has to be alone, or the jobs before the next such. The lock is held. */
@@ -32,11 +35,12 @@ static spill_job_t *take_group(spill_combiner_t *combiner)
 {
     spill_job_t *group = combiner->first;
     spill_job_t *last = group;
-    for (int jobs = 1; !group->alone && last->next && !last->next->alone; jobs++) {
-        if (jobs == GROUP_JOBS_MAX)
-            break;
+    int jobs = 1;
+    while (!group->alone && last->next && !last->next->alone && jobs < GROUP_JOBS_MAX) {
         last = last->next;
+        jobs++;
     }
+    combiner->waiting -= jobs;
     combiner->first = last->next;
     if (!combiner->first)
         combiner->last = &combiner->first;
@@ -48,8 +52,11 @@ static spill_job_t *take_group(spill_combiner_t *combiner)
 static void give_back(spill_combiner_t *combiner, spill_job_t *rest)
 {
     spill_job_t *last = rest;
-    while (last->next)
+    combiner->waiting++;
+    while (last->next) {
         last = last->next;
+        combiner->waiting++;
+    }
     last->next = combiner->first;
     if (!combiner->first)
         combiner->last = &last->next;
@@ -98,9 +105,11 @@ static void commit(spill_combiner_t *combiner, spill_job_t *group)
 /* Wake the others of the group, and the next leader. The lock is held. */
 static void hand_over(spill_combiner_t *combiner, spill_job_t *group, const spill_job_t *own)
 {
+    combiner->served = 0;
     while (group) {
         spill_job_t *job = group;
         group = job->next;
+        combiner->served++;
         job->state = SPILL_JOB_DONE;
         if (job != own)
             pthread_cond_signal(&job->wake);
@@ -112,10 +121,25 @@ static void hand_over(spill_combiner_t *combiner, spill_job_t *group, const spil
     }
 }
 
+/*
+ * A sync takes long: the threads that the last one served are about to come again, and those that
+ * make it in time save one of their own. The lock is held, but not while they are let through.
+ */
+static void gather(spill_combiner_t *combiner)
+{
+    for (int i = 0; i < GATHER_YIELDS && combiner->waiting < combiner->served; i++) {
+        pthread_mutex_unlock(&combiner->lock);
+        sched_yield();
+        pthread_mutex_lock(&combiner->lock);
+    }
+}
+
 /* Carry out the group that begins with `own`. The lock is held, but not while working. */
 static void lead(spill_combiner_t *combiner, spill_job_t *own)
 {
     combiner->led = true;
+    if (combiner->sync)
+        gather(combiner);
     spill_job_t *group = take_group(combiner);
     pthread_mutex_unlock(&combiner->lock);
     spill_job_t *rest = execute(combiner, group);

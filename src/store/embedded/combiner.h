@@ -42,6 +42,8 @@ typedef struct spill_combiner {
     pthread_mutex_t lock; /* guards what follows, but the batch: that is the leader's */
     spill_job_t *first;
     spill_job_t **last;
+    int waiting; /* jobs in the queue */
+    int served;  /* jobs of the last group */
     bool led;
     spill_batch_t batch;
 } spill_combiner_t;

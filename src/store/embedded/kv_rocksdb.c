@@ -247,7 +247,7 @@ static void set_messages(rocksdb_options_t *options)
     rocksdb_options_set_stats_persist_period_sec(options, 0);
 }
 
-static rocksdb_options_t *make_options(const spill_rocksdb_options_t *from)
+rocksdb_options_t *spill_kv_rocksdb_options(const spill_rocksdb_options_t *from)
 {
     rocksdb_options_t *options = rocksdb_options_create();
     rocksdb_options_set_create_if_missing(options, !from->read_only);
@@ -303,7 +303,7 @@ typedef struct attempt {
 
 static rocksdb_t *try_open(attempt_t attempt, char **message)
 {
-    rocksdb_options_t *options = make_options(attempt.from);
+    rocksdb_options_t *options = spill_kv_rocksdb_options(attempt.from);
     rocksdb_options_set_wal_recovery_mode(options, attempt.replay);
     rocksdb_options_set_paranoid_checks(options, attempt.paranoid);
     rocksdb_t *db = NULL;

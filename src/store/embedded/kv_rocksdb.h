@@ -14,6 +14,10 @@ typedef struct spill_rocksdb_options {
     void *log_context;
 } spill_rocksdb_options_t;
 
+/* The engine's options, as rocksdb_options_t; for benchmarks that compare with the bare engine. */
+struct rocksdb_options_t;
+struct rocksdb_options_t *spill_kv_rocksdb_options(const spill_rocksdb_options_t *from);
+
 /*
  * Open the database in a folder, made where it is missing unless read_only. Read-only never writes
  * into the folder; it sees the database as it is now, and where a file is damaged, what the others

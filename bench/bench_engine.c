@@ -1,0 +1,412 @@
+/*
+ * The embedded store against the bare engine. Each figure is a ratio of the two in the same run: in
+ * rounds they take turns, and the median of the rounds' ratios counts. docs/benchmarks.md says what
+ * is compared with what, and which bars there are.
+ *
+ *   bench_engine [--quick] [--dir FOLDER] [--only NAME]
+ */
+#include "measure.h"
+#include "raw.h"
+
+#include <spillway/spillway.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HOT_THREADS = 8, PAGE = 20, LOG_OWNERS = 8 };
+
+typedef struct bench {
+    const char *parent;
+    const char *only;
+    bool quick;
+    bool failed;
+} bench_t;
+
+/* ---- our side -------------------------------------------------------------------------------- */
+
+typedef struct ours {
+    char *folder;
+    spill_store_t *store;
+    spill_array_t *array;
+    int owners; /* threads take owner number thread % owners, a single thread all in turn */
+    uint64_t number;
+} ours_t;
+
+static void check(spill_code_t code, const spill_error_t *error)
+{
+    if (code != SPILL_OK)
+        measure_stop("%s", error->message);
+}
+
+static void ours_open(ours_t *ours, const bench_t *bench, bool sync, int owners)
+{
+    spill_error_t error;
+    spill_store_options_t options;
+    spill_definition_t definition;
+    spill_store_options_init(&options);
+    options.durability = sync ? SPILL_DURABILITY_FSYNC : SPILL_DURABILITY_LOG;
+    *ours = (ours_t){.folder = measure_folder(bench->parent), .owners = owners};
+    check(spill_store_open(ours->folder, &options, &ours->store, &error), &error);
+    check(spill_definition_preset(&definition, "feed-recent", "feed", &error), &error);
+    check(spill_store_define(ours->store, &definition, &error), &error);
+    check(spill_array_open(ours->store, "feed", &ours->array, &error), &error);
+}
+
+static void ours_close(ours_t *ours)
+{
+    spill_error_t error;
+    spill_array_close(ours->array);
+    check(spill_store_close(ours->store, &error), &error);
+    measure_remove_folder(ours->folder);
+}
+
+static spill_value_t owner_value(bson_t *storage, int owner)
+{
+    char name[16];
+    snprintf(name, sizeof name, "%08d", owner);
+    return spill_value_from_utf8(storage, name);
+}
+
+static void ours_append(ours_t *ours, int owner, uint64_t number)
+{
+    uint8_t bytes[ELEMENT_BYTES];
+    bson_t storage = BSON_INITIALIZER;
+    spill_error_t error;
+    spill_append_result_t result;
+    measure_element(bytes, number);
+    spill_value_t name = owner_value(&storage, owner);
+    spill_value_t element = {
+        .data = bytes, .size_bytes = ELEMENT_BYTES, .type = BSON_TYPE_DOCUMENT};
+    check(spill_array_append(ours->array, &name, &element, 1, NULL, &result, &error), &error);
+    bson_destroy(&storage);
+}
+
+static void ours_appends(void *context, int thread, int count)
+{
+    ours_t *ours = context;
+    for (int i = 0; i < count; i++)
+        ours_append(ours, thread % ours->owners, (uint64_t)i);
+}
+
+static void ours_appends_in_turn(void *context, int thread, int count)
+{
+    ours_t *ours = context;
+    (void)thread;
+    for (int i = 0; i < count; i++)
+        ours_append(ours, i % ours->owners, ours->number++);
+}
+
+static void ours_fill(ours_t *ours, int owner, int count)
+{
+    enum { BATCH = 500 };
+    static uint8_t bytes[BATCH][ELEMENT_BYTES];
+    spill_value_t elements[BATCH];
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t name = owner_value(&storage, owner);
+    for (int done = 0; done < count; done += BATCH) {
+        spill_error_t error;
+        spill_append_result_t result;
+        for (int i = 0; i < BATCH; i++) {
+            measure_element(bytes[i], (uint64_t)(done + i));
+            elements[i] = (spill_value_t){
+                .data = bytes[i], .size_bytes = ELEMENT_BYTES, .type = BSON_TYPE_DOCUMENT};
+        }
+        check(spill_array_append(ours->array, &name, elements, BATCH, NULL, &result, &error),
+              &error);
+    }
+    bson_destroy(&storage);
+}
+
+/* The page of PAGE elements below `before`; INT64_MAX: the newest. */
+static void ours_page(ours_t *ours, int owner, int64_t before)
+{
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t name = owner_value(&storage, owner);
+    spill_read_options_t options;
+    spill_slice_t *slice;
+    spill_error_t error;
+    spill_read_options_init(&options);
+    options.limit = PAGE;
+    options.before = before;
+    check(spill_array_read(ours->array, &name, &options, &slice, &error), &error);
+    if (slice->count != PAGE)
+        measure_stop("a page has %zu elements", slice->count);
+    spill_slice_free(slice);
+    bson_destroy(&storage);
+}
+
+static void ours_newest_pages(void *context, int thread, int count)
+{
+    (void)thread;
+    for (int i = 0; i < count; i++)
+        ours_page(context, 0, INT64_MAX);
+}
+
+/* ---- the bare engine ------------------------------------------------------------------------- */
+
+typedef struct bare {
+    char *folder;
+    raw_t *raw;
+    int owners;
+    int next;
+} bare_t;
+
+static void bare_open(bare_t *bare, const bench_t *bench, bool sync, int owners)
+{
+    *bare = (bare_t){.folder = measure_folder(bench->parent), .owners = owners};
+    bare->raw = raw_open(bare->folder, sync);
+}
+
+static void bare_close(bare_t *bare)
+{
+    raw_close(bare->raw);
+    measure_remove_folder(bare->folder);
+}
+
+static void bare_appends(void *context, int thread, int count)
+{
+    bare_t *bare = context;
+    for (int i = 0; i < count; i++)
+        raw_append_locked(bare->raw, thread % bare->owners);
+}
+
+static void bare_appends_in_turn(void *context, int thread, int count)
+{
+    bare_t *bare = context;
+    (void)thread;
+    for (int i = 0; i < count; i++)
+        raw_append(bare->raw, i % bare->owners);
+}
+
+static void bare_newest_pages(void *context, int thread, int count)
+{
+    bare_t *bare = context;
+    (void)thread;
+    for (int i = 0; i < count; i++)
+        raw_newest_page(bare->raw, 0, PAGE);
+}
+
+/* ---- a figure -------------------------------------------------------------------------------- */
+
+typedef struct side {
+    measure_fn run;
+    void *context;
+} side_t;
+
+typedef struct figure {
+    const char *name;
+    const char *what;
+    double bar;
+    bool at_most; /* a ratio of costs; else one of rates */
+    int threads;
+    int count; /* a thread and a round */
+    int rounds;
+    side_t ours;
+    side_t other;
+} figure_t;
+
+static bool wanted(const bench_t *bench, const char *name)
+{
+    return !bench->only || strcmp(bench->only, name) == 0;
+}
+
+static void run_figure(bench_t *bench, const figure_t *figure)
+{
+    double ratios[ROUNDS_MAX];
+    double ours[ROUNDS_MAX];
+    double other[ROUNDS_MAX];
+    double calls = (double)figure->threads * (double)figure->count;
+    for (int i = -1; i < figure->rounds; i++) { /* round -1 warms up */
+        double theirs = measure_threads(figure->other.run, figure->other.context, figure->threads,
+                                        figure->count);
+        double mine =
+            measure_threads(figure->ours.run, figure->ours.context, figure->threads, figure->count);
+        if (i < 0)
+            continue;
+        ours[i] = mine / calls * 1e6;
+        other[i] = theirs / calls * 1e6;
+        ratios[i] = figure->at_most ? mine / theirs : theirs / mine;
+    }
+    size_t rounds = (size_t)figure->rounds;
+    double ratio = measure_median(ratios, rounds);
+    bool good = figure->at_most ? ratio <= figure->bar : ratio >= figure->bar;
+    printf("%-14s %9.2f %9.2f %8.2f  %s %.2f  %-4s %s\n", figure->name,
+           measure_median(ours, rounds), measure_median(other, rounds), ratio,
+           figure->at_most ? "<=" : ">=", figure->bar, good ? "ok" : "FAIL", figure->what);
+    fflush(stdout);
+    bench->failed |= !good;
+}
+
+/* ---- the figures ----------------------------------------------------------------------------- */
+
+static void bench_appends(bench_t *bench, figure_t figure, bool sync, int owners)
+{
+    if (!wanted(bench, figure.name))
+        return;
+    ours_t ours;
+    bare_t bare;
+    ours_open(&ours, bench, sync, owners);
+    bare_open(&bare, bench, sync, owners);
+    bool in_turn = figure.threads == 1;
+    figure.ours = (side_t){in_turn ? ours_appends_in_turn : ours_appends, &ours};
+    figure.other = (side_t){in_turn ? bare_appends_in_turn : bare_appends, &bare};
+    run_figure(bench, &figure);
+    ours_close(&ours);
+    bare_close(&bare);
+}
+
+typedef struct deep {
+    ours_t *ours;
+    int64_t length;
+    uint64_t random;
+} deep_t;
+
+static void deep_pages(void *context, int thread, int count)
+{
+    deep_t *deep = context;
+    (void)thread;
+    for (int i = 0; i < count; i++) {
+        deep->random = deep->random * UINT64_C(6364136223846793005) + 1442695040888963407;
+        int64_t span = deep->length - 10000;
+        ours_page(deep->ours, 0, PAGE + (int64_t)((deep->random >> 33) % (uint64_t)span));
+    }
+}
+
+/* The same page again and again: what is compared is the path, not the disk. */
+static void one_deep_page(void *context, int thread, int count)
+{
+    deep_t *deep = context;
+    (void)thread;
+    for (int i = 0; i < count; i++)
+        ours_page(deep->ours, 0, deep->length / 3);
+}
+
+static void long_appends(void *context, int thread, int count)
+{
+    ours_t *ours = context;
+    (void)thread;
+    for (int i = 0; i < count; i++)
+        ours_append(ours, 0, (uint64_t)i);
+}
+
+/* Owners that have 1000 elements each take one append in turn, so that they stay about that long.
+ */
+static void short_appends(void *context, int thread, int count)
+{
+    ours_t *ours = context;
+    (void)thread;
+    for (int i = 0; i < count; i++)
+        ours_append(ours, 1 + (int)(ours->number++ % (uint64_t)ours->owners), (uint64_t)i);
+}
+
+static void bench_long(bench_t *bench, int rounds)
+{
+    bool all = !bench->only;
+    if (!all && !wanted(bench, "newest-page") && !wanted(bench, "deep-page") &&
+        !wanted(bench, "deep-anywhere") && !wanted(bench, "append-long"))
+        return;
+    int length = bench->quick ? 100000 : 1000000;
+    int count = bench->quick ? 2000 : 10000;
+    ours_t ours;
+    bare_t bare;
+    ours_open(&ours, bench, false, 50);
+    bare_open(&bare, bench, false, 1);
+    ours_fill(&ours, 0, length);
+    bare_appends_in_turn(&bare, 0, length);
+    deep_t deep = {.ours = &ours, .length = length, .random = 1};
+    figure_t newest = {"newest-page",
+                       "newest page of 20, bare engine: the same iteration",
+                       0.70,
+                       false,
+                       1,
+                       count,
+                       rounds,
+                       {ours_newest_pages, &ours},
+                       {bare_newest_pages, &bare}};
+    figure_t one = {"deep-page",
+                    "a page of 20 deep in the array, against the newest",
+                    3.0,
+                    true,
+                    1,
+                    count,
+                    rounds,
+                    {one_deep_page, &deep},
+                    {ours_newest_pages, &ours}};
+    figure_t any = {
+        "deep-anywhere",     "the same, a random page each time", 3.0, true, 1, count / 5, rounds,
+        {deep_pages, &deep}, {ours_newest_pages, &ours}};
+    if (wanted(bench, newest.name))
+        run_figure(bench, &newest);
+    if (wanted(bench, one.name))
+        run_figure(bench, &one);
+    if (wanted(bench, any.name))
+        run_figure(bench, &any);
+    for (int i = 1; i <= ours.owners; i++)
+        ours_fill(&ours, i, 1000);
+    figure_t append = {"append-long",
+                       "an append at the full length, against one at 1000",
+                       1.15,
+                       true,
+                       1,
+                       count / 2,
+                       rounds,
+                       {long_appends, &ours},
+                       {short_appends, &ours}};
+    if (wanted(bench, append.name))
+        run_figure(bench, &append);
+    ours_close(&ours);
+    bare_close(&bare);
+}
+
+int main(int argc, char **argv)
+{
+    bench_t bench = {.parent = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp"};
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--quick") == 0)
+            bench.quick = true;
+        else if (strcmp(argv[i], "--dir") == 0 && i + 1 < argc)
+            bench.parent = argv[++i];
+        else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
+            bench.only = argv[++i];
+        else
+            measure_stop("usage: bench_engine [--quick] [--dir FOLDER] [--only NAME]");
+    }
+    int rounds = bench.quick ? 5 : 15;
+    printf("%-14s %9s %9s %8s  %-7s\n", "figure", "ours us", "other us", "ratio", "bar");
+    bench_appends(&bench,
+                  (figure_t){"append",
+                             "log durability, 1 thread; bare engine",
+                             0.70,
+                             false,
+                             1,
+                             bench.quick ? 20000 : 50000,
+                             rounds,
+                             {0},
+                             {0}},
+                  false, LOG_OWNERS);
+    bench_appends(&bench,
+                  (figure_t){"durable",
+                             "fsync, 8 threads, 8 owners; bare engine",
+                             0.90,
+                             false,
+                             HOT_THREADS,
+                             bench.quick ? 200 : 1000,
+                             rounds,
+                             {0},
+                             {0}},
+                  true, HOT_THREADS);
+    bench_appends(&bench,
+                  (figure_t){"durable-hot",
+                             "fsync, 8 threads, one owner; bare engine, locked",
+                             3.0,
+                             false,
+                             HOT_THREADS,
+                             bench.quick ? 100 : 400,
+                             rounds,
+                             {0},
+                             {0}},
+                  true, 1);
+    bench_long(&bench, rounds);
+    return bench.failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,128 @@
+#include "measure.h"
+
+#include <bson/bson.h>
+#include <ftw.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+double measure_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static int compare(const void *left, const void *right)
+{
+    double a = *(const double *)left;
+    double b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+double measure_median(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, compare);
+    return count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+void measure_stop(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "benchmark: ");
+    vfprintf(stderr, format, arguments);
+    fprintf(stderr, "\n");
+    va_end(arguments);
+    exit(EXIT_FAILURE);
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+typedef struct worker {
+    measure_fn run;
+    void *context;
+    int thread;
+    int count;
+    pthread_barrier_t *start;
+} worker_t;
+
+static void *work(void *argument)
+{
+    const worker_t *worker = argument;
+    pthread_barrier_wait(worker->start);
+    worker->run(worker->context, worker->thread, worker->count);
+    return NULL;
+}
+
+double measure_threads(measure_fn run, void *context, int threads, int count)
+{
+    pthread_t ids[THREADS_MAX];
+    worker_t workers[THREADS_MAX];
+    pthread_barrier_t start;
+    if (threads == 1) {
+        double from = measure_now();
+        run(context, 0, count);
+        return measure_now() - from;
+    }
+    pthread_barrier_init(&start, NULL, (unsigned)threads + 1);
+    for (int i = 0; i < threads; i++) {
+        workers[i] = (worker_t){run, context, i, count, &start};
+        if (pthread_create(&ids[i], NULL, work, &workers[i]) != 0)
+            measure_stop("cannot start a thread");
+    }
+    pthread_barrier_wait(&start);
+    double from = measure_now();
+    for (int i = 0; i < threads; i++)
+        pthread_join(ids[i], NULL);
+    pthread_barrier_destroy(&start);
+    return measure_now() - from;
+}
+
+/* ---- data ------------------------------------------------------------------------------------ */
+
+void measure_element(uint8_t *document, uint64_t number)
+{
+    enum { TEXT_BYTES = ELEMENT_BYTES - 4 - (1 + 5 + 4 + 1) - 1 };
+    uint8_t *at = document;
+    uint32_t size = BSON_UINT32_TO_LE(ELEMENT_BYTES);
+    uint32_t text = BSON_UINT32_TO_LE(TEXT_BYTES + 1);
+    memcpy(at, &size, 4);
+    memcpy(at + 4, "\x02text", 6);
+    memcpy(at + 10, &text, 4);
+    at += 14;
+    for (int i = 0; i < TEXT_BYTES; i++) {
+        number = number * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        at[i] = (uint8_t)('a' + (number >> 60));
+    }
+    at[TEXT_BYTES] = 0;
+    document[ELEMENT_BYTES - 1] = 0;
+}
+
+static int remove_entry(const char *path, const struct stat *about, int kind, struct FTW *walk)
+{
+    (void)about;
+    (void)kind;
+    (void)walk;
+    return remove(path);
+}
+
+char *measure_folder(const char *parent)
+{
+    size_t size = strlen(parent) + sizeof "/spillway-bench-XXXXXX";
+    char *folder = malloc(size);
+    snprintf(folder, size, "%s/spillway-bench-XXXXXX", parent);
+    if (!mkdtemp(folder))
+        measure_stop("%s: cannot make a folder", folder);
+    return folder;
+}
+
+void measure_remove_folder(char *folder)
+{
+    nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    free(folder);
+}
