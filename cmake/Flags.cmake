@@ -30,6 +30,10 @@ if(SPILLWAY_SANITIZE)
     add_link_options(${sanitize})
 endif()
 
+if(SPILLWAY_FUZZ)
+    add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 if(SPILLWAY_COVERAGE)
     add_compile_options(--coverage)
     add_link_options(--coverage)

@@ -1,0 +1,20 @@
+# Each fuzz/fuzz_<name>.c is a target for libFuzzer; fuzz/corpus/<name> are its inputs. With
+# SPILLWAY_FUZZ (clang alone) the targets are fuzzers:  fuzz_<name> FOLDER fuzz/corpus/<name>
+# Without it they replay their corpus, as tests.
+
+file(GLOB fuzz_sources CONFIGURE_DEPENDS fuzz/fuzz_*.c)
+
+foreach(source IN LISTS fuzz_sources)
+    cmake_path(GET source STEM program)
+    string(REPLACE fuzz_ "" name ${program})
+    add_executable(${program} ${source})
+    target_link_libraries(${program} PRIVATE spillway_internal)
+    set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
+    if(SPILLWAY_FUZZ)
+        target_link_options(${program} PRIVATE -fsanitize=fuzzer)
+    else()
+        target_sources(${program} PRIVATE fuzz/replay.c)
+        add_test(NAME fuzz/${name} COMMAND ${program} ${PROJECT_SOURCE_DIR}/fuzz/corpus/${name})
+        set_tests_properties(fuzz/${name} PROPERTIES LABELS fuzz TIMEOUT 600)
+    endif()
+endforeach()
