@@ -254,8 +254,33 @@ static spill_code_t gather_facts(decision_t *decision, spill_error_t *error)
     return code;
 }
 
+/* A head that is made is later than every one that was dropped, whatever clients' clocks say. */
+static void date(decision_t *decision, spill_request_t *dated)
+{
+    if (!decision->request->create || decision->request->epoch > decision->store->dropped_rev)
+        return;
+    *dated = *decision->request;
+    dated->epoch = decision->store->dropped_rev + 1;
+    decision->request = dated;
+}
+
+static void remember_dropped(decision_t *decision, int64_t rev)
+{
+    if (decision->request->kind != SPILL_REQUEST_DROP_HEAD || rev <= decision->store->dropped_rev)
+        return;
+    spill_buffer_t key = SPILL_BUFFER_INIT;
+    decision->store->dropped_rev = rev;
+    spill_system_key(&key, SPILL_SYSTEM_DROPPED, "");
+    spill_buffer_append_varint(spill_batch_put_open(decision->batch, key.data, key.size),
+                               (uint64_t)rev);
+    spill_batch_put_close(decision->batch);
+    spill_buffer_release(&key);
+}
+
 static spill_code_t decide(decision_t *decision, spill_response_t *response, spill_error_t *error)
 {
+    spill_request_t dated;
+    date(decision, &dated);
     const spill_request_t *request = decision->request;
     bool allowed;
     spill_code_t code =
@@ -273,11 +298,13 @@ static spill_code_t decide(decision_t *decision, spill_response_t *response, spi
     decision->before.first = decision->state->first;
     decision->before.end = spill_state_end(decision->state);
     decision->before.fields = decision->fields;
+    int64_t rev = decision->state->rev;
     spill_effect_t effect;
     response->outcome = spill_transition(request, &decision->facts, decision->state, &effect);
     response->seq = effect.seq;
     if (response->outcome != SPILL_DONE)
         return SPILL_OK;
+    remember_dropped(decision, rev);
     return spill_embedded_carry_out(decision->store, request, &decision->before, &effect,
                                     decision->state, &decision->key, decision->batch, error);
 }

@@ -98,10 +98,11 @@ static spill_code_t carry_ops(const making_t *making, spill_error_t *error)
     return code;
 }
 
+/* In the order of keys, which the engine takes in faster. */
 static void add_elements(const making_t *making, int64_t seq)
 {
-    for (size_t i = 0; i < making->request->element_count; i++)
-        put_element(making, seq + (int64_t)i, &making->request->elements[i]);
+    for (size_t i = making->request->element_count; i > 0; i--)
+        put_element(making, seq + (int64_t)i - 1, &making->request->elements[i - 1]);
     if (making->request->op)
         remember_op(making, seq);
 }
@@ -204,6 +205,9 @@ spill_code_t spill_embedded_carry_out(spill_embedded_t *store, const spill_reque
         code = spill_embedded_put_fields(store, request, before->fields, batch, error);
     if (code != SPILL_OK)
         return code;
+    if (effect->kind == SPILL_EFFECT_DROP)
+        return drop(&making, error);
+    put_state(&making);
     switch (effect->kind) {
     case SPILL_EFFECT_ADD:
         add_elements(&making, effect->seq);
@@ -217,16 +221,13 @@ spill_code_t spill_embedded_carry_out(spill_embedded_t *store, const spill_reque
     case SPILL_EFFECT_ERASE:
         delete_elements(&making, before->epoch, effect->seq, effect->end);
         break;
-    case SPILL_EFFECT_DROP:
-        return drop(&making, error);
     case SPILL_EFFECT_FILL:
         code = fill(&making, error);
         break;
     case SPILL_EFFECT_NONE:
     case SPILL_EFFECT_CUT: /* the elements are the page's now: it is a view of the same records */
+    case SPILL_EFFECT_DROP:
         break;
     }
-    if (code == SPILL_OK)
-        put_state(&making);
     return code;
 }

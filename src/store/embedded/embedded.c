@@ -146,6 +146,26 @@ static const spill_store_ops_t embedded_ops = {
     .close = close_store,
 };
 
+static spill_code_t load_dropped_rev(spill_embedded_t *store, spill_error_t *error)
+{
+    spill_buffer_t key = SPILL_BUFFER_INIT;
+    spill_buffer_t value = SPILL_BUFFER_INIT;
+    bool found;
+    spill_system_key(&key, SPILL_SYSTEM_DROPPED, "");
+    spill_code_t code = store->kv->ops->get(store->kv, key.data, key.size, &value, &found, error);
+    if (code == SPILL_OK && found) {
+        spill_reader_t reader = {.at = value.data, .end = value.data + value.size};
+        store->dropped_rev = (int64_t)spill_reader_varint(&reader);
+        if (reader.bad || store->dropped_rev < 0)
+            code = spill_fail(error, SPILL_CORRUPT,
+                              "%s: the record of dropped owners cannot be read: restore a backup",
+                              store->base.uri);
+    }
+    spill_buffer_release(&key);
+    spill_buffer_release(&value);
+    return code;
+}
+
 spill_code_t spill_embedded_open_kv(spill_kv_t *kv, const char *uri,
                                     const spill_store_options_t *options, spill_store_t **store,
                                     spill_error_t *error)
@@ -163,6 +183,8 @@ spill_code_t spill_embedded_open_kv(spill_kv_t *kv, const char *uri,
     spill_combiner_init(&embedded->combiner, kv, options->durability == SPILL_DURABILITY_FSYNC,
                         &embedded->base.counts.commits, &embedded->base.counts.syncs);
     code = spill_embedded_load_bindings(embedded, error);
+    if (code == SPILL_OK)
+        code = load_dropped_rev(embedded, error);
     if (code != SPILL_OK) {
         close_store(&embedded->base, NULL);
         return code;

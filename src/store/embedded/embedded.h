@@ -32,6 +32,7 @@ typedef struct spill_embedded {
     /* All arrays that ever were defined here. Only the combiner's leader looks at them. */
     spill_binding_t *bindings;
     size_t binding_count;
+    int64_t dropped_rev; /* the highest that a dropped head had; the leader's, too */
 } spill_embedded_t;
 
 /* A store on an engine that is open. The engine becomes the store's, also after an error. */

@@ -32,7 +32,8 @@ typedef enum spill_system_record {
     SPILL_SYSTEM_IDS = 0x02,        /* -                   varint: the last id given */
     SPILL_SYSTEM_ARRAY = 0x03,      /* definition's name   varint array id, varint collection id */
     SPILL_SYSTEM_COLLECTION = 0x04, /* collection's name   varint collection id */
-    SPILL_SYSTEM_CATALOG = 0x05     /* kind byte, name     document */
+    SPILL_SYSTEM_CATALOG = 0x05,    /* kind byte, name     document */
+    SPILL_SYSTEM_DROPPED = 0x06     /* -                   varint: highest rev of a dropped head */
 } spill_system_record_t;
 
 #define SPILL_RECORD_SUFFIX_MAX 25 /* kind byte and three numbers */
