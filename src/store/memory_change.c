@@ -142,12 +142,26 @@ static void commit(spill_memory_store_t *memory, step_t *step, const spill_effec
     }
 }
 
+/* A head that is made is later than every one that was dropped, whatever clients' clocks say. */
+static const spill_request_t *date(const spill_memory_store_t *memory,
+                                   const spill_request_t *request, spill_request_t *dated)
+{
+    if (!request->create || request->epoch > memory->dropped_rev)
+        return request;
+    *dated = *request;
+    dated->epoch = memory->dropped_rev + 1;
+    return dated;
+}
+
 spill_code_t spill_memory_change(spill_memory_store_t *memory, const spill_request_t *request,
                                  spill_response_t *response, spill_error_t *error)
 {
+    spill_request_t dated;
+    request = date(memory, request, &dated);
     step_t step = {.request = request, .document = spill_memory_find_document(memory, request)};
     if (!step.document)
         step.document = &step.fresh;
+    int64_t rev = step.document->state.rev;
     gather_facts(&step);
     spill_code_t code = SPILL_OK;
     if (writes_fields(&step))
@@ -160,6 +174,8 @@ spill_code_t spill_memory_change(spill_memory_store_t *memory, const spill_reque
             spill_state_copy(&step.document->state, &response->state);
             response->seq = effect.seq;
         }
+        if (request->kind == SPILL_REQUEST_DROP_HEAD && rev > memory->dropped_rev)
+            memory->dropped_rev = rev;
         commit(memory, &step, &effect);
     }
     bson_destroy(step.fields);

@@ -125,7 +125,12 @@ typedef struct spill_request {
     const spill_seqs_t *gone; /* PUT_PAGE */
     const spill_ops_t *ops;   /* CREATE_PAGE */
     const bson_t *update;     /* APPEND to a head, UPDATE_FIELDS: operators, or NULL */
-    bool create;              /* APPEND, UPDATE_FIELDS: make the head, with `epoch` */
+    /*
+     * APPEND, UPDATE_FIELDS: make the head, with `epoch`. The request may have been long under way,
+     * and clocks differ: the store takes a later one where a head was dropped here whose rev was
+     * not lower, so that incarnations of a name follow each other.
+     */
+    bool create;
     int64_t first;            /* PUT_PAGE, CREATE_PAGE */
     int64_t slots;            /* CUT: slots dropped; PUT_PAGE: slots in the page */
     int64_t bytes;            /* CUT: bytes of the live elements dropped */
