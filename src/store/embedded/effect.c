@@ -79,26 +79,26 @@ static void remember_op(const making_t *making, int64_t seq)
 
 /*
  * A page carries the window of its predecessor on. It is the owner's window already, so that there
- * is nothing to write, but where a client brings more than the store remembers.
+ * is nothing to write, but where a client brings newer ones than the store remembers.
  */
 static spill_code_t carry_ops(const making_t *making, spill_error_t *error)
 {
     const spill_ops_t *ops = making->request->ops;
     spill_buffer_t value = SPILL_BUFFER_INIT;
     spill_code_t code = SPILL_OK;
-    for (size_t i = 0; ops && code == SPILL_OK && i < ops->count; i++) {
-        bool found;
-        spill_record_key_op(making->key, making->state->epoch, ops->entries[i].ordinal);
+    bool found = false;
+    for (size_t i = ops ? ops->count : 0; i > 0 && !found && code == SPILL_OK; i--) {
+        const spill_op_entry_t *entry = &ops->entries[i - 1];
+        spill_record_key_op(making->key, making->state->epoch, entry->ordinal);
         code = spill_embedded_get(making->store, making->batch, making->key->data,
                                   making->key->size, &value, &found, error);
         if (code == SPILL_OK && !found)
-            put_op(making, ops->entries[i].ordinal, &ops->entries[i]);
+            put_op(making, entry->ordinal, entry);
     }
     spill_buffer_release(&value);
     return code;
 }
 
-/* In the order of keys, which the engine takes in faster. */
 static void add_elements(const making_t *making, int64_t seq)
 {
     for (size_t i = making->request->element_count; i > 0; i--)

@@ -239,24 +239,40 @@ static spill_code_t read_run(reading_t *reading, spill_error_t *error)
 
 /* ---- what else is wanted --------------------------------------------------------------------- */
 
-/* The window is the incarnation's; a document's are the operations before its n. */
+static void reverse_ops(spill_ops_t *ops)
+{
+    for (size_t i = 0, j = ops->count; i + 1 < j; i++, j--) {
+        spill_op_entry_t entry = ops->entries[i];
+        ops->entries[i] = ops->entries[j - 1];
+        ops->entries[j - 1] = entry;
+    }
+}
+
+/*
+ * The window is the incarnation's; a document's are the operations before its n, here from the
+ * newest down to the first that is forgotten. By single reads: older ones were deleted one by one,
+ * and an iterator would have to pass over each that is not yet compacted away.
+ */
 static spill_code_t read_ops(reading_t *reading, spill_error_t *error)
 {
     const spill_request_t *request = reading->request;
     spill_response_t *response = reading->response;
-    spill_kv_iter_t *iter = reading->iter;
     const spill_state_t *state = &response->state;
-    int64_t epoch, ordinal;
-    bool found;
     int64_t oldest = state->n - request->definition->op_window;
-    spill_record_key_op(&reading->key, state->epoch, oldest < 0 ? 0 : oldest);
-    spill_code_t code = seek(reading, &found, error);
-    while (code == SPILL_OK && iter->valid &&
-           spill_record_key_is_op(&reading->key, iter->key, iter->key_bytes, &epoch, &ordinal) &&
-           epoch == state->epoch && ordinal < state->n) {
+    spill_buffer_t value = SPILL_BUFFER_INIT;
+    spill_code_t code = SPILL_OK;
+    bool found = true;
+    for (int64_t ordinal = state->n - 1; found && ordinal >= 0 && ordinal >= oldest; ordinal--) {
         spill_op_entry_t entry;
-        if (!spill_op_decode(iter->value, iter->value_bytes, &entry))
-            return corrupt(reading, error, "the record of an operation cannot be read");
+        spill_record_key_op(&reading->key, state->epoch, ordinal);
+        code = spill_embedded_get(reading->store, NULL, reading->key.data, reading->key.size,
+                                  &value, &found, error);
+        if (code != SPILL_OK || !found)
+            break;
+        if (!spill_op_decode(value.data, value.size, &entry)) {
+            code = corrupt(reading, error, "the record of an operation cannot be read");
+            break;
+        }
         entry.ordinal = ordinal;
         if (request->want_ops)
             spill_ops_push(&response->ops, &entry, SIZE_MAX);
@@ -265,9 +281,9 @@ static spill_code_t read_ops(reading_t *reading, spill_error_t *error)
             response->op_found = true;
             response->op = entry;
         }
-        iter->ops->next(iter);
-        code = iter->valid ? SPILL_OK : iter->ops->status(iter, error);
     }
+    reverse_ops(&response->ops);
+    spill_buffer_release(&value);
     return code;
 }
 
