@@ -66,7 +66,8 @@ typedef struct spill_append_result {
  * consecutive (with keep newest it has to fit half of head_bytes_max, too). A larger one is split
  * into parts that each fit: parts are applied in order, others' appends may come between them, and
  * after an error result->count says how many elements were acknowledged. A split batch with an
- * operation id repeats exactly while it has fewer parts than the window.
+ * operation id repeats exactly while it has fewer parts than the window, also after the bounds were
+ * changed, unless its elements were edited or removed meanwhile: then SPILL_CONFLICT.
  *
  * Cost: one store operation; a spill (three) every page_capacity elements.
  * Errors: SPILL_TOO_BIG (an element no document can hold), SPILL_INVALID (an owner of a type that

@@ -96,20 +96,23 @@ static spill_part_t next_part(const spill_owner_t *owner, const spill_value_t *e
 }
 
 /*
- * Part i of a split batch has the id "ID#i". Each part that was applied has raised n by one, so
- * base + i was a value of n before the first try of part i.
+ * The parts of a split batch have the ids "ID", "ID#K", ...: K is how many elements are in the
+ * parts before. Each part that was applied has raised n by one, so base + i was a value of n before
+ * the first try of the i-th.
  */
 typedef struct part_op {
     spill_op_t op;
     char id[SPILL_OP_ID_MAX + 24];
 } part_op_t;
 
-static spill_code_t part_op_init(part_op_t *part, const spill_op_t *whole, int64_t index,
+static spill_code_t part_op_init(part_op_t *part, const spill_op_t *whole, size_t at, int64_t index,
                                  spill_error_t *error)
 {
+    int suffix = 0;
     memcpy(part->id, whole->id, whole->id_bytes);
-    int suffix =
-        snprintf(part->id + whole->id_bytes, sizeof part->id - whole->id_bytes, "#%" PRId64, index);
+    if (at > 0)
+        suffix =
+            snprintf(part->id + whole->id_bytes, sizeof part->id - whole->id_bytes, "#%zu", at);
     part->op = (spill_op_t){
         .id = part->id, .id_bytes = whole->id_bytes + (size_t)suffix, .base = whole->base + index};
     if (part->op.id_bytes > SPILL_OP_ID_MAX)
@@ -120,6 +123,15 @@ static spill_code_t part_op_init(part_op_t *part, const spill_op_t *whole, int64
     return SPILL_OK;
 }
 
+/* Before anything is written: can the id be told apart for every part? */
+static spill_code_t check_split_id(const spill_op_t *op, const spill_part_t *first, size_t count,
+                                   spill_error_t *error)
+{
+    part_op_t last;
+    return op == NULL || first->count == count ? SPILL_OK
+                                               : part_op_init(&last, op, count, 0, error);
+}
+
 static spill_code_t append_part(spill_owner_t *owner, const spill_part_t *part,
                                 spill_append_result_t *result, spill_error_t *error)
 {
@@ -127,6 +139,52 @@ static spill_code_t append_part(spill_owner_t *owner, const spill_part_t *part,
     if (owner->array->definition.keep == SPILL_KEEP_NEWEST)
         return spill_newest_append(owner, part, result, error);
     return spill_oldest_append(owner, part, result, error);
+}
+
+/*
+ * A part's operation is known with another number of elements: it is this batch, split in another
+ * way because other bounds were in force, if the elements that it gave are ours. Then that is a
+ * part done.
+ */
+static spill_code_t done_otherwise(const spill_owner_t *owner, const spill_value_t *elements,
+                                   size_t count, const spill_append_result_t *done, bool *same,
+                                   spill_error_t *error)
+{
+    spill_read_options_t options;
+    spill_slice_t *slice;
+    *same = false;
+    if (done->count > (int64_t)count)
+        return SPILL_OK;
+    spill_read_options_init(&options);
+    options.order = SPILL_OLDEST_FIRST;
+    options.after = done->first - 1;
+    options.before = done->first + done->count;
+    options.limit = done->count;
+    spill_code_t code = spill_array_read(owner->array, owner->value, &options, &slice, error);
+    if (code != SPILL_OK)
+        return code;
+    *same = (int64_t)slice->count == done->count;
+    for (size_t i = 0; *same && i < slice->count; i++)
+        *same = spill_value_equal(&slice->elements[i].value, &elements[i]);
+    spill_slice_free(slice);
+    return SPILL_OK;
+}
+
+/* Append the next part, or recognize it. */
+static spill_code_t append_next(spill_owner_t *owner, const spill_part_t *part, size_t left,
+                                spill_append_result_t *done, spill_error_t *error)
+{
+    bool same = false;
+    spill_error_t failure;
+    spill_code_t code = append_part(owner, part, done, error);
+    if (code != SPILL_CONFLICT || !done->repeated)
+        return code;
+    spill_code_t looked = done_otherwise(owner, part->elements, left, done, &same, &failure);
+    if (looked != SPILL_OK && error != NULL)
+        *error = failure;
+    if (looked != SPILL_OK)
+        return looked;
+    return same ? SPILL_OK : code;
 }
 
 static spill_code_t append_parts(spill_owner_t *owner, const spill_value_t *elements, size_t count,
@@ -141,13 +199,14 @@ static spill_code_t append_parts(spill_owner_t *owner, const spill_value_t *elem
         part_op_t op;
         spill_append_result_t done;
         part.update = index == 0 ? options->update : NULL;
-        part.op = options->op;
-        if (options->op != NULL && part.count < count) {
-            code = part_op_init(&op, options->op, index, error);
+        if (index == 0)
+            code = check_split_id(options->op, &part, count, error);
+        if (code == SPILL_OK && options->op != NULL) {
+            code = part_op_init(&op, options->op, at, index, error);
             part.op = &op.op;
         }
         if (code == SPILL_OK)
-            code = append_part(owner, &part, &done, error);
+            code = append_next(owner, &part, count - at, &done, error);
         if (code != SPILL_OK)
             break;
         if (index == 0)
@@ -155,7 +214,7 @@ static spill_code_t append_parts(spill_owner_t *owner, const spill_value_t *elem
         result->count += done.count;
         result->repeated = result->repeated && done.repeated;
         result->op_base = done.op_base;
-        at += part.count;
+        at += (size_t)done.count;
     }
     if (code != SPILL_OK && result->count == 0)
         result->repeated = false;

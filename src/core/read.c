@@ -237,16 +237,35 @@ static int64_t pass_within(const reader_t *reader, const spill_state_t *state, i
     return newest_first ? from - 1 : from;
 }
 
+/*
+ * The first document to pass over. Pages before the one that holds the lower bound are not looked
+ * at: of those that were trimmed one may have been put again, too late, and not as it was.
+ */
+static spill_code_t first_to_pass(reader_t *reader, bool newest_first, int64_t *at,
+                                  spill_error_t *error)
+{
+    const spill_state_t *head = &reader->head.state;
+    bool head_first = (reader->keep == SPILL_KEEP_NEWEST) == newest_first;
+    *at = SPILL_HEAD;
+    if (head_first || head->pages == 0)
+        return SPILL_OK;
+    *at = newest_first ? head->pages - 1 : 0;
+    if (newest_first)
+        return SPILL_OK;
+    spill_code_t code = spill_outlier_locate(reader->owner, head, reader->lower, SPILL_WANT_NONE, 0,
+                                             &reader->page, at, error);
+    if (code == SPILL_OK && *at == SPILL_NO_DOCUMENT)
+        *at = 0;
+    return code;
+}
+
 /* Pass over whole documents, then within one. One small read for each page passed. */
 static spill_code_t skip_by_documents(reader_t *reader, int64_t skip, bool newest_first,
                                       spill_error_t *error)
 {
     int64_t pages = reader->head.state.pages;
-    bool head_first = (reader->keep == SPILL_KEEP_NEWEST) == newest_first;
-    int64_t at = SPILL_HEAD;
-    if (!head_first && pages > 0)
-        at = newest_first ? pages - 1 : 0;
-    spill_code_t code = SPILL_OK;
+    int64_t at;
+    spill_code_t code = first_to_pass(reader, newest_first, &at, error);
     while (code == SPILL_OK && at != SPILL_NO_DOCUMENT) {
         const spill_state_t *state = &reader->head.state;
         if (at != SPILL_HEAD) {
@@ -262,6 +281,8 @@ static spill_code_t skip_by_documents(reader_t *reader, int64_t skip, bool newes
                 return SPILL_OK;
             }
             skip -= live;
+            if (newest_first && at != SPILL_HEAD && state->first <= reader->lower)
+                break;
         }
         at = newest_first ? spill_document_before(reader->keep, at, pages)
                           : spill_document_after(reader->keep, at, pages);

@@ -247,12 +247,51 @@ static spill_code_t inspect_beyond(spill_inspection_t *inspection, const spill_s
     return code;
 }
 
+/* A page that was trimmed is dead, whether it is there or not. One may have been put again. */
+static spill_code_t inspect_trimmed(spill_inspection_t *inspection, int64_t page,
+                                    const spill_state_t *head, spill_error_t *error)
+{
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    bool readable;
+    spill_code_t code = read_whole(inspection, page, &response, &readable, error);
+    if (code == SPILL_OK && readable && response.state.present &&
+        response.state.epoch == head->epoch) {
+        inspection->pages++;
+        check_bounds(inspection, page, &response.state);
+        check_elements(inspection, page, &response.state, &response.run);
+    }
+    spill_response_release(&response);
+    return code;
+}
+
+/* With keep newest, pages before the one that holds the lowest number are trimmed ones. */
+static spill_code_t first_page(spill_inspection_t *inspection, const spill_state_t *head,
+                               int64_t *page, spill_error_t *error)
+{
+    *page = 0;
+    if (head->low == 0 || inspection->owner->array->definition.keep != SPILL_KEEP_NEWEST)
+        return SPILL_OK;
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    spill_request_t read =
+        spill_owner_request(inspection->owner, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
+    read.epoch = head->epoch;
+    read.pages = head->pages;
+    read.seq = head->low;
+    spill_code_t code = spill_owner_call(inspection->owner, &read, &response, error);
+    if (code == SPILL_OK && response.state.present)
+        *page = response.state.page;
+    spill_response_release(&response);
+    return code == SPILL_CORRUPT ? SPILL_OK : code; /* the page's own look finds it */
+}
+
 static spill_code_t inspect_pages(spill_inspection_t *inspection, const spill_state_t *head,
                                   progress_t *progress, spill_error_t *error)
 {
-    spill_code_t code = SPILL_OK;
+    int64_t first;
+    spill_code_t code = first_page(inspection, head, &first, error);
     for (int64_t page = 0; code == SPILL_OK && page < head->pages; page++)
-        code = inspect_page(inspection, page, head, progress, error);
+        code = page < first ? inspect_trimmed(inspection, page, head, error)
+                            : inspect_page(inspection, page, head, progress, error);
     return code;
 }
 

@@ -88,7 +88,7 @@ static spill_code_t read_from_head(const spill_owner_t *owner, int64_t seq, stre
     read.limit = ELEMENTS_AT_A_TIME;
     spill_code_t code = spill_owner_call(owner, &read, &stretch->head, error);
     bool newest = owner->array->definition.keep == SPILL_KEEP_NEWEST;
-    if (code != SPILL_OK || (newest && seq < head->first && head->low <= seq))
+    if (code != SPILL_OK || (newest && seq < head->first && head->low < head->first))
         return code; /* spilled since we looked: it is in a page now */
     end_stretch(stretch, &stretch->head.run, head);
     stretch->last = stretch->next == spill_state_end(head) && (newest || head->pages == 0);

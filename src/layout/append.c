@@ -24,18 +24,18 @@ spill_request_t spill_append_request(const spill_owner_t *owner, int64_t page,
 static spill_code_t repeated(const spill_request_t *append, const spill_response_t *response,
                              spill_append_result_t *result, spill_error_t *error)
 {
-    if (response->op.count != (int64_t)append->element_count)
-        return spill_fail(error, SPILL_CONFLICT,
-                          "the operation id was used for an append of %" PRId64
-                          " elements, this one has %zu: choose another id",
-                          response->op.count, append->element_count);
     *result = (spill_append_result_t){
         .first = response->op.seq,
         .count = response->op.count,
         .repeated = true,
         .op_base = response->state.n,
     };
-    return SPILL_OK;
+    if (response->op.count == (int64_t)append->element_count)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_CONFLICT,
+                      "the operation id was used for an append of %" PRId64
+                      " elements, this one has %zu: choose another id",
+                      response->op.count, append->element_count);
 }
 
 spill_code_t spill_append_judge(const spill_owner_t *owner, const spill_request_t *append,
