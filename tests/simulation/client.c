@@ -111,7 +111,7 @@ bool sim_client_append(sim_client_t *client, int index)
               result.repeated ? ", repeated" : "");
     append->code = code;
     append->tries++;
-    if (client->crashed || code == SPILL_UNKNOWN)
+    if (client->crashed || code == SPILL_UNKNOWN || client->append_again)
         append->unknown = true;
     if (client->crashed)
         return false;
@@ -487,6 +487,7 @@ static bool begin(sim_client_t *client)
     client->began = true;
     client->reads = 0;
     client->faults_met = 0;
+    client->append_again = false;
     client->refused_put = -1;
     return true;
 }

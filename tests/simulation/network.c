@@ -203,27 +203,12 @@ static spill_code_t carry_out(sim_world_t *world, int client, const spill_reques
     return code;
 }
 
-/*
- * A request to make an owner that arrives after another client made it and a third one dropped it
- * would make it once more, with an epoch of the past. Nothing guards against that: see
- * docs/simulation.md. Such a request is not delivered.
- */
-static bool makes_owner_again(const sim_world_t *world, const spill_request_t *request)
-{
-    const sim_plain_moment_t *now = sim_plain_now(&world->plains[sim_owner_of(request)]);
-    return request->create && !now->exists && now->incarnation > 0;
-}
-
 void sim_deliver_late(sim_world_t *world)
 {
     assert(world->late_count > 0);
     size_t index = (size_t)sim_random_below(&world->random, (int)world->late_count);
     sim_late_t late = world->late[index];
     world->late[index] = world->late[--world->late_count];
-    if (makes_owner_again(world, late.request)) {
-        spill_request_free(late.request);
-        return;
-    }
     spill_response_t response = SPILL_RESPONSE_INIT;
     spill_error_t error;
     if (carry_out(world, late.client, late.request, &response, " [late]", &error) == SPILL_OK)
@@ -262,6 +247,8 @@ static spill_code_t port_call(spill_store_t *store, const spill_request_t *reque
         sim_saw(world, fate_event(fate));
         client->faults_met++;
     }
+    if (fate == FATE_DUPLICATE && request->kind == SPILL_REQUEST_APPEND)
+        client->append_again = true;
     bool now = fate == FATE_FINE || fate == FATE_CRASH_AFTER || fate == FATE_LOST_APPLIED ||
                fate == FATE_DUPLICATE;
     spill_code_t code = SPILL_OK;

@@ -39,8 +39,23 @@ void sim_observe_before(sim_world_t *world, const spill_request_t *request)
 
 /* ---- appends --------------------------------------------------------------------------------- */
 
+/*
+ * Is it promised that the append is not applied to this owner again? A base is a value of one
+ * incarnation's n and says nothing about a later owner of that name; 0 is one of every n, but the
+ * later parts of a split batch count on the parts before.
+ */
+static bool promised(const sim_append_t *append, const spill_request_t *request,
+                     int32_t incarnation)
+{
+    if (!append->has_op || append->base_incarnation == incarnation)
+        return true;
+    return append->base == 0 &&
+           (incarnation == 1 || (int)request->element_count == append->count);
+}
+
 /* One element of an append took its place. */
-static void place(sim_world_t *world, int owner, int64_t value, int64_t seq)
+static void place(sim_world_t *world, int owner, const spill_request_t *request, int64_t value,
+                  int64_t seq)
 {
     if (value < 0 || value >= (int64_t)world->origin_count || world->origins[value].append < 0) {
         sim_fail(world, "owner %d: an element was appended that nobody asked for", owner);
@@ -50,11 +65,8 @@ static void place(sim_world_t *world, int owner, int64_t value, int64_t seq)
     sim_origin_t *origin = &world->origins[value];
     const sim_append_t *append = &world->appends[origin->append];
     int32_t incarnation = sim_plain_now(plain)->incarnation;
-    /* A base is a value of one incarnation's n; it says nothing about a later owner of that name.
-     */
-    bool promised = origin->incarnation == incarnation &&
-                    (append->base_incarnation == incarnation || append->base == 0);
-    if (origin->applied > 0 && (promised || !append->has_op))
+    bool again = origin->applied > 0 && (origin->incarnation == incarnation || !append->has_op);
+    if (again && promised(append, request, incarnation))
         sim_fail(world, "owner %d: v%lld was appended twice, at %lld and at %lld", owner,
                  (long long)value, (long long)origin->seq, (long long)seq);
     origin->applied++;
@@ -84,7 +96,7 @@ static void observe_append(sim_world_t *world, int owner, const spill_request_t 
     if (wrong)
         sim_fail(world, "owner %d: %s: %lld", owner, wrong, (long long)response->seq);
     for (size_t i = 0; i < request->element_count && !world->failure[0]; i++)
-        place(world, owner, values[i], response->seq + (int64_t)i);
+        place(world, owner, request, values[i], response->seq + (int64_t)i);
     if (request->update && !world->failure[0]) {
         world->appends[world->origins[values[0]].append].updated++;
         world->hits[owner]++;
@@ -99,8 +111,10 @@ static void observe_append(sim_world_t *world, int owner, const spill_request_t 
 static void observe_update(sim_world_t *world, int owner, const spill_request_t *request)
 {
     sim_plain_t *plain = &world->plains[owner];
-    if (!sim_plain_now(plain)->exists)
-        sim_plain_create(plain, request->epoch);
+    if (!sim_plain_now(plain)->exists) {
+        sim_observe_before(world, request); /* the epoch is the store's choice */
+        sim_plain_create(plain, world->before.state.epoch);
+    }
     world->hits[owner] += request->update != NULL;
 }
 

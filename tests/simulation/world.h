@@ -111,6 +111,7 @@ typedef struct sim_client {
     /* The present public call. */
     int reads; /* documents read */
     int faults_met;
+    bool append_again;   /* an append request of it will arrive once more */
     int64_t refused_put; /* page and src of a put that was refused, or -1 */
     int64_t refused_src;
 } sim_client_t;
