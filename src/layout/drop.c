@@ -71,7 +71,7 @@ static spill_code_t try_drop_oldest(spill_owner_t *owner, const spill_state_t *h
     int64_t page = head->pages - 1;
     spill_code_t code = close_tail(owner, page, head->epoch, error);
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, page);
-    read.want_ops = true;
+    read.want_ops = !owner->array->store->ops->shared_window;
     if (code == SPILL_OK)
         code = spill_owner_call(owner, &read, &tail, error);
     bool made = tail.state.present && tail.state.epoch == head->epoch;

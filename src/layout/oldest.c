@@ -88,7 +88,7 @@ static spill_code_t move_on(spill_owner_t *owner, tail_t *tail, spill_error_t *e
     /* The head speaks of no later page: read what stands before the one that is to be made. */
     spill_response_t last = SPILL_RESPONSE_INIT;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, tail->page);
-    read.want_ops = true;
+    read.want_ops = !owner->array->store->ops->shared_window;
     code = spill_owner_call(owner, &read, &last, error);
     bool made = last.state.present && last.state.epoch == tail->epoch;
     if (code == SPILL_OK && !made && tail->page > SPILL_HEAD) {

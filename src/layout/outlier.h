@@ -82,7 +82,8 @@ spill_code_t spill_outlier_drop_closed(spill_owner_t *owner, int64_t epoch, int6
                                        spill_error_t *error);
 
 /*
- * Make the page after the sealed document `page`, which `response` holds by a READ with want_ops.
+ * Make the page after the sealed document `page`, which `response` holds by a READ (with want_ops,
+ * but where the store keeps the window itself).
  * SPILL_OK also where another client did, or where the owner is gone meanwhile. (oldest.c)
  */
 spill_code_t spill_oldest_grow(spill_owner_t *owner, int64_t page, spill_response_t *response,

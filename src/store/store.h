@@ -27,6 +27,9 @@ typedef struct spill_binding {
 typedef struct spill_store_ops {
     const char *name; /* "memory", "embedded" */
 
+    /* Does it keep one window of operations for an owner? Then CREATE_PAGE needs no copy of it. */
+    bool shared_window;
+
     /*
      * One atomic step on one document. An error is not a refusal: after SPILL_UNKNOWN the step may
      * or may not have been, or may yet be, carried out.

@@ -134,6 +134,7 @@ static spill_code_t close_store(spill_store_t *base, spill_error_t *error)
 
 static const spill_store_ops_t embedded_ops = {
     .name = "embedded",
+    .shared_window = true,
     .call = call,
     .bind = spill_embedded_bind,
     .owners = spill_embedded_owners,

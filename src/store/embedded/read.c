@@ -259,6 +259,8 @@ static spill_code_t read_ops(reading_t *reading, spill_error_t *error)
     spill_response_t *response = reading->response;
     const spill_state_t *state = &response->state;
     int64_t oldest = state->n - request->definition->op_window;
+    if (!request->want_ops && request->op->base > oldest)
+        oldest = request->op->base; /* what came before is another operation */
     spill_buffer_t value = SPILL_BUFFER_INIT;
     spill_code_t code = SPILL_OK;
     bool found = true;
