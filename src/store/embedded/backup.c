@@ -46,7 +46,11 @@ static spill_code_t move(const char *from, const char *to, spill_error_t *error)
 static spill_code_t make_copy(spill_embedded_t *store, const char *partial, const char *folder,
                               spill_error_t *error)
 {
-    spill_code_t code = store->kv->ops->checkpoint(store->kv, partial, error);
+    spill_code_t code = spill_folder_make(partial, error);
+    if (code != SPILL_OK)
+        return code;
+    rmdir(partial); /* it can be made; the engine wants to do that itself */
+    code = store->kv->ops->checkpoint(store->kv, partial, error);
     if (code == SPILL_OK)
         code = spill_folder_mark(partial, error);
     if (code == SPILL_OK)

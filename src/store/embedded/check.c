@@ -42,35 +42,29 @@ static void find(const checking_t *checking, int64_t page, int invariant, const 
     checking->report(checking->context, checking->request->owner, page, invariant, text);
 }
 
+/* Does the iterator stand still because the engine cannot read on? Then that is a finding. */
+static bool find_damage(const checking_t *checking, int64_t page, const char *what)
+{
+    spill_error_t error;
+    if (checking->iter->valid || checking->iter->ops->status(checking->iter, &error) == SPILL_OK)
+        return false;
+    find(checking, page, NOTHING_LOST, "%s: %s", what, error.message);
+    return true;
+}
+
 static bool seek_state(checking_t *checking, int64_t page, spill_state_t *state)
 {
     spill_kv_iter_t *iter = checking->iter;
     state->present = false;
     spill_embedded_state_key(&checking->key, page);
     iter->ops->seek(iter, checking->key.data, checking->key.size);
-    if (!iter->valid) {
-        spill_error_t error;
-        if (iter->ops->status(iter, &error) == SPILL_OK)
-            return false;
-        find(checking, page, RECOVERABLE, "the record of its state: %s", error.message);
-        return true;
-    }
+    if (!iter->valid)
+        return find_damage(checking, page, "the record of its state");
     if (iter->key_bytes != checking->key.size ||
         memcmp(iter->key, checking->key.data, checking->key.size) != 0)
         return false;
     if (!spill_state_decode(iter->value, iter->value_bytes, page == SPILL_HEAD, state))
         find(checking, page, RECOVERABLE, "the record of its state cannot be read");
-    return true;
-}
-
-/* Does the iterator stand still because the engine cannot read on? Then that is a finding. */
-static bool find_damage(const checking_t *checking, int64_t page, int64_t seq)
-{
-    spill_error_t error;
-    if (checking->iter->valid || checking->iter->ops->status(checking->iter, &error) == SPILL_OK)
-        return false;
-    find(checking, page, NOTHING_LOST, "records from element %" PRId64 " down: %s", seq,
-         error.message);
     return true;
 }
 
@@ -112,7 +106,7 @@ static void check_range(checking_t *checking, int64_t page, const spill_state_t 
             find(checking, page, RECOVERABLE, "the record of element %" PRId64 " cannot be read",
                  seq);
     }
-    if (!find_damage(checking, page, end - 1))
+    if (!find_damage(checking, page, "its elements"))
         find_missing(checking, page, state, state->first, end);
 }
 
@@ -184,6 +178,7 @@ static void check_pages(checking_t *checking)
         if (iter->valid)
             iter->ops->next(iter);
     }
+    find_damage(checking, SPILL_HEAD, "the index of pages");
 }
 
 static void count_pages(checking_t *checking)
@@ -197,7 +192,7 @@ static void count_pages(checking_t *checking)
          iter->valid && spill_record_key_is_page(&checking->key, iter->key, iter->key_bytes, &page);
          iter->ops->next(iter))
         pages++;
-    if (pages != checking->entries)
+    if (!find_damage(checking, SPILL_HEAD, "the records of pages") && pages != checking->entries)
         find(checking, SPILL_HEAD, RECOVERABLE,
              "%" PRId64 " pages have records, but %" PRId64 " are in the index", pages,
              checking->entries);
@@ -234,6 +229,7 @@ static void check_others(checking_t *checking)
         spill_record_key_element(&checking->key, epoch - 1, -1); /* the first of an earlier one */
         iter->ops->seek(iter, checking->key.data, checking->key.size);
     }
+    find_damage(checking, SPILL_HEAD, "elements");
 }
 
 /* ---- the rest -------------------------------------------------------------------------------- */
@@ -251,7 +247,8 @@ static void check_ops(checking_t *checking)
         if (!spill_op_decode(iter->value, iter->value_bytes, &entry))
             find(checking, SPILL_HEAD, RECOVERABLE,
                  "the record of operation %" PRId64 " cannot be read", ordinal);
-    if (iter->valid && spill_record_key_kind_of(&checking->key, iter->key, iter->key_bytes) != 0)
+    if (!find_damage(checking, SPILL_HEAD, "the records of operations") && iter->valid &&
+        spill_record_key_kind_of(&checking->key, iter->key, iter->key_bytes) != 0)
         find(checking, SPILL_HEAD, RECOVERABLE, "there is a record of an unknown kind");
 }
 
@@ -289,10 +286,6 @@ spill_code_t spill_embedded_check(spill_store_t *base, const spill_binding_t *bi
                                .context = context};
         spill_record_key_init(&checking.key, binding->array_id, owner_key.data, owner_key.size);
         check_all(&checking);
-        if (!checking.iter->valid)
-            code = checking.iter->ops->status(checking.iter, error);
-        if (code != SPILL_OK)
-            code = spill_embedded_place(&request, SPILL_HEAD, code, error);
         checking.iter->ops->free(checking.iter);
         spill_state_release(&checking.head);
     }

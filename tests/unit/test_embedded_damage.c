@@ -1,0 +1,335 @@
+/*
+ * Damaged files: every one is noticed and named, no acknowledged element is lost without a word,
+ * and owners whose records are not hit stay readable.
+ */
+#include "support/embedded.h"
+
+#include "store/embedded/engine_error.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { OWNERS = 40, ELEMENTS = 500 };
+
+/* ---- a store to be damaged ------------------------------------------------------------------- */
+
+static void owner_name(char *name, size_t size, int owner)
+{
+    snprintf(name, size, "owner-%02d", owner);
+}
+
+static spill_store_t *open_store(const char *folder, bool read_only)
+{
+    spill_store_options_t options;
+    spill_store_options_init(&options);
+    options.durability = SPILL_DURABILITY_LOG;
+    options.read_only = read_only;
+    return embedded_in_folder(folder, &options);
+}
+
+static void fill(spill_store_t *store, int64_t first, int64_t count)
+{
+    spill_error_t error;
+    spill_array_t *array = embedded_array(store, "feed", 20, 50);
+    for (int i = 0; i < OWNERS; i++) {
+        char name[16];
+        owner_name(name, sizeof name, i);
+        assert_int_equal(embedded_append(array, name, first, count, &error), SPILL_OK);
+    }
+    spill_array_close(array);
+}
+
+static void make_store(const char *folder)
+{
+    spill_store_t *store = open_store(folder, false);
+    fill(store, 0, ELEMENTS);
+    embedded_close(store);
+}
+
+/* The only file whose name begins and ends so, but for the engine's own LOG. */
+static void find_file(const char *folder, const char *begin, const char *end, char *path)
+{
+    DIR *entries = opendir(folder);
+    path[0] = '\0';
+    assert_non_null(entries);
+    for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+        size_t length = strlen(entry->d_name);
+        struct stat about;
+        char candidate[256];
+        if (length < strlen(end) || strncmp(entry->d_name, begin, strlen(begin)) != 0 ||
+            strcmp(entry->d_name + length - strlen(end), end) != 0)
+            continue;
+        snprintf(candidate, sizeof candidate, "%s/%.100s", folder, entry->d_name);
+        if (stat(candidate, &about) == 0 && about.st_size > 0)
+            strcpy(path, candidate);
+    }
+    closedir(entries);
+    assert_true(path[0] != '\0');
+}
+
+static off_t size_of(const char *path)
+{
+    struct stat about;
+    assert_int_equal(stat(path, &about), 0);
+    return about.st_size;
+}
+
+static void flip_bit(const char *path, off_t at)
+{
+    uint8_t byte;
+    int file = open(path, O_RDWR);
+    assert_true(file >= 0);
+    assert_int_equal(pread(file, &byte, 1, at), 1);
+    byte ^= 4;
+    assert_int_equal(pwrite(file, &byte, 1, at), 1);
+    close(file);
+}
+
+static const char *base_name(const char *path)
+{
+    return strrchr(path, '/') + 1;
+}
+
+static void assert_refused_naming(const char *folder, const char *name)
+{
+    spill_error_t error;
+    spill_store_t *store;
+    assert_int_equal(spill_store_open(folder, NULL, &store, &error), SPILL_CORRUPT);
+    assert_null(store);
+    if (!strstr(error.message, name))
+        fail_msg("\"%s\" is not in \"%s\"", name, error.message);
+}
+
+/* How many owners can be read in full; each other must say that it is damaged. */
+static int count_readable(const char *folder, const char *damaged)
+{
+    int readable = 0;
+    spill_store_t *store = open_store(folder, true);
+    spill_array_t *array = embedded_array(store, "feed", 20, 50);
+    for (int i = 0; i < OWNERS; i++) {
+        char name[16];
+        spill_error_t error;
+        owner_name(name, sizeof name, i);
+        spill_code_t code = embedded_holds(array, name, 0, ELEMENTS, &error);
+        readable += code == SPILL_OK;
+        if (code != SPILL_OK) {
+            assert_int_equal(code, SPILL_CORRUPT);
+            if (!strstr(error.message, damaged) || !strstr(error.message, name))
+                fail_msg("neither %s nor %s is in \"%s\"", damaged, name, error.message);
+            assert_true(embedded_findings(store, array, name) > 0);
+        }
+    }
+    spill_array_close(array);
+    embedded_close(store);
+    return readable;
+}
+
+/* ---- table files ----------------------------------------------------------------------------- */
+
+static void a_flipped_bit_hurts_few_owners(void **state)
+{
+    (void)state;
+    char path[256];
+    const char *folder = embedded_new_folder();
+    make_store(folder);
+    find_file(folder, "", ".sst", path);
+    off_t data = size_of(path) * 3 / 4;
+    for (int i = 1; i < 8; i++) {
+        flip_bit(path, data * i / 8);
+        int readable = count_readable(folder, base_name(path));
+        assert_in_range(readable, OWNERS - 6, OWNERS - 1);
+        flip_bit(path, data * i / 8);
+    }
+    assert_int_equal(count_readable(folder, ""), OWNERS);
+}
+
+static void a_missing_or_short_table_is_named(void **state)
+{
+    (void)state;
+    char path[256], away[300];
+    const char *folder = embedded_new_folder();
+    make_store(folder);
+    find_file(folder, "", ".sst", path);
+    snprintf(away, sizeof away, "%s.away", path);
+    assert_int_equal(rename(path, away), 0);
+    assert_refused_naming(folder, base_name(path));
+    assert_int_equal(rename(away, path), 0);
+    assert_int_equal(truncate(path, size_of(path) / 2), 0);
+    assert_refused_naming(folder, base_name(path));
+}
+
+/* ---- the list of files ----------------------------------------------------------------------- */
+
+static void a_damaged_list_of_files_is_named(void **state)
+{
+    (void)state;
+    char path[256], current[256];
+    const char *folder = embedded_new_folder();
+    make_store(folder);
+    find_file(folder, "MANIFEST-", "", path);
+    flip_bit(path, size_of(path) / 2);
+    assert_refused_naming(folder, base_name(path));
+    flip_bit(path, size_of(path) / 2);
+    assert_int_equal(count_readable(folder, ""), OWNERS);
+    snprintf(current, sizeof current, "%s/CURRENT", folder);
+    unlink(current);
+    assert_refused_naming(folder, "CURRENT");
+}
+
+static void a_list_of_files_that_lost_its_end_is_named(void **state)
+{
+    (void)state;
+    char path[256];
+    spill_store_options_t options;
+    spill_error_t error;
+    spill_store_t *store;
+    const char *folder = embedded_new_folder();
+    make_store(folder);
+    find_file(folder, "MANIFEST-", "", path);
+    assert_int_equal(truncate(path, size_of(path) - 20), 0);
+    for (int i = 0; i < 2; i++) /* the first refusal does not make the second forget */
+        assert_refused_naming(folder, base_name(path));
+    spill_store_options_init(&options);
+    options.read_only = true;
+    assert_int_equal(spill_store_open(folder, &options, &store, &error), SPILL_CORRUPT);
+}
+
+/* ---- logs ------------------------------------------------------------------------------------ */
+
+/* The store as a process leaves it that dies: a copy of the folder while it is written to. */
+static void make_killed(const char *folder, char *copy)
+{
+    char command[300];
+    make_store(folder);
+    spill_store_t *store = open_store(folder, false);
+    fill(store, ELEMENTS, 10);
+    strcpy(copy, folder);
+    strcat(copy, "-killed");
+    snprintf(command, sizeof command, "cp -r %s %s", folder, copy);
+    assert_int_equal(system(command), 0);
+    embedded_close(store);
+}
+
+/* The last owner's elements: `count` of them. */
+static void assert_last_has(const char *folder, int64_t count)
+{
+    char name[16];
+    spill_error_t error;
+    spill_store_t *store = open_store(folder, false);
+    spill_array_t *array = embedded_array(store, "feed", 20, 50);
+    owner_name(name, sizeof name, OWNERS - 1);
+    assert_int_equal(embedded_holds(array, name, 0, count, &error), SPILL_OK);
+    assert_int_equal(embedded_findings(store, array, name), 0);
+    spill_array_close(array);
+    embedded_close(store);
+}
+
+static void a_log_is_replayed_after_a_kill(void **state)
+{
+    (void)state;
+    char copy[80];
+    make_killed(embedded_new_folder(), copy);
+    assert_last_has(copy, ELEMENTS + 10);
+}
+
+static void an_incomplete_last_record_is_passed_over(void **state)
+{
+    (void)state;
+    char copy[80], path[256];
+    make_killed(embedded_new_folder(), copy);
+    find_file(copy, "0", ".log", path);
+    assert_int_equal(truncate(path, size_of(path) - 1), 0);
+    assert_last_has(copy, ELEMENTS + 9);
+}
+
+/* Read-only shows what can be read: owners that the damage did not hit are whole. */
+static int count_whole(const char *folder, int64_t count)
+{
+    int whole = 0;
+    spill_store_t *store = open_store(folder, true);
+    spill_array_t *array = embedded_array(store, "feed", 20, 50);
+    for (int i = 0; i < OWNERS; i++) {
+        char name[16];
+        spill_error_t error;
+        owner_name(name, sizeof name, i);
+        whole += embedded_holds(array, name, 0, count, &error) == SPILL_OK;
+    }
+    spill_array_close(array);
+    embedded_close(store);
+    return whole;
+}
+
+static void a_flipped_bit_in_a_log_is_not(void **state)
+{
+    (void)state;
+    char copy[80], path[256];
+    make_killed(embedded_new_folder(), copy);
+    find_file(copy, "0", ".log", path);
+    const off_t places[] = {20, size_of(path) / 2, size_of(path) - 4};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        flip_bit(path, places[i]);
+        assert_refused_naming(copy, base_name(path));
+        assert_in_range(count_whole(copy, ELEMENTS + 10), OWNERS / 5, OWNERS - 1);
+        flip_bit(path, places[i]);
+    }
+    assert_last_has(copy, ELEMENTS + 10);
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+static void messages_become_codes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *message;
+        spill_code_t code;
+    } cases[] = {
+        {"IO error: No space left on device: While appending to file: a.log", SPILL_NO_SPACE},
+        {"IO error: Disk quota exceeded: While appending to file: a.log", SPILL_NO_SPACE},
+        {"IO error: While open a file for appending: a.log: Permission denied", SPILL_DENIED},
+        {"IO error: While open a file: a.log: Read-only file system", SPILL_DENIED},
+        {"IO error: While lock file: LOCK: Resource temporarily unavailable", SPILL_BUSY},
+        {"Corruption: block checksum mismatch in a.sst", SPILL_CORRUPT},
+        {"IO error: No such file or directory: While open: a.sst", SPILL_CORRUPT},
+        {"Invalid argument: a: does not exist (create_if_missing is false)", SPILL_NOT_FOUND},
+        {"IO error: While pread: a.sst: Input/output error", SPILL_IO},
+        {"something else", SPILL_IO},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        spill_error_t error;
+        assert_int_equal(spill_engine_code(cases[i].message), cases[i].code);
+        assert_int_equal(spill_engine_fail(&error, "place", cases[i].message), cases[i].code);
+        assert_non_null(strstr(error.message, cases[i].message));
+        assert_int_equal(strncmp(error.message, "place: ", 7), 0);
+    }
+    spill_error_t error;
+    spill_engine_fail(&error, "place", "IO error: No such file or directory: 000011.ldb: none");
+    assert_non_null(strstr(error.message, "000011.sst:"));
+    assert_int_equal(spill_engine_fail(NULL, "place", "x"), SPILL_IO);
+    assert_true(spill_engine_sync_failed("IO error: While fdatasync: a.log: Input/output error"));
+    assert_false(spill_engine_sync_failed("IO error: While appending to file: a.log"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_flipped_bit_hurts_few_owners),
+        cmocka_unit_test(a_missing_or_short_table_is_named),
+        cmocka_unit_test(a_damaged_list_of_files_is_named),
+        cmocka_unit_test(a_list_of_files_that_lost_its_end_is_named),
+        cmocka_unit_test(a_log_is_replayed_after_a_kill),
+        cmocka_unit_test(an_incomplete_last_record_is_passed_over),
+        cmocka_unit_test(a_flipped_bit_in_a_log_is_not),
+        cmocka_unit_test(messages_become_codes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,423 @@
+/* Opening and closing stores on disk: who may, what is there, which format it is of; backups. */
+#include "support/embedded.h"
+
+#include "store/embedded/kv_rocksdb.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static spill_store_options_t read_only(void)
+{
+    spill_store_options_t options;
+    spill_store_options_init(&options);
+    options.read_only = true;
+    return options;
+}
+
+static spill_store_options_t log_durability(void)
+{
+    spill_store_options_t options;
+    spill_store_options_init(&options);
+    options.durability = SPILL_DURABILITY_LOG;
+    return options;
+}
+
+/* Opening must fail with this code, and a message that has these words. */
+static void assert_open_fails(const char *folder, const spill_store_options_t *options,
+                              spill_code_t code, const char *words)
+{
+    spill_error_t error;
+    spill_store_t *store = (spill_store_t *)folder;
+    assert_int_equal(spill_store_open(folder, options, &store, &error), code);
+    assert_null(store);
+    assert_int_equal(error.code, code);
+    if (!strstr(error.message, words))
+        fail_msg("\"%s\" is not in \"%s\"", words, error.message);
+}
+
+static void write_file(const char *folder, const char *name, const char *text)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* A store with 30 elements of one owner in a head and pages. */
+static void make_store(const char *folder)
+{
+    spill_store_options_t options = log_durability();
+    spill_error_t error;
+    spill_store_t *store = embedded_in_folder(folder, &options);
+    spill_array_t *array = embedded_array(store, "feed", 3, 4);
+    assert_int_equal(embedded_append(array, "ada", 0, 30, &error), SPILL_OK);
+    spill_array_close(array);
+    embedded_close(store);
+}
+
+static void assert_has_thirty(const char *folder, const spill_store_options_t *options)
+{
+    spill_error_t error;
+    spill_store_t *store = embedded_in_folder(folder, options);
+    spill_array_t *array = embedded_array(store, "feed", 3, 4);
+    assert_int_equal(embedded_holds(array, "ada", 0, 30, &error), SPILL_OK);
+    assert_int_equal(embedded_findings(store, array, "ada"), 0);
+    spill_array_close(array);
+    embedded_close(store);
+}
+
+/* ---- what is there --------------------------------------------------------------------------- */
+
+static void a_store_is_made_and_found_again(void **state)
+{
+    (void)state;
+    const char *folder = embedded_new_folder();
+    make_store(folder);
+    assert_has_thirty(folder, NULL);
+    spill_store_options_t options = read_only();
+    assert_has_thirty(folder, &options);
+}
+
+static void a_missing_store_is_not_made_by_a_reader(void **state)
+{
+    (void)state;
+    const char *folder = embedded_new_folder();
+    spill_store_options_t options = read_only();
+    assert_open_fails(folder, &options, SPILL_NOT_FOUND, folder);
+    options.read_only = false;
+    options.must_exist = true;
+    assert_open_fails(folder, &options, SPILL_NOT_FOUND, folder);
+    assert_int_equal(access(folder, F_OK), -1);
+    mkdir(folder, 0777);
+    assert_open_fails(folder, &options, SPILL_NOT_FOUND, folder);
+}
+
+static void other_folders_are_refused(void **state)
+{
+    (void)state;
+    const char *folder = embedded_new_folder();
+    write_file("/tmp", "spillway-test-file", "");
+    assert_open_fails("/tmp/spillway-test-file", NULL, SPILL_INVALID, "not a folder");
+    unlink("/tmp/spillway-test-file");
+    mkdir(folder, 0777);
+    write_file(folder, "notes.txt", "not a store");
+    assert_open_fails(folder, NULL, SPILL_INVALID, "not a Spillway store");
+    write_file(folder, "CURRENT", "MANIFEST-000001\n"); /* another program's RocksDB */
+    assert_open_fails(folder, NULL, SPILL_INVALID, "not a Spillway store");
+    assert_int_equal(access("/nowhere", F_OK), -1);
+    assert_open_fails("/nowhere/at/all", NULL, SPILL_NOT_FOUND, "/nowhere/at/all");
+}
+
+static void a_database_that_is_no_store_is_refused(void **state)
+{
+    (void)state;
+    const char *folder = embedded_new_folder();
+    spill_rocksdb_options_t options = {.cache_bytes = 1 << 20};
+    spill_kv_t *kv;
+    spill_batch_t batch = SPILL_BATCH_INIT;
+    mkdir(folder, 0777);
+    assert_int_equal(spill_kv_rocksdb_open(folder, &options, &kv, NULL), SPILL_OK);
+    spill_batch_put(&batch, (const uint8_t *)"key", 3, "value", 5);
+    assert_int_equal(kv->ops->write(kv, &batch, false, NULL), SPILL_OK);
+    assert_int_equal(kv->ops->close(kv, NULL), SPILL_OK);
+    spill_batch_release(&batch);
+    write_file(folder, "SPILLWAY", "A Spillway store.\n");
+    assert_open_fails(folder, NULL, SPILL_INVALID, "a database, but not a Spillway store");
+}
+
+/* A crash between making the folder and making the database. */
+static void a_store_that_was_hardly_begun_is_made(void **state)
+{
+    (void)state;
+    const char *folder = embedded_new_folder();
+    mkdir(folder, 0777);
+    write_file(folder, "SPILLWAY", "A Spillway store.\n");
+    make_store(folder);
+    assert_has_thirty(folder, NULL);
+}
+
+/* ---- who may --------------------------------------------------------------------------------- */
+
+static void a_second_writer_learns_who_the_first_is(void **state)
+{
+    (void)state;
+    const char *folder = embedded_new_folder();
+    char process[64];
+    make_store(folder);
+    spill_store_t *store = embedded_in_folder(folder, NULL);
+    snprintf(process, sizeof process, "process %ld on ", (long)getpid());
+    assert_open_fails(folder, NULL, SPILL_BUSY, process);
+    assert_open_fails(folder, NULL, SPILL_BUSY, "read-only");
+    embedded_close(store);
+    assert_has_thirty(folder, NULL);
+}
+
+static void a_reader_sees_what_was_there_when_it_came(void **state)
+{
+    (void)state;
+    const char *folder = embedded_new_folder();
+    spill_store_options_t options = read_only();
+    spill_error_t error;
+    make_store(folder);
+    spill_store_t *store = embedded_in_folder(folder, NULL);
+    spill_array_t *array = embedded_array(store, "feed", 3, 4);
+    assert_int_equal(embedded_append(array, "ada", 30, 5, &error), SPILL_OK);
+
+    spill_store_t *reader = embedded_in_folder(folder, &options);
+    spill_array_t *seen = embedded_array(reader, "feed", 3, 4);
+    assert_int_equal(embedded_append(array, "ada", 35, 5, &error), SPILL_OK);
+    assert_int_equal(embedded_holds(seen, "ada", 0, 35, &error), SPILL_OK);
+    assert_int_equal(embedded_append(seen, "ada", 35, 1, &error), SPILL_READ_ONLY);
+    assert_non_null(strstr(error.message, "read-only"));
+    assert_int_equal(spill_store_define(reader, spill_array_get_definition(seen), &error),
+                     SPILL_OK); /* the same already */
+    assert_int_equal(spill_store_drop(reader, "feed", &error), SPILL_READ_ONLY);
+    spill_array_close(seen);
+    embedded_close(reader);
+    assert_int_equal(embedded_holds(array, "ada", 0, 40, &error), SPILL_OK);
+    spill_array_close(array);
+    embedded_close(store);
+}
+
+static int count_entries(const char *folder)
+{
+    int count = 0;
+    DIR *entries = opendir(folder);
+    assert_non_null(entries);
+    while (readdir(entries))
+        count++;
+    closedir(entries);
+    return count;
+}
+
+/* The children of this process: fork first, so that no engine's threads are about. */
+static void in_a_child(void (*run)(const char *folder), const char *folder)
+{
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0))
+            _exit(2);
+        run(folder);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void expect(bool good)
+{
+    if (!good)
+        _exit(1);
+}
+
+static void use_without_permission(const char *folder)
+{
+    spill_store_options_t options = read_only();
+    spill_error_t error;
+    spill_store_t *store;
+    expect(spill_store_open(folder, NULL, &store, &error) == SPILL_DENIED);
+    expect(strstr(error.message, folder) != NULL);
+    expect(spill_store_open(folder, &options, &store, &error) == SPILL_OK);
+    spill_array_t *array = embedded_array(store, "feed", 3, 4);
+    expect(embedded_holds(array, "ada", 0, 30, &error) == SPILL_OK);
+    spill_array_close(array);
+    embedded_close(store);
+    expect(spill_store_open("/usr/spillway-test", NULL, &store, &error) == SPILL_DENIED);
+    _exit(0); /* without removing what the parent still uses */
+}
+
+static void a_folder_without_permission_can_be_read(void **state)
+{
+    (void)state;
+    const char *folder = embedded_new_folder();
+    char parent[64];
+    snprintf(parent, sizeof parent, "%s/..", folder);
+    make_store(folder);
+    chmod(parent, 0755);
+    chmod(folder, 0555);
+    int entries = count_entries(folder);
+    in_a_child(use_without_permission, folder);
+    assert_int_equal(count_entries(folder), entries);
+    chmod(folder, 0755);
+    assert_has_thirty(folder, NULL);
+}
+
+/* ---- formats --------------------------------------------------------------------------------- */
+
+static void put_format(spill_batch_t *batch, uint64_t version)
+{
+    spill_buffer_t key = SPILL_BUFFER_INIT;
+    spill_system_key(&key, SPILL_SYSTEM_FORMAT, "");
+    spill_buffer_append_varint(spill_batch_put_open(batch, key.data, key.size), version);
+    spill_batch_put_close(batch);
+    spill_buffer_release(&key);
+}
+
+static void write_to(spill_disk_t *disk, spill_batch_t *batch)
+{
+    spill_kv_t *kv = spill_kv_memory_open(disk);
+    assert_int_equal(kv->ops->write(kv, batch, true, NULL), SPILL_OK);
+    assert_int_equal(kv->ops->close(kv, NULL), SPILL_OK);
+    spill_batch_release(batch);
+}
+
+static spill_code_t open_disk(spill_disk_t *disk, bool reader, spill_store_t **store,
+                              spill_error_t *error)
+{
+    spill_store_options_t options = reader ? read_only() : log_durability();
+    return spill_embedded_open_kv(spill_kv_memory_open(disk), "memory", &options, store, error);
+}
+
+static void a_newer_format_is_refused(void **state)
+{
+    (void)state;
+    spill_disk_t *disk = spill_disk_new();
+    spill_batch_t batch = SPILL_BATCH_INIT;
+    spill_store_t *store;
+    spill_error_t error;
+    put_format(&batch, SPILL_FORMAT_VERSION + 1);
+    write_to(disk, &batch);
+    assert_int_equal(open_disk(disk, false, &store, &error), SPILL_FORMAT);
+    assert_non_null(strstr(error.message, "format 3"));
+    assert_non_null(strstr(error.message, "up to format 2"));
+    put_format(&batch, 0);
+    write_to(disk, &batch);
+    assert_int_equal(open_disk(disk, false, &store, &error), SPILL_CORRUPT);
+    spill_disk_free(disk);
+}
+
+/* Take the owner's index of pages by their first number out of array number `id`. */
+static void delete_index(spill_kv_t *kv, uint32_t id, const char *owner, spill_batch_t *batch)
+{
+    bson_t storage = BSON_INITIALIZER;
+    spill_buffer_t name = SPILL_BUFFER_INIT;
+    spill_record_key_t key;
+    int64_t epoch, first, page;
+    spill_value_t value = spill_value_from_utf8(&storage, owner);
+    assert_int_equal(spill_owner_key(&value, &name, NULL), SPILL_OK);
+    spill_record_key_init(&key, id, name.data, name.size);
+    spill_record_key_kind(&key, SPILL_RECORD_FIRST);
+    spill_kv_iter_t *iter = kv->ops->iterate(kv);
+    iter->ops->seek(iter, key.data, key.size);
+    for (; iter->valid &&
+           spill_record_key_is_first(&key, iter->key, iter->key_bytes, &epoch, &first, &page);
+         iter->ops->next(iter))
+        spill_batch_delete(batch, iter->key, iter->key_bytes);
+    iter->ops->free(iter);
+    spill_buffer_release(&name);
+    bson_destroy(&storage);
+}
+
+/* Format 1 had no such index. */
+static void make_format_1(spill_disk_t *disk, uint32_t array_id, const char *const *owners)
+{
+    spill_kv_t *kv = spill_kv_memory_open(disk);
+    spill_batch_t batch = SPILL_BATCH_INIT;
+    for (; *owners; owners++)
+        delete_index(kv, array_id, *owners, &batch);
+    assert_true(batch.count > 1000); /* it takes more than one batch to put them back */
+    put_format(&batch, 1);
+    assert_int_equal(kv->ops->close(kv, NULL), SPILL_OK);
+    write_to(disk, &batch);
+}
+
+static void an_older_format_is_brought_up_to_date(void **state)
+{
+    (void)state;
+    static const char *const owners[] = {"ada", "ben", "cleo", NULL};
+    spill_disk_t *disk = spill_disk_new();
+    spill_error_t error;
+    spill_store_t *store = embedded_on_disk(disk, SPILL_DURABILITY_LOG);
+    spill_array_t *array = embedded_array(store, "feed", 1, 1);
+    for (int i = 0; owners[i]; i++)
+        assert_int_equal(embedded_append(array, owners[i], 100 * i, 900, &error), SPILL_OK);
+    spill_binding_t binding;
+    assert_int_equal(store->ops->bind(store, spill_array_get_definition(array), &binding, &error),
+                     SPILL_OK);
+    spill_array_close(array);
+    embedded_close(store);
+    make_format_1(disk, binding.array_id, owners);
+
+    assert_int_equal(open_disk(disk, true, &store, &error), SPILL_FORMAT);
+    assert_non_null(strstr(error.message, "upgrade"));
+    spill_disk_fail_writes(disk, 1, 1, SPILL_NO_SPACE); /* on the way */
+    assert_int_equal(open_disk(disk, false, &store, &error), SPILL_NO_SPACE);
+    for (int i = 0; i < 2; i++) {
+        store = embedded_on_disk(disk, SPILL_DURABILITY_LOG);
+        array = embedded_array(store, "feed", 1, 1);
+        for (int k = 0; owners[k]; k++) {
+            assert_int_equal(embedded_holds(array, owners[k], 100 * k, 900, &error), SPILL_OK);
+            assert_int_equal(embedded_findings(store, array, owners[k]), 0);
+        }
+        spill_array_close(array);
+        embedded_close(store);
+    }
+    spill_disk_free(disk);
+}
+
+/* ---- backups --------------------------------------------------------------------------------- */
+
+static void a_backup_is_a_store_of_its_own(void **state)
+{
+    (void)state;
+    char folder[64], copy[64];
+    spill_error_t error;
+    strcpy(folder, embedded_new_folder());
+    strcpy(copy, embedded_new_folder());
+    make_store(folder);
+    spill_store_t *store = embedded_in_folder(folder, NULL);
+    spill_array_t *array = embedded_array(store, "feed", 3, 4);
+    assert_int_equal(spill_store_backup(store, copy, &error), SPILL_OK);
+    assert_int_equal(embedded_append(array, "ada", 30, 20, &error), SPILL_OK);
+    assert_int_equal(spill_store_backup(store, copy, &error), SPILL_REFUSED);
+    assert_non_null(strstr(error.message, copy));
+    assert_int_equal(spill_store_backup(store, "/nowhere/copy", &error), SPILL_NOT_FOUND);
+    spill_array_close(array);
+    embedded_close(store);
+    assert_has_thirty(copy, NULL);
+}
+
+static void a_store_in_memory_has_no_backup(void **state)
+{
+    (void)state;
+    spill_disk_t *disk = spill_disk_new();
+    spill_error_t error;
+    spill_store_t *store = embedded_on_disk(disk, SPILL_DURABILITY_LOG);
+    assert_int_equal(spill_store_backup(store, "/tmp/spillway-copy", &error), SPILL_INVALID);
+    embedded_close(store);
+    spill_disk_free(disk);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_folder_without_permission_can_be_read), /* first: before threads */
+        cmocka_unit_test(a_store_is_made_and_found_again),
+        cmocka_unit_test(a_missing_store_is_not_made_by_a_reader),
+        cmocka_unit_test(other_folders_are_refused),
+        cmocka_unit_test(a_database_that_is_no_store_is_refused),
+        cmocka_unit_test(a_store_that_was_hardly_begun_is_made),
+        cmocka_unit_test(a_second_writer_learns_who_the_first_is),
+        cmocka_unit_test(a_reader_sees_what_was_there_when_it_came),
+        cmocka_unit_test(a_newer_format_is_refused),
+        cmocka_unit_test(an_older_format_is_brought_up_to_date),
+        cmocka_unit_test(a_backup_is_a_store_of_its_own),
+        cmocka_unit_test(a_store_in_memory_has_no_backup),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

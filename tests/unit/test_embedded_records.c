@@ -1,0 +1,310 @@
+/* Batches, keys and values of the embedded store's records. */
+#include "store/embedded/batch.h"
+#include "store/embedded/codec.h"
+#include "store/embedded/keys.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* ---- batches --------------------------------------------------------------------------------- */
+
+static void put(spill_batch_t *batch, const char *key, const char *value)
+{
+    spill_batch_put(batch, (const uint8_t *)key, strlen(key), value, strlen(value));
+}
+
+static const spill_change_t *find(const spill_batch_t *batch, const char *key)
+{
+    return spill_batch_find(batch, (const uint8_t *)key, strlen(key));
+}
+
+static void assert_value(const spill_batch_t *batch, const char *key, const char *value)
+{
+    const spill_change_t *change = find(batch, key);
+    assert_non_null(change);
+    assert_int_equal(change->kind, SPILL_CHANGE_PUT);
+    assert_int_equal(change->value_bytes, strlen(value));
+    assert_memory_equal(spill_batch_value(batch, change), value, strlen(value));
+}
+
+static void a_batch_answers_with_the_newest(void **state)
+{
+    (void)state;
+    spill_batch_t batch = SPILL_BATCH_INIT;
+    assert_null(find(&batch, "a"));
+    put(&batch, "a", "1");
+    put(&batch, "owner-a", "long keys with one end");
+    put(&batch, "another owner-a", "too");
+    put(&batch, "a", "2");
+    assert_value(&batch, "a", "2");
+    assert_value(&batch, "owner-a", "long keys with one end");
+    spill_batch_delete(&batch, (const uint8_t *)"a", 1);
+    assert_int_equal(find(&batch, "a")->kind, SPILL_CHANGE_DELETE);
+    put(&batch, "a", "");
+    assert_value(&batch, "a", "");
+    spill_batch_delete_range(&batch, (const uint8_t *)"r", 1, (const uint8_t *)"s", 1);
+    assert_null(find(&batch, "r"));
+    assert_int_equal(batch.count, 7);
+    spill_batch_release(&batch);
+}
+
+static void a_batch_goes_back_to_a_mark(void **state)
+{
+    (void)state;
+    spill_batch_t batch = SPILL_BATCH_INIT;
+    put(&batch, "a", "1");
+    spill_batch_mark_t mark = spill_batch_mark(&batch);
+    put(&batch, "a", "2");
+    put(&batch, "b", "3");
+    spill_batch_rewind(&batch, mark);
+    assert_value(&batch, "a", "1");
+    assert_null(find(&batch, "b"));
+    put(&batch, "c", "4");
+    assert_value(&batch, "c", "4");
+    spill_batch_clear(&batch);
+    assert_null(find(&batch, "a"));
+    spill_batch_release(&batch);
+}
+
+static void a_value_may_be_appended_in_place(void **state)
+{
+    (void)state;
+    spill_batch_t batch = SPILL_BATCH_INIT;
+    spill_buffer_t *value = spill_batch_put_open(&batch, (const uint8_t *)"k", 1);
+    spill_buffer_append(value, "first ", 6);
+    spill_buffer_append(value, "second", 6);
+    spill_batch_put_close(&batch);
+    memcpy(spill_batch_put_place(&batch, (const uint8_t *)"p", 1, 3), "xyz", 3);
+    assert_value(&batch, "k", "first second");
+    assert_value(&batch, "p", "xyz");
+    spill_batch_release(&batch);
+}
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+static spill_record_key_t key_of(uint32_t id, const char *owner)
+{
+    spill_record_key_t key;
+    spill_record_key_init(&key, id, (const uint8_t *)owner, strlen(owner));
+    return key;
+}
+
+static void assert_before(const spill_record_key_t *left, const spill_record_key_t *right)
+{
+    size_t common = left->size < right->size ? left->size : right->size;
+    int order = memcmp(left->data, right->data, common);
+    assert_true(order < 0 || (order == 0 && left->size < right->size));
+}
+
+static void records_of_an_owner_lie_in_order(void **state)
+{
+    (void)state;
+    enum { KEYS = 14 };
+    spill_record_key_t keys[KEYS];
+    for (int i = 0; i < KEYS; i++)
+        keys[i] = key_of(7, "owner");
+    spill_record_key_kind(&keys[0], SPILL_RECORD_HEAD);
+    spill_record_key_element(&keys[1], 200, INT64_MAX);
+    spill_record_key_element(&keys[2], 200, 1);
+    spill_record_key_element(&keys[3], 200, 0);
+    spill_record_key_element(&keys[4], 100, 900); /* an earlier incarnation */
+    spill_record_key_page(&keys[5], 0);
+    spill_record_key_page(&keys[6], 256);
+    spill_record_key_first(&keys[7], 200, 70, 4);
+    spill_record_key_first(&keys[8], 200, 70, 3);
+    spill_record_key_first(&keys[9], 200, 60, 2);
+    spill_record_key_op(&keys[10], 200, 8);
+    spill_record_key_op(&keys[11], 200, 9);
+    spill_record_key_kind(&keys[12], SPILL_RECORD_END);
+    keys[13] = key_of(8, "");
+    for (int i = 0; i + 1 < KEYS; i++)
+        assert_before(&keys[i], &keys[i + 1]);
+}
+
+static void keys_come_apart_again(void **state)
+{
+    (void)state;
+    spill_record_key_t owner = key_of(7, "owner");
+    spill_record_key_t key = owner;
+    int64_t epoch, number, page;
+    spill_record_key_element(&key, 1234567, 89);
+    assert_true(spill_record_key_is_element(&owner, key.data, key.size, &epoch, &number));
+    assert_int_equal(epoch, 1234567);
+    assert_int_equal(number, 89);
+    assert_false(spill_record_key_is_element(&owner, key.data, key.size - 1, &epoch, &number));
+    assert_false(spill_record_key_is_op(&owner, key.data, key.size, &epoch, &number));
+    assert_int_equal(spill_record_key_kind_of(&owner, key.data, key.size), SPILL_RECORD_ELEMENT);
+    spill_record_key_first(&key, 5, 6, 7);
+    assert_true(spill_record_key_is_first(&owner, key.data, key.size, &epoch, &number, &page));
+    assert_int_equal(epoch, 5);
+    assert_int_equal(number, 6);
+    assert_int_equal(page, 7);
+    spill_record_key_op(&key, 5, 6);
+    assert_true(spill_record_key_is_op(&owner, key.data, key.size, &epoch, &number));
+    assert_int_equal(number, 6);
+    spill_record_key_page(&key, 12);
+    assert_true(spill_record_key_is_page(&owner, key.data, key.size, &page));
+    assert_int_equal(page, 12);
+    spill_record_key_t other = key_of(7, "other");
+    assert_false(spill_record_key_is_page(&other, key.data, key.size, &page));
+    assert_int_equal(spill_record_key_kind_of(&other, key.data, key.size), 0);
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static const int64_t gone_numbers[] = {1000, 1001, 1500};
+
+static spill_state_t full_head(void)
+{
+    return (spill_state_t){.present = true,
+                           .epoch = 1763700000000000,
+                           .rev = 1763700000000042,
+                           .first = 1000,
+                           .live = 900,
+                           .live_bytes = 180000,
+                           .gone = {.at = (int64_t *)gone_numbers, .count = 3},
+                           .n = 77,
+                           .sealed = true,
+                           .closed = true,
+                           .pages = 12,
+                           .removed = -3,
+                           .low = 500,
+                           .total = 4000,
+                           .fields_bytes = 33,
+                           .intent = true,
+                           .intent_seq = 640,
+                           .intent_page = 3};
+}
+
+static void assert_same_state(const spill_state_t *left, const spill_state_t *right)
+{
+    assert_int_equal(left->present, right->present);
+    assert_int_equal(left->epoch, right->epoch);
+    assert_int_equal(left->rev, right->rev);
+    assert_int_equal(left->first, right->first);
+    assert_int_equal(left->live, right->live);
+    assert_int_equal(left->live_bytes, right->live_bytes);
+    assert_int_equal(left->n, right->n);
+    assert_int_equal(left->sealed, right->sealed);
+    assert_int_equal(left->closed, right->closed);
+    assert_int_equal(left->pages, right->pages);
+    assert_int_equal(left->removed, right->removed);
+    assert_int_equal(left->low, right->low);
+    assert_int_equal(left->total, right->total);
+    assert_int_equal(left->fields_bytes, right->fields_bytes);
+    assert_int_equal(left->intent, right->intent);
+    assert_int_equal(left->intent_seq, right->intent_seq);
+    assert_int_equal(left->intent_page, right->intent_page);
+    assert_int_equal(left->src, right->src);
+    assert_int_equal(left->gone.count, right->gone.count);
+    for (size_t i = 0; i < left->gone.count; i++)
+        assert_int_equal(left->gone.at[i], right->gone.at[i]);
+}
+
+static void states_come_back(void **state)
+{
+    (void)state;
+    spill_buffer_t bytes = SPILL_BUFFER_INIT;
+    spill_state_t head = full_head();
+    spill_state_t page = {.present = true, .epoch = 100, .rev = 90, .src = 110, .first = 3};
+    spill_state_t back = {0};
+    spill_state_encode(&head, true, &bytes);
+    assert_true(spill_state_decode(bytes.data, bytes.size, true, &back));
+    assert_same_state(&head, &back);
+    assert_false(spill_state_decode(bytes.data, bytes.size, false, &back));
+    assert_false(back.present);
+    spill_buffer_clear(&bytes);
+    spill_state_encode(&page, false, &bytes);
+    assert_true(spill_state_decode(bytes.data, bytes.size, false, &back));
+    assert_same_state(&page, &back);
+    assert_false(spill_state_decode(bytes.data, bytes.size, true, &back));
+    spill_state_release(&back);
+    spill_buffer_release(&bytes);
+}
+
+static void a_plain_head_takes_few_bytes(void **state)
+{
+    (void)state;
+    spill_buffer_t bytes = SPILL_BUFFER_INIT;
+    spill_state_t head = full_head();
+    head.gone.count = 0;
+    head.intent = false;
+    spill_state_encode(&head, true, &bytes);
+    assert_in_range(bytes.size, 20, 40);
+    spill_buffer_release(&bytes);
+}
+
+/* Damaged states are refused or decode to something consistent: never a crash. */
+static void damaged_states_are_harmless(void **state)
+{
+    (void)state;
+    spill_buffer_t bytes = SPILL_BUFFER_INIT;
+    spill_state_t head = full_head();
+    spill_state_t back = {0};
+    spill_state_encode(&head, true, &bytes);
+    for (size_t size = 0; size < bytes.size; size++)
+        assert_false(spill_state_decode(bytes.data, size, true, &back));
+    for (size_t bit = 0; bit < bytes.size * 8; bit++) {
+        bytes.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        if (spill_state_decode(bytes.data, bytes.size, true, &back)) {
+            assert_true(back.first >= 0 && back.live >= 0);
+            for (size_t i = 0; i < back.gone.count; i++)
+                assert_in_range(back.gone.at[i], back.first, spill_state_end(&back) - 1);
+        }
+        bytes.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+    spill_buffer_append_byte(&bytes, 0);
+    assert_false(spill_state_decode(bytes.data, bytes.size, true, &back));
+    spill_state_release(&back);
+    spill_buffer_release(&bytes);
+}
+
+static void operations_come_back(void **state)
+{
+    (void)state;
+    spill_buffer_t bytes = SPILL_BUFFER_INIT;
+    spill_op_entry_t entry = {.seq = 12345, .count = 20, .id_bytes = 4, .id = "op-1"};
+    spill_op_entry_t back;
+    spill_op_encode(&entry, &bytes);
+    assert_true(spill_op_decode(bytes.data, bytes.size, &back));
+    assert_int_equal(back.seq, 12345);
+    assert_int_equal(back.count, 20);
+    assert_int_equal(back.id_bytes, 4);
+    assert_memory_equal(back.id, "op-1", 4);
+    assert_false(spill_op_decode(bytes.data, bytes.size - 4, &back)); /* no id */
+    for (int i = 0; i < SPILL_OP_ID_MAX; i++)
+        spill_buffer_append_byte(&bytes, 'x');
+    assert_false(spill_op_decode(bytes.data, bytes.size, &back));
+    spill_buffer_release(&bytes);
+}
+
+static void elements_are_a_type_and_bytes(void **state)
+{
+    (void)state;
+    spill_value_t value;
+    assert_true(spill_element_decode((const uint8_t *)"\x08\x01", 2, &value));
+    assert_int_equal(value.type, BSON_TYPE_BOOL);
+    assert_int_equal(value.size_bytes, 1);
+    assert_false(spill_element_decode((const uint8_t *)"", 0, &value));
+    assert_int_equal(value.size_bytes, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_batch_answers_with_the_newest),
+        cmocka_unit_test(a_batch_goes_back_to_a_mark),
+        cmocka_unit_test(a_value_may_be_appended_in_place),
+        cmocka_unit_test(records_of_an_owner_lie_in_order),
+        cmocka_unit_test(keys_come_apart_again),
+        cmocka_unit_test(states_come_back),
+        cmocka_unit_test(a_plain_head_takes_few_bytes),
+        cmocka_unit_test(damaged_states_are_harmless),
+        cmocka_unit_test(operations_come_back),
+        cmocka_unit_test(elements_are_a_type_and_bytes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
