@@ -1,0 +1,236 @@
+/*
+ * The combiner under many threads: each job reads a counter, through the batch where it is in
+ * there, and writes it one higher. Nothing acknowledged is lost, nothing refused is visible, and a
+ * write that fails fails all of its group.
+ */
+#include "store/embedded/combiner.h"
+#include "store/embedded/kv_memory.h"
+#include "util/error.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { THREADS = 8, JOBS = 400, COUNTERS = 3 };
+
+typedef struct world {
+    spill_disk_t *disk;
+    spill_kv_t *kv;
+    spill_combiner_t combiner;
+    atomic_llong commits, syncs;
+    atomic_llong acknowledged[COUNTERS];
+    atomic_llong failed;
+    atomic_llong unknown;
+} world_t;
+
+typedef struct worker {
+    world_t *world;
+    int number;
+} worker_t;
+
+typedef struct addition {
+    world_t *world;
+    uint8_t counter;
+    bool fail; /* after it has added its change */
+} addition_t;
+
+static uint64_t read_counter(spill_kv_t *kv, const spill_batch_t *batch, uint8_t counter)
+{
+    uint64_t count = 0;
+    const spill_change_t *change = batch ? spill_batch_find(batch, &counter, 1) : NULL;
+    if (change) {
+        memcpy(&count, spill_batch_value(batch, change), sizeof count);
+        return count;
+    }
+    spill_buffer_t value = SPILL_BUFFER_INIT;
+    bool found;
+    assert_int_equal(kv->ops->get(kv, &counter, 1, &value, &found, NULL), SPILL_OK);
+    if (found)
+        memcpy(&count, value.data, sizeof count);
+    spill_buffer_release(&value);
+    return count;
+}
+
+static spill_code_t add_one(void *context, spill_batch_t *batch, spill_error_t *error)
+{
+    const addition_t *addition = context;
+    uint64_t count = read_counter(addition->world->kv, batch, addition->counter) + 1;
+    spill_batch_put(batch, &addition->counter, 1, &count, sizeof count);
+    return addition->fail ? spill_fail(error, SPILL_INVALID, "as the test wants") : SPILL_OK;
+}
+
+/* A job that reads a range, as one that is alone may: nothing is in the batch. */
+static spill_code_t look_around(void *context, spill_batch_t *batch, spill_error_t *error)
+{
+    spill_kv_t *kv = ((addition_t *)context)->world->kv;
+    (void)error;
+    assert_int_equal(batch->count, 0);
+    spill_kv_iter_t *iter = kv->ops->iterate(kv);
+    iter->ops->seek(iter, (const uint8_t *)"", 0);
+    int keys = 0;
+    for (; iter->valid; iter->ops->next(iter))
+        keys++;
+    iter->ops->free(iter);
+    return keys <= COUNTERS ? SPILL_OK : SPILL_CORRUPT;
+}
+
+static void *add_many(void *argument)
+{
+    const worker_t *worker = argument;
+    world_t *world = worker->world;
+    for (int i = 0; i < JOBS; i++) {
+        bool alone = i % 37 == worker->number;
+        addition_t addition = {.world = world,
+                               .counter = (uint8_t)((i * 7 + worker->number) % COUNTERS),
+                               .fail = i % 11 == 0};
+        spill_error_t error = {.message = ""};
+        spill_code_t code = spill_combiner_run(&world->combiner, alone ? look_around : add_one,
+                                               &addition, alone, &error);
+        if (code != SPILL_OK && error.message[0] == '\0')
+            return argument;
+        if (alone && code != SPILL_OK)
+            return argument;
+        if (!alone && addition.fail && code == SPILL_OK)
+            return argument;
+        if (!alone && code == SPILL_OK)
+            atomic_fetch_add(&world->acknowledged[addition.counter], 1);
+        if (code == SPILL_NO_SPACE)
+            atomic_fetch_add(&world->failed, 1);
+        if (code == SPILL_UNKNOWN)
+            atomic_fetch_add(&world->unknown, 1);
+    }
+    return NULL;
+}
+
+static void run_threads(world_t *world)
+{
+    pthread_t threads[THREADS];
+    worker_t workers[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        workers[i] = (worker_t){world, i};
+        assert_int_equal(pthread_create(&threads[i], NULL, add_many, &workers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        void *result;
+        assert_int_equal(pthread_join(threads[i], &result), 0);
+        assert_null(result);
+    }
+}
+
+static void open_world(world_t *world, bool sync)
+{
+    memset(world, 0, sizeof *world);
+    world->disk = spill_disk_new();
+    world->kv = spill_kv_memory_open(world->disk);
+    spill_combiner_init(&world->combiner, world->kv, sync, &world->commits, &world->syncs);
+}
+
+static void close_world(world_t *world)
+{
+    spill_combiner_release(&world->combiner);
+    world->kv->ops->close(world->kv, NULL);
+    spill_disk_free(world->disk);
+}
+
+static void counters_are_exact(void **state)
+{
+    (void)state;
+    world_t world;
+    open_world(&world, true);
+    run_threads(&world);
+    for (uint8_t i = 0; i < COUNTERS; i++)
+        assert_int_equal(read_counter(world.kv, NULL, i), atomic_load(&world.acknowledged[i]));
+    assert_true(atomic_load(&world.commits) > 0);
+    assert_int_equal(atomic_load(&world.commits), atomic_load(&world.syncs));
+    assert_int_equal(spill_disk_unsynced(world.disk), 0);
+    close_world(&world);
+}
+
+static void a_failed_write_fails_its_group_alone(void **state)
+{
+    (void)state;
+    world_t world;
+    open_world(&world, false);
+    for (size_t after = 0; after < 20; after++) {
+        spill_disk_fail_writes(world.disk, after * 7, 3, SPILL_NO_SPACE);
+        run_threads(&world);
+        for (uint8_t i = 0; i < COUNTERS; i++)
+            assert_int_equal(read_counter(world.kv, NULL, i), atomic_load(&world.acknowledged[i]));
+    }
+    assert_true(atomic_load(&world.failed) > 0);
+    assert_int_equal(atomic_load(&world.syncs), 0);
+    close_world(&world);
+}
+
+/* A write whose outcome is unknown may count or not; here it does. */
+static void an_unknown_write_is_said_to_be_unknown(void **state)
+{
+    (void)state;
+    world_t world;
+    open_world(&world, true);
+    spill_disk_fail_writes(world.disk, 5, 10, SPILL_UNKNOWN);
+    run_threads(&world);
+    int64_t count = 0;
+    int64_t acknowledged = 0;
+    for (uint8_t i = 0; i < COUNTERS; i++) {
+        count += (int64_t)read_counter(world.kv, NULL, i);
+        acknowledged += atomic_load(&world.acknowledged[i]);
+    }
+    assert_true(atomic_load(&world.unknown) > 0);
+    assert_int_equal(count, acknowledged + atomic_load(&world.unknown));
+    close_world(&world);
+}
+
+/* A batch that is full leaves the rest of its group to the next one. */
+static spill_code_t add_much(void *context, spill_batch_t *batch, spill_error_t *error)
+{
+    uint8_t counter = ((addition_t *)context)->counter;
+    spill_code_t code = add_one(context, batch, error);
+    uint8_t key[2] = {0xff, counter};
+    memset(spill_batch_put_place(batch, key, sizeof key, 700 * 1024), 'x', 700 * 1024);
+    return code;
+}
+
+static void *add_much_often(void *argument)
+{
+    const worker_t *worker = argument;
+    for (int i = 0; i < 20; i++) {
+        addition_t addition = {.world = worker->world, .counter = 0};
+        if (spill_combiner_run(&worker->world->combiner, add_much, &addition, false, NULL) !=
+            SPILL_OK)
+            return argument;
+    }
+    return NULL;
+}
+
+static void large_jobs_take_turns(void **state)
+{
+    (void)state;
+    world_t world;
+    pthread_t threads[THREADS];
+    worker_t worker = {.world = &world};
+    open_world(&world, true);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, add_much_often, &worker), 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *result;
+        pthread_join(threads[i], &result);
+        assert_null(result);
+    }
+    assert_int_equal(read_counter(world.kv, NULL, 0), THREADS * 20);
+    assert_true(atomic_load(&world.commits) >= THREADS * 20 / 2);
+    close_world(&world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counters_are_exact),
+        cmocka_unit_test(a_failed_write_fails_its_group_alone),
+        cmocka_unit_test(an_unknown_write_is_said_to_be_unknown),
+        cmocka_unit_test(large_jobs_take_turns),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

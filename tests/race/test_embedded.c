@@ -1,0 +1,83 @@
+/* The embedded store's own code under many threads, on the engine in memory. */
+#include "appenders.h"
+#include "support/embedded.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static void race(spill_keep_t keep, void (*disturb)(void *))
+{
+    spill_disk_t *disk = spill_disk_new();
+    spill_store_t *store = embedded_on_disk(disk, SPILL_DURABILITY_FSYNC);
+    race_settings_t settings = {
+        .keep = keep, .threads = 6, .appends = 120, .disturb = disturb, .context = disk};
+    run_race(store, &settings);
+    spill_counters_t counters;
+    spill_store_counters(store, &counters);
+    assert_true(counters.commits > 0);
+    assert_int_equal(counters.commits, counters.syncs);
+    assert_true(counters.spills > 0);
+    embedded_close(store);
+    spill_disk_free(disk);
+}
+
+static void fill_up(void *disk)
+{
+    spill_disk_fail_writes(disk, 3, 2, SPILL_NO_SPACE);
+}
+
+static void lose_answers(void *disk)
+{
+    spill_disk_fail_writes(disk, 2, 1, SPILL_UNKNOWN);
+}
+
+static void newest(void **state)
+{
+    (void)state;
+    race(SPILL_KEEP_NEWEST, NULL);
+}
+
+static void oldest(void **state)
+{
+    (void)state;
+    race(SPILL_KEEP_OLDEST, NULL);
+}
+
+static void newest_while_writes_fail(void **state)
+{
+    (void)state;
+    race(SPILL_KEEP_NEWEST, fill_up);
+}
+
+static void oldest_while_writes_fail(void **state)
+{
+    (void)state;
+    race(SPILL_KEEP_OLDEST, fill_up);
+}
+
+static void newest_while_answers_are_lost(void **state)
+{
+    (void)state;
+    race(SPILL_KEEP_NEWEST, lose_answers);
+}
+
+static void oldest_while_answers_are_lost(void **state)
+{
+    (void)state;
+    race(SPILL_KEEP_OLDEST, lose_answers);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(newest),
+        cmocka_unit_test(oldest),
+        cmocka_unit_test(newest_while_writes_fail),
+        cmocka_unit_test(oldest_while_writes_fail),
+        cmocka_unit_test(newest_while_answers_are_lost),
+        cmocka_unit_test(oldest_while_answers_are_lost),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
