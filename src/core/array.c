@@ -49,10 +49,13 @@ spill_code_t spill_array_op_base(spill_array_t *array, const spill_value_t *owne
     if (code == SPILL_OK && response.state.pages > 0 &&
         array->definition.keep == SPILL_KEEP_OLDEST) {
         int64_t tail = response.state.pages - 1;
+        int64_t epoch = response.state.epoch;
         *base = response.state.n;
         code = spill_owner_read_state(&own, tail, &response, error);
-        if (code == SPILL_OK && !response.state.present && tail > 0)
+        if (code == SPILL_OK && response.state.epoch != epoch && tail > 0)
             code = spill_owner_read_state(&own, tail - 1, &response, error);
+        if (response.state.epoch != epoch)
+            response.state.n = 0; /* an earlier owner's */
     }
     if (code == SPILL_OK && response.state.n > *base)
         *base = response.state.n;

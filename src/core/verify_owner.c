@@ -55,6 +55,7 @@ static void check_bounds(spill_inspection_t *inspection, int64_t page, const spi
                                  : spill_page_limits(&definition->largest);
     spill_state_t array = *state; /* other fields are the application's; only 16 MiB bounds them */
     array.fields_bytes = 0;
+    array.gone.count = 0; /* a number may take more room than the element that it stands for had */
     const spill_value_t *owner = inspection->owner->value;
     int64_t whole =
         spill_state_document_bytes(definition, owner, head, state, state->live, state->live_bytes);

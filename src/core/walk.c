@@ -116,6 +116,8 @@ static spill_code_t skip_to(const spill_owner_t *owner, int64_t after, stretch_t
     if (after >= 0) {
         code = spill_owner_read_state(owner, after, &stretch->page, error);
         state = &stretch->page.state;
+        if (state->epoch != stretch->head.state.epoch)
+            stretch->page.state.present = false; /* an earlier owner's */
         if (code == SPILL_OK && !state->present &&
             owner->array->definition.keep == SPILL_KEEP_NEWEST)
             return look_again(owner, after, stretch, error);

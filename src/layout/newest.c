@@ -82,8 +82,9 @@ static plan_t make_plan(const spill_owner_t *owner, const spill_state_t *head,
             .bytes = plan.bytes + entry->size_bytes,
         };
         spill_state_t page = {.first = head->first, .page = head->pages};
+        page.gone.count = spill_seqs_count_below(&head->gone, head->first + next.slots);
         int64_t rendered = spill_state_document_bytes(definition, owner->value, false, &page,
-                                                      next.slots, next.bytes);
+                                                      (int64_t)next.live, next.bytes);
         if (plan.live > 0 && !spill_limits_allow(&limits, next.slots, next.slots, rendered))
             break;
         plan = next;
