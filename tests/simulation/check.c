@@ -76,6 +76,10 @@ void sim_check_append(sim_client_t *client, const sim_append_t *append,
         if (!world->settings.padded)
             sim_fail(world, "append #%d: too big", index);
         break;
+    case SPILL_CONFLICT: /* a batch split in another way before, and its elements changed since */
+        if (append->count == 1 || !append->unknown || !append->has_op)
+            sim_fail(world, "append #%d: conflict", index);
+        break;
     default:
         sim_fail(world, "append #%d: %s", index, spill_code_name(append->code));
     }

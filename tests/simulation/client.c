@@ -64,10 +64,10 @@ int sim_append_new(sim_client_t *client, int owner, int count, bool has_op)
     return index;
 }
 
-static void learn_base(sim_client_t *client, int owner, int64_t base, int32_t version)
+static void learn_base(sim_client_t *client, int owner, int64_t base, int32_t incarnation)
 {
     client->bases[owner] = base;
-    client->base_incarnations[owner] = client->world->plains[owner].moments[version].incarnation;
+    client->base_incarnations[owner] = incarnation;
 }
 
 static spill_code_t call_append(sim_client_t *client, const sim_append_t *append,
@@ -117,7 +117,8 @@ bool sim_client_append(sim_client_t *client, int index)
         return false;
     sim_check_append(client, append, &result, from);
     if (code == SPILL_OK)
-        learn_base(client, owner, result.op_base, sim_plain_version(&world->plains[owner]));
+        learn_base(client, owner, result.op_base,
+                   world->origins[append->first_value + append->count - 1].incarnation);
     bool stale = code == SPILL_UNKNOWN && client->faults_met == 0; /* it will not get better */
     return code != SPILL_UNKNOWN || stale || !append->has_op || append->tries >= 4;
 }
@@ -151,7 +152,7 @@ static void refresh_base(sim_client_t *client, int owner)
     spill_code_t code = spill_array_op_base(client->array, &value, &base, &error);
     /* Of which owner of the name it is, is only certain when there was one all the while. */
     if (code == SPILL_OK && plain->moments[from].incarnation == sim_plain_now(plain)->incarnation)
-        learn_base(client, owner, base, from);
+        learn_base(client, owner, base, plain->moments[from].incarnation);
 }
 
 static void do_append(sim_client_t *client, int owner, int count)
@@ -164,7 +165,7 @@ static void do_append(sim_client_t *client, int owner, int count)
     if (client->crashed)
         return;
     if (client->base_incarnations[owner] != sim_plain_now(plain)->incarnation)
-        learn_base(client, owner, 0, sim_plain_version(plain));
+        learn_base(client, owner, 0, sim_plain_now(plain)->incarnation);
     int index = sim_append_new(client, owner, count, has_op);
     world->appends[index].updates = sim_random_chance(&world->random, 100);
     append_to_the_end(client, index);

@@ -49,8 +49,7 @@ static bool promised(const sim_append_t *append, const spill_request_t *request,
 {
     if (!append->has_op || append->base_incarnation == incarnation)
         return true;
-    return append->base == 0 &&
-           (incarnation == 1 || (int)request->element_count == append->count);
+    return append->base == 0 && (incarnation == 1 || (int)request->element_count == append->count);
 }
 
 /* One element of an append took its place. */
