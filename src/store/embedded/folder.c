@@ -230,15 +230,19 @@ spill_code_t spill_folder_lock(const char *folder, spill_folder_lock_t *lock, sp
     return code;
 }
 
-/* That it cannot be written does no harm: the next opener then has nothing to compare with. */
+/*
+ * Where the engine was not closed in order, what the mark said before is worth keeping while it is
+ * true: a store that could not be opened may be opened by another in the same way. That the mark
+ * cannot be written does no harm: the next opener then has nothing to compare with.
+ */
 void spill_folder_unlock(const char *folder, spill_folder_lock_t *lock, bool closed)
 {
     char text[128] = "";
     if (lock->mark < 0)
         return;
-    if (closed)
-        describe_closed(folder, text, sizeof text);
-    write_mark(folder, lock->mark, closed ? text : lock->before, NULL);
+    bool described = describe_closed(folder, text, sizeof text);
+    bool holds = described && (closed || strcmp(text, lock->before) == 0);
+    write_mark(folder, lock->mark, holds ? text : "", NULL);
     close(lock->mark);
     lock->mark = -1;
 }
