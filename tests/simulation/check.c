@@ -4,6 +4,8 @@
  */
 #include "world.h"
 
+#include <string.h>
+
 /* ---- appends --------------------------------------------------------------------------------- */
 
 /* Does a batch that fits a page have to be one step? Byte bounds may split it sooner. */
@@ -386,4 +388,15 @@ void sim_check_drop(sim_client_t *client, int owner, sim_span_t span, spill_code
         if (plain->moments[v].change == SIM_CHANGE_DROP)
             return;
     sim_fail(client->world, "owner %d: a drop was acknowledged, but not made", owner);
+}
+
+void sim_check_finding(void *context, const spill_finding_t *finding)
+{
+    sim_world_t *world = context;
+    int64_t owner;
+    memcpy(&owner, finding->owner->data, sizeof owner);
+    if (finding->invariant == 3 && sim_plain_now(&world->plains[owner])->incarnation > 1)
+        return;
+    sim_fail(world, "owner %d: verify: page %lld, I%d: %s", (int)owner, (long long)finding->page,
+             finding->invariant, finding->text);
 }

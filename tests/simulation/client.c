@@ -34,7 +34,7 @@ spill_value_t sim_owner_value(int owner)
 
 static int random_padding(sim_world_t *world)
 {
-    static const int sizes[] = {0, 40, 120, 250, 500};
+    static const int sizes[] = {0, 40, 120, 300, SIM_PADDING_MAX};
     return world->settings.padded ? sizes[sim_random_below(&world->random, 5)] : 0;
 }
 
@@ -397,20 +397,14 @@ static void do_export(sim_client_t *client, int owner)
     spill_run_release(&run);
 }
 
-static void report_finding(void *context, const spill_finding_t *finding)
-{
-    const sim_client_t *client = context;
-    sim_fail(client->world, "verify: page %lld, I%d: %s", (long long)finding->page,
-             finding->invariant, finding->text);
-}
-
 static void do_verify(sim_client_t *client, int owner)
 {
+    sim_world_t *world = client->world;
     spill_verify_summary_t summary;
     spill_value_t value = sim_owner_value(owner);
     spill_error_t error;
     spill_code_t code =
-        spill_array_verify(client->array, &value, report_finding, client, &summary, &error);
+        spill_array_verify(client->array, &value, sim_check_finding, world, &summary, &error);
     report_call(client, "verify", owner, summary.findings, code);
     if (code != SPILL_OK && !failed_by_fault(client, code))
         sim_fail(client->world, "owner %d: verify failed: %s", owner, error.message);

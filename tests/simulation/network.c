@@ -18,7 +18,8 @@ typedef enum fate {
     FATE_LOST_REQUEST,
     FATE_LOST_LATER,
     FATE_DUPLICATE,
-    FATE_FAILED
+    FATE_FAILED,
+    FATE_MACHINE_CRASH
 } fate_t;
 
 static const char *const fate_texts[] = {
@@ -31,6 +32,7 @@ static const char *const fate_texts[] = {
     " [answer lost, request late]",
     " [again later]",
     " [failed]",
+    " [the machine crashes]",
 };
 
 /*
@@ -50,6 +52,10 @@ static fate_t choose_fate(sim_client_t *client, const spill_request_t *request)
     if (client->reliable || !sim_random_chance(&world->random, world->settings.faults))
         return FATE_FINE;
     bool read = request->kind == SPILL_REQUEST_READ;
+    if (!read && world->settings.machine_crashes > 0 && sim_random_chance(&world->random, 250)) {
+        world->settings.machine_crashes--;
+        return FATE_MACHINE_CRASH;
+    }
     if (world->settings.crashes > 0 && sim_random_chance(&world->random, 350)) {
         world->settings.crashes--;
         fate_t fate =
@@ -67,15 +73,8 @@ static fate_t choose_fate(sim_client_t *client, const spill_request_t *request)
 static sim_event_t fate_event(fate_t fate)
 {
     static const sim_event_t events[] = {
-        0,
-        SIM_CRASH_BEFORE,
-        SIM_CRASH_AFTER,
-        SIM_CRASH_IN_FLIGHT,
-        SIM_LOST_APPLIED,
-        SIM_LOST_REQUEST,
-        SIM_LOST_LATER,
-        SIM_DUPLICATE,
-        SIM_FAILED,
+        SIM_EVENT_COUNT,  SIM_CRASH_BEFORE, SIM_CRASH_AFTER, SIM_CRASH_IN_FLIGHT, SIM_LOST_APPLIED,
+        SIM_LOST_REQUEST, SIM_LOST_LATER,   SIM_DUPLICATE,   SIM_FAILED,          SIM_MACHINE_CRASH,
     };
     return events[fate];
 }
@@ -203,6 +202,33 @@ static spill_code_t carry_out(sim_world_t *world, int client, const spill_reques
     return code;
 }
 
+/*
+ * The machine crashes while the request is carried out. Nobody gets an answer; if the write reached
+ * the disk, the request took effect.
+ */
+static void crash_machine(sim_world_t *world, int client, const spill_request_t *request)
+{
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    spill_error_t error;
+    world->calls++;
+    world->now_us++;
+    world->machine_dies = true;
+    world->write_survives = false;
+    sim_observe_before(world, request);
+    int64_t seq = spill_state_end(&world->before.state);
+    trace_request(world, client, request, NULL, fate_texts[FATE_MACHINE_CRASH]);
+    world->execute(world, request, &response, &error);
+    sim_machine_crash(world);
+    if (world->write_survives) {
+        response.outcome = SPILL_DONE;
+        response.seq = seq;
+        sim_read_state(world, request, &response);
+        sim_trace(world, "       the request survived");
+        sim_observe(world, client, request, &response);
+    }
+    spill_response_release(&response);
+}
+
 void sim_deliver_late(sim_world_t *world)
 {
     assert(world->late_count > 0);
@@ -243,6 +269,10 @@ static spill_code_t port_call(spill_store_t *store, const spill_request_t *reque
     spill_error_t scratch;
     error = error ? error : &scratch;
     fate_t fate = choose_fate(client, request);
+    if (fate == FATE_MACHINE_CRASH) {
+        crash_machine(world, client->index, request);
+        return crashed(client, response, error);
+    }
     if (fate != FATE_FINE) {
         sim_saw(world, fate_event(fate));
         client->faults_met++;

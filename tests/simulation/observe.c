@@ -17,10 +17,8 @@ int sim_owner_of(const spill_request_t *request)
     return (int)number;
 }
 
-void sim_observe_before(sim_world_t *world, const spill_request_t *request)
+void sim_read_state(sim_world_t *world, const spill_request_t *request, spill_response_t *response)
 {
-    if (request->kind == SPILL_REQUEST_READ)
-        return;
     spill_request_t read = {
         .kind = SPILL_REQUEST_READ,
         .definition = request->definition,
@@ -32,9 +30,17 @@ void sim_observe_before(sim_world_t *world, const spill_request_t *request)
         .page = request->page,
         .op = request->op,
     };
+    int64_t seq = response->seq;
     spill_error_t error;
-    if (spill_store_call(world->store, &read, &world->before, &error) != SPILL_OK)
+    if (spill_store_call(world->store, &read, response, &error) != SPILL_OK)
         sim_fail(world, "a document cannot be read: %s", error.message);
+    response->seq = seq;
+}
+
+void sim_observe_before(sim_world_t *world, const spill_request_t *request)
+{
+    if (request->kind != SPILL_REQUEST_READ)
+        sim_read_state(world, request, &world->before);
 }
 
 /* ---- appends --------------------------------------------------------------------------------- */
@@ -74,6 +80,14 @@ static void place(sim_world_t *world, int owner, const spill_request_t *request,
     origin->version = sim_plain_version(plain);
 }
 
+/* Does the document have its one element although it is over the byte bound? */
+static bool alone_over_bound(const spill_request_t *request, const spill_state_t *state)
+{
+    return spill_state_document_bytes(request->definition, request->owner,
+                                      request->page == SPILL_HEAD, state, 1,
+                                      state->live_bytes) > request->limits.bytes_max;
+}
+
 static void observe_append(sim_world_t *world, int owner, const spill_request_t *request,
                            const spill_response_t *response)
 {
@@ -101,7 +115,7 @@ static void observe_append(sim_world_t *world, int owner, const spill_request_t 
         world->hits[owner]++;
         sim_saw(world, SIM_UPDATE_WITH_APPEND);
     }
-    if (response->state.live == 1 && request->elements[0].size_bytes > request->limits.bytes_max)
+    if (response->state.live == 1 && alone_over_bound(request, &response->state))
         sim_saw(world, SIM_OVERSIZE_ALONE);
 }
 

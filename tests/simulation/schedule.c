@@ -29,9 +29,9 @@ void sim_trace(sim_world_t *world, const char *format, ...)
     fputc('\n', world->trace);
 }
 
-void sim_world_init(sim_world_t *world, sim_coverage_t *coverage)
+void sim_world_init(sim_world_t *world, sim_engine_t engine, sim_coverage_t *coverage)
 {
-    *world = (sim_world_t){.coverage = coverage, .execute = sim_execute};
+    *world = (sim_world_t){.engine = engine, .coverage = coverage, .execute = sim_execute};
     for (int i = 0; i < SIM_CLIENTS_MAX; i++)
         world->clients[i].coroutine = sim_coroutine_new();
 }
@@ -74,7 +74,6 @@ static void start_client(sim_world_t *world, int index)
 
 void sim_schedule_begin(sim_world_t *world)
 {
-    spill_error_t error;
     world->failure[0] = '\0';
     world->now_us = 1000;
     world->calls = 0;
@@ -86,10 +85,7 @@ void sim_schedule_begin(sim_world_t *world)
         world->hits[i] = 0;
         world->traces[i] = (sim_traces_t){-1, -1, -1};
     }
-    if (spill_store_open("memory:", NULL, &world->store, &error) != SPILL_OK) {
-        sim_fail(world, "the store cannot be opened: %s", error.message);
-        return;
-    }
+    sim_engine_open(world);
     spill_definition_init(&world->definition, SIM_ARRAY_NAME);
     world->definition.keep = world->settings.keep;
     world->definition.op_window = world->settings.op_window;
@@ -224,18 +220,12 @@ static void compare_export(sim_world_t *world, sim_client_t *client, int owner)
                      (long long)plain->elements[i].seq, (long long)plain->elements[i].value);
 }
 
-static void report_finding(void *context, const spill_finding_t *finding)
-{
-    sim_fail(context, "at the end, verify: page %lld, I%d: %s", (long long)finding->page,
-             finding->invariant, finding->text);
-}
-
 static void verify(sim_world_t *world, sim_client_t *client, int owner)
 {
     spill_value_t value = sim_owner_value(owner);
     spill_verify_summary_t summary;
     spill_error_t error;
-    if (spill_array_verify(client->array, &value, report_finding, world, &summary, &error) !=
+    if (spill_array_verify(client->array, &value, sim_check_finding, world, &summary, &error) !=
         SPILL_OK)
         sim_fail(world, "owner %d, at the end: verify: %s", owner, error.message);
 }
@@ -332,20 +322,17 @@ void sim_schedule_end(sim_world_t *world)
 
 void sim_schedule_clear(sim_world_t *world)
 {
-    spill_error_t error;
     world->coverage->schedules++;
     world->coverage->calls += world->calls;
     sim_discard_late(world);
-    if (spill_store_close(world->store, &error) != SPILL_OK)
-        sim_fail(world, "the store cannot be closed: %s", error.message);
-    world->store = NULL;
+    sim_engine_close(world);
 }
 
 bool sim_schedule_run(sim_world_t *world, uint64_t seed)
 {
     world->seed = seed;
     world->random = (sim_random_t){seed};
-    sim_settings_choose(&world->settings, &world->random);
+    sim_settings_choose(&world->settings, world->engine, &world->random);
     if (world->trace)
         sim_settings_print(&world->settings, world->trace);
     sim_schedule_begin(world);

@@ -37,7 +37,7 @@ static spill_bounds_t choose_bounds(sim_random_t *random, bool padded, int op_wi
     return bounds;
 }
 
-void sim_settings_choose(sim_settings_t *settings, sim_random_t *random)
+void sim_settings_choose(sim_settings_t *settings, sim_engine_t engine, sim_random_t *random)
 {
     static const int stickiness[] = {0, 300, 600, 850};
     static const int fault_rates[] = {0, 15, 40, 80};
@@ -52,6 +52,8 @@ void sim_settings_choose(sim_settings_t *settings, sim_random_t *random)
         .late = sim_random_chance(random, 500) ? 20 : 120,
         .crashes = sim_random_between(random, 0, 2),
     };
+    if (engine == SIM_EMBEDDED)
+        settings->machine_crashes = sim_random_between(random, 0, 2);
     settings->actions_each = sim_random_between(random, 3, settings->clients == 2 ? 9 : 6);
     settings->bounds[0] = choose_bounds(random, settings->padded, settings->op_window);
     settings->bounds[1] = settings->bounds[0];

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define SIM_PADDING_MAX 512
+#define SIM_PADDING_MAX 1200
 
 /* Where a value is built; it lives as long as this does. */
 typedef struct sim_value_bytes {

@@ -3,6 +3,7 @@
  * loses, delays and repeats. Everything that happens follows from one seed.
  *
  *   settings.c   what a seed decides beforehand: bounds, clients, faults, habits
+ *   engine.c     the shared store; crashes of its machine
  *   network.c    the store as a client sees it: whose turn it is, faults, late deliveries
  *   observe.c    what each request that took effect means to the plain arrays
  *   client.c     random calls of the public API; check.c: are their answers right?
@@ -92,6 +93,9 @@ typedef struct sim_origin {
 
 typedef struct sim_world sim_world_t;
 
+/* What carries the documents. */
+typedef enum sim_engine { SIM_MEMORY, SIM_EMBEDDED } sim_engine_t;
+
 /* A client: a store of its own before the shared one (`port`, the first member), and a coroutine.
  */
 typedef struct sim_client {
@@ -139,8 +143,12 @@ struct sim_world {
     sim_coverage_t *coverage;
     FILE *trace; /* or NULL */
 
-    spill_store_t *store;   /* the shared one */
-    sim_execute_fn execute; /* how it carries out requests; a naive one weakens a guard */
+    sim_engine_t engine;
+    spill_store_t *store;    /* the shared one */
+    struct spill_disk *disk; /* under an embedded one */
+    bool machine_dies;       /* at the next write */
+    bool write_survives;     /* did it reach the disk all the same? */
+    sim_execute_fn execute;  /* how it carries out requests; a naive one weakens a guard */
     spill_definition_t definition;
     int64_t now_us;
     int64_t calls;
@@ -164,8 +172,14 @@ struct sim_world {
 
 /* ---- settings.c ------------------------------------------------------------------------------ */
 
-void sim_settings_choose(sim_settings_t *settings, sim_random_t *random);
+void sim_settings_choose(sim_settings_t *settings, sim_engine_t engine, sim_random_t *random);
 void sim_settings_print(const sim_settings_t *settings, FILE *file);
+
+/* ---- engine.c ------------------------------------------------------------------------------- */
+
+void sim_engine_open(sim_world_t *world);
+void sim_engine_close(sim_world_t *world);
+void sim_machine_crash(sim_world_t *world);
 
 /* ---- network.c ------------------------------------------------------------------------------- */
 
@@ -182,7 +196,10 @@ spill_code_t sim_execute(sim_world_t *world, const spill_request_t *request,
 
 /* ---- observe.c ------------------------------------------------------------------------------- */
 
-/* The document as it is now, into world->before. */
+/* The document as it is now, into response->state; response->seq stays. */
+void sim_read_state(sim_world_t *world, const spill_request_t *request, spill_response_t *response);
+
+/* ... into world->before. */
 void sim_observe_before(sim_world_t *world, const spill_request_t *request);
 
 /* A request was carried out (or refused): what that means. `client` is who sent it. */
@@ -232,10 +249,17 @@ void sim_check_trim(sim_client_t *client, int owner, sim_span_t span, spill_code
                     int64_t below);
 void sim_check_drop(sim_client_t *client, int owner, sim_span_t span, spill_code_t code);
 
+/*
+ * A finding of the verifier is a failure; `world` is a sim_world_t. But where an owner was dropped,
+ * an operation that counts on a base of the earlier owner may stand twice in the later one's
+ * window.
+ */
+void sim_check_finding(void *world, const spill_finding_t *finding);
+
 /* ---- schedule.c ------------------------------------------------------------------------------ */
 
 /* A world to run schedules in, one after another; and its end. */
-void sim_world_init(sim_world_t *world, sim_coverage_t *coverage);
+void sim_world_init(sim_world_t *world, sim_engine_t engine, sim_coverage_t *coverage);
 void sim_world_release(sim_world_t *world);
 
 /* Run the schedule of a seed. False: world->failure says what is wrong. */
