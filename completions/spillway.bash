@@ -1,0 +1,103 @@
+# bash completion for spillway: commands, options, and the names of a store's definitions.
+
+_spillway_commands='define import append read count edit remove trim export explain verify stats
+    threshold drop backup help'
+
+_spillway_options() {
+    local common='--help'
+    case $1 in
+    define)
+        echo "$common --preset= --layout= --keep= --threshold= --page= --max-bytes= --page-bytes=
+            --op-window= --collection= --array= --count-field= --overflow-field= --pages-field=
+            --page-collection= --page-owner= --page-number= --page-array= --page-count=
+            --json --quiet --durability="
+        ;;
+    import)
+        echo "$common --owner= --id= --format= --as= --skip-bad --again --strings
+            --json --quiet --durability="
+        ;;
+    append) echo "$common --op= --json --quiet --durability=" ;;
+    read) echo "$common --limit= --before= --after= --skip= --oldest --json --quiet" ;;
+    count) echo "$common --json" ;;
+    edit | remove) echo "$common --durability=" ;;
+    trim) echo "$common --below= --keep= --durability=" ;;
+    export) echo "$common --relaxed --documents --plain --json" ;;
+    explain) echo "$common --documents --json" ;;
+    verify) echo "$common --json" ;;
+    stats) echo "$common --top= --json" ;;
+    threshold) echo "$common --target= --element= --json --quiet" ;;
+    drop) echo "$common --yes --durability=" ;;
+    backup) echo "$common" ;;
+    esac
+}
+
+# The values that an option may have, where there are few.
+_spillway_values() {
+    case $1 in
+    --durability) echo 'fsync log' ;;
+    --preset) echo 'feed feed-recent sales' ;;
+    --layout) echo 'outlier' ;;
+    --keep) echo 'newest oldest' ;;
+    --format) echo 'ndjson json csv bson ndjson.gz json.gz csv.gz bson.gz ndjson.zst' ;;
+    esac
+}
+
+_spillway_names() {
+    spillway define "$1" 2>/dev/null | cut -d: -f1
+}
+
+_spillway() {
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
+    local command=${COMP_WORDS[1]:-} position=0 i store=
+    COMPREPLY=()
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        mapfile -t COMPREPLY < <(compgen -W "$_spillway_commands --help --version" -- "$word")
+        return
+    fi
+    if [ "$command" = help ]; then
+        mapfile -t COMPREPLY < <(compgen -W "$_spillway_commands" -- "$word")
+        return
+    fi
+    # --option=value comes as three words, since = breaks words.
+    if [ "$word" = = ]; then
+        mapfile -t COMPREPLY < <(compgen -W "$(_spillway_values "$before")")
+        return
+    fi
+    if [ "$before" = = ]; then
+        mapfile -t COMPREPLY < <(
+            compgen -W "$(_spillway_values "${COMP_WORDS[COMP_CWORD - 2]}")" -- "$word")
+        return
+    fi
+    if [[ $word == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$(_spillway_options "$command")" -- "$word")
+        [[ ${COMPREPLY[0]:-} == *= ]] && compopt -o nospace 2>/dev/null
+        return
+    fi
+    for ((i = 2; i < COMP_CWORD; i++)); do
+        case ${COMP_WORDS[i]} in
+        -?*) ;;
+        *)
+            position=$((position + 1))
+            [ "$position" = 1 ] && store=${COMP_WORDS[i]}
+            ;;
+        esac
+    done
+    case $position in
+    0) compopt -o filenames 2>/dev/null && mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+    1)
+        if [ "$command" = backup ]; then
+            mapfile -t COMPREPLY < <(compgen -d -- "$word")
+        else
+            mapfile -t COMPREPLY < <(compgen -W "$(_spillway_names "$store")" -- "$word")
+        fi
+        ;;
+    2)
+        if [ "$command" = import ]; then
+            compopt -o filenames 2>/dev/null
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        fi
+        ;;
+    esac
+}
+
+complete -F _spillway spillway
