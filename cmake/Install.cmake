@@ -21,15 +21,8 @@ cmake_path(GET prefix_from_pc PARENT_PATH prefix_from_pc)
 configure_file(cmake/spillway.pc.in spillway.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/spillway.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-if(TARGET spillway_program)
-    install(TARGETS spillway_program)
-endif()
+install(TARGETS spillway_program)
 
-file(GLOB manual_pages CONFIGURE_DEPENDS man/*.1)
-if(manual_pages)
-    install(FILES ${manual_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-endif()
-if(EXISTS ${PROJECT_SOURCE_DIR}/completions/spillway)
-    install(FILES completions/spillway
-        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-endif()
+install(FILES man/spillway.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES completions/spillway.bash RENAME spillway
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
