@@ -15,7 +15,8 @@ void spill_record_key_init(spill_record_key_t *key, uint32_t id, const uint8_t *
 {
     assert(owner_bytes <= SPILL_OWNER_KEY_MAX);
     spill_id_prefix(key->data, id);
-    memcpy(key->data + 4, owner, owner_bytes);
+    if (owner_bytes > 0) /* none: before all owners */
+        memcpy(key->data + 4, owner, owner_bytes);
     key->prefix = 4 + owner_bytes;
     key->size = key->prefix;
 }
