@@ -152,6 +152,34 @@ static void a_flipped_bit_hurts_few_owners(void **state)
     assert_int_equal(count_readable(folder, ""), OWNERS);
 }
 
+static void note_warning(void *context, spill_log_level_t level, const char *message)
+{
+    if (level == SPILL_LOG_WARNING)
+        snprintf(context, SPILL_ERROR_MESSAGE_SIZE, "%s", message);
+}
+
+/* This store has one table only: a reader gets in, warned, and finds that its format is in there.
+ */
+static void assert_unreadable_naming(const char *folder, const char *name)
+{
+    char warning[SPILL_ERROR_MESSAGE_SIZE] = "";
+    spill_store_options_t options;
+    spill_error_t error;
+    spill_store_t *store;
+    spill_store_options_init(&options);
+    options.read_only = true;
+    options.log = note_warning;
+    options.log_context = warning;
+    if (spill_store_open(folder, &options, &store, &error) != SPILL_OK)
+        fail_msg("%s", error.message);
+    assert_non_null(strstr(warning, name));
+    assert_non_null(strstr(warning, "showing only what can be read"));
+    spill_array_t *array;
+    assert_int_equal(spill_array_open(store, "feed", &array, &error), SPILL_CORRUPT);
+    assert_non_null(strstr(error.message, folder));
+    embedded_close(store);
+}
+
 static void a_missing_or_short_table_is_named(void **state)
 {
     (void)state;
@@ -162,9 +190,11 @@ static void a_missing_or_short_table_is_named(void **state)
     snprintf(away, sizeof away, "%s.away", path);
     assert_int_equal(rename(path, away), 0);
     assert_refused_naming(folder, base_name(path));
+    assert_unreadable_naming(folder, base_name(path));
     assert_int_equal(rename(away, path), 0);
     assert_int_equal(truncate(path, size_of(path) / 2), 0);
     assert_refused_naming(folder, base_name(path));
+    assert_unreadable_naming(folder, base_name(path));
 }
 
 /* ---- the list of files ----------------------------------------------------------------------- */

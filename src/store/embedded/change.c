@@ -264,15 +264,17 @@ static void date(decision_t *decision, spill_request_t *dated)
     decision->request = dated;
 }
 
+/* Each time: a write before this one may have failed. */
 static void remember_dropped(decision_t *decision, int64_t rev)
 {
-    if (decision->request->kind != SPILL_REQUEST_DROP_HEAD || rev <= decision->store->dropped_rev)
+    if (decision->request->kind != SPILL_REQUEST_DROP_HEAD)
         return;
     spill_buffer_t key = SPILL_BUFFER_INIT;
-    decision->store->dropped_rev = rev;
+    if (rev > decision->store->dropped_rev)
+        decision->store->dropped_rev = rev;
     spill_system_key(&key, SPILL_SYSTEM_DROPPED, "");
     spill_buffer_append_varint(spill_batch_put_open(decision->batch, key.data, key.size),
-                               (uint64_t)rev);
+                               (uint64_t)decision->store->dropped_rev);
     spill_batch_put_close(decision->batch);
     spill_buffer_release(&key);
 }

@@ -167,12 +167,21 @@ static spill_code_t load_dropped_rev(spill_embedded_t *store, spill_error_t *err
     return code;
 }
 
+/* What only the combiner's leader looks at. */
+static spill_code_t load_for_writing(spill_embedded_t *store, spill_error_t *error)
+{
+    spill_code_t code = spill_embedded_load_bindings(store, error);
+    return code == SPILL_OK ? load_dropped_rev(store, error) : code;
+}
+
 spill_code_t spill_embedded_open_kv(spill_kv_t *kv, const char *uri,
                                     const spill_store_options_t *options, spill_store_t **store,
                                     spill_error_t *error)
 {
     *store = NULL;
     spill_code_t code = spill_embedded_format(kv, uri, options->read_only, error);
+    if (code == SPILL_CORRUPT && options->read_only)
+        code = SPILL_OK; /* what can be read may be more than that record */
     if (code != SPILL_OK) {
         kv->ops->close(kv, NULL);
         return code;
@@ -183,9 +192,8 @@ spill_code_t spill_embedded_open_kv(spill_kv_t *kv, const char *uri,
     embedded->lock.mark = -1;
     spill_combiner_init(&embedded->combiner, kv, options->durability == SPILL_DURABILITY_FSYNC,
                         &embedded->base.counts.commits, &embedded->base.counts.syncs);
-    code = spill_embedded_load_bindings(embedded, error);
-    if (code == SPILL_OK)
-        code = load_dropped_rev(embedded, error);
+    if (!options->read_only)
+        code = load_for_writing(embedded, error);
     if (code != SPILL_OK) {
         close_store(&embedded->base, NULL);
         return code;

@@ -260,8 +260,7 @@ rocksdb_options_t *spill_kv_rocksdb_options(const spill_rocksdb_options_t *from)
     rocksdb_options_set_compression(options, rocksdb_lz4_compression);
     rocksdb_options_set_bottommost_compression(options, rocksdb_zstd_compression);
     rocksdb_options_set_level_compaction_dynamic_level_bytes(options, 1);
-    /* Table files are opened as they are needed, but by a reader, whose files may be deleted. */
-    rocksdb_options_set_max_open_files(options, from->read_only ? -1 : OPEN_FILES_MAX);
+    rocksdb_options_set_max_open_files(options, OPEN_FILES_MAX);
     /* One thread writes: the combiner's leader. */
     rocksdb_options_set_allow_concurrent_memtable_write(options, 0);
     rocksdb_options_set_enable_write_thread_adaptive_yield(options, 0);
@@ -306,6 +305,13 @@ static rocksdb_t *try_open(attempt_t attempt, char **message)
     rocksdb_options_t *options = spill_kv_rocksdb_options(attempt.from);
     rocksdb_options_set_wal_recovery_mode(options, attempt.replay);
     rocksdb_options_set_paranoid_checks(options, attempt.paranoid);
+    /*
+     * Table files are opened as they are needed, but by a reader at once: the writer may delete
+     * them. One that shows what can be read must not: the engine then takes a way to open a
+     * database of a single table that crashes when that one is damaged.
+     */
+    if (attempt.read_only && attempt.paranoid)
+        rocksdb_options_set_max_open_files(options, -1);
     rocksdb_t *db = NULL;
     *message = NULL;
     if (attempt.read_only) {
@@ -357,8 +363,9 @@ static void warn(const spill_rocksdb_options_t *from, const char *folder, const 
 {
     if (!from->log)
         return;
-    char *text =
-        bson_strdup_printf("%s: damaged, showing only what can be read: %s", folder, message);
+    spill_error_t damage;
+    spill_engine_fail(&damage, folder, message);
+    char *text = bson_strdup_printf("showing only what can be read: %s", damage.message);
     from->log(from->log_context, SPILL_LOG_WARNING, text);
     bson_free(text);
 }
