@@ -9,6 +9,7 @@ static const int temperaments[][SIM_ACTION_KINDS] = {
     /* removals */ {40, 5, 10, 10, 5, 30, 5, 0, 0, 1, 1, 1},
     /* retention */ {50, 5, 10, 8, 4, 6, 20, 2, 0, 1, 1, 2},
     /* owners */ {50, 10, 10, 5, 3, 4, 3, 15, 3, 0, 1, 1},
+    /* endings */ {45, 5, 5, 4, 4, 25, 6, 12, 1, 0, 1, 1},
 };
 
 enum { TEMPERAMENTS = sizeof temperaments / sizeof temperaments[0] };

@@ -1,0 +1,130 @@
+/*
+ * Random schedules. SPILLWAY_SCHEDULES says how many (20000), SPILLWAY_SEED where to begin (1),
+ * SPILLWAY_ENGINE on which store (memory or embedded; by default three quarters on the one, a
+ * quarter on the other). With one schedule alone everything that happens in it is printed.
+ */
+#include "world.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { SCHEDULES_DEFAULT = 20000 };
+
+static sim_coverage_t coverage;
+
+static uint64_t number_from(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text && text[0] ? strtoull(text, NULL, 10) : otherwise;
+}
+
+static uint64_t schedules(void)
+{
+    return number_from("SPILLWAY_SCHEDULES", SCHEDULES_DEFAULT);
+}
+
+static const char *engine_name(sim_engine_t engine)
+{
+    return engine == SIM_MEMORY ? "memory" : "embedded";
+}
+
+/* How many of the schedules are for this engine. */
+static uint64_t share(sim_engine_t engine)
+{
+    const char *chosen = getenv("SPILLWAY_ENGINE");
+    if (chosen && chosen[0])
+        return strcmp(chosen, engine_name(engine)) == 0 ? schedules() : 0;
+    uint64_t embedded = schedules() / 4;
+    return engine == SIM_EMBEDDED ? embedded : schedules() - embedded;
+}
+
+/* Run the schedule that failed once more and print what happens. */
+static void explain(sim_world_t *world, uint64_t seed)
+{
+    char failure[sizeof world->failure];
+    memcpy(failure, world->failure, sizeof failure);
+    world->trace = stderr;
+    fprintf(stderr, "\nseed %" PRIu64 ", %s store: %s\n", seed, engine_name(world->engine),
+            failure);
+    if (sim_schedule_run(world, seed) || strcmp(failure, world->failure) != 0)
+        fprintf(stderr, "it went otherwise this time: the simulation is not deterministic\n");
+    fprintf(stderr,
+            "again: SPILLWAY_ENGINE=%s SPILLWAY_SCHEDULES=1 SPILLWAY_SEED=%" PRIu64
+            " tests/simulation/test_simulation\n\n",
+            engine_name(world->engine), seed);
+    world->trace = NULL;
+    fail_msg("seed %" PRIu64 ", %s store: %s", seed, engine_name(world->engine), failure);
+}
+
+static void run(sim_engine_t engine)
+{
+    uint64_t count = share(engine);
+    uint64_t first = number_from("SPILLWAY_SEED", 1);
+    sim_world_t world;
+    sim_world_init(&world, engine, &coverage);
+    if (schedules() == 1)
+        world.trace = stderr;
+    for (uint64_t seed = first; seed < first + count; seed++)
+        if (!sim_schedule_run(&world, seed))
+            explain(&world, seed);
+    sim_world_release(&world);
+}
+
+static void memory_store(void **state)
+{
+    (void)state;
+    run(SIM_MEMORY);
+}
+
+static void embedded_store(void **state)
+{
+    (void)state;
+    run(SIM_EMBEDDED);
+}
+
+static bool both_engines(sim_event_t event)
+{
+    (void)event;
+    return schedules() >= SCHEDULES_DEFAULT && getenv("SPILLWAY_ENGINE") == NULL;
+}
+
+/* Schedules that never meet a case say nothing about it. */
+static void everything_was_reached(void **state)
+{
+    (void)state;
+    int missing = sim_coverage_report(&coverage, both_engines, stdout);
+    fflush(stdout);
+    assert_int_equal(missing, 0);
+}
+
+/* The same seed does the same things: a failure can be looked at again. */
+static void seeds_repeat(void **state)
+{
+    (void)state;
+    sim_coverage_t first = {0};
+    sim_coverage_t second = {0};
+    for (int i = 0; i < 2; i++) {
+        sim_world_t world;
+        sim_world_init(&world, SIM_MEMORY, i == 0 ? &first : &second);
+        for (uint64_t seed = 1; seed <= 50; seed++)
+            assert_true(sim_schedule_run(&world, seed));
+        sim_world_release(&world);
+    }
+    assert_memory_equal(&first, &second, sizeof first);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_store),
+        cmocka_unit_test(embedded_store),
+        cmocka_unit_test(everything_was_reached),
+        cmocka_unit_test(seeds_repeat),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
