@@ -14,8 +14,8 @@ typedef struct spill_inspection {
     spill_finding_t *findings; /* at most SPILL_INSPECTION_FINDINGS are kept */
     size_t kept;
     int64_t found;
-    int64_t rev;        /* of the head, the end of what it holds, and the pages it speaks of: */
-    int64_t end;        /* they tell whether the owner changed meanwhile */
+    int64_t rev; /* of the head, the end of what it holds, and the pages it speaks of: */
+    int64_t end; /* they tell whether the owner changed meanwhile */
     int64_t head_pages;
 } spill_inspection_t;
 

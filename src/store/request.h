@@ -131,17 +131,17 @@ typedef struct spill_request {
      * not lower, so that incarnations of a name follow each other.
      */
     bool create;
-    int64_t first;            /* PUT_PAGE, CREATE_PAGE */
-    int64_t slots;            /* CUT: slots dropped; PUT_PAGE: slots in the page */
-    int64_t bytes;            /* CUT: bytes of the live elements dropped */
-    int64_t n;                /* CREATE_PAGE */
-    int64_t total;            /* ADVANCE: elements appended so far */
-    int64_t pages;            /* ADVANCE; CUT, DROP_HEAD; READ of SPILL_PAGE_HOLDING */
-    bool close;               /* SEAL */
-    int64_t low;              /* TRIM */
-    int64_t removed;          /* TRIM: the new value of state.removed */
-    int64_t seq;              /* the element; READ: bound of the run */
-    int64_t intent_page;      /* INTEND, SETTLE */
+    int64_t first;       /* PUT_PAGE, CREATE_PAGE */
+    int64_t slots;       /* CUT: slots dropped; PUT_PAGE: slots in the page */
+    int64_t bytes;       /* CUT: bytes of the live elements dropped */
+    int64_t n;           /* CREATE_PAGE */
+    int64_t total;       /* ADVANCE: elements appended so far */
+    int64_t pages;       /* ADVANCE; CUT, DROP_HEAD; READ of SPILL_PAGE_HOLDING */
+    bool close;          /* SEAL */
+    int64_t low;         /* TRIM */
+    int64_t removed;     /* TRIM: the new value of state.removed */
+    int64_t seq;         /* the element; READ: bound of the run */
+    int64_t intent_page; /* INTEND, SETTLE */
 
     /* READ. */
     spill_want_t want;
