@@ -123,8 +123,6 @@ bool sim_client_append(sim_client_t *client, int index)
     return code != SPILL_UNKNOWN || stale || !append->has_op || append->tries >= 4;
 }
 
-static bool begin(sim_client_t *client);
-
 /* Try until the answer is final; a crashed client leaves it to the one that takes its place. */
 static void append_to_the_end(sim_client_t *client, int index)
 {
@@ -133,7 +131,7 @@ static void append_to_the_end(sim_client_t *client, int index)
             client->pending = client->world->appends[index].has_op ? index : -1;
             return;
         }
-        if (!begin(client)) {
+        if (!sim_begin_call(client)) {
             client->pending = index;
             return;
         }
@@ -475,7 +473,7 @@ static void act(sim_client_t *client)
  * Before a public call: wait for a turn here, so that the call begins when its first request is
  * carried out, and not sooner.
  */
-static bool begin(sim_client_t *client)
+bool sim_begin_call(sim_client_t *client)
 {
     if (!sim_turn(client))
         return false;
@@ -492,14 +490,14 @@ void sim_client_run(void *context)
     sim_client_t *client = context;
     sim_world_t *world = client->world;
     client->array = NULL;
-    if (begin(client) && sim_client_open(client)) {
+    if (sim_begin_call(client) && sim_client_open(client)) {
         /* Every other client opened the array when other bounds were in force. */
         client->array->definition.bounds = world->settings.bounds[client->index % 2];
         if (client->pending >= 0)
             append_to_the_end(client, client->pending);
         while (client->actions_left > 0 && !client->crashed && !world->failure[0]) {
             client->actions_left--;
-            if (begin(client))
+            if (sim_begin_call(client))
                 act(client);
         }
     }

@@ -192,7 +192,8 @@ static spill_code_t carry_out(sim_world_t *world, int client, const spill_reques
     world->calls++;
     world->now_us++;
     sim_observe_before(world, request);
-    spill_code_t code = world->execute(world, request, response, error);
+    spill_code_t code =
+        (world->execute ? world->execute : sim_execute)(world, request, response, error);
     if (code == SPILL_OK) {
         trace_request(world, client, request, response, note);
         sim_observe(world, client, request, response);
@@ -217,7 +218,7 @@ static void crash_machine(sim_world_t *world, int client, const spill_request_t 
     sim_observe_before(world, request);
     int64_t seq = spill_state_end(&world->before.state);
     trace_request(world, client, request, NULL, fate_texts[FATE_MACHINE_CRASH]);
-    world->execute(world, request, &response, &error);
+    sim_execute(world, request, &response, &error);
     sim_machine_crash(world);
     if (world->write_survives) {
         response.outcome = SPILL_DONE;

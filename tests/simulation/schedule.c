@@ -31,7 +31,7 @@ void sim_trace(sim_world_t *world, const char *format, ...)
 
 void sim_world_init(sim_world_t *world, sim_engine_t engine, sim_coverage_t *coverage)
 {
-    *world = (sim_world_t){.engine = engine, .coverage = coverage, .execute = sim_execute};
+    *world = (sim_world_t){.engine = engine, .coverage = coverage};
     for (int i = 0; i < SIM_CLIENTS_MAX; i++)
         world->clients[i].coroutine = sim_coroutine_new();
 }
@@ -69,7 +69,7 @@ static void start_client(sim_world_t *world, int index)
     }
     sim_port_open(client);
     if (!client->reliable)
-        sim_coroutine_start(client->coroutine, sim_client_run, client);
+        sim_coroutine_start(client->coroutine, world->body ? world->body : sim_client_run, client);
 }
 
 void sim_schedule_begin(sim_world_t *world)
@@ -294,6 +294,21 @@ static void check_appends(sim_world_t *world)
     }
 }
 
+static void reckon_all(sim_world_t *world, sim_client_t *client)
+{
+    for (int owner = 0; owner < world->settings.owners && !world->failure[0]; owner++) {
+        verify(world, client, owner);
+        touch(world, client, owner);
+        reckon(world, client, owner);
+        if (world->hits[owner] > 0) {
+            reckoning_t reckoning = {.world = world, .owner = owner};
+            spill_value_t value = sim_owner_value(owner);
+            spill_array_documents(client->array, &value, true, compare_hits, &reckoning, NULL);
+        }
+    }
+    check_appends(world);
+}
+
 void sim_schedule_end(sim_world_t *world)
 {
     while (world->late_count > 0 && !world->failure[0])
@@ -304,18 +319,12 @@ void sim_schedule_end(sim_world_t *world)
     *client =
         (sim_client_t){.world = world, .index = SIM_CLIENTS_MAX, .reliable = true, .pending = -1};
     start_client(world, client->index);
-    if (sim_client_open(client))
-        for (int owner = 0; owner < world->settings.owners && !world->failure[0]; owner++) {
-            verify(world, client, owner);
-            touch(world, client, owner);
-            reckon(world, client, owner);
-            if (world->hits[owner] > 0) {
-                reckoning_t reckoning = {.world = world, .owner = owner};
-                spill_value_t value = sim_owner_value(owner);
-                spill_array_documents(client->array, &value, true, compare_hits, &reckoning, NULL);
-            }
-        }
-    check_appends(world);
+    if (sim_client_open(client)) {
+        if (world->finish)
+            world->finish(world);
+        else
+            reckon_all(world, client);
+    }
     spill_array_close(client->array);
     sim_port_close(client);
 }
@@ -333,6 +342,8 @@ bool sim_schedule_run(sim_world_t *world, uint64_t seed)
     world->seed = seed;
     world->random = (sim_random_t){seed};
     sim_settings_choose(&world->settings, world->engine, &world->random);
+    if (world->adjust)
+        world->adjust(world);
     if (world->trace)
         sim_settings_print(&world->settings, world->trace);
     sim_schedule_begin(world);

@@ -148,7 +148,12 @@ struct sim_world {
     struct spill_disk *disk; /* under an embedded one */
     bool machine_dies;       /* at the next write */
     bool write_survives;     /* did it reach the disk all the same? */
-    sim_execute_fn execute;  /* how it carries out requests; a naive one weakens a guard */
+    /* For naive versions (naive.h); NULL: ours. */
+    sim_execute_fn execute;             /* how the store carries out requests */
+    sim_body_fn body;                   /* what a client does */
+    void (*adjust)(sim_world_t *world); /* settings that bring out the difference */
+    void (*finish)(sim_world_t *world); /* the reckoning */
+    void *naive;                        /* what they remember */
     spill_definition_t definition;
     int64_t now_us;
     int64_t calls;
@@ -190,7 +195,7 @@ void sim_port_close(sim_client_t *client);
 void sim_deliver_late(sim_world_t *world);
 void sim_discard_late(sim_world_t *world);
 
-/* As the shared store carries requests out. */
+/* Carry a request out on the shared store. */
 spill_code_t sim_execute(sim_world_t *world, const spill_request_t *request,
                          spill_response_t *response, spill_error_t *error);
 
@@ -213,6 +218,9 @@ int sim_owner_of(const spill_request_t *request);
 
 /* The body of a client's coroutine. */
 void sim_client_run(void *client);
+
+/* Wait for a turn before a public call. False: the client has crashed. */
+bool sim_begin_call(sim_client_t *client);
 
 /* Try an append (again), on the client's array; check the answer. True: the answer is final. */
 bool sim_client_append(sim_client_t *client, int append);

@@ -1,0 +1,93 @@
+/*
+ * Each version that looks right and is not: the simulation finds a failure in it, and none in ours
+ * in the same schedules. One test for each row of the table in docs/simulation.md.
+ */
+#include "naive.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* The first seed in which it fails as it should; 0: in none of them. */
+static uint64_t find_failure(const sim_naive_t *naive, char *failure, size_t size)
+{
+    sim_coverage_t coverage = {0};
+    sim_world_t world;
+    uint64_t found = 0;
+    sim_world_init(&world, SIM_MEMORY, &coverage);
+    world.execute = naive->execute;
+    world.body = naive->body;
+    world.finish = naive->finish;
+    world.adjust = naive->adjust;
+    for (uint64_t seed = 1; found == 0 && seed <= (uint64_t)naive->schedules; seed++)
+        if (!sim_schedule_run(&world, seed) && strstr(world.failure, naive->shows))
+            found = seed;
+    snprintf(failure, size, "%s", world.failure);
+    sim_world_release(&world);
+    return found;
+}
+
+static void expect_none_in_ours(const sim_naive_t *naive, uint64_t last)
+{
+    enum { AT_LEAST = 1000 };
+    sim_coverage_t coverage = {0};
+    sim_world_t world;
+    sim_world_init(&world, SIM_MEMORY, &coverage);
+    world.execute = naive->ours;
+    world.adjust = naive->adjust;
+    for (uint64_t seed = 1; seed <= last || seed <= AT_LEAST; seed++)
+        if (!sim_schedule_run(&world, seed))
+            fail_msg("ours, where '%s' is tried, seed %llu: %s", naive->name,
+                     (unsigned long long)seed, world.failure);
+    sim_world_release(&world);
+}
+
+static void expect_failure(const sim_naive_t *naive)
+{
+    char failure[512];
+    uint64_t seed = find_failure(naive, failure, sizeof failure);
+    if (seed == 0)
+        fail_msg("'%s' did not fail in %d schedules", naive->name, naive->schedules);
+    print_message("'%s' fails in schedule %llu: %s\n", naive->name, (unsigned long long)seed,
+                  failure);
+    expect_none_in_ours(naive, seed);
+}
+
+#define NAIVE_TESTS(X)                                                                             \
+    X(put_replaces)                                                                                \
+    X(put_compares_contents)                                                                       \
+    X(cut_compares_contents)                                                                       \
+    X(window_alone)                                                                                \
+    X(window_for_each_document)                                                                    \
+    X(removal_pulls)                                                                               \
+    X(orphans_deleted)                                                                             \
+    X(trim_deletes_pages)                                                                          \
+    X(sealed_page_deleted)                                                                         \
+    X(stored_counter)                                                                              \
+    X(count_by_max)                                                                                \
+    X(batch_larger_than_page)                                                                      \
+    X(check_then_act)                                                                              \
+    X(page_number_read_apart)                                                                      \
+    X(count_incremented_after)                                                                     \
+    X(retry_without_id)                                                                            \
+    X(head_has_the_newest)
+
+#define NAIVE_TEST(row)                                                                            \
+    static void row(void **state)                                                                  \
+    {                                                                                              \
+        (void)state;                                                                               \
+        expect_failure(&sim_naive_##row);                                                          \
+    }
+NAIVE_TESTS(NAIVE_TEST)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define NAIVE_ENTRY(row) cmocka_unit_test(row),
+        NAIVE_TESTS(NAIVE_ENTRY)
+#undef NAIVE_ENTRY
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
