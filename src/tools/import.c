@@ -1,6 +1,8 @@
 /* The writer's side of an import: bases, marks and appends, chunk by chunk. */
 #include "tools/import.h"
 
+#include "tools/import_apply.h"
+#include "tools/import_format.h"
 #include "tools/import_mark.h"
 #include "tools/import_parser.h"
 #include "util/error.h"
@@ -21,59 +23,22 @@ typedef struct import {
     spill_import_result_t *result;
     char *source; /* the import's name: `as`, or the absolute path; NULL: no mark is kept */
     char mark_name[SPILL_IMPORT_MARK_NAME_SIZE];
-    char id[SPILL_IMPORT_ID_SIZE];
     spill_import_mark_t mark;
     bson_t *stored; /* the mark as the catalog has it */
     bson_t *loaded; /* what the mark's strings borrow from */
     spill_parser_options_t parsing;
     spill_parser_t *parser;
-    spill_value_t *values; /* scratch */
-    size_t value_capacity;
+    spill_import_writer_t writer;
 } import_t;
 
 /* ---- formats --------------------------------------------------------------------------------- */
-
-static const struct {
-    const char *name;
-    spill_format_t format;
-} FORMATS[] = {
-    {"ndjson", SPILL_FORMAT_NDJSON}, {"jsonl", SPILL_FORMAT_NDJSON}, {"json", SPILL_FORMAT_JSON},
-    {"csv", SPILL_FORMAT_CSV},       {"bson", SPILL_FORMAT_BSON},
-};
-
-static const struct {
-    const char *suffix;
-    spill_codec_t codec;
-} CODECS[] = {{".gz", SPILL_CODEC_GZIP}, {".zst", SPILL_CODEC_ZSTD}, {"", SPILL_CODEC_PLAIN}};
-
-/* "ndjson.gz", or a file's name that ends in ".ndjson.gz". */
-static bool parse_format(const char *text, bool is_path, spill_parser_options_t *parsing)
-{
-    size_t length = strlen(text);
-    for (size_t i = 0; i < sizeof CODECS / sizeof CODECS[0]; i++) {
-        size_t suffix = strlen(CODECS[i].suffix);
-        if (length > suffix && strcmp(text + length - suffix, CODECS[i].suffix) == 0) {
-            parsing->codec = CODECS[i].codec;
-            length -= suffix;
-            break;
-        }
-    }
-    for (size_t i = 0; i < sizeof FORMATS / sizeof FORMATS[0]; i++) {
-        size_t size = strlen(FORMATS[i].name);
-        bool ends = length >= size && memcmp(text + length - size, FORMATS[i].name, size) == 0;
-        if (ends && (is_path ? length > size && text[length - size - 1] == '.' : length == size)) {
-            parsing->format = FORMATS[i].format;
-            return true;
-        }
-    }
-    return false;
-}
 
 static spill_code_t find_format(import_t *import, spill_error_t *error)
 {
     const spill_import_options_t *options = import->options;
     if (options->format) {
-        return parse_format(options->format, false, &import->parsing)
+        return spill_import_format(options->format, false, &import->parsing.format,
+                                   &import->parsing.codec)
                    ? SPILL_OK
                    : spill_fail(error, SPILL_INVALID,
                                 "format '%s' is not ndjson, json, csv or bson, with .gz or .zst "
@@ -81,7 +46,8 @@ static spill_code_t find_format(import_t *import, spill_error_t *error)
                                 options->format);
     }
     bool known =
-        strcmp(options->path, "-") == 0 || parse_format(options->path, true, &import->parsing);
+        strcmp(options->path, "-") == 0 ||
+        spill_import_format(options->path, true, &import->parsing.format, &import->parsing.codec);
     return known ? SPILL_OK
                  : spill_fail(error, SPILL_INVALID,
                               "the name of %s does not tell its format: say ndjson, json, csv or "
@@ -155,7 +121,6 @@ static spill_code_t load_mark(import_t *import, spill_error_t *error)
 {
     spill_import_mark_t *mark = &import->mark;
     spill_import_mark_name(import->definition->name, import->source, import->mark_name);
-    spill_import_id(import->mark_name, import->id);
     spill_code_t code =
         spill_import_mark_load(import->store, import->mark_name, &import->stored, mark, error);
     import->loaded = import->stored ? bson_copy(import->stored) : NULL;
@@ -217,22 +182,7 @@ static spill_code_t check_chunk(const import_t *import, const spill_chunk_t *chu
                       import->source, mark->offset, mark->end_offset);
 }
 
-/* ---- appending ------------------------------------------------------------------------------- */
-
-static spill_code_t read_bases(import_t *import, const spill_chunk_t *chunk, spill_error_t *error)
-{
-    spill_import_mark_t *mark = &import->mark;
-    mark->bases = bson_realloc(mark->bases, (chunk->owner_count + 1) * sizeof *mark->bases);
-    mark->base_count = chunk->owner_count;
-    for (size_t i = 0; i < chunk->owner_count; i++) {
-        spill_value_t owner = spill_chunk_owner_value(chunk, &chunk->owners[i]);
-        spill_code_t code = spill_array_op_base(import->array, &owner, &mark->bases[i], error);
-        if (code != SPILL_OK) {
-            return code;
-        }
-    }
-    return SPILL_OK;
-}
+/* ---- chunks ---------------------------------------------------------------------------------- */
 
 /* The mark of a chunk that is about to be applied. */
 static spill_code_t mark_chunk(import_t *import, const spill_chunk_t *chunk, spill_error_t *error)
@@ -251,109 +201,6 @@ static spill_code_t mark_chunk(import_t *import, const spill_chunk_t *chunk, spi
     mark->applied = false;
     mark->finished = false;
     return save_mark(import, error);
-}
-
-static spill_code_t append(import_t *import, const spill_value_t *owner,
-                           const spill_value_t *values, size_t count, const spill_op_t *op,
-                           spill_append_result_t *result, spill_error_t *error)
-{
-    spill_append_options_t options;
-    spill_append_options_init(&options);
-    options.op = op;
-    spill_code_t code =
-        spill_array_append(import->array, owner, values, count, &options, result, error);
-    if (code == SPILL_OK) {
-        import->result->records += result->count;
-        import->result->repeated += result->repeated ? result->count : 0;
-    }
-    return code;
-}
-
-/*
- * A record with an id of its own may have been appended by an earlier import, so its operation
- * looks back as far as the window reaches from `*n`, the owner's count of operations. Where others
- * raised that count meanwhile it is read again. All this is exact as long as the window reaches
- * back to before this chunk was first tried, `first_n`.
- */
-static spill_code_t append_with_id(import_t *import, const spill_value_t *owner,
-                                   const spill_value_t *value, spill_op_t *op, int64_t first_n,
-                                   int64_t *n, spill_error_t *error)
-{
-    int64_t reach = import->definition->op_window - 1;
-    spill_code_t code = SPILL_UNKNOWN;
-    while (code == SPILL_UNKNOWN) {
-        op->base = *n > reach ? *n - reach : 0;
-        spill_append_result_t result;
-        code = append(import, owner, value, 1, op, &result, error);
-        if (code == SPILL_OK) {
-            *n = result.op_base;
-        } else if (code == SPILL_UNKNOWN) {
-            int64_t before = *n;
-            spill_error_t late;
-            if (spill_array_op_base(import->array, owner, n, &late) != SPILL_OK || *n == before ||
-                *n - reach > first_n) {
-                break;
-            }
-        }
-    }
-    return code;
-}
-
-static spill_code_t append_with_ids(import_t *import, const spill_chunk_t *chunk,
-                                    const spill_chunk_owner_t *entry, int64_t first_n,
-                                    spill_error_t *error)
-{
-    spill_value_t owner = spill_chunk_owner_value(chunk, entry);
-    int64_t n = 0;
-    spill_code_t code = spill_array_op_base(import->array, &owner, &n, error);
-    if (code == SPILL_OK && n - (import->definition->op_window - 1) > first_n) {
-        code = spill_fail(error, SPILL_UNKNOWN,
-                          "the window of operations does not reach back to where the import was "
-                          "interrupted: what it had appended can no longer be told");
-    }
-    for (uint32_t at = entry->first; code == SPILL_OK && at != SPILL_CHUNK_NONE;) {
-        const spill_chunk_record_t *record = &chunk->records[at];
-        spill_value_t value = spill_chunk_element(chunk, record);
-        spill_op_t op = {chunk->ids.data + record->id_offset, record->id_bytes, 0};
-        code = append_with_id(import, &owner, &value, &op, first_n, &n, error);
-        at = record->next;
-    }
-    return code;
-}
-
-static spill_code_t append_batch(import_t *import, const spill_chunk_t *chunk,
-                                 const spill_chunk_owner_t *entry, int64_t base,
-                                 spill_error_t *error)
-{
-    if (import->value_capacity < entry->count) {
-        import->value_capacity = entry->count;
-        import->values =
-            bson_realloc(import->values, import->value_capacity * sizeof *import->values);
-    }
-    size_t count = 0;
-    for (uint32_t at = entry->first; at != SPILL_CHUNK_NONE; at = chunk->records[at].next) {
-        import->values[count++] = spill_chunk_element(chunk, &chunk->records[at]);
-    }
-    char id[SPILL_OP_ID_MAX];
-    int length = snprintf(id, sizeof id, "%s.%" PRId64 ":%" PRId64, import->id, import->mark.run,
-                          chunk->number);
-    spill_op_t op = {id, (size_t)length, base};
-    spill_value_t owner = spill_chunk_owner_value(chunk, entry);
-    spill_append_result_t result;
-    return append(import, &owner, import->values, count, import->source ? &op : NULL, &result,
-                  error);
-}
-
-static spill_code_t apply_owners(import_t *import, const spill_chunk_t *chunk, spill_error_t *error)
-{
-    spill_code_t code = SPILL_OK;
-    for (size_t i = 0; code == SPILL_OK && i < chunk->owner_count; i++) {
-        const spill_chunk_owner_t *owner = &chunk->owners[i];
-        int64_t base = import->mark.base_count > i ? import->mark.bases[i] : 0;
-        code = import->options->id ? append_with_ids(import, chunk, owner, base, error)
-                                   : append_batch(import, chunk, owner, base, error);
-    }
-    return code;
 }
 
 static void report_bad(const import_t *import, const spill_chunk_t *chunk)
@@ -418,13 +265,19 @@ static spill_code_t apply_chunk(import_t *import, const spill_chunk_t *chunk, bo
 {
     spill_code_t code = SPILL_OK;
     if (!marked && (import->source || import->options->id)) {
-        code = read_bases(import, chunk, error);
+        import->mark.bases =
+            bson_realloc(import->mark.bases, (chunk->owner_count + 1) * sizeof(int64_t));
+        import->mark.base_count = chunk->owner_count;
+        code = spill_import_read_bases(&import->writer, chunk, import->mark.bases, error);
     }
     if (code == SPILL_OK && !marked) {
         code = mark_chunk(import, chunk, error);
     }
     if (code == SPILL_OK) {
-        code = judge_large(import, chunk, apply_owners(import, chunk, error), error);
+        code = spill_import_apply(&import->writer, chunk, import->mark.bases, error);
+        import->result->records = import->writer.records;
+        import->result->repeated = import->writer.repeated;
+        code = judge_large(import, chunk, code, error);
     }
     return code;
 }
@@ -513,6 +366,15 @@ static spill_code_t prepare(import_t *import, spill_error_t *error)
         code = load_mark(import, error);
     }
     import->result->resumable = import->source != NULL;
+    import->writer = (spill_import_writer_t){.array = import->array,
+                                             .op_window = import->definition->op_window,
+                                             .with_ids = import->options->id != NULL};
+    if (code == SPILL_OK && import->source) {
+        char id[SPILL_IMPORT_ID_SIZE];
+        spill_import_id(import->mark_name, id);
+        snprintf(import->writer.prefix, sizeof import->writer.prefix, "%s.%" PRId64, id,
+                 import->mark.run);
+    }
     return code == SPILL_OK ? spill_parser_start(parsing, &import->parser, error) : code;
 }
 
@@ -536,7 +398,7 @@ spill_code_t spill_import(spill_store_t *store, spill_array_t *array,
     spill_import_mark_release(&import.mark);
     bson_destroy(import.stored);
     bson_destroy(import.loaded);
-    bson_free(import.values);
+    spill_import_writer_release(&import.writer);
     bson_free(import.source);
     return code;
 }

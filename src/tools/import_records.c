@@ -1,5 +1,6 @@
 #include "tools/import_records.h"
 
+#include "tools/import_scan.h"
 #include "util/error.h"
 
 #include <bson/bson.h>
@@ -101,73 +102,15 @@ static spill_code_t fail_here(const spill_records_t *records, spill_code_t code,
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* How a scan of the window ended. */
-typedef enum scan { SCAN_WHOLE, SCAN_MORE, SCAN_BAD } scan_t;
-
-static scan_t scan_line(const uint8_t *data, size_t size, size_t *length)
-{
-    const uint8_t *newline = memchr(data, '\n', size);
-    *length = newline ? (size_t)(newline - data) + 1 : size;
-    return newline ? SCAN_WHOLE : SCAN_MORE;
-}
-
-/* Quotes open only at the start of a field; within them a newline is text. */
-static scan_t scan_csv(const uint8_t *data, size_t size, size_t *length)
-{
-    bool quoted = false;
-    bool may_open =
-        true; /* a field begins, or a quote was closed: two in a row are one in a text */
-    for (size_t i = 0; i < size; i++) {
-        uint8_t byte = data[i];
-        if (quoted) {
-            quoted = byte != '"';
-            may_open = true;
-        } else if (byte == '\n') {
-            *length = i + 1;
-            return SCAN_WHOLE;
-        } else {
-            quoted = byte == '"' && may_open;
-            may_open = byte == ',';
-        }
-    }
-    *length = size;
-    return SCAN_MORE;
-}
-
-static scan_t scan_document(const uint8_t *data, size_t size, size_t *length)
-{
-    bool quoted = false;
-    int64_t depth = 0;
-    *length = size;
-    for (size_t i = 0; i < size; i++) {
-        uint8_t byte = data[i];
-        if (quoted) {
-            i += byte == '\\';
-            quoted = byte != '"';
-        } else if (byte == '"') {
-            quoted = true;
-        } else if (byte == '{' || byte == '[') {
-            depth++;
-        } else if ((byte == '}' || byte == ']') && --depth == 0) {
-            *length = i + 1;
-            return SCAN_WHOLE;
-        } else if (depth == 0) {
-            *length = i;
-            return SCAN_BAD;
-        }
-    }
-    return SCAN_MORE;
-}
-
-static scan_t scan(const spill_records_t *records, size_t *length)
+static spill_scan_t scan(const spill_records_t *records, size_t *length)
 {
     switch (records->format) {
     case SPILL_FORMAT_CSV:
-        return scan_csv(front(records), window(records), length);
+        return spill_scan_csv(front(records), window(records), length);
     case SPILL_FORMAT_JSON:
-        return scan_document(front(records), window(records), length);
+        return spill_scan_document(front(records), window(records), length);
     default:
-        return scan_line(front(records), window(records), length);
+        return spill_scan_line(front(records), window(records), length);
     }
 }
 
@@ -193,9 +136,9 @@ static spill_code_t drop_long(spill_records_t *records, bool *more, spill_error_
     *more = records->format != SPILL_FORMAT_JSON;
     while (*more) {
         size_t length = 0;
-        scan_t found = scan_line(front(records), window(records), &length);
+        spill_scan_t found = spill_scan_line(front(records), window(records), &length);
         consume(records, length);
-        if (found == SCAN_WHOLE || records->ended) {
+        if (found == SPILL_SCAN_WHOLE || records->ended) {
             break;
         }
         *more = fill(records, &late) == SPILL_OK;
@@ -209,8 +152,8 @@ static spill_code_t next_text(spill_records_t *records, spill_record_t *record, 
                               spill_error_t *error)
 {
     size_t length = 0;
-    scan_t found = scan(records, &length);
-    while (found == SCAN_MORE && !records->ended) {
+    spill_scan_t found = scan(records, &length);
+    while (found == SPILL_SCAN_MORE && !records->ended) {
         if (window(records) > SPILL_RECORD_BYTES_MAX) {
             return drop_long(records, more, error);
         }
@@ -220,10 +163,11 @@ static spill_code_t next_text(spill_records_t *records, spill_record_t *record, 
         }
         found = scan(records, &length);
     }
-    if (found == SCAN_BAD || (found == SCAN_MORE && records->format == SPILL_FORMAT_JSON)) {
+    if (found == SPILL_SCAN_BAD ||
+        (found == SPILL_SCAN_MORE && records->format == SPILL_FORMAT_JSON)) {
         return fail_here(records, SPILL_PARSE,
-                         found == SCAN_BAD ? "a document should begin here, with {"
-                                           : "the document that begins here does not end",
+                         found == SPILL_SCAN_BAD ? "a document should begin here, with {"
+                                                 : "the document that begins here does not end",
                          error);
     }
     *record = (spill_record_t){front(records), length, records->offset, records->line};

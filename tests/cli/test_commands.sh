@@ -116,7 +116,7 @@ has err "nothing was written this time"
 expect 0 append db events bob --op first@0 --json --quiet '"x"'
 is out '{"first":0,"count":1,"repeated":true}'
 is err ""
-expect 4 append db events bob --op first@0 '"x"' '"y"'
+expect 4 append db events bob --op first@0 '"y"' '"x"'
 counts db events bob 1
 printf '1\n2\n3\n4\n5\n' | "$SPILLWAY" append db events bob - --op many@1 >out 2>err
 is out 1..5

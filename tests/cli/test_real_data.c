@@ -262,6 +262,7 @@ static void try_combination(expected_t *expected, const char *path, const char *
     spill_store_options_t options;
     spill_store_options_init(&options);
     options.durability = SPILL_DURABILITY_LOG;
+    options.cache_bytes = 256 * 1024 * 1024;
     check(spill_store_open(folder, &options, &store, &error), &error);
     spill_array_t *array = open_array(store, keep, size);
     spill_import_options_t what = {.path = path, .owner = field};
@@ -293,6 +294,7 @@ static void try_field(const char *path, const char *field)
 {
     expected_t *expected = read_expected(path, field);
     printf("%s: %zu lines, %zu owners\n", field, expected->count, expected->feed_count);
+    fflush(stdout);
     for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) {
         try_combination(expected, path, field, SPILL_KEEP_NEWEST, SIZES[i]);
         try_combination(expected, path, field, SPILL_KEEP_OLDEST, SIZES[i]);
