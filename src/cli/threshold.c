@@ -40,8 +40,7 @@ static spill_code_t measure(spill_cli_session_t *session, spill_error_t *error)
         code = spill_fail(error, SPILL_NOT_FOUND,
                           "'%s' has no elements to measure: say their size with --element",
                           session->invocation->arguments[1]);
-    }
-    if (code == SPILL_OK) {
+    } else if (code == SPILL_OK) {
         print_threshold(session->invocation, options->target,
                         (stats.bytes + stats.elements - 1) / stats.elements);
     }

@@ -11,6 +11,7 @@
 #include "layout/outlier.h"
 #include "util/error.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 static spill_code_t gone(int64_t seq, spill_error_t *error)
@@ -113,6 +114,7 @@ static spill_code_t try_edit(const spill_owner_t *owner, int64_t seq, const spil
     if (code == SPILL_OK)
         code = find(owner, seq, &head, &page, &where, &state, error);
     if (code == SPILL_OK) {
+        assert(state != NULL);
         const spill_definition_t *definition = &owner->array->definition;
         spill_request_t edit = spill_owner_request(owner, SPILL_REQUEST_EDIT, where);
         edit.limits = where == SPILL_HEAD ? spill_head_limits(definition->keep, &definition->bounds)

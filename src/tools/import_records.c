@@ -374,7 +374,9 @@ static spill_code_t start_csv(spill_records_t *records, spill_error_t *error)
     if (code == SPILL_OK) {
         records->header = record;
         uint8_t *copy = bson_malloc(record.size + 1);
-        memcpy(copy, record.data, record.size);
+        if (record.size > 0) {
+            memcpy(copy, record.data, record.size);
+        }
         records->header.data = copy;
     }
     return code;

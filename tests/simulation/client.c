@@ -465,7 +465,7 @@ static void act(sim_client_t *client)
         do_verify(client, owner);
         break;
     case SIM_ACTION_KINDS:
-        assert(!"an action");
+        assert(false && "an action");
     }
 }
 

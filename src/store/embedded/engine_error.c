@@ -61,7 +61,7 @@ bool spill_engine_file_missing(const char *message)
 static void correct_name(char *text)
 {
     for (char *at = text; (at = strstr(at, ".ldb:")) != NULL;)
-        memcpy(at, ".sst:", 5);
+        memcpy(at, ".sst", 4);
 }
 
 spill_code_t spill_engine_fail(spill_error_t *error, const char *place, const char *message)
