@@ -1,0 +1,206 @@
+#include "model/model.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static bson_t *kinds_document(void)
+{
+    static const uint8_t bytes[] = {0, 1, 2, 0xff};
+    bson_oid_t oid;
+    bson_decimal128_t decimal;
+    bson_t *all = bson_new();
+    bson_t child = BSON_INITIALIZER;
+    bson_t list = BSON_INITIALIZER;
+    bson_oid_init_from_string(&oid, "0123456789abcdef01234567");
+    bson_decimal128_from_string("123.456E-7", &decimal);
+    BSON_APPEND_UTF8(&child, "text", "within");
+    BSON_APPEND_INT32(&child, "number", 3);
+    BSON_APPEND_DOUBLE(all, "double", 0.25);
+    BSON_APPEND_UTF8(all, "text", "a string");
+    BSON_APPEND_UTF8(all, "empty text", "");
+    BSON_APPEND_DOCUMENT(all, "document", &child);
+    BSON_APPEND_INT32(&list, "0", 1);
+    BSON_APPEND_NULL(&list, "1");
+    BSON_APPEND_ARRAY(all, "array", &list);
+    BSON_APPEND_BINARY(all, "binary", BSON_SUBTYPE_BINARY, bytes, sizeof bytes);
+    BSON_APPEND_BINARY(all, "user binary", BSON_SUBTYPE_USER, bytes, 0);
+    BSON_APPEND_UNDEFINED(all, "undefined");
+    BSON_APPEND_OID(all, "oid", &oid);
+    BSON_APPEND_BOOL(all, "true", true);
+    BSON_APPEND_BOOL(all, "false", false);
+    BSON_APPEND_DATE_TIME(all, "date", INT64_C(1500000000123));
+    BSON_APPEND_NULL(all, "null");
+    BSON_APPEND_REGEX(all, "regex", "a.*b", "i");
+    BSON_APPEND_DBPOINTER(all, "pointer", "collection", &oid);
+    BSON_APPEND_CODE(all, "code", "return 1");
+    BSON_APPEND_SYMBOL(all, "symbol", "sym");
+    BSON_APPEND_CODE_WITH_SCOPE(all, "scoped", "return x", &child);
+    BSON_APPEND_INT32(all, "int32", -7);
+    BSON_APPEND_TIMESTAMP(all, "timestamp", 5, 6);
+    BSON_APPEND_INT64(all, "int64", INT64_MIN);
+    BSON_APPEND_DECIMAL128(all, "decimal", &decimal);
+    BSON_APPEND_MINKEY(all, "minkey");
+    BSON_APPEND_MAXKEY(all, "maxkey");
+    bson_destroy(&child);
+    bson_destroy(&list);
+    return all;
+}
+
+static const bson_t *all_kinds(void)
+{
+    static bson_t *all;
+    if (!all)
+        all = kinds_document();
+    return all;
+}
+
+int model_kinds(void)
+{
+    return (int)bson_count_keys(all_kinds());
+}
+
+spill_value_t model_value(int kind)
+{
+    static spill_value_t values[64];
+    static int count;
+    bson_iter_t iter;
+    if (count == 0) {
+        bson_iter_init(&iter, all_kinds());
+        while (bson_iter_next(&iter))
+            values[count++] = spill_value_from_iter(&iter);
+    }
+    return values[kind % count];
+}
+
+/* ---- the plain array ------------------------------------------------------------------------- */
+
+void model_clear(model_t *model)
+{
+    bson_free(model->kinds);
+    *model = (model_t){0};
+}
+
+void model_push(model_t *model, int kind)
+{
+    if (model->count == model->capacity) {
+        model->capacity = model->capacity ? 2 * model->capacity : 64;
+        model->kinds = bson_realloc(model->kinds, (size_t)model->capacity * sizeof *model->kinds);
+    }
+    model->kinds[model->count++] = kind % model_kinds();
+    model->live++;
+}
+
+void model_set(model_t *model, int64_t seq, int kind)
+{
+    model->kinds[seq] = kind % model_kinds();
+}
+
+void model_remove(model_t *model, int64_t seq)
+{
+    model->live -= model->kinds[seq] >= 0;
+    model->kinds[seq] = -1;
+}
+
+void model_trim(model_t *model, int64_t below)
+{
+    for (int64_t seq = 0; seq < below && seq < model->count; seq++)
+        model_remove(model, seq);
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+static void expect_ok(spill_code_t code, const spill_error_t *error)
+{
+    if (code != SPILL_OK)
+        fail_msg("%s: %s", spill_code_name(code), error->message);
+}
+
+static void expect_element(const model_t *model, int64_t seq, const spill_element_t *element)
+{
+    spill_value_t expected = model_value(model->kinds[seq]);
+    if (element->seq != seq || !spill_value_equal(&element->value, &expected))
+        fail_msg("element %lld where %lld is expected, or another value", (long long)element->seq,
+                 (long long)seq);
+}
+
+void model_check_read(const model_t *model, spill_array_t *array, const spill_value_t *owner,
+                      const spill_read_options_t *options)
+{
+    spill_slice_t *slice;
+    spill_error_t error;
+    expect_ok(spill_array_read(array, owner, options, &slice, &error), &error);
+    int64_t skip = options->skip;
+    size_t taken = 0;
+    bool more = false;
+    for (int64_t i = 0; i < model->count; i++) {
+        int64_t seq = options->order == SPILL_OLDEST_FIRST ? i : model->count - 1 - i;
+        if (model->kinds[seq] < 0 || seq <= options->after || seq >= options->before || skip-- > 0)
+            continue;
+        more = (int64_t)taken == options->limit;
+        if (more)
+            break;
+        assert_true(taken < slice->count);
+        expect_element(model, seq, &slice->elements[taken++]);
+    }
+    assert_int_equal(taken, slice->count);
+    if (more) {
+        assert_true(slice->more);
+        assert_int_equal(slice->next, slice->elements[taken - 1].seq);
+    }
+    spill_slice_free(slice);
+}
+
+void model_check_count(const model_t *model, spill_array_t *array, const spill_value_t *owner)
+{
+    spill_count_t count;
+    spill_error_t error;
+    expect_ok(spill_array_count(array, owner, &count, &error), &error);
+    assert_int_equal(count.exists, model->count > 0);
+    assert_int_equal(count.count, model->live);
+    assert_int_equal(count.next, model->count);
+}
+
+typedef struct walk {
+    const model_t *model;
+    int64_t seq;
+} walk_t;
+
+static bool visit(void *context, const spill_value_t *owner, const spill_element_t *element)
+{
+    walk_t *walk = context;
+    (void)owner;
+    while (walk->seq < walk->model->count && walk->model->kinds[walk->seq] < 0)
+        walk->seq++;
+    assert_true(walk->seq < walk->model->count);
+    expect_element(walk->model, walk->seq++, element);
+    return true;
+}
+
+void model_check_export(const model_t *model, spill_array_t *array, const spill_value_t *owner)
+{
+    walk_t walk = {.model = model};
+    spill_error_t error;
+    expect_ok(spill_array_export(array, owner, visit, &walk, &error), &error);
+    for (; walk.seq < model->count; walk.seq++)
+        assert_true(model->kinds[walk.seq] < 0);
+}
+
+static void report(void *context, const spill_finding_t *finding)
+{
+    (void)context;
+    print_error("page %lld, I%d: %s\n", (long long)finding->page, finding->invariant,
+                finding->text);
+}
+
+void model_check_verify(spill_array_t *array, const spill_value_t *owner)
+{
+    spill_verify_summary_t summary;
+    spill_error_t error;
+    expect_ok(spill_array_verify(array, owner, report, NULL, &summary, &error), &error);
+    assert_int_equal(summary.findings, 0);
+}

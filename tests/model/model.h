@@ -1,0 +1,37 @@
+/*
+ * A plain array with sequence numbers, and what the library has to answer for it. Elements are of
+ * every kind of BSON value.
+ */
+#ifndef TESTS_MODEL_H
+#define TESTS_MODEL_H
+
+#include <spillway/spillway.h>
+
+typedef struct model {
+    int *kinds; /* of the element with each number; -1: it is gone */
+    int64_t count;
+    int64_t capacity;
+    int64_t live;
+} model_t;
+
+/* Values of every kind, numbered from 0. They last. */
+int model_kinds(void);
+spill_value_t model_value(int kind);
+
+void model_clear(model_t *model);
+void model_push(model_t *model, int kind);
+void model_set(model_t *model, int64_t seq, int kind);
+void model_remove(model_t *model, int64_t seq);
+void model_trim(model_t *model, int64_t below);
+
+/*
+ * Each of these makes the library's answer and compares it. They fail the test. An owner that has
+ * never been appended to has an empty model.
+ */
+void model_check_read(const model_t *model, spill_array_t *array, const spill_value_t *owner,
+                      const spill_read_options_t *options);
+void model_check_count(const model_t *model, spill_array_t *array, const spill_value_t *owner);
+void model_check_export(const model_t *model, spill_array_t *array, const spill_value_t *owner);
+void model_check_verify(spill_array_t *array, const spill_value_t *owner);
+
+#endif

@@ -1,0 +1,200 @@
+/*
+ * The k-th store call goes wrong, for k = 0, 1, 2, ... until a run passes without; in each of the
+ * ways in which a call can. The client tries again as it should, so that the array is in the end
+ * what it would have been, and the verifier finds nothing.
+ */
+#include "model/model.h"
+#include "store/fault.h"
+#include "support/embedded.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define NAME "feed"
+
+enum { TRIES = 4 };
+
+typedef struct run {
+    spill_array_t *array;
+    spill_value_t owner;
+    int64_t base;
+    int ops;
+    model_t model;
+} run_t;
+
+/* May the same call be made again? With SPILL_IO nothing was done, with SPILL_UNKNOWN perhaps. */
+static bool again(spill_code_t code)
+{
+    return code == SPILL_IO || code == SPILL_UNKNOWN;
+}
+
+static void append(run_t *run, int count)
+{
+    spill_value_t elements[8];
+    char id[8];
+    spill_append_options_t options;
+    spill_append_result_t result;
+    spill_error_t error;
+    spill_code_t code = SPILL_UNKNOWN;
+    snprintf(id, sizeof id, "op%d", run->ops++);
+    spill_op_t op = {.id = id, .id_bytes = strlen(id), .base = run->base};
+    for (int i = 0; i < count; i++)
+        elements[i] = model_value((int)run->model.count + i);
+    spill_append_options_init(&options);
+    options.op = &op;
+    for (int i = 0; i < TRIES && again(code); i++)
+        code = spill_array_append(run->array, &run->owner, elements, (size_t)count, &options,
+                                  &result, &error);
+    if (code != SPILL_OK)
+        fail_msg("append: %s: %s", spill_code_name(code), error.message);
+    assert_int_equal(result.first, run->model.count);
+    assert_int_equal(result.count, count);
+    run->base = result.op_base;
+    for (int i = 0; i < count; i++)
+        model_push(&run->model, (int)run->model.count);
+}
+
+static void edit(run_t *run, int64_t seq, int kind)
+{
+    spill_value_t element = model_value(kind);
+    spill_error_t error;
+    spill_code_t code = SPILL_UNKNOWN;
+    for (int i = 0; i < TRIES && again(code); i++)
+        code = spill_array_edit(run->array, &run->owner, seq, &element, &error);
+    assert_int_equal(code, SPILL_OK);
+    model_set(&run->model, seq, kind);
+}
+
+/* A removal whose answer was lost may find, the second time, that the element is gone. */
+static void remove_one(run_t *run, int64_t seq)
+{
+    spill_error_t error;
+    spill_code_t code = SPILL_UNKNOWN;
+    int tries = 0;
+    while (tries++ < TRIES && again(code))
+        code = spill_array_remove(run->array, &run->owner, seq, &error);
+    assert_true(code == SPILL_OK || (tries > 2 && code == SPILL_NOT_FOUND));
+    model_remove(&run->model, seq);
+}
+
+static void trim(run_t *run, int64_t below)
+{
+    spill_error_t error;
+    spill_code_t code = SPILL_UNKNOWN;
+    for (int i = 0; i < TRIES && again(code); i++)
+        code = spill_array_trim(run->array, &run->owner, below, &error);
+    assert_int_equal(code, SPILL_OK);
+    model_trim(&run->model, below);
+}
+
+/* Appends, spills, batches of one part and of several, changes in the head and in pages. */
+static void play(run_t *run)
+{
+    for (int i = 0; i < 7; i++)
+        append(run, 1);
+    append(run, 2);
+    append(run, 5);
+    edit(run, 0, 11);
+    edit(run, run->model.count - 1, 12);
+    remove_one(run, 3);
+    remove_one(run, run->model.count - 1);
+    append(run, 1);
+    trim(run, 2);
+    append(run, 3);
+    remove_one(run, 4);
+    append(run, 1);
+}
+
+static void check(run_t *run, spill_store_t *store)
+{
+    spill_array_t *array;
+    spill_error_t error;
+    assert_int_equal(spill_array_open(store, NAME, &array, &error), SPILL_OK);
+    model_check_count(&run->model, array, &run->owner);
+    model_check_export(&run->model, array, &run->owner);
+    model_check_verify(array, &run->owner);
+    spill_array_close(array);
+}
+
+/* False: the run made no more calls than `at`, so that none went wrong. */
+static bool run_with(spill_store_t *store, int64_t owner, spill_fault_t fault, int64_t at)
+{
+    spill_fault_once_t once = {.at = at, .fault = fault};
+    spill_fault_hooks_t hooks = spill_fault_once(&once);
+    spill_store_t *faulty;
+    spill_error_t error;
+    run_t run = {.owner = {.data = (const uint8_t *)&owner,
+                           .size_bytes = sizeof owner,
+                           .type = BSON_TYPE_INT64}};
+    spill_fault_wrap(store, &hooks, &faulty);
+    spill_code_t code = SPILL_UNKNOWN;
+    for (int i = 0; i < TRIES && again(code); i++)
+        code = spill_array_open(faulty, NAME, &run.array, &error);
+    assert_int_equal(code, SPILL_OK);
+    play(&run);
+    bool reached = spill_fault_calls(faulty) > at;
+    check(&run, store);
+    while (spill_fault_pending(faulty) > 0) {
+        spill_fault_deliver(faulty, 0);
+        check(&run, store);
+    }
+    spill_array_close(run.array);
+    spill_store_close(faulty, &error);
+    model_clear(&run.model);
+    return reached;
+}
+
+static void loop(spill_store_t *store, spill_keep_t keep)
+{
+    static int64_t owner;
+    spill_definition_t definition;
+    spill_error_t error;
+    spill_definition_init(&definition, NAME);
+    definition.keep = keep;
+    definition.bounds.threshold = 2;
+    definition.bounds.page_capacity = 2;
+    assert_int_equal(spill_store_define(store, &definition, &error), SPILL_OK);
+    for (spill_fault_t fault = SPILL_FAULT_NONE; fault < SPILL_FAULT_COUNT; fault++) {
+        int64_t at = 0;
+        while (run_with(store, ++owner, fault, at))
+            at++;
+        assert_true(at > 50);
+    }
+}
+
+static void memory_store(void **state)
+{
+    (void)state;
+    for (int keep = 0; keep < 2; keep++) {
+        spill_store_t *store;
+        spill_error_t error;
+        assert_int_equal(spill_store_open("memory:", NULL, &store, &error), SPILL_OK);
+        loop(store, keep ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST);
+        assert_int_equal(spill_store_close(store, &error), SPILL_OK);
+    }
+}
+
+static void embedded_store(void **state)
+{
+    (void)state;
+    for (int keep = 0; keep < 2; keep++) {
+        spill_store_options_t options;
+        spill_store_options_init(&options);
+        options.durability = SPILL_DURABILITY_LOG;
+        spill_store_t *store = embedded_in_folder(embedded_new_folder(), &options);
+        loop(store, keep ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST);
+        embedded_close(store);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_store),
+        cmocka_unit_test(embedded_store),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
