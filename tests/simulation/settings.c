@@ -53,6 +53,8 @@ void sim_settings_choose(sim_settings_t *settings, sim_engine_t engine, sim_rand
         .late = sim_random_chance(random, 500) ? 20 : 120,
         .crashes = sim_random_between(random, 0, 2),
     };
+    if (sim_random_chance(random, 250))
+        settings->skew_us = sim_random_between(random, -300, 300);
     if (engine == SIM_EMBEDDED)
         settings->machine_crashes = sim_random_between(random, 0, 2);
     settings->actions_each = sim_random_between(random, 3, settings->clients == 2 ? 9 : 6);
