@@ -35,6 +35,6 @@ if(SPILLWAY_FUZZ)
 endif()
 
 if(SPILLWAY_COVERAGE)
-    add_compile_options(--coverage)
+    add_compile_options(--coverage -fprofile-update=atomic)
     add_link_options(--coverage)
 endif()
