@@ -162,7 +162,8 @@ static spill_code_t window_alone(sim_world_t *world, const spill_request_t *requ
         return sim_execute(world, request, response, error);
     spill_op_t op = *request->op;
     spill_request_t weaker = *request;
-    op.base = INT64_MAX / 2;
+    const spill_memory_document_t *document = document_of(world, request);
+    op.base = document ? document->state.n : 0;
     weaker.op = &op;
     return sim_execute(world, &weaker, response, error);
 }
