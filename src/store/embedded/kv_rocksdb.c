@@ -19,6 +19,7 @@ enum {
     BUFFERS = 3,
     LOG_BYTES_MAX = 96 * 1024 * 1024,
     BLOCK_BYTES = 8 * 1024,
+    PART_BYTES = 8 * 1024,
     FILTER_BITS = 10,
     OPEN_FILES_MAX = 512,
     BACKGROUND_JOBS = 2,
@@ -229,7 +230,12 @@ static void set_table_options(rocksdb_options_t *options, int64_t cache_bytes)
     rocksdb_block_based_options_set_block_size(table, BLOCK_BYTES);
     rocksdb_block_based_options_set_cache_index_and_filter_blocks(table, 1);
     rocksdb_block_based_options_set_cache_index_and_filter_blocks_with_high_priority(table, 1);
-    rocksdb_block_based_options_set_pin_l0_filter_and_index_blocks_in_cache(table, 1);
+    /* In parts: a part fits into the cache beside data, a whole filter of a table does not. */
+    rocksdb_block_based_options_set_index_type(
+        table, rocksdb_block_based_table_index_type_two_level_index_search);
+    rocksdb_block_based_options_set_partition_filters(table, 1);
+    rocksdb_block_based_options_set_metadata_block_size(table, PART_BYTES);
+    rocksdb_block_based_options_set_pin_top_level_index_and_filter(table, 1);
     rocksdb_block_based_options_set_filter_policy(table,
                                                   rocksdb_filterpolicy_create_bloom(FILTER_BITS));
     rocksdb_options_set_block_based_table_factory(options, table);
