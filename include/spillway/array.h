@@ -72,7 +72,8 @@ typedef struct spill_append_result {
  * Cost: one store operation; a spill (three) every page_capacity elements.
  * Errors: SPILL_TOO_BIG (an element no document can hold), SPILL_INVALID (an owner of a type that
  * cannot be one, a malformed element), SPILL_CONFLICT (the id was used with another batch, or every
- * race was lost), SPILL_UNKNOWN. Nothing is written but on success and, possibly, SPILL_UNKNOWN.
+ * race was lost), SPILL_UNKNOWN. After an error nothing of a batch that fits a page was written,
+ * but possibly after SPILL_UNKNOWN.
  */
 SPILL_API spill_code_t spill_array_append(spill_array_t *array, const spill_value_t *owner,
                                           const spill_value_t *elements, size_t count,
@@ -181,7 +182,11 @@ typedef bool (*spill_document_fn)(void *context, const char *collection, const b
 SPILL_API spill_code_t spill_array_owners(spill_array_t *array, spill_owner_fn visit, void *context,
                                           spill_error_t *error);
 
-/* Every element of an owner (NULL: of every owner), oldest first, a bounded run at a time. */
+/*
+ * Every element of an owner (NULL: of every owner), oldest first, a bounded run at a time. A walk
+ * over every owner passes over those whose records are damaged, with a warning to the store's log,
+ * and returns SPILL_CORRUPT with the first one's message at its end. So does the next function.
+ */
 SPILL_API spill_code_t spill_array_export(spill_array_t *array, const spill_value_t *owner,
                                           spill_element_fn visit, void *context,
                                           spill_error_t *error);

@@ -96,7 +96,7 @@ static spill_part_t next_part(const spill_owner_t *owner, const spill_value_t *e
 }
 
 /*
- * The parts of a split batch have the ids "ID", "ID#K", ...: K is how many elements are in the
+ * The parts of a split batch have the ids "ID", "ID\0K", ...: K is how many elements are in the
  * parts before. Each part that was applied has raised n by one, so base + i was a value of n before
  * the first try of the i-th.
  */
@@ -111,8 +111,9 @@ static spill_code_t part_op_init(part_op_t *part, const spill_op_t *whole, size_
     int suffix = 0;
     memcpy(part->id, whole->id, whole->id_bytes);
     if (at > 0)
-        suffix =
-            snprintf(part->id + whole->id_bytes, sizeof part->id - whole->id_bytes, "#%zu", at);
+        suffix = 1 + snprintf(part->id + whole->id_bytes + 1, sizeof part->id - whole->id_bytes - 1,
+                              "%zu", at);
+    part->id[whole->id_bytes] = '\0';
     part->op = (spill_op_t){
         .id = part->id, .id_bytes = whole->id_bytes + (size_t)suffix, .base = whole->base + index};
     if (part->op.id_bytes > SPILL_OP_ID_MAX)

@@ -12,4 +12,17 @@ spill_code_t spill_array_check_update(const spill_array_t *array, const bson_t *
 spill_code_t spill_array_check_element(const spill_value_t *element, size_t index,
                                        spill_error_t *error);
 
+/*
+ * Call a function for every owner, until one fails. With `pass_damaged` an owner that is
+ * SPILL_CORRUPT is told to the store's log and passed over; the walk then ends with SPILL_CORRUPT
+ * and the first one's message. (owners.c)
+ */
+typedef spill_code_t (*spill_each_fn)(void *context, const spill_value_t *owner,
+                                      spill_error_t *error);
+spill_code_t spill_each_owner(spill_array_t *array, spill_each_fn call, void *context,
+                              bool pass_damaged, spill_error_t *error);
+
+/* What a walk returns that its visitor stopped: SPILL_CANCELLED. */
+spill_code_t spill_walk_stopped(spill_error_t *error);
+
 #endif

@@ -162,18 +162,14 @@ spill_code_t spill_store_definitions(spill_store_t *store, spill_definition_t **
 typedef struct drop {
     spill_array_t *array;
     int64_t dropped;
-    spill_code_t code;
-    spill_error_t *error;
 } drop_t;
 
-static bool drop_next(void *context, const spill_value_t *owner)
+static spill_code_t drop_owner(void *context, const spill_value_t *owner, spill_error_t *error)
 {
     drop_t *drop = context;
-    drop->code = spill_array_drop_owner(drop->array, owner, drop->error);
-    if (drop->code == SPILL_NOT_FOUND) /* another client was faster */
-        drop->code = SPILL_OK;
+    spill_code_t code = spill_array_drop_owner(drop->array, owner, error);
     drop->dropped++;
-    return drop->code == SPILL_OK;
+    return code == SPILL_NOT_FOUND ? SPILL_OK : code; /* another client was faster */
 }
 
 spill_code_t spill_store_drop(spill_store_t *store, const char *name, spill_error_t *error)
@@ -182,14 +178,10 @@ spill_code_t spill_store_drop(spill_store_t *store, const char *name, spill_erro
     spill_code_t code = spill_array_open(store, name, &array, error);
     if (code != SPILL_OK)
         return code;
-    drop_t drop = {.array = array, .dropped = 1, .error = error};
+    drop_t drop = {.array = array, .dropped = 1};
     while (code == SPILL_OK && drop.dropped > 0) { /* again for owners made meanwhile */
         drop.dropped = 0;
-        spill_error_t walk;
-        code = spill_array_owners(array, drop_next, &drop, &walk);
-        if (code != SPILL_OK && drop.code == SPILL_OK && error != NULL)
-            *error = walk;
-        code = drop.code != SPILL_OK ? drop.code : code;
+        code = spill_each_owner(array, drop_owner, &drop, false, error);
     }
     if (code == SPILL_OK)
         code = store->ops->catalog_delete(store, SPILL_CATALOG_DEFINITION, name, error);

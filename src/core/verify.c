@@ -1,4 +1,5 @@
 /* The verifier: every owner, looked at again while it changes under the look. */
+#include "core/array.h"
 #include "core/verify_owner.h"
 #include "util/error.h"
 
@@ -7,8 +8,6 @@ typedef struct verify {
     spill_finding_fn report;
     void *context;
     spill_verify_summary_t *summary;
-    spill_code_t code;
-    spill_error_t *error;
 } verify_t;
 
 enum { LOOKS_MAX = 10 };
@@ -38,30 +37,24 @@ static void add_to_summary(verify_t *verify, const spill_inspection_t *inspectio
         verify->report(verify->context, &inspection->findings[i]);
 }
 
-static spill_code_t verify_owner(verify_t *verify, const spill_value_t *value)
+static spill_code_t verify_owner(void *context, const spill_value_t *value, spill_error_t *error)
 {
+    verify_t *verify = context;
     spill_owner_t owner;
-    spill_code_t code = spill_owner_init(&owner, verify->array, value, verify->error);
+    spill_code_t code = spill_owner_init(&owner, verify->array, value, error);
     bool again = code == SPILL_OK;
     for (int look = 1; again; look++) {
         spill_inspection_t inspection = {.owner = &owner};
-        code = spill_inspect_owner(&inspection, verify->error);
+        code = spill_inspect_owner(&inspection, error);
         again = false;
         if (code == SPILL_OK && inspection.found > 0 && look < LOOKS_MAX)
-            code = has_changed(&owner, &inspection, &again, verify->error);
+            code = has_changed(&owner, &inspection, &again, error);
         if (code == SPILL_OK && !again)
             add_to_summary(verify, &inspection);
         bson_free(inspection.findings);
     }
     spill_owner_release(&owner);
     return code;
-}
-
-static bool verify_next(void *context, const spill_value_t *owner)
-{
-    verify_t *verify = context;
-    verify->code = verify_owner(verify, owner);
-    return verify->code == SPILL_OK;
 }
 
 spill_code_t spill_array_verify(spill_array_t *array, const spill_value_t *owner,
@@ -74,16 +67,9 @@ spill_code_t spill_array_verify(spill_array_t *array, const spill_value_t *owner
         .report = report,
         .context = context,
         .summary = summary != NULL ? summary : &ignored,
-        .error = error,
     };
     *verify.summary = (spill_verify_summary_t){0};
     if (owner != NULL)
-        return verify_owner(&verify, owner);
-    spill_error_t walk;
-    spill_code_t code = spill_array_owners(array, verify_next, &verify, &walk);
-    if (verify.code != SPILL_OK)
-        return verify.code;
-    if (code != SPILL_OK && error != NULL)
-        *error = walk;
-    return code;
+        return verify_owner(&verify, owner, error);
+    return spill_each_owner(array, verify_owner, &verify, false, error);
 }

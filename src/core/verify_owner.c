@@ -108,23 +108,29 @@ static void check_elements(spill_inspection_t *inspection, int64_t page, const s
     }
 }
 
+/*
+ * The window is in the order of application: ordinals rise, and so do the numbers that were given.
+ * (An id may stand in it twice: an operation is an id with a base, and ids may be used again.)
+ */
 static void check_ops(spill_inspection_t *inspection, int64_t page, const spill_state_t *state,
                       const spill_ops_t *ops)
 {
+    int64_t ordinal = -1;
+    int64_t end = 0;
     for (size_t i = 0; i < ops->count; i++) {
         const spill_op_entry_t *op = &ops->entries[i];
-        if (op->ordinal < 0 || op->ordinal >= state->n)
+        if (op->ordinal <= ordinal || op->ordinal >= state->n)
             spill_inspection_add(inspection, page, 3,
-                                 "operation %" PRId64 " stands in a window of %" PRId64,
-                                 op->ordinal, state->n);
-        else if (op->seq < 0 || op->count < 1)
-            spill_inspection_add(inspection, page, 3, "operation %" PRId64 " gave no numbers",
-                                 op->ordinal);
-        for (size_t j = 0; j < i; j++)
-            if (ops->entries[j].id_bytes == op->id_bytes &&
-                memcmp(ops->entries[j].id, op->id, op->id_bytes) == 0)
-                spill_inspection_add(inspection, page, 3, "operation %" PRId64 " was applied twice",
-                                     op->ordinal);
+                                 "operation '%.*s' stands as number %" PRId64 " after %" PRId64
+                                 " in a window of %" PRId64,
+                                 op->id_bytes, (const char *)op->id, op->ordinal, ordinal,
+                                 state->n);
+        else if (op->seq < end || op->count < 1)
+            spill_inspection_add(inspection, page, 3,
+                                 "operation '%.*s' gave numbers that were given before",
+                                 op->id_bytes, (const char *)op->id);
+        ordinal = op->ordinal;
+        end = op->seq + op->count;
     }
 }
 

@@ -3,63 +3,15 @@
 #include "store/render.h"
 #include "util/error.h"
 
-enum { OWNERS_AT_A_TIME = 256, ELEMENTS_AT_A_TIME = 1000 };
-
-static spill_code_t stopped(spill_error_t *error)
-{
-    return spill_fail(error, SPILL_CANCELLED, "stopped by the caller");
-}
-
-/* ---- owners ---------------------------------------------------------------------------------- */
-
-static spill_code_t visit_owners(const bson_t *owners, spill_owner_fn visit, void *context,
-                                 spill_error_t *error)
-{
-    bson_iter_t iter;
-    bson_iter_init(&iter, owners);
-    while (bson_iter_next(&iter)) {
-        spill_value_t owner = spill_value_from_iter(&iter);
-        if (!visit(context, &owner))
-            return stopped(error);
-    }
-    return SPILL_OK;
-}
-
-spill_code_t spill_array_owners(spill_array_t *array, spill_owner_fn visit, void *context,
-                                spill_error_t *error)
-{
-    spill_buffer_t after = SPILL_BUFFER_INIT;
-    spill_buffer_t last = SPILL_BUFFER_INIT;
-    spill_code_t code = SPILL_OK;
-    bool end = false;
-    while (code == SPILL_OK && !end) {
-        bson_t owners;
-        code = array->store->ops->owners(array->store, &array->binding, after.data, after.size,
-                                         OWNERS_AT_A_TIME, &owners, &last, error);
-        if (code != SPILL_OK)
-            break;
-        end = bson_empty(&owners);
-        code = visit_owners(&owners, visit, context, error);
-        bson_destroy(&owners);
-        spill_buffer_clear(&after);
-        spill_buffer_append(&after, last.data, last.size);
-    }
-    spill_buffer_release(&after);
-    spill_buffer_release(&last);
-    return code;
-}
+enum { ELEMENTS_AT_A_TIME = 1000 };
 
 /* ---- elements -------------------------------------------------------------------------------- */
 
-typedef struct export
-{
+typedef struct walk {
     spill_array_t *array;
     spill_element_fn visit;
     void *context;
-    spill_code_t code;
-    spill_error_t *error;
-}
-export_t;
+} walk_t;
 
 /* The part of an owner's array that starts at `seq`, as far as one document goes. */
 typedef struct stretch {
@@ -157,17 +109,18 @@ static spill_code_t read_stretch(const spill_owner_t *owner, stretch_t *stretch,
     return code;
 }
 
-static spill_code_t export_owner(const export_t *export, const spill_value_t *owner)
+static spill_code_t export_owner(void *context, const spill_value_t *owner, spill_error_t *error)
 {
+    const walk_t *walk = context;
     spill_owner_t own;
     stretch_t stretch = {.last = false};
-    spill_code_t code = spill_owner_init(&own, export->array, owner, export->error);
+    spill_code_t code = spill_owner_init(&own, walk->array, owner, error);
     while (code == SPILL_OK && !stretch.last) {
-        code = read_stretch(&own, &stretch, export->error);
+        code = read_stretch(&own, &stretch, error);
         for (size_t i = 0; code == SPILL_OK && i < stretch.run->count; i++) {
             spill_element_t element = spill_run_element(stretch.run, i);
-            if (!export->visit(export->context, owner, &element))
-                code = stopped(export->error);
+            if (!walk->visit(walk->context, owner, &element))
+                code = spill_walk_stopped(error);
         }
     }
     spill_response_release(&stretch.head);
@@ -176,26 +129,13 @@ static spill_code_t export_owner(const export_t *export, const spill_value_t *ow
     return code;
 }
 
-static bool export_next(void *context, const spill_value_t *owner)
-{
-    export_t *export = context;
-    export->code = export_owner(export, owner);
-    return export->code == SPILL_OK;
-}
-
 spill_code_t spill_array_export(spill_array_t *array, const spill_value_t *owner,
                                 spill_element_fn visit, void *context, spill_error_t *error)
 {
-    export_t export = {.array = array, .visit = visit, .context = context, .error = error};
+    walk_t walk = {.array = array, .visit = visit, .context = context};
     if (owner != NULL)
-        return export_owner(&export, owner);
-    spill_error_t walk;
-    spill_code_t code = spill_array_owners(array, export_next, &export, &walk);
-    if (export.code != SPILL_OK)
-        return export.code;
-    if (code != SPILL_OK && error != NULL)
-        *error = walk;
-    return code;
+        return export_owner(&walk, owner, error);
+    return spill_each_owner(array, export_owner, &walk, true, error);
 }
 
 /* ---- documents ------------------------------------------------------------------------------- */
@@ -205,13 +145,11 @@ typedef struct documents {
     bool plain;
     spill_document_fn visit;
     void *context;
-    spill_code_t code;
-    spill_error_t *error;
 } documents_t;
 
 /* Read a whole document, render it, show it. An absent one is passed over. */
 static spill_code_t show_document(const documents_t *documents, const spill_owner_t *owner,
-                                  int64_t page, spill_response_t *response)
+                                  int64_t page, spill_response_t *response, spill_error_t *error)
 {
     const spill_definition_t *definition = &documents->array->definition;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, page);
@@ -219,7 +157,7 @@ static spill_code_t show_document(const documents_t *documents, const spill_owne
     read.limit = INT64_MAX;
     read.want_ops = true;
     read.want_fields = page == SPILL_HEAD;
-    spill_code_t code = spill_owner_call(owner, &read, response, documents->error);
+    spill_code_t code = spill_owner_call(owner, &read, response, error);
     if (code != SPILL_OK || !response->state.present)
         return code;
     bson_t document;
@@ -233,45 +171,32 @@ static spill_code_t show_document(const documents_t *documents, const spill_owne
         collection = definition->page_collection;
     }
     if (!documents->visit(documents->context, collection, &document))
-        code = stopped(documents->error);
+        code = spill_walk_stopped(error);
     bson_destroy(&document);
     return code;
 }
 
-static spill_code_t show_owner(const documents_t *documents, const spill_value_t *owner)
+static spill_code_t show_owner(void *context, const spill_value_t *owner, spill_error_t *error)
 {
+    const documents_t *documents = context;
     spill_owner_t own;
     spill_response_t response = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_owner_init(&own, documents->array, owner, documents->error);
+    spill_code_t code = spill_owner_init(&own, documents->array, owner, error);
     if (code == SPILL_OK)
-        code = show_document(documents, &own, SPILL_HEAD, &response);
+        code = show_document(documents, &own, SPILL_HEAD, &response, error);
     int64_t pages = response.state.present ? response.state.pages : 0;
     for (int64_t page = 0; code == SPILL_OK && page < pages; page++)
-        code = show_document(documents, &own, page, &response);
+        code = show_document(documents, &own, page, &response, error);
     spill_response_release(&response);
     spill_owner_release(&own);
     return code;
 }
 
-static bool show_next(void *context, const spill_value_t *owner)
-{
-    documents_t *documents = context;
-    documents->code = show_owner(documents, owner);
-    return documents->code == SPILL_OK;
-}
-
 spill_code_t spill_array_documents(spill_array_t *array, const spill_value_t *owner, bool plain,
                                    spill_document_fn visit, void *context, spill_error_t *error)
 {
-    documents_t documents = {
-        .array = array, .plain = plain, .visit = visit, .context = context, .error = error};
+    documents_t documents = {.array = array, .plain = plain, .visit = visit, .context = context};
     if (owner != NULL)
-        return show_owner(&documents, owner);
-    spill_error_t walk;
-    spill_code_t code = spill_array_owners(array, show_next, &documents, &walk);
-    if (documents.code != SPILL_OK)
-        return documents.code;
-    if (code != SPILL_OK && error != NULL)
-        *error = walk;
-    return code;
+        return show_owner(&documents, owner, error);
+    return spill_each_owner(array, show_owner, &documents, true, error);
 }

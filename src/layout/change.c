@@ -14,9 +14,10 @@
 #include <assert.h>
 #include <inttypes.h>
 
-static spill_code_t gone(int64_t seq, spill_error_t *error)
+static spill_code_t gone(const spill_owner_t *owner, int64_t seq, spill_error_t *error)
 {
-    return spill_fail(error, SPILL_NOT_FOUND, "there is no element %" PRId64, seq);
+    spill_fail(error, SPILL_NOT_FOUND, "there is no element %" PRId64, seq);
+    return spill_owner_name(owner, SPILL_NOT_FOUND, error);
 }
 
 static bool holds(const spill_state_t *state, int64_t seq)
@@ -77,12 +78,12 @@ static spill_code_t find(const spill_owner_t *owner, int64_t seq, const spill_re
                          spill_error_t *error)
 {
     if (!head->state.present || seq < head->state.low)
-        return gone(seq, error);
+        return gone(owner, seq, error);
     spill_code_t code =
         spill_outlier_locate(owner, &head->state, seq, SPILL_WANT_NONE, 0, page, where, error);
     *state = *where == SPILL_HEAD ? &head->state : &page->state;
     if (code == SPILL_OK && (*where == SPILL_NO_DOCUMENT || !holds(*state, seq)))
-        return gone(seq, error);
+        return gone(owner, seq, error);
     return code;
 }
 

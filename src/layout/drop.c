@@ -115,7 +115,7 @@ spill_code_t spill_outlier_drop(spill_owner_t *owner, spill_error_t *error)
         if (code != SPILL_OK)
             break;
         if (!head.state.present && epoch == 0)
-            code = spill_fail(error, SPILL_NOT_FOUND, "there is no such owner");
+            code = spill_owner_absent(owner, error);
         else if (!head.state.present || (epoch != 0 && head.state.epoch != epoch))
             break; /* another client finished it */
         epoch = head.state.epoch;

@@ -53,6 +53,21 @@ static spill_code_t name_document(const spill_owner_t *owner, const spill_reques
     return code;
 }
 
+spill_code_t spill_owner_name(const spill_owner_t *owner, spill_code_t code, spill_error_t *error)
+{
+    char *json = error != NULL ? spill_value_to_json(owner->value, false) : NULL;
+    spill_fail_prefix(error, code, "owner %.100s of '%s'", json ? json : "?",
+                      owner->array->definition.name);
+    bson_free(json);
+    return code;
+}
+
+spill_code_t spill_owner_absent(const spill_owner_t *owner, spill_error_t *error)
+{
+    spill_fail(error, SPILL_NOT_FOUND, "there is no such owner");
+    return spill_owner_name(owner, SPILL_NOT_FOUND, error);
+}
+
 spill_code_t spill_owner_call(const spill_owner_t *owner, const spill_request_t *request,
                               spill_response_t *response, spill_error_t *error)
 {

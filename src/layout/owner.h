@@ -52,6 +52,12 @@ spill_code_t spill_owner_call(const spill_owner_t *owner, const spill_request_t 
 spill_code_t spill_owner_read_state(const spill_owner_t *owner, int64_t page,
                                     spill_response_t *response, spill_error_t *error);
 
+/* Put "owner ... of 'NAME': " before the message that is there. Returns `code`. */
+spill_code_t spill_owner_name(const spill_owner_t *owner, spill_code_t code, spill_error_t *error);
+
+/* SPILL_NOT_FOUND: there is no such owner. */
+spill_code_t spill_owner_absent(const spill_owner_t *owner, spill_error_t *error);
+
 /* SPILL_CORRUPT: a page that the head speaks of is not there. */
 spill_code_t spill_owner_missing_page(const spill_owner_t *owner, int64_t page,
                                       spill_error_t *error);

@@ -86,7 +86,7 @@ static spill_code_t try_trim(spill_owner_t *owner, int64_t below, spill_response
     spill_count_t count;
     spill_code_t code = spill_outlier_settled_head(owner, head, error);
     if (code == SPILL_OK && !head->state.present)
-        return spill_fail(error, SPILL_NOT_FOUND, "there is no such owner");
+        return spill_owner_absent(owner, error);
     int64_t rev = head->state.rev;
     if (code == SPILL_OK)
         code = spill_outlier_count(owner, &count, error);

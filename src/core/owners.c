@@ -1,0 +1,93 @@
+/* Walks over the owners of an array. */
+#include "core/array.h"
+#include "util/error.h"
+
+enum { OWNERS_AT_A_TIME = 256 };
+
+spill_code_t spill_walk_stopped(spill_error_t *error)
+{
+    return spill_fail(error, SPILL_CANCELLED, "stopped by the caller");
+}
+
+static spill_code_t visit_owners(const bson_t *owners, spill_owner_fn visit, void *context,
+                                 spill_error_t *error)
+{
+    bson_iter_t iter;
+    bson_iter_init(&iter, owners);
+    while (bson_iter_next(&iter)) {
+        spill_value_t owner = spill_value_from_iter(&iter);
+        if (!visit(context, &owner))
+            return spill_walk_stopped(error);
+    }
+    return SPILL_OK;
+}
+
+spill_code_t spill_array_owners(spill_array_t *array, spill_owner_fn visit, void *context,
+                                spill_error_t *error)
+{
+    spill_buffer_t after = SPILL_BUFFER_INIT;
+    spill_buffer_t last = SPILL_BUFFER_INIT;
+    spill_code_t code = SPILL_OK;
+    bool end = false;
+    while (code == SPILL_OK && !end) {
+        bson_t owners;
+        code = array->store->ops->owners(array->store, &array->binding, after.data, after.size,
+                                         OWNERS_AT_A_TIME, &owners, &last, error);
+        if (code != SPILL_OK)
+            break;
+        end = bson_empty(&owners);
+        code = visit_owners(&owners, visit, context, error);
+        bson_destroy(&owners);
+        spill_buffer_clear(&after);
+        spill_buffer_append(&after, last.data, last.size);
+    }
+    spill_buffer_release(&after);
+    spill_buffer_release(&last);
+    return code;
+}
+
+/* ---- each owner in turn ---------------------------------------------------------------------- */
+
+typedef struct each {
+    spill_array_t *array;
+    spill_each_fn call;
+    void *context;
+    bool pass_damaged;
+    bool damaged;
+    spill_error_t damage; /* the first */
+    spill_code_t code;
+    spill_error_t error;
+} each_t;
+
+static bool call_next(void *context, const spill_value_t *owner)
+{
+    each_t *each = context;
+    each->code = each->call(each->context, owner, &each->error);
+    if (each->code != SPILL_CORRUPT || !each->pass_damaged)
+        return each->code == SPILL_OK;
+    spill_store_log(each->array->store, SPILL_LOG_WARNING, "passed over: %s", each->error.message);
+    if (!each->damaged)
+        each->damage = each->error;
+    each->damaged = true;
+    each->code = SPILL_OK;
+    return true;
+}
+
+spill_code_t spill_each_owner(spill_array_t *array, spill_each_fn call, void *context,
+                              bool pass_damaged, spill_error_t *error)
+{
+    each_t each = {.array = array, .call = call, .context = context, .pass_damaged = pass_damaged};
+    spill_error_t walk;
+    spill_code_t code = spill_array_owners(array, call_next, &each, &walk);
+    const spill_error_t *cause = &walk;
+    if (each.code != SPILL_OK) {
+        code = each.code;
+        cause = &each.error;
+    } else if (code == SPILL_OK && each.damaged) {
+        code = SPILL_CORRUPT;
+        cause = &each.damage;
+    }
+    if (code != SPILL_OK && error != NULL)
+        *error = *cause;
+    return code;
+}
