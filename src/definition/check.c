@@ -32,7 +32,7 @@ static spill_code_t check_numbers(const spill_definition_t *definition, spill_er
 {
     const spill_bounds_t *bounds = &definition->bounds;
     spill_code_t code =
-        check_range("opWindow", definition->op_window, 1, SPILL_OP_WINDOW_MAX, error);
+        check_range("opWindow (--op-window)", definition->op_window, 1, SPILL_OP_WINDOW_MAX, error);
     if (code != SPILL_OK) {
         return code;
     }
@@ -41,10 +41,12 @@ static spill_code_t check_numbers(const spill_definition_t *definition, spill_er
         const char *label;
         int64_t value, lowest, highest;
     } ranges[] = {
-        {"threshold", bounds->threshold, 1, SPILL_ELEMENTS_MAX},
-        {"pageCapacity", bounds->page_capacity, 1, SPILL_ELEMENTS_MAX},
-        {"headBytesMax", bounds->head_bytes_max, lowest, SPILL_DOCUMENT_BYTES_HIGHEST},
-        {"pageBytesMax", bounds->page_bytes_max, lowest, SPILL_DOCUMENT_BYTES_HIGHEST},
+        {"threshold (--threshold)", bounds->threshold, 1, SPILL_ELEMENTS_MAX},
+        {"pageCapacity (--page)", bounds->page_capacity, 1, SPILL_ELEMENTS_MAX},
+        {"headBytesMax (--max-bytes)", bounds->head_bytes_max, lowest,
+         SPILL_DOCUMENT_BYTES_HIGHEST},
+        {"pageBytesMax (--page-bytes)", bounds->page_bytes_max, lowest,
+         SPILL_DOCUMENT_BYTES_HIGHEST},
     };
     for (size_t i = 0; code == SPILL_OK && i < sizeof ranges / sizeof ranges[0]; i++) {
         code = check_range(ranges[i].label, ranges[i].value, ranges[i].lowest, ranges[i].highest,

@@ -229,7 +229,7 @@ static spill_code_t make_room(spill_owner_t *owner, const spill_part_t *part,
         return spill_fail(error, SPILL_TOO_BIG,
                           "%zu elements of %" PRId64 " bytes do not fit a head whose other fields "
                           "take %" PRId64 " of %" PRId64 " bytes: append fewer at a time, or raise "
-                          "head_bytes_max",
+                          "headBytesMax (--max-bytes)",
                           part->count, bytes, head->fields_bytes,
                           count == 1 ? (int64_t)SPILL_DOCUMENT_BYTES_MAX : limits.bytes_max);
     return spill(owner, (need_t){.slots = count, .bytes = bytes}, error);

@@ -163,27 +163,28 @@ static void test_numbers_out_of_range(void **state)
     (void)state;
     spill_definition_t definition = feed();
     definition.bounds.threshold = 0;
-    assert_check(&definition, "threshold must be at least 1, not 0");
+    assert_check(&definition, "threshold (--threshold) must be at least 1, not 0");
     definition.bounds.threshold = 1000001;
-    assert_check(&definition, "threshold must be at most 1000000, not 1000001");
+    assert_check(&definition, "threshold (--threshold) must be at most 1000000, not 1000001");
     definition = feed();
     definition.bounds.page_capacity = -3;
-    assert_check(&definition, "pageCapacity must be at least 1, not -3");
+    assert_check(&definition, "pageCapacity (--page) must be at least 1, not -3");
     definition.bounds.page_capacity = INT64_MAX;
-    assert_check(&definition, "pageCapacity must be at most 1000000, not 9223372036854775807");
+    assert_check(&definition,
+                 "pageCapacity (--page) must be at most 1000000, not 9223372036854775807");
     definition = feed();
     definition.bounds.head_bytes_max = 16383;
-    assert_check(&definition, "headBytesMax must be at least 16384, not 16383");
+    assert_check(&definition, "headBytesMax (--max-bytes) must be at least 16384, not 16383");
     definition.bounds.head_bytes_max = 15 * 1024 * 1024 + 1;
-    assert_check(&definition, "headBytesMax must be at most 15728640, not 15728641");
+    assert_check(&definition, "headBytesMax (--max-bytes) must be at most 15728640, not 15728641");
     definition = feed();
     definition.bounds.page_bytes_max = 0;
-    assert_check(&definition, "pageBytesMax must be at least 16384, not 0");
+    assert_check(&definition, "pageBytesMax (--page-bytes) must be at least 16384, not 0");
     definition = feed();
     definition.op_window = 0;
-    assert_check(&definition, "opWindow must be at least 1, not 0");
+    assert_check(&definition, "opWindow (--op-window) must be at least 1, not 0");
     definition.op_window = 10001;
-    assert_check(&definition, "opWindow must be at most 10000, not 10001");
+    assert_check(&definition, "opWindow (--op-window) must be at most 10000, not 10001");
 }
 
 static void test_numbers_at_the_edge(void **state)
@@ -206,7 +207,7 @@ static void test_bytes_grow_with_the_window(void **state)
     definition.bounds.head_bytes_max = 16384;
     assert_check(&definition, NULL);
     definition.op_window = 79;
-    assert_check(&definition, "headBytesMax must be at least 16414, not 16384");
+    assert_check(&definition, "headBytesMax (--max-bytes) must be at least 16414, not 16384");
 }
 
 /* The least bytes allowed hold all that is not elements, with the longest names and owner. */
@@ -237,7 +238,7 @@ static void test_bytes_leave_room_for_bookkeeping(void **state)
         definition.bounds.page_bytes_max = needed;
         spill_error_t error;
         assert_int_equal(spill_definition_check(&definition, &error), SPILL_INVALID);
-        assert_non_null(strstr(error.message, "pageBytesMax must be at least"));
+        assert_non_null(strstr(error.message, "pageBytesMax (--page-bytes) must be at least"));
     }
 }
 
@@ -522,7 +523,7 @@ static void test_values_that_make_no_sense(void **state)
 
     definition.bounds.threshold = 0;
     spill_definition_to_bson(&definition, &document);
-    assert_corrupt(&document, "definition: threshold must be at least 1, not 0");
+    assert_corrupt(&document, "definition: threshold (--threshold) must be at least 1, not 0");
     bson_destroy(&document);
 }
 
