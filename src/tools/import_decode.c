@@ -1,6 +1,7 @@
 #include "tools/import_decode.h"
 
 #include "bson/json.h"
+#include "bson/value.h"
 #include "tools/import_csv.h"
 #include "util/error.h"
 
@@ -159,6 +160,64 @@ static spill_code_t decode_json(const spill_record_t *record, bson_t *document,
     return SPILL_OK;
 }
 
+static bool is_utf8(const uint8_t *text, size_t size)
+{
+    return bson_utf8_validate((const char *)text, size, true);
+}
+
+static size_t string_size(const uint8_t *data)
+{
+    uint32_t size;
+    memcpy(&size, data, sizeof size);
+    return BSON_UINT32_FROM_LE(size); /* with its NUL */
+}
+
+/*
+ * Names and texts, in a well-formed document. On false `name` tells the innermost field at fault.
+ * (bson_validate with BSON_VALIDATE_UTF8 passes over texts that are not UTF-8.)
+ */
+static bool texts_are_utf8(const uint8_t *document, char *name, size_t name_size)
+{
+    spill_fields_t fields = spill_fields_of(document);
+    const char *key = NULL;
+    spill_value_t value;
+    while (spill_fields_next(&fields, &key, &value)) {
+        const uint8_t *data = value.data;
+        const uint8_t *inner = NULL; /* a document in it */
+        bool key_good = is_utf8((const uint8_t *)key, strlen(key));
+        bool good = key_good;
+        switch (value.type) {
+        case BSON_TYPE_UTF8:
+        case BSON_TYPE_CODE:
+        case BSON_TYPE_SYMBOL:
+        case BSON_TYPE_DBPOINTER:
+            good = good && is_utf8(data + 4, string_size(data) - 1);
+            break;
+        case BSON_TYPE_REGEX:
+            good = good && is_utf8(data, value.size_bytes);
+            break;
+        case BSON_TYPE_CODEWSCOPE:
+            good = good && is_utf8(data + 8, string_size(data + 4) - 1);
+            inner = good ? data + 8 + string_size(data + 4) : NULL;
+            break;
+        case BSON_TYPE_DOCUMENT:
+        case BSON_TYPE_ARRAY:
+            inner = data;
+            break;
+        default:
+            break;
+        }
+        if (!good) {
+            snprintf(name, name_size, "%.40s", key_good ? key : "?");
+            return false;
+        }
+        if (inner && !texts_are_utf8(inner, name, name_size)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static spill_code_t decode_bson(const spill_record_t *record, bson_t *document,
                                 spill_error_t *error)
 {
@@ -168,6 +227,14 @@ static spill_code_t decode_bson(const spill_record_t *record, bson_t *document,
         !bson_validate(&view, BSON_VALIDATE_NONE, &offset)) {
         return spill_fail(error, SPILL_PARSE, "malformed BSON, %zu bytes into the document",
                           offset);
+    }
+    if (!spill_document_valid(&view)) {
+        return spill_fail(error, SPILL_PARSE, "malformed BSON, or nested deeper than %d",
+                          SPILL_NESTING_MAX);
+    }
+    char name[64] = "";
+    if (!texts_are_utf8(record->data, name, sizeof name)) {
+        return spill_fail(error, SPILL_PARSE, "the text at '%s' is not UTF-8", name);
     }
     bson_copy_to(&view, document);
     return SPILL_OK;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define WINDOW_BYTES_MIN (256 * 1024)
+#define STEP_BYTES_MAX (4 * 1024 * 1024)
 
 /* data[begin, end) is what was read and not yet consumed; `offset` is the place of data[begin]. */
 struct spill_records {
@@ -43,8 +44,9 @@ static void consume(spill_records_t *records, size_t size)
 }
 
 /*
- * Get more bytes into the window, which may move: twice as many as there were, so that looking
- * through a growing window again costs no more than the window. At the source's end `ended` is set.
+ * Get more bytes into the window, which may move: up to twice as many as there were, so that
+ * looking through a growing window again costs little, but no more than STEP_BYTES_MAX beyond what
+ * may be needed. At the source's end `ended` is set.
  */
 static spill_code_t fill(spill_records_t *records, spill_error_t *error)
 {
@@ -53,16 +55,18 @@ static spill_code_t fill(spill_records_t *records, spill_error_t *error)
         records->end -= records->begin;
         records->begin = 0;
     }
-    if (records->capacity / 2 < records->end) {
-        records->capacity *= 2;
-        records->data = bson_realloc(records->data, records->capacity);
+    size_t step = records->end < STEP_BYTES_MAX ? records->end : STEP_BYTES_MAX;
+    size_t wanted = records->end + step;
+    size_t room = wanted > WINDOW_BYTES_MIN ? wanted : WINDOW_BYTES_MIN;
+    if (records->capacity < room) {
+        records->capacity = room;
+        records->data = bson_realloc(records->data, room);
     }
-    size_t wanted = records->end * 2;
     spill_code_t code = SPILL_OK;
     do {
         size_t got = 0;
-        code = spill_source_read(records->source, records->data + records->end,
-                                 records->capacity - records->end, &got, error);
+        code = spill_source_read(records->source, records->data + records->end, room - records->end,
+                                 &got, error);
         records->end += got;
         records->ended = code == SPILL_OK && got == 0;
     } while (code == SPILL_OK && !records->ended && records->end < wanted);
@@ -222,7 +226,11 @@ static spill_code_t next_in_array(spill_records_t *records, bool *end, spill_err
             return fail_here(records, SPILL_PARSE, "a comma or ] should stand here", error);
         }
         consume(records, 1);
-        return skip_space(records, end, error);
+        spill_code_t code = skip_space(records, end, error);
+        if (code == SPILL_OK && (*end || *front(records) == ']')) {
+            code = fail_here(records, SPILL_PARSE, "a document should follow the comma", error);
+        }
+        return code;
     }
     records->comma_due = true;
     return SPILL_OK;
