@@ -21,7 +21,7 @@ _spillway_options() {
     count) echo "$common --json" ;;
     edit | remove) echo "$common --durability=" ;;
     trim) echo "$common --below= --keep= --durability=" ;;
-    export) echo "$common --relaxed --documents --plain --json" ;;
+    export) echo "$common --relaxed --documents --plain --json --quiet" ;;
     explain) echo "$common --documents --json" ;;
     verify) echo "$common --json" ;;
     stats) echo "$common --top= --json" ;;

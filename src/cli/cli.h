@@ -64,6 +64,7 @@ typedef struct spill_cli_session {
     spill_store_t *store;
     spill_array_t *array;
     const spill_value_t *owner; /* NULL where the command line has none */
+    void *context;              /* the command's own */
 } spill_cli_session_t;
 
 typedef spill_code_t (*spill_cli_work_fn)(spill_cli_session_t *session, spill_error_t *error);
@@ -73,11 +74,14 @@ spill_exit_t spill_cli_with_array(const spill_invocation_t *invocation, spill_cl
 
 /* The same where what follows STORE NAME is not an owner. */
 spill_exit_t spill_cli_with_file(const spill_invocation_t *invocation, spill_cli_mode_t mode,
-                                 spill_cli_work_fn work);
+                                 spill_cli_work_fn work, void *context);
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-/* A value as Extended JSON on stdout, without a newline. */
+/*
+ * A value as Extended JSON on stdout, without a newline. In the place of one that JSON cannot hold
+ * (a string in it is not UTF-8) stands null, and spill_cli_flush fails.
+ */
 void spill_cli_print_value(const spill_value_t *value, bool canonical);
 
 /* A document as one line of Extended JSON on stdout. */
@@ -86,7 +90,20 @@ void spill_cli_print_document(const bson_t *document, bool canonical);
 /* Print the text as it stands in a JSON string, quotes included. */
 void spill_cli_print_text(const char *text);
 
-/* Flush stdout. SPILL_IO or SPILL_NO_SPACE when what was printed did not get out. */
+/* Say on stderr that an element is not printed, as JSON cannot hold it. spill_cli_flush fails. */
+void spill_cli_leave_out(const spill_value_t *owner, int64_t seq);
+
+/*
+ * Flush stdout. SPILL_IO or SPILL_NO_SPACE when what was printed did not get out; SPILL_PARSE where
+ * something could not be printed.
+ */
 spill_code_t spill_cli_flush(spill_error_t *error);
+
+/* For atexit: ends the program with SPILL_EXIT_FAILED where the output did not get out unnoticed.
+ */
+void spill_cli_check_output(void);
+
+/* Unless --quiet: a remark on stderr where the owner does not exist. */
+spill_code_t spill_cli_remark_absent(const spill_cli_session_t *session, spill_error_t *error);
 
 #endif

@@ -13,39 +13,59 @@ typedef struct export_options {
 
 static const export_options_t DEFAULTS = {0};
 
+typedef struct export
+{
+    const export_options_t *options;
+    bool found; /* anything at all */
+}
+export_t;
+
 /* Stops the walk once the output is broken: there is no use in reading on. */
 static bool print_element(void *context, const spill_value_t *owner, const spill_element_t *element)
 {
-    const export_options_t *options = context;
+    export_t *export = context;
+    export->found = true;
+    char *json = spill_value_to_json(&element->value, !export->options->relaxed);
+    if (!json) {
+        spill_cli_leave_out(owner, element->seq);
+        return true;
+    }
     fputs("{\"owner\":", stdout);
-    spill_cli_print_value(owner, !options->relaxed);
-    printf(",\"seq\":%" PRId64 ",\"element\":", element->seq);
-    spill_cli_print_value(&element->value, !options->relaxed);
-    puts("}");
+    spill_cli_print_value(owner, !export->options->relaxed);
+    printf(",\"seq\":%" PRId64 ",\"element\":%s}\n", element->seq, json);
+    bson_free(json);
     return !ferror(stdout);
 }
 
 static bool print_document(void *context, const char *collection, const bson_t *document)
 {
-    const export_options_t *options = context;
+    export_t *export = context;
+    export->found = true;
     fputs("{\"collection\":", stdout);
     spill_cli_print_text(collection);
     fputs(",\"document\":", stdout);
     spill_value_t value = spill_value_from_document(document);
-    spill_cli_print_value(&value, !options->relaxed);
+    spill_cli_print_value(&value, !export->options->relaxed);
     puts("}");
     return !ferror(stdout);
 }
 
 static spill_code_t export(spill_cli_session_t *session, spill_error_t *error)
 {
-    export_options_t options = *(const export_options_t *)session->invocation->options;
+    const export_options_t *options = session->invocation->options;
+    export_t export = {.options = options};
     spill_code_t code =
-        options.documents
-            ? spill_array_documents(session->array, session->owner, options.plain, print_document,
-                                    &options, error)
-            : spill_array_export(session->array, session->owner, print_element, &options, error);
-    return code == SPILL_CANCELLED ? spill_cli_flush(error) : code;
+        options->documents
+            ? spill_array_documents(session->array, session->owner, options->plain, print_document,
+                                    &export, error)
+            : spill_array_export(session->array, session->owner, print_element, &export, error);
+    if (code == SPILL_CANCELLED) {
+        return spill_cli_flush(error);
+    }
+    if (code == SPILL_OK && session->owner && !export.found) {
+        return spill_cli_remark_absent(session, error);
+    }
+    return code;
 }
 
 static spill_exit_t run(const spill_invocation_t *invocation)
@@ -82,7 +102,7 @@ const spill_command_t spill_command_export = {
             "  spillway export feeds.db events alice --relaxed\n"
             "  spillway export feeds.db events --documents --plain |\n"
             "    jq -c 'select(.collection == \"users\") | .document' > users.ndjson",
-    .common = SPILL_COMMON_JSON,
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET,
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,

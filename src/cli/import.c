@@ -18,6 +18,12 @@ typedef struct import_options {
 
 static const import_options_t DEFAULTS = {0};
 
+/* How the import went. */
+typedef struct import_run {
+    spill_import_result_t result;
+    spill_code_t code;
+} import_run_t;
+
 static void show_bad(void *context, const char *message)
 {
     spill_cli_progress_break(context);
@@ -51,23 +57,33 @@ static void print_result(const spill_invocation_t *invocation, const spill_impor
     putchar('\n');
 }
 
-/* What an import that failed has done, and what to do about it. */
-static void explain_failure(const spill_import_result_t *result, spill_code_t code)
+/* What an import that failed has done, and what to do about it; where it has done anything. */
+static void explain_failure(const import_run_t *run)
 {
-    if (code == SPILL_INVALID || code == SPILL_REFUSED) {
+    const spill_import_result_t *result = &run->result;
+    int64_t records = result->before + result->records;
+    bool settled =
+        run->code == SPILL_OK || run->code == SPILL_INVALID || run->code == SPILL_REFUSED;
+    if (settled || (records == 0 && !result->resumable)) {
         return;
     }
-    fprintf(stderr, "spillway: %" PRId64 " records are imported", result->before + result->records);
-    if (result->resumable) {
+    bool certain = run->code != SPILL_UNKNOWN;
+    fprintf(stderr, "spillway: %s%" PRId64 " records are imported", certain ? "" : "at least ",
+            records);
+    if (!result->resumable) {
+        fputs("; an import of stdin without --as cannot be resumed\n", stderr);
+    } else if (certain) {
         fputs("; the same command goes on from there once the cause is gone\n", stderr);
     } else {
-        fputs("; stdin without --as cannot be resumed\n", stderr);
+        fputs("; the same command finds out what else is, and goes on, if that can still be told\n",
+              stderr);
     }
 }
 
 static spill_code_t import(spill_cli_session_t *session, spill_error_t *error)
 {
     const spill_invocation_t *invocation = session->invocation;
+    import_run_t *run = session->context;
     const import_options_t *given = invocation->options;
     spill_cli_progress_t progress;
     spill_cli_progress_start(&progress, invocation->quiet);
@@ -84,18 +100,16 @@ static spill_code_t import(spill_cli_session_t *session, spill_error_t *error)
         .progress = show_progress,
         .context = &progress,
     };
-    spill_import_result_t result;
-    spill_code_t code = spill_import(session->store, session->array, &options, &result, error);
+    run->code = spill_import(session->store, session->array, &options, &run->result, error);
     spill_cli_progress_break(&progress);
-    if (code != SPILL_OK) {
-        explain_failure(&result, code);
-        return code;
+    if (run->code != SPILL_OK) {
+        return run->code;
     }
     double seconds = spill_cli_progress_seconds(&progress);
-    if (!invocation->quiet && result.records > 0) {
-        fprintf(stderr, "%.1f s, %.0f records/s\n", seconds, (double)result.records / seconds);
+    if (!invocation->quiet && run->result.records > 0) {
+        fprintf(stderr, "%.1f s, %.0f records/s\n", seconds, (double)run->result.records / seconds);
     }
-    print_result(invocation, &result);
+    print_result(invocation, &run->result);
     return SPILL_OK;
 }
 
@@ -109,7 +123,10 @@ static spill_exit_t run(const spill_invocation_t *given)
     if (!given->durability_given) {
         invocation.durability = SPILL_DURABILITY_LOG;
     }
-    return spill_cli_with_file(&invocation, SPILL_CLI_WRITE, import);
+    import_run_t import_run = {.code = SPILL_OK};
+    spill_exit_t result = spill_cli_with_file(&invocation, SPILL_CLI_WRITE, import, &import_run);
+    explain_failure(&import_run);
+    return result;
 }
 
 static const spill_option_t OPTIONS[] = {

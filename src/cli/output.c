@@ -4,19 +4,37 @@
 #include "util/error.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <unistd.h>
+
+/* Of this process's one output. */
+static int64_t left_out; /* values that JSON cannot hold */
+static bool broken;      /* that it cannot be written is known already */
 
 void spill_cli_print_value(const spill_value_t *value, bool canonical)
 {
     char *json = spill_value_to_json(value, canonical);
     fputs(json ? json : "null", stdout);
+    left_out += json == NULL;
     bson_free(json);
 }
 
 void spill_cli_print_document(const bson_t *document, bool canonical)
 {
-    char *json = canonical ? bson_as_canonical_extended_json(document, NULL)
-                           : bson_as_relaxed_extended_json(document, NULL);
-    puts(json ? json : "null");
+    spill_value_t value = spill_value_from_document(document);
+    spill_cli_print_value(&value, canonical);
+    putchar('\n');
+}
+
+void spill_cli_leave_out(const spill_value_t *owner, int64_t seq)
+{
+    char *json = spill_value_to_json(owner, false);
+    fflush(stdout);
+    fprintf(stderr,
+            "spillway: owner %s, element %" PRId64
+            " is left out: a string in it is not UTF-8, so that JSON cannot hold it\n",
+            json ? json : "(not UTF-8 either)", seq);
+    left_out++;
     bson_free(json);
 }
 
@@ -31,8 +49,25 @@ void spill_cli_print_text(const char *text)
 spill_code_t spill_cli_flush(spill_error_t *error)
 {
     errno = 0;
-    if (fflush(stdout) == 0 && !ferror(stdout)) {
-        return SPILL_OK;
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        broken = true;
+        return spill_fail_errno(error, errno ? errno : EIO, "cannot write the output");
     }
-    return spill_fail_errno(error, errno ? errno : EIO, "cannot write the output");
+    if (left_out > 0) {
+        return spill_fail(error, SPILL_PARSE,
+                          "the output is not complete: %" PRId64
+                          " values in it have strings that are not UTF-8, which JSON cannot hold",
+                          left_out);
+    }
+    return SPILL_OK;
+}
+
+void spill_cli_check_output(void)
+{
+    errno = 0;
+    if (!broken && (fflush(stdout) != 0 || ferror(stdout))) {
+        errno = errno ? errno : EIO;
+        perror("spillway: cannot write the output");
+        _exit(SPILL_EXIT_FAILED);
+    }
 }

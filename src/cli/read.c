@@ -11,14 +11,19 @@ typedef struct read_options {
     bool oldest;
 } read_options_t;
 
-static void print_slice(const spill_invocation_t *invocation, const spill_slice_t *slice)
+static void print_slice(const spill_cli_session_t *session, const spill_slice_t *slice)
 {
     for (size_t i = 0; i < slice->count; i++) {
         const spill_element_t *element = &slice->elements[i];
-        printf(invocation->json ? "{\"seq\":%" PRId64 ",\"element\":" : "%" PRId64 "\t",
-               element->seq);
-        spill_cli_print_value(&element->value, false);
-        puts(invocation->json ? "}" : "");
+        char *json = spill_value_to_json(&element->value, false);
+        if (json) {
+            printf(session->invocation->json ? "{\"seq\":%" PRId64 ",\"element\":%s}\n"
+                                             : "%" PRId64 "\t%s\n",
+                   element->seq, json);
+        } else {
+            spill_cli_leave_out(session->owner, element->seq);
+        }
+        bson_free(json);
     }
 }
 
@@ -38,8 +43,11 @@ static spill_code_t read_page(spill_cli_session_t *session, spill_error_t *error
     if (code != SPILL_OK) {
         return code;
     }
-    print_slice(invocation, slice);
+    print_slice(session, slice);
     code = spill_cli_flush(error);
+    if (code == SPILL_OK && slice->count == 0) {
+        code = spill_cli_remark_absent(session, error);
+    }
     if (code == SPILL_OK && slice->more && !invocation->quiet) {
         fprintf(stderr, "next: %s--limit %" PRId64 " --%s %" PRId64 "\n",
                 given->oldest ? "--oldest " : "", given->limit, given->oldest ? "after" : "before",

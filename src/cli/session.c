@@ -17,7 +17,15 @@ static spill_code_t read_uri_file(const char *path, char uri[URI_SIZE], spill_er
         return spill_fail_errno(error, errno, "cannot open %s, which should name the store", path);
     }
     bool found = fgets(uri, URI_SIZE, file) != NULL;
+    bool cut = found && strlen(uri) == URI_SIZE - 1 && uri[URI_SIZE - 2] != '\n' && !feof(file) &&
+               fgetc(file) != EOF;
     fclose(file);
+    if (cut) {
+        return spill_fail(
+            error, SPILL_INVALID,
+            "%s: the first line, which should name the store, is longer than %d bytes", path,
+            URI_SIZE - 1);
+    }
     size_t start = found ? strspn(uri, " \t") : 0;
     size_t length = found ? strcspn(uri + start, "\r\n") : 0;
     while (length > 0 && strchr(" \t", uri[start + length - 1])) {
@@ -140,8 +148,24 @@ spill_exit_t spill_cli_with_array(const spill_invocation_t *invocation, spill_cl
 }
 
 spill_exit_t spill_cli_with_file(const spill_invocation_t *invocation, spill_cli_mode_t mode,
-                                 spill_cli_work_fn work)
+                                 spill_cli_work_fn work, void *context)
 {
-    spill_cli_session_t session = {.invocation = invocation};
+    spill_cli_session_t session = {.invocation = invocation, .context = context};
     return work_in_session(&session, mode, work);
+}
+
+spill_code_t spill_cli_remark_absent(const spill_cli_session_t *session, spill_error_t *error)
+{
+    spill_count_t count;
+    if (session->invocation->quiet) {
+        return SPILL_OK;
+    }
+    spill_code_t code = spill_array_count(session->array, session->owner, &count, error);
+    if (code == SPILL_OK && !count.exists) {
+        char *owner = spill_value_to_json(session->owner, false);
+        fprintf(stderr, "spillway: '%s' has no owner %s\n", session->invocation->arguments[1],
+                owner);
+        bson_free(owner);
+    }
+    return code;
 }

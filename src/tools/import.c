@@ -73,6 +73,12 @@ static spill_code_t find_source(import_t *import, spill_error_t *error)
     return SPILL_OK;
 }
 
+/* A mark of which nothing came, as when --owner was mistyped, binds nobody. */
+static bool mark_binds(const spill_import_mark_t *mark)
+{
+    return !mark->applied || mark->before + mark->records > 0;
+}
+
 /* Is this the import that the mark tells of? */
 static spill_code_t check_mark(const import_t *import, spill_error_t *error)
 {
@@ -127,7 +133,7 @@ static spill_code_t load_mark(import_t *import, spill_error_t *error)
     if (code != SPILL_OK) {
         return code;
     }
-    if (import->stored && !import->options->again) {
+    if (import->stored && !import->options->again && mark_binds(mark)) {
         code = check_mark(import, error);
         import->parsing.number = mark->chunk;
         import->parsing.offset = mark->offset;
@@ -365,7 +371,6 @@ static spill_code_t prepare(import_t *import, spill_error_t *error)
     if (code == SPILL_OK && import->source) {
         code = load_mark(import, error);
     }
-    import->result->resumable = import->source != NULL;
     import->writer = (spill_import_writer_t){.array = import->array,
                                              .op_window = import->definition->op_window,
                                              .with_ids = import->options->id != NULL};
@@ -394,6 +399,7 @@ spill_code_t spill_import(spill_store_t *store, spill_array_t *array,
     if (code == SPILL_OK) {
         code = work_off_all(&import, error);
     }
+    result->resumable = import.parser && import.stored && mark_binds(&import.mark);
     spill_parser_stop(import.parser);
     spill_import_mark_release(&import.mark);
     bson_destroy(import.stored);

@@ -30,10 +30,8 @@ static spill_code_t append(spill_import_writer_t *writer, const spill_value_t *o
     options.op = op;
     spill_code_t code =
         spill_array_append(writer->array, owner, values, count, &options, result, error);
-    if (code == SPILL_OK) {
-        writer->records += result->count;
-        writer->repeated += result->repeated ? result->count : 0;
-    }
+    writer->records += result->count; /* after an error: of the parts that were acknowledged */
+    writer->repeated += result->repeated ? result->count : 0;
     return code;
 }
 

@@ -122,7 +122,12 @@ bad() {
     expect "$code" import db ev "$name" --owner by
     has err "$name:$line: "
     has err "$message"
-    has err "$((line - 1)) records are imported"
+    if [ "$line" = 1 ]; then
+        grep -q "are imported" err && fail "$name: an import of nothing says what is imported"
+    else
+        has err "$((line - 1)) records are imported; the same command goes on from there"
+        tail -1 err | grep -q "records are imported" || fail "$name: the error does not come first"
+    fi
     expect 0 stats db ev --json
     has out "\"elements\":$((line - 1)),"
     clean db
@@ -224,6 +229,10 @@ fresh
 sed 's/\x02by/\x77by/' two.bson >type.bson
 expect 3 import db ev type.bson --owner by
 has err "type.bson: byte 0: malformed BSON"
+fresh
+printf '\x0f\0\0\0\x02by\0\x02\0\0\0\xff\0\0' >>utf8.bson
+expect 3 import db ev utf8.bson --owner by
+has err "utf8.bson: byte 0: the text at 'by' is not UTF-8"
 
 head -c 100 events.ndjson.gz >cut.ndjson.gz
 fresh
@@ -238,12 +247,32 @@ cp events.ndjson plain.ndjson.gz
 expect 3 import db ev plain.ndjson.gz --owner by
 has err "the compressed data is damaged"
 
-for text in '[{"by": 1}' '[{"by": 1} {"by": 2}]' '[{"by": 1}] 7' '{"by": 1} x' '{"by": {"a": 1}'; do
+for text in '[{"by": 1}' '[{"by": 1} {"by": 2}]' '[{"by": 1}] 7' '{"by": 1} x' '{"by": {"a": 1}' '[{"by": 1},' '[{"by": 1},]'; do
     printf '%s' "$text" >bad.json
     fresh
     expect 3 import db ev bad.json --owner by --skip-bad
     has err "bad.json:1: "
 done
+
+# What applied nothing binds nobody to its options.
+fresh
+expect 3 import db ev second.ndjson --owner mistyped
+expect 3 import db ev second.ndjson --owner mistyped --skip-bad=5
+expect 0 import db ev second.ndjson --owner mistyped --skip-bad
+expect 0 import db ev second.ndjson --owner by
+is out "32 records imported"
+expect 4 import db ev second.ndjson --owner by
+# Stdin without a name.
+fresh
+with_line malformed.ndjson 7 '{"by": "u1", "n": }'
+expect 3 import db ev - --owner by <malformed.ndjson
+has err "6 records are imported; an import of stdin without --as cannot be resumed"
+fresh
+with_line malformed.ndjson 1 '{"by": "u1", "n": }'
+expect 3 import db ev - --owner by <malformed.ndjson
+[ "$(wc -l <err)" = 1 ] || fail "an import of nothing says more than why: $(cat err)"
+expect 3 import db ev nothere.ndjson --owner by
+grep -q "are imported" err && fail "an import of no file says what is imported"
 
 fresh
 expect 0 import db ev /dev/null --owner by --format ndjson
