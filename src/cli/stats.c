@@ -72,9 +72,10 @@ static spill_code_t stats_of(const spill_invocation_t *invocation, spill_store_t
     }
     spill_stats_t stats;
     code = spill_stats_collect(array, (size_t)options->top, &stats, error);
-    if (code == SPILL_OK && invocation->json) {
+    bool printable = code == SPILL_OK || code == SPILL_CORRUPT;
+    if (printable && invocation->json) {
         print_json(name, &stats);
-    } else if (code == SPILL_OK) {
+    } else if (printable) {
         print_text(name, &stats);
     }
     spill_stats_release(&stats);
@@ -82,17 +83,27 @@ static spill_code_t stats_of(const spill_invocation_t *invocation, spill_store_t
     return code;
 }
 
+/* Goes on past a definition that has damaged owners, and fails in the end. */
 static spill_code_t stats_of_all(const spill_invocation_t *invocation, spill_store_t *store,
                                  spill_error_t *error)
 {
     spill_definition_t *definitions = NULL;
     size_t count = 0;
     spill_code_t code = spill_store_definitions(store, &definitions, &count, error);
+    spill_code_t damage = SPILL_OK;
     for (size_t i = 0; code == SPILL_OK && i < count; i++) {
-        code = stats_of(invocation, store, definitions[i].name, error);
+        spill_error_t late;
+        code = stats_of(invocation, store, definitions[i].name, &late);
+        if (code != SPILL_OK) {
+            *error = late;
+        }
+        if (code == SPILL_CORRUPT) {
+            damage = code;
+            code = SPILL_OK;
+        }
     }
     bson_free(definitions);
-    return code;
+    return code == SPILL_OK ? damage : code;
 }
 
 static spill_exit_t run(const spill_invocation_t *invocation)

@@ -1,5 +1,7 @@
 #include "tools/stats.h"
 
+#include "core/array.h"
+
 #include <string.h>
 
 typedef struct collector {
@@ -7,8 +9,6 @@ typedef struct collector {
     spill_stats_t *stats;
     int64_t elements; /* of the owner at hand */
     int64_t bytes;
-    spill_code_t code;
-    spill_error_t *error;
 } collector_t;
 
 /* ---- lengths --------------------------------------------------------------------------------- */
@@ -98,23 +98,22 @@ static bool count_element(void *context, const spill_value_t *owner, const spill
     return true;
 }
 
-static bool count_owner(void *context, const spill_value_t *owner)
+static spill_code_t count_owner(void *context, const spill_value_t *owner, spill_error_t *error)
 {
     collector_t *collector = context;
     spill_stats_t *stats = collector->stats;
     collector->elements = 0;
     collector->bytes = 0;
-    collector->code =
-        spill_array_export(collector->array, owner, count_element, collector, collector->error);
-    if (collector->code != SPILL_OK) {
-        return false;
+    spill_code_t code =
+        spill_array_export(collector->array, owner, count_element, collector, error);
+    if (code == SPILL_OK) {
+        stats->owners++;
+        stats->elements += collector->elements;
+        stats->bytes += collector->bytes;
+        add_length(stats, collector->elements);
+        add_largest(stats, owner, collector->elements, collector->bytes);
     }
-    stats->owners++;
-    stats->elements += collector->elements;
-    stats->bytes += collector->bytes;
-    add_length(stats, collector->elements);
-    add_largest(stats, owner, collector->elements, collector->bytes);
-    return true;
+    return code;
 }
 
 spill_code_t spill_stats_collect(spill_array_t *array, size_t top, spill_stats_t *stats,
@@ -122,16 +121,8 @@ spill_code_t spill_stats_collect(spill_array_t *array, size_t top, spill_stats_t
 {
     *stats = (spill_stats_t){.largest_max = top};
     stats->largest = bson_malloc((top + 1) * sizeof *stats->largest);
-    collector_t collector = {.array = array, .stats = stats, .error = error};
-    spill_error_t walk;
-    spill_code_t code = spill_array_owners(array, count_owner, &collector, &walk);
-    if (collector.code != SPILL_OK) {
-        return collector.code;
-    }
-    if (code != SPILL_OK && error) {
-        *error = walk;
-    }
-    return code;
+    collector_t collector = {.array = array, .stats = stats};
+    return spill_each_owner(array, count_owner, &collector, true, error);
 }
 
 void spill_stats_release(spill_stats_t *stats)

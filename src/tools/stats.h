@@ -35,7 +35,9 @@ typedef struct spill_stats {
 
 /*
  * Read every element once. `top` is how many of the largest owners are wanted. Cost: the whole
- * array; memory does not grow with it (see `lengths`). Release in every case.
+ * array; memory does not grow with it (see `lengths`). An owner that is SPILL_CORRUPT is told to
+ * the store's log and left out; the call then returns SPILL_CORRUPT, with the others in *stats.
+ * Release in every case.
  */
 spill_code_t spill_stats_collect(spill_array_t *array, size_t top, spill_stats_t *stats,
                                  spill_error_t *error);
