@@ -58,7 +58,9 @@ static void batch_clear(batch_t *batch)
     batch->count = 0;
 }
 
-static void print_result(const spill_invocation_t *invocation, const spill_append_result_t *result)
+/* An acknowledgement should not wait in a buffer, nor be lost with nobody told. */
+static spill_code_t print_result(const spill_invocation_t *invocation,
+                                 const spill_append_result_t *result, spill_error_t *error)
 {
     int64_t last = result->first + result->count - 1;
     if (invocation->json) {
@@ -69,10 +71,17 @@ static void print_result(const spill_invocation_t *invocation, const spill_appen
     } else {
         printf("%" PRId64 "..%" PRId64 "\n", result->first, last);
     }
-    fflush(stdout); /* an acknowledgement should not wait in a buffer */
     if (result->repeated && !invocation->quiet) {
         fputs("spillway: the operation was known already: nothing was written this time\n", stderr);
     }
+    spill_code_t code = spill_cli_flush(error);
+    if (code != SPILL_OK) {
+        spill_fail_prefix(error, code,
+                          "elements %" PRId64 " to %" PRId64
+                          " were appended, but this could not be printed",
+                          result->first, last);
+    }
+    return code;
 }
 
 static spill_code_t append_batch(append_state_t *state, spill_error_t *error)
@@ -88,8 +97,11 @@ static spill_code_t append_batch(append_state_t *state, spill_error_t *error)
     spill_code_t code =
         spill_array_append(session->array, session->owner, batch_values(&state->batch),
                            state->batch.count, &options, &result, error);
-    if (code == SPILL_OK || result.count > 0) {
-        print_result(session->invocation, &result);
+    spill_error_t late;
+    if (code == SPILL_OK) {
+        code = print_result(session->invocation, &result, error);
+    } else if (result.count > 0 && print_result(session->invocation, &result, &late) != SPILL_OK) {
+        spill_cli_fail(&late);
     }
     batch_clear(&state->batch);
     return code;
@@ -140,7 +152,9 @@ static spill_code_t append_lines(append_state_t *state, spill_error_t *error)
     if (code == SPILL_OK) {
         code = append_batch(state, error);
     } else if (!state->with_op) {
-        append_batch(state, &late);
+        if (append_batch(state, &late) != SPILL_OK) {
+            spill_cli_fail(&late);
+        }
     }
     return code;
 }
@@ -250,8 +264,8 @@ const spill_command_t spill_command_append = {
             "  spillway append feeds.db events alice '{\"type\": \"login\"}'\n"
             "  spillway append feeds.db events alice --op order-17 '\"paid\"'\n"
             "  spillway append feeds.db events alice --op order-17@0 '\"paid\"'\n"
-            "  spillway append feeds.db events '{\"$oid\": \"5f1d7a3e9d1b2c0001a2b3c4\"}' - < "
-            "new.ndjson",
+            "  spillway append feeds.db events '{\"$oid\": \"5f1d7a3e9d1b2c0001a2b3c4\"}' - \\\n"
+            "    < new.ndjson",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
     .options = OPTIONS,
     .defaults = &DEFAULTS,

@@ -292,8 +292,9 @@ const spill_command_t spill_command_define = {
             "Examples:\n"
             "  spillway define feeds.db events --preset feed-recent\n"
             "  spillway define feeds.db events --threshold 500 --page 2000\n"
-            "  spillway define feeds.db visits --layout outlier --keep oldest --collection pages\n"
-            "    --array visits --page-collection moreVisits --page-array visits\n"
+            "  spillway define feeds.db visits --layout outlier --keep oldest \\\n"
+            "    --collection pages --array visits \\\n"
+            "    --page-collection moreVisits --page-array visits\n"
             "  spillway define feeds.db --json",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
     .options = OPTIONS,

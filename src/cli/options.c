@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <argp.h>
+#include <ctype.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +46,23 @@ static error_t store_option(const spill_option_t *option, char *argument, char *
     return 0;
 }
 
+/*
+ * No option begins with a digit, so "-5" is a number. A blank in front keeps argp from taking it
+ * for an option; show_number takes it away again.
+ */
+static char *hide_number(const char *argument)
+{
+    bool number = argument[0] == '-' && isdigit((unsigned char)argument[1]);
+    return bson_strdup_printf("%s%s", number ? " " : "", argument);
+}
+
+static char *show_number(char *argument)
+{
+    bool hidden =
+        argument && argument[0] == ' ' && argument[1] == '-' && isdigit((unsigned char)argument[2]);
+    return hidden ? argument + 1 : argument;
+}
+
 static void set_durability(const char *argument, spill_invocation_t *invocation,
                            struct argp_state *state)
 {
@@ -63,6 +81,7 @@ static error_t parse_key(int key, char *argument, struct argp_state *state)
     parse_t *parse = state->input;
     spill_invocation_t *invocation = parse->invocation;
     const spill_command_t *command = invocation->command;
+    argument = show_number(argument);
     switch (key) {
     case KEY_JSON:
         invocation->json = true;
@@ -146,13 +165,16 @@ spill_exit_t spill_command_run(const spill_command_t *command, int argc, char **
                                      .options = options,
                                      .durability = SPILL_DURABILITY_FSYNC};
     parse_t parse = {&invocation, options};
-    char *name = bson_strdup_printf("spillway %s", command->name);
-    argv[0] = name; /* argp names the program by it in its messages */
+    char **words = bson_malloc0(((size_t)argc + 1) * sizeof(char *));
+    words[0] = bson_strdup_printf("spillway %s", command->name); /* so argp names the program */
+    for (int i = 1; i < argc; i++) {
+        words[i] = hide_number(argv[i]);
+    }
     argp_err_exit_status = SPILL_EXIT_USAGE;
-    argp_parse(&argp, argc, argv, 0, NULL, &parse);
+    argp_parse(&argp, argc, words, 0, NULL, &parse);
     spill_exit_t result = command->run(&invocation);
     bson_free(invocation.arguments);
-    bson_free(name);
+    bson_strfreev(words);
     bson_free(doc);
     return result;
 }

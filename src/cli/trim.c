@@ -66,9 +66,9 @@ const spill_command_t spill_command_trim = {
     .arguments_min = 3,
     .arguments_max = 3,
     .summary = "Remove an owner's oldest elements",
-    .text = "Examples:   spillway trim feeds.db events alice --keep 10000   spillway trim "
-            "feeds.db events alice --below 5000\n"
-            "",
+    .text = "Examples:\n"
+            "  spillway trim feeds.db events alice --keep 10000\n"
+            "  spillway trim feeds.db events alice --below 5000",
     .common = SPILL_COMMON_DURABILITY,
     .options = OPTIONS,
     .defaults = &DEFAULTS,

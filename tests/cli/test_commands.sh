@@ -37,6 +37,9 @@ has err "feed-recent"
 expect 2 define db events --preset feed --threshold 0
 has err "threshold"
 expect 2 define db events --preset feed --page 0
+has err "(--page) must be at least 1"
+expect 2 define db events --preset feed --max-bytes 20MiB
+has err "(--max-bytes) must be at most 15728640"
 expect 2 define db events --preset feed --threshold -1
 expect 2 define db events --preset feed --max-bytes 12XB
 expect 2 define db events --layout spiral
@@ -84,8 +87,13 @@ printf '9\t9\n10\t10\n' | cmp -s - out || fail "read --after prints $(cat out)"
 is err ""
 expect 0 read db events alice --skip 9
 printf '1\t{ "n" : 1 }\n0\t{ "n" : 0 }\n' | cmp -s - out || fail "read --skip prints $(cat out)"
-expect 0 read db events nobody
-is out ""
+for command in read export; do
+    expect 0 "$command" db events nobody
+    is out ""
+    is err "spillway: 'events' has no owner \"nobody\""
+    expect 0 "$command" db events nobody --quiet
+    is err ""
+done
 counts db events nobody 0
 
 # Owners: plain words and Extended JSON; 1 and 1.0 are one owner, "1" is another.
@@ -105,6 +113,20 @@ expect 2 append db events alice --op a@b 1
 expect 3 append db events alice - <<<'{"a": 1} trailing'
 has err "stdin:1"
 counts db events alice 11
+expect 0 append db events minus -5 -1.5 7
+expect 0 read db events minus --oldest
+printf '0\t-5\n1\t-1.5\n2\t7\n' | cmp -s - out || fail "negative numbers are $(cat out)"
+expect 0 edit db events minus 0 -- -6
+expect 0 append db events -3 '"a number owns it"'
+counts db events -3 1
+has out '"owner":-3,'
+expect 2 read db events minus --limit -1
+has err "'-1' is not a number"
+# A batch that fails before the malformed line is told of, too.
+printf '1\nnonsense\n' | "$SPILLWAY" append db events '[1]' - >out 2>err
+[ $? = 3 ] || fail "a malformed line did not fail"
+has err "stdin:2: "
+[ "$(wc -l <err)" = 2 ] || fail "append tells not of both failures: $(cat err)"
 
 # ---- operations ----------------------------------------------------------------------------------
 
@@ -196,7 +218,7 @@ expect 0 append db visits v 1 2 3 4 5 6
 expect 0 explain db visits v
 has out 'the tail'
 expect 0 stats db events
-has out 'events: 6 owners'
+has out 'events: 8 owners'
 expect 0 stats db events --top 1 --json
 has out '"largest":[{"owner":"carol","elements":20,'
 has out '"p50":1,'
@@ -229,6 +251,9 @@ has err "SPILLWAY_URI"
 expect 3 count @nothere events carol
 : >empty
 expect 2 count @empty events carol
+head -c 5000 /dev/zero | tr '\0' x >long
+expect 2 count @long events carol
+has err "longer than 4095 bytes"
 expect 3 count nothere events carol
 [ -e nothere ] && fail "count made a store"
 expect 3 append nothere events carol 1
@@ -255,4 +280,15 @@ if [ -e /dev/full ]; then
     "$SPILLWAY" export copy events >/dev/full 2>err
     [ $? = 3 ] || fail "export to a full device did not fail"
     has err "cannot write the output"
+    "$SPILLWAY" append copy events carol 21 22 >/dev/full 2>err
+    [ $? = 3 ] || fail "append to a full device did not fail"
+    has err "elements 20 to 21 were appended"
+    has err "No space left on device"
+    counts copy events carol 22
+    for option in --help --version 'read --help'; do
+        # shellcheck disable=SC2086 # a command and its option are two words
+        "$SPILLWAY" $option >/dev/full 2>err
+        [ $? = 3 ] || fail "$option to a full device did not fail"
+        has err "No space left on device"
+    done
 fi
