@@ -1,6 +1,7 @@
 /* The program: finds the command and runs it. */
 #include "cli/cli.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void print_help(FILE *stream)
@@ -60,6 +61,7 @@ static spill_exit_t run_help(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    atexit(spill_cli_check_output);
     if (argc < 2) {
         print_help(stderr);
         return SPILL_EXIT_USAGE;
