@@ -1,8 +1,12 @@
 /* The program: finds the command and runs it. */
 #include "cli/cli.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Blocks from this size on are given back to the system at once, so that large elements pass. */
+#define LARGE_BLOCK_BYTES (256 * 1024)
 
 static void print_help(FILE *stream)
 {
@@ -66,6 +70,7 @@ int main(int argc, char **argv)
         print_help(stderr);
         return SPILL_EXIT_USAGE;
     }
+    mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES);
     const char *first = argv[1];
     if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0) {
         printf("spillway %s\n", spill_version());

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define TABLE_SIZE_MIN 1024
-#define KEEP_BYTES_MAX (8 * 1024 * 1024)
+#define KEEP_BYTES_MAX (6 * 1024 * 1024)
 
 /* What a document needs besides its elements, each element and each remembered operation. */
 #define PAGE_OVERHEAD_BYTES 4096

@@ -10,8 +10,11 @@
 #include <string.h>
 
 #define CHUNKS 3
-/* A record above this stands alone in its chunk, so that a few chunks are never huge together. */
-#define LARGE_BYTES (4 * 1024 * 1024)
+/*
+ * A record above this stands alone in its chunk, and is decoded only when all chunks before it are
+ * applied: so there is never more than one of its size in memory, text and document.
+ */
+#define LARGE_BYTES (1024 * 1024)
 
 /* A record that was decoded and has no chunk yet. */
 typedef struct pending {
@@ -58,6 +61,15 @@ static spill_chunk_t *wait_for_room(spill_parser_t *parser)
     spill_chunk_t *chunk = parser->stop ? NULL : &parser->chunks[parser->filled % CHUNKS];
     pthread_mutex_unlock(&parser->lock);
     return chunk;
+}
+
+static void wait_until_idle(spill_parser_t *parser)
+{
+    pthread_mutex_lock(&parser->lock);
+    while (!parser->stop && parser->filled != parser->returned) {
+        pthread_cond_wait(&parser->changed, &parser->lock);
+    }
+    pthread_mutex_unlock(&parser->lock);
 }
 
 static void raise_count(spill_parser_t *parser, size_t *count)
@@ -171,6 +183,9 @@ static bool read_pending(spill_parser_t *parser, spill_chunk_t *chunk)
         }
         if (code == SPILL_OK) {
             more = true;
+            if (record.size > LARGE_BYTES) {
+                wait_until_idle(parser);
+            }
             code = decode(parser, &record, &error);
             if (code == SPILL_OK) {
                 return true;
