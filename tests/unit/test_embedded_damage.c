@@ -41,7 +41,7 @@ static void fill(spill_store_t *store, int64_t first, int64_t count)
     spill_error_t error;
     spill_array_t *array = embedded_array(store, "feed", 20, 50);
     for (int i = 0; i < OWNERS; i++) {
-        char name[16];
+        char name[24];
         owner_name(name, sizeof name, i);
         assert_int_equal(embedded_append(array, name, first, count, &error), SPILL_OK);
     }
@@ -116,7 +116,7 @@ static int count_readable(const char *folder, const char *damaged)
     spill_store_t *store = open_store(folder, true);
     spill_array_t *array = embedded_array(store, "feed", 20, 50);
     for (int i = 0; i < OWNERS; i++) {
-        char name[16];
+        char name[24];
         spill_error_t error;
         owner_name(name, sizeof name, i);
         spill_code_t code = embedded_holds(array, name, 0, ELEMENTS, &error);
@@ -252,7 +252,7 @@ static void make_killed(const char *folder, char *copy)
 /* The last owner's elements: `count` of them. */
 static void assert_last_has(const char *folder, int64_t count)
 {
-    char name[16];
+    char name[24];
     spill_error_t error;
     spill_store_t *store = open_store(folder, false);
     spill_array_t *array = embedded_array(store, "feed", 20, 50);
@@ -288,7 +288,7 @@ static int count_whole(const char *folder, int64_t count)
     spill_store_t *store = open_store(folder, true);
     spill_array_t *array = embedded_array(store, "feed", 20, 50);
     for (int i = 0; i < OWNERS; i++) {
-        char name[16];
+        char name[24];
         spill_error_t error;
         owner_name(name, sizeof name, i);
         whole += embedded_holds(array, name, 0, count, &error) == SPILL_OK;
