@@ -27,7 +27,7 @@ _spillway_options() {
     stats) echo "$common --top= --json" ;;
     threshold) echo "$common --target= --element= --json --quiet" ;;
     drop) echo "$common --yes --durability=" ;;
-    backup) echo "$common" ;;
+    backup) echo "$common --quiet" ;;
     esac
 }
 

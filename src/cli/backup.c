@@ -9,6 +9,9 @@ static spill_exit_t run(const spill_invocation_t *invocation)
     if (code == SPILL_OK) {
         code = spill_store_backup(store, invocation->arguments[1], &error);
     }
+    if (code == SPILL_OK && !invocation->quiet) {
+        fprintf(stderr, "the copy is in %s\n", invocation->arguments[1]);
+    }
     return spill_cli_close(NULL, store, code, &error);
 }
 
@@ -22,4 +25,5 @@ const spill_command_t spill_command_backup = {
             "\n"
             "Example:\n"
             "  spillway backup feeds.db /backup/feeds-2026-02-01",
+    .common = SPILL_COMMON_QUIET,
     .run = run};
