@@ -1,6 +1,7 @@
 /* Batches, keys and values of the embedded store's records. */
 #include "store/embedded/batch.h"
 #include "store/embedded/codec.h"
+#include "store/embedded/head_cache.h"
 #include "store/embedded/keys.h"
 
 #include <setjmp.h>
@@ -292,6 +293,51 @@ static void elements_are_a_type_and_bytes(void **state)
     assert_int_equal(value.size_bytes, 0);
 }
 
+/* ---- heads that are remembered --------------------------------------------------------------- */
+
+static void remember(spill_head_cache_t *cache, const char *key, const char *value)
+{
+    spill_head_cache_put(cache, (const uint8_t *)key, strlen(key), (const uint8_t *)value,
+                         value ? strlen(value) : 0);
+}
+
+static void assert_remembered(const spill_head_cache_t *cache, const char *key, const char *value)
+{
+    const spill_head_slot_t *slot = spill_head_cache_find(cache, (const uint8_t *)key, strlen(key));
+    if (!value) {
+        assert_null(slot);
+        return;
+    }
+    assert_non_null(slot);
+    assert_int_equal(slot->value_bytes, strlen(value));
+    assert_memory_equal(slot->value, value, strlen(value));
+}
+
+static void heads_are_remembered(void **state)
+{
+    (void)state;
+    char longer[SPILL_HEAD_CACHE_VALUE_MAX + 2];
+    memset(longer, 'x', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    spill_head_cache_t cache = {0};
+    assert_remembered(&cache, "a", NULL);
+    remember(&cache, "a", "1");
+    assert_remembered(&cache, "a", "1");
+    assert_remembered(&cache, "b", NULL);
+    remember(&cache, "a", "2");
+    assert_remembered(&cache, "a", "2");
+    remember(&cache, "a", longer); /* too long: what there was is out of date */
+    assert_remembered(&cache, "a", NULL);
+    remember(&cache, longer, "key");
+    assert_remembered(&cache, longer, NULL);
+    remember(&cache, "a", "3");
+    remember(&cache, "a", NULL);
+    assert_remembered(&cache, "a", NULL);
+    remember(&cache, "a", "4");
+    spill_head_cache_clear(&cache);
+    assert_remembered(&cache, "a", NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -305,6 +351,7 @@ int main(void)
         cmocka_unit_test(damaged_states_are_harmless),
         cmocka_unit_test(operations_come_back),
         cmocka_unit_test(elements_are_a_type_and_bytes),
+        cmocka_unit_test(heads_are_remembered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

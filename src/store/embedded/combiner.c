@@ -63,6 +63,12 @@ static void give_back(spill_combiner_t *combiner, spill_job_t *rest)
     combiner->first = rest;
 }
 
+static void undo(const spill_combiner_t *combiner)
+{
+    if (combiner->undone)
+        combiner->undone(combiner->undone_context);
+}
+
 /* Carry the jobs out until the batch is full; returns those that are left over. */
 static spill_job_t *execute(spill_combiner_t *combiner, spill_job_t *group)
 {
@@ -72,8 +78,10 @@ static spill_job_t *execute(spill_combiner_t *combiner, spill_job_t *group)
         spill_job_t *job = *next;
         spill_batch_mark_t mark = spill_batch_mark(batch);
         job->code = job->execute(job->context, batch, job->error);
-        if (job->code != SPILL_OK)
+        if (job->code != SPILL_OK) {
             spill_batch_rewind(batch, mark);
+            undo(combiner);
+        }
         next = &job->next;
     }
     spill_job_t *rest = *next;
@@ -93,6 +101,8 @@ static void commit(spill_combiner_t *combiner, spill_job_t *group)
         if (combiner->sync)
             atomic_fetch_add_explicit(combiner->syncs, 1, memory_order_relaxed);
     }
+    if (code != SPILL_OK)
+        undo(combiner);
     for (spill_job_t *job = group; job && code != SPILL_OK; job = job->next) {
         if (job->code == SPILL_OK && job->error)
             *job->error = error;

@@ -20,6 +20,9 @@
  */
 typedef spill_code_t (*spill_job_fn)(void *context, spill_batch_t *batch, spill_error_t *error);
 
+/* Told to the leader: changes that a job has added do not come to be. */
+typedef void (*spill_undone_fn)(void *context);
+
 typedef enum spill_job_state { SPILL_JOB_WAITS, SPILL_JOB_LEADS, SPILL_JOB_DONE } spill_job_state_t;
 
 /* Lives on the stack of the thread that waits for it. */
@@ -46,6 +49,8 @@ typedef struct spill_combiner {
     int served;  /* jobs of the last group */
     bool led;
     spill_batch_t batch;
+    spill_undone_fn undone; /* may be NULL */
+    void *undone_context;
 } spill_combiner_t;
 
 void spill_combiner_init(spill_combiner_t *combiner, spill_kv_t *kv, bool sync,

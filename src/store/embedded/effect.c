@@ -150,13 +150,7 @@ static void put_state(const making_t *making)
     if (!head)
         index_page(making);
     spill_embedded_state_key(making->key, making->request->page);
-    if (!making->state->present) {
-        spill_batch_delete(making->batch, making->key->data, making->key->size);
-        return;
-    }
-    spill_state_encode(making->state, head,
-                       spill_batch_put_open(making->batch, making->key->data, making->key->size));
-    spill_batch_put_close(making->batch);
+    spill_embedded_put_state(making->store, making->key, head, making->state, making->batch);
 }
 
 /* ---- dropping a head ------------------------------------------------------------------------- */

@@ -32,25 +32,61 @@ void spill_embedded_state_key(spill_record_key_t *key, int64_t page)
         spill_record_key_page(key, page);
 }
 
+/* The record of a state: for the leader perhaps from what it remembers of heads. */
+static spill_code_t get_state_record(spill_embedded_t *store, const spill_batch_t *batch,
+                                     const spill_record_key_t *key, bool head,
+                                     spill_buffer_t *value, bool *found, spill_error_t *error)
+{
+    bool remembers = head && batch;
+    const spill_head_slot_t *slot =
+        remembers ? spill_head_cache_find(&store->heads, key->data, key->size) : NULL;
+    if (slot) {
+        spill_buffer_append(value, slot->value, slot->value_bytes);
+        *found = true;
+        return SPILL_OK;
+    }
+    spill_code_t code = spill_embedded_get(store, batch, key->data, key->size, value, found, error);
+    if (code == SPILL_OK && *found && remembers)
+        spill_head_cache_put(&store->heads, key->data, key->size, value->data, value->size);
+    return code;
+}
+
 spill_code_t spill_embedded_get_state(spill_embedded_t *store, const spill_batch_t *batch,
                                       const spill_request_t *request, spill_record_key_t *key,
                                       int64_t page, spill_state_t *state, spill_error_t *error)
 {
+    bool head = page == SPILL_HEAD;
     spill_buffer_t value = SPILL_BUFFER_INIT;
     bool found;
     state->present = false;
     spill_embedded_state_key(key, page);
-    spill_code_t code =
-        spill_embedded_get(store, batch, key->data, key->size, &value, &found, error);
+    spill_code_t code = get_state_record(store, batch, key, head, &value, &found, error);
     if (code != SPILL_OK)
         code = spill_embedded_place(request, page, code, error);
-    else if (found && !spill_state_decode(value.data, value.size, page == SPILL_HEAD, state))
+    else if (found && !spill_state_decode(value.data, value.size, head, state))
         code = spill_embedded_corrupt(store, request, page, error,
                                       "the record of its state cannot be read");
-    if (page != SPILL_HEAD && state->present)
+    if (!head && state->present)
         state->page = page;
     spill_buffer_release(&value);
     return code;
+}
+
+void spill_embedded_put_state(spill_embedded_t *store, const spill_record_key_t *key, bool head,
+                              const spill_state_t *state, spill_batch_t *batch)
+{
+    if (!state->present) {
+        spill_batch_delete(batch, key->data, key->size);
+        if (head)
+            spill_head_cache_put(&store->heads, key->data, key->size, NULL, 0);
+        return;
+    }
+    spill_state_encode(state, head, spill_batch_put_open(batch, key->data, key->size));
+    spill_batch_put_close(batch);
+    const spill_change_t *change = &batch->changes[batch->count - 1];
+    if (head)
+        spill_head_cache_put(&store->heads, key->data, key->size, spill_batch_value(batch, change),
+                             change->value_bytes);
 }
 
 /* ---- errors ---------------------------------------------------------------------------------- */
@@ -127,9 +163,15 @@ static spill_code_t close_store(spill_store_t *base, spill_error_t *error)
     spill_folder_unlock(store->folder, &store->lock, code == SPILL_OK);
     bson_free(store->folder);
     bson_free(store->bindings);
+    spill_head_cache_clear(&store->heads);
     spill_store_base_release(base);
     bson_free(store);
     return code;
+}
+
+static void forget_heads(void *heads)
+{
+    spill_head_cache_clear(heads);
 }
 
 static const spill_store_ops_t embedded_ops = {
@@ -192,6 +234,8 @@ spill_code_t spill_embedded_open_kv(spill_kv_t *kv, const char *uri,
     embedded->lock.mark = -1;
     spill_combiner_init(&embedded->combiner, kv, options->durability == SPILL_DURABILITY_FSYNC,
                         &embedded->base.counts.commits, &embedded->base.counts.syncs);
+    embedded->combiner.undone = forget_heads;
+    embedded->combiner.undone_context = &embedded->heads;
     if (!options->read_only)
         code = load_for_writing(embedded, error);
     if (code != SPILL_OK) {

@@ -17,6 +17,7 @@
 
 #include "store/embedded/combiner.h"
 #include "store/embedded/folder.h"
+#include "store/embedded/head_cache.h"
 #include "store/embedded/keys.h"
 #include "store/store.h"
 #include "store/transition.h"
@@ -32,7 +33,8 @@ typedef struct spill_embedded {
     /* All arrays that ever were defined here. Only the combiner's leader looks at them. */
     spill_binding_t *bindings;
     size_t binding_count;
-    int64_t dropped_rev; /* the highest that a dropped head had; the leader's, too */
+    spill_head_cache_t heads; /* the leader's, too */
+    int64_t dropped_rev;      /* the highest that a dropped head had; the leader's, too */
 } spill_embedded_t;
 
 /* A store on an engine that is open. The engine becomes the store's, also after an error. */
@@ -47,10 +49,17 @@ spill_code_t spill_embedded_get(spill_embedded_t *store, const spill_batch_t *ba
                                 const uint8_t *key, size_t key_bytes, spill_buffer_t *value,
                                 bool *found, spill_error_t *error);
 
-/* Read the state of the head or of a page; absent where there is no record. */
+/*
+ * Read the state of the head or of a page; absent where there is no record. With a batch the caller
+ * is the combiner's leader.
+ */
 spill_code_t spill_embedded_get_state(spill_embedded_t *store, const spill_batch_t *batch,
                                       const spill_request_t *request, spill_record_key_t *key,
                                       int64_t page, spill_state_t *state, spill_error_t *error);
+
+/* Write a state record; the key is that of the document. */
+void spill_embedded_put_state(spill_embedded_t *store, const spill_record_key_t *key, bool head,
+                              const spill_state_t *state, spill_batch_t *batch);
 
 /* SPILL_CORRUPT, naming array, owner and page. */
 spill_code_t spill_embedded_corrupt(const spill_embedded_t *store, const spill_request_t *request,

@@ -1,7 +1,5 @@
 #include "store/embedded/embedded.h"
 
-#include "store/embedded/codec.h"
-
 static spill_code_t get_record(spill_embedded_t *store, const spill_batch_t *batch,
                                const spill_request_t *request, spill_record_key_t *key,
                                spill_buffer_t *value, bool *found, spill_error_t *error)
@@ -59,6 +57,7 @@ static spill_code_t visit_heads(spill_embedded_t *store, const spill_batch_t *ba
 }
 
 typedef struct resizing {
+    spill_embedded_t *store;
     spill_batch_t *batch;
     int64_t fields_bytes;
 } resizing_t;
@@ -69,8 +68,7 @@ static void resize(void *context, const spill_record_key_t *key, spill_state_t *
     if (head->fields_bytes == resizing->fields_bytes)
         return;
     head->fields_bytes = resizing->fields_bytes;
-    spill_state_encode(head, true, spill_batch_put_open(resizing->batch, key->data, key->size));
-    spill_batch_put_close(resizing->batch);
+    spill_embedded_put_state(resizing->store, key, true, head, resizing->batch);
 }
 
 spill_code_t spill_embedded_put_fields(spill_embedded_t *store, const spill_request_t *request,
@@ -78,7 +76,7 @@ spill_code_t spill_embedded_put_fields(spill_embedded_t *store, const spill_requ
                                        spill_error_t *error)
 {
     spill_record_key_t key;
-    resizing_t resizing = {.batch = batch, .fields_bytes = fields->len};
+    resizing_t resizing = {.store = store, .batch = batch, .fields_bytes = fields->len};
     spill_record_key_init(&key, request->collection_id, request->key, request->key_bytes);
     spill_batch_put(batch, key.data, key.size, bson_get_data(fields), fields->len);
     return visit_heads(store, batch, request, resize, &resizing, error);
