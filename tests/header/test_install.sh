@@ -41,7 +41,7 @@ read -ra flags < <(pkg-config --cflags --libs "${static[@]}" spillway)
 unset PKG_CONFIG_PATH
 
 echo "find_package:"
-cmake -S "$consumer" -B "$folder/build" -DCMAKE_PREFIX_PATH="$folder/prefix" \
+cmake -G Ninja -S "$consumer" -B "$folder/build" -DCMAKE_PREFIX_PATH="$folder/prefix" \
     -DCMAKE_C_COMPILER="$compiler" -DCMAKE_C_FLAGS="${instrument[*]}" >"$folder/configure.log"
 cmake --build "$folder/build" >"$folder/build.log"
 "$folder/build/consumer"
