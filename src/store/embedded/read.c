@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+enum { RESERVED_BYTES_MAX = 1024 * 1024 };
+
 /* One READ: one iterator, so that all of it is seen at one moment. */
 typedef struct reading {
     spill_embedded_t *store;
@@ -207,10 +209,24 @@ static void reverse(spill_run_t *run)
     }
 }
 
+/* Room for the run, as far as it can be told from the document's average, in one piece. */
+static void reserve_run(reading_t *reading, const range_t *range)
+{
+    const spill_state_t *state = &reading->response->state;
+    int64_t numbers = range->high - range->low + 1;
+    int64_t count = range->count < numbers ? range->count : numbers;
+    if (state->live == 0 || count <= 0)
+        return;
+    int64_t average = state->live_bytes / state->live + 1;
+    int64_t bytes = average < RESERVED_BYTES_MAX / count ? average * count : RESERVED_BYTES_MAX;
+    spill_buffer_reserve(&reading->response->run.arena, (size_t)bytes);
+}
+
 static spill_code_t read_run(reading_t *reading, spill_error_t *error)
 {
     const spill_state_t *state = &reading->response->state;
     range_t range = range_of(reading->request, state);
+    reserve_run(reading, &range);
     size_t gone = spill_seqs_count_below(&state->gone, range.high + 1);
     int64_t left = range.count;
     bool placed = false;
