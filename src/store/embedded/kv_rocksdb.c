@@ -15,7 +15,7 @@
  * that they do not grow with the data), and blocks in flight. docs/benchmarks.md has the sum.
  */
 enum {
-    BUFFER_BYTES = 32 * 1024 * 1024,
+    BUFFER_BYTES = 24 * 1024 * 1024,
     BUFFERS = 3,
     LOG_BYTES_MAX = 96 * 1024 * 1024,
     BLOCK_BYTES = 4 * 1024,
@@ -24,6 +24,7 @@ enum {
     OPEN_FILES_MAX = 512,
     BACKGROUND_JOBS = 2,
     SYNC_BYTES = 1024 * 1024,
+    KEPT_BYTES_MAX = 4 * 1024 * 1024,
     MESSAGES_BYTES_MAX = 1024 * 1024,
     MESSAGES_KEPT = 4,
     LEVEL_WARN = 2
@@ -117,6 +118,10 @@ static spill_code_t write_batch(spill_kv_t *base, const spill_batch_t *batch, bo
     char *message = NULL;
     gather(kv->batch, batch);
     rocksdb_write(kv->db, sync ? kv->write_sync : kv->write, kv->batch, &message);
+    if (batch->bytes.size > KEPT_BYTES_MAX) { /* it would keep the memory */
+        rocksdb_writebatch_destroy(kv->batch);
+        kv->batch = rocksdb_writebatch_create();
+    }
     if (!message)
         return SPILL_OK;
     bool unclear = spill_engine_sync_failed(message);
