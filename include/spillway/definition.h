@@ -81,6 +81,16 @@ SPILL_API spill_code_t spill_definition_compatible(const spill_definition_t *now
                                                    spill_error_t *error);
 
 /*
+ * May both be in one store? Two arrays on one collection of heads are fine where none of their
+ * fields in the head (array, count, overflow, pages) has a name of the other's. A collection of
+ * pages belongs to one definition and holds no heads. SPILL_REFUSED names `other`, what clashes, and
+ * what to change in `definition`. Both have passed the check.
+ */
+SPILL_API spill_code_t spill_definition_beside(const spill_definition_t *definition,
+                                               const spill_definition_t *other,
+                                               spill_error_t *error);
+
+/*
  * As a document, which the call initializes, and back. SPILL_CORRUPT names a field that is missing
  * or out of range; SPILL_FORMAT one that this version does not know.
  */

@@ -46,6 +46,21 @@ static spill_code_t check_change(spill_store_t *store, const spill_definition_t 
     return looked == SPILL_OK ? code : looked;
 }
 
+/* Does it leave the documents of every other definition alone? */
+static spill_code_t check_others(spill_store_t *store, const spill_definition_t *definition,
+                                 spill_error_t *error)
+{
+    spill_definition_t *others;
+    size_t count;
+    spill_code_t code = spill_store_definitions(store, &others, &count, error);
+    for (size_t i = 0; code == SPILL_OK && i < count; i++) {
+        if (strcmp(others[i].name, definition->name) != 0)
+            code = spill_definition_beside(definition, &others[i], error);
+    }
+    bson_free(others);
+    return code;
+}
+
 /* Put `definition` in the place of `stored` (NULL: of none). */
 static spill_code_t put_over(spill_store_t *store, const spill_definition_t *definition,
                              const bson_t *stored, bool *done, spill_error_t *error)
@@ -66,6 +81,8 @@ static spill_code_t put_over(spill_store_t *store, const spill_definition_t *def
     spill_code_t code = SPILL_OK;
     *done = stored != NULL && bson_equal(stored, &document);
     if (!*done)
+        code = check_others(store, &next, error);
+    if (code == SPILL_OK && !*done)
         code = store->ops->catalog_put(store, SPILL_CATALOG_DEFINITION, next.name, stored,
                                        &document, done, error);
     bson_destroy(&document);

@@ -207,7 +207,12 @@ head -1 out | grep -q '"page":-1' || fail "explain --json does not start with th
     fail "explain's elements do not add up to 20"
 expect 0 explain db events carol --documents
 has out '"_id" : "carol"'
-expect 0 define db long --preset feed
+expect 4 define db long --preset feed
+has err "definition 'long' clashes with 'events'"
+has err "--collection"
+expect 4 define db long --preset feed --collection long
+has err "--page-collection"
+expect 0 define db long --preset feed --collection long --page-collection long.pages
 seq 1 30 | "$SPILLWAY" append db long carol - >out
 expect 0 explain db long carol --documents
 has out '"... 27 more ..."'

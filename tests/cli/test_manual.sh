@@ -51,7 +51,7 @@ spillway() { "$SPILLWAY" "$@"; }
 [ "$(complete_line spillway read db x --li)" = --limit= ] || fail "options are not completed"
 [ "$(complete_line spillway define db --keep = n)" = newest ] || fail "values are not completed"
 expect 0 define db events --preset feed
-expect 0 define db other --preset feed
+expect 0 define db other --preset sales
 [ "$(complete_line spillway count db ev)" = events ] || fail "definitions are not completed"
 
 if command -v man >/dev/null; then

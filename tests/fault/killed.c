@@ -53,6 +53,8 @@ static spill_array_t *open_array(spill_store_t *store, const char *name)
     spill_array_t *array;
     spill_definition_t definition;
     spill_definition_init(&definition, name);
+    snprintf(definition.collection, sizeof definition.collection, "%s", name);
+    snprintf(definition.page_collection, sizeof definition.page_collection, "%s.pages", name);
     definition.keep = strcmp(name, "newest") == 0 ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST;
     definition.bounds.threshold = 3;
     definition.bounds.page_capacity = 4;

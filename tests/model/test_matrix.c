@@ -149,6 +149,8 @@ static void play_cell(spill_store_t *store, spill_keep_t keep, int64_t threshold
                                  .type = BSON_TYPE_INT64}};
     snprintf(name, sizeof name, "t%d-p%d-k%d", (int)threshold, (int)page, (int)keep);
     spill_definition_init(&definition, name);
+    snprintf(definition.collection, sizeof definition.collection, "%s", name);
+    snprintf(definition.page_collection, sizeof definition.page_collection, "%s.pages", name);
     definition.keep = keep;
     definition.bounds.threshold = threshold;
     definition.bounds.page_capacity = page;

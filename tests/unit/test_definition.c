@@ -405,6 +405,103 @@ static void test_what_may_not_change(void **state)
 
 /* ---- codec ----------------------------------------------------------------------------------- */
 
+/* Two definitions of one store, of which `change` makes the second. NULL: they may be there. */
+static void assert_beside(void (*change)(spill_definition_t *other), const char *message)
+{
+    spill_definition_t definition = feed(), other = feed();
+    spill_error_t error = {.message = ""};
+    strcpy(other.name, "other");
+    change(&other);
+    spill_code_t code = spill_definition_beside(&definition, &other, &error);
+    assert_int_equal(code, message == NULL ? SPILL_OK : SPILL_REFUSED);
+    assert_int_equal(spill_definition_beside(&other, &definition, NULL), code);
+    if (message != NULL)
+        assert_string_equal(error.message, message);
+}
+
+static void nothing_else(spill_definition_t *other)
+{
+    (void)other;
+}
+
+static void the_heads(spill_definition_t *other)
+{
+    strcpy(other->collection, "groups");
+}
+
+static void the_pages(spill_definition_t *other)
+{
+    strcpy(other->page_collection, "morePages");
+}
+
+static void both_collections(spill_definition_t *other)
+{
+    the_heads(other);
+    the_pages(other);
+}
+
+static void the_array(spill_definition_t *other)
+{
+    the_pages(other);
+    strcpy(other->array, "likes");
+}
+
+static void every_field_of_the_head(spill_definition_t *other)
+{
+    the_array(other);
+    strcpy(other->count_field, "likeCount");
+    strcpy(other->overflow_field, "");
+    strcpy(other->pages_field, "likePages");
+}
+
+static void fields_crossed(spill_definition_t *other)
+{
+    every_field_of_the_head(other);
+    strcpy(other->overflow_field, "activities");
+}
+
+static void heads_among_pages(spill_definition_t *other)
+{
+    both_collections(other);
+    strcpy(other->collection, "overflowActivities");
+}
+
+static void pages_among_heads(spill_definition_t *other)
+{
+    both_collections(other);
+    strcpy(other->page_collection, "users");
+}
+
+static void test_definitions_beside_each_other(void **state)
+{
+    (void)state;
+    assert_beside(both_collections, NULL);
+    assert_beside(every_field_of_the_head, NULL);
+    assert_beside(nothing_else,
+                  "definition 'feeds' clashes with 'other': both have a field 'activities' in the "
+                  "heads of 'users' (array, array); give it another --array or --collection");
+    assert_beside(the_pages,
+                  "definition 'feeds' clashes with 'other': both have a field 'activities' in the "
+                  "heads of 'users' (array, array); give it another --array or --collection");
+    assert_beside(the_array,
+                  "definition 'feeds' clashes with 'other': both have a field 'activityCount' in "
+                  "the heads of 'users' (countField, countField); give it another --count-field "
+                  "or --collection");
+    assert_beside(fields_crossed,
+                  "definition 'feeds' clashes with 'other': both have a field 'activities' in the "
+                  "heads of 'users' (array, overflowField); give it another --array or "
+                  "--collection");
+    assert_beside(the_heads, "definition 'feeds' clashes with 'other': both have their pages in "
+                             "'overflowActivities'; give it another --page-collection");
+    assert_beside(heads_among_pages,
+                  "definition 'feeds' clashes with 'other': its pages would be in "
+                  "'overflowActivities', where the other has its heads; give it another "
+                  "--page-collection");
+    assert_beside(pages_among_heads,
+                  "definition 'feeds' clashes with 'other': its heads would be in 'users', where "
+                  "the other has its pages; give it another --collection");
+}
+
 static void test_round_trip(void **state)
 {
     (void)state;
@@ -560,6 +657,7 @@ int main(void)
         cmocka_unit_test(test_kinds_that_are_unknown),
         cmocka_unit_test(test_what_may_change),
         cmocka_unit_test(test_what_may_not_change),
+        cmocka_unit_test(test_definitions_beside_each_other),
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_every_field_is_needed),
         cmocka_unit_test(test_every_bound_is_needed),

@@ -170,6 +170,40 @@ static void calls_are_counted(void **state)
     spill_store_close(store, NULL);
 }
 
+/* Saves preset "feed-recent" under that name; "" leaves a name of the preset. */
+static spill_code_t define(spill_store_t *store, const char *name, const char *collection,
+                           const char *page_collection, spill_error_t *error)
+{
+    spill_definition_t definition;
+    spill_definition_init(&definition, name);
+    if (collection[0])
+        strcpy(definition.collection, collection);
+    if (page_collection[0])
+        strcpy(definition.page_collection, page_collection);
+    return spill_store_define(store, &definition, error);
+}
+
+static void definitions_that_clash_are_refused(void **state)
+{
+    (void)state;
+    spill_store_t *store = open_memory(NULL);
+    spill_error_t error;
+    assert_int_equal(define(store, "feed", "", "", NULL), SPILL_OK);
+    assert_int_equal(define(store, "feed", "", "", NULL), SPILL_OK);
+    assert_int_equal(define(store, "zoo", "", "zooPages", &error), SPILL_REFUSED);
+    assert_non_null(strstr(error.message, "'feed'"));
+    assert_int_equal(define(store, "zoo", "animals", "", NULL), SPILL_REFUSED);
+    assert_int_equal(define(store, "zoo", "animals", "zooPages", NULL), SPILL_OK);
+    /* A change may bring a clash as well: of the first with one that came later. */
+    assert_int_equal(define(store, "feed", "animals", "", &error), SPILL_REFUSED);
+    assert_non_null(strstr(error.message, "'zoo'"));
+    /* Where there is no owner yet, names may still change. */
+    assert_int_equal(define(store, "zoo", "plants", "", &error), SPILL_REFUSED);
+    assert_int_equal(define(store, "zoo", "plants", "plantPages", NULL), SPILL_OK);
+    assert_int_equal(define(store, "feed", "animals", "zooPages", NULL), SPILL_OK);
+    spill_store_close(store, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +214,7 @@ int main(void)
         cmocka_unit_test(the_clock_is_the_callers_or_the_real_one),
         cmocka_unit_test(the_log_is_passed_on),
         cmocka_unit_test(calls_are_counted),
+        cmocka_unit_test(definitions_that_clash_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
