@@ -31,12 +31,23 @@ SPILL_API const spill_definition_t *spill_array_get_definition(const spill_array
  * for this owner before the first try. Keep both for a retry. A retry is exact until op_window
  * further appends with operation ids to that owner; after that it answers SPILL_UNKNOWN, and is
  * never applied a second time.
+ *
+ * The base says where to look for the id: an owner counts its appends with operation ids, and one
+ * that was first tried when the count was `base` or more cannot be among the first `base` of them.
+ * A lower base than need be is safe, and spends some of the window. A base that was made up and
+ * lies above the count is not safe: the append is accepted, but a retry with that base does not
+ * find it and is applied a second time. It is not refused, because the count may go back: a store
+ * with log durability loses its last appends with the machine, an owner that is dropped and made
+ * again begins at 0, and a client that read its base before may go on. Who has seen that happen
+ * reads the owner, and then a new base; until then two tries with the old base may both be applied.
  */
 typedef struct spill_op {
     const void *id;
     size_t id_bytes; /* 1..SPILL_OP_ID_MAX */
-    int64_t base;
+    int64_t base;    /* 0..SPILL_OP_BASE_MAX */
 } spill_op_t;
+
+#define SPILL_OP_BASE_MAX (INT64_MAX / 2)
 
 #define SPILL_APPEND_OPTIONS_VERSION 1
 

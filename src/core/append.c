@@ -76,8 +76,10 @@ static spill_code_t check_op(const spill_op_t *op, spill_error_t *error)
     if (op != NULL && (op->id == NULL || op->id_bytes < 1 || op->id_bytes > SPILL_OP_ID_MAX))
         return spill_fail(error, SPILL_INVALID, "an operation id has 1 to %d bytes, not %zu",
                           SPILL_OP_ID_MAX, op->id_bytes);
-    if (op != NULL && op->base < 0)
-        return spill_fail(error, SPILL_INVALID, "an operation's base is 0 or more, not %" PRId64,
+    if (op != NULL && (op->base < 0 || op->base > SPILL_OP_BASE_MAX))
+        return spill_fail(error, SPILL_INVALID,
+                          "an operation's base is a number that the owner gave, 0 or more, not "
+                          "%" PRId64,
                           op->base);
     return SPILL_OK;
 }

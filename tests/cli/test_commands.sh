@@ -110,6 +110,8 @@ has err "Extended JSON"
 expect 2 append db events alice --op ''
 expect 2 append db events alice --op "$(printf 'x%.0s' {1..65})" 1
 expect 2 append db events alice --op a@b 1
+expect 2 append db events alice --op a@9223372036854775807 1
+has err "base"
 expect 3 append db events alice - <<<'{"a": 1} trailing'
 has err "stdin:1"
 counts db events alice 11
