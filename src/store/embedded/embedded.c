@@ -102,13 +102,11 @@ static void describe_document(int64_t page, char *text, size_t size)
 spill_code_t spill_embedded_place(const spill_request_t *request, int64_t page, spill_code_t code,
                                   spill_error_t *error)
 {
+    if (page == request->page)
+        return code;
     char document[32];
     describe_document(page, document, sizeof document);
-    char *owner = spill_value_to_json(request->owner, false);
-    code = spill_fail_prefix(error, code, "array \"%s\", owner %.100s, %s",
-                             request->definition->name, owner ? owner : "?", document);
-    bson_free(owner);
-    return code;
+    return spill_fail_prefix(error, code, "%s", document);
 }
 
 spill_code_t spill_embedded_corrupt(const spill_embedded_t *store, const spill_request_t *request,

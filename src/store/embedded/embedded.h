@@ -61,11 +61,14 @@ spill_code_t spill_embedded_get_state(spill_embedded_t *store, const spill_batch
 void spill_embedded_put_state(spill_embedded_t *store, const spill_record_key_t *key, bool head,
                               const spill_state_t *state, spill_batch_t *batch);
 
-/* SPILL_CORRUPT, naming array, owner and page. */
+/* SPILL_CORRUPT, with the place as below. */
 spill_code_t spill_embedded_corrupt(const spill_embedded_t *store, const spill_request_t *request,
                                     int64_t page, spill_error_t *error, const char *what);
 
-/* Put the same place before an engine's error. */
+/*
+ * Put the document before an error where it is another than the one asked for. Owner, array and
+ * the document that was asked for are named by the caller of the store.
+ */
 spill_code_t spill_embedded_place(const spill_request_t *request, int64_t page, spill_code_t code,
                                   spill_error_t *error);
 
