@@ -61,7 +61,8 @@ SPILL_API void spill_store_options_init(spill_store_options_t *options);
  * Open a store. `options` may be NULL for the defaults. On success *store is the caller's, to be
  * closed with spill_store_close. Errors: SPILL_BUSY (another process writes to it; the message says
  * which), SPILL_FORMAT (made by a newer Spillway), SPILL_CORRUPT (names the damaged file),
- * SPILL_DENIED, SPILL_NO_SPACE, SPILL_NOT_FOUND (read-only, or must_exist), SPILL_INVALID.
+ * SPILL_DENIED, SPILL_NO_SPACE, SPILL_NOT_FOUND (a file, or a folder with something else in it;
+ * with read_only or must_exist: nothing), SPILL_INVALID (no such scheme).
  */
 SPILL_API spill_code_t spill_store_open(const char *uri, const spill_store_options_t *options,
                                         spill_store_t **store, spill_error_t *error);

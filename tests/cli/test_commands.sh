@@ -263,6 +263,22 @@ expect 2 count @long events carol
 has err "longer than 4095 bytes"
 expect 3 count nothere events carol
 [ -e nothere ] && fail "count made a store"
+echo text >afile
+mkdir afolder
+echo text >afolder/other
+for command in define count verify export; do
+    arguments="events"
+    [ "$command" = count ] && arguments="events carol"
+    for place in nothere afile afolder; do
+        # shellcheck disable=SC2086 # two arguments
+        expect 3 "$command" "$place" $arguments
+        has err "$place: "
+    done
+done
+expect 3 define afile events --preset feed
+expect 3 define afolder events --preset feed
+has err "afolder: is not a Spillway store"
+[ "$(ls afolder)" = other ] || fail "define left something in a folder of another kind"
 expect 3 append nothere events carol 1
 [ -e nothere ] && fail "append made a store"
 

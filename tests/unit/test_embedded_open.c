@@ -109,13 +109,13 @@ static void other_folders_are_refused(void **state)
     (void)state;
     const char *folder = embedded_new_folder();
     write_file("/tmp", "spillway-test-file", "");
-    assert_open_fails("/tmp/spillway-test-file", NULL, SPILL_INVALID, "not a folder");
+    assert_open_fails("/tmp/spillway-test-file", NULL, SPILL_NOT_FOUND, "not a folder");
     unlink("/tmp/spillway-test-file");
     mkdir(folder, 0777);
     write_file(folder, "notes.txt", "not a store");
-    assert_open_fails(folder, NULL, SPILL_INVALID, "not a Spillway store");
+    assert_open_fails(folder, NULL, SPILL_NOT_FOUND, "not a Spillway store");
     write_file(folder, "CURRENT", "MANIFEST-000001\n"); /* another program's RocksDB */
-    assert_open_fails(folder, NULL, SPILL_INVALID, "not a Spillway store");
+    assert_open_fails(folder, NULL, SPILL_NOT_FOUND, "not a Spillway store");
     assert_int_equal(access("/nowhere", F_OK), -1);
     assert_open_fails("/nowhere/at/all", NULL, SPILL_NOT_FOUND, "/nowhere/at/all");
 }
@@ -134,7 +134,7 @@ static void a_database_that_is_no_store_is_refused(void **state)
     assert_int_equal(kv->ops->close(kv, NULL), SPILL_OK);
     spill_batch_release(&batch);
     write_file(folder, "SPILLWAY", "A Spillway store.\n");
-    assert_open_fails(folder, NULL, SPILL_INVALID, "a database, but not a Spillway store");
+    assert_open_fails(folder, NULL, SPILL_NOT_FOUND, "a database, but not a Spillway store");
 }
 
 /* A crash between making the folder and making the database. */

@@ -53,7 +53,7 @@ spill_code_t spill_folder_look(const char *folder, spill_folder_kind_t *kind, sp
         if (errno == ENOENT)
             return SPILL_OK;
         if (errno == ENOTDIR)
-            return spill_fail(error, SPILL_INVALID,
+            return spill_fail(error, SPILL_NOT_FOUND,
                               "%s: is not a folder; a store is a folder of its own", folder);
         return spill_fail_errno(error, errno, "%s: cannot look into the folder", folder);
     }
@@ -67,7 +67,7 @@ spill_code_t spill_folder_look(const char *folder, spill_folder_kind_t *kind, sp
         return spill_fail(error, SPILL_CORRUPT,
                           "%s/CURRENT: is missing from this store; restore a backup", folder);
     else if (!contents.mark && (contents.current || contents.engine || contents.other))
-        return spill_fail(error, SPILL_INVALID,
+        return spill_fail(error, SPILL_NOT_FOUND,
                           "%s: is not a Spillway store (it has no file " MARK
                           " and is not empty); name a folder that is new, empty or a store",
                           folder);

@@ -172,7 +172,7 @@ static spill_code_t read_format(spill_kv_t *kv, const char *place, uint64_t *ver
         bool empty;
         code = is_empty(kv, &empty, error);
         if (code == SPILL_OK && !empty)
-            code = spill_fail(error, SPILL_INVALID, "%s: is a database, but not a Spillway store",
+            code = spill_fail(error, SPILL_NOT_FOUND, "%s: is a database, but not a Spillway store",
                               place);
     }
     spill_buffer_release(&key);
