@@ -51,7 +51,7 @@ static spill_code_t verify_owner(void *context, const spill_value_t *value, spil
             code = has_changed(&owner, &inspection, &again, error);
         if (code == SPILL_OK && !again)
             add_to_summary(verify, &inspection);
-        bson_free(inspection.findings);
+        spill_inspection_release(&inspection);
     }
     spill_owner_release(&owner);
     return code;

@@ -38,6 +38,13 @@ void spill_inspection_add(spill_inspection_t *inspection, int64_t page, int inva
     va_end(arguments);
 }
 
+void spill_inspection_release(spill_inspection_t *inspection)
+{
+    bson_free(inspection->findings);
+    inspection->findings = NULL;
+    spill_seqs_release(&inspection->unreadable);
+}
+
 /* What is known while the documents are gone through in sequence order. */
 typedef struct progress {
     int64_t low;
@@ -177,15 +184,17 @@ static spill_code_t read_whole(spill_inspection_t *inspection, int64_t page,
     read.want = SPILL_WANT_FORWARD;
     read.limit = INT64_MAX;
     read.want_ops = true;
-    spill_code_t code = spill_owner_call(inspection->owner, &read, response, &failure);
+    spill_store_t *store = inspection->owner->array->store;
+    spill_code_t code = spill_store_call(store, &read, response, &failure);
     *readable = code != SPILL_CORRUPT;
-    if (code == SPILL_CORRUPT) {
+    if (code == SPILL_CORRUPT) { /* the finding names owner and document itself */
+        spill_seqs_insert(&inspection->unreadable, page);
         spill_inspection_add(inspection, page, 2, "cannot be read: %.200s", failure.message);
         return SPILL_OK;
     }
     if (code != SPILL_OK && error != NULL)
         *error = failure;
-    return code;
+    return code == SPILL_OK ? code : spill_owner_name(inspection->owner, code, error);
 }
 
 static spill_code_t inspect_page(spill_inspection_t *inspection, int64_t page,
@@ -199,6 +208,8 @@ static spill_code_t inspect_page(spill_inspection_t *inspection, int64_t page,
     spill_code_t code = read_whole(inspection, page, &response, &readable, error);
     bool there = code == SPILL_OK && readable && state->present && state->epoch == head->epoch;
     bool last = page == head->pages - 1;
+    if (!readable)
+        progress->any = false; /* the next one's place cannot be compared with this one's */
     if (there) {
         inspection->pages++;
         check_document(inspection, page, &response, progress);
@@ -232,11 +243,14 @@ static void check_removed(spill_inspection_t *inspection, const spill_state_t *h
                              head->removed, dead);
 }
 
+/* Of a document that cannot be read the store finds no more than that. */
 static void from_store(void *context, const spill_value_t *owner, int64_t page, int invariant,
                        const char *text)
 {
+    spill_inspection_t *inspection = context;
     (void)owner;
-    spill_inspection_add(context, page, invariant, "%s", text);
+    if (!spill_seqs_contains(&inspection->unreadable, page))
+        spill_inspection_add(inspection, page, invariant, "%s", text);
 }
 
 /* Pages beyond the last: with keep newest one may have been put and not yet cut. */

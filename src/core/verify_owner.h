@@ -13,6 +13,7 @@ typedef struct spill_inspection {
     int64_t elements;
     spill_finding_t *findings; /* at most SPILL_INSPECTION_FINDINGS are kept */
     size_t kept;
+    spill_seqs_t unreadable; /* pages (or SPILL_HEAD) that are a finding as a whole */
     int64_t found;
     int64_t rev; /* of the head, the end of what it holds, and the pages it speaks of: */
     int64_t end; /* they tell whether the owner changed meanwhile */
@@ -23,6 +24,8 @@ typedef struct spill_inspection {
 
 /* Look at every document of the owner. SPILL_CORRUPT records become findings, not errors. */
 spill_code_t spill_inspect_owner(spill_inspection_t *inspection, spill_error_t *error);
+
+void spill_inspection_release(spill_inspection_t *inspection);
 
 /* Add a finding. */
 void spill_inspection_add(spill_inspection_t *inspection, int64_t page, int invariant,

@@ -291,6 +291,58 @@ static void what_the_engine_cannot_read_is_found(void **state)
     close_fixture(&fixture);
 }
 
+static void add_finding(void *context, const spill_finding_t *finding)
+{
+    add_text(context, finding->owner, finding->page, finding->invariant, finding->text);
+}
+
+/* What a user of the verifier is told. */
+static void assert_verified(fixture_t *fixture, const char *expected)
+{
+    spill_error_t error;
+    spill_verify_summary_t summary;
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner = spill_value_from_utf8(&storage, "ada");
+    fixture->found[0] = '\0';
+    spill_code_t code =
+        spill_array_verify(fixture->array, &owner, add_finding, fixture, &summary, &error);
+    assert_int_equal(code, SPILL_OK);
+    assert_string_equal(fixture->found, expected);
+    bson_destroy(&storage);
+}
+
+/* Pages whose damage the documents' own look and the store's check both meet. */
+static void damage_is_told_once(void **state)
+{
+    (void)state;
+    for (int keep = 0; keep < 2; keep++) {
+        fixture_t fixture;
+        open_fixture(&fixture, keep ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST);
+        int64_t seq = keep ? 13 : 18; /* in page 3 */
+        element(&fixture, seq);
+        spill_disk_damage(fixture.disk, fixture.key.data, fixture.key.size);
+        assert_verified(&fixture, "2@3: cannot be read: a record in memory was declared damaged\n");
+        spill_disk_damage(fixture.disk, NULL, 0);
+        put(&fixture, "", 0);
+        assert_verified(&fixture, "2@3: cannot be read: the record of an element cannot be read "
+                                  "(memory: restore a backup, or export what is readable)\n");
+        close_fixture(&fixture);
+    }
+}
+
+/* Nothing is counted by an index that cannot be read to its end. */
+static void a_damaged_index_is_not_counted(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    open_fixture(&fixture, SPILL_KEEP_NEWEST);
+    spill_record_key_first(&fixture.key, fixture.head.epoch, 4, 1);
+    spill_disk_damage(fixture.disk, fixture.key.data, fixture.key.size);
+    assert_verified(&fixture,
+                    "2@-1: the index of pages: a record in memory was declared damaged\n");
+    close_fixture(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -302,6 +354,8 @@ int main(void)
         cmocka_unit_test(an_unreadable_head_is_found),
         cmocka_unit_test(an_index_that_disagrees_is_found),
         cmocka_unit_test(what_the_engine_cannot_read_is_found),
+        cmocka_unit_test(damage_is_told_once),
+        cmocka_unit_test(a_damaged_index_is_not_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

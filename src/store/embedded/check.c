@@ -25,6 +25,7 @@ typedef struct checking {
     spill_state_t head;
     int64_t below; /* documents seen so far hold no number below this */
     int64_t entries;
+    bool broken; /* the index of pages could not be read to its end: what lies where is unknown */
     spill_store_finding_fn report;
     void *context;
 } checking_t;
@@ -110,10 +111,12 @@ static void check_range(checking_t *checking, int64_t page, const spill_state_t 
         find_missing(checking, page, state, state->first, end);
 }
 
-/* From the iterator's place to `first`: no document has them. */
+/* From the iterator's place down to `end`: no document has them. */
 static void check_gap(checking_t *checking, int64_t end)
 {
     int64_t seq;
+    if (checking->broken)
+        return;
     for (; at_element(checking, &seq) && seq >= end; checking->iter->ops->next(checking->iter))
         find(checking, SPILL_HEAD, RECOVERABLE, "element %" PRId64 " is in no document", seq);
 }
@@ -139,7 +142,8 @@ static void check_document(checking_t *checking, int64_t page, const spill_state
              spill_state_end(state), checking->below);
         return;
     }
-    spill_record_key_element(&checking->key, checking->head.epoch, checking->below - 1);
+    int64_t above = checking->broken ? spill_state_end(state) : checking->below;
+    spill_record_key_element(&checking->key, checking->head.epoch, above - 1);
     checking->iter->ops->seek(checking->iter, checking->key.data, checking->key.size);
     check_gap(checking, spill_state_end(state));
     check_range(checking, page, state);
@@ -178,7 +182,7 @@ static void check_pages(checking_t *checking)
         if (iter->valid)
             iter->ops->next(iter);
     }
-    find_damage(checking, SPILL_HEAD, "the index of pages");
+    checking->broken = find_damage(checking, SPILL_HEAD, "the index of pages");
 }
 
 static void count_pages(checking_t *checking)
@@ -192,7 +196,8 @@ static void count_pages(checking_t *checking)
          iter->valid && spill_record_key_is_page(&checking->key, iter->key, iter->key_bytes, &page);
          iter->ops->next(iter))
         pages++;
-    if (!find_damage(checking, SPILL_HEAD, "the records of pages") && pages != checking->entries)
+    if (!find_damage(checking, SPILL_HEAD, "the records of pages") && !checking->broken &&
+        pages != checking->entries)
         find(checking, SPILL_HEAD, RECOVERABLE,
              "%" PRId64 " pages have records, but %" PRId64 " are in the index", pages,
              checking->entries);
