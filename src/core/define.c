@@ -35,7 +35,7 @@ static spill_code_t check_change(spill_store_t *store, const spill_definition_t 
     spill_error_t failure;
     spill_code_t looked = store->ops->bind(store, now, &binding, &failure);
     if (looked == SPILL_OK)
-        looked = store->ops->owners(store, &binding, NULL, 0, 1, &owners, &last, &failure);
+        looked = store->ops->owners(store, now, &binding, NULL, 0, 1, &owners, &last, &failure);
     if (looked == SPILL_OK) {
         code = bson_empty(&owners) ? SPILL_OK : SPILL_REFUSED;
         bson_destroy(&owners);

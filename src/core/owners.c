@@ -31,8 +31,9 @@ spill_code_t spill_array_owners(spill_array_t *array, spill_owner_fn visit, void
     bool end = false;
     while (code == SPILL_OK && !end) {
         bson_t owners;
-        code = array->store->ops->owners(array->store, &array->binding, after.data, after.size,
-                                         OWNERS_AT_A_TIME, &owners, &last, error);
+        code =
+            array->store->ops->owners(array->store, &array->definition, &array->binding, after.data,
+                                      after.size, OWNERS_AT_A_TIME, &owners, &last, error);
         if (code != SPILL_OK)
             break;
         end = bson_empty(&owners);

@@ -119,14 +119,16 @@ static spill_code_t bind(spill_store_t *store, const spill_definition_t *definit
     return end(&step, code, error);
 }
 
-static spill_code_t owners(spill_store_t *store, const spill_binding_t *binding,
-                           const uint8_t *after, size_t after_bytes, size_t limit,
-                           bson_t *owners_found, spill_buffer_t *last, spill_error_t *error)
+static spill_code_t owners(spill_store_t *store, const spill_definition_t *definition,
+                           const spill_binding_t *binding, const uint8_t *after, size_t after_bytes,
+                           size_t limit, bson_t *owners_found, spill_buffer_t *last,
+                           spill_error_t *error)
 {
     step_t step = begin(store, NULL);
     if (applies(&step)) {
-        spill_code_t code = inner_of(&step)->ops->owners(
-            inner_of(&step), binding, after, after_bytes, limit, owners_found, last, error);
+        spill_code_t code =
+            inner_of(&step)->ops->owners(inner_of(&step), definition, binding, after, after_bytes,
+                                         limit, owners_found, last, error);
         return end(&step, code, error);
     }
     bson_init(owners_found);

@@ -116,10 +116,12 @@ static void add_owner(const spill_memory_store_t *memory, const spill_memory_own
     bson_append_iter(owners, key, -1, &id);
 }
 
-static spill_code_t owners(spill_store_t *store, const spill_binding_t *binding,
-                           const uint8_t *after, size_t after_bytes, size_t limit,
-                           bson_t *owners_found, spill_buffer_t *last, spill_error_t *error)
+static spill_code_t owners(spill_store_t *store, const spill_definition_t *definition,
+                           const spill_binding_t *binding, const uint8_t *after, size_t after_bytes,
+                           size_t limit, bson_t *owners_found, spill_buffer_t *last,
+                           spill_error_t *error)
 {
+    (void)definition;
     (void)error;
     spill_memory_store_t *memory = (spill_memory_store_t *)store;
     bson_init(owners_found);

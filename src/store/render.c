@@ -10,10 +10,10 @@ enum {
     NUMBER_BYTES = 8, /* the largest form of a number */
     TYPE_BYTES = 2,   /* the type before a field's name, and the NUL after it */
     /* All that stands under `spill` but the contents of `gone` and `ops`, names and frames too. */
-    BOOKKEEPING_BYTES = 180,
-    /* One of `ops`: a document of an id of the longest kind and three numbers. */
-    OP_BYTES = FRAME_BYTES + TYPE_BYTES + 2 + 5 + SPILL_OP_ID_MAX +
-               3 * (TYPE_BYTES + NUMBER_BYTES) + 7 + 3 + 5
+    BOOKKEEPING_BYTES = 195,
+    /* One of `ops`: a document of an id of the longest kind and two numbers. */
+    OP_BYTES =
+        FRAME_BYTES + TYPE_BYTES + 2 + 5 + SPILL_OP_ID_MAX + 2 * (TYPE_BYTES + NUMBER_BYTES) + 5 + 5
 };
 
 /* A field of that name with a value of so many bytes; nothing for a field that has no name. */
@@ -35,6 +35,8 @@ static int64_t bookkeeping_bytes(const spill_definition_t *definition, const spi
 {
     int64_t gone = (int64_t)state->gone.count;
     int64_t ops = state->n < definition->op_window ? state->n : definition->op_window;
+    if (ops == 0)
+        ops = 1; /* there is always an entry */
     return BOOKKEEPING_BYTES + array_bytes(gone) + gone * NUMBER_BYTES + array_bytes(ops) +
            ops * OP_BYTES;
 }
@@ -114,38 +116,47 @@ static void append_gone(bson_t *document, const spill_seqs_t *gone)
     bson_append_array_end(document, &array);
 }
 
-static void append_op(bson_t *array, uint32_t index, const spill_op_entry_t *entry)
+/*
+ * `after` counts the elements between this operation and the next, or the document's end: so an
+ * append need not know any number to note itself, and all of them follow from the end.
+ */
+static void append_op(bson_t *array, uint32_t index, const spill_op_entry_t *entry, int64_t end)
 {
     char buffer[16];
     const char *key;
     bson_uint32_to_string(index, &key, buffer, sizeof buffer);
     bson_t op;
     bson_append_document_begin(array, key, -1, &op);
-    BSON_APPEND_BINARY(&op, "id", BSON_SUBTYPE_BINARY, entry->id, entry->id_bytes);
-    BSON_APPEND_INT64(&op, "ordinal", entry->ordinal);
-    BSON_APPEND_INT64(&op, "seq", entry->seq);
+    if (entry->id_bytes > 0)
+        BSON_APPEND_BINARY(&op, "id", BSON_SUBTYPE_BINARY, entry->id, entry->id_bytes);
     BSON_APPEND_INT64(&op, "count", entry->count);
+    BSON_APPEND_INT64(&op, "after", end - entry->seq - entry->count);
     bson_append_document_end(array, &op);
 }
 
-/* The window may have been longer before the definition changed: what is outside is forgotten. */
+/*
+ * The newest first. The window may have been longer before the definition changed: what is outside
+ * is forgotten. There is always an entry, so that an append without an operation finds an `after`.
+ */
 static void append_ops(bson_t *document, const spill_definition_t *definition,
-                       const spill_ops_t *ops)
+                       const spill_ops_t *ops, int64_t end)
 {
-    if (!ops || ops->count == 0)
-        return;
+    static const spill_op_entry_t none = {0};
+    size_t count = ops ? ops->count : 0;
     size_t window = (size_t)definition->op_window;
-    size_t forgotten = ops->count > window ? ops->count - window : 0;
     bson_t array;
     BSON_APPEND_ARRAY_BEGIN(document, "ops", &array);
-    for (size_t i = forgotten; i < ops->count; i++)
-        append_op(&array, (uint32_t)(i - forgotten), &ops->entries[i]);
+    if (count == 0)
+        append_op(&array, 0, &none, end);
+    for (size_t i = 0; i < count && i < window; i++) {
+        int64_t next = i == 0 ? end : ops->entries[count - i].seq;
+        append_op(&array, (uint32_t)i, &ops->entries[count - 1 - i], next);
+    }
     bson_append_array_end(document, &array);
 }
 
 /* Bookkeeping that heads and pages have in common. */
-static void append_bookkeeping(bson_t *spill, const spill_definition_t *definition,
-                               const spill_state_t *state, const spill_ops_t *ops)
+static void append_bookkeeping(bson_t *spill, const spill_state_t *state)
 {
     BSON_APPEND_INT64(spill, "epoch", state->epoch);
     BSON_APPEND_INT64(spill, "rev", state->rev);
@@ -156,7 +167,6 @@ static void append_bookkeeping(bson_t *spill, const spill_definition_t *definiti
     if (state->closed)
         BSON_APPEND_BOOL(spill, "closed", true);
     append_gone(spill, &state->gone);
-    append_ops(spill, definition, ops);
 }
 
 /* ---- heads ----------------------------------------------------------------------------------- */
@@ -176,7 +186,9 @@ static void append_head_bookkeeping(bson_t *document, const spill_definition_t *
     bson_t arrays, spill;
     BSON_APPEND_DOCUMENT_BEGIN(document, "spill", &arrays);
     bson_append_document_begin(&arrays, definition->array, -1, &spill);
-    append_bookkeeping(&spill, definition, state, ops);
+    append_bookkeeping(&spill, state);
+    append_ops(&spill, definition, ops, spill_state_end(state));
+    BSON_APPEND_INT64(&spill, "pages", state->pages);
     BSON_APPEND_INT64(&spill, "low", state->low);
     BSON_APPEND_INT64(&spill, "removed", state->removed);
     if (definition->keep == SPILL_KEEP_OLDEST)
@@ -235,8 +247,10 @@ void spill_render_page(const spill_definition_t *definition, const spill_value_t
         return;
     bson_t spill;
     BSON_APPEND_DOCUMENT_BEGIN(document, "spill", &spill);
-    append_bookkeeping(&spill, definition, state, ops);
+    append_bookkeeping(&spill, state);
     if (definition->keep == SPILL_KEEP_NEWEST)
         BSON_APPEND_INT64(&spill, "src", state->src);
+    else
+        append_ops(&spill, definition, ops, spill_state_end(state));
     bson_append_document_end(document, &spill);
 }

@@ -43,13 +43,14 @@ typedef struct spill_store_ops {
 
     /*
      * Owners of an array that have a head, in the store's order: up to `limit` (<= 1000) of those
-     * after owner key `after` (size 0: from the start). `owners` is a BSON array document of their
-     * _id values, in order, initialized by the call; empty at the end. `last` (cleared first) gets
-     * the last key.
+     * after `after`, a place that an earlier call left in `last` (size 0: from the start). `owners`
+     * is a BSON array document of their _id values, in order, initialized by the call; empty at the
+     * end. `last` (cleared first) gets the place of the last one.
      */
-    spill_code_t (*owners)(spill_store_t *store, const spill_binding_t *binding,
-                           const uint8_t *after, size_t after_bytes, size_t limit, bson_t *owners,
-                           spill_buffer_t *last, spill_error_t *error);
+    spill_code_t (*owners)(spill_store_t *store, const spill_definition_t *definition,
+                           const spill_binding_t *binding, const uint8_t *after, size_t after_bytes,
+                           size_t limit, bson_t *owners, spill_buffer_t *last,
+                           spill_error_t *error);
 
     /*
      * Catalog. get: *document is new (bson_destroy), NULL when there is none. put: `expected`

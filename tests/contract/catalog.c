@@ -187,8 +187,9 @@ static size_t walk_owners(fixture_t *fixture, size_t limit, char (*all)[16], siz
     size_t count = 0;
     for (bool more = true; more;) {
         bson_t page;
-        spill_code_t code = fixture->store->ops->owners(
-            fixture->store, &fixture->binding, after.data, after.size, limit, &page, &last, NULL);
+        spill_code_t code =
+            fixture->store->ops->owners(fixture->store, &fixture->definition, &fixture->binding,
+                                        after.data, after.size, limit, &page, &last, NULL);
         assert_int_equal(code, SPILL_OK);
         more = !bson_empty(&page);
         assert_true(bson_count_keys(&page) <= limit);
@@ -281,8 +282,8 @@ static void an_owner_is_one_whatever_its_number_type(void **state)
     assert_fields(&fixture, "{ \"_id\" : 1 }");
     bson_t owners;
     spill_buffer_t last = SPILL_BUFFER_INIT;
-    spill_code_t code = fixture.store->ops->owners(fixture.store, &fixture.binding, NULL, 0, 10,
-                                                   &owners, &last, NULL);
+    spill_code_t code = fixture.store->ops->owners(
+        fixture.store, &fixture.definition, &fixture.binding, NULL, 0, 10, &owners, &last, NULL);
     assert_int_equal(code, SPILL_OK);
     assert_int_equal(bson_count_keys(&owners), 1);
     bson_iter_init(&iter, &owners);

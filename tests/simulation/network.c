@@ -313,12 +313,13 @@ static spill_code_t port_bind(spill_store_t *store, const spill_definition_t *de
     return shared(store)->ops->bind(shared(store), definition, binding, error);
 }
 
-static spill_code_t port_owners(spill_store_t *store, const spill_binding_t *binding,
-                                const uint8_t *after, size_t after_bytes, size_t limit,
-                                bson_t *owners, spill_buffer_t *last, spill_error_t *error)
+static spill_code_t port_owners(spill_store_t *store, const spill_definition_t *definition,
+                                const spill_binding_t *binding, const uint8_t *after,
+                                size_t after_bytes, size_t limit, bson_t *owners,
+                                spill_buffer_t *last, spill_error_t *error)
 {
-    return shared(store)->ops->owners(shared(store), binding, after, after_bytes, limit, owners,
-                                      last, error);
+    return shared(store)->ops->owners(shared(store), definition, binding, after, after_bytes, limit,
+                                      owners, last, error);
 }
 
 static spill_code_t port_get(spill_store_t *store, spill_catalog_t kind, const char *name,

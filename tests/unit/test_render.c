@@ -173,8 +173,9 @@ static void a_head_with_its_bookkeeping(void **state)
                 "{ \"_id\" : \"ada\", \"customers_purchased\" : [ \"user00\" ], \"spill\" : { "
                 "\"customers_purchased\" : { \"epoch\" : 1000, \"rev\" : 1002, \"first\" : 0, "
                 "\"n\" : 1, \"gone\" : [ 1 ], \"ops\" : [ { \"id\" : { \"$binary\" : { "
-                "\"base64\" : \"aWQ=\", \"subType\" : \"00\" } }, \"ordinal\" : 0, \"seq\" : 0, "
-                "\"count\" : 1 } ], \"low\" : 0, \"removed\" : 2, \"total\" : 0, \"intent\" : { "
+                "\"base64\" : \"aWQ=\", \"subType\" : \"00\" } }, \"count\" : 1, "
+                "\"after\" : 1 } ], \"pages\" : 0, \"low\" : 0, \"removed\" : 2, \"total\" : 0, "
+                "\"intent\" : { "
                 "\"seq\" : 4, \"page\" : 0 } } } }");
     close_subject(&subject);
 }
@@ -211,8 +212,11 @@ static void an_older_longer_window_is_not_shown(void **state)
                       &subject.ops, false, &document);
     bson_iter_t iter, ops;
     bson_iter_init(&iter, &document);
-    assert_true(bson_iter_find_descendant(&iter, "spill.customers_purchased.ops.0.ordinal", &ops));
-    assert_int_equal(bson_iter_int64(&ops), 3);
+    assert_true(bson_iter_find_descendant(&iter, "spill.customers_purchased.ops.1.id", &ops));
+    uint32_t size;
+    const uint8_t *id;
+    bson_iter_binary(&ops, NULL, &size, &id);
+    assert_int_equal(id[0], 'd');
     bson_iter_init(&iter, &document);
     assert_false(bson_iter_find_descendant(&iter, "spill.customers_purchased.ops.2", &ops));
     bson_destroy(&document);
@@ -272,7 +276,7 @@ static void make_random_state(subject_t *subject, uint64_t *random)
 
 /* What the bound counts although it may not be there: flags, `intent`, and numbers at their widest.
  */
-enum { SLACK = 160 };
+enum { SLACK = 240 };
 
 static void the_bound_is_over_the_size_and_close(void **state)
 {
@@ -283,8 +287,10 @@ static void the_bound_is_over_the_size_and_close(void **state)
         subject_t subject;
         open_subject(&subject, presets[i % 3]);
         make_random_state(&subject, &random);
-        for (int head = 0; head < 2; head++) {
+        for (int head = 1; head >= 0; head--) {
             bson_t document;
+            if (!head && subject.definition.keep == SPILL_KEEP_NEWEST)
+                subject.state.n = 0; /* such a page knows of no operations */
             if (head)
                 spill_render_head(&subject.definition, &subject.state, &subject.fields,
                                   &subject.run, &subject.ops, false, &document);

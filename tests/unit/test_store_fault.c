@@ -236,7 +236,8 @@ static spill_code_t use_catalog(fixture_t *fixture)
         code = store->ops->bind(store, &fixture->definition, &binding, NULL);
     if (code == SPILL_OK) {
         spill_buffer_t last = SPILL_BUFFER_INIT;
-        code = store->ops->owners(store, &binding, NULL, 0, 10, &owners, &last, NULL);
+        code = store->ops->owners(store, &fixture->definition, &binding, NULL, 0, 10, &owners,
+                                  &last, NULL);
         bson_destroy(&owners);
         spill_buffer_release(&last);
     }

@@ -141,9 +141,10 @@ spill_code_t spill_embedded_catalog_names(spill_store_t *store, spill_catalog_t 
 /* Fill store->bindings from what is saved. */
 spill_code_t spill_embedded_load_bindings(spill_embedded_t *store, spill_error_t *error);
 
-spill_code_t spill_embedded_owners(spill_store_t *store, const spill_binding_t *binding,
-                                   const uint8_t *after, size_t after_bytes, size_t limit,
-                                   bson_t *owners, spill_buffer_t *last, spill_error_t *error);
+spill_code_t spill_embedded_owners(spill_store_t *store, const spill_definition_t *definition,
+                                   const spill_binding_t *binding, const uint8_t *after,
+                                   size_t after_bytes, size_t limit, bson_t *owners,
+                                   spill_buffer_t *last, spill_error_t *error);
 
 spill_code_t spill_embedded_check(spill_store_t *store, const spill_binding_t *binding,
                                   const spill_definition_t *definition, const spill_value_t *owner,

@@ -104,10 +104,12 @@ static spill_code_t list(listing_t *listing, const uint8_t *after, size_t after_
     return code;
 }
 
-spill_code_t spill_embedded_owners(spill_store_t *store, const spill_binding_t *binding,
-                                   const uint8_t *after, size_t after_bytes, size_t limit,
-                                   bson_t *owners, spill_buffer_t *last, spill_error_t *error)
+spill_code_t spill_embedded_owners(spill_store_t *store, const spill_definition_t *definition,
+                                   const spill_binding_t *binding, const uint8_t *after,
+                                   size_t after_bytes, size_t limit, bson_t *owners,
+                                   spill_buffer_t *last, spill_error_t *error)
 {
+    (void)definition;
     listing_t listing = {.store = (spill_embedded_t *)store,
                          .binding = binding,
                          .limit = limit,
