@@ -288,6 +288,12 @@ expect 0 backup db copy
 counts copy events carol 20
 clean copy
 expect 4 backup db copy
+has err "copy: exists already"
+expect 0 backup db copy2/
+has err "the copy is in copy2/"
+ls -d copy2.partial* 2>/dev/null && fail "the copy was made, and a part of it is left"
+expect 3 backup db missing/copy
+has err "spillway: missing/copy: no copy was made: "
 expect 2 drop db events carol </dev/null
 has err "--yes"
 expect 0 drop db events carol --yes

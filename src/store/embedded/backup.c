@@ -43,18 +43,23 @@ static spill_code_t move(const char *from, const char *to, spill_error_t *error)
     return spill_fail_errno(error, errno, "%s: cannot put the copy there", to);
 }
 
+/* What failed names the place where the copy is made: say first which copy it is. */
+static spill_code_t name_target(const char *folder, spill_code_t code, spill_error_t *error)
+{
+    return spill_fail_prefix(error, code, "%s: no copy was made", folder);
+}
+
 static spill_code_t make_copy(spill_embedded_t *store, const char *partial, const char *folder,
                               spill_error_t *error)
 {
     spill_code_t code = spill_folder_make(partial, error);
     if (code != SPILL_OK)
-        return code;
+        return name_target(folder, code, error);
     rmdir(partial); /* it can be made; the engine wants to do that itself */
     code = store->kv->ops->checkpoint(store->kv, partial, error);
     if (code == SPILL_OK)
         code = spill_folder_mark(partial, error);
-    if (code == SPILL_OK)
-        code = move(partial, folder, error);
+    code = code == SPILL_OK ? move(partial, folder, error) : name_target(folder, code, error);
     if (code == SPILL_OK)
         return spill_folder_sync_parent(folder, error);
     spill_folder_remove(partial);
