@@ -93,6 +93,9 @@ void spill_cli_print_text(const char *text);
 /* Say on stderr that an element is not printed, as JSON cannot hold it. spill_cli_flush fails. */
 void spill_cli_leave_out(const spill_value_t *owner, int64_t seq);
 
+/* The same of a document, which its first field names. */
+void spill_cli_leave_out_document(const char *collection, const bson_t *document);
+
 /*
  * Flush stdout. SPILL_IO or SPILL_NO_SPACE when what was printed did not get out; SPILL_PARSE where
  * something could not be printed.

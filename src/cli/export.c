@@ -41,12 +41,16 @@ static bool print_document(void *context, const char *collection, const bson_t *
 {
     export_t *export = context;
     export->found = true;
+    spill_value_t value = spill_value_from_document(document);
+    char *json = spill_value_to_json(&value, !export->options->relaxed);
+    if (!json) {
+        spill_cli_leave_out_document(collection, document);
+        return true;
+    }
     fputs("{\"collection\":", stdout);
     spill_cli_print_text(collection);
-    fputs(",\"document\":", stdout);
-    spill_value_t value = spill_value_from_document(document);
-    spill_cli_print_value(&value, !export->options->relaxed);
-    puts("}");
+    printf(",\"document\":%s}\n", json);
+    bson_free(json);
     return !ferror(stdout);
 }
 

@@ -38,6 +38,25 @@ void spill_cli_leave_out(const spill_value_t *owner, int64_t seq)
     bson_free(json);
 }
 
+void spill_cli_leave_out_document(const char *collection, const bson_t *document)
+{
+    bson_iter_t iter;
+    char *json = NULL;
+    const char *field = "";
+    if (bson_iter_init(&iter, document) && bson_iter_next(&iter)) {
+        spill_value_t value = spill_value_from_iter(&iter);
+        json = spill_value_to_json(&value, false);
+        field = bson_iter_key(&iter);
+    }
+    fflush(stdout);
+    fprintf(stderr,
+            "spillway: a document of %s, with %s %s, is left out: a string in it is not UTF-8, so "
+            "that JSON cannot hold it\n",
+            collection, field, json ? json : "(not UTF-8 either)");
+    left_out++;
+    bson_free(json);
+}
+
 void spill_cli_print_text(const char *text)
 {
     bson_t storage = BSON_INITIALIZER;

@@ -1,0 +1,116 @@
+/*
+ * Strings that are not UTF-8: BSON can hold them, the library keeps them, and JSON has no way to
+ * say them. The program leaves such a value out, names it, and ends with an error.
+ */
+#include "support/embedded.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A string element that ends in a byte which no UTF-8 has. */
+static const uint8_t broken_text[] = {4, 0, 0, 0, 'a', 'b', 0xff, 0};
+
+static void append(spill_array_t *array, const char *owner, const spill_value_t *element)
+{
+    spill_error_t error;
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t value = spill_value_from_utf8(&storage, owner);
+    if (spill_array_append(array, &value, element, 1, NULL, NULL, &error) != SPILL_OK)
+        fail_msg("%s", error.message);
+    bson_destroy(&storage);
+}
+
+/* Owner "ada" with the elements 0, "ab\xff", 2; owner "bob" with the element 0. */
+static const char *make_store(void)
+{
+    const char *folder = embedded_new_folder();
+    spill_store_t *store = embedded_in_folder(folder, NULL);
+    spill_array_t *array = embedded_array(store, "feed", 10, 10);
+    spill_error_t error;
+    spill_value_t broken = {
+        .data = broken_text, .size_bytes = sizeof broken_text, .type = BSON_TYPE_UTF8};
+    assert_int_equal(embedded_append(array, "ada", 0, 1, &error), SPILL_OK);
+    append(array, "ada", &broken);
+    assert_int_equal(embedded_append(array, "ada", 2, 1, &error), SPILL_OK);
+    assert_int_equal(embedded_append(array, "bob", 0, 1, &error), SPILL_OK);
+    spill_array_close(array);
+    embedded_close(store);
+    return folder;
+}
+
+/* Run the program on the store; what it prints, on both outputs in their order. Its exit code. */
+static int run(const char *command, const char *folder, const char *arguments, char *text,
+               size_t size)
+{
+    char line[512];
+    const char *program = getenv("SPILLWAY");
+    assert_non_null(program);
+    snprintf(line, sizeof line, "'%s' %s '%s' %s 2>&1", program, command, folder, arguments);
+    FILE *output = popen(line, "r");
+    assert_non_null(output);
+    size_t length = fread(text, 1, size - 1, output);
+    text[length] = '\0';
+    int status = pclose(output);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void assert_says(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("\"%s\" is not in \"%s\"", part, text);
+}
+
+static void export_leaves_the_element_out(void **state)
+{
+    (void)state;
+    char text[4096];
+    const char *folder = make_store();
+    assert_int_equal(run("export", folder, "feed --relaxed", text, sizeof text), 3);
+    assert_string_equal(text,
+                        "{\"owner\":\"ada\",\"seq\":0,\"element\":0}\n"
+                        "spillway: owner \"ada\", element 1 is left out: a string in it is not "
+                        "UTF-8, so that JSON cannot hold it\n"
+                        "{\"owner\":\"ada\",\"seq\":2,\"element\":2}\n"
+                        "{\"owner\":\"bob\",\"seq\":0,\"element\":0}\n"
+                        "spillway: the output is not complete: 1 values in it have strings that "
+                        "are not UTF-8, which JSON cannot hold\n");
+    assert_int_equal(run("export", folder, "feed bob", text, sizeof text), 0);
+    assert_int_equal(run("read", folder, "feed ada", text, sizeof text), 3);
+    assert_says(text, "owner \"ada\", element 1 is left out");
+    assert_says(text, "0\t0\n");
+    assert_int_equal(run("verify", folder, "", text, sizeof text), 0);
+    assert_int_equal(run("stats", folder, "", text, sizeof text), 0);
+    embedded_remove_folder(folder);
+}
+
+static void export_leaves_the_document_out(void **state)
+{
+    (void)state;
+    char text[4096];
+    const char *folder = make_store();
+    assert_int_equal(run("export", folder, "feed --documents --plain --relaxed", text, sizeof text),
+                     3);
+    assert_string_equal(
+        text, "spillway: a document of users, with _id \"ada\", is left out: a string in it is "
+              "not UTF-8, so that JSON cannot hold it\n"
+              "{\"collection\":\"users\",\"document\":{ \"_id\" : \"bob\", \"activities\" : [ 0 ], "
+              "\"activityCount\" : 1 }}\n"
+              "spillway: the output is not complete: 1 values in it have strings that are not "
+              "UTF-8, which JSON cannot hold\n");
+    embedded_remove_folder(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(export_leaves_the_element_out),
+        cmocka_unit_test(export_leaves_the_document_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
