@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# A damaged database file: what is not hit is shown in full, what is hit is named, and the exit code
+# says that something is wrong.
+# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+source "$(dirname "$0")/lib.sh"
+
+OWNERS=40 EACH=200
+
+# flip FILE AT : one bit of the byte at that place.
+flip() {
+    local byte
+    byte=$(od -An -tu1 -j "$2" -N 1 "$1")
+    # shellcheck disable=SC2059 # the format is the byte
+    printf "\\x$(printf '%02x' $((byte ^ 4)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+
+# Elements of some 90 bytes that do not compress to nothing, owner after owner in turns.
+for ((i = 0; i < OWNERS * EACH; i++)); do
+    printf '{"_id": %d, "by": "u%02d", "text": "%05d%05d%05d%05d"}\n' \
+        "$i" $((i % OWNERS)) $RANDOM $RANDOM $RANDOM $RANDOM
+done >events.ndjson
+expect 0 define db ev --preset feed-recent --threshold 20 --page 30
+expect 0 import db ev events.ndjson --owner by
+expect 0 export db ev
+mv out whole
+clean db
+
+table=$(find db -name '*.sst' -printf '%s %p\n' | sort -n | tail -1)
+size=${table%% *} table=${table#* }
+flip "$table" $((size / 3))
+
+# ---- export, stats, verify -----------------------------------------------------------------------
+
+expect 3 export db ev
+mv out part
+mv err damage
+hit=$(sed -n 's/^spillway: passed over: owner "\(u[0-9]*\)" of .*/\1/p' damage)
+[ -n "$hit" ] || fail "export names no damaged owner: $(cat damage)"
+[ "$(wc -w <<<"$hit")" -le 3 ] || fail "one bit hit more than three owners: $hit"
+has damage "${table##*/}" # the file is named
+tail -1 damage | grep -q '^spillway: owner "u[0-9]*" of ' || fail "the error does not come last: $(cat damage)"
+for ((i = 0; i < OWNERS; i++)); do
+    owner=$(printf 'u%02d' "$i")
+    grep -qx "$owner" <<<"$hit" && continue
+    cmp -s <(grep -F "\"owner\":\"$owner\"" whole) <(grep -F "\"owner\":\"$owner\"" part) ||
+        fail "owner $owner was not hit, but its export is not complete"
+done
+expect 3 export db ev --documents
+for owner in $hit; do
+    has err "passed over: owner \"$owner\""
+done
+for ((i = 0; i < OWNERS; i++)); do
+    owner=$(printf 'u%02d' "$i")
+    grep -qx "$owner" <<<"$hit" || has out "\"_id\" : \"$owner\""
+done
+
+sound_owners=$((OWNERS - $(wc -w <<<"$hit")))
+expect 3 stats db ev
+has out "ev: $sound_owners owners, $((sound_owners * EACH)) elements"
+for owner in $hit; do
+    has err "owner \"$owner\""
+done
+expect 3 stats db --json
+has out "\"owners\":$sound_owners,\"elements\":$((sound_owners * EACH)),"
+
+expect 1 verify db
+for owner in $hit; do
+    has out "owner \"$owner\", "
+done
+[ "$(sed -n 's/^ev: owner \("u[0-9]*", [a-z0-9 ]*\), .*/\1/p' out | sort | uniq -d | wc -l)" = 0 ] ||
+    fail "verify lists a document twice: $(cat out)"
+[ "$(grep -c '^ev: ' out)" = "$(sed -n 's/.*"findings":\([0-9]*\).*/\1/p' out)" ] ||
+    fail "verify counts other findings than it lists"
+owner=$(head -1 <<<"$hit")
+expect 3 export db ev "$owner"
+[ "$(grep -o "\"$owner\"" err | wc -l)" = 1 ] || fail "the owner is named more than once: $(cat err)"

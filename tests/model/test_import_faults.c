@@ -1,0 +1,162 @@
+/*
+ * An import whose k-th store call goes wrong, for k = 0, 1, 2, ... until one passes without. What
+ * it says that it has imported is what is there, also where a batch was appended in parts; and the
+ * same import, started again, goes on to the end with every record there once and in order.
+ */
+#include "store/fault.h"
+#include "tools/import.h"
+
+#include <spillway/spillway.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define NAME "events"
+
+enum { RECORDS = 40, OWNERS = 3, TRIES = 4 };
+
+static char path[] = "/tmp/spillway-import-XXXXXX";
+
+static int write_input(void **state)
+{
+    (void)state;
+    FILE *file = fdopen(mkstemp(path), "w");
+    assert_non_null(file);
+    for (int i = 0; i < RECORDS; i++)
+        fprintf(file, "{\"by\": %d, \"n\": %d}\n", i % OWNERS, i);
+    assert_int_equal(fclose(file), 0);
+    return 0;
+}
+
+static int remove_input(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+/* Counts the elements, and sees to it that each owner's are its records in the file's order. */
+static bool check_element(void *context, const spill_value_t *owner, const spill_element_t *element)
+{
+    int64_t *count = context;
+    bson_t record;
+    bson_iter_t iter;
+    int32_t by;
+    memcpy(&by, owner->data, sizeof by);
+    assert_true(bson_init_static(&record, element->value.data, element->value.size_bytes));
+    assert_true(bson_iter_init_find(&iter, &record, "n"));
+    assert_int_equal(bson_iter_int32(&iter),
+                     BSON_UINT32_FROM_LE((uint32_t)by) + element->seq * OWNERS);
+    ++*count;
+    return true;
+}
+
+static int64_t count_elements(spill_store_t *store)
+{
+    spill_array_t *array;
+    spill_error_t error;
+    int64_t count = 0;
+    assert_int_equal(spill_array_open(store, NAME, &array, &error), SPILL_OK);
+    assert_int_equal(spill_array_export(array, NULL, check_element, &count, &error), SPILL_OK);
+    spill_array_close(array);
+    return count;
+}
+
+static spill_code_t import(spill_store_t *store, spill_array_t *array,
+                           spill_import_result_t *result, const char *id)
+{
+    spill_error_t error;
+    spill_import_options_t options = {.path = path, .format = "ndjson", .owner = "by", .id = id};
+    return spill_import(store, array, &options, result, &error);
+}
+
+/* Start the import until it is through. */
+static void import_until_done(spill_store_t *faulty, spill_store_t *store, spill_array_t *array,
+                              const char *id)
+{
+    bool lost = false; /* an answer, perhaps the one to the very last step */
+    for (int i = 0; i < TRIES; i++) {
+        spill_import_result_t result;
+        spill_code_t code = import(faulty, array, &result, id);
+        int64_t there = count_elements(store);
+        if (code == SPILL_REFUSED && lost && there == RECORDS)
+            return; /* it was finished */
+        if (code == SPILL_UNKNOWN)
+            assert_true(result.before + result.records <= there);
+        else
+            assert_int_equal(result.before + result.records, there);
+        if (code == SPILL_OK)
+            return;
+        assert_true(code == SPILL_UNKNOWN || code == SPILL_IO);
+        lost |= code == SPILL_UNKNOWN;
+    }
+    fail_msg("%d tries were not enough", TRIES);
+}
+
+/* False: the import made no more calls than `at`, so that none went wrong. */
+static bool run_with(spill_keep_t keep, const char *id, spill_fault_t fault, int64_t at)
+{
+    spill_fault_once_t once = {.at = at, .fault = fault};
+    spill_fault_hooks_t hooks = spill_fault_once(&once);
+    spill_store_t *store, *faulty;
+    spill_array_t *array;
+    spill_definition_t definition;
+    spill_definition_init(&definition, NAME);
+    definition.keep = keep;
+    definition.bounds.threshold = 2;
+    definition.bounds.page_capacity = 3;
+    assert_int_equal(spill_store_open("memory:", NULL, &store, NULL), SPILL_OK);
+    assert_int_equal(spill_store_define(store, &definition, NULL), SPILL_OK);
+    spill_fault_wrap(store, &hooks, &faulty);
+    assert_int_equal(spill_array_open(store, NAME, &array, NULL), SPILL_OK);
+    spill_array_close(array);
+    spill_code_t code = spill_array_open(faulty, NAME, &array, NULL);
+    for (int i = 1; code != SPILL_OK && i < TRIES; i++)
+        code = spill_array_open(faulty, NAME, &array, NULL);
+    assert_int_equal(code, SPILL_OK);
+    import_until_done(faulty, store, array, id);
+    assert_int_equal(count_elements(store), RECORDS);
+    bool reached = spill_fault_calls(faulty) > at;
+    spill_array_close(array);
+    spill_store_close(faulty, NULL);
+    assert_int_equal(spill_store_close(store, NULL), SPILL_OK);
+    return reached;
+}
+
+static void loop(const char *id)
+{
+    static const spill_fault_t faults[] = {SPILL_FAULT_FAIL, SPILL_FAULT_LOST_APPLIED,
+                                           SPILL_FAULT_LOST_UNAPPLIED};
+    for (int keep = 0; keep < 2; keep++)
+        for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+            int64_t at = 0;
+            while (run_with(keep ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST, id, faults[i], at))
+                at++;
+            assert_true(at > 20);
+        }
+}
+
+static void a_batch_an_owner(void **state)
+{
+    (void)state;
+    loop(NULL);
+}
+
+static void an_operation_a_record(void **state)
+{
+    (void)state;
+    loop("n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_batch_an_owner),
+        cmocka_unit_test(an_operation_a_record),
+    };
+    return cmocka_run_group_tests(tests, write_input, remove_input);
+}
