@@ -12,11 +12,25 @@ done >events.ndjson
 
 # ---- a full disk ---------------------------------------------------------------------------------
 
+elements_there() {
+    expect 0 stats disk/db ev --json
+    sed 's/.*"owners":[0-9]*,"elements":\([0-9]*\),.*/\1/' out
+}
+
 # Fills a small disk with imports until one fails, then makes room and goes on. Runs where the disk
 # is mounted: in a mount namespace of its own.
 full_disk() {
     mkdir -p disk
     mount -t tmpfs -o size=24m tmpfs disk || return 77
+    full_disk_import
+    rm -r disk/*
+    full_disk_append fsync
+    rm -r disk/*
+    full_disk_append log
+    umount disk
+}
+
+full_disk_import() {
     expect 0 define disk/db ev --preset feed-recent
     head -c 8000000 /dev/zero >disk/ballast
     local n=0 status=0
@@ -27,6 +41,14 @@ full_disk() {
     done
     [ "$status" = 3 ] || fail "a full disk ended import $n with $status"
     has err "space"
+    # What it says is there, at least: a reader needs no room.
+    local said
+    said=$(sed -n 's/^spillway: .*\b\([0-9][0-9]*\) records are imported.*/\1/p' err)
+    local there
+    there=$(elements_there)
+    [ "$there" -ge $(((n - 1) * 2000 + ${said:-0})) ] ||
+        fail "of $((n - 1)) imports of 2000 and ${said:-0} records, $there are there"
+    clean disk/db
     rm disk/ballast
     # Where closing failed all of it was imported, and else the rest is now.
     "$SPILLWAY" import disk/db ev events.ndjson --owner by --as "n$n" >out 2>err
@@ -38,8 +60,33 @@ full_disk() {
     expect 0 stats disk/db ev --json
     has out "\"elements\":$((n * 2000)),"
     clean disk/db
-    umount disk
-    return 0
+}
+
+# Appends batches to one owner until there is no room; with room again it has what was acknowledged.
+full_disk_append() {
+    local text
+    text=$(head -c 60000 /dev/urandom | base64 -w 0)
+    for i in {1..10}; do echo "{\"n\": $i, \"text\": \"$text\"}"; done >batch.ndjson
+    expect 0 define disk/db ev --preset feed-recent
+    head -c 8000000 /dev/zero >disk/ballast
+    local n=0 status=0
+    while [ "$status" = 0 ] && [ "$n" -lt 400 ]; do
+        n=$((n + 1))
+        "$SPILLWAY" append disk/db ev alice - --op "n$n@0" --durability "$1" \
+            <batch.ndjson >out 2>err
+        status=$?
+    done
+    [ "$status" = 3 ] || fail "a full disk ended append $n with $status"
+    has err "space"
+    local there
+    there=$(elements_there)
+    [ "$there" -ge $(((n - 1) * 10)) ] || fail "of $((n - 1)) batches of 10, $there elements are there"
+    [ $((there % 10)) = 0 ] || fail "a batch is there in part: $there elements"
+    clean disk/db
+    rm disk/ballast
+    expect 0 append disk/db ev alice - --op "n$n@0" --durability "$1" <batch.ndjson
+    counts disk/db ev alice $((n * 10))
+    clean disk/db
 }
 
 if [ "${1:-}" = full-disk ]; then
