@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <rocksdb/c.h>
 
 enum { OWNERS = 40, ELEMENTS = 500 };
 
@@ -275,10 +276,18 @@ static void an_incomplete_last_record_is_passed_over(void **state)
 {
     (void)state;
     char copy[80], path[256];
-    make_killed(embedded_new_folder(), copy);
-    find_file(copy, "0", ".log", path);
-    assert_int_equal(truncate(path, size_of(path) - 1), 0);
-    assert_last_has(copy, ELEMENTS + 9);
+    spill_error_t error;
+    spill_store_t *store;
+    for (int synced = 0; synced < 2; synced++) {
+        make_killed(embedded_new_folder(), copy);
+        find_file(copy, "0", ".log", path);
+        assert_int_equal(truncate(path, size_of(path) - 1), 0);
+        if (synced) { /* what the last process to write promised is not known */
+            assert_int_equal(spill_store_open(copy, NULL, &store, &error), SPILL_OK);
+            embedded_close(store);
+        }
+        assert_last_has(copy, ELEMENTS + 9);
+    }
 }
 
 /* Read-only shows what can be read: owners that the damage did not hit are whole. */
@@ -312,6 +321,49 @@ static void a_flipped_bit_in_a_log_is_not(void **state)
         flip_bit(path, places[i]);
     }
     assert_last_has(copy, ELEMENTS + 10);
+}
+
+/* Write the format's record once more, after a replay that leaves the log there is: two logs. */
+static void add_log(const char *folder)
+{
+    char *message = NULL;
+    size_t size;
+    spill_buffer_t key = SPILL_BUFFER_INIT;
+    spill_system_key(&key, SPILL_SYSTEM_FORMAT, "");
+    rocksdb_options_t *usual = rocksdb_options_create();
+    rocksdb_options_t *options = rocksdb_options_create();
+    rocksdb_get_options_from_string(usual, "avoid_flush_during_recovery=true", options, &message);
+    assert_null(message);
+    rocksdb_t *db = rocksdb_open(options, folder, &message);
+    assert_null(message);
+    rocksdb_writeoptions_t *write = rocksdb_writeoptions_create();
+    rocksdb_readoptions_t *read = rocksdb_readoptions_create();
+    char *value = rocksdb_get(db, read, (const char *)key.data, key.size, &size, &message);
+    assert_non_null(value);
+    rocksdb_put(db, write, (const char *)key.data, key.size, value, size, &message);
+    assert_null(message);
+    rocksdb_free(value);
+    spill_buffer_release(&key);
+    rocksdb_readoptions_destroy(read);
+    rocksdb_writeoptions_destroy(write);
+    rocksdb_close(db);
+    rocksdb_options_destroy(options);
+    rocksdb_options_destroy(usual);
+}
+
+/* With log durability a machine that dies may take the end of an older log along; else not. */
+static void an_incomplete_older_log_is_damage_or_a_loss(void **state)
+{
+    (void)state;
+    char copy[80], older[256];
+    make_killed(embedded_new_folder(), copy);
+    find_file(copy, "0", ".log", older);
+    add_log(copy);
+    assert_int_equal(truncate(older, size_of(older) - 1), 0);
+    assert_refused_naming(copy, base_name(older));
+    assert_refused_naming(copy, "--durability=log");
+    assert_int_equal(count_whole(copy, ELEMENTS + 10), OWNERS - 1);
+    assert_last_has(copy, ELEMENTS + 9);
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -359,6 +411,7 @@ int main(void)
         cmocka_unit_test(a_log_is_replayed_after_a_kill),
         cmocka_unit_test(an_incomplete_last_record_is_passed_over),
         cmocka_unit_test(a_flipped_bit_in_a_log_is_not),
+        cmocka_unit_test(an_incomplete_older_log_is_damage_or_a_loss),
         cmocka_unit_test(messages_become_codes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -423,7 +423,14 @@ static spill_code_t fail_open(spill_error_t *error, const char *folder, char *me
     if (names_file || spill_engine_code(message) != SPILL_CORRUPT)
         return fail(error, folder, message);
     snprintf(place, sizeof place, "%.100s: the log (%s)", folder, logs);
-    return fail(error, place, message);
+    bool hole = spill_engine_log_incomplete(message);
+    spill_code_t code = fail(error, place, message);
+    if (hole)
+        spill_fail_prefix(error, code,
+                          "a log ends before its last record, and a later one follows; if the "
+                          "machine died while log durability was in use, open the store once with "
+                          "that (--durability=log), which goes on with what came before");
+    return code;
 }
 
 spill_code_t spill_kv_rocksdb_open(const char *folder, const spill_rocksdb_options_t *from,
