@@ -7,6 +7,7 @@ find_package(PkgConfig REQUIRED)
 
 # The names match those of SpillwayConfig.cmake, through which users of the installed library come.
 pkg_check_modules(SPILLWAY_BSON REQUIRED IMPORTED_TARGET libbson-1.0)
+pkg_check_modules(SPILLWAY_MONGOC REQUIRED IMPORTED_TARGET libmongoc-1.0)
 pkg_check_modules(SPILLWAY_ROCKSDB REQUIRED IMPORTED_TARGET rocksdb)
 pkg_check_modules(SPILLWAY_ZSTD REQUIRED IMPORTED_TARGET libzstd)
 

@@ -6,14 +6,10 @@
 /* ---- how many bytes it takes ----------------------------------------------------------------- */
 
 enum {
-    FRAME_BYTES = 5,  /* a document's or an array's length and its end */
-    NUMBER_BYTES = 8, /* the largest form of a number */
-    TYPE_BYTES = 2,   /* the type before a field's name, and the NUL after it */
+    FRAME_BYTES = 5, /* a document's or an array's length and its end */
+    TYPE_BYTES = 2,  /* the type before a field's name, and the NUL after it */
     /* All that stands under `spill` but the contents of `gone` and `ops`, names and frames too. */
     BOOKKEEPING_BYTES = 195,
-    /* One of `ops`: a document of an id of the longest kind and two numbers. */
-    OP_BYTES =
-        FRAME_BYTES + TYPE_BYTES + 2 + 5 + SPILL_OP_ID_MAX + 2 * (TYPE_BYTES + NUMBER_BYTES) + 5 + 5
 };
 
 /* A field of that name with a value of so many bytes; nothing for a field that has no name. */
@@ -37,8 +33,8 @@ static int64_t bookkeeping_bytes(const spill_definition_t *definition, const spi
     int64_t ops = state->n < definition->op_window ? state->n : definition->op_window;
     if (ops == 0)
         ops = 1; /* there is always an entry */
-    return BOOKKEEPING_BYTES + array_bytes(gone) + gone * NUMBER_BYTES + array_bytes(ops) +
-           ops * OP_BYTES;
+    return BOOKKEEPING_BYTES + array_bytes(gone) + gone * SPILL_NUMBER_BYTES + array_bytes(ops) +
+           ops * SPILL_OP_BYTES;
 }
 
 static int64_t head_bytes(const spill_definition_t *definition, const spill_value_t *owner,
@@ -46,20 +42,20 @@ static int64_t head_bytes(const spill_definition_t *definition, const spill_valu
 {
     int64_t made = FRAME_BYTES + field_bytes("_id", owner->size_bytes);
     return (state->fields_bytes > 0 ? state->fields_bytes : made) +
-           field_bytes(definition->count_field, NUMBER_BYTES) +
+           field_bytes(definition->count_field, SPILL_NUMBER_BYTES) +
            field_bytes(definition->overflow_field, 1) +
-           field_bytes(definition->pages_field, NUMBER_BYTES) +
+           field_bytes(definition->pages_field, SPILL_NUMBER_BYTES) +
            field_bytes(definition->array, FRAME_BYTES); /* under `spill` */
 }
 
 static int64_t page_bytes(const spill_definition_t *definition, const spill_value_t *owner)
 {
-    int64_t id =
-        FRAME_BYTES + field_bytes("owner", owner->size_bytes) + field_bytes("page", NUMBER_BYTES);
+    int64_t id = FRAME_BYTES + field_bytes("owner", owner->size_bytes) +
+                 field_bytes("page", SPILL_NUMBER_BYTES);
     return FRAME_BYTES + field_bytes("_id", id) +
            field_bytes(definition->page_owner, owner->size_bytes) +
-           field_bytes(definition->page_number, NUMBER_BYTES) +
-           field_bytes(definition->page_count, NUMBER_BYTES);
+           field_bytes(definition->page_number, SPILL_NUMBER_BYTES) +
+           field_bytes(definition->page_count, SPILL_NUMBER_BYTES);
 }
 
 int64_t spill_state_document_bytes(const spill_definition_t *definition, const spill_value_t *owner,
@@ -72,6 +68,14 @@ int64_t spill_state_document_bytes(const spill_definition_t *definition, const s
         return bytes + head_bytes(definition, owner, state) +
                field_bytes(definition->array, elements);
     return bytes + page_bytes(definition, owner) + field_bytes(definition->page_array, elements);
+}
+
+int64_t spill_document_base_bytes(const spill_definition_t *definition, const spill_value_t *owner,
+                                  bool head)
+{
+    spill_state_t empty = {.fields_bytes = 1};
+    int64_t bytes = spill_state_document_bytes(definition, owner, head, &empty, 0, 0);
+    return bytes - (head ? 1 : 0) - (array_bytes(1) - FRAME_BYTES) - SPILL_OP_BYTES;
 }
 
 /* ---- fields ---------------------------------------------------------------------------------- */

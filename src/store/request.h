@@ -158,11 +158,15 @@ typedef enum spill_outcome { SPILL_REFUSED_GUARD, SPILL_DONE } spill_outcome_t;
  */
 typedef struct spill_response {
     spill_outcome_t outcome; /* READ of an absent document: DONE with state.present == false */
-    spill_state_t state;     /* READ; APPEND when DONE: after the effect. Else unspecified */
-    int64_t seq;             /* APPEND: number of the first element given */
-    spill_run_t run;         /* READ */
-    bool op_found;           /* READ with op */
-    spill_op_entry_t op;     /* if so, its entry */
+    /*
+     * READ; APPEND when DONE: after the effect, where live_bytes and fields_bytes may be missing.
+     * Else unspecified.
+     */
+    spill_state_t state;
+    int64_t seq;         /* APPEND: number of the first element given */
+    spill_run_t run;     /* READ */
+    bool op_found;       /* READ with op */
+    spill_op_entry_t op; /* if so, its entry */
     /* READ with want_ops. A store may show later ones of the owner in a sealed document too. */
     spill_ops_t ops;
     bson_t *fields; /* READ with want_fields: {_id, ...}; owned; NULL when absent */

@@ -85,4 +85,20 @@ int64_t spill_state_document_bytes(const spill_definition_t *definition, const s
                                    bool head, const spill_state_t *state, int64_t live,
                                    int64_t live_bytes);
 
+/*
+ * The same as a sum of terms, for a store whose server has to add it up. With
+ * framing(n) = 3 n + max(0, n - 10) + max(0, n - 100) + max(0, n - 1000) + ... it is
+ *
+ *   base + fields_bytes (of a head) + framing(live) + live_bytes
+ *        + framing(|gone|) + |gone| * SPILL_NUMBER_BYTES
+ *        + framing(o) + o * SPILL_OP_BYTES,   o = max(1, min(n, op_window))
+ */
+enum {
+    SPILL_NUMBER_BYTES = 8, /* the largest form of a number */
+    /* An operation: a document of an id of the longest kind (SPILL_OP_ID_MAX) and two numbers. */
+    SPILL_OP_BYTES = 5 + (2 + 2 + 5 + 64) + (2 + 5 + 8) + (2 + 5 + 8)
+};
+int64_t spill_document_base_bytes(const spill_definition_t *definition, const spill_value_t *owner,
+                                  bool head);
+
 #endif

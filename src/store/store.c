@@ -152,10 +152,12 @@ spill_code_t spill_store_open(const char *uri, const spill_store_options_t *opti
         return open_path(uri + length + 1, options, store, error);
     if (has_scheme(uri, length, "memory"))
         return spill_memory_open(uri, options, store, error);
+    if (has_scheme(uri, length, "mongodb") || has_scheme(uri, length, "mongodb+srv"))
+        return spill_mongo_open(uri, options, store, error);
     return spill_fail(
         error, SPILL_INVALID,
-        "stores of scheme \"%.*s:\" are not supported: use \"rocksdb:PATH\", a path, or "
-        "\"memory:\" (a path with a colon in front may begin with \"./\")",
+        "stores of scheme \"%.*s:\" are not supported: use \"rocksdb:PATH\", a path, "
+        "\"mongodb://HOST/DATABASE\", or \"memory:\" (a path with a colon may begin with \"./\")",
         (int)(length < 64 ? length : 64), uri);
 }
 

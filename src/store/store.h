@@ -108,5 +108,7 @@ spill_code_t spill_memory_open(const char *uri, const spill_store_options_t *opt
                                spill_store_t **store, spill_error_t *error);
 spill_code_t spill_embedded_open(const char *path, const spill_store_options_t *options,
                                  spill_store_t **store, spill_error_t *error);
+spill_code_t spill_mongo_open(const char *uri, const spill_store_options_t *options,
+                              spill_store_t **store, spill_error_t *error);
 
 #endif

@@ -129,7 +129,6 @@ static void arrays_of_a_collection_share_fields(void **state)
     spill_definition_t feed = fixture.definition, likes;
     spill_binding_t feed_binding = fixture.binding;
     make_definition(&likes, "likes", SPILL_KEEP_NEWEST);
-    strcpy(likes.array, "likes");
     save_definition(fixture.store, &likes);
     spill_binding_t likes_binding = bind(&fixture, &likes);
 
@@ -245,15 +244,18 @@ static void owners_are_those_that_have_a_head(void **state)
     spill_definition_t likes;
     make_definition(&likes, "likes", SPILL_KEEP_NEWEST);
     save_definition(fixture.store, &likes);
+    spill_definition_t feed_definition = fixture.definition;
     spill_binding_t feed = fixture.binding;
     append_numbers(&fixture, SPILL_HEAD, 100, 3);
     spill_page(&fixture, 0, 2);
     fixture_owner(&fixture, "bob");
     append_numbers(&fixture, SPILL_HEAD, 100, 1);
     fixture.binding = bind(&fixture, &likes);
+    fixture.definition = likes;
     fixture_owner(&fixture, "cyd"); /* of the other array */
     append_numbers(&fixture, SPILL_HEAD, 100, 1);
     fixture.binding = feed;
+    fixture.definition = feed_definition;
     fixture_owner(&fixture, "ada"); /* whose head goes, and whose page is left over */
     spill_request_t drop = make_request(&fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
     drop.pages = 1;

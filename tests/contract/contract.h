@@ -9,6 +9,7 @@
 
 typedef struct contract_kind {
     const char *name;
+    bool shows_other_arrays; /* ... of a head, among its other fields */
     /* A store with nothing in it. */
     spill_store_t *(*open)(void);
     /* Close it and open it again with all that was in it; NULL where nothing outlives a close. */

@@ -14,6 +14,14 @@ void make_definition(spill_definition_t *definition, const char *name, spill_kee
     assert_int_equal(code, SPILL_OK);
     definition->keep = keep;
     definition->op_window = 3;
+    if (strcmp(name, "feed") == 0)
+        return;
+    /* Arrays of one collection share nothing else. */
+    snprintf(definition->array, SPILL_NAME_SIZE, "%s", name);
+    snprintf(definition->count_field, SPILL_NAME_SIZE, "%sCount", name);
+    snprintf(definition->overflow_field, SPILL_NAME_SIZE, "%sOverflow", name);
+    snprintf(definition->pages_field, SPILL_NAME_SIZE, "%sPages", name);
+    snprintf(definition->page_collection, SPILL_NAME_SIZE, "%sPages", name);
 }
 
 void save_definition(spill_store_t *store, const spill_definition_t *definition)

@@ -23,7 +23,10 @@ typedef struct fixture {
     spill_response_t response;
 } fixture_t;
 
-/* A definition with the names of preset "feed", bounds that never bite, and a window of 3. */
+/*
+ * A definition with bounds that never bite and a window of 3. "feed" has the names of that preset;
+ * another name is another array of the same heads.
+ */
 void make_definition(spill_definition_t *definition, const char *name, spill_keep_t keep);
 
 /* Save the definition as a client would. */

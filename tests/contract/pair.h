@@ -4,8 +4,7 @@
 
 #include "fixture.h"
 
-#define PAIR_ARRAYS                                                                                \
-    3 /* two that keep the newest, one that keeps the oldest; all of one collection */
+#define PAIR_ARRAYS 3 /* two that keep the newest, one that keeps the oldest */
 #define PAIR_OWNERS 2
 #define PAIR_PAGES 12 /* no test goes beyond */
 

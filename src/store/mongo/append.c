@@ -1,0 +1,343 @@
+/*
+ * APPEND and UPDATE_FIELDS: classic operators, which a replicated server logs as what they change.
+ * Where there is no head yet, it is made by an upsert whose filter no head can pass.
+ */
+#include "store/mongo/mongo.h"
+
+#include "store/transition.h"
+#include "util/error.h"
+
+#include <string.h>
+
+/* ---- the update ------------------------------------------------------------------------------ */
+
+/* Operators that Spillway and the caller both may use; the caller's others stand alone. */
+typedef struct update {
+    bson_t set;
+    bson_t increment;
+    bson_t push;
+} update_t;
+
+static void update_init(update_t *update)
+{
+    bson_init(&update->set);
+    bson_init(&update->increment);
+    bson_init(&update->push);
+}
+
+static bool caller_operator(const bson_t *caller, const char *name, bson_t *operands)
+{
+    bson_iter_t iter;
+    const uint8_t *data;
+    uint32_t size;
+    if (!caller || !bson_iter_init_find(&iter, caller, name) || !BSON_ITER_HOLDS_DOCUMENT(&iter))
+        return false;
+    bson_iter_document(&iter, &size, &data);
+    return bson_init_static(operands, data, size) && !bson_empty(operands);
+}
+
+static void add_operator(bson_t *document, const char *name, const bson_t *ours,
+                         const bson_t *caller)
+{
+    bson_t all, operands;
+    bool more = caller_operator(caller, name, &operands);
+    if (!more && (!ours || bson_empty(ours)))
+        return;
+    bson_append_document_begin(document, name, -1, &all);
+    if (ours)
+        bson_concat(&all, ours);
+    if (more)
+        bson_concat(&all, &operands);
+    bson_append_document_end(document, &all);
+}
+
+/* Make one document of it and release it. */
+static void update_finish(update_t *update, const bson_t *caller, bson_t *document)
+{
+    bson_init(document);
+    add_operator(document, "$set", &update->set, caller);
+    add_operator(document, "$inc", &update->increment, caller);
+    add_operator(document, "$push", &update->push, NULL);
+    add_operator(document, "$unset", NULL, caller);
+    add_operator(document, "$min", NULL, caller);
+    add_operator(document, "$max", NULL, caller);
+    bson_destroy(&update->set);
+    bson_destroy(&update->increment);
+    bson_destroy(&update->push);
+}
+
+static void append_number(bson_t *document, const char *key, int64_t number)
+{
+    if (number <= INT32_MAX)
+        bson_append_int32(document, key, -1, (int32_t)number);
+    else
+        bson_append_int64(document, key, -1, number);
+}
+
+static void push_elements(const spill_mongo_document_t *document, bson_t *push)
+{
+    const spill_request_t *request = document->request;
+    bson_t array, each;
+    bson_append_document_begin(push, document->array, -1, &array);
+    BSON_APPEND_ARRAY_BEGIN(&array, "$each", &each);
+    for (size_t i = 0; i < request->element_count; i++) {
+        char buffer[16];
+        const char *key;
+        bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
+        spill_value_append(&request->elements[i], &each, key);
+    }
+    bson_append_array_end(&array, &each);
+    bson_append_document_end(push, &array);
+}
+
+/* Note the operation as the newest; the window forgets the oldest. */
+static void push_op(const spill_mongo_document_t *document, bson_t *push)
+{
+    const spill_request_t *request = document->request;
+    char path[SPILL_MONGO_PATH_SIZE];
+    bson_t ops, each;
+    bson_append_document_begin(push, spill_mongo_path(document, "ops", path), -1, &ops);
+    BSON_APPEND_ARRAY_BEGIN(&ops, "$each", &each);
+    spill_mongo_append_op(&each, "0", request->op, (int64_t)request->element_count);
+    bson_append_array_end(&ops, &each);
+    BSON_APPEND_INT32(&ops, "$position", 0);
+    BSON_APPEND_INT32(&ops, "$slice", request->op_window);
+    bson_append_document_end(push, &ops);
+}
+
+static void append_update(const spill_mongo_document_t *document, bson_t *update)
+{
+    const spill_request_t *request = document->request;
+    int64_t count = (int64_t)request->element_count;
+    char path[SPILL_MONGO_PATH_SIZE];
+    update_t parts;
+    update_init(&parts);
+    push_elements(document, &parts.push);
+    if (document->count[0] != '\0')
+        append_number(&parts.increment, document->count, count);
+    if (request->op) {
+        push_op(document, &parts.push);
+        BSON_APPEND_INT64(&parts.increment, spill_mongo_path(document, "n", path), 1);
+    } else {
+        BSON_APPEND_INT64(&parts.increment, spill_mongo_path(document, "ops.0.after", path), count);
+    }
+    update_finish(&parts, request->update, update);
+}
+
+/* ---- the guard ------------------------------------------------------------------------------- */
+
+static void append_filter(const spill_mongo_document_t *document, bson_t *filter)
+{
+    const spill_request_t *request = document->request;
+    char path[SPILL_MONGO_PATH_SIZE];
+    spill_mongo_select(document, filter);
+    spill_mongo_path(document, "epoch", path);
+    if (document->head)
+        BCON_APPEND(filter, path, "{", "$exists", BCON_BOOL(true), "}");
+    else
+        BSON_APPEND_INT64(filter, path, request->epoch);
+    spill_mongo_path(document, "sealed", path);
+    BCON_APPEND(filter, path, "{", "$ne", BCON_BOOL(true), "}");
+    if (request->op) {
+        bson_t id;
+        bson_append_document_begin(filter, spill_mongo_path(document, "ops.id", path), -1, &id);
+        BSON_APPEND_BINARY(&id, "$ne", BSON_SUBTYPE_BINARY, request->op->id,
+                           (uint32_t)request->op->id_bytes);
+        bson_append_document_end(filter, &id);
+        spill_mongo_path(document, "n", path);
+        BCON_APPEND(filter, path, "{", "$lt", BCON_INT64(request->op->base + request->op_window),
+                    "}");
+    }
+    spill_mongo_append_room(document, filter);
+}
+
+/* ---- making a head --------------------------------------------------------------------------- */
+
+/*
+ * The epoch of a head that is to be made: later than of every one that was ever dropped, whatever
+ * the clocks of clients say. The mark is raised before a head goes (change.c).
+ */
+static spill_code_t date(spill_mongo_t *store, const spill_request_t *request, int64_t *epoch,
+                         spill_error_t *error)
+{
+    bson_t *pipeline = BCON_NEW("0", "{", "$match", "{", "_id", "dropped", "}", "}");
+    bson_t mark;
+    bool found;
+    spill_code_t code = spill_mongo_first(store, SPILL_MONGO_MARKS, pipeline, &mark, &found, error);
+    *epoch = request->epoch;
+    bson_iter_t rev;
+    if (found && bson_iter_init_find(&rev, &mark, "rev") && bson_iter_as_int64(&rev) >= *epoch)
+        *epoch = bson_iter_as_int64(&rev) + 1;
+    bson_destroy(&mark);
+    bson_destroy(pipeline);
+    return code;
+}
+
+static void make_update(const spill_mongo_document_t *document, int64_t epoch, bson_t *update)
+{
+    const spill_request_t *request = document->request;
+    const spill_definition_t *definition = request->definition;
+    int64_t count = (int64_t)request->element_count;
+    char path[SPILL_MONGO_PATH_SIZE];
+    update_t parts;
+    update_init(&parts);
+    struct {
+        const char *name;
+        int64_t value;
+    } numbers[] = {{"epoch", epoch}, {"rev", epoch}, {"first", 0},  {"n", request->op ? 1 : 0},
+                   {"pages", 0},     {"low", 0},     {"removed", 0}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        bson_append_int64(&parts.set, spill_mongo_path(document, numbers[i].name, path), -1,
+                          numbers[i].value);
+    if (definition->keep == SPILL_KEEP_OLDEST)
+        BSON_APPEND_INT64(&parts.set, spill_mongo_path(document, "total", path), 0);
+    bson_t ops;
+    bson_append_array_begin(&parts.set, spill_mongo_path(document, "ops", path), -1, &ops);
+    spill_mongo_append_op(&ops, "0", request->op, count);
+    bson_append_array_end(&parts.set, &ops);
+    if (document->count[0] != '\0')
+        append_number(&parts.set, document->count, count);
+    if (count > 0) {
+        push_elements(document, &parts.push);
+    } else {
+        bson_t none = BSON_INITIALIZER;
+        BSON_APPEND_ARRAY(&parts.set, document->array, &none);
+        bson_destroy(&none);
+    }
+    update_finish(&parts, request->update, update);
+}
+
+/* Is there a head? And would what is to be made fit beside the fields that are there? */
+static spill_code_t look(spill_mongo_t *store, const spill_mongo_document_t *document,
+                         bool *may_make, spill_response_t *head, spill_error_t *error)
+{
+    const spill_request_t *request = document->request;
+    spill_request_t read = *request;
+    read.kind = SPILL_REQUEST_READ;
+    read.op = NULL;
+    spill_code_t code = spill_mongo_read(store, &read, head, error);
+    *may_make = code == SPILL_OK && !head->state.present;
+    if (*may_make && request->kind == SPILL_REQUEST_APPEND)
+        *may_make = spill_append_refusal(request, &head->state, false) == SPILL_REFUSAL_NONE;
+    return code;
+}
+
+/*
+ * The document may be there with other fields only; then they stay. REFUSED where a head is there
+ * already, or is made at this moment.
+ */
+static spill_code_t make_head(spill_mongo_t *store, const spill_mongo_document_t *document,
+                              spill_response_t *response, spill_error_t *error)
+{
+    const spill_request_t *request = document->request;
+    char path[SPILL_MONGO_PATH_SIZE];
+    bool done;
+    int64_t epoch = 0;
+    spill_code_t code = look(store, document, &done, response, error);
+    if (code == SPILL_OK && done)
+        code = date(store, request, &epoch, error);
+    if (code == SPILL_OK && done) {
+        bson_t filter, update;
+        spill_mongo_select(document, &filter);
+        BCON_APPEND(&filter, spill_mongo_path(document, "epoch", path), "{", "$exists",
+                    BCON_BOOL(false), "}");
+        make_update(document, epoch, &update);
+        code = spill_mongo_upsert(store, document->collection, &filter, &update, &done, error);
+        bson_destroy(&filter);
+        bson_destroy(&update);
+    }
+    spill_response_clear(response);
+    response->outcome = SPILL_REFUSED_GUARD;
+    if (code == SPILL_OK && done) {
+        response->outcome = SPILL_DONE;
+        response->state.present = true;
+        response->state.epoch = epoch;
+        response->state.rev = epoch;
+        response->state.live = (int64_t)request->element_count;
+        response->state.n = request->op ? 1 : 0;
+    }
+    return code;
+}
+
+/* ---- the steps ------------------------------------------------------------------------------- */
+
+spill_code_t spill_mongo_append(spill_mongo_t *store, const spill_request_t *request,
+                                spill_response_t *response, spill_error_t *error)
+{
+    spill_mongo_document_t document;
+    spill_mongo_document_init(&document, request);
+    bson_t filter, update, fields = BSON_INITIALIZER, after;
+    append_filter(&document, &filter);
+    append_update(&document, &update);
+    spill_mongo_project_state(&document, (spill_mongo_fields_t){0}, &fields);
+    bool found;
+    spill_code_t code = spill_mongo_modify(store, document.collection, &filter, &update, &fields,
+                                           &after, &found, error);
+    if (code == SPILL_OK && found) {
+        response->outcome = SPILL_DONE;
+        code = spill_mongo_state(&document, &after, &response->state, NULL, error);
+        response->seq = spill_state_end(&response->state) - (int64_t)request->element_count;
+    } else if (code == SPILL_OK) {
+        response->outcome = SPILL_REFUSED_GUARD;
+        if (document.head && request->create)
+            code = make_head(store, &document, response, error);
+    }
+    bson_destroy(&filter);
+    bson_destroy(&update);
+    bson_destroy(&fields);
+    bson_destroy(&after);
+    return code;
+}
+
+static spill_code_t update_head(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                bool *found, spill_error_t *error)
+{
+    char path[SPILL_MONGO_PATH_SIZE];
+    update_t parts;
+    update_init(&parts);
+    bson_t filter, update;
+    spill_mongo_select(document, &filter);
+    BCON_APPEND(&filter, spill_mongo_path(document, "epoch", path), "{", "$exists", BCON_BOOL(true),
+                "}");
+    update_finish(&parts, document->request->update, &update);
+    spill_code_t code =
+        spill_mongo_modify(store, document->collection, &filter, &update, NULL, NULL, found, error);
+    bson_destroy(&filter);
+    bson_destroy(&update);
+    return code;
+}
+
+static spill_code_t find_head(spill_mongo_t *store, const spill_request_t *request, bool *found,
+                              spill_error_t *error)
+{
+    spill_request_t read = *request;
+    read.kind = SPILL_REQUEST_READ;
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_mongo_read(store, &read, &head, error);
+    *found = head.state.present;
+    spill_response_release(&head);
+    return code;
+}
+
+spill_code_t spill_mongo_update_fields(spill_mongo_t *store, const spill_request_t *request,
+                                       spill_response_t *response, spill_error_t *error)
+{
+    spill_mongo_document_t document;
+    spill_mongo_document_init(&document, request);
+    enum { TRIES = 4 }; /* heads may come and go meanwhile */
+    bool updates = request->update && !bson_empty(request->update);
+    bool done = false;
+    spill_code_t code = SPILL_OK;
+    for (int i = 0; i < TRIES && code == SPILL_OK && !done; i++) {
+        if (updates)
+            code = update_head(store, &document, &done, error);
+        else
+            code = find_head(store, request, &done, error);
+        if (code != SPILL_OK || done || !request->create)
+            break;
+        code = make_head(store, &document, response, error);
+        done = response->outcome == SPILL_DONE;
+    }
+    response->outcome = done ? SPILL_DONE : SPILL_REFUSED_GUARD;
+    return code == SPILL_TOO_BIG ? SPILL_OK : code; /* refused: it would pass the limit */
+}

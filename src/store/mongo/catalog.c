@@ -1,0 +1,284 @@
+/* Definitions, imports, indexes, and the owners of an array. */
+#include "store/mongo/mongo.h"
+
+#include "util/error.h"
+#include "util/hash.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- documents of the catalog ---------------------------------------------------------------- */
+
+/* An entry is {_id: name, entry: {...}} in the collection of its kind. */
+static const char *collection_of(spill_catalog_t kind)
+{
+    return kind == SPILL_CATALOG_DEFINITION ? SPILL_MONGO_DEFINITIONS : SPILL_MONGO_IMPORTS;
+}
+
+spill_code_t spill_mongo_catalog_get(spill_store_t *store, spill_catalog_t kind, const char *name,
+                                     bson_t **document, spill_error_t *error)
+{
+    *document = NULL;
+    bson_t *pipeline =
+        BCON_NEW("0", "{", "$match", "{", "_id", "{", "$eq", BCON_UTF8(name), "}", "}", "}");
+    bson_t stored;
+    bool found;
+    spill_code_t code = spill_mongo_first((spill_mongo_t *)store, collection_of(kind), pipeline,
+                                          &stored, &found, error);
+    bson_iter_t iter;
+    if (found && bson_iter_init_find(&iter, &stored, "entry") && BSON_ITER_HOLDS_DOCUMENT(&iter)) {
+        const uint8_t *data;
+        uint32_t size;
+        bson_iter_document(&iter, &size, &data);
+        *document = bson_new_from_data(data, size);
+    }
+    if (found && !*document)
+        code = spill_fail(error, SPILL_CORRUPT, "%s: '%s' has no entry", collection_of(kind), name);
+    bson_destroy(&stored);
+    bson_destroy(pipeline);
+    return code;
+}
+
+static spill_code_t make_index(spill_mongo_t *store, const char *collection, const char *name,
+                               const bson_t *keys, spill_error_t *error)
+{
+    bson_t *command = BCON_NEW("createIndexes", BCON_UTF8(collection), "indexes", "[", "{", "key",
+                               BCON_DOCUMENT(keys), "name", BCON_UTF8(name), "}", "]");
+    spill_code_t code = spill_mongo_command(store, collection, command, error);
+    bson_destroy(command);
+    return code;
+}
+
+/*
+ * Pages are found by owner and number, as the sources find them, and by the first element's number,
+ * as READ of SPILL_PAGE_HOLDING does.
+ */
+static spill_code_t make_indexes(spill_mongo_t *store, const bson_t *entry, spill_error_t *error)
+{
+    spill_definition_t definition;
+    spill_code_t code = spill_definition_from_bson(&definition, entry, error);
+    if (code != SPILL_OK)
+        return code;
+    bson_t *by_first = BCON_NEW(definition.page_owner, BCON_INT32(1), "spill.first", BCON_INT32(1),
+                                "_id", BCON_INT32(1));
+    bson_t *by_page = BCON_NEW(definition.page_owner, BCON_INT32(1));
+    if (definition.page_number[0] != '\0')
+        BCON_APPEND(by_page, definition.page_number, BCON_INT32(1));
+    code = make_index(store, definition.page_collection, "spillway_first", by_first, error);
+    if (code == SPILL_OK)
+        code = make_index(store, definition.page_collection, "spillway_page", by_page, error);
+    bson_destroy(by_first);
+    bson_destroy(by_page);
+    return code;
+}
+
+spill_code_t spill_mongo_catalog_put(spill_store_t *store, spill_catalog_t kind, const char *name,
+                                     const bson_t *expected, const bson_t *document, bool *done,
+                                     spill_error_t *error)
+{
+    spill_mongo_t *mongo = (spill_mongo_t *)store;
+    const char *collection = collection_of(kind);
+    *done = false;
+    spill_code_t code = SPILL_OK;
+    if (kind == SPILL_CATALOG_DEFINITION)
+        code = make_indexes(mongo, document, error);
+    if (code != SPILL_OK)
+        return code;
+    if (expected) {
+        bson_t *filter = BCON_NEW("_id", "{", "$eq", BCON_UTF8(name), "}", "entry", "{", "$eq",
+                                  BCON_DOCUMENT(expected), "}");
+        bson_t *update = BCON_NEW("$set", "{", "entry", BCON_DOCUMENT(document), "}");
+        code = spill_mongo_modify(mongo, collection, filter, update, NULL, NULL, done, error);
+        bson_destroy(filter);
+        bson_destroy(update);
+    } else {
+        bson_t *entry = BCON_NEW("_id", BCON_UTF8(name), "entry", BCON_DOCUMENT(document));
+        code = spill_mongo_insert(mongo, collection, entry, done, error);
+        bson_destroy(entry);
+    }
+    return code;
+}
+
+spill_code_t spill_mongo_catalog_delete(spill_store_t *store, spill_catalog_t kind,
+                                        const char *name, spill_error_t *error)
+{
+    bson_t *filter = BCON_NEW("_id", "{", "$eq", BCON_UTF8(name), "}");
+    bool found;
+    spill_code_t code =
+        spill_mongo_delete((spill_mongo_t *)store, collection_of(kind), filter, &found, error);
+    bson_destroy(filter);
+    return code;
+}
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+typedef struct list {
+    bson_t *array;
+    uint32_t count;
+} list_t;
+
+static void add_id(void *context, const bson_t *document)
+{
+    list_t *list = context;
+    bson_iter_t iter;
+    char buffer[16];
+    const char *key;
+    if (!bson_iter_init_find(&iter, document, "_id"))
+        return;
+    bson_uint32_to_string(list->count++, &key, buffer, sizeof buffer);
+    bson_append_iter(list->array, key, -1, &iter);
+}
+
+spill_code_t spill_mongo_catalog_names(spill_store_t *store, spill_catalog_t kind, bson_t *names,
+                                       spill_error_t *error)
+{
+    bson_t *pipeline = BCON_NEW("0", "{", "$sort", "{", "_id", BCON_INT32(1), "}", "}", "1", "{",
+                                "$project", "{", "_id", BCON_INT32(1), "}", "}");
+    bson_init(names);
+    list_t list = {.array = names};
+    spill_code_t code = spill_mongo_each((spill_mongo_t *)store, collection_of(kind), pipeline,
+                                         add_id, &list, error);
+    bson_destroy(pipeline);
+    return code;
+}
+
+spill_code_t spill_mongo_bind(spill_store_t *store, const spill_definition_t *definition,
+                              spill_binding_t *binding, spill_error_t *error)
+{
+    *binding = (spill_binding_t){0};
+    bson_t *document;
+    spill_code_t code = spill_mongo_catalog_get(store, SPILL_CATALOG_DEFINITION, definition->name,
+                                                &document, error);
+    if (code != SPILL_OK)
+        return code;
+    if (!document)
+        return spill_fail(error, SPILL_NOT_FOUND, "definition '%s' is not in the store",
+                          definition->name);
+    bson_destroy(document);
+    /* Documents are found by name here; the numbers only have to differ. */
+    binding->array_id = (uint32_t)spill_hash(definition->name, strlen(definition->name));
+    binding->collection_id =
+        (uint32_t)spill_hash(definition->collection, strlen(definition->collection));
+    return SPILL_OK;
+}
+
+/* ---- owners ---------------------------------------------------------------------------------- */
+
+/*
+ * Types that an _id may have, in the order in which servers sort them. A comparison in a query
+ * finds values of its own class only, so that a walk goes from class to class.
+ */
+static const int classes[][4] = {
+    {BSON_TYPE_MINKEY},
+    {BSON_TYPE_NULL},
+    {BSON_TYPE_INT32, BSON_TYPE_INT64, BSON_TYPE_DOUBLE, BSON_TYPE_DECIMAL128},
+    {BSON_TYPE_UTF8, BSON_TYPE_SYMBOL},
+    {BSON_TYPE_DOCUMENT},
+    {BSON_TYPE_BINARY},
+    {BSON_TYPE_OID},
+    {BSON_TYPE_BOOL},
+    {BSON_TYPE_DATE_TIME},
+    {BSON_TYPE_TIMESTAMP},
+    {BSON_TYPE_MAXKEY},
+};
+enum { CLASSES = sizeof classes / sizeof *classes };
+
+static int class_of(int type)
+{
+    for (int i = 0; i < CLASSES; i++)
+        for (int k = 0; k < 4; k++)
+            if (classes[i][k] == type)
+                return i;
+    return 0;
+}
+
+/* minKey has type -1 in queries. */
+static void append_types(bson_t *condition, int from, int end)
+{
+    bson_t types;
+    uint32_t index = 0;
+    BSON_APPEND_ARRAY_BEGIN(condition, "$type", &types);
+    for (int i = from; i < end; i++) {
+        for (int k = 0; k < 4 && classes[i][k] != 0; k++) {
+            char buffer[16];
+            const char *key;
+            bson_uint32_to_string(index++, &key, buffer, sizeof buffer);
+            bson_append_int32(&types, key, -1,
+                              classes[i][k] == BSON_TYPE_MINKEY ? -1 : classes[i][k]);
+        }
+    }
+    bson_append_array_end(condition, &types);
+}
+
+/* Up to `limit` owners of classes [from, end), of the first class only those after `after`. */
+static spill_code_t list_owners(spill_mongo_t *store, const spill_definition_t *definition,
+                                const bson_iter_t *after, int from, int end, size_t limit,
+                                list_t *list, spill_error_t *error)
+{
+    char path[SPILL_NAME_SIZE + 16];
+    snprintf(path, sizeof path, "spill.%s.epoch", definition->array);
+    bson_t pipeline = BSON_INITIALIZER, stage, match, id;
+    BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
+    if (from > 0 || end < CLASSES || after) {
+        BSON_APPEND_DOCUMENT_BEGIN(&match, "_id", &id);
+        if (after)
+            bson_append_iter(&id, "$gt", -1, after);
+        append_types(&id, from, end);
+        bson_append_document_end(&match, &id);
+    }
+    BCON_APPEND(&match, path, "{", "$exists", BCON_BOOL(true), "}");
+    bson_append_document_end(&stage, &match);
+    bson_append_document_end(&pipeline, &stage);
+    BCON_APPEND(&pipeline, "1", "{", "$sort", "{", "_id", BCON_INT32(1), "}", "}", "2", "{",
+                "$limit", BCON_INT64((int64_t)limit), "}", "3", "{", "$project", "{", "_id",
+                BCON_INT32(1), "}", "}");
+    spill_code_t code =
+        spill_mongo_each(store, definition->collection, &pipeline, add_id, list, error);
+    bson_destroy(&pipeline);
+    return code;
+}
+
+/* The place of the last one is {"": _id}. */
+static void note_last(const bson_t *owners, uint32_t count, spill_buffer_t *last)
+{
+    char buffer[16];
+    const char *key;
+    bson_iter_t iter;
+    bson_t place = BSON_INITIALIZER;
+    bson_uint32_to_string(count - 1, &key, buffer, sizeof buffer);
+    if (bson_iter_init_find(&iter, owners, key))
+        bson_append_iter(&place, "", 0, &iter);
+    spill_buffer_append(last, bson_get_data(&place), place.len);
+    bson_destroy(&place);
+}
+
+spill_code_t spill_mongo_owners(spill_store_t *store, const spill_definition_t *definition,
+                                const spill_binding_t *binding, const uint8_t *after,
+                                size_t after_bytes, size_t limit, bson_t *owners,
+                                spill_buffer_t *last, spill_error_t *error)
+{
+    (void)binding;
+    spill_mongo_t *mongo = (spill_mongo_t *)store;
+    bson_init(owners);
+    list_t list = {.array = owners};
+    bson_t place;
+    bson_iter_t iter;
+    int next = 0;
+    spill_code_t code = SPILL_OK;
+    if (after_bytes > 0 && bson_init_static(&place, after, after_bytes) &&
+        bson_iter_init(&iter, &place) && bson_iter_next(&iter)) {
+        int own = class_of(bson_iter_type(&iter));
+        code = list_owners(mongo, definition, &iter, own, own + 1, limit, &list, error);
+        next = own + 1;
+    }
+    if (code == SPILL_OK && list.count < limit && next < CLASSES)
+        code =
+            list_owners(mongo, definition, NULL, next, CLASSES, limit - list.count, &list, error);
+    spill_buffer_clear(last);
+    if (code == SPILL_OK && list.count > 0)
+        note_last(owners, list.count, last);
+    if (code != SPILL_OK)
+        bson_destroy(owners);
+    return code;
+}

@@ -1,0 +1,457 @@
+/*
+ * The steps that change bookkeeping: spilling, sealing, editing, removing, trimming, dropping. Each
+ * reads the document's state, asks transition.c what becomes of it, and writes that back on
+ * condition that the state is still the one that was read. Appends, which may come between, change
+ * nothing that is written here: the array is cut by expressions on what it then is.
+ */
+#include "store/mongo/mongo.h"
+
+#include "store/render.h"
+#include "store/transition.h"
+#include "util/error.h"
+
+#include <stdio.h>
+
+/* A step under way. */
+typedef struct step {
+    spill_mongo_t *store;
+    const spill_request_t *request;
+    spill_mongo_document_t document;
+    spill_response_t read; /* the state before, and the element that the request means */
+    spill_state_t after;
+    spill_effect_t effect;
+} step_t;
+
+/* ---- the guard: nothing has changed since it was read ---------------------------------------- */
+
+/* Does what is written depend on where the array ends? Then no append may come between. */
+static bool depends_on_end(const step_t *step)
+{
+    switch (step->request->kind) {
+    case SPILL_REQUEST_SEAL:
+    case SPILL_REQUEST_EDIT:
+    case SPILL_REQUEST_EMPTY_PAGE:
+    case SPILL_REQUEST_DROP_PAGE:
+        return step->effect.kind != SPILL_EFFECT_DROP;
+    default:
+        return false;
+    }
+}
+
+static void unchanged_filter(const step_t *step, bson_t *filter)
+{
+    const spill_mongo_document_t *document = &step->document;
+    const spill_state_t *before = &step->read.state;
+    char path[SPILL_MONGO_PATH_SIZE];
+    spill_mongo_select(document, filter);
+    bson_append_int64(filter, spill_mongo_path(document, "epoch", path), -1, before->epoch);
+    bson_append_int64(filter, spill_mongo_path(document, "rev", path), -1, before->rev);
+    if (document->head) {
+        bson_append_int64(filter, spill_mongo_path(document, "pages", path), -1, before->pages);
+        if (step->request->definition->keep == SPILL_KEEP_OLDEST)
+            bson_append_int64(filter, spill_mongo_path(document, "total", path), -1, before->total);
+    }
+    if (depends_on_end(step))
+        BCON_APPEND(filter, document->array, "{", "$size", BCON_INT64(before->live), "}");
+}
+
+/* ---- the new bookkeeping --------------------------------------------------------------------- */
+
+static void set_gone(bson_t *set, const char *path, const spill_seqs_t *gone)
+{
+    bson_t array;
+    bson_append_array_begin(set, path, -1, &array);
+    for (size_t i = 0; i < gone->count; i++) {
+        char buffer[16];
+        const char *key;
+        bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
+        bson_append_int64(&array, key, -1, gone->at[i]);
+    }
+    bson_append_array_end(set, &array);
+}
+
+static bool same_gone(const spill_seqs_t *left, const spill_seqs_t *right)
+{
+    bool same = left->count == right->count;
+    for (size_t i = 0; same && i < left->count; i++)
+        same = left->at[i] == right->at[i];
+    return same;
+}
+
+static void set_changed(const step_t *step, bson_t *set, bool *differs)
+{
+    const spill_mongo_document_t *document = &step->document;
+    const spill_state_t *before = &step->read.state, *after = &step->after;
+    char path[SPILL_MONGO_PATH_SIZE];
+    struct {
+        const char *name;
+        int64_t before;
+        int64_t after;
+    } numbers[] = {{"rev", before->rev, after->rev},
+                   {"first", before->first, after->first},
+                   {"pages", before->pages, after->pages},
+                   {"low", before->low, after->low},
+                   {"removed", before->removed, after->removed},
+                   {"total", before->total, after->total}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (numbers[i].before != numbers[i].after)
+            bson_append_int64(set, spill_mongo_path(document, numbers[i].name, path), -1,
+                              numbers[i].after);
+    if (after->sealed && !before->sealed)
+        bson_append_bool(set, spill_mongo_path(document, "sealed", path), -1, true);
+    if (after->closed && !before->closed)
+        bson_append_bool(set, spill_mongo_path(document, "closed", path), -1, true);
+    if (after->gone.count > 0 && !same_gone(&before->gone, &after->gone))
+        set_gone(set, spill_mongo_path(document, "gone", path), &after->gone);
+    if (after->intent && !before->intent)
+        BCON_APPEND(set, spill_mongo_path(document, "intent", path), "{", "seq",
+                    BCON_INT64(after->intent_seq), "page", BCON_INT64(after->intent_page), "}");
+    *differs = !bson_empty(set) || (before->gone.count > 0 && after->gone.count == 0) ||
+               (before->intent && !after->intent);
+}
+
+/* Fields that are gone from the bookkeeping. */
+static void append_unset(const step_t *step, bson_t *unset)
+{
+    const spill_state_t *before = &step->read.state, *after = &step->after;
+    char path[SPILL_MONGO_PATH_SIZE];
+    if (before->gone.count > 0 && after->gone.count == 0)
+        BSON_APPEND_UTF8(unset, "0", spill_mongo_path(&step->document, "gone", path));
+    if (before->intent && !after->intent)
+        BSON_APPEND_UTF8(unset, bson_empty(unset) ? "0" : "1",
+                         spill_mongo_path(&step->document, "intent", path));
+}
+
+/* ---- the array ------------------------------------------------------------------------------- */
+
+/* Place in the array of live element `seq`. */
+static int64_t place_of(const spill_state_t *state, int64_t seq)
+{
+    return seq - state->first - (int64_t)spill_seqs_count_below(&state->gone, seq);
+}
+
+static void set_array(const step_t *step, bson_t *set)
+{
+    const char *name = step->document.array;
+    char ref[SPILL_NAME_SIZE + 1];
+    snprintf(ref, sizeof ref, "$%s", name);
+    const spill_state_t *before = &step->read.state;
+    if (step->effect.kind == SPILL_EFFECT_CUT || step->effect.kind == SPILL_EFFECT_ERASE) {
+        int64_t dropped = before->live - step->after.live;
+        if (dropped > 0)
+            BCON_APPEND(set, name, "{", "$slice", "[", BCON_UTF8(ref), BCON_INT64(dropped),
+                        BCON_INT64(INT32_MAX), "]", "}");
+    } else if (step->effect.kind == SPILL_EFFECT_DELETE) {
+        int64_t place = place_of(before, step->effect.seq);
+        if (place == 0)
+            BCON_APPEND(set, name, "{", "$slice", "[", BCON_UTF8(ref), BCON_INT64(1),
+                        BCON_INT64(INT32_MAX), "]", "}");
+        else
+            BCON_APPEND(set, name, "{", "$concatArrays", "[", "{", "$slice", "[", BCON_UTF8(ref),
+                        BCON_INT64(place), "]", "}", "{", "$slice", "[", BCON_UTF8(ref),
+                        BCON_INT64(place + 1), BCON_INT64(INT32_MAX), "]", "}", "]", "}");
+    }
+}
+
+/* ---- the sources' own fields ----------------------------------------------------------------- */
+
+static void append_number(bson_t *document, const char *key, int64_t number)
+{
+    if (number <= INT32_MAX)
+        bson_append_int32(document, key, -1, (int32_t)number);
+    else
+        bson_append_int64(document, key, -1, number);
+}
+
+/* {field: {$add: [fixed, {$size: array}]}}: derived from the array, whatever was pushed to it. */
+static void count_by_array(const step_t *step, int64_t fixed, bson_t *set)
+{
+    char ref[SPILL_NAME_SIZE + 1];
+    snprintf(ref, sizeof ref, "$%s", step->document.array);
+    bson_t count, terms;
+    bson_append_document_begin(set, step->document.count, -1, &count);
+    BSON_APPEND_ARRAY_BEGIN(&count, "$add", &terms);
+    append_number(&terms, "0", fixed);
+    BCON_APPEND(&terms, "1", "{", "$size", "{", "$ifNull", "[", BCON_UTF8(ref), "[", "]", "]", "}",
+                "}");
+    bson_append_array_end(&count, &terms);
+    bson_append_document_end(set, &count);
+}
+
+static void set_derived(const step_t *step, bson_t *set)
+{
+    const spill_definition_t *definition = step->request->definition;
+    const spill_state_t *after = &step->after;
+    bool counted = step->document.count[0] != '\0';
+    if (!step->document.head) {
+        if (counted)
+            count_by_array(step, 0, set);
+        return;
+    }
+    int64_t dead = after->low + after->removed;
+    if (counted && definition->keep == SPILL_KEEP_NEWEST)
+        count_by_array(step, after->first - dead, set);
+    else if (counted && after->pages == 0)
+        count_by_array(step, after->first + (int64_t)after->gone.count - dead, set);
+    else if (counted)
+        append_number(set, definition->count_field, after->total - dead);
+    if ((after->pages > 0 || after->sealed) && definition->overflow_field[0] != '\0')
+        bson_append_bool(set, definition->overflow_field, -1, true);
+    if (after->pages > 0 && definition->pages_field[0] != '\0')
+        append_number(set, definition->pages_field, after->pages);
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static void append_stage(bson_t *pipeline, const char *key, const char *operator,
+                         const bson_t * set)
+{
+    bson_t stage;
+    bson_append_document_begin(pipeline, key, -1, &stage);
+    BSON_APPEND_DOCUMENT(&stage, operator, set);
+    bson_append_document_end(pipeline, &stage);
+}
+
+/* New bookkeeping, and elements that go. A fixed `count` of a negative sum would be damage. */
+static spill_code_t write_pipeline(step_t *step, bool *done, spill_error_t *error)
+{
+    bson_t filter, set = BSON_INITIALIZER, derived = BSON_INITIALIZER, unset = BSON_INITIALIZER;
+    bool differs;
+    set_changed(step, &set, &differs);
+    set_array(step, &set);
+    set_derived(step, &derived);
+    append_unset(step, &unset);
+    bson_t pipeline = BSON_INITIALIZER;
+    if (!bson_empty(&set))
+        append_stage(&pipeline, "0", "$set", &set);
+    if (!bson_empty(&derived))
+        append_stage(&pipeline, "1", "$set", &derived);
+    if (!bson_empty(&unset)) {
+        bson_t stage;
+        BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "2", &stage);
+        BSON_APPEND_ARRAY(&stage, "$unset", &unset);
+        bson_append_document_end(&pipeline, &stage);
+    }
+    spill_code_t code = SPILL_OK;
+    *done = !differs; /* it is as the request wants it already */
+    if (differs) {
+        unchanged_filter(step, &filter);
+        code = spill_mongo_modify(step->store, step->document.collection, &filter, &pipeline, NULL,
+                                  NULL, done, error);
+        bson_destroy(&filter);
+    }
+    bson_destroy(&set);
+    bson_destroy(&derived);
+    bson_destroy(&unset);
+    bson_destroy(&pipeline);
+    return code;
+}
+
+/* One element becomes another: values stand in classic operators as they are. */
+static spill_code_t write_element(step_t *step, bool *done, spill_error_t *error)
+{
+    char path[SPILL_NAME_SIZE + 24];
+    char rev[SPILL_MONGO_PATH_SIZE];
+    snprintf(path, sizeof path, "%s.%lld", step->document.array,
+             (long long)place_of(&step->read.state, step->request->seq));
+    bson_t filter, update = BSON_INITIALIZER, set;
+    unchanged_filter(step, &filter);
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
+    spill_value_append(step->request->elements, &set, path);
+    bson_append_int64(&set, spill_mongo_path(&step->document, "rev", rev), -1, step->after.rev);
+    bson_append_document_end(&update, &set);
+    spill_code_t code = spill_mongo_modify(step->store, step->document.collection, &filter, &update,
+                                           NULL, NULL, done, error);
+    bson_destroy(&filter);
+    bson_destroy(&update);
+    return code;
+}
+
+/* A whole page, in a free place or over what was read. */
+static spill_code_t write_page(step_t *step, bool *done, spill_error_t *error)
+{
+    static const spill_run_t empty = {0};
+    const spill_request_t *request = step->request;
+    bson_t document, filter;
+    spill_render_page(request->definition, request->owner, &step->after,
+                      request->run ? request->run : &empty, request->ops, false, &document);
+    spill_code_t code;
+    if (step->read.state.present) {
+        unchanged_filter(step, &filter);
+        code = spill_mongo_replace(step->store, step->document.collection, &filter, &document, done,
+                                   error);
+        bson_destroy(&filter);
+    } else {
+        code = spill_mongo_insert(step->store, step->document.collection, &document, done, error);
+    }
+    bson_destroy(&document);
+    return code;
+}
+
+/* ---- documents go ---------------------------------------------------------------------------- */
+
+static spill_code_t delete_page(step_t *step, bool *done, spill_error_t *error)
+{
+    bson_t filter;
+    unchanged_filter(step, &filter);
+    spill_code_t code =
+        spill_mongo_delete(step->store, step->document.collection, &filter, done, error);
+    bson_destroy(&filter);
+    return code;
+}
+
+/* Before a head goes: heads that are made from now on are later (append.c). */
+static spill_code_t raise_mark(step_t *step, spill_error_t *error)
+{
+    bson_t *filter = BCON_NEW("_id", "dropped");
+    bson_t *update = BCON_NEW("$max", "{", "rev", BCON_INT64(step->read.state.rev), "}");
+    bool done = false;
+    spill_code_t code = SPILL_OK;
+    while (code == SPILL_OK && !done) /* two may make the mark at once */
+        code = spill_mongo_upsert(step->store, SPILL_MONGO_MARKS, filter, update, &done, error);
+    bson_destroy(filter);
+    bson_destroy(update);
+    return code;
+}
+
+/* What is the array's own leaves the head; `spill` goes with its last array. */
+static void drop_pipeline(const step_t *step, bson_t *pipeline)
+{
+    const spill_definition_t *definition = step->request->definition;
+    const char *own[] = {definition->array, definition->count_field, definition->overflow_field,
+                         definition->pages_field, step->document.spill};
+    bson_t unset = BSON_INITIALIZER, stage;
+    uint32_t index = 0;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        char buffer[16];
+        const char *key;
+        if (own[i][0] == '\0')
+            continue;
+        bson_uint32_to_string(index++, &key, buffer, sizeof buffer);
+        BSON_APPEND_UTF8(&unset, key, own[i]);
+    }
+    bson_init(pipeline);
+    BSON_APPEND_DOCUMENT_BEGIN(pipeline, "0", &stage);
+    BSON_APPEND_ARRAY(&stage, "$unset", &unset);
+    bson_append_document_end(pipeline, &stage);
+    BCON_APPEND(pipeline, "1", "{", "$set", "{", "spill", "{", "$cond", "[", "{", "$eq", "[",
+                "$spill", "{", "}", "]", "}", "$$REMOVE", "$spill", "]", "}", "}", "}");
+    bson_destroy(&unset);
+}
+
+/* A document that is left with its _id alone goes too; not if a field came to it meanwhile. */
+static spill_code_t delete_bare(step_t *step, spill_error_t *error)
+{
+    bson_t bare = BSON_INITIALIZER, filter;
+    spill_value_append(step->request->owner, &bare, "_id");
+    spill_mongo_select(&step->document, &filter);
+    /* Numbers of one value are of several sizes: a document of only _id has at most 24 bytes more.
+     */
+    BCON_APPEND(&filter, "$expr", "{", "$eq", "[", "{", "$size", "{", "$objectToArray", "$$ROOT",
+                "}", "}", BCON_INT64(1), "]", "}");
+    bool found;
+    spill_code_t code =
+        spill_mongo_delete(step->store, step->document.collection, &filter, &found, error);
+    bson_destroy(&bare);
+    bson_destroy(&filter);
+    return code;
+}
+
+static spill_code_t drop_head(step_t *step, bool *done, spill_error_t *error)
+{
+    spill_code_t code = raise_mark(step, error);
+    if (code != SPILL_OK)
+        return code;
+    bson_t filter, pipeline;
+    unchanged_filter(step, &filter);
+    drop_pipeline(step, &pipeline);
+    code = spill_mongo_modify(step->store, step->document.collection, &filter, &pipeline, NULL,
+                              NULL, done, error);
+    if (code == SPILL_OK && *done)
+        code = delete_bare(step, error);
+    bson_destroy(&filter);
+    bson_destroy(&pipeline);
+    return code;
+}
+
+/* ---- the step -------------------------------------------------------------------------------- */
+
+static spill_code_t write_effect(step_t *step, bool *done, spill_error_t *error)
+{
+    switch (step->effect.kind) {
+    case SPILL_EFFECT_FILL:
+        return write_page(step, done, error);
+    case SPILL_EFFECT_REPLACE:
+        return write_element(step, done, error);
+    case SPILL_EFFECT_DROP:
+        return step->document.head ? drop_head(step, done, error) : delete_page(step, done, error);
+    default:
+        return write_pipeline(step, done, error);
+    }
+}
+
+/* Does it look at one element? */
+static bool means_element(const spill_request_t *request)
+{
+    return request->kind == SPILL_REQUEST_EDIT || request->kind == SPILL_REQUEST_REMOVE ||
+           request->kind == SPILL_REQUEST_PULL;
+}
+
+static spill_code_t read_before(step_t *step, spill_facts_t *facts, spill_error_t *error)
+{
+    const spill_request_t *request = step->request;
+    spill_request_t read = {
+        .kind = SPILL_REQUEST_READ,
+        .definition = request->definition,
+        .owner = request->owner,
+        .page = request->page,
+    };
+    if (means_element(request)) {
+        read.want = SPILL_WANT_FORWARD;
+        read.seq = request->seq;
+        read.limit = 1;
+    }
+    spill_response_clear(&step->read);
+    spill_code_t code = spill_mongo_read(step->store, &read, &step->read, error);
+    const spill_run_t *run = &step->read.run;
+    bool there = run->count == 1 && run->entries[0].seq == request->seq;
+    *facts = (spill_facts_t){.old_bytes = there ? (int64_t)run->entries[0].size_bytes : -1};
+    return code;
+}
+
+/* A page is mostly put where none is: then nothing has to be read before. */
+static bool begins_blind(const spill_request_t *request)
+{
+    return request->kind == SPILL_REQUEST_PUT_PAGE || request->kind == SPILL_REQUEST_CREATE_PAGE;
+}
+
+spill_code_t spill_mongo_change(spill_mongo_t *store, const spill_request_t *request,
+                                spill_response_t *response, spill_error_t *error)
+{
+    enum { TRIES_MAX = 100 };
+    step_t step = {.store = store, .request = request};
+    spill_mongo_document_init(&step.document, request);
+    spill_facts_t facts = {0};
+    spill_code_t code = SPILL_OK;
+    bool done = false;
+    response->outcome = SPILL_REFUSED_GUARD;
+    for (int tries = 0; code == SPILL_OK && !done; tries++) {
+        if (tries > 0 || !begins_blind(request))
+            code = read_before(&step, &facts, error);
+        if (code == SPILL_OK && tries == TRIES_MAX)
+            code =
+                spill_fail_retryable(error, SPILL_CONFLICT, "lost every race for a document of %s",
+                                     step.document.collection);
+        if (code != SPILL_OK)
+            break;
+        spill_state_copy(&step.read.state, &step.after);
+        if (spill_transition(request, &facts, &step.after, &step.effect) != SPILL_DONE)
+            break;
+        code = write_effect(&step, &done, error);
+    }
+    if (done)
+        response->outcome = SPILL_DONE;
+    spill_response_release(&step.read);
+    spill_state_release(&step.after);
+    return code;
+}

@@ -1,0 +1,187 @@
+/* One command each. A client is taken from the pool for as long as the command takes. */
+#include "store/mongo/mongo.h"
+
+typedef struct use {
+    spill_mongo_t *store;
+    const char *name;
+    mongoc_client_t *client;
+    mongoc_collection_t *collection;
+    bson_t reply;
+    bson_error_t cause;
+} use_t;
+
+static void begin(use_t *use, spill_mongo_t *store, const char *collection)
+{
+    *use = (use_t){.store = store, .name = collection};
+    use->client = mongoc_client_pool_pop(store->pool);
+    use->collection = mongoc_client_get_collection(use->client, store->database, collection);
+    bson_init(&use->reply);
+}
+
+static spill_code_t end(use_t *use, spill_code_t code)
+{
+    mongoc_collection_destroy(use->collection);
+    mongoc_client_pool_push(use->store->pool, use->client);
+    bson_destroy(&use->reply);
+    return code;
+}
+
+static spill_code_t fail(use_t *use, bool write, spill_error_t *error)
+{
+    return spill_mongo_fail(use->store, use->name, write, &use->cause, &use->reply, error);
+}
+
+static int64_t reply_count(const use_t *use, const char *field)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, &use->reply, field) ? bson_iter_as_int64(&iter) : 0;
+}
+
+/* The document of a find-and-modify's reply, if one was found. */
+static bool take_value(const bson_t *reply, bson_t *after)
+{
+    bson_iter_t iter;
+    if (!bson_iter_init_find(&iter, reply, "value") || !BSON_ITER_HOLDS_DOCUMENT(&iter))
+        return false;
+    const uint8_t *data;
+    uint32_t size;
+    bson_iter_document(&iter, &size, &data);
+    bson_t value;
+    if (!bson_init_static(&value, data, size))
+        return false;
+    bson_concat(after, &value);
+    return true;
+}
+
+spill_code_t spill_mongo_modify(spill_mongo_t *store, const char *collection, const bson_t *filter,
+                                const bson_t *update, const bson_t *fields, bson_t *after,
+                                bool *found, spill_error_t *error)
+{
+    bson_t nothing;
+    bson_init(&nothing);
+    bson_t *document = after ? after : &nothing;
+    if (after)
+        bson_init(after);
+    bson_t only_id = BSON_INITIALIZER;
+    BSON_APPEND_INT32(&only_id, "_id", 1);
+    mongoc_find_and_modify_opts_t *opts = mongoc_find_and_modify_opts_new();
+    mongoc_find_and_modify_opts_set_update(opts, update);
+    mongoc_find_and_modify_opts_set_fields(opts, fields ? fields : &only_id);
+    mongoc_find_and_modify_opts_set_flags(opts, MONGOC_FIND_AND_MODIFY_RETURN_NEW);
+    use_t use;
+    begin(&use, store, collection);
+    bson_destroy(&use.reply);
+    bool good = mongoc_collection_find_and_modify_with_opts(use.collection, filter, opts,
+                                                            &use.reply, &use.cause);
+    *found = good && take_value(&use.reply, document);
+    spill_code_t code = good ? SPILL_OK : fail(&use, true, error);
+    mongoc_find_and_modify_opts_destroy(opts);
+    bson_destroy(&only_id);
+    bson_destroy(&nothing);
+    return end(&use, code);
+}
+
+spill_code_t spill_mongo_upsert(spill_mongo_t *store, const char *collection, const bson_t *filter,
+                                const bson_t *update, bool *done, spill_error_t *error)
+{
+    bson_t opts = BSON_INITIALIZER;
+    BSON_APPEND_BOOL(&opts, "upsert", true);
+    use_t use;
+    begin(&use, store, collection);
+    bson_destroy(&use.reply);
+    *done =
+        mongoc_collection_update_one(use.collection, filter, update, &opts, &use.reply, &use.cause);
+    spill_code_t code =
+        *done || spill_mongo_is_duplicate(&use.cause) ? SPILL_OK : fail(&use, true, error);
+    bson_destroy(&opts);
+    return end(&use, code);
+}
+
+spill_code_t spill_mongo_replace(spill_mongo_t *store, const char *collection, const bson_t *filter,
+                                 const bson_t *document, bool *found, spill_error_t *error)
+{
+    use_t use;
+    begin(&use, store, collection);
+    bson_destroy(&use.reply);
+    bool good = mongoc_collection_replace_one(use.collection, filter, document, NULL, &use.reply,
+                                              &use.cause);
+    *found = good && reply_count(&use, "matchedCount") > 0;
+    return end(&use, good ? SPILL_OK : fail(&use, true, error));
+}
+
+spill_code_t spill_mongo_insert(spill_mongo_t *store, const char *collection,
+                                const bson_t *document, bool *done, spill_error_t *error)
+{
+    use_t use;
+    begin(&use, store, collection);
+    bson_destroy(&use.reply);
+    *done = mongoc_collection_insert_one(use.collection, document, NULL, &use.reply, &use.cause);
+    spill_code_t code =
+        *done || spill_mongo_is_duplicate(&use.cause) ? SPILL_OK : fail(&use, true, error);
+    return end(&use, code);
+}
+
+spill_code_t spill_mongo_delete(spill_mongo_t *store, const char *collection, const bson_t *filter,
+                                bool *found, spill_error_t *error)
+{
+    use_t use;
+    begin(&use, store, collection);
+    bson_destroy(&use.reply);
+    bool good = mongoc_collection_delete_one(use.collection, filter, NULL, &use.reply, &use.cause);
+    *found = good && reply_count(&use, "deletedCount") > 0;
+    return end(&use, good ? SPILL_OK : fail(&use, true, error));
+}
+
+spill_code_t spill_mongo_each(spill_mongo_t *store, const char *collection, const bson_t *pipeline,
+                              spill_mongo_visit_fn visit, void *context, spill_error_t *error)
+{
+    use_t use;
+    begin(&use, store, collection);
+    mongoc_read_prefs_t *primary = mongoc_read_prefs_new(MONGOC_READ_PRIMARY);
+    mongoc_cursor_t *cursor =
+        mongoc_collection_aggregate(use.collection, MONGOC_QUERY_NONE, pipeline, NULL, primary);
+    const bson_t *document;
+    while (mongoc_cursor_next(cursor, &document))
+        visit(context, document);
+    const bson_t *reply = NULL;
+    spill_code_t code = SPILL_OK;
+    if (mongoc_cursor_error_document(cursor, &use.cause, &reply))
+        code = spill_mongo_fail(store, collection, false, &use.cause, reply, error);
+    mongoc_cursor_destroy(cursor);
+    mongoc_read_prefs_destroy(primary);
+    return end(&use, code);
+}
+
+typedef struct first {
+    bson_t *document;
+    bool found;
+} first_t;
+
+static void keep_first(void *context, const bson_t *document)
+{
+    first_t *first = context;
+    if (!first->found)
+        bson_concat(first->document, document);
+    first->found = true;
+}
+
+spill_code_t spill_mongo_first(spill_mongo_t *store, const char *collection, const bson_t *pipeline,
+                               bson_t *document, bool *found, spill_error_t *error)
+{
+    bson_init(document);
+    first_t first = {.document = document};
+    spill_code_t code = spill_mongo_each(store, collection, pipeline, keep_first, &first, error);
+    *found = code == SPILL_OK && first.found;
+    return code;
+}
+
+spill_code_t spill_mongo_command(spill_mongo_t *store, const char *collection,
+                                 const bson_t *command, spill_error_t *error)
+{
+    use_t use;
+    begin(&use, store, collection);
+    bson_destroy(&use.reply);
+    bool good = mongoc_client_write_command_with_opts(use.client, store->database, command, NULL,
+                                                      &use.reply, &use.cause);
+    return end(&use, good ? SPILL_OK : fail(&use, true, error));
+}

@@ -1,0 +1,177 @@
+/* The URI, the pool of clients, and whether the server can do what is asked of it. */
+#include "store/mongo/mongo.h"
+
+#include "util/error.h"
+
+#include <pthread.h>
+#include <string.h>
+
+/*
+ * The oldest server that has what the commands use: MongoDB 4.4 (wire version 9), for $bsonSize and
+ * for expressions in the projection of findAndModify.
+ */
+enum { WIRE_VERSION_MIN = 9, SELECTION_MS = 10000 };
+
+static void start_driver(void)
+{
+    mongoc_init();
+}
+
+/* Concerns and time-outs that the URI does not speak of. */
+static void fill_defaults(mongoc_uri_t *uri)
+{
+    const mongoc_write_concern_t *write = mongoc_uri_get_write_concern(uri);
+    if (mongoc_write_concern_is_default(write)) {
+        mongoc_write_concern_t *majority = mongoc_write_concern_new();
+        mongoc_write_concern_set_w(majority, MONGOC_WRITE_CONCERN_W_MAJORITY);
+        mongoc_uri_set_write_concern(uri, majority);
+        mongoc_write_concern_destroy(majority);
+    }
+    if (mongoc_read_concern_is_default(mongoc_uri_get_read_concern(uri))) {
+        mongoc_read_concern_t *majority = mongoc_read_concern_new();
+        mongoc_read_concern_set_level(majority, MONGOC_READ_CONCERN_LEVEL_MAJORITY);
+        mongoc_uri_set_read_concern(uri, majority);
+        mongoc_read_concern_destroy(majority);
+    }
+    if (!mongoc_uri_has_option(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS))
+        mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, SELECTION_MS);
+    if (!mongoc_uri_get_appname(uri))
+        mongoc_uri_set_appname(uri, "spillway");
+}
+
+static spill_code_t parse(const char *text, mongoc_uri_t **uri, spill_error_t *error)
+{
+    bson_error_t cause;
+    *uri = mongoc_uri_new_with_error(text, &cause);
+    if (!*uri)
+        return spill_fail(error, SPILL_INVALID, "the connection string is not valid: %s",
+                          cause.message);
+    const char *database = mongoc_uri_get_database(*uri);
+    if (!database || database[0] == '\0')
+        return spill_fail(error, SPILL_INVALID,
+                          "the connection string names no database: write "
+                          "mongodb://HOST/DATABASE");
+    fill_defaults(*uri);
+    return SPILL_OK;
+}
+
+/* "localhost:27017/feeds": what messages say, so that no password is printed. */
+static char *place_of(const mongoc_uri_t *uri)
+{
+    const mongoc_host_list_t *host = mongoc_uri_get_hosts(uri);
+    const char *service = mongoc_uri_get_srv_hostname(uri);
+    const char *name = service ? service : host ? host->host_and_port : "?";
+    return bson_strdup_printf("%s/%s", name, mongoc_uri_get_database(uri));
+}
+
+static spill_code_t check_server(spill_mongo_t *store, spill_error_t *error)
+{
+    bson_t *hello = BCON_NEW("hello", BCON_INT32(1));
+    bson_t reply;
+    bson_error_t cause;
+    mongoc_client_t *client = mongoc_client_pool_pop(store->pool);
+    bool good = mongoc_client_command_simple(client, store->database, hello, NULL, &reply, &cause);
+    mongoc_client_pool_push(store->pool, client);
+    bson_destroy(hello);
+    bson_iter_t iter;
+    spill_code_t code = SPILL_OK;
+    if (!good)
+        code = spill_mongo_fail(store, "hello", false, &cause, &reply, error);
+    else if (!bson_iter_init_find(&iter, &reply, "maxWireVersion") ||
+             bson_iter_as_int64(&iter) < WIRE_VERSION_MIN)
+        code = spill_fail(error, SPILL_FORMAT,
+                          "%s: the server is older than MongoDB 4.4, whose commands are needed",
+                          store->place);
+    bson_destroy(&reply);
+    return code;
+}
+
+/* A database without definitions is one that was never made a store. */
+static spill_code_t check_exists(spill_mongo_t *store, spill_error_t *error)
+{
+    bson_t names;
+    spill_code_t code =
+        spill_mongo_catalog_names(&store->base, SPILL_CATALOG_DEFINITION, &names, error);
+    if (code == SPILL_OK && bson_empty(&names))
+        code =
+            spill_fail(error, SPILL_NOT_FOUND,
+                       "%s: the database has no Spillway definitions; `spillway define` makes one",
+                       store->place);
+    bson_destroy(&names);
+    return code;
+}
+
+/* ---- the store ------------------------------------------------------------------------------- */
+
+static spill_code_t call(spill_store_t *base, const spill_request_t *request,
+                         spill_response_t *response, spill_error_t *error)
+{
+    spill_mongo_t *store = (spill_mongo_t *)base;
+    spill_response_clear(response);
+    if (request->kind == SPILL_REQUEST_READ)
+        return spill_mongo_read(store, request, response, error);
+    if (base->options.read_only)
+        return spill_fail(error, SPILL_READ_ONLY, "%s was opened for reading only", store->place);
+    if (request->kind == SPILL_REQUEST_APPEND)
+        return spill_mongo_append(store, request, response, error);
+    if (request->kind == SPILL_REQUEST_UPDATE_FIELDS)
+        return spill_mongo_update_fields(store, request, response, error);
+    return spill_mongo_change(store, request, response, error);
+}
+
+static spill_code_t close_store(spill_store_t *base, spill_error_t *error)
+{
+    (void)error;
+    spill_mongo_t *store = (spill_mongo_t *)base;
+    if (store->pool)
+        mongoc_client_pool_destroy(store->pool);
+    bson_free(store->database);
+    bson_free(store->place);
+    spill_store_base_release(base);
+    bson_free(store);
+    return SPILL_OK;
+}
+
+static const spill_store_ops_t mongo_ops = {
+    .name = "mongodb",
+    .call = call,
+    .bind = spill_mongo_bind,
+    .owners = spill_mongo_owners,
+    .catalog_get = spill_mongo_catalog_get,
+    .catalog_put = spill_mongo_catalog_put,
+    .catalog_delete = spill_mongo_catalog_delete,
+    .catalog_names = spill_mongo_catalog_names,
+    .close = close_store,
+};
+
+spill_code_t spill_mongo_open(const char *text, const spill_store_options_t *options,
+                              spill_store_t **store, spill_error_t *error)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, start_driver);
+    *store = NULL;
+    mongoc_uri_t *uri;
+    spill_code_t code = parse(text, &uri, error);
+    if (code == SPILL_OK) {
+        spill_mongo_t *mongo = bson_malloc0(sizeof *mongo);
+        bson_error_t cause;
+        mongo->place = place_of(uri);
+        mongo->database = bson_strdup(mongoc_uri_get_database(uri));
+        spill_store_base_init(&mongo->base, &mongo_ops, mongo->place, options);
+        mongo->pool = mongoc_client_pool_new_with_error(uri, &cause);
+        if (mongo->pool) {
+            mongoc_client_pool_set_error_api(mongo->pool, MONGOC_ERROR_API_VERSION_2);
+            code = check_server(mongo, error);
+        } else {
+            code = spill_fail(error, SPILL_INVALID, "%s: %s", mongo->place, cause.message);
+        }
+        if (code == SPILL_OK && options->must_exist)
+            code = check_exists(mongo, error);
+        if (code == SPILL_OK)
+            *store = &mongo->base;
+        else
+            close_store(&mongo->base, NULL);
+    }
+    mongoc_uri_destroy(uri);
+    return code;
+}

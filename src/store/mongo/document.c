@@ -1,0 +1,299 @@
+#include "store/mongo/mongo.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+void spill_mongo_document_init(spill_mongo_document_t *document, const spill_request_t *request)
+{
+    const spill_definition_t *definition = request->definition;
+    bool head = request->page == SPILL_HEAD;
+    *document = (spill_mongo_document_t){
+        .request = request,
+        .head = head,
+        .collection = head ? definition->collection : definition->page_collection,
+        .array = head ? definition->array : definition->page_array,
+        .count = head ? definition->count_field : definition->page_count,
+    };
+    /* A head may have several arrays; a page has one. */
+    if (head)
+        snprintf(document->spill, sizeof document->spill, "spill.%s", definition->array);
+    else
+        strcpy(document->spill, "spill");
+}
+
+void spill_mongo_select(const spill_mongo_document_t *document, bson_t *filter)
+{
+    const spill_request_t *request = document->request;
+    bson_init(filter);
+    bson_t id;
+    BSON_APPEND_DOCUMENT_BEGIN(filter, "_id", &id);
+    if (document->head) {
+        spill_value_append(request->owner, &id, "$eq");
+    } else {
+        bson_t page;
+        BSON_APPEND_DOCUMENT_BEGIN(&id, "$eq", &page);
+        spill_value_append(request->owner, &page, "owner");
+        BSON_APPEND_INT64(&page, "page", request->page);
+        bson_append_document_end(&id, &page);
+    }
+    bson_append_document_end(filter, &id);
+}
+
+const char *spill_mongo_path(const spill_mongo_document_t *document, const char *name,
+                             char path[SPILL_MONGO_PATH_SIZE])
+{
+    snprintf(path, SPILL_MONGO_PATH_SIZE, "%s.%s", document->spill, name);
+    return path;
+}
+
+const char *spill_mongo_ref(const spill_mongo_document_t *document, const char *name,
+                            char path[SPILL_MONGO_PATH_SIZE])
+{
+    snprintf(path, SPILL_MONGO_PATH_SIZE, "$%s.%s", document->spill, name);
+    return path;
+}
+
+/* ---- projection ------------------------------------------------------------------------------ */
+
+static const char *const numbers[] = {"epoch",  "rev",  "first", "n",   "sealed",
+                                      "closed", "gone", "pages", "low", "removed",
+                                      "total",  "src",  "intent"};
+
+/* {field: "$field"} for those of the array's own: their sum is not the application's. */
+static void append_own_field(bson_t *document, const char *field)
+{
+    char ref[SPILL_NAME_SIZE + 1];
+    if (field[0] == '\0')
+        return;
+    snprintf(ref, sizeof ref, "$%s", field);
+    BSON_APPEND_UTF8(document, field, ref);
+}
+
+static void project_sizes(const spill_mongo_document_t *document, bson_t *projection)
+{
+    char array[SPILL_NAME_SIZE + 1];
+    snprintf(array, sizeof array, "$%s", document->array);
+    BCON_APPEND(projection, "arrayBytes", "{", "$bsonSize", "{", "a", BCON_UTF8(array), "}", "}");
+    if (!document->head)
+        return;
+    const spill_definition_t *definition = document->request->definition;
+    BCON_APPEND(projection, "rootBytes", "{", "$bsonSize", "$$ROOT", "}");
+    bson_t own, fields;
+    BSON_APPEND_DOCUMENT_BEGIN(projection, "ownBytes", &own);
+    BSON_APPEND_DOCUMENT_BEGIN(&own, "$bsonSize", &fields);
+    append_own_field(&fields, definition->array);
+    append_own_field(&fields, definition->count_field);
+    append_own_field(&fields, definition->overflow_field);
+    append_own_field(&fields, definition->pages_field);
+    append_own_field(&fields, "spill");
+    bson_append_document_end(&own, &fields);
+    bson_append_document_end(projection, &own);
+}
+
+void spill_mongo_project_state(const spill_mongo_document_t *document, spill_mongo_fields_t fields,
+                               bson_t *projection)
+{
+    char path[SPILL_MONGO_PATH_SIZE];
+    char array[SPILL_NAME_SIZE + 1];
+    snprintf(array, sizeof array, "$%s", document->array);
+    BSON_APPEND_INT32(projection, "_id", 0);
+    bson_t state;
+    BSON_APPEND_DOCUMENT_BEGIN(projection, "state", &state);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        BSON_APPEND_UTF8(&state, numbers[i], spill_mongo_ref(document, numbers[i], path));
+    bson_append_document_end(projection, &state);
+    if (!document->head)
+        BSON_APPEND_UTF8(projection, "page", "$_id.page");
+    BCON_APPEND(projection, "live", "{", "$size", "{", "$ifNull", "[", BCON_UTF8(array), "[", "]",
+                "]", "}", "}");
+    if (fields.ops)
+        BSON_APPEND_UTF8(projection, "ops", spill_mongo_ref(document, "ops", path));
+    if (fields.sizes)
+        project_sizes(document, projection);
+}
+
+/* ---- reading it ------------------------------------------------------------------------------ */
+
+typedef struct parser {
+    const spill_mongo_document_t *document;
+    spill_code_t code;
+    spill_error_t *error;
+} parser_t;
+
+static void wrong(parser_t *parser, const char *field, const char *expected)
+{
+    if (parser->code == SPILL_OK)
+        parser->code =
+            spill_fail(parser->error, SPILL_CORRUPT, "%s: %s.%s is not %s",
+                       parser->document->collection, parser->document->spill, field, expected);
+}
+
+/* A number that may be missing, of any type that has it exactly. */
+static int64_t number_of(parser_t *parser, const bson_iter_t *iter, const char *field)
+{
+    int64_t number = bson_iter_as_int64(iter);
+    if (!BSON_ITER_HOLDS_NUMBER(iter) || number < 0)
+        wrong(parser, field, "a number from 0");
+    return number;
+}
+
+static void read_gone(parser_t *parser, const bson_iter_t *field, spill_seqs_t *gone)
+{
+    bson_iter_t iter;
+    if (!BSON_ITER_HOLDS_ARRAY(field) || !bson_iter_recurse(field, &iter)) {
+        wrong(parser, "gone", "an array");
+        return;
+    }
+    while (bson_iter_next(&iter))
+        spill_seqs_insert(gone, number_of(parser, &iter, "gone"));
+}
+
+static void read_intent(parser_t *parser, const bson_iter_t *field, spill_state_t *state)
+{
+    bson_iter_t iter;
+    if (!BSON_ITER_HOLDS_DOCUMENT(field) || !bson_iter_recurse(field, &iter)) {
+        wrong(parser, "intent", "a document");
+        return;
+    }
+    state->intent = true;
+    while (bson_iter_next(&iter)) {
+        if (strcmp(bson_iter_key(&iter), "seq") == 0)
+            state->intent_seq = number_of(parser, &iter, "intent.seq");
+        else if (strcmp(bson_iter_key(&iter), "page") == 0)
+            state->intent_page = number_of(parser, &iter, "intent.page");
+    }
+}
+
+static void read_field(parser_t *parser, const bson_iter_t *iter, spill_state_t *state)
+{
+    const char *key = bson_iter_key(iter);
+    if (strcmp(key, "gone") == 0) {
+        read_gone(parser, iter, &state->gone);
+    } else if (strcmp(key, "intent") == 0) {
+        read_intent(parser, iter, state);
+    } else if (strcmp(key, "sealed") == 0) {
+        state->sealed = bson_iter_as_bool(iter);
+    } else if (strcmp(key, "closed") == 0) {
+        state->closed = bson_iter_as_bool(iter);
+    } else {
+        struct {
+            const char *name;
+            int64_t *to;
+        } fields[] = {
+            {"epoch", &state->epoch}, {"rev", &state->rev},         {"first", &state->first},
+            {"n", &state->n},         {"pages", &state->pages},     {"low", &state->low},
+            {"total", &state->total}, {"removed", &state->removed}, {"src", &state->src}};
+        for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+            if (strcmp(key, fields[i].name) == 0)
+                *fields[i].to = number_of(parser, iter, key);
+    }
+}
+
+static int64_t find_number(const bson_t *document, const char *name, int64_t otherwise)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, document, name) ? bson_iter_as_int64(&iter) : otherwise;
+}
+
+/* The field of one-letter name that the array stands in, and its own frame, are not elements. */
+static void read_sizes(const bson_t *projected, spill_state_t *state)
+{
+    enum { EMPTY_ARRAY_DOCUMENT = 5 + 3 + 5, EMPTY_DOCUMENT = 5 };
+    int64_t array = find_number(projected, "arrayBytes", 0);
+    int64_t framing = 3 * state->live;
+    for (int64_t power = 10; power < state->live; power *= 10)
+        framing += state->live - power;
+    state->live_bytes = state->live > 0 ? array - EMPTY_ARRAY_DOCUMENT - framing : 0;
+    state->fields_bytes = find_number(projected, "rootBytes", 0);
+    if (state->fields_bytes > 0)
+        state->fields_bytes += EMPTY_DOCUMENT - find_number(projected, "ownBytes", 0);
+}
+
+/*
+ * Documents list the newest operation first, each with its elements and those that came after it:
+ * its first number follows from the document's end.
+ */
+static void read_ops(parser_t *parser, const bson_t *projected, const spill_state_t *state,
+                     spill_ops_t *ops)
+{
+    bson_iter_t iter, entries;
+    if (!bson_iter_init_find(&iter, projected, "ops"))
+        return;
+    if (!BSON_ITER_HOLDS_ARRAY(&iter) || !bson_iter_recurse(&iter, &entries)) {
+        wrong(parser, "ops", "an array");
+        return;
+    }
+    spill_ops_t newest_first = {0};
+    int64_t end = spill_state_end(state);
+    int64_t ordinal = state->n;
+    while (bson_iter_next(&entries)) {
+        spill_op_entry_t entry = {0};
+        int64_t after = 0;
+        bson_iter_t field;
+        if (!BSON_ITER_HOLDS_DOCUMENT(&entries) || !bson_iter_recurse(&entries, &field)) {
+            wrong(parser, "ops", "an array of documents");
+            break;
+        }
+        while (bson_iter_next(&field)) {
+            const char *key = bson_iter_key(&field);
+            if (strcmp(key, "count") == 0)
+                entry.count = number_of(parser, &field, "ops.count");
+            else if (strcmp(key, "after") == 0)
+                after = number_of(parser, &field, "ops.after");
+            if (strcmp(key, "id") != 0 || !BSON_ITER_HOLDS_BINARY(&field))
+                continue;
+            uint32_t size;
+            const uint8_t *id;
+            bson_iter_binary(&field, NULL, &size, &id);
+            entry.id_bytes = (uint8_t)(size < SPILL_OP_ID_MAX ? size : SPILL_OP_ID_MAX);
+            memcpy(entry.id, id, entry.id_bytes);
+        }
+        end -= entry.count + after;
+        entry.seq = end;
+        entry.ordinal = --ordinal;
+        if (entry.id_bytes > 0)
+            spill_ops_push(&newest_first, &entry, SIZE_MAX);
+    }
+    for (size_t i = newest_first.count; i > 0; i--)
+        spill_ops_push(ops, &newest_first.entries[i - 1], SIZE_MAX);
+    spill_ops_release(&newest_first);
+}
+
+spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bson_t *projected,
+                               spill_state_t *state, spill_ops_t *ops, spill_error_t *error)
+{
+    parser_t parser = {.document = document, .error = error};
+    bson_iter_t iter, fields;
+    spill_seqs_t gone = state->gone;
+    gone.count = 0;
+    *state = (spill_state_t){.gone = gone};
+    if (bson_iter_init_find(&iter, projected, "state") && BSON_ITER_HOLDS_DOCUMENT(&iter) &&
+        bson_iter_recurse(&iter, &fields))
+        while (bson_iter_next(&fields))
+            read_field(&parser, &fields, state);
+    state->present = state->epoch > 0;
+    state->live = find_number(projected, "live", 0);
+    if (!state->present && document->head && state->live > 0)
+        return spill_fail(error, SPILL_REFUSED,
+                          "%s: field '%s' has %" PRId64 " elements that were not put there by "
+                          "Spillway; they have to be laid out before it takes over",
+                          document->collection, document->array, state->live);
+    state->page = find_number(projected, "page", 0);
+    read_sizes(projected, state);
+    if (parser.code == SPILL_OK && ops)
+        read_ops(&parser, projected, state, ops);
+    return parser.code;
+}
+
+void spill_mongo_append_op(bson_t *array, const char *key, const spill_op_t *op, int64_t count)
+{
+    bson_t entry;
+    bson_append_document_begin(array, key, -1, &entry);
+    if (op)
+        BSON_APPEND_BINARY(&entry, "id", BSON_SUBTYPE_BINARY, op->id, (uint32_t)op->id_bytes);
+    BSON_APPEND_INT64(&entry, "count", op ? count : 0);
+    BSON_APPEND_INT64(&entry, "after", op ? 0 : count);
+    bson_append_document_end(array, &entry);
+}

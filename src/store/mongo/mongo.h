@@ -1,0 +1,173 @@
+/*
+ * The MongoDB store: heads and pages are documents of a database on any server that speaks the
+ * MongoDB protocol, as docs/mongodb.md shows them. A step of request.h is one update command, whose
+ * filter is the step's guard; what a step has to know beforehand is read first, and guarded by.
+ *
+ * The files, from the wire up:
+ *   connect.c      the URI, the pool of clients, what the server can do
+ *   command.c      one command each: find and modify, update, insert, delete, aggregate
+ *   failure.c      what an error of the driver or server means
+ *   document.c     where things stand in a document, and a document's state
+ *   read.c         READ
+ *   room.c         the guard "there is room", as an expression that the server evaluates
+ *   append.c       APPEND, UPDATE_FIELDS, and making a head
+ *   change.c       all other steps: read the state, ask transition.c, compare and set
+ *   catalog.c      definitions, imports, indexes, owners
+ */
+#ifndef SPILL_STORE_MONGO_MONGO_H
+#define SPILL_STORE_MONGO_MONGO_H
+
+#include "store/store.h"
+
+#include <mongoc/mongoc.h>
+
+typedef struct spill_mongo {
+    spill_store_t base;
+    mongoc_client_pool_t *pool; /* serves threads: one client for the length of a command */
+    char *database;
+    char *place; /* "HOST/DATABASE", for messages; without user or password */
+} spill_mongo_t;
+
+/* Collections of the store's own, beside the users'. */
+#define SPILL_MONGO_DEFINITIONS "spillway.definitions"
+#define SPILL_MONGO_IMPORTS "spillway.imports"
+/* {_id: "dropped", rev}: no head was ever dropped whose rev was higher. */
+#define SPILL_MONGO_MARKS "spillway.marks"
+
+/* ---- failure.c ------------------------------------------------------------------------------- */
+
+/*
+ * Fill *error from what the driver reports of a command on `collection`; `reply` may be NULL.
+ * `write`: an outcome that cannot be known is SPILL_UNKNOWN.
+ */
+spill_code_t spill_mongo_fail(const spill_mongo_t *store, const char *collection, bool write,
+                              const bson_error_t *cause, const bson_t *reply, spill_error_t *error);
+
+/* Is it the server's word for a second document of one _id? */
+bool spill_mongo_is_duplicate(const bson_error_t *cause);
+
+/* ... or for a document that would pass its limit? */
+bool spill_mongo_is_too_large(const bson_error_t *cause);
+
+/* ---- command.c ------------------------------------------------------------------------------- */
+
+/*
+ * Update the document that the filter finds. `update` has operators, or is a pipeline (an array).
+ * With `fields` and `after` (may be NULL), the document afterwards, so projected: `after` is
+ * initialized by the call, empty where none was found. One round trip.
+ */
+spill_code_t spill_mongo_modify(spill_mongo_t *store, const char *collection, const bson_t *filter,
+                                const bson_t *update, const bson_t *fields, bson_t *after,
+                                bool *found, spill_error_t *error);
+
+/* Update, or make where `_id` is free: *done is false where the guard of a document there failed.
+ */
+spill_code_t spill_mongo_upsert(spill_mongo_t *store, const char *collection, const bson_t *filter,
+                                const bson_t *update, bool *done, spill_error_t *error);
+
+/* Put `document` in the place of what the filter finds. */
+spill_code_t spill_mongo_replace(spill_mongo_t *store, const char *collection, const bson_t *filter,
+                                 const bson_t *document, bool *found, spill_error_t *error);
+
+/* *done is false where there is a document of that _id. */
+spill_code_t spill_mongo_insert(spill_mongo_t *store, const char *collection,
+                                const bson_t *document, bool *done, spill_error_t *error);
+
+spill_code_t spill_mongo_delete(spill_mongo_t *store, const char *collection, const bson_t *filter,
+                                bool *found, spill_error_t *error);
+
+/* The first document that a pipeline gives: `document` is initialized by the call. */
+spill_code_t spill_mongo_first(spill_mongo_t *store, const char *collection, const bson_t *pipeline,
+                               bson_t *document, bool *found, spill_error_t *error);
+
+/* Every document that a pipeline gives, to `visit`, in order. */
+typedef void (*spill_mongo_visit_fn)(void *context, const bson_t *document);
+spill_code_t spill_mongo_each(spill_mongo_t *store, const char *collection, const bson_t *pipeline,
+                              spill_mongo_visit_fn visit, void *context, spill_error_t *error);
+
+/* A command on the database, whose reply does not matter. */
+spill_code_t spill_mongo_command(spill_mongo_t *store, const char *collection,
+                                 const bson_t *command, spill_error_t *error);
+
+/* ---- document.c ------------------------------------------------------------------------------ */
+
+#define SPILL_MONGO_PATH_SIZE (SPILL_NAME_SIZE + 32)
+
+/* The document that a request means. Borrows from the request; release it. */
+typedef struct spill_mongo_document {
+    const spill_request_t *request;
+    bool head;
+    const char *collection;
+    const char *array;                /* field of the elements */
+    const char *count;                /* field that counts them, or "" */
+    char spill[SPILL_NAME_SIZE + 16]; /* where its bookkeeping stands: "spill.activities" */
+} spill_mongo_document_t;
+
+void spill_mongo_document_init(spill_mongo_document_t *document, const spill_request_t *request);
+
+/* {_id: {$eq: ...}} into `filter`, which is initialized. */
+void spill_mongo_select(const spill_mongo_document_t *document, bson_t *filter);
+
+/* "spill.activities.rev" for "rev". `path` is returned. */
+const char *spill_mongo_path(const spill_mongo_document_t *document, const char *name,
+                             char path[SPILL_MONGO_PATH_SIZE]);
+/* The same as an expression: "$spill.activities.rev". */
+const char *spill_mongo_ref(const spill_mongo_document_t *document, const char *name,
+                            char path[SPILL_MONGO_PATH_SIZE]);
+
+/* What a document is asked for beside the numbers of its bookkeeping. */
+typedef struct spill_mongo_fields {
+    bool sizes; /* live_bytes, fields_bytes */
+    bool ops;
+} spill_mongo_fields_t;
+
+/*
+ * Append to a projection what spill_mongo_state reads: `state`, `live` and so on, computed from the
+ * document.
+ */
+void spill_mongo_project_state(const spill_mongo_document_t *document, spill_mongo_fields_t fields,
+                               bson_t *projection);
+
+/* Read them into `state` (zeroed or released) and `ops` (may be NULL). SPILL_CORRUPT names a field.
+ */
+spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bson_t *projected,
+                               spill_state_t *state, spill_ops_t *ops, spill_error_t *error);
+
+/* An operation as documents list it, under `key` of an array. */
+void spill_mongo_append_op(bson_t *array, const char *key, const spill_op_t *op, int64_t count);
+
+/* ---- room.c ---------------------------------------------------------------------------------- */
+
+/* Append {$expr: ...} to a filter: the document has room for request's elements and operation. */
+void spill_mongo_append_room(const spill_mongo_document_t *document, bson_t *filter);
+
+/* ---- the steps ------------------------------------------------------------------------------- */
+
+spill_code_t spill_mongo_read(spill_mongo_t *store, const spill_request_t *request,
+                              spill_response_t *response, spill_error_t *error);
+spill_code_t spill_mongo_append(spill_mongo_t *store, const spill_request_t *request,
+                                spill_response_t *response, spill_error_t *error);
+spill_code_t spill_mongo_update_fields(spill_mongo_t *store, const spill_request_t *request,
+                                       spill_response_t *response, spill_error_t *error);
+spill_code_t spill_mongo_change(spill_mongo_t *store, const spill_request_t *request,
+                                spill_response_t *response, spill_error_t *error);
+
+/* ---- catalog.c ------------------------------------------------------------------------------- */
+
+spill_code_t spill_mongo_bind(spill_store_t *store, const spill_definition_t *definition,
+                              spill_binding_t *binding, spill_error_t *error);
+spill_code_t spill_mongo_owners(spill_store_t *store, const spill_definition_t *definition,
+                                const spill_binding_t *binding, const uint8_t *after,
+                                size_t after_bytes, size_t limit, bson_t *owners,
+                                spill_buffer_t *last, spill_error_t *error);
+spill_code_t spill_mongo_catalog_get(spill_store_t *store, spill_catalog_t kind, const char *name,
+                                     bson_t **document, spill_error_t *error);
+spill_code_t spill_mongo_catalog_put(spill_store_t *store, spill_catalog_t kind, const char *name,
+                                     const bson_t *expected, const bson_t *document, bool *done,
+                                     spill_error_t *error);
+spill_code_t spill_mongo_catalog_delete(spill_store_t *store, spill_catalog_t kind,
+                                        const char *name, spill_error_t *error);
+spill_code_t spill_mongo_catalog_names(spill_store_t *store, spill_catalog_t kind, bson_t *names,
+                                       spill_error_t *error);
+
+#endif
