@@ -198,6 +198,57 @@ static void a_missing_or_short_table_is_named(void **state)
     assert_unreadable_naming(folder, base_name(path));
 }
 
+/* ---- large values ---------------------------------------------------------------------------- */
+
+static void damage_to_a_large_element_hurts_its_owner(void **state)
+{
+    (void)state;
+    enum { LARGE_OWNERS = 4, LARGE_BYTES = 700 * 1024 };
+    char path[256];
+    const char *folder = embedded_new_folder();
+    bson_t storage = BSON_INITIALIZER;
+    uint8_t *text = bson_malloc(LARGE_BYTES);
+    spill_error_t error;
+    spill_store_t *store = open_store(folder, false);
+    spill_array_t *array = embedded_array(store, "feed", 20, 50);
+    for (uint32_t i = 0, random = 1; i < LARGE_BYTES; i++, random = random * 1664525 + 1013904223)
+        text[i] = (uint8_t)(random >> 24);
+    bson_append_binary(&storage, "", 0, BSON_SUBTYPE_BINARY, text, LARGE_BYTES);
+    bson_free(text);
+    bson_iter_t iter;
+    bson_iter_init(&iter, &storage);
+    assert_true(bson_iter_next(&iter));
+    spill_value_t large = spill_value_from_iter(&iter);
+    for (int64_t i = 0; i < LARGE_OWNERS; i++) {
+        spill_value_t owner = {(const uint8_t *)&i, sizeof i, BSON_TYPE_INT64};
+        assert_int_equal(spill_array_append(array, &owner, &large, 1, NULL, NULL, &error),
+                         SPILL_OK);
+    }
+    spill_array_close(array);
+    embedded_close(store);
+    find_file(folder, "", ".blob", path);
+    assert_true(size_of(path) > LARGE_OWNERS * LARGE_BYTES);
+    flip_bit(path, size_of(path) / LARGE_OWNERS / 2);
+    store = open_store(folder, false);
+    array = embedded_array(store, "feed", 20, 50);
+    int damaged = 0;
+    for (int64_t i = 0; i < LARGE_OWNERS; i++) {
+        spill_value_t owner = {(const uint8_t *)&i, sizeof i, BSON_TYPE_INT64};
+        spill_slice_t *slice;
+        spill_code_t code = spill_array_read(array, &owner, NULL, &slice, &error);
+        damaged += code == SPILL_CORRUPT;
+        if (code == SPILL_CORRUPT)
+            assert_non_null(strstr(error.message, "owner 0 of 'feed', head: "));
+        else
+            assert_int_equal(slice->elements[0].value.size_bytes, large.size_bytes);
+        spill_slice_free(slice);
+    }
+    assert_int_equal(damaged, 1);
+    spill_array_close(array);
+    embedded_close(store);
+    bson_destroy(&storage);
+}
+
 /* ---- the list of files ----------------------------------------------------------------------- */
 
 static void a_damaged_list_of_files_is_named(void **state)
@@ -406,6 +457,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_flipped_bit_hurts_few_owners),
         cmocka_unit_test(a_missing_or_short_table_is_named),
+        cmocka_unit_test(damage_to_a_large_element_hurts_its_owner),
         cmocka_unit_test(a_damaged_list_of_files_is_named),
         cmocka_unit_test(a_list_of_files_that_lost_its_end_is_named),
         cmocka_unit_test(a_log_is_replayed_after_a_kill),

@@ -39,7 +39,8 @@ static void count_entry(const char *name, contents_t *contents)
         contents->mark = true;
     else if (strcmp(name, "CURRENT") == 0)
         contents->current = true;
-    else if (strncmp(name, "MANIFEST-", 9) == 0 || ends_with(name, ".sst"))
+    else if (strncmp(name, "MANIFEST-", 9) == 0 || ends_with(name, ".sst") ||
+             ends_with(name, ".blob"))
         contents->engine = true;
     else
         contents->other = true;

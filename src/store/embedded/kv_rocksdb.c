@@ -20,6 +20,7 @@ enum {
     LOG_BYTES_MAX = 96 * 1024 * 1024,
     BLOCK_BYTES = 4 * 1024,
     PART_BYTES = 4 * 1024,
+    LARGE_VALUE_BYTES = 512 * 1024,
     FILTER_BITS = 10,
     OPEN_FILES_MAX = 512,
     BACKGROUND_JOBS = 2,
@@ -249,6 +250,18 @@ static void set_table_options(rocksdb_options_t *options, int64_t cache_bytes)
 }
 
 /* The log callback speaks for the store; the engine's own messages go to the folder's LOG. */
+/*
+ * Large values lie in files of their own, so that flushes and compactions do not hold several of
+ * them, raw and compressed, at a time; nor is such a value written again by every compaction.
+ */
+static void set_large_values(rocksdb_options_t *options)
+{
+    rocksdb_options_set_enable_blob_files(options, 1);
+    rocksdb_options_set_min_blob_size(options, LARGE_VALUE_BYTES);
+    rocksdb_options_set_blob_compression_type(options, rocksdb_lz4_compression);
+    rocksdb_options_set_enable_blob_gc(options, 1);
+}
+
 static void set_messages(rocksdb_options_t *options)
 {
     rocksdb_options_set_info_log_level(options, LEVEL_WARN);
@@ -276,6 +289,7 @@ rocksdb_options_t *spill_kv_rocksdb_options(const spill_rocksdb_options_t *from)
     rocksdb_options_set_allow_concurrent_memtable_write(options, 0);
     rocksdb_options_set_enable_write_thread_adaptive_yield(options, 0);
     set_messages(options);
+    set_large_values(options);
     set_table_options(options, from->cache_bytes);
     return options;
 }
