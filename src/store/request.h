@@ -160,7 +160,8 @@ typedef struct spill_response {
     spill_outcome_t outcome; /* READ of an absent document: DONE with state.present == false */
     /*
      * READ; APPEND when DONE: after the effect, where live_bytes and fields_bytes may be missing.
-     * Else unspecified.
+     * Else unspecified. Where a READ finds no array, all of it is 0 but perhaps fields_bytes: a
+     * document may be there with other fields only.
      */
     spill_state_t state;
     int64_t seq;         /* APPEND: number of the first element given */
