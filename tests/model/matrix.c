@@ -1,0 +1,168 @@
+#include "model/matrix.h"
+
+#include "model/model.h"
+#include "simulation/random.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const int64_t sizes[MATRIX_SIZES] = {1, 2, 3, 7, 100, 1000};
+
+enum { OPERATIONS = 250, BATCH_MAX = 64 };
+
+typedef struct player {
+    sim_random_t random;
+    spill_array_t *array;
+    spill_value_t owner;
+    model_t model;
+} player_t;
+
+static void expect_ok(spill_code_t code, const spill_error_t *error)
+{
+    if (code != SPILL_OK)
+        fail_msg("%s: %s", spill_code_name(code), error->message);
+}
+
+static int64_t some_seq(player_t *player)
+{
+    return sim_random_between(&player->random, 0, (int)player->model.count);
+}
+
+static void append(player_t *player, size_t count)
+{
+    spill_value_t elements[BATCH_MAX];
+    int kinds[BATCH_MAX];
+    for (size_t i = 0; i < count; i++) {
+        kinds[i] = sim_random_below(&player->random, model_kinds());
+        elements[i] = model_value(kinds[i]);
+    }
+    spill_append_result_t result;
+    spill_error_t error;
+    int64_t first = player->model.count;
+    expect_ok(
+        spill_array_append(player->array, &player->owner, elements, count, NULL, &result, &error),
+        &error);
+    assert_int_equal(result.first, first);
+    assert_int_equal(result.count, count);
+    for (size_t i = 0; i < count; i++)
+        model_push(&player->model, kinds[i]);
+}
+
+static void read_some(player_t *player)
+{
+    sim_random_t *random = &player->random;
+    spill_read_options_t options;
+    spill_read_options_init(&options);
+    options.order = sim_random_below(random, 2) ? SPILL_NEWEST_FIRST : SPILL_OLDEST_FIRST;
+    options.limit = sim_random_between(random, 1, 30);
+    if (sim_random_chance(random, 300))
+        options.before = some_seq(player);
+    if (sim_random_chance(random, 300))
+        options.after = some_seq(player) - 1;
+    if (sim_random_chance(random, 300))
+        options.skip = sim_random_between(random, 0, 40);
+    model_check_read(&player->model, player->array, &player->owner, &options);
+}
+
+static bool is_there(const player_t *player, int64_t seq)
+{
+    return seq < player->model.count && player->model.kinds[seq] >= 0;
+}
+
+static void edit(player_t *player)
+{
+    int64_t seq = some_seq(player);
+    int kind = sim_random_below(&player->random, model_kinds());
+    spill_value_t element = model_value(kind);
+    spill_error_t error;
+    bool there = is_there(player, seq);
+    spill_code_t code = spill_array_edit(player->array, &player->owner, seq, &element, &error);
+    assert_int_equal(code, there ? SPILL_OK : SPILL_NOT_FOUND);
+    if (there)
+        model_set(&player->model, seq, kind);
+}
+
+static void remove_one(player_t *player)
+{
+    int64_t seq = some_seq(player);
+    spill_error_t error;
+    bool there = is_there(player, seq);
+    spill_code_t code = spill_array_remove(player->array, &player->owner, seq, &error);
+    assert_int_equal(code, there ? SPILL_OK : SPILL_NOT_FOUND);
+    if (there)
+        model_remove(&player->model, seq);
+}
+
+static void trim(player_t *player)
+{
+    int64_t below = some_seq(player) / 3;
+    spill_error_t error;
+    spill_code_t code = spill_array_trim(player->array, &player->owner, below, &error);
+    assert_int_equal(code, player->model.count > 0 ? SPILL_OK : SPILL_NOT_FOUND);
+    model_trim(&player->model, below);
+}
+
+static void play(player_t *player)
+{
+    const spill_bounds_t *bounds = &spill_array_get_definition(player->array)->bounds;
+    while (player->model.count < bounds->threshold + 2 * bounds->page_capacity)
+        append(player, BATCH_MAX);
+    for (int i = 0; i < OPERATIONS; i++) {
+        int roll = sim_random_below(&player->random, 100);
+        if (roll < 35)
+            append(player, 1);
+        else if (roll < 50)
+            append(player, (size_t)sim_random_between(&player->random, 2, BATCH_MAX));
+        else if (roll < 70)
+            read_some(player);
+        else if (roll < 78)
+            model_check_count(&player->model, player->array, &player->owner);
+        else if (roll < 87)
+            edit(player);
+        else if (roll < 97)
+            remove_one(player);
+        else
+            trim(player);
+    }
+    model_check_count(&player->model, player->array, &player->owner);
+    model_check_export(&player->model, player->array, &player->owner);
+    model_check_verify(player->array, &player->owner);
+}
+
+void matrix_play_cell(spill_store_t *store, spill_keep_t keep, int64_t threshold, int64_t page)
+{
+    static int64_t number;
+    spill_definition_t definition;
+    spill_error_t error;
+    char name[64];
+    int64_t owner = ++number;
+    player_t player = {.random = {(uint64_t)(threshold * 10007 + page * 31 + (int)keep)},
+                       .owner = {.data = (const uint8_t *)&owner,
+                                 .size_bytes = sizeof owner,
+                                 .type = BSON_TYPE_INT64}};
+    snprintf(name, sizeof name, "t%d-p%d-k%d", (int)threshold, (int)page, (int)keep);
+    spill_definition_init(&definition, name);
+    snprintf(definition.collection, sizeof definition.collection, "%s", name);
+    snprintf(definition.page_collection, sizeof definition.page_collection, "%s.pages", name);
+    definition.keep = keep;
+    definition.bounds.threshold = threshold;
+    definition.bounds.page_capacity = page;
+    expect_ok(spill_store_define(store, &definition, &error), &error);
+    expect_ok(spill_array_open(store, name, &player.array, &error), &error);
+    play(&player);
+    spill_array_close(player.array);
+    model_clear(&player.model);
+}
+
+void matrix_play(spill_store_t *store)
+{
+    for (int keep = 0; keep < 2; keep++)
+        for (int threshold = 0; threshold < MATRIX_SIZES; threshold++)
+            for (int page = 0; page < MATRIX_SIZES; page++)
+                matrix_play_cell(store, keep ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST,
+                                 sizes[threshold], sizes[page]);
+}

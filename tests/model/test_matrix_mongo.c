@@ -1,0 +1,45 @@
+/*
+ * The matrix on a MongoDB-compatible server: with SPILLWAY_LONG whole, else the cells of a diagonal
+ * and its corners.
+ */
+#include "model/matrix.h"
+#include "support/server.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static void cut(spill_store_t *store)
+{
+    static const struct {
+        int64_t threshold;
+        int64_t page;
+    } cells[] = {{1, 1}, {1, 1000}, {2, 7}, {7, 3}, {100, 100}, {1000, 2}};
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
+        matrix_play_cell(store, SPILL_KEEP_OLDEST, cells[i].threshold, cells[i].page);
+        matrix_play_cell(store, SPILL_KEEP_NEWEST, cells[i].threshold, cells[i].page);
+    }
+}
+
+static void mongo_store(void **state)
+{
+    (void)state;
+    char *uri = server_new_database(NULL);
+    spill_store_t *store = server_open(uri);
+    if (getenv("SPILLWAY_LONG"))
+        matrix_play(store);
+    else
+        cut(store);
+    server_close(store);
+    server_drop(uri);
+    bson_free(uri);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(mongo_store)};
+    server_uri();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
