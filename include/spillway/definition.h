@@ -83,8 +83,8 @@ SPILL_API spill_code_t spill_definition_compatible(const spill_definition_t *now
 /*
  * May both be in one store? Two arrays on one collection of heads are fine where none of their
  * fields in the head (array, count, overflow, pages) has a name of the other's. A collection of
- * pages belongs to one definition and holds no heads. SPILL_REFUSED names `other`, what clashes, and
- * what to change in `definition`. Both have passed the check.
+ * pages belongs to one definition and holds no heads. SPILL_REFUSED names `other`, what clashes,
+ * and what to change in `definition`. Both have passed the check.
  */
 SPILL_API spill_code_t spill_definition_beside(const spill_definition_t *definition,
                                                const spill_definition_t *other,

@@ -162,7 +162,8 @@ static void repeat(fixture_t *fixture)
     assert_true(result.repeated);
     assert_int_equal(result.first, 0);
     assert_int_equal(result.op_base, 1);
-    assert_said(fixture, append(fixture, 1, "first", 0, &result), SPILL_CONFLICT, "choose another id");
+    assert_said(fixture, append(fixture, 1, "first", 0, &result), SPILL_CONFLICT,
+                "choose another id");
     for (int i = 0; i < 3; i++) {
         char id[8];
         snprintf(id, sizeof id, "op%d", i);
