@@ -96,12 +96,16 @@ static spill_code_t move_on(spill_owner_t *owner, tail_t *tail, spill_error_t *e
         code = spill_owner_call(owner, &read, &last, error);
     }
     if (code == SPILL_OK && last.state.present && last.state.epoch == tail->epoch) {
-        if (last.state.closed)
+        if (last.state.closed) {
             code = spill_outlier_drop_closed(owner, tail->epoch, read.page + 1, error);
-        else if (last.state.sealed)
+            if (code == SPILL_OK)
+                code = find_tail(owner, tail, error);
+        } else if (last.state.sealed) {
             code = spill_oldest_grow(owner, read.page, &last, error);
-        if (code == SPILL_OK)
-            code = find_tail(owner, tail, error);
+            tail->page = read.page + 1;
+        } else {
+            tail->page = read.page;
+        }
     }
     spill_response_release(&last);
     return code;

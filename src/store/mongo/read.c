@@ -8,10 +8,10 @@
 /* ---- which document -------------------------------------------------------------------------- */
 
 /*
- * Of the committed pages of this incarnation the last one that begins at or below seq. An index on
- * (owner, first) finds it; see catalog.c.
+ * Of the committed pages of this incarnation the last one that begins at or below seq, and above
+ * `over`. An index on (owner, first) finds it; see catalog.c.
  */
-static void append_page_holding(const spill_request_t *request, bson_t *stages)
+static void append_page_holding(const spill_request_t *request, int64_t over, bson_t *stages)
 {
     bson_t stage, match, owner;
     BSON_APPEND_DOCUMENT_BEGIN(stages, "0", &stage);
@@ -19,9 +19,9 @@ static void append_page_holding(const spill_request_t *request, bson_t *stages)
     BSON_APPEND_DOCUMENT_BEGIN(&match, request->definition->page_owner, &owner);
     spill_value_append(request->owner, &owner, "$eq");
     bson_append_document_end(&match, &owner);
-    BCON_APPEND(&match, "spill.first", "{", "$lte", BCON_INT64(request->seq), "}", "spill.epoch",
-                BCON_INT64(request->epoch), "_id.page", "{", "$lt", BCON_INT64(request->pages),
-                "}");
+    BCON_APPEND(&match, "spill.first", "{", "$lte", BCON_INT64(request->seq), "$gt",
+                BCON_INT64(over), "}", "spill.epoch", BCON_INT64(request->epoch), "_id.page", "{",
+                "$lt", BCON_INT64(request->pages), "}");
     bson_append_document_end(&stage, &match);
     bson_append_document_end(stages, &stage);
     BCON_APPEND(stages, "1", "{", "$sort", "{", "spill.first", BCON_INT32(-1), "_id",
@@ -148,13 +148,13 @@ static void take_fields(const bson_t *projected, bson_t **fields)
 
 /* ---- the step -------------------------------------------------------------------------------- */
 
-static bson_t *make_pipeline(const spill_mongo_document_t *document)
+static bson_t *make_pipeline(const spill_mongo_document_t *document, int64_t over)
 {
     const spill_request_t *request = document->request;
     bool holding = request->page == SPILL_PAGE_HOLDING;
     bson_t *stages = bson_new();
     if (holding)
-        append_page_holding(request, stages);
+        append_page_holding(request, over, stages);
     else
         append_document(document, stages);
     bson_t stage, projection;
@@ -182,16 +182,46 @@ static void look_up_op(const spill_request_t *request, spill_ops_t *ops, spill_r
         response->op = *entry;
 }
 
+static spill_code_t find(spill_mongo_t *store, const spill_mongo_document_t *document, int64_t over,
+                         bson_t *projected, bool *found, spill_error_t *error)
+{
+    bson_t *pipeline = make_pipeline(document, over);
+    spill_code_t code =
+        spill_mongo_first(store, document->collection, pipeline, projected, found, error);
+    bson_destroy(pipeline);
+    return code;
+}
+
+/*
+ * The page that holds a number begins at most one page's length below it, unless numbers were
+ * removed between two pages: so far is looked first, for a server may sort all that it finds.
+ */
+static spill_code_t find_holding(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                 bson_t *projected, bool *found, spill_error_t *error)
+{
+    const spill_request_t *request = document->request;
+    int64_t over = request->seq - request->definition->largest.page_capacity;
+    spill_code_t code = SPILL_OK;
+    *found = false;
+    if (over >= 0) {
+        code = find(store, document, over, projected, found, error);
+        if (code != SPILL_OK || *found)
+            return code;
+        bson_destroy(projected);
+    }
+    return find(store, document, -1, projected, found, error);
+}
+
 spill_code_t spill_mongo_read(spill_mongo_t *store, const spill_request_t *request,
                               spill_response_t *response, spill_error_t *error)
 {
     spill_mongo_document_t document;
     spill_mongo_document_init(&document, request);
-    bson_t *pipeline = make_pipeline(&document);
     bson_t projected;
     bool found;
-    spill_code_t code =
-        spill_mongo_first(store, document.collection, pipeline, &projected, &found, error);
+    spill_code_t code = request->page == SPILL_PAGE_HOLDING
+                            ? find_holding(store, &document, &projected, &found, error)
+                            : find(store, &document, 0, &projected, &found, error);
     response->outcome = SPILL_DONE;
     if (found) {
         spill_ops_t ops = {0};
@@ -208,6 +238,5 @@ spill_code_t spill_mongo_read(spill_mongo_t *store, const spill_request_t *reque
         spill_ops_release(&ops);
     }
     bson_destroy(&projected);
-    bson_destroy(pipeline);
     return code;
 }
