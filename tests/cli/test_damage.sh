@@ -71,6 +71,8 @@ done
     fail "verify lists a document twice: $(cat out)"
 [ "$(grep -c '^ev: ' out)" = "$(sed -n 's/.*"findings":\([0-9]*\).*/\1/p' out)" ] ||
     fail "verify counts other findings than it lists"
+expect 1 verify db ev --json
 owner=$(head -1 <<<"$hit")
+has out "{\"definition\":\"ev\",\"owner\":\"$owner\",\"page\":"
 expect 3 export db ev "$owner"
 [ "$(grep -o "\"$owner\"" err | wc -l)" = 1 ] || fail "the owner is named more than once: $(cat err)"

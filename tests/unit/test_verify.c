@@ -1,0 +1,249 @@
+/*
+ * The verifier against states that lie: a state record of a sound array is changed, one number at a
+ * time, and the finding has to name the document and the invariant.
+ */
+#include "store/embedded/codec.h"
+#include "support/embedded.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct fixture {
+    spill_disk_t *disk;
+    spill_store_t *store;
+    spill_array_t *array;
+    spill_kv_t *kv;
+    spill_record_key_t key;
+    int64_t epoch;
+    char found[8192];
+} fixture_t;
+
+/* Owner "ada" with the numbers 0..29 in a head and pages of at most 4. */
+static void open_fixture(fixture_t *fixture, spill_keep_t keep)
+{
+    spill_definition_t definition;
+    spill_binding_t binding;
+    *fixture = (fixture_t){.disk = spill_disk_new()};
+    fixture->store = embedded_on_disk(fixture->disk, SPILL_DURABILITY_FSYNC);
+    spill_definition_init(&definition, "feed");
+    definition.keep = keep;
+    definition.bounds.threshold = 5;
+    definition.bounds.page_capacity = 4;
+    assert_int_equal(spill_store_define(fixture->store, &definition, NULL), SPILL_OK);
+    assert_int_equal(spill_array_open(fixture->store, "feed", &fixture->array, NULL), SPILL_OK);
+    assert_int_equal(embedded_append(fixture->array, "ada", 0, 30, NULL), SPILL_OK);
+    fixture->kv = spill_kv_memory_open(fixture->disk);
+    bson_t storage = BSON_INITIALIZER;
+    spill_buffer_t name = SPILL_BUFFER_INIT;
+    spill_value_t owner = spill_value_from_utf8(&storage, "ada");
+    assert_int_equal(spill_owner_key(&owner, &name, NULL), SPILL_OK);
+    assert_int_equal(fixture->store->ops->bind(fixture->store, &definition, &binding, NULL),
+                     SPILL_OK);
+    spill_record_key_init(&fixture->key, binding.array_id, name.data, name.size);
+    spill_buffer_release(&name);
+    bson_destroy(&storage);
+}
+
+static void close_fixture(fixture_t *fixture)
+{
+    fixture->kv->ops->close(fixture->kv, NULL);
+    spill_array_close(fixture->array);
+    embedded_close(fixture->store);
+    spill_disk_free(fixture->disk);
+}
+
+static void put(fixture_t *fixture, const spill_buffer_t *value)
+{
+    spill_batch_t batch = SPILL_BATCH_INIT;
+    spill_batch_put(&batch, fixture->key.data, fixture->key.size, value->data, value->size);
+    assert_int_equal(fixture->kv->ops->write(fixture->kv, &batch, true, NULL), SPILL_OK);
+    spill_batch_release(&batch);
+}
+
+static void note(void *context, const spill_finding_t *finding)
+{
+    fixture_t *fixture = context;
+    size_t used = strlen(fixture->found);
+    assert_string_equal(finding->definition, "feed");
+    snprintf(fixture->found + used, sizeof fixture->found - used, "I%d@%d: %s\n",
+             finding->invariant, (int)finding->page, finding->text);
+}
+
+static void assert_found(fixture_t *fixture, const char *finding)
+{
+    spill_verify_summary_t summary;
+    spill_error_t error;
+    fixture->found[0] = '\0';
+    assert_int_equal(spill_array_verify(fixture->array, NULL, note, fixture, &summary, &error),
+                     SPILL_OK);
+    assert_int_equal(summary.owners, 1);
+    if (finding == NULL)
+        assert_string_equal(fixture->found, "");
+    else if (!strstr(fixture->found, finding))
+        fail_msg("\"%s\" is not among:\n%s", finding, fixture->found);
+    assert_true((summary.findings > 0) == (finding != NULL));
+}
+
+/* Verify with a changed state of one document; the state is put back. */
+static void assert_lie_found(fixture_t *fixture, int64_t page, void (*change)(spill_state_t *state),
+                             const char *finding)
+{
+    spill_buffer_t was = SPILL_BUFFER_INIT, lie = SPILL_BUFFER_INIT;
+    spill_state_t state = {0};
+    bool found;
+    spill_embedded_state_key(&fixture->key, page);
+    assert_int_equal(fixture->kv->ops->get(fixture->kv, fixture->key.data, fixture->key.size, &was,
+                                           &found, NULL),
+                     SPILL_OK);
+    assert_true(found);
+    assert_true(spill_state_decode(was.data, was.size, page == SPILL_HEAD, &state));
+    fixture->epoch = state.epoch;
+    change(&state);
+    spill_state_encode(&state, page == SPILL_HEAD, &lie);
+    put(fixture, &lie);
+    assert_found(fixture, finding);
+    spill_embedded_state_key(&fixture->key, page);
+    put(fixture, &was);
+    spill_state_release(&state);
+    spill_buffer_release(&was);
+    spill_buffer_release(&lie);
+}
+
+static void one_element_more(spill_state_t *state)
+{
+    state->live++;
+}
+
+static void a_byte_more(spill_state_t *state)
+{
+    state->live_bytes++;
+}
+
+static void one_removed_more(spill_state_t *state)
+{
+    state->removed++;
+}
+
+static void one_page_more(spill_state_t *state)
+{
+    state->pages++;
+}
+
+static void one_page_less(spill_state_t *state)
+{
+    state->pages--;
+}
+
+static void one_given_more(spill_state_t *state)
+{
+    state->total++;
+}
+
+static void begins_earlier(spill_state_t *state)
+{
+    state->first--;
+}
+
+static void begins_later(spill_state_t *state)
+{
+    state->first++;
+}
+
+static void not_sealed(spill_state_t *state)
+{
+    state->sealed = false;
+}
+
+static void too_many_slots(spill_state_t *state)
+{
+    for (int64_t seq = 0; seq < 20; seq++)
+        spill_seqs_insert(&state->gone, state->first + state->live + seq);
+}
+
+static void too_many_bytes(spill_state_t *state)
+{
+    state->fields_bytes = 17 * 1024 * 1024;
+}
+
+static void lies_of_keep_newest(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    open_fixture(&fixture, SPILL_KEEP_NEWEST);
+    assert_found(&fixture, NULL);
+    assert_lie_found(&fixture, 2, too_many_slots, "I1@2: 24 slots and ");
+    assert_lie_found(&fixture, SPILL_HEAD, too_many_bytes, "more than a document holds");
+    assert_lie_found(&fixture, 2, one_element_more, "@2: ");
+    assert_lie_found(&fixture, 2, a_byte_more, "I5@2: its elements have ");
+    assert_lie_found(&fixture, 2, begins_earlier, "I4@2: starts at 7, before the end 8");
+    assert_lie_found(&fixture, SPILL_HEAD, one_removed_more,
+                     "I5@-1: counts 1 removed elements where 0 are missing");
+    assert_lie_found(&fixture, SPILL_HEAD, one_page_more, "is missing: the head counts ");
+    assert_found(&fixture, NULL);
+    close_fixture(&fixture);
+}
+
+static void lies_of_keep_oldest(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    open_fixture(&fixture, SPILL_KEEP_OLDEST);
+    assert_found(&fixture, NULL);
+    assert_lie_found(&fixture, 2, too_many_slots, "I1@2: 24 slots and ");
+    assert_lie_found(&fixture, 2, a_byte_more, "I5@2: its elements have ");
+    assert_lie_found(&fixture, 2, begins_earlier, "I4@2: starts at 12, before the end 13");
+    assert_lie_found(&fixture, 2, begins_later, "I4@2: starts at 14, after a gap from 13");
+    assert_lie_found(&fixture, 2, not_sealed, "I4@2: is not sealed, though a page follows it");
+    assert_lie_found(&fixture, SPILL_HEAD, one_given_more,
+                     "I5@6: starts at 29, the head counts 30");
+    assert_lie_found(&fixture, SPILL_HEAD, one_removed_more,
+                     "I5@-1: counts 1 removed elements where 0 are missing");
+    assert_lie_found(&fixture, SPILL_HEAD, one_page_less,
+                     "I7@6: is there, though the head counts 6");
+    assert_found(&fixture, NULL);
+    close_fixture(&fixture);
+}
+
+static void put_op(fixture_t *fixture, int64_t ordinal, int64_t seq, int64_t count)
+{
+    spill_op_entry_t entry = {.seq = seq, .count = count, .id_bytes = 1, .id = "x"};
+    spill_buffer_t value = SPILL_BUFFER_INIT;
+    spill_op_encode(&entry, &value);
+    spill_record_key_op(&fixture->key, fixture->epoch, ordinal);
+    put(fixture, &value);
+    spill_buffer_release(&value);
+}
+
+static void two_operations(spill_state_t *state)
+{
+    state->n = 2;
+}
+
+static void lies_of_operations(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    open_fixture(&fixture, SPILL_KEEP_NEWEST);
+    assert_lie_found(&fixture, SPILL_HEAD, two_operations, NULL);
+    put_op(&fixture, 0, 3, 2);
+    put_op(&fixture, 1, 5, 1);
+    assert_lie_found(&fixture, SPILL_HEAD, two_operations, NULL);
+    put_op(&fixture, 1, 4, 1);
+    assert_lie_found(&fixture, SPILL_HEAD, two_operations,
+                     "I3@-1: operation 'x' gave numbers that were given before");
+    close_fixture(&fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lies_of_keep_newest),
+        cmocka_unit_test(lies_of_keep_oldest),
+        cmocka_unit_test(lies_of_operations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
