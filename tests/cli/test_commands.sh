@@ -296,6 +296,20 @@ expect 3 backup db missing/copy
 has err "spillway: missing/copy: no copy was made: "
 expect 2 drop db events carol </dev/null
 has err "--yes"
+if command -v script >/dev/null; then # it brings a terminal along
+    answer() { # answer TEXT CODE ARGUMENT...: run the program where it can ask
+        printf '%s\n' "$1" | script -qec "'$SPILLWAY' ${*:3}" /dev/null >out
+        [ $? = "$2" ] || fail "spillway ${*:3}, answered '$1', did not end with $2: $(cat out)"
+    }
+    answer no 4 drop db events carol
+    has out "Drop the array of carol in 'events'? Type yes: "
+    has out "nothing was dropped"
+    answer no 4 drop db events
+    has out "Drop definition 'events' with the arrays of all its owners? Type yes: "
+    counts db events carol 20
+    answer yes 0 drop db events minus
+    counts db events minus 0
+fi
 expect 0 drop db events carol --yes
 counts db events carol 0
 expect 3 drop db events carol --yes
