@@ -1,0 +1,334 @@
+"""test_pymongo.py URI: what pymongo finds in a store that the program filled."""
+
+import datetime
+import json
+import sys
+
+import pymongo
+from bson.int64 import Int64
+
+from program import count, findings, read, spillway
+
+URI = sys.argv[1]
+DATABASE = pymongo.MongoClient(URI).get_default_database()
+THRESHOLD, PAGE = 20, 15
+START = datetime.datetime(2026, 1, 1)
+
+
+def expect(found, wanted, what):
+    """Values and their BSON types: pymongo has a type of its own for a 64-bit integer."""
+    if found != wanted or type(found) is not type(wanted):
+        raise AssertionError(f"{what}: {found!r} ({type(found).__name__}) is not {wanted!r}")
+
+
+def activity(number):
+    """As 000 shows an activity, of two kinds."""
+    made = {"type": "post", "ts": START + datetime.timedelta(seconds=number)}
+    made.update({"content": f"No. {number}"} if number % 2 else {"targetId": f"post-{number}"})
+    return made
+
+
+def activity_line(owner, number):
+    """A record of an import, whose element is `activity` and the owner's field."""
+    element = activity(number)
+    element["ts"] = {"$date": element["ts"].isoformat() + "Z"}
+    return json.dumps({"userId": owner, **element})
+
+
+def as_imported(owner, number):
+    return {"userId": owner, **activity(number)}
+
+
+def without_spill(document):
+    return {key: value for key, value in document.items() if key != "spill"}
+
+
+def check_bookkeeping(spill, pages):
+    """Of the fields under `spill` only the names here; their values are docs/mongodb.md's."""
+    allowed = {"epoch", "rev", "first", "n", "gone", "ops", "sealed", "closed", "pages", "low",
+               "removed", "total", "intent", "src"}
+    expect(set(spill) - allowed, set(), "fields of spill")
+    for field in ("epoch", "rev", "first", "n"):
+        expect(type(spill[field]), Int64, f"type of spill.{field}")
+    if pages is not None:
+        expect(spill["pages"], Int64(pages), "spill.pages")
+
+
+# ---- preset feed: 000 and 001 --------------------------------------------------------------------
+
+def define_feed():
+    spillway("define", URI, "feed", "--preset", "feed", "--threshold", str(THRESHOLD), "--page",
+             str(PAGE))
+
+
+def import_feed():
+    lines = [activity_line(owner, number) for owner, total in (("user-00042", 300), ("user-7", 12))
+             for number in range(total)]
+    spillway("import", URI, "feed", "-", "--owner", "userId", "--format", "ndjson",
+             stdin="\n".join(lines) + "\n")
+
+
+def check_feed_head():
+    """An import appends batches, which stay together: the head may be closed before it is full."""
+    head = DATABASE.users.find_one({"_id": "user-00042"})
+    pages = DATABASE.overflowActivities.count_documents({"userId": "user-00042"})
+    kept = len(head["activities"])
+    expect(0 < kept <= THRESHOLD, True, "a head of at most the threshold")
+    last = DATABASE.overflowActivities.find_one({"userId": "user-00042", "page": pages - 1})
+    expect(without_spill(head), {
+        "_id": "user-00042",
+        "activities": [as_imported("user-00042", number) for number in range(kept)],
+        "activityCount": 300 - last["count"],  # as of the last seal; the library's own is exact
+        "hasOverflow": True,
+        "overflowPages": pages,
+    }, "the head of feed")
+    for field in ("activityCount", "overflowPages"):
+        expect(type(head[field]), int, f"type of {field}")  # 32 bits, as the sources' Java writes
+    expect(list(head["spill"]), ["activities"], "arrays under spill")
+    check_bookkeeping(head["spill"]["activities"], pages)
+    return pages
+
+
+def check_feed_small():
+    """No overflow yet: neither of the overflow's fields, which the sources read as false and 0."""
+    head = DATABASE.users.find_one({"_id": "user-7"})
+    expect(without_spill(head), {
+        "_id": "user-7",
+        "activities": [as_imported("user-7", number) for number in range(12)],
+        "activityCount": 12,
+    }, "a head without overflow")
+    check_bookkeeping(head["spill"]["activities"], 0)
+
+
+def check_feed_one_by_one():
+    """Appended one at a time, the head has the threshold exactly, and the pages are full."""
+    for number in range(THRESHOLD + PAGE + 1):
+        spillway("append", URI, "feed", "user-9", str(number))
+    head = DATABASE.users.find_one({"_id": "user-9"})
+    expect(without_spill(head), {
+        "_id": "user-9", "activities": list(range(THRESHOLD)), "activityCount": THRESHOLD + PAGE,
+        "hasOverflow": True, "overflowPages": 2}, "a head filled one by one")
+    pages = DATABASE.overflowActivities.find({"userId": "user-9"}).sort("page", 1)
+    expect([page["count"] for page in pages], [PAGE, 1], "pages filled one by one")
+
+
+def check_feed_pages(pages):
+    """As 001 reads them: all of a user's, sorted by page."""
+    found = list(DATABASE.overflowActivities.find({"userId": "user-00042"}).sort("page", 1))
+    expect(len(found), pages, "pages of feed")
+    first = len(DATABASE.users.find_one({"_id": "user-00042"})["activities"])
+    for number, page in enumerate(found):
+        size = min(PAGE, 300 - first)
+        expect(page.pop("_id"), {"owner": "user-00042", "page": number}, "_id of a page")
+        expect(without_spill(page), {
+            "userId": "user-00042",
+            "page": number,
+            "activities": [as_imported("user-00042", n) for n in range(first, first + size)],
+            "count": size,
+        }, f"page {number} of feed")
+        for field in ("page", "count"):
+            expect(type(page[field]), int, f"type of {field}")
+        expect(page["spill"]["first"], Int64(first), "spill.first of a page")
+        check_bookkeeping(page["spill"], None)
+        first += size
+
+
+def get_activities(user, skip, limit):
+    """001's getActivities, step by step: the head, then the overflow if the head is too short."""
+    document = DATABASE.users.find_one(
+        {"_id": user}, {"activities": 1, "hasOverflow": 1, "overflowPages": 1})
+    activities = list(document["activities"])
+    if document.get("hasOverflow", False) and skip + limit > len(activities):
+        for page in DATABASE.overflowActivities.find({"userId": user}).sort("page", 1):
+            activities.extend(page["activities"])
+    activities.sort(key=lambda element: element["ts"], reverse=True)
+    return activities[skip:skip + limit]
+
+
+def check_get_activities():
+    """Time stamps rise here, so its order by `ts` is the order of the sequence numbers."""
+    for skip, limit in ((0, 20), (30, 20), (295, 20)):
+        _, elements = read(URI, "feed", "user-00042", "--skip", str(skip), "--limit", str(limit))
+        if skip + limit > THRESHOLD:
+            expect(get_activities("user-00042", skip, limit), elements, f"skip {skip}")
+    _, elements = read(URI, "feed", "user-7", "--limit", "5")
+    expect(get_activities("user-7", 0, 5), elements, "a user without overflow")
+
+
+def check_detection():
+    """000's detection: none of the heads passes the threshold."""
+    found = DATABASE.users.aggregate([
+        {"$project": {"activityCount": {"$size": "$activities"},
+                      "estimatedSize": {"$bsonSize": "$$ROOT"}}},
+        {"$match": {"activityCount": {"$gt": THRESHOLD}}},
+        {"$sort": {"activityCount": -1}},
+        {"$limit": 100},
+    ])
+    expect(list(found), [], "outliers found by 000's pipeline")
+
+
+def check_page_equals():
+    """A page that pymongo reads is what the program reads, numbers and elements."""
+    for page in DATABASE.overflowActivities.find({"userId": "user-00042"}):
+        first = page["spill"]["first"]
+        numbers, elements = read(URI, "feed", "user-00042", "--oldest", "--after", str(first - 1),
+                                 "--limit", str(page["count"]))
+        expect(numbers, list(range(first, first + page["count"])), "numbers of a page")
+        expect(elements, page["activities"], "elements of a page")
+    expect(count(URI, "feed", "user-00042"), 300, "count")
+
+
+# ---- preset feed-recent: the same documents, the newest in the head ------------------------------
+
+def check_recent():
+    spillway("define", URI, "recent", "--preset", "feed-recent", "--threshold", str(THRESHOLD),
+             "--page", str(PAGE), "--collection", "people", "--page-collection", "peoplePages")
+    lines = [activity_line("alice", number) for number in range(200)]
+    spillway("import", URI, "recent", "-", "--owner", "userId", "--format", "ndjson",
+             stdin="\n".join(lines) + "\n")
+    DATABASE.people.update_one({"_id": "alice"}, {"$set": {"name": "Alice"}})
+    head = DATABASE.people.find_one({"_id": "alice"})
+    pages = list(DATABASE.peoplePages.find({"userId": "alice"}).sort("page", 1))
+    spilled = sum(page["count"] for page in pages)
+    expect(without_spill(head), {
+        "_id": "alice",
+        "name": "Alice",
+        "activities": [as_imported("alice", number) for number in range(spilled, 200)],
+        "activityCount": 200,
+        "hasOverflow": True,
+        "overflowPages": len(pages),
+    }, "the head of feed-recent")
+    check_bookkeeping(head["spill"]["activities"], len(pages))
+    elements = [element for page in pages for element in page["activities"]]
+    expect(elements, [as_imported("alice", number) for number in range(spilled)], "the pages")
+    _, newest = read(URI, "recent", "alice", "--limit", "10")
+    expect(get_newest("alice", 10), newest, "the newest page by one query of the head")
+
+
+def get_newest(user, limit):
+    """What 001 promises of its first page: the head alone has the newest."""
+    head = DATABASE.people.find_one({"_id": user}, {"activities": {"$slice": -limit}})
+    return head["activities"][::-1]
+
+
+# ---- preset sales: the manual's example ----------------------------------------------------------
+
+def sell(book, first, end):
+    """Append users [first, end), as the manual names them."""
+    users = "\n".join(f'"user{number:02}"' for number in range(first, end))
+    spillway("append", URI, "sales", str(book), "-", stdin=users + "\n")
+
+
+def check_sales():
+    spillway("define", URI, "sales", "--preset", "sales", "--page", "100")
+    DATABASE.sales.insert_one({"_id": 2, "title": "The Wooden Amulet", "year": 2023,
+                               "author": "Lesley Moreno"})
+    sell(1, 0, 3)
+    for number in range(50):  # one by one, as they are sold
+        sell(2, number, number + 1)
+    sell(2, 50, 350)
+    expect(without_spill(DATABASE.sales.find_one({"_id": 1})), {
+        "_id": 1,
+        "customers_purchased": ["user00", "user01", "user02"],
+    }, "a book with few sales")
+    head = DATABASE.sales.find_one({"_id": 2})
+    extras = list(DATABASE.extra_sales.find({"book_id": 2}).sort("spill.first", 1))
+    expect(without_spill(head), {
+        "_id": 2, "title": "The Wooden Amulet", "year": 2023, "author": "Lesley Moreno",
+        "customers_purchased": [f"user{number:02}" for number in range(50)],
+        "has_extras": True,
+    }, "the outlier")
+    first = 50
+    for extra in extras:
+        customers = extra["customers_purchased_extra"]
+        expect({key: value for key, value in extra.items() if key not in ("_id", "spill")}, {
+            "book_id": 2,
+            "customers_purchased_extra": [f"user{number:02}"
+                                          for number in range(first, first + len(customers))],
+        }, "extra sales")
+        first += len(customers)
+    expect(first, 350, "customers in all")
+    check_lookup()
+
+
+def check_lookup():
+    """The manual's extra query, and the same as a join on book_id: every customer once."""
+    found = list(DATABASE.sales.aggregate([
+        {"$match": {"_id": 2, "has_extras": True}},
+        {"$lookup": {"from": "extra_sales", "localField": "_id", "foreignField": "book_id",
+                     "as": "extras"}},
+    ]))
+    customers = list(found[0]["customers_purchased"])
+    for extra in sorted(found[0]["extras"], key=lambda page: page["spill"]["first"]):
+        customers.extend(extra["customers_purchased_extra"])
+    expect(customers, [f"user{number:02}" for number in range(350)], "customers of the join")
+
+
+# ---- writers that know nothing of Spillway -------------------------------------------------------
+
+def check_plain_push():
+    """A plain $push to a head that takes appends is an element like any other."""
+    users = DATABASE.people
+    for number in range(10):
+        spillway("append", URI, "recent", "dora", str(2 * number))
+        users.update_one({"_id": "dora"}, {"$push": {"activities": 2 * number + 1}})
+    numbers, elements = read(URI, "recent", "dora", "--oldest", "--limit", "100")
+    expect(numbers, list(range(20)), "numbers with plain pushes")
+    expect(elements, list(range(20)), "elements with plain pushes")
+    expect(count(URI, "recent", "dora"), 20, "count with plain pushes")
+    expect(users.find_one({"_id": "dora"})["activityCount"], 10, "activityCount lags")
+    for number in range(20, 60):  # spills, which move plain elements as they move others
+        spillway("append", URI, "recent", "dora", str(number))
+    _, elements = read(URI, "recent", "dora", "--oldest", "--limit", "100")
+    expect(elements, list(range(60)), "elements after spills")
+    head = users.find_one({"_id": "dora"})
+    expect(head["activityCount"], 60, "activityCount is made right by a spill")
+    expect(findings(URI, "recent"), 0, "findings of verify")
+
+
+# ---- indexes -------------------------------------------------------------------------------------
+
+def check_indexes():
+    for collection, owner, number in ((DATABASE.overflowActivities, "userId", ["page"]),
+                                      (DATABASE.extra_sales, "book_id", [])):
+        keys = {name: [field for field, _ in index["key"]]
+                for name, index in collection.index_information().items()}
+        expect(keys, {"_id_": ["_id"], "spillway_page": [owner, *number],
+                      "spillway_first": [owner, "spill.first", "_id"]},
+               f"indexes of {collection.name}")
+
+
+def check_explain():
+    """The page lookups of the sources go by an index, where the server explains."""
+    lookups = [DATABASE.overflowActivities.find({"userId": "user-00042", "page": 3}),
+               DATABASE.overflowActivities.find({"userId": "user-00042"}).sort("page", 1),
+               DATABASE.extra_sales.find({"book_id": 2})]
+    for lookup in lookups:
+        try:
+            plan = json.dumps(lookup.explain(), default=str)
+        except pymongo.errors.OperationFailure as error:
+            print(f"not explained: {error}", file=sys.stderr)
+            return
+        if "spillway_page" not in plan and "spillway_first" not in plan:
+            raise AssertionError(f"no index in {plan}")
+
+
+def main():
+    define_feed()
+    import_feed()
+    check_feed_pages(check_feed_head())
+    check_feed_small()
+    check_feed_one_by_one()
+    check_get_activities()
+    check_detection()
+    check_page_equals()
+    check_recent()
+    check_sales()
+    check_plain_push()
+    check_indexes()
+    check_explain()
+    for name in ("feed", "recent", "sales"):
+        expect(findings(URI, name), 0, f"findings of verify in {name}")
+
+
+main()

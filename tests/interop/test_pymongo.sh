@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# What pymongo finds in a store: the documents of the pattern's descriptions, field by field.
+# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+source "$(dirname "$0")/lib.sh"
+
+use_pymongo
+new_database
+python3 "$here/test_pymongo.py" "$uri" || fail "what pymongo finds is not what the descriptions show"
