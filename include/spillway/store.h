@@ -49,7 +49,12 @@ typedef struct spill_store_options {
     bool must_exist; /* do not create an embedded store that is not there */
     spill_durability_t durability;
     int64_t cache_bytes; /* block cache of the embedded engine; default 32 MiB */
-    spill_log_fn log;    /* NULL: silent */
+    /*
+     * On a server: a command for each append, also where threads append to one owner at the same
+     * time. By default those that wait for a command under way are then sent as one.
+     */
+    bool separate_appends;
+    spill_log_fn log; /* NULL: silent */
     void *log_context;
     spill_clock_t clock;
 } spill_store_options_t;

@@ -25,32 +25,6 @@ spill_code_t spill_array_check_element(const spill_value_t *element, size_t inde
     return SPILL_OK;
 }
 
-/* The bytes of a document that would hold nothing but these elements, and a full window. */
-static int64_t bytes_alone(const spill_owner_t *owner, bool head, int64_t count, int64_t bytes)
-{
-    spill_state_t state = {.n = owner->array->definition.op_window};
-    if (head)
-        state.fields_bytes = 16 + owner->value->size_bytes;
-    return spill_state_document_bytes(&owner->array->definition, owner->value, head, &state, count,
-                                      bytes);
-}
-
-/*
- * May `count` elements be one part? They have to fit a page; with keep newest also half a head, so
- * that other fields, which the head may have, leave room for them.
- */
-static bool fits_part(const spill_owner_t *owner, int64_t count, int64_t bytes)
-{
-    const spill_definition_t *definition = &owner->array->definition;
-    spill_limits_t limits = spill_page_limits(&definition->bounds);
-    if (count == 1)
-        return true;
-    if (!spill_limits_allow(&limits, count, count, bytes_alone(owner, false, count, bytes)))
-        return false;
-    return definition->keep == SPILL_KEEP_OLDEST ||
-           bytes_alone(owner, true, count, bytes) <= definition->bounds.head_bytes_max / 2;
-}
-
 static spill_code_t check_elements(const spill_owner_t *owner, const spill_value_t *elements,
                                    size_t count, spill_error_t *error)
 {
@@ -61,7 +35,7 @@ static spill_code_t check_elements(const spill_owner_t *owner, const spill_value
         if (code != SPILL_OK)
             return code;
         bool head = owner->array->definition.keep == SPILL_KEEP_NEWEST;
-        int64_t bytes = bytes_alone(owner, head, 1, elements[i].size_bytes);
+        int64_t bytes = spill_part_bytes_alone(owner, head, 1, elements[i].size_bytes);
         if (bytes > SPILL_DOCUMENT_BYTES_MAX)
             return spill_fail(error, SPILL_TOO_BIG,
                               "element %zu has %u bytes: with a document around it that is %" PRId64
@@ -89,8 +63,8 @@ static spill_part_t next_part(const spill_owner_t *owner, const spill_value_t *e
                               size_t count)
 {
     spill_part_t part = {.elements = elements};
-    while (part.count < count && fits_part(owner, (int64_t)part.count + 1,
-                                           part.bytes + elements[part.count].size_bytes)) {
+    while (part.count < count && spill_part_fits(owner, (int64_t)part.count + 1,
+                                                 part.bytes + elements[part.count].size_bytes)) {
         part.bytes += elements[part.count].size_bytes;
         part.count++;
     }
@@ -135,15 +109,6 @@ static spill_code_t check_split_id(const spill_op_t *op, const spill_part_t *fir
                                                : part_op_init(&last, op, count, 0, error);
 }
 
-static spill_code_t append_part(spill_owner_t *owner, const spill_part_t *part,
-                                spill_append_result_t *result, spill_error_t *error)
-{
-    *result = (spill_append_result_t){0};
-    if (owner->array->definition.keep == SPILL_KEEP_NEWEST)
-        return spill_newest_append(owner, part, result, error);
-    return spill_oldest_append(owner, part, result, error);
-}
-
 /*
  * A part's operation is known with another number of elements: it is this batch, split in another
  * way because other bounds were in force, if the elements that it gave are ours. Then that is a
@@ -179,7 +144,7 @@ static spill_code_t append_next(spill_owner_t *owner, const spill_part_t *part, 
 {
     bool same = false;
     spill_error_t failure;
-    spill_code_t code = append_part(owner, part, done, error);
+    spill_code_t code = spill_outlier_append(owner, part, done, error);
     if (code != SPILL_CONFLICT || !done->repeated)
         return code;
     spill_code_t looked = done_otherwise(owner, part->elements, left, done, &same, &failure);

@@ -1,7 +1,7 @@
 #include "core/array.h"
 
 #include "bson/update.h"
-#include "layout/outlier.h"
+#include "layout/combine.h"
 #include "util/error.h"
 
 #include <string.h>
@@ -16,6 +16,8 @@ spill_code_t spill_array_open(spill_store_t *store, const char *name, spill_arra
     spill_code_t code = spill_store_definition(store, name, &opened->definition, error);
     if (code == SPILL_OK)
         code = store->ops->bind(store, &opened->definition, &opened->binding, error);
+    if (store->ops->combines && !store->options.separate_appends)
+        opened->combine = spill_combine_new();
     if (code == SPILL_OK)
         *array = opened;
     else
@@ -28,6 +30,7 @@ void spill_array_close(spill_array_t *array)
     if (array == NULL)
         return;
     pthread_mutex_destroy(&array->tails_lock);
+    spill_combine_free(array->combine);
     bson_free(array);
 }
 

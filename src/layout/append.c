@@ -4,6 +4,29 @@
 
 #include <inttypes.h>
 
+int64_t spill_part_bytes_alone(const spill_owner_t *owner, bool head, int64_t count, int64_t bytes)
+{
+    spill_state_t state = {.n = owner->array->definition.op_window};
+    if (head)
+        state.fields_bytes = 16 + owner->value->size_bytes;
+    return spill_state_document_bytes(&owner->array->definition, owner->value, head, &state, count,
+                                      bytes);
+}
+
+bool spill_part_fits(const spill_owner_t *owner, int64_t count, int64_t bytes)
+{
+    const spill_definition_t *definition = &owner->array->definition;
+    spill_limits_t limits = spill_page_limits(&definition->bounds);
+    if (count == 1)
+        return true;
+    if (!spill_limits_allow(&limits, count, count,
+                            spill_part_bytes_alone(owner, false, count, bytes)))
+        return false;
+    return definition->keep == SPILL_KEEP_OLDEST ||
+           spill_part_bytes_alone(owner, true, count, bytes) <=
+               definition->bounds.head_bytes_max / 2;
+}
+
 spill_request_t spill_append_request(const spill_owner_t *owner, int64_t page,
                                      const spill_part_t *part, spill_limits_t limits)
 {
@@ -12,6 +35,8 @@ spill_request_t spill_append_request(const spill_owner_t *owner, int64_t page,
     append.element_count = part->count;
     append.elements_bytes = part->bytes;
     append.op = part->op;
+    append.members = part->members;
+    append.member_count = part->member_count;
     append.update = page == SPILL_HEAD ? part->update : NULL;
     append.limits = limits;
     if (page == SPILL_HEAD) {

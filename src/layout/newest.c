@@ -257,6 +257,8 @@ spill_code_t spill_newest_append(spill_owner_t *owner, const spill_part_t *part,
         code = spill_append_judge(owner, &append, &head, &refusal, result, error);
         if (refusal == SPILL_REFUSAL_REPEATED || refusal == SPILL_REFUSAL_STALE)
             break;
+        if (code == SPILL_OK && refusal == SPILL_REFUSAL_NONE && part->member_count > 0)
+            break; /* one of its operations may be the reason */
         if (code == SPILL_OK && refusal == SPILL_REFUSAL_FULL)
             code = make_room(owner, part, &head.state, error);
         if (code == SPILL_OK || code == SPILL_UNKNOWN) /* refused: nothing was appended */

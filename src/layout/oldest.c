@@ -159,6 +159,10 @@ static spill_code_t after_refusal(spill_owner_t *owner, const spill_request_t *a
     spill_refusal_t refusal = SPILL_REFUSAL_NONE;
     spill_code_t code = spill_append_judge(owner, append, response, &refusal, result, error);
     *finished = refusal == SPILL_REFUSAL_REPEATED || refusal == SPILL_REFUSAL_STALE;
+    /* Several as one: an operation may be the reason, or a part of them still fits. */
+    bool apart = append->member_count > 0 &&
+                 (refusal == SPILL_REFUSAL_NONE || refusal == SPILL_REFUSAL_FULL);
+    *finished = *finished || apart;
     if (*finished)
         return code;
     if (code == SPILL_OK && refusal == SPILL_REFUSAL_FULL)

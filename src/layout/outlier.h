@@ -27,7 +27,19 @@ typedef struct spill_part {
     int64_t bytes;        /* sum of the elements' sizes */
     const spill_op_t *op; /* or NULL */
     const bson_t *update; /* or NULL */
+    /* Several parts as one (spill_request.members): where that fails, the result's count is 0. */
+    const spill_member_t *members;
+    size_t member_count;
 } spill_part_t;
+
+/* The bytes of a document that would hold nothing but these elements, and a full window. */
+int64_t spill_part_bytes_alone(const spill_owner_t *owner, bool head, int64_t count, int64_t bytes);
+
+/*
+ * May `count` elements be one part? They have to fit a page; with keep newest also half a head, so
+ * that other fields, which the head may have, leave room for them.
+ */
+bool spill_part_fits(const spill_owner_t *owner, int64_t count, int64_t bytes);
 
 /* Bounds of a head and of a page, for appends and edits, and (with the largest ever) for verify. */
 spill_limits_t spill_head_limits(spill_keep_t keep, const spill_bounds_t *bounds);
@@ -37,6 +49,10 @@ spill_limits_t spill_page_limits(const spill_bounds_t *bounds);
 #define SPILL_NO_DOCUMENT (-3)
 int64_t spill_document_after(spill_keep_t keep, int64_t page, int64_t pages);
 int64_t spill_document_before(spill_keep_t keep, int64_t page, int64_t pages);
+
+/* Append one part, by the layout's protocol, perhaps with those of other threads. (combine.c) */
+spill_code_t spill_outlier_append(spill_owner_t *owner, const spill_part_t *part,
+                                  spill_append_result_t *result, spill_error_t *error);
 
 /* Append one part. As spill_array_append. */
 spill_code_t spill_newest_append(spill_owner_t *owner, const spill_part_t *part,

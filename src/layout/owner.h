@@ -20,8 +20,11 @@ typedef struct spill_tail {
     int64_t page; /* a page number; the head is never kept as a hint */
 } spill_tail_t;
 
+struct spill_combine; /* combine.c */
+
 struct spill_array {
     spill_store_t *store;
+    struct spill_combine *combine; /* NULL: appends go one by one */
     spill_definition_t definition;
     spill_binding_t binding;
     pthread_mutex_t tails_lock;

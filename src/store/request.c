@@ -120,6 +120,13 @@ static void clone_content(const spill_request_t *request, clone_t *clone)
         clone->request.update = bson_copy(request->update);
 }
 
+int64_t spill_request_ops(const spill_request_t *request)
+{
+    if (request->member_count > 0)
+        return request->members[0].op ? (int64_t)request->member_count : 0;
+    return request->op ? 1 : 0;
+}
+
 spill_request_t *spill_request_clone(const spill_request_t *request)
 {
     clone_t *clone = bson_malloc0(sizeof *clone);

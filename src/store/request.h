@@ -94,6 +94,12 @@ typedef enum spill_want {
     SPILL_WANT_BACKWARD /* `limit` elements with numbers <= seq, descending */
 } spill_want_t;
 
+/* One of several appends that are asked for as one. */
+typedef struct spill_member {
+    const spill_op_t *op; /* or NULL */
+    int64_t count;        /* its elements */
+} spill_member_t;
+
 /*
  * All pointers are borrowed for the length of the call. Fields that a kind does not use are zero.
  */
@@ -120,7 +126,14 @@ typedef struct spill_request {
     /* Content. */
     const spill_value_t *elements; /* APPEND; EDIT (one) */
     size_t element_count;
-    int64_t elements_bytes;   /* sum of their sizes */
+    int64_t elements_bytes; /* sum of their sizes */
+    /*
+     * APPEND, for stores that combine (spill_store_ops): the elements are those of several appends,
+     * one after the other; all of these have an operation or none has, and `op` is NULL. All are
+     * carried out, or none.
+     */
+    const spill_member_t *members;
+    size_t member_count;
     const spill_run_t *run;   /* PUT_PAGE: the live elements, ascending */
     const spill_seqs_t *gone; /* PUT_PAGE */
     const spill_ops_t *ops;   /* CREATE_PAGE */
@@ -182,6 +195,9 @@ void spill_response_clear(spill_response_t *response);   /* keeps memory for the
 void spill_response_release(spill_response_t *response); /* frees, zeroes */
 
 const char *spill_request_kind_name(spill_request_kind_t kind);
+
+/* How many operations an APPEND carries. */
+int64_t spill_request_ops(const spill_request_t *request);
 
 /* A deep copy that owns everything it points to; for stores that queue or repeat requests. */
 spill_request_t *spill_request_clone(const spill_request_t *request);

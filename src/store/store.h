@@ -30,6 +30,9 @@ typedef struct spill_store_ops {
     /* Does it keep one window of operations for an owner? Then CREATE_PAGE needs no copy of it. */
     bool shared_window;
 
+    /* Does it take several appends as one (spill_request.members)? Then those that wait are. */
+    bool combines;
+
     /*
      * One atomic step on one document. An error is not a refusal: after SPILL_UNKNOWN the step may
      * or may not have been, or may yet be, carried out.

@@ -100,7 +100,7 @@ static bool append_fits(const spill_request_t *append, const spill_state_t *stat
     int64_t live = state->live + added;
     spill_state_t after = *state;
     after.fields_bytes = fields_bytes;
-    after.n += append->op ? 1 : 0;
+    after.n += spill_request_ops(append);
     int64_t bytes = spill_state_document_bytes(append->definition, append->owner, head, &after,
                                                live, state->live_bytes + append->elements_bytes);
     return spill_limits_allow(&append->limits, spill_state_slots(state) + added, live, bytes);

@@ -90,15 +90,47 @@ static void push_elements(const spill_mongo_document_t *document, bson_t *push)
     bson_append_document_end(push, &array);
 }
 
-/* Note the operation as the newest; the window forgets the oldest. */
-static void push_op(const spill_mongo_document_t *document, bson_t *push)
+/* The appends that a request is made of: its members, or itself. */
+typedef struct members {
+    spill_member_t alone;
+    const spill_member_t *at;
+    size_t count;
+} members_t;
+
+static void members_of(const spill_request_t *request, members_t *members)
+{
+    members->alone = (spill_member_t){.op = request->op, .count = (int64_t)request->element_count};
+    members->at = request->member_count > 0 ? request->members : &members->alone;
+    members->count = request->member_count > 0 ? request->member_count : 1;
+}
+
+/* {id, count, after} of each into an array, the newest first. */
+static void list_ops(const spill_request_t *request, bson_t *array)
+{
+    members_t members;
+    members_of(request, &members);
+    if (!members.at[0].op) { /* all of them came after the operations that were there */
+        spill_mongo_append_op(array, "0", NULL, (int64_t)request->element_count);
+        return;
+    }
+    for (size_t i = 0; i < members.count; i++) {
+        const spill_member_t *member = &members.at[members.count - 1 - i];
+        char buffer[16];
+        const char *key;
+        bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
+        spill_mongo_append_op(array, key, member->op, member->count);
+    }
+}
+
+/* Note the operations as the newest; the window forgets the oldest. */
+static void push_ops(const spill_mongo_document_t *document, bson_t *push)
 {
     const spill_request_t *request = document->request;
     char path[SPILL_MONGO_PATH_SIZE];
     bson_t ops, each;
     bson_append_document_begin(push, spill_mongo_path(document, "ops", path), -1, &ops);
     BSON_APPEND_ARRAY_BEGIN(&ops, "$each", &each);
-    spill_mongo_append_op(&each, "0", request->op, (int64_t)request->element_count);
+    list_ops(request, &each);
     bson_append_array_end(&ops, &each);
     BSON_APPEND_INT32(&ops, "$position", 0);
     BSON_APPEND_INT32(&ops, "$slice", request->op_window);
@@ -115,9 +147,10 @@ static void append_update(const spill_mongo_document_t *document, bson_t *update
     push_elements(document, &parts.push);
     if (document->count[0] != '\0')
         append_number(&parts.increment, document->count, count);
-    if (request->op) {
-        push_op(document, &parts.push);
-        BSON_APPEND_INT64(&parts.increment, spill_mongo_path(document, "n", path), 1);
+    int64_t ops = spill_request_ops(request);
+    if (ops > 0) {
+        push_ops(document, &parts.push);
+        bson_append_int64(&parts.increment, spill_mongo_path(document, "n", path), -1, ops);
     } else {
         BSON_APPEND_INT64(&parts.increment, spill_mongo_path(document, "ops.0.after", path), count);
     }
@@ -125,6 +158,32 @@ static void append_update(const spill_mongo_document_t *document, bson_t *update
 }
 
 /* ---- the guard ------------------------------------------------------------------------------- */
+
+/* None of the operations was seen, and each of them would be known if it had been. */
+static void append_op_guards(const spill_mongo_document_t *document, bson_t *filter)
+{
+    const spill_request_t *request = document->request;
+    char path[SPILL_MONGO_PATH_SIZE];
+    members_t members;
+    members_of(request, &members);
+    int64_t below = INT64_MAX;
+    bson_t condition, ids;
+    bson_append_document_begin(filter, spill_mongo_path(document, "ops.id", path), -1, &condition);
+    BSON_APPEND_ARRAY_BEGIN(&condition, "$nin", &ids);
+    for (size_t i = 0; i < members.count; i++) {
+        const spill_op_t *op = members.at[i].op;
+        char buffer[16];
+        const char *key;
+        bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
+        bson_append_binary(&ids, key, -1, BSON_SUBTYPE_BINARY, op->id, (uint32_t)op->id_bytes);
+        int64_t own = op->base + request->op_window - (int64_t)i;
+        below = own < below ? own : below;
+    }
+    bson_append_array_end(&condition, &ids);
+    bson_append_document_end(filter, &condition);
+    spill_mongo_path(document, "n", path);
+    BCON_APPEND(filter, path, "{", "$lt", BCON_INT64(below), "}");
+}
 
 static void append_filter(const spill_mongo_document_t *document, bson_t *filter)
 {
@@ -138,16 +197,8 @@ static void append_filter(const spill_mongo_document_t *document, bson_t *filter
         BSON_APPEND_INT64(filter, path, request->epoch);
     spill_mongo_path(document, "sealed", path);
     BCON_APPEND(filter, path, "{", "$ne", BCON_BOOL(true), "}");
-    if (request->op) {
-        bson_t id;
-        bson_append_document_begin(filter, spill_mongo_path(document, "ops.id", path), -1, &id);
-        BSON_APPEND_BINARY(&id, "$ne", BSON_SUBTYPE_BINARY, request->op->id,
-                           (uint32_t)request->op->id_bytes);
-        bson_append_document_end(filter, &id);
-        spill_mongo_path(document, "n", path);
-        BCON_APPEND(filter, path, "{", "$lt", BCON_INT64(request->op->base + request->op_window),
-                    "}");
-    }
+    if (spill_request_ops(request) > 0)
+        append_op_guards(document, filter);
     spill_mongo_append_room(document, filter);
 }
 
@@ -193,7 +244,7 @@ static void make_update(const spill_mongo_document_t *document, int64_t epoch, b
         BSON_APPEND_INT64(&parts.set, spill_mongo_path(document, "total", path), 0);
     bson_t ops;
     bson_append_array_begin(&parts.set, spill_mongo_path(document, "ops", path), -1, &ops);
-    spill_mongo_append_op(&ops, "0", request->op, count);
+    list_ops(request, &ops);
     bson_append_array_end(&parts.set, &ops);
     if (document->count[0] != '\0')
         append_number(&parts.set, document->count, count);
@@ -254,7 +305,7 @@ static spill_code_t make_head(spill_mongo_t *store, const spill_mongo_document_t
         response->state.epoch = epoch;
         response->state.rev = epoch;
         response->state.live = (int64_t)request->element_count;
-        response->state.n = request->op ? 1 : 0;
+        response->state.n = spill_request_ops(request);
     }
     return code;
 }

@@ -85,8 +85,8 @@ static bson_t *variables(const spill_mongo_document_t *document)
     bson_t *vars =
         BCON_NEW("live", BCON_DOCUMENT(live), "gone", BCON_DOCUMENT(gone), "ops", "{", "$max", "[",
                  BCON_INT64(1), "{", "$min", "[", "{", "$add", "[", BCON_UTF8(n),
-                 BCON_INT64(request->op ? 1 : 0), "]", "}", BCON_INT64(request->op_window), "]",
-                 "}", "]", "}", "array", "{", "$bsonSize", "{", "a", "{", "$ifNull", "[",
+                 BCON_INT64(spill_request_ops(request)), "]", "}", BCON_INT64(request->op_window),
+                 "]", "}", "]", "}", "array", "{", "$bsonSize", "{", "a", "{", "$ifNull", "[",
                  BCON_UTF8(array), "[", "]", "]", "}", "}", "}");
     bson_destroy(live);
     bson_destroy(gone);

@@ -1,0 +1,236 @@
+#include "layout/combine.h"
+
+#include "util/hash.h"
+
+#include <string.h>
+
+/* Owners meet in a queue by their hash; a group is of one owner. */
+enum { QUEUES = 256, GROUP_MAX = 128 };
+
+typedef enum job_state { JOB_WAITS, JOB_LEADS, JOB_DONE } job_state_t;
+
+/* An append that waits. Lives on its thread's stack. */
+typedef struct job {
+    spill_owner_t *owner;
+    const spill_part_t *part;
+    spill_append_result_t *result;
+    spill_error_t *error; /* or NULL */
+    spill_code_t code;
+    job_state_t state;
+    pthread_cond_t wake;
+    struct job *next;
+} job_t;
+
+typedef struct queue {
+    pthread_mutex_t lock;
+    job_t *first;
+    job_t **last;
+    bool led; /* a thread is at work, or was told to be */
+} queue_t;
+
+struct spill_combine {
+    queue_t queues[QUEUES];
+};
+
+spill_combine_t *spill_combine_new(void)
+{
+    spill_combine_t *combine = bson_malloc0(sizeof *combine);
+    for (size_t i = 0; i < QUEUES; i++) {
+        queue_t *queue = &combine->queues[i];
+        pthread_mutex_init(&queue->lock, NULL);
+        queue->last = &queue->first;
+    }
+    return combine;
+}
+
+void spill_combine_free(spill_combine_t *combine)
+{
+    for (size_t i = 0; combine != NULL && i < QUEUES; i++)
+        pthread_mutex_destroy(&combine->queues[i].lock);
+    bson_free(combine);
+}
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+/* What goes out as one: `count` jobs from `jobs` on. */
+typedef struct group {
+    job_t *jobs[GROUP_MAX];
+    size_t count;
+    int64_t elements;
+    int64_t bytes;
+} group_t;
+
+static bool same_op(const spill_op_t *left, const spill_op_t *right)
+{
+    return left->id_bytes == right->id_bytes && memcmp(left->id, right->id, left->id_bytes) == 0;
+}
+
+/* May the job join the group? */
+static bool joins(const group_t *group, const job_t *job)
+{
+    const job_t *first = group->jobs[0];
+    const spill_op_t *op = job->part->op;
+    size_t most = op != NULL ? (size_t)job->owner->array->definition.op_window / 2 : GROUP_MAX;
+    if (group->count >= most || group->count >= GROUP_MAX ||
+        !spill_buffer_equal(&first->owner->key, &job->owner->key) ||
+        (first->part->op != NULL) != (op != NULL) ||
+        !spill_part_fits(job->owner, group->elements + (int64_t)job->part->count,
+                         group->bytes + job->part->bytes))
+        return false;
+    for (size_t i = 0; op != NULL && i < group->count; i++)
+        if (same_op(group->jobs[i]->part->op, op))
+            return false;
+    return true;
+}
+
+/* Take the jobs that go together with the first off the queue. The lock is held. */
+static void take_group(queue_t *queue, group_t *group)
+{
+    *group = (group_t){.count = 0};
+    while (queue->first != NULL && (group->count == 0 || joins(group, queue->first))) {
+        job_t *job = queue->first;
+        queue->first = job->next;
+        group->jobs[group->count++] = job;
+        group->elements += (int64_t)job->part->count;
+        group->bytes += job->part->bytes;
+    }
+    if (queue->first == NULL)
+        queue->last = &queue->first;
+}
+
+/* ---- carrying them out ----------------------------------------------------------------------- */
+
+/* Jobs [from, end) of a group as one part. The arrays are the caller's to free. */
+static spill_part_t merge(const group_t *group, size_t from, size_t end)
+{
+    spill_part_t whole = {.member_count = end - from};
+    for (size_t i = from; i < end; i++)
+        whole.count += group->jobs[i]->part->count;
+    spill_value_t *elements = bson_malloc(whole.count * sizeof *elements);
+    spill_member_t *members = bson_malloc(whole.member_count * sizeof *members);
+    size_t at = 0;
+    for (size_t i = from; i < end; i++) {
+        const spill_part_t *part = group->jobs[i]->part;
+        memcpy(elements + at, part->elements, part->count * sizeof *elements);
+        members[i - from] = (spill_member_t){.op = part->op, .count = (int64_t)part->count};
+        whole.bytes += part->bytes;
+        at += part->count;
+    }
+    whole.elements = elements;
+    whole.members = members;
+    return whole;
+}
+
+/* Give each of the jobs its share of what was appended, or the error. */
+static void share(const group_t *group, size_t from, size_t end, spill_code_t code,
+                  const spill_append_result_t *result, const spill_error_t *error)
+{
+    int64_t first = result->first;
+    for (size_t i = from; i < end; i++) {
+        job_t *job = group->jobs[i];
+        int64_t count = (int64_t)job->part->count;
+        job->code = code;
+        if (code == SPILL_OK)
+            *job->result =
+                (spill_append_result_t){.first = first, .count = count, .op_base = result->op_base};
+        else if (job->error != NULL)
+            *job->error = *error;
+        first += count;
+    }
+}
+
+/*
+ * As one; if that does not work, as two halves. An error whose outcome is known is each one's own:
+ * what is wrong with one append is not wrong with the others.
+ */
+static void carry_out(const group_t *group, size_t from, size_t end)
+{
+    job_t *first = group->jobs[from];
+    if (end - from == 1) {
+        first->code = spill_layout_append(first->owner, first->part, first->result, first->error);
+        return;
+    }
+    spill_append_result_t result = {0};
+    spill_error_t error;
+    spill_part_t whole = merge(group, from, end);
+    spill_code_t code = spill_layout_append(first->owner, &whole, &result, &error);
+    bson_free((void *)whole.elements);
+    bson_free((void *)whole.members);
+    if (code == SPILL_UNKNOWN || code == SPILL_IO || (code == SPILL_OK && result.count > 0)) {
+        share(group, from, end, code, &result, &error);
+        return;
+    }
+    size_t middle = from + (end - from) / 2;
+    carry_out(group, from, middle);
+    carry_out(group, middle, end);
+}
+
+/* Wake the others of the group, and let the next in the queue lead. The lock is held. */
+static void hand_over(queue_t *queue, const group_t *group, const job_t *own)
+{
+    for (size_t i = 0; i < group->count; i++) {
+        job_t *job = group->jobs[i];
+        job->state = JOB_DONE;
+        if (job != own)
+            pthread_cond_signal(&job->wake);
+    }
+    queue->led = queue->first != NULL;
+    if (queue->led) {
+        queue->first->state = JOB_LEADS;
+        pthread_cond_signal(&queue->first->wake);
+    }
+}
+
+static void lead(queue_t *queue, const job_t *own)
+{
+    group_t group;
+    queue->led = true;
+    take_group(queue, &group);
+    pthread_mutex_unlock(&queue->lock);
+    carry_out(&group, 0, group.count);
+    pthread_mutex_lock(&queue->lock);
+    hand_over(queue, &group, own);
+}
+
+spill_code_t spill_combine_append(spill_combine_t *combine, spill_owner_t *owner,
+                                  const spill_part_t *part, spill_append_result_t *result,
+                                  spill_error_t *error)
+{
+    queue_t *queue = &combine->queues[spill_hash(owner->key.data, owner->key.size) % QUEUES];
+    job_t job = {.owner = owner,
+                 .part = part,
+                 .result = result,
+                 .error = error,
+                 .wake = PTHREAD_COND_INITIALIZER};
+    pthread_mutex_lock(&queue->lock);
+    *queue->last = &job;
+    queue->last = &job.next;
+    if (!queue->led)
+        job.state = JOB_LEADS;
+    while (job.state == JOB_WAITS)
+        pthread_cond_wait(&job.wake, &queue->lock);
+    if (job.state == JOB_LEADS)
+        lead(queue, &job);
+    pthread_mutex_unlock(&queue->lock);
+    pthread_cond_destroy(&job.wake);
+    return job.code;
+}
+
+/* ---- the way in ------------------------------------------------------------------------------ */
+
+spill_code_t spill_layout_append(spill_owner_t *owner, const spill_part_t *part,
+                                 spill_append_result_t *result, spill_error_t *error)
+{
+    *result = (spill_append_result_t){0};
+    if (owner->array->definition.keep == SPILL_KEEP_NEWEST)
+        return spill_newest_append(owner, part, result, error);
+    return spill_oldest_append(owner, part, result, error);
+}
+
+spill_code_t spill_outlier_append(spill_owner_t *owner, const spill_part_t *part,
+                                  spill_append_result_t *result, spill_error_t *error)
+{
+    if (owner->array->combine == NULL || part->update != NULL)
+        return spill_layout_append(owner, part, result, error);
+    return spill_combine_append(owner->array->combine, owner, part, result, error);
+}
