@@ -1,0 +1,200 @@
+#include "history.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LABELS_A_WORKER = 1000000000 };
+
+static void die(const char *what)
+{
+    fprintf(stderr, "history: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+int64_t history_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+int64_t history_label(int worker, int64_t number, int64_t i)
+{
+    return (int64_t)worker * LABELS_A_WORKER + number * (HISTORY_BATCH_MAX + 1) + i;
+}
+
+char *history_path(const char *folder, int worker)
+{
+    return bson_strdup_printf("%s/worker-%d", folder, worker);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* The appends of a log so far. */
+typedef struct book {
+    history_append_t *appends;
+    size_t count;
+    size_t capacity;
+    int64_t number; /* of the last line */
+} book_t;
+
+static void book_append(book_t *book, history_append_t append)
+{
+    if (book->count == book->capacity) {
+        book->capacity = 2 * book->capacity + 256;
+        book->appends = bson_realloc(book->appends, book->capacity * sizeof *book->appends);
+    }
+    book->appends[book->count++] = append;
+}
+
+static void book_line(book_t *book, const char *line)
+{
+    history_append_t append = {.outcome = HISTORY_OPEN};
+    char word[16];
+    int rest;
+    if (sscanf(line, "%*d %*d %" SCNd64 " %15s%n", &append.number, word, &rest) != 2) {
+        fprintf(stderr, "history: what is '%s'?\n", line);
+        exit(1);
+    }
+    book->number = append.number;
+    history_append_t *last = book->count > 0 ? &book->appends[book->count - 1] : NULL;
+    if (strcmp(word, "append") == 0 && sscanf(line + rest, " %47s %" SCNd64 " %" SCNd64,
+                                              append.owner, &append.count, &append.base) == 3)
+        book_append(book, append);
+    else if (strcmp(word, "unknown") == 0 && last != NULL)
+        last->outcome = HISTORY_UNKNOWN;
+    else if (strcmp(word, "appended") == 0 && last != NULL &&
+             sscanf(line + rest, " %" SCNd64, &last->first) == 1)
+        last->outcome = HISTORY_APPENDED;
+}
+
+/* Read a log; *end is where its last whole line ends. */
+static book_t read_book(const char *path, off_t *end)
+{
+    book_t book = {.number = -1};
+    char *line = NULL;
+    size_t size = 0;
+    ssize_t got;
+    *end = 0;
+    FILE *file = fopen(path, "re");
+    while (file != NULL && (got = getline(&line, &size, file)) > 0 && line[got - 1] == '\n') {
+        *end += got;
+        book_line(&book, line);
+    }
+    free(line);
+    if (file != NULL)
+        fclose(file);
+    return book;
+}
+
+history_append_t *history_appends(const char *folder, int worker, size_t *count)
+{
+    off_t end;
+    char *path = history_path(folder, worker);
+    book_t book = read_book(path, &end);
+    bson_free(path);
+    *count = book.count;
+    return book.appends;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+bool history_open(history_t *history, const char *folder, int worker, history_append_t *open_append)
+{
+    off_t end;
+    char *path = history_path(folder, worker);
+    book_t book = read_book(path, &end);
+    *history = (history_t){.worker = worker, .number = book.number};
+    history->file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    if (history->file < 0 || ftruncate(history->file, end) != 0)
+        die(path);
+    bool is_open = book.count > 0 && book.appends[book.count - 1].outcome == HISTORY_OPEN;
+    if (is_open)
+        *open_append = book.appends[book.count - 1];
+    bson_free(book.appends);
+    bson_free(path);
+    return is_open;
+}
+
+void history_close(history_t *history)
+{
+    close(history->file);
+}
+
+static void tell(history_t *history, const char *format, ...) BSON_GNUC_PRINTF(2, 3);
+static void tell(history_t *history, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    char *what = bson_strdupv_printf(format, arguments);
+    va_end(arguments);
+    char *line = bson_strdup_printf("%" PRId64 " %d %" PRId64 " %s\n", history_now(),
+                                    history->worker, history->number, what);
+    size_t size = strlen(line);
+    if (write(history->file, line, size) != (ssize_t)size)
+        die("write");
+    bson_free(line);
+    bson_free(what);
+}
+
+void history_append(history_t *history, const char *owner, int64_t count, int64_t base)
+{
+    history->number++;
+    tell(history, "append %s %" PRId64 " %" PRId64, owner, count, base);
+}
+
+void history_count(history_t *history, const char *owner)
+{
+    history->number++;
+    tell(history, "count %s", owner);
+}
+
+static const char *order_name(const spill_read_options_t *options)
+{
+    return options->order == SPILL_NEWEST_FIRST ? "newest" : "oldest";
+}
+
+void history_read(history_t *history, const char *owner, const spill_read_options_t *options)
+{
+    int64_t cursor = options->after;
+    if (options->order == SPILL_NEWEST_FIRST)
+        cursor = options->before == INT64_MAX ? -1 : options->before;
+    history->number++;
+    tell(history, "read %s %s %" PRId64 " %" PRId64, owner, order_name(options), cursor,
+         options->limit);
+}
+
+void history_appended(history_t *history, int64_t first)
+{
+    tell(history, "appended %" PRId64, first);
+}
+
+void history_unknown(history_t *history)
+{
+    tell(history, "unknown");
+}
+
+void history_counted(history_t *history, int64_t count)
+{
+    tell(history, "counted %" PRId64, count);
+}
+
+void history_got(history_t *history, const spill_slice_t *slice)
+{
+    bson_string_t *labels = bson_string_new("");
+    for (size_t i = 0; i < slice->count; i++) {
+        int64_t label;
+        memcpy(&label, slice->elements[i].value.data, sizeof label);
+        bson_string_append_printf(labels, " %" PRId64, (int64_t)BSON_UINT64_FROM_LE(label));
+    }
+    tell(history, "got %" PRId64 " %d%s", slice->count > 0 ? slice->elements[0].seq : -1,
+         slice->more, labels->str);
+    bson_string_free(labels, true);
+}

@@ -1,0 +1,74 @@
+/*
+ * What workers did, as a log for each worker: a line before a call and a line after it, each
+ * written with one write(2), so that a process that is killed has told everything before. Lines are
+ *
+ *     TIME WORKER NUMBER append OWNER COUNT BASE          before
+ *     TIME WORKER NUMBER appended FIRST                   after: numbers FIRST, FIRST + 1, ...
+ *     TIME WORKER NUMBER unknown                          after: it was given up, and may stand
+ *     TIME WORKER NUMBER count OWNER
+ *     TIME WORKER NUMBER counted COUNT
+ *     TIME WORKER NUMBER read OWNER newest|oldest CURSOR LIMIT        CURSOR: -1 for none
+ *     TIME WORKER NUMBER got FIRST MORE LABEL ...                     FIRST: the first one's number
+ *
+ * TIME is in nanoseconds of CLOCK_MONOTONIC, which processes share. NUMBER counts the worker's
+ * operations. OWNER is "ARRAY/OWNER". LABEL is what the element says of itself: who appended it, in
+ * which operation, at which place of the batch. linearizable/ reads these files.
+ */
+#ifndef TESTS_MONGO_HISTORY_H
+#define TESTS_MONGO_HISTORY_H
+
+#include <spillway/spillway.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { HISTORY_OWNER_SIZE = 48, HISTORY_BATCH_MAX = 9 };
+
+/* An append: asked for, and what became of it. */
+typedef struct history_append {
+    char owner[HISTORY_OWNER_SIZE];
+    int64_t number;
+    int64_t count;
+    int64_t base;
+    enum { HISTORY_OPEN, HISTORY_APPENDED, HISTORY_UNKNOWN } outcome;
+    int64_t first; /* where it is HISTORY_APPENDED */
+} history_append_t;
+
+/* A log that is being written. */
+typedef struct history {
+    int file;
+    int worker;
+    int64_t number; /* of the operation under way, or of the last one */
+} history_t;
+
+int64_t history_now(void); /* nanoseconds of CLOCK_MONOTONIC */
+
+/* What the i-th element of an append says of itself. */
+int64_t history_label(int worker, int64_t number, int64_t i);
+
+/*
+ * Open the worker's log below `folder`, made where it is missing, and go on at its end. A line that
+ * a kill has cut goes. The append whose outcome is missing goes to *open; false where there is
+ * none.
+ */
+bool history_open(history_t *history, const char *folder, int worker, history_append_t *open);
+void history_close(history_t *history);
+
+/* Before a call: its number is the next one. `owner` is "ARRAY/OWNER". */
+void history_append(history_t *history, const char *owner, int64_t count, int64_t base);
+void history_count(history_t *history, const char *owner);
+void history_read(history_t *history, const char *owner, const spill_read_options_t *options);
+
+/* After it. `slice` has int64 elements. */
+void history_appended(history_t *history, int64_t first);
+void history_unknown(history_t *history);
+void history_counted(history_t *history, int64_t count);
+void history_got(history_t *history, const spill_slice_t *slice);
+
+/* Every append of a worker's log, in order; the caller's, free with bson_free. */
+history_append_t *history_appends(const char *folder, int worker, size_t *count);
+
+/* The path of a worker's log; free with bson_free. */
+char *history_path(const char *folder, int worker);
+
+#endif

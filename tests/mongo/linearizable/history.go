@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// These are as in tests/mongo/history.c.
+const (
+	labelsOfWorker = 1000000000
+	batchMax       = 9
+)
+
+type key struct {
+	worker int
+	number int64
+}
+
+// A history: operations by owner, in the order of their calls in the files.
+type history struct {
+	owners []string
+	byName map[string][]*porcupine.Operation
+	open   map[key]*porcupine.Operation
+}
+
+func newHistory() *history {
+	return &history{
+		byName: map[string][]*porcupine.Operation{},
+		open:   map[key]*porcupine.Operation{},
+	}
+}
+
+func (h *history) readFile(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	scanner := bufio.NewScanner(file)
+	scanner.Buffer(nil, 64<<20)
+	for line := 1; scanner.Scan(); line++ {
+		fields := strings.Fields(scanner.Text())
+		if len(fields) == 0 || fields[0] == "#" {
+			continue
+		}
+		if err := h.readLine(fields); err != nil {
+			return fmt.Errorf("%s:%d: %w", path, line, err)
+		}
+	}
+	return scanner.Err()
+}
+
+// numbers reads every field as a number.
+func numbers(fields []string) ([]int64, error) {
+	var all []int64
+	for _, field := range fields {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, n)
+	}
+	return all, nil
+}
+
+func (h *history) readLine(fields []string) error {
+	if len(fields) < 4 {
+		return fmt.Errorf("a line of %d words", len(fields))
+	}
+	when, err := numbers(fields[:3])
+	if err != nil {
+		return err
+	}
+	id := key{worker: int(when[1]), number: when[2]}
+	word, rest := fields[3], fields[4:]
+	switch word {
+	case "append", "count", "read":
+		return h.call(id, when[0], word, rest)
+	case "appended", "counted", "got", "unknown":
+		return h.answer(id, when[0], word, rest)
+	}
+	return fmt.Errorf("unknown word %q", word)
+}
+
+// call books an operation that has no answer yet: it may take effect at any time.
+func (h *history) call(id key, time int64, word string, fields []string) error {
+	if len(fields) == 0 {
+		return fmt.Errorf("no owner")
+	}
+	in := input{kind: word}
+	var err error
+	var values []int64
+	switch {
+	case word == "append" && len(fields) == 3:
+		values, err = numbers(fields[1:2])
+		for i := int64(0); err == nil && i < values[0]; i++ {
+			in.labels = append(in.labels,
+				int64(id.worker)*labelsOfWorker+id.number*(batchMax+1)+i)
+		}
+	case word == "read" && len(fields) == 4:
+		in.newest = fields[1] == "newest"
+		values, err = numbers(fields[2:])
+		if err == nil {
+			in.cursor, in.limit = values[0], values[1]
+		}
+	case word != "count" || len(fields) != 1:
+		err = fmt.Errorf("%s with %d words", word, len(fields))
+	}
+	if err != nil {
+		return err
+	}
+	operation := &porcupine.Operation{ClientId: id.worker, Input: in, Call: time,
+		Output: output{unknown: true}, Return: math.MaxInt64}
+	owner := fields[0]
+	if _, known := h.byName[owner]; !known {
+		h.owners = append(h.owners, owner)
+	}
+	h.byName[owner] = append(h.byName[owner], operation)
+	h.open[id] = operation
+	return nil
+}
+
+func (h *history) answer(id key, time int64, word string, fields []string) error {
+	operation := h.open[id]
+	if operation == nil {
+		return fmt.Errorf("an answer to nothing")
+	}
+	delete(h.open, id)
+	if word == "unknown" {
+		return nil
+	}
+	values, err := numbers(fields)
+	if err != nil {
+		return err
+	}
+	out := output{}
+	switch {
+	case word != "got" && len(values) == 1:
+		out.number = values[0]
+	case word == "got" && len(values) >= 2:
+		out.number, out.more, out.labels = values[0], values[1] != 0, values[2:]
+	default:
+		return fmt.Errorf("%s with %d numbers", word, len(values))
+	}
+	operation.Output = out
+	operation.Return = time
+	return nil
+}
+
+// shown returns what the read shows that a history ends with, where it reads the whole array after
+// everything else that was answered.
+func shown(operations []*porcupine.Operation) (map[int64]bool, bool) {
+	var last *porcupine.Operation
+	returned := int64(math.MinInt64)
+	for _, operation := range operations {
+		if operation.Output.(output).unknown {
+			continue
+		}
+		if last == nil || operation.Call > last.Call {
+			last, operation = operation, last
+		}
+		if operation != nil && operation.Return > returned {
+			returned = operation.Return
+		}
+	}
+	if last == nil || returned > last.Call {
+		return nil, false
+	}
+	in, out := last.Input.(input), last.Output.(output)
+	if in.kind != "read" || in.newest || in.cursor >= 0 || out.more {
+		return nil, false
+	}
+	labels := map[int64]bool{}
+	for _, label := range out.labels {
+		labels[label] = true
+	}
+	return labels, true
+}
+
+// operations returns what is to be checked of an owner. Reads and counts without an answer say
+// nothing. An append without one that a last read of everything does not show has had no effect
+// before that read, and may have one later: it is left out, which spares the checker many tries.
+func (h *history) operations(owner string) []porcupine.Operation {
+	labels, whole := shown(h.byName[owner])
+	var all []porcupine.Operation
+	for _, operation := range h.byName[owner] {
+		in, unknown := operation.Input.(input), operation.Output.(output).unknown
+		if unknown && (in.kind != "append" || whole && !labels[in.labels[0]]) {
+			continue
+		}
+		all = append(all, *operation)
+	}
+	return all
+}

@@ -1,0 +1,203 @@
+/*
+ * Eight processes append, count and read on a server at once, through a proxy that cuts, delays and
+ * half answers, and are killed at random and replaced. Afterwards the verifier is content, every
+ * acknowledged element is there exactly once, and the histories that the processes kept are
+ * linearizable: an independent checker looks for one order of all operations in which a plain list
+ * would have given the same answers. docs/linearizability.md says what that shows.
+ *
+ * SPILLWAY_SEED chooses the faults, the kills and what workers do (the meetings of processes remain
+ * chance); SPILLWAY_LONG=1 runs for ten minutes.
+ */
+#include "history.h"
+#include "outcome.h"
+#include "worker.h"
+
+#include "simulation/random.h"
+#include "support/proxy.h"
+#include "support/server.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { WORKERS = 8, SECONDS = 40, SECONDS_LONG = 600, ROUND_MS = 2000 };
+
+static const proxy_plan_t faults = {
+    .rate = {[PROXY_CUT_BEFORE] = 8,
+             [PROXY_CUT_REQUEST] = 8,
+             [PROXY_CUT_AFTER] = 10,
+             [PROXY_CUT_REPLY] = 10,
+             [PROXY_LATE] = 10,
+             [PROXY_DELAY] = 200},
+    .delay_us = 30000,
+    .late_us = 1500000, /* longer than the driver takes to connect again: after the retry, too */
+};
+
+typedef struct run {
+    sim_random_t random;
+    char *uri;     /* straight to the server */
+    char *through; /* through the proxy */
+    char folder[64];
+    spill_store_t *store;
+    proxy_t *proxy;
+    worker_plan_t plan;
+    pid_t workers[WORKERS];
+    int kills;
+    outcome_t outcome;
+} run_t;
+
+static uint64_t seed(void)
+{
+    const char *text = getenv("SPILLWAY_SEED");
+    return text != NULL ? strtoull(text, NULL, 10) : 1;
+}
+
+/* ---- the run --------------------------------------------------------------------------------- */
+
+static void start(run_t *run, int worker)
+{
+    run->workers[worker] = worker_start(&run->plan, worker, sim_random_next(&run->random));
+    assert_true(run->workers[worker] > 0);
+}
+
+/* Fails the test where a worker ended in another way than it should. */
+static void bury(run_t *run, int worker, bool killed)
+{
+    int status;
+    assert_int_equal(waitpid(run->workers[worker], &status, 0), run->workers[worker]);
+    bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (!well && !(killed && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL))
+        fail_msg("worker %d ended by itself with status %x; its last words are above", worker,
+                 (unsigned)status);
+}
+
+static void kill_and_replace(run_t *run)
+{
+    int worker = sim_random_below(&run->random, WORKERS);
+    kill(run->workers[worker], SIGKILL);
+    bury(run, worker, true);
+    run->kills++;
+    start(run, worker);
+}
+
+static void let_work(run_t *run)
+{
+    bool longer = getenv("SPILLWAY_LONG") != NULL;
+    run->plan = (worker_plan_t){.uri = run->through,
+                                .folder = run->folder,
+                                .began = history_now(),
+                                .round = ROUND_MS * INT64_C(1000000)};
+    run->plan.ends = run->plan.began + (longer ? SECONDS_LONG : SECONDS) * INT64_C(1000000000);
+    for (int i = 0; i < WORKERS; i++)
+        start(run, i);
+    while (history_now() < run->plan.ends) {
+        usleep((useconds_t)sim_random_between(&run->random, 50000, 400000));
+        kill_and_replace(run);
+    }
+    for (int i = 0; i < WORKERS; i++)
+        bury(run, i, false);
+}
+
+static void print_counts(const run_t *run)
+{
+    proxy_counts_t counts = proxy_counts(run->proxy);
+    print_message("%d workers killed, %" PRId64 " requests on %" PRId64 " connections:", run->kills,
+                  counts.requests, counts.connections);
+    for (int i = 0; i < PROXY_FAULT_COUNT; i++)
+        print_message("%s %" PRId64 " %s", i == 0 ? "" : ",", counts.faults[i],
+                      proxy_fault_name((proxy_fault_t)i));
+    print_message("\n");
+    for (int i = 0; i < PROXY_FAULT_COUNT; i++)
+        assert_true(counts.faults[i] > 0);
+}
+
+static int run_workers(void **state)
+{
+    run_t *run = bson_malloc0(sizeof *run);
+    *state = run;
+    proxy_plan_t plan = faults;
+    plan.seed = run->random.state = seed();
+    print_message("SPILLWAY_SEED=%" PRIu64 "\n", seed());
+    snprintf(run->folder, sizeof run->folder, "/tmp/spillway-concurrent-XXXXXX");
+    assert_non_null(mkdtemp(run->folder));
+    run->uri = server_new_database(NULL);
+    run->store = server_open(run->uri);
+    worker_define(run->store);
+    run->proxy = proxy_start(server_uri());
+    run->through = proxy_uri(run->proxy, run->uri);
+    proxy_set_plan(run->proxy, &plan);
+    let_work(run);
+    print_counts(run);
+    proxy_stop(run->proxy);
+    outcome_read(&run->outcome, run->store, run->folder, WORKERS);
+    return 0;
+}
+
+static int release(void **state)
+{
+    run_t *run = *state;
+    server_close(run->store);
+    server_drop(run->uri);
+    outcome_release(&run->outcome);
+    bson_free(run->through);
+    bson_free(run->uri);
+    bson_free(run);
+    return 0;
+}
+
+/* ---- what has to be true --------------------------------------------------------------------- */
+
+static void test_verifies(void **state)
+{
+    run_t *run = *state;
+    outcome_verify(run->store);
+}
+
+static void test_acknowledged_exactly_once(void **state)
+{
+    run_t *run = *state;
+    outcome_check(&run->outcome, run->folder, WORKERS);
+    print_message(
+        "%" PRId64 " appends to %zu owners, %" PRId64 " given up of which %" PRId64 " are there\n",
+        run->outcome.appends, run->outcome.owner_count, run->outcome.unknown, run->outcome.stood);
+    assert_true(run->outcome.appends > run->outcome.unknown);
+}
+
+/* The histories stay where they are not linearizable. */
+static void test_linearizable(void **state)
+{
+    run_t *run = *state;
+    const char *sources = getenv("SPILLWAY_SOURCE");
+    assert_non_null(sources); /* ctest sets it */
+    char *command = bson_strdup_printf("'%s/tests/mongo/linearizable/run' -html %s %s/worker-*",
+                                       sources, run->folder, run->folder);
+    fflush(stdout);
+    int status = system(command);
+    bson_free(command);
+    if (status != 0)
+        fail_msg("not linearizable, or not checked (status %x): see above, and the histories in %s",
+                 (unsigned)status, run->folder);
+    command = bson_strdup_printf("rm -r %s", run->folder);
+    assert_int_equal(system(command), 0);
+    bson_free(command);
+}
+
+int main(int count, char **arguments)
+{
+    worker_run_if_asked(count, arguments);
+    server_uri();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_verifies),
+        cmocka_unit_test(test_acknowledged_exactly_once),
+        cmocka_unit_test(test_linearizable),
+    };
+    return cmocka_run_group_tests(tests, run_workers, release);
+}
