@@ -1,0 +1,115 @@
+"""test_recipes.py URI COMMAND...: a recipe beside the program; COMMAND runs it."""
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+from program import count, findings, read, spillway
+
+URI, COMMAND = sys.argv[1], sys.argv[2:]
+THRESHOLD, PAGE = 6, 4
+ROWS = [{"type": "post", "text": "a"}, "plain", 7, [1, [2]], None, {"nested": {"deep": True}}, 1.5]
+
+
+def recipe(*arguments, program=None):
+    """Its lines. `program`: what it takes for `spillway`."""
+    environment = {**os.environ, "SPILLWAY_URI": URI}
+    if program:
+        environment["SPILLWAY"] = program
+    run = subprocess.run([*COMMAND, *arguments], env=environment, capture_output=True, text=True,
+                         check=False)
+    if run.returncode != 0:
+        raise AssertionError(f"the recipe's {' '.join(arguments)} failed: {run.stderr}")
+    return run.stdout.splitlines()
+
+
+def expect(found, wanted, what):
+    if found != wanted:
+        raise AssertionError(f"{what}: {found!r} is not {wanted!r}")
+
+
+def program_page(name, owner, limit, before):
+    options = ["--limit", str(limit)] + (["--before", str(before)] if before is not None else [])
+    lines = spillway("read", URI, name, owner, "--json", *options).splitlines()
+    return [row for row in map(json.loads, lines) if "seq" in row]
+
+
+def recipe_page(name, owner, limit, before):
+    more = [str(before)] if before is not None else []
+    return [json.loads(line) for line in recipe(name, "read", owner, str(limit), *more)]
+
+
+def check_pages(name, owner, total):
+    """Every page by cursor, from the newest to the oldest, is the program's."""
+    before, seen = None, 0
+    while True:
+        page = recipe_page(name, owner, 9, before)
+        expect(page, program_page(name, owner, 9, before), f"{name} {owner} before {before}")
+        if not page:
+            break
+        before, seen = page[-1]["seq"], seen + len(page)
+    expect(seen, total, f"elements of {owner} in {name}")
+    expect(recipe(name, "count", owner), [str(total)], f"count of {owner} in {name}")
+
+
+def check_reading(name):
+    """Elements of all kinds, some removed in the head and in pages, and the oldest trimmed."""
+    lines = "\n".join(json.dumps(row) for row in ROWS * 3)
+    spillway("append", URI, name, "alice", "-", stdin=lines + "\n")
+    for seq in (0, 9, 12, 13, 20):
+        spillway("remove", URI, name, "alice", str(seq))
+    check_pages(name, "alice", 16)
+    spillway("trim", URI, name, "alice", "--keep", "10")
+    check_pages(name, "alice", 10)
+    expect(recipe(name, "read", "nobody"), [], "an owner that is not there")
+    expect(recipe(name, "count", "nobody"), ["0"], "the count of one")
+
+
+def check_appending(name):
+    """By turns the recipe and the program; the recipe hands over where it is refused."""
+    wanted = []
+    for turn in range(4):
+        own = [turn * 10 + number for number in range(4)]
+        numbers = recipe(name, "append", "bob", *map(str, own))
+        wanted += own
+        expect(numbers, [str(len(wanted) - 4 + number) for number in range(4)], "numbers given")
+        spillway("append", URI, name, "bob", '"between"')
+        wanted.append("between")
+    numbers, elements = read(URI, name, "bob", "--oldest", "--limit", "1000")
+    expect(numbers, list(range(len(wanted))), f"numbers in {name}")
+    expect(elements, wanted, f"elements in {name}")
+    expect(count(URI, name, "bob"), len(wanted), f"count in {name}")
+    check_pages(name, "bob", len(wanted))
+
+
+def check_hand_over(name):
+    """In a document that has room a recipe needs no program; with it is refused nothing changes."""
+    spillway("append", URI, name, "carol", "0")
+    expect(recipe(name, "append", "carol", "1", program="false"), ["1"], "without the program")
+    environment = {**os.environ, "SPILLWAY_URI": URI, "SPILLWAY": "false"}
+    run = subprocess.run([*COMMAND, name, "append", "nobody", "1"], env=environment,
+                         capture_output=True, check=False)
+    expect(run.returncode != 0, True, "a recipe that cannot hand over fails")
+    expect(count(URI, name, "carol"), 2, "count of carol")
+
+
+def check(name, preset):
+    spillway("define", URI, name, "--preset", preset, "--threshold", str(THRESHOLD), "--page",
+             str(PAGE), "--collection", name, "--page-collection", f"{name}Pages")
+    check_reading(name)
+    check_appending(name)
+    check_hand_over(name)
+    expect(findings(URI, name), 0, f"findings of verify in {name}")
+
+
+def main():
+    """Side by side: a recipe's process mostly waits for its driver to get to know the server."""
+    with ThreadPoolExecutor() as pool:
+        for done in [pool.submit(check, name, preset) for name, preset in
+                     (("recent", "feed-recent"), ("feed", "feed"), ("sales", "sales"))]:
+            done.result()
+
+
+main()
