@@ -25,6 +25,10 @@ func main() {
 	seconds := flag.Int("seconds", 60, "longest time for one owner")
 	html := flag.String("html", "", "folder for pages that show what is not linearizable")
 	flag.Parse()
+	if flag.NArg() == 0 {
+		fmt.Fprintln(os.Stderr, "linearizable: no files")
+		os.Exit(2)
+	}
 	h := newHistory()
 	for _, path := range flag.Args() {
 		if err := h.readFile(path); err != nil {

@@ -64,8 +64,8 @@ func equal(left, right *list) bool {
 // run returns the elements numbered first .. end-1, the newest first.
 func (l *list) run(first, end int64) []int64 {
 	var labels []int64
-	for ; l.len() > first; l = l.older {
-		if l.len() <= end {
+	for ; l != nil && l.length > first; l = l.older {
+		if l.length <= end {
 			labels = append(labels, l.label)
 		}
 	}

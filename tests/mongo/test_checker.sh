@@ -1,0 +1,169 @@
+#!/usr/bin/env bash
+# The checker of histories finds what a store must not do, and nothing in what it may do: histories
+# of a few lines, made up, each of owner newest/a.
+set -euo pipefail
+
+: "${SPILLWAY_SOURCE:?is to be the folder of the sources}"
+checker=$SPILLWAY_SOURCE/tests/mongo/linearizable/run
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+failures=0
+
+# expect CODE WHAT: the history on standard input gives the checker's exit code CODE.
+expect() {
+    local wanted=$1 what=$2 code=0 output
+    cat >"$folder/history"
+    output=$("$checker" "$folder/history" 2>&1) || code=$?
+    [ "$code" = "$wanted" ] && return
+    echo "$what: the checker's exit code is $code, not $wanted:"
+    echo "$output"
+    failures=$((failures + 1))
+}
+
+# Labels: worker * 10^9 + number * 10 + place in the batch. Worker 1's append 1 has 1000000010, ...
+
+expect 0 'one after the other' <<'END_HISTORY'
+100 1 1 append newest/a 2 0
+110 1 1 appended 0
+120 2 1 append newest/a 1 0
+130 2 1 appended 2
+140 1 2 count newest/a
+150 1 2 counted 3
+160 1 3 read newest/a newest -1 2
+170 1 3 got 2 1 2000000010 1000000011
+180 1 4 read newest/a oldest 0 5
+190 1 4 got 1 0 1000000011 2000000010
+END_HISTORY
+
+expect 0 'two at once, answered in the other order' <<'END_HISTORY'
+100 1 1 append newest/a 1 0
+100 2 1 append newest/a 1 0
+120 2 1 appended 0
+190 1 1 appended 1
+130 3 1 count newest/a
+140 3 1 counted 2
+END_HISTORY
+
+expect 0 'a given-up append that stands, from some time on' <<'END_HISTORY'
+100 1 1 append newest/a 1 0
+110 1 1 unknown
+120 2 1 count newest/a
+130 2 1 counted 0
+140 2 2 count newest/a
+150 2 2 counted 1
+160 2 3 read newest/a oldest -1 9
+170 2 3 got 0 0 1000000010
+END_HISTORY
+
+expect 0 'a given-up append that does not stand, and a call that was cut off' <<'END_HISTORY'
+100 1 1 append newest/a 3 0
+110 1 1 unknown
+120 2 1 append newest/a 1 0
+130 2 1 appended 0
+140 3 1 count newest/a
+150 2 3 read newest/a oldest -1 9
+160 2 3 got 0 0 2000000010
+END_HISTORY
+
+expect 1 'a lost append: acknowledged, and the count is what it was' <<'END_HISTORY'
+100 1 1 append newest/a 1 0
+110 1 1 appended 0
+120 1 2 count newest/a
+130 1 2 counted 0
+END_HISTORY
+
+expect 1 'a lost append: its number is given again' <<'END_HISTORY'
+100 1 1 append newest/a 1 0
+110 1 1 appended 0
+120 2 1 append newest/a 1 0
+130 2 1 appended 0
+END_HISTORY
+
+expect 1 'a lost append: others are read in its place' <<'END_HISTORY'
+100 1 1 append newest/a 1 0
+110 1 1 appended 0
+120 2 1 append newest/a 1 0
+130 2 1 appended 1
+140 2 2 read newest/a oldest -1 9
+150 2 2 got 0 0 2000000010
+END_HISTORY
+
+expect 1 'a doubled append: the count is one too high' <<'END_HISTORY'
+100 1 1 append newest/a 1 0
+110 1 1 appended 0
+120 1 2 count newest/a
+130 1 2 counted 2
+END_HISTORY
+
+expect 1 'a doubled append: its element is read twice' <<'END_HISTORY'
+100 1 1 append newest/a 1 0
+110 1 1 appended 0
+120 2 1 append newest/a 1 0
+130 2 1 appended 2
+140 2 2 read newest/a newest -1 9
+150 2 2 got 2 0 2000000010 1000000010 1000000010
+END_HISTORY
+
+expect 1 'a given-up append that stands twice' <<'END_HISTORY'
+100 1 1 append newest/a 1 0
+110 1 1 unknown
+120 2 1 read newest/a oldest -1 9
+130 2 1 got 0 0 1000000010 1000000010
+END_HISTORY
+
+expect 1 'a stale count, after a newer one' <<'END_HISTORY'
+100 1 1 append newest/a 1 0
+190 1 1 appended 0
+110 2 1 count newest/a
+120 2 1 counted 1
+130 3 1 count newest/a
+140 3 1 counted 0
+END_HISTORY
+
+expect 1 'a stale page, after the append was acknowledged' <<'END_HISTORY'
+100 1 1 append newest/a 1 0
+110 1 1 appended 0
+120 2 1 append newest/a 1 0
+130 2 1 appended 1
+140 3 1 read newest/a newest -1 1
+150 3 1 got 0 0 1000000010
+END_HISTORY
+
+expect 1 'the end announced too early' <<'END_HISTORY'
+100 1 1 append newest/a 2 0
+110 1 1 appended 0
+140 3 1 read newest/a oldest -1 1
+150 3 1 got 0 0 1000000010
+END_HISTORY
+
+expect 1 'half a batch' <<'END_HISTORY'
+100 1 1 append newest/a 2 0
+190 1 1 appended 0
+140 3 1 read newest/a newest -1 9
+150 3 1 got 0 0 1000000010
+END_HISTORY
+
+expect 1 'a batch in another order' <<'END_HISTORY'
+100 1 1 append newest/a 2 0
+110 1 1 appended 0
+140 3 1 read newest/a newest -1 9
+150 3 1 got 1 0 1000000010 1000000011
+END_HISTORY
+
+expect 1 'an element before its append was asked for' <<'END_HISTORY'
+100 3 1 read newest/a newest -1 9
+110 3 1 got 0 0 1000000010
+120 1 1 append newest/a 1 0
+130 1 1 appended 0
+END_HISTORY
+
+expect 2 'what is no history' <<'END_HISTORY'
+100 1 1 shout newest/a
+END_HISTORY
+
+expect 2 'an answer to nothing' <<'END_HISTORY'
+100 1 1 counted 3
+END_HISTORY
+
+[ $failures = 0 ] || exit 1
+echo "18 histories judged rightly"
