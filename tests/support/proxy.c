@@ -356,8 +356,8 @@ char *proxy_uri(const proxy_t *proxy, const char *uri)
     bson_string_append_printf(text, "%.*s127.0.0.1:%u", (int)(host - login), login,
                               (unsigned)proxy->port);
     size_t path_size = strcspn(path, "?");
-    bson_string_append_printf(text, "%.*s?directConnection=true", (int)path_size,
-                              path_size > 0 ? path : "/");
+    bson_string_append_printf(text, "%.*s?directConnection=true",
+                              path_size > 0 ? (int)path_size : 1, path_size > 0 ? path : "/");
     const char *options = path[path_size] == '?' ? path + path_size + 1 : "";
     while (*options != '\0') {
         size_t size = strcspn(options, "&");
