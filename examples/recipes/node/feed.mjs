@@ -1,0 +1,255 @@
+// Read an array that Spillway keeps on a MongoDB-compatible server, and append to it, with Node's
+// driver alone.
+//
+//     node feed.mjs NAME read OWNER [LIMIT [BEFORE]]   newest first; BEFORE is a printed number
+//     node feed.mjs NAME count OWNER
+//     node feed.mjs NAME append OWNER ELEMENT...       one operation an element
+//
+// NAME is a definition's name, OWNER and ELEMENT are Extended JSON (an owner may be a plain word).
+// The store's URI, with a database, stands in the environment variable SPILLWAY_URI. docs/mongodb.md
+// explains the fields under `spill`, docs/recipes.md what is safe here and why.
+
+import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { Binary, BSON, Long, MongoClient } from 'mongodb';
+
+const { EJSON } = BSON;
+const OP_BYTES = 112; // what a remembered operation takes at most
+const MARGIN_BYTES = 512; // fields of `spill` that may come, and longer numbers
+
+// Sequence numbers are 64-bit integers. The driver reads them as numbers while they are exact.
+const NO_NUMBER = Long.MAX_VALUE;
+const below = (seq, before) => before === NO_NUMBER || seq < before;
+
+class Feed {
+  static async open(client, name) {
+    const database = client.db();
+    const found = await database.collection('spillway.definitions').findOne({ _id: name });
+    if (!found) throw new Error(`there is no definition '${name}'`);
+    const feed = new Feed();
+    feed.name = name;
+    feed.definition = found.entry; // bounds may change: an application reads it now and then
+    feed.keepsNewest = found.entry.keep === 'newest';
+    feed.heads = { // a head may have several arrays
+      collection: database.collection(found.entry.collection),
+      array: found.entry.array,
+      spill: `spill.${found.entry.array}`,
+      count: found.entry.countField,
+    };
+    feed.pages = {
+      collection: database.collection(found.entry.pageCollection),
+      array: found.entry.pageArray,
+      spill: 'spill',
+      count: found.entry.pageCount,
+    };
+    return feed;
+  }
+
+  // ---- reading -----------------------------------------------------------------------------
+
+  // The state of the document that `match` finds, and its newest elements below `before`.
+  async look({ collection, array, spill }, match, before, limit) {
+    const live = { $size: { $ifNull: [`$${array}`, []] } };
+    const gone = { $ifNull: [`$${spill}.gone`, []] };
+    const goneBelow = { $size: { $filter: { input: gone, cond: { $lt: ['$$this', before] } } } };
+    const place = { $subtract: [{ $subtract: [before, `$${spill}.first`] }, goneBelow] };
+    const end = { $max: [0, { $min: [live, place] }] }; // elements below `before`
+    const start = { $max: [0, { $subtract: [end, limit] }] };
+    const count = { $min: [limit, end] };
+    const run = {
+      $cond: [{ $gt: [count, 0] }, { $slice: [`$${array}`, start, { $max: [1, count] }] }, []],
+    };
+    const project = { $project: { spill: `$${spill}`, live, start, run } };
+    const [found] = await collection.aggregate([...match, project]).toArray();
+    if (!found?.spill?.epoch) return null;
+    const state = { gone: [], ...found.spill };
+    state.end = state.first + found.live + state.gone.length;
+    state.rows = number(state, found.start, found.run);
+    return state;
+  }
+
+  head(owner, before = NO_NUMBER, limit = 0) {
+    return this.look(this.heads, [{ $match: { _id: { $eq: owner } } }], before, limit);
+  }
+
+  // Of the owner's pages the last that begins below `before`: of those that the head counts, and
+  // of its own incarnation (epoch). By index, never by count.
+  page(owner, head, before = NO_NUMBER, limit = 0) {
+    const match = {
+      [this.definition.pageOwner]: { $eq: owner },
+      'spill.epoch': head.epoch,
+      '_id.page': { $lt: head.pages },
+      'spill.first': { $lt: before },
+    };
+    const newest = [{ $match: match }, { $sort: { 'spill.first': -1, _id: -1 } }, { $limit: 1 }];
+    return this.look(this.pages, newest, before, limit);
+  }
+
+  // Up to `limit` elements numbered below `before`, newest first, as {seq, element}. The last
+  // number is the cursor for the next page. It stays valid while others append.
+  async read(owner, limit = 20, before = NO_NUMBER) {
+    const head = await this.head(owner, before, limit);
+    const rows = [];
+    while (head && !below(before, head.low + 1) && rows.length < limit) {
+      let part = null;
+      if (!this.keepsNewest || !below(head.first, before))
+        part = await this.page(owner, head, before, limit - rows.length);
+      if (!part && below(head.first, before)) part = head;
+      if (!part) break;
+      rows.push(...part.rows.filter((row) => row.seq >= head.low));
+      before = part.first;
+    }
+    return rows.slice(0, limit);
+  }
+
+  // How many live elements there are, exactly; the field of the head may lag.
+  async count(owner) {
+    const head = await this.head(owner);
+    if (!head) return 0;
+    const dead = head.low + head.removed;
+    if (this.keepsNewest) return head.end - head.gone.length - dead; // `removed`: below `first`
+    const last = head.pages > 0 ? await this.page(owner, head) : null;
+    return (last ?? head).end - dead;
+  }
+
+  // ---- appending ---------------------------------------------------------------------------
+
+  // What names one append for good: made before the first try, kept until there is an answer.
+  // `base` is a value of the owner's `n` from before the first try.
+  async operation(owner) {
+    const head = await this.head(owner);
+    const last = head && !this.keepsNewest && head.pages > 0 ? await this.page(owner, head) : null;
+    return { id: randomUUID(), base: (last ?? head)?.n ?? 0 };
+  }
+
+  // The element's sequence number. After a time-out: again, with the same operation.
+  async append(owner, element, operation) {
+    const seq = await this.push(owner, element, operation);
+    // No head, no room, a closed page, or appended before: not for a recipe.
+    return seq ?? this.appendByProgram(owner, element, operation);
+  }
+
+  // The document that takes appends, and the bounds it has.
+  async tail(owner) {
+    const { bounds, pageOwner } = this.definition;
+    const head = this.keepsNewest ? null : await this.head(owner);
+    if (head?.pages > 0) // keep oldest: the last page
+      return {
+        ...this.pages,
+        match: {
+          _id: { $eq: { owner, page: head.pages - 1 } },
+          [pageOwner]: { $eq: owner },
+          'spill.epoch': head.epoch,
+        },
+        slots: bounds.pageCapacity,
+        bytes: bounds.pageBytesMax,
+      };
+    const page = bounds.pageCapacity; // keep newest: so much, and a little, before it spills
+    return {
+      ...this.heads,
+      match: { _id: { $eq: owner }, [`${this.heads.spill}.epoch`]: { $exists: true } },
+      slots: bounds.threshold + (this.keepsNewest ? page + Math.floor(page / 8) + 1 : 0),
+      bytes: bounds.headBytesMax,
+    };
+  }
+
+  // One findAndModify whose filter is the guard. null: refused, and nothing has changed.
+  async push(owner, element, operation) {
+    const { collection, array, spill, count, match, slots, bytes } = await this.tail(owner);
+    const window = this.definition.opWindow;
+    const id = new Binary(Buffer.from(operation.id));
+    const live = { $size: { $ifNull: [`$${array}`, []] } };
+    const gone = { $size: { $ifNull: [`$${spill}.gone`, []] } };
+    const grows = elementBytes(element) + OP_BYTES * (window + 1) + MARGIN_BYTES;
+    const guard = {
+      ...match,
+      [`${spill}.sealed`]: { $ne: true },
+      [`${spill}.ops.id`]: { $ne: id }, // not appended before
+      [`${spill}.n`]: { $lt: operation.base + window }, // or this could not be told
+      $expr: {
+        $and: [
+          { $lte: [{ $add: [live, gone, 1] }, slots] },
+          { $lte: [{ $add: [{ $bsonSize: '$$ROOT' }, grows] }, bytes] },
+        ],
+      },
+    };
+    const note = { id, count: Long.fromInt(1), after: Long.fromInt(0) };
+    const update = {
+      $push: {
+        [array]: { $each: [element] },
+        [`${spill}.ops`]: { $each: [note], $position: 0, $slice: window },
+      },
+      $inc: { [`${spill}.n`]: Long.fromInt(1), ...(count ? { [count]: 1 } : {}) },
+    };
+    const after = await collection.findOneAndUpdate(guard, update, {
+      returnDocument: 'after',
+      projection: { _id: 0, first: `$${spill}.first`, live, gone },
+    });
+    return after && after.first + after.live + after.gone - 1;
+  }
+
+  // `spillway append` makes heads and pages, spills, and knows what was appended before.
+  appendByProgram(owner, element, operation) {
+    const program = process.env.SPILLWAY ?? 'spillway';
+    const op = `${operation.id}@${operation.base}`;
+    return Number(
+      execFileSync(program, ['append', '-', this.name, extended(owner), '-', '--op', op], {
+        input: `${extended(element)}\n`,
+        stdio: ['pipe', 'pipe', 'inherit'],
+      }),
+    );
+  }
+}
+
+// Sequence numbers of live elements, from place `start` of the array; newest first.
+function number(state, start, run) {
+  const gone = [...state.gone].sort((left, right) => left - right);
+  let seq = state.first + Number(start);
+  const rows = run.map((element) => {
+    for (; gone.length > 0 && gone[0] <= seq; gone.shift()) seq++;
+    return { seq: seq++, element };
+  });
+  return rows.reverse();
+}
+
+// What an array entry takes: its value, and an index of up to seven digits.
+function elementBytes(element) {
+  return BSON.calculateObjectSize({ '': element }) + 8;
+}
+
+// Canonical Extended JSON. A number of JavaScript is an int32 where it is one, else a double.
+function extended(value) {
+  return EJSON.stringify(value, { relaxed: false });
+}
+
+// Relaxed: the integers of JSON are int32 where they fit.
+function parseOwner(text) {
+  try {
+    return EJSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+const [name, command, owner, ...rest] = process.argv.slice(2);
+const client = new MongoClient(process.env.SPILLWAY_URI, {
+  // Appends last, and reads see what lasts, as long as a majority of the servers does.
+  writeConcern: { w: 'majority' },
+  readConcern: { level: 'majority' },
+});
+try {
+  const feed = await Feed.open(client, name);
+  const of = parseOwner(owner);
+  if (command === 'read') {
+    for (const row of await feed.read(of, ...rest.map(Number))) console.log(EJSON.stringify(row));
+  } else if (command === 'count') {
+    console.log(await feed.count(of));
+  } else if (command === 'append') {
+    for (const element of rest.map((text) => EJSON.parse(text)))
+      console.log(await feed.append(of, element, await feed.operation(of)));
+  } else {
+    throw new Error('usage: node feed.mjs NAME read|count|append OWNER ...');
+  }
+} finally {
+  await client.close();
+}
