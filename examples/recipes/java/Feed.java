@@ -1,0 +1,372 @@
+import com.mongodb.ConnectionString;
+import com.mongodb.ReadConcern;
+import com.mongodb.WriteConcern;
+import com.mongodb.client.MongoClient;
+import com.mongodb.client.MongoClients;
+import com.mongodb.client.MongoCollection;
+import com.mongodb.client.MongoDatabase;
+import com.mongodb.client.model.FindOneAndUpdateOptions;
+import com.mongodb.client.model.ReturnDocument;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.TreeSet;
+import java.util.UUID;
+import org.bson.BsonDocument;
+import org.bson.BsonValue;
+import org.bson.Document;
+import org.bson.RawBsonDocument;
+import org.bson.codecs.BsonDocumentCodec;
+import org.bson.json.JsonMode;
+import org.bson.json.JsonParseException;
+import org.bson.json.JsonWriterSettings;
+import org.bson.types.Binary;
+
+/**
+ * Read an array that Spillway keeps on a MongoDB-compatible server, and append to it, with the Java
+ * driver alone.
+ *
+ * <pre>
+ *     java -cp 'jars/*' Feed.java NAME read OWNER [LIMIT [BEFORE]]   newest first
+ *     java -cp 'jars/*' Feed.java NAME count OWNER
+ *     java -cp 'jars/*' Feed.java NAME append OWNER ELEMENT...       one operation an element
+ * </pre>
+ *
+ * NAME is a definition's name, OWNER and ELEMENT are Extended JSON (an owner may be a plain word),
+ * BEFORE is a number that was printed. The store's URI, with a database, stands in the environment
+ * variable SPILLWAY_URI. docs/mongodb.md explains the fields under `spill`, docs/recipes.md what is
+ * safe here and why.
+ */
+public final class Feed {
+    private static final long NO_NUMBER = Long.MAX_VALUE; // above every sequence number
+    private static final int OP_BYTES = 112; // what a remembered operation takes at most
+    private static final int MARGIN_BYTES = 512; // fields of `spill` that may come, longer numbers
+
+    /** An element and its number. */
+    record Row(long seq, BsonValue element) {}
+
+    /** What names one append for good; `base` is a value of the owner's `n` from before it. */
+    record Operation(String id, long base) {}
+
+    /** Where an array stands in the documents of a collection; `count` may be empty. */
+    record Place(MongoCollection<Document> collection, String array, String spill, String count) {}
+
+    /** The document that takes appends, and its bounds. */
+    record Tail(Place place, Document match, long slots, long bytes) {}
+
+    /** A document's bookkeeping, and elements of it, newest first. */
+    record State(Document spill, int live, List<Row> rows) {
+        long number(String field) {
+            return spill.get(field) instanceof Number value ? value.longValue() : 0;
+        }
+
+        int gone() {
+            return spill.getList("gone", Number.class, List.of()).size();
+        }
+
+        long end() {
+            return number("first") + live + gone();
+        }
+    }
+
+    private final String name;
+    private final Document definition; // bounds may change: an application reads it now and then
+    private final Document bounds;
+    private final boolean keepsNewest;
+    private final Place heads;
+    private final Place pages;
+
+    Feed(MongoDatabase database, String name) {
+        Document found =
+                database.getCollection("spillway.definitions").find(new Document("_id", name)).first();
+        if (found == null) {
+            throw new IllegalArgumentException("there is no definition '" + name + "'");
+        }
+        this.name = name;
+        definition = found.get("entry", Document.class);
+        bounds = definition.get("bounds", Document.class);
+        keepsNewest = definition.getString("keep").equals("newest");
+        String array = definition.getString("array"); // a head may have several
+        heads = new Place(database.getCollection(definition.getString("collection")), array,
+                "spill." + array, definition.getString("countField"));
+        pages = new Place(database.getCollection(definition.getString("pageCollection")),
+                definition.getString("pageArray"), "spill", definition.getString("pageCount"));
+    }
+
+    private static Document doc(String key, Object value) {
+        return new Document(key, value);
+    }
+
+    private static Document live(Place place) {
+        return doc("$size", doc("$ifNull", List.of("$" + place.array(), List.of())));
+    }
+
+    private static Document gone(Place place) {
+        return doc("$ifNull", List.of("$" + place.spill() + ".gone", List.of()));
+    }
+
+    // ---- reading -----------------------------------------------------------------------------
+
+    /** The state of the document that `stages` find, and its newest elements below `before`. */
+    private State look(Place place, List<Document> stages, long before, int limit) {
+        Document below = doc("$size", doc("$filter",
+                doc("input", gone(place)).append("cond", doc("$lt", List.of("$$this", before)))));
+        Document past = doc("$subtract", List.of(before, "$" + place.spill() + ".first"));
+        Document end = doc("$max", List.of(0, doc("$min", // elements below `before`
+                List.of(live(place), doc("$subtract", List.of(past, below))))));
+        Document start = doc("$max", List.of(0, doc("$subtract", List.of(end, limit))));
+        Document count = doc("$min", List.of(limit, end));
+        Document slice = doc("$slice",
+                List.of("$" + place.array(), start, doc("$max", List.of(1, count))));
+        Document run = doc("$cond", List.of(doc("$gt", List.of(count, 0)), slice, List.of()));
+        List<Document> pipeline = new ArrayList<>(stages);
+        pipeline.add(doc("$project", doc("spill", "$" + place.spill())
+                .append("live", live(place)).append("start", start).append("run", run)));
+        RawBsonDocument raw =
+                place.collection().aggregate(pipeline, RawBsonDocument.class).first();
+        if (raw == null || !raw.containsKey("spill")) {
+            return null;
+        }
+        Document spill = Document.parse(raw.getDocument("spill").toJson());
+        if (!spill.containsKey("epoch")) {
+            return null;
+        }
+        int size = raw.getNumber("live").intValue();
+        List<Row> rows = number(spill, raw.getNumber("start").longValue(), raw.getArray("run"));
+        return new State(spill, size, rows);
+    }
+
+    private State head(Object owner, long before, int limit) {
+        return look(heads, List.of(doc("$match", doc("_id", doc("$eq", owner)))), before, limit);
+    }
+
+    /**
+     * Of the owner's pages the last that begins below `before`: of those that the head counts, and
+     * of its own incarnation (epoch). By index, never by count.
+     */
+    private State page(Object owner, State head, long before, int limit) {
+        Document match = doc(definition.getString("pageOwner"), doc("$eq", owner))
+                .append("spill.epoch", head.number("epoch"))
+                .append("_id.page", doc("$lt", head.number("pages")))
+                .append("spill.first", doc("$lt", before));
+        return look(pages, List.of(doc("$match", match),
+                doc("$sort", doc("spill.first", -1).append("_id", -1)), doc("$limit", 1)), before,
+                limit);
+    }
+
+    /**
+     * Up to `limit` elements numbered below `before`, newest first. The last number is the cursor
+     * for the next page. It stays valid while others append.
+     */
+    List<Row> read(Object owner, int limit, long before) {
+        State head = head(owner, before, limit);
+        List<Row> rows = new ArrayList<>();
+        while (head != null && before > head.number("low") && rows.size() < limit) {
+            State part = null;
+            if (!keepsNewest || before <= head.number("first")) {
+                part = page(owner, head, before, limit - rows.size());
+            }
+            if (part == null && head.number("first") < before) {
+                part = head;
+            }
+            if (part == null) {
+                break;
+            }
+            for (Row row : part.rows()) {
+                if (row.seq() >= head.number("low") && rows.size() < limit) {
+                    rows.add(row);
+                }
+            }
+            before = part.number("first");
+        }
+        return rows;
+    }
+
+    /** How many live elements there are, exactly; the field of the head may lag. */
+    long count(Object owner) {
+        State head = head(owner, NO_NUMBER, 0);
+        if (head == null) {
+            return 0;
+        }
+        long dead = head.number("low") + head.number("removed");
+        if (keepsNewest) { // `removed` counts what is gone below `first`
+            return head.end() - head.gone() - dead;
+        }
+        State last = head.number("pages") > 0 ? page(owner, head, NO_NUMBER, 0) : null;
+        return (last != null ? last : head).end() - dead;
+    }
+
+    // ---- appending ---------------------------------------------------------------------------
+
+    /** Made before the first try of an append, and kept until there is an answer. */
+    Operation operation(Object owner) {
+        State last = head(owner, NO_NUMBER, 0);
+        if (last != null && !keepsNewest && last.number("pages") > 0) {
+            State page = page(owner, last, NO_NUMBER, 0);
+            last = page != null ? page : last;
+        }
+        return new Operation(UUID.randomUUID().toString(), last != null ? last.number("n") : 0);
+    }
+
+    /** The element's sequence number. After a time-out: again, with the same operation. */
+    long append(Object owner, BsonValue element, Operation operation)
+            throws IOException, InterruptedException {
+        Document after = push(tail(owner), element, operation);
+        if (after == null) { // no head, no room, a closed page, or appended before
+            return appendByProgram(owner, element, operation);
+        }
+        return ((Number) after.get("first")).longValue() + after.getInteger("live")
+                + after.getInteger("gone") - 1;
+    }
+
+    private Tail tail(Object owner) {
+        State head = keepsNewest ? null : head(owner, NO_NUMBER, 0);
+        long page = number(bounds, "pageCapacity");
+        if (head != null && head.number("pages") > 0) { // keep oldest: the last page
+            Document id = doc("owner", owner).append("page", head.number("pages") - 1);
+            Document match = doc("_id", doc("$eq", id))
+                    .append(definition.getString("pageOwner"), doc("$eq", owner))
+                    .append("spill.epoch", head.number("epoch"));
+            return new Tail(pages, match, page, number(bounds, "pageBytesMax"));
+        }
+        Document match = doc("_id", doc("$eq", owner))
+                .append(heads.spill() + ".epoch", doc("$exists", true));
+        // Keep newest: the head grows by a page, and a little, before it spills.
+        long slots = number(bounds, "threshold") + (keepsNewest ? page + page / 8 + 1 : 0);
+        return new Tail(heads, match, slots, number(bounds, "headBytesMax"));
+    }
+
+    /** One findAndModify whose filter is the guard. null: refused, and nothing has changed. */
+    private Document push(Tail tail, BsonValue element, Operation operation) {
+        Place place = tail.place();
+        String spill = place.spill();
+        int window = ((Number) definition.get("opWindow")).intValue();
+        Binary id = new Binary(operation.id().getBytes(StandardCharsets.UTF_8));
+        Document gone = doc("$size", gone(place));
+        long grows = bytes(element) + (long) OP_BYTES * (window + 1) + MARGIN_BYTES;
+        Document guard = new Document(tail.match())
+                .append(spill + ".sealed", doc("$ne", true))
+                .append(spill + ".ops.id", doc("$ne", id)) // not appended before
+                .append(spill + ".n", doc("$lt", operation.base() + window)) // or who could tell?
+                .append("$expr", doc("$and", List.of(
+                        doc("$lte", List.of(doc("$add", List.of(live(place), gone, 1)),
+                                tail.slots())),
+                        doc("$lte", List.of(doc("$add", List.of(doc("$bsonSize", "$$ROOT"), grows)),
+                                tail.bytes())))));
+        Document note = doc("id", id).append("count", 1L).append("after", 0L);
+        Document increment = doc(spill + ".n", 1L);
+        if (!place.count().isEmpty()) {
+            increment.append(place.count(), 1);
+        }
+        Document update = doc("$push", doc(place.array(), doc("$each", List.of(element)))
+                        .append(spill + ".ops", doc("$each", List.of(note))
+                                .append("$position", 0).append("$slice", window)))
+                .append("$inc", increment);
+        Document fields = doc("_id", 0).append("first", "$" + spill + ".first")
+                .append("live", live(place)).append("gone", gone);
+        return place.collection().findOneAndUpdate(guard, update, new FindOneAndUpdateOptions()
+                .projection(fields).returnDocument(ReturnDocument.AFTER));
+    }
+
+    /** `spillway append` makes heads and pages, spills, and knows what was appended before. */
+    private long appendByProgram(Object owner, BsonValue element, Operation operation)
+            throws IOException, InterruptedException {
+        String program = System.getenv().getOrDefault("SPILLWAY", "spillway");
+        Process process = new ProcessBuilder(program, "append", "-", name,
+                json(owner, JsonMode.EXTENDED), "-", "--op",
+                operation.id() + "@" + operation.base())
+                .redirectError(ProcessBuilder.Redirect.INHERIT).start();
+        try (var input = process.getOutputStream()) {
+            input.write((json(element, JsonMode.EXTENDED) + "\n").getBytes(StandardCharsets.UTF_8));
+        }
+        String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        if (process.waitFor() != 0) {
+            throw new IOException("'" + program + " append' failed");
+        }
+        return Long.parseLong(output.strip());
+    }
+
+    // ---- values ------------------------------------------------------------------------------
+
+    private static long number(Document document, String field) {
+        return ((Number) document.get(field)).longValue();
+    }
+
+    /** Sequence numbers of live elements, from place `start` of the array; newest first. */
+    private static List<Row> number(Document spill, long start, List<BsonValue> run) {
+        TreeSet<Long> gone = new TreeSet<>();
+        spill.getList("gone", Number.class, List.of()).forEach(seq -> gone.add(seq.longValue()));
+        List<Row> rows = new ArrayList<>();
+        long seq = number(spill, "first") + start;
+        for (BsonValue element : run) {
+            for (; !gone.isEmpty() && gone.first() <= seq; gone.pollFirst()) {
+                seq++;
+            }
+            rows.add(new Row(seq++, element));
+        }
+        Collections.reverse(rows);
+        return rows;
+    }
+
+    /** What an array entry takes: its value, and an index of up to seven digits. */
+    private static int bytes(BsonValue element) {
+        BsonDocument alone = new BsonDocument("", element);
+        return new RawBsonDocument(alone, new BsonDocumentCodec()).getByteBuffer().remaining() + 8;
+    }
+
+    /** Canonical or relaxed Extended JSON, of any value. */
+    private static String json(Object value, JsonMode mode) {
+        String inside = doc("v", value)
+                .toJson(JsonWriterSettings.builder().outputMode(mode).build());
+        return inside.substring(inside.indexOf(':') + 1, inside.lastIndexOf('}')).strip();
+    }
+
+    private static BsonValue value(String json) {
+        return BsonDocument.parse("{\"v\": " + json + "}").get("v");
+    }
+
+    private static Object owner(String text) {
+        try {
+            return value(text);
+        } catch (JsonParseException notJson) {
+            return text;
+        }
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        List<String> all = List.of(arguments);
+        if (all.size() < 3) {
+            throw new IllegalArgumentException("usage: NAME read|count|append OWNER ...");
+        }
+        ConnectionString uri = new ConnectionString(System.getenv("SPILLWAY_URI"));
+        // Appends last, and reads see what lasts, as long as a majority of the servers does.
+        try (MongoClient client = MongoClients.create(uri)) {
+            MongoDatabase database = client.getDatabase(uri.getDatabase())
+                    .withWriteConcern(WriteConcern.MAJORITY)
+                    .withReadConcern(ReadConcern.MAJORITY);
+            Feed feed = new Feed(database, all.get(0));
+            Object owner = owner(all.get(2));
+            List<String> rest = all.subList(3, all.size());
+            switch (all.get(1)) {
+                case "read" -> {
+                    int limit = rest.isEmpty() ? 20 : Integer.parseInt(rest.get(0));
+                    long before = rest.size() < 2 ? NO_NUMBER : Long.parseLong(rest.get(1));
+                    for (Row row : feed.read(owner, limit, before)) {
+                        System.out.println("{\"seq\": " + row.seq() + ", \"element\": "
+                                + json(row.element(), JsonMode.RELAXED) + "}");
+                    }
+                }
+                case "count" -> System.out.println(feed.count(owner));
+                case "append" -> {
+                    for (String element : rest) {
+                        System.out.println(
+                                feed.append(owner, value(element), feed.operation(owner)));
+                    }
+                }
+                default -> throw new IllegalArgumentException("read, count or append");
+            }
+        }
+    }
+}

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# The recipe for Java, beside the program.
+# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+source "$(dirname "$0")/lib.sh"
+
+for tool in javac mvn; do
+    command -v "$tool" >/dev/null || skip "there is no $tool"
+done
+use_pymongo # for the test, which is the same for all recipes
+recipe=$here/../../examples/recipes/java
+version=$(cksum <"$recipe/pom.xml" | tr ' ' -)
+jars=$(fetched "java-$version" fetch_java "$recipe") ||
+    skip "the Java driver is not cached and cannot be fetched"
+new_database
+javac -cp "$jars/*" -d classes "$recipe/Feed.java" || fail "the recipe does not compile"
+python3 "$here/test_recipes.py" "$uri" java -cp "$PWD/classes:$jars/*" Feed ||
+    fail "the recipe does not do what the program does"
