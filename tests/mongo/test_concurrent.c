@@ -5,7 +5,7 @@
  * linearizable: an independent checker looks for one order of all operations in which a plain list
  * would have given the same answers. docs/linearizability.md says what that shows.
  *
- * SPILLWAY_SEED chooses the faults, the kills and what workers do (the meetings of processes remain
+ * SPILLWAY_SEED chooses the faults, the kills and what is done (the meetings of processes remain
  * chance); SPILLWAY_LONG=1 runs for ten minutes.
  */
 #include "history.h"
@@ -28,7 +28,13 @@
 
 #include <cmocka.h>
 
-enum { WORKERS = 8, SECONDS = 40, SECONDS_LONG = 600, ROUND_MS = 2000 };
+enum {
+    PROCESSES = 8,
+    WORKERS = PROCESSES * WORKER_THREADS,
+    SECONDS = 40,
+    SECONDS_LONG = 600,
+    ROUND_MS = 2000
+};
 
 static const proxy_plan_t faults = {
     .rate = {[PROXY_CUT_BEFORE] = 8,
@@ -49,7 +55,7 @@ typedef struct run {
     spill_store_t *store;
     proxy_t *proxy;
     worker_plan_t plan;
-    pid_t workers[WORKERS];
+    pid_t processes[PROCESSES];
     int kills;
     outcome_t outcome;
 } run_t;
@@ -62,30 +68,30 @@ static uint64_t seed(void)
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
-static void start(run_t *run, int worker)
+static void start(run_t *run, int number)
 {
-    run->workers[worker] = worker_start(&run->plan, worker, sim_random_next(&run->random));
-    assert_true(run->workers[worker] > 0);
+    run->processes[number] = worker_start(&run->plan, number, sim_random_next(&run->random));
+    assert_true(run->processes[number] > 0);
 }
 
-/* Fails the test where a worker ended in another way than it should. */
-static void bury(run_t *run, int worker, bool killed)
+/* Fails the test where a process ended in another way than it should. */
+static void bury(run_t *run, int number, bool killed)
 {
     int status;
-    assert_int_equal(waitpid(run->workers[worker], &status, 0), run->workers[worker]);
+    assert_int_equal(waitpid(run->processes[number], &status, 0), run->processes[number]);
     bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     if (!well && !(killed && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL))
-        fail_msg("worker %d ended by itself with status %x; its last words are above", worker,
+        fail_msg("process %d ended by itself with status %x; its last words are above", number,
                  (unsigned)status);
 }
 
 static void kill_and_replace(run_t *run)
 {
-    int worker = sim_random_below(&run->random, WORKERS);
-    kill(run->workers[worker], SIGKILL);
-    bury(run, worker, true);
+    int number = sim_random_below(&run->random, PROCESSES);
+    kill(run->processes[number], SIGKILL);
+    bury(run, number, true);
     run->kills++;
-    start(run, worker);
+    start(run, number);
 }
 
 static void let_work(run_t *run)
@@ -96,21 +102,21 @@ static void let_work(run_t *run)
                                 .began = history_now(),
                                 .round = ROUND_MS * INT64_C(1000000)};
     run->plan.ends = run->plan.began + (longer ? SECONDS_LONG : SECONDS) * INT64_C(1000000000);
-    for (int i = 0; i < WORKERS; i++)
+    for (int i = 0; i < PROCESSES; i++)
         start(run, i);
     while (history_now() < run->plan.ends) {
         usleep((useconds_t)sim_random_between(&run->random, 50000, 400000));
         kill_and_replace(run);
     }
-    for (int i = 0; i < WORKERS; i++)
+    for (int i = 0; i < PROCESSES; i++)
         bury(run, i, false);
 }
 
 static void print_counts(const run_t *run)
 {
     proxy_counts_t counts = proxy_counts(run->proxy);
-    print_message("%d workers killed, %" PRId64 " requests on %" PRId64 " connections:", run->kills,
-                  counts.requests, counts.connections);
+    print_message("%d processes killed, %" PRId64 " requests on %" PRId64 " connections:",
+                  run->kills, counts.requests, counts.connections);
     for (int i = 0; i < PROXY_FAULT_COUNT; i++)
         print_message("%s %" PRId64 " %s", i == 0 ? "" : ",", counts.faults[i],
                       proxy_fault_name((proxy_fault_t)i));

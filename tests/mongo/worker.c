@@ -5,6 +5,7 @@
 #include "support/server.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +15,17 @@ enum { THRESHOLD = 5, PAGE_CAPACITY = 3, OP_WINDOW = 100 };
 
 const char *const worker_array_names[WORKER_ARRAYS] = {"newest", "oldest"};
 
-typedef struct worker {
+typedef struct process {
     worker_plan_t plan;
+    spill_array_t *arrays[WORKER_ARRAYS];
+} process_t;
+
+/* One thread of it. */
+typedef struct worker {
+    const process_t *process;
     int number;
     sim_random_t random;
     history_t history;
-    spill_array_t *arrays[WORKER_ARRAYS];
 } worker_t;
 
 /* An owner of one of the arrays. */
@@ -33,7 +39,7 @@ typedef struct place {
 static void die(const char *what, spill_code_t code, const spill_error_t *error)
 {
     fprintf(stderr, "worker: %s: %s: %s\n", what, spill_code_name(code), error->message);
-    exit(3);
+    _exit(3);
 }
 
 static bool may_try_again(spill_code_t code, const spill_error_t *error)
@@ -84,7 +90,7 @@ static spill_array_t *open_array(spill_store_t *store, const char *name)
 
 static void place_init(place_t *place, const worker_t *worker, int array, const char *owner)
 {
-    place->array = worker->arrays[array];
+    place->array = worker->process->arrays[array];
     snprintf(place->name, sizeof place->name, "%s/%s", worker_array_names[array], owner);
     bson_init(&place->storage);
     place->owner = spill_value_from_utf8(&place->storage, owner);
@@ -101,7 +107,7 @@ static void place_init_named(place_t *place, const worker_t *worker, const char 
         array++;
     if (array == WORKER_ARRAYS) {
         fprintf(stderr, "worker: there is no array of '%s'\n", name);
-        exit(3);
+        _exit(3);
     }
     place_init(place, worker, array, slash + 1);
 }
@@ -110,7 +116,7 @@ static void place_init_named(place_t *place, const worker_t *worker, const char 
 static void place_draw(place_t *place, worker_t *worker)
 {
     char owner[HISTORY_OWNER_SIZE - 8];
-    int64_t round = (history_now() - worker->plan.began) / worker->plan.round;
+    int64_t round = (history_now() - worker->process->plan.began) / worker->process->plan.round;
     int array = sim_random_below(&worker->random, WORKER_ARRAYS);
     if (sim_random_chance(&worker->random, 700))
         snprintf(owner, sizeof owner, "hot-%" PRId64, round);
@@ -154,7 +160,7 @@ static void append(worker_t *worker, const place_t *place, int64_t count, int64_
             break;
         }
         bool stale = code == SPILL_UNKNOWN && !error.retryable;
-        if (stale || (unknown && sim_random_chance(&worker->random, 100))) {
+        if (stale || (unknown && sim_random_chance(&worker->random, 300))) {
             history_unknown(&worker->history);
             break;
         }
@@ -206,7 +212,7 @@ static void check_run(const place_t *place, const spill_read_options_t *options,
     for (size_t i = 0; i < slice->count; i++)
         fprintf(stderr, " %" PRId64, slice->elements[i].seq);
     fprintf(stderr, "\n");
-    exit(3);
+    _exit(3);
 }
 
 static spill_slice_t *read_run(worker_t *worker, const place_t *place,
@@ -247,16 +253,17 @@ static void read_page(worker_t *worker, const place_t *place)
 
 /* ---- the process ----------------------------------------------------------------------------- */
 
-static void work(worker_t *worker)
+static void *work(void *argument)
 {
+    worker_t *worker = argument;
     place_t place;
     history_append_t open;
-    if (history_open(&worker->history, worker->plan.folder, worker->number, &open)) {
+    if (history_open(&worker->history, worker->process->plan.folder, worker->number, &open)) {
         place_init_named(&place, worker, open.owner);
         append(worker, &place, open.count, open.base);
         place_release(&place);
     }
-    while (history_now() < worker->plan.ends) {
+    while (history_now() < worker->process->plan.ends) {
         place_draw(&place, worker);
         int drawn = sim_random_below(&worker->random, 100);
         if (drawn < 60)
@@ -268,12 +275,28 @@ static void work(worker_t *worker)
         place_release(&place);
     }
     history_close(&worker->history);
+    return NULL;
 }
 
-pid_t worker_start(const worker_plan_t *plan, int worker, uint64_t seed)
+static void run_threads(const process_t *process, int number, sim_random_t *random)
+{
+    pthread_t threads[WORKER_THREADS];
+    worker_t workers[WORKER_THREADS];
+    for (int i = 0; i < WORKER_THREADS; i++) {
+        workers[i] = (worker_t){.process = process,
+                                .number = number * WORKER_THREADS + i,
+                                .random.state = sim_random_next(random)};
+        if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0)
+            _exit(3);
+    }
+    for (int i = 0; i < WORKER_THREADS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+pid_t worker_start(const worker_plan_t *plan, int number, uint64_t seed)
 {
     char numbers[5][24];
-    int64_t values[5] = {plan->began, plan->ends, plan->round, worker, (int64_t)seed};
+    int64_t values[5] = {plan->began, plan->ends, plan->round, number, (int64_t)seed};
     char *arguments[] = {
         (char *)"concurrent", (char *)"worker", (char *)plan->uri, (char *)plan->folder, numbers[0],
         numbers[1],           numbers[2],       numbers[3],        numbers[4],           NULL};
@@ -287,26 +310,24 @@ pid_t worker_start(const worker_plan_t *plan, int worker, uint64_t seed)
     return pid;
 }
 
-void worker_run_if_asked(int count, char **arguments)
+void worker_run_if_asked(int argument_count, char **arguments)
 {
-    if (count != 9 || strcmp(arguments[1], "worker") != 0)
+    if (argument_count != 9 || strcmp(arguments[1], "worker") != 0)
         return;
-    worker_t worker = {
-        .plan = {.uri = arguments[2],
-                 .folder = arguments[3],
-                 .began = strtoll(arguments[4], NULL, 10),
-                 .ends = strtoll(arguments[5], NULL, 10),
-                 .round = strtoll(arguments[6], NULL, 10)},
-        .number = atoi(arguments[7]),
-        .random = {.state = (uint64_t)strtoll(arguments[8], NULL, 10)},
-    };
-    mongoc_log_set_handler(NULL, NULL); /* it would tell of every connection that is cut */
-    spill_store_t *store = open_store(worker.plan.uri);
+    process_t process = {.plan = {.uri = arguments[2],
+                                  .folder = arguments[3],
+                                  .began = strtoll(arguments[4], NULL, 10),
+                                  .ends = strtoll(arguments[5], NULL, 10),
+                                  .round = strtoll(arguments[6], NULL, 10)}};
+    sim_random_t random = {.state = (uint64_t)strtoll(arguments[8], NULL, 10)};
+    setenv("MONGOC_DISABLE_SHM", "1", 1); /* it would stay behind when we are killed */
+    mongoc_log_set_handler(NULL, NULL);   /* it would tell of every connection that is cut */
+    spill_store_t *store = open_store(process.plan.uri);
     for (int i = 0; i < WORKER_ARRAYS; i++)
-        worker.arrays[i] = open_array(store, worker_array_names[i]);
-    work(&worker);
+        process.arrays[i] = open_array(store, worker_array_names[i]);
+    run_threads(&process, atoi(arguments[7]), &random);
     for (int i = 0; i < WORKER_ARRAYS; i++)
-        spill_array_close(worker.arrays[i]);
+        spill_array_close(process.arrays[i]);
     server_close(store);
     exit(0);
 }

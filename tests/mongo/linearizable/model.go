@@ -166,10 +166,19 @@ func describe(in input, out output) string {
 	case in.kind == "count":
 		return fmt.Sprintf("count -> %d", out.number)
 	case in.newest:
-		return fmt.Sprintf("read newest %d before %d -> from %d: %v, more %v", in.limit, in.cursor,
-			out.number, out.labels, out.more)
+		return fmt.Sprintf("read newest %d before %d -> %s", in.limit, in.cursor, elements(out))
 	default:
-		return fmt.Sprintf("read oldest %d after %d -> from %d: %v, more %v", in.limit, in.cursor,
-			out.number, out.labels, out.more)
+		return fmt.Sprintf("read oldest %d after %d -> %s", in.limit, in.cursor, elements(out))
 	}
+}
+
+// elements describes what was read, in a line that can be taken in.
+func elements(out output) string {
+	const most = 12
+	text := fmt.Sprintf("from %d: %v", out.number, out.labels)
+	if len(out.labels) > most {
+		text = fmt.Sprintf("from %d: %v and %d more", out.number, out.labels[:most],
+			len(out.labels)-most)
+	}
+	return fmt.Sprintf("%s, more %v", text, out.more)
 }
