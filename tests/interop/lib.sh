@@ -26,8 +26,8 @@ uri_of() {
     echo "${BASH_REMATCH[1]}/$1${BASH_REMATCH[3]}"
 }
 
-# fetched NAME COMMAND... : the folder of that name in the cache, which COMMAND fills, given a folder
-# as its last argument. Tests that run side by side fetch once.
+# fetched NAME COMMAND... : the folder of that name in the cache, which COMMAND fills, given a
+# folder as its last argument. Tests that run side by side fetch once.
 fetched() {
     local folder=$cache/$1
     shift

@@ -5,4 +5,5 @@ source "$(dirname "$0")/lib.sh"
 
 use_pymongo
 new_database
-python3 "$here/test_pymongo.py" "$uri" || fail "what pymongo finds is not what the descriptions show"
+python3 "$here/test_pymongo.py" "$uri" ||
+    fail "what pymongo finds is not what the descriptions show"

@@ -79,8 +79,8 @@ public final class Feed {
     private final Place pages;
 
     Feed(MongoDatabase database, String name) {
-        Document found =
-                database.getCollection("spillway.definitions").find(new Document("_id", name)).first();
+        MongoCollection<Document> definitions = database.getCollection("spillway.definitions");
+        Document found = definitions.find(doc("_id", name)).first();
         if (found == null) {
             throw new IllegalArgumentException("there is no definition '" + name + "'");
         }
