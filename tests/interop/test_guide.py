@@ -1,0 +1,50 @@
+"""test_guide.py FILE: run the lines of a guide that begin with `$`, and compare what they print.
+
+A command is an indented line "$ COMMAND"; the indented lines below it are its standard output, in
+which "..." stands for any text. All commands run in one shell, in the current folder.
+"""
+
+import re
+import subprocess
+import sys
+
+MARK = "==== end of command"
+
+
+def commands(text):
+    """(line number, command, lines expected), in order."""
+    found, indent = [], None
+    for number, line in enumerate(text.splitlines(), 1):
+        command = re.match(r"( {4,})\$ (.*)", line)
+        if command:
+            indent = command[1]
+            found.append((number, command[2], []))
+        elif indent and line.startswith(indent):
+            found[-1][2].append(line[len(indent):])
+        else:
+            indent = None
+    return found
+
+
+def matches(printed, expected):
+    pattern = re.escape(expected).replace(re.escape("..."), ".*")
+    return re.fullmatch(pattern, printed) is not None
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as guide:
+        steps = commands(guide.read())
+    script = "\n".join(f"{command}\necho '{MARK}'" for _, command, _ in steps)
+    run = subprocess.run(["bash", "-c", script], stdout=subprocess.PIPE, text=True, check=False)
+    outputs = run.stdout.split(MARK + "\n")[:len(steps)]
+    failures = 0
+    for (number, command, expected), output in zip(steps, outputs, strict=True):
+        printed = output.splitlines()
+        if len(printed) != len(expected) or not all(map(matches, printed, expected)):
+            failures += 1
+            print(f"line {number}: {command}\nprints\n{output}", file=sys.stderr)
+    print(f"{len(steps)} commands, {failures} print something else")
+    sys.exit(1 if failures or not steps else 0)
+
+
+main()

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# The commands of docs/guide-cluster.md do what it says.
+# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+source "$(dirname "$0")/lib.sh"
+
+use_pymongo # drops the database
+new_database
+export SPILLWAY_URI=$uri
+mkdir bin
+ln -s "$SPILLWAY" bin/spillway
+PATH=$PWD/bin:$PATH
+python3 "$here/test_guide.py" "$here/../../docs/guide-cluster.md" ||
+    fail "the guide and the program differ"
