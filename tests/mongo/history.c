@@ -37,48 +37,62 @@ char *history_path(const char *folder, int worker)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* The appends of a log so far. */
-typedef struct book {
-    history_append_t *appends;
-    size_t count;
-    size_t capacity;
-    int64_t number; /* of the last line */
-} book_t;
-
-static void book_append(book_t *book, history_append_t append)
+static void book_append(history_book_t *book, history_append_t append)
 {
-    if (book->count == book->capacity) {
-        book->capacity = 2 * book->capacity + 256;
-        book->appends = bson_realloc(book->appends, book->capacity * sizeof *book->appends);
+    if (book->append_count == book->append_capacity) {
+        book->append_capacity = 2 * book->append_capacity + 256;
+        book->appends = bson_realloc(book->appends, book->append_capacity * sizeof append);
     }
-    book->appends[book->count++] = append;
+    book->appends[book->append_count++] = append;
 }
 
-static void book_line(book_t *book, const char *line)
+static void book_removal(history_book_t *book, history_removal_t removal)
 {
-    history_append_t append = {.outcome = HISTORY_OPEN};
+    if (book->removal_count == book->removal_capacity) {
+        book->removal_capacity = 2 * book->removal_capacity + 256;
+        book->removals = bson_realloc(book->removals, book->removal_capacity * sizeof removal);
+    }
+    book->removals[book->removal_count++] = removal;
+}
+
+static void book_call(history_book_t *book, const char *word, const char *rest, int64_t number)
+{
+    history_append_t append = {.number = number, .outcome = HISTORY_OPEN};
+    history_removal_t removal = {.below = strcmp(word, "trim") == 0};
+    if (strcmp(word, "append") == 0 &&
+        sscanf(rest, " %47s %" SCNd64 " %" SCNd64, append.owner, &append.count, &append.base) == 3)
+        book_append(book, append);
+    else if ((removal.below || strcmp(word, "remove") == 0) &&
+             sscanf(rest, " %47s %" SCNd64, removal.owner, &removal.seq) == 2)
+        book_removal(book, removal);
+}
+
+static void book_line(history_book_t *book, const char *line)
+{
     char word[16];
-    int rest;
-    if (sscanf(line, "%*d %*d %" SCNd64 " %15s%n", &append.number, word, &rest) != 2) {
+    int end;
+    if (sscanf(line, "%*d %*d %" SCNd64 " %15s%n", &book->number, word, &end) != 2) {
         fprintf(stderr, "history: what is '%s'?\n", line);
         exit(1);
     }
-    book->number = append.number;
-    history_append_t *last = book->count > 0 ? &book->appends[book->count - 1] : NULL;
-    if (strcmp(word, "append") == 0 && sscanf(line + rest, " %47s %" SCNd64 " %" SCNd64,
-                                              append.owner, &append.count, &append.base) == 3)
-        book_append(book, append);
-    else if (strcmp(word, "unknown") == 0 && last != NULL)
-        last->outcome = HISTORY_UNKNOWN;
-    else if (strcmp(word, "appended") == 0 && last != NULL &&
-             sscanf(line + rest, " %" SCNd64, &last->first) == 1)
-        last->outcome = HISTORY_APPENDED;
+    history_append_t *append =
+        book->append_count > 0 ? &book->appends[book->append_count - 1] : NULL;
+    if (strcmp(word, "unknown") == 0 && append != NULL)
+        append->outcome = HISTORY_UNKNOWN;
+    else if (strcmp(word, "appended") == 0 && append != NULL &&
+             sscanf(line + end, " %" SCNd64, &append->first) == 1)
+        append->outcome = HISTORY_APPENDED;
+    else if ((strcmp(word, "removed") == 0 || strcmp(word, "trimmed") == 0) &&
+             book->removal_count > 0)
+        book->removals[book->removal_count - 1].done = true;
+    else
+        book_call(book, word, line + end, book->number);
 }
 
 /* Read a log; *end is where its last whole line ends. */
-static book_t read_book(const char *path, off_t *end)
+static history_book_t read_book(const char *path, off_t *end)
 {
-    book_t book = {.number = -1};
+    history_book_t book = {.number = -1};
     char *line = NULL;
     size_t size = 0;
     ssize_t got;
@@ -94,14 +108,19 @@ static book_t read_book(const char *path, off_t *end)
     return book;
 }
 
-history_append_t *history_appends(const char *folder, int worker, size_t *count)
+history_book_t history_book(const char *folder, int worker)
 {
     off_t end;
     char *path = history_path(folder, worker);
-    book_t book = read_book(path, &end);
+    history_book_t book = read_book(path, &end);
     bson_free(path);
-    *count = book.count;
-    return book.appends;
+    return book;
+}
+
+void history_book_release(history_book_t *book)
+{
+    bson_free(book->appends);
+    bson_free(book->removals);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -110,15 +129,17 @@ bool history_open(history_t *history, const char *folder, int worker, history_ap
 {
     off_t end;
     char *path = history_path(folder, worker);
-    book_t book = read_book(path, &end);
+    history_book_t book = read_book(path, &end);
     *history = (history_t){.worker = worker, .number = book.number};
     history->file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
     if (history->file < 0 || ftruncate(history->file, end) != 0)
         die(path);
-    bool is_open = book.count > 0 && book.appends[book.count - 1].outcome == HISTORY_OPEN;
+    const history_append_t *last =
+        book.append_count > 0 ? &book.appends[book.append_count - 1] : NULL;
+    bool is_open = last != NULL && last->outcome == HISTORY_OPEN;
     if (is_open)
-        *open_append = book.appends[book.count - 1];
-    bson_free(book.appends);
+        *open_append = *last;
+    history_book_release(&book);
     bson_free(path);
     return is_open;
 }
@@ -169,6 +190,28 @@ void history_read(history_t *history, const char *owner, const spill_read_option
     history->number++;
     tell(history, "read %s %s %" PRId64 " %" PRId64, owner, order_name(options), cursor,
          options->limit);
+}
+
+void history_remove(history_t *history, const char *owner, int64_t seq)
+{
+    history->number++;
+    tell(history, "remove %s %" PRId64, owner, seq);
+}
+
+void history_trim(history_t *history, const char *owner, int64_t below)
+{
+    history->number++;
+    tell(history, "trim %s %" PRId64, owner, below);
+}
+
+void history_removed(history_t *history, int was_there)
+{
+    tell(history, "removed %d", was_there);
+}
+
+void history_trimmed(history_t *history)
+{
+    tell(history, "trimmed");
 }
 
 void history_appended(history_t *history, int64_t first)

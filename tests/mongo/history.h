@@ -10,6 +10,11 @@
  *     TIME WORKER NUMBER read OWNER newest|oldest CURSOR LIMIT        CURSOR: -1 for none
  *     TIME WORKER NUMBER got FIRST MORE LABEL ...                     FIRST: the first one's number
  *
+ *     TIME WORKER NUMBER remove OWNER SEQ
+ *     TIME WORKER NUMBER removed 1|0|-1       it was there, it was not, or one of both
+ *     TIME WORKER NUMBER trim OWNER BELOW
+ *     TIME WORKER NUMBER trimmed
+ *
  * TIME is in nanoseconds of CLOCK_MONOTONIC, which processes share. NUMBER counts the worker's
  * operations. OWNER is "ARRAY/OWNER". LABEL is what the element says of itself: who appended it, in
  * which operation, at which place of the batch. linearizable/ reads these files.
@@ -33,6 +38,25 @@ typedef struct history_append {
     enum { HISTORY_OPEN, HISTORY_APPENDED, HISTORY_UNKNOWN } outcome;
     int64_t first; /* where it is HISTORY_APPENDED */
 } history_append_t;
+
+/* A removal: of one number, or with `below` of all that are smaller. */
+typedef struct history_removal {
+    char owner[HISTORY_OWNER_SIZE];
+    int64_t seq;
+    bool below;
+    bool done; /* acknowledged; otherwise it may have happened or not */
+} history_removal_t;
+
+/* What a log says. */
+typedef struct history_book {
+    history_append_t *appends; /* in order */
+    size_t append_count;
+    size_t append_capacity;
+    history_removal_t *removals;
+    size_t removal_count;
+    size_t removal_capacity;
+    int64_t number; /* of the last line */
+} history_book_t;
 
 /* A log that is being written. */
 typedef struct history {
@@ -59,14 +83,21 @@ void history_append(history_t *history, const char *owner, int64_t count, int64_
 void history_count(history_t *history, const char *owner);
 void history_read(history_t *history, const char *owner, const spill_read_options_t *options);
 
+void history_remove(history_t *history, const char *owner, int64_t seq);
+void history_trim(history_t *history, const char *owner, int64_t below);
+
 /* After it. `slice` has int64 elements. */
 void history_appended(history_t *history, int64_t first);
 void history_unknown(history_t *history);
 void history_counted(history_t *history, int64_t count);
 void history_got(history_t *history, const spill_slice_t *slice);
 
-/* Every append of a worker's log, in order; the caller's, free with bson_free. */
-history_append_t *history_appends(const char *folder, int worker, size_t *count);
+void history_removed(history_t *history, int was_there);
+void history_trimmed(history_t *history);
+
+/* Read a worker's log. Release it. */
+history_book_t history_book(const char *folder, int worker);
+void history_book_release(history_book_t *book);
 
 /* The path of a worker's log; free with bson_free. */
 char *history_path(const char *folder, int worker);

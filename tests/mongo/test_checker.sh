@@ -157,6 +157,53 @@ expect 1 'an element before its append was asked for' <<'END_HISTORY'
 130 1 1 appended 0
 END_HISTORY
 
+expect 0 'removals and a trim, one of them cut off' <<'END_HISTORY'
+100 1 1 append newest/a 3 0
+110 1 1 appended 0
+120 1 2 remove newest/a 1
+130 1 2 removed 1
+140 1 3 remove newest/a 1
+150 1 3 removed 0
+160 2 1 count newest/a
+170 2 1 counted 2
+180 3 1 remove newest/a 2
+190 2 2 count newest/a
+200 2 2 counted 2
+210 2 3 count newest/a
+220 2 3 counted 1
+230 2 4 trim newest/a 2
+240 2 4 trimmed
+250 2 5 count newest/a
+260 2 5 counted 0
+END_HISTORY
+
+expect 1 'an element removed twice' <<'END_HISTORY'
+100 1 1 append newest/a 3 0
+110 1 1 appended 0
+120 1 2 remove newest/a 1
+130 1 2 removed 1
+140 2 3 remove newest/a 1
+150 2 3 removed 1
+END_HISTORY
+
+expect 1 'a removal that comes back' <<'END_HISTORY'
+100 1 1 append newest/a 3 0
+110 1 1 appended 0
+120 1 2 remove newest/a 1
+130 1 2 removed 1
+140 2 3 count newest/a
+150 2 3 counted 3
+END_HISTORY
+
+expect 1 'a trim that takes too much' <<'END_HISTORY'
+100 1 1 append newest/a 3 0
+110 1 1 appended 0
+120 1 2 trim newest/a 1
+130 1 2 trimmed
+140 2 3 count newest/a
+150 2 3 counted 1
+END_HISTORY
+
 expect 2 'what is no history' <<'END_HISTORY'
 100 1 1 shout newest/a
 END_HISTORY
@@ -166,4 +213,4 @@ expect 2 'an answer to nothing' <<'END_HISTORY'
 END_HISTORY
 
 [ $failures = 0 ] || exit 1
-echo "18 histories judged rightly"
+echo "22 histories judged rightly"

@@ -171,10 +171,12 @@ static void test_acknowledged_exactly_once(void **state)
 {
     run_t *run = *state;
     outcome_check(&run->outcome, run->folder, WORKERS);
-    print_message(
-        "%" PRId64 " appends to %zu owners, %" PRId64 " given up of which %" PRId64 " are there\n",
-        run->outcome.appends, run->outcome.owner_count, run->outcome.unknown, run->outcome.stood);
-    assert_true(run->outcome.appends > run->outcome.unknown);
+    const outcome_t *outcome = &run->outcome;
+    print_message("%" PRId64 " appends to %zu owners, %" PRId64 " given up of which %" PRId64
+                  " are there; %" PRId64 " removals and trims\n",
+                  outcome->appends, outcome->owner_count, outcome->unknown, outcome->stood,
+                  outcome->removals);
+    assert_true(outcome->appends > outcome->unknown && outcome->removals > 0);
 }
 
 /* The histories stay where they are not linearizable. */

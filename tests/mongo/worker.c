@@ -1,7 +1,6 @@
 #include "worker.h"
 
-#include "history.h"
-#include "simulation/random.h"
+#include "operations.h"
 #include "support/server.h"
 
 #include <inttypes.h>
@@ -11,8 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { THRESHOLD = 5, PAGE_CAPACITY = 3, OP_WINDOW = 100 };
-
 const char *const worker_array_names[WORKER_ARRAYS] = {"newest", "oldest"};
 
 typedef struct process {
@@ -21,31 +18,11 @@ typedef struct process {
 } process_t;
 
 /* One thread of it. */
-typedef struct worker {
+typedef struct thread {
     const process_t *process;
-    int number;
-    sim_random_t random;
-    history_t history;
-} worker_t;
-
-/* An owner of one of the arrays. */
-typedef struct place {
-    spill_array_t *array;
-    char name[HISTORY_OWNER_SIZE]; /* "array/owner" */
-    bson_t storage;
-    spill_value_t owner;
-} place_t;
-
-static void die(const char *what, spill_code_t code, const spill_error_t *error)
-{
-    fprintf(stderr, "worker: %s: %s: %s\n", what, spill_code_name(code), error->message);
-    _exit(3);
-}
-
-static bool may_try_again(spill_code_t code, const spill_error_t *error)
-{
-    return error->retryable || code == SPILL_CONFLICT;
-}
+    worker_t worker;
+    pthread_t id;
+} thread_t;
 
 void worker_define(spill_store_t *store)
 {
@@ -57,12 +34,12 @@ void worker_define(spill_store_t *store)
         snprintf(definition.collection, sizeof definition.collection, "%s", name);
         snprintf(definition.page_collection, sizeof definition.page_collection, "%s.pages", name);
         definition.keep = i == 0 ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST;
-        definition.bounds.threshold = THRESHOLD;
-        definition.bounds.page_capacity = PAGE_CAPACITY;
-        definition.op_window = OP_WINDOW;
+        definition.bounds.threshold = OPERATIONS_THRESHOLD;
+        definition.bounds.page_capacity = OPERATIONS_PAGE_CAPACITY;
+        definition.op_window = OPERATIONS_WINDOW;
         spill_code_t code = spill_store_define(store, &definition, &error);
         if (code != SPILL_OK)
-            die("define", code, &error);
+            operation_failed("define", code, &error);
     }
 }
 
@@ -72,8 +49,8 @@ static spill_store_t *open_store(const char *uri)
     spill_error_t error;
     spill_code_t code;
     while ((code = spill_store_open(uri, NULL, &store, &error)) != SPILL_OK)
-        if (!may_try_again(code, &error))
-            die("open", code, &error);
+        if (!operation_may_repeat(code, &error))
+            operation_failed("open", code, &error);
     return store;
 }
 
@@ -83,21 +60,13 @@ static spill_array_t *open_array(spill_store_t *store, const char *name)
     spill_error_t error;
     spill_code_t code;
     while ((code = spill_array_open(store, name, &array, &error)) != SPILL_OK)
-        if (!may_try_again(code, &error))
-            die("open an array", code, &error);
+        if (!operation_may_repeat(code, &error))
+            operation_failed("open an array", code, &error);
     return array;
 }
 
-static void place_init(place_t *place, const worker_t *worker, int array, const char *owner)
-{
-    place->array = worker->process->arrays[array];
-    snprintf(place->name, sizeof place->name, "%s/%s", worker_array_names[array], owner);
-    bson_init(&place->storage);
-    place->owner = spill_value_from_utf8(&place->storage, owner);
-}
-
 /* The place that a history names. */
-static void place_init_named(place_t *place, const worker_t *worker, const char *name)
+static void named_place(const process_t *process, const char *name, place_t *place)
 {
     const char *slash = strchr(name, '/');
     size_t length = slash != NULL ? (size_t)(slash - name) : 0;
@@ -109,188 +78,79 @@ static void place_init_named(place_t *place, const worker_t *worker, const char 
         fprintf(stderr, "worker: there is no array of '%s'\n", name);
         _exit(3);
     }
-    place_init(place, worker, array, slash + 1);
+    place_init(place, process->arrays[array], slash + 1);
 }
 
-/* Most often the owner that all share at this time, otherwise the worker's own of this time. */
-static void place_draw(place_t *place, worker_t *worker)
+/*
+ * Most often the owner that all share at this time, sometimes the one where elements are removed,
+ * otherwise the worker's own of this time.
+ */
+static void draw_place(thread_t *thread, place_t *place, bool *changes)
 {
     char owner[HISTORY_OWNER_SIZE - 8];
-    int64_t round = (history_now() - worker->process->plan.began) / worker->process->plan.round;
-    int array = sim_random_below(&worker->random, WORKER_ARRAYS);
-    if (sim_random_chance(&worker->random, 700))
+    const worker_plan_t *plan = &thread->process->plan;
+    int64_t round = (history_now() - plan->began) / plan->round;
+    int array = sim_random_below(&thread->worker.random, WORKER_ARRAYS);
+    int drawn = sim_random_below(&thread->worker.random, 100);
+    *changes = drawn >= 60 && drawn < 80;
+    if (drawn < 60)
         snprintf(owner, sizeof owner, "hot-%" PRId64, round);
+    else if (*changes)
+        snprintf(owner, sizeof owner, WORKER_CHANGED "%" PRId64, round);
     else
-        snprintf(owner, sizeof owner, "own-%d-%" PRId64, worker->number, round / 4);
-    place_init(place, worker, array, owner);
-}
-
-static void place_release(place_t *place)
-{
-    bson_destroy(&place->storage);
-}
-
-/* ---- operations ------------------------------------------------------------------------------ */
-
-/* Append what the operation says, until it is acknowledged; now and then it is given up. */
-static void append(worker_t *worker, const place_t *place, int64_t count, int64_t base)
-{
-    char id[SPILL_OP_ID_MAX];
-    bson_t storage[HISTORY_BATCH_MAX];
-    spill_value_t elements[HISTORY_BATCH_MAX];
-    spill_append_options_t options;
-    spill_append_result_t result;
-    spill_error_t error;
-    bool unknown = false;
-    int64_t number = worker->history.number;
-    spill_op_t op = {.id = id, .base = base};
-    op.id_bytes = (size_t)snprintf(id, sizeof id, "%d/%" PRId64, worker->number, number);
-    for (int64_t i = 0; i < count; i++) {
-        bson_init(&storage[i]);
-        elements[i] = spill_value_from_int64(&storage[i], history_label(worker->number, number, i));
-    }
-    spill_append_options_init(&options);
-    options.op = &op;
-    while (true) {
-        spill_code_t code = spill_array_append(place->array, &place->owner, elements, (size_t)count,
-                                               &options, &result, &error);
-        unknown = unknown || code == SPILL_UNKNOWN;
-        if (code == SPILL_OK) {
-            history_appended(&worker->history, result.first);
-            break;
-        }
-        bool stale = code == SPILL_UNKNOWN && !error.retryable;
-        if (stale || (unknown && sim_random_chance(&worker->random, 300))) {
-            history_unknown(&worker->history);
-            break;
-        }
-        if (code != SPILL_UNKNOWN && !may_try_again(code, &error))
-            die(place->name, code, &error);
-    }
-    for (int64_t i = 0; i < count; i++)
-        bson_destroy(&storage[i]);
-}
-
-static void append_new(worker_t *worker, const place_t *place)
-{
-    spill_error_t error;
-    spill_code_t code;
-    int64_t base;
-    while ((code = spill_array_op_base(place->array, &place->owner, &base, &error)) != SPILL_OK)
-        if (!may_try_again(code, &error))
-            die(place->name, code, &error);
-    int64_t count = sim_random_between(&worker->random, 1, PAGE_CAPACITY);
-    history_append(&worker->history, place->name, count, base);
-    append(worker, place, count, base);
-}
-
-static void count(worker_t *worker, const place_t *place)
-{
-    spill_error_t error;
-    spill_count_t found;
-    spill_code_t code;
-    history_count(&worker->history, place->name);
-    while ((code = spill_array_count(place->array, &place->owner, &found, &error)) != SPILL_OK)
-        if (!may_try_again(code, &error))
-            die(place->name, code, &error);
-    history_counted(&worker->history, found.count);
-}
-
-/* A run without a hole, from where it was asked for. */
-static void check_run(const place_t *place, const spill_read_options_t *options,
-                      const spill_slice_t *slice)
-{
-    int64_t step = options->order == SPILL_NEWEST_FIRST ? -1 : 1;
-    bool good = (int64_t)slice->count <= options->limit;
-    for (size_t i = 0; i < slice->count; i++)
-        good = good && slice->elements[i].value.type == BSON_TYPE_INT64 &&
-               slice->elements[i].seq == slice->elements[0].seq + step * (int64_t)i;
-    if (good)
-        return;
-    fprintf(stderr, "worker: a read of %s is no run of %" PRId64 " at most:", place->name,
-            options->limit);
-    for (size_t i = 0; i < slice->count; i++)
-        fprintf(stderr, " %" PRId64, slice->elements[i].seq);
-    fprintf(stderr, "\n");
-    _exit(3);
-}
-
-static spill_slice_t *read_run(worker_t *worker, const place_t *place,
-                               const spill_read_options_t *options)
-{
-    spill_error_t error;
-    spill_slice_t *slice;
-    spill_code_t code;
-    history_read(&worker->history, place->name, options);
-    while ((code = spill_array_read(place->array, &place->owner, options, &slice, &error)) !=
-           SPILL_OK)
-        if (!may_try_again(code, &error))
-            die(place->name, code, &error);
-    check_run(place, options, slice);
-    history_got(&worker->history, slice);
-    return slice;
-}
-
-/* A page: the newest elements, and perhaps those before it; or from some place on, upwards. */
-static void read_page(worker_t *worker, const place_t *place)
-{
-    spill_read_options_t options;
-    spill_read_options_init(&options);
-    options.limit = sim_random_between(&worker->random, 1, 4 * PAGE_CAPACITY);
-    if (sim_random_chance(&worker->random, 300)) {
-        options.order = SPILL_OLDEST_FIRST;
-        options.after = sim_random_between(&worker->random, -1, 60);
-    }
-    spill_slice_t *slice = read_run(worker, place, &options);
-    if (options.order == SPILL_NEWEST_FIRST && slice->more &&
-        sim_random_chance(&worker->random, 300)) {
-        options.before = slice->next;
-        spill_slice_free(slice);
-        slice = read_run(worker, place, &options);
-    }
-    spill_slice_free(slice);
+        snprintf(owner, sizeof owner, "own-%d-%" PRId64, thread->worker.number, round / 4);
+    place_init(place, thread->process->arrays[array], owner);
 }
 
 /* ---- the process ----------------------------------------------------------------------------- */
 
+static void work_once(thread_t *thread)
+{
+    place_t place;
+    bool changes;
+    draw_place(thread, &place, &changes);
+    int drawn = sim_random_below(&thread->worker.random, 100);
+    if (changes && drawn < 40)
+        operation_change(&thread->worker, &place);
+    else if (drawn < 60)
+        operation_append(&thread->worker, &place);
+    else if (changes || drawn < 75)
+        operation_count(&thread->worker, &place);
+    else
+        operation_read(&thread->worker, &place);
+    place_release(&place);
+}
+
 static void *work(void *argument)
 {
-    worker_t *worker = argument;
-    place_t place;
+    thread_t *thread = argument;
+    const process_t *process = thread->process;
+    worker_t *worker = &thread->worker;
     history_append_t open;
-    if (history_open(&worker->history, worker->process->plan.folder, worker->number, &open)) {
-        place_init_named(&place, worker, open.owner);
-        append(worker, &place, open.count, open.base);
+    if (history_open(&worker->history, process->plan.folder, worker->number, &open)) {
+        place_t place;
+        named_place(process, open.owner, &place);
+        operation_append_again(worker, &place, &open);
         place_release(&place);
     }
-    while (history_now() < worker->process->plan.ends) {
-        place_draw(&place, worker);
-        int drawn = sim_random_below(&worker->random, 100);
-        if (drawn < 60)
-            append_new(worker, &place);
-        else if (drawn < 75)
-            count(worker, &place);
-        else
-            read_page(worker, &place);
-        place_release(&place);
-    }
+    while (history_now() < process->plan.ends)
+        work_once(thread);
     history_close(&worker->history);
     return NULL;
 }
 
 static void run_threads(const process_t *process, int number, sim_random_t *random)
 {
-    pthread_t threads[WORKER_THREADS];
-    worker_t workers[WORKER_THREADS];
+    thread_t threads[WORKER_THREADS];
     for (int i = 0; i < WORKER_THREADS; i++) {
-        workers[i] = (worker_t){.process = process,
-                                .number = number * WORKER_THREADS + i,
-                                .random.state = sim_random_next(random)};
-        if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0)
+        threads[i] = (thread_t){.process = process,
+                                .worker = {.number = number * WORKER_THREADS + i,
+                                           .random.state = sim_random_next(random)}};
+        if (pthread_create(&threads[i].id, NULL, work, &threads[i]) != 0)
             _exit(3);
     }
     for (int i = 0; i < WORKER_THREADS; i++)
-        pthread_join(threads[i], NULL);
+        pthread_join(threads[i].id, NULL);
 }
 
 pid_t worker_start(const worker_plan_t *plan, int number, uint64_t seed)

@@ -16,6 +16,9 @@
 enum { WORKER_ARRAYS = 2, WORKER_THREADS = 3 };
 extern const char *const worker_array_names[WORKER_ARRAYS];
 
+/* How the names of owners begin from whom elements are removed, too. */
+#define WORKER_CHANGED "changed-"
+
 /* Save the definitions of these arrays. Stops the program where that fails. */
 void worker_define(spill_store_t *store);
 

@@ -80,9 +80,9 @@ func (h *history) readLine(fields []string) error {
 	id := key{worker: int(when[1]), number: when[2]}
 	word, rest := fields[3], fields[4:]
 	switch word {
-	case "append", "count", "read":
+	case "append", "count", "read", "remove", "trim":
 		return h.call(id, when[0], word, rest)
-	case "appended", "counted", "got", "unknown":
+	case "appended", "counted", "got", "removed", "trimmed", "unknown":
 		return h.answer(id, when[0], word, rest)
 	}
 	return fmt.Errorf("unknown word %q", word)
@@ -108,6 +108,11 @@ func (h *history) call(id key, time int64, word string, fields []string) error {
 		values, err = numbers(fields[2:])
 		if err == nil {
 			in.cursor, in.limit = values[0], values[1]
+		}
+	case (word == "remove" || word == "trim") && len(fields) == 2:
+		values, err = numbers(fields[1:])
+		if err == nil {
+			in.number = values[0]
 		}
 	case word != "count" || len(fields) != 1:
 		err = fmt.Errorf("%s with %d words", word, len(fields))
@@ -141,7 +146,8 @@ func (h *history) answer(id key, time int64, word string, fields []string) error
 	}
 	out := output{}
 	switch {
-	case word != "got" && len(values) == 1:
+	case word == "trimmed" && len(values) == 0:
+	case word != "got" && word != "trimmed" && len(values) == 1:
 		out.number = values[0]
 	case word == "got" && len(values) >= 2:
 		out.number, out.more, out.labels = values[0], values[1] != 0, values[2:]
@@ -191,7 +197,8 @@ func (h *history) operations(owner string) []porcupine.Operation {
 	var all []porcupine.Operation
 	for _, operation := range h.byName[owner] {
 		in, unknown := operation.Input.(input), operation.Output.(output).unknown
-		if unknown && (in.kind != "append" || whole && !labels[in.labels[0]]) {
+		says := !unknown || in.kind != "count" && in.kind != "read"
+		if !says || unknown && in.kind == "append" && whole && !labels[in.labels[0]] {
 			continue
 		}
 		all = append(all, *operation)

@@ -2,29 +2,31 @@ package main
 
 import (
 	"fmt"
+	"sort"
 
 	"github.com/anishathalye/porcupine"
 )
 
 // An operation on one owner's array, as a client called it.
 type input struct {
-	kind   string  // append, count, read
+	kind   string  // append, count, read, remove, trim
 	labels []int64 // append: what the elements say of themselves
 	newest bool    // read: newest first
 	cursor int64   // read: only below (newest first) or above; -1 for no bound
 	limit  int64   // read
+	number int64   // remove: the element's; trim: all below go
 }
 
 // What a client was answered.
 type output struct {
-	unknown bool    // append: it was given up
-	number  int64   // append: of the first element; count: how many; read: of the first element
+	unknown bool    // it was given up, or cut off
+	number  int64   // append, read: of the first element; count: how many; remove: see removable
 	labels  []int64 // read
 	more    bool    // read: there may be elements beyond
 }
 
-// The state is the list of all elements so far, the newest first; nil is the empty array. Lists
-// share their ends, so that the checker can keep many of them.
+// All elements that were ever appended, the newest first; nil is none. Lists share their ends, so
+// that the checker can keep many of them.
 type list struct {
 	label  int64
 	length int64
@@ -46,6 +48,63 @@ func (l *list) push(label int64) *list {
 	}
 	hash = (hash ^ uint64(label)) * 1099511628211
 	return &list{label: label, length: l.len() + 1, hash: hash, older: l}
+}
+
+// The state of an array. Numbers are dead below `low` and where they are in `removed`.
+type array struct {
+	*list
+	low     int64
+	removed []int64 // ascending, none below low; never changed in place
+}
+
+func (a array) count() int64 {
+	return a.len() - a.low - int64(len(a.removed))
+}
+
+// place returns where number stands in removed, or belongs.
+func (a array) place(number int64) (int, bool) {
+	at := sort.Search(len(a.removed), func(i int) bool { return a.removed[i] >= number })
+	return at, at < len(a.removed) && a.removed[at] == number
+}
+
+func (a array) live(number int64) bool {
+	_, gone := a.place(number)
+	return number >= a.low && number < a.len() && !gone
+}
+
+func (a array) remove(number int64) array {
+	if !a.live(number) {
+		return a
+	}
+	at, _ := a.place(number)
+	a.removed = append(append(append([]int64{}, a.removed[:at]...), number), a.removed[at:]...)
+	return a
+}
+
+func (a array) trim(below int64) array {
+	if below > a.low {
+		at, _ := a.place(below)
+		a.low, a.removed = below, a.removed[at:]
+	}
+	return a
+}
+
+func (a array) equal(b array) bool {
+	if a.low != b.low || len(a.removed) != len(b.removed) {
+		return false
+	}
+	for i := range a.removed {
+		if a.removed[i] != b.removed[i] {
+			return false
+		}
+	}
+	return equal(a.list, b.list)
+}
+
+// removable says whether a removal of this state is answered so: 1, it was there; 0, it was not;
+// -1, one or the other, for it was tried more than once.
+func removable(a array, in input, out output) bool {
+	return out.unknown || out.number < 0 || (out.number == 1) == a.live(in.number)
 }
 
 func equal(left, right *list) bool {
@@ -82,7 +141,7 @@ func clamp(n, low, high int64) int64 {
 	return n
 }
 
-// readable says whether a read of this state is answered so.
+// readable says whether a read of a list without removals is answered so.
 func readable(l *list, in input, out output) bool {
 	var first, end int64
 	if in.newest {
@@ -125,35 +184,42 @@ func readable(l *list, in input, out output) bool {
 
 // model: each append adds its elements, all together and each once, behind what is there.
 var model = porcupine.Model{
-	Init: func() interface{} { return (*list)(nil) },
+	Init: func() interface{} { return array{} },
 	Step: func(state, in, out interface{}) (bool, interface{}) {
-		l, call, answer := state.(*list), in.(input), out.(output)
+		a, call, answer := state.(array), in.(input), out.(output)
 		switch call.kind {
 		case "append":
-			if !answer.unknown && answer.number != l.len() {
-				return false, l
+			if !answer.unknown && answer.number != a.len() {
+				return false, a
 			}
 			for _, label := range call.labels {
-				l = l.push(label)
+				a.list = a.push(label)
 			}
-			return true, l
+			return true, a
 		case "count":
-			return answer.number == l.len(), l
+			return answer.number == a.count(), a
+		case "remove":
+			return removable(a, call, answer), a.remove(call.number)
+		case "trim":
+			return true, a.trim(call.number)
 		default:
-			return readable(l, call, answer), l
+			return readable(a.list, call, answer), a
 		}
 	},
-	Equal: func(left, right interface{}) bool { return equal(left.(*list), right.(*list)) },
+	Equal: func(left, right interface{}) bool { return left.(array).equal(right.(array)) },
 	Hash: func(state interface{}) uint64 {
-		if l := state.(*list); l != nil {
-			return l.hash
+		a := state.(array)
+		hash := uint64(a.low)*31 + uint64(len(a.removed))
+		if a.list != nil {
+			hash ^= a.hash
 		}
-		return 0
+		return hash
 	},
 	DescribeOperation: func(in, out interface{}) string { return describe(in.(input), out.(output)) },
 	DescribeState: func(state interface{}) string {
-		l := state.(*list)
-		return fmt.Sprintf("%d elements, the newest %v", l.len(), l.run(l.len()-5, l.len()))
+		a := state.(array)
+		return fmt.Sprintf("%d elements from %d on, without %v, the newest %v", a.count(), a.low,
+			a.removed, a.run(a.len()-5, a.len()))
 	},
 }
 
@@ -165,6 +231,10 @@ func describe(in input, out output) string {
 		return fmt.Sprintf("append %v -> from %d", in.labels, out.number)
 	case in.kind == "count":
 		return fmt.Sprintf("count -> %d", out.number)
+	case in.kind == "remove":
+		return fmt.Sprintf("remove %d -> %d", in.number, out.number)
+	case in.kind == "trim":
+		return fmt.Sprintf("trim below %d", in.number)
 	case in.newest:
 		return fmt.Sprintf("read newest %d before %d -> %s", in.limit, in.cursor, elements(out))
 	default:
