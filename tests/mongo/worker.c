@@ -92,8 +92,8 @@ static void draw_place(thread_t *thread, place_t *place, bool *changes)
     int64_t round = (history_now() - plan->began) / plan->round;
     int array = sim_random_below(&thread->worker.random, WORKER_ARRAYS);
     int drawn = sim_random_below(&thread->worker.random, 100);
-    *changes = drawn >= 60 && drawn < 80;
-    if (drawn < 60)
+    *changes = drawn >= 55 && drawn < 80;
+    if (drawn < 55)
         snprintf(owner, sizeof owner, "hot-%" PRId64, round);
     else if (*changes)
         snprintf(owner, sizeof owner, WORKER_CHANGED "%" PRId64, round);
@@ -110,11 +110,11 @@ static void work_once(thread_t *thread)
     bool changes;
     draw_place(thread, &place, &changes);
     int drawn = sim_random_below(&thread->worker.random, 100);
-    if (changes && drawn < 40)
+    if (changes && drawn < 45)
         operation_change(&thread->worker, &place);
-    else if (drawn < 60)
+    else if (drawn < 65)
         operation_append(&thread->worker, &place);
-    else if (changes || drawn < 75)
+    else if (changes || drawn < 80)
         operation_count(&thread->worker, &place);
     else
         operation_read(&thread->worker, &place);
@@ -162,6 +162,8 @@ pid_t worker_start(const worker_plan_t *plan, int number, uint64_t seed)
         numbers[1],           numbers[2],       numbers[3],        numbers[4],           NULL};
     for (int i = 0; i < 5; i++)
         snprintf(numbers[i], sizeof numbers[i], "%" PRId64, values[i]);
+    setenv("MONGOC_DISABLE_SHM", "1",
+           1); /* the driver's would stay behind a process that is killed */
     pid_t pid = fork();
     if (pid == 0) {
         execv("/proc/self/exe", arguments);
@@ -180,8 +182,7 @@ void worker_run_if_asked(int argument_count, char **arguments)
                                   .ends = strtoll(arguments[5], NULL, 10),
                                   .round = strtoll(arguments[6], NULL, 10)}};
     sim_random_t random = {.state = (uint64_t)strtoll(arguments[8], NULL, 10)};
-    setenv("MONGOC_DISABLE_SHM", "1", 1); /* it would stay behind when we are killed */
-    mongoc_log_set_handler(NULL, NULL);   /* it would tell of every connection that is cut */
+    mongoc_log_set_handler(NULL, NULL); /* it would tell of every connection that is cut */
     spill_store_t *store = open_store(process.plan.uri);
     for (int i = 0; i < WORKER_ARRAYS; i++)
         process.arrays[i] = open_array(store, worker_array_names[i]);
