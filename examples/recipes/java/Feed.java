@@ -275,7 +275,7 @@ public final class Feed {
             throws IOException, InterruptedException {
         String program = System.getenv().getOrDefault("SPILLWAY", "spillway");
         Process process = new ProcessBuilder(program, "append", "-", name,
-                json(owner, JsonMode.EXTENDED), "-", "--op",
+                json(owner, JsonMode.EXTENDED), "-", "--quiet", "--op",
                 operation.id() + "@" + operation.base())
                 .redirectError(ProcessBuilder.Redirect.INHERIT).start();
         try (var input = process.getOutputStream()) {

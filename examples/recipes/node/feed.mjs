@@ -192,8 +192,9 @@ class Feed {
   appendByProgram(owner, element, operation) {
     const program = process.env.SPILLWAY ?? 'spillway';
     const op = `${operation.id}@${operation.base}`;
+    const place = ['append', '-', this.name, extended(owner), '-'];
     return Number(
-      execFileSync(program, ['append', '-', this.name, extended(owner), '-', '--op', op], {
+      execFileSync(program, [...place, '--quiet', '--op', op], {
         input: `${extended(element)}\n`,
         stdio: ['pipe', 'pipe', 'inherit'],
       }),

@@ -191,7 +191,7 @@ class Feed:
         """`spillway append` makes heads and pages, spills, and knows what was appended before."""
         run = subprocess.run(
             [os.environ.get("SPILLWAY", "spillway"), "append", "-", self.name, extended(owner),
-             "-", "--op", f"{operation['id']}@{operation['base']}"],
+             "-", "--quiet", "--op", f"{operation['id']}@{operation['base']}"],
             input=extended(element) + "\n", stdout=subprocess.PIPE, text=True, check=True)
         return int(run.stdout)
 

@@ -1,0 +1,67 @@
+"""test_recipe_race.py URI: many clients, some recipes and some programs, append to one owner.
+
+Each element is appended exactly once, though every other answer counts as lost: the append is made
+again with the same operation, and has to give the same number.
+"""
+
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from program import findings, read, spillway
+
+sys.path.append(str(Path(__file__).parent / "../../examples/recipes/python"))
+from feed import Feed  # noqa: E402 (the recipe is not beside this file)
+
+URI = sys.argv[1]
+RECIPES, PROGRAMS, EACH = 4, 2, 25
+
+
+def by_recipe(name, client):
+    feed = Feed(URI, name)
+    given = {}
+    for turn in range(EACH):
+        element = f"recipe {client}.{turn}"
+        operation = feed.operation("hot")
+        given[feed.append("hot", element, operation)] = element
+        if turn % 2:
+            again = feed.append("hot", element, operation)
+            assert given.get(again) == element, f"a retry gave {again} in {name}"
+    return given
+
+
+def by_program(name, client):
+    given = {}
+    for turn in range(EACH):
+        element = f"program {client}.{turn}"
+        given[int(spillway("append", URI, name, "hot", f'"{element}"'))] = element
+    return given
+
+
+def check(name, preset):
+    spillway("define", URI, name, "--preset", preset, "--threshold", "6", "--page", "5",
+             "--collection", name, "--page-collection", f"{name}Pages")
+    with ThreadPoolExecutor(RECIPES + PROGRAMS) as pool:
+        clients = [pool.submit(by_recipe, name, client) for client in range(RECIPES)]
+        clients += [pool.submit(by_program, name, client) for client in range(PROGRAMS)]
+        given = {}
+        for client in clients:
+            for seq, element in client.result().items():
+                assert seq not in given, f"number {seq} was given twice in {name}"
+                given[seq] = element
+    total = (RECIPES + PROGRAMS) * EACH
+    numbers, elements = read(URI, name, "hot", "--oldest", "--limit", str(2 * total))
+    assert numbers == list(range(total)), f"the numbers in {name} are {numbers}"
+    assert dict(zip(numbers, elements)) == given, f"elements in {name} are not as acknowledged"
+    assert Feed(URI, name).count("hot") == total
+    assert findings(URI, name) == 0, f"verify finds something in {name}"
+
+
+def main():
+    os.environ["SPILLWAY_URI"] = URI  # for what the recipe hands over
+    for name, preset in (("recent", "feed-recent"), ("feed", "feed"), ("sales", "sales")):
+        check(name, preset)
+
+
+main()
