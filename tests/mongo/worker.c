@@ -5,9 +5,11 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 const char *const worker_array_names[WORKER_ARRAYS] = {"newest", "oldest"};
@@ -162,10 +164,11 @@ pid_t worker_start(const worker_plan_t *plan, int number, uint64_t seed)
         numbers[1],           numbers[2],       numbers[3],        numbers[4],           NULL};
     for (int i = 0; i < 5; i++)
         snprintf(numbers[i], sizeof numbers[i], "%" PRId64, values[i]);
-    setenv("MONGOC_DISABLE_SHM", "1",
-           1); /* the driver's would stay behind a process that is killed */
+    /* The driver's shared memory would stay behind a process that is killed. */
+    setenv("MONGOC_DISABLE_SHM", "1", 1);
     pid_t pid = fork();
     if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves no process behind */
         execv("/proc/self/exe", arguments);
         _exit(127);
     }
