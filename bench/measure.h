@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #define ROUNDS_MAX 99
-#define THREADS_MAX 16
+#define THREADS_MAX 32
 #define ELEMENT_BYTES 200
 
 double measure_now(void); /* seconds, from any point in time */

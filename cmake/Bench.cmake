@@ -8,6 +8,7 @@ foreach(source IN LISTS bench_sources)
     cmake_path(GET source STEM name)
     add_executable(${name} ${source} ${bench_helpers})
     # Benchmarks compare with the engine itself, so they may call it.
-    target_link_libraries(${name} PRIVATE spillway_internal PkgConfig::SPILLWAY_ROCKSDB)
+    target_link_libraries(${name} PRIVATE spillway_internal PkgConfig::SPILLWAY_ROCKSDB
+        PkgConfig::SPILLWAY_MONGOC)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
 endforeach()

@@ -69,7 +69,8 @@ spill_code_t spill_append_judge(const spill_owner_t *owner, const spill_request_
 {
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, append->page);
     read.op = append->op;
-    spill_code_t code = spill_owner_call(owner, &read, response, error);
+    spill_code_t code =
+        response->judged ? SPILL_OK : spill_owner_call(owner, &read, response, error);
     if (code != SPILL_OK)
         return code;
     *refusal = spill_append_refusal(append, &response->state, response->op_found);

@@ -2,10 +2,11 @@
 
 #include "util/hash.h"
 
+#include <sched.h>
 #include <string.h>
 
 /* Owners meet in a queue by their hash; a group is of one owner. */
-enum { QUEUES = 256, GROUP_MAX = 128 };
+enum { QUEUES = 256, GROUP_MAX = 128, GATHER_YIELDS = 64 };
 
 typedef enum job_state { JOB_WAITS, JOB_LEADS, JOB_DONE } job_state_t;
 
@@ -26,6 +27,8 @@ typedef struct queue {
     job_t *first;
     job_t **last;
     bool led; /* a thread is at work, or was told to be */
+    size_t waiting;
+    size_t served; /* by the last command */
 } queue_t;
 
 struct spill_combine {
@@ -93,6 +96,7 @@ static void take_group(queue_t *queue, group_t *group)
         group->jobs[group->count++] = job;
         group->elements += (int64_t)job->part->count;
         group->bytes += job->part->bytes;
+        queue->waiting--;
     }
     if (queue->first == NULL)
         queue->last = &queue->first;
@@ -168,6 +172,7 @@ static void carry_out(const group_t *group, size_t from, size_t end)
 /* Wake the others of the group, and let the next in the queue lead. The lock is held. */
 static void hand_over(queue_t *queue, const group_t *group, const job_t *own)
 {
+    queue->served = group->count;
     for (size_t i = 0; i < group->count; i++) {
         job_t *job = group->jobs[i];
         job->state = JOB_DONE;
@@ -181,10 +186,24 @@ static void hand_over(queue_t *queue, const group_t *group, const job_t *own)
     }
 }
 
+/*
+ * The threads that the last command served are about to come again. Without this pause, short
+ * beside a command, they would miss this one, and every other command would carry one append.
+ */
+static void gather(queue_t *queue)
+{
+    for (int i = 0; i < GATHER_YIELDS && queue->waiting < queue->served; i++) {
+        pthread_mutex_unlock(&queue->lock);
+        sched_yield();
+        pthread_mutex_lock(&queue->lock);
+    }
+}
+
 static void lead(queue_t *queue, const job_t *own)
 {
     group_t group;
     queue->led = true;
+    gather(queue);
     take_group(queue, &group);
     pthread_mutex_unlock(&queue->lock);
     carry_out(&group, 0, group.count);
@@ -205,6 +224,7 @@ spill_code_t spill_combine_append(spill_combine_t *combine, spill_owner_t *owner
     pthread_mutex_lock(&queue->lock);
     *queue->last = &job;
     queue->last = &job.next;
+    queue->waiting++;
     if (!queue->led)
         job.state = JOB_LEADS;
     while (job.state == JOB_WAITS)

@@ -147,6 +147,7 @@ static spill_code_t cut(const spill_owner_t *owner, const spill_state_t *head, c
     cut.pages = head->pages;
     cut.epoch = head->epoch;
     cut.rev = head->rev;
+    cut.first = head->first;
     cut.slots = plan->slots;
     cut.bytes = plan->bytes;
     spill_response_t response = SPILL_RESPONSE_INIT;

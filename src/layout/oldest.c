@@ -63,11 +63,12 @@ spill_code_t spill_oldest_grow(spill_owner_t *owner, int64_t page, spill_respons
     return code;
 }
 
-static spill_code_t seal(const spill_owner_t *owner, int64_t page, int64_t epoch,
+static spill_code_t seal(const spill_owner_t *owner, int64_t page, const spill_state_t *state,
                          spill_error_t *error)
 {
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_SEAL, page);
-    request.epoch = epoch;
+    request.epoch = state->epoch;
+    request.rev = state->rev;
     spill_response_t response = SPILL_RESPONSE_INIT;
     spill_code_t code = spill_owner_call(owner, &request, &response, error);
     spill_response_release(&response);
@@ -166,7 +167,7 @@ static spill_code_t after_refusal(spill_owner_t *owner, const spill_request_t *a
     if (*finished)
         return code;
     if (code == SPILL_OK && refusal == SPILL_REFUSAL_FULL)
-        code = response->state.present ? seal(owner, tail->page, response->state.epoch, error)
+        code = response->state.present ? seal(owner, tail->page, &response->state, error)
                                        : make_head(owner, error);
     bool as_it_is = refusal == SPILL_REFUSAL_NONE ||
                     (refusal == SPILL_REFUSAL_ABSENT && tail->page == SPILL_HEAD);

@@ -117,7 +117,7 @@ typedef struct spill_request {
 
     /* Guards. */
     int64_t epoch; /* where the table says so, SPILL_PAGE_HOLDING; of the head or page made */
-    int64_t rev;   /* expected rev */
+    int64_t rev;   /* expected rev; SEAL: as it was seen, which spares a store the look */
     int64_t src;   /* PUT_PAGE */
     spill_limits_t limits; /* APPEND, EDIT: room */
     int32_t op_window;
@@ -144,7 +144,7 @@ typedef struct spill_request {
      * not lower, so that incarnations of a name follow each other.
      */
     bool create;
-    int64_t first;       /* PUT_PAGE, CREATE_PAGE */
+    int64_t first;       /* PUT_PAGE, CREATE_PAGE; CUT: of the head that was copied */
     int64_t slots;       /* CUT: slots dropped; PUT_PAGE: slots in the page */
     int64_t bytes;       /* CUT: bytes of the live elements dropped */
     int64_t n;           /* CREATE_PAGE */
@@ -172,12 +172,13 @@ typedef enum spill_outcome { SPILL_REFUSED_GUARD, SPILL_DONE } spill_outcome_t;
 typedef struct spill_response {
     spill_outcome_t outcome; /* READ of an absent document: DONE with state.present == false */
     /*
-     * READ; APPEND when DONE: after the effect, where live_bytes and fields_bytes may be missing.
-     * Else unspecified. Where a READ finds no array, all of it is 0 but perhaps fields_bytes: a
-     * document may be there with other fields only.
+     * READ. APPEND when DONE: after the effect, but only present, first, live, gone and n.
+     * Else unspecified, unless `judged`. Where a READ finds no array, all of it is 0 but perhaps
+     * fields_bytes: a document may be there with other fields only.
      */
     spill_state_t state;
     int64_t seq;         /* APPEND: number of the first element given */
+    bool judged;         /* APPEND when REFUSED: the rest is what a READ (with op) then showed */
     spill_run_t run;     /* READ */
     bool op_found;       /* READ with op */
     spill_op_entry_t op; /* if so, its entry */

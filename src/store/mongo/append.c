@@ -185,21 +185,25 @@ static void append_op_guards(const spill_mongo_document_t *document, bson_t *fil
     BCON_APPEND(filter, path, "{", "$lt", BCON_INT64(below), "}");
 }
 
-static void append_filter(const spill_mongo_document_t *document, bson_t *filter)
+static void append_filter(const spill_mongo_document_t *document, bool exact, bson_t *filter)
 {
     const spill_request_t *request = document->request;
     char path[SPILL_MONGO_PATH_SIZE];
     spill_mongo_select(document, filter);
-    spill_mongo_path(document, "epoch", path);
-    if (document->head)
-        BCON_APPEND(filter, path, "{", "$exists", BCON_BOOL(true), "}");
-    else
-        BSON_APPEND_INT64(filter, path, request->epoch);
-    spill_mongo_path(document, "sealed", path);
-    BCON_APPEND(filter, path, "{", "$ne", BCON_BOOL(true), "}");
+    if (exact) {
+        spill_mongo_path(document, "epoch", path);
+        if (document->head)
+            BCON_APPEND(filter, path, "{", "$exists", BCON_BOOL(true), "}");
+        else
+            BSON_APPEND_INT64(filter, path, request->epoch);
+        BCON_APPEND(filter, spill_mongo_path(document, "sealed", path), "{", "$ne", BCON_BOOL(true),
+                    "}");
+        spill_mongo_append_room(document, filter);
+    } else {
+        spill_mongo_append_ample_room(document, filter);
+    }
     if (spill_request_ops(request) > 0)
         append_op_guards(document, filter);
-    spill_mongo_append_room(document, filter);
 }
 
 /* ---- making a head --------------------------------------------------------------------------- */
@@ -258,36 +262,19 @@ static void make_update(const spill_mongo_document_t *document, int64_t epoch, b
     update_finish(&parts, request->update, update);
 }
 
-/* Is there a head? And would what is to be made fit beside the fields that are there? */
-static spill_code_t look(spill_mongo_t *store, const spill_mongo_document_t *document,
-                         bool *may_make, spill_response_t *head, spill_error_t *error)
-{
-    const spill_request_t *request = document->request;
-    spill_request_t read = *request;
-    read.kind = SPILL_REQUEST_READ;
-    read.op = NULL;
-    spill_code_t code = spill_mongo_read(store, &read, head, error);
-    *may_make = code == SPILL_OK && !head->state.present;
-    if (*may_make && request->kind == SPILL_REQUEST_APPEND)
-        *may_make = spill_append_refusal(request, &head->state, false) == SPILL_REFUSAL_NONE;
-    return code;
-}
-
 /*
- * The document may be there with other fields only; then they stay. REFUSED where a head is there
- * already, or is made at this moment.
+ * Make the head that a READ (in `response`) did not find. The document may be there with other
+ * fields only; then they stay. REFUSED where a head is made at this moment.
  */
 static spill_code_t make_head(spill_mongo_t *store, const spill_mongo_document_t *document,
                               spill_response_t *response, spill_error_t *error)
 {
     const spill_request_t *request = document->request;
     char path[SPILL_MONGO_PATH_SIZE];
-    bool done;
+    bool done = false;
     int64_t epoch = 0;
-    spill_code_t code = look(store, document, &done, response, error);
-    if (code == SPILL_OK && done)
-        code = date(store, request, &epoch, error);
-    if (code == SPILL_OK && done) {
+    spill_code_t code = date(store, request, &epoch, error);
+    if (code == SPILL_OK) {
         bson_t filter, update;
         spill_mongo_select(document, &filter);
         BCON_APPEND(&filter, spill_mongo_path(document, "epoch", path), "{", "$exists",
@@ -312,32 +299,60 @@ static spill_code_t make_head(spill_mongo_t *store, const spill_mongo_document_t
 
 /* ---- the steps ------------------------------------------------------------------------------- */
 
-spill_code_t spill_mongo_append(spill_mongo_t *store, const spill_request_t *request,
-                                spill_response_t *response, spill_error_t *error)
+static spill_code_t try_append(spill_mongo_t *store, const spill_mongo_document_t *document,
+                               bool exact, spill_response_t *response, spill_error_t *error)
 {
-    spill_mongo_document_t document;
-    spill_mongo_document_init(&document, request);
+    const spill_request_t *request = document->request;
     bson_t filter, update, fields = BSON_INITIALIZER, after;
-    append_filter(&document, &filter);
-    append_update(&document, &update);
-    spill_mongo_project_state(&document, (spill_mongo_fields_t){0}, &fields);
+    append_filter(document, exact, &filter);
+    append_update(document, &update);
+    spill_mongo_project_end(document, &fields);
     bool found;
-    spill_code_t code = spill_mongo_modify(store, document.collection, &filter, &update, &fields,
+    spill_code_t code = spill_mongo_modify(store, document->collection, &filter, &update, &fields,
                                            &after, &found, error);
-    if (code == SPILL_OK && found) {
-        response->outcome = SPILL_DONE;
-        code = spill_mongo_state(&document, &after, &response->state, NULL, error);
-        response->seq = spill_state_end(&response->state) - (int64_t)request->element_count;
-    } else if (code == SPILL_OK) {
-        response->outcome = SPILL_REFUSED_GUARD;
-        if (document.head && request->create)
-            code = make_head(store, &document, response, error);
-    }
+    response->outcome = found ? SPILL_DONE : SPILL_REFUSED_GUARD;
+    if (code == SPILL_OK && found)
+        code = spill_mongo_state(document, &after, &response->state, NULL, error);
+    response->seq = spill_state_end(&response->state) - (int64_t)request->element_count;
     bson_destroy(&filter);
     bson_destroy(&update);
     bson_destroy(&fields);
     bson_destroy(&after);
     return code;
+}
+
+/* What is there, where the request is to be carried out? */
+static spill_code_t look(spill_mongo_t *store, const spill_request_t *request,
+                         spill_response_t *response, spill_error_t *error)
+{
+    spill_request_t read = *request;
+    read.kind = SPILL_REQUEST_READ;
+    spill_response_clear(response);
+    return spill_mongo_read(store, &read, response, error);
+}
+
+/*
+ * The first try is quick to judge and says no too often, but rarely. Then the document is read: the
+ * append is refused for what it shows, or is judged exactly, or a head is to be made.
+ */
+spill_code_t spill_mongo_append(spill_mongo_t *store, const spill_request_t *request,
+                                spill_response_t *response, spill_error_t *error)
+{
+    spill_mongo_document_t document;
+    spill_mongo_document_init(&document, store, request);
+    spill_code_t code = try_append(store, &document, false, response, error);
+    if (code != SPILL_OK || response->outcome == SPILL_DONE)
+        return code;
+    code = look(store, request, response, error);
+    response->outcome = SPILL_REFUSED_GUARD;
+    if (code != SPILL_OK)
+        return code;
+    bool there = response->state.present;
+    if (spill_append_refusal(request, &response->state, response->op_found) == SPILL_REFUSAL_NONE)
+        return there ? try_append(store, &document, true, response, error)
+                     : make_head(store, &document, response, error);
+    response->judged = true;
+    return SPILL_OK;
 }
 
 static spill_code_t update_head(spill_mongo_t *store, const spill_mongo_document_t *document,
@@ -358,23 +373,11 @@ static spill_code_t update_head(spill_mongo_t *store, const spill_mongo_document
     return code;
 }
 
-static spill_code_t find_head(spill_mongo_t *store, const spill_request_t *request, bool *found,
-                              spill_error_t *error)
-{
-    spill_request_t read = *request;
-    read.kind = SPILL_REQUEST_READ;
-    spill_response_t head = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_mongo_read(store, &read, &head, error);
-    *found = head.state.present;
-    spill_response_release(&head);
-    return code;
-}
-
 spill_code_t spill_mongo_update_fields(spill_mongo_t *store, const spill_request_t *request,
                                        spill_response_t *response, spill_error_t *error)
 {
     spill_mongo_document_t document;
-    spill_mongo_document_init(&document, request);
+    spill_mongo_document_init(&document, store, request);
     enum { TRIES = 4 }; /* heads may come and go meanwhile */
     bool updates = request->update && !bson_empty(request->update);
     bool done = false;
@@ -382,10 +385,14 @@ spill_code_t spill_mongo_update_fields(spill_mongo_t *store, const spill_request
     for (int i = 0; i < TRIES && code == SPILL_OK && !done; i++) {
         if (updates)
             code = update_head(store, &document, &done, error);
-        else
-            code = find_head(store, request, &done, error);
+        if (code != SPILL_OK || done || (updates && !request->create))
+            break;
+        code = look(store, request, response, error);
+        done = response->state.present && !updates;
         if (code != SPILL_OK || done || !request->create)
             break;
+        if (response->state.present)
+            continue;
         code = make_head(store, &document, response, error);
         done = response->outcome == SPILL_DONE;
     }

@@ -18,6 +18,7 @@ typedef struct step {
     const spill_request_t *request;
     spill_mongo_document_t document;
     spill_response_t read; /* the state before, and the element that the request means */
+    bool assumed;          /* ... was not read: nothing is gone, and there are so many elements */
     spill_state_t after;
     spill_effect_t effect;
 } step_t;
@@ -42,16 +43,24 @@ static void unchanged_filter(const step_t *step, bson_t *filter)
 {
     const spill_mongo_document_t *document = &step->document;
     const spill_state_t *before = &step->read.state;
-    char path[SPILL_MONGO_PATH_SIZE];
+    char path[SPILL_MONGO_PATH_SIZE], sealed[SPILL_MONGO_PATH_SIZE];
     spill_mongo_select(document, filter);
     bson_append_int64(filter, spill_mongo_path(document, "epoch", path), -1, before->epoch);
     bson_append_int64(filter, spill_mongo_path(document, "rev", path), -1, before->rev);
     if (document->head) {
         bson_append_int64(filter, spill_mongo_path(document, "pages", path), -1, before->pages);
-        if (step->request->definition->keep == SPILL_KEEP_OLDEST)
+        if (step->request->definition->keep == SPILL_KEEP_OLDEST && !step->assumed)
             bson_append_int64(filter, spill_mongo_path(document, "total", path), -1, before->total);
     }
-    if (depends_on_end(step))
+    if (step->assumed && step->request->kind == SPILL_REQUEST_CUT)
+        bson_append_int64(filter, spill_mongo_path(document, "first", path), -1, before->first);
+    if (step->assumed) {
+        char last[SPILL_NAME_SIZE + 24];
+        snprintf(last, sizeof last, "%s.%lld", document->array, (long long)before->live - 1);
+        BCON_APPEND(filter, spill_mongo_path(document, "gone", path), "{", "$exists",
+                    BCON_BOOL(false), "}", spill_mongo_path(document, "sealed", sealed), "{", "$ne",
+                    BCON_BOOL(true), "}", last, "{", "$exists", BCON_BOOL(true), "}");
+    } else if (depends_on_end(step))
         BCON_APPEND(filter, document->array, "{", "$size", BCON_INT64(before->live), "}");
 }
 
@@ -163,38 +172,58 @@ static void append_number(bson_t *document, const char *key, int64_t number)
         bson_append_int64(document, key, -1, number);
 }
 
-/* {field: {$add: [fixed, {$size: array}]}}: derived from the array, whatever was pushed to it. */
-static void count_by_array(const step_t *step, int64_t fixed, bson_t *set)
+/* {$size: array}, or of what is gone. */
+static void add_size(bson_t *terms, const char *key, const char *ref)
 {
-    char ref[SPILL_NAME_SIZE + 1];
-    snprintf(ref, sizeof ref, "$%s", step->document.array);
-    bson_t count, terms;
-    bson_append_document_begin(set, step->document.count, -1, &count);
-    BSON_APPEND_ARRAY_BEGIN(&count, "$add", &terms);
-    append_number(&terms, "0", fixed);
-    BCON_APPEND(&terms, "1", "{", "$size", "{", "$ifNull", "[", BCON_UTF8(ref), "[", "]", "]", "}",
+    BCON_APPEND(terms, key, "{", "$size", "{", "$ifNull", "[", BCON_UTF8(ref), "[", "]", "]", "}",
                 "}");
-    bson_append_array_end(&count, &terms);
-    bson_append_document_end(set, &count);
+}
+
+/* The terms of a head's count: see `count_of` in render.c. */
+static void add_head_count(const step_t *step, const char *array, bson_t *terms)
+{
+    const spill_mongo_document_t *document = &step->document;
+    bool newest = step->request->definition->keep == SPILL_KEEP_NEWEST;
+    char path[SPILL_MONGO_PATH_SIZE], other[SPILL_MONGO_PATH_SIZE];
+    BCON_APPEND(terms, "0", "{", "$multiply", "[", BCON_INT32(-1), "{", "$add", "[",
+                BCON_UTF8(spill_mongo_ref(document, "low", path)),
+                BCON_UTF8(spill_mongo_ref(document, "removed", other)), "]", "}", "]", "}");
+    if (!newest && step->after.pages > 0) {
+        BSON_APPEND_UTF8(terms, "1", spill_mongo_ref(document, "total", path));
+        return;
+    }
+    BSON_APPEND_UTF8(terms, "1", spill_mongo_ref(document, "first", path));
+    add_size(terms, "2", array);
+    if (!newest)
+        add_size(terms, "3", spill_mongo_ref(document, "gone", path));
+}
+
+/* Derived from the document as it then is, whatever was pushed to its array. */
+static void set_count(const step_t *step, bson_t *set)
+{
+    char array[SPILL_NAME_SIZE + 1];
+    snprintf(array, sizeof array, "$%s", step->document.array);
+    bson_t sum = BSON_INITIALIZER, terms;
+    BSON_APPEND_ARRAY_BEGIN(&sum, "$add", &terms);
+    if (step->document.head)
+        add_head_count(step, array, &terms);
+    else
+        add_size(&terms, "0", array);
+    bson_append_array_end(&sum, &terms);
+    BCON_APPEND(set, step->document.count, "{", "$let", "{", "vars", "{", "n", BCON_DOCUMENT(&sum),
+                "}", "in", "{", "$cond", "[", "{", "$lte", "[", "$$n", BCON_INT64(INT32_MAX), "]",
+                "}", "{", "$toInt", "$$n", "}", "$$n", "]", "}", "}", "}");
+    bson_destroy(&sum);
 }
 
 static void set_derived(const step_t *step, bson_t *set)
 {
     const spill_definition_t *definition = step->request->definition;
     const spill_state_t *after = &step->after;
-    bool counted = step->document.count[0] != '\0';
-    if (!step->document.head) {
-        if (counted)
-            count_by_array(step, 0, set);
+    if (step->document.count[0] != '\0')
+        set_count(step, set);
+    if (!step->document.head)
         return;
-    }
-    int64_t dead = after->low + after->removed;
-    if (counted && definition->keep == SPILL_KEEP_NEWEST)
-        count_by_array(step, after->first - dead, set);
-    else if (counted && after->pages == 0)
-        count_by_array(step, after->first + (int64_t)after->gone.count - dead, set);
-    else if (counted)
-        append_number(set, definition->count_field, after->total - dead);
     if ((after->pages > 0 || after->sealed) && definition->overflow_field[0] != '\0')
         bson_append_bool(set, definition->overflow_field, -1, true);
     if (after->pages > 0 && definition->pages_field[0] != '\0')
@@ -419,10 +448,37 @@ static spill_code_t read_before(step_t *step, spill_facts_t *facts, spill_error_
     return code;
 }
 
-/* A page is mostly put where none is: then nothing has to be read before. */
-static bool begins_blind(const spill_request_t *request)
+/*
+ * What the document is most likely to be, by what the request says: then nothing has to be read
+ * before. A page is mostly put where none is; a head is cut that has just been read, and a page
+ * sealed. Where it is not so, the guard says no, and the document is read.
+ */
+static bool assume_before(step_t *step)
 {
-    return request->kind == SPILL_REQUEST_PUT_PAGE || request->kind == SPILL_REQUEST_CREATE_PAGE;
+    const spill_request_t *request = step->request;
+    spill_state_t *before = &step->read.state;
+    switch (request->kind) {
+    case SPILL_REQUEST_PUT_PAGE:
+    case SPILL_REQUEST_CREATE_PAGE:
+        return true;
+    case SPILL_REQUEST_CUT:
+        *before = (spill_state_t){.first = request->first,
+                                  .pages = request->pages,
+                                  .live = request->slots,
+                                  .live_bytes = request->bytes};
+        break;
+    case SPILL_REQUEST_SEAL:
+        if (step->document.head || request->close)
+            return false;
+        *before = (spill_state_t){.live = 1};
+        break;
+    default:
+        return false;
+    }
+    before->present = true;
+    before->epoch = request->epoch;
+    before->rev = request->rev;
+    return before->live > 0;
 }
 
 spill_code_t spill_mongo_change(spill_mongo_t *store, const spill_request_t *request,
@@ -430,13 +486,14 @@ spill_code_t spill_mongo_change(spill_mongo_t *store, const spill_request_t *req
 {
     enum { TRIES_MAX = 100 };
     step_t step = {.store = store, .request = request};
-    spill_mongo_document_init(&step.document, request);
+    spill_mongo_document_init(&step.document, store, request);
     spill_facts_t facts = {0};
     spill_code_t code = SPILL_OK;
     bool done = false;
     response->outcome = SPILL_REFUSED_GUARD;
     for (int tries = 0; code == SPILL_OK && !done; tries++) {
-        if (tries > 0 || !begins_blind(request))
+        step.assumed = tries == 0 && assume_before(&step);
+        if (!step.assumed)
             code = read_before(&step, &facts, error);
         if (code == SPILL_OK && tries == TRIES_MAX)
             code =

@@ -7,13 +7,15 @@
 #include <string.h>
 
 /*
- * The oldest server that has what the commands use: MongoDB 4.4 (wire version 9), for $bsonSize and
- * for expressions in the projection of findAndModify.
+ * The oldest server that has what the commands use: MongoDB 4.4.2 (wire version 9), for $bsonSize
+ * and for expressions in the projection of findAndModify.
  */
 enum { WIRE_VERSION_MIN = 9, SELECTION_MS = 10000 };
 
+/* The driver's own log would go to the program's output; what fails is told by errors. */
 static void start_driver(void)
 {
+    mongoc_log_set_handler(NULL, NULL);
     mongoc_init();
 }
 
@@ -51,6 +53,15 @@ static spill_code_t parse(const char *text, mongoc_uri_t **uri, spill_error_t *e
         return spill_fail(error, SPILL_INVALID,
                           "the connection string names no database: write "
                           "mongodb://HOST/DATABASE");
+    if (!mongoc_write_concern_is_acknowledged(mongoc_uri_get_write_concern(*uri)))
+        return spill_fail(error, SPILL_INVALID,
+                          "the connection string asks for w=0: a store needs writes that are "
+                          "acknowledged");
+    if (mongoc_uri_has_option(*uri, MONGOC_URI_WAITQUEUETIMEOUTMS))
+        return spill_fail(error, SPILL_INVALID,
+                          "the connection string has %s, which is not supported: threads wait for "
+                          "a connection; raise maxPoolSize",
+                          MONGOC_URI_WAITQUEUETIMEOUTMS);
     fill_defaults(*uri);
     return SPILL_OK;
 }
@@ -80,8 +91,10 @@ static spill_code_t check_server(spill_mongo_t *store, spill_error_t *error)
     else if (!bson_iter_init_find(&iter, &reply, "maxWireVersion") ||
              bson_iter_as_int64(&iter) < WIRE_VERSION_MIN)
         code = spill_fail(error, SPILL_FORMAT,
-                          "%s: the server is older than MongoDB 4.4, whose commands are needed",
+                          "%s: the server is older than MongoDB 4.4.2, whose commands are needed",
                           store->place);
+    /* Only a router of a sharded cluster says so. */
+    store->sharded = good && bson_iter_init_find(&iter, &reply, "msg");
     bson_destroy(&reply);
     return code;
 }

@@ -5,13 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
-void spill_mongo_document_init(spill_mongo_document_t *document, const spill_request_t *request)
+void spill_mongo_document_init(spill_mongo_document_t *document, const spill_mongo_t *store,
+                               const spill_request_t *request)
 {
     const spill_definition_t *definition = request->definition;
     bool head = request->page == SPILL_HEAD;
     *document = (spill_mongo_document_t){
         .request = request,
         .head = head,
+        .sharded = store->sharded,
         .collection = head ? definition->collection : definition->page_collection,
         .array = head ? definition->array : definition->page_array,
         .count = head ? definition->count_field : definition->page_count,
@@ -39,6 +41,13 @@ void spill_mongo_select(const spill_mongo_document_t *document, bson_t *filter)
         bson_append_document_end(&id, &page);
     }
     bson_append_document_end(filter, &id);
+    if (document->head || !document->sharded)
+        return;
+    /* The field by which pages are sharded: it brings the command to one shard. */
+    bson_t owner;
+    bson_append_document_begin(filter, request->definition->page_owner, -1, &owner);
+    spill_value_append(request->owner, &owner, "$eq");
+    bson_append_document_end(filter, &owner);
 }
 
 const char *spill_mongo_path(const spill_mongo_document_t *document, const char *name,
@@ -92,26 +101,43 @@ static void project_sizes(const spill_mongo_document_t *document, bson_t *projec
     bson_append_document_end(projection, &own);
 }
 
-void spill_mongo_project_state(const spill_mongo_document_t *document, spill_mongo_fields_t fields,
-                               bson_t *projection)
+static void project_live(const spill_mongo_document_t *document, bson_t *projection)
 {
-    char path[SPILL_MONGO_PATH_SIZE];
     char array[SPILL_NAME_SIZE + 1];
     snprintf(array, sizeof array, "$%s", document->array);
-    BSON_APPEND_INT32(projection, "_id", 0);
-    bson_t state;
-    BSON_APPEND_DOCUMENT_BEGIN(projection, "state", &state);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        BSON_APPEND_UTF8(&state, numbers[i], spill_mongo_ref(document, numbers[i], path));
-    bson_append_document_end(projection, &state);
-    if (!document->head)
-        BSON_APPEND_UTF8(projection, "page", "$_id.page");
     BCON_APPEND(projection, "live", "{", "$size", "{", "$ifNull", "[", BCON_UTF8(array), "[", "]",
                 "]", "}", "}");
-    if (fields.ops)
+}
+
+static void project_numbers(const spill_mongo_document_t *document, const char *const *names,
+                            size_t count, bson_t *projection)
+{
+    char path[SPILL_MONGO_PATH_SIZE];
+    bson_t state;
+    BSON_APPEND_INT32(projection, "_id", 0);
+    BSON_APPEND_DOCUMENT_BEGIN(projection, "state", &state);
+    for (size_t i = 0; i < count; i++)
+        BSON_APPEND_UTF8(&state, names[i], spill_mongo_ref(document, names[i], path));
+    bson_append_document_end(projection, &state);
+}
+
+void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops, bson_t *projection)
+{
+    char path[SPILL_MONGO_PATH_SIZE];
+    project_numbers(document, numbers, sizeof numbers / sizeof *numbers, projection);
+    project_live(document, projection);
+    if (!document->head)
+        BSON_APPEND_UTF8(projection, "page", "$_id.page");
+    if (ops)
         BSON_APPEND_UTF8(projection, "ops", spill_mongo_ref(document, "ops", path));
-    if (fields.sizes)
-        project_sizes(document, projection);
+    project_sizes(document, projection);
+}
+
+void spill_mongo_project_end(const spill_mongo_document_t *document, bson_t *projection)
+{
+    static const char *const end[] = {"epoch", "first", "n", "gone"};
+    project_numbers(document, end, sizeof end / sizeof *end, projection);
+    project_live(document, projection);
 }
 
 /* ---- reading it ------------------------------------------------------------------------------ */

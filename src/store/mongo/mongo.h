@@ -25,6 +25,7 @@ typedef struct spill_mongo {
     spill_store_t base;
     mongoc_client_pool_t *pool; /* serves threads: one client for the length of a command */
     char *database;
+    bool sharded;
     char *place; /* "HOST/DATABASE", for messages; without user or password */
 } spill_mongo_t;
 
@@ -97,15 +98,17 @@ spill_code_t spill_mongo_command(spill_mongo_t *store, const char *collection,
 typedef struct spill_mongo_document {
     const spill_request_t *request;
     bool head;
+    bool sharded;
     const char *collection;
     const char *array;                /* field of the elements */
     const char *count;                /* field that counts them, or "" */
     char spill[SPILL_NAME_SIZE + 16]; /* where its bookkeeping stands: "spill.activities" */
 } spill_mongo_document_t;
 
-void spill_mongo_document_init(spill_mongo_document_t *document, const spill_request_t *request);
+void spill_mongo_document_init(spill_mongo_document_t *document, const spill_mongo_t *store,
+                               const spill_request_t *request);
 
-/* {_id: {$eq: ...}} into `filter`, which is initialized. */
+/* {_id: {$eq: ...}}, of a page in a sharded cluster also its owner, into `filter`. */
 void spill_mongo_select(const spill_mongo_document_t *document, bson_t *filter);
 
 /* "spill.activities.rev" for "rev". `path` is returned. */
@@ -115,18 +118,15 @@ const char *spill_mongo_path(const spill_mongo_document_t *document, const char 
 const char *spill_mongo_ref(const spill_mongo_document_t *document, const char *name,
                             char path[SPILL_MONGO_PATH_SIZE]);
 
-/* What a document is asked for beside the numbers of its bookkeeping. */
-typedef struct spill_mongo_fields {
-    bool sizes; /* live_bytes, fields_bytes */
-    bool ops;
-} spill_mongo_fields_t;
-
 /*
  * Append to a projection what spill_mongo_state reads: `state`, `live` and so on, computed from the
  * document.
  */
-void spill_mongo_project_state(const spill_mongo_document_t *document, spill_mongo_fields_t fields,
+void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops,
                                bson_t *projection);
+
+/* The same for the answer to an append, which is to be quick: first, n, gone and `live`. */
+void spill_mongo_project_end(const spill_mongo_document_t *document, bson_t *projection);
 
 /* Read them into `state` (zeroed or released) and `ops` (may be NULL). SPILL_CORRUPT names a field.
  */
@@ -138,8 +138,13 @@ void spill_mongo_append_op(bson_t *array, const char *key, const spill_op_t *op,
 
 /* ---- room.c ---------------------------------------------------------------------------------- */
 
-/* Append {$expr: ...} to a filter: the document has room for request's elements and operation. */
+/*
+ * Append to a filter: the document has room for request's elements and operations. One answers
+ * exactly. The other costs the server little, guards epoch and seal as well, and may say no too
+ * often: where bytes are nearly used up, or numbers are gone.
+ */
 void spill_mongo_append_room(const spill_mongo_document_t *document, bson_t *filter);
+void spill_mongo_append_ample_room(const spill_mongo_document_t *document, bson_t *filter);
 
 /* ---- the steps ------------------------------------------------------------------------------- */
 

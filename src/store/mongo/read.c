@@ -160,8 +160,7 @@ static bson_t *make_pipeline(const spill_mongo_document_t *document, int64_t ove
     bson_t stage, projection;
     bson_append_document_begin(stages, holding ? "3" : "1", -1, &stage);
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$project", &projection);
-    spill_mongo_fields_t fields = {.sizes = true, .ops = request->op || request->want_ops};
-    spill_mongo_project_state(document, fields, &projection);
+    spill_mongo_project_state(document, request->op || request->want_ops, &projection);
     if (request->want != SPILL_WANT_NONE)
         project_run(document, &projection);
     bool want_fields = request->want_fields && document->head;
@@ -216,7 +215,7 @@ spill_code_t spill_mongo_read(spill_mongo_t *store, const spill_request_t *reque
                               spill_response_t *response, spill_error_t *error)
 {
     spill_mongo_document_t document;
-    spill_mongo_document_init(&document, request);
+    spill_mongo_document_init(&document, store, request);
     bson_t projected;
     bool found;
     spill_code_t code = request->page == SPILL_PAGE_HOLDING

@@ -125,3 +125,34 @@ void spill_mongo_append_room(const spill_mongo_document_t *document, bson_t *fil
     bson_destroy(vars);
     bson_destroy(bytes);
 }
+
+/*
+ * Servers plan a query with more than two conditions noticeably longer, so there are two: the place
+ * of the last slot is free, and one comparison that is false as well for a document that is none of
+ * ours, is sealed, is of another incarnation, or has numbers that are gone.
+ */
+void spill_mongo_append_ample_room(const spill_mongo_document_t *document, bson_t *filter)
+{
+    enum { LONGEST_FRAMING = 2 + 7, PLACES_MAX = 1000000000 };
+    const spill_request_t *request = document->request;
+    int64_t count = (int64_t)request->element_count;
+    int64_t last = request->limits.slots_max - count;
+    spill_state_t full = {.n = request->op_window};
+    /* The most that the bound counts and the document does not have, and what is added. */
+    int64_t more = spill_state_document_bytes(request->definition, request->owner, document->head,
+                                              &full, 0, 0) +
+                   request->elements_bytes + spill_update_growth(request->update) +
+                   LONGEST_FRAMING * count;
+    char gone[SPILL_MONGO_PATH_SIZE], sealed[SPILL_MONGO_PATH_SIZE], epoch[SPILL_MONGO_PATH_SIZE];
+    char place[SPILL_NAME_SIZE + 24];
+    snprintf(place, sizeof place, "%s.%lld", document->array, (long long)(last < 0 ? 0 : last));
+    if (last < PLACES_MAX)
+        BCON_APPEND(filter, place, "{", "$exists", BCON_BOOL(false), "}");
+    const char *other = document->head ? "$lte" : "$ne";
+    BCON_APPEND(filter, "$expr", "{", "$lte", "[", "{", "$bsonSize", "$$ROOT", "}", "{", "$cond",
+                "[", "{", "$or", "[", BCON_UTF8(spill_mongo_ref(document, "gone", gone)),
+                BCON_UTF8(spill_mongo_ref(document, "sealed", sealed)), "{", other, "[",
+                BCON_UTF8(spill_mongo_ref(document, "epoch", epoch)),
+                BCON_INT64(document->head ? 0 : request->epoch), "]", "}", "]", "}", BCON_INT64(-1),
+                BCON_INT64(last < 0 ? -1 : request->limits.bytes_max - more), "]", "}", "]", "}");
+}

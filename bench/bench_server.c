@@ -1,0 +1,372 @@
+/*
+ * The MongoDB store against the commands that an application would send itself, on one server. Each
+ * figure is a ratio of the two in the same run: in rounds they take turns, and the median of the
+ * rounds' ratios counts.
+ *
+ *   bench_server [--quick] [--only NAME] mongodb://HOST/
+ *
+ * Heads and pages hold some tens of elements: on the servers that this is measured on, the cost of
+ * a push grows with the document. docs/benchmarks.md has the figures and the bars.
+ */
+#include "measure.h"
+
+#include <mongoc/mongoc.h>
+#include <spillway/spillway.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { THRESHOLD = 10, PAGE_CAPACITY = 50, HOT_THRESHOLD = 50, HOT_CAPACITY = 200 };
+
+typedef struct bench {
+    const char *server;
+    char *uri; /* with a database of this run */
+    const char *only;
+    bool quick;
+    bool failed;
+    mongoc_client_pool_t *pool;
+    char *database;
+    spill_store_t *store;
+} bench_t;
+
+static void check(spill_code_t code, const spill_error_t *error)
+{
+    if (code != SPILL_OK)
+        measure_stop("%s", error->message);
+}
+
+/* ---- our side -------------------------------------------------------------------------------- */
+
+typedef struct ours {
+    spill_array_t *array;
+    const char *owner;
+} ours_t;
+
+static ours_t ours_open(const bench_t *bench, const char *name, int64_t threshold, int64_t capacity)
+{
+    ours_t ours = {.owner = "ada"};
+    spill_error_t error;
+    spill_definition_t definition;
+    check(spill_definition_preset(&definition, "feed-recent", name, &error), &error);
+    snprintf(definition.collection, SPILL_NAME_SIZE, "%s", name);
+    snprintf(definition.page_collection, SPILL_NAME_SIZE, "%sPages", name);
+    definition.bounds.threshold = threshold;
+    definition.bounds.page_capacity = capacity;
+    check(spill_store_define(bench->store, &definition, &error), &error);
+    check(spill_array_open(bench->store, name, &ours.array, &error), &error);
+    return ours;
+}
+
+static void ours_append(const ours_t *ours, uint64_t from, size_t count)
+{
+    enum { BATCH_MAX = 1000 };
+    uint8_t *bytes = malloc(count * ELEMENT_BYTES);
+    spill_value_t *elements = malloc(count * sizeof *elements);
+    bson_t storage = BSON_INITIALIZER;
+    spill_error_t error;
+    spill_append_result_t result;
+    if (!bytes || !elements || count > BATCH_MAX)
+        measure_stop("no memory");
+    for (size_t i = 0; i < count; i++) {
+        measure_element(bytes + i * ELEMENT_BYTES, from + i);
+        elements[i] = (spill_value_t){.data = bytes + i * ELEMENT_BYTES,
+                                      .size_bytes = ELEMENT_BYTES,
+                                      .type = BSON_TYPE_DOCUMENT};
+    }
+    spill_value_t owner = spill_value_from_utf8(&storage, ours->owner);
+    check(spill_array_append(ours->array, &owner, elements, count, NULL, &result, &error), &error);
+    bson_destroy(&storage);
+    free(elements);
+    free(bytes);
+}
+
+static void ours_appends(void *context, int thread, int count)
+{
+    (void)thread;
+    for (int i = 0; i < count; i++)
+        ours_append(context, (uint64_t)i, 1);
+}
+
+static void ours_fill(const ours_t *ours, int count)
+{
+    enum { BATCH = 500 };
+    for (int done = 0; done < count; done += BATCH)
+        ours_append(ours, (uint64_t)done, BATCH);
+}
+
+/* ---- what an application would send ---------------------------------------------------------- */
+
+typedef struct plain {
+    const bench_t *bench;
+    const char *collection;
+    int slice; /* $slice of each push; 0: none */
+} plain_t;
+
+static void plain_push(mongoc_collection_t *collection, const char *owner, int slice, int count)
+{
+    uint8_t bytes[ELEMENT_BYTES];
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(owner));
+    bson_t update = BSON_INITIALIZER, push, array, each;
+    bson_error_t error;
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$push", &push);
+    BSON_APPEND_DOCUMENT_BEGIN(&push, "activities", &array);
+    BSON_APPEND_ARRAY_BEGIN(&array, "$each", &each);
+    for (int i = 0; i < count; i++) {
+        char buffer[16];
+        const char *key;
+        bson_t element;
+        measure_element(bytes, (uint64_t)i);
+        bson_init_static(&element, bytes, sizeof bytes);
+        bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
+        BSON_APPEND_DOCUMENT(&each, key, &element);
+    }
+    bson_append_array_end(&array, &each);
+    if (slice != 0)
+        BSON_APPEND_INT32(&array, "$slice", slice);
+    bson_append_document_end(&push, &array);
+    bson_append_document_end(&update, &push);
+    if (!mongoc_collection_update_one(collection, filter, &update, NULL, NULL, &error))
+        measure_stop("%s", error.message);
+    bson_destroy(filter);
+    bson_destroy(&update);
+}
+
+static void plain_pushes(void *context, int thread, int count)
+{
+    const plain_t *plain = context;
+    (void)thread;
+    mongoc_client_t *client = mongoc_client_pool_pop(plain->bench->pool);
+    mongoc_collection_t *collection =
+        mongoc_client_get_collection(client, plain->bench->database, plain->collection);
+    for (int i = 0; i < count; i++)
+        plain_push(collection, "ada", plain->slice, 1);
+    mongoc_collection_destroy(collection);
+    mongoc_client_pool_push(plain->bench->pool, client);
+}
+
+/* A document with an array of `length` elements, and fields beside it. */
+static plain_t plain_open(const bench_t *bench, const char *name, int length, int slice)
+{
+    enum { BATCH = 500 };
+    plain_t plain = {.bench = bench, .collection = name, .slice = slice};
+    mongoc_client_t *client = mongoc_client_pool_pop(bench->pool);
+    mongoc_collection_t *collection = mongoc_client_get_collection(client, bench->database, name);
+    bson_t *document = BCON_NEW("_id", "ada", "name", "Ada Lovelace", "mail", "ada@example.org");
+    bson_error_t error;
+    if (!mongoc_collection_insert_one(collection, document, NULL, NULL, &error))
+        measure_stop("%s", error.message);
+    for (int done = 0; done < length; done += BATCH)
+        plain_push(collection, "ada", 0, length - done < BATCH ? length - done : BATCH);
+    bson_destroy(document);
+    mongoc_collection_destroy(collection);
+    mongoc_client_pool_push(bench->pool, client);
+    return plain;
+}
+
+/* Read the owner's name. */
+static void name_reads(void *context, int thread, int count)
+{
+    const plain_t *plain = context;
+    (void)thread;
+    mongoc_client_t *client = mongoc_client_pool_pop(plain->bench->pool);
+    mongoc_collection_t *collection =
+        mongoc_client_get_collection(client, plain->bench->database, plain->collection);
+    bson_t *filter = BCON_NEW("_id", "ada");
+    bson_t *opts = BCON_NEW("projection", "{", "name", BCON_INT32(1), "}", "limit", BCON_INT64(1),
+                            "singleBatch", BCON_BOOL(true));
+    for (int i = 0; i < count; i++) {
+        mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(collection, filter, opts, NULL);
+        const bson_t *document;
+        if (!mongoc_cursor_next(cursor, &document) || !bson_has_field(document, "name"))
+            measure_stop("no name was read");
+        mongoc_cursor_destroy(cursor);
+    }
+    bson_destroy(filter);
+    bson_destroy(opts);
+    mongoc_collection_destroy(collection);
+    mongoc_client_pool_push(plain->bench->pool, client);
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+typedef struct side {
+    measure_fn run;
+    void *context;
+    int count; /* a thread and a round */
+} side_t;
+
+typedef struct figure {
+    const char *name;
+    const char *what;
+    double bar;
+    bool at_most; /* ours / other is a ratio of costs; else other / ours, how many times faster */
+    int threads;
+    int rounds;
+    side_t ours, other;
+} figure_t;
+
+/* Microseconds for one. */
+static double cost(const side_t *side, int threads)
+{
+    return 1e6 * measure_threads(side->run, side->context, threads, side->count) /
+           ((double)threads * side->count);
+}
+
+static void run_figure(bench_t *bench, const figure_t *figure)
+{
+    double ours[ROUNDS_MAX], other[ROUNDS_MAX], ratios[ROUNDS_MAX];
+    for (int i = -1; i < figure->rounds; i++) { /* the first round warms up */
+        double mine = cost(&figure->ours, figure->threads);
+        double theirs = cost(&figure->other, figure->threads);
+        int at = i < 0 ? 0 : i;
+        ours[at] = mine;
+        other[at] = theirs;
+        ratios[at] = figure->at_most ? mine / theirs : theirs / mine;
+    }
+    size_t rounds = (size_t)figure->rounds;
+    double ratio = measure_median(ratios, rounds);
+    bool good = figure->at_most ? ratio <= figure->bar : ratio >= figure->bar;
+    printf("%-12s %9.0f %9.0f %8.2f  %s %5.2f  %-4s %s\n", figure->name,
+           measure_median(ours, rounds), measure_median(other, rounds), ratio,
+           figure->at_most ? "<=" : ">=", figure->bar, good ? "ok" : "FAIL", figure->what);
+    fflush(stdout);
+    bench->failed = bench->failed || !good;
+}
+
+static bool wanted(const bench_t *bench, const char *name)
+{
+    return !bench->only || strcmp(bench->only, name) == 0;
+}
+
+/* Ours at the full length against pushes to arrays of several lengths. */
+static void bench_length(bench_t *bench)
+{
+    int length = bench->quick ? 50000 : 1000000;
+    ours_t ours = ours_open(bench, "long", THRESHOLD, PAGE_CAPACITY);
+    ours_fill(&ours, length);
+    side_t append = {ours_appends, &ours, 10 * PAGE_CAPACITY}; /* ten spills */
+    static const struct {
+        const char *name;
+        const char *what;
+        int length;
+        double bar;
+    } others[] = {
+        {"long-empty", "append at the full length / $push to an array of at most 5", 0, 1.25},
+        {"push-10000", "times faster than $push to an array of 10 000", 10000, 30},
+        {"push-20000", "times faster than $push to an array of 20 000", 20000, 60},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (!wanted(bench, others[i].name))
+            continue;
+        bool empty = others[i].length == 0;
+        plain_t plain = plain_open(bench, others[i].name, others[i].length, empty ? -5 : 0);
+        figure_t figure = {.name = others[i].name,
+                           .what = others[i].what,
+                           .bar = others[i].bar,
+                           .at_most = empty,
+                           .threads = 1,
+                           .rounds = bench->quick ? 3 : 9,
+                           .ours = append,
+                           .other = {plain_pushes, &plain, empty ? append.count : 15}};
+        run_figure(bench, &figure);
+    }
+    spill_array_close(ours.array);
+}
+
+static void bench_hot(bench_t *bench)
+{
+    if (!wanted(bench, "hot"))
+        return;
+    ours_t ours = ours_open(bench, "hot", HOT_THRESHOLD, HOT_CAPACITY);
+    plain_t plain = plain_open(bench, "hotPlain", 50, -50);
+    figure_t figure = {.name = "hot",
+                       .what =
+                           "times the appends/s of $push with $slice: -50, 32 threads, one owner",
+                       .bar = 5,
+                       .threads = 32,
+                       .rounds = bench->quick ? 3 : 9,
+                       .ours = {ours_appends, &ours, 200},
+                       .other = {plain_pushes, &plain, 50}};
+    run_figure(bench, &figure);
+    spill_array_close(ours.array);
+}
+
+static void bench_fields(bench_t *bench)
+{
+    if (!wanted(bench, "fields"))
+        return;
+    plain_t without = plain_open(bench, "fieldsPlain", 0, 0);
+    plain_t with = plain_open(bench, "fields", 0, 0);
+    ours_t ours = ours_open(bench, "fields", THRESHOLD, PAGE_CAPACITY);
+    ours_fill(&ours, 10000);
+    figure_t figure = {.name = "fields",
+                       .what = "reading the owner's name / from a document without the array",
+                       .bar = 1.15,
+                       .at_most = true,
+                       .threads = 1,
+                       .rounds = bench->quick ? 5 : 25,
+                       .ours = {name_reads, &with, 200},
+                       .other = {name_reads, &without, 200}};
+    run_figure(bench, &figure);
+    spill_array_close(ours.array);
+}
+
+/* ---- main ------------------------------------------------------------------------------------ */
+
+static void open_bench(bench_t *bench)
+{
+    spill_error_t error;
+    bson_error_t cause;
+    mongoc_init();
+    bench->database = bson_strdup_printf("spillway_bench_%ld_%d", (long)time(NULL), (int)getpid());
+    size_t length = strlen(bench->server);
+    while (length > 0 && bench->server[length - 1] == '/')
+        length--;
+    bench->uri = bson_strdup_printf("%.*s/%s", (int)length, bench->server, bench->database);
+    mongoc_uri_t *uri = mongoc_uri_new_with_error(bench->uri, &cause);
+    if (!uri)
+        measure_stop("%s", cause.message);
+    bench->pool = mongoc_client_pool_new(uri);
+    mongoc_uri_destroy(uri);
+    check(spill_store_open(bench->uri, NULL, &bench->store, &error), &error);
+}
+
+static void close_bench(bench_t *bench)
+{
+    spill_store_close(bench->store, NULL);
+    mongoc_client_t *client = mongoc_client_pool_pop(bench->pool);
+    mongoc_database_t *database = mongoc_client_get_database(client, bench->database);
+    mongoc_database_drop(database, NULL);
+    mongoc_database_destroy(database);
+    mongoc_client_pool_push(bench->pool, client);
+    mongoc_client_pool_destroy(bench->pool);
+    bson_free(bench->uri);
+    bson_free(bench->database);
+}
+
+int main(int argc, char **argv)
+{
+    bench_t bench = {.server = getenv("SPILLWAY_TEST_URI")};
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--quick") == 0)
+            bench.quick = true;
+        else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
+            bench.only = argv[++i];
+        else if (strncmp(argv[i], "mongodb", strlen("mongodb")) == 0)
+            bench.server = argv[i];
+        else
+            measure_stop("usage: bench_server [--quick] [--only NAME] mongodb://HOST/");
+    }
+    if (!bench.server)
+        measure_stop("name a server, or run this under tools/test-server");
+    open_bench(&bench);
+    printf("%-12s %9s %9s %8s\n", "", "ours us", "other us", "ratio");
+    bench_length(&bench);
+    bench_hot(&bench);
+    bench_fields(&bench);
+    close_bench(&bench);
+    return bench.failed ? 1 : 0;
+}
