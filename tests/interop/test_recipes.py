@@ -10,6 +10,7 @@ from program import count, findings, read, spillway
 
 URI, COMMAND = sys.argv[1], sys.argv[2:]
 THRESHOLD, PAGE = 6, 4
+NUMBER, OBJECT_ID = "7", '{"$oid": "5f1d7a3e9d1b2c0001a2b3c4"}'  # owners of other types
 ROWS = [{"type": "post", "text": "a"}, "plain", 7, [1, [2]], None, {"nested": {"deep": True}}, 1.5]
 
 
@@ -72,27 +73,27 @@ def check_appending(name):
     wanted = []
     for turn in range(4):
         own = [turn * 10 + number for number in range(4)]
-        numbers = recipe(name, "append", "bob", *map(str, own))
+        numbers = recipe(name, "append", NUMBER, *map(str, own))
         wanted += own
         expect(numbers, [str(len(wanted) - 4 + number) for number in range(4)], "numbers given")
-        spillway("append", URI, name, "bob", '"between"')
+        spillway("append", URI, name, NUMBER, '"between"')
         wanted.append("between")
-    numbers, elements = read(URI, name, "bob", "--oldest", "--limit", "1000")
+    numbers, elements = read(URI, name, NUMBER, "--oldest", "--limit", "1000")
     expect(numbers, list(range(len(wanted))), f"numbers in {name}")
     expect(elements, wanted, f"elements in {name}")
-    expect(count(URI, name, "bob"), len(wanted), f"count in {name}")
-    check_pages(name, "bob", len(wanted))
+    expect(count(URI, name, NUMBER), len(wanted), f"count in {name}")
+    check_pages(name, NUMBER, len(wanted))
 
 
 def check_hand_over(name):
     """In a document that has room a recipe needs no program; with it is refused nothing changes."""
-    spillway("append", URI, name, "carol", "0")
-    expect(recipe(name, "append", "carol", "1", program="false"), ["1"], "without the program")
+    spillway("append", URI, name, OBJECT_ID, "0")
+    expect(recipe(name, "append", OBJECT_ID, "1", program="false"), ["1"], "without the program")
     environment = {**os.environ, "SPILLWAY_URI": URI, "SPILLWAY": "false"}
     run = subprocess.run([*COMMAND, name, "append", "nobody", "1"], env=environment,
                          capture_output=True, check=False)
     expect(run.returncode != 0, True, "a recipe that cannot hand over fails")
-    expect(count(URI, name, "carol"), 2, "count of carol")
+    expect(count(URI, name, OBJECT_ID), 2, "count of an object id")
 
 
 def check(name, preset):
