@@ -9,6 +9,7 @@
 
 typedef struct contract_kind {
     const char *name;
+    bool slow;               /* fewer random requests, unless SPILLWAY_LONG is set */
     bool shows_other_arrays; /* ... of a head, among its other fields */
     /* A store with nothing in it. */
     spill_store_t *(*open)(void);

@@ -27,6 +27,7 @@ static void close_and_drop(spill_store_t *store)
 int main(void)
 {
     static const contract_kind_t kind = {.name = "mongodb",
+                                         .slow = true,
                                          .shows_other_arrays = true,
                                          .open = open_new_database,
                                          .reopen = reopen,
