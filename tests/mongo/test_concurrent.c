@@ -42,7 +42,7 @@ static const proxy_plan_t faults = {
              [PROXY_CUT_AFTER] = 10,
              [PROXY_CUT_REPLY] = 10,
              [PROXY_LATE] = 10,
-             [PROXY_DELAY] = 200},
+             [PROXY_DELAY] = 500},
     .delay_us = 30000,
     .late_us = 1500000, /* longer than the driver takes to connect again: after the retry, too */
 };
