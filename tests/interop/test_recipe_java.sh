@@ -13,5 +13,6 @@ jars=$(fetched "java-$version" fetch_java "$recipe") ||
     skip "the Java driver is not cached and cannot be fetched"
 new_database
 javac -cp "$jars/*" -d classes "$recipe/Feed.java" || fail "the recipe does not compile"
-python3 "$here/test_recipes.py" "$uri" java -cp "$PWD/classes:$jars/*" Feed ||
+python3 "$here/test_recipes.py" "$uri" java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC \
+    -cp "$PWD/classes:$jars/*" Feed ||
     fail "the recipe does not do what the program does"
