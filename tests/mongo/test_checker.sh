@@ -4,6 +4,10 @@
 set -euo pipefail
 
 : "${SPILLWAY_SOURCE:?is to be the folder of the sources}"
+if [ -z "${SPILLWAY_TEST_URI:-}" ] && ! command -v go >/dev/null; then
+    echo "no Go, and nothing says that one may be fetched: run this under tools/test-server"
+    exit 77
+fi
 checker=$SPILLWAY_SOURCE/tests/mongo/linearizable/run
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
