@@ -268,7 +268,7 @@ spill_code_t spill_mongo_owners(spill_store_t *store, const spill_definition_t *
     spill_code_t code = SPILL_OK;
     if (after_bytes > 0 && bson_init_static(&place, after, after_bytes) &&
         bson_iter_init(&iter, &place) && bson_iter_next(&iter)) {
-        int own = class_of(bson_iter_type(&iter));
+        int own = class_of((int)bson_iter_type(&iter));
         code = list_owners(mongo, definition, &iter, own, own + 1, limit, &list, error);
         next = own + 1;
     }
