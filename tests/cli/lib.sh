@@ -1,5 +1,6 @@
-# shellcheck shell=bash
-# What the tests of the program share. Source it; SPILLWAY is the program.
+# shellcheck shell=bash disable=SC2034 # used where it is sourced
+# What the tests of the program share. Source it; SPILLWAY is the program. The stores of new_store
+# are folders, or databases of the test server where SPILLWAY_TEST_STORE is "server".
 set -uo pipefail
 export LC_ALL=C
 
@@ -31,6 +32,62 @@ fail() {
 skip() {
     echo "SKIPPED: $*" >&2
     exit 77
+}
+
+on_server() {
+    [ "${SPILLWAY_TEST_STORE:-folder}" = server ]
+}
+
+# needs VARIABLE... : pass over the test where one of those that tools/test-server sets is not.
+needs() {
+    for variable in "$@"; do
+        [ -n "${!variable:-}" ] ||
+            skip "$variable is not set: run this under tools/test-server run --auth"
+    done
+}
+
+# database_at URI NAME : the URI with that database.
+database_at() {
+    [[ $1 =~ ^(mongodb(\+srv)?://[^/?]*)/?[^?]*(\?.*)?$ ]] || fail "'$1' is no connection string"
+    echo "${BASH_REMATCH[1]}/$2${BASH_REMATCH[3]}"
+}
+
+# A Python with pymongo: Debian's has it, where another one comes first on PATH.
+python_with_pymongo() {
+    for python in python3 /usr/bin/python3; do
+        "$python" -c 'import pymongo' 2>/dev/null && echo "$python" && return
+    done
+    skip "there is no python3 with pymongo"
+}
+
+databases=()
+
+drop_databases() {
+    [ "${#databases[@]}" = 0 ] || "$(python_with_pymongo)" - "${databases[@]}" <<'END'
+import sys, pymongo
+for uri in sys.argv[1:]:
+    with pymongo.MongoClient(uri) as client:
+        client.drop_database(client.get_default_database())
+END
+}
+
+# new_database URI : sets `uri` to one with a database of this test alone, which goes with it.
+new_database() {
+    uri=$(database_at "$1" "cli_${$}_$RANDOM${#databases[@]}")
+    [ "${#databases[@]}" -gt 0 ] || cleanups+=(drop_databases)
+    databases+=("$uri")
+}
+
+# Sets `db` to a STORE where nothing is yet: ./db, which is removed, or ./db.uri with a database.
+new_store() {
+    if on_server; then
+        new_database "$SPILLWAY_TEST_URI"
+        echo "$uri" >db.uri
+        db=@db.uri
+    else
+        rm -rf db
+        db=db
+    fi
 }
 
 # expect CODE ARGUMENT... : run the program; its output is in ./out and ./err.
@@ -73,3 +130,7 @@ clean() {
     expect 0 verify "$1"
     has out '"findings":0}'
 }
+
+if on_server; then
+    needs SPILLWAY_TEST_URI
+fi

@@ -29,228 +29,239 @@ expect 2 help frobnicate
 
 # ---- define --------------------------------------------------------------------------------------
 
-expect 3 define db
-expect 3 define db events --threshold 5
-[ -e db ] && fail "a failed define left a store behind"
-expect 2 define db events --preset nothing
+new_store
+nothing_is_there() {
+    if on_server; then
+        expect 3 count "$db" events alice
+        has err "the database has no Spillway definitions"
+    else
+        [ ! -e db ]
+    fi
+}
+expect 3 define "$db"
+expect 3 define "$db" events --threshold 5
+nothing_is_there || fail "a failed define left a store behind"
+expect 2 define "$db" events --preset nothing
 has err "feed-recent"
-expect 2 define db events --preset feed --threshold 0
+expect 2 define "$db" events --preset feed --threshold 0
 has err "threshold"
-expect 2 define db events --preset feed --page 0
+expect 2 define "$db" events --preset feed --page 0
 has err "(--page) must be at least 1"
-expect 2 define db events --preset feed --max-bytes 20MiB
+expect 2 define "$db" events --preset feed --max-bytes 20MiB
 has err "(--max-bytes) must be at most 15728640"
-expect 2 define db events --preset feed --threshold -1
-expect 2 define db events --preset feed --max-bytes 12XB
-expect 2 define db events --layout spiral
-expect 2 define db events --layout outlier --keep middle
-expect 2 define db events --layout outlier --array same --count-field same
-[ -e db ] && fail "a refused define left a store behind"
-expect 0 define db events --preset feed-recent --threshold 3 --page 2
-expect 0 define db
+expect 2 define "$db" events --preset feed --threshold -1
+expect 2 define "$db" events --preset feed --max-bytes 12XB
+expect 2 define "$db" events --layout spiral
+expect 2 define "$db" events --layout outlier --keep middle
+expect 2 define "$db" events --layout outlier --array same --count-field same
+nothing_is_there || fail "a refused define left a store behind"
+expect 0 define "$db" events --preset feed-recent --threshold 3 --page 2
+expect 0 define "$db"
 has out "events: outlier, keep newest, threshold 3, page 2"
-expect 0 define db events --json
+expect 0 define "$db" events --json
 has out '"threshold" : 3'
-expect 0 define rocksdb:db visits --layout outlier --keep oldest --threshold 4 --page 4 \
+expect 0 define "$db" visits --layout outlier --keep oldest --threshold 4 --page 4 \
     --max-bytes 200KB --page-bytes 1MiB --op-window 10 --collection pages --array visits \
     --page-collection moreVisits --page-array visits --page-owner pageId --count-field '' \
     --overflow-field more --pages-field parts --page-number n --page-count size
-expect 0 define db visits --json
+expect 0 define "$db" visits --json
 for text in '"headBytesMax" : 200000' '"pageBytesMax" : 1048576' '"keep" : "oldest"' '"opWindow" : 10'; do
     has out "$text"
 done
-expect 2 define db --threshold 3
+expect 2 define "$db" --threshold 3
 has err "NAME is missing"
 
 # ---- append, read, count -------------------------------------------------------------------------
 
-expect 0 append db events alice '{"n": 0}'
+expect 0 append "$db" events alice '{"n": 0}'
 is out 0
-expect 0 append db events alice '{"n": 1}' '"two"' 3
+expect 0 append "$db" events alice '{"n": 1}' '"two"' 3
 is out 1..3
-seq 4 9 | "$SPILLWAY" append db events alice - >out || fail "append from stdin"
+seq 4 9 | "$SPILLWAY" append "$db" events alice - >out || fail "append from stdin"
 is out 4..9
-expect 0 append db events alice --json 10
+expect 0 append "$db" events alice --json 10
 is out '{"first":10,"count":1,"repeated":false}'
-counts db events alice 11
+counts "$db" events alice 11
 has out '"owner":"alice"'
-expect 0 read db events alice --limit 3
+expect 0 read "$db" events alice --limit 3
 printf '10\t10\n9\t9\n8\t8\n' | cmp -s - out || fail "read prints $(cat out)"
 has err "next: --limit 3 --before 8"
-expect 0 read db events alice --limit 3 --before 8 --json
+expect 0 read "$db" events alice --limit 3 --before 8 --json
 [ "$(head -1 out)" = '{"seq":7,"element":7}' ] || fail "read --json prints $(head -1 out)"
-expect 0 read db events alice --oldest --limit 2
+expect 0 read "$db" events alice --oldest --limit 2
 printf '0\t{ "n" : 0 }\n1\t{ "n" : 1 }\n' | cmp -s - out || fail "read --oldest prints $(cat out)"
 has err "next: --oldest --limit 2 --after 1"
-expect 0 read db events alice --oldest --after 8 --quiet
+expect 0 read "$db" events alice --oldest --after 8 --quiet
 printf '9\t9\n10\t10\n' | cmp -s - out || fail "read --after prints $(cat out)"
 is err ""
-expect 0 read db events alice --skip 9
+expect 0 read "$db" events alice --skip 9
 printf '1\t{ "n" : 1 }\n0\t{ "n" : 0 }\n' | cmp -s - out || fail "read --skip prints $(cat out)"
 for command in read export; do
-    expect 0 "$command" db events nobody
+    expect 0 "$command" "$db" events nobody
     is out ""
     is err "spillway: 'events' has no owner \"nobody\""
-    expect 0 "$command" db events nobody --quiet
+    expect 0 "$command" "$db" events nobody --quiet
     is err ""
 done
-counts db events nobody 0
+counts "$db" events nobody 0
 
 # Owners: plain words and Extended JSON; 1 and 1.0 are one owner, "1" is another.
-expect 0 append db events 1 '"int"'
-expect 0 append db events 1.0 '"double"'
+expect 0 append "$db" events 1 '"int"'
+expect 0 append "$db" events 1.0 '"double"'
 is out 1
-expect 0 append db events '"1"' '"text"'
+expect 0 append "$db" events '"1"' '"text"'
 is out 0
-expect 0 append db events '{"$oid": "5f1d7a3e9d1b2c0001a2b3c4"}' 1
-counts db events '{"$oid": "5f1d7a3e9d1b2c0001a2b3c4"}' 1
-expect 2 append db events '{"broken"' 1
-expect 2 append db events alice '{"broken"'
+expect 0 append "$db" events '{"$oid": "5f1d7a3e9d1b2c0001a2b3c4"}' 1
+counts "$db" events '{"$oid": "5f1d7a3e9d1b2c0001a2b3c4"}' 1
+expect 2 append "$db" events '{"broken"' 1
+expect 2 append "$db" events alice '{"broken"'
 has err "Extended JSON"
-expect 2 append db events alice --op ''
-expect 2 append db events alice --op "$(printf 'x%.0s' {1..65})" 1
-expect 2 append db events alice --op a@b 1
-expect 2 append db events alice --op a@9223372036854775807 1
+expect 2 append "$db" events alice --op ''
+expect 2 append "$db" events alice --op "$(printf 'x%.0s' {1..65})" 1
+expect 2 append "$db" events alice --op a@b 1
+expect 2 append "$db" events alice --op a@9223372036854775807 1
 has err "base"
-expect 3 append db events alice - <<<'{"a": 1} trailing'
+expect 3 append "$db" events alice - <<<'{"a": 1} trailing'
 has err "stdin:1"
-counts db events alice 11
-expect 0 append db events minus -5 -1.5 7
-expect 0 read db events minus --oldest
+counts "$db" events alice 11
+expect 0 append "$db" events minus -5 -1.5 7
+expect 0 read "$db" events minus --oldest
 printf '0\t-5\n1\t-1.5\n2\t7\n' | cmp -s - out || fail "negative numbers are $(cat out)"
-expect 0 edit db events minus 0 -- -6
-expect 0 append db events -3 '"a number owns it"'
-counts db events -3 1
+expect 0 edit "$db" events minus 0 -- -6
+expect 0 append "$db" events -3 '"a number owns it"'
+counts "$db" events -3 1
 has out '"owner":-3,'
-expect 2 read db events minus --limit -1
+expect 2 read "$db" events minus --limit -1
 has err "'-1' is not a number"
 # A batch that fails before the malformed line is told of, too.
-printf '1\nnonsense\n' | "$SPILLWAY" append db events '[1]' - >out 2>err
+printf '1\nnonsense\n' | "$SPILLWAY" append "$db" events '[1]' - >out 2>err
 [ $? = 3 ] || fail "a malformed line did not fail"
 has err "stdin:2: "
 [ "$(wc -l <err)" = 2 ] || fail "append tells not of both failures: $(cat err)"
 
 # ---- operations ----------------------------------------------------------------------------------
 
-expect 0 append db events bob --op first '"x"'
+expect 0 append "$db" events bob --op first '"x"'
 is err "first@0"
-expect 0 append db events bob --op first@0 '"x"'
+expect 0 append "$db" events bob --op first@0 '"x"'
 is out 0
 has err "nothing was written this time"
-expect 0 append db events bob --op first@0 --json --quiet '"x"'
+expect 0 append "$db" events bob --op first@0 --json --quiet '"x"'
 is out '{"first":0,"count":1,"repeated":true}'
 is err ""
-expect 4 append db events bob --op first@0 '"y"' '"x"'
-counts db events bob 1
-printf '1\n2\n3\n4\n5\n' | "$SPILLWAY" append db events bob - --op many@1 >out 2>err
+expect 4 append "$db" events bob --op first@0 '"y"' '"x"'
+counts "$db" events bob 1
+printf '1\n2\n3\n4\n5\n' | "$SPILLWAY" append "$db" events bob - --op many@1 >out 2>err
 is out 1..5
-printf '1\n2\n3\n4\n5\n' | "$SPILLWAY" append db events bob - --op many@1 --quiet >out 2>err
+printf '1\n2\n3\n4\n5\n' | "$SPILLWAY" append "$db" events bob - --op many@1 --quiet >out 2>err
 is out 1..5
-counts db events bob 6
-printf '1\nnonsense\n' | "$SPILLWAY" append db events bob - --op bad@2 >out 2>err
+counts "$db" events bob 6
+printf '1\nnonsense\n' | "$SPILLWAY" append "$db" events bob - --op bad@2 >out 2>err
 [ $? = 3 ] || fail "a malformed line did not fail"
-counts db events bob 6
+counts "$db" events bob 6
 
 # ---- edit, remove, trim --------------------------------------------------------------------------
 
-expect 0 edit db events alice 2 '"edited"'
-expect 0 read db events alice --oldest --after 1 --limit 1
+expect 0 edit "$db" events alice 2 '"edited"'
+expect 0 read "$db" events alice --oldest --after 1 --limit 1
 has out '"edited"'
-expect 0 remove db events alice 3
-expect 3 remove db events alice 3
-expect 3 edit db events alice 3 1
-expect 3 edit db events alice 999 1
-expect 2 edit db events alice x 1
-expect 2 edit db events alice 2 nonsense
-expect 2 remove db events alice -- -1
-counts db events alice 10
-expect 0 trim db events alice --below 2
-counts db events alice 8
-expect 0 trim db events alice --keep 4
-expect 0 read db events alice --oldest --quiet
+expect 0 remove "$db" events alice 3
+expect 3 remove "$db" events alice 3
+expect 3 edit "$db" events alice 3 1
+expect 3 edit "$db" events alice 999 1
+expect 2 edit "$db" events alice x 1
+expect 2 edit "$db" events alice 2 nonsense
+expect 2 remove "$db" events alice -- -1
+counts "$db" events alice 10
+expect 0 trim "$db" events alice --below 2
+counts "$db" events alice 8
+expect 0 trim "$db" events alice --keep 4
+expect 0 read "$db" events alice --oldest --quiet
 printf '7\t7\n8\t8\n9\t9\n10\t10\n' | cmp -s - out || fail "after trim: $(cat out)"
-expect 0 trim db events alice --keep 100
-counts db events alice 4
-expect 0 trim db events bob --keep 0
-counts db events bob 0
-expect 0 append db events bob 1
+expect 0 trim "$db" events alice --keep 100
+counts "$db" events alice 4
+expect 0 trim "$db" events bob --keep 0
+counts "$db" events bob 0
+expect 0 append "$db" events bob 1
 is out 6
-expect 2 trim db events alice
-expect 2 trim db events alice --keep 1 --below 2
+expect 2 trim "$db" events alice
+expect 2 trim "$db" events alice --keep 1 --below 2
 
 # ---- export, explain, stats, threshold, verify ---------------------------------------------------
 
-expect 0 export db events alice
+expect 0 export "$db" events alice
 is out '{"owner":"alice","seq":7,"element":{ "$numberInt" : "7" }}
 {"owner":"alice","seq":8,"element":{ "$numberInt" : "8" }}
 {"owner":"alice","seq":9,"element":{ "$numberInt" : "9" }}
 {"owner":"alice","seq":10,"element":{ "$numberInt" : "10" }}'
-expect 0 export db events alice --relaxed
+expect 0 export "$db" events alice --relaxed
 has out '{"owner":"alice","seq":10,"element":10}'
-expect 0 export db events
+expect 0 export "$db" events
 has out '"owner":"bob"'
 has out '"owner":{ "$oid" : "5f1d7a3e9d1b2c0001a2b3c4" }'
-expect 0 export db events alice --documents --relaxed
+expect 0 export "$db" events alice --documents --relaxed
 has out '{"collection":"users","document":{ "_id" : "alice"'
 has out '"spill"'
-expect 0 export db events --documents --plain --relaxed
+expect 0 export "$db" events --documents --plain --relaxed
 grep -q '"spill"' out && fail "export --plain prints bookkeeping"
-expect 2 export db events --plain
-expect 3 export db nothing
+expect 2 export "$db" events --plain
+expect 3 export "$db" nothing
 has err "nothing"
-seq 1 20 | "$SPILLWAY" append db events carol - >out
-expect 0 explain db events carol
+seq 1 20 | "$SPILLWAY" append "$db" events carol - >out
+expect 0 explain "$db" events carol
 has out '"carol": 20 elements'
 has out 'page 0'
 has out 'append: the head'
-expect 0 explain db events carol --json
+expect 0 explain "$db" events carol --json
 head -1 out | grep -q '"page":-1' || fail "explain --json does not start with the head"
 [ "$(sed 's/.*"elements":\([0-9]*\).*/\1/' out | paste -sd+ | bc)" = 20 ] ||
     fail "explain's elements do not add up to 20"
-expect 0 explain db events carol --documents
+expect 0 explain "$db" events carol --documents
 has out '"_id" : "carol"'
-expect 4 define db long --preset feed
+expect 4 define "$db" long --preset feed
 has err "definition 'long' clashes with 'events'"
 has err "--collection"
-expect 4 define db long --preset feed --collection long
+expect 4 define "$db" long --preset feed --collection long
 has err "--page-collection"
-expect 0 define db long --preset feed --collection long --page-collection long.pages
-seq 1 30 | "$SPILLWAY" append db long carol - >out
-expect 0 explain db long carol --documents
+expect 0 define "$db" long --preset feed --collection long --page-collection long.pages
+seq 1 30 | "$SPILLWAY" append "$db" long carol - >out
+expect 0 explain "$db" long carol --documents
 has out '"... 27 more ..."'
-expect 0 explain db long carol
+expect 0 explain "$db" long carol
 has out 'append: the head, one operation, until'
-expect 3 explain db events nobody
-expect 0 append db visits v 1 2 3 4 5 6
-expect 0 explain db visits v
+expect 3 explain "$db" events nobody
+expect 0 append "$db" visits v 1 2 3 4 5 6
+expect 0 explain "$db" visits v
 has out 'the tail'
-expect 0 stats db events
+expect 0 stats "$db" events
 has out 'events: 8 owners'
-expect 0 stats db events --top 1 --json
+expect 0 stats "$db" events --top 1 --json
 has out '"largest":[{"owner":"carol","elements":20,'
 has out '"p50":1,'
-expect 0 stats db
+expect 0 stats "$db"
 has out 'visits: 1 owners, 6 elements'
-expect 2 stats db events --top 99999
+expect 2 stats "$db" events --top 99999
 expect 0 threshold --target 200KB --element 200B
 is out 1000
 expect 0 threshold --target 200KB --element 2KB --json
 is out '{"target":200000,"element":2000,"threshold":100}'
-expect 0 threshold db visits --target 4KB
+expect 0 threshold "$db" visits --target 4KB
 is out 1000
 expect 2 threshold --target 0 --element 5
 expect 2 threshold --target 5
-expect 2 threshold db
-expect 2 threshold --target 4KB --element 1 db visits
-clean db
-expect 0 verify db events --json
-expect 3 verify db nothing
+expect 2 threshold "$db"
+expect 2 threshold --target 4KB --element 1 "$db" visits
+clean "$db"
+expect 0 verify "$db" events --json
+expect 3 verify "$db" nothing
 
 # ---- stores by other names -----------------------------------------------------------------------
 
-echo "  rocksdb:$work/db  " >uri
+store=rocksdb:$work/db
+on_server && store=$uri
+echo "  $store  " >uri
 counts @uri events carol 20
-SPILLWAY_URI=$work/db "$SPILLWAY" count - events carol >out || fail "SPILLWAY_URI does not serve"
+SPILLWAY_URI=$store "$SPILLWAY" count - events carol >out || fail "SPILLWAY_URI does not serve"
 has out '"count":20'
 unset SPILLWAY_URI
 expect 2 count - events carol
@@ -284,50 +295,62 @@ expect 3 append nothere events carol 1
 
 # ---- backup, drop --------------------------------------------------------------------------------
 
-expect 0 backup db copy
-counts copy events carol 20
-clean copy
-expect 4 backup db copy
-has err "copy: exists already"
-expect 0 backup db copy2/
-has err "the copy is in copy2/"
-ls -d copy2.partial* 2>/dev/null && fail "the copy was made, and a part of it is left"
-expect 3 backup db missing/copy
-has err "spillway: missing/copy: no copy was made: "
-expect 2 drop db events carol </dev/null
+backups() {
+    expect 0 backup "$db" copy
+    counts copy events carol 20
+    clean copy
+    expect 4 backup "$db" copy
+    has err "copy: exists already"
+    expect 0 backup "$db" copy2/
+    has err "the copy is in copy2/"
+    ls -d copy2.partial* 2>/dev/null && fail "the copy was made, and a part of it is left"
+    expect 3 backup "$db" missing/copy
+    has err "spillway: missing/copy: no copy was made: "
+}
+if on_server; then
+    expect 2 backup "$db" copy
+    has err "has no backup; export its arrays instead"
+    [ -e copy ] && fail "a refused backup left something"
+else
+    backups
+fi
+expect 2 drop "$db" events carol </dev/null
 has err "--yes"
 if command -v script >/dev/null; then # it brings a terminal along
     answer() { # answer TEXT CODE ARGUMENT...: run the program where it can ask
         printf '%s\n' "$1" | script -qec "'$SPILLWAY' ${*:3}" /dev/null >out
         [ $? = "$2" ] || fail "spillway ${*:3}, answered '$1', did not end with $2: $(cat out)"
     }
-    answer no 4 drop db events carol
+    answer no 4 drop "$db" events carol
     has out "Drop the array of carol in 'events'? Type yes: "
     has out "nothing was dropped"
-    answer no 4 drop db events
+    answer no 4 drop "$db" events
     has out "Drop definition 'events' with the arrays of all its owners? Type yes: "
-    counts db events carol 20
-    answer yes 0 drop db events minus
-    counts db events minus 0
+    counts "$db" events carol 20
+    answer yes 0 drop "$db" events minus
+    counts "$db" events minus 0
 fi
-expect 0 drop db events carol --yes
-counts db events carol 0
-expect 3 drop db events carol --yes
-expect 0 drop db events --yes
-expect 3 count db events alice
-counts db visits v 6
-clean db
+expect 0 drop "$db" events carol --yes
+counts "$db" events carol 0
+expect 3 drop "$db" events carol --yes
+expect 0 drop "$db" events --yes
+expect 3 count "$db" events alice
+counts "$db" visits v 6
+clean "$db"
 
 # Output that cannot be written is an error.
 if [ -e /dev/full ]; then
-    "$SPILLWAY" export copy events >/dev/full 2>err
+    new_store
+    expect 0 define "$db" events --preset feed-recent
+    seq 1 20 | "$SPILLWAY" append "$db" events carol - >out
+    "$SPILLWAY" export "$db" events >/dev/full 2>err
     [ $? = 3 ] || fail "export to a full device did not fail"
     has err "cannot write the output"
-    "$SPILLWAY" append copy events carol 21 22 >/dev/full 2>err
+    "$SPILLWAY" append "$db" events carol 21 22 >/dev/full 2>err
     [ $? = 3 ] || fail "append to a full device did not fail"
     has err "elements 20 to 21 were appended"
     has err "No space left on device"
-    counts copy events carol 22
+    counts "$db" events carol 22
     for option in --help --version 'read --help'; do
         # shellcheck disable=SC2086 # a command and its option are two words
         "$SPILLWAY" $option >/dev/full 2>err
