@@ -78,6 +78,41 @@ static spill_code_t read_head(reader_t *reader, spill_want_t want, int64_t seq,
     return code;
 }
 
+/*
+ * Is the run likely to go on in another page? By how long pages are meant to be, and where they
+ * then begin; a tail may be of any length.
+ */
+static bool goes_beyond(const reader_t *reader, int64_t page, spill_want_t want, int64_t seq)
+{
+    const spill_definition_t *definition = &reader->owner->array->definition;
+    int64_t length = definition->bounds.page_capacity;
+    int64_t left = (int64_t)(reader->limit - reader->run.count);
+    int64_t begin = reader->keep == SPILL_KEEP_NEWEST ? 0 : spill_state_end(&reader->head.state);
+    if (page == 0 && want == SPILL_WANT_BACKWARD)
+        return false;
+    if (page >= 0)
+        return left > length || (reader->keep == SPILL_KEEP_OLDEST && want == SPILL_WANT_BACKWARD);
+    int64_t place = seq > begin ? (seq - begin) % length : 0;
+    return left > (want == SPILL_WANT_BACKWARD ? place + 1 : length - place);
+}
+
+/* The page may have come along with the one before. */
+static bool take_beyond(reader_t *reader, int64_t page)
+{
+    spill_response_t *read = &reader->page;
+    if (page < 0 || !read->beyond.present || read->beyond.page != page ||
+        read->beyond.epoch != reader->head.state.epoch)
+        return false;
+    spill_state_t state = read->state;
+    spill_run_t run = read->run;
+    read->state = read->beyond;
+    read->run = read->beyond_run;
+    state.present = false;
+    read->beyond = state;
+    read->beyond_run = run;
+    return true;
+}
+
 /* Read a page, by number or SPILL_PAGE_HOLDING `seq`, and take its elements from `seq` on. */
 static spill_code_t read_page(reader_t *reader, int64_t page, spill_want_t want, int64_t seq,
                               spill_error_t *error)
@@ -88,7 +123,10 @@ static spill_code_t read_page(reader_t *reader, int64_t page, spill_want_t want,
     read.want = want;
     read.seq = seq;
     read.limit = (int64_t)(reader->limit - reader->run.count);
-    spill_code_t code = spill_owner_call(reader->owner, &read, &reader->page, error);
+    read.want_beyond = goes_beyond(reader, page, want, seq);
+    spill_code_t code = SPILL_OK;
+    if (!take_beyond(reader, page))
+        code = spill_owner_call(reader->owner, &read, &reader->page, error);
     if (code != SPILL_OK)
         return code;
     if (reader->page.state.present && reader->page.state.epoch != reader->head.state.epoch)
@@ -148,7 +186,12 @@ static spill_code_t pages_backward(reader_t *reader, spill_error_t *error)
 static spill_code_t read_backward(reader_t *reader, spill_error_t *error)
 {
     const spill_state_t *head = &reader->head.state;
-    spill_code_t code = read_head(reader, SPILL_WANT_BACKWARD, reader->upper, error);
+    /* The newest are not in the head of an array that is known to have pages. */
+    spill_tail_t tail;
+    bool bare = reader->keep == SPILL_KEEP_OLDEST && reader->upper == INT64_MAX &&
+                spill_tail_recall(reader->owner, &tail);
+    spill_code_t code =
+        read_head(reader, bare ? SPILL_WANT_NONE : SPILL_WANT_BACKWARD, reader->upper, error);
     if (code != SPILL_OK || !head->present)
         return code;
     if (reader->keep == SPILL_KEEP_NEWEST) {
@@ -159,6 +202,8 @@ static spill_code_t read_backward(reader_t *reader, spill_error_t *error)
     }
     if (head->pages > 0 && reader->upper >= spill_state_end(head))
         code = pages_backward(reader, error);
+    if (code == SPILL_OK && !finished(reader) && bare)
+        code = read_head(reader, SPILL_WANT_BACKWARD, reader->upper, error);
     if (code == SPILL_OK && !finished(reader))
         take(reader, &reader->head.run);
     return code;

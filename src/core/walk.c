@@ -1,4 +1,5 @@
 /* Walks over whole arrays: owners, elements, documents. A bounded run is in memory at a time. */
+#include "core/walk.h"
 #include "core/array.h"
 #include "store/render.h"
 #include "util/error.h"
@@ -13,24 +14,15 @@ typedef struct walk {
     void *context;
 } walk_t;
 
-/* The part of an owner's array that starts at `seq`, as far as one document goes. */
-typedef struct stretch {
-    spill_response_t head;
-    spill_response_t page;
-    const spill_run_t *run;
-    int64_t next; /* where to go on */
-    bool last;
-} stretch_t;
-
 /* The run that was read reaches to the end of its document, or to the most that is read at once. */
-static void end_stretch(stretch_t *stretch, const spill_run_t *run, const spill_state_t *state)
+static void end_stretch(spill_stretch_t *stretch, const spill_run_t *run, const spill_state_t *state)
 {
     stretch->run = run;
     stretch->next = run->count < ELEMENTS_AT_A_TIME ? spill_state_end(state)
                                                     : run->entries[run->count - 1].seq + 1;
 }
 
-static spill_code_t read_from_head(const spill_owner_t *owner, int64_t seq, stretch_t *stretch,
+static spill_code_t read_from_head(const spill_owner_t *owner, int64_t seq, spill_stretch_t *stretch,
                                    spill_error_t *error)
 {
     const spill_state_t *head = &stretch->head.state;
@@ -48,7 +40,7 @@ static spill_code_t read_from_head(const spill_owner_t *owner, int64_t seq, stre
 }
 
 /* A page was not where the head said: it was trimmed meanwhile, or the owner dropped, or lost. */
-static spill_code_t look_again(const spill_owner_t *owner, int64_t page, stretch_t *stretch,
+static spill_code_t look_again(const spill_owner_t *owner, int64_t page, spill_stretch_t *stretch,
                                spill_error_t *error)
 {
     const spill_state_t *head = &stretch->head.state;
@@ -60,7 +52,7 @@ static spill_code_t look_again(const spill_owner_t *owner, int64_t page, stretch
 }
 
 /* No document holds `seq`: go on where document `after` begins, if it is there. */
-static spill_code_t skip_to(const spill_owner_t *owner, int64_t after, stretch_t *stretch,
+static spill_code_t skip_to(const spill_owner_t *owner, int64_t after, spill_stretch_t *stretch,
                             spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
@@ -79,8 +71,7 @@ static spill_code_t skip_to(const spill_owner_t *owner, int64_t after, stretch_t
     return code;
 }
 
-/* Read on from stretch->next. The run may be empty, and is then not the last. */
-static spill_code_t read_stretch(const spill_owner_t *owner, stretch_t *stretch,
+spill_code_t spill_stretch_read(const spill_owner_t *owner, spill_stretch_t *stretch,
                                  spill_error_t *error)
 {
     static const spill_run_t nothing;
@@ -109,22 +100,27 @@ static spill_code_t read_stretch(const spill_owner_t *owner, stretch_t *stretch,
     return code;
 }
 
+void spill_stretch_release(spill_stretch_t *stretch)
+{
+    spill_response_release(&stretch->head);
+    spill_response_release(&stretch->page);
+}
+
 static spill_code_t export_owner(void *context, const spill_value_t *owner, spill_error_t *error)
 {
     const walk_t *walk = context;
     spill_owner_t own;
-    stretch_t stretch = {.last = false};
+    spill_stretch_t stretch = {.last = false};
     spill_code_t code = spill_owner_init(&own, walk->array, owner, error);
     while (code == SPILL_OK && !stretch.last) {
-        code = read_stretch(&own, &stretch, error);
+        code = spill_stretch_read(&own, &stretch, error);
         for (size_t i = 0; code == SPILL_OK && i < stretch.run->count; i++) {
             spill_element_t element = spill_run_element(stretch.run, i);
             if (!walk->visit(walk->context, owner, &element))
                 code = spill_walk_stopped(error);
         }
     }
-    spill_response_release(&stretch.head);
-    spill_response_release(&stretch.page);
+    spill_stretch_release(&stretch);
     spill_owner_release(&own);
     return code;
 }

@@ -23,6 +23,10 @@ void spill_response_clear(spill_response_t *response)
     empty.state.gone.count = 0;
     empty.run = response->run;
     spill_run_clear(&empty.run);
+    empty.beyond.gone = response->beyond.gone;
+    empty.beyond.gone.count = 0;
+    empty.beyond_run = response->beyond_run;
+    spill_run_clear(&empty.beyond_run);
     empty.ops = response->ops;
     empty.ops.count = 0;
     bson_destroy(response->fields);
@@ -33,6 +37,8 @@ void spill_response_release(spill_response_t *response)
 {
     spill_state_release(&response->state);
     spill_run_release(&response->run);
+    spill_state_release(&response->beyond);
+    spill_run_release(&response->beyond_run);
     spill_ops_release(&response->ops);
     bson_destroy(response->fields);
     *response = (spill_response_t)SPILL_RESPONSE_INIT;

@@ -159,6 +159,11 @@ typedef struct spill_request {
     /* READ. */
     spill_want_t want;
     int64_t limit;
+    /*
+     * Of a page, with elements: the run will likely go on in the next page of its direction, which
+     * a store may bring along (response->beyond), where that spares a round trip.
+     */
+    bool want_beyond;
     bool want_ops;    /* response->ops: the whole window */
     bool want_fields; /* response->fields */
 } spill_request_t;
@@ -177,9 +182,11 @@ typedef struct spill_response {
      * fields_bytes: a document may be there with other fields only.
      */
     spill_state_t state;
-    int64_t seq;         /* APPEND: number of the first element given */
-    bool judged;         /* APPEND when REFUSED: the rest is what a READ (with op) then showed */
-    spill_run_t run;     /* READ */
+    int64_t seq;          /* APPEND: number of the first element given */
+    bool judged;          /* APPEND when REFUSED: the rest is what a READ (with op) then showed */
+    spill_run_t run;      /* READ */
+    spill_state_t beyond; /* READ with want_beyond: the page after, if it was brought along */
+    spill_run_t beyond_run;
     bool op_found;       /* READ with op */
     spill_op_entry_t op; /* if so, its entry */
     /* READ with want_ops. A store may show later ones of the owner in a sealed document too. */

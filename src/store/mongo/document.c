@@ -25,29 +25,53 @@ void spill_mongo_document_init(spill_mongo_document_t *document, const spill_mon
         strcpy(document->spill, "spill");
 }
 
+static void append_page_id(const spill_request_t *request, const char *key, int64_t page,
+                           bson_t *to)
+{
+    bson_t id;
+    bson_append_document_begin(to, key, -1, &id);
+    spill_value_append(request->owner, &id, "owner");
+    BSON_APPEND_INT64(&id, "page", page);
+    bson_append_document_end(to, &id);
+}
+
+/* The field by which pages are sharded: it brings the command to one shard. */
+static void append_shard(const spill_mongo_document_t *document, bson_t *filter)
+{
+    bson_t owner;
+    if (document->head || !document->sharded)
+        return;
+    bson_append_document_begin(filter, document->request->definition->page_owner, -1, &owner);
+    spill_value_append(document->request->owner, &owner, "$eq");
+    bson_append_document_end(filter, &owner);
+}
+
 void spill_mongo_select(const spill_mongo_document_t *document, bson_t *filter)
 {
     const spill_request_t *request = document->request;
     bson_init(filter);
     bson_t id;
     BSON_APPEND_DOCUMENT_BEGIN(filter, "_id", &id);
-    if (document->head) {
+    if (document->head)
         spill_value_append(request->owner, &id, "$eq");
-    } else {
-        bson_t page;
-        BSON_APPEND_DOCUMENT_BEGIN(&id, "$eq", &page);
-        spill_value_append(request->owner, &page, "owner");
-        BSON_APPEND_INT64(&page, "page", request->page);
-        bson_append_document_end(&id, &page);
-    }
+    else
+        append_page_id(request, "$eq", request->page, &id);
     bson_append_document_end(filter, &id);
-    if (document->head || !document->sharded)
-        return;
-    /* The field by which pages are sharded: it brings the command to one shard. */
-    bson_t owner;
-    bson_append_document_begin(filter, request->definition->page_owner, -1, &owner);
-    spill_value_append(request->owner, &owner, "$eq");
-    bson_append_document_end(filter, &owner);
+    append_shard(document, filter);
+}
+
+void spill_mongo_select_two(const spill_mongo_document_t *document, int64_t other, bson_t *filter)
+{
+    const spill_request_t *request = document->request;
+    bson_init(filter);
+    bson_t id, ids;
+    BSON_APPEND_DOCUMENT_BEGIN(filter, "_id", &id);
+    BSON_APPEND_ARRAY_BEGIN(&id, "$in", &ids);
+    append_page_id(request, "0", request->page, &ids);
+    append_page_id(request, "1", other, &ids);
+    bson_append_array_end(&id, &ids);
+    bson_append_document_end(filter, &id);
+    append_shard(document, filter);
 }
 
 const char *spill_mongo_path(const spill_mongo_document_t *document, const char *name,

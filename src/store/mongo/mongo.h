@@ -110,6 +110,8 @@ void spill_mongo_document_init(spill_mongo_document_t *document, const spill_mon
 
 /* {_id: {$eq: ...}}, of a page in a sharded cluster also its owner, into `filter`. */
 void spill_mongo_select(const spill_mongo_document_t *document, bson_t *filter);
+/* A page, and another of the same owner. */
+void spill_mongo_select_two(const spill_mongo_document_t *document, int64_t other, bson_t *filter);
 
 /* "spill.activities.rev" for "rev". `path` is returned. */
 const char *spill_mongo_path(const spill_mongo_document_t *document, const char *name,

@@ -7,32 +7,55 @@
 
 /* ---- which document -------------------------------------------------------------------------- */
 
+/* What is looked for: one document, or with want_beyond two pages. */
+typedef struct search {
+    const spill_mongo_document_t *document;
+    int64_t over; /* SPILL_PAGE_HOLDING: pages that begin above this number */
+} search_t;
+
 /*
- * Of the committed pages of this incarnation the last one that begins at or below seq, and above
- * `over`. An index on (owner, first) finds it; see catalog.c.
+ * Of the committed pages of this incarnation the last one that begins at or below seq. An index on
+ * (owner, first) finds it; see catalog.c. With want_beyond also the one before it, or the one that
+ * begins within the next `limit` numbers.
  */
-static void append_page_holding(const spill_request_t *request, int64_t over, bson_t *stages)
+static void append_page_holding(const search_t *search, bson_t *stages)
 {
+    const spill_request_t *request = search->document->request;
+    bool forward = request->want_beyond && request->want == SPILL_WANT_FORWARD;
+    int64_t last = request->seq;
+    if (forward && last < INT64_MAX - request->limit)
+        last += request->limit;
     bson_t stage, match, owner;
     BSON_APPEND_DOCUMENT_BEGIN(stages, "0", &stage);
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
     BSON_APPEND_DOCUMENT_BEGIN(&match, request->definition->page_owner, &owner);
     spill_value_append(request->owner, &owner, "$eq");
     bson_append_document_end(&match, &owner);
-    BCON_APPEND(&match, "spill.first", "{", "$lte", BCON_INT64(request->seq), "$gt",
-                BCON_INT64(over), "}", "spill.epoch", BCON_INT64(request->epoch), "_id.page", "{",
-                "$lt", BCON_INT64(request->pages), "}");
+    BCON_APPEND(&match, "spill.first", "{", "$lte", BCON_INT64(last), "$gt",
+                BCON_INT64(search->over), "}", "spill.epoch", BCON_INT64(request->epoch),
+                "_id.page", "{", "$lt", BCON_INT64(request->pages), "}");
     bson_append_document_end(&stage, &match);
     bson_append_document_end(stages, &stage);
     BCON_APPEND(stages, "1", "{", "$sort", "{", "spill.first", BCON_INT32(-1), "_id",
-                BCON_INT32(-1), "}", "}", "2", "{", "$limit", BCON_INT32(1), "}");
+                BCON_INT32(-1), "}", "}", "2", "{", "$limit",
+                BCON_INT32(request->want_beyond ? 2 : 1), "}");
+}
+
+/* The number of the page that a run goes on in. */
+static int64_t page_beyond(const spill_request_t *request, int64_t page)
+{
+    return request->want == SPILL_WANT_BACKWARD ? page - 1 : page + 1;
 }
 
 static void append_document(const spill_mongo_document_t *document, bson_t *stages)
 {
+    const spill_request_t *request = document->request;
     bson_t stage, filter;
     BSON_APPEND_DOCUMENT_BEGIN(stages, "0", &stage);
-    spill_mongo_select(document, &filter);
+    if (request->want_beyond && request->page >= 0)
+        spill_mongo_select_two(document, page_beyond(request, request->page), &filter);
+    else
+        spill_mongo_select(document, &filter);
     BSON_APPEND_DOCUMENT(&stage, "$match", &filter);
     bson_destroy(&filter);
     bson_append_document_end(stages, &stage);
@@ -148,13 +171,14 @@ static void take_fields(const bson_t *projected, bson_t **fields)
 
 /* ---- the step -------------------------------------------------------------------------------- */
 
-static bson_t *make_pipeline(const spill_mongo_document_t *document, int64_t over)
+static bson_t *make_pipeline(const search_t *search)
 {
+    const spill_mongo_document_t *document = search->document;
     const spill_request_t *request = document->request;
     bool holding = request->page == SPILL_PAGE_HOLDING;
     bson_t *stages = bson_new();
     if (holding)
-        append_page_holding(request, over, stages);
+        append_page_holding(search, stages);
     else
         append_document(document, stages);
     bson_t stage, projection;
@@ -181,14 +205,77 @@ static void look_up_op(const spill_request_t *request, spill_ops_t *ops, spill_r
         response->op = *entry;
 }
 
-static spill_code_t find(spill_mongo_t *store, const spill_mongo_document_t *document, int64_t over,
-                         bson_t *projected, bool *found, spill_error_t *error)
+/* What a search has brought so far. */
+typedef struct findings {
+    const spill_mongo_document_t *document;
+    spill_response_t *response;
+    spill_code_t code;
+    spill_error_t *error;
+} findings_t;
+
+static void take_beyond(findings_t *findings, const bson_t *projected)
 {
-    bson_t *pipeline = make_pipeline(document, over);
+    spill_response_t *response = findings->response;
+    findings->code =
+        spill_mongo_state(findings->document, projected, &response->beyond, NULL, findings->error);
+    if (findings->code == SPILL_OK && response->beyond.present)
+        number_run(projected, findings->document->request->want == SPILL_WANT_BACKWARD,
+                   &response->beyond, &response->beyond_run);
+}
+
+static void take_document(findings_t *findings, const bson_t *projected)
+{
+    const spill_request_t *request = findings->document->request;
+    spill_response_t *response = findings->response;
+    spill_ops_t ops = {0};
+    findings->code =
+        spill_mongo_state(findings->document, projected, &response->state, &ops, findings->error);
+    if (findings->code == SPILL_OK && response->state.present) {
+        number_run(projected, request->want == SPILL_WANT_BACKWARD, &response->state,
+                   &response->run);
+        take_fields(projected, &response->fields);
+        if (request->op)
+            look_up_op(request, &ops, response);
+        if (request->want_ops)
+            spill_ops_copy(&ops, &response->ops);
+    }
+    spill_ops_release(&ops);
+}
+
+/* Is it the document that was meant, and not the one beyond it? */
+static bool is_meant(const spill_request_t *request, const bson_t *projected)
+{
+    bson_iter_t iter, first;
+    if (!request->want_beyond)
+        return true;
+    if (request->page >= 0)
+        return bson_iter_init_find(&iter, projected, "page") &&
+               bson_iter_as_int64(&iter) == request->page;
+    return bson_iter_init(&iter, projected) &&
+           bson_iter_find_descendant(&iter, "state.first", &first) &&
+           bson_iter_as_int64(&first) <= request->seq;
+}
+
+static void take(void *context, const bson_t *projected)
+{
+    findings_t *findings = context;
+    if (findings->code != SPILL_OK)
+        return;
+    if (!findings->response->state.present && is_meant(findings->document->request, projected))
+        take_document(findings, projected);
+    else
+        take_beyond(findings, projected);
+}
+
+static spill_code_t find(spill_mongo_t *store, const search_t *search, spill_response_t *response,
+                         spill_error_t *error)
+{
+    bson_t *pipeline = make_pipeline(search);
+    findings_t findings = {.document = search->document, .response = response, .error = error};
     spill_code_t code =
-        spill_mongo_first(store, document->collection, pipeline, projected, found, error);
+        spill_mongo_each(store, search->document->collection, pipeline, take, &findings, error);
     bson_destroy(pipeline);
-    return code;
+    return code == SPILL_OK ? findings.code : code;
 }
 
 /*
@@ -196,19 +283,26 @@ static spill_code_t find(spill_mongo_t *store, const spill_mongo_document_t *doc
  * removed between two pages: so far is looked first, for a server may sort all that it finds.
  */
 static spill_code_t find_holding(spill_mongo_t *store, const spill_mongo_document_t *document,
-                                 bson_t *projected, bool *found, spill_error_t *error)
+                                 spill_response_t *response, spill_error_t *error)
 {
     const spill_request_t *request = document->request;
-    int64_t over = request->seq - request->definition->largest.page_capacity;
-    spill_code_t code = SPILL_OK;
-    *found = false;
-    if (over >= 0) {
-        code = find(store, document, over, projected, found, error);
-        if (code != SPILL_OK || *found)
-            return code;
-        bson_destroy(projected);
-    }
-    return find(store, document, -1, projected, found, error);
+    int64_t reach = request->definition->largest.page_capacity;
+    if (request->want_beyond && request->want == SPILL_WANT_BACKWARD)
+        reach *= 2;
+    search_t near = {.document = document, .over = request->seq - reach};
+    search_t any = {.document = document, .over = -1};
+    if (near.over < 0)
+        return find(store, &any, response, error);
+    spill_code_t code = find(store, &near, response, error);
+    if (code != SPILL_OK || response->state.present)
+        return code;
+    spill_request_t alone = *request; /* many short pages may lie beyond */
+    spill_mongo_document_t one = *document;
+    alone.want_beyond = false;
+    one.request = &alone;
+    any.document = &one;
+    spill_response_clear(response);
+    return find(store, &any, response, error);
 }
 
 spill_code_t spill_mongo_read(spill_mongo_t *store, const spill_request_t *request,
@@ -216,26 +310,10 @@ spill_code_t spill_mongo_read(spill_mongo_t *store, const spill_request_t *reque
 {
     spill_mongo_document_t document;
     spill_mongo_document_init(&document, store, request);
-    bson_t projected;
-    bool found;
+    search_t search = {.document = &document};
     spill_code_t code = request->page == SPILL_PAGE_HOLDING
-                            ? find_holding(store, &document, &projected, &found, error)
-                            : find(store, &document, 0, &projected, &found, error);
+                            ? find_holding(store, &document, response, error)
+                            : find(store, &search, response, error);
     response->outcome = SPILL_DONE;
-    if (found) {
-        spill_ops_t ops = {0};
-        code = spill_mongo_state(&document, &projected, &response->state, &ops, error);
-        if (code == SPILL_OK && response->state.present) {
-            number_run(&projected, request->want == SPILL_WANT_BACKWARD, &response->state,
-                       &response->run);
-            take_fields(&projected, &response->fields);
-            if (request->op)
-                look_up_op(request, &ops, response);
-            if (request->want_ops)
-                spill_ops_copy(&ops, &response->ops);
-        }
-        spill_ops_release(&ops);
-    }
-    bson_destroy(&projected);
     return code;
 }

@@ -1,0 +1,25 @@
+/* One owner's elements, a bounded run at a time, from any number on. */
+#ifndef SPILL_CORE_WALK_H
+#define SPILL_CORE_WALK_H
+
+#include "layout/outlier.h"
+
+/* The part of an owner's array that starts at `next`, as far as one document goes. */
+typedef struct spill_stretch {
+    spill_response_t head;
+    spill_response_t page;
+    const spill_run_t *run; /* ascending; of this stretch */
+    int64_t next;           /* where to go on */
+    bool last;
+} spill_stretch_t;
+
+/*
+ * Read on from stretch->next, which is 0 in a zeroed stretch: up to 1000 elements of one document.
+ * The run may be empty while `last` is not set yet. An owner that is not there has an empty, last
+ * one. Cost: two or three store operations.
+ */
+spill_code_t spill_stretch_read(const spill_owner_t *owner, spill_stretch_t *stretch,
+                                spill_error_t *error);
+void spill_stretch_release(spill_stretch_t *stretch);
+
+#endif

@@ -1,0 +1,95 @@
+/* Comparing an owner's arrays, element by element, and the cursors that do it. */
+#include "tools/copy_owner.h"
+
+void spill_copy_cursor_init(spill_copy_cursor_t *cursor, const spill_copy_side_t *side,
+                            const spill_owner_t *owner, int64_t from, int64_t to)
+{
+    *cursor = (spill_copy_cursor_t){
+        .side = side, .owner = owner, .to = to, .stretch.next = from, .ended = from >= to};
+}
+
+void spill_copy_cursor_release(spill_copy_cursor_t *cursor)
+{
+    spill_stretch_release(&cursor->stretch);
+}
+
+spill_code_t spill_copy_cursor_get(spill_copy_cursor_t *cursor, spill_element_t *element,
+                                   spill_error_t *error)
+{
+    spill_stretch_t *stretch = &cursor->stretch;
+    while (!cursor->ended && (!stretch->run || cursor->at == stretch->run->count)) {
+        cursor->ended = stretch->last || stretch->next >= cursor->to;
+        if (cursor->ended) {
+            break;
+        }
+        spill_code_t code = spill_stretch_read(cursor->owner, stretch, error);
+        if (code != SPILL_OK) {
+            return spill_copy_failed(cursor->side, code, error);
+        }
+        cursor->at = 0;
+    }
+    if (!cursor->ended) {
+        *element = spill_run_element(stretch->run, cursor->at);
+        cursor->ended = element->seq >= cursor->to;
+    }
+    return SPILL_OK;
+}
+
+/* Only the target has this number. */
+static spill_code_t surplus(spill_copy_owner_t *owner, const spill_element_t *element,
+                            spill_error_t *error)
+{
+    if (spill_copy_is_placeholder(&element->value)) {
+        return spill_copy_remove(owner, element->seq, error);
+    }
+    spill_copy_differs(owner, element->seq, "the target has an element that the source has not");
+    return SPILL_OK;
+}
+
+/* One step of the merge: the lower number of the two, or the one that both have. */
+static spill_code_t compare_next(spill_copy_owner_t *owner, spill_copy_cursor_t *source,
+                                 spill_copy_cursor_t *target, int64_t *equal, spill_error_t *error)
+{
+    spill_element_t here, there;
+    spill_code_t code = spill_copy_cursor_get(source, &here, error);
+    if (code == SPILL_OK) {
+        code = spill_copy_cursor_get(target, &there, error);
+    }
+    if (code != SPILL_OK || (source->ended && target->ended)) {
+        return code;
+    }
+    if (target->ended || (!source->ended && here.seq < there.seq)) {
+        spill_copy_differs(owner, here.seq, "the target has not this element");
+        source->at++;
+        return SPILL_OK;
+    }
+    target->at++;
+    if (source->ended || there.seq < here.seq) {
+        return surplus(owner, &there, error);
+    }
+    source->at++;
+    if (!spill_value_equal(&here.value, &there.value)) {
+        spill_copy_differs(owner, here.seq, "the target's element is another one");
+    } else if (equal) {
+        ++*equal;
+        if (*equal % SPILL_COPY_BATCH == 0) {
+            spill_copy_progress(owner->copy);
+        }
+    }
+    return SPILL_OK;
+}
+
+spill_code_t spill_copy_compare(spill_copy_owner_t *owner, int64_t from, int64_t to, int64_t *equal,
+                                spill_error_t *error)
+{
+    spill_copy_cursor_t source, target;
+    spill_copy_cursor_init(&source, &owner->copy->source, &owner->source, from, to);
+    spill_copy_cursor_init(&target, &owner->copy->target, &owner->target, from, to);
+    spill_code_t code = SPILL_OK;
+    while (code == SPILL_OK && !(source.ended && target.ended)) {
+        code = compare_next(owner, &source, &target, equal, error);
+    }
+    spill_copy_cursor_release(&source);
+    spill_copy_cursor_release(&target);
+    return code;
+}
