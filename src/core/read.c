@@ -64,13 +64,14 @@ static void take(reader_t *reader, spill_run_t *run)
     }
 }
 
-static spill_code_t read_head(reader_t *reader, spill_want_t want, int64_t seq,
+static spill_code_t read_head(reader_t *reader, spill_want_t want, int64_t seq, bool spare,
                               spill_error_t *error)
 {
     spill_request_t read = spill_owner_request(reader->owner, SPILL_REQUEST_READ, SPILL_HEAD);
     read.want = want;
     read.seq = seq;
     read.limit = (int64_t)reader->limit;
+    read.spare = spare;
     spill_code_t code = spill_owner_call(reader->owner, &read, &reader->head, error);
     if (code == SPILL_OK && reader->lower < reader->head.state.low)
         reader->lower = reader->head.state.low;
@@ -111,6 +112,20 @@ static bool take_beyond(reader_t *reader, int64_t page)
     read->beyond = state;
     read->beyond_run = run;
     return true;
+}
+
+/* What the head has comes after what pages had. */
+static spill_code_t take_head(reader_t *reader, spill_want_t want, int64_t seq,
+                              spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    if (finished(reader))
+        return SPILL_OK;
+    if (reader->head.spared && reader->run.count + reader->head.run.count < reader->limit)
+        code = read_head(reader, want, seq, false, error);
+    if (code == SPILL_OK)
+        take(reader, &reader->head.run);
+    return code;
 }
 
 /* Read a page, by number or SPILL_PAGE_HOLDING `seq`, and take its elements from `seq` on. */
@@ -186,12 +201,8 @@ static spill_code_t pages_backward(reader_t *reader, spill_error_t *error)
 static spill_code_t read_backward(reader_t *reader, spill_error_t *error)
 {
     const spill_state_t *head = &reader->head.state;
-    /* The newest are not in the head of an array that is known to have pages. */
-    spill_tail_t tail;
-    bool bare = reader->keep == SPILL_KEEP_OLDEST && reader->upper == INT64_MAX &&
-                spill_tail_recall(reader->owner, &tail);
-    spill_code_t code =
-        read_head(reader, bare ? SPILL_WANT_NONE : SPILL_WANT_BACKWARD, reader->upper, error);
+    bool spare = reader->keep == SPILL_KEEP_OLDEST;
+    spill_code_t code = read_head(reader, SPILL_WANT_BACKWARD, reader->upper, spare, error);
     if (code != SPILL_OK || !head->present)
         return code;
     if (reader->keep == SPILL_KEEP_NEWEST) {
@@ -202,11 +213,7 @@ static spill_code_t read_backward(reader_t *reader, spill_error_t *error)
     }
     if (head->pages > 0 && reader->upper >= spill_state_end(head))
         code = pages_backward(reader, error);
-    if (code == SPILL_OK && !finished(reader) && bare)
-        code = read_head(reader, SPILL_WANT_BACKWARD, reader->upper, error);
-    if (code == SPILL_OK && !finished(reader))
-        take(reader, &reader->head.run);
-    return code;
+    return code == SPILL_OK ? take_head(reader, SPILL_WANT_BACKWARD, reader->upper, error) : code;
 }
 
 /* ---- oldest first ---------------------------------------------------------------------------- */
@@ -237,15 +244,15 @@ static spill_code_t pages_forward(reader_t *reader, int64_t page, spill_error_t 
 static spill_code_t read_forward(reader_t *reader, spill_error_t *error)
 {
     const spill_state_t *head = &reader->head.state;
-    spill_code_t code = read_head(reader, SPILL_WANT_FORWARD, reader->lower, error);
+    bool spare = reader->keep == SPILL_KEEP_NEWEST;
+    spill_code_t code = read_head(reader, SPILL_WANT_FORWARD, reader->lower, spare, error);
     if (code != SPILL_OK || !head->present)
         return code;
     if (reader->keep == SPILL_KEEP_NEWEST) {
         if (head->pages > 0 && reader->lower < head->first)
             code = pages_forward(reader, SPILL_PAGE_HOLDING, error);
-        if (code == SPILL_OK && !finished(reader))
-            take(reader, &reader->head.run);
-        return code;
+        return code == SPILL_OK ? take_head(reader, SPILL_WANT_FORWARD, reader->lower, error)
+                                : code;
     }
     take(reader, &reader->head.run);
     reader->unread = head->pages > 0;

@@ -164,6 +164,11 @@ typedef struct spill_request {
      * a store may bring along (response->beyond), where that spares a round trip.
      */
     bool want_beyond;
+    /*
+     * Of a head: seq may lie beyond its end (or begin), in pages, whose elements come first. A
+     * store may leave out as many elements as there are numbers between (response->spared).
+     */
+    bool spare;
     bool want_ops;    /* response->ops: the whole window */
     bool want_fields; /* response->fields */
 } spill_request_t;
@@ -187,6 +192,7 @@ typedef struct spill_response {
     spill_run_t run;      /* READ */
     spill_state_t beyond; /* READ with want_beyond: the page after, if it was brought along */
     spill_run_t beyond_run;
+    bool spared;         /* READ with spare: the run may go on */
     bool op_found;       /* READ with op */
     spill_op_entry_t op; /* if so, its entry */
     /* READ with want_ops. A store may show later ones of the owner in a sealed document too. */

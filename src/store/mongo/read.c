@@ -77,6 +77,35 @@ static bson_t *live_below(const spill_mongo_document_t *document, int64_t seq, c
 }
 
 /*
+ * How many elements: with `spare`, less as many as there are numbers between the head and where the
+ * run begins.
+ */
+static bson_t *run_limit(const spill_mongo_document_t *document, int64_t seq, int64_t limit,
+                         const bson_t *live)
+{
+    const spill_request_t *request = document->request;
+    char first[SPILL_MONGO_PATH_SIZE], gone[SPILL_MONGO_PATH_SIZE], pages[SPILL_MONGO_PATH_SIZE];
+    spill_mongo_ref(document, "first", first);
+    spill_mongo_ref(document, "gone", gone);
+    if (!request->spare)
+        return BCON_NEW("$literal", BCON_INT64(limit));
+    bson_t *between;
+    if (request->want == SPILL_WANT_FORWARD)
+        between = BCON_NEW("$subtract", "[", BCON_UTF8(first), BCON_INT64(seq), "]");
+    else
+        between = BCON_NEW("$subtract", "[", BCON_INT64(seq), "{", "$add", "[", BCON_UTF8(first),
+                           BCON_DOCUMENT(live), "{", "$size", "{", "$ifNull", "[", BCON_UTF8(gone),
+                           "[", "]", "]", "}", "}", "]", "}", "]");
+    bson_t *left = BCON_NEW(
+        "$cond", "[", "{", "$gt", "[", BCON_UTF8(spill_mongo_ref(document, "pages", pages)),
+        BCON_INT64(0), "]", "}", "{", "$max", "[", BCON_INT64(0), "{", "$subtract", "[",
+        BCON_INT64(limit), "{", "$max", "[", BCON_INT64(0), BCON_DOCUMENT(between), "]", "}", "]",
+        "}", "]", "}", BCON_INT64(limit), "]");
+    bson_destroy(between);
+    return left;
+}
+
+/*
  * run: the elements; from: the place of the first of them in the array. Forward the place is where
  * seq begins, backward so far before its end that `limit` fit between.
  */
@@ -93,11 +122,12 @@ static void project_run(const spill_mongo_document_t *document, bson_t *projecti
     bson_t *all = BCON_NEW("$ifNull", "[", BCON_UTF8(array), "[", "]", "]");
     bson_t *live = BCON_NEW("$size", BCON_DOCUMENT(all));
     bson_t *place = live_below(document, seq, live);
+    bson_t *most = run_limit(document, seq, limit, live);
     bson_t *from = forward ? bson_copy(place)
                            : BCON_NEW("$max", "[", BCON_INT64(0), "{", "$subtract", "[",
-                                      BCON_DOCUMENT(place), BCON_INT64(limit), "]", "}", "]");
-    bson_t *count = forward ? BCON_NEW("$add", "[", BCON_INT64(limit), "]")
-                            : BCON_NEW("$min", "[", BCON_INT64(limit), BCON_DOCUMENT(place), "]");
+                                      BCON_DOCUMENT(place), BCON_DOCUMENT(most), "]", "}", "]");
+    bson_t *count = forward ? bson_copy(most)
+                            : BCON_NEW("$min", "[", BCON_DOCUMENT(most), BCON_DOCUMENT(place), "]");
     BCON_APPEND(projection, "from", BCON_DOCUMENT(from), "run", "{", "$cond", "[", "{", "$gt", "[",
                 BCON_DOCUMENT(count), BCON_INT64(0), "]", "}", "{", "$slice", "[",
                 BCON_DOCUMENT(all), BCON_DOCUMENT(from), "{", "$max", "[", BCON_INT64(1),
@@ -105,6 +135,7 @@ static void project_run(const spill_mongo_document_t *document, bson_t *projecti
     bson_destroy(all);
     bson_destroy(live);
     bson_destroy(place);
+    bson_destroy(most);
     bson_destroy(from);
     bson_destroy(count);
 }
@@ -233,6 +264,8 @@ static void take_document(findings_t *findings, const bson_t *projected)
     if (findings->code == SPILL_OK && response->state.present) {
         number_run(projected, request->want == SPILL_WANT_BACKWARD, &response->state,
                    &response->run);
+        response->spared = request->spare && response->state.pages > 0 &&
+                           (int64_t)response->run.count < request->limit;
         take_fields(projected, &response->fields);
         if (request->op)
             look_up_op(request, &ops, response);
