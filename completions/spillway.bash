@@ -1,7 +1,7 @@
 # bash completion for spillway: commands, options, and the names of a store's definitions.
 
 _spillway_commands='define import append read count edit remove trim export explain verify stats
-    threshold drop backup help'
+    threshold drop copy backup help'
 
 _spillway_options() {
     local common='--help'
@@ -27,6 +27,10 @@ _spillway_options() {
     stats) echo "$common --top= --json" ;;
     threshold) echo "$common --target= --element= --json --quiet" ;;
     drop) echo "$common --yes --durability=" ;;
+    copy)
+        echo "$common --threshold= --page= --max-bytes= --page-bytes= --no-verify
+            --json --quiet --durability="
+        ;;
     backup) echo "$common --quiet" ;;
     esac
 }
@@ -48,7 +52,7 @@ _spillway_names() {
 
 _spillway() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-    local command=${COMP_WORDS[1]:-} position=0 i store=
+    local command=${COMP_WORDS[1]:-} position=0 i store= words
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
         mapfile -t COMPREPLY < <(compgen -W "$_spillway_commands --help --version" -- "$word")
@@ -73,19 +77,22 @@ _spillway() {
         [[ ${COMPREPLY[0]:-} == *= ]] && compopt -o nospace 2>/dev/null
         return
     fi
-    for ((i = 2; i < COMP_CWORD; i++)); do
-        case ${COMP_WORDS[i]} in
+    # A STORE such as mongodb://HOST:PORT/DATABASE is one word, though : and @ break words.
+    read -ra words <<<"${COMP_LINE:0:COMP_POINT}x"
+    for ((i = 2; i < ${#words[@]} - 1; i++)); do
+        case ${words[i]} in
         -?*) ;;
         *)
             position=$((position + 1))
-            [ "$position" = 1 ] && store=${COMP_WORDS[i]}
+            [ "$position" = 1 ] && store=${words[i]}
             ;;
         esac
     done
     case $position in
     0) compopt -o filenames 2>/dev/null && mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
     1)
-        if [ "$command" = backup ]; then
+        if [ "$command" = backup ] || [ "$command" = copy ]; then
+            compopt -o filenames 2>/dev/null
             mapfile -t COMPREPLY < <(compgen -d -- "$word")
         else
             mapfile -t COMPREPLY < <(compgen -W "$(_spillway_names "$store")" -- "$word")
@@ -95,6 +102,8 @@ _spillway() {
         if [ "$command" = import ]; then
             compopt -o filenames 2>/dev/null
             mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        elif [ "$command" = copy ]; then
+            mapfile -t COMPREPLY < <(compgen -W "$(_spillway_names "$store")" -- "$word")
         fi
         ;;
     esac

@@ -1,6 +1,7 @@
 #include "cli/progress.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,26 +30,52 @@ double spill_cli_progress_seconds(const spill_cli_progress_t *progress)
     return (double)(now_us() - progress->started_us) / 1e6;
 }
 
-void spill_cli_progress_show(spill_cli_progress_t *progress, int64_t done, int64_t part,
-                             int64_t whole)
+/* Is it time for a line? Then that is begun. */
+static bool begin_line(spill_cli_progress_t *progress)
 {
     int64_t now = now_us();
     int64_t interval = progress->terminal ? TERMINAL_INTERVAL_US : LINE_INTERVAL_US;
     if (progress->quiet || now - progress->printed_us < interval) {
-        return;
+        return false;
     }
     progress->printed_us = now;
+    fputs(progress->terminal ? "\r" : "", stderr);
+    return true;
+}
+
+static void end_line(spill_cli_progress_t *progress)
+{
+    fputs(progress->terminal ? "   " : "\n", stderr);
+    fflush(stderr);
+    progress->line_open = progress->terminal;
+}
+
+void spill_cli_progress_show(spill_cli_progress_t *progress, int64_t done, int64_t part,
+                             int64_t whole)
+{
+    if (!begin_line(progress)) {
+        return;
+    }
     double seconds = spill_cli_progress_seconds(progress);
-    fprintf(stderr, "%s%" PRId64 " records, %.0f/s", progress->terminal ? "\r" : "", done,
-            (double)done / seconds);
+    fprintf(stderr, "%" PRId64 " records, %.0f/s", done, (double)done / seconds);
     if (whole > 0 && part > 0 && part <= whole) {
         double fraction = (double)part / (double)whole;
         fprintf(stderr, ", %.0f %% of %.1f MB, %.0f s left", fraction * 100, (double)whole / 1e6,
                 seconds / fraction - seconds);
     }
-    fputs(progress->terminal ? "   " : "\n", stderr);
-    fflush(stderr);
-    progress->line_open = progress->terminal;
+    end_line(progress);
+}
+
+void spill_cli_progress_print(spill_cli_progress_t *progress, const char *format, ...)
+{
+    if (!begin_line(progress)) {
+        return;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    end_line(progress);
 }
 
 void spill_cli_progress_break(spill_cli_progress_t *progress)

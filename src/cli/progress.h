@@ -19,6 +19,10 @@ void spill_cli_progress_start(spill_cli_progress_t *progress, bool quiet);
 void spill_cli_progress_show(spill_cli_progress_t *progress, int64_t done, int64_t part,
                              int64_t whole);
 
+/* The same with a text of the caller's own. */
+void spill_cli_progress_print(spill_cli_progress_t *progress, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* End the line on the terminal, so that something else may be printed. */
 void spill_cli_progress_break(spill_cli_progress_t *progress);
 

@@ -15,15 +15,16 @@ typedef struct walk {
 } walk_t;
 
 /* The run that was read reaches to the end of its document, or to the most that is read at once. */
-static void end_stretch(spill_stretch_t *stretch, const spill_run_t *run, const spill_state_t *state)
+static void end_stretch(spill_stretch_t *stretch, const spill_run_t *run,
+                        const spill_state_t *state)
 {
     stretch->run = run;
     stretch->next = run->count < ELEMENTS_AT_A_TIME ? spill_state_end(state)
                                                     : run->entries[run->count - 1].seq + 1;
 }
 
-static spill_code_t read_from_head(const spill_owner_t *owner, int64_t seq, spill_stretch_t *stretch,
-                                   spill_error_t *error)
+static spill_code_t read_from_head(const spill_owner_t *owner, int64_t seq,
+                                   spill_stretch_t *stretch, spill_error_t *error)
 {
     const spill_state_t *head = &stretch->head.state;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
@@ -72,7 +73,7 @@ static spill_code_t skip_to(const spill_owner_t *owner, int64_t after, spill_str
 }
 
 spill_code_t spill_stretch_read(const spill_owner_t *owner, spill_stretch_t *stretch,
-                                 spill_error_t *error)
+                                spill_error_t *error)
 {
     static const spill_run_t nothing;
     const spill_state_t *head = &stretch->head.state;

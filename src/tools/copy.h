@@ -2,10 +2,10 @@
  * Copy: a definition and its arrays, from one store to another, whatever kind either is.
  *
  * Every element keeps its sequence number, so that cursors which applications hold stay good. Where
- * the source has given a number that no element has any more (it was removed or trimmed), the target
- * gives the same number to a placeholder, MinKey, and removes it at once. So the target's own next
- * number always says how much of an owner is there, and a copy that is started again, after
- * whatever, goes on from it; docs/copy.md says why nothing is copied twice.
+ * the source has given a number that no element has any more (it was removed or trimmed), the
+ * target gives the same number to a placeholder, MinKey, and removes it at once. So the target's
+ * own next number always says how much of an owner is there, and a copy that is started again,
+ * after whatever, goes on from it; docs/copy.md says why nothing is copied twice.
  *
  *      for each owner:  other fields -> tail checked -> batches appended -> all of it compared
  */

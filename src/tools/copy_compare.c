@@ -40,6 +40,7 @@ static spill_code_t surplus(spill_copy_owner_t *owner, const spill_element_t *el
                             spill_error_t *error)
 {
     if (spill_copy_is_placeholder(&element->value)) {
+        owner->live--;
         return spill_copy_remove(owner, element->seq, error);
     }
     spill_copy_differs(owner, element->seq, "the target has an element that the source has not");
@@ -50,7 +51,7 @@ static spill_code_t surplus(spill_copy_owner_t *owner, const spill_element_t *el
 static spill_code_t compare_next(spill_copy_owner_t *owner, spill_copy_cursor_t *source,
                                  spill_copy_cursor_t *target, int64_t *equal, spill_error_t *error)
 {
-    spill_element_t here, there;
+    spill_element_t here = {0}, there = {0};
     spill_code_t code = spill_copy_cursor_get(source, &here, error);
     if (code == SPILL_OK) {
         code = spill_copy_cursor_get(target, &there, error);

@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #define BATCH_BYTES (1024 * 1024)
+#define TRIES_MAX 5 /* without an element more */
 
 typedef struct batch {
     int64_t first; /* number of its first element */
@@ -22,6 +23,7 @@ typedef struct batch {
     spill_buffer_t bytes;
     spill_value_t values[SPILL_COPY_BATCH];
     size_t offsets[SPILL_COPY_BATCH]; /* of the values' bytes */
+    bool gaps[SPILL_COPY_BATCH];      /* which are placeholders */
 } batch_t;
 
 static const spill_value_t PLACEHOLDER = {.data = (const uint8_t *)"", .type = BSON_TYPE_MINKEY};
@@ -44,18 +46,18 @@ static bool has_room(const spill_copy_owner_t *owner, const batch_t *batch,
                      const spill_value_t *value)
 {
     size_t bytes = batch->bytes.size + value->size_bytes;
-    return batch->count == 0 || (batch->count < SPILL_COPY_BATCH && bytes <= BATCH_BYTES &&
-                                 spill_part_fits(&owner->target, (int64_t)batch->count + 1,
-                                                 (int64_t)bytes));
+    return batch->count == 0 ||
+           (batch->count < SPILL_COPY_BATCH && bytes <= BATCH_BYTES &&
+            spill_part_fits(&owner->target, (int64_t)batch->count + 1, (int64_t)bytes));
 }
 
-static void add(batch_t *batch, const spill_value_t *value, bool placeholder)
+static void add(batch_t *batch, const spill_value_t *value, bool gap)
 {
     batch->offsets[batch->count] = batch->bytes.size;
     batch->values[batch->count] = *value;
     spill_buffer_append(&batch->bytes, value->data, value->size_bytes);
-    batch->count++;
-    batch->placeholders += placeholder;
+    batch->gaps[batch->count++] = gap;
+    batch->placeholders += gap;
 }
 
 /* Append the batch: all of it or nothing, and at most once. */
@@ -92,7 +94,7 @@ static spill_code_t append(spill_copy_owner_t *owner, batch_t *batch, spill_erro
 
 /* Numbers that no element of the source has any more. A run at the array's start is trimmed. */
 static spill_code_t remove_placeholders(const spill_copy_owner_t *owner, const batch_t *batch,
-                                        const bool *gaps, spill_error_t *error)
+                                        spill_error_t *error)
 {
     const spill_copy_side_t *target = &owner->copy->target;
     int64_t end = batch->first + (int64_t)batch->count;
@@ -102,9 +104,137 @@ static spill_code_t remove_placeholders(const spill_copy_owner_t *owner, const b
     }
     spill_code_t code = SPILL_OK;
     for (size_t i = 0; code == SPILL_OK && batch->placeholders > 0 && i < batch->count; i++) {
-        if (gaps[i]) {
+        if (batch->gaps[i]) {
             code = spill_copy_remove(owner, batch->first + (int64_t)i, error);
         }
     }
+    return code;
+}
+
+static spill_code_t flush(spill_copy_owner_t *owner, batch_t *batch, spill_error_t *error)
+{
+    if (batch->count == 0) {
+        return SPILL_OK;
+    }
+    spill_code_t code = append(owner, batch, error);
+    if (code == SPILL_OK) {
+        code = remove_placeholders(owner, batch, error);
+    }
+    if (code != SPILL_OK) {
+        return code;
+    }
+    int64_t elements = (int64_t)(batch->count - batch->placeholders);
+    owner->live += elements;
+    owner->next = batch->first + (int64_t)batch->count;
+    owner->copy->result->elements += elements;
+    spill_copy_progress(owner->copy);
+    batch->first = owner->next;
+    batch->count = 0;
+    batch->placeholders = 0;
+    spill_buffer_clear(&batch->bytes);
+    return SPILL_OK;
+}
+
+/* Put a value, or a placeholder, into the batch; what is in it goes first where it does not fit. */
+static spill_code_t push(spill_copy_owner_t *owner, batch_t *batch, const spill_value_t *value,
+                         bool gap, spill_error_t *error)
+{
+    bool leading = !gap && owner->live == 0 && batch->placeholders == batch->count;
+    spill_code_t code = SPILL_OK;
+    if (leading || !has_room(owner, batch, value)) {
+        code = flush(owner, batch, error);
+    }
+    if (code == SPILL_OK) {
+        add(batch, value, gap);
+    }
+    return code;
+}
+
+/* ---- one owner ------------------------------------------------------------------------------- */
+
+static spill_code_t append_from(spill_copy_owner_t *owner, spill_copy_cursor_t *cursor,
+                                batch_t *batch, spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    int64_t next = owner->next;
+    while (code == SPILL_OK && next < owner->end) {
+        spill_element_t element = {0};
+        code = spill_copy_cursor_get(cursor, &element, error);
+        int64_t end = cursor->ended ? owner->end : element.seq;
+        for (; code == SPILL_OK && next < end; next++) {
+            code = push(owner, batch, &PLACEHOLDER, true, error);
+        }
+        if (code == SPILL_OK && !cursor->ended) {
+            code = push(owner, batch, &element.value, false, error);
+            cursor->at++;
+            next++;
+        }
+    }
+    return code == SPILL_OK ? flush(owner, batch, error) : code;
+}
+
+static spill_code_t append_missing(spill_copy_owner_t *owner, spill_error_t *error)
+{
+    spill_copy_cursor_t cursor;
+    batch_t *batch = bson_malloc0(sizeof *batch);
+    batch->first = owner->next;
+    spill_copy_cursor_init(&cursor, &owner->copy->source, &owner->source, owner->next, owner->end);
+    spill_code_t code = append_from(owner, &cursor, batch, error);
+    spill_copy_cursor_release(&cursor);
+    spill_buffer_release(&batch->bytes);
+    bson_free(batch);
+    return code;
+}
+
+/* What is there: the base first, then the target, then the source, which is never behind it. */
+static spill_code_t look(spill_copy_owner_t *owner, spill_error_t *error)
+{
+    const spill_copy_side_t *source = &owner->copy->source;
+    const spill_copy_side_t *target = &owner->copy->target;
+    const spill_value_t *value = owner->target.value;
+    spill_count_t here, there;
+    spill_code_t code = spill_array_op_base(target->array, value, &owner->base, error);
+    if (code == SPILL_OK) {
+        code = spill_array_count(target->array, value, &there, error);
+    }
+    if (code != SPILL_OK) {
+        return spill_copy_failed(target, code, error);
+    }
+    code = spill_array_count(source->array, value, &here, error);
+    owner->next = there.next;
+    owner->live = there.count;
+    owner->end = here.next;
+    return spill_copy_failed(source, code, error);
+}
+
+/* Is the target's end, where the copy goes on, the source's? Differences are counted. */
+static spill_code_t check_tail(spill_copy_owner_t *owner, spill_error_t *error)
+{
+    int64_t from = owner->next < SPILL_COPY_BATCH ? 0 : owner->next - SPILL_COPY_BATCH;
+    return spill_copy_compare(owner, from, owner->next, NULL, error);
+}
+
+/* One try, from what is there now. */
+static spill_code_t try_elements(spill_copy_owner_t *owner, spill_error_t *error)
+{
+    spill_code_t code = look(owner, error);
+    bool missing = owner->next < owner->end;
+    if (code == SPILL_OK && (missing || owner->copy->options->unverified)) {
+        code = check_tail(owner, error);
+    }
+    bool same = code == SPILL_OK && owner->difference.count == 0;
+    return same && missing ? append_missing(owner, error) : code;
+}
+
+spill_code_t spill_copy_elements(spill_copy_owner_t *owner, spill_error_t *error)
+{
+    spill_code_t code;
+    int64_t next;
+    int tries = 0;
+    do {
+        next = owner->next;
+        code = try_elements(owner, error);
+        tries = owner->next > next ? 0 : tries + 1;
+    } while ((code == SPILL_UNKNOWN || code == SPILL_CONFLICT) && tries < TRIES_MAX);
     return code;
 }

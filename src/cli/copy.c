@@ -1,0 +1,242 @@
+/* copy: definitions and their arrays, from one store to another. */
+#include "tools/copy.h"
+
+#include "cli/cli.h"
+#include "cli/progress.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+typedef struct copy_options {
+    int64_t threshold; /* 0: not given; so are the others */
+    int64_t page;
+    int64_t head_bytes;
+    int64_t page_bytes;
+    bool no_verify;
+} copy_options_t;
+
+static const copy_options_t DEFAULTS = {0};
+
+typedef struct copy_run {
+    const spill_invocation_t *invocation;
+    spill_store_t *source;
+    spill_store_t *target;
+    spill_copy_result_t result;
+    spill_cli_progress_t progress;
+} copy_run_t;
+
+/* ---- output ---------------------------------------------------------------------------------- */
+
+static void show_progress(void *context, const spill_copy_result_t *result)
+{
+    copy_run_t *run = context;
+    double seconds = spill_cli_progress_seconds(&run->progress);
+    spill_cli_progress_print(
+        &run->progress,
+        "%" PRId64 " owners, %" PRId64 " elements copied, %.0f/s, %" PRId64 " verified",
+        result->owners, result->elements, (double)result->elements / seconds, result->verified);
+}
+
+static void print_difference_json(const spill_copy_difference_t *difference)
+{
+    fputs("{\"definition\":", stdout);
+    spill_cli_print_text(difference->definition);
+    fputs(",\"owner\":", stdout);
+    spill_cli_print_value(difference->owner, false);
+    if (difference->seq >= 0) {
+        printf(",\"seq\":%" PRId64, difference->seq);
+    }
+    printf(",\"differences\":%" PRId64 ",\"text\":", difference->count);
+    spill_cli_print_text(difference->text);
+    puts("}");
+}
+
+static void print_difference(void *context, const spill_copy_difference_t *difference)
+{
+    copy_run_t *run = context;
+    spill_cli_progress_break(&run->progress);
+    if (run->invocation->json) {
+        print_difference_json(difference);
+        return;
+    }
+    printf("%s: owner ", difference->definition);
+    spill_cli_print_value(difference->owner, false);
+    if (difference->seq >= 0) {
+        printf(", element %" PRId64, difference->seq);
+    }
+    printf(": %s", difference->text);
+    if (difference->count > 1) {
+        printf(", and %" PRId64 " more differences", difference->count - 1);
+    }
+    putchar('\n');
+}
+
+static void print_result(const copy_run_t *run)
+{
+    const spill_copy_result_t *result = &run->result;
+    double seconds = spill_cli_progress_seconds(&run->progress);
+    if (!run->invocation->quiet && result->elements > 0) {
+        fprintf(stderr, "%.1f s, %.0f elements/s\n", seconds, (double)result->elements / seconds);
+    }
+    printf("{\"owners\":%" PRId64 ",\"elements\":%" PRId64 ",\"before\":%" PRId64
+           ",\"verified\":%" PRId64 ",\"differences\":%" PRId64 "}\n",
+           result->owners, result->elements, result->before, result->verified, result->differences);
+}
+
+/* ---- what to copy ---------------------------------------------------------------------------- */
+
+/* The names of the command line, or those of all definitions. Free with bson_strfreev. */
+static spill_code_t list_names(const copy_run_t *run, char ***names, spill_error_t *error)
+{
+    const spill_invocation_t *invocation = run->invocation;
+    spill_definition_t *definitions = NULL;
+    size_t given = (size_t)invocation->argument_count - 2;
+    size_t count = 0;
+    *names = NULL;
+    spill_code_t code = SPILL_OK;
+    spill_definition_t unused;
+    for (size_t i = 0; code == SPILL_OK && i < given; i++) {
+        code = spill_store_definition(run->source, invocation->arguments[2 + i], &unused, error);
+    }
+    if (code == SPILL_OK && given == 0) {
+        code = spill_store_definitions(run->source, &definitions, &count, error);
+    }
+    if (code != SPILL_OK) {
+        return spill_fail_prefix(error, code, "source: ");
+    }
+    count = given > 0 ? given : count;
+    *names = bson_malloc0((count + 1) * sizeof **names);
+    for (size_t i = 0; i < count; i++) {
+        (*names)[i] = bson_strdup(given > 0 ? invocation->arguments[2 + i] : definitions[i].name);
+    }
+    bson_free(definitions);
+    return SPILL_OK;
+}
+
+/* Goes on past a definition that has damaged owners, and fails in the end. */
+static spill_code_t copy_all(copy_run_t *run, char **names, spill_error_t *error)
+{
+    const copy_options_t *given = run->invocation->options;
+    spill_copy_options_t options = {
+        .bounds = {.threshold = given->threshold,
+                   .page_capacity = given->page,
+                   .head_bytes_max = given->head_bytes,
+                   .page_bytes_max = given->page_bytes > 0 ? given->page_bytes : given->head_bytes},
+        .unverified = given->no_verify,
+        .differs = print_difference,
+        .progress = show_progress,
+        .context = run,
+    };
+    spill_code_t damage = SPILL_OK;
+    spill_code_t code = SPILL_OK;
+    for (size_t i = 0; code == SPILL_OK && names[i]; i++) {
+        spill_error_t late;
+        code = spill_copy(run->source, run->target, names[i], &options, &run->result, &late);
+        if (code != SPILL_OK) {
+            *error = late;
+        }
+        if (code == SPILL_CORRUPT) {
+            damage = code;
+            code = SPILL_OK;
+        }
+    }
+    return code == SPILL_OK ? damage : code;
+}
+
+/* The target is made only once the source is known to have what is asked for. */
+static spill_code_t copy(copy_run_t *run, spill_error_t *error)
+{
+    spill_invocation_t target = *run->invocation;
+    char **names = NULL;
+    target.arguments++;
+    if (!target.durability_given) {
+        target.durability = SPILL_DURABILITY_LOG;
+    }
+    spill_code_t code = spill_cli_open_store(run->invocation, SPILL_CLI_READ, &run->source, error);
+    if (code != SPILL_OK) {
+        return spill_fail_prefix(error, code, "source: ");
+    }
+    code = list_names(run, &names, error);
+    if (code == SPILL_OK) {
+        code = spill_cli_open_store(&target, SPILL_CLI_CREATE, &run->target, error);
+        if (code != SPILL_OK) {
+            spill_fail_prefix(error, code, "target: ");
+        }
+    }
+    if (code == SPILL_OK) {
+        spill_cli_progress_start(&run->progress, run->invocation->quiet);
+        code = copy_all(run, names, error);
+        spill_cli_progress_break(&run->progress);
+    }
+    bson_strfreev(names);
+    return code;
+}
+
+static spill_exit_t run(const spill_invocation_t *invocation)
+{
+    if (strcmp(invocation->arguments[0], invocation->arguments[1]) == 0) {
+        return spill_cli_usage(invocation, "source and target are the same store");
+    }
+    copy_run_t run = {.invocation = invocation};
+    spill_error_t error, closing;
+    spill_code_t code = copy(&run, &error);
+    if (code == SPILL_OK) {
+        print_result(&run);
+    }
+    if (spill_store_close(run.target, &closing) != SPILL_OK && code == SPILL_OK) {
+        error = closing;
+        code = spill_fail_prefix(&error, closing.code, "target: ");
+    }
+    spill_exit_t result = spill_cli_close(NULL, run.source, code, &error);
+    if (code != SPILL_OK && run.result.elements > 0) {
+        fprintf(stderr,
+                "spillway: %" PRId64 " elements are copied; the same command goes on from there "
+                "once the cause is gone\n",
+                run.result.elements);
+    }
+    return result == SPILL_EXIT_DONE && run.result.differences > 0 ? SPILL_EXIT_FOUND : result;
+}
+
+static const spill_option_t OPTIONS[] = {
+    {"threshold", "N", SPILL_OPTION_NUMBER, offsetof(copy_options_t, threshold),
+     "In the target: elements that a head is meant to hold"},
+    {"page", "N", SPILL_OPTION_NUMBER, offsetof(copy_options_t, page),
+     "In the target: most elements in a page"},
+    {"max-bytes", "SIZE", SPILL_OPTION_SIZE, offsetof(copy_options_t, head_bytes),
+     "In the target: most bytes of a head, and of a page"},
+    {"page-bytes", "SIZE", SPILL_OPTION_SIZE, offsetof(copy_options_t, page_bytes),
+     "In the target: most bytes of a page, where they differ"},
+    {"no-verify", NULL, SPILL_OPTION_FLAG, offsetof(copy_options_t, no_verify),
+     "Do not read both arrays again to compare them"},
+    {0}};
+
+const spill_command_t spill_command_copy = {
+    .name = "copy",
+    .arguments = "STORE STORE [NAME...]",
+    .arguments_min = 2,
+    .arguments_max = INT_MAX,
+    .summary = "Copy definitions and their arrays from one store to another",
+    .text = "From the first store to the second, of whatever kinds; NAME... are definitions, by "
+            "default all. Elements keep their sequence numbers, so that cursors stay good, and "
+            "the owners' other fields are copied too. The target gets the definition, with other "
+            "bounds where they are given; one that it has may differ in its bounds and its window "
+            "alone (else exit code 4).\n"
+            "\n"
+            "A copy that was interrupted, by whatever, goes on with the same command; so does one "
+            "whose source has grown since. Nothing is copied twice. Then all of it is compared, "
+            "element by element. An owner whose array is not the same (it was changed in the "
+            "source after it was copied, or in the target) is printed with the first number that "
+            "differs, nothing is overwritten, and the exit code is 1: drop that owner in the "
+            "target, and copy again. The summary comes last, as JSON.\n"
+            "\n"
+            "Examples:\n"
+            "  spillway copy feeds.db mongodb://localhost/feeds\n"
+            "  spillway copy @production.uri backup.db events --quiet\n"
+            "  spillway copy feeds.db - events --threshold 50 --page 50",
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
+    .options = OPTIONS,
+    .defaults = &DEFAULTS,
+    .options_bytes = sizeof DEFAULTS,
+    .run = run};
