@@ -1,0 +1,204 @@
+/*
+ * What things cost at the wire, once at work: round trips and bytes, counted by a proxy between the
+ * driver and the server.
+ */
+#include "support/proxy.h"
+#include "support/server.h"
+
+#include <spillway/spillway.h>
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ELEMENT_BYTES = 200, PAGE = 20, THRESHOLD = 100, CAPACITY = 100, FILLED = 2000 };
+
+typedef struct wire {
+    proxy_t *proxy;
+    char *uri; /* of the server itself */
+    spill_store_t *store;
+    spill_array_t *array;
+    bson_t owner_storage;
+    spill_value_t owner;
+    uint8_t element[ELEMENT_BYTES];
+} wire_t;
+
+static void expect_ok(spill_code_t code, const spill_error_t *error)
+{
+    if (code != SPILL_OK)
+        fail_msg("%s: %s", spill_code_name(code), error->message);
+}
+
+/* A document of ELEMENT_BYTES: {"t": "xxx..."}. */
+static void make_element(uint8_t element[ELEMENT_BYTES])
+{
+    bson_t document = BSON_INITIALIZER;
+    char text[ELEMENT_BYTES];
+    size_t length = ELEMENT_BYTES - 5 - 3 - 5;
+    memset(text, 'x', length);
+    bson_append_utf8(&document, "t", 1, text, (int)length);
+    assert_int_equal(document.len, ELEMENT_BYTES);
+    memcpy(element, bson_get_data(&document), ELEMENT_BYTES);
+    bson_destroy(&document);
+}
+
+static void append(wire_t *wire, int count, const char *op_name, spill_append_result_t *result)
+{
+    static spill_value_t elements[FILLED];
+    for (int i = 0; i < count; i++)
+        elements[i] = (spill_value_t){
+            .data = wire->element, .size_bytes = ELEMENT_BYTES, .type = BSON_TYPE_DOCUMENT};
+    spill_append_options_t options;
+    spill_error_t error;
+    spill_append_options_init(&options);
+    spill_op_t op = {.id = op_name, .id_bytes = op_name ? strlen(op_name) : 0};
+    op.base = result->op_base;
+    options.op = op_name ? &op : NULL;
+    expect_ok(spill_array_append(wire->array, &wire->owner, elements, (size_t)count, &options,
+                                 result, &error),
+              &error);
+}
+
+static void open_wire(wire_t *wire, spill_keep_t keep)
+{
+    *wire = (wire_t){.proxy = proxy_start(server_uri()), .uri = server_new_database(NULL)};
+    char *through = proxy_uri(wire->proxy, wire->uri);
+    spill_definition_t definition;
+    spill_append_result_t result = {0};
+    spill_error_t error;
+    wire->store = server_open(through);
+    bson_free(through);
+    spill_definition_init(&definition, "feed");
+    definition.keep = keep;
+    definition.bounds.threshold = THRESHOLD;
+    definition.bounds.page_capacity = CAPACITY;
+    expect_ok(spill_store_define(wire->store, &definition, &error), &error);
+    expect_ok(spill_array_open(wire->store, "feed", &wire->array, &error), &error);
+    bson_init(&wire->owner_storage);
+    wire->owner = spill_value_from_utf8(&wire->owner_storage, "ada");
+    make_element(wire->element);
+    for (int done = 0; done < FILLED; done += CAPACITY / 2)
+        append(wire, CAPACITY / 2, NULL, &result);
+}
+
+static void close_wire(wire_t *wire)
+{
+    spill_array_close(wire->array);
+    server_close(wire->store);
+    proxy_stop(wire->proxy);
+    server_drop(wire->uri);
+    bson_free(wire->uri);
+    bson_destroy(&wire->owner_storage);
+}
+
+/* What was sent since `before`. */
+static proxy_counts_t since(const wire_t *wire, const proxy_counts_t *before)
+{
+    proxy_counts_t now = proxy_counts(wire->proxy);
+    now.requests -= before->requests;
+    now.request_bytes -= before->request_bytes;
+    now.replies -= before->replies;
+    now.reply_bytes -= before->reply_bytes;
+    return now;
+}
+
+static int64_t spills(const wire_t *wire)
+{
+    spill_counters_t counters;
+    spill_store_counters(wire->store, &counters);
+    return counters.spills;
+}
+
+/* An append alone is one round trip; with its share of the spills, 1.1 at the most. */
+static void check_appends(wire_t *wire, bool with_ops)
+{
+    enum { APPENDS = 10 * CAPACITY };
+    spill_append_result_t result = {0};
+    append(wire, 1, NULL, &result);
+    int64_t alone = 0, all = 0, spilled = spills(wire);
+    for (int i = 0; i < APPENDS; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "op %d", i);
+        proxy_counts_t before = proxy_counts(wire->proxy);
+        append(wire, 1, with_ops ? id : NULL, &result);
+        int64_t requests = since(wire, &before).requests;
+        all += requests;
+        alone += requests == 1;
+    }
+    spilled = spills(wire) - spilled;
+    print_message("%d appends: %" PRId64 " round trips, %" PRId64 " alone, %" PRId64 " spills\n",
+                  APPENDS, all, alone, spilled);
+    assert_in_range(spilled, APPENDS / CAPACITY - 1, APPENDS / CAPACITY + 1);
+    assert_true(alone >= APPENDS - APPENDS / CAPACITY - 1);
+    assert_true(all - APPENDS < APPENDS / 10);
+}
+
+/* The page of PAGE elements below `before`, or above `after`: round trips and bytes. */
+static void check_page(wire_t *wire, int64_t before, int64_t after, int64_t trips_max)
+{
+    spill_read_options_t options;
+    spill_slice_t *slice;
+    spill_error_t error;
+    spill_read_options_init(&options);
+    options.limit = PAGE;
+    options.before = before;
+    options.after = after;
+    options.order = after >= 0 ? SPILL_OLDEST_FIRST : SPILL_NEWEST_FIRST;
+    proxy_counts_t counts = proxy_counts(wire->proxy);
+    expect_ok(spill_array_read(wire->array, &wire->owner, &options, &slice, &error), &error);
+    proxy_counts_t cost = since(wire, &counts);
+    assert_int_equal(slice->count, PAGE);
+    if (cost.requests > trips_max || cost.reply_bytes > 3 * PAGE * ELEMENT_BYTES)
+        fail_msg("before %" PRId64 ", after %" PRId64 ": %" PRId64 " round trips, %" PRId64
+                 " bytes for %d of elements",
+                 before, after, cost.requests, cost.reply_bytes, PAGE * ELEMENT_BYTES);
+    spill_slice_free(slice);
+}
+
+static void check_pages(wire_t *wire, int64_t newest_trips)
+{
+    spill_append_result_t result = {0};
+    for (int i = 0; i < 2 * CAPACITY; i += 7) { /* however long the last document is */
+        append(wire, 7, NULL, &result);
+        check_page(wire, INT64_MAX, -1, newest_trips);
+    }
+    for (int64_t before = PAGE; before < FILLED; before += 13)
+        check_page(wire, before, -1, 2);
+    for (int64_t after = 0; after < FILLED - PAGE; after += 13)
+        check_page(wire, INT64_MAX, after, 2);
+}
+
+static void keep_newest(void **state)
+{
+    (void)state;
+    wire_t wire;
+    open_wire(&wire, SPILL_KEEP_NEWEST);
+    check_appends(&wire, false);
+    check_appends(&wire, true);
+    check_pages(&wire, 1);
+    close_wire(&wire);
+}
+
+static void keep_oldest(void **state)
+{
+    (void)state;
+    wire_t wire;
+    open_wire(&wire, SPILL_KEEP_OLDEST);
+    check_appends(&wire, false);
+    check_appends(&wire, true);
+    check_pages(&wire, 2);
+    close_wire(&wire);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keep_newest),
+        cmocka_unit_test(keep_oldest),
+    };
+    server_uri();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
