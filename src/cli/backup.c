@@ -21,7 +21,8 @@ const spill_command_t spill_command_backup = {
     .arguments_min = 2,
     .arguments_max = 2,
     .summary = "Copy an embedded store while it is in use",
-    .text = "FOLDER must not exist; the copy is complete or absent, and is a store itself.\n"
+    .text = "FOLDER must not exist; the copy is complete or absent, and is a store itself. A "
+            "database on a server is copied by the server's own means.\n"
             "\n"
             "Example:\n"
             "  spillway backup feeds.db /backup/feeds-2026-02-01",

@@ -33,7 +33,8 @@ static spill_code_t read_uri_file(const char *path, char uri[URI_SIZE], spill_er
     }
     if (length == 0) {
         return spill_fail(error, SPILL_INVALID,
-                          "%s is empty: its first line should be a store such as rocksdb:PATH",
+                          "%s is empty: its first line should be a store such as rocksdb:PATH or "
+                          "mongodb://HOST/DATABASE",
                           path);
     }
     memmove(uri, uri + start, length);

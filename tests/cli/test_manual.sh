@@ -41,6 +41,8 @@ grep -oE '^\.SS "?[a-z]+' "$manual" | grep -oE '[a-z]+$' | sort | cmp -s - <(pri
 
 # What a user would see.
 complete_line() { # WORD... : the completions of the last word
+    COMP_LINE=${line:-$*}
+    COMP_POINT=${#COMP_LINE}
     COMP_WORDS=("$@")
     COMP_CWORD=$(($# - 1))
     _spillway 2>/dev/null
@@ -53,6 +55,8 @@ spillway() { "$SPILLWAY" "$@"; }
 expect 0 define db events --preset feed
 expect 0 define db other --preset sales
 [ "$(complete_line spillway count db ev)" = events ] || fail "definitions are not completed"
+[ "$(line='spillway count rocksdb:db ev' complete_line spillway count rocksdb : db ev)" = events ] ||
+    fail "definitions of a store with a colon are not completed"
 
 if command -v man >/dev/null; then
     man --warnings -l "$manual" 2>warnings >page

@@ -41,9 +41,30 @@ static void fill_defaults(mongoc_uri_t *uri)
         mongoc_uri_set_appname(uri, "spillway");
 }
 
+/*
+ * Could the end of a password be taken for a host, a database or an option, and be printed as such?
+ * That is where an @ stands elsewhere than between the password and the hosts.
+ */
+static bool is_ambiguous(const char *text)
+{
+    const char *authority = strstr(text, "://");
+    const char *at = authority ? strchr(authority, '@') : NULL;
+    if (!at)
+        return false;
+    const char *end = authority + 3 + strcspn(authority + 3, "/?");
+    const char *next = strchr(at + 1, '@');
+    const char *options = strchr(end, '?');
+    return at > end || (next && (!options || next < options));
+}
+
 static spill_code_t parse(const char *text, mongoc_uri_t **uri, spill_error_t *error)
 {
     bson_error_t cause;
+    *uri = NULL;
+    if (is_ambiguous(text))
+        return spill_fail(error, SPILL_INVALID,
+                          "the connection string has an @ in the user's name, the password or the "
+                          "database: write %%40, for / write %%2F, and for ? write %%3F");
     *uri = mongoc_uri_new_with_error(text, &cause);
     if (!*uri)
         return spill_fail(error, SPILL_INVALID, "the connection string is not valid: %s",
@@ -87,7 +108,7 @@ static spill_code_t check_server(spill_mongo_t *store, spill_error_t *error)
     bson_iter_t iter;
     spill_code_t code = SPILL_OK;
     if (!good)
-        code = spill_mongo_fail(store, "hello", false, &cause, &reply, error);
+        code = spill_mongo_fail(store, NULL, false, &cause, &reply, error);
     else if (!bson_iter_init_find(&iter, &reply, "maxWireVersion") ||
              bson_iter_as_int64(&iter) < WIRE_VERSION_MIN)
         code = spill_fail(error, SPILL_FORMAT,

@@ -60,6 +60,12 @@ bool spill_mongo_is_too_large(const bson_error_t *cause)
            cause->code == TOO_LARGE_AFTER_UPSERT || strstr(cause->message, "larger than MaxDoc");
 }
 
+/* FerretDB passes on PostgreSQL's word with codes of its own. */
+static bool is_denied(const bson_error_t *cause)
+{
+    return strstr(cause->message, "permission denied for ") != NULL;
+}
+
 static meaning_t meaning_of_code(uint32_t code)
 {
     switch (code) {
@@ -102,6 +108,8 @@ static meaning_t meaning_of(const bson_error_t *cause)
 {
     if (spill_mongo_is_too_large(cause))
         return MEANING_TOO_LARGE;
+    if (is_denied(cause))
+        return MEANING_DENIED;
     switch (cause->domain) {
     case MONGOC_ERROR_SERVER_SELECTION:
         return MEANING_NOT_DONE;
@@ -146,7 +154,8 @@ spill_code_t spill_mongo_fail(const spill_mongo_t *store, const char *collection
     case MEANING_OTHER:
         break;
     }
-    spill_fail(error, code, "%s.%s: %s", store->place, collection, cause->message);
+    spill_fail(error, code, "%s%s%s: %s", store->place, collection ? "." : "",
+               collection ? collection : "", cause->message);
     if (error) {
         error->native = (int)cause->code;
         error->retryable = meaning == MEANING_NOT_DONE || meaning == MEANING_PERHAPS;

@@ -38,7 +38,8 @@ typedef struct spill_mongo {
 /* ---- failure.c ------------------------------------------------------------------------------- */
 
 /*
- * Fill *error from what the driver reports of a command on `collection`; `reply` may be NULL.
+ * Fill *error from what the driver reports of a command on `collection`, or of the database where
+ * that is NULL; `reply` may be NULL.
  * `write`: an outcome that cannot be known is SPILL_UNKNOWN.
  */
 spill_code_t spill_mongo_fail(const spill_mongo_t *store, const char *collection, bool write,

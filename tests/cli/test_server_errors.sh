@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# A server that is not there, does not let one in or does not permit a write, and connection strings
+# that cannot be meant: the exit code, what is said, and that no password is said.
+# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+source "$(dirname "$0")/lib.sh"
+
+needs SPILLWAY_TEST_URI SPILLWAY_TEST_AUTH_URI SPILLWAY_TEST_READER_URI
+
+# fails CODE TEXT ARGUMENT... : nothing on stdout, and one line, which has the text and no password.
+secret=Tr0ub4dor
+fails() {
+    local code=$1 text=$2 password
+    shift 2
+    expect "$code" "$@"
+    is out ""
+    has err "$text"
+    grep -q '^spillway: ' err || fail "spillway $* ends with no message of its own: $(cat err)"
+    for password in "$secret" "$own_secret"; do
+        grep -qF "$password" err && fail "spillway $* tells a password: $(cat err)"
+    done
+}
+
+# The password of a connection string, and the string with another one in its place.
+password_of() {
+    [[ $1 =~ ^[^@]*:([^@:]*)@ ]] && echo "${BASH_REMATCH[1]}"
+}
+own_secret=$(password_of "$SPILLWAY_TEST_AUTH_URI")
+[ -n "$own_secret" ] || fail "SPILLWAY_TEST_AUTH_URI has no password"
+
+# ---- connection strings --------------------------------------------------------------------------
+
+fails 2 "names no database" count "mongodb://u:$secret@127.0.0.1:1" ev alice
+fails 2 "names no database" count "mongodb://u:$secret@127.0.0.1:1/" ev alice
+fails 2 "names no database" count "mongodb://u:$secret@127.0.0.1:1/?tls=false" ev alice
+for uri in "mongodb://u:$secret@" "mongodb://u:$secret@h:port/db" "mongodb://u:$secret%ZZ@h/db" \
+    "mongodb://u:$secret@h/db?tls=maybe" "mongodb://u:$secret@h/a.b" "mongodb://u:a/$secret@h/db" \
+    "mongodb://u:1/$secret@h/db" "mongodb://u:1/$secret@h" "mongodb://u:1?$secret@h/db" \
+    "mongodb://u:1@$secret@h/db" "mongodb://u:a@1/$secret@h/db" "mongodb+srv://u:$secret@h/db" \
+    "mongodb:/u:$secret@h/db" "mongo://u:$secret@h/db" "mongodb://u:$secret@h/db?w=0"; do
+    for command in count append define; do
+        case $command in
+        count) fails 2 "" count "$uri" ev alice ;;
+        append) fails 2 "" append "$uri" ev alice 1 ;;
+        define) fails 2 "" define "$uri" ev --preset feed ;;
+        esac
+    done
+done
+
+# ---- no server -----------------------------------------------------------------------------------
+
+nobody_there="mongodb://u:$secret@127.0.0.1:1/db?serverSelectionTimeoutMS=200"
+fails 3 "127.0.0.1:1/db: " count "$nobody_there" ev alice
+fails 3 "127.0.0.1:1/db: " define "$nobody_there" ev --preset feed
+fails 3 "127.0.0.1:1/db: " append "$nobody_there" ev alice 1
+echo '{"by": "alice"}' >one.ndjson
+fails 3 "127.0.0.1:1/db: " import "$nobody_there" ev one.ndjson --owner by
+fails 3 "127.0.0.1:1/db: " verify "$nobody_there"
+echo "$nobody_there" >uri
+fails 3 "127.0.0.1:1/db: " count @uri ev alice
+SPILLWAY_URI=$nobody_there fails 3 "127.0.0.1:1/db: " count - ev alice
+
+# ---- no database, no definition ------------------------------------------------------------------
+
+new_database "$SPILLWAY_TEST_URI"
+for command in "count ev alice" "read ev alice" "export ev" verify stats "explain ev alice" define \
+    "append ev alice 1" "edit ev alice 0 1" "remove ev alice 0" "trim ev alice --keep 0" \
+    "drop ev --yes" "import ev one.ndjson --owner by"; do
+    read -r name rest <<<"$command"
+    # shellcheck disable=SC2086 # words
+    fails 3 "the database has no Spillway definitions; \`spillway define\` makes one" \
+        "$name" "$uri" $rest
+done
+expect 0 define "$uri" ev --preset feed
+fails 3 "there is no definition 'events' in the store (there are: ev)" count "$uri" events alice
+
+# ---- users and passwords -------------------------------------------------------------------------
+
+new_database "$SPILLWAY_TEST_AUTH_URI"
+expect 0 define "$uri" ev --preset feed-recent --threshold 2 --page 2
+expect 0 append "$uri" ev alice 0 1 2 3 4
+counts "$uri" ev alice 5
+
+for wrong in "${uri/":$own_secret@"/":$secret@"}" "${uri/"//"*"@"/"//nobody:$secret@"}"; do
+    fails 3 "uthentication" count "$wrong" ev alice
+    fails 3 "uthentication" define "$wrong" other --preset sales
+    fails 3 "uthentication" append "$wrong" ev alice 5
+done
+fails 3 "authentication" count "${uri/"//"*"@"/"//"}" ev alice
+counts "$uri" ev alice 5
+
+name=${uri##*/}
+reader=$(database_at "$SPILLWAY_TEST_READER_URI" "${name%%\?*}")
+counts "$reader" ev alice 5
+expect 0 read "$reader" ev alice --limit 3
+is out "$(printf '4\t4\n3\t3\n2\t2')"
+expect 0 export "$reader" ev
+[ "$(wc -l <out)" = 5 ] || fail "a reader exports $(wc -l <out) elements"
+clean "$reader"
+expect 0 stats "$reader"
+for command in "append ev alice 5" "append ev alice --op op@1 5" "append ev bob 1" \
+    "edit ev alice 4 7" "edit ev alice 0 7" "remove ev alice 4" "remove ev alice 0" \
+    "trim ev alice --keep 1" "drop ev alice --yes" "drop ev --yes" "define other --preset sales" \
+    "define ev --threshold 3" "import ev one.ndjson --owner by"; do
+    read -r name rest <<<"$command"
+    # shellcheck disable=SC2086 # words
+    fails 3 "permi" "$name" "$reader" $rest
+done
+expect 0 export "$uri" ev
+mv out before
+expect 0 export "$reader" ev
+cmp -s before out || fail "a reader changed something, or reads something else"
+counts "$uri" ev alice 5
+counts "$uri" ev bob 0
+clean "$uri"
