@@ -1,0 +1,586 @@
+/*
+ * Copies from store to store: numbers, elements, other fields; and copies whose k-th call goes
+ * wrong, is answered late or twice, or is overtaken by another copy, for every k.
+ */
+#include "model/model.h"
+#include "store/fault.h"
+#include "support/embedded.h"
+#include "tools/copy.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define NAME "events"
+
+enum { OWNERS = 6, ELEMENTS = 23, TRIES = 4, AT_THE_END = 1000000 };
+
+/* ---- arrays ---------------------------------------------------------------------------------- */
+
+static spill_store_t *memory_store(void)
+{
+    spill_store_t *store;
+    assert_int_equal(spill_store_open("memory:", NULL, &store, NULL), SPILL_OK);
+    return store;
+}
+
+static void close_store(spill_store_t *store)
+{
+    assert_int_equal(spill_store_close(store, NULL), SPILL_OK);
+}
+
+static spill_array_t *open_array(spill_store_t *store)
+{
+    spill_array_t *array;
+    assert_int_equal(spill_array_open(store, NAME, &array, NULL), SPILL_OK);
+    return array;
+}
+
+static void define(spill_store_t *store, spill_keep_t keep, int64_t threshold, int64_t page)
+{
+    spill_definition_t definition;
+    spill_definition_init(&definition, NAME);
+    definition.keep = keep;
+    definition.bounds.threshold = threshold;
+    definition.bounds.page_capacity = page;
+    definition.op_window = 3;
+    assert_int_equal(spill_store_define(store, &definition, NULL), SPILL_OK);
+}
+
+static void append(spill_array_t *array, const spill_value_t *owner, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        spill_value_t value = model_value((int)(i % model_kinds()));
+        assert_int_equal(spill_array_append(array, owner, &value, 1, NULL, NULL, NULL), SPILL_OK);
+    }
+}
+
+static void set_fields(spill_array_t *array, const spill_value_t *owner, int32_t number)
+{
+    bson_t *update = BCON_NEW("$set", "{", "name", "n", "number", BCON_INT32(number), "}");
+    assert_int_equal(spill_array_update(array, owner, update, NULL), SPILL_OK);
+    bson_destroy(update);
+}
+
+static void remove_numbers(spill_array_t *array, const spill_value_t *owner, const int64_t *seqs)
+{
+    for (; *seqs >= 0; seqs++)
+        assert_int_equal(spill_array_remove(array, owner, *seqs, NULL), SPILL_OK);
+}
+
+/* Owners of every kind: whole, with numbers removed, trimmed, emptied, without elements. */
+static void fill(spill_store_t *store)
+{
+    spill_array_t *array = open_array(store);
+    bson_t storage = BSON_INITIALIZER;
+    for (int64_t i = 0; i < OWNERS; i++) {
+        spill_value_t owner = spill_value_from_int64(&storage, i);
+        if (i >= 4)
+            set_fields(array, &owner, (int32_t)i);
+        if (i != 4)
+            append(array, &owner, ELEMENTS);
+        if (i == 1)
+            remove_numbers(array, &owner, (const int64_t[]){1, 0, 7, 12, 13, 22, -1});
+        if (i == 2)
+            assert_int_equal(spill_array_trim(array, &owner, 9, NULL), SPILL_OK);
+        if (i == 2)
+            remove_numbers(array, &owner, (const int64_t[]){9, 11, -1});
+        if (i == 3)
+            assert_int_equal(spill_array_trim(array, &owner, ELEMENTS, NULL), SPILL_OK);
+    }
+    bson_destroy(&storage);
+    spill_array_close(array);
+}
+
+static spill_code_t copy(spill_store_t *source, spill_store_t *target, spill_copy_result_t *result)
+{
+    spill_error_t error;
+    spill_copy_options_t options = {.context = NULL};
+    *result = (spill_copy_result_t){0};
+    return spill_copy(source, target, NAME, &options, result, &error);
+}
+
+/* ---- are they the same? ---------------------------------------------------------------------- */
+
+static bool collect(void *context, const spill_value_t *owner, const spill_element_t *element)
+{
+    bson_t *all = context;
+    char key[24];
+    (void)owner;
+    snprintf(key, sizeof key, "%lld", (long long)element->seq);
+    return spill_value_append(&element->value, all, key);
+}
+
+static bool collect_fields(void *context, const char *collection, const bson_t *document)
+{
+    bson_t *all = context;
+    (void)collection;
+    bson_copy_to_excluding_noinit(document, all, "activities", "activityCount", "hasOverflow",
+                                  "overflowPages", NULL);
+    return false; /* the head is the first */
+}
+
+typedef struct sides {
+    spill_array_t *source;
+    spill_array_t *target;
+} sides_t;
+
+static bool check_owner(void *context, const spill_value_t *owner)
+{
+    const sides_t *sides = context;
+    spill_array_t *arrays[] = {sides->source, sides->target};
+    bson_t elements[2] = {BSON_INITIALIZER, BSON_INITIALIZER};
+    bson_t fields[2] = {BSON_INITIALIZER, BSON_INITIALIZER};
+    spill_count_t counts[2];
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(spill_array_count(arrays[i], owner, &counts[i], NULL), SPILL_OK);
+        assert_int_equal(spill_array_export(arrays[i], owner, collect, &elements[i], NULL),
+                         SPILL_OK);
+        if (counts[i].exists)
+            assert_int_equal(
+                spill_array_documents(arrays[i], owner, true, collect_fields, &fields[i], NULL),
+                SPILL_CANCELLED);
+        model_check_verify(arrays[i], owner);
+    }
+    assert_true(bson_equal(&elements[0], &elements[1]));
+    assert_true(bson_equal(&fields[0], &fields[1]));
+    assert_int_equal(counts[0].count, counts[1].count);
+    assert_int_equal(counts[0].next, counts[1].next);
+    for (int i = 0; i < 2; i++) {
+        bson_destroy(&elements[i]);
+        bson_destroy(&fields[i]);
+    }
+    return true;
+}
+
+static void check_same(spill_store_t *source, spill_store_t *target)
+{
+    sides_t sides = {open_array(source), open_array(target)};
+    assert_int_equal(spill_array_owners(sides.source, check_owner, &sides, NULL), SPILL_OK);
+    spill_array_close(sides.source);
+    spill_array_close(sides.target);
+}
+
+/* ---- without trouble ------------------------------------------------------------------------- */
+
+static void copy_and_check(spill_store_t *source, spill_store_t *target)
+{
+    spill_copy_result_t result;
+    const int64_t elements = ELEMENTS + 17 + 12 + ELEMENTS;
+    assert_int_equal(copy(source, target, &result), SPILL_OK);
+    assert_int_equal(result.owners, OWNERS);
+    assert_int_equal(result.elements, elements);
+    assert_int_equal(result.before, 0);
+    assert_int_equal(result.verified, elements);
+    assert_int_equal(result.differences, 0);
+    check_same(source, target);
+    assert_int_equal(copy(source, target, &result), SPILL_OK);
+    assert_int_equal(result.elements, 0);
+    assert_int_equal(result.before, elements);
+    assert_int_equal(result.verified, elements);
+}
+
+/*
+ * What is appended to the source, and set there, after the copy comes along with the next one. The
+ * target lacks that much as many `times`.
+ */
+static void grow_and_copy(spill_store_t *source, spill_store_t *target, int times)
+{
+    spill_copy_result_t result;
+    spill_array_t *array = open_array(source);
+    bson_t storage = BSON_INITIALIZER;
+    for (int64_t i = 1; i < OWNERS + 1; i++) {
+        spill_value_t owner = spill_value_from_int64(&storage, i);
+        append(array, &owner, i);
+        set_fields(array, &owner, 77);
+    }
+    spill_array_close(array);
+    assert_int_equal(copy(source, target, &result), SPILL_OK);
+    assert_int_equal(result.owners, OWNERS + 1);
+    assert_int_equal(result.elements, times * OWNERS * (OWNERS + 1) / 2);
+    assert_int_equal(result.differences, 0);
+    check_same(source, target);
+    bson_destroy(&storage);
+}
+
+static void from_store_to_store(void **state)
+{
+    (void)state;
+    for (int keep = 0; keep < 2; keep++) {
+        spill_disk_t *disk = spill_disk_new();
+        spill_store_t *stores[] = {memory_store(), embedded_on_disk(disk, SPILL_DURABILITY_LOG),
+                                   memory_store()};
+        define(stores[0], keep ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST, 3, 4);
+        fill(stores[0]);
+        copy_and_check(stores[0], stores[1]);
+        copy_and_check(stores[1], stores[2]);
+        grow_and_copy(stores[0], stores[1], 1);
+        grow_and_copy(stores[1], stores[2], 2);
+        close_store(stores[0]);
+        embedded_close(stores[1]);
+        close_store(stores[2]);
+        spill_disk_free(disk);
+    }
+}
+
+static void other_bounds(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = {1, 2, 7, 100};
+    for (size_t i = 0; i < 16; i++) {
+        spill_store_t *source = memory_store(), *target = memory_store();
+        spill_keep_t keep = i & 1 ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST;
+        define(source, keep, sizes[i / 4], sizes[i % 4]);
+        define(target, keep, sizes[i % 4], sizes[3 - i / 4]);
+        fill(source);
+        copy_and_check(source, target);
+        close_store(source);
+        close_store(target);
+    }
+}
+
+/* Longer than a batch, with gaps of all lengths; memory is not looked at here. */
+static void long_arrays(void **state)
+{
+    (void)state;
+    spill_store_t *source = memory_store(), *target = memory_store();
+    define(source, SPILL_KEEP_NEWEST, 500, 300);
+    spill_array_t *array = open_array(source);
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner = spill_value_from_utf8(&storage, "long");
+    append(array, &owner, 5000);
+    for (int64_t seq = 1100; seq < 2400; seq++)
+        remove_numbers(array, &owner, (const int64_t[]){seq, -1});
+    spill_value_t other = spill_value_from_utf8(&storage, "trimmed");
+    append(array, &other, 4000);
+    assert_int_equal(spill_array_trim(array, &other, 3500, NULL), SPILL_OK);
+    spill_array_close(array);
+    spill_copy_result_t result;
+    assert_int_equal(copy(source, target, &result), SPILL_OK);
+    assert_int_equal(result.elements, 3700 + 500);
+    assert_int_equal(result.verified, 3700 + 500);
+    check_same(source, target);
+    bson_destroy(&storage);
+    close_store(source);
+    close_store(target);
+}
+
+/* ---- differences ----------------------------------------------------------------------------- */
+
+typedef struct seen {
+    int owners;
+    spill_copy_difference_t last;
+} seen_t;
+
+static void see(void *context, const spill_copy_difference_t *difference)
+{
+    seen_t *seen = context;
+    assert_string_equal(difference->definition, NAME);
+    seen->owners++;
+    seen->last = *difference;
+}
+
+/* Copy again: exactly one owner differs, first at `seq`, in `count` numbers, and stays so. */
+static void differs(spill_store_t *source, spill_store_t *target, int64_t seq, int64_t count)
+{
+    for (int i = 0; i < 2; i++) {
+        seen_t seen = {0};
+        spill_copy_options_t options = {.differs = see, .context = &seen};
+        spill_copy_result_t result = {0};
+        assert_int_equal(spill_copy(source, target, NAME, &options, &result, NULL), SPILL_OK);
+        assert_int_equal(seen.owners, 1);
+        assert_int_equal(result.differences, 1);
+        assert_int_equal(seen.last.seq, seq);
+        assert_int_equal(seen.last.count, count);
+    }
+}
+
+typedef struct pair {
+    spill_store_t *source, *target;
+    spill_array_t *here, *there;
+    bson_t storage;
+    spill_value_t owner;
+} pair_t;
+
+/* A store and its copy; whatever is changed then is changed in owner 0. */
+static void pair_start(pair_t *pair, spill_keep_t keep)
+{
+    spill_copy_result_t result;
+    pair->source = memory_store();
+    pair->target = memory_store();
+    define(pair->source, keep, 3, 4);
+    fill(pair->source);
+    assert_int_equal(copy(pair->source, pair->target, &result), SPILL_OK);
+    pair->here = open_array(pair->source);
+    pair->there = open_array(pair->target);
+    bson_init(&pair->storage);
+    pair->owner = spill_value_from_int64(&pair->storage, 0);
+}
+
+static void pair_end(pair_t *pair)
+{
+    bson_destroy(&pair->storage);
+    spill_array_close(pair->here);
+    spill_array_close(pair->there);
+    close_store(pair->source);
+    close_store(pair->target);
+}
+
+static void reports_differences(void **state)
+{
+    (void)state;
+    for (int keep = 0; keep < 2; keep++) {
+        pair_t pair;
+        pair_start(&pair, keep ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST);
+        spill_value_t value = spill_value_from_utf8(&pair.storage, "edited");
+        pair.owner = model_value(0); /* an owner of its own, made in both */
+        append(pair.here, &pair.owner, 9);
+        spill_copy_result_t result;
+        assert_int_equal(copy(pair.source, pair.target, &result), SPILL_OK);
+        assert_int_equal(spill_array_edit(pair.here, &pair.owner, 5, &value, NULL), SPILL_OK);
+        differs(pair.source, pair.target, 5, 1);
+        remove_numbers(pair.here, &pair.owner, (const int64_t[]){2, -1});
+        differs(pair.source, pair.target, 2, 2);
+        remove_numbers(pair.there, &pair.owner, (const int64_t[]){2, 1, -1});
+        differs(pair.source, pair.target, 1, 2);
+        /* Nothing is appended behind an end that is not the source's. */
+        append(pair.here, &pair.owner, 1);
+        differs(pair.source, pair.target, 1, 3);
+        assert_int_equal(spill_array_drop_owner(pair.there, &pair.owner, NULL), SPILL_OK);
+        assert_int_equal(copy(pair.source, pair.target, &result), SPILL_OK);
+        assert_int_equal(result.differences, 0);
+        check_same(pair.source, pair.target);
+        append(pair.there, &pair.owner, 1);
+        differs(pair.source, pair.target, 10, 2);
+        pair_end(&pair);
+    }
+}
+
+static void refuses_another_definition(void **state)
+{
+    (void)state;
+    spill_store_t *source = memory_store(), *target = memory_store();
+    spill_copy_options_t options = {.bounds.page_capacity = 9};
+    spill_copy_result_t result = {0};
+    spill_definition_t definition;
+    spill_error_t error;
+    define(source, SPILL_KEEP_NEWEST, 3, 4);
+    define(target, SPILL_KEEP_OLDEST, 3, 4);
+    fill(target);
+    assert_int_equal(spill_copy(source, target, NAME, &options, &result, &error), SPILL_REFUSED);
+    assert_non_null(strstr(error.message, "target: "));
+    assert_non_null(strstr(error.message, "keep"));
+    assert_int_equal(spill_copy(source, target, "none", &options, &result, &error),
+                     SPILL_NOT_FOUND);
+    assert_non_null(strstr(error.message, "source: "));
+    assert_int_equal(spill_copy(target, source, NAME, &options, &result, &error), SPILL_REFUSED);
+    close_store(target);
+    target = memory_store();
+    assert_int_equal(spill_copy(source, target, NAME, &options, &result, &error), SPILL_OK);
+    assert_int_equal(spill_store_definition(target, NAME, &definition, &error), SPILL_OK);
+    assert_int_equal(definition.bounds.page_capacity, 9);
+    assert_int_equal(definition.bounds.threshold, 3);
+    close_store(source);
+    close_store(target);
+}
+
+/* Of two arrays on the same heads each is copied by its own name. */
+static void leaves_other_definitions_alone(void **state)
+{
+    (void)state;
+    pair_t pair;
+    spill_copy_result_t result;
+    pair_start(&pair, SPILL_KEEP_NEWEST);
+    spill_definition_t other;
+    spill_definition_init(&other, "other");
+    strcpy(other.array, "name"); /* which is an application's field in the source */
+    strcpy(other.count_field, "");
+    strcpy(other.overflow_field, "");
+    strcpy(other.pages_field, "");
+    strcpy(other.page_collection, "otherPages");
+    assert_int_equal(spill_store_define(pair.target, &other, NULL), SPILL_OK);
+    spill_value_t owner = spill_value_from_int64(&pair.storage, 5);
+    spill_array_t *array;
+    assert_int_equal(spill_array_open(pair.target, "other", &array, NULL), SPILL_OK);
+    spill_array_close(array);
+    set_fields(pair.here, &owner, 1000);
+    bson_t *update = BCON_NEW("$set", "{", "name", "another", "}");
+    assert_int_equal(spill_array_update(pair.here, &owner, update, NULL), SPILL_OK);
+    bson_destroy(update);
+    assert_int_equal(copy(pair.source, pair.target, &result), SPILL_OK);
+    assert_int_equal(result.differences, 1);
+    pair_end(&pair);
+}
+
+/* ---- trouble --------------------------------------------------------------------------------- */
+
+/* One call to the target goes wrong; what is still on its way arrives `delay` calls later. */
+typedef struct trouble {
+    int64_t at;
+    int64_t delay;
+    spill_fault_t fault;
+    spill_store_t *store; /* the wrapper */
+} trouble_t;
+
+static spill_fault_t decide(void *context, int64_t index, const spill_request_t *request)
+{
+    const trouble_t *trouble = context;
+    (void)request;
+    return index == trouble->at ? trouble->fault : SPILL_FAULT_NONE;
+}
+
+static void arrive(void *context, int64_t index, const spill_request_t *request)
+{
+    const trouble_t *trouble = context;
+    (void)request;
+    if (index >= trouble->at + trouble->delay && spill_fault_pending(trouble->store) > 0)
+        spill_fault_deliver(trouble->store, 0);
+}
+
+/* False: the copy made no more calls than trouble->at. */
+static bool survives(spill_store_t *source, trouble_t *trouble)
+{
+    spill_fault_hooks_t hooks = {.context = trouble, .decide = decide, .before = arrive};
+    spill_store_t *target = memory_store();
+    spill_copy_result_t result;
+    spill_fault_wrap(target, &hooks, &trouble->store);
+    spill_code_t code = copy(source, trouble->store, &result);
+    for (int i = 0; code != SPILL_OK && i < TRIES; i++) {
+        assert_true(code == SPILL_UNKNOWN || code == SPILL_IO);
+        code = copy(source, trouble->store, &result);
+    }
+    assert_int_equal(code, SPILL_OK);
+    assert_int_equal(result.differences, 0);
+    while (spill_fault_pending(trouble->store) > 0)
+        spill_fault_deliver(trouble->store, 0);
+    bool reached = spill_fault_calls(trouble->store) > trouble->at;
+    spill_store_close(trouble->store, NULL);
+    assert_int_equal(copy(source, target, &result), SPILL_OK);
+    assert_int_equal(result.elements, 0);
+    assert_int_equal(result.differences, 0);
+    check_same(source, target);
+    close_store(target);
+    return reached;
+}
+
+static void every_call_goes_wrong(void **state)
+{
+    (void)state;
+    static const trouble_t troubles[] = {
+        {.fault = SPILL_FAULT_FAIL},
+        {.fault = SPILL_FAULT_LOST_APPLIED},
+        {.fault = SPILL_FAULT_LOST_UNAPPLIED},
+        {.fault = SPILL_FAULT_LOST_DELAYED, .delay = 1},
+        {.fault = SPILL_FAULT_LOST_DELAYED, .delay = 3},
+        {.fault = SPILL_FAULT_LOST_DELAYED, .delay = 12},
+        {.fault = SPILL_FAULT_LOST_DELAYED, .delay = AT_THE_END},
+        {.fault = SPILL_FAULT_DUPLICATE, .delay = 1},
+        {.fault = SPILL_FAULT_DUPLICATE, .delay = 7},
+        {.fault = SPILL_FAULT_DUPLICATE, .delay = AT_THE_END},
+    };
+    for (int keep = 0; keep < 2; keep++) {
+        spill_store_t *source = memory_store();
+        define(source, keep ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST, 3, 4);
+        fill(source);
+        for (size_t i = 0; i < sizeof troubles / sizeof *troubles; i++) {
+            trouble_t trouble = troubles[i];
+            while (survives(source, &trouble))
+                trouble.at++;
+            assert_true(trouble.at > 100);
+        }
+        close_store(source);
+    }
+}
+
+/* ---- two copies ------------------------------------------------------------------------------ */
+
+/* Before call `at` of one copy, another runs until its own call `dies` fails, or to its end. */
+typedef struct race {
+    spill_store_t *source;
+    spill_store_t *target;
+    int64_t at;
+    int64_t dies;
+    bool grow; /* the source, between the two */
+} race_t;
+
+static void overtake(void *context, int64_t index, const spill_request_t *request)
+{
+    const race_t *race = context;
+    (void)request;
+    if (index != race->at)
+        return;
+    if (race->grow) {
+        spill_array_t *array = open_array(race->source);
+        bson_t storage = BSON_INITIALIZER;
+        for (int64_t i = 0; i < OWNERS; i++) {
+            spill_value_t owner = spill_value_from_int64(&storage, i);
+            append(array, &owner, 1);
+        }
+        bson_destroy(&storage);
+        spill_array_close(array);
+    }
+    spill_fault_once_t once = {.at = race->dies, .fault = SPILL_FAULT_FAIL};
+    spill_fault_hooks_t hooks = spill_fault_once(&once);
+    spill_store_t *other;
+    spill_copy_result_t result;
+    spill_fault_wrap(race->target, &hooks, &other);
+    copy(race->source, other, &result);
+    spill_store_close(other, NULL);
+}
+
+static bool survives_race(spill_keep_t keep, race_t *race)
+{
+    spill_fault_hooks_t hooks = {.context = race, .before = overtake};
+    spill_store_t *one;
+    spill_copy_result_t result;
+    race->source = memory_store();
+    race->target = memory_store();
+    define(race->source, keep, 3, 8);
+    fill(race->source);
+    spill_fault_wrap(race->target, &hooks, &one);
+    assert_int_equal(copy(race->source, one, &result), SPILL_OK);
+    bool reached = spill_fault_calls(one) > race->at;
+    spill_store_close(one, NULL);
+    assert_int_equal(copy(race->source, race->target, &result), SPILL_OK);
+    assert_int_equal(result.differences, 0);
+    check_same(race->source, race->target);
+    close_store(race->source);
+    close_store(race->target);
+    return reached;
+}
+
+static void two_copies_at_once(void **state)
+{
+    (void)state;
+    for (int grow = 0; grow < 2; grow++)
+        for (int keep = 0; keep < 2; keep++) {
+            race_t race = {.grow = grow};
+            int64_t step = 1;
+            bool reached = true;
+            while (reached) {
+                race.dies = race.at + 1 + step * step; /* once it is a few calls ahead, or many */
+                step = step % 11 + 1;
+                reached = survives_race(keep ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST, &race);
+                race.at++;
+            }
+            assert_true(race.at > 100);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(from_store_to_store),
+        cmocka_unit_test(other_bounds),
+        cmocka_unit_test(long_arrays),
+        cmocka_unit_test(reports_differences),
+        cmocka_unit_test(refuses_another_definition),
+        cmocka_unit_test(leaves_other_definitions_alone),
+        cmocka_unit_test(every_call_goes_wrong),
+        cmocka_unit_test(two_copies_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
