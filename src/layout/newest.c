@@ -67,6 +67,24 @@ static bool enough(const spill_owner_t *owner, const spill_state_t *head, const 
                               head_bytes(owner, head, live + need.slots, bytes + need.bytes));
 }
 
+/*
+ * Is one page enough for now? A head that came past the point where it spills by a batch, or by
+ * racers, is left with a little more than the threshold, not with another page of that little.
+ */
+static bool settles(const spill_owner_t *owner, const spill_state_t *head, const plan_t *plan,
+                    need_t need)
+{
+    const spill_bounds_t *bounds = &owner->array->definition.bounds;
+    spill_limits_t limits = spill_head_limits(SPILL_KEEP_NEWEST, bounds);
+    int64_t slots = spill_state_slots(head) - plan->slots;
+    int64_t live = head->live - (int64_t)plan->live;
+    int64_t bytes = head->live_bytes - plan->bytes;
+    return live == 0 ||
+           (slots < bounds->threshold + bounds->page_capacity &&
+            spill_limits_allow(&limits, slots + need.slots, live + need.slots,
+                               head_bytes(owner, head, live + need.slots, bytes + need.bytes)));
+}
+
 /* Take the oldest elements until it is enough or a page is full; at least one if not enough. */
 static plan_t make_plan(const spill_owner_t *owner, const spill_state_t *head,
                         const spill_run_t *run, need_t need)
@@ -176,7 +194,7 @@ static spill_code_t try_spill(spill_owner_t *owner, need_t need, bool *settled,
         if (code == SPILL_OK && ready)
             code = cut(owner, &head.state, &plan, &done, error);
         if (done)
-            *settled = enough(owner, &head.state, &plan, need);
+            *settled = settles(owner, &head.state, &plan, need);
     }
     spill_response_release(&head);
     /* Each step is guarded: whether a lost one was applied shows when the head is read again. */
