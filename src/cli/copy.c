@@ -104,7 +104,7 @@ static spill_code_t list_names(const copy_run_t *run, char ***names, spill_error
         code = spill_store_definitions(run->source, &definitions, &count, error);
     }
     if (code != SPILL_OK) {
-        return spill_fail_prefix(error, code, "source: ");
+        return spill_fail_prefix(error, code, "source");
     }
     count = given > 0 ? given : count;
     *names = bson_malloc0((count + 1) * sizeof **names);
@@ -156,13 +156,13 @@ static spill_code_t copy(copy_run_t *run, spill_error_t *error)
     }
     spill_code_t code = spill_cli_open_store(run->invocation, SPILL_CLI_READ, &run->source, error);
     if (code != SPILL_OK) {
-        return spill_fail_prefix(error, code, "source: ");
+        return spill_fail_prefix(error, code, "source");
     }
     code = list_names(run, &names, error);
     if (code == SPILL_OK) {
         code = spill_cli_open_store(&target, SPILL_CLI_CREATE, &run->target, error);
         if (code != SPILL_OK) {
-            spill_fail_prefix(error, code, "target: ");
+            spill_fail_prefix(error, code, "target");
         }
     }
     if (code == SPILL_OK) {
@@ -187,7 +187,7 @@ static spill_exit_t run(const spill_invocation_t *invocation)
     }
     if (spill_store_close(run.target, &closing) != SPILL_OK && code == SPILL_OK) {
         error = closing;
-        code = spill_fail_prefix(&error, closing.code, "target: ");
+        code = spill_fail_prefix(&error, closing.code, "target");
     }
     spill_exit_t result = spill_cli_close(NULL, run.source, code, &error);
     if (code != SPILL_OK && run.result.elements > 0) {

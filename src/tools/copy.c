@@ -6,7 +6,7 @@
 spill_code_t spill_copy_failed(const spill_copy_side_t *side, spill_code_t code,
                                spill_error_t *error)
 {
-    return code == SPILL_OK ? code : spill_fail_prefix(error, code, "%s: ", side->name);
+    return code == SPILL_OK ? code : spill_fail_prefix(error, code, "%s", side->name);
 }
 
 void spill_copy_differs(spill_copy_owner_t *owner, int64_t seq, const char *text)

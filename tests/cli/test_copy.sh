@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# Copies between two stores by the program: what it says, what it refuses, and copies that are killed
+# and started again. Of the stores new_store makes the second is a database of the test server where
+# SPILLWAY_TEST_STORE is "server"; the first and the last are folders.
+# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+source "$(dirname "$0")/lib.sh"
+
+rounds=${SPILLWAY_KILLS:-5}
+seed=${SPILLWAY_SEED:-$RANDOM}
+RANDOM=$seed
+echo "seed $seed"
+
+new_target() {
+    new_store
+    target=$db
+    on_server || { rm -rf target && target=target; }
+}
+
+# same STORE STORE NAME... : each array has the same elements and numbers in both.
+same() {
+    local one=$1 other=$2
+    shift 2
+    for name in "$@"; do
+        expect 0 export "$one" "$name"
+        sort out >one
+        expect 0 export "$other" "$name"
+        sort out | cmp -s - one || fail "$name of $one and $other differ"
+    done
+}
+
+for i in {1..9000}; do
+    echo "{\"_id\": $i, \"by\": \"u$((i % 7 * (i % 2)))\"}"
+done >events.ndjson
+expect 0 define source new --preset feed-recent --threshold 50 --page 40
+expect 0 define source old --preset feed --threshold 50 --page 40 --collection o --page-collection p
+for name in new old; do
+    expect 0 import source "$name" events.ndjson --owner by --as "$name"
+    expect 0 trim source "$name" u1 --below 123
+    expect 0 trim source "$name" u2 --keep 0
+    for seq in 0 40 41 599; do expect 0 remove source "$name" u3 "$seq"; done
+done
+
+# ---- what it says --------------------------------------------------------------------------------
+
+new_target
+expect 0 copy source "$target" new --threshold 30 --page 30 --quiet
+is err ""
+elements=$(sed 's/.*"elements":\([0-9]*\),.*/\1/' out)
+is out "{\"owners\":7,\"elements\":$elements,\"before\":0,\"verified\":$elements,\"differences\":0}"
+expect 0 define "$target" --json
+has out '"threshold" : 30'
+[ "$(wc -l <out)" = 1 ] || fail "more was copied than was asked for"
+same source "$target" new
+expect 0 append source new u1 '{"more": 1}'
+expect 0 copy source "$target"
+has out "\"before\":$elements,"
+has err "elements/s"
+same source "$target" new old
+clean "$target"
+counts "$target" old u2 0
+
+# The next number is the source's, also where nothing is left.
+expect 0 append source new u2 1
+mv out one
+expect 0 copy source "$target" --quiet
+expect 0 export "$target" new u2
+has out "\"seq\":$(cut -d ' ' -f 1 one | tr -cd 0-9),"
+
+# ---- differences and refusals --------------------------------------------------------------------
+
+expect 0 edit "$target" new u1 200 '{"edited": true}'
+expect 1 copy source "$target" new --quiet
+has out 'new: owner "u1", element 200: the target'"'"'s element is another one'
+has out '"differences":1}'
+expect 1 copy source "$target" new --quiet --json
+has out '{"definition":"new","owner":"u1","seq":200,"differences":1,"text":"the target'
+expect 1 copy source "$target" new --no-verify --quiet # the last elements are looked at all the same
+has out '"verified":0,'
+expect 0 drop "$target" new u1 --yes
+expect 0 copy source "$target" new --quiet
+same source "$target" new old
+
+expect 0 define other new --preset feed-recent --keep oldest
+expect 0 append other new u1 1
+expect 4 copy source other new
+has err "target: "
+has err "keep"
+expect 3 copy source nowhere none
+has err "source: there is no definition 'none'"
+[ ! -e nowhere ] || fail "a target was made for nothing"
+expect 3 copy nowhere other
+has err "source: "
+expect 2 copy source source
+has err "same store"
+expect 2 copy source
+
+# ---- killed --------------------------------------------------------------------------------------
+
+# until_done STORE STORE : kill the copy after a random while; start it again until it ends well.
+until_done() {
+    local kills=0 tenths=0 pid status
+    while :; do
+        on_server && tenths=$((RANDOM % 3))
+        "$SPILLWAY" copy "$1" "$2" --quiet >out 2>err &
+        pid=$!
+        if [ "$kills" -lt "$rounds" ]; then
+            sleep "0.$tenths$((RANDOM % 10))$((RANDOM % 10))"
+            kill -9 "$pid" 2>kill.err
+        fi
+        wait "$pid" 2>wait.err
+        status=$?
+        [ "$status" = 137 ] || break
+        kills=$((kills + 1))
+    done
+    [ "$status" = 0 ] || fail "the copy ended with $status: $(cat err)"
+    has out '"differences":0}'
+    echo "$kills kills: $1 to $2"
+}
+
+new_target
+until_done source "$target"
+same source "$target" new old
+clean "$target"
+rm -rf back
+until_done "$target" back
+same source back new old
+clean back
