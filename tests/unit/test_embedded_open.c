@@ -146,6 +146,15 @@ static void a_store_that_was_hardly_begun_is_made(void **state)
     write_file(folder, "SPILLWAY", "A Spillway store.\n");
     make_store(folder);
     assert_has_thirty(folder, NULL);
+    /* The engine's first list of files was written, the file that names it not yet. */
+    folder = embedded_new_folder();
+    mkdir(folder, 0777);
+    write_file(folder, "SPILLWAY", "A Spillway store.\n");
+    write_file(folder, "IDENTITY", "12345678");
+    write_file(folder, "MANIFEST-000001", "half");
+    write_file(folder, "000001.dbtmp", "MANIFEST-0000");
+    make_store(folder);
+    assert_has_thirty(folder, NULL);
 }
 
 /* ---- who may --------------------------------------------------------------------------------- */

@@ -16,12 +16,15 @@
 #define MARK "SPILLWAY"
 #define MARK_LINE "A Spillway store. The other files belong to RocksDB; do not change any.\n"
 
+/* What RocksDB writes before CURRENT. Without it and other files: left by one who died between. */
+#define FIRST_MANIFEST "MANIFEST-000001"
+
 /* ---- looking --------------------------------------------------------------------------------- */
 
 typedef struct contents {
     bool mark;
     bool current; /* RocksDB begins with the file CURRENT */
-    bool engine;  /* other files of RocksDB */
+    bool engine;  /* files that RocksDB makes after CURRENT: of a store that was there */
     bool other;
 } contents_t;
 
@@ -39,8 +42,9 @@ static void count_entry(const char *name, contents_t *contents)
         contents->mark = true;
     else if (strcmp(name, "CURRENT") == 0)
         contents->current = true;
-    else if (strncmp(name, "MANIFEST-", 9) == 0 || ends_with(name, ".sst") ||
-             ends_with(name, ".blob"))
+    else if (strcmp(name, FIRST_MANIFEST) != 0 &&
+             (strncmp(name, "MANIFEST-", 9) == 0 || ends_with(name, ".sst") ||
+              ends_with(name, ".blob") || ends_with(name, ".log")))
         contents->engine = true;
     else
         contents->other = true;
