@@ -16,7 +16,7 @@ _spillway_options() {
         echo "$common --owner= --id= --format= --as= --skip-bad --again --strings
             --json --quiet --durability="
         ;;
-    append) echo "$common --op= --json --quiet --durability=" ;;
+    append) echo "$common --op= --atomic --json --quiet --durability=" ;;
     read) echo "$common --limit= --before= --after= --skip= --oldest --json --quiet" ;;
     count) echo "$common --json" ;;
     edit | remove) echo "$common --durability=" ;;

@@ -59,9 +59,14 @@ typedef struct spill_append_options {
      * newest one atomic step with the append; with keep oldest a second step after it.
      */
     const bson_t *update;
+    /*
+     * Fill documents to their bounds: where a document has room for the first elements of a batch
+     * alone, the batch is split there, also one that fits a page. Keep newest fills them anyway.
+     */
+    bool fill;
 } spill_append_options_t;
 
-/* The defaults: no operation, no update. */
+/* The defaults: no operation, no update, a batch that fits a page in one piece. */
 SPILL_API void spill_append_options_init(spill_append_options_t *options);
 
 typedef struct spill_append_result {
@@ -80,11 +85,19 @@ typedef struct spill_append_result {
  * operation id repeats exactly while it has fewer parts than the window, also after the bounds were
  * changed, unless its elements were edited or removed meanwhile: then SPILL_CONFLICT.
  *
- * Cost: one store operation; a spill (three) every page_capacity elements.
+ * With keep oldest, a batch in one piece that does not fit what is left of the last document begins
+ * the next, and leaves the last one short; one that does not fit an empty head leaves the head
+ * empty. With options->fill documents are filled to their bounds instead: every batch is then like
+ * a larger one, in parts that end where a document is full: as long as nobody else appends, one
+ * part more than it would have, and one for each page that is full in bytes. An operation id has to
+ * leave room for the number of a part.
+ *
+ * Cost: one store operation; a spill (three) every page_capacity elements; with fill up to three
+ * more for each document.
  * Errors: SPILL_TOO_BIG (an element no document can hold), SPILL_INVALID (an owner of a type that
  * cannot be one, a malformed element), SPILL_CONFLICT (the id was used with another batch, or every
  * race was lost), SPILL_UNKNOWN. After an error nothing of a batch that fits a page was written,
- * but possibly after SPILL_UNKNOWN.
+ * but possibly after SPILL_UNKNOWN, and with fill.
  */
 SPILL_API spill_code_t spill_array_append(spill_array_t *array, const spill_value_t *owner,
                                           const spill_value_t *elements, size_t count,

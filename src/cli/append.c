@@ -15,6 +15,7 @@
 
 typedef struct append_options {
     const char *op;
+    bool atomic;
 } append_options_t;
 
 /* Elements in one run of bytes; values are made when the batch is complete. */
@@ -28,6 +29,7 @@ typedef struct append_state {
     spill_cli_session_t *session;
     spill_op_t op;
     bool with_op;
+    bool atomic;
     batch_t batch;
 } append_state_t;
 
@@ -93,6 +95,7 @@ static spill_code_t append_batch(append_state_t *state, spill_error_t *error)
     spill_append_options_t options;
     spill_append_options_init(&options);
     options.op = state->with_op ? &state->op : NULL;
+    options.fill = !state->atomic;
     spill_append_result_t result;
     spill_code_t code =
         spill_array_append(session->array, session->owner, batch_values(&state->batch),
@@ -190,7 +193,7 @@ static spill_code_t append(spill_cli_session_t *session, spill_error_t *error)
 {
     const spill_invocation_t *invocation = session->invocation;
     const append_options_t *options = invocation->options;
-    append_state_t state = {.session = session};
+    append_state_t state = {.session = session, .atomic = options->atomic};
     spill_code_t code = SPILL_OK;
     if (options->op) {
         code = prepare_op(&state, options->op, error);
@@ -240,6 +243,8 @@ static spill_exit_t run(const spill_invocation_t *invocation)
 static const spill_option_t OPTIONS[] = {
     {"op", "ID[@BASE]", SPILL_OPTION_TEXT, offsetof(append_options_t, op),
      "Operation id of the whole batch, with the base that an earlier try printed"},
+    {"atomic", NULL, SPILL_OPTION_FLAG, offsetof(append_options_t, atomic),
+     "Append a batch that fits a page in full or not at all"},
     {0}};
 
 static const append_options_t DEFAULTS = {0};
@@ -253,9 +258,14 @@ const spill_command_t spill_command_append = {
     .text = "Elements are Extended JSON values, as arguments or one a line on stdin (-, or none "
             "given). The sequence numbers that they got are printed: 7, or 7..9 for a batch.\n"
             "\n"
-            "Elements given as arguments are one batch, and so is all of stdin with --op. A "
-            "batch that fits a page is there in full or not at all. Without --op, stdin is "
-            "appended a thousand lines at a time, and lines before a malformed one stay appended.\n"
+            "Elements given as arguments are one batch, and so is all of stdin with --op. "
+            "Without --op, stdin is appended a thousand lines at a time, and lines before a "
+            "malformed one stay appended.\n"
+            "\n"
+            "Where the oldest elements are kept in the head, a batch may be split to fill "
+            "documents: others' elements may come between, and after a failure a first part of "
+            "it may be there. With --atomic a batch that fits a page is not split: the document "
+            "before it is left short, or even the head empty, where it does not fit.\n"
             "\n"
             "With --op a retry cannot append twice. Without @BASE, the id with its base is "
             "printed on stderr before the first try: give exactly that for a retry.\n"

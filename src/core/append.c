@@ -1,4 +1,4 @@
-/* Appends as the caller sees them: checks, and batches larger than a page split into parts. */
+/* Appends as the caller sees them: checks, and batches split into parts that each fit a page. */
 #include "bson/value.h"
 #include "core/array.h"
 #include "util/error.h"
@@ -94,8 +94,8 @@ static spill_code_t part_op_init(part_op_t *part, const spill_op_t *whole, size_
         .id = part->id, .id_bytes = whole->id_bytes + (size_t)suffix, .base = whole->base + index};
     if (part->op.id_bytes > SPILL_OP_ID_MAX)
         return spill_fail(error, SPILL_INVALID,
-                          "the operation id of a batch larger than a page may have at most %d "
-                          "bytes, not %zu",
+                          "the operation id of a batch that may be split (it is larger than a "
+                          "page, or to fill documents) may have at most %d bytes, not %zu",
                           SPILL_OP_ID_MAX - suffix, whole->id_bytes);
     return SPILL_OK;
 }
@@ -105,14 +105,14 @@ static spill_code_t check_split_id(const spill_op_t *op, const spill_part_t *fir
                                    spill_error_t *error)
 {
     part_op_t last;
-    return op == NULL || first->count == count ? SPILL_OK
-                                               : part_op_init(&last, op, count, 0, error);
+    bool split = first->count < count || (first->fill && count > 1);
+    return op != NULL && split ? part_op_init(&last, op, count, 0, error) : SPILL_OK;
 }
 
 /*
  * A part's operation is known with another number of elements: it is this batch, split in another
- * way because other bounds were in force, if the elements that it gave are ours. Then that is a
- * part done.
+ * way because other bounds were in force or a document was full sooner, if the elements that it
+ * gave are ours. Then that is a part done.
  */
 static spill_code_t done_otherwise(const spill_owner_t *owner, const spill_value_t *elements,
                                    size_t count, const spill_append_result_t *done, bool *same,
@@ -138,7 +138,7 @@ static spill_code_t done_otherwise(const spill_owner_t *owner, const spill_value
     return SPILL_OK;
 }
 
-/* Append the next part, or recognize it. */
+/* Append the next part, or as much of it as fills a document, or recognize it. */
 static spill_code_t append_next(spill_owner_t *owner, const spill_part_t *part, size_t left,
                                 spill_append_result_t *done, spill_error_t *error)
 {
@@ -159,6 +159,7 @@ static spill_code_t append_parts(spill_owner_t *owner, const spill_value_t *elem
                                  const spill_append_options_t *options,
                                  spill_append_result_t *result, spill_error_t *error)
 {
+    bool fill = options->fill && owner->array->definition.keep == SPILL_KEEP_OLDEST;
     size_t at = 0;
     spill_code_t code = SPILL_OK;
     result->repeated = true;
@@ -167,6 +168,7 @@ static spill_code_t append_parts(spill_owner_t *owner, const spill_value_t *elem
         part_op_t op;
         spill_append_result_t done;
         part.update = index == 0 ? options->update : NULL;
+        part.fill = fill;
         if (index == 0)
             code = check_split_id(options->op, &part, count, error);
         if (code == SPILL_OK && options->op != NULL) {

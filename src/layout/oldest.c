@@ -152,50 +152,90 @@ static spill_code_t update_fields(const spill_owner_t *owner, const bson_t *upda
     return code;
 }
 
+/* An append under way. */
+typedef struct attempt {
+    const spill_part_t *whole;
+    spill_part_t part; /* `whole`, or (fill) as much of it as `tail` has room for */
+    tail_t tail;       /* where it is tried */
+    bool finished;     /* the result is filled */
+} attempt_t;
+
+/*
+ * Fill: may the document that refused the part as FULL have the first of its elements? If so, the
+ * part is cut to them.
+ */
+static bool cut_to_room(attempt_t *attempt, const spill_request_t *append,
+                        const spill_state_t *state)
+{
+    spill_request_t shorter = *append;
+    shorter.element_count = 1;
+    shorter.elements_bytes = append->elements[0].size_bytes;
+    size_t count = 0;
+    int64_t bytes = 0;
+    while (shorter.element_count < append->element_count &&
+           spill_append_refusal(&shorter, state, false) == SPILL_REFUSAL_NONE) {
+        count = shorter.element_count;
+        bytes = shorter.elements_bytes;
+        shorter.elements_bytes += append->elements[shorter.element_count++].size_bytes;
+    }
+    if (count == 0)
+        return false;
+    attempt->part.count = count;
+    attempt->part.bytes = bytes;
+    return true;
+}
+
 /* The tail refused: find out why, and do what brings the next try further. */
 static spill_code_t after_refusal(spill_owner_t *owner, const spill_request_t *append,
-                                  spill_response_t *response, tail_t *tail, bool *finished,
+                                  spill_response_t *response, attempt_t *attempt,
                                   spill_append_result_t *result, spill_error_t *error)
 {
+    tail_t *tail = &attempt->tail;
     spill_refusal_t refusal = SPILL_REFUSAL_NONE;
     spill_code_t code = spill_append_judge(owner, append, response, &refusal, result, error);
-    *finished = refusal == SPILL_REFUSAL_REPEATED || refusal == SPILL_REFUSAL_STALE;
+    attempt->finished = refusal == SPILL_REFUSAL_REPEATED || refusal == SPILL_REFUSAL_STALE;
     /* Several as one: an operation may be the reason, or a part of them still fits. */
     bool apart = append->member_count > 0 &&
                  (refusal == SPILL_REFUSAL_NONE || refusal == SPILL_REFUSAL_FULL);
-    *finished = *finished || apart;
-    if (*finished)
+    attempt->finished = attempt->finished || apart;
+    if (attempt->finished)
         return code;
+    if (code == SPILL_OK && refusal == SPILL_REFUSAL_FULL && attempt->whole->fill &&
+        cut_to_room(attempt, append, &response->state))
+        return SPILL_OK;
     if (code == SPILL_OK && refusal == SPILL_REFUSAL_FULL)
         code = response->state.present ? seal(owner, tail->page, &response->state, error)
                                        : make_head(owner, error);
     bool as_it_is = refusal == SPILL_REFUSAL_NONE ||
                     (refusal == SPILL_REFUSAL_ABSENT && tail->page == SPILL_HEAD);
-    if (code == SPILL_OK && !as_it_is)
+    if (code == SPILL_OK && !as_it_is) {
+        attempt->part = *attempt->whole;
         code = move_on(owner, tail, error);
+    }
     /* Nothing was appended, and each of these steps may be made again. */
     return code == SPILL_UNKNOWN ? SPILL_OK : code;
 }
 
-/* One try at the tail. *finished: *result is filled. Otherwise `tail` is where to try next. */
-static spill_code_t try_append(spill_owner_t *owner, const spill_part_t *part, tail_t *tail,
-                               bool *finished, spill_append_result_t *result, spill_error_t *error)
+/* One try at the tail: finished, or `attempt` is what to try next. */
+static spill_code_t try_append(spill_owner_t *owner, attempt_t *attempt,
+                               spill_append_result_t *result, spill_error_t *error)
 {
+    const tail_t *tail = &attempt->tail;
     const spill_bounds_t *bounds = &owner->array->definition.bounds;
     spill_limits_t limits = tail->page == SPILL_HEAD ? spill_head_limits(SPILL_KEEP_OLDEST, bounds)
                                                      : spill_page_limits(bounds);
-    spill_request_t append = spill_append_request(owner, tail->page, part, limits);
+    spill_request_t append = spill_append_request(owner, tail->page, &attempt->part, limits);
     if (tail->page != SPILL_HEAD)
         append.epoch = tail->epoch;
     spill_response_t response = SPILL_RESPONSE_INIT;
     spill_code_t code = spill_owner_call(owner, &append, &response, error);
     if (code == SPILL_OK && response.outcome == SPILL_DONE) {
-        spill_append_done(part, &response, result);
-        *finished = true;
+        spill_append_done(&attempt->part, &response, result);
+        attempt->finished = true;
     } else if (code == SPILL_OK) {
-        code = after_refusal(owner, &append, &response, tail, finished, result, error);
+        code = after_refusal(owner, &append, &response, attempt, result, error);
     }
-    if (code == SPILL_OK && *finished && append.page != SPILL_HEAD)
+    if (code == SPILL_OK && attempt->finished && append.page != SPILL_HEAD)
         spill_tail_remember(owner, append.epoch, append.page);
     spill_response_release(&response);
     return code;
@@ -205,19 +245,18 @@ spill_code_t spill_oldest_append(spill_owner_t *owner, const spill_part_t *part,
                                  spill_append_result_t *result, spill_error_t *error)
 {
     spill_code_t code = check_fits_page(owner, part, error);
-    tail_t tail = {.page = SPILL_HEAD};
+    attempt_t attempt = {.whole = part, .part = *part, .tail = {.page = SPILL_HEAD}};
     spill_tail_t hint;
     if (code == SPILL_OK && spill_tail_recall(owner, &hint))
-        tail = (tail_t){.page = hint.page, .epoch = hint.epoch};
+        attempt.tail = (tail_t){.page = hint.page, .epoch = hint.epoch};
     else if (code == SPILL_OK)
-        code = find_tail(owner, &tail, error);
+        code = find_tail(owner, &attempt.tail, error);
     int tries = 0;
-    bool finished = false;
     bool in_head = true;
-    while (code == SPILL_OK && !finished) {
-        in_head = tail.page == SPILL_HEAD;
-        code = try_append(owner, part, &tail, &finished, result, error);
-        if (code == SPILL_OK && !finished)
+    while (code == SPILL_OK && !attempt.finished) {
+        in_head = attempt.tail.page == SPILL_HEAD;
+        code = try_append(owner, &attempt, result, error);
+        if (code == SPILL_OK && !attempt.finished)
             code = spill_owner_again(owner, &tries, error);
     }
     if (code == SPILL_OK && part->update != NULL && !in_head && !result->repeated &&

@@ -27,6 +27,11 @@ typedef struct spill_part {
     int64_t bytes;        /* sum of the elements' sizes */
     const spill_op_t *op; /* or NULL */
     const bson_t *update; /* or NULL */
+    /*
+     * Keep oldest: where the tail has room for the first elements alone, these are appended and
+     * result->count says how many; the rest is the caller's to append next.
+     */
+    bool fill;
     /* Several parts as one (spill_request.members): where that fails, the result's count is 0. */
     const spill_member_t *members;
     size_t member_count;

@@ -345,6 +345,18 @@ static spill_code_t work_off_all(import_t *import, spill_error_t *error)
     return code;
 }
 
+/*
+ * The batch of an owner takes no more than half of the window. Filling documents may make two parts
+ * of each and one more; where that leaves less than two, documents are not filled.
+ */
+static bool choose_parts(import_t *import, spill_chunk_bounds_t *bounds)
+{
+    int64_t half = import->definition->op_window / 2;
+    bool fill = import->definition->keep == SPILL_KEEP_OLDEST && half >= 5;
+    bounds->parts_max = fill ? (half - 1) / 2 : half > 0 ? half : 1;
+    return fill;
+}
+
 static spill_code_t prepare(import_t *import, spill_error_t *error)
 {
     spill_parser_options_t *parsing = &import->parsing;
@@ -357,13 +369,13 @@ static spill_code_t prepare(import_t *import, spill_error_t *error)
     parsing->bounds = (spill_chunk_bounds_t){
         .records_max = CHUNK_RECORDS_MAX,
         .bytes_max = CHUNK_BYTES_MAX,
-        .parts_max = import->definition->op_window > 1 ? import->definition->op_window / 2 : 1,
         .page_capacity = bounds->page_capacity,
         .part_bytes_max = bounds->page_bytes_max < bounds->head_bytes_max / 2
                               ? bounds->page_bytes_max
                               : bounds->head_bytes_max / 2,
         .op_window = import->definition->op_window,
     };
+    bool fill = choose_parts(import, &parsing->bounds);
     spill_code_t code = find_format(import, error);
     if (code == SPILL_OK) {
         code = find_source(import, error);
@@ -373,7 +385,8 @@ static spill_code_t prepare(import_t *import, spill_error_t *error)
     }
     import->writer = (spill_import_writer_t){.array = import->array,
                                              .op_window = import->definition->op_window,
-                                             .with_ids = import->options->id != NULL};
+                                             .with_ids = import->options->id != NULL,
+                                             .fill = fill};
     if (code == SPILL_OK && import->source) {
         char id[SPILL_IMPORT_ID_SIZE];
         spill_import_id(import->mark_name, id);

@@ -28,6 +28,7 @@ static spill_code_t append(spill_import_writer_t *writer, const spill_value_t *o
     spill_append_options_t options;
     spill_append_options_init(&options);
     options.op = op;
+    options.fill = writer->fill;
     spill_code_t code =
         spill_array_append(writer->array, owner, values, count, &options, result, error);
     writer->records += result->count; /* after an error: of the parts that were acknowledged */

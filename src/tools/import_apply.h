@@ -11,6 +11,7 @@ typedef struct spill_import_writer {
     int64_t op_window;
     char prefix[SPILL_IMPORT_PREFIX_SIZE]; /* of operation ids; "": appends carry none */
     bool with_ids;                         /* each record is an operation of its own */
+    bool fill;                             /* documents to their bounds (spill_append_options) */
     int64_t records;                       /* appended, or recognized, so far */
     int64_t repeated;                      /* of which recognized */
     spill_value_t *values;                 /* scratch */

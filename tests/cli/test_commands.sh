@@ -160,6 +160,38 @@ printf '1\nnonsense\n' | "$SPILLWAY" append "$db" events bob - --op bad@2 >out 2
 [ $? = 3 ] || fail "a malformed line did not fail"
 counts "$db" events bob 6
 
+# ---- documents are filled ------------------------------------------------------------------------
+
+expect 0 define "$db" sales --preset sales
+seq 350 | sed 's/.*/"u&"/' | "$SPILLWAY" append "$db" sales 2 - >out
+is out 0..349
+expect 0 explain "$db" sales 2
+has out 'head         [0..50)  50 elements'
+has out 'page 0       [50..350)  300 elements'
+seq 60 | "$SPILLWAY" append "$db" sales 3 - --op load@0 --quiet >out
+is out 0..59
+expect 0 explain "$db" sales 3
+has out 'head         [0..50)  50 elements'
+seq 60 | "$SPILLWAY" append "$db" sales 3 - --op load@0 --json >out 2>err
+is out '{"first":0,"count":60,"repeated":true}'
+seq 60 | "$SPILLWAY" append "$db" sales 3 - --op load@0 --atomic --json >out 2>err
+is out '{"first":0,"count":60,"repeated":true}'
+counts "$db" sales 3 60
+seq 60 | "$SPILLWAY" append "$db" sales 4 - --atomic >out
+expect 0 explain "$db" sales 4
+has out 'head         [0..0)  0 elements'
+has out 'page 0       [0..60)  60 elements'
+expect 2 append "$db" sales 5 --op "$(printf 'x%.0s' {1..64})" 1 2
+has err 'may be split'
+expect 0 append "$db" sales 5 --op "$(printf 'x%.0s' {1..64})" --atomic 1 2
+for i in {1..350}; do
+    echo "{\"book\": 6, \"user\": \"u$i\"}"
+done >sales.ndjson
+expect 0 import "$db" sales sales.ndjson --owner book
+expect 0 explain "$db" sales 6
+has out 'head         [0..50)  50 elements'
+has out 'page 0       [50..350)  300 elements'
+
 # ---- edit, remove, trim --------------------------------------------------------------------------
 
 expect 0 edit "$db" events alice 2 '"edited"'

@@ -8,8 +8,8 @@
 
 /* ---- appends --------------------------------------------------------------------------------- */
 
-/* Does a batch that fits a page have to be one step? Byte bounds may split it sooner. */
-static bool one_step(const sim_client_t *client, const sim_append_t *append)
+/* Does the batch fit a page? Byte bounds may split it sooner. */
+static bool fits_page(const sim_client_t *client, const sim_append_t *append)
 {
     const spill_definition_t *definition = spill_array_get_definition(client->array);
     return append->count <= definition->bounds.page_capacity && !client->world->settings.padded;
@@ -36,7 +36,10 @@ static void check_acknowledged(sim_client_t *client, const sim_append_t *append,
                      (long long)append->first_value + i);
         if (i > 0 && origin->seq <= first[i - 1].seq && !moved)
             sim_fail(world, "append #%d: a batch is out of order", index);
-        if (origin->version != first->version && one_step(client, append) && append->tries == 1)
+        bool split = origin->version != first->version && append->tries == 1;
+        if (split && fits_page(client, append) && append->fill)
+            sim_saw(world, SIM_BATCH_FILLS);
+        else if (split && fits_page(client, append))
             sim_fail(world, "append #%d: a batch that fits a page was split", index);
     }
     if (result->first != first->seq && !moved)

@@ -82,6 +82,7 @@ static spill_code_t call_append(sim_client_t *client, const sim_append_t *append
     spill_append_options_t options;
     spill_append_options_init(&options);
     options.op = append->has_op ? &op : NULL;
+    options.fill = append->fill;
     if (append->updates) {
         bson_t fields;
         BSON_APPEND_DOCUMENT_BEGIN(&update, "$inc", &fields);
@@ -166,6 +167,7 @@ static void do_append(sim_client_t *client, int owner, int count)
         learn_base(client, owner, 0, sim_plain_now(plain)->incarnation);
     int index = sim_append_new(client, owner, count, has_op);
     world->appends[index].updates = sim_random_chance(&world->random, 100);
+    world->appends[index].fill = count > 1 && sim_random_chance(&world->random, 400);
     append_to_the_end(client, index);
 }
 

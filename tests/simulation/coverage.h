@@ -79,6 +79,7 @@
     X(EARLY_SEAL, "a document was sealed before it was full")                                      \
     X(BATCH_ONE_STEP, "a batch was appended in one step")                                          \
     X(BATCH_SPLIT, "a batch was split")                                                            \
+    X(BATCH_FILLS, "a batch that fits a page was split to fill a document")                        \
     X(OVERSIZE_ALONE, "an element over the byte bound has a document alone")                       \
     X(BYTES_FULL, "a document was full in bytes before it was in slots")                           \
     X(OWNER_AGAIN, "an owner was made again after it was dropped")                                 \

@@ -73,6 +73,7 @@ typedef struct sim_append {
     uint8_t id[8];
     int64_t base;
     int32_t base_incarnation;
+    bool fill;       /* documents to their bounds */
     bool updates;    /* also raises a field of the head */
     int updated;     /* times that it did */
     int32_t started; /* version of the plain array at the first try */

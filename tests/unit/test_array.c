@@ -135,7 +135,7 @@ static void refuse_operations(fixture_t *fixture)
                 "base");
     longest[SPILL_OP_ID_MAX] = '\0';
     assert_said(fixture, append(fixture, 7, longest, 0, NULL), SPILL_INVALID,
-                "a batch larger than a page");
+                "a batch that may be split");
     assert_int_equal(count(fixture), 0);
     assert_int_equal(append(fixture, 1, longest, 0, NULL), SPILL_OK);
     spill_append_options_t options;
