@@ -1,11 +1,11 @@
 /*
  * Appending what the target has not yet.
  *
- * A batch is one atomic append. Its operation id is made of its first number alone, so of all
- * batches that were ever sent to begin at a number, by this copy, an earlier one that was killed
- * with a request under way, or another that runs at the same time, at most one is applied. The base
- * is read before the target's next number: an operation that begins at that number has not been
- * applied then.
+ * A batch is one atomic append, or with keep oldest one for each document that it fills. The
+ * operation id of each is made of its first number alone. So of all appends that were ever sent to
+ * begin at a number, by this copy, by an earlier one that was killed with a request under way, or
+ * by another that runs at the same time, at most one is applied. The base is read before the
+ * target's next number: an operation that begins at that number has not been applied then.
  */
 #include "tools/copy_owner.h"
 #include "util/error.h"
@@ -60,36 +60,78 @@ static void add(batch_t *batch, const spill_value_t *value, bool gap)
     batch->placeholders += gap;
 }
 
-/* Append the batch: all of it or nothing, and at most once. */
-static spill_code_t append(spill_copy_owner_t *owner, batch_t *batch, spill_error_t *error)
+/* The batch from `at` on as one atomic append, or with keep oldest what of it fills a document. */
+static spill_part_t make_part(const spill_copy_owner_t *owner, const batch_t *batch, size_t at,
+                              const spill_op_t *op)
 {
-    const spill_copy_side_t *target = &owner->copy->target;
+    const spill_definition_t *definition = spill_array_get_definition(owner->copy->target.array);
+    return (spill_part_t){.elements = batch->values + at,
+                          .count = batch->count - at,
+                          .bytes = (int64_t)(batch->bytes.size - batch->offsets[at]),
+                          .op = op,
+                          .fill = definition->keep == SPILL_KEEP_OLDEST};
+}
+
+/* An element that the source's document held may be too large with this one around it. */
+static spill_code_t check_size(const spill_copy_owner_t *owner, const spill_part_t *part,
+                               int64_t seq, spill_error_t *error)
+{
+    const spill_definition_t *definition = spill_array_get_definition(owner->copy->target.array);
+    bool head = definition->keep == SPILL_KEEP_NEWEST;
+    if (part->count > 1 ||
+        spill_part_bytes_alone(&owner->target, head, 1, part->bytes) <= SPILL_DOCUMENT_BYTES_MAX) {
+        return SPILL_OK;
+    }
+    return spill_fail(error, SPILL_TOO_BIG,
+                      "element %" PRId64 " has %" PRId64 " bytes: no document holds it", seq,
+                      part->bytes);
+}
+
+static spill_code_t fail_misplaced(const spill_copy_owner_t *owner, int64_t seq, int64_t got,
+                                   spill_error_t *error)
+{
+    spill_fail(error, SPILL_REFUSED,
+               "element %" PRId64 " of the source was given the number %" PRId64
+               ": someone else appends to this owner; drop it in the target, see to it that nobody "
+               "does, and copy again",
+               seq, got);
+    return spill_owner_name(&owner->target, SPILL_REFUSED, error);
+}
+
+/* Append the next part of the batch, at most once; *at moves on. */
+static spill_code_t append_part(spill_copy_owner_t *owner, const batch_t *batch, size_t *at,
+                                spill_error_t *error)
+{
+    int64_t seq = batch->first + (int64_t)*at;
     char id[SPILL_OP_ID_MAX];
     spill_op_t op = {.id = id, .base = owner->base};
-    op.id_bytes = (size_t)snprintf(id, sizeof id, "spillway-copy:%" PRId64, batch->first);
-    spill_append_options_t options;
-    spill_append_options_init(&options);
-    options.op = &op;
+    op.id_bytes = (size_t)snprintf(id, sizeof id, "spillway-copy:%" PRId64, seq);
+    spill_part_t part = make_part(owner, batch, *at, &op);
+    spill_append_result_t result;
+    spill_code_t code = check_size(owner, &part, seq, error);
+    if (code == SPILL_OK) {
+        code = spill_outlier_append(&owner->target, &part, &result, error);
+    }
+    if (code == SPILL_OK && result.first != seq) {
+        code = fail_misplaced(owner, seq, result.first, error);
+    }
+    if (code == SPILL_OK) {
+        owner->base = result.op_base;
+        *at += (size_t)result.count;
+    }
+    return spill_copy_failed(&owner->copy->target, code, error);
+}
+
+static spill_code_t append(spill_copy_owner_t *owner, batch_t *batch, spill_error_t *error)
+{
     for (size_t i = 0; i < batch->count; i++) {
         batch->values[i].data = batch->bytes.data + batch->offsets[i];
     }
-    spill_append_result_t result;
-    spill_code_t code = spill_array_append(target->array, owner->target.value, batch->values,
-                                           batch->count, &options, &result, error);
-    if (code != SPILL_OK) {
-        return spill_copy_failed(target, code, error);
+    spill_code_t code = SPILL_OK;
+    for (size_t at = 0; code == SPILL_OK && at < batch->count;) {
+        code = append_part(owner, batch, &at, error);
     }
-    if (result.first != batch->first) {
-        spill_fail(error, SPILL_REFUSED,
-                   "element %" PRId64 " of the source was given the number %" PRId64
-                   ": someone else appends to this owner; drop it in the target, see to it that "
-                   "nobody does, and copy again",
-                   batch->first, result.first);
-        spill_owner_name(&owner->target, SPILL_REFUSED, error);
-        return spill_copy_failed(target, SPILL_REFUSED, error);
-    }
-    owner->base = result.op_base;
-    return SPILL_OK;
+    return code;
 }
 
 /* Numbers that no element of the source has any more. A run at the array's start is trimmed. */

@@ -226,17 +226,33 @@ static void from_store_to_store(void **state)
     }
 }
 
+/* With keep oldest, documents of the target are as full as they may be. */
+static void check_full(spill_store_t *target, int64_t threshold, int64_t page)
+{
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner = spill_value_from_int64(&storage, 0);
+    spill_array_t *array = open_array(target);
+    spill_count_t count;
+    assert_int_equal(spill_array_count(array, &owner, &count, NULL), SPILL_OK);
+    assert_int_equal(count.head, threshold < ELEMENTS ? threshold : ELEMENTS);
+    assert_int_equal(count.pages, (ELEMENTS - count.head + page - 1) / page);
+    spill_array_close(array);
+    bson_destroy(&storage);
+}
+
 static void other_bounds(void **state)
 {
     (void)state;
     static const int64_t sizes[] = {1, 2, 7, 100};
-    for (size_t i = 0; i < 16; i++) {
+    for (size_t i = 0; i < 32; i++) {
         spill_store_t *source = memory_store(), *target = memory_store();
-        spill_keep_t keep = i & 1 ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST;
-        define(source, keep, sizes[i / 4], sizes[i % 4]);
-        define(target, keep, sizes[i % 4], sizes[3 - i / 4]);
+        spill_keep_t keep = i < 16 ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST;
+        define(source, keep, sizes[i % 16 / 4], sizes[i % 4]);
+        define(target, keep, sizes[i % 4], sizes[3 - i % 16 / 4]);
         fill(source);
         copy_and_check(source, target);
+        if (keep == SPILL_KEEP_OLDEST)
+            check_full(target, sizes[i % 4], sizes[3 - i % 16 / 4]);
         close_store(source);
         close_store(target);
     }
