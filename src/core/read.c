@@ -30,8 +30,14 @@ typedef struct reader {
     spill_response_t head; /* as it was read first */
     spill_response_t page;
     int64_t end;   /* every number that this read knows of is below */
+    int64_t edge;  /* oldest first: where the next page should begin, at the latest */
     bool unread;   /* there are pages beyond those that were read (oldest first) */
     bool vanished; /* a page was not where the head said: begin again */
+    /*
+     * The store may read copies of different age, of which one may lack what another's document
+     * goes on from. Documents that do not meet are read again, from where writes go.
+     */
+    bool may_be_old;
 } reader_t;
 
 static bool finished(const reader_t *reader)
@@ -72,9 +78,13 @@ static spill_code_t read_head(reader_t *reader, spill_want_t want, int64_t seq, 
     read.seq = seq;
     read.limit = (int64_t)reader->limit;
     read.spare = spare;
+    read.may_be_old = reader->may_be_old;
     spill_code_t code = spill_owner_call(reader->owner, &read, &reader->head, error);
     if (code == SPILL_OK && reader->lower < reader->head.state.low)
         reader->lower = reader->head.state.low;
+    reader->edge = reader->keep == SPILL_KEEP_OLDEST ? spill_state_end(&reader->head.state) : 0;
+    if (reader->edge < reader->lower)
+        reader->edge = reader->lower;
     reader->end = spill_state_end(&reader->head.state);
     return code;
 }
@@ -95,6 +105,17 @@ static bool goes_beyond(const reader_t *reader, int64_t page, spill_want_t want,
         return left > length || (reader->keep == SPILL_KEEP_OLDEST && want == SPILL_WANT_BACKWARD);
     int64_t place = seq > begin ? (seq - begin) % length : 0;
     return left > (want == SPILL_WANT_BACKWARD ? place + 1 : length - place);
+}
+
+/* Does the page go on where the one before ended, or hold the number that was asked for? */
+static bool meets(const reader_t *reader, spill_want_t want, int64_t seq)
+{
+    const spill_state_t *page = &reader->page.state;
+    if (!page->present || (want == SPILL_WANT_BACKWARD && seq == INT64_MAX))
+        return page->present;
+    if (want == SPILL_WANT_BACKWARD)
+        return seq < spill_state_end(page);
+    return page->first <= reader->edge;
 }
 
 /* The page may have come along with the one before. */
@@ -121,6 +142,11 @@ static spill_code_t take_head(reader_t *reader, spill_want_t want, int64_t seq,
     spill_code_t code = SPILL_OK;
     if (finished(reader))
         return SPILL_OK;
+    if (reader->may_be_old && want == SPILL_WANT_FORWARD &&
+        reader->head.state.first > reader->edge) {
+        reader->vanished = true;
+        return SPILL_OK;
+    }
     if (reader->head.spared && reader->run.count + reader->head.run.count < reader->limit)
         code = read_head(reader, want, seq, false, error);
     if (code == SPILL_OK)
@@ -139,6 +165,7 @@ static spill_code_t read_page(reader_t *reader, int64_t page, spill_want_t want,
     read.seq = seq;
     read.limit = (int64_t)(reader->limit - reader->run.count);
     read.want_beyond = goes_beyond(reader, page, want, seq);
+    read.may_be_old = reader->may_be_old;
     spill_code_t code = SPILL_OK;
     if (!take_beyond(reader, page))
         code = spill_owner_call(reader->owner, &read, &reader->page, error);
@@ -146,6 +173,9 @@ static spill_code_t read_page(reader_t *reader, int64_t page, spill_want_t want,
         return code;
     if (reader->page.state.present && reader->page.state.epoch != reader->head.state.epoch)
         reader->page.state.present = false;
+    if (reader->may_be_old && !meets(reader, want, seq))
+        reader->vanished = true;
+    reader->edge = spill_state_end(&reader->page.state);
     if (reader->page.state.present) {
         if (reader->end < spill_state_end(&reader->page.state))
             reader->end = spill_state_end(&reader->page.state);
@@ -443,6 +473,7 @@ spill_code_t spill_array_read(spill_array_t *array, const spill_value_t *owner,
     int tries = 0;
     bool again = code == SPILL_OK;
     while (again) {
+        reader.may_be_old = tries == 0 && array->store->reads_copies;
         code = read_once(&reader, options, error);
         again = code == SPILL_OK && reader.vanished;
         if (again && ++tries > 10) {

@@ -91,6 +91,7 @@ struct spill_store {
     spill_store_options_t options; /* clock filled in with the real one where it was NULL */
     spill_counts_t counts;
     char *uri;
+    bool reads_copies; /* may what is read be older than what was written? (may_be_old) */
 };
 
 /* Fill the common part. spill_store_base_release frees what it owns (not the store). */

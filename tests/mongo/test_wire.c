@@ -5,6 +5,8 @@
 #include "support/proxy.h"
 #include "support/server.h"
 
+#include "store/store.h"
+
 #include <spillway/spillway.h>
 
 #include <inttypes.h>
@@ -171,6 +173,36 @@ static void check_pages(wire_t *wire, int64_t newest_trips)
         check_page(wire, INT64_MAX, after, 2);
 }
 
+/* With a read preference: the same answers, where there is one copy only. */
+static void read_preference(void **state)
+{
+    (void)state;
+    wire_t wire;
+    open_wire(&wire, SPILL_KEEP_OLDEST);
+    char *uri = bson_strdup_printf("%sreadPreference=secondaryPreferred", wire.uri);
+    spill_store_t *store = server_open(uri);
+    assert_true(store->reads_copies);
+    assert_false(wire.store->reads_copies);
+    spill_array_close(wire.array);
+    server_close(wire.store);
+    wire.store = store;
+    spill_error_t error;
+    expect_ok(spill_array_open(store, "feed", &wire.array, &error), &error);
+    for (int64_t before = PAGE; before < FILLED; before += 61) {
+        spill_read_options_t options;
+        spill_slice_t *slice;
+        spill_read_options_init(&options);
+        options.before = before;
+        expect_ok(spill_array_read(wire.array, &wire.owner, &options, &slice, &error), &error);
+        assert_int_equal(slice->count, PAGE);
+        for (int64_t i = 0; i < PAGE; i++)
+            assert_int_equal(slice->elements[i].seq, before - 1 - i);
+        spill_slice_free(slice);
+    }
+    bson_free(uri);
+    close_wire(&wire);
+}
+
 static void keep_newest(void **state)
 {
     (void)state;
@@ -198,6 +230,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keep_newest),
         cmocka_unit_test(keep_oldest),
+        cmocka_unit_test(read_preference),
     };
     server_uri();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -137,7 +137,7 @@ spill_code_t spill_mongo_catalog_names(spill_store_t *store, spill_catalog_t kin
     bson_init(names);
     list_t list = {.array = names};
     spill_code_t code = spill_mongo_each((spill_mongo_t *)store, collection_of(kind), pipeline,
-                                         add_id, &list, error);
+                                         false, add_id, &list, error);
     bson_destroy(pipeline);
     return code;
 }
@@ -234,7 +234,7 @@ static spill_code_t list_owners(spill_mongo_t *store, const spill_definition_t *
                 "$limit", BCON_INT64((int64_t)limit), "}", "3", "{", "$project", "{", "_id",
                 BCON_INT32(1), "}", "}");
     spill_code_t code =
-        spill_mongo_each(store, definition->collection, &pipeline, add_id, list, error);
+        spill_mongo_each(store, definition->collection, &pipeline, false, add_id, list, error);
     bson_destroy(&pipeline);
     return code;
 }

@@ -133,13 +133,15 @@ spill_code_t spill_mongo_delete(spill_mongo_t *store, const char *collection, co
 }
 
 spill_code_t spill_mongo_each(spill_mongo_t *store, const char *collection, const bson_t *pipeline,
-                              spill_mongo_visit_fn visit, void *context, spill_error_t *error)
+                              bool may_be_old, spill_mongo_visit_fn visit, void *context,
+                              spill_error_t *error)
 {
     use_t use;
     begin(&use, store, collection);
     mongoc_read_prefs_t *primary = mongoc_read_prefs_new(MONGOC_READ_PRIMARY);
-    mongoc_cursor_t *cursor =
-        mongoc_collection_aggregate(use.collection, MONGOC_QUERY_NONE, pipeline, NULL, primary);
+    /* Without preferences of its own a command takes the URI's. */
+    mongoc_cursor_t *cursor = mongoc_collection_aggregate(
+        use.collection, MONGOC_QUERY_NONE, pipeline, NULL, may_be_old ? NULL : primary);
     const bson_t *document;
     while (mongoc_cursor_next(cursor, &document))
         visit(context, document);
@@ -170,7 +172,8 @@ spill_code_t spill_mongo_first(spill_mongo_t *store, const char *collection, con
 {
     bson_init(document);
     first_t first = {.document = document};
-    spill_code_t code = spill_mongo_each(store, collection, pipeline, keep_first, &first, error);
+    spill_code_t code =
+        spill_mongo_each(store, collection, pipeline, false, keep_first, &first, error);
     *found = code == SPILL_OK && first.found;
     return code;
 }

@@ -193,6 +193,8 @@ spill_code_t spill_mongo_open(const char *text, const spill_store_options_t *opt
         mongo->place = place_of(uri);
         mongo->database = bson_strdup(mongoc_uri_get_database(uri));
         spill_store_base_init(&mongo->base, &mongo_ops, mongo->place, options);
+        mongo->base.reads_copies =
+            mongoc_read_prefs_get_mode(mongoc_uri_get_read_prefs_t(uri)) != MONGOC_READ_PRIMARY;
         mongo->pool = mongoc_client_pool_new_with_error(uri, &cause);
         if (mongo->pool) {
             mongoc_client_pool_set_error_api(mongo->pool, MONGOC_ERROR_API_VERSION_2);

@@ -82,10 +82,14 @@ spill_code_t spill_mongo_delete(spill_mongo_t *store, const char *collection, co
 spill_code_t spill_mongo_first(spill_mongo_t *store, const char *collection, const bson_t *pipeline,
                                bson_t *document, bool *found, spill_error_t *error);
 
-/* Every document that a pipeline gives, to `visit`, in order. */
+/*
+ * Every document that a pipeline gives, to `visit`, in order. From the primary, where writes go, or
+ * with may_be_old by the URI's read preference.
+ */
 typedef void (*spill_mongo_visit_fn)(void *context, const bson_t *document);
 spill_code_t spill_mongo_each(spill_mongo_t *store, const char *collection, const bson_t *pipeline,
-                              spill_mongo_visit_fn visit, void *context, spill_error_t *error);
+                              bool may_be_old, spill_mongo_visit_fn visit, void *context,
+                              spill_error_t *error);
 
 /* A command on the database, whose reply does not matter. */
 spill_code_t spill_mongo_command(spill_mongo_t *store, const char *collection,

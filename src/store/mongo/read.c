@@ -305,8 +305,9 @@ static spill_code_t find(spill_mongo_t *store, const search_t *search, spill_res
 {
     bson_t *pipeline = make_pipeline(search);
     findings_t findings = {.document = search->document, .response = response, .error = error};
-    spill_code_t code =
-        spill_mongo_each(store, search->document->collection, pipeline, take, &findings, error);
+    const spill_mongo_document_t *document = search->document;
+    spill_code_t code = spill_mongo_each(store, document->collection, pipeline,
+                                         document->request->may_be_old, take, &findings, error);
     bson_destroy(pipeline);
     return code == SPILL_OK ? findings.code : code;
 }
