@@ -5,220 +5,19 @@
  *
  * Runs where SPILLWAY_DATA names a folder that has openstack_updates/events.ndjson.gz.
  */
-#include "tools/import.h"
-
-#include <spillway/spillway.h>
+#include "cli/real_data.h"
 
 #include <ftw.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-#include <zlib.h>
-
-#define SKIPPED 77
-#define LINE_BYTES_MAX (1 << 20)
-#define TABLE_SIZE (1 << 14) /* more than twice the owners of either field */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(SPILLWAY_COVERAGE)
 static const int64_t SIZES[] = {2, 100};
 #else
 static const int64_t SIZES[] = {1, 2, 3, 7, 100, 1000};
 #endif
-
-static void stop(const char *what, const char *detail)
-{
-    fprintf(stderr, "FAILED: %s: %s\n", what, detail);
-    exit(EXIT_FAILURE);
-}
-
-static void check(spill_code_t code, const spill_error_t *error)
-{
-    if (code != SPILL_OK) {
-        stop(spill_code_name(code), error->message);
-    }
-}
-
-/* ---- what is expected ------------------------------------------------------------------------ */
-
-/* An owner and the lines that are its, in order. */
-typedef struct feed {
-    const char *owner;
-    size_t *lines;
-    size_t count;
-    size_t capacity;
-    size_t seen; /* how many were read back */
-} feed_t;
-
-typedef struct expected {
-    bson_t **documents;
-    size_t count;
-    size_t capacity;
-    feed_t feeds[TABLE_SIZE];
-    size_t feed_count;
-} expected_t;
-
-static feed_t *find_feed(expected_t *expected, const char *owner)
-{
-    uint32_t hash = 2166136261U;
-    for (const char *at = owner; *at != '\0'; at++) {
-        hash = (hash ^ (uint8_t)*at) * 16777619U;
-    }
-    size_t at = hash % TABLE_SIZE;
-    while (expected->feeds[at].owner && strcmp(expected->feeds[at].owner, owner) != 0) {
-        at = (at + 1) % TABLE_SIZE;
-    }
-    return &expected->feeds[at];
-}
-
-static void add_line(expected_t *expected, bson_t *document, const char *field)
-{
-    bson_iter_t iter;
-    if (!bson_iter_init_find(&iter, document, field) || !BSON_ITER_HOLDS_UTF8(&iter)) {
-        stop("a line has no owner", field);
-    }
-    feed_t *feed = find_feed(expected, bson_iter_utf8(&iter, NULL));
-    if (!feed->owner) {
-        feed->owner = bson_iter_utf8(&iter, NULL);
-        expected->feed_count++;
-    }
-    if (feed->count == feed->capacity) {
-        feed->capacity = feed->capacity ? feed->capacity * 2 : 4;
-        feed->lines = bson_realloc(feed->lines, feed->capacity * sizeof *feed->lines);
-    }
-    feed->lines[feed->count++] = expected->count;
-    if (expected->count == expected->capacity) {
-        expected->capacity = expected->capacity ? expected->capacity * 2 : 1024;
-        expected->documents =
-            bson_realloc(expected->documents, expected->capacity * sizeof *expected->documents);
-    }
-    expected->documents[expected->count++] = document;
-}
-
-static expected_t *read_expected(const char *path, const char *field)
-{
-    expected_t *expected = bson_malloc0(sizeof *expected);
-    gzFile file = gzopen(path, "rb");
-    char *line = bson_malloc(LINE_BYTES_MAX);
-    while (file && gzgets(file, line, LINE_BYTES_MAX)) {
-        bson_error_t error;
-        bson_t *document = bson_new_from_json((const uint8_t *)line, -1, &error);
-        if (!document) {
-            stop("libbson", error.message);
-        }
-        add_line(expected, document, field);
-    }
-    bson_free(line);
-    gzclose(file);
-    if (expected->count == 0) {
-        stop("there are no lines", path);
-    }
-    return expected;
-}
-
-static void release_expected(expected_t *expected)
-{
-    for (size_t i = 0; i < expected->count; i++) {
-        bson_destroy(expected->documents[i]);
-    }
-    for (size_t i = 0; i < TABLE_SIZE; i++) {
-        bson_free(expected->feeds[i].lines);
-    }
-    bson_free(expected->documents);
-    bson_free(expected);
-}
-
-/* ---- reading back ---------------------------------------------------------------------------- */
-
-static void compare(const expected_t *expected, const feed_t *feed, size_t index,
-                    const spill_element_t *element)
-{
-    if (index >= feed->count || element->seq != (int64_t)index) {
-        stop("an element is out of order", feed->owner);
-    }
-    spill_value_t line = spill_value_from_document(expected->documents[feed->lines[index]]);
-    if (!spill_value_equal(&line, &element->value)) {
-        stop("an element differs from its line", feed->owner);
-    }
-}
-
-static bool see(void *context, const spill_value_t *owner, const spill_element_t *element)
-{
-    expected_t *expected = context;
-    feed_t *feed = find_feed(expected, (const char *)owner->data + 4);
-    if (!feed->owner || owner->type != BSON_TYPE_UTF8) {
-        stop("there is an owner too many", (const char *)owner->data + 4);
-    }
-    compare(expected, feed, feed->seen, element);
-    feed->seen++;
-    return true;
-}
-
-static void read_forwards(expected_t *expected, spill_array_t *array)
-{
-    spill_error_t error;
-    for (size_t i = 0; i < TABLE_SIZE; i++) {
-        expected->feeds[i].seen = 0;
-    }
-    check(spill_array_export(array, NULL, see, expected, &error), &error);
-    for (size_t i = 0; i < TABLE_SIZE; i++) {
-        if (expected->feeds[i].seen != expected->feeds[i].count) {
-            stop("elements are missing", expected->feeds[i].owner);
-        }
-    }
-}
-
-/* Page by page, newest first, as an application would. */
-static void read_backwards(const expected_t *expected, const feed_t *feed, spill_array_t *array)
-{
-    spill_error_t error;
-    bson_t storage = BSON_INITIALIZER;
-    spill_value_t owner = spill_value_from_utf8(&storage, feed->owner);
-    spill_read_options_t options;
-    spill_read_options_init(&options);
-    options.limit = 500;
-    size_t left = feed->count;
-    bool more = true;
-    while (more) {
-        spill_slice_t *slice = NULL;
-        check(spill_array_read(array, &owner, &options, &slice, &error), &error);
-        for (size_t i = 0; i < slice->count; i++) {
-            compare(expected, feed, --left, &slice->elements[i]);
-        }
-        more = slice->more;
-        options.before = slice->next;
-        spill_slice_free(slice);
-    }
-    spill_count_t count;
-    check(spill_array_count(array, &owner, &count, &error), &error);
-    if (left != 0 || count.count != (int64_t)feed->count) {
-        stop("a feed is not read to its end, or miscounted", feed->owner);
-    }
-    bson_destroy(&storage);
-}
-
-static void report_finding(void *context, const spill_finding_t *finding)
-{
-    (void)context;
-    fprintf(stderr, "I%d, page %" PRId64 ": %s\n", finding->invariant, finding->page,
-            finding->text);
-}
-
-static void verify(const expected_t *expected, spill_array_t *array)
-{
-    spill_error_t error;
-    spill_verify_summary_t summary;
-    check(spill_array_verify(array, NULL, report_finding, NULL, &summary, &error), &error);
-    if (summary.findings > 0 || summary.elements != (int64_t)expected->count ||
-        summary.owners != (int64_t)expected->feed_count) {
-        stop("verify", "not clean");
-    }
-}
-
-/* ---- one combination ------------------------------------------------------------------------- */
 
 static int delete_one(const char *path, const struct stat *status, int kind, struct FTW *walk)
 {
@@ -228,34 +27,12 @@ static int delete_one(const char *path, const struct stat *status, int kind, str
     return remove(path);
 }
 
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-static spill_array_t *open_array(spill_store_t *store, spill_keep_t keep, int64_t size)
-{
-    spill_error_t error;
-    spill_array_t *array = NULL;
-    spill_definition_t definition;
-    spill_definition_init(&definition, "events");
-    definition.keep = keep;
-    definition.bounds.threshold = size;
-    definition.bounds.page_capacity = size;
-    definition.largest = definition.bounds;
-    check(spill_store_define(store, &definition, &error), &error);
-    check(spill_array_open(store, "events", &array, &error), &error);
-    return array;
-}
-
-static void try_combination(expected_t *expected, const char *path, const char *field,
+static void try_combination(real_data_t *data, const char *path, const char *field,
                             spill_keep_t keep, int64_t size)
 {
     char folder[] = "/tmp/spillway-data-XXXXXX";
     if (!mkdtemp(folder)) {
-        stop("mkdtemp", folder);
+        real_data_stop("mkdtemp", folder);
     }
     spill_error_t error;
     spill_store_t *store = NULL;
@@ -263,54 +40,27 @@ static void try_combination(expected_t *expected, const char *path, const char *
     spill_store_options_init(&options);
     options.durability = SPILL_DURABILITY_LOG;
     options.cache_bytes = 256 * 1024 * 1024;
-    check(spill_store_open(folder, &options, &store, &error), &error);
-    spill_array_t *array = open_array(store, keep, size);
-    spill_import_options_t what = {.path = path, .owner = field};
-    spill_import_result_t result;
-    double start = seconds();
-    check(spill_import(store, array, &what, &result, &error), &error);
-    double imported = seconds();
-    if (result.records != (int64_t)expected->count || result.repeated != 0) {
-        stop("not every line was imported once", field);
-    }
-    read_forwards(expected, array);
-    for (size_t i = 0; i < TABLE_SIZE; i++) {
-        if (expected->feeds[i].owner) {
-            read_backwards(expected, &expected->feeds[i], array);
-        }
-    }
-    double read = seconds();
-    verify(expected, array);
-    printf("%s, keep %s, %" PRId64 ": import %.1f s, read twice %.1f s, verify %.1f s\n", field,
-           keep == SPILL_KEEP_NEWEST ? "newest" : "oldest", size, imported - start, read - imported,
-           seconds() - read);
-    fflush(stdout);
-    spill_array_close(array);
-    check(spill_store_close(store, &error), &error);
+    real_data_check(spill_store_open(folder, &options, &store, &error), &error);
+    real_data_try(data, store, path, field, keep, size);
+    real_data_check(spill_store_close(store, &error), &error);
     nftw(folder, delete_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 static void try_field(const char *path, const char *field)
 {
-    expected_t *expected = read_expected(path, field);
-    printf("%s: %zu lines, %zu owners\n", field, expected->count, expected->feed_count);
+    real_data_t *data = real_data_read(path, field);
+    printf("%s: %zu lines, %zu owners\n", field, data->count, data->feed_count);
     fflush(stdout);
     for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) {
-        try_combination(expected, path, field, SPILL_KEEP_NEWEST, SIZES[i]);
-        try_combination(expected, path, field, SPILL_KEEP_OLDEST, SIZES[i]);
+        try_combination(data, path, field, SPILL_KEEP_NEWEST, SIZES[i]);
+        try_combination(data, path, field, SPILL_KEEP_OLDEST, SIZES[i]);
     }
-    release_expected(expected);
+    real_data_free(data);
 }
 
 int main(void)
 {
-    const char *data = getenv("SPILLWAY_DATA");
-    char *path = bson_strdup_printf("%s/openstack_updates/events.ndjson.gz", data ? data : "");
-    if (!data || access(path, R_OK) != 0) {
-        fprintf(stderr, "SKIPPED: SPILLWAY_DATA names no folder with openstack_updates\n");
-        bson_free(path);
-        return SKIPPED;
-    }
+    char *path = real_data_path();
     static const char *const fields[] = {"by", "project"};
     pid_t children[2];
     for (int i = 0; i < 2; i++) {

@@ -1,0 +1,51 @@
+/* Real activity streams: what is expected of an import of one, and whether a store has it. */
+#ifndef TESTS_CLI_REAL_DATA_H
+#define TESTS_CLI_REAL_DATA_H
+
+#include <spillway/spillway.h>
+
+#define REAL_DATA_SKIPPED 77
+#define REAL_DATA_TABLE_SIZE (1 << 14) /* more than twice the owners of any field */
+
+/* An owner and the lines that are its, in order. */
+typedef struct feed {
+    const char *owner;
+    size_t *lines;
+    size_t count;
+    size_t capacity;
+    size_t seen; /* how many were read back */
+} feed_t;
+
+typedef struct real_data {
+    bson_t **documents;
+    size_t count;
+    size_t capacity;
+    feed_t feeds[REAL_DATA_TABLE_SIZE]; /* a hash table: those without an owner are free */
+    size_t feed_count;
+} real_data_t;
+
+/* End the program: a test failed. */
+_Noreturn void real_data_stop(const char *what, const char *detail);
+void real_data_check(spill_code_t code, const spill_error_t *error);
+
+/*
+ * The path of openstack_updates/events.ndjson.gz in SPILLWAY_DATA (free with bson_free). Where
+ * there is none the program ends with 77.
+ */
+char *real_data_path(void);
+
+/* The lines of an NDJSON file, plain or .gz, by what `field` says. */
+real_data_t *real_data_read(const char *path, const char *field);
+void real_data_free(real_data_t *data);
+
+/* The owner who has most. */
+const feed_t *real_data_largest(const real_data_t *data);
+
+/*
+ * Define an array in `store` that keeps `keep` and spills at `size`, import the file into it, read
+ * every element back, forwards and backwards, and verify. Prints how long that took.
+ */
+void real_data_try(real_data_t *data, spill_store_t *store, const char *path, const char *field,
+                   spill_keep_t keep, int64_t size);
+
+#endif

@@ -1,0 +1,164 @@
+/*
+ * A real activity stream on a MongoDB-compatible server. The largest owner has more than a document
+ * can hold, which a plain $push to it shows; the store takes the stream whole, by person. Every
+ * element is read back, forwards and backwards, in order and equal as BSON to libbson's parse of
+ * its line; verify finds nothing. The matrix, both ends kept and threshold and page in {1, 2, 3, 7,
+ * 100, 1000}, has the whole stream with SPILLWAY_LONG, and else in some cells the lines at its
+ * start.
+ *
+ * Runs where SPILLWAY_DATA names a folder that has openstack_updates/events.ndjson.gz.
+ */
+#include "cli/real_data.h"
+#include "support/server.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { PUSH_AT_ONCE = 1000 };
+
+typedef struct cell {
+    spill_keep_t keep;
+    int64_t size;
+    int lines; /* how many from the start, where the stream is cut */
+} cell_t;
+
+static void try_cell(real_data_t *data, const char *path, cell_t cell)
+{
+    char *uri = server_new_database(NULL);
+    spill_store_t *store = server_open(uri);
+    real_data_try(data, store, path, "by", cell.keep, cell.size);
+    server_close(store);
+    server_drop(uri);
+    bson_free(uri);
+}
+
+/* ---- the problem ----------------------------------------------------------------------------- */
+
+/* {$push: {events: {$each: [...]}}} with up to PUSH_AT_ONCE of the feed's elements from `from` on.
+ */
+static bson_t *push_of(const real_data_t *data, const feed_t *feed, size_t from)
+{
+    bson_t push, events, each;
+    bson_t *update = bson_new();
+    BSON_APPEND_DOCUMENT_BEGIN(update, "$push", &push);
+    BSON_APPEND_DOCUMENT_BEGIN(&push, "events", &events);
+    BSON_APPEND_ARRAY_BEGIN(&events, "$each", &each);
+    for (size_t i = 0; i < PUSH_AT_ONCE && from + i < feed->count; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "%zu", i);
+        BSON_APPEND_DOCUMENT(&each, key, data->documents[feed->lines[from + i]]);
+    }
+    bson_append_array_end(&events, &each);
+    bson_append_document_end(&push, &events);
+    bson_append_document_end(update, &push);
+    return update;
+}
+
+/* Fails before the feed's end, because the document would be larger than 16 MiB. */
+static void push_until_refused(const real_data_t *data)
+{
+    const feed_t *feed = real_data_largest(data);
+    char *uri = server_new_database(NULL);
+    mongoc_database_t *database;
+    mongoc_client_t *client = server_client(uri, &database);
+    mongoc_collection_t *collection = mongoc_database_get_collection(database, "plain");
+    bson_t filter = BSON_INITIALIZER, opts = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&filter, "_id", feed->owner);
+    BSON_APPEND_BOOL(&opts, "upsert", true);
+    bson_error_t error;
+    size_t pushed = 0;
+    bool good = true;
+    while (good && pushed < feed->count) {
+        bson_t *update = push_of(data, feed, pushed);
+        good = mongoc_collection_update_one(collection, &filter, update, &opts, NULL, &error);
+        if (good)
+            pushed += PUSH_AT_ONCE;
+        bson_destroy(update);
+    }
+    if (good)
+        real_data_stop("a plain $push took every element", feed->owner);
+    bool too_large = error.code == 10334 || error.code == 17419 ||
+                     strstr(error.message, "larger than MaxDocumentSize") != NULL;
+    if (!too_large)
+        real_data_stop("a plain $push failed otherwise", error.message);
+    printf("$push to %s: refused after %zu of %zu elements: %s\n", feed->owner, pushed, feed->count,
+           error.message);
+    fflush(stdout);
+    bson_destroy(&opts);
+    bson_destroy(&filter);
+    mongoc_collection_destroy(collection);
+    mongoc_database_destroy(database);
+    mongoc_client_destroy(client);
+    server_drop(uri);
+    bson_free(uri);
+}
+
+/* ---- the matrix ------------------------------------------------------------------------------ */
+
+static void try_matrix(real_data_t *data, const char *path)
+{
+    static const int64_t sizes[] = {1, 2, 3, 7, 100, 1000};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        try_cell(data, path, (cell_t){SPILL_KEEP_NEWEST, sizes[i], 0});
+        try_cell(data, path, (cell_t){SPILL_KEEP_OLDEST, sizes[i], 0});
+    }
+}
+
+/* The first lines of a file, in a file of their own. */
+static void cut(const char *path, const char *into, int lines)
+{
+    gzFile from = gzopen(path, "rb");
+    FILE *to = fopen(into, "w");
+    char line[4096];
+    int done = 0;
+    while (from && to && done < lines && gzgets(from, line, sizeof line)) {
+        fputs(line, to);
+        done++;
+    }
+    if (done < lines || fclose(to) != 0)
+        real_data_stop("cannot cut", path);
+    gzclose(from);
+}
+
+static void try_cut(const char *path, cell_t cell)
+{
+    char into[] = "/tmp/spillway-cut-XXXXXX.ndjson";
+    close(mkstemps(into, (int)strlen(".ndjson")));
+    cut(path, into, cell.lines);
+    real_data_t *data = real_data_read(into, "by");
+    try_cell(data, into, cell);
+    real_data_free(data);
+    remove(into);
+}
+
+static void try_cuts(const char *path)
+{
+    static const cell_t cells[] = {
+        {SPILL_KEEP_OLDEST, 1, 500},     {SPILL_KEEP_NEWEST, 1, 500},
+        {SPILL_KEEP_OLDEST, 3, 1000},    {SPILL_KEEP_NEWEST, 2, 1000},
+        {SPILL_KEEP_OLDEST, 100, 20000}, {SPILL_KEEP_NEWEST, 100, 20000}};
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
+        try_cut(path, cells[i]);
+}
+
+int main(void)
+{
+    server_uri();
+    char *path = real_data_path();
+    real_data_t *data = real_data_read(path, "by");
+    printf("%zu lines, %zu owners\n", data->count, data->feed_count);
+    fflush(stdout);
+    push_until_refused(data);
+    if (getenv("SPILLWAY_LONG")) {
+        try_matrix(data, path);
+    } else {
+        try_cell(data, path, (cell_t){SPILL_KEEP_NEWEST, 1000, 0});
+        try_cuts(path);
+    }
+    real_data_free(data);
+    bson_free(path);
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Many elements of one owner, and many owners: neither the program's memory nor the server's grows
+# with them. The figures are printed. With SPILLWAY_LONG 1 000 000 elements and 100 000 owners of 50,
+# else a hundredth of them; SPILLWAY_ELEMENTS sets another number of elements, and with it of owners.
+# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+here=$(cd "$(dirname "$0")" && pwd)
+source "$here/../cli/lib.sh"
+
+needs SPILLWAY_TEST_URI # set by who wants tests on servers; this one has a server of its own
+test_server=$here/../../tools/test-server
+server=$work/server
+elements=${SPILLWAY_ELEMENTS:-10000}
+[ -z "${SPILLWAY_LONG:-}" ] || elements=${SPILLWAY_ELEMENTS:-1000000}
+owners=$((elements / 10))
+allowed_kb=$((64 * 1024)) # what the last quarter may need more than the first
+
+cleanups+=("'$test_server' stop '$server'")
+uri=$("$test_server" start --while $$ "$server") || fail "the server does not start"
+
+# Anonymous memory of processes in kB: a server's buffers are shared, and bounded by its settings.
+anonymous() {
+    local pid sum=0 kb
+    for pid in "$@"; do
+        kb=$(awk '/^RssAnon/ { print $2 }' "/proc/$pid/status" 2>/dev/null)
+        sum=$((sum + ${kb:-0}))
+    done
+    echo "$sum"
+}
+
+# The processes of the server, whatever kind it is: those that NAME.pid names, and their children.
+server_processes() {
+    local pid
+    cat "$server"/spillway-test-server/*.pid | while read -r pid; do
+        echo "$pid"
+        ps -o pid= --ppid "$pid"
+    done
+}
+
+# watch PROGRAM FILE : a line "SECOND PROGRAM SERVER" in kB, again and again until the program ends.
+watch() {
+    local program
+    while kill -0 "$1" 2>/dev/null; do
+        program=$(anonymous "$1")
+        # shellcheck disable=SC2046 # numbers
+        [ "$program" = 0 ] || echo "$SECONDS $program $(anonymous $(server_processes))" >>"$2"
+        sleep 0.1
+    done
+}
+
+# peak FILE COLUMN FROM TO : the most of a column, in that part of the lines (of 100).
+peak() {
+    local lines
+    lines=$(wc -l <"$1")
+    awk -v c="$2" -v from=$((lines * $3 / 100)) -v to=$((lines * $4 / 100)) \
+        'NR > from && NR <= to && $c > most { most = $c } END { print most + 0 }' "$1"
+}
+
+# load NAME RECORDS COMMAND... : import what the command prints, and compare the memory.
+load() {
+    local name=$1 records=$2 store pid
+    shift 2
+    store=$(database_at "$uri" "memory_$name")
+    expect 0 define "$store" ev --preset feed-recent --threshold 50 --page 50
+    : >"$name.memory"
+    SECONDS=0
+    "$SPILLWAY" import "$store" ev - --owner by --quiet < <("$@") >out 2>err &
+    pid=$!
+    watch "$pid" "$name.memory"
+    wait "$pid" || fail "the import of $name failed: $(cat err)"
+    is out "$records records imported"
+    local what column=2
+    for what in program server; do
+        local early late
+        early=$(peak "$name.memory" $column 0 25)
+        late=$(peak "$name.memory" $column 75 100)
+        echo "$name, $records records in $SECONDS s: $what, peak in the first quarter $early kB," \
+            "in the last $late kB"
+        [ "$late" -le $((early + allowed_kb)) ] || fail "$name: the $what's memory grows with the data"
+        column=3
+    done
+    expect 0 stats "$store" ev --json
+    has out "\"elements\":$records,"
+}
+
+one_owner() {
+    seq -f '{"by": "hot", "n": %.0f, "text": "an element of some hundred bytes, as an activity in a stream may have them"}' "$elements"
+}
+
+many_owners() {
+    awk -v owners="$owners" 'BEGIN { for (n = 0; n < 50; n++) for (i = 0; i < owners; i++)
+        printf "{\"by\": %d, \"n\": %d, \"text\": \"an element of some eighty bytes\"}\n", i, n }'
+}
+
+load one-owner "$elements" one_owner
+load many-owners $((owners * 50)) many_owners
