@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# The server dies in mid-copy, at random points, as the target and then as the source: the copy says
+# which side failed. Run again it goes on; every element is there once, with its number.
+# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+here=$(cd "$(dirname "$0")" && pwd)
+source "$here/../cli/lib.sh"
+
+needs SPILLWAY_TEST_URI # set by who wants tests on servers; this one has a server of its own
+test_server=$here/../../tools/test-server
+server=$work/server
+rounds=${SPILLWAY_KILLS:-3}
+seed=${SPILLWAY_SEED:-$RANDOM}
+RANDOM=$seed
+echo "seed $seed"
+
+cleanups+=("'$test_server' stop '$server'")
+start_server() {
+    "$test_server" start --while $$ "$server" >server.uri || fail "the server does not start"
+}
+start_server
+
+for i in {1..12000}; do
+    echo "{\"_id\": $i, \"by\": \"u$((i % 9 * (i % 2)))\", \"text\": \"$RANDOM$RANDOM$RANDOM\"}"
+done >events.ndjson
+expect 0 define folder new --preset feed-recent --threshold 20 --page 20
+expect 0 define folder old --preset feed --threshold 20 --page 20 --collection o --page-collection p
+for name in new old; do
+    expect 0 import folder "$name" events.ndjson --owner by --as "$name" --quiet
+    expect 0 trim folder "$name" u1 --below 300
+    for seq in 7 300 301 500; do expect 0 remove folder "$name" u3 "$seq"; done
+    expect 0 export folder "$name"
+    sort out >"expected.$name"
+done
+
+# until_done SIDE STORE STORE : copy; the server, which is SIDE, is killed and comes back, a few times.
+until_done() {
+    local side=$1 kills=0 pid status=3
+    shift
+    for ((round = 0; round < rounds && status != 0; round++)); do
+        "$SPILLWAY" copy "$@" --quiet >out 2>err &
+        pid=$!
+        sleep "0.$((RANDOM % 6))$((RANDOM % 10))"
+        "$test_server" kill "$server"
+        wait "$pid"
+        status=$?
+        case $status in
+        0) ;;
+        3)
+            kills=$((kills + 1))
+            has err "spillway: $side: "
+            ;;
+        *) fail "the copy ended with $status: $(cat err)" ;;
+        esac
+        start_server
+    done
+    [ "$status" = 0 ] || expect 0 copy "$@" --quiet
+    echo "$kills kills of the $side"
+    expect 0 copy "$@" --quiet
+    has out '"elements":0,'
+    has out '"differences":0}'
+}
+
+check() {
+    clean "$1"
+    for name in new old; do
+        expect 0 export "$1" "$name"
+        sort out | cmp -s - "expected.$name" || fail "$name: elements are lost, doubled or changed"
+    done
+}
+
+store="$(database_at "$(cat server.uri)" copy)?serverSelectionTimeoutMS=1000"
+until_done target folder "$store"
+check "$store"
+until_done source "$store" back
+check back
