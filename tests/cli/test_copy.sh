@@ -125,3 +125,17 @@ rm -rf back
 until_done "$target" back
 same source back new old
 clean back
+
+# ---- two at once ---------------------------------------------------------------------------------
+
+if on_server; then
+    new_target
+    "$SPILLWAY" copy source "$target" --quiet >out.other 2>err.other &
+    pid=$!
+    expect 0 copy source "$target" --quiet
+    has out '"differences":0}'
+    wait "$pid" || fail "of two copies one ended with $?: $(cat err.other)"
+    has out.other '"differences":0}'
+    same source "$target" new old
+    clean "$target"
+fi
