@@ -34,8 +34,10 @@ static spill_code_t check_elements(const spill_owner_t *owner, const spill_value
         spill_code_t code = spill_array_check_element(&elements[i], i, error);
         if (code != SPILL_OK)
             return code;
-        bool head = owner->array->definition.keep == SPILL_KEEP_NEWEST;
-        int64_t bytes = spill_part_bytes_alone(owner, head, 1, elements[i].size_bytes);
+        int64_t bytes = spill_part_bytes_alone(owner, true, 1, elements[i].size_bytes);
+        int64_t page = spill_part_bytes_alone(owner, false, 1, elements[i].size_bytes);
+        if (bytes < page)
+            bytes = page;
         if (bytes > SPILL_DOCUMENT_BYTES_MAX)
             return spill_fail(error, SPILL_TOO_BIG,
                               "element %zu has %u bytes: with a document around it that is %" PRId64
@@ -166,7 +168,7 @@ static spill_code_t append_parts(spill_owner_t *owner, const spill_value_t *elem
     for (int64_t index = 0; code == SPILL_OK && at < count; index++) {
         spill_part_t part = next_part(owner, elements + at, count - at);
         part_op_t op;
-        spill_append_result_t done;
+        spill_append_result_t done = {0};
         part.update = index == 0 ? options->update : NULL;
         part.fill = fill;
         if (index == 0)
@@ -177,8 +179,8 @@ static spill_code_t append_parts(spill_owner_t *owner, const spill_value_t *elem
         }
         if (code == SPILL_OK)
             code = append_next(owner, &part, count - at, &done, error);
-        if (code != SPILL_OK)
-            break;
+        if (code != SPILL_OK && (code != SPILL_UNKNOWN || done.count == 0))
+            break; /* after an unknown outcome elements may have been acknowledged all the same */
         if (index == 0)
             result->first = done.first;
         result->count += done.count;

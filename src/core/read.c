@@ -406,14 +406,15 @@ static spill_code_t read_once(reader_t *reader, const spill_read_options_t *opti
                               spill_error_t *error)
 {
     bool newest_first = options->order == SPILL_NEWEST_FIRST;
-    reader->lower = options->after < 0 ? 0 : options->after + 1;
-    reader->upper = options->before == INT64_MAX ? INT64_MAX : options->before - 1;
-    reader->limit = (size_t)options->limit;
+    bool nothing = options->after == INT64_MAX || options->before <= 0;
+    reader->lower = options->after < 0 || nothing ? 0 : options->after + 1;
+    reader->upper = options->before == INT64_MAX || nothing ? INT64_MAX : options->before - 1;
+    reader->limit = nothing ? 0 : (size_t)options->limit;
     reader->unread = false;
     reader->vanished = false;
     spill_run_clear(&reader->run);
     spill_code_t code = SPILL_OK;
-    if (options->skip > 0)
+    if (options->skip > 0 && !nothing)
         code = pass_over(reader, options->skip, newest_first, error);
     if (code != SPILL_OK || reader->limit == 0 || reader->lower > reader->upper)
         return code;

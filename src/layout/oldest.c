@@ -10,6 +10,7 @@
  * predecessor sealed, so there is one tail at a time and sequence numbers have no gap. An
  * operation is looked for in a document that refused before the append moves on.
  */
+#include "bson/update.h"
 #include "layout/outlier.h"
 #include "util/error.h"
 
@@ -141,6 +142,35 @@ static spill_code_t check_fits_page(const spill_owner_t *owner, const spill_part
                       part->bytes, definition->name);
 }
 
+/*
+ * The head's other fields are updated after an append to a page. So that an element is not appended
+ * beside an update which cannot be made, it is tried on the fields as they are.
+ */
+static spill_code_t check_update(const spill_owner_t *owner, const bson_t *update,
+                                 spill_error_t *error)
+{
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.want_fields = true;
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_owner_call(owner, &read, &head, error);
+    if (code == SPILL_OK && head.fields != NULL) {
+        bson_t updated;
+        code = spill_update_apply(head.fields, update, &updated, error);
+        head.state.fields_bytes = updated.len;
+        bson_destroy(&updated);
+    }
+    int64_t bytes = spill_state_document_bytes(&owner->array->definition, owner->value, true,
+                                               &head.state, head.state.live, head.state.live_bytes);
+    if (code == SPILL_OK && bytes > SPILL_DOCUMENT_BYTES_MAX)
+        code = spill_fail(error, SPILL_TOO_BIG,
+                          "with the update the head would have %" PRId64
+                          " bytes, and no document holds more than %d",
+                          bytes, SPILL_DOCUMENT_BYTES_MAX);
+    spill_response_release(&head);
+    return code;
+}
+
+/* The elements are there already: *result says so, whatever becomes of the update. */
 static spill_code_t update_fields(const spill_owner_t *owner, const bson_t *update,
                                   spill_error_t *error)
 {
@@ -148,8 +178,17 @@ static spill_code_t update_fields(const spill_owner_t *owner, const bson_t *upda
     request.update = update;
     spill_response_t response = SPILL_RESPONSE_INIT;
     spill_code_t code = spill_owner_call(owner, &request, &response, error);
+    bool refused = code == SPILL_OK && response.outcome != SPILL_DONE;
+    if (refused)
+        code = spill_owner_read_state(owner, SPILL_HEAD, &response, error);
+    /* An owner that is gone was dropped after both. */
+    if (code == SPILL_OK && refused && response.state.present)
+        code = spill_fail(error, SPILL_UNKNOWN, "the head has no room for it");
     spill_response_release(&response);
-    return code;
+    if (code == SPILL_OK)
+        return SPILL_OK;
+    return spill_fail_prefix(error, SPILL_UNKNOWN,
+                             "appended, but the update of other fields may be lost");
 }
 
 /* An append under way. */
@@ -251,6 +290,8 @@ spill_code_t spill_oldest_append(spill_owner_t *owner, const spill_part_t *part,
         attempt.tail = (tail_t){.page = hint.page, .epoch = hint.epoch};
     else if (code == SPILL_OK)
         code = find_tail(owner, &attempt.tail, error);
+    if (code == SPILL_OK && part->update != NULL && attempt.tail.page != SPILL_HEAD)
+        code = check_update(owner, part->update, error);
     int tries = 0;
     bool in_head = true;
     while (code == SPILL_OK && !attempt.finished) {
@@ -259,9 +300,7 @@ spill_code_t spill_oldest_append(spill_owner_t *owner, const spill_part_t *part,
         if (code == SPILL_OK && !attempt.finished)
             code = spill_owner_again(owner, &tries, error);
     }
-    if (code == SPILL_OK && part->update != NULL && !in_head && !result->repeated &&
-        update_fields(owner, part->update, error) != SPILL_OK)
-        code = spill_fail_prefix(error, SPILL_UNKNOWN,
-                                 "appended, but the update of other fields may be lost");
+    if (code == SPILL_OK && part->update != NULL && !in_head && !result->repeated)
+        code = update_fields(owner, part->update, error);
     return code;
 }
