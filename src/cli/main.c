@@ -2,8 +2,11 @@
 #include "cli/cli.h"
 
 #include <malloc.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /* Blocks from this size on are given back to the system at once, so that large elements pass. */
 #define LARGE_BLOCK_BYTES (256 * 1024)
@@ -64,8 +67,20 @@ static spill_exit_t run_help(int argc, char **argv)
     return run_command(argv[2], 2, arguments);
 }
 
+/*
+ * The server's driver shares its counters by a file in /dev/shm from the moment it is loaded.
+ * Nobody looks at those of so short a life, and where the program is killed the file would stay.
+ */
+static void forget_driver_counters(void)
+{
+    char name[32];
+    snprintf(name, sizeof name, "/mongoc-%d", (int)getpid());
+    shm_unlink(name);
+}
+
 int main(int argc, char **argv)
 {
+    forget_driver_counters();
     atexit(spill_cli_check_output);
     if (argc < 2) {
         print_help(stderr);

@@ -151,7 +151,8 @@ void spill_op_encode(const spill_op_entry_t *entry, spill_buffer_t *bytes)
 bool spill_op_decode(const uint8_t *data, size_t size, spill_op_entry_t *entry)
 {
     spill_reader_t reader = {.at = data, .end = data + size};
-    *entry = (spill_op_entry_t){.seq = read_count(&reader), .count = read_count(&reader)};
+    *entry = (spill_op_entry_t){.seq = read_count(&reader)};
+    entry->count = read_count(&reader);
     size_t id_bytes = (size_t)(reader.end - reader.at);
     if (reader.bad || id_bytes == 0 || id_bytes > SPILL_OP_ID_MAX)
         return false;

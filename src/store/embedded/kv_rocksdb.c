@@ -249,7 +249,6 @@ static void set_table_options(rocksdb_options_t *options, int64_t cache_bytes)
     rocksdb_cache_destroy(cache);
 }
 
-/* The log callback speaks for the store; the engine's own messages go to the folder's LOG. */
 /*
  * Large values lie in files of their own, so that flushes and compactions do not hold several of
  * them, raw and compressed, at a time; nor is such a value written again by every compaction.
@@ -262,6 +261,7 @@ static void set_large_values(rocksdb_options_t *options)
     rocksdb_options_set_enable_blob_gc(options, 1);
 }
 
+/* The log callback speaks for the store; the engine's own messages go to the folder's LOG. */
 static void set_messages(rocksdb_options_t *options)
 {
     rocksdb_options_set_info_log_level(options, LEVEL_WARN);
