@@ -165,7 +165,7 @@ static void repeat(fixture_t *fixture)
     assert_said(fixture, append(fixture, 1, "first", 0, &result), SPILL_CONFLICT,
                 "choose another id");
     for (int i = 0; i < 3; i++) {
-        char id[8];
+        char id[16];
         snprintf(id, sizeof id, "op%d", i);
         assert_int_equal(append(fixture, 1, id, 1 + i, &result), SPILL_OK);
     }
