@@ -53,7 +53,7 @@ static spill_code_t check_others(spill_store_t *store, const spill_definition_t 
     spill_definition_t *others;
     size_t count;
     spill_code_t code = spill_store_definitions(store, &others, &count, error);
-    for (size_t i = 0; code == SPILL_OK && i < count; i++) {
+    for (size_t i = 0; code == SPILL_OK && others != NULL && i < count; i++) {
         if (strcmp(others[i].name, definition->name) != 0)
             code = spill_definition_beside(definition, &others[i], error);
     }
