@@ -56,7 +56,9 @@ typedef struct spill_append_options {
     const spill_op_t *op; /* NULL: none; a lost answer is then SPILL_UNKNOWN for good */
     /*
      * Updates of the head's other fields ($set, $unset, $inc, $min, $max), or NULL. With keep
-     * newest one atomic step with the append; with keep oldest a second step after it.
+     * newest one atomic step with the append; with keep oldest, once there are pages, a second step
+     * after it: where that one is lost, SPILL_UNKNOWN with the elements counted in the result. An
+     * append that is recognized as repeated does not make the update again.
      */
     const bson_t *update;
     /*

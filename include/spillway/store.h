@@ -1,6 +1,7 @@
 /*
  * A store: where documents live. "rocksdb:PATH" or a plain path is an embedded store in a folder;
- * "memory:" is a store in this process's memory, for tests.
+ * "mongodb://..." or "mongodb+srv://..." with a database is one on a server; "memory:" is one in
+ * this process's memory, for tests.
  *
  * Threads: every function here may be called from any thread at any time, except that
  * spill_store_close must be the last call on its store.
