@@ -374,6 +374,44 @@ static void a_flipped_bit_in_a_log_is_not(void **state)
     assert_last_has(copy, ELEMENTS + 10);
 }
 
+/*
+ * A flip in a record's length makes it end behind the log's end, as one does that was cut off. What
+ * stands behind it tells. Of the last record nobody can: it goes, as one that was cut off.
+ */
+static void a_flipped_bit_in_a_header_is_no_torn_end(void **state)
+{
+    (void)state;
+    char copy[80], path[256];
+    make_killed(embedded_new_folder(), copy);
+    find_file(copy, "0", ".log", path);
+    off_t size = size_of(path);
+    off_t block = (size - 1) / 32768 * 32768;
+    for (off_t place = block + 4; place < block + 7; place++) {
+        flip_bit(path, place);
+        assert_refused_naming(copy, base_name(path));
+        flip_bit(path, place);
+    }
+    assert_last_has(copy, ELEMENTS + 10);
+}
+
+/* Closed in order: no byte of the list of files can change without being noticed. */
+static void a_flipped_bit_in_the_list_of_files_is_noticed(void **state)
+{
+    (void)state;
+    char path[256];
+    const char *folder = embedded_new_folder();
+    spill_store_t *store = embedded_in_folder(folder, NULL);
+    spill_array_close(embedded_array(store, "feed", 2, 2));
+    embedded_close(store);
+    find_file(folder, "MANIFEST-", "", path);
+    for (off_t place = 0; place < size_of(path); place++) {
+        flip_bit(path, place);
+        assert_refused_naming(folder, base_name(path));
+        flip_bit(path, place);
+    }
+    embedded_close(embedded_in_folder(folder, NULL));
+}
+
 /* Write the format's record once more, after a replay that leaves the log there is: two logs. */
 static void add_log(const char *folder)
 {
@@ -463,6 +501,8 @@ int main(void)
         cmocka_unit_test(a_log_is_replayed_after_a_kill),
         cmocka_unit_test(an_incomplete_last_record_is_passed_over),
         cmocka_unit_test(a_flipped_bit_in_a_log_is_not),
+        cmocka_unit_test(a_flipped_bit_in_a_header_is_no_torn_end),
+        cmocka_unit_test(a_flipped_bit_in_the_list_of_files_is_noticed),
         cmocka_unit_test(an_incomplete_older_log_is_damage_or_a_loss),
         cmocka_unit_test(messages_become_codes),
     };

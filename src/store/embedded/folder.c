@@ -1,6 +1,7 @@
 #include "store/embedded/folder.h"
 
 #include "util/error.h"
+#include "util/hash.h"
 
 #include <bson/bson.h>
 #include <dirent.h>
@@ -158,7 +159,20 @@ static spill_code_t open_mark(const char *folder, int *mark, spill_error_t *erro
     return spill_fail_errno(error, problem, "%s/" MARK ": cannot write to the store", folder);
 }
 
-/* The name and size of the engine's list of files, as "closed: NAME SIZE". */
+/* A hash of a file's first `size` bytes, or of those that can be read. */
+static uint64_t hash_file(const char *path, size_t size)
+{
+    FILE *file = fopen(path, "rbe");
+    if (!file)
+        return 0;
+    void *bytes = bson_malloc(size > 0 ? size : 1);
+    uint64_t hash = spill_hash(bytes, fread(bytes, 1, size, file));
+    bson_free(bytes);
+    fclose(file);
+    return hash;
+}
+
+/* The engine's list of files, as "closed: NAME SIZE HASH". */
 static bool describe_closed(const char *folder, char *text, size_t size)
 {
     char name[64] = "";
@@ -172,9 +186,10 @@ static bool describe_closed(const char *folder, char *text, size_t size)
     struct stat about;
     path = bson_strdup_printf("%s/%s", folder, name);
     named = named && stat(path, &about) == 0;
-    bson_free(path);
     if (named)
-        snprintf(text, size, "closed: %s %lld\n", name, (long long)about.st_size);
+        snprintf(text, size, "closed: %s %lld %016llx\n", name, (long long)about.st_size,
+                 (unsigned long long)hash_file(path, (size_t)about.st_size));
+    bson_free(path);
     return named;
 }
 
@@ -184,12 +199,16 @@ static spill_code_t compare(const char *folder, const char *was, spill_error_t *
     char is[128] = "";
     if (strncmp(was, "closed: ", 8) != 0)
         return SPILL_OK;
-    if (describe_closed(folder, is, sizeof is) && strcmp(was, is) == 0)
+    /* A store that was closed by an earlier version has no sum. */
+    size_t length = strcspn(was, "\n");
+    bool described = describe_closed(folder, is, sizeof is);
+    if (described && (strcmp(was, is) == 0 || (strncmp(was, is, length) == 0 && is[length] == ' ')))
         return SPILL_OK;
-    return spill_fail(error, SPILL_CORRUPT,
-                      "%s/%.*s: so many bytes were in this file when the store was closed, but not "
-                      "now; restore a backup",
-                      folder, (int)strcspn(was + 8, "\n"), was + 8);
+    return spill_fail(
+        error, SPILL_CORRUPT,
+        "%s/%.*s: these were the file, its size and its sum when the store was closed, "
+        "and are not now; restore a backup",
+        folder, (int)strcspn(was + 8, "\n"), was + 8);
 }
 
 spill_code_t spill_folder_compare(const char *folder, spill_error_t *error)

@@ -3,7 +3,7 @@
  *
  * The file SPILLWAY marks the folder. Its first line says what the folder is. Its second says which
  * process writes to it, and that process holds a lock on the file; or, when none does, the size of
- * the engine's list of files: "closed: MANIFEST-000012 4711".
+ * the engine's list of files: "closed: MANIFEST-000012 4711 HASH".
  */
 #ifndef SPILL_STORE_EMBEDDED_FOLDER_H
 #define SPILL_STORE_EMBEDDED_FOLDER_H

@@ -2,6 +2,7 @@
 
 #include "store/embedded/engine_error.h"
 #include "store/embedded/folder.h"
+#include "store/embedded/log_tail.h"
 #include "util/clock.h"
 #include "util/error.h"
 
@@ -379,6 +380,8 @@ static rocksdb_t *open_incomplete(attempt_t attempt, char **message)
 {
     if (!attempt.from->synced || attempt.read_only)
         return try_replay(attempt, REPLAY_UP_TO_HOLE, message);
+    if (spill_log_goes_on(attempt.folder)) /* not cut off, but changed */
+        return NULL;
     if (count_changes(attempt, REPLAY_TOLERATE_TAIL) == count_changes(attempt, REPLAY_UP_TO_HOLE))
         return try_replay(attempt, REPLAY_TOLERATE_TAIL, message);
     return NULL;
@@ -441,7 +444,7 @@ static spill_code_t fail_open(spill_error_t *error, const char *folder, char *me
     spill_code_t code = fail(error, place, message);
     if (hole)
         spill_fail_prefix(error, code,
-                          "a log ends before its last record, and a later one follows; if the "
+                          "a log breaks off before its last record; if the "
                           "machine died while log durability was in use, open the store once with "
                           "that (--durability=log), which goes on with what came before");
     return code;
