@@ -47,7 +47,7 @@ typedef struct spill_store_ops {
     /*
      * Owners of an array that have a head, in the store's order: up to `limit` (<= 1000) of those
      * after `after`, a place that an earlier call left in `last` (size 0: from the start). `owners`
-     * is a BSON array document of their _id values, in order, initialized by the call; empty at the
+     * is a BSON array document of their _id values, in order, made where SPILL_OK; empty at the
      * end. `last` (cleared first) gets the place of the last one.
      */
     spill_code_t (*owners)(spill_store_t *store, const spill_definition_t *definition,
@@ -66,7 +66,7 @@ typedef struct spill_store_ops {
                                 spill_error_t *error);
     spill_code_t (*catalog_delete)(spill_store_t *store, spill_catalog_t kind, const char *name,
                                    spill_error_t *error);
-    /* Names in order, as strings of a BSON array document, initialized by the call. */
+    /* Names in order, as strings of a BSON array document, made where SPILL_OK. */
     spill_code_t (*catalog_names)(spill_store_t *store, spill_catalog_t kind, bson_t *names,
                                   spill_error_t *error);
 

@@ -151,7 +151,7 @@ static spill_outcome_t append(const spill_request_t *request, const spill_facts_
     state->fields_bytes = fields_bytes;
     state->live += (int64_t)request->element_count;
     state->live_bytes += request->elements_bytes;
-    state->n += request->op ? 1 : 0;
+    state->n += spill_request_ops(request);
     return SPILL_DONE;
 }
 

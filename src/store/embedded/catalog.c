@@ -299,6 +299,8 @@ spill_code_t spill_embedded_catalog_names(spill_store_t *store, spill_catalog_t 
     iter->ops->free(iter);
     spill_buffer_release(&prefix);
     bson_free(full);
+    if (code != SPILL_OK)
+        bson_destroy(names);
     return code;
 }
 

@@ -117,5 +117,8 @@ spill_code_t spill_embedded_owners(spill_store_t *store, const spill_definition_
                          .last = last};
     bson_init(owners);
     spill_buffer_clear(last);
-    return list(&listing, after, after_bytes, error);
+    spill_code_t code = list(&listing, after, after_bytes, error);
+    if (code != SPILL_OK)
+        bson_destroy(owners);
+    return code;
 }

@@ -139,6 +139,8 @@ spill_code_t spill_mongo_catalog_names(spill_store_t *store, spill_catalog_t kin
     spill_code_t code = spill_mongo_each((spill_mongo_t *)store, collection_of(kind), pipeline,
                                          false, add_id, &list, error);
     bson_destroy(pipeline);
+    if (code != SPILL_OK)
+        bson_destroy(names);
     return code;
 }
 

@@ -126,7 +126,9 @@ static spill_code_t check_exists(spill_mongo_t *store, spill_error_t *error)
     bson_t names;
     spill_code_t code =
         spill_mongo_catalog_names(&store->base, SPILL_CATALOG_DEFINITION, &names, error);
-    if (code == SPILL_OK && bson_empty(&names))
+    if (code != SPILL_OK)
+        return code;
+    if (bson_empty(&names))
         code =
             spill_fail(error, SPILL_NOT_FOUND,
                        "%s: the database has no Spillway definitions; `spillway define` makes one",
