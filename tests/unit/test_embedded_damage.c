@@ -374,6 +374,43 @@ static void a_flipped_bit_in_a_log_is_not(void **state)
     assert_last_has(copy, ELEMENTS + 10);
 }
 
+/* A record longer than a block of the log is written in parts: it may be cut off between two. */
+static void a_log_cut_between_two_parts_is_replayed(void **state)
+{
+    (void)state;
+    enum { LARGE = 100000, BLOCK = 32768 };
+    char copy[80], command[300], path[256];
+    const char *folder = embedded_new_folder();
+    spill_store_t *store = embedded_in_folder(folder, NULL);
+    spill_array_t *array = embedded_array(store, "feed", 20, 50);
+    spill_error_t error;
+    assert_int_equal(embedded_append(array, "ada", 0, 3, &error), SPILL_OK);
+    char *text = bson_malloc(LARGE);
+    memset(text, 'x', LARGE - 1);
+    text[LARGE - 1] = '\0';
+    bson_t storage = BSON_INITIALIZER, name = BSON_INITIALIZER;
+    spill_value_t owner = spill_value_from_utf8(&name, "bob");
+    spill_value_t element = spill_value_from_utf8(&storage, text);
+    assert_int_equal(spill_array_append(array, &owner, &element, 1, NULL, NULL, &error), SPILL_OK);
+    snprintf(copy, sizeof copy, "%s-cut", folder);
+    snprintf(command, sizeof command, "cp -r %s %s", folder, copy);
+    assert_int_equal(system(command), 0);
+    spill_array_close(array);
+    embedded_close(store);
+    find_file(copy, "0", ".log", path);
+    assert_true(size_of(path) > 3 * BLOCK);
+    assert_int_equal(truncate(path, 2 * BLOCK), 0);
+    store = embedded_in_folder(copy, NULL);
+    array = embedded_array(store, "feed", 20, 50);
+    assert_int_equal(embedded_holds(array, "ada", 0, 3, &error), SPILL_OK);
+    assert_int_equal(embedded_holds(array, "bob", 0, 0, &error), SPILL_OK);
+    spill_array_close(array);
+    embedded_close(store);
+    bson_destroy(&storage);
+    bson_destroy(&name);
+    bson_free(text);
+}
+
 /*
  * A flip in a record's length makes it end behind the log's end, as one does that was cut off. What
  * stands behind it tells. Of the last record nobody can: it goes, as one that was cut off.
@@ -501,6 +538,7 @@ int main(void)
         cmocka_unit_test(a_log_is_replayed_after_a_kill),
         cmocka_unit_test(an_incomplete_last_record_is_passed_over),
         cmocka_unit_test(a_flipped_bit_in_a_log_is_not),
+        cmocka_unit_test(a_log_cut_between_two_parts_is_replayed),
         cmocka_unit_test(a_flipped_bit_in_a_header_is_no_torn_end),
         cmocka_unit_test(a_flipped_bit_in_the_list_of_files_is_noticed),
         cmocka_unit_test(an_incomplete_older_log_is_damage_or_a_loss),
