@@ -147,9 +147,13 @@ static spill_code_t take_head(reader_t *reader, spill_want_t want, int64_t seq,
         reader->vanished = true;
         return SPILL_OK;
     }
-    if (reader->head.spared && reader->run.count + reader->head.run.count < reader->limit)
+    if (reader->head.spared && reader->run.count + reader->head.run.count < reader->limit) {
+        int64_t rev = reader->head.state.rev;
         code = read_head(reader, want, seq, false, error);
-    if (code == SPILL_OK)
+        /* Cut, or otherwise changed, meanwhile: what was between is in a page by now. */
+        reader->vanished = reader->head.state.rev != rev || !reader->head.state.present;
+    }
+    if (code == SPILL_OK && !reader->vanished)
         take(reader, &reader->head.run);
     return code;
 }

@@ -2,6 +2,7 @@
 
 #include "util/hash.h"
 
+#include <assert.h>
 #include <sched.h>
 #include <string.h>
 
@@ -150,6 +151,7 @@ static void share(const group_t *group, size_t from, size_t end, spill_code_t co
 static void carry_out(const group_t *group, size_t from, size_t end)
 {
     job_t *first = group->jobs[from];
+    assert(first != NULL && end > from);
     if (end - from == 1) {
         first->code = spill_layout_append(first->owner, first->part, first->result, first->error);
         return;

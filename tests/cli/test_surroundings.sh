@@ -17,11 +17,12 @@ elements_there() {
     sed 's/.*"owners":[0-9]*,"elements":\([0-9]*\),.*/\1/' out
 }
 
+# More than half of the disk comes free again: what is in the log is then written to tables as well.
 # Fills a small disk with imports until one fails, then makes room and goes on. Runs where the disk
 # is mounted: in a mount namespace of its own.
 full_disk() {
     mkdir -p disk
-    mount -t tmpfs -o size=24m tmpfs disk || return 77
+    mount -t tmpfs -o size=36m tmpfs disk || return 77
     full_disk_import
     rm -r disk/*
     full_disk_append fsync
@@ -32,7 +33,7 @@ full_disk() {
 
 full_disk_import() {
     expect 0 define disk/db ev --preset feed-recent
-    head -c 8000000 /dev/zero >disk/ballast
+    head -c 20000000 /dev/zero >disk/ballast
     local n=0 status=0
     while [ "$status" = 0 ] && [ "$n" -lt 400 ]; do
         n=$((n + 1))
@@ -65,10 +66,11 @@ full_disk_import() {
 # Appends batches to one owner until there is no room; with room again it has what was acknowledged.
 full_disk_append() {
     local text
-    text=$(head -c 60000 /dev/urandom | base64 -w 0)
+    # Small enough that a batch of ten is one part.
+    text=$(head -c 30000 /dev/urandom | base64 -w 0)
     for i in {1..10}; do echo "{\"n\": $i, \"text\": \"$text\"}"; done >batch.ndjson
     expect 0 define disk/db ev --preset feed-recent
-    head -c 8000000 /dev/zero >disk/ballast
+    head -c 20000000 /dev/zero >disk/ballast
     local n=0 status=0
     while [ "$status" = 0 ] && [ "$n" -lt 400 ]; do
         n=$((n + 1))

@@ -254,6 +254,13 @@ static void take_beyond(findings_t *findings, const bson_t *projected)
                    &response->beyond, &response->beyond_run);
 }
 
+/* Does the run begin in this document, so that nothing of it was left out? */
+static bool begins_within(const spill_request_t *request, const spill_state_t *state)
+{
+    return request->want == SPILL_WANT_FORWARD ? request->seq >= state->first
+                                               : request->seq < spill_state_end(state);
+}
+
 static void take_document(findings_t *findings, const bson_t *projected)
 {
     const spill_request_t *request = findings->document->request;
@@ -265,7 +272,7 @@ static void take_document(findings_t *findings, const bson_t *projected)
         number_run(projected, request->want == SPILL_WANT_BACKWARD, &response->state,
                    &response->run);
         response->spared = request->spare && response->state.pages > 0 &&
-                           (int64_t)response->run.count < request->limit;
+                           !begins_within(request, &response->state);
         take_fields(projected, &response->fields);
         if (request->op)
             look_up_op(request, &ops, response);
