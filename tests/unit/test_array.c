@@ -241,11 +241,24 @@ static void refuse_reads(fixture_t *fixture)
     wrong[0].version = 99;
     wrong[1].limit = -1;
     wrong[2].skip = -1;
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 3; i++) {
         spill_code_t code =
             spill_array_read(fixture->array, &fixture->owner, &wrong[i], &slice, &fixture->error);
         assert_said(fixture, code, SPILL_INVALID, "");
         assert_null(slice);
+    }
+    /* Bounds that leave nothing are no mistake. */
+    spill_read_options_t empty[2];
+    for (size_t i = 0; i < 2; i++)
+        spill_read_options_init(&empty[i]);
+    empty[0].after = INT64_MAX;
+    empty[1].before = INT64_MIN;
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(
+            spill_array_read(fixture->array, &fixture->owner, &empty[i], &slice, &fixture->error),
+            SPILL_OK);
+        assert_int_equal(slice->count, 0);
+        spill_slice_free(slice);
     }
 }
 
