@@ -22,7 +22,7 @@ elements_there() {
 # is mounted: in a mount namespace of its own.
 full_disk() {
     mkdir -p disk
-    mount -t tmpfs -o size=36m tmpfs disk || return 77
+    mount -t tmpfs -o size=28m tmpfs disk || return 77
     full_disk_import
     rm -r disk/*
     full_disk_append fsync
@@ -33,7 +33,7 @@ full_disk() {
 
 full_disk_import() {
     expect 0 define disk/db ev --preset feed-recent
-    head -c 20000000 /dev/zero >disk/ballast
+    head -c 14000000 /dev/zero >disk/ballast
     local n=0 status=0
     while [ "$status" = 0 ] && [ "$n" -lt 400 ]; do
         n=$((n + 1))
@@ -66,11 +66,11 @@ full_disk_import() {
 # Appends batches to one owner until there is no room; with room again it has what was acknowledged.
 full_disk_append() {
     local text
-    # Small enough that a batch of ten is one part.
-    text=$(head -c 30000 /dev/urandom | base64 -w 0)
+    # A batch of ten is one part of so large a head.
+    text=$(head -c 60000 /dev/urandom | base64 -w 0)
     for i in {1..10}; do echo "{\"n\": $i, \"text\": \"$text\"}"; done >batch.ndjson
-    expect 0 define disk/db ev --preset feed-recent
-    head -c 20000000 /dev/zero >disk/ballast
+    expect 0 define disk/db ev --preset feed-recent --max-bytes 4MiB
+    head -c 14000000 /dev/zero >disk/ballast
     local n=0 status=0
     while [ "$status" = 0 ] && [ "$n" -lt 400 ]; do
         n=$((n + 1))
