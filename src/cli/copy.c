@@ -104,7 +104,8 @@ static spill_code_t list_names(const copy_run_t *run, char ***names, spill_error
         code = spill_store_definitions(run->source, &definitions, &count, error);
     }
     if (code != SPILL_OK) {
-        return spill_fail_prefix(error, code, "source");
+        spill_fail_prefix(error, code, "source");
+        return code;
     }
     count = given > 0 ? given : count;
     *names = bson_malloc0((count + 1) * sizeof **names);
