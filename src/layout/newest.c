@@ -45,26 +45,46 @@ typedef struct plan {
     int64_t bytes;
 } plan_t;
 
+/* What a plan leaves in the head. */
+typedef struct rest {
+    int64_t slots;
+    int64_t live;
+    int64_t bytes;
+} rest_t;
+
+static rest_t rest_of(const spill_state_t *head, const plan_t *plan)
+{
+    return (rest_t){
+        .slots = spill_state_slots(head) - plan->slots,
+        .live = head->live - (int64_t)plan->live,
+        .bytes = head->live_bytes - plan->bytes,
+    };
+}
+
+/* Does what is needed fit a head that has this? */
+static bool has_room(const spill_owner_t *owner, const spill_state_t *head, const rest_t *rest,
+                     need_t need)
+{
+    spill_limits_t limits = spill_head_limits(SPILL_KEEP_NEWEST, &owner->array->definition.bounds);
+    int64_t live = rest->live + need.slots;
+    int64_t rendered = head_bytes(owner, head, live, rest->bytes + need.bytes);
+    return spill_limits_allow(&limits, rest->slots + need.slots, live, rendered);
+}
+
 /* Would the head, left with what the plan does not take, be small enough? */
 static bool enough(const spill_owner_t *owner, const spill_state_t *head, const plan_t *plan,
                    need_t need)
 {
     const spill_bounds_t *bounds = &owner->array->definition.bounds;
-    spill_limits_t limits = spill_head_limits(SPILL_KEEP_NEWEST, bounds);
-    int64_t slots = spill_state_slots(head) - plan->slots;
-    int64_t live = head->live - (int64_t)plan->live;
-    int64_t bytes = head->live_bytes - plan->bytes;
-    if (live == 0)
+    rest_t rest = rest_of(head, plan);
+    if (rest.live == 0)
         return true;
-    if (slots > bounds->threshold)
+    if (rest.slots > bounds->threshold)
         return false;
-    if (plan->live > 0 || need.slots > 0) {
-        int64_t rendered = head_bytes(owner, head, live, bytes);
-        if (rendered > bytes_target(bounds))
-            return false;
-    }
-    return spill_limits_allow(&limits, slots + need.slots, live + need.slots,
-                              head_bytes(owner, head, live + need.slots, bytes + need.bytes));
+    bool bytes_matter = plan->live > 0 || need.slots > 0;
+    if (bytes_matter && head_bytes(owner, head, rest.live, rest.bytes) > bytes_target(bounds))
+        return false;
+    return has_room(owner, head, &rest, need);
 }
 
 /*
@@ -75,14 +95,9 @@ static bool settles(const spill_owner_t *owner, const spill_state_t *head, const
                     need_t need)
 {
     const spill_bounds_t *bounds = &owner->array->definition.bounds;
-    spill_limits_t limits = spill_head_limits(SPILL_KEEP_NEWEST, bounds);
-    int64_t slots = spill_state_slots(head) - plan->slots;
-    int64_t live = head->live - (int64_t)plan->live;
-    int64_t bytes = head->live_bytes - plan->bytes;
-    return live == 0 ||
-           (slots < bounds->threshold + bounds->page_capacity &&
-            spill_limits_allow(&limits, slots + need.slots, live + need.slots,
-                               head_bytes(owner, head, live + need.slots, bytes + need.bytes)));
+    rest_t rest = rest_of(head, plan);
+    return rest.live == 0 || (rest.slots < bounds->threshold + bounds->page_capacity &&
+                              has_room(owner, head, &rest, need));
 }
 
 /* Take the oldest elements until it is enough or a page is full; at least one if not enough. */
