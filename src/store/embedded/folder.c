@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -80,18 +81,50 @@ spill_code_t spill_folder_look(const char *folder, spill_folder_kind_t *kind, sp
     return SPILL_OK;
 }
 
+/* The number of a log of the engine's; -1 where the name is not one's. */
+static long log_number(const char *name)
+{
+    char *end;
+    long number = strtol(name, &end, 10);
+    return end != name && strcmp(end, ".log") == 0 ? number : -1;
+}
+
+/* The next log among a folder's entries, or NULL. */
+static const char *next_log(DIR *entries)
+{
+    const struct dirent *entry;
+    while ((entry = readdir(entries)) != NULL && log_number(entry->d_name) < 0)
+        continue;
+    return entry ? entry->d_name : NULL;
+}
+
 void spill_folder_logs(const char *folder, char *text, size_t size)
 {
     DIR *entries = opendir(folder);
     text[0] = '\0';
     if (!entries)
         return;
-    for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+    for (const char *name; (name = next_log(entries)) != NULL;) {
         size_t used = strlen(text);
-        if (ends_with(entry->d_name, ".log"))
-            snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", entry->d_name);
+        snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", name);
     }
     closedir(entries);
+}
+
+char *spill_folder_newest_log(const char *folder)
+{
+    char *newest = NULL;
+    DIR *entries = opendir(folder);
+    if (!entries)
+        return NULL;
+    for (const char *name; (name = next_log(entries)) != NULL;) {
+        if (newest && log_number(newest) >= log_number(name))
+            continue;
+        bson_free(newest);
+        newest = bson_strdup(name);
+    }
+    closedir(entries);
+    return newest;
 }
 
 spill_code_t spill_folder_make(const char *folder, spill_error_t *error)

@@ -6,13 +6,11 @@
  */
 #include "store/embedded/log_tail.h"
 
-#include <bson/bson.h>
+#include "store/embedded/folder.h"
 
-#include <dirent.h>
+#include <bson/bson.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { BLOCK_BYTES = 32 * 1024, HEADER_BYTES = 7, TYPE_WHOLE = 1, TYPE_LAST = 4 };
 
@@ -57,29 +55,20 @@ static bool goes_on(const uint8_t *block, size_t size)
     return false;
 }
 
-/* Path of the log with the highest number; NULL where there is none. */
-static char *newest_log(const char *folder)
+static FILE *open_newest_log(const char *folder)
 {
-    long newest = -1;
-    DIR *entries = opendir(folder);
-    if (!entries)
-        return NULL;
-    for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
-        char *end;
-        long number = strtol(entry->d_name, &end, 10);
-        if (end != entry->d_name && strcmp(end, ".log") == 0 && number > newest)
-            newest = number;
-    }
-    closedir(entries);
-    return newest < 0 ? NULL : bson_strdup_printf("%s/%06ld.log", folder, newest);
+    char *name = spill_folder_newest_log(folder);
+    char *path = name ? bson_strdup_printf("%s/%s", folder, name) : NULL;
+    FILE *log = path ? fopen(path, "rbe") : NULL;
+    bson_free(path);
+    bson_free(name);
+    return log;
 }
 
 bool spill_log_goes_on(const char *folder)
 {
     static const long LAST = BLOCK_BYTES;
-    char *path = newest_log(folder);
-    FILE *log = path ? fopen(path, "rbe") : NULL;
-    bson_free(path);
+    FILE *log = open_newest_log(folder);
     if (!log)
         return false;
     bool more = false;
