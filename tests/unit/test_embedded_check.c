@@ -1,5 +1,5 @@
 /* The embedded store's check finds what is wrong with the records of an owner. */
-#include "support/embedded.h"
+#include "support/tampered.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,52 +8,22 @@
 
 #include <cmocka.h>
 
-/* Owner "ada" with the numbers 0..29 in an array of small documents, and a key to its records. */
+/* Beside ada's records, which change, those of "bob" stay sound. */
 typedef struct fixture {
-    spill_disk_t *disk;
-    spill_store_t *store;
-    spill_array_t *array;
-    spill_kv_t *kv;
-    spill_record_key_t key;
-    spill_state_t head;
+    tampered_t feed;
+    spill_state_t head; /* ada's */
     char found[4096];
 } fixture_t;
 
-static spill_record_key_t owner_key(spill_store_t *store, spill_array_t *array, const char *owner)
-{
-    spill_record_key_t key;
-    spill_binding_t binding;
-    bson_t storage = BSON_INITIALIZER;
-    spill_buffer_t name = SPILL_BUFFER_INIT;
-    spill_value_t value = spill_value_from_utf8(&storage, owner);
-    assert_int_equal(spill_owner_key(&value, &name, NULL), SPILL_OK);
-    assert_int_equal(store->ops->bind(store, spill_array_get_definition(array), &binding, NULL),
-                     SPILL_OK);
-    spill_record_key_init(&key, binding.array_id, name.data, name.size);
-    spill_buffer_release(&name);
-    bson_destroy(&storage);
-    return key;
-}
-
 static void open_fixture(fixture_t *fixture, spill_keep_t keep)
 {
-    spill_error_t error;
-    spill_definition_t definition;
-    *fixture = (fixture_t){.disk = spill_disk_new()};
-    fixture->store = embedded_on_disk(fixture->disk, SPILL_DURABILITY_FSYNC);
-    spill_definition_init(&definition, "feed");
-    definition.keep = keep;
-    definition.bounds.threshold = 5;
-    definition.bounds.page_capacity = 4;
-    assert_int_equal(spill_store_define(fixture->store, &definition, &error), SPILL_OK);
-    assert_int_equal(spill_array_open(fixture->store, "feed", &fixture->array, &error), SPILL_OK);
-    assert_int_equal(embedded_append(fixture->array, "ada", 0, 30, &error), SPILL_OK);
-    assert_int_equal(embedded_append(fixture->array, "bob", 0, 30, &error), SPILL_OK);
-    fixture->kv = spill_kv_memory_open(fixture->disk);
-    fixture->key = owner_key(fixture->store, fixture->array, "ada");
-    spill_request_t request = {.definition = &definition};
-    assert_int_equal(spill_embedded_get_state((spill_embedded_t *)fixture->store, NULL, &request,
-                                              &fixture->key, SPILL_HEAD, &fixture->head, &error),
+    *fixture = (fixture_t){0};
+    tampered_t *feed = &fixture->feed;
+    tampered_open(feed, keep);
+    assert_int_equal(embedded_append(feed->array, "bob", 0, 30, NULL), SPILL_OK);
+    spill_request_t request = {.definition = spill_array_get_definition(feed->array)};
+    assert_int_equal(spill_embedded_get_state((spill_embedded_t *)feed->store, NULL, &request,
+                                              &feed->key, SPILL_HEAD, &fixture->head, NULL),
                      SPILL_OK);
     assert_true(fixture->head.present);
     assert_true(fixture->head.pages >= 4);
@@ -62,36 +32,7 @@ static void open_fixture(fixture_t *fixture, spill_keep_t keep)
 static void close_fixture(fixture_t *fixture)
 {
     spill_state_release(&fixture->head);
-    fixture->kv->ops->close(fixture->kv, NULL);
-    spill_array_close(fixture->array);
-    embedded_close(fixture->store);
-    spill_disk_free(fixture->disk);
-}
-
-/* The store remembers heads that it has written. */
-static void reopen_store(fixture_t *fixture)
-{
-    spill_error_t error;
-    spill_array_close(fixture->array);
-    embedded_close(fixture->store);
-    fixture->store = embedded_on_disk(fixture->disk, SPILL_DURABILITY_FSYNC);
-    assert_int_equal(spill_array_open(fixture->store, "feed", &fixture->array, &error), SPILL_OK);
-}
-
-static void put(fixture_t *fixture, const char *value, size_t size)
-{
-    spill_batch_t batch = SPILL_BATCH_INIT;
-    spill_batch_put(&batch, fixture->key.data, fixture->key.size, value, size);
-    assert_int_equal(fixture->kv->ops->write(fixture->kv, &batch, true, NULL), SPILL_OK);
-    spill_batch_release(&batch);
-}
-
-static void delete (fixture_t *fixture)
-{
-    spill_batch_t batch = SPILL_BATCH_INIT;
-    spill_batch_delete(&batch, fixture->key.data, fixture->key.size);
-    assert_int_equal(fixture->kv->ops->write(fixture->kv, &batch, true, NULL), SPILL_OK);
-    spill_batch_release(&batch);
+    tampered_close(&fixture->feed);
 }
 
 static void add_text(void *context, const spill_value_t *owner, int64_t page, int invariant,
@@ -111,21 +52,21 @@ static void assert_found(fixture_t *fixture, const char *expected)
     spill_error_t error;
     bson_t storage = BSON_INITIALIZER;
     spill_value_t owner = spill_value_from_utf8(&storage, "ada");
-    const spill_definition_t *definition = spill_array_get_definition(fixture->array);
-    const spill_store_ops_t *ops = fixture->store->ops;
+    const spill_definition_t *definition = spill_array_get_definition(fixture->feed.array);
+    const spill_store_ops_t *ops = fixture->feed.store->ops;
     fixture->found[0] = '\0';
-    assert_int_equal(ops->bind(fixture->store, definition, &binding, &error), SPILL_OK);
+    assert_int_equal(ops->bind(fixture->feed.store, definition, &binding, &error), SPILL_OK);
     assert_int_equal(
-        ops->check(fixture->store, &binding, definition, &owner, add_text, fixture, &error),
+        ops->check(fixture->feed.store, &binding, definition, &owner, add_text, fixture, &error),
         SPILL_OK);
     assert_string_equal(fixture->found, expected);
     bson_destroy(&storage);
-    assert_int_equal(embedded_findings(fixture->store, fixture->array, "bob"), 0);
+    assert_int_equal(embedded_findings(fixture->feed.store, fixture->feed.array, "bob"), 0);
 }
 
 static void element(fixture_t *fixture, int64_t seq)
 {
-    spill_record_key_element(&fixture->key, fixture->head.epoch, seq);
+    spill_record_key_element(&fixture->feed.key, fixture->head.epoch, seq);
 }
 
 static void a_sound_owner_has_no_findings(void **state)
@@ -137,12 +78,12 @@ static void a_sound_owner_has_no_findings(void **state)
         open_fixture(&fixture, keep);
         assert_found(&fixture, "");
         spill_value_t owner = spill_value_from_utf8(&storage, "ada");
-        assert_int_equal(spill_array_remove(fixture.array, &owner, 29, NULL), SPILL_OK);
-        assert_int_equal(spill_array_remove(fixture.array, &owner, 6, NULL), SPILL_OK);
+        assert_int_equal(spill_array_remove(fixture.feed.array, &owner, 29, NULL), SPILL_OK);
+        assert_int_equal(spill_array_remove(fixture.feed.array, &owner, 6, NULL), SPILL_OK);
         assert_found(&fixture, "");
-        assert_int_equal(spill_array_trim(fixture.array, &owner, 11, NULL), SPILL_OK);
+        assert_int_equal(spill_array_trim(fixture.feed.array, &owner, 11, NULL), SPILL_OK);
         assert_found(&fixture, "");
-        assert_int_equal(spill_array_drop_owner(fixture.array, &owner, NULL), SPILL_OK);
+        assert_int_equal(spill_array_drop_owner(fixture.feed.array, &owner, NULL), SPILL_OK);
         assert_found(&fixture, "");
         bson_destroy(&storage);
         close_fixture(&fixture);
@@ -156,14 +97,14 @@ static void missing_elements_are_found(void **state)
     spill_error_t error;
     open_fixture(&fixture, SPILL_KEEP_NEWEST);
     element(&fixture, 29);
-    delete (&fixture);
+    tampered_delete(&fixture.feed);
     element(&fixture, 2);
-    delete (&fixture);
+    tampered_delete(&fixture.feed);
     assert_found(&fixture, "2@-1: element 29 has no record\n2@0: element 2 has no record\n");
-    assert_int_equal(embedded_holds(fixture.array, "ada", 0, 30, &error), SPILL_CORRUPT);
+    assert_int_equal(embedded_holds(fixture.feed.array, "ada", 0, 30, &error), SPILL_CORRUPT);
     assert_non_null(strstr(error.message, "the record of an element is missing"));
     assert_non_null(strstr(error.message, "\"ada\""));
-    assert_int_equal(embedded_holds(fixture.array, "bob", 0, 30, &error), SPILL_OK);
+    assert_int_equal(embedded_holds(fixture.feed.array, "bob", 0, 30, &error), SPILL_OK);
     close_fixture(&fixture);
 }
 
@@ -173,7 +114,7 @@ static void missing_elements_are_found_keep_oldest(void **state)
     fixture_t fixture;
     open_fixture(&fixture, SPILL_KEEP_OLDEST);
     element(&fixture, 0);
-    delete (&fixture);
+    tampered_delete(&fixture.feed);
     assert_found(&fixture, "2@-1: element 0 has no record\n");
     close_fixture(&fixture);
 }
@@ -184,9 +125,9 @@ static void elements_of_no_document_are_found(void **state)
     fixture_t fixture;
     open_fixture(&fixture, SPILL_KEEP_NEWEST);
     element(&fixture, 30);
-    put(&fixture, "\x0a", 1);
-    spill_record_key_element(&fixture.key, fixture.head.epoch - 1, 7);
-    put(&fixture, "\x0a", 1);
+    tampered_put(&fixture.feed, "\x0a", 1);
+    spill_record_key_element(&fixture.feed.key, fixture.head.epoch - 1, 7);
+    tampered_put(&fixture.feed, "\x0a", 1);
     char expected[256];
     snprintf(expected, sizeof expected,
              "7@-1: element 30 is in no document\n"
@@ -203,13 +144,13 @@ static void unreadable_records_are_found(void **state)
     spill_error_t error;
     open_fixture(&fixture, SPILL_KEEP_NEWEST);
     element(&fixture, 3);
-    put(&fixture, "", 0);
-    spill_record_key_page(&fixture.key, 2);
-    put(&fixture, "no state", 8);
-    spill_record_key_op(&fixture.key, fixture.head.epoch, 0);
-    put(&fixture, "", 0);
-    spill_record_key_kind(&fixture.key, (spill_record_t)0x60);
-    put(&fixture, "", 0);
+    tampered_put(&fixture.feed, "", 0);
+    spill_record_key_page(&fixture.feed.key, 2);
+    tampered_put(&fixture.feed, "no state", 8);
+    spill_record_key_op(&fixture.feed.key, fixture.head.epoch, 0);
+    tampered_put(&fixture.feed, "", 0);
+    spill_record_key_kind(&fixture.feed.key, (spill_record_t)0x60);
+    tampered_put(&fixture.feed, "", 0);
     assert_found(&fixture, "7@2: the record of its state cannot be read\n"
                            "7@-1: element 11 is in no document\n"
                            "7@-1: element 10 is in no document\n"
@@ -218,7 +159,7 @@ static void unreadable_records_are_found(void **state)
                            "7@0: the record of element 3 cannot be read\n"
                            "7@-1: the record of operation 0 cannot be read\n"
                            "7@-1: there is a record of an unknown kind\n");
-    assert_int_equal(embedded_holds(fixture.array, "ada", 0, 30, &error), SPILL_CORRUPT);
+    assert_int_equal(embedded_holds(fixture.feed.array, "ada", 0, 30, &error), SPILL_CORRUPT);
     close_fixture(&fixture);
 }
 
@@ -228,15 +169,15 @@ static void an_unreadable_head_is_found(void **state)
     fixture_t fixture;
     spill_error_t error;
     open_fixture(&fixture, SPILL_KEEP_NEWEST);
-    spill_record_key_kind(&fixture.key, SPILL_RECORD_HEAD);
-    put(&fixture, "no state", 8);
-    reopen_store(&fixture);
-    assert_int_equal(embedded_append(fixture.array, "ada", 30, 1, &error), SPILL_CORRUPT);
+    spill_record_key_kind(&fixture.feed.key, SPILL_RECORD_HEAD);
+    tampered_put(&fixture.feed, "no state", 8);
+    tampered_reopen(&fixture.feed);
+    assert_int_equal(embedded_append(fixture.feed.array, "ada", 30, 1, &error), SPILL_CORRUPT);
     assert_string_equal(error.message,
                         "owner \"ada\" of 'feed', head: the record of its state cannot be read "
                         "(memory: restore a backup, or export what is readable)");
-    assert_int_equal(embedded_append(fixture.array, "bob", 30, 1, &error), SPILL_OK);
-    assert_int_equal(embedded_holds(fixture.array, "bob", 0, 31, &error), SPILL_OK);
+    assert_int_equal(embedded_append(fixture.feed.array, "bob", 30, 1, &error), SPILL_OK);
+    assert_int_equal(embedded_holds(fixture.feed.array, "bob", 0, 31, &error), SPILL_OK);
     assert_found(&fixture, "7@-1: the record of its state cannot be read\n");
     close_fixture(&fixture);
 }
@@ -246,8 +187,8 @@ static void an_index_that_disagrees_is_found(void **state)
     (void)state;
     fixture_t fixture;
     open_fixture(&fixture, SPILL_KEEP_NEWEST);
-    spill_record_key_first(&fixture.key, fixture.head.epoch, 4, 1);
-    delete (&fixture);
+    spill_record_key_first(&fixture.feed.key, fixture.head.epoch, 4, 1);
+    tampered_delete(&fixture.feed);
     char expected[512];
     snprintf(expected, sizeof expected,
              "7@-1: element 7 is in no document\n7@-1: element 6 is in no document\n"
@@ -255,12 +196,12 @@ static void an_index_that_disagrees_is_found(void **state)
              "7@-1: %lld pages have records, but %lld are in the index\n",
              (long long)fixture.head.pages, (long long)fixture.head.pages - 1);
     assert_found(&fixture, expected);
-    put(&fixture, "", 0);
+    tampered_put(&fixture.feed, "", 0);
     assert_found(&fixture, "");
-    spill_record_key_first(&fixture.key, fixture.head.epoch, 5, 1);
-    put(&fixture, "", 0);
-    spill_record_key_first(&fixture.key, fixture.head.epoch, 900, 90);
-    put(&fixture, "", 0);
+    spill_record_key_first(&fixture.feed.key, fixture.head.epoch, 5, 1);
+    tampered_put(&fixture.feed, "", 0);
+    spill_record_key_first(&fixture.feed.key, fixture.head.epoch, 900, 90);
+    tampered_put(&fixture.feed, "", 0);
     snprintf(expected, sizeof expected,
              "7@90: the index has it, but it has no record\n"
              "7@1: the index has it from 5 on, its record from 4\n"
@@ -277,16 +218,16 @@ static void what_the_engine_cannot_read_is_found(void **state)
     spill_error_t error;
     open_fixture(&fixture, SPILL_KEEP_NEWEST);
     element(&fixture, 13);
-    spill_disk_damage(fixture.disk, fixture.key.data, fixture.key.size);
+    spill_disk_damage(fixture.feed.disk, fixture.feed.key.data, fixture.feed.key.size);
     assert_found(&fixture, "2@3: its elements: a record in memory was declared damaged\n");
-    assert_int_equal(embedded_holds(fixture.array, "ada", 0, 30, &error), SPILL_CORRUPT);
+    assert_int_equal(embedded_holds(fixture.feed.array, "ada", 0, 30, &error), SPILL_CORRUPT);
     assert_string_equal(error.message, "owner \"ada\" of 'feed', page 3: a record in memory was "
                                        "declared damaged");
-    spill_record_key_kind(&fixture.key, SPILL_RECORD_HEAD);
-    spill_disk_damage(fixture.disk, fixture.key.data, fixture.key.size);
+    spill_record_key_kind(&fixture.feed.key, SPILL_RECORD_HEAD);
+    spill_disk_damage(fixture.feed.disk, fixture.feed.key.data, fixture.feed.key.size);
     assert_found(&fixture,
                  "2@-1: the record of its state: a record in memory was declared damaged\n");
-    spill_disk_damage(fixture.disk, NULL, 0);
+    spill_disk_damage(fixture.feed.disk, NULL, 0);
     assert_found(&fixture, "");
     close_fixture(&fixture);
 }
@@ -305,7 +246,7 @@ static void assert_verified(fixture_t *fixture, const char *expected)
     spill_value_t owner = spill_value_from_utf8(&storage, "ada");
     fixture->found[0] = '\0';
     spill_code_t code =
-        spill_array_verify(fixture->array, &owner, add_finding, fixture, &summary, &error);
+        spill_array_verify(fixture->feed.array, &owner, add_finding, fixture, &summary, &error);
     assert_int_equal(code, SPILL_OK);
     assert_string_equal(fixture->found, expected);
     bson_destroy(&storage);
@@ -320,10 +261,10 @@ static void damage_is_told_once(void **state)
         open_fixture(&fixture, keep ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST);
         int64_t seq = keep ? 13 : 18; /* in page 3 */
         element(&fixture, seq);
-        spill_disk_damage(fixture.disk, fixture.key.data, fixture.key.size);
+        spill_disk_damage(fixture.feed.disk, fixture.feed.key.data, fixture.feed.key.size);
         assert_verified(&fixture, "2@3: cannot be read: a record in memory was declared damaged\n");
-        spill_disk_damage(fixture.disk, NULL, 0);
-        put(&fixture, "", 0);
+        spill_disk_damage(fixture.feed.disk, NULL, 0);
+        tampered_put(&fixture.feed, "", 0);
         assert_verified(&fixture, "2@3: cannot be read: the record of an element cannot be read "
                                   "(memory: restore a backup, or export what is readable)\n");
         close_fixture(&fixture);
@@ -336,8 +277,8 @@ static void a_damaged_index_is_not_counted(void **state)
     (void)state;
     fixture_t fixture;
     open_fixture(&fixture, SPILL_KEEP_NEWEST);
-    spill_record_key_first(&fixture.key, fixture.head.epoch, 4, 1);
-    spill_disk_damage(fixture.disk, fixture.key.data, fixture.key.size);
+    spill_record_key_first(&fixture.feed.key, fixture.head.epoch, 4, 1);
+    spill_disk_damage(fixture.feed.disk, fixture.feed.key.data, fixture.feed.key.size);
     assert_verified(&fixture,
                     "2@-1: the index of pages: a record in memory was declared damaged\n");
     close_fixture(&fixture);

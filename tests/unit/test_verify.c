@@ -3,7 +3,7 @@
  * time, and the finding has to name the document and the invariant.
  */
 #include "store/embedded/codec.h"
-#include "support/embedded.h"
+#include "support/tampered.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,55 +13,20 @@
 #include <cmocka.h>
 
 typedef struct fixture {
-    spill_disk_t *disk;
-    spill_store_t *store;
-    spill_array_t *array;
-    spill_kv_t *kv;
-    spill_record_key_t key;
+    tampered_t feed;
     int64_t epoch;
     char found[8192];
 } fixture_t;
 
-/* Owner "ada" with the numbers 0..29 in a head and pages of at most 4. */
 static void open_fixture(fixture_t *fixture, spill_keep_t keep)
 {
-    spill_definition_t definition;
-    spill_binding_t binding;
-    *fixture = (fixture_t){.disk = spill_disk_new()};
-    fixture->store = embedded_on_disk(fixture->disk, SPILL_DURABILITY_FSYNC);
-    spill_definition_init(&definition, "feed");
-    definition.keep = keep;
-    definition.bounds.threshold = 5;
-    definition.bounds.page_capacity = 4;
-    assert_int_equal(spill_store_define(fixture->store, &definition, NULL), SPILL_OK);
-    assert_int_equal(spill_array_open(fixture->store, "feed", &fixture->array, NULL), SPILL_OK);
-    assert_int_equal(embedded_append(fixture->array, "ada", 0, 30, NULL), SPILL_OK);
-    fixture->kv = spill_kv_memory_open(fixture->disk);
-    bson_t storage = BSON_INITIALIZER;
-    spill_buffer_t name = SPILL_BUFFER_INIT;
-    spill_value_t owner = spill_value_from_utf8(&storage, "ada");
-    assert_int_equal(spill_owner_key(&owner, &name, NULL), SPILL_OK);
-    assert_int_equal(fixture->store->ops->bind(fixture->store, &definition, &binding, NULL),
-                     SPILL_OK);
-    spill_record_key_init(&fixture->key, binding.array_id, name.data, name.size);
-    spill_buffer_release(&name);
-    bson_destroy(&storage);
+    *fixture = (fixture_t){0};
+    tampered_open(&fixture->feed, keep);
 }
 
 static void close_fixture(fixture_t *fixture)
 {
-    fixture->kv->ops->close(fixture->kv, NULL);
-    spill_array_close(fixture->array);
-    embedded_close(fixture->store);
-    spill_disk_free(fixture->disk);
-}
-
-static void put(fixture_t *fixture, const spill_buffer_t *value)
-{
-    spill_batch_t batch = SPILL_BATCH_INIT;
-    spill_batch_put(&batch, fixture->key.data, fixture->key.size, value->data, value->size);
-    assert_int_equal(fixture->kv->ops->write(fixture->kv, &batch, true, NULL), SPILL_OK);
-    spill_batch_release(&batch);
+    tampered_close(&fixture->feed);
 }
 
 static void note(void *context, const spill_finding_t *finding)
@@ -78,7 +43,7 @@ static void assert_found(fixture_t *fixture, const char *finding)
     spill_verify_summary_t summary;
     spill_error_t error;
     fixture->found[0] = '\0';
-    assert_int_equal(spill_array_verify(fixture->array, NULL, note, fixture, &summary, &error),
+    assert_int_equal(spill_array_verify(fixture->feed.array, NULL, note, fixture, &summary, &error),
                      SPILL_OK);
     assert_int_equal(summary.owners, 1);
     if (finding == NULL)
@@ -95,19 +60,20 @@ static void assert_lie_found(fixture_t *fixture, int64_t page, void (*change)(sp
     spill_buffer_t was = SPILL_BUFFER_INIT, lie = SPILL_BUFFER_INIT;
     spill_state_t state = {0};
     bool found;
-    spill_embedded_state_key(&fixture->key, page);
-    assert_int_equal(fixture->kv->ops->get(fixture->kv, fixture->key.data, fixture->key.size, &was,
-                                           &found, NULL),
+    tampered_t *feed = &fixture->feed;
+    const spill_record_key_t *key = &feed->key;
+    spill_embedded_state_key(&feed->key, page);
+    assert_int_equal(feed->kv->ops->get(feed->kv, key->data, key->size, &was, &found, NULL),
                      SPILL_OK);
     assert_true(found);
     assert_true(spill_state_decode(was.data, was.size, page == SPILL_HEAD, &state));
     fixture->epoch = state.epoch;
     change(&state);
     spill_state_encode(&state, page == SPILL_HEAD, &lie);
-    put(fixture, &lie);
+    tampered_put(feed, lie.data, lie.size);
     assert_found(fixture, finding);
-    spill_embedded_state_key(&fixture->key, page);
-    put(fixture, &was);
+    spill_embedded_state_key(&feed->key, page);
+    tampered_put(feed, was.data, was.size);
     spill_state_release(&state);
     spill_buffer_release(&was);
     spill_buffer_release(&lie);
@@ -213,8 +179,8 @@ static void put_op(fixture_t *fixture, int64_t ordinal, int64_t seq, int64_t cou
     spill_op_entry_t entry = {.seq = seq, .count = count, .id_bytes = 1, .id = "x"};
     spill_buffer_t value = SPILL_BUFFER_INIT;
     spill_op_encode(&entry, &value);
-    spill_record_key_op(&fixture->key, fixture->epoch, ordinal);
-    put(fixture, &value);
+    spill_record_key_op(&fixture->feed.key, fixture->epoch, ordinal);
+    tampered_put(&fixture->feed, value.data, value.size);
     spill_buffer_release(&value);
 }
 
