@@ -177,7 +177,7 @@ static spill_code_t prepare_op(append_state_t *state, const char *text, spill_er
         return spill_cli_parse_number(at + 1, &state->op.base)
                    ? SPILL_OK
                    : spill_fail(error, SPILL_INVALID,
-                                "--op: '%s' after the last @ is not a base (a number from 0 on)",
+                                "--op: '%s' after the last @ is not a base: " SPILL_CLI_NUMBER,
                                 at + 1);
     }
     const spill_cli_session_t *session = state->session;

@@ -21,7 +21,13 @@ spill_exit_t spill_cli_usage(const spill_invocation_t *invocation, const char *f
  * matter. False for anything else, and above 2^53.
  */
 bool spill_cli_parse_size(const char *text, int64_t *size);
+
+/* What spill_cli_parse_number takes, for messages: 2^53 is the most. */
+#define SPILL_CLI_NUMBER "a number from 0 to 9007199254740992"
 bool spill_cli_parse_number(const char *text, int64_t *number);
+
+/* SEQ. Prints what is wrong and returns false when it is not a sequence number. */
+bool spill_cli_parse_seq(const spill_invocation_t *invocation, const char *text, int64_t *seq);
 
 /*
  * OWNER: Extended JSON where it is some, else a plain word, which is a string. Text that begins as
@@ -86,6 +92,9 @@ void spill_cli_print_value(const spill_value_t *value, bool canonical);
 
 /* A document as one line of Extended JSON on stdout. */
 void spill_cli_print_document(const bson_t *document, bool canonical);
+
+/* The form of a word that goes with a count. */
+const char *spill_cli_plural(int64_t count, const char *one, const char *many);
 
 /* Print the text as it stands in a JSON string, quotes included. */
 void spill_cli_print_text(const char *text);

@@ -68,7 +68,8 @@ static void print_difference(void *context, const spill_copy_difference_t *diffe
     }
     printf(": %s", difference->text);
     if (difference->count > 1) {
-        printf(", and %" PRId64 " more differences", difference->count - 1);
+        printf(", and %" PRId64 " more %s", difference->count - 1,
+               spill_cli_plural(difference->count - 1, "difference", "differences"));
     }
     putchar('\n');
 }
@@ -193,9 +194,11 @@ static spill_exit_t run(const spill_invocation_t *invocation)
     spill_exit_t result = spill_cli_close(NULL, run.source, code, &error);
     if (code != SPILL_OK && run.result.elements > 0) {
         fprintf(stderr,
-                "spillway: %" PRId64 " elements are copied; the same command goes on from there "
-                "once the cause is gone\n",
-                run.result.elements);
+                "spillway: %" PRId64
+                " %s copied; the same command goes on from there once the cause "
+                "is gone\n",
+                run.result.elements,
+                spill_cli_plural(run.result.elements, "element is", "elements are"));
     }
     return result == SPILL_EXIT_DONE && run.result.differences > 0 ? SPILL_EXIT_FOUND : result;
 }

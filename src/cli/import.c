@@ -44,7 +44,8 @@ static void print_result(const spill_invocation_t *invocation, const spill_impor
                result->records, result->repeated, result->skipped, result->before);
         return;
     }
-    printf("%" PRId64 " records imported", result->records);
+    printf("%" PRId64 " %s imported", result->records,
+           spill_cli_plural(result->records, "record", "records"));
     if (result->repeated > 0) {
         printf(", %" PRId64 " of them known already", result->repeated);
     }
@@ -68,8 +69,8 @@ static void explain_failure(const import_run_t *run)
         return;
     }
     bool certain = run->code != SPILL_UNKNOWN;
-    fprintf(stderr, "spillway: %s%" PRId64 " records are imported", certain ? "" : "at least ",
-            records);
+    fprintf(stderr, "spillway: %s%" PRId64 " %s imported", certain ? "" : "at least ", records,
+            spill_cli_plural(records, "record is", "records are"));
     if (!result->resumable) {
         fputs("; an import of stdin without --as cannot be resumed\n", stderr);
     } else if (certain) {

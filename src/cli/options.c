@@ -38,7 +38,7 @@ static error_t store_option(const spill_option_t *option, char *argument, char *
     case SPILL_OPTION_LIMIT:
     case SPILL_OPTION_NUMBER:
         if (argument && !spill_cli_parse_number(argument, &number)) {
-            argp_error(state, "--%s: '%s' is not a number from 0 on", option->name, argument);
+            argp_error(state, "--%s: '%s' is not " SPILL_CLI_NUMBER, option->name, argument);
         }
         break;
     }

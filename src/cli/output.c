@@ -26,6 +26,11 @@ void spill_cli_print_document(const bson_t *document, bool canonical)
     putchar('\n');
 }
 
+const char *spill_cli_plural(int64_t count, const char *one, const char *many)
+{
+    return count == 1 ? one : many;
+}
+
 void spill_cli_leave_out(const spill_value_t *owner, int64_t seq)
 {
     char *json = spill_value_to_json(owner, false);

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define CHUNK_RECORDS_MAX 16384
 #define CHUNK_BYTES_MAX (4 * 1024 * 1024)
@@ -32,6 +33,15 @@ typedef struct import {
 } import_t;
 
 /* ---- formats --------------------------------------------------------------------------------- */
+
+/* A folder is told apart before its name is asked for a format. */
+static spill_code_t check_not_folder(const char *path, spill_error_t *error)
+{
+    struct stat status;
+    bool folder = strcmp(path, "-") != 0 && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+    return folder ? spill_fail(error, SPILL_IO, "%s is a folder; import takes a file", path)
+                  : SPILL_OK;
+}
 
 static spill_code_t find_format(import_t *import, spill_error_t *error)
 {
@@ -376,7 +386,10 @@ static spill_code_t prepare(import_t *import, spill_error_t *error)
         .op_window = import->definition->op_window,
     };
     bool fill = choose_parts(import, &parsing->bounds);
-    spill_code_t code = find_format(import, error);
+    spill_code_t code = check_not_folder(parsing->path, error);
+    if (code == SPILL_OK) {
+        code = find_format(import, error);
+    }
     if (code == SPILL_OK) {
         code = find_source(import, error);
     }

@@ -65,9 +65,6 @@ spill_code_t spill_source_open(const char *path, spill_codec_t codec, spill_sour
     if (fstat(made->fd, &status) != 0) {
         return spill_fail_errno(error, errno, "cannot look at %s", path);
     }
-    if (S_ISDIR(status.st_mode)) {
-        return spill_fail(error, SPILL_IO, "%s is a folder; import takes a file", path);
-    }
     if (S_ISREG(status.st_mode)) {
         made->size = status.st_size;
         made->plain_file = codec == SPILL_CODEC_PLAIN;

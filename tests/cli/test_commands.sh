@@ -133,6 +133,10 @@ counts "$db" events -3 1
 has out '"owner":-3,'
 expect 2 read "$db" events minus --limit -1
 has err "'-1' is not a number"
+expect 2 read "$db" events minus --oldest --after 9223372036854775807
+has err "--after: '9223372036854775807' is not a number from 0 to 9007199254740992"
+expect 2 remove "$db" events minus first
+has err "SEQ: 'first' is not a sequence number"
 # A batch that fails before the malformed line is told of, too.
 printf '1\nnonsense\n' | "$SPILLWAY" append "$db" events '[1]' - >out 2>err
 [ $? = 3 ] || fail "a malformed line did not fail"
