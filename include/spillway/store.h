@@ -47,7 +47,7 @@ typedef struct spill_clock {
 typedef struct spill_store_options {
     int version;     /* SPILL_STORE_OPTIONS_VERSION */
     bool read_only;  /* open an existing store for reading, beside a writer */
-    bool must_exist; /* do not create an embedded store that is not there */
+    bool must_exist; /* do not make a store where none is */
     spill_durability_t durability;
     int64_t cache_bytes; /* block cache of the embedded engine; default 32 MiB */
     /*

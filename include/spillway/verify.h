@@ -1,5 +1,5 @@
 /*
- * The verifier: reads every document of an array and checks the invariants I1-I8 of
+ * The verifier: reads every document of an array and checks the invariants I1 to I7 of
  * docs/protocol.md from the elements themselves, without trusting the counts it checks.
  */
 #ifndef SPILLWAY_VERIFY_H
@@ -15,7 +15,7 @@ typedef struct spill_finding {
     const char *definition;
     const spill_value_t *owner; /* NULL: not of one owner */
     int64_t page;               /* -1: the head */
-    int invariant;              /* 1..8 */
+    int invariant;              /* 1..7 */
     char text[SPILL_FINDING_TEXT_SIZE];
 } spill_finding_t;
 

@@ -25,7 +25,7 @@ typedef struct spill_binding {
 } spill_binding_t;
 
 typedef struct spill_store_ops {
-    const char *name; /* "memory", "embedded" */
+    const char *name; /* "memory", "embedded", "mongodb" */
 
     /* Does it keep one window of operations for an owner? Then CREATE_PAGE needs no copy of it. */
     bool shared_window;

@@ -2,8 +2,8 @@
  * The folder of a store on disk: is it one, who writes to it, copies of it.
  *
  * The file SPILLWAY marks the folder. Its first line says what the folder is. Its second says which
- * process writes to it, and that process holds a lock on the file; or, when none does, the size of
- * the engine's list of files: "closed: MANIFEST-000012 4711 HASH".
+ * process writes to it, and that process holds a lock on the file; or, when none does, what the
+ * engine's list of files was when the store was closed: "closed: MANIFEST-000012 4711 HASH".
  */
 #ifndef SPILL_STORE_EMBEDDED_FOLDER_H
 #define SPILL_STORE_EMBEDDED_FOLDER_H
