@@ -168,8 +168,11 @@ static spill_code_t check_update(const spill_owner_t *owner, const bson_t *updat
     return code;
 }
 
-/* The elements are there already: *result says so, whatever becomes of the update. */
-static spill_code_t update_fields(const spill_owner_t *owner, const bson_t *update,
+/*
+ * The elements are there already, in the incarnation `epoch`: *result says so, whatever becomes of
+ * the update.
+ */
+static spill_code_t update_fields(const spill_owner_t *owner, int64_t epoch, const bson_t *update,
                                   spill_error_t *error)
 {
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
@@ -179,8 +182,8 @@ static spill_code_t update_fields(const spill_owner_t *owner, const bson_t *upda
     bool refused = code == SPILL_OK && response.outcome != SPILL_DONE;
     if (refused)
         code = spill_owner_read_state(owner, SPILL_HEAD, &response, error);
-    /* An owner that is gone was dropped after both. */
-    if (code == SPILL_OK && refused && response.state.present)
+    /* An owner that is gone was dropped after both, also where there is a later one. */
+    if (code == SPILL_OK && refused && response.state.present && response.state.epoch == epoch)
         code = spill_fail(error, SPILL_UNKNOWN, "the head has no room for it");
     spill_response_release(&response);
     if (code == SPILL_OK)
@@ -299,6 +302,6 @@ spill_code_t spill_oldest_append(spill_owner_t *owner, const spill_part_t *part,
             code = spill_owner_again(owner, &tries, error);
     }
     if (code == SPILL_OK && part->update != NULL && !in_head && !result->repeated)
-        code = update_fields(owner, part->update, error);
+        code = update_fields(owner, attempt.tail.epoch, part->update, error);
     return code;
 }
