@@ -7,6 +7,9 @@
  * first: sealed, and never followed by another page. What is left of each page is a tombstone, for
  * a late CREATE_PAGE of this incarnation must not find its place free. Whoever meets a closed tail
  * finishes the drop.
+ *
+ * Whoever dies after the head leaves pages, and so does a page that is put late. The next drop of
+ * that name frees what it finds of incarnations that are over, also where there is no head.
  */
 #include "layout/outlier.h"
 #include "util/error.h"
@@ -24,18 +27,77 @@ static spill_code_t drop_head(const spill_owner_t *owner, int64_t epoch, int64_t
     return code;
 }
 
-/* Pages count - 1 .. 0 of the incarnation `epoch`, or of an earlier one. */
+static spill_code_t drop_page(const spill_owner_t *owner, int64_t epoch, int64_t page, bool *done,
+                              spill_error_t *error)
+{
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    spill_request_t drop = spill_owner_request(owner, SPILL_REQUEST_DROP_PAGE, page);
+    drop.epoch = epoch;
+    spill_code_t code = spill_owner_call(owner, &drop, &response, error);
+    *done = code == SPILL_OK && response.outcome == SPILL_DONE;
+    spill_response_release(&response);
+    return code;
+}
+
+/* A page of the incarnations up to `epoch` that a drop would free; absent where there is none. */
+static spill_code_t find_left_over(const spill_owner_t *owner, int64_t epoch,
+                                   spill_response_t *page, spill_error_t *error)
+{
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_PAGE_LEFT_OVER);
+    read.epoch = epoch;
+    return spill_owner_call(owner, &read, page, error);
+}
+
+/* What is left of the incarnations up to `epoch`, which are over. *any: there was something. */
+static spill_code_t drop_left_over(const spill_owner_t *owner, int64_t epoch, bool *any,
+                                   spill_error_t *error)
+{
+    spill_response_t page = SPILL_RESPONSE_INIT;
+    spill_code_t code = find_left_over(owner, epoch, &page, error);
+    while (code == SPILL_OK && page.state.present) {
+        bool done;
+        code = drop_page(owner, epoch, page.state.page, &done, error);
+        *any = *any || done;
+        if (code == SPILL_OK)
+            code = find_left_over(owner, epoch, &page, error);
+    }
+    spill_response_release(&page);
+    return code;
+}
+
+/* The head of the incarnation `epoch` is gone: pages count - 1 .. 0, and what else is left. */
 static spill_code_t drop_pages(const spill_owner_t *owner, int64_t epoch, int64_t count,
                                spill_error_t *error)
 {
-    spill_response_t response = SPILL_RESPONSE_INIT;
     spill_code_t code = SPILL_OK;
-    while (code == SPILL_OK && count-- > 0) {
-        spill_request_t drop = spill_owner_request(owner, SPILL_REQUEST_DROP_PAGE, count);
-        drop.epoch = epoch;
-        code = spill_owner_call(owner, &drop, &response, error);
+    bool any = false;
+    while (code == SPILL_OK && count-- > 0)
+        code = drop_page(owner, epoch, count, &any, error);
+    return code == SPILL_OK ? drop_left_over(owner, epoch, &any, error) : code;
+}
+
+/*
+ * There was no head: finish what a drop left that died. A page is put by one who has seen its head;
+ * so where a page is found first, and then no head of its epoch, that incarnation is over, and all
+ * before it are.
+ */
+static spill_code_t finish_drop(const spill_owner_t *owner, spill_error_t *error)
+{
+    spill_response_t page = SPILL_RESPONSE_INIT, head = SPILL_RESPONSE_INIT;
+    bool any = false;
+    spill_code_t code = find_left_over(owner, INT64_MAX, &page, error);
+    while (code == SPILL_OK && page.state.present && !head.state.present) {
+        code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
+        int64_t over = head.state.present ? head.state.epoch - 1 : page.state.epoch;
+        if (code == SPILL_OK)
+            code = drop_left_over(owner, over, &any, error);
+        if (code == SPILL_OK) /* of a later incarnation */
+            code = find_left_over(owner, INT64_MAX, &page, error);
     }
-    spill_response_release(&response);
+    if (code == SPILL_OK && !any)
+        code = spill_owner_absent(owner, error);
+    spill_response_release(&page);
+    spill_response_release(&head);
     return code;
 }
 
@@ -98,32 +160,36 @@ static spill_code_t try_drop(spill_owner_t *owner, const spill_state_t *head, bo
         return try_drop_oldest(owner, head, done, error);
     spill_code_t code = drop_head(owner, head->epoch, head->pages, done, error);
     /* With keep newest page number `pages` may have been put and not yet cut. */
-    if (code == SPILL_OK && *done && !oldest)
-        code = drop_pages(owner, head->epoch, head->pages + 1, error);
+    if (code == SPILL_OK && *done)
+        code = drop_pages(owner, head->epoch, oldest ? 0 : head->pages + 1, error);
     return code;
+}
+
+/* Drop the incarnation whose head was read: we, or another client, who may have died since. */
+static spill_code_t drop_incarnation(spill_owner_t *owner, spill_response_t *head,
+                                     spill_error_t *error)
+{
+    int64_t epoch = head->state.epoch;
+    bool done = false, any = false;
+    int tries = 0;
+    spill_code_t code = SPILL_OK;
+    while (code == SPILL_OK && !done && head->state.present && head->state.epoch == epoch) {
+        code = try_drop(owner, &head->state, &done, error);
+        if (code == SPILL_OK && !done)
+            code = spill_owner_again(owner, &tries, error);
+        if (code == SPILL_OK && !done)
+            code = spill_owner_read_state(owner, SPILL_HEAD, head, error);
+    }
+    return code == SPILL_OK && !done ? drop_left_over(owner, epoch, &any, error) : code;
 }
 
 spill_code_t spill_outlier_drop(spill_owner_t *owner, spill_error_t *error)
 {
     spill_response_t head = SPILL_RESPONSE_INIT;
-    spill_code_t code = SPILL_OK;
-    int64_t epoch = 0; /* of the incarnation that we began to drop */
-    bool done = false;
-    int tries = 0;
-    while (code == SPILL_OK && !done) {
-        code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
-        if (code != SPILL_OK)
-            break;
-        if (!head.state.present && epoch == 0)
-            code = spill_owner_absent(owner, error);
-        else if (!head.state.present || (epoch != 0 && head.state.epoch != epoch))
-            break; /* another client finished it */
-        epoch = head.state.epoch;
-        if (code == SPILL_OK)
-            code = try_drop(owner, &head.state, &done, error);
-        if (code == SPILL_OK && !done)
-            code = spill_owner_again(owner, &tries, error);
-    }
+    spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
+    if (code == SPILL_OK)
+        code =
+            head.state.present ? drop_incarnation(owner, &head, error) : finish_drop(owner, error);
     spill_response_release(&head);
     return code;
 }

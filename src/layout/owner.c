@@ -46,6 +46,8 @@ static spill_code_t name_document(const spill_owner_t *owner, const spill_reques
         snprintf(document, sizeof document, "page %" PRId64, request->page);
     else if (request->page == SPILL_PAGE_HOLDING)
         snprintf(document, sizeof document, "page of element %" PRId64, request->seq);
+    else if (request->page == SPILL_PAGE_LEFT_OVER)
+        snprintf(document, sizeof document, "pages left over");
     char *json = spill_value_to_json(owner->value, false);
     spill_fail_prefix(error, code, "owner %.100s of '%s', %s", json ? json : "?",
                       owner->array->definition.name, document);

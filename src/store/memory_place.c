@@ -110,6 +110,19 @@ static spill_memory_document_t *find_page_holding(spill_memory_owner_t *owner,
     return NULL;
 }
 
+/* SPILL_PAGE_LEFT_OVER, as request.h says. */
+static spill_memory_document_t *find_page_left_over(const spill_memory_owner_t *owner,
+                                                    const spill_request_t *request)
+{
+    bool oldest = request->definition->keep == SPILL_KEEP_OLDEST;
+    for (size_t i = owner->page_count; i > 0; i--) {
+        spill_memory_document_t *page = owner->pages[i - 1];
+        if (page->state.epoch <= request->epoch && (!oldest || page->count > 0))
+            return page;
+    }
+    return NULL;
+}
+
 /* ---- finding, making and dropping documents -------------------------------------------------- */
 
 spill_memory_owner_t *spill_memory_find_owner(const spill_memory_store_t *memory,
@@ -147,6 +160,8 @@ spill_memory_document_t *spill_memory_find_document(const spill_memory_store_t *
         document = owner->head;
     else if (request->page == SPILL_PAGE_HOLDING)
         document = find_page_holding(owner, request);
+    else if (request->page == SPILL_PAGE_LEFT_OVER)
+        document = find_page_left_over(owner, request);
     else
         document = find_page(owner, request->page);
     if (document)

@@ -86,6 +86,13 @@ typedef enum spill_request_kind {
  * (first, page) whose first <= seq. Pages from `pages` on are not committed: nobody looks at them.
  */
 #define SPILL_PAGE_HOLDING (-2)
+/*
+ * READ only: of the pages whose epoch is at most `epoch`, one that a DROP_PAGE would free: any page
+ * with keep newest, one that holds elements with keep oldest. The caller knows that the
+ * incarnations up to that epoch are over. A store that cannot look for it answers that there is
+ * none.
+ */
+#define SPILL_PAGE_LEFT_OVER (-4)
 
 /* Which elements a READ brings along. */
 typedef enum spill_want {
@@ -113,12 +120,12 @@ typedef struct spill_request {
     const spill_value_t *owner;
     const uint8_t *key; /* owner key (bson/key.h) */
     size_t key_bytes;
-    int64_t page; /* SPILL_HEAD, a number, or SPILL_PAGE_HOLDING */
+    int64_t page; /* SPILL_HEAD, a number, SPILL_PAGE_HOLDING or SPILL_PAGE_LEFT_OVER */
 
     /* Guards. */
-    int64_t epoch; /* where the table says so, SPILL_PAGE_HOLDING; of the head or page made */
-    int64_t rev;   /* expected rev; SEAL: as it was seen, which spares a store the look */
-    int64_t src;   /* PUT_PAGE */
+    int64_t epoch;         /* where the table says so, SPILL_PAGE_...; of the head or page made */
+    int64_t rev;           /* expected rev; SEAL: as it was seen, which spares a store the look */
+    int64_t src;           /* PUT_PAGE */
     spill_limits_t limits; /* APPEND, EDIT: room */
     int32_t op_window;
     const spill_op_t *op; /* APPEND: guard and entry; READ: look it up (response->op) */

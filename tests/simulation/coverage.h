@@ -83,6 +83,7 @@
     X(OVERSIZE_ALONE, "an element over the byte bound has a document alone")                       \
     X(BYTES_FULL, "a document was full in bytes before it was in slots")                           \
     X(OWNER_AGAIN, "an owner was made again after it was dropped")                                 \
+    X(DROP_FINISHED, "a drop freed what another left that died")                                   \
     X(OTHER_BOUNDS, "a spill moved fewer or more elements than the bounds in force")               \
     X(UPDATE_WITH_APPEND, "an append carried an update of other fields")                           \
     X(READ_TWO_DOCUMENTS, "a read went over several documents")                                    \

@@ -129,7 +129,7 @@ static void describe_content(const spill_request_t *request, char *text, size_t 
         FIELD(SETTLE, seq),         FIELD(TRIM, rev),          FIELD(TRIM, low),
         FIELD(TRIM, removed),       FIELD(EMPTY_PAGE, epoch),  FIELD(DROP_HEAD, epoch),
         FIELD(DROP_HEAD, pages),    FIELD(DROP_PAGE, epoch),   FIELD(READ, seq),
-        FIELD(READ, want),          FIELD(READ, limit),
+        FIELD(READ, want),          FIELD(READ, limit),        FIELD(READ, epoch),
 #undef FIELD
     };
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
@@ -157,6 +157,8 @@ static void trace_request(sim_world_t *world, int client, const spill_request_t 
         snprintf(document, sizeof document, "page %lld", (long long)request->page);
     else if (request->page == SPILL_PAGE_HOLDING)
         snprintf(document, sizeof document, "page holding");
+    else if (request->page == SPILL_PAGE_LEFT_OVER)
+        snprintf(document, sizeof document, "left over");
     if (response && response->outcome != SPILL_DONE)
         snprintf(answer, sizeof answer, "REFUSED");
     else if (response && request->kind == SPILL_REQUEST_APPEND)

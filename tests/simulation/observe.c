@@ -58,9 +58,22 @@ static bool promised(const sim_append_t *append, const spill_request_t *request,
     return append->base == 0 && (incarnation == 1 || (int)request->element_count == append->count);
 }
 
+/*
+ * Was the beginning of the append last applied to an earlier owner of the name? Then parts of that
+ * try may have come to this owner, and it has not been seen whole.
+ */
+static bool torn(const sim_world_t *world, int64_t value, int32_t incarnation)
+{
+    if (value < 0 || value >= (int64_t)world->origin_count || world->origins[value].append < 0)
+        return false;
+    const sim_append_t *append = &world->appends[world->origins[value].append];
+    const sim_origin_t *first = &world->origins[append->first_value];
+    return append->has_op && first->applied > 0 && first->incarnation != incarnation;
+}
+
 /* One element of an append took its place. */
 static void place(sim_world_t *world, int owner, const spill_request_t *request, int64_t value,
-                  int64_t seq)
+                  int64_t seq, bool is_torn)
 {
     if (value < 0 || value >= (int64_t)world->origin_count || world->origins[value].append < 0) {
         sim_fail(world, "owner %d: an element was appended that nobody asked for", owner);
@@ -71,7 +84,7 @@ static void place(sim_world_t *world, int owner, const spill_request_t *request,
     const sim_append_t *append = &world->appends[origin->append];
     int32_t incarnation = sim_plain_now(plain)->incarnation;
     bool again = origin->applied > 0 && (origin->incarnation == incarnation || !append->has_op);
-    if (again && promised(append, request, incarnation))
+    if (again && !is_torn && promised(append, request, incarnation))
         sim_fail(world, "owner %d: v%lld was appended twice, at %lld and at %lld", owner,
                  (long long)value, (long long)origin->seq, (long long)seq);
     origin->applied++;
@@ -108,8 +121,10 @@ static void observe_append(sim_world_t *world, int owner, const spill_request_t 
     const char *wrong = sim_plain_append(plain, response->seq, values, request->element_count);
     if (wrong)
         sim_fail(world, "owner %d: %s: %lld", owner, wrong, (long long)response->seq);
+    bool is_torn =
+        request->element_count > 0 && torn(world, values[0], sim_plain_now(plain)->incarnation);
     for (size_t i = 0; i < request->element_count && !world->failure[0]; i++)
-        place(world, owner, request, values[i], response->seq + (int64_t)i);
+        place(world, owner, request, values[i], response->seq + (int64_t)i, is_torn);
     if (request->update && !world->failure[0]) {
         world->appends[world->origins[values[0]].append].updated++;
         world->hits[owner]++;
@@ -157,6 +172,8 @@ static void observe_change(sim_world_t *world, int owner, const spill_request_t 
     case SPILL_REQUEST_EDIT:
         if (!beyond(plain, request))
             wrong = sim_plain_edit(plain, request->seq, sim_value_id(&request->elements[0], NULL));
+        else if (plain->epoch == request->epoch)
+            sim_plain_edit_late(plain, request->seq, sim_value_id(&request->elements[0], NULL));
         break;
     case SPILL_REQUEST_REMOVE:
         wrong = sim_plain_delete(plain, request->seq);

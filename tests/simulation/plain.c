@@ -110,17 +110,30 @@ static sim_plain_element_t *find_alive(const sim_plain_t *plain, int64_t seq)
     return element && element->died == SIM_ALIVE ? element : NULL;
 }
 
+static void note_edit(sim_plain_t *plain, sim_plain_element_t *element, int32_t version,
+                      int64_t value)
+{
+    GROW(plain->edits, plain->edit_count, plain->edit_capacity);
+    plain->edits[plain->edit_count] =
+        (sim_plain_edit_t){.version = version, .previous = element->last_edit, .value = value};
+    element->last_edit = (int32_t)plain->edit_count++;
+}
+
 const char *sim_plain_edit(sim_plain_t *plain, int64_t seq, int64_t value)
 {
     sim_plain_element_t *element = find_alive(plain, seq);
     if (!element)
         return "an edit of an element that is not there";
     change(plain, SIM_CHANGE_EDIT);
-    GROW(plain->edits, plain->edit_count, plain->edit_capacity);
-    plain->edits[plain->edit_count] = (sim_plain_edit_t){
-        .version = sim_plain_version(plain), .previous = element->last_edit, .value = value};
-    element->last_edit = (int32_t)plain->edit_count++;
+    note_edit(plain, element, sim_plain_version(plain), value);
     return NULL;
+}
+
+void sim_plain_edit_late(sim_plain_t *plain, int64_t seq, int64_t value)
+{
+    sim_plain_element_t *element = sim_plain_find(plain, seq);
+    if (element && element->died != SIM_ALIVE)
+        note_edit(plain, element, element->died, value);
 }
 
 const char *sim_plain_intend(sim_plain_t *plain, int64_t seq)

@@ -73,6 +73,11 @@ const sim_plain_moment_t *sim_plain_now(const sim_plain_t *plain);
 void sim_plain_create(sim_plain_t *plain, int64_t epoch);
 const char *sim_plain_append(sim_plain_t *plain, int64_t seq, const int64_t *values, size_t count);
 const char *sim_plain_edit(sim_plain_t *plain, int64_t seq, int64_t value);
+/*
+ * An edit that reached a page after its element was trimmed: to the caller, who asked before, it
+ * came right before the trim. No version has it; its own is the one in which the element died.
+ */
+void sim_plain_edit_late(sim_plain_t *plain, int64_t seq, int64_t value);
 const char *sim_plain_intend(sim_plain_t *plain, int64_t seq);
 const char *sim_plain_delete(sim_plain_t *plain, int64_t seq);
 const char *sim_plain_trim(sim_plain_t *plain, int64_t low);

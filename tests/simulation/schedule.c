@@ -1,6 +1,8 @@
 /* One schedule: a fresh store, clients that take turns, and the reckoning when all is quiet. */
 #include "world.h"
 
+#include "layout/owner.h"
+
 #include <stdarg.h>
 #include <string.h>
 
@@ -295,6 +297,44 @@ static void reckon(sim_world_t *world, sim_client_t *client, int owner)
     verify(world, client, owner);
 }
 
+/* With keep oldest tombstones stay. */
+static void check_no_page(sim_world_t *world, sim_client_t *client, int owner)
+{
+    spill_owner_t own;
+    spill_response_t page = SPILL_RESPONSE_INIT;
+    spill_value_t value = sim_owner_value(owner);
+    spill_error_t error;
+    spill_code_t code = spill_owner_init(&own, client->array, &value, &error);
+    int64_t pages = (int64_t)world->origin_count + 2; /* no owner can have had more */
+    for (int64_t number = 0; code == SPILL_OK && number < pages; number++) {
+        code = spill_owner_read_state(&own, number, &page, &error);
+        if (code == SPILL_OK && page.state.present &&
+            (world->settings.keep == SPILL_KEEP_NEWEST || page.state.live > 0))
+            sim_fail(world, "owner %d, at the end: page %lld is left of what was dropped", owner,
+                     (long long)number);
+    }
+    if (code != SPILL_OK)
+        sim_fail(world, "owner %d, at the end: pages: %s", owner, error.message);
+    spill_response_release(&page);
+    spill_owner_release(&own);
+}
+
+/* Whoever died while dropping: a drop leaves nothing of this owner, nor of earlier ones. */
+static void drop(sim_world_t *world, sim_client_t *client, int owner)
+{
+    spill_value_t value = sim_owner_value(owner);
+    spill_error_t error;
+    bool existed = sim_plain_now(&world->plains[owner])->exists;
+    spill_code_t code = spill_array_drop_owner(client->array, &value, &error);
+    if (code != SPILL_OK && (code != SPILL_NOT_FOUND || existed))
+        sim_fail(world, "owner %d, at the end: drop: %s", owner, error.message);
+    if (code == SPILL_OK && !existed)
+        sim_saw(world, SIM_DROP_FINISHED);
+    if (spill_array_drop_owner(client->array, &value, &error) != SPILL_NOT_FOUND)
+        sim_fail(world, "owner %d, at the end: dropped twice", owner);
+    check_no_page(world, client, owner);
+}
+
 static void check_appends(sim_world_t *world)
 {
     for (size_t i = 0; i < world->append_count; i++) {
@@ -315,6 +355,8 @@ static void reckon_all(sim_world_t *world, sim_client_t *client)
 {
     for (int owner = 0; owner < world->settings.owners && !world->failure[0]; owner++) {
         verify(world, client, owner);
+        if (!sim_plain_now(&world->plains[owner])->exists && sim_random_chance(&world->random, 500))
+            drop(world, client, owner);
         touch(world, client, owner);
         reckon(world, client, owner);
         if (world->hits[owner] > 0) {
@@ -324,6 +366,8 @@ static void reckon_all(sim_world_t *world, sim_client_t *client)
         }
     }
     check_appends(world);
+    for (int owner = 0; owner < world->settings.owners && !world->failure[0]; owner++)
+        drop(world, client, owner);
 }
 
 void sim_schedule_end(sim_world_t *world)

@@ -94,10 +94,61 @@ static spill_code_t find_page(reading_t *reading, spill_error_t *error)
     return code;
 }
 
+/* ---- a page that is left over ---------------------------------------------------------------- */
+
+/* An element of the incarnations up to request->epoch, the latest one's newest. */
+static spill_code_t seek_left_over(reading_t *reading, int64_t *epoch, int64_t *seq, bool *found,
+                                   spill_error_t *error)
+{
+    const spill_kv_iter_t *iter = reading->iter;
+    spill_record_key_element(&reading->key, reading->request->epoch, INT64_MAX);
+    spill_code_t code = seek(reading, found, error);
+    *found = code == SPILL_OK && iter->valid &&
+             spill_record_key_is_element(&reading->key, iter->key, iter->key_bytes, epoch, seq);
+    return code;
+}
+
+/* The page of the index's first entry from the iterator's place on, if it is what the index says.
+ */
+static spill_code_t read_entry(reading_t *reading, int64_t holding, spill_error_t *error)
+{
+    const spill_kv_iter_t *iter = reading->iter;
+    spill_state_t *state = &reading->response->state;
+    int64_t epoch, first, page;
+    if (!iter->valid || !spill_record_key_is_first(&reading->key, iter->key, iter->key_bytes,
+                                                   &epoch, &first, &page))
+        return SPILL_OK;
+    spill_code_t code = read_state(reading, page, state, error);
+    if (state->epoch != epoch || holding >= spill_state_end(state))
+        spill_state_release(state);
+    return code;
+}
+
+/*
+ * Pages lie in the index, the latest incarnation first. With keep oldest every tombstone does, too,
+ * so the way to a page that is none goes by an element.
+ */
+static spill_code_t find_left_over(reading_t *reading, spill_error_t *error)
+{
+    bool oldest = reading->request->definition->keep == SPILL_KEEP_OLDEST;
+    int64_t epoch = reading->request->epoch, seq = -1;
+    bool found = true;
+    spill_code_t code = SPILL_OK;
+    if (oldest)
+        code = seek_left_over(reading, &epoch, &seq, &found, error);
+    if (code != SPILL_OK || !found)
+        return code;
+    spill_record_key_first(&reading->key, epoch, oldest ? seq : INT64_MAX, INT64_MAX);
+    code = seek(reading, &found, error);
+    return code == SPILL_OK ? read_entry(reading, seq, error) : code;
+}
+
 static spill_code_t read_document(reading_t *reading, spill_error_t *error)
 {
     if (reading->request->page == SPILL_PAGE_HOLDING)
         return find_page(reading, error);
+    if (reading->request->page == SPILL_PAGE_LEFT_OVER)
+        return find_left_over(reading, error);
     return read_state(reading, reading->request->page, &reading->response->state, error);
 }
 
@@ -347,7 +398,7 @@ spill_code_t spill_embedded_read(spill_embedded_t *store, const spill_request_t 
     spill_record_key_init(&reading.key, request->array_id, request->key, request->key_bytes);
     response->outcome = SPILL_DONE;
     bool state_only = request->want == SPILL_WANT_NONE && !request->op && !request->want_ops &&
-                      !request->want_fields && request->page != SPILL_PAGE_HOLDING;
+                      !request->want_fields && request->page >= SPILL_HEAD;
     if (state_only)
         return spill_embedded_get_state(store, NULL, request, &reading.key, request->page,
                                         &response->state, error);

@@ -1,0 +1,274 @@
+/* A drop that dies leaves nothing behind for ever: the next one frees it. */
+#include "layout/outlier.h"
+#include "store/fault.h"
+#include "store/memory.h"
+#include "support/embedded.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { PAGES_MAX = 40 };
+
+/* A store below one that can be made to fail, and an array of it with owner "ada". */
+typedef struct fixture {
+    spill_disk_t *disk; /* NULL: a memory store */
+    spill_store_t *inner;
+    spill_store_t *store;
+    spill_fault_once_t once;
+    spill_array_t *array;
+    spill_owner_t owner; /* "ada", of `inner` */
+    spill_array_t *direct;
+    bson_t storage;
+    spill_value_t name;
+} fixture_t;
+
+static const struct {
+    const char *name;
+    bool embedded;
+    spill_keep_t keep;
+} kinds[] = {
+    {"memory, newest", false, SPILL_KEEP_NEWEST},
+    {"memory, oldest", false, SPILL_KEEP_OLDEST},
+    {"embedded, newest", true, SPILL_KEEP_NEWEST},
+    {"embedded, oldest", true, SPILL_KEEP_OLDEST},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static void must(spill_code_t code, const spill_error_t *error)
+{
+    if (code != SPILL_OK)
+        fail_msg("%s: %s", spill_code_name(code), error ? error->message : "");
+}
+
+static void define(spill_store_t *store, spill_keep_t keep)
+{
+    spill_definition_t definition;
+    spill_error_t error;
+    spill_definition_init(&definition, "feed");
+    definition.keep = keep;
+    definition.bounds.threshold = 2;
+    definition.bounds.page_capacity = 1;
+    must(spill_store_define(store, &definition, &error), &error);
+}
+
+static void open_fixture(fixture_t *fixture, int kind)
+{
+    *fixture = (fixture_t){.once = {.at = -1}};
+    spill_error_t error;
+    if (kinds[kind].embedded) {
+        fixture->disk = spill_disk_new();
+        fixture->inner = embedded_on_disk(fixture->disk, SPILL_DURABILITY_FSYNC);
+    } else {
+        must(spill_store_open("memory:", NULL, &fixture->inner, &error), &error);
+    }
+    define(fixture->inner, kinds[kind].keep);
+    spill_fault_hooks_t hooks = spill_fault_once(&fixture->once);
+    spill_fault_wrap(fixture->inner, &hooks, &fixture->store);
+    must(spill_array_open(fixture->store, "feed", &fixture->array, &error), &error);
+    must(spill_array_open(fixture->inner, "feed", &fixture->direct, &error), &error);
+    bson_init(&fixture->storage);
+    fixture->name = spill_value_from_utf8(&fixture->storage, "ada");
+    must(spill_owner_init(&fixture->owner, fixture->direct, &fixture->name, &error), &error);
+}
+
+static void close_fixture(fixture_t *fixture)
+{
+    spill_owner_release(&fixture->owner);
+    spill_array_close(fixture->direct);
+    spill_array_close(fixture->array);
+    spill_store_close(fixture->store, NULL);
+    spill_store_close(fixture->inner, NULL);
+    spill_disk_free(fixture->disk);
+    bson_destroy(&fixture->storage);
+}
+
+/* Pages of "ada" that hold something: with keep oldest tombstones do not count. */
+static int pages_left(const fixture_t *fixture)
+{
+    spill_response_t page = SPILL_RESPONSE_INIT;
+    bool oldest = fixture->direct->definition.keep == SPILL_KEEP_OLDEST;
+    int left = 0;
+    for (int64_t number = 0; number < PAGES_MAX; number++) {
+        must(spill_owner_read_state(&fixture->owner, number, &page, NULL), NULL);
+        left += page.state.present && (!oldest || page.state.live > 0);
+    }
+    spill_response_release(&page);
+    return left;
+}
+
+static bool exists(const fixture_t *fixture)
+{
+    spill_count_t count;
+    must(spill_array_count(fixture->direct, &fixture->name, &count, NULL), NULL);
+    return count.exists;
+}
+
+static spill_code_t drop(const fixture_t *fixture)
+{
+    spill_error_t error;
+    return spill_array_drop_owner(fixture->array, &fixture->name, &error);
+}
+
+/* Drop "ada", whose k-th store call fails, for every k; *failed: one did. */
+static void drop_dying_at(fixture_t *fixture, int64_t k, spill_fault_t fault, bool *failed)
+{
+    fixture->once.fault = fault;
+    fixture->once.at = spill_fault_calls(fixture->store) + k;
+    *failed = drop(fixture) != SPILL_OK;
+    fixture->once.at = -1;
+}
+
+static void the_next_drop_finishes_one_that_died(void **state)
+{
+    (void)state;
+    static const spill_fault_t faults[] = {SPILL_FAULT_FAIL, SPILL_FAULT_LOST_APPLIED};
+    for (int kind = 0; kind < KINDS; kind++) {
+        for (size_t i = 0; i < 2; i++) {
+            fixture_t fixture;
+            bool failed = true, left = false;
+            open_fixture(&fixture, kind);
+            for (int64_t k = 0; failed; k++) {
+                must(embedded_append(fixture.array, "ada", 0, 8, NULL), NULL);
+                drop_dying_at(&fixture, k, faults[i], &failed);
+                bool there = exists(&fixture);
+                bool finishes = !there && pages_left(&fixture) > 0;
+                left = left || finishes;
+                assert_int_equal(drop(&fixture), there || finishes ? SPILL_OK : SPILL_NOT_FOUND);
+                if (pages_left(&fixture) > 0)
+                    fail_msg("%s: call %d: pages are left", kinds[kind].name, (int)k);
+                assert_int_equal(drop(&fixture), SPILL_NOT_FOUND);
+            }
+            assert_true(left);
+            close_fixture(&fixture);
+        }
+    }
+}
+
+/* What is left may lie among the pages of a later owner of the name, and beyond them. */
+static void a_later_owner_keeps_its_pages(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < KINDS; kind++) {
+        fixture_t fixture;
+        bool failed = true;
+        open_fixture(&fixture, kind);
+        for (int64_t k = 0; failed; k++) {
+            must(embedded_append(fixture.array, "ada", 0, 12, NULL), NULL);
+            drop_dying_at(&fixture, k, SPILL_FAULT_FAIL, &failed);
+            if (exists(&fixture))
+                must(drop(&fixture), NULL);
+            int64_t later = 1 + k % 6; /* also one without pages */
+            must(embedded_append(fixture.array, "ada", 100, later, NULL), NULL);
+            must(embedded_holds(fixture.array, "ada", 100, later, NULL), NULL);
+            must(drop(&fixture), NULL);
+            if (pages_left(&fixture) > 0)
+                fail_msg("%s: call %d: pages are left", kinds[kind].name, (int)k);
+        }
+        close_fixture(&fixture);
+    }
+}
+
+typedef struct meanwhile {
+    fixture_t *fixture;
+    int64_t at;
+} meanwhile_t;
+
+/* Just before a call of the drop the owner is made anew. */
+static void make_anew(void *context, int64_t index, const spill_request_t *request)
+{
+    (void)request;
+    const meanwhile_t *meanwhile = context;
+    if (index == meanwhile->at)
+        must(embedded_append(meanwhile->fixture->direct, "ada", 100, 6, NULL), NULL);
+}
+
+static void an_owner_made_while_a_drop_is_finished(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < KINDS; kind++) {
+        bool met = true;
+        for (int64_t k = 1; met; k++) { /* k == 0: before the drop looks for a head */
+            fixture_t fixture;
+            bool failed;
+            open_fixture(&fixture, kind);
+            must(embedded_append(fixture.array, "ada", 0, 12, NULL), NULL);
+            for (int64_t call = 0; exists(&fixture); call++)
+                drop_dying_at(&fixture, call, SPILL_FAULT_FAIL, &failed);
+            assert_true(pages_left(&fixture) > 0);
+            meanwhile_t meanwhile = {.fixture = &fixture, .at = -1};
+            spill_fault_hooks_t hooks = {.context = &meanwhile, .before = make_anew};
+            spill_store_t *store;
+            spill_array_t *array;
+            spill_error_t error;
+            spill_fault_wrap(fixture.inner, &hooks, &store);
+            must(spill_array_open(store, "feed", &array, &error), &error);
+            meanwhile.at = spill_fault_calls(store) + k;
+            spill_array_drop_owner(array, &fixture.name, &error);
+            met = spill_fault_calls(store) > meanwhile.at;
+            if (met)
+                must(embedded_holds(fixture.array, "ada", 100, 6, NULL), NULL);
+            else
+                assert_int_equal(pages_left(&fixture), 0);
+            spill_array_close(array);
+            spill_store_close(store, NULL);
+            close_fixture(&fixture);
+        }
+    }
+}
+
+typedef struct between {
+    fixture_t *fixture;
+    bool dropped;
+} between_t;
+
+/* The owner is dropped before its head's fields are updated, and made anew right after. */
+static void drop_between(void *context, int64_t index, const spill_request_t *request)
+{
+    (void)index;
+    between_t *between = context;
+    const fixture_t *fixture = between->fixture;
+    if (between->dropped)
+        must(embedded_append(fixture->direct, "ada", 100, 1, NULL), NULL);
+    between->dropped = request && request->kind == SPILL_REQUEST_UPDATE_FIELDS;
+    if (between->dropped)
+        must(spill_array_drop_owner(fixture->direct, &fixture->name, NULL), NULL);
+}
+
+static void an_append_whose_owner_is_dropped_before_its_update(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    between_t between = {.fixture = &fixture};
+    spill_fault_hooks_t hooks = {.context = &between, .before = drop_between};
+    spill_store_t *store;
+    spill_array_t *array;
+    spill_error_t error;
+    spill_append_options_t options;
+    spill_append_options_init(&options);
+    options.update = BCON_NEW("$inc", "{", "hits", BCON_INT64(1), "}");
+    open_fixture(&fixture, 1);
+    must(embedded_append(fixture.direct, "ada", 0, 8, NULL), NULL);
+    spill_fault_wrap(fixture.inner, &hooks, &store);
+    must(spill_array_open(store, "feed", &array, &error), &error);
+    spill_value_t element = fixture.name;
+    must(spill_array_append(array, &fixture.name, &element, 1, &options, NULL, &error), &error);
+    must(embedded_holds(fixture.direct, "ada", 100, 1, NULL), NULL);
+    spill_array_close(array);
+    spill_store_close(store, NULL);
+    bson_destroy((bson_t *)options.update);
+    close_fixture(&fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_next_drop_finishes_one_that_died),
+        cmocka_unit_test(a_later_owner_keeps_its_pages),
+        cmocka_unit_test(an_owner_made_while_a_drop_is_finished),
+        cmocka_unit_test(an_append_whose_owner_is_dropped_before_its_update),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
