@@ -13,14 +13,14 @@
 
 #include <cmocka.h>
 
-enum { THREADS = KILLED_THREADS, LONGEST_US = 40000 };
+enum { THREADS = KILLED_THREADS, ALL_CLOSED = -1, FIRST_START = 6 };
 
 /* Threads 0 and 1 share the owner of the first array, 2 and 3 that of the second. */
 static const char *const array_names[] = {"newest", "oldest"};
 
 /* What a worker tells the test through a pipe; written whole, for it is shorter than PIPE_BUF. */
 typedef struct message {
-    int64_t thread;
+    int64_t thread; /* ALL_CLOSED: the store was closed after all that was told before */
     int64_t counter;
     int64_t base; /* before the first try; -1 in an answer */
     int64_t seq;  /* in an answer */
@@ -71,7 +71,9 @@ static spill_array_t *open_array(spill_store_t *store, const char *name)
 typedef struct worker {
     spill_array_t *array;
     int64_t thread;
-    start_t start;
+    start_t start; /* moves on */
+    int64_t end;   /* the counter that is not appended any more */
+    const char *padding;
     pthread_barrier_t *barrier;
 } worker_t;
 
@@ -96,6 +98,7 @@ static void append_counter(const worker_t *worker, const spill_value_t *owner, i
     bson_t element = BSON_INITIALIZER;
     BSON_APPEND_INT64(&element, "thread", worker->thread);
     BSON_APPEND_INT64(&element, "counter", counter);
+    BSON_APPEND_UTF8(&element, "padding", worker->padding);
     spill_value_t value = spill_value_from_document(&element);
     spill_op_t op = {.id = id, .id_bytes = (size_t)id_bytes, .base = base};
     spill_append_options_t options;
@@ -114,42 +117,82 @@ static void *work(void *argument)
     worker_t *worker = argument;
     bson_t storage = BSON_INITIALIZER;
     spill_value_t owner = spill_value_from_utf8(&storage, "hot");
-    int64_t counter = worker->start.counter;
     /* What was under way is repeated before anybody goes on, so that the window has not passed. */
     if (worker->start.base >= 0)
-        append_counter(worker, &owner, counter++, worker->start.base);
+        append_counter(worker, &owner, worker->start.counter++, worker->start.base);
+    worker->start.base = -1;
     pthread_barrier_wait(worker->barrier);
-    while (true)
-        append_counter(worker, &owner, counter++, -1);
+    while (worker->start.counter < worker->end)
+        append_counter(worker, &owner, worker->start.counter++, -1);
+    bson_destroy(&storage);
     return NULL;
 }
 
-/* arguments: "worker" STORE DURABILITY, then counter and base of each thread. Never returns. */
-static int run_worker(char **arguments)
+/* All threads append on a store that is opened and closed: each `count` elements; 0: for ever. */
+static void work_together(const char *path, spill_durability_t durability, int64_t count,
+                          worker_t workers[THREADS])
 {
-    spill_store_t *store = open_store(arguments[2], (spill_durability_t)atoi(arguments[3]));
+    spill_store_t *store = open_store(path, durability);
     spill_array_t *arrays[] = {open_array(store, array_names[0]),
                                open_array(store, array_names[1])};
-    worker_t workers[THREADS];
     pthread_t threads[THREADS];
     pthread_barrier_t barrier;
     pthread_barrier_init(&barrier, NULL, THREADS);
     for (int i = 0; i < THREADS; i++) {
-        workers[i] = (worker_t){.array = arrays[i / 2], .thread = i, .barrier = &barrier};
-        workers[i].start.counter = strtoll(arguments[4 + 2 * i], NULL, 10);
-        workers[i].start.base = strtoll(arguments[5 + 2 * i], NULL, 10);
+        workers[i].array = arrays[i / 2];
+        workers[i].barrier = &barrier;
+        workers[i].end = count > 0 ? workers[i].start.counter + count : INT64_MAX;
         if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0)
-            return 5;
+            exit(5);
     }
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
-    return 0;
+    pthread_barrier_destroy(&barrier);
+    spill_array_close(arrays[0]);
+    spill_array_close(arrays[1]);
+    spill_error_t error;
+    if (spill_store_close(store, &error) != SPILL_OK)
+        die("close", &error);
+    tell((message_t){.thread = ALL_CLOSED});
+}
+
+/*
+ * arguments: "worker" STORE DURABILITY BEFORE_CLOSE PADDING, then counter and base of each thread.
+ * Never returns.
+ */
+static void run_worker(char **arguments)
+{
+    spill_durability_t durability = (spill_durability_t)strtol(arguments[3], NULL, 10);
+    int64_t before_close = strtoll(arguments[4], NULL, 10);
+    size_t padding_bytes = strtoul(arguments[5], NULL, 10);
+    char *padding = bson_malloc0(padding_bytes + 1);
+    memset(padding, '.', padding_bytes);
+    worker_t workers[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        workers[i] = (worker_t){.thread = i, .padding = padding};
+        workers[i].start.counter = strtoll(arguments[FIRST_START + 2 * i], NULL, 10);
+        workers[i].start.base = strtoll(arguments[FIRST_START + 1 + 2 * i], NULL, 10);
+    }
+    if (before_close > 0)
+        work_together(arguments[2], durability, before_close, workers);
+    work_together(arguments[2], durability, 0, workers);
 }
 
 /* ---- the ledger ------------------------------------------------------------------------------ */
 
+static void book_close(ledger_t *ledger)
+{
+    for (int i = 0; i < THREADS; i++)
+        ledger->kept[i] = ledger->next[i].counter;
+    ledger->closes++;
+}
+
 static void book(ledger_t *ledger, const message_t *message)
 {
+    if (message->thread == ALL_CLOSED) {
+        book_close(ledger);
+        return;
+    }
     assert_in_range(message->thread, 0, THREADS - 1);
     start_t *next = &ledger->next[message->thread];
     assert_int_equal(message->counter, next->counter);
@@ -177,19 +220,21 @@ static void drain(ledger_t *ledger, int pipe_end)
     assert_int_equal(got, 0);
 }
 
-static pid_t start_worker(const ledger_t *ledger, const char *path, int durability, int out)
+static pid_t start_worker(const ledger_t *ledger, const char *path, const killed_plan_t *plan,
+                          int out)
 {
-    char numbers[2 * THREADS + 1][24];
-    char *arguments[4 + 2 * THREADS + 1] = {(char *)"killed", (char *)"worker", (char *)path};
-    snprintf(numbers[2 * THREADS], sizeof numbers[0], "%d", durability);
-    arguments[3] = numbers[2 * THREADS];
-    for (int i = 0; i < THREADS; i++) {
-        snprintf(numbers[2 * i], sizeof numbers[0], "%" PRId64, ledger->next[i].counter);
-        snprintf(numbers[2 * i + 1], sizeof numbers[0], "%" PRId64, ledger->next[i].base);
-        arguments[4 + 2 * i] = numbers[2 * i];
-        arguments[5 + 2 * i] = numbers[2 * i + 1];
+    const int64_t plain[] = {plan->durability, plan->before_close, plan->padding};
+    enum { COUNT = FIRST_START + 2 * THREADS };
+    char numbers[COUNT][24];
+    char *arguments[COUNT + 1] = {(char *)"killed", (char *)"worker", (char *)path};
+    for (int i = 3; i < COUNT; i++) {
+        const start_t *start = &ledger->next[i < FIRST_START ? 0 : (i - FIRST_START) / 2];
+        int64_t number = (i - FIRST_START) % 2 ? start->base : start->counter;
+        snprintf(numbers[i], sizeof numbers[i], "%" PRId64,
+                 i < FIRST_START ? plain[i - 3] : number);
+        arguments[i] = numbers[i];
     }
-    arguments[4 + 2 * THREADS] = NULL;
+    arguments[COUNT] = NULL;
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
@@ -200,17 +245,17 @@ static pid_t start_worker(const ledger_t *ledger, const char *path, int durabili
     return pid;
 }
 
-void killed_round(killed_ledger_t *ledger, const char *path, spill_durability_t durability,
-                  bool at_once, unsigned *random)
+void killed_round(killed_ledger_t *ledger, const char *path, const killed_plan_t *plan,
+                  unsigned *random)
 {
     int ends[2];
     assert_int_equal(pipe(ends), 0);
-    pid_t pid = start_worker(ledger, path, (int)durability, ends[1]);
+    pid_t pid = start_worker(ledger, path, plan, ends[1]);
     close(ends[1]);
     message_t first;
-    if (!at_once && read(ends[0], &first, sizeof first) == (ssize_t)sizeof first)
+    if (!plan->at_once && read(ends[0], &first, sizeof first) == (ssize_t)sizeof first)
         book(ledger, &first);
-    usleep((useconds_t)rand_r(random) % LONGEST_US);
+    usleep((useconds_t)(rand_r(random) % plan->longest_us));
     assert_int_equal(kill(pid, SIGKILL), 0);
     drain(ledger, ends[0]);
     close(ends[0]);
@@ -219,6 +264,8 @@ void killed_round(killed_ledger_t *ledger, const char *path, spill_durability_t 
     if (!WIFSIGNALED(status))
         fail_msg("the worker ended by itself with status %d", WEXITSTATUS(status));
 }
+
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 typedef struct check {
     const ledger_t *ledger;
@@ -255,9 +302,11 @@ static void report(void *context, const spill_finding_t *finding)
                 finding->invariant, finding->text);
 }
 
-static void check_store(const ledger_t *ledger, const char *path)
+/* Verify the store and count, for each thread, what is there; closes it. */
+static void check_store(const ledger_t *ledger, const char *path, spill_durability_t durability,
+                        int64_t found[THREADS])
 {
-    spill_store_t *store = open_store(path, SPILL_DURABILITY_FSYNC);
+    spill_store_t *store = open_store(path, durability);
     check_t check = {.ledger = ledger};
     spill_error_t error;
     for (int i = 0; i < 2; i++) {
@@ -271,23 +320,59 @@ static void check_store(const ledger_t *ledger, const char *path)
         assert_int_equal(check.elements - before, summary.elements);
         spill_array_close(array);
     }
-    for (int i = 0; i < THREADS; i++)
-        assert_true(check.next[i] >= ledger->next[i].counter);
     assert_int_equal(spill_store_close(store, &error), SPILL_OK);
+    memcpy(found, check.next, sizeof check.next);
 }
 
-void killed_check(const killed_ledger_t *ledger, const char *path)
+/* In a process of its own: this one goes on to fork, and shall not hold an open store. */
+static void check_apart(const ledger_t *ledger, const char *path, spill_durability_t durability,
+                        int64_t found[THREADS])
 {
-    pid_t pid = fork(); /* this process goes on to fork, and shall not hold an open store */
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        check_store(ledger, path);
-        _exit(0);
+        int64_t counted[THREADS];
+        check_store(ledger, path, durability, counted);
+        _exit(write(ends[1], counted, sizeof counted) == sizeof counted ? 0 : 4);
     }
+    close(ends[1]);
+    size_t bytes = THREADS * sizeof *found;
+    ssize_t got = read(ends[0], found, bytes);
+    close(ends[0]);
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(got, bytes);
+}
+
+void killed_check(const killed_ledger_t *ledger, const char *path)
+{
+    int64_t found[THREADS];
+    check_apart(ledger, path, SPILL_DURABILITY_FSYNC, found);
+    for (int i = 0; i < THREADS; i++)
+        assert_true(found[i] >= ledger->next[i].counter);
+}
+
+void killed_check_prefix(killed_ledger_t *ledger, const char *path)
+{
+    int64_t found[THREADS];
+    check_apart(ledger, path, SPILL_DURABILITY_LOG, found);
+    for (int i = 0; i < THREADS; i++) {
+        start_t *next = &ledger->next[i];
+        if (found[i] < ledger->kept[i])
+            fail_msg("thread %d: %" PRId64 " elements are there, and %" PRId64
+                     " were acknowledged before the store was closed",
+                     i, found[i], ledger->kept[i]);
+        if (found[i] <= next->counter) {
+            /* The base of what was under way may count what was lost. */
+            ledger->lost += next->counter - found[i];
+            *next = (start_t){.counter = found[i], .base = -1};
+        }
+        ledger->kept[i] = found[i]; /* the check closed the store */
+    }
 }
 
 void killed_ledger_init(killed_ledger_t *ledger)
@@ -305,8 +390,10 @@ void killed_ledger_release(killed_ledger_t *ledger)
 
 void killed_run_if_worker(int count, char **arguments)
 {
-    if (count == 4 + 2 * THREADS && strcmp(arguments[1], "worker") == 0)
-        exit(run_worker(arguments));
+    if (count == FIRST_START + 2 * THREADS && strcmp(arguments[1], "worker") == 0) {
+        run_worker(arguments);
+        exit(6); /* without end, but for a kill */
+    }
 }
 
 unsigned killed_seed(void)

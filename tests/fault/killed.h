@@ -25,10 +25,22 @@ typedef struct killed_start {
 
 typedef struct killed_ledger {
     killed_start_t next[KILLED_THREADS]; /* where each thread goes on */
+    int64_t kept[KILLED_THREADS];        /* acknowledged before the store was last closed */
     int64_t *seqs[KILLED_THREADS];       /* number given to each acknowledged counter */
     size_t capacity[KILLED_THREADS];
     int64_t answers;
+    int64_t closes;
+    int64_t lost; /* of the answers, with the machine */
 } killed_ledger_t;
+
+/* How a worker works, and when it is killed. */
+typedef struct killed_plan {
+    spill_durability_t durability;
+    bool at_once;     /* a random while after its start, else after its first message */
+    int before_close; /* appends of each thread, then the store is closed and opened; 0: neither */
+    int padding;      /* bytes of text in each element */
+    int longest_us;   /* of the random while */
+} killed_plan_t;
 
 void killed_ledger_init(killed_ledger_t *ledger);
 void killed_ledger_release(killed_ledger_t *ledger);
@@ -39,15 +51,22 @@ void killed_ledger_release(killed_ledger_t *ledger);
  */
 void killed_run_if_worker(int count, char **arguments);
 
-/*
- * Run a worker on the store, kill it after a random while (from its very start when `at_once`, else
- * from its first message), and book what it said.
- */
-void killed_round(killed_ledger_t *ledger, const char *path, spill_durability_t durability,
-                  bool at_once, unsigned *random);
+/* Run a worker on the store, kill it after a random while, and book what it said. */
+void killed_round(killed_ledger_t *ledger, const char *path, const killed_plan_t *plan,
+                  unsigned *random);
 
-/* Open the store, verify it, and hold it against the ledger; in a process of its own. */
+/*
+ * Open the store, verify it, and hold it against the ledger; in a process of its own, which closes
+ * it. Everything acknowledged is there.
+ */
 void killed_check(const killed_ledger_t *ledger, const char *path);
+
+/*
+ * The same after the machine died while log durability was in use: what was acknowledged before the
+ * last close is there, and what there is besides are the appends that came next, in order. The
+ * ledger goes on from there.
+ */
+void killed_check_prefix(killed_ledger_t *ledger, const char *path);
 
 /* The first seed of random numbers: SPILLWAY_SEED where it is set. */
 unsigned killed_seed(void);

@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+enum { LONGEST_US = 40000 };
+
 static void killed_at_random(void **state)
 {
     (void)state;
@@ -21,12 +23,17 @@ static void killed_at_random(void **state)
     char path[64];
     snprintf(path, sizeof path, "%s/store", folder);
     unsigned random = killed_seed();
+    print_message("seed %u\n", random);
     int rounds = getenv("SPILLWAY_LONG") != NULL ? 1000 : 200;
     killed_ledger_t ledger;
     killed_ledger_init(&ledger);
     for (int round = 0; round < rounds; round++) {
-        killed_round(&ledger, path, round % 2 ? SPILL_DURABILITY_LOG : SPILL_DURABILITY_FSYNC,
-                     round % 4 == 0, &random);
+        killed_plan_t plan = {
+            .durability = round % 2 ? SPILL_DURABILITY_LOG : SPILL_DURABILITY_FSYNC,
+            .at_once = round % 4 == 0,
+            .longest_us = LONGEST_US,
+        };
+        killed_round(&ledger, path, &plan, &random);
         if (round % 20 == 19)
             killed_check(&ledger, path);
     }
