@@ -245,6 +245,17 @@ static pid_t start_worker(const ledger_t *ledger, const char *path, const killed
     return pid;
 }
 
+/* Book the first message, or all until the store is closed. */
+static void await(ledger_t *ledger, int pipe_end, bool close)
+{
+    message_t message;
+    bool more = true;
+    while (more && read(pipe_end, &message, sizeof message) == (ssize_t)sizeof message) {
+        book(ledger, &message);
+        more = close && message.thread != ALL_CLOSED;
+    }
+}
+
 void killed_round(killed_ledger_t *ledger, const char *path, const killed_plan_t *plan,
                   unsigned *random)
 {
@@ -252,9 +263,8 @@ void killed_round(killed_ledger_t *ledger, const char *path, const killed_plan_t
     assert_int_equal(pipe(ends), 0);
     pid_t pid = start_worker(ledger, path, plan, ends[1]);
     close(ends[1]);
-    message_t first;
-    if (!plan->at_once && read(ends[0], &first, sizeof first) == (ssize_t)sizeof first)
-        book(ledger, &first);
+    if (!plan->at_once)
+        await(ledger, ends[0], plan->before_close > 0);
     usleep((useconds_t)(rand_r(random) % plan->longest_us));
     assert_int_equal(kill(pid, SIGKILL), 0);
     drain(ledger, ends[0]);

@@ -36,7 +36,7 @@ typedef struct killed_ledger {
 /* How a worker works, and when it is killed. */
 typedef struct killed_plan {
     spill_durability_t durability;
-    bool at_once;     /* a random while after its start, else after its first message */
+    bool at_once;     /* a random while after its start, else after it closed or first appended */
     int before_close; /* appends of each thread, then the store is closed and opened; 0: neither */
     int padding;      /* bytes of text in each element */
     int longest_us;   /* of the random while */
