@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# tools/test-server run ends soon after a signal, whatever its command makes of it, and leaves
+# neither a process nor a file.
+# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+here=$(cd "$(dirname "$0")" && pwd)
+source "$here/../cli/lib.sh"
+
+needs SPILLWAY_TEST_URI # set by who wants tests on servers; this one has a server of its own
+
+# ends SIGNAL CODE SCRIPT : the signal comes when the script has made the file `ready`.
+ends() {
+    local signal=$1 code=$2 script=$3 pid status
+    rm -f ready
+    env -u SPILLWAY_TEST_URI --default-signal=HUP,INT,TERM TMPDIR="$work" \
+        "$here/../../tools/test-server" run -- bash -c "$script" "$work/command" 2>err &
+    pid=$!
+    until [ -e ready ]; do
+        kill -0 "$pid" || fail "$signal: the server does not start: $(cat err)"
+        [ "$failures" = 0 ] || exit
+        sleep 0.02
+    done
+    kill -s "$signal" "$pid"
+    timeout 120 tail --pid="$pid" -f /dev/null || fail "$signal: goes on: $script"
+    wait "$pid"
+    status=$?
+    [ "$status" = "$code" ] || fail "$signal: ended with $status, not $code: $(cat err)"
+    ! pgrep -af "$work/" || fail "$signal: processes are left of: $script"
+    ! compgen -G "spillway-test-server.*" || fail "$signal: files are left of: $script"
+}
+
+ends TERM 143 ': >ready; sleep 300 & wait'
+ends HUP 129 'trap "exit 1" HUP; : >ready; sleep 300'
+ends TERM 143 'trap "" TERM; : >ready; while :; do sleep 1; done'
