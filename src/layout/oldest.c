@@ -58,6 +58,7 @@ spill_code_t spill_oldest_grow(spill_owner_t *owner, int64_t page, spill_respons
     create.first = spill_state_end(sealed);
     create.n = sealed->n;
     create.ops = &response->ops;
+    create.limits = spill_page_limits(&owner->array->definition.bounds);
     spill_response_t created = SPILL_RESPONSE_INIT;
     code = spill_owner_call(owner, &create, &created, error);
     spill_response_release(&created);

@@ -8,7 +8,11 @@
 enum {
     FRAME_BYTES = 5, /* a document's or an array's length and its end */
     TYPE_BYTES = 2,  /* the type before a field's name, and the NUL after it */
-    /* All that stands under `spill` but the contents of `gone` and `ops`, names and frames too. */
+    /*
+     * All that stands under `spill` but the contents of `gone` and `ops`, names and frames too. A
+     * store may have a mark of its own there, of as many bytes as `sealed`, `closed` and an empty
+     * `gone`, while there is none of these (`open` in store/mongo).
+     */
     BOOKKEEPING_BYTES = 195,
 };
 
@@ -18,13 +22,18 @@ static int64_t field_bytes(const char *name, int64_t value_bytes)
     return name[0] == '\0' ? 0 : TYPE_BYTES + (int64_t)strlen(name) + value_bytes;
 }
 
-/* An array but for its values: each has a type, a NUL, and its index in decimal digits. */
-static int64_t array_bytes(int64_t count)
+int64_t spill_array_framing(int64_t count)
 {
-    int64_t bytes = FRAME_BYTES + (TYPE_BYTES + 1) * count;
+    int64_t bytes = (TYPE_BYTES + 1) * count;
     for (int64_t power = 10; power < count; power *= 10)
         bytes += count - power;
     return bytes;
+}
+
+/* An array but for its values. */
+static int64_t array_bytes(int64_t count)
+{
+    return FRAME_BYTES + spill_array_framing(count);
 }
 
 static int64_t bookkeeping_bytes(const spill_definition_t *definition, const spill_state_t *state)
@@ -80,8 +89,7 @@ int64_t spill_document_base_bytes(const spill_definition_t *definition, const sp
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
-/* As the sources' drivers write a count: an int32 while it fits. */
-static void append_count(bson_t *document, const char *name, int64_t count)
+void spill_render_count(bson_t *document, const char *name, int64_t count)
 {
     if (name[0] == '\0')
         return;
@@ -105,12 +113,12 @@ static void append_elements(bson_t *document, const char *name, const spill_run_
     bson_append_array_end(document, &array);
 }
 
-static void append_gone(bson_t *document, const spill_seqs_t *gone)
+void spill_render_gone(bson_t *document, const char *name, const spill_seqs_t *gone)
 {
     if (gone->count == 0)
         return;
     bson_t array;
-    BSON_APPEND_ARRAY_BEGIN(document, "gone", &array);
+    bson_append_array_begin(document, name, -1, &array);
     for (size_t i = 0; i < gone->count; i++) {
         char buffer[16];
         const char *key;
@@ -170,7 +178,7 @@ static void append_bookkeeping(bson_t *spill, const spill_state_t *state)
         BSON_APPEND_BOOL(spill, "sealed", true);
     if (state->closed)
         BSON_APPEND_BOOL(spill, "closed", true);
-    append_gone(spill, &state->gone);
+    spill_render_gone(spill, "gone", &state->gone);
 }
 
 /* ---- heads ----------------------------------------------------------------------------------- */
@@ -215,12 +223,12 @@ void spill_render_head(const spill_definition_t *definition, const spill_state_t
     bson_init(document);
     bson_concat(document, fields);
     append_elements(document, definition->array, run);
-    append_count(document, definition->count_field, count_of(definition, state));
+    spill_render_count(document, definition->count_field, count_of(definition, state));
     bool overflows = state->pages > 0 || state->sealed;
     if (overflows && definition->overflow_field[0] != '\0')
         bson_append_bool(document, definition->overflow_field, -1, true);
     if (state->pages > 0)
-        append_count(document, definition->pages_field, state->pages);
+        spill_render_count(document, definition->pages_field, state->pages);
     if (!plain)
         append_head_bookkeeping(document, definition, state, ops);
 }
@@ -232,7 +240,7 @@ static void append_page_id(bson_t *document, const spill_value_t *owner, int64_t
     bson_t id;
     BSON_APPEND_DOCUMENT_BEGIN(document, "_id", &id);
     spill_value_append(owner, &id, "owner");
-    append_count(&id, "page", page);
+    spill_render_count(&id, "page", page);
     bson_append_document_end(document, &id);
 }
 
@@ -244,9 +252,9 @@ void spill_render_page(const spill_definition_t *definition, const spill_value_t
     if (!plain)
         append_page_id(document, owner, state->page);
     spill_value_append(owner, document, definition->page_owner);
-    append_count(document, definition->page_number, state->page);
+    spill_render_count(document, definition->page_number, state->page);
     append_elements(document, definition->page_array, run);
-    append_count(document, definition->page_count, state->live);
+    spill_render_count(document, definition->page_count, state->live);
     if (plain)
         return;
     bson_t spill;

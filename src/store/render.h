@@ -20,4 +20,10 @@ void spill_render_page(const spill_definition_t *definition, const spill_value_t
                        const spill_state_t *state, const spill_run_t *run, const spill_ops_t *ops,
                        bool plain, bson_t *document);
 
+/* A count as the sources' drivers write it, an int32 while it fits. Nothing under an empty name. */
+void spill_render_count(bson_t *document, const char *name, int64_t count);
+
+/* The numbers that are gone, in an array; nothing if there are none. */
+void spill_render_gone(bson_t *document, const char *name, const spill_seqs_t *gone);
+
 #endif

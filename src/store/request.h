@@ -126,7 +126,7 @@ typedef struct spill_request {
     int64_t epoch;         /* where the table says so, SPILL_PAGE_...; of the head or page made */
     int64_t rev;           /* expected rev; SEAL: as it was seen, which spares a store the look */
     int64_t src;           /* PUT_PAGE */
-    spill_limits_t limits; /* APPEND, EDIT: room */
+    spill_limits_t limits; /* APPEND, EDIT: room; CREATE_PAGE: of the appends to come */
     int32_t op_window;
     const spill_op_t *op; /* APPEND: guard and entry; READ: look it up (response->op) */
 

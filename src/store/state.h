@@ -86,8 +86,14 @@ int64_t spill_state_document_bytes(const spill_definition_t *definition, const s
                                    int64_t live_bytes);
 
 /*
- * The same as a sum of terms, for a store whose server has to add it up. With
- * framing(n) = 3 n + max(0, n - 10) + max(0, n - 100) + max(0, n - 1000) + ... it is
+ * What an array takes beside its own frame and its values: each has a type, a NUL, and its index in
+ * decimal digits. 3 n + max(0, n - 10) + max(0, n - 100) + max(0, n - 1000) + ...
+ */
+int64_t spill_array_framing(int64_t count);
+
+/*
+ * The bound as a sum of terms, for a store whose server has to add it up. With
+ * framing(n) = spill_array_framing(n) it is
  *
  *   base + fields_bytes (of a head) + framing(live) + live_bytes
  *        + framing(|gone|) + |gone| * SPILL_NUMBER_BYTES

@@ -15,6 +15,8 @@ int contract_run(const contract_kind_t *kind)
     static suite_t suite;
     suite.count = 0; /* a program may run it for several kinds */
     add_append_tests(&suite);
+    if (kind->combines)
+        add_combined_tests(&suite);
     add_newest_tests(&suite);
     add_oldest_tests(&suite);
     add_read_tests(&suite);

@@ -11,6 +11,7 @@ typedef struct contract_kind {
     const char *name;
     bool slow;               /* fewer random requests, unless SPILLWAY_LONG is set */
     bool shows_other_arrays; /* ... of a head, among its other fields */
+    bool combines;           /* takes the appends of several callers as one */
     /* A store with nothing in it. */
     spill_store_t *(*open)(void);
     /* Close it and open it again with all that was in it; NULL where nothing outlives a close. */

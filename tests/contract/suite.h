@@ -13,11 +13,12 @@ void suite_add(suite_t *suite, const char *name, CMUnitTestFunction test);
 
 #define SUITE_ADD(suite, test) suite_add(suite, #test, test)
 
-void add_append_tests(suite_t *suite);  /* append.c: guards, room, operations, other fields */
-void add_newest_tests(suite_t *suite);  /* newest.c: the life of an array, keep newest */
-void add_oldest_tests(suite_t *suite);  /* oldest.c: the same, keep oldest */
-void add_read_tests(suite_t *suite);    /* reads.c: runs, the page that holds a number */
-void add_catalog_tests(suite_t *suite); /* catalog.c: catalog, numbers, owners */
-void add_random_tests(suite_t *suite);  /* random.c: against the memory store, step by step */
+void add_append_tests(suite_t *suite);   /* append.c: guards, room, operations, other fields */
+void add_combined_tests(suite_t *suite); /* combined.c: several appends in one step */
+void add_newest_tests(suite_t *suite);   /* newest.c: the life of an array, keep newest */
+void add_oldest_tests(suite_t *suite);   /* oldest.c: the same, keep oldest */
+void add_read_tests(suite_t *suite);     /* reads.c: runs, the page that holds a number */
+void add_catalog_tests(suite_t *suite);  /* catalog.c: catalog, numbers, owners */
+void add_random_tests(suite_t *suite);   /* random.c: against the memory store, step by step */
 
 #endif

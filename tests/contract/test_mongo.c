@@ -29,6 +29,7 @@ int main(void)
     static const contract_kind_t kind = {.name = "mongodb",
                                          .slow = true,
                                          .shows_other_arrays = true,
+                                         .combines = true,
                                          .open = open_new_database,
                                          .reopen = reopen,
                                          .close = close_and_drop};

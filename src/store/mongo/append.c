@@ -137,13 +137,16 @@ static void push_ops(const spill_mongo_document_t *document, bson_t *push)
     bson_append_document_end(push, &ops);
 }
 
-static void append_update(const spill_mongo_document_t *document, bson_t *update)
+/* `open`: what the append adds to the bookkeeping beside itself, see mongo.h. */
+static void append_update(const spill_mongo_document_t *document, const bson_t *open,
+                          bson_t *update)
 {
     const spill_request_t *request = document->request;
     int64_t count = (int64_t)request->element_count;
     char path[SPILL_MONGO_PATH_SIZE];
     update_t parts;
     update_init(&parts);
+    bson_concat(&parts.set, open);
     push_elements(document, &parts.push);
     if (document->count[0] != '\0')
         append_number(&parts.increment, document->count, count);
@@ -185,25 +188,18 @@ static void append_op_guards(const spill_mongo_document_t *document, bson_t *fil
     BCON_APPEND(filter, path, "{", "$lt", BCON_INT64(below), "}");
 }
 
-static void append_filter(const spill_mongo_document_t *document, bool exact, bson_t *filter)
+/* Whatever the document may be. */
+static void exact_guard(const spill_mongo_document_t *document, bson_t *filter)
 {
-    const spill_request_t *request = document->request;
     char path[SPILL_MONGO_PATH_SIZE];
-    spill_mongo_select(document, filter);
-    if (exact) {
-        spill_mongo_path(document, "epoch", path);
-        if (document->head)
-            BCON_APPEND(filter, path, "{", "$exists", BCON_BOOL(true), "}");
-        else
-            BSON_APPEND_INT64(filter, path, request->epoch);
-        BCON_APPEND(filter, spill_mongo_path(document, "sealed", path), "{", "$ne", BCON_BOOL(true),
-                    "}");
-        spill_mongo_append_room(document, filter);
-    } else {
-        spill_mongo_append_ample_room(document, filter);
-    }
-    if (spill_request_ops(request) > 0)
-        append_op_guards(document, filter);
+    spill_mongo_path(document, "epoch", path);
+    if (document->head)
+        BCON_APPEND(filter, path, "{", "$exists", BCON_BOOL(true), "}");
+    else
+        BSON_APPEND_INT64(filter, path, document->request->epoch);
+    BCON_APPEND(filter, spill_mongo_path(document, "sealed", path), "{", "$ne", BCON_BOOL(true),
+                "}");
+    spill_mongo_append_room(document, filter);
 }
 
 /* ---- making a head --------------------------------------------------------------------------- */
@@ -239,8 +235,9 @@ static void make_update(const spill_mongo_document_t *document, int64_t epoch, b
     struct {
         const char *name;
         int64_t value;
-    } numbers[] = {{"epoch", epoch}, {"rev", epoch}, {"first", 0},  {"n", request->op ? 1 : 0},
-                   {"pages", 0},     {"low", 0},     {"removed", 0}};
+    } numbers[] = {
+        {"epoch", epoch}, {"rev", epoch}, {"first", 0},  {"n", spill_request_ops(request)},
+        {"pages", 0},     {"low", 0},     {"removed", 0}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         bson_append_int64(&parts.set, spill_mongo_path(document, numbers[i].name, path), -1,
                           numbers[i].value);
@@ -250,6 +247,7 @@ static void make_update(const spill_mongo_document_t *document, int64_t epoch, b
     bson_append_array_begin(&parts.set, spill_mongo_path(document, "ops", path), -1, &ops);
     list_ops(request, &ops);
     bson_append_array_end(&parts.set, &ops);
+    spill_mongo_append_open(document, epoch, spill_mongo_path(document, "open", path), &parts.set);
     if (document->count[0] != '\0')
         append_number(&parts.set, document->count, count);
     if (count > 0) {
@@ -299,13 +297,18 @@ static spill_code_t make_head(spill_mongo_t *store, const spill_mongo_document_t
 
 /* ---- the steps ------------------------------------------------------------------------------- */
 
-static spill_code_t try_append(spill_mongo_t *store, const spill_mongo_document_t *document,
-                               bool exact, spill_response_t *response, spill_error_t *error)
+/* One command, that appends if `guard` holds. */
+static spill_code_t append_if(spill_mongo_t *store, const spill_mongo_document_t *document,
+                              const bson_t *guard, const bson_t *open, spill_response_t *response,
+                              spill_error_t *error)
 {
     const spill_request_t *request = document->request;
     bson_t filter, update, fields = BSON_INITIALIZER, after;
-    append_filter(document, exact, &filter);
-    append_update(document, &update);
+    spill_mongo_select(document, &filter);
+    bson_concat(&filter, guard);
+    if (spill_request_ops(request) > 0)
+        append_op_guards(document, &filter);
+    append_update(document, open, &update);
     spill_mongo_project_end(document, &fields);
     bool found;
     spill_code_t code = spill_mongo_modify(store, document->collection, &filter, &update, &fields,
@@ -321,6 +324,36 @@ static spill_code_t try_append(spill_mongo_t *store, const spill_mongo_document_
     return code;
 }
 
+static spill_code_t append_quickly(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                   spill_response_t *response, spill_error_t *error)
+{
+    bson_t guard = BSON_INITIALIZER, nothing = BSON_INITIALIZER;
+    spill_mongo_append_quick_guard(document, &guard);
+    spill_code_t code = append_if(store, document, &guard, &nothing, response, error);
+    bson_destroy(&guard);
+    bson_destroy(&nothing);
+    return code;
+}
+
+/* ... to a document that was read, in `response`; it is opened for quick ones, where it can be. */
+static spill_code_t append_exactly(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                   spill_response_t *response, spill_error_t *error)
+{
+    char path[SPILL_MONGO_PATH_SIZE];
+    bson_t guard = BSON_INITIALIZER, open = BSON_INITIALIZER;
+    exact_guard(document, &guard);
+    if (response->state.gone.count == 0) {
+        spill_mongo_append_open(document, response->state.epoch,
+                                spill_mongo_path(document, "open", path), &open);
+        BCON_APPEND(&guard, spill_mongo_path(document, "gone", path), "{", "$exists",
+                    BCON_BOOL(false), "}");
+    }
+    spill_code_t code = append_if(store, document, &guard, &open, response, error);
+    bson_destroy(&guard);
+    bson_destroy(&open);
+    return code;
+}
+
 /* What is there, where the request is to be carried out? */
 static spill_code_t look(spill_mongo_t *store, const spill_request_t *request,
                          spill_response_t *response, spill_error_t *error)
@@ -332,15 +365,18 @@ static spill_code_t look(spill_mongo_t *store, const spill_request_t *request,
 }
 
 /*
- * The first try is quick to judge and says no too often, but rarely. Then the document is read: the
- * append is refused for what it shows, or is judged exactly, or a head is to be made.
+ * Most appends are quick. One that is not is judged by what a look at the document shows: it is
+ * refused, or carried out under an exact guard, or a head is to be made.
  */
 spill_code_t spill_mongo_append(spill_mongo_t *store, const spill_request_t *request,
                                 spill_response_t *response, spill_error_t *error)
 {
     spill_mongo_document_t document;
     spill_mongo_document_init(&document, store, request);
-    spill_code_t code = try_append(store, &document, false, response, error);
+    spill_code_t code = SPILL_OK;
+    response->outcome = SPILL_REFUSED_GUARD;
+    if (spill_mongo_is_quick(&document))
+        code = append_quickly(store, &document, response, error);
     if (code != SPILL_OK || response->outcome == SPILL_DONE)
         return code;
     code = look(store, request, response, error);
@@ -349,7 +385,7 @@ spill_code_t spill_mongo_append(spill_mongo_t *store, const spill_request_t *req
         return code;
     bool there = response->state.present;
     if (spill_append_refusal(request, &response->state, response->op_found) == SPILL_REFUSAL_NONE)
-        return there ? try_append(store, &document, true, response, error)
+        return there ? append_exactly(store, &document, response, error)
                      : make_head(store, &document, response, error);
     response->judged = true;
     return SPILL_OK;

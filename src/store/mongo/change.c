@@ -64,214 +64,21 @@ static void unchanged_filter(const step_t *step, bson_t *filter)
         BCON_APPEND(filter, document->array, "{", "$size", BCON_INT64(before->live), "}");
 }
 
-/* ---- the new bookkeeping --------------------------------------------------------------------- */
-
-static void set_gone(bson_t *set, const char *path, const spill_seqs_t *gone)
-{
-    bson_t array;
-    bson_append_array_begin(set, path, -1, &array);
-    for (size_t i = 0; i < gone->count; i++) {
-        char buffer[16];
-        const char *key;
-        bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
-        bson_append_int64(&array, key, -1, gone->at[i]);
-    }
-    bson_append_array_end(set, &array);
-}
-
-static bool same_gone(const spill_seqs_t *left, const spill_seqs_t *right)
-{
-    bool same = left->count == right->count;
-    for (size_t i = 0; same && i < left->count; i++)
-        same = left->at[i] == right->at[i];
-    return same;
-}
-
-static void set_changed(const step_t *step, bson_t *set, bool *differs)
-{
-    const spill_mongo_document_t *document = &step->document;
-    const spill_state_t *before = &step->read.state, *after = &step->after;
-    char path[SPILL_MONGO_PATH_SIZE];
-    struct {
-        const char *name;
-        int64_t before;
-        int64_t after;
-    } numbers[] = {{"rev", before->rev, after->rev},
-                   {"first", before->first, after->first},
-                   {"pages", before->pages, after->pages},
-                   {"low", before->low, after->low},
-                   {"removed", before->removed, after->removed},
-                   {"total", before->total, after->total}};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (numbers[i].before != numbers[i].after)
-            bson_append_int64(set, spill_mongo_path(document, numbers[i].name, path), -1,
-                              numbers[i].after);
-    if (after->sealed && !before->sealed)
-        bson_append_bool(set, spill_mongo_path(document, "sealed", path), -1, true);
-    if (after->closed && !before->closed)
-        bson_append_bool(set, spill_mongo_path(document, "closed", path), -1, true);
-    if (after->gone.count > 0 && !same_gone(&before->gone, &after->gone))
-        set_gone(set, spill_mongo_path(document, "gone", path), &after->gone);
-    if (after->intent && !before->intent)
-        BCON_APPEND(set, spill_mongo_path(document, "intent", path), "{", "seq",
-                    BCON_INT64(after->intent_seq), "page", BCON_INT64(after->intent_page), "}");
-    *differs = !bson_empty(set) || (before->gone.count > 0 && after->gone.count == 0) ||
-               (before->intent && !after->intent);
-}
-
-/* Fields that are gone from the bookkeeping. */
-static void append_unset(const step_t *step, bson_t *unset)
-{
-    const spill_state_t *before = &step->read.state, *after = &step->after;
-    char path[SPILL_MONGO_PATH_SIZE];
-    if (before->gone.count > 0 && after->gone.count == 0)
-        BSON_APPEND_UTF8(unset, "0", spill_mongo_path(&step->document, "gone", path));
-    if (before->intent && !after->intent)
-        BSON_APPEND_UTF8(unset, bson_empty(unset) ? "0" : "1",
-                         spill_mongo_path(&step->document, "intent", path));
-}
-
-/* ---- the array ------------------------------------------------------------------------------- */
-
-/* Place in the array of live element `seq`. */
-static int64_t place_of(const spill_state_t *state, int64_t seq)
-{
-    return seq - state->first - (int64_t)spill_seqs_count_below(&state->gone, seq);
-}
-
-static void set_array(const step_t *step, bson_t *set)
-{
-    const char *name = step->document.array;
-    char ref[SPILL_NAME_SIZE + 1];
-    snprintf(ref, sizeof ref, "$%s", name);
-    const spill_state_t *before = &step->read.state;
-    if (step->effect.kind == SPILL_EFFECT_CUT || step->effect.kind == SPILL_EFFECT_ERASE) {
-        int64_t dropped = before->live - step->after.live;
-        if (dropped > 0)
-            BCON_APPEND(set, name, "{", "$slice", "[", BCON_UTF8(ref), BCON_INT64(dropped),
-                        BCON_INT64(INT32_MAX), "]", "}");
-    } else if (step->effect.kind == SPILL_EFFECT_DELETE) {
-        int64_t place = place_of(before, step->effect.seq);
-        if (place == 0)
-            BCON_APPEND(set, name, "{", "$slice", "[", BCON_UTF8(ref), BCON_INT64(1),
-                        BCON_INT64(INT32_MAX), "]", "}");
-        else
-            BCON_APPEND(set, name, "{", "$concatArrays", "[", "{", "$slice", "[", BCON_UTF8(ref),
-                        BCON_INT64(place), "]", "}", "{", "$slice", "[", BCON_UTF8(ref),
-                        BCON_INT64(place + 1), BCON_INT64(INT32_MAX), "]", "}", "]", "}");
-    }
-}
-
-/* ---- the sources' own fields ----------------------------------------------------------------- */
-
-static void append_number(bson_t *document, const char *key, int64_t number)
-{
-    if (number <= INT32_MAX)
-        bson_append_int32(document, key, -1, (int32_t)number);
-    else
-        bson_append_int64(document, key, -1, number);
-}
-
-/* {$size: array}, or of what is gone. */
-static void add_size(bson_t *terms, const char *key, const char *ref)
-{
-    BCON_APPEND(terms, key, "{", "$size", "{", "$ifNull", "[", BCON_UTF8(ref), "[", "]", "]", "}",
-                "}");
-}
-
-/* The terms of a head's count: see `count_of` in render.c. */
-static void add_head_count(const step_t *step, const char *array, bson_t *terms)
-{
-    const spill_mongo_document_t *document = &step->document;
-    bool newest = step->request->definition->keep == SPILL_KEEP_NEWEST;
-    char path[SPILL_MONGO_PATH_SIZE], other[SPILL_MONGO_PATH_SIZE];
-    BCON_APPEND(terms, "0", "{", "$multiply", "[", BCON_INT32(-1), "{", "$add", "[",
-                BCON_UTF8(spill_mongo_ref(document, "low", path)),
-                BCON_UTF8(spill_mongo_ref(document, "removed", other)), "]", "}", "]", "}");
-    if (!newest && step->after.pages > 0) {
-        BSON_APPEND_UTF8(terms, "1", spill_mongo_ref(document, "total", path));
-        return;
-    }
-    BSON_APPEND_UTF8(terms, "1", spill_mongo_ref(document, "first", path));
-    add_size(terms, "2", array);
-    if (!newest)
-        add_size(terms, "3", spill_mongo_ref(document, "gone", path));
-}
-
-/* Derived from the document as it then is, whatever was pushed to its array. */
-static void set_count(const step_t *step, bson_t *set)
-{
-    char array[SPILL_NAME_SIZE + 1];
-    snprintf(array, sizeof array, "$%s", step->document.array);
-    bson_t sum = BSON_INITIALIZER, terms;
-    BSON_APPEND_ARRAY_BEGIN(&sum, "$add", &terms);
-    if (step->document.head)
-        add_head_count(step, array, &terms);
-    else
-        add_size(&terms, "0", array);
-    bson_append_array_end(&sum, &terms);
-    BCON_APPEND(set, step->document.count, "{", "$let", "{", "vars", "{", "n", BCON_DOCUMENT(&sum),
-                "}", "in", "{", "$cond", "[", "{", "$lte", "[", "$$n", BCON_INT64(INT32_MAX), "]",
-                "}", "{", "$toInt", "$$n", "}", "$$n", "]", "}", "}", "}");
-    bson_destroy(&sum);
-}
-
-static void set_derived(const step_t *step, bson_t *set)
-{
-    const spill_definition_t *definition = step->request->definition;
-    const spill_state_t *after = &step->after;
-    if (step->document.count[0] != '\0')
-        set_count(step, set);
-    if (!step->document.head)
-        return;
-    if ((after->pages > 0 || after->sealed) && definition->overflow_field[0] != '\0')
-        bson_append_bool(set, definition->overflow_field, -1, true);
-    if (after->pages > 0 && definition->pages_field[0] != '\0')
-        append_number(set, definition->pages_field, after->pages);
-}
-
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void append_stage(bson_t *pipeline, const char *key, const char *operator,
-                         const bson_t * set)
+/* New bookkeeping, and elements that go. */
+static spill_code_t write_state(step_t *step, bool *done, spill_error_t *error)
 {
-    bson_t stage;
-    bson_append_document_begin(pipeline, key, -1, &stage);
-    BSON_APPEND_DOCUMENT(&stage, operator, set);
-    bson_append_document_end(pipeline, &stage);
-}
-
-/* New bookkeeping, and elements that go. A fixed `count` of a negative sum would be damage. */
-static spill_code_t write_pipeline(step_t *step, bool *done, spill_error_t *error)
-{
-    bson_t filter, set = BSON_INITIALIZER, derived = BSON_INITIALIZER, unset = BSON_INITIALIZER;
-    bool differs;
-    set_changed(step, &set, &differs);
-    set_array(step, &set);
-    set_derived(step, &derived);
-    append_unset(step, &unset);
-    bson_t pipeline = BSON_INITIALIZER;
-    if (!bson_empty(&set))
-        append_stage(&pipeline, "0", "$set", &set);
-    if (!bson_empty(&derived))
-        append_stage(&pipeline, "1", "$set", &derived);
-    if (!bson_empty(&unset)) {
-        bson_t stage;
-        BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "2", &stage);
-        BSON_APPEND_ARRAY(&stage, "$unset", &unset);
-        bson_append_document_end(&pipeline, &stage);
-    }
+    bson_t filter, pipeline;
     spill_code_t code = SPILL_OK;
-    *done = !differs; /* it is as the request wants it already */
-    if (differs) {
+    *done = !spill_mongo_rewrite(&step->document, &step->read.state, &step->after, &step->effect,
+                                 &pipeline);
+    if (!*done) {
         unchanged_filter(step, &filter);
         code = spill_mongo_modify(step->store, step->document.collection, &filter, &pipeline, NULL,
                                   NULL, done, error);
         bson_destroy(&filter);
     }
-    bson_destroy(&set);
-    bson_destroy(&derived);
-    bson_destroy(&unset);
     bson_destroy(&pipeline);
     return code;
 }
@@ -282,7 +89,7 @@ static spill_code_t write_element(step_t *step, bool *done, spill_error_t *error
     char path[SPILL_NAME_SIZE + 24];
     char rev[SPILL_MONGO_PATH_SIZE];
     snprintf(path, sizeof path, "%s.%lld", step->document.array,
-             (long long)place_of(&step->read.state, step->request->seq));
+             (long long)spill_mongo_place_of(&step->read.state, step->request->seq));
     bson_t filter, update = BSON_INITIALIZER, set;
     unchanged_filter(step, &filter);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
@@ -296,6 +103,27 @@ static spill_code_t write_element(step_t *step, bool *done, spill_error_t *error
     return code;
 }
 
+/* The page is open for quick appends from the start. */
+static void open_page(const step_t *step, bson_t *document)
+{
+    bson_t open = BSON_INITIALIZER, spill;
+    bson_iter_t iter;
+    const uint8_t *data;
+    uint32_t size;
+    if (!bson_iter_init_find(&iter, document, "spill"))
+        return;
+    bson_iter_document(&iter, &size, &data);
+    bson_init_static(&spill, data, size);
+    bson_copy_to_excluding_noinit(document, &open, "spill", NULL);
+    bson_t with;
+    BSON_APPEND_DOCUMENT_BEGIN(&open, "spill", &with);
+    bson_concat(&with, &spill);
+    spill_mongo_append_open(&step->document, step->after.epoch, "open", &with);
+    bson_append_document_end(&open, &with);
+    bson_destroy(document);
+    bson_steal(document, &open);
+}
+
 /* A whole page, in a free place or over what was read. */
 static spill_code_t write_page(step_t *step, bool *done, spill_error_t *error)
 {
@@ -304,6 +132,8 @@ static spill_code_t write_page(step_t *step, bool *done, spill_error_t *error)
     bson_t document, filter;
     spill_render_page(request->definition, request->owner, &step->after,
                       request->run ? request->run : &empty, request->ops, false, &document);
+    if (request->kind == SPILL_REQUEST_CREATE_PAGE)
+        open_page(step, &document);
     spill_code_t code;
     if (step->read.state.present) {
         unchanged_filter(step, &filter);
@@ -346,17 +176,14 @@ static spill_code_t raise_mark(step_t *step, spill_error_t *error)
 /* What is the array's own leaves the head; `spill` goes with its last array. */
 static void drop_pipeline(const step_t *step, bson_t *pipeline)
 {
-    const spill_definition_t *definition = step->request->definition;
-    const char *own[] = {definition->array, definition->count_field, definition->overflow_field,
-                         definition->pages_field, step->document.spill};
+    const char *own[SPILL_MONGO_OWN_FIELDS];
+    size_t count = spill_mongo_own_fields(step->request->definition, own);
     bson_t unset = BSON_INITIALIZER, stage;
-    uint32_t index = 0;
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+    BSON_APPEND_UTF8(&unset, "0", step->document.spill);
+    for (size_t i = 0; i < count; i++) {
         char buffer[16];
         const char *key;
-        if (own[i][0] == '\0')
-            continue;
-        bson_uint32_to_string(index++, &key, buffer, sizeof buffer);
+        bson_uint32_to_string((uint32_t)i + 1, &key, buffer, sizeof buffer);
         BSON_APPEND_UTF8(&unset, key, own[i]);
     }
     bson_init(pipeline);
@@ -371,17 +198,13 @@ static void drop_pipeline(const step_t *step, bson_t *pipeline)
 /* A document that is left with its _id alone goes too; not if a field came to it meanwhile. */
 static spill_code_t delete_bare(step_t *step, spill_error_t *error)
 {
-    bson_t bare = BSON_INITIALIZER, filter;
-    spill_value_append(step->request->owner, &bare, "_id");
+    bson_t filter;
+    bool found;
     spill_mongo_select(&step->document, &filter);
-    /* Numbers of one value are of several sizes: a document of only _id has at most 24 bytes more.
-     */
     BCON_APPEND(&filter, "$expr", "{", "$eq", "[", "{", "$size", "{", "$objectToArray", "$$ROOT",
                 "}", "}", BCON_INT64(1), "]", "}");
-    bool found;
     spill_code_t code =
         spill_mongo_delete(step->store, step->document.collection, &filter, &found, error);
-    bson_destroy(&bare);
     bson_destroy(&filter);
     return code;
 }
@@ -415,7 +238,7 @@ static spill_code_t write_effect(step_t *step, bool *done, spill_error_t *error)
     case SPILL_EFFECT_DROP:
         return step->document.head ? drop_head(step, done, error) : delete_page(step, done, error);
     default:
-        return write_pipeline(step, done, error);
+        return write_state(step, done, error);
     }
 }
 

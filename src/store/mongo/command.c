@@ -1,6 +1,7 @@
 /* One command each. A client is taken from the pool for as long as the command takes. */
 #include "store/mongo/mongo.h"
 
+/* A command under way. Every call of the driver that takes a reply initializes it. */
 typedef struct use {
     spill_mongo_t *store;
     const char *name;
@@ -15,14 +16,18 @@ static void begin(use_t *use, spill_mongo_t *store, const char *collection)
     *use = (use_t){.store = store, .name = collection};
     use->client = mongoc_client_pool_pop(store->pool);
     use->collection = mongoc_client_get_collection(use->client, store->database, collection);
-    bson_init(&use->reply);
+}
+
+static void release(use_t *use)
+{
+    mongoc_collection_destroy(use->collection);
+    mongoc_client_pool_push(use->store->pool, use->client);
 }
 
 static spill_code_t end(use_t *use, spill_code_t code)
 {
-    mongoc_collection_destroy(use->collection);
-    mongoc_client_pool_push(use->store->pool, use->client);
     bson_destroy(&use->reply);
+    release(use);
     return code;
 }
 
@@ -37,7 +42,7 @@ static int64_t reply_count(const use_t *use, const char *field)
     return bson_iter_init_find(&iter, &use->reply, field) ? bson_iter_as_int64(&iter) : 0;
 }
 
-/* The document of a find-and-modify's reply, if one was found. */
+/* Was a document found? Then it is added to `after`, which may be NULL. */
 static bool take_value(const bson_t *reply, bson_t *after)
 {
     bson_iter_t iter;
@@ -49,7 +54,8 @@ static bool take_value(const bson_t *reply, bson_t *after)
     bson_t value;
     if (!bson_init_static(&value, data, size))
         return false;
-    bson_concat(after, &value);
+    if (after)
+        bson_concat(after, &value);
     return true;
 }
 
@@ -57,9 +63,6 @@ spill_code_t spill_mongo_modify(spill_mongo_t *store, const char *collection, co
                                 const bson_t *update, const bson_t *fields, bson_t *after,
                                 bool *found, spill_error_t *error)
 {
-    bson_t nothing;
-    bson_init(&nothing);
-    bson_t *document = after ? after : &nothing;
     if (after)
         bson_init(after);
     bson_t only_id = BSON_INITIALIZER;
@@ -70,14 +73,12 @@ spill_code_t spill_mongo_modify(spill_mongo_t *store, const char *collection, co
     mongoc_find_and_modify_opts_set_flags(opts, MONGOC_FIND_AND_MODIFY_RETURN_NEW);
     use_t use;
     begin(&use, store, collection);
-    bson_destroy(&use.reply);
     bool good = mongoc_collection_find_and_modify_with_opts(use.collection, filter, opts,
                                                             &use.reply, &use.cause);
-    *found = good && take_value(&use.reply, document);
+    *found = good && take_value(&use.reply, after);
     spill_code_t code = good ? SPILL_OK : fail(&use, true, error);
     mongoc_find_and_modify_opts_destroy(opts);
     bson_destroy(&only_id);
-    bson_destroy(&nothing);
     return end(&use, code);
 }
 
@@ -88,7 +89,6 @@ spill_code_t spill_mongo_upsert(spill_mongo_t *store, const char *collection, co
     BSON_APPEND_BOOL(&opts, "upsert", true);
     use_t use;
     begin(&use, store, collection);
-    bson_destroy(&use.reply);
     *done =
         mongoc_collection_update_one(use.collection, filter, update, &opts, &use.reply, &use.cause);
     spill_code_t code =
@@ -102,7 +102,6 @@ spill_code_t spill_mongo_replace(spill_mongo_t *store, const char *collection, c
 {
     use_t use;
     begin(&use, store, collection);
-    bson_destroy(&use.reply);
     bool good = mongoc_collection_replace_one(use.collection, filter, document, NULL, &use.reply,
                                               &use.cause);
     *found = good && reply_count(&use, "matchedCount") > 0;
@@ -114,7 +113,6 @@ spill_code_t spill_mongo_insert(spill_mongo_t *store, const char *collection,
 {
     use_t use;
     begin(&use, store, collection);
-    bson_destroy(&use.reply);
     *done = mongoc_collection_insert_one(use.collection, document, NULL, &use.reply, &use.cause);
     spill_code_t code =
         *done || spill_mongo_is_duplicate(&use.cause) ? SPILL_OK : fail(&use, true, error);
@@ -126,7 +124,6 @@ spill_code_t spill_mongo_delete(spill_mongo_t *store, const char *collection, co
 {
     use_t use;
     begin(&use, store, collection);
-    bson_destroy(&use.reply);
     bool good = mongoc_collection_delete_one(use.collection, filter, NULL, &use.reply, &use.cause);
     *found = good && reply_count(&use, "deletedCount") > 0;
     return end(&use, good ? SPILL_OK : fail(&use, true, error));
@@ -138,10 +135,9 @@ spill_code_t spill_mongo_each(spill_mongo_t *store, const char *collection, cons
 {
     use_t use;
     begin(&use, store, collection);
-    mongoc_read_prefs_t *primary = mongoc_read_prefs_new(MONGOC_READ_PRIMARY);
     /* Without preferences of its own a command takes the URI's. */
     mongoc_cursor_t *cursor = mongoc_collection_aggregate(
-        use.collection, MONGOC_QUERY_NONE, pipeline, NULL, may_be_old ? NULL : primary);
+        use.collection, MONGOC_QUERY_NONE, pipeline, NULL, may_be_old ? NULL : store->primary);
     const bson_t *document;
     while (mongoc_cursor_next(cursor, &document))
         visit(context, document);
@@ -150,8 +146,8 @@ spill_code_t spill_mongo_each(spill_mongo_t *store, const char *collection, cons
     if (mongoc_cursor_error_document(cursor, &use.cause, &reply))
         code = spill_mongo_fail(store, collection, false, &use.cause, reply, error);
     mongoc_cursor_destroy(cursor);
-    mongoc_read_prefs_destroy(primary);
-    return end(&use, code);
+    release(&use);
+    return code;
 }
 
 typedef struct first {
@@ -183,7 +179,6 @@ spill_code_t spill_mongo_command(spill_mongo_t *store, const char *collection,
 {
     use_t use;
     begin(&use, store, collection);
-    bson_destroy(&use.reply);
     bool good = mongoc_client_write_command_with_opts(use.client, store->database, command, NULL,
                                                       &use.reply, &use.cause);
     return end(&use, good ? SPILL_OK : fail(&use, true, error));

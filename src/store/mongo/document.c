@@ -94,14 +94,44 @@ static const char *const numbers[] = {"epoch",  "rev",  "first", "n",   "sealed"
                                       "closed", "gone", "pages", "low", "removed",
                                       "total",  "src",  "intent"};
 
-/* {field: "$field"} for those of the array's own: their sum is not the application's. */
-static void append_own_field(bson_t *document, const char *field)
+size_t spill_mongo_own_fields(const spill_definition_t *definition,
+                              const char *names[SPILL_MONGO_OWN_FIELDS])
+{
+    const char *all[] = {definition->array, definition->count_field, definition->overflow_field,
+                         definition->pages_field};
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i][0] != '\0')
+            names[count++] = all[i];
+    return count;
+}
+
+static void append_reference(bson_t *document, const char *field)
 {
     char ref[SPILL_NAME_SIZE + 1];
-    if (field[0] == '\0')
-        return;
     snprintf(ref, sizeof ref, "$%s", field);
     BSON_APPEND_UTF8(document, field, ref);
+}
+
+/* The size of a document of the fields {array: "$array", ...} is not the application's. */
+void spill_mongo_append_own_size(const spill_definition_t *definition, const char *key, bson_t *to)
+{
+    const char *own[SPILL_MONGO_OWN_FIELDS];
+    size_t count = spill_mongo_own_fields(definition, own);
+    bson_t size, fields;
+    bson_append_document_begin(to, key, -1, &size);
+    BSON_APPEND_DOCUMENT_BEGIN(&size, "$bsonSize", &fields);
+    for (size_t i = 0; i < count; i++)
+        append_reference(&fields, own[i]);
+    append_reference(&fields, "spill");
+    bson_append_document_end(&size, &fields);
+    bson_append_document_end(to, &size);
+}
+
+void spill_mongo_append_length(const char *ref, const char *key, bson_t *to)
+{
+    BCON_APPEND(to, key, "{", "$size", "{", "$ifNull", "[", BCON_UTF8(ref), "[", "]", "]", "}",
+                "}");
 }
 
 static void project_sizes(const spill_mongo_document_t *document, bson_t *projection)
@@ -111,26 +141,15 @@ static void project_sizes(const spill_mongo_document_t *document, bson_t *projec
     BCON_APPEND(projection, "arrayBytes", "{", "$bsonSize", "{", "a", BCON_UTF8(array), "}", "}");
     if (!document->head)
         return;
-    const spill_definition_t *definition = document->request->definition;
     BCON_APPEND(projection, "rootBytes", "{", "$bsonSize", "$$ROOT", "}");
-    bson_t own, fields;
-    BSON_APPEND_DOCUMENT_BEGIN(projection, "ownBytes", &own);
-    BSON_APPEND_DOCUMENT_BEGIN(&own, "$bsonSize", &fields);
-    append_own_field(&fields, definition->array);
-    append_own_field(&fields, definition->count_field);
-    append_own_field(&fields, definition->overflow_field);
-    append_own_field(&fields, definition->pages_field);
-    append_own_field(&fields, "spill");
-    bson_append_document_end(&own, &fields);
-    bson_append_document_end(projection, &own);
+    spill_mongo_append_own_size(document->request->definition, "ownBytes", projection);
 }
 
 static void project_live(const spill_mongo_document_t *document, bson_t *projection)
 {
     char array[SPILL_NAME_SIZE + 1];
     snprintf(array, sizeof array, "$%s", document->array);
-    BCON_APPEND(projection, "live", "{", "$size", "{", "$ifNull", "[", BCON_UTF8(array), "[", "]",
-                "]", "}", "}");
+    spill_mongo_append_length(array, "live", projection);
 }
 
 static void project_numbers(const spill_mongo_document_t *document, const char *const *names,
@@ -252,10 +271,8 @@ static void read_sizes(const bson_t *projected, spill_state_t *state)
 {
     enum { EMPTY_ARRAY_DOCUMENT = 5 + 3 + 5, EMPTY_DOCUMENT = 5 };
     int64_t array = find_number(projected, "arrayBytes", 0);
-    int64_t framing = 3 * state->live;
-    for (int64_t power = 10; power < state->live; power *= 10)
-        framing += state->live - power;
-    state->live_bytes = state->live > 0 ? array - EMPTY_ARRAY_DOCUMENT - framing : 0;
+    state->live_bytes =
+        state->live > 0 ? array - EMPTY_ARRAY_DOCUMENT - spill_array_framing(state->live) : 0;
     state->fields_bytes = find_number(projected, "rootBytes", 0);
     if (state->fields_bytes > 0)
         state->fields_bytes += EMPTY_DOCUMENT - find_number(projected, "ownBytes", 0);

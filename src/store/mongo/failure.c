@@ -54,7 +54,7 @@ bool spill_mongo_is_duplicate(const bson_error_t *cause)
 }
 
 /* DocumentDB's own code for an update differs; its text is the same for all. */
-bool spill_mongo_is_too_large(const bson_error_t *cause)
+static bool is_too_large(const bson_error_t *cause)
 {
     return cause->code == TOO_LARGE || cause->code == TOO_LARGE_AFTER_UPDATE ||
            cause->code == TOO_LARGE_AFTER_UPSERT || strstr(cause->message, "larger than MaxDoc");
@@ -106,7 +106,7 @@ static meaning_t meaning_of_code(uint32_t code)
 
 static meaning_t meaning_of(const bson_error_t *cause)
 {
-    if (spill_mongo_is_too_large(cause))
+    if (is_too_large(cause))
         return MEANING_TOO_LARGE;
     if (is_denied(cause))
         return MEANING_DENIED;

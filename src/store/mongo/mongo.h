@@ -9,8 +9,9 @@
  *   failure.c      what an error of the driver or server means
  *   document.c     where things stand in a document, and a document's state
  *   read.c         READ
- *   room.c         the guard "there is room", as an expression that the server evaluates
+ *   room.c         the guard "there is room": exact, and the quick one of most appends
  *   append.c       APPEND, UPDATE_FIELDS, and making a head
+ *   rewrite.c      the update from one state of a document to another
  *   change.c       all other steps: read the state, ask transition.c, compare and set
  *   catalog.c      definitions, imports, indexes, owners
  */
@@ -18,12 +19,14 @@
 #define SPILL_STORE_MONGO_MONGO_H
 
 #include "store/store.h"
+#include "store/transition.h"
 
 #include <mongoc/mongoc.h>
 
 typedef struct spill_mongo {
     spill_store_t base;
-    mongoc_client_pool_t *pool; /* serves threads: one client for the length of a command */
+    mongoc_client_pool_t *pool;   /* serves threads: one client for the length of a command */
+    mongoc_read_prefs_t *primary; /* for what must not be old, whatever the URI prefers */
     char *database;
     bool sharded;
     char *place; /* "HOST/DATABASE", for messages; without user or password */
@@ -48,9 +51,6 @@ spill_code_t spill_mongo_fail(const spill_mongo_t *store, const char *collection
 /* Is it the server's word for a second document of one _id? */
 bool spill_mongo_is_duplicate(const bson_error_t *cause);
 
-/* ... or for a document that would pass its limit? */
-bool spill_mongo_is_too_large(const bson_error_t *cause);
-
 /* ---- command.c ------------------------------------------------------------------------------- */
 
 /*
@@ -62,8 +62,7 @@ spill_code_t spill_mongo_modify(spill_mongo_t *store, const char *collection, co
                                 const bson_t *update, const bson_t *fields, bson_t *after,
                                 bool *found, spill_error_t *error);
 
-/* Update, or make where `_id` is free: *done is false where the guard of a document there failed.
- */
+/* Update, or make where `_id` is free. *done is false where a document there failed the guard. */
 spill_code_t spill_mongo_upsert(spill_mongo_t *store, const char *collection, const bson_t *filter,
                                 const bson_t *update, bool *done, spill_error_t *error);
 
@@ -99,7 +98,7 @@ spill_code_t spill_mongo_command(spill_mongo_t *store, const char *collection,
 
 #define SPILL_MONGO_PATH_SIZE (SPILL_NAME_SIZE + 32)
 
-/* The document that a request means. Borrows from the request; release it. */
+/* The document that a request means. Borrows from the request; owns nothing. */
 typedef struct spill_mongo_document {
     const spill_request_t *request;
     bool head;
@@ -125,6 +124,15 @@ const char *spill_mongo_path(const spill_mongo_document_t *document, const char 
 const char *spill_mongo_ref(const spill_mongo_document_t *document, const char *name,
                             char path[SPILL_MONGO_PATH_SIZE]);
 
+/* The fields of a head that are the array's own, but for `spill`. Returns how many there are. */
+enum { SPILL_MONGO_OWN_FIELDS = 4 };
+size_t spill_mongo_own_fields(const spill_definition_t *definition,
+                              const char *names[SPILL_MONGO_OWN_FIELDS]);
+/* key: the size of a document of them and of `spill`, as an expression. */
+void spill_mongo_append_own_size(const spill_definition_t *definition, const char *key, bson_t *to);
+/* key: the length of the array that `ref` ("$field") refers to, 0 where it is missing. */
+void spill_mongo_append_length(const char *ref, const char *key, bson_t *to);
+
 /*
  * Append to a projection what spill_mongo_state reads: `state`, `live` and so on, computed from the
  * document.
@@ -132,11 +140,10 @@ const char *spill_mongo_ref(const spill_mongo_document_t *document, const char *
 void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops,
                                bson_t *projection);
 
-/* The same for the answer to an append, which is to be quick: first, n, gone and `live`. */
+/* The same for the answer to an append, which is to be quick: epoch, first, n, gone and `live`. */
 void spill_mongo_project_end(const spill_mongo_document_t *document, bson_t *projection);
 
-/* Read them into `state` (zeroed or released) and `ops` (may be NULL). SPILL_CORRUPT names a field.
- */
+/* Read them into `state` (zeroed or released) and `ops` (may be NULL). SPILL_CORRUPT: a field. */
 spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bson_t *projected,
                                spill_state_t *state, spill_ops_t *ops, spill_error_t *error);
 
@@ -145,13 +152,41 @@ void spill_mongo_append_op(bson_t *array, const char *key, const spill_op_t *op,
 
 /* ---- room.c ---------------------------------------------------------------------------------- */
 
-/*
- * Append to a filter: the document has room for request's elements and operations. One answers
- * exactly. The other costs the server little, guards epoch and seal as well, and may say no too
- * often: where bytes are nearly used up, or numbers are gone.
- */
+/* Append to a filter: the document has room for request's elements and operations, exactly. */
 void spill_mongo_append_room(const spill_mongo_document_t *document, bson_t *filter);
-void spill_mongo_append_ample_room(const spill_mongo_document_t *document, bson_t *filter);
+
+/*
+ * A quick append asks the server for little. The document's bookkeeping has
+ *
+ *   open: {b<bytes_max>: N}        of a page {b<bytes_max>e<epoch>: N}
+ *
+ * while the document is one of ours, is not sealed, and no number among its slots is gone: up to N
+ * bytes of size it takes appends that are quick under the bound of bytes_max. So one comparison of
+ * its size is a guard for all of this, and false where the field is missing: then, and near the
+ * bound, an append has to be judged exactly. An append that was so judged opens the document.
+ */
+/* Is the request small enough, and a document's bound wide enough? */
+bool spill_mongo_is_quick(const spill_mongo_document_t *document);
+/* Append to a filter: the document is open, and has room for request's elements. */
+void spill_mongo_append_quick_guard(const spill_mongo_document_t *document, bson_t *filter);
+/* Append `open` under the name `field`, by request's limits; nothing where bounds are too narrow.
+ */
+void spill_mongo_append_open(const spill_mongo_document_t *document, int64_t epoch,
+                             const char *field, bson_t *to);
+
+/* ---- rewrite.c ------------------------------------------------------------------------------- */
+
+/*
+ * The pipeline that makes of a document in state `before`, whatever was appended to it meanwhile,
+ * one in state `after`: bookkeeping, elements that go by `effect`, and the sources' own fields.
+ * Initializes `pipeline`. False: the states do not differ, there is nothing to write.
+ */
+bool spill_mongo_rewrite(const spill_mongo_document_t *document, const spill_state_t *before,
+                         const spill_state_t *after, const spill_effect_t *effect,
+                         bson_t *pipeline);
+
+/* Place in the array of live element `seq`. */
+int64_t spill_mongo_place_of(const spill_state_t *state, int64_t seq);
 
 /* ---- the steps ------------------------------------------------------------------------------- */
 

@@ -8,13 +8,7 @@
 
 #include <stdio.h>
 
-/* {$size: <array or []>} */
-static bson_t *length_of(const char *ref)
-{
-    return BCON_NEW("$size", "{", "$ifNull", "[", BCON_UTF8(ref), "[", "]", "]", "}");
-}
-
-/* framing(n) of store/state.h, for n = variable + more: three bytes each and the longer indices. */
+/* spill_array_framing of store/state.h, for variable + more: three bytes each, longer indices. */
 static bson_t *framing(const char *variable, int64_t more)
 {
     bson_t *sum = bson_new();
@@ -64,47 +58,26 @@ static bson_t *document_bytes(const spill_mongo_document_t *document)
     return sum;
 }
 
-static void append_field(bson_t *fields, const char *name)
-{
-    char ref[SPILL_NAME_SIZE + 1];
-    if (name[0] == '\0')
-        return;
-    snprintf(ref, sizeof ref, "$%s", name);
-    BSON_APPEND_UTF8(fields, name, ref);
-}
-
 /* What the sum refers to. */
 static bson_t *variables(const spill_mongo_document_t *document)
 {
     const spill_request_t *request = document->request;
     char array[SPILL_NAME_SIZE + 1], path[SPILL_MONGO_PATH_SIZE];
     snprintf(array, sizeof array, "$%s", document->array);
-    bson_t *live = length_of(array);
-    bson_t *gone = length_of(spill_mongo_ref(document, "gone", path));
-    const char *n = spill_mongo_ref(document, "n", path);
-    bson_t *vars =
-        BCON_NEW("live", BCON_DOCUMENT(live), "gone", BCON_DOCUMENT(gone), "ops", "{", "$max", "[",
-                 BCON_INT64(1), "{", "$min", "[", "{", "$add", "[", BCON_UTF8(n),
-                 BCON_INT64(spill_request_ops(request)), "]", "}", BCON_INT64(request->op_window),
-                 "]", "}", "]", "}", "array", "{", "$bsonSize", "{", "a", "{", "$ifNull", "[",
-                 BCON_UTF8(array), "[", "]", "]", "}", "}", "}");
-    bson_destroy(live);
-    bson_destroy(gone);
-    if (!document->head) {
+    bson_t *vars = bson_new();
+    spill_mongo_append_length(array, "live", vars);
+    spill_mongo_append_length(spill_mongo_ref(document, "gone", path), "gone", vars);
+    BCON_APPEND(vars, "ops", "{", "$max", "[", BCON_INT64(1), "{", "$min", "[", "{", "$add", "[",
+                BCON_UTF8(spill_mongo_ref(document, "n", path)),
+                BCON_INT64(spill_request_ops(request)), "]", "}", BCON_INT64(request->op_window),
+                "]", "}", "]", "}", "array", "{", "$bsonSize", "{", "a", "{", "$ifNull", "[",
+                BCON_UTF8(array), "[", "]", "]", "}", "}", "}");
+    if (document->head) {
+        BCON_APPEND(vars, "root", "{", "$bsonSize", "$$ROOT", "}");
+        spill_mongo_append_own_size(request->definition, "own", vars);
+    } else {
         BCON_APPEND(vars, "root", BCON_INT64(0), "own", BCON_INT64(0));
-        return vars;
     }
-    BCON_APPEND(vars, "root", "{", "$bsonSize", "$$ROOT", "}");
-    bson_t own, fields;
-    BSON_APPEND_DOCUMENT_BEGIN(vars, "own", &own);
-    BSON_APPEND_DOCUMENT_BEGIN(&own, "$bsonSize", &fields);
-    append_field(&fields, request->definition->array);
-    append_field(&fields, request->definition->count_field);
-    append_field(&fields, request->definition->overflow_field);
-    append_field(&fields, request->definition->pages_field);
-    append_field(&fields, "spill");
-    bson_append_document_end(&own, &fields);
-    bson_append_document_end(vars, &own);
     return vars;
 }
 
@@ -126,33 +99,73 @@ void spill_mongo_append_room(const spill_mongo_document_t *document, bson_t *fil
     bson_destroy(bytes);
 }
 
-/*
- * Servers plan a query with more than two conditions noticeably longer, so there are two: the place
- * of the last slot is free, and one comparison that is false as well for a document that is none of
- * ours, is sealed, is of another incarnation, or has numbers that are gone.
- */
-void spill_mongo_append_ample_room(const spill_mongo_document_t *document, bson_t *filter)
+/* ---- quick appends --------------------------------------------------------------------------- */
+
+/* Of a document's bytes the part that quick appends leave: the largest of them has so many. */
+enum { QUICK_PART = 8, LONGEST_FRAMING = 2 + 7, PLACES_MAX = 1000000000, OPEN_NAME_SIZE = 48 };
+
+static int64_t quick_bytes(const spill_request_t *request)
 {
-    enum { LONGEST_FRAMING = 2 + 7, PLACES_MAX = 1000000000 };
+    return request->limits.bytes_max / QUICK_PART;
+}
+
+/* Up to what size the document is open: the rest is for one more quick append, and for all the
+ * operations and bookkeeping that it may come to have. */
+static int64_t open_bytes(const spill_mongo_document_t *document)
+{
+    const spill_request_t *request = document->request;
+    spill_state_t full = {.n = request->op_window};
+    return request->limits.bytes_max - quick_bytes(request) -
+           spill_state_document_bytes(request->definition, request->owner, document->head, &full, 0,
+                                      0);
+}
+
+/* "b1048576": the bound in bytes; of a page also its incarnation, "b1048576e17". */
+static const char *open_name(const spill_mongo_document_t *document, int64_t epoch,
+                             char name[OPEN_NAME_SIZE])
+{
+    long long bytes_max = document->request->limits.bytes_max;
+    if (document->head)
+        snprintf(name, OPEN_NAME_SIZE, "b%lld", bytes_max);
+    else
+        snprintf(name, OPEN_NAME_SIZE, "b%llde%lld", bytes_max, (long long)epoch);
+    return name;
+}
+
+bool spill_mongo_is_quick(const spill_mongo_document_t *document)
+{
     const spill_request_t *request = document->request;
     int64_t count = (int64_t)request->element_count;
-    int64_t last = request->limits.slots_max - count;
-    spill_state_t full = {.n = request->op_window};
-    /* The most that the bound counts and the document does not have, and what is added. */
-    int64_t more = spill_state_document_bytes(request->definition, request->owner, document->head,
-                                              &full, 0, 0) +
-                   request->elements_bytes + spill_update_growth(request->update) +
-                   LONGEST_FRAMING * count;
-    char gone[SPILL_MONGO_PATH_SIZE], sealed[SPILL_MONGO_PATH_SIZE], epoch[SPILL_MONGO_PATH_SIZE];
-    char place[SPILL_NAME_SIZE + 24];
-    snprintf(place, sizeof place, "%s.%lld", document->array, (long long)(last < 0 ? 0 : last));
-    if (last < PLACES_MAX)
-        BCON_APPEND(filter, place, "{", "$exists", BCON_BOOL(false), "}");
-    const char *other = document->head ? "$lte" : "$ne";
-    BCON_APPEND(filter, "$expr", "{", "$lte", "[", "{", "$bsonSize", "$$ROOT", "}", "{", "$cond",
-                "[", "{", "$or", "[", BCON_UTF8(spill_mongo_ref(document, "gone", gone)),
-                BCON_UTF8(spill_mongo_ref(document, "sealed", sealed)), "{", other, "[",
-                BCON_UTF8(spill_mongo_ref(document, "epoch", epoch)),
-                BCON_INT64(document->head ? 0 : request->epoch), "]", "}", "]", "}", BCON_INT64(-1),
-                BCON_INT64(last < 0 ? -1 : request->limits.bytes_max - more), "]", "}", "]", "}");
+    return request->elements_bytes + spill_update_growth(request->update) +
+                   LONGEST_FRAMING * count <=
+               quick_bytes(request) &&
+           count <= request->limits.slots_max && request->limits.slots_max < PLACES_MAX &&
+           open_bytes(document) > 0;
+}
+
+/*
+ * Servers plan a query with more than two conditions noticeably longer, and an expression the more
+ * so the deeper it is. So there are two: the place of the last slot is free, and one comparison.
+ */
+void spill_mongo_append_quick_guard(const spill_mongo_document_t *document, bson_t *filter)
+{
+    const spill_request_t *request = document->request;
+    char place[SPILL_NAME_SIZE + 24], open[SPILL_MONGO_PATH_SIZE];
+    char name[OPEN_NAME_SIZE], limit[SPILL_MONGO_PATH_SIZE + OPEN_NAME_SIZE];
+    snprintf(place, sizeof place, "%s.%lld", document->array,
+             (long long)request->limits.slots_max - (long long)request->element_count);
+    snprintf(limit, sizeof limit, "%s.%s", spill_mongo_ref(document, "open", open),
+             open_name(document, request->epoch, name));
+    BCON_APPEND(filter, place, "{", "$exists", BCON_BOOL(false), "}", "$expr", "{", "$lte", "[",
+                "{", "$bsonSize", "$$ROOT", "}", BCON_UTF8(limit), "]", "}");
+}
+
+void spill_mongo_append_open(const spill_mongo_document_t *document, int64_t epoch,
+                             const char *field, bson_t *to)
+{
+    char name[OPEN_NAME_SIZE];
+    int64_t bytes = open_bytes(document);
+    if (bytes > 0)
+        BCON_APPEND(to, field, "{", open_name(document, epoch, name), BCON_INT32((int32_t)bytes),
+                    "}");
 }

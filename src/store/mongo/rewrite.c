@@ -1,0 +1,201 @@
+#include "store/mongo/mongo.h"
+
+#include "store/render.h"
+
+#include <stdio.h>
+
+typedef struct rewrite {
+    const spill_mongo_document_t *document;
+    const spill_state_t *before;
+    const spill_state_t *after;
+    const spill_effect_t *effect;
+} rewrite_t;
+
+/* ---- the new bookkeeping --------------------------------------------------------------------- */
+
+static bool same_gone(const spill_seqs_t *left, const spill_seqs_t *right)
+{
+    bool same = left->count == right->count;
+    for (size_t i = 0; same && i < left->count; i++)
+        same = left->at[i] == right->at[i];
+    return same;
+}
+
+static void set_changed(const rewrite_t *rewrite, bson_t *set)
+{
+    const spill_mongo_document_t *document = rewrite->document;
+    const spill_state_t *before = rewrite->before, *after = rewrite->after;
+    char path[SPILL_MONGO_PATH_SIZE];
+    struct {
+        const char *name;
+        int64_t before;
+        int64_t after;
+    } numbers[] = {{"rev", before->rev, after->rev},
+                   {"first", before->first, after->first},
+                   {"pages", before->pages, after->pages},
+                   {"low", before->low, after->low},
+                   {"removed", before->removed, after->removed},
+                   {"total", before->total, after->total}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (numbers[i].before != numbers[i].after)
+            bson_append_int64(set, spill_mongo_path(document, numbers[i].name, path), -1,
+                              numbers[i].after);
+    if (after->sealed && !before->sealed)
+        bson_append_bool(set, spill_mongo_path(document, "sealed", path), -1, true);
+    if (after->closed && !before->closed)
+        bson_append_bool(set, spill_mongo_path(document, "closed", path), -1, true);
+    if (after->gone.count > 0 && !same_gone(&before->gone, &after->gone))
+        spill_render_gone(set, spill_mongo_path(document, "gone", path), &after->gone);
+    if (after->intent && !before->intent)
+        BCON_APPEND(set, spill_mongo_path(document, "intent", path), "{", "seq",
+                    BCON_INT64(after->intent_seq), "page", BCON_INT64(after->intent_page), "}");
+}
+
+/* Does it no longer take quick appends? */
+static bool closes(const spill_state_t *before, const spill_state_t *after)
+{
+    return (after->sealed || after->gone.count > 0) && !before->sealed && before->gone.count == 0;
+}
+
+/* Fields that are gone from the bookkeeping. */
+static void append_unset(const rewrite_t *rewrite, bson_t *unset)
+{
+    const spill_state_t *before = rewrite->before, *after = rewrite->after;
+    const struct {
+        const char *name;
+        bool goes;
+    } fields[] = {{"gone", before->gone.count > 0 && after->gone.count == 0},
+                  {"intent", before->intent && !after->intent},
+                  {"open", closes(before, after)}};
+    uint32_t count = 0;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        char path[SPILL_MONGO_PATH_SIZE], buffer[16];
+        const char *key;
+        if (!fields[i].goes)
+            continue;
+        bson_uint32_to_string(count++, &key, buffer, sizeof buffer);
+        BSON_APPEND_UTF8(unset, key, spill_mongo_path(rewrite->document, fields[i].name, path));
+    }
+}
+
+/* ---- the array ------------------------------------------------------------------------------- */
+
+int64_t spill_mongo_place_of(const spill_state_t *state, int64_t seq)
+{
+    return seq - state->first - (int64_t)spill_seqs_count_below(&state->gone, seq);
+}
+
+static void set_array(const rewrite_t *rewrite, bson_t *set)
+{
+    const char *name = rewrite->document->array;
+    char ref[SPILL_NAME_SIZE + 1];
+    snprintf(ref, sizeof ref, "$%s", name);
+    const spill_state_t *before = rewrite->before;
+    if (rewrite->effect->kind == SPILL_EFFECT_CUT || rewrite->effect->kind == SPILL_EFFECT_ERASE) {
+        int64_t dropped = before->live - rewrite->after->live;
+        if (dropped > 0)
+            BCON_APPEND(set, name, "{", "$slice", "[", BCON_UTF8(ref), BCON_INT64(dropped),
+                        BCON_INT64(INT32_MAX), "]", "}");
+    } else if (rewrite->effect->kind == SPILL_EFFECT_DELETE) {
+        int64_t place = spill_mongo_place_of(before, rewrite->effect->seq);
+        if (place == 0)
+            BCON_APPEND(set, name, "{", "$slice", "[", BCON_UTF8(ref), BCON_INT64(1),
+                        BCON_INT64(INT32_MAX), "]", "}");
+        else
+            BCON_APPEND(set, name, "{", "$concatArrays", "[", "{", "$slice", "[", BCON_UTF8(ref),
+                        BCON_INT64(place), "]", "}", "{", "$slice", "[", BCON_UTF8(ref),
+                        BCON_INT64(place + 1), BCON_INT64(INT32_MAX), "]", "}", "]", "}");
+    }
+}
+
+/* ---- the sources' own fields ----------------------------------------------------------------- */
+
+/* The terms of a head's count: see `count_of` in render.c. */
+static void add_head_count(const rewrite_t *rewrite, const char *array, bson_t *terms)
+{
+    const spill_mongo_document_t *document = rewrite->document;
+    bool newest = document->request->definition->keep == SPILL_KEEP_NEWEST;
+    char path[SPILL_MONGO_PATH_SIZE], other[SPILL_MONGO_PATH_SIZE];
+    BCON_APPEND(terms, "0", "{", "$multiply", "[", BCON_INT32(-1), "{", "$add", "[",
+                BCON_UTF8(spill_mongo_ref(document, "low", path)),
+                BCON_UTF8(spill_mongo_ref(document, "removed", other)), "]", "}", "]", "}");
+    if (!newest && rewrite->after->pages > 0) {
+        BSON_APPEND_UTF8(terms, "1", spill_mongo_ref(document, "total", path));
+        return;
+    }
+    BSON_APPEND_UTF8(terms, "1", spill_mongo_ref(document, "first", path));
+    spill_mongo_append_length(array, "2", terms);
+    if (!newest)
+        spill_mongo_append_length(spill_mongo_ref(document, "gone", path), "3", terms);
+}
+
+/* Derived from the document as it then is, whatever was pushed to its array. */
+static void set_count(const rewrite_t *rewrite, bson_t *set)
+{
+    char array[SPILL_NAME_SIZE + 1];
+    snprintf(array, sizeof array, "$%s", rewrite->document->array);
+    bson_t sum = BSON_INITIALIZER, terms;
+    BSON_APPEND_ARRAY_BEGIN(&sum, "$add", &terms);
+    if (rewrite->document->head)
+        add_head_count(rewrite, array, &terms);
+    else
+        spill_mongo_append_length(array, "0", &terms);
+    bson_append_array_end(&sum, &terms);
+    BCON_APPEND(set, rewrite->document->count, "{", "$let", "{", "vars", "{", "n",
+                BCON_DOCUMENT(&sum), "}", "in", "{", "$cond", "[", "{", "$lte", "[", "$$n",
+                BCON_INT64(INT32_MAX), "]", "}", "{", "$toInt", "$$n", "}", "$$n", "]", "}", "}",
+                "}");
+    bson_destroy(&sum);
+}
+
+static void set_derived(const rewrite_t *rewrite, bson_t *set)
+{
+    const spill_definition_t *definition = rewrite->document->request->definition;
+    const spill_state_t *after = rewrite->after;
+    if (rewrite->document->count[0] != '\0')
+        set_count(rewrite, set);
+    if (!rewrite->document->head)
+        return;
+    if ((after->pages > 0 || after->sealed) && definition->overflow_field[0] != '\0')
+        bson_append_bool(set, definition->overflow_field, -1, true);
+    if (after->pages > 0 && definition->pages_field[0] != '\0')
+        spill_render_count(set, definition->pages_field, after->pages);
+}
+
+/* ---- the pipeline ---------------------------------------------------------------------------- */
+
+static void append_stage(const char *key, const char *operator, const bson_t * set,
+                         bson_t *pipeline)
+{
+    bson_t stage;
+    if (bson_empty(set))
+        return;
+    bson_append_document_begin(pipeline, key, -1, &stage);
+    BSON_APPEND_DOCUMENT(&stage, operator, set);
+    bson_append_document_end(pipeline, &stage);
+}
+
+bool spill_mongo_rewrite(const spill_mongo_document_t *document, const spill_state_t *before,
+                         const spill_state_t *after, const spill_effect_t *effect, bson_t *pipeline)
+{
+    const rewrite_t rewrite = {document, before, after, effect};
+    bson_t set = BSON_INITIALIZER, unset = BSON_INITIALIZER, derived = BSON_INITIALIZER;
+    bson_init(pipeline);
+    set_changed(&rewrite, &set);
+    append_unset(&rewrite, &unset);
+    bool differs = !bson_empty(&set) || !bson_empty(&unset);
+    set_array(&rewrite, &set);
+    set_derived(&rewrite, &derived);
+    append_stage("0", "$set", &set, pipeline);
+    append_stage("1", "$set", &derived, pipeline);
+    if (!bson_empty(&unset)) {
+        bson_t stage;
+        BSON_APPEND_DOCUMENT_BEGIN(pipeline, "2", &stage);
+        BSON_APPEND_ARRAY(&stage, "$unset", &unset);
+        bson_append_document_end(pipeline, &stage);
+    }
+    bson_destroy(&set);
+    bson_destroy(&unset);
+    bson_destroy(&derived);
+    return differs;
+}
