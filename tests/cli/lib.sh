@@ -38,6 +38,13 @@ on_server() {
     [ "${SPILLWAY_TEST_STORE:-folder}" = server ]
 }
 
+# Seeds RANDOM, with SPILLWAY_SEED where it is set, and says with what.
+seed_random() {
+    local seed=${SPILLWAY_SEED:-$RANDOM}
+    RANDOM=$seed
+    echo "seed $seed"
+}
+
 # needs VARIABLE... : pass over the test where one of those that tools/test-server sets is not.
 needs() {
     for variable in "$@"; do

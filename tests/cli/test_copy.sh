@@ -6,9 +6,7 @@
 source "$(dirname "$0")/lib.sh"
 
 rounds=${SPILLWAY_KILLS:-5}
-seed=${SPILLWAY_SEED:-$RANDOM}
-RANDOM=$seed
-echo "seed $seed"
+seed_random
 
 new_target() {
     new_store

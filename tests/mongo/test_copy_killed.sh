@@ -1,22 +1,11 @@
 #!/usr/bin/env bash
 # The server dies in mid-copy, at random points, as the target and then as the source: the copy says
 # which side failed. Run again it goes on; every element is there once, with its number.
-# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
-here=$(cd "$(dirname "$0")" && pwd)
-source "$here/../cli/lib.sh"
+# shellcheck disable=SC1091,SC2154 # what is sourced is not followed
+source "$(dirname "$0")/own_server.sh"
 
-needs SPILLWAY_TEST_URI # set by who wants tests on servers; this one has a server of its own
-test_server=$here/../../tools/test-server
-server=$work/server
 rounds=${SPILLWAY_KILLS:-3}
-seed=${SPILLWAY_SEED:-$RANDOM}
-RANDOM=$seed
-echo "seed $seed"
-
-cleanups+=("'$test_server' stop '$server'")
-start_server() {
-    "$test_server" start --while $$ "$server" >server.uri || fail "the server does not start"
-}
+seed_random
 start_server
 
 for i in {1..12000}; do

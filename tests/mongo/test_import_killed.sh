@@ -1,28 +1,17 @@
 #!/usr/bin/env bash
 # The server dies in mid-import, at random points: the import says how far it is, or goes on by itself
 # where the server is back soon. Run again it goes on, and every record is there once and in order.
-# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
-here=$(cd "$(dirname "$0")" && pwd)
-source "$here/../cli/lib.sh"
+# shellcheck disable=SC1091,SC2154 # what is sourced is not followed
+source "$(dirname "$0")/own_server.sh"
 
-needs SPILLWAY_TEST_URI # set by who wants tests on servers; this one has a server of its own
-test_server=$here/../../tools/test-server
-server=$work/server
 rounds=${SPILLWAY_KILLS:-6}
-seed=${SPILLWAY_SEED:-$RANDOM}
-RANDOM=$seed
 records=2000
-echo "seed $seed"
+seed_random
 
 for ((i = 1; i <= records; i++)); do
     echo "{\"_id\": $i, \"by\": \"u$((i % 7 * (i % 2)))\"}"
 done >events.ndjson
 awk -F '"' '{ print $(NF - 1) }' events.ndjson | sort | uniq -c >owners
-
-cleanups+=("'$test_server' stop '$server'")
-start_server() {
-    "$test_server" start --while $$ "$server" >server.uri || fail "the server does not start"
-}
 start_server
 
 # imported N FILE : at least N records are there, and each owner's are the first of its lines.

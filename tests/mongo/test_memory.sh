@@ -2,19 +2,15 @@
 # Many elements of one owner, and many owners: neither the program's memory nor the server's grows
 # with them. The figures are printed. With SPILLWAY_LONG 1 000 000 elements and 100 000 owners of 50,
 # else 50 000 and 1000; SPILLWAY_ELEMENTS sets another number of elements.
-# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
-here=$(cd "$(dirname "$0")" && pwd)
-source "$here/../cli/lib.sh"
+# shellcheck disable=SC1091,SC2154 # what is sourced is not followed
+source "$(dirname "$0")/own_server.sh"
 
-needs SPILLWAY_TEST_URI # set by who wants tests on servers; this one has a server of its own
-test_server=$here/../../tools/test-server
-server=$work/server
 elements=${SPILLWAY_ELEMENTS:-50000} owners=1000
 [ -z "${SPILLWAY_LONG:-}" ] || elements=${SPILLWAY_ELEMENTS:-1000000} owners=100000
 allowed_kb=$((64 * 1024)) # what the last quarter may need more than the first
 
-cleanups+=("'$test_server' stop '$server'")
-uri=$("$test_server" start --while $$ "$server") || fail "the server does not start"
+start_server
+uri=$(cat server.uri)
 
 # Anonymous memory of processes in kB: a server's buffers are shared, and bounded by its settings.
 anonymous() {

@@ -1,18 +1,16 @@
 #!/usr/bin/env bash
 # tools/test-server run ends soon after a signal, whatever its command makes of it, and leaves
 # neither a process nor a file.
-# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
-here=$(cd "$(dirname "$0")" && pwd)
-source "$here/../cli/lib.sh"
+# shellcheck disable=SC1091,SC2154 # what is sourced is not followed
+source "$(dirname "$0")/own_server.sh"
 
-needs SPILLWAY_TEST_URI # set by who wants tests on servers; this one has a server of its own
 
 # ends SIGNAL CODE SCRIPT : the signal comes when the script has made the file `ready`.
 ends() {
     local signal=$1 code=$2 script=$3 pid status
     rm -f ready
     env -u SPILLWAY_TEST_URI --default-signal=HUP,INT,TERM TMPDIR="$work" \
-        "$here/../../tools/test-server" run -- bash -c "$script" "$work/command" 2>err &
+        "$test_server" run -- bash -c "$script" "$work/command" 2>err &
     pid=$!
     until [ -e ready ]; do
         kill -0 "$pid" || fail "$signal: the server does not start: $(cat err)"
