@@ -358,24 +358,31 @@ static void a_dropped_head_leaves_its_fields(void **state)
     fixture_close(&fixture);
 }
 
+/*
+ * An owner with a page is dropped, and the page is left over. The owner is then made again, and
+ * gives the same numbers to other elements.
+ */
+static void drop_and_begin_again(fixture_t *fixture)
+{
+    append_numbers(fixture, SPILL_HEAD, 100, 5);
+    spill_page(fixture, 0, 4);
+    spill_request_t drop = make_request(fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
+    drop.pages = 1;
+    assert_done(fixture, &drop);
+    int64_t numbers[] = {200, 201, 202};
+    spill_value_t values[] = {number_value(&numbers[0]), number_value(&numbers[1]),
+                              number_value(&numbers[2])};
+    spill_request_t append = make_append(fixture, SPILL_HEAD, values, 3);
+    append.create = true;
+    append.epoch = EPOCH + 50;
+    assert_done(fixture, &append);
+}
+
 static void a_later_owner_has_nothing_of_an_earlier_one(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
-    append_numbers(&fixture, SPILL_HEAD, 100, 5);
-    spill_page(&fixture, 0, 4);
-    spill_request_t drop = make_request(&fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
-    drop.pages = 1;
-    assert_done(&fixture, &drop);
-
-    /* The page is left over. The next incarnation gives the same numbers to other elements. */
-    int64_t numbers[] = {200, 201, 202};
-    spill_value_t values[] = {number_value(&numbers[0]), number_value(&numbers[1]),
-                              number_value(&numbers[2])};
-    spill_request_t append = make_append(&fixture, SPILL_HEAD, values, 3);
-    append.create = true;
-    append.epoch = EPOCH + 50;
-    assert_done(&fixture, &append);
+    drop_and_begin_again(&fixture);
     spill_request_t drop_page = make_request(&fixture, SPILL_REQUEST_DROP_PAGE, 0);
     drop_page.epoch = EPOCH - 1;
     assert_refused(&fixture, &drop_page);
@@ -396,18 +403,7 @@ static void a_page_left_over_gives_way_to_a_later_owner(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
-    append_numbers(&fixture, SPILL_HEAD, 100, 5);
-    spill_page(&fixture, 0, 4);
-    spill_request_t drop = make_request(&fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
-    drop.pages = 1;
-    assert_done(&fixture, &drop);
-    int64_t numbers[] = {200, 201, 202};
-    spill_value_t values[] = {number_value(&numbers[0]), number_value(&numbers[1]),
-                              number_value(&numbers[2])};
-    spill_request_t append = make_append(&fixture, SPILL_HEAD, values, 3);
-    append.create = true;
-    append.epoch = EPOCH + 50;
-    assert_done(&fixture, &append);
+    drop_and_begin_again(&fixture);
     spill_page(&fixture, 0, 2);
     fixture_reopen(&fixture);
     assert_document(&fixture, 0, "rev+0 epoch=1050 | 0=200 1=201");

@@ -1,6 +1,7 @@
 #include "pair.h"
 
 #include "bson/key.h"
+#include "support/state.h"
 
 #include <stdio.h>
 
@@ -64,40 +65,6 @@ spill_request_t pair_request(const pair_t *pair, size_t array, size_t owner,
 
 /* ---- equal answers --------------------------------------------------------------------------- */
 
-/* What an append tells. */
-static void compare_ends(const spill_state_t *left, const spill_state_t *right)
-{
-    assert_int_equal(left->present, right->present);
-    assert_int_equal(left->first, right->first);
-    assert_int_equal(left->live, right->live);
-    assert_int_equal(left->n, right->n);
-    assert_int_equal(left->gone.count, right->gone.count);
-    for (size_t i = 0; i < left->gone.count; i++)
-        assert_int_equal(left->gone.at[i], right->gone.at[i]);
-}
-
-static void compare_states(const spill_state_t *left, const spill_state_t *right)
-{
-    compare_ends(left, right);
-    if (!left->present)
-        return;
-    assert_int_equal(left->epoch, right->epoch);
-    assert_int_equal(left->rev, right->rev);
-    assert_int_equal(left->live_bytes, right->live_bytes);
-    assert_int_equal(left->sealed, right->sealed);
-    assert_int_equal(left->closed, right->closed);
-    assert_int_equal(left->pages, right->pages);
-    assert_int_equal(left->removed, right->removed);
-    assert_int_equal(left->low, right->low);
-    assert_int_equal(left->total, right->total);
-    assert_int_equal(left->fields_bytes, right->fields_bytes);
-    assert_int_equal(left->intent, right->intent);
-    assert_int_equal(left->intent_seq, right->intent_seq);
-    assert_int_equal(left->intent_page, right->intent_page);
-    assert_int_equal(left->page, right->page);
-    assert_int_equal(left->src, right->src);
-}
-
 static void compare_runs(const spill_run_t *left, const spill_run_t *right)
 {
     assert_int_equal(left->count, right->count);
@@ -127,11 +94,11 @@ static void compare_responses(const spill_request_t *request, const spill_respon
     if (!read && (request->kind != SPILL_REQUEST_APPEND || left->outcome != SPILL_DONE))
         return;
     if (!read) {
-        compare_ends(&left->state, &right->state);
+        assert_same_numbers(&left->state, &right->state);
         assert_int_equal(left->seq, right->seq);
         return;
     }
-    compare_states(&left->state, &right->state);
+    assert_same_state(&left->state, &right->state);
     compare_runs(&left->run, &right->run);
     assert_int_equal(left->op_found, right->op_found);
     if (left->op_found)

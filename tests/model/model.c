@@ -95,6 +95,20 @@ void model_push(model_t *model, int kind)
     model->live++;
 }
 
+void model_next(const model_t *model, spill_value_t *elements, int count)
+{
+    for (int i = 0; i < count; i++)
+        elements[i] = model_value((int)model->count + i);
+}
+
+void model_appended(model_t *model, int count, const spill_append_result_t *result)
+{
+    assert_int_equal(result->first, model->count);
+    assert_int_equal(result->count, count);
+    for (int i = 0; i < count; i++)
+        model_push(model, (int)model->count);
+}
+
 void model_set(model_t *model, int64_t seq, int kind)
 {
     model->kinds[seq] = kind % model_kinds();

@@ -20,6 +20,11 @@ spill_value_t model_value(int kind);
 
 void model_clear(model_t *model);
 void model_push(model_t *model, int kind);
+
+/* Elements of different kinds to append next; they are in the array when the result says so. */
+void model_next(const model_t *model, spill_value_t *elements, int count);
+void model_appended(model_t *model, int count, const spill_append_result_t *result);
+
 void model_set(model_t *model, int64_t seq, int kind);
 void model_remove(model_t *model, int64_t seq);
 void model_trim(model_t *model, int64_t below);

@@ -41,8 +41,7 @@ static void append(run_t *run, int count)
     spill_code_t code = SPILL_UNKNOWN;
     snprintf(id, sizeof id, "op%d", run->ops++);
     spill_op_t op = {.id = id, .id_bytes = strlen(id), .base = run->base};
-    for (int i = 0; i < count; i++)
-        elements[i] = model_value((int)run->model.count + i);
+    model_next(&run->model, elements, count);
     spill_append_options_init(&options);
     options.op = &op;
     for (int i = 0; i < TRIES && again(code); i++)
@@ -50,11 +49,8 @@ static void append(run_t *run, int count)
                                   &result, &error);
     if (code != SPILL_OK)
         fail_msg("append: %s: %s", spill_code_name(code), error.message);
-    assert_int_equal(result.first, run->model.count);
-    assert_int_equal(result.count, count);
+    model_appended(&run->model, count, &result);
     run->base = result.op_base;
-    for (int i = 0; i < count; i++)
-        model_push(&run->model, (int)run->model.count);
 }
 
 static void edit(run_t *run, int64_t seq, int kind)

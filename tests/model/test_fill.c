@@ -331,8 +331,7 @@ static void append_until_done(run_t *run)
     int count = sim_random_between(&run->random, 1, BATCH_MAX);
     snprintf(id, sizeof id, "op%d", run->ops++);
     spill_op_t op = {.id = id, .id_bytes = strlen(id), .base = run->base};
-    for (int i = 0; i < count; i++)
-        elements[i] = model_value((int)run->model.count + i);
+    model_next(&run->model, elements, count);
     spill_append_options_init(&options);
     options.op = &op;
     spill_code_t code = SPILL_UNKNOWN;
@@ -346,11 +345,8 @@ static void append_until_done(run_t *run)
         deliver_some(run);
     }
     expect_ok(code, &error);
-    assert_int_equal(result.first, run->model.count);
-    assert_int_equal(result.count, count);
+    model_appended(&run->model, count, &result);
     run->base = result.op_base;
-    for (int i = 0; i < count; i++)
-        model_push(&run->model, (int)run->model.count);
 }
 
 static void play(spill_store_t *store, uint64_t seed)

@@ -3,6 +3,7 @@
 #include "store/embedded/codec.h"
 #include "store/embedded/head_cache.h"
 #include "store/embedded/keys.h"
+#include "support/state.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -178,31 +179,6 @@ static spill_state_t full_head(void)
                            .intent = true,
                            .intent_seq = 640,
                            .intent_page = 3};
-}
-
-static void assert_same_state(const spill_state_t *left, const spill_state_t *right)
-{
-    assert_int_equal(left->present, right->present);
-    assert_int_equal(left->epoch, right->epoch);
-    assert_int_equal(left->rev, right->rev);
-    assert_int_equal(left->first, right->first);
-    assert_int_equal(left->live, right->live);
-    assert_int_equal(left->live_bytes, right->live_bytes);
-    assert_int_equal(left->n, right->n);
-    assert_int_equal(left->sealed, right->sealed);
-    assert_int_equal(left->closed, right->closed);
-    assert_int_equal(left->pages, right->pages);
-    assert_int_equal(left->removed, right->removed);
-    assert_int_equal(left->low, right->low);
-    assert_int_equal(left->total, right->total);
-    assert_int_equal(left->fields_bytes, right->fields_bytes);
-    assert_int_equal(left->intent, right->intent);
-    assert_int_equal(left->intent_seq, right->intent_seq);
-    assert_int_equal(left->intent_page, right->intent_page);
-    assert_int_equal(left->src, right->src);
-    assert_int_equal(left->gone.count, right->gone.count);
-    for (size_t i = 0; i < left->gone.count; i++)
-        assert_int_equal(left->gone.at[i], right->gone.at[i]);
 }
 
 static void states_come_back(void **state)

@@ -1,0 +1,39 @@
+#include "support/state.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+void assert_same_numbers(const spill_state_t *left, const spill_state_t *right)
+{
+    assert_int_equal(left->present, right->present);
+    assert_int_equal(left->first, right->first);
+    assert_int_equal(left->live, right->live);
+    assert_int_equal(left->n, right->n);
+    assert_int_equal(left->gone.count, right->gone.count);
+    for (size_t i = 0; i < left->gone.count; i++)
+        assert_int_equal(left->gone.at[i], right->gone.at[i]);
+}
+
+void assert_same_state(const spill_state_t *left, const spill_state_t *right)
+{
+    assert_same_numbers(left, right);
+    if (!left->present)
+        return;
+    assert_int_equal(left->epoch, right->epoch);
+    assert_int_equal(left->rev, right->rev);
+    assert_int_equal(left->live_bytes, right->live_bytes);
+    assert_int_equal(left->sealed, right->sealed);
+    assert_int_equal(left->closed, right->closed);
+    assert_int_equal(left->pages, right->pages);
+    assert_int_equal(left->removed, right->removed);
+    assert_int_equal(left->low, right->low);
+    assert_int_equal(left->total, right->total);
+    assert_int_equal(left->fields_bytes, right->fields_bytes);
+    assert_int_equal(left->intent, right->intent);
+    assert_int_equal(left->intent_seq, right->intent_seq);
+    assert_int_equal(left->intent_page, right->intent_page);
+    assert_int_equal(left->page, right->page);
+    assert_int_equal(left->src, right->src);
+}
