@@ -1,0 +1,32 @@
+/* The program itself (SPILLWAY names it), run as a user runs it. */
+#ifndef SPILL_TESTS_FAULT_PROGRAM_H
+#define SPILL_TESTS_FAULT_PROGRAM_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* What became of it. */
+typedef struct program_end {
+    bool killed; /* by SIGKILL */
+    int status;  /* its exit code otherwise */
+    char *out;   /* what it said; both to be freed with program_end_release */
+    char *err;
+} program_end_t;
+
+/* The test is passed over (77) where SPILLWAY is not set. */
+void program_needed(void);
+
+/*
+ * Start it in `folder`, with stdin from `input` (NULL: nothing) and its output in files there. The
+ * list of arguments ends with NULL.
+ */
+pid_t program_start(const char *folder, const char *input, const char *const *arguments);
+
+/* Wait for it. */
+program_end_t program_wait(const char *folder, pid_t pid);
+void program_end_release(program_end_t *end);
+
+/* Run it to its end, which is to be good. Returns what it said on stdout; free it. */
+char *program_run(const char *folder, const char *const *arguments);
+
+#endif
