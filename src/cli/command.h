@@ -51,7 +51,6 @@ typedef struct spill_invocation {
     const void *options;
     bool json;
     bool quiet;
-    bool durability_given;
     spill_durability_t durability;
 } spill_invocation_t;
 
@@ -63,6 +62,7 @@ struct spill_command {
     const char *summary;
     const char *text; /* details and examples, after the options in the help */
     unsigned common;
+    spill_durability_t durability; /* where none is given; fsync is the usual */
     const spill_option_t *options; /* ended by a row without a name; may be NULL */
     const void *defaults;          /* what the options struct starts as */
     size_t options_bytes;          /* at most SPILL_OPTIONS_BYTES_MAX */

@@ -153,9 +153,6 @@ static spill_code_t copy(copy_run_t *run, spill_error_t *error)
     spill_invocation_t target = *run->invocation;
     char **names = NULL;
     target.arguments++;
-    if (!target.durability_given) {
-        target.durability = SPILL_DURABILITY_LOG;
-    }
     spill_code_t code = spill_cli_open_store(run->invocation, SPILL_CLI_READ, &run->source, error);
     if (code != SPILL_OK) {
         return spill_fail_prefix(error, code, "source");
@@ -194,9 +191,8 @@ static spill_exit_t run(const spill_invocation_t *invocation)
     spill_exit_t result = spill_cli_close(NULL, run.source, code, &error);
     if (code != SPILL_OK && run.result.elements > 0) {
         fprintf(stderr,
-                "spillway: %" PRId64
-                " %s copied; the same command goes on from there once the cause "
-                "is gone\n",
+                "spillway: %" PRId64 " %s copied; the same command goes on from there once "
+                "the cause is gone\n",
                 run.result.elements,
                 spill_cli_plural(run.result.elements, "element is", "elements are"));
     }
@@ -240,6 +236,7 @@ const spill_command_t spill_command_copy = {
             "  spillway copy @production.uri backup.db events --quiet\n"
             "  spillway copy feeds.db - events --threshold 50 --page 50",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
+    .durability = SPILL_DURABILITY_LOG,
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,

@@ -114,18 +114,15 @@ static spill_code_t import(spill_cli_session_t *session, spill_error_t *error)
     return SPILL_OK;
 }
 
-static spill_exit_t run(const spill_invocation_t *given)
+static spill_exit_t run(const spill_invocation_t *invocation)
 {
-    const import_options_t *options = given->options;
+    const import_options_t *options = invocation->options;
     if (!options->owner) {
-        return spill_cli_usage(given, "--owner is missing: the field that names a record's owner");
-    }
-    spill_invocation_t invocation = *given;
-    if (!given->durability_given) {
-        invocation.durability = SPILL_DURABILITY_LOG;
+        return spill_cli_usage(invocation,
+                               "--owner is missing: the field that names a record's owner");
     }
     import_run_t import_run = {.code = SPILL_OK};
-    spill_exit_t result = spill_cli_with_file(&invocation, SPILL_CLI_WRITE, import, &import_run);
+    spill_exit_t result = spill_cli_with_file(invocation, SPILL_CLI_WRITE, import, &import_run);
     explain_failure(&import_run);
     return result;
 }
@@ -175,6 +172,7 @@ const spill_command_t spill_command_import = {
             "  zcat day.csv.gz | spillway import feeds.db events - --format csv \\\n"
             "    --owner user --as day-17",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
+    .durability = SPILL_DURABILITY_LOG,
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,

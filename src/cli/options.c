@@ -66,7 +66,6 @@ static char *show_number(char *argument)
 static void set_durability(const char *argument, spill_invocation_t *invocation,
                            struct argp_state *state)
 {
-    invocation->durability_given = true;
     if (strcmp(argument, "fsync") == 0) {
         invocation->durability = SPILL_DURABILITY_FSYNC;
     } else if (strcmp(argument, "log") == 0) {
@@ -163,7 +162,7 @@ spill_exit_t spill_command_run(const spill_command_t *command, int argc, char **
     spill_invocation_t invocation = {.command = command,
                                      .arguments = bson_malloc0((size_t)argc * sizeof(char *)),
                                      .options = options,
-                                     .durability = SPILL_DURABILITY_FSYNC};
+                                     .durability = command->durability};
     parse_t parse = {&invocation, options};
     char **words = bson_malloc0(((size_t)argc + 1) * sizeof(char *));
     words[0] = bson_strdup_printf("spillway %s", command->name); /* so argp names the program */
