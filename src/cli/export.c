@@ -13,25 +13,23 @@ typedef struct export_options {
 
 static const export_options_t DEFAULTS = {0};
 
-typedef struct export
-{
+typedef struct export_run {
     const export_options_t *options;
     bool found; /* anything at all */
-}
-export_t;
+} export_run_t;
 
 /* Stops the walk once the output is broken: there is no use in reading on. */
 static bool print_element(void *context, const spill_value_t *owner, const spill_element_t *element)
 {
-    export_t *export = context;
-    export->found = true;
-    char *json = spill_value_to_json(&element->value, !export->options->relaxed);
+    export_run_t *run = context;
+    run->found = true;
+    char *json = spill_value_to_json(&element->value, !run->options->relaxed);
     if (!json) {
         spill_cli_leave_out(owner, element->seq);
         return true;
     }
     fputs("{\"owner\":", stdout);
-    spill_cli_print_value(owner, !export->options->relaxed);
+    spill_cli_print_value(owner, !run->options->relaxed);
     printf(",\"seq\":%" PRId64 ",\"element\":%s}\n", element->seq, json);
     bson_free(json);
     return !ferror(stdout);
@@ -39,10 +37,10 @@ static bool print_element(void *context, const spill_value_t *owner, const spill
 
 static bool print_document(void *context, const char *collection, const bson_t *document)
 {
-    export_t *export = context;
-    export->found = true;
+    export_run_t *run = context;
+    run->found = true;
     spill_value_t value = spill_value_from_document(document);
-    char *json = spill_value_to_json(&value, !export->options->relaxed);
+    char *json = spill_value_to_json(&value, !run->options->relaxed);
     if (!json) {
         spill_cli_leave_out_document(collection, document);
         return true;
@@ -54,19 +52,19 @@ static bool print_document(void *context, const char *collection, const bson_t *
     return !ferror(stdout);
 }
 
-static spill_code_t export(spill_cli_session_t *session, spill_error_t *error)
+static spill_code_t export_arrays(spill_cli_session_t *session, spill_error_t *error)
 {
     const export_options_t *options = session->invocation->options;
-    export_t export = {.options = options};
+    export_run_t run = {.options = options};
     spill_code_t code =
         options->documents
             ? spill_array_documents(session->array, session->owner, options->plain, print_document,
-                                    &export, error)
-            : spill_array_export(session->array, session->owner, print_element, &export, error);
+                                    &run, error)
+            : spill_array_export(session->array, session->owner, print_element, &run, error);
     if (code == SPILL_CANCELLED) {
         return spill_cli_flush(error);
     }
-    if (code == SPILL_OK && session->owner && !export.found) {
+    if (code == SPILL_OK && session->owner && !run.found) {
         return spill_cli_remark_absent(session, error);
     }
     return code;
@@ -78,7 +76,7 @@ static spill_exit_t run(const spill_invocation_t *invocation)
     if (options->plain && !options->documents) {
         return spill_cli_usage(invocation, "--plain is about documents: give --documents too");
     }
-    return spill_cli_with_array(invocation, SPILL_CLI_READ, export);
+    return spill_cli_with_array(invocation, SPILL_CLI_READ, export_arrays);
 }
 
 static const spill_option_t OPTIONS[] = {
