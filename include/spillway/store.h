@@ -100,7 +100,9 @@ SPILL_API spill_code_t spill_store_definitions(spill_store_t *store,
 
 /*
  * Drop a definition and all its owners' arrays and pages (other fields of the heads stay). Not one
- * atomic step: after a crash, call it again. Cost grows with the number of owners.
+ * atomic step: after a crash, call it again. Cost grows with the number of owners. Arrays that are
+ * open on it read as empty from then on and take no changes: SPILL_NOT_FOUND. (Not on a server:
+ * docs/lifetimes.md.) SPILL_CONFLICT where others make owners faster than they are dropped.
  */
 SPILL_API spill_code_t spill_store_drop(spill_store_t *store, const char *name,
                                         spill_error_t *error);

@@ -189,19 +189,34 @@ static spill_code_t drop_owner(void *context, const spill_value_t *owner, spill_
     return code == SPILL_NOT_FOUND ? SPILL_OK : code; /* another client was faster */
 }
 
+static spill_code_t drop_owners(spill_array_t *array, spill_error_t *error)
+{
+    drop_t drop = {.array = array, .dropped = 1};
+    spill_code_t code = SPILL_OK;
+    while (code == SPILL_OK && drop.dropped > 0) { /* again for owners made meanwhile */
+        drop.dropped = 0;
+        code = spill_each_owner(array, drop_owner, &drop, false, error);
+    }
+    return code;
+}
+
 spill_code_t spill_store_drop(spill_store_t *store, const char *name, spill_error_t *error)
 {
     spill_array_t *array;
     spill_code_t code = spill_array_open(store, name, &array, error);
     if (code != SPILL_OK)
         return code;
-    drop_t drop = {.array = array, .dropped = 1};
-    while (code == SPILL_OK && drop.dropped > 0) { /* again for owners made meanwhile */
-        drop.dropped = 0;
-        code = spill_each_owner(array, drop_owner, &drop, false, error);
+    bool done = false;
+    for (int tries = 0; code == SPILL_OK && !done; tries++) {
+        code = drop_owners(array, error);
+        if (code == SPILL_OK)
+            code = spill_store_retire(store, &array->definition, &array->binding, &done, error);
+        if (code == SPILL_OK && !done && tries == TRIES_MAX)
+            code = spill_fail_retryable(error, SPILL_CONFLICT,
+                                        "owners of '%s' keep being made, or cannot all be listed: "
+                                        "stop those who append, or run `spillway verify`",
+                                        name);
     }
-    if (code == SPILL_OK)
-        code = store->ops->catalog_delete(store, SPILL_CATALOG_DEFINITION, name, error);
     spill_array_close(array);
     return code;
 }

@@ -188,6 +188,17 @@ static spill_code_t catalog_names(spill_store_t *store, spill_catalog_t kind, bs
     return end(&step, SPILL_OK, error);
 }
 
+static spill_code_t retire(spill_store_t *store, const spill_definition_t *definition,
+                           const spill_binding_t *binding, bool *done, spill_error_t *error)
+{
+    *done = false;
+    step_t step = begin(store, NULL);
+    spill_code_t code = SPILL_OK;
+    if (applies(&step))
+        code = spill_store_retire(inner_of(&step), definition, binding, done, error);
+    return end(&step, code, error);
+}
+
 /* A check reads what is there and is not part of a protocol: it never fails here. */
 static spill_code_t check(spill_store_t *store, const spill_binding_t *binding,
                           const spill_definition_t *definition, const spill_value_t *owner,
@@ -222,6 +233,7 @@ static const spill_store_ops_t fault_ops = {
     .catalog_put = catalog_put,
     .catalog_delete = catalog_delete,
     .catalog_names = catalog_names,
+    .retire = retire,
     .check = check,
     .close = close_store,
 };

@@ -36,6 +36,20 @@ static void read_document(const spill_memory_store_t *memory, const spill_reques
         response->fields = bson_copy(spill_memory_find_fields(memory, request)->document);
 }
 
+/* Is this the number of an array that is defined? */
+static bool has_array(const spill_memory_store_t *memory, uint32_t array_id)
+{
+    size_t index = spill_memory_table_seek(&memory->numbers, NUMBERED_ARRAY, NULL, 0);
+    for (; index < memory->numbers.count; index++) {
+        const spill_memory_name_t *name = (const spill_memory_name_t *)memory->numbers.at[index];
+        if (name->entry.id != NUMBERED_ARRAY)
+            break;
+        if (name->number == array_id)
+            return true;
+    }
+    return false;
+}
+
 /* ---- the interface --------------------------------------------------------------------------- */
 
 static spill_code_t call(spill_store_t *store, const spill_request_t *request,
@@ -47,6 +61,8 @@ static spill_code_t call(spill_store_t *store, const spill_request_t *request,
     pthread_mutex_lock(&memory->lock);
     if (request->kind == SPILL_REQUEST_READ)
         read_document(memory, request, response);
+    else if (!has_array(memory, request->array_id))
+        code = spill_store_ended(error);
     else
         code = spill_memory_change(memory, request, response, error);
     pthread_mutex_unlock(&memory->lock);
@@ -69,7 +85,7 @@ static uint32_t number_of(spill_memory_store_t *memory, numbered_t kind, const c
     spill_memory_name_t *found = find_name(&memory->numbers, kind, name);
     if (!found) {
         found = add_name(&memory->numbers, kind, name);
-        found->number = (uint32_t)memory->numbers.count;
+        found->number = ++memory->last_number;
     }
     return found->number;
 }
@@ -155,6 +171,39 @@ static spill_code_t catalog_get(spill_store_t *store, spill_catalog_t kind, cons
     return SPILL_OK;
 }
 
+/* Free what is left of an array and its number, unless an owner has a head. */
+static bool end_array(spill_memory_store_t *memory, const char *name)
+{
+    spill_memory_name_t *number = find_name(&memory->numbers, NUMBERED_ARRAY, name);
+    if (!number)
+        return true;
+    spill_memory_table_t *owners = &memory->owners;
+    size_t first = spill_memory_table_seek(owners, number->number, NULL, 0);
+    size_t end = first;
+    for (; end < owners->count && owners->at[end]->id == number->number; end++)
+        if (((const spill_memory_owner_t *)owners->at[end])->head)
+            return false;
+    while (end-- > first) {
+        spill_memory_release_owner((spill_memory_owner_t *)owners->at[end]);
+        spill_memory_table_remove(owners, owners->at[end]);
+    }
+    spill_memory_table_remove(&memory->numbers, number);
+    return true;
+}
+
+/* May a document be put in the place of one? A definition may have to end the other's array. */
+static bool gives_way(spill_memory_store_t *memory, spill_catalog_t kind, const char *name,
+                      const bson_t *old, const bson_t *new)
+{
+    spill_definition_t before, after;
+    if (kind != SPILL_CATALOG_DEFINITION ||
+        spill_definition_from_bson(&before, old, NULL) != SPILL_OK ||
+        spill_definition_from_bson(&after, new, NULL) != SPILL_OK ||
+        spill_definition_compatible(&before, &after, NULL) == SPILL_OK)
+        return true;
+    return end_array(memory, name);
+}
+
 static spill_code_t catalog_put(spill_store_t *store, spill_catalog_t kind, const char *name,
                                 const bson_t *expected, const bson_t *document, bool *done,
                                 spill_error_t *error)
@@ -163,7 +212,9 @@ static spill_code_t catalog_put(spill_store_t *store, spill_catalog_t kind, cons
     spill_memory_store_t *memory = (spill_memory_store_t *)store;
     pthread_mutex_lock(&memory->lock);
     spill_memory_name_t *found = find_name(&memory->catalog, kind, name);
-    *done = found ? expected && bson_equal(found->document, expected) : !expected;
+    *done = found ? expected && bson_equal(found->document, expected) &&
+                        gives_way(memory, kind, name, expected, document)
+                  : !expected;
     if (*done) {
         if (!found)
             found = add_name(&memory->catalog, kind, name);
@@ -174,17 +225,38 @@ static spill_code_t catalog_put(spill_store_t *store, spill_catalog_t kind, cons
     return SPILL_OK;
 }
 
+static void delete_entry(spill_memory_store_t *memory, spill_catalog_t kind, const char *name)
+{
+    spill_memory_name_t *found = find_name(&memory->catalog, kind, name);
+    if (!found)
+        return;
+    bson_destroy(found->document);
+    spill_memory_table_remove(&memory->catalog, found);
+}
+
 static spill_code_t catalog_delete(spill_store_t *store, spill_catalog_t kind, const char *name,
                                    spill_error_t *error)
 {
     (void)error;
     spill_memory_store_t *memory = (spill_memory_store_t *)store;
     pthread_mutex_lock(&memory->lock);
-    spill_memory_name_t *found = find_name(&memory->catalog, kind, name);
-    if (found) {
-        bson_destroy(found->document);
-        spill_memory_table_remove(&memory->catalog, found);
-    }
+    delete_entry(memory, kind, name);
+    pthread_mutex_unlock(&memory->lock);
+    return SPILL_OK;
+}
+
+static spill_code_t retire(spill_store_t *store, const spill_definition_t *definition,
+                           const spill_binding_t *binding, bool *done, spill_error_t *error)
+{
+    (void)error;
+    spill_memory_store_t *memory = (spill_memory_store_t *)store;
+    pthread_mutex_lock(&memory->lock);
+    const spill_memory_name_t *number =
+        find_name(&memory->numbers, NUMBERED_ARRAY, definition->name);
+    bool own = number && number->number == binding->array_id;
+    *done = !own || end_array(memory, definition->name);
+    if (own && *done)
+        delete_entry(memory, SPILL_CATALOG_DEFINITION, definition->name);
     pthread_mutex_unlock(&memory->lock);
     return SPILL_OK;
 }
@@ -242,6 +314,7 @@ static const spill_store_ops_t memory_ops = {
     .catalog_put = catalog_put,
     .catalog_delete = catalog_delete,
     .catalog_names = catalog_names,
+    .retire = retire,
     .close = close_store,
 };
 

@@ -40,6 +40,7 @@ typedef struct spill_memory_store {
     spill_memory_table_t fields;
     spill_memory_table_t catalog; /* spill_catalog_t, name */
     spill_memory_table_t numbers; /* of arrays and collections, by name */
+    uint32_t last_number;         /* that was given */
     int64_t dropped_rev;          /* the highest that a dropped head had */
 } spill_memory_store_t;
 

@@ -62,6 +62,21 @@ spill_code_t spill_store_call(spill_store_t *store, const spill_request_t *reque
     return code;
 }
 
+spill_code_t spill_store_retire(spill_store_t *store, const spill_definition_t *definition,
+                                const spill_binding_t *binding, bool *done, spill_error_t *error)
+{
+    *done = true;
+    if (store->ops->retire)
+        return store->ops->retire(store, definition, binding, done, error);
+    return store->ops->catalog_delete(store, SPILL_CATALOG_DEFINITION, definition->name, error);
+}
+
+spill_code_t spill_store_ended(spill_error_t *error)
+{
+    return spill_fail(error, SPILL_NOT_FOUND,
+                      "the definition was dropped, or another one saved: open the array again");
+}
+
 static int64_t value_of(atomic_llong *counter)
 {
     return atomic_load_explicit(counter, memory_order_relaxed);

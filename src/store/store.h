@@ -40,7 +40,7 @@ typedef struct spill_store_ops {
     spill_code_t (*call)(spill_store_t *store, const spill_request_t *request,
                          spill_response_t *response, spill_error_t *error);
 
-    /* The numbers of a definition that is saved in the catalog; the same for ever. */
+    /* The numbers of a definition that is saved in the catalog; the same until its array ends. */
     spill_code_t (*bind)(spill_store_t *store, const spill_definition_t *definition,
                          spill_binding_t *binding, spill_error_t *error);
 
@@ -57,7 +57,9 @@ typedef struct spill_store_ops {
 
     /*
      * Catalog. get: *document is new (bson_destroy), NULL when there is none. put: `expected`
-     * (may be NULL: there must be none) has to equal what is stored, else *done = false.
+     * (may be NULL: there must be none) has to equal what is stored, else *done = false. A
+     * definition that is not compatible with the one that it replaces ends that one's array (see
+     * retire): where an owner has a head, *done = false, too.
      */
     spill_code_t (*catalog_get)(spill_store_t *store, spill_catalog_t kind, const char *name,
                                 bson_t **document, spill_error_t *error);
@@ -69,6 +71,16 @@ typedef struct spill_store_ops {
     /* Names in order, as strings of a BSON array document, made where SPILL_OK. */
     spill_code_t (*catalog_names)(spill_store_t *store, spill_catalog_t kind, bson_t *names,
                                   spill_error_t *error);
+
+    /*
+     * End a definition's array: the definition goes, and whatever is left of the array. Where an
+     * owner has a head, *done = false, and nothing is changed. Nothing is changed either where
+     * `binding` is not the definition's any more: it was dropped, and perhaps saved anew. Changes
+     * that are asked for with an array_id that has ended fail with SPILL_NOT_FOUND.
+     * May be NULL, where documents are found by name: spill_store_retire.
+     */
+    spill_code_t (*retire)(spill_store_t *store, const spill_definition_t *definition,
+                           const spill_binding_t *binding, bool *done, spill_error_t *error);
 
     /* Records of one owner that belong to no document, or that cannot be read. May be NULL. */
     spill_code_t (*check)(spill_store_t *store, const spill_binding_t *binding,
@@ -106,6 +118,13 @@ void spill_store_log(spill_store_t *store, spill_log_level_t level, const char *
 /* ops->call, counted: calls, appends and their elements, spills. */
 spill_code_t spill_store_call(spill_store_t *store, const spill_request_t *request,
                               spill_response_t *response, spill_error_t *error);
+
+/* ops->retire; where there is none the definition alone goes. */
+spill_code_t spill_store_retire(spill_store_t *store, const spill_definition_t *definition,
+                                const spill_binding_t *binding, bool *done, spill_error_t *error);
+
+/* What a request is told whose array has ended. */
+spill_code_t spill_store_ended(spill_error_t *error);
 
 /* Constructors. */
 spill_code_t spill_memory_open(const char *uri, const spill_store_options_t *options,

@@ -177,6 +177,125 @@ static void a_document_goes_with_its_last_array(void **state)
     fixture_close(&fixture);
 }
 
+/* ---- an array ends --------------------------------------------------------------------------- */
+
+static void skip_without_retire(fixture_t *fixture)
+{
+    if (fixture->store->ops->retire)
+        return;
+    fixture_close(fixture);
+    skip();
+}
+
+static bool retire(fixture_t *fixture, const spill_binding_t *binding)
+{
+    bool done = false;
+    spill_code_t code =
+        fixture->store->ops->retire(fixture->store, &fixture->definition, binding, &done, NULL);
+    assert_int_equal(code, SPILL_OK);
+    return done;
+}
+
+/* With a page that its dropped head has left. */
+static void leave_a_page(fixture_t *fixture)
+{
+    append_numbers(fixture, SPILL_HEAD, 100, 3);
+    spill_page(fixture, 0, 2);
+    spill_request_t drop = make_request(fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
+    drop.pages = 1;
+    assert_done(fixture, &drop);
+}
+
+static void assert_ended(fixture_t *fixture)
+{
+    int64_t number = 7;
+    spill_value_t element = number_value(&number);
+    spill_request_t append = make_append(fixture, SPILL_HEAD, &element, 1);
+    append.create = true;
+    spill_error_t error;
+    assert_int_equal(spill_store_call(fixture->store, &append, &fixture->response, &error),
+                     SPILL_NOT_FOUND);
+    assert_non_null(strstr(error.message, "open the array again"));
+    assert_document(fixture, SPILL_HEAD, "absent");
+}
+
+static void an_array_ends_with_all_that_is_left_of_it(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    spill_binding_t first = fixture.binding;
+    skip_without_retire(&fixture);
+    leave_a_page(&fixture);
+    fixture_owner(&fixture, "bob");
+    append_numbers(&fixture, SPILL_HEAD, 200, 1);
+    assert_false(retire(&fixture, &first)); /* bob is there */
+    append_numbers(&fixture, SPILL_HEAD, 201, 1);
+    spill_request_t drop = make_request(&fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
+    drop.epoch = EPOCH + 2; /* ada was dropped before, with one change */
+    assert_done(&fixture, &drop);
+    fixture_owner(&fixture, "ada");
+    assert_document(&fixture, 0, "rev+0 | 0=100 1=101");
+    assert_true(retire(&fixture, &first));
+    assert_document(&fixture, 0, "absent");
+    assert_entry(fixture.store, SPILL_CATALOG_DEFINITION, "feed", NULL);
+    assert_ended(&fixture);
+    fixture_reopen(&fixture);
+    assert_ended(&fixture);
+
+    save_definition(fixture.store, &fixture.definition);
+    fixture.binding = bind(&fixture, &fixture.definition);
+    assert_int_not_equal(fixture.binding.array_id, first.array_id);
+    assert_int_equal(fixture.binding.collection_id, first.collection_id);
+    assert_document(&fixture, 0, "absent");
+    append_numbers(&fixture, SPILL_HEAD, 300, 1);
+    assert_true(retire(&fixture, &first)); /* which ended before */
+    assert_document(&fixture, SPILL_HEAD, "rev+0 epoch=1003 | 0=300");
+    fixture_close(&fixture);
+}
+
+static bool replace_definition(fixture_t *fixture, const spill_definition_t *next)
+{
+    bson_t old, new;
+    bool done = false;
+    spill_definition_to_bson(&fixture->definition, &old);
+    spill_definition_to_bson(next, &new);
+    spill_code_t code =
+        fixture->store->ops->catalog_put(fixture->store, SPILL_CATALOG_DEFINITION,
+                                         fixture->definition.name, &old, &new, &done, NULL);
+    assert_int_equal(code, SPILL_OK);
+    bson_destroy(&old);
+    bson_destroy(&new);
+    return done;
+}
+
+static void another_layout_begins_another_array(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    spill_binding_t first = fixture.binding;
+    skip_without_retire(&fixture);
+    spill_definition_t next = fixture.definition;
+    next.bounds.threshold++;
+    assert_true(replace_definition(&fixture, &next)); /* as compatible as can be */
+    fixture.definition = next;
+    leave_a_page(&fixture);
+    append_numbers(&fixture, SPILL_HEAD, 200, 1);
+    next.keep = SPILL_KEEP_OLDEST;
+    assert_false(replace_definition(&fixture, &next)); /* ada is there */
+    append_numbers(&fixture, SPILL_HEAD, 201, 1);
+    spill_request_t drop = make_request(&fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
+    drop.epoch = EPOCH + 2; /* there was another ada, with one change */
+    assert_done(&fixture, &drop);
+    assert_true(replace_definition(&fixture, &next));
+    assert_ended(&fixture);
+    fixture.definition = next;
+    fixture.binding = bind(&fixture, &next);
+    assert_int_not_equal(fixture.binding.array_id, first.array_id);
+    assert_document(&fixture, 0, "absent");
+    append_numbers(&fixture, SPILL_HEAD, 300, 1);
+    fixture_close(&fixture);
+}
+
 /* ---- owners ---------------------------------------------------------------------------------- */
 
 /* Every owner, `limit` at a time, in `all` (of room for `room` names of 16 bytes). */
@@ -304,6 +423,8 @@ void add_catalog_tests(suite_t *suite)
     SUITE_ADD(suite, numbers_stay_what_they_are);
     SUITE_ADD(suite, arrays_of_a_collection_share_fields);
     SUITE_ADD(suite, a_document_goes_with_its_last_array);
+    SUITE_ADD(suite, an_array_ends_with_all_that_is_left_of_it);
+    SUITE_ADD(suite, another_layout_begins_another_array);
     SUITE_ADD(suite, owners_are_walked_in_parts);
     SUITE_ADD(suite, owners_are_those_that_have_a_head);
     SUITE_ADD(suite, an_owner_is_one_whatever_its_number_type);

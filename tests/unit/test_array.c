@@ -316,6 +316,10 @@ static void contradict(fixture_t *fixture)
     spill_definition_t next = *spill_array_get_definition(fixture->array);
     strcpy(next.count_field, "howMany");
     assert_int_equal(spill_store_define(fixture->store, &next, NULL), SPILL_OK);
+    assert_said(fixture, append(fixture, 1, NULL, 0, NULL), SPILL_NOT_FOUND,
+                "open the array again");
+    spill_array_close(fixture->array);
+    assert_int_equal(spill_array_open(fixture->store, next.name, &fixture->array, NULL), SPILL_OK);
     assert_int_equal(append(fixture, 1, NULL, 0, NULL), SPILL_OK);
     strcpy(next.count_field, "many");
     assert_said(fixture, spill_store_define(fixture->store, &next, &fixture->error), SPILL_REFUSED,

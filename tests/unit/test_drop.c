@@ -262,12 +262,129 @@ static void an_append_whose_owner_is_dropped_before_its_update(void **state)
     close_fixture(&fixture);
 }
 
+/* ---- definitions ----------------------------------------------------------------------------- */
+
+/* Records of owners' arrays: of those of all definitions. */
+static int records_left(spill_disk_t *disk)
+{
+    int left = 0;
+    spill_kv_t *kv = spill_kv_memory_open(disk);
+    spill_kv_iter_t *iter = kv->ops->iterate(kv);
+    static const uint8_t first[4] = {0, 0, 0, 1};
+    for (iter->ops->seek(iter, first, sizeof first); iter->valid; iter->ops->next(iter))
+        left++;
+    iter->ops->free(iter);
+    kv->ops->close(kv, NULL);
+    return left;
+}
+
+static void a_definition_goes_with_all_that_is_left(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < KINDS; kind++) {
+        fixture_t fixture;
+        bool failed;
+        spill_error_t error;
+        open_fixture(&fixture, kind);
+        must(embedded_append(fixture.array, "bob", 0, 8, NULL), NULL);
+        must(embedded_append(fixture.array, "ada", 0, 8, NULL), NULL);
+        for (int64_t call = 0; exists(&fixture); call++)
+            drop_dying_at(&fixture, call, SPILL_FAULT_FAIL, &failed);
+        must(spill_store_drop(fixture.inner, "feed", &error), &error);
+        assert_int_equal(pages_left(&fixture), 0);
+        if (fixture.disk)
+            assert_int_equal(records_left(fixture.disk), 0);
+        close_fixture(&fixture);
+    }
+}
+
+/* An array that was opened before its definition was dropped takes no appends any more. */
+static void an_array_outlives_its_definition(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < KINDS; kind++) {
+        fixture_t fixture;
+        spill_error_t error;
+        open_fixture(&fixture, kind);
+        must(embedded_append(fixture.direct, "ada", 0, 8, NULL), NULL);
+        must(spill_store_drop(fixture.inner, "feed", &error), &error);
+        for (int again = 0; again < 2; again++) {
+            assert_int_equal(embedded_append(fixture.direct, "ada", 0, 1, &error), SPILL_NOT_FOUND);
+            assert_non_null(strstr(error.message, "\"ada\" of 'feed'"));
+            assert_non_null(strstr(error.message, "open the array again"));
+            must(embedded_holds(fixture.direct, "ada", 0, 0, NULL), NULL);
+            define(fixture.inner, again ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST);
+        }
+        spill_array_t *array;
+        must(spill_array_open(fixture.inner, "feed", &array, &error), &error);
+        must(embedded_holds(array, "ada", 0, 0, NULL), NULL);
+        must(embedded_append(array, "ada", 50, 8, &error), &error);
+        must(embedded_holds(array, "ada", 50, 8, NULL), NULL);
+        spill_array_close(array);
+        close_fixture(&fixture);
+    }
+}
+
+/* A write that fails leaves definition and array as they were. */
+static void a_definition_that_could_not_be_dropped(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    spill_error_t error;
+    open_fixture(&fixture, 2);
+    spill_disk_fail_writes(fixture.disk, 0, 1, SPILL_NO_SPACE);
+    assert_int_equal(spill_store_drop(fixture.inner, "feed", &error), SPILL_NO_SPACE);
+    must(embedded_append(fixture.direct, "ada", 0, 8, &error), &error);
+    must(embedded_holds(fixture.direct, "ada", 0, 8, NULL), NULL);
+    must(spill_store_drop(fixture.inner, "feed", &error), &error);
+    assert_int_equal(embedded_append(fixture.direct, "ada", 0, 1, &error), SPILL_NOT_FOUND);
+    close_fixture(&fixture);
+}
+
+/* An owner that is made after the last look keeps the definition from going: it is looked again. */
+static void make_before_retiring(void *context, int64_t index, const spill_request_t *request)
+{
+    meanwhile_t *meanwhile = context;
+    if (!request && index == meanwhile->at)
+        must(embedded_append(meanwhile->fixture->direct, "ada", 100, 6, NULL), NULL);
+}
+
+static void an_owner_made_while_its_definition_is_dropped(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < KINDS; kind++) {
+        bool met = true;
+        for (int64_t k = 2; met; k++) { /* before it the array is opened */
+            fixture_t fixture;
+            spill_error_t error;
+            open_fixture(&fixture, kind);
+            meanwhile_t meanwhile = {.fixture = &fixture, .at = k};
+            spill_fault_hooks_t hooks = {.context = &meanwhile, .before = make_before_retiring};
+            spill_store_t *store;
+            spill_fault_wrap(fixture.inner, &hooks, &store);
+            must(spill_store_drop(store, "feed", &error), &error);
+            met = spill_fault_calls(store) > k;
+            assert_int_equal(pages_left(&fixture), 0);
+            assert_false(exists(&fixture));
+            assert_int_equal(embedded_append(fixture.direct, "ada", 0, 1, &error), SPILL_NOT_FOUND);
+            if (fixture.disk)
+                assert_int_equal(records_left(fixture.disk), 0);
+            spill_store_close(store, NULL);
+            close_fixture(&fixture);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_next_drop_finishes_one_that_died),
         cmocka_unit_test(a_later_owner_keeps_its_pages),
         cmocka_unit_test(an_owner_made_while_a_drop_is_finished),
+        cmocka_unit_test(a_definition_goes_with_all_that_is_left),
+        cmocka_unit_test(an_array_outlives_its_definition),
+        cmocka_unit_test(a_definition_that_could_not_be_dropped),
+        cmocka_unit_test(an_owner_made_while_its_definition_is_dropped),
         cmocka_unit_test(an_append_whose_owner_is_dropped_before_its_update),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,13 +131,18 @@ static void calls_are_counted(void **state)
     (void)state;
     spill_store_t *store = open_memory(NULL);
     spill_definition_t definition;
+    spill_binding_t binding;
     assert_int_equal(spill_definition_preset(&definition, "feed", "feed", NULL), SPILL_OK);
+    assert_int_equal(spill_store_define(store, &definition, NULL), SPILL_OK);
+    assert_int_equal(store->ops->bind(store, &definition, &binding, NULL), SPILL_OK);
     bson_t storage = BSON_INITIALIZER;
     spill_value_t owner = spill_value_from_utf8(&storage, "ada");
     spill_value_t elements[2] = {owner, owner};
     spill_request_t request = {
         .kind = SPILL_REQUEST_APPEND,
         .definition = &definition,
+        .array_id = binding.array_id,
+        .collection_id = binding.collection_id,
         .owner = &owner,
         .key = (const uint8_t *)"ada",
         .key_bytes = 3,

@@ -12,6 +12,7 @@ typedef struct fixture {
     spill_store_t *memory;
     spill_store_t *store;
     spill_definition_t definition;
+    spill_binding_t binding;
     bson_t owner_storage;
     spill_value_t owner;
     spill_fault_once_t once;
@@ -23,6 +24,10 @@ static void open_with(fixture_t *fixture, const spill_fault_hooks_t *hooks)
     assert_int_equal(spill_store_open("memory:", NULL, &fixture->memory, NULL), SPILL_OK);
     spill_fault_wrap(fixture->memory, hooks, &fixture->store);
     spill_definition_preset(&fixture->definition, "feed", "feed", NULL);
+    assert_int_equal(spill_store_define(fixture->memory, &fixture->definition, NULL), SPILL_OK);
+    assert_int_equal(
+        fixture->memory->ops->bind(fixture->memory, &fixture->definition, &fixture->binding, NULL),
+        SPILL_OK);
     bson_init(&fixture->owner_storage);
     fixture->owner = spill_value_from_utf8(&fixture->owner_storage, "ada");
     fixture->response = (spill_response_t)SPILL_RESPONSE_INIT;
@@ -48,6 +53,8 @@ static spill_request_t request_of(const fixture_t *fixture, spill_request_kind_t
     return (spill_request_t){
         .kind = kind,
         .definition = &fixture->definition,
+        .array_id = fixture->binding.array_id,
+        .collection_id = fixture->binding.collection_id,
         .owner = &fixture->owner,
         .key = (const uint8_t *)"ada",
         .key_bytes = 3,

@@ -108,24 +108,49 @@ static void add_binding(spill_embedded_t *store, const spill_binding_t *binding)
     store->bindings[count] = *binding;
 }
 
+bool spill_embedded_has_array(const spill_embedded_t *store, uint32_t array_id)
+{
+    for (size_t i = 0; i < store->binding_count; i++)
+        if (store->bindings[i].array_id == array_id)
+            return true;
+    return false;
+}
+
+static void remove_binding(spill_embedded_t *store, uint32_t array_id)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < store->binding_count; i++)
+        if (store->bindings[i].array_id != array_id)
+            store->bindings[kept++] = store->bindings[i];
+    store->binding_count = kept;
+}
+
+/* The numbers that a name has; those of no array where it has none. */
+static spill_code_t get_binding(system_access_t *access, const char *name, spill_binding_t *binding,
+                                spill_error_t *error)
+{
+    *binding = (spill_binding_t){0};
+    spill_code_t code = get(access, SPILL_SYSTEM_ARRAY, name, error);
+    if (code == SPILL_OK && access->found &&
+        !decode_binding(access->value.data, access->value.size, binding))
+        code = corrupt(access, "array", name, error);
+    return code;
+}
+
 /*
  * A definition that is saved has numbers from then on, so that read-only clients find them. A name
- * that comes back, after its array was dropped, with another collection gets new ones.
+ * that comes back after its array has ended gets new ones.
  */
 static spill_code_t give_numbers(system_access_t *access, const char *name,
                                  const spill_definition_t *definition, spill_error_t *error)
 {
     uint32_t collection = 0;
+    spill_binding_t old = {0};
     spill_code_t code = collection_id(access, definition->collection, &collection, error);
     if (code == SPILL_OK)
-        code = get(access, SPILL_SYSTEM_ARRAY, name, error);
-    if (code != SPILL_OK)
+        code = get_binding(access, name, &old, error);
+    if (code != SPILL_OK || (old.array_id != 0 && old.collection_id == collection))
         return code;
-    spill_binding_t old;
-    if (access->found && !decode_binding(access->value.data, access->value.size, &old))
-        return corrupt(access, "array", name, error);
-    if (access->found && old.collection_id == collection)
-        return SPILL_OK;
     spill_binding_t binding = {.collection_id = collection};
     code = next_id(access, &binding.array_id, error);
     if (code != SPILL_OK)
@@ -144,13 +169,10 @@ spill_code_t spill_embedded_bind(spill_store_t *store, const spill_definition_t 
                                  spill_binding_t *binding, spill_error_t *error)
 {
     system_access_t access = {.store = (spill_embedded_t *)store};
-    *binding = (spill_binding_t){0};
-    spill_code_t code = get(&access, SPILL_SYSTEM_ARRAY, definition->name, error);
-    if (code == SPILL_OK && !access.found)
+    spill_code_t code = get_binding(&access, definition->name, binding, error);
+    if (code == SPILL_OK && binding->array_id == 0)
         code = spill_fail(error, SPILL_NOT_FOUND, "%s: definition \"%s\" is not in the store",
                           store->uri, definition->name);
-    else if (code == SPILL_OK && !decode_binding(access.value.data, access.value.size, binding))
-        code = corrupt(&access, "array", definition->name, error);
     release(&access);
     return code;
 }
@@ -195,7 +217,10 @@ typedef struct catalog_change {
     const char *name;
     const bson_t *expected;
     const bson_t *document; /* NULL: delete */
+    const spill_binding_t
+        *array; /* delete: if the definition has it, which ends with it; or NULL */
     bool done;
+    spill_binding_t ended; /* if it has an array_id: what was taken from store->bindings */
 } catalog_change_t;
 
 static bool as_expected(const catalog_change_t *change, const system_access_t *access)
@@ -206,15 +231,73 @@ static bool as_expected(const catalog_change_t *change, const system_access_t *a
            memcmp(bson_get_data(change->expected), access->value.data, access->value.size) == 0;
 }
 
-static spill_code_t put_document(const catalog_change_t *change, system_access_t *access,
-                                 spill_error_t *error)
+/*
+ * End the array that `name` has, unless an owner has a head (change->done). With its number go the
+ * records that are left, and requests that still have the number are refused, so that no later
+ * array of that name meets what was written by either.
+ */
+static spill_code_t end_array(catalog_change_t *change, system_access_t *access,
+                              spill_error_t *error)
 {
+    spill_binding_t now;
+    spill_code_t code = get_binding(access, change->name, &now, error);
+    if (code != SPILL_OK || now.array_id == 0)
+        return code;
+    code = spill_embedded_delete_array(access->store, access->batch, now.array_id, &change->done,
+                                       error);
+    if (code != SPILL_OK || !change->done)
+        return code;
+    spill_batch_delete(access->batch, access->key.data, access->key.size);
+    remove_binding(access->store, now.array_id);
+    change->ended = now;
+    return SPILL_OK;
+}
+
+/* A definition of another layout or other names begins a new array. */
+static spill_code_t put_definition(catalog_change_t *change, system_access_t *access,
+                                   spill_error_t *error)
+{
+    spill_definition_t before, after;
+    spill_code_t code = spill_definition_from_bson(&after, change->document, error);
+    if (code == SPILL_OK && change->expected &&
+        spill_definition_from_bson(&before, change->expected, NULL) == SPILL_OK &&
+        spill_definition_compatible(&before, &after, NULL) != SPILL_OK)
+        code = end_array(change, access, error);
+    return code == SPILL_OK && change->done ? give_numbers(access, change->name, &after, error)
+                                            : code;
+}
+
+static spill_code_t put_entry(catalog_change_t *change, system_access_t *access, const char *full,
+                              spill_error_t *error)
+{
+    change->done = as_expected(change, access);
+    spill_code_t code = SPILL_OK;
+    if (change->done && change->kind == SPILL_CATALOG_DEFINITION)
+        code = put_definition(change, access, error);
+    if (code != SPILL_OK || !change->done)
+        return code;
+    spill_system_key(&access->key, SPILL_SYSTEM_CATALOG, full);
     put(access, bson_get_data(change->document), change->document->len);
-    if (change->kind != SPILL_CATALOG_DEFINITION)
-        return SPILL_OK;
-    spill_definition_t definition;
-    spill_code_t code = spill_definition_from_bson(&definition, change->document, error);
-    return code == SPILL_OK ? give_numbers(access, change->name, &definition, error) : code;
+    return SPILL_OK;
+}
+
+static spill_code_t delete_entry(catalog_change_t *change, system_access_t *access,
+                                 const char *full, spill_error_t *error)
+{
+    spill_binding_t now = {0};
+    spill_code_t code = SPILL_OK;
+    change->done = true;
+    if (change->array)
+        code = get_binding(access, change->name, &now, error);
+    if (code != SPILL_OK || (change->array && now.array_id != change->array->array_id))
+        return code;
+    if (change->array)
+        code = end_array(change, access, error);
+    if (code != SPILL_OK || !change->done)
+        return code;
+    spill_system_key(&access->key, SPILL_SYSTEM_CATALOG, full);
+    spill_batch_delete(access->batch, access->key.data, access->key.size);
+    return SPILL_OK;
 }
 
 static spill_code_t change_catalog(void *context, spill_batch_t *batch, spill_error_t *error)
@@ -223,23 +306,37 @@ static spill_code_t change_catalog(void *context, spill_batch_t *batch, spill_er
     system_access_t access = {.store = change->store, .batch = batch};
     char *full = catalog_name(change->kind, change->name);
     spill_code_t code = get(&access, SPILL_SYSTEM_CATALOG, full, error);
-    if (code == SPILL_OK && !change->document)
-        spill_batch_delete(batch, access.key.data, access.key.size);
-    else if (code == SPILL_OK) {
-        change->done = as_expected(change, &access);
-        if (change->done)
-            code = put_document(change, &access, error);
-    }
+    if (code == SPILL_OK)
+        code = change->document ? put_entry(change, &access, full, error)
+                                : delete_entry(change, &access, full, error);
     bson_free(full);
+    release(&access);
+    return code;
+}
+
+/* The array did not end after all: its records are still there. */
+static spill_code_t revive_array(void *context, spill_batch_t *batch, spill_error_t *error)
+{
+    const catalog_change_t *change = context;
+    system_access_t access = {.store = change->store, .batch = batch};
+    spill_binding_t now;
+    spill_code_t code = get_binding(&access, change->name, &now, error);
+    if (code == SPILL_OK && now.array_id == change->ended.array_id)
+        add_binding(change->store, &now);
     release(&access);
     return code;
 }
 
 static spill_code_t run_change(catalog_change_t *change, spill_error_t *error)
 {
-    if (change->store->base.options.read_only)
-        return spill_fail(error, SPILL_READ_ONLY, "%s: is open read-only", change->store->base.uri);
-    return spill_combiner_run(&change->store->combiner, change_catalog, change, false, error);
+    spill_embedded_t *store = change->store;
+    if (store->base.options.read_only)
+        return spill_fail(error, SPILL_READ_ONLY, "%s: is open read-only", store->base.uri);
+    bool alone = change->kind == SPILL_CATALOG_DEFINITION;
+    spill_code_t code = spill_combiner_run(&store->combiner, change_catalog, change, alone, error);
+    if (code != SPILL_OK && change->ended.array_id != 0)
+        spill_combiner_run(&store->combiner, revive_array, change, alone, NULL);
+    return code;
 }
 
 spill_code_t spill_embedded_catalog_put(spill_store_t *store, spill_catalog_t kind,
@@ -261,6 +358,18 @@ spill_code_t spill_embedded_catalog_delete(spill_store_t *store, spill_catalog_t
 {
     catalog_change_t change = {.store = (spill_embedded_t *)store, .kind = kind, .name = name};
     return run_change(&change, error);
+}
+
+spill_code_t spill_embedded_retire(spill_store_t *store, const spill_definition_t *definition,
+                                   const spill_binding_t *binding, bool *done, spill_error_t *error)
+{
+    catalog_change_t change = {.store = (spill_embedded_t *)store,
+                               .kind = SPILL_CATALOG_DEFINITION,
+                               .name = definition->name,
+                               .array = binding};
+    spill_code_t code = run_change(&change, error);
+    *done = code == SPILL_OK && change.done;
+    return code;
 }
 
 /* ---- walking --------------------------------------------------------------------------------- */

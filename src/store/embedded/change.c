@@ -326,6 +326,8 @@ spill_code_t spill_embedded_decide(void *context, spill_batch_t *batch, spill_er
     spill_record_key_init(&decision.key, call->request->array_id, call->request->key,
                           call->request->key_bytes);
     call->response->outcome = SPILL_REFUSED_GUARD;
+    if (!spill_embedded_has_array(call->store, call->request->array_id))
+        return spill_store_ended(error);
     spill_code_t code = decide(&decision, call->response, error);
     bson_destroy(decision.fields);
     spill_buffer_release(&decision.value);

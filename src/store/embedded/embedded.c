@@ -182,6 +182,7 @@ static const spill_store_ops_t embedded_ops = {
     .catalog_put = spill_embedded_catalog_put,
     .catalog_delete = spill_embedded_catalog_delete,
     .catalog_names = spill_embedded_catalog_names,
+    .retire = spill_embedded_retire,
     .check = spill_embedded_check,
     .backup = spill_embedded_backup,
     .close = close_store,

@@ -7,7 +7,7 @@
  *   effect.c     ... and makes records of what was decided
  *   fields.c     the heads' other fields
  *   catalog.c    definitions, and the numbers that they are given
- *   owners.c     listing owners
+ *   owners.c     listing owners; deleting what is left of an array
  *   check.c      what the records themselves show to be wrong
  *   format.c     the format's version
  *   backup.c     a copy
@@ -30,7 +30,7 @@ typedef struct spill_embedded {
     char *folder; /* NULL: not on disk */
     spill_folder_lock_t lock;
     spill_combiner_t combiner;
-    /* All arrays that ever were defined here. Only the combiner's leader looks at them. */
+    /* The arrays that are defined here. Only the combiner's leader looks at them. */
     spill_binding_t *bindings;
     size_t binding_count;
     spill_head_cache_t heads; /* the leader's, too */
@@ -138,6 +138,13 @@ spill_code_t spill_embedded_catalog_delete(spill_store_t *store, spill_catalog_t
 spill_code_t spill_embedded_catalog_names(spill_store_t *store, spill_catalog_t kind, bson_t *names,
                                           spill_error_t *error);
 
+spill_code_t spill_embedded_retire(spill_store_t *store, const spill_definition_t *definition,
+                                   const spill_binding_t *binding, bool *done,
+                                   spill_error_t *error);
+
+/* Is this the number of an array that is defined? Asked by the combiner's leader. */
+bool spill_embedded_has_array(const spill_embedded_t *store, uint32_t array_id);
+
 /* Fill store->bindings from what is saved. */
 spill_code_t spill_embedded_load_bindings(spill_embedded_t *store, spill_error_t *error);
 
@@ -145,6 +152,14 @@ spill_code_t spill_embedded_owners(spill_store_t *store, const spill_definition_
                                    const spill_binding_t *binding, const uint8_t *after,
                                    size_t after_bytes, size_t limit, bson_t *owners,
                                    spill_buffer_t *last, spill_error_t *error);
+
+/*
+ * Delete every record of an array's owners, unless one of them has a head (*deleted = false, and
+ * the batch is as it was). For the combiner's leader, with a batch of its own. (owners.c)
+ * Cost: one step for each owner of which something is left.
+ */
+spill_code_t spill_embedded_delete_array(spill_embedded_t *store, spill_batch_t *batch,
+                                         uint32_t array_id, bool *deleted, spill_error_t *error);
 
 spill_code_t spill_embedded_check(spill_store_t *store, const spill_binding_t *binding,
                                   const spill_definition_t *definition, const spill_value_t *owner,

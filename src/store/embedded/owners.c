@@ -122,3 +122,47 @@ spill_code_t spill_embedded_owners(spill_store_t *store, const spill_definition_
         bson_destroy(owners);
     return code;
 }
+
+/* ---- what is left of an array ---------------------------------------------------------------- */
+
+/* The first record of each owner: a head's, if it has one. *any: there is a record at all. */
+static spill_code_t look_for_heads(spill_kv_iter_t *iter, uint32_t array_id, bool *any, bool *head,
+                                   spill_error_t *error)
+{
+    spill_record_key_t key;
+    spill_record_key_init(&key, array_id, NULL, 0);
+    iter->ops->seek(iter, key.data, key.size);
+    *any = *head = false;
+    while (!*head && iter->valid && iter->key_bytes > 4 && memcmp(iter->key, key.data, 4) == 0) {
+        const uint8_t *owner = iter->key + 4;
+        size_t length = spill_owner_key_length(owner, iter->key_bytes - 4);
+        *any = true;
+        if (length == 0 || length > SPILL_OWNER_KEY_MAX || iter->key_bytes == 4 + length) {
+            iter->ops->next(iter); /* no owner's */
+            continue;
+        }
+        *head = owner[length] == SPILL_RECORD_HEAD;
+        spill_record_key_init(&key, array_id, owner, length);
+        spill_record_key_kind(&key, SPILL_RECORD_END);
+        iter->ops->seek(iter, key.data, key.size);
+    }
+    return iter->valid ? SPILL_OK : iter->ops->status(iter, error);
+}
+
+spill_code_t spill_embedded_delete_array(spill_embedded_t *store, spill_batch_t *batch,
+                                         uint32_t array_id, bool *deleted, spill_error_t *error)
+{
+    bool any, head;
+    spill_kv_iter_t *iter = store->kv->ops->iterate(store->kv);
+    spill_code_t code = look_for_heads(iter, array_id, &any, &head, error);
+    iter->ops->free(iter);
+    *deleted = code == SPILL_OK && !head;
+    if (!*deleted || !any)
+        return code;
+    uint8_t from[4], to[5];
+    spill_id_prefix(from, array_id);
+    spill_id_prefix(to, array_id);
+    to[4] = 0xff; /* no owner's key begins with it */
+    spill_batch_delete_range(batch, from, sizeof from, to, sizeof to);
+    return SPILL_OK;
+}
