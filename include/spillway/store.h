@@ -80,9 +80,9 @@ SPILL_API spill_code_t spill_store_close(spill_store_t *store, spill_error_t *er
  * Save a definition. Where one of that name exists and has data, only its bounds and op_window may
  * change (SPILL_REFUSED names what differs). One that is the same already is a success. One that
  * would share documents with another definition of the store is SPILL_REFUSED, too
- * (spill_definition_beside); two that are saved for the first time at the same moment are not
- * compared with each other. Clients that have the array open go on with the bounds they know until
- * they open it again: documents then obey one or the other. Cost: three store operations, and one
+ * (spill_definition_beside); of two that are saved at the same moment, by two programs on a server,
+ * perhaps both are. Clients that have the array open go on with the bounds they know until
+ * they open it again: documents then obey one or the other. Cost: four store operations, and two
  * for each other definition.
  */
 SPILL_API spill_code_t spill_store_define(spill_store_t *store,

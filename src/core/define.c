@@ -61,6 +61,29 @@ static spill_code_t check_others(spill_store_t *store, const spill_definition_t 
     return code;
 }
 
+/*
+ * `document` was saved in the place of `stored`. Another program may have saved a definition at
+ * that moment that clashes with it, and each have seen the store without the other's: now one of
+ * the two sees both, or both do. Who does takes its own back.
+ */
+static spill_code_t compare_again(spill_store_t *store, const spill_definition_t *definition,
+                                  const bson_t *document, const bson_t *stored,
+                                  spill_error_t *error)
+{
+    bool done = true;
+    const char *name = definition->name;
+    spill_code_t code = check_others(store, definition, error);
+    if (code == SPILL_OK)
+        return code;
+    spill_code_t back =
+        stored != NULL ? store->ops->catalog_put(store, SPILL_CATALOG_DEFINITION, name, document,
+                                                 stored, &done, NULL)
+                       : store->ops->catalog_delete(store, SPILL_CATALOG_DEFINITION, name, NULL);
+    if (back == SPILL_OK && done)
+        return code;
+    return spill_fail_prefix(error, SPILL_UNKNOWN, "definition '%s' may have been saved", name);
+}
+
 /* Put `definition` in the place of `stored` (NULL: of none). */
 static spill_code_t put_over(spill_store_t *store, const spill_definition_t *definition,
                              const bson_t *stored, bool *done, spill_error_t *error)
@@ -79,26 +102,30 @@ static spill_code_t put_over(spill_store_t *store, const spill_definition_t *def
     bson_t document;
     spill_definition_to_bson(&next, &document);
     spill_code_t code = SPILL_OK;
+    bool put = false;
     *done = stored != NULL && bson_equal(stored, &document);
     if (!*done)
         code = check_others(store, &next, error);
     if (code == SPILL_OK && !*done)
         code = store->ops->catalog_put(store, SPILL_CATALOG_DEFINITION, next.name, stored,
-                                       &document, done, error);
+                                       &document, &put, error);
+    if (code == SPILL_OK && put)
+        code = compare_again(store, &next, &document, stored, error);
+    *done = *done || put;
     bson_destroy(&document);
     return code;
 }
 
-spill_code_t spill_store_define(spill_store_t *store, const spill_definition_t *definition,
-                                spill_error_t *error)
+static spill_code_t save(spill_store_t *store, const spill_definition_t *definition,
+                         spill_error_t *error)
 {
-    spill_code_t code = spill_definition_check(definition, error);
+    spill_code_t code = SPILL_OK;
     bool done = false;
     for (int tries = 0; code == SPILL_OK && !done; tries++) {
         bson_t *stored = NULL;
         if (tries == TRIES_MAX)
-            return spill_fail(error, SPILL_CONFLICT, "others keep changing definition '%s'",
-                              definition->name);
+            return spill_fail_retryable(error, SPILL_CONFLICT,
+                                        "others keep changing definition '%s'", definition->name);
         code = store->ops->catalog_get(store, SPILL_CATALOG_DEFINITION, definition->name, &stored,
                                        error);
         if (code == SPILL_OK)
@@ -106,6 +133,18 @@ spill_code_t spill_store_define(spill_store_t *store, const spill_definition_t *
         if (stored != NULL)
             bson_destroy(stored);
     }
+    return code;
+}
+
+spill_code_t spill_store_define(spill_store_t *store, const spill_definition_t *definition,
+                                spill_error_t *error)
+{
+    spill_code_t code = spill_definition_check(definition, error);
+    if (code != SPILL_OK)
+        return code;
+    pthread_mutex_lock(&store->defining);
+    code = save(store, definition, error);
+    pthread_mutex_unlock(&store->defining);
     return code;
 }
 

@@ -16,6 +16,7 @@ void spill_store_base_init(spill_store_t *store, const spill_store_ops_t *ops, c
                            const spill_store_options_t *options)
 {
     *store = (spill_store_t){.ops = ops, .options = *options, .uri = bson_strdup(uri)};
+    pthread_mutex_init(&store->defining, NULL);
     if (!store->options.clock.now_us)
         store->options.clock.now_us = spill_clock_now_us;
     if (!store->options.clock.sleep_us)
@@ -24,6 +25,7 @@ void spill_store_base_init(spill_store_t *store, const spill_store_ops_t *ops, c
 
 void spill_store_base_release(spill_store_t *store)
 {
+    pthread_mutex_destroy(&store->defining);
     bson_free(store->uri);
     store->uri = NULL;
 }

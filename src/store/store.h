@@ -9,6 +9,7 @@
 
 #include <spillway/store.h>
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 /* Kinds of catalog entries: small named documents beside the arrays. */
@@ -103,7 +104,8 @@ struct spill_store {
     spill_store_options_t options; /* clock filled in with the real one where it was NULL */
     spill_counts_t counts;
     char *uri;
-    bool reads_copies; /* may what is read be older than what was written? (may_be_old) */
+    bool reads_copies;        /* may what is read be older than what was written? (may_be_old) */
+    pthread_mutex_t defining; /* held while a definition is compared with the others and saved */
 };
 
 /* Fill the common part. spill_store_base_release frees what it owns (not the store). */
