@@ -9,6 +9,7 @@
 #include <bson/bson.h>
 #include <rocksdb/c.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -29,7 +30,9 @@ enum {
     KEPT_BYTES_MAX = 4 * 1024 * 1024,
     MESSAGES_BYTES_MAX = 1024 * 1024,
     MESSAGES_KEPT = 4,
-    LEVEL_WARN = 2
+    LEVEL_WARN = 2,
+    TABLES_SLOW = 20,     /* on the first level: more of them slow writers down */
+    PENDING_SLOW_GIB = 64 /* the same: bytes that wait for compaction */
 };
 
 /*
@@ -59,6 +62,8 @@ typedef struct rocksdb_kv {
     rocksdb_writebatch_t *batch; /* the one writer's */
     bool read_only;
     char *folder;
+    spill_log_fn log;
+    void *log_context;
 } rocksdb_kv_t;
 
 typedef struct rocksdb_iter {
@@ -211,17 +216,58 @@ static void free_kv(rocksdb_kv_t *kv)
     bson_free(kv);
 }
 
-/* What is in memory goes to a file, so that the next open has no log to replay. */
+static uint64_t property(const rocksdb_kv_t *kv, const char *name)
+{
+    char *text = rocksdb_property_value(kv->db, name);
+    uint64_t value = text ? strtoull(text, NULL, 10) : 0;
+    rocksdb_free(text);
+    return value;
+}
+
+/*
+ * A flush waits until it would not slow writers down, for compactions to be done first. Where these
+ * fail, for want of room, it would wait until somebody makes some. May it be called?
+ */
+static bool can_flush(const rocksdb_kv_t *kv)
+{
+    enum { PAUSE_US = 5000 };
+    const uint64_t pending_slow = (uint64_t)PENDING_SLOW_GIB << 30;
+    while (property(kv, "rocksdb.num-files-at-level0") +
+                   property(kv, "rocksdb.num-immutable-mem-table") + 1 >=
+               TABLES_SLOW ||
+           property(kv, "rocksdb.estimate-pending-compaction-bytes") >= pending_slow) {
+        if (property(kv, "rocksdb.background-errors") > 0)
+            return false;
+        spill_clock_sleep_us(NULL, PAUSE_US);
+    }
+    return true;
+}
+
+/*
+ * What is in memory goes to a file, so that the next open has no log to replay. Where that cannot
+ * be done the log is synced, which is as safe.
+ */
+static void flush(rocksdb_kv_t *kv, char **message)
+{
+    if (!can_flush(kv)) {
+        if (kv->log)
+            kv->log(kv->log_context, SPILL_LOG_WARNING,
+                    "there is no room to merge tables: what was written last stays in the log");
+        rocksdb_flush_wal(kv->db, 1, message);
+        return;
+    }
+    rocksdb_flushoptions_t *options = rocksdb_flushoptions_create();
+    rocksdb_flushoptions_set_wait(options, 1);
+    rocksdb_flush(kv->db, options, message);
+    rocksdb_flushoptions_destroy(options);
+}
+
 static spill_code_t close_kv(spill_kv_t *base, spill_error_t *error)
 {
     rocksdb_kv_t *kv = (rocksdb_kv_t *)base;
     char *message = NULL;
-    if (!kv->read_only) {
-        rocksdb_flushoptions_t *flush = rocksdb_flushoptions_create();
-        rocksdb_flushoptions_set_wait(flush, 1);
-        rocksdb_flush(kv->db, flush, &message);
-        rocksdb_flushoptions_destroy(flush);
-    }
+    if (!kv->read_only)
+        flush(kv, &message);
     spill_code_t code = message ? fail(error, kv->folder, message) : SPILL_OK;
     free_kv(kv);
     return code;
@@ -279,6 +325,9 @@ rocksdb_options_t *spill_kv_rocksdb_options(const spill_rocksdb_options_t *from)
     rocksdb_options_set_write_buffer_size(options, BUFFER_BYTES);
     rocksdb_options_set_max_write_buffer_number(options, BUFFERS);
     rocksdb_options_set_max_total_wal_size(options, LOG_BYTES_MAX);
+    rocksdb_options_set_level0_slowdown_writes_trigger(options, TABLES_SLOW);
+    rocksdb_options_set_soft_pending_compaction_bytes_limit(options,
+                                                            (size_t)PENDING_SLOW_GIB << 30);
     rocksdb_options_set_avoid_unnecessary_blocking_io(options, 1);
     rocksdb_options_set_max_background_jobs(options, BACKGROUND_JOBS);
     rocksdb_options_set_bytes_per_sync(options, SYNC_BYTES);
@@ -295,7 +344,7 @@ rocksdb_options_t *spill_kv_rocksdb_options(const spill_rocksdb_options_t *from)
     return options;
 }
 
-static rocksdb_kv_t *new_kv(rocksdb_t *db, const char *folder, bool read_only)
+static rocksdb_kv_t *new_kv(rocksdb_t *db, const char *folder, const spill_rocksdb_options_t *from)
 {
     static const spill_kv_ops_t ops = {
         .get = get,
@@ -307,7 +356,9 @@ static rocksdb_kv_t *new_kv(rocksdb_t *db, const char *folder, bool read_only)
     rocksdb_kv_t *kv = bson_malloc0(sizeof *kv);
     kv->base.ops = &ops;
     kv->db = db;
-    kv->read_only = read_only;
+    kv->read_only = from->read_only;
+    kv->log = from->log;
+    kv->log_context = from->log_context;
     kv->folder = bson_strdup(folder);
     kv->read = rocksdb_readoptions_create();
     kv->write = rocksdb_writeoptions_create();
@@ -461,6 +512,6 @@ spill_code_t spill_kv_rocksdb_open(const char *folder, const spill_rocksdb_optio
         from->read_only ? open_reader(attempt, &message) : open_writer(attempt, &message);
     if (!db)
         return fail_open(error, folder, message);
-    *kv = &new_kv(db, folder, from->read_only)->base;
+    *kv = &new_kv(db, folder, from)->base;
     return SPILL_OK;
 }
