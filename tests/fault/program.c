@@ -41,6 +41,8 @@ static void forget(const char *folder, const char *name)
 pid_t program_start(const char *folder, const char *input, const char *const *arguments)
 {
     char *program = getenv("SPILLWAY");
+    if (program == NULL)
+        exit(SKIPPED);
     char *list[ARGUMENTS_MAX] = {program};
     size_t count = 0;
     for (; arguments[count] != NULL; count++) {
