@@ -260,6 +260,14 @@ static void make_update(const spill_mongo_document_t *document, int64_t epoch, b
     update_finish(&parts, request->update, update);
 }
 
+/* What the next quick append may be told; a document with numbers that are gone takes none. */
+static void learn(spill_mongo_t *store, const spill_mongo_document_t *document,
+                  const spill_state_t *state)
+{
+    spill_mongo_hint_t hint = {.length = state->gone.count == 0 ? state->live : -1, .n = state->n};
+    spill_mongo_hint_learn(store->hints, document, &hint);
+}
+
 /*
  * Make the head that a READ (in `response`) did not find. The document may be there with other
  * fields only; then they stay. REFUSED where a head is made at this moment.
@@ -291,32 +299,60 @@ static spill_code_t make_head(spill_mongo_t *store, const spill_mongo_document_t
         response->state.rev = epoch;
         response->state.live = (int64_t)request->element_count;
         response->state.n = spill_request_ops(request);
+        learn(store, document, &response->state);
     }
     return code;
 }
 
 /* ---- the steps ------------------------------------------------------------------------------- */
 
-/* One command, that appends if `guard` holds. */
+/* The answer of a server that was told the length: `first` alone. */
+static spill_code_t read_first(const spill_mongo_document_t *document, const bson_t *after,
+                               const spill_mongo_hint_t *hint, spill_state_t *state,
+                               spill_error_t *error)
+{
+    char path[SPILL_MONGO_PATH_SIZE];
+    bson_iter_t iter, first;
+    spill_mongo_path(document, "first", path);
+    if (!bson_iter_init(&iter, after) || !bson_iter_find_descendant(&iter, path, &first) ||
+        !BSON_ITER_HOLDS_NUMBER(&first))
+        return spill_fail(error, SPILL_CORRUPT, "%s: %s is not a number", document->collection,
+                          path);
+    state->present = true;
+    state->first = bson_iter_as_int64(&first);
+    state->live = hint->length + (int64_t)document->request->element_count;
+    state->n = hint->n + spill_request_ops(document->request);
+    return SPILL_OK;
+}
+
+/* One command, that appends if `guard` holds, which names the length in `hint` if there is one. */
 static spill_code_t append_if(spill_mongo_t *store, const spill_mongo_document_t *document,
-                              const bson_t *guard, const bson_t *open, spill_response_t *response,
-                              spill_error_t *error)
+                              const bson_t *guard, const spill_mongo_hint_t *hint,
+                              const bson_t *open, spill_response_t *response, spill_error_t *error)
 {
     const spill_request_t *request = document->request;
+    spill_state_t *state = &response->state;
+    char path[SPILL_MONGO_PATH_SIZE];
     bson_t filter, update, fields = BSON_INITIALIZER, after;
     spill_mongo_select(document, &filter);
     bson_concat(&filter, guard);
     if (spill_request_ops(request) > 0)
         append_op_guards(document, &filter);
     append_update(document, open, &update);
-    spill_mongo_project_end(document, &fields);
+    if (hint)
+        BSON_APPEND_INT32(&fields, spill_mongo_path(document, "first", path), 1);
+    else
+        spill_mongo_project_end(document, &fields);
     bool found;
     spill_code_t code = spill_mongo_modify(store, document->collection, &filter, &update, &fields,
                                            &after, &found, error);
     response->outcome = found ? SPILL_DONE : SPILL_REFUSED_GUARD;
     if (code == SPILL_OK && found)
-        code = spill_mongo_state(document, &after, &response->state, NULL, error);
-    response->seq = spill_state_end(&response->state) - (int64_t)request->element_count;
+        code = hint ? read_first(document, &after, hint, state, error)
+                    : spill_mongo_state(document, &after, state, NULL, error);
+    if (code == SPILL_OK && found)
+        learn(store, document, state);
+    response->seq = spill_state_end(state) - (int64_t)request->element_count;
     bson_destroy(&filter);
     bson_destroy(&update);
     bson_destroy(&fields);
@@ -324,12 +360,17 @@ static spill_code_t append_if(spill_mongo_t *store, const spill_mongo_document_t
     return code;
 }
 
+/* Refused without a try where there is a hint (or NULL) that the document is full. */
 static spill_code_t append_quickly(spill_mongo_t *store, const spill_mongo_document_t *document,
-                                   spill_response_t *response, spill_error_t *error)
+                                   const spill_mongo_hint_t *hint, spill_response_t *response,
+                                   spill_error_t *error)
 {
+    const spill_request_t *request = document->request;
+    if (hint && hint->length + (int64_t)request->element_count > request->limits.slots_max)
+        return SPILL_OK;
     bson_t guard = BSON_INITIALIZER, nothing = BSON_INITIALIZER;
-    spill_mongo_append_quick_guard(document, &guard);
-    spill_code_t code = append_if(store, document, &guard, &nothing, response, error);
+    spill_mongo_append_quick_guard(document, hint, &guard);
+    spill_code_t code = append_if(store, document, &guard, hint, &nothing, response, error);
     bson_destroy(&guard);
     bson_destroy(&nothing);
     return code;
@@ -348,7 +389,7 @@ static spill_code_t append_exactly(spill_mongo_t *store, const spill_mongo_docum
         BCON_APPEND(&guard, spill_mongo_path(document, "gone", path), "{", "$exists",
                     BCON_BOOL(false), "}");
     }
-    spill_code_t code = append_if(store, document, &guard, &open, response, error);
+    spill_code_t code = append_if(store, document, &guard, NULL, &open, response, error);
     bson_destroy(&guard);
     bson_destroy(&open);
     return code;
@@ -373,16 +414,20 @@ spill_code_t spill_mongo_append(spill_mongo_t *store, const spill_request_t *req
 {
     spill_mongo_document_t document;
     spill_mongo_document_init(&document, store, request);
+    spill_mongo_hint_t hint;
+    bool hinted = spill_mongo_hint(store->hints, &document, &hint);
     spill_code_t code = SPILL_OK;
     response->outcome = SPILL_REFUSED_GUARD;
     if (spill_mongo_is_quick(&document))
-        code = append_quickly(store, &document, response, error);
+        code = append_quickly(store, &document, hinted ? &hint : NULL, response, error);
     if (code != SPILL_OK || response->outcome == SPILL_DONE)
         return code;
     code = look(store, request, response, error);
     response->outcome = SPILL_REFUSED_GUARD;
     if (code != SPILL_OK)
         return code;
+    if (hinted && response->state.live != hint.length)
+        spill_mongo_hint_doubt(store->hints, &document);
     bool there = response->state.present;
     if (spill_append_refusal(request, &response->state, response->op_found) == SPILL_REFUSAL_NONE)
         return there ? append_exactly(store, &document, response, error)

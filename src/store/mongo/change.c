@@ -329,6 +329,9 @@ spill_code_t spill_mongo_change(spill_mongo_t *store, const spill_request_t *req
             break;
         code = write_effect(&step, &done, error);
     }
+    if (done && request->kind == SPILL_REQUEST_CUT)
+        spill_mongo_hint_shorten(store->hints, &step.document,
+                                 step.read.state.live - step.after.live);
     if (done)
         response->outcome = SPILL_DONE;
     spill_response_release(&step.read);

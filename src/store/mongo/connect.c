@@ -162,6 +162,7 @@ static spill_code_t close_store(spill_store_t *base, spill_error_t *error)
     if (store->pool)
         mongoc_client_pool_destroy(store->pool);
     mongoc_read_prefs_destroy(store->primary);
+    spill_mongo_hints_free(store->hints);
     bson_free(store->database);
     bson_free(store->place);
     spill_store_base_release(base);
@@ -194,6 +195,7 @@ spill_code_t spill_mongo_open(const char *text, const spill_store_options_t *opt
         spill_mongo_t *mongo = bson_malloc0(sizeof *mongo);
         bson_error_t cause;
         mongo->place = place_of(uri);
+        mongo->hints = spill_mongo_hints_new();
         mongo->primary = mongoc_read_prefs_new(MONGOC_READ_PRIMARY);
         mongo->database = bson_strdup(mongoc_uri_get_database(uri));
         spill_store_base_init(&mongo->base, &mongo_ops, mongo->place, options);

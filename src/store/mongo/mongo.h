@@ -10,6 +10,7 @@
  *   document.c     where things stand in a document, and a document's state
  *   read.c         READ
  *   room.c         the guard "there is room": exact, and the quick one of most appends
+ *   hint.c         how long arrays were after their last append
  *   append.c       APPEND, UPDATE_FIELDS, and making a head
  *   rewrite.c      the update from one state of a document to another
  *   change.c       all other steps: read the state, ask transition.c, compare and set
@@ -23,12 +24,15 @@
 
 #include <mongoc/mongoc.h>
 
+typedef struct spill_mongo_hints spill_mongo_hints_t;
+
 typedef struct spill_mongo {
     spill_store_t base;
     mongoc_client_pool_t *pool;   /* serves threads: one client for the length of a command */
     mongoc_read_prefs_t *primary; /* for what must not be old, whatever the URI prefers */
     char *database;
     bool sharded;
+    spill_mongo_hints_t *hints;
     char *place; /* "HOST/DATABASE", for messages; without user or password */
 } spill_mongo_t;
 
@@ -150,6 +154,30 @@ spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bso
 /* An operation as documents list it, under `key` of an array. */
 void spill_mongo_append_op(bson_t *array, const char *key, const spill_op_t *op, int64_t count);
 
+/* ---- hint.c ---------------------------------------------------------------------------------- */
+
+/* After the last append: the array's length (-1: unknown), and spill...n or an older value. */
+typedef struct spill_mongo_hint {
+    int64_t length;
+    int64_t n;
+} spill_mongo_hint_t;
+
+/* Some 32 KB. Any thread may use it. */
+spill_mongo_hints_t *spill_mongo_hints_new(void);
+void spill_mongo_hints_free(spill_mongo_hints_t *hints); /* NULL is allowed */
+
+/* Is there a hint that is worth a try? */
+bool spill_mongo_hint(spill_mongo_hints_t *hints, const spill_mongo_document_t *document,
+                      spill_mongo_hint_t *hint);
+/* An append left the document so. */
+void spill_mongo_hint_learn(spill_mongo_hints_t *hints, const spill_mongo_document_t *document,
+                            const spill_mongo_hint_t *hint);
+/* So many elements were cut off. */
+void spill_mongo_hint_shorten(spill_mongo_hints_t *hints, const spill_mongo_document_t *document,
+                              int64_t by);
+/* The hint was wrong: others change the array, and for some time there is none. */
+void spill_mongo_hint_doubt(spill_mongo_hints_t *hints, const spill_mongo_document_t *document);
+
 /* ---- room.c ---------------------------------------------------------------------------------- */
 
 /* Append to a filter: the document has room for request's elements and operations, exactly. */
@@ -167,8 +195,12 @@ void spill_mongo_append_room(const spill_mongo_document_t *document, bson_t *fil
  */
 /* Is the request small enough, and a document's bound wide enough? */
 bool spill_mongo_is_quick(const spill_mongo_document_t *document);
-/* Append to a filter: the document is open, and has room for request's elements. */
-void spill_mongo_append_quick_guard(const spill_mongo_document_t *document, bson_t *filter);
+/*
+ * Append to a filter: the document is open, and has room for request's elements. With a hint (or
+ * NULL), that its array has this length, for which there has to be room.
+ */
+void spill_mongo_append_quick_guard(const spill_mongo_document_t *document,
+                                    const spill_mongo_hint_t *hint, bson_t *filter);
 /* Append `open` under the name `field`, by request's limits; nothing where bounds are too narrow.
  */
 void spill_mongo_append_open(const spill_mongo_document_t *document, int64_t epoch,

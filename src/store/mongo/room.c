@@ -145,9 +145,11 @@ bool spill_mongo_is_quick(const spill_mongo_document_t *document)
 
 /*
  * Servers plan a query with more than two conditions noticeably longer, and an expression the more
- * so the deeper it is. So there are two: the place of the last slot is free, and one comparison.
+ * so the deeper it is. So there are two: the place of the last slot is free (or the array has the
+ * length that was expected), and one comparison.
  */
-void spill_mongo_append_quick_guard(const spill_mongo_document_t *document, bson_t *filter)
+void spill_mongo_append_quick_guard(const spill_mongo_document_t *document,
+                                    const spill_mongo_hint_t *hint, bson_t *filter)
 {
     const spill_request_t *request = document->request;
     char place[SPILL_NAME_SIZE + 24], open[SPILL_MONGO_PATH_SIZE];
@@ -156,8 +158,12 @@ void spill_mongo_append_quick_guard(const spill_mongo_document_t *document, bson
              (long long)request->limits.slots_max - (long long)request->element_count);
     snprintf(limit, sizeof limit, "%s.%s", spill_mongo_ref(document, "open", open),
              open_name(document, request->epoch, name));
-    BCON_APPEND(filter, place, "{", "$exists", BCON_BOOL(false), "}", "$expr", "{", "$lte", "[",
-                "{", "$bsonSize", "$$ROOT", "}", BCON_UTF8(limit), "]", "}");
+    if (hint)
+        BCON_APPEND(filter, document->array, "{", "$size", BCON_INT64(hint->length), "}");
+    else
+        BCON_APPEND(filter, place, "{", "$exists", BCON_BOOL(false), "}");
+    BCON_APPEND(filter, "$expr", "{", "$lte", "[", "{", "$bsonSize", "$$ROOT", "}",
+                BCON_UTF8(limit), "]", "}");
 }
 
 void spill_mongo_append_open(const spill_mongo_document_t *document, int64_t epoch,
