@@ -8,9 +8,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bson_t document, written, again;
     spill_definition_t definition, copy;
     spill_error_t error;
-    if (!bson_init_static(&document, data, size)) {
+    if (!bson_init_static(&document, data, size))
         return 0;
-    }
     spill_code_t code = spill_definition_from_bson(&definition, &document, &error);
     if (code != SPILL_OK) {
         REQUIRE(code == SPILL_CORRUPT || code == SPILL_FORMAT);

@@ -13,9 +13,8 @@ static void check_key(const spill_buffer_t *key)
 {
     REQUIRE(key->size <= SPILL_OWNER_KEY_MAX);
     REQUIRE(spill_owner_key_length(key->data, key->size) == key->size);
-    for (size_t cut = key->size > 64 ? key->size - 64 : 0; cut < key->size; cut++) {
+    for (size_t cut = key->size > 64 ? key->size - 64 : 0; cut < key->size; cut++)
         REQUIRE(spill_owner_key_length(key->data, cut) == 0);
-    }
 }
 
 static void check_pair(const spill_value_t *left, const spill_value_t *right)
@@ -38,14 +37,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     REQUIRE(spill_owner_key_length(data, size) <= size);
     bson_t document;
-    if (!bson_init_static(&document, data, size) || !spill_document_valid(&document)) {
+    if (!bson_init_static(&document, data, size) || !spill_document_valid(&document))
         return 0;
-    }
     spill_fields_t fields = spill_fields_of(data);
     const char *name;
     spill_value_t first, second;
-    if (spill_fields_next(&fields, &name, &first)) {
+    if (spill_fields_next(&fields, &name, &first))
         check_pair(&first, spill_fields_next(&fields, &name, &second) ? &second : &first);
-    }
     return 0;
 }

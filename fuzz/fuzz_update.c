@@ -20,13 +20,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint32_t measured;
     /* Only the outermost size is checked here: what is inside may be malformed. */
     if (!spill_value_measure(BSON_TYPE_DOCUMENT, data, size, &measured) ||
-        !bson_init_static(&document, data, measured)) {
+        !bson_init_static(&document, data, measured))
         return 0;
-    }
     spill_fields_t fields = spill_fields_of(data);
-    if (!next_document(&fields, &before) || !next_document(&fields, &update)) {
+    if (!next_document(&fields, &before) || !next_document(&fields, &update))
         return 0;
-    }
     static const char *const reserved[] = {"activities", "spill", NULL};
     spill_error_t error;
     spill_code_t checked = spill_update_check(&update, reserved, &error);

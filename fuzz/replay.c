@@ -22,11 +22,10 @@ static bool run_file(const char *path)
     uint8_t *data = malloc(size > 0 ? size : 1);
     bool whole = data != NULL && fread(data, 1, size, file) == size;
     fclose(file);
-    if (whole) {
+    if (whole)
         LLVMFuzzerTestOneInput(data, size);
-    } else {
+    else
         fprintf(stderr, "%s: cannot be read\n", path);
-    }
     free(data);
     return whole;
 }
@@ -42,9 +41,8 @@ static int run_folder(const char *path)
     int count = 0;
     for (struct dirent *entry; count >= 0 && (entry = readdir(folder)) != NULL;) {
         char name[4096];
-        if (entry->d_name[0] == '.') {
+        if (entry->d_name[0] == '.')
             continue;
-        }
         snprintf(name, sizeof name, "%s/%s", path, entry->d_name);
         count = run_file(name) ? count + 1 : -1;
     }
@@ -59,9 +57,8 @@ int main(int argc, char **argv)
         struct stat status;
         bool folder = stat(argv[i], &status) == 0 && S_ISDIR(status.st_mode);
         int count = folder ? run_folder(argv[i]) : run_file(argv[i]) ? 1 : -1;
-        if (count < 0) {
+        if (count < 0)
             return 1;
-        }
         total += count;
     }
     printf("%d inputs\n", total);

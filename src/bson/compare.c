@@ -81,28 +81,23 @@ static int compare_documents(const uint8_t *left, const uint8_t *right, bool nam
         spill_value_t a, b;
         bool more_left = spill_fields_next(&left_fields, &left_name, &a);
         bool more_right = spill_fields_next(&right_fields, &right_name, &b);
-        if (!more_left || !more_right) {
+        if (!more_left || !more_right)
             return (int)more_left - (int)more_right;
-        }
         int order = rank_of(a.type) - rank_of(b.type);
-        if (order == 0 && names) {
+        if (order == 0 && names)
             order = strcmp(left_name, right_name);
-        }
-        if (order == 0) {
+        if (order == 0)
             order = spill_value_compare(&a, &b);
-        }
-        if (order != 0) {
+        if (order != 0)
             return order;
-        }
     }
 }
 
 /* Length, then subtype, then bytes. */
 static int compare_binaries(const spill_value_t *left, const spill_value_t *right)
 {
-    if (left->size_bytes != right->size_bytes) {
+    if (left->size_bytes != right->size_bytes)
         return left->size_bytes < right->size_bytes ? -1 : 1;
-    }
     return memcmp(left->data + 4, right->data + 4, left->size_bytes - 4);
 }
 
@@ -118,9 +113,8 @@ static int compare_codes_with_scope(const spill_value_t *left, const spill_value
     spill_value_t a = {.data = left->data + 4}; /* the string inside */
     spill_value_t b = {.data = right->data + 4};
     int order = compare_strings(&a, &b);
-    if (order != 0) {
+    if (order != 0)
         return order;
-    }
     uint32_t length;
     (void)spill_value_text(&a, &length); /* equal on both sides */
     return compare_documents(a.data + 4 + length + 1, b.data + 4 + length + 1, true);
@@ -129,9 +123,8 @@ static int compare_codes_with_scope(const spill_value_t *left, const spill_value
 int spill_value_compare(const spill_value_t *left, const spill_value_t *right)
 {
     int order = rank_of(left->type) - rank_of(right->type);
-    if (order != 0) {
+    if (order != 0)
         return order;
-    }
     switch (left->type) {
     case BSON_TYPE_INT32:
     case BSON_TYPE_INT64:

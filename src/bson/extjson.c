@@ -30,14 +30,12 @@ static char *field_to_json(const spill_value_t *value, bool canonical)
 
 char *spill_value_to_json(const spill_value_t *value, bool canonical)
 {
-    if (!spill_value_valid(value)) {
+    if (!spill_value_valid(value))
         return NULL;
-    }
     bson_t document;
     if (value->type == BSON_TYPE_DOCUMENT &&
-        bson_init_static(&document, value->data, value->size_bytes)) {
+        bson_init_static(&document, value->data, value->size_bytes))
         return document_to_json(&document, canonical);
-    }
     return field_to_json(value, canonical);
 }
 
@@ -52,9 +50,8 @@ static spill_code_t read_document(const char *text, size_t size_bytes, bson_t *d
                                   spill_error_t *error)
 {
     bson_error_t reason;
-    if (!bson_init_from_json(document, text, (ssize_t)size_bytes, &reason)) {
+    if (!bson_init_from_json(document, text, (ssize_t)size_bytes, &reason))
         return fail_to_read(&reason, error);
-    }
     return SPILL_OK;
 }
 
@@ -77,27 +74,23 @@ spill_code_t spill_value_from_json(const char *text, size_t size_bytes, bson_t *
     *value = (spill_value_t){0};
     spill_json_kind_t kind;
     spill_code_t code = spill_json_check(text, size_bytes, &kind, error);
-    if (code != SPILL_OK) {
+    if (code != SPILL_OK)
         return code;
-    }
     bson_t parsed;
     bool is_document = kind == SPILL_JSON_DOCUMENT;
     code = is_document ? read_document(text, size_bytes, &parsed, error)
                        : read_field(text, size_bytes, &parsed, error);
-    if (code != SPILL_OK) {
+    if (code != SPILL_OK)
         return code;
-    }
     bson_iter_t iter;
     spill_value_t read = spill_value_from_document(&parsed);
-    if (!is_document && bson_iter_init(&iter, &parsed) && bson_iter_next(&iter)) {
+    if (!is_document && bson_iter_init(&iter, &parsed) && bson_iter_next(&iter))
         read = spill_value_from_iter(&iter);
-    }
     uint32_t before = storage->len;
-    if (spill_value_append(&read, storage, "")) {
+    if (spill_value_append(&read, storage, ""))
         *value = spill_value_appended(storage, before);
-    } else {
+    else
         code = spill_fail(error, SPILL_TOO_BIG, "the value does not fit its storage of 2 GiB");
-    }
     bson_destroy(&parsed);
     return code;
 }

@@ -25,9 +25,8 @@ static bool fail_at(scan_t *scan, const char *at, const char *problem)
 static void skip_space(scan_t *scan)
 {
     while (scan->at < scan->end &&
-           (*scan->at == ' ' || *scan->at == '\n' || *scan->at == '\t' || *scan->at == '\r')) {
+           (*scan->at == ' ' || *scan->at == '\n' || *scan->at == '\t' || *scan->at == '\r'))
         scan->at++;
-    }
 }
 
 /* The next character that is not white space, not passed over; '\0' at the end. */
@@ -54,9 +53,8 @@ static int scan_hex4(scan_t *scan)
                     : (c >= 'a' && c <= 'f') ? c - 'a' + 10
                     : (c >= 'A' && c <= 'F') ? c - 'A' + 10
                                              : -1;
-        if (digit < 0) {
+        if (digit < 0)
             return -1;
-        }
         code = code * 16 + digit;
         scan->at++;
     }
@@ -77,19 +75,16 @@ static bool is_low_surrogate(int code)
 static bool scan_code_point(scan_t *scan, const char *escape, bool is_name)
 {
     int code = scan_hex4(scan);
-    if (code < 0) {
+    if (code < 0)
         return fail_at(scan, escape, "\\u needs four hexadecimal digits");
-    }
-    if (code == 0 && is_name) {
+    if (code == 0 && is_name)
         return fail_at(scan, escape, "a name cannot contain \\u0000");
-    }
     if (is_high_surrogate(code) && scan->end - scan->at >= 2 && memcmp(scan->at, "\\u", 2) == 0) {
         scan->at += 2;
         code = is_low_surrogate(scan_hex4(scan)) ? 0 : code;
     }
-    if (is_high_surrogate(code) || is_low_surrogate(code)) {
+    if (is_high_surrogate(code) || is_low_surrogate(code))
         return fail_at(scan, escape, "half of a surrogate pair");
-    }
     return true;
 }
 
@@ -97,12 +92,10 @@ static bool scan_escape(scan_t *scan, bool is_name)
 {
     const char *escape = scan->at++;
     char c = scan->at < scan->end ? *scan->at++ : '\0';
-    if (c == 'u') {
+    if (c == 'u')
         return scan_code_point(scan, escape, is_name);
-    }
-    if (c == '\0' || strchr("\"\\/bfnrt", c) == NULL) {
+    if (c == '\0' || strchr("\"\\/bfnrt", c) == NULL)
         return fail_at(scan, escape, "not an escape sequence");
-    }
     return true;
 }
 
@@ -113,23 +106,19 @@ static bool scan_string(scan_t *scan, bool is_name)
     while (scan->at < scan->end && *scan->at != '"') {
         unsigned char c = (unsigned char)*scan->at;
         if (c == '\\') {
-            if (!scan_escape(scan, is_name)) {
+            if (!scan_escape(scan, is_name))
                 return false;
-            }
             continue;
         }
-        if (c < 0x20) {
+        if (c < 0x20)
             return fail_at(scan, scan->at, "a control character in a string");
-        }
         ascii = ascii && c < 0x80;
         scan->at++;
     }
-    if (scan->at == scan->end) {
+    if (scan->at == scan->end)
         return fail_at(scan, quote, "a string without its end");
-    }
-    if (!ascii && !bson_utf8_validate(quote + 1, (size_t)(scan->at - quote - 1), true)) {
+    if (!ascii && !bson_utf8_validate(quote + 1, (size_t)(scan->at - quote - 1), true))
         return fail_at(scan, quote, "a string that is not UTF-8");
-    }
     scan->at++;
     return true;
 }
@@ -139,9 +128,8 @@ static bool scan_string(scan_t *scan, bool is_name)
 static bool scan_digits(scan_t *scan)
 {
     const char *first = scan->at;
-    while (scan->at < scan->end && is_digit(*scan->at)) {
+    while (scan->at < scan->end && is_digit(*scan->at))
         scan->at++;
-    }
     return scan->at > first || fail_at(scan, first, "a digit is missing");
 }
 
@@ -158,44 +146,37 @@ static bool scan_number(scan_t *scan)
     bool negative = *scan->at == '-';
     scan->at += negative;
     const char *digits = scan->at;
-    if (!scan_digits(scan)) {
+    if (!scan_digits(scan))
         return false;
-    }
     size_t count = (size_t)(scan->at - digits);
-    if (*digits == '0' && count > 1) {
+    if (*digits == '0' && count > 1)
         return fail_at(scan, first, "a number with a leading zero");
-    }
     bool integer = true;
     if (scan->at < scan->end && *scan->at == '.') {
         integer = false;
         scan->at++;
-        if (!scan_digits(scan)) {
+        if (!scan_digits(scan))
             return false;
-        }
     }
     if (scan->at < scan->end && (*scan->at == 'e' || *scan->at == 'E')) {
         integer = false;
         scan->at++;
-        if (scan->at < scan->end && (*scan->at == '+' || *scan->at == '-')) {
+        if (scan->at < scan->end && (*scan->at == '+' || *scan->at == '-'))
             scan->at++;
-        }
-        if (!scan_digits(scan)) {
+        if (!scan_digits(scan))
             return false;
-        }
     }
-    if (integer && too_large(digits, count, negative)) {
+    if (integer && too_large(digits, count, negative))
         return fail_at(scan, first,
                        "an integer beyond 64 bits (write {\"$numberDecimal\": \"...\"})");
-    }
     return true;
 }
 
 static bool scan_word(scan_t *scan, const char *word)
 {
     size_t length = strlen(word);
-    if ((size_t)(scan->end - scan->at) < length || memcmp(scan->at, word, length) != 0) {
+    if ((size_t)(scan->end - scan->at) < length || memcmp(scan->at, word, length) != 0)
         return fail_at(scan, scan->at, "not a JSON value");
-    }
     scan->at += length;
     return true;
 }
@@ -210,12 +191,10 @@ static bool spells(scan_t string, const char *word)
     string.at++;
     for (; *word != '\0'; word++) {
         int c = (unsigned char)*string.at++;
-        if (c == '\\' && *string.at++ == 'u') {
+        if (c == '\\' && *string.at++ == 'u')
             c = scan_hex4(&string);
-        }
-        if (c != *word) {
+        if (c != *word)
             return false;
-        }
     }
     return *string.at == '"';
 }
@@ -225,9 +204,8 @@ typedef enum name_kind { NAME_PLAIN, NAME_CODE, NAME_SCOPE, NAME_POINTER } name_
 
 static name_kind_t name_kind(const scan_t *scan, const char *name)
 {
-    if (name[1] != '$' && name[1] != '\\') {
+    if (name[1] != '$' && name[1] != '\\')
         return NAME_PLAIN;
-    }
     const scan_t string = {.at = name, .end = scan->at};
     return spells(string, "$code")        ? NAME_CODE
            : spells(string, "$scope")     ? NAME_SCOPE
@@ -243,36 +221,29 @@ static name_kind_t name_kind(const scan_t *scan, const char *name)
 static bool check_notation(scan_t *scan, const char *name, name_kind_t kind, name_kind_t previous,
                            bool in_array)
 {
-    if (kind == NAME_CODE && (in_array || scan->scopes > 0)) {
+    if (kind == NAME_CODE && (in_array || scan->scopes > 0))
         return fail_at(scan, name, "code inside an array or a scope cannot be read from JSON");
-    }
-    if (kind == NAME_POINTER && in_array) {
+    if (kind == NAME_POINTER && in_array)
         return fail_at(scan, name, "a pointer inside an array cannot be read from JSON");
-    }
-    if (kind == NAME_SCOPE && previous != NAME_CODE) {
+    if (kind == NAME_SCOPE && previous != NAME_CODE)
         return fail_at(scan, name, "\"$scope\" must come right after \"$code\"");
-    }
     return true;
 }
 
 /* `previous` is the kind of the name before, and becomes that of this one. */
 static bool scan_member(scan_t *scan, int depth, bool in_array, name_kind_t *previous)
 {
-    if (peek(scan) != '"') {
+    if (peek(scan) != '"')
         return fail_at(scan, scan->at, "a name in double quotes is missing");
-    }
     const char *name = scan->at;
-    if (!scan_string(scan, true)) {
+    if (!scan_string(scan, true))
         return false;
-    }
     name_kind_t kind = name_kind(scan, name);
-    if (!check_notation(scan, name, kind, *previous, in_array)) {
+    if (!check_notation(scan, name, kind, *previous, in_array))
         return false;
-    }
     *previous = kind;
-    if (peek(scan) != ':') {
+    if (peek(scan) != ':')
         return fail_at(scan, scan->at, "a colon is missing after a name");
-    }
     scan->at++;
     scan->scopes += kind == NAME_SCOPE;
     bool good = scan_value(scan, depth, false);
@@ -288,9 +259,8 @@ static bool scan_list(scan_t *scan, char close, int depth, bool in_array)
 {
     bool object = close == '}';
     name_kind_t previous = NAME_PLAIN;
-    if (depth > SPILL_JSON_NESTING_MAX) {
+    if (depth > SPILL_JSON_NESTING_MAX)
         return fail_at(scan, scan->at, "nested too deeply");
-    }
     scan->at++;
     if (peek(scan) == close) {
         scan->at++;
@@ -298,19 +268,16 @@ static bool scan_list(scan_t *scan, char close, int depth, bool in_array)
     }
     for (;;) {
         if (!(object ? scan_member(scan, depth, in_array, &previous)
-                     : scan_value(scan, depth, true))) {
+                     : scan_value(scan, depth, true)))
             return false;
-        }
         char c = peek(scan);
-        if (c != ',' && c != close) {
+        if (c != ',' && c != close)
             return fail_at(scan, scan->at,
                            object ? "a comma or a closing brace is missing"
                                   : "a comma or a closing bracket is missing");
-        }
         scan->at++;
-        if (c == close) {
+        if (c == close)
             return true;
-        }
     }
 }
 
@@ -331,9 +298,8 @@ static bool scan_value(scan_t *scan, int depth, bool in_array)
     case 'n':
         return scan_word(scan, "null");
     default:
-        if (c == '-' || is_digit(c)) {
+        if (c == '-' || is_digit(c))
             return scan_number(scan);
-        }
         return fail_at(scan, scan->at, "a value is missing");
     }
 }
@@ -341,9 +307,8 @@ static bool scan_value(scan_t *scan, int depth, bool in_array)
 /* An escape in the first name could spell a dollar sign, so it counts as one. */
 static spill_json_kind_t kind_of(scan_t scan)
 {
-    if (peek(&scan) != '{') {
+    if (peek(&scan) != '{')
         return SPILL_JSON_OTHER;
-    }
     scan.at++;
     bool special = peek(&scan) == '"' && (scan.at[1] == '$' || scan.at[1] == '\\');
     return special ? SPILL_JSON_SPECIAL : SPILL_JSON_DOCUMENT;
@@ -355,13 +320,11 @@ spill_code_t spill_json_check(const char *text, size_t size_bytes, spill_json_ki
     scan_t scan = {.start = text, .at = text, .end = text + size_bytes};
     *kind = SPILL_JSON_OTHER;
     bool whole = scan_value(&scan, 0, false);
-    if (whole && (skip_space(&scan), scan.at < scan.end)) {
+    if (whole && (skip_space(&scan), scan.at < scan.end))
         whole = fail_at(&scan, scan.at, "more text after the value");
-    }
-    if (!whole) {
+    if (!whole)
         return spill_fail(error, SPILL_PARSE, "malformed JSON at offset %zu: %s",
                           (size_t)(scan.at - scan.start), scan.problem);
-    }
     *kind = kind_of((scan_t){.at = text, .end = text + size_bytes});
     return SPILL_OK;
 }

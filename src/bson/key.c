@@ -84,12 +84,10 @@ static void put_factors(spill_buffer_t *key, const spill_number_t *number)
     spill_uint128_t rest = number->digits;
     int64_t twos = (int64_t)number->twos + number->tens;
     int64_t fives = number->tens;
-    for (; rest % 2 == 0; twos++) {
+    for (; rest % 2 == 0; twos++)
         rest /= 2;
-    }
-    for (; rest % 5 == 0; fives++) {
+    for (; rest % 5 == 0; fives++)
         rest /= 5;
-    }
     spill_buffer_append_byte(key, SPILL_KEY_FACTORS);
     spill_buffer_append_byte(key, number->negative ? 0 : 1);
     spill_buffer_append_zigzag(key, twos);
@@ -139,9 +137,8 @@ static void put_fields(spill_buffer_t *key, const uint8_t *document, bool names)
     spill_value_t value;
     while (spill_fields_next(&fields, &name, &value)) {
         spill_buffer_append_byte(key, key_type(&value));
-        if (names) {
+        if (names)
             spill_buffer_append(key, name, strlen(name) + 1);
-        }
         put_payload(key, &value);
     }
     spill_buffer_append_byte(key, SPILL_KEY_END);
@@ -206,18 +203,15 @@ static const char *refused_type(uint8_t type)
 spill_code_t spill_owner_key(const spill_value_t *owner, spill_buffer_t *key, spill_error_t *error)
 {
     const char *refused = refused_type(owner->type);
-    if (refused != NULL) {
+    if (refused != NULL)
         return spill_fail(error, SPILL_INVALID, "an owner's _id cannot be %s", refused);
-    }
-    if (owner->size_bytes > SPILL_OWNER_KEY_MAX) {
+    if (owner->size_bytes > SPILL_OWNER_KEY_MAX)
         return spill_fail(error, SPILL_INVALID, "the owner's _id is too long: %u bytes of %d",
                           owner->size_bytes, SPILL_OWNER_KEY_MAX);
-    }
-    if (!spill_value_valid(owner)) {
+    if (!spill_value_valid(owner))
         return spill_fail(error, SPILL_INVALID,
                           "the owner's _id is not a well-formed BSON value (type 0x%02x, %u bytes)",
                           owner->type, owner->size_bytes);
-    }
     size_t start = key->size;
     spill_buffer_append_byte(key, key_type(owner));
     put_payload(key, owner);
@@ -234,9 +228,8 @@ spill_code_t spill_owner_key(const spill_value_t *owner, spill_buffer_t *key, sp
 
 bool spill_value_same_owner(const spill_value_t *left, const spill_value_t *right)
 {
-    if (spill_value_equal(left, right)) {
+    if (spill_value_equal(left, right))
         return true;
-    }
     spill_buffer_t left_key = SPILL_BUFFER_INIT;
     spill_buffer_t right_key = SPILL_BUFFER_INIT;
     bool same = spill_owner_key(left, &left_key, NULL) == SPILL_OK &&

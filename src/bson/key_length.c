@@ -19,12 +19,10 @@ static void skip_text(spill_reader_t *reader)
         }
         reader->at = nul + 1;
         uint8_t next = spill_reader_byte(reader);
-        if (next == 0) {
+        if (next == 0)
             return;
-        }
-        if (next != SPILL_KEY_ESCAPED_NUL) {
+        if (next != SPILL_KEY_ESCAPED_NUL)
             reader->bad = 1;
-        }
     }
 }
 
@@ -71,13 +69,11 @@ static void skip_payload(spill_reader_t *reader, uint8_t type, int depth);
 
 static void skip_fields(spill_reader_t *reader, bool names, int depth)
 {
-    if (depth > SPILL_NESTING_MAX) {
+    if (depth > SPILL_NESTING_MAX)
         reader->bad = 1;
-    }
     for (uint8_t type; (type = spill_reader_byte(reader)) != SPILL_KEY_END;) {
-        if (names) {
+        if (names)
             skip_name(reader);
-        }
         skip_payload(reader, type, depth);
     }
 }

@@ -10,9 +10,8 @@ enum { DECIMAL_BIAS = 6176, DECIMAL_DIGITS = 34 };
 static spill_uint128_t power_of_ten(int exponent)
 {
     spill_uint128_t power = 1;
-    while (exponent-- > 0) {
+    while (exponent-- > 0)
         power *= 10;
-    }
     return power;
 }
 
@@ -43,12 +42,10 @@ static spill_number_t from_double(const spill_value_t *value)
     uint64_t fraction = bits & ((UINT64_C(1) << 52) - 1);
     int exponent = (int)(bits >> 52 & 0x7ff);
     bool negative = bits >> 63;
-    if (exponent == 0x7ff) {
+    if (exponent == 0x7ff)
         return fraction == 0 ? infinity_of(negative) : (spill_number_t){.kind = SPILL_NUMBER_NAN};
-    }
-    if (exponent == 0 && fraction == 0) {
+    if (exponent == 0 && fraction == 0)
         return (spill_number_t){.kind = SPILL_NUMBER_FINITE};
-    }
     return (spill_number_t){
         .kind = SPILL_NUMBER_FINITE,
         .negative = negative,
@@ -67,12 +64,10 @@ static spill_number_t from_decimal(const uint8_t *data)
 
     bool negative = high >> 63;
     unsigned top = (unsigned)(high >> 58) & 0x1f;
-    if (top == 0x1f) {
+    if (top == 0x1f)
         return (spill_number_t){.kind = SPILL_NUMBER_NAN};
-    }
-    if (top == 0x1e) {
+    if (top == 0x1e)
         return infinity_of(negative);
-    }
     spill_uint128_t digits = (spill_uint128_t)(high & UINT64_C(0x1ffffffffffff)) << 64 | low;
     if (top >= 0x18 || digits >= power_of_ten(DECIMAL_DIGITS) || digits == 0) {
         /* A coefficient that is too large is 0, says IEEE 754; the second form always has one. */
@@ -108,28 +103,22 @@ spill_number_t spill_number_of(const spill_value_t *value)
 
 bool spill_number_to_int64(const spill_number_t *number, int64_t *integer)
 {
-    if (number->kind != SPILL_NUMBER_FINITE) {
+    if (number->kind != SPILL_NUMBER_FINITE)
         return false;
-    }
     spill_uint128_t digits = number->digits;
     int twos = number->twos;
     int tens = number->tens;
-    for (; twos < 0 && digits % 2 == 0 && digits != 0; twos++) {
+    for (; twos < 0 && digits % 2 == 0 && digits != 0; twos++)
         digits /= 2;
-    }
-    for (; tens < 0 && digits % 10 == 0 && digits != 0; tens++) {
+    for (; tens < 0 && digits % 10 == 0 && digits != 0; tens++)
         digits /= 10;
-    }
     const spill_uint128_t limit = (spill_uint128_t)1 << 63; /* of the negative numbers */
-    for (; twos > 0 && digits <= limit; twos--) {
+    for (; twos > 0 && digits <= limit; twos--)
         digits *= 2;
-    }
-    for (; tens > 0 && digits <= limit; tens--) {
+    for (; tens > 0 && digits <= limit; tens--)
         digits *= 10;
-    }
-    if (twos != 0 || tens != 0 || digits > limit || (digits == limit && !number->negative)) {
+    if (twos != 0 || tens != 0 || digits > limit || (digits == limit && !number->negative))
         return false;
-    }
     *integer = (int64_t)(number->negative ? 0 - (uint64_t)digits : (uint64_t)digits);
     return true;
 }
@@ -150,9 +139,8 @@ typedef struct natural {
 static natural_t natural_of(spill_uint128_t digits)
 {
     natural_t natural = {{0}};
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++)
         natural.words[i] = (uint32_t)(digits >> (32 * i));
-    }
     return natural;
 }
 
@@ -171,20 +159,17 @@ static void multiply_power(natural_t *natural, uint32_t base, int exponent)
 {
     while (exponent > 0) {
         uint32_t factor = 1;
-        for (; exponent > 0 && factor <= UINT32_MAX / base; exponent--) {
+        for (; exponent > 0 && factor <= UINT32_MAX / base; exponent--)
             factor *= base;
-        }
         multiply(natural, factor);
     }
 }
 
 static int compare_naturals(const natural_t *left, const natural_t *right)
 {
-    for (int i = WORDS - 1; i >= 0; i--) {
-        if (left->words[i] != right->words[i]) {
+    for (int i = WORDS - 1; i >= 0; i--)
+        if (left->words[i] != right->words[i])
             return left->words[i] < right->words[i] ? -1 : 1;
-        }
-    }
     return 0;
 }
 
@@ -203,38 +188,31 @@ static int compare_exactly(const spill_number_t *left, const spill_number_t *rig
 static double bits_of(const spill_number_t *number)
 {
     int bits = 0;
-    for (spill_uint128_t rest = number->digits; rest != 0; rest >>= 1) {
+    for (spill_uint128_t rest = number->digits; rest != 0; rest >>= 1)
         bits++;
-    }
     return bits + number->twos + number->tens * 3.3219280948873623;
 }
 
 static int compare_magnitudes(const spill_number_t *left, const spill_number_t *right)
 {
-    if (left->digits == 0 || right->digits == 0) {
+    if (left->digits == 0 || right->digits == 0)
         return (left->digits != 0) - (right->digits != 0);
-    }
-    if (left->twos == right->twos && left->tens == right->tens) {
+    if (left->twos == right->twos && left->tens == right->tens)
         return left->digits < right->digits ? -1 : left->digits > right->digits;
-    }
     double difference = bits_of(left) - bits_of(right);
-    if (difference > 1.01 || difference < -1.01) {
+    if (difference > 1.01 || difference < -1.01)
         return difference < 0 ? -1 : 1;
-    }
     return compare_exactly(left, right);
 }
 
 int spill_number_compare(const spill_number_t *left, const spill_number_t *right)
 {
-    if (left->kind != right->kind) {
+    if (left->kind != right->kind)
         return left->kind < right->kind ? -1 : 1;
-    }
-    if (left->kind != SPILL_NUMBER_FINITE) {
+    if (left->kind != SPILL_NUMBER_FINITE)
         return 0;
-    }
-    if (left->negative != right->negative) {
+    if (left->negative != right->negative)
         return left->negative ? -1 : 1;
-    }
     int order = compare_magnitudes(left, right);
     return left->negative ? -order : order;
 }

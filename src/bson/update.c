@@ -37,11 +37,9 @@ typedef struct change_cursor {
 
 static operator_kind_t operator_of(const char *name)
 {
-    for (int kind = 0; kind < OPERATOR_UNKNOWN; kind++) {
-        if (strcmp(name, operator_names[kind]) == 0) {
+    for (int kind = 0; kind < OPERATOR_UNKNOWN; kind++)
+        if (strcmp(name, operator_names[kind]) == 0)
             return (operator_kind_t)kind;
-        }
-    }
     return OPERATOR_UNKNOWN;
 }
 
@@ -56,9 +54,8 @@ static bool next_change(change_cursor_t *cursor, change_t *change)
     while (!spill_fields_next(&cursor->arguments, &change->path, &change->argument)) {
         const char *name;
         spill_value_t arguments;
-        if (!spill_fields_next(&cursor->operators, &name, &arguments)) {
+        if (!spill_fields_next(&cursor->operators, &name, &arguments))
             return false;
-        }
         cursor->kind = operator_of(name);
         cursor->arguments = spill_fields_of(arguments.data);
     }
@@ -76,23 +73,20 @@ static spill_code_t fail_change(const change_t *change, const char *problem, spi
 
 static spill_code_t check_operators(const bson_t *update, spill_error_t *error)
 {
-    if (!spill_document_valid(update)) {
+    if (!spill_document_valid(update))
         return spill_fail(error, SPILL_INVALID, "update: not a well-formed document");
-    }
     spill_fields_t operators = spill_fields_of(bson_get_data(update));
     const char *name;
     spill_value_t arguments;
     while (spill_fields_next(&operators, &name, &arguments)) {
-        if (operator_of(name) == OPERATOR_UNKNOWN) {
+        if (operator_of(name) == OPERATOR_UNKNOWN)
             return spill_fail(
                 error, SPILL_INVALID,
                 "update: '%s' is not an operator here; these are: $set, $unset, $inc, "
                 "$min, $max",
                 name);
-        }
-        if (arguments.type != BSON_TYPE_DOCUMENT) {
+        if (arguments.type != BSON_TYPE_DOCUMENT)
             return spill_fail(error, SPILL_INVALID, "update: %s needs a document of fields", name);
-        }
     }
     return SPILL_OK;
 }
@@ -103,19 +97,15 @@ static const char *problem_of_path(const char *path)
     int depth = 0;
     for (const char *part = path;; part++) {
         size_t length = strcspn(part, ".");
-        if (length == 0) {
+        if (length == 0)
             return "has an empty part in its path";
-        }
-        if (part[0] == '$') {
+        if (part[0] == '$')
             return "has a part that starts with '$' in its path";
-        }
-        if (++depth > SPILL_NESTING_MAX) {
+        if (++depth > SPILL_NESTING_MAX)
             return "has too many parts in its path";
-        }
         part += length;
-        if (*part == '\0') {
+        if (*part == '\0')
             return NULL;
-        }
     }
 }
 
@@ -130,20 +120,15 @@ static spill_code_t check_change(const change_t *change, const char *const *rese
                                  spill_error_t *error)
 {
     const char *problem = problem_of_path(change->path);
-    if (problem != NULL) {
+    if (problem != NULL)
         return fail_change(change, problem, error);
-    }
-    if (starts_with_part(change->path, "_id")) {
+    if (starts_with_part(change->path, "_id"))
         return fail_change(change, "would change the owner's _id", error);
-    }
-    for (size_t i = 0; reserved != NULL && reserved[i] != NULL; i++) {
-        if (starts_with_part(change->path, reserved[i])) {
+    for (size_t i = 0; reserved != NULL && reserved[i] != NULL; i++)
+        if (starts_with_part(change->path, reserved[i]))
             return fail_change(change, "would change a field that belongs to the array", error);
-        }
-    }
-    if (change->kind == OPERATOR_INC && !spill_is_number(change->argument.type)) {
+    if (change->kind == OPERATOR_INC && !spill_is_number(change->argument.type))
         return fail_change(change, "needs a number", error);
-    }
     return SPILL_OK;
 }
 
@@ -155,11 +140,10 @@ static spill_code_t check_conflicts(const bson_t *update, const change_t *change
     change_t earlier;
     while (next_change(&cursor, &earlier) && earlier.path != change->path) {
         if (starts_with_part(earlier.path, change->path) ||
-            starts_with_part(change->path, earlier.path)) {
+            starts_with_part(change->path, earlier.path))
             return spill_fail(error, SPILL_INVALID, "update: %s of '%s' conflicts with %s of '%s'",
                               operator_names[change->kind], change->path,
                               operator_names[earlier.kind], earlier.path);
-        }
     }
     return SPILL_OK;
 }
@@ -168,16 +152,14 @@ spill_code_t spill_update_check(const bson_t *update, const char *const *reserve
                                 spill_error_t *error)
 {
     spill_code_t code = check_operators(update, error);
-    if (code != SPILL_OK) {
+    if (code != SPILL_OK)
         return code;
-    }
     change_cursor_t cursor = changes_of(update);
     change_t change;
     while (code == SPILL_OK && next_change(&cursor, &change)) {
         code = check_change(&change, reserved, error);
-        if (code == SPILL_OK) {
+        if (code == SPILL_OK)
             code = check_conflicts(update, &change, error);
-        }
     }
     return code;
 }
@@ -202,31 +184,27 @@ static double double_of(const spill_value_t *value)
 /* An int32 stays one while it can. */
 static void append_integer(bson_t *out, const char *name, int64_t sum, bool narrow)
 {
-    if (narrow && sum >= INT32_MIN && sum <= INT32_MAX) {
+    if (narrow && sum >= INT32_MIN && sum <= INT32_MAX)
         BSON_APPEND_INT32(out, name, (int32_t)sum);
-    } else {
+    else
         BSON_APPEND_INT64(out, name, sum);
-    }
 }
 
 static spill_code_t append_sum(const change_t *change, const spill_value_t *old, const char *name,
                                bson_t *out, spill_error_t *error)
 {
     const spill_value_t *more = &change->argument;
-    if (!spill_is_number(old->type)) {
+    if (!spill_is_number(old->type))
         return fail_change(change, "meets a value that is not a number", error);
-    }
-    if (old->type == BSON_TYPE_DECIMAL128 || more->type == BSON_TYPE_DECIMAL128) {
+    if (old->type == BSON_TYPE_DECIMAL128 || more->type == BSON_TYPE_DECIMAL128)
         return fail_change(change, "meets a decimal128, which cannot be added to; use $set", error);
-    }
     if (!is_integer(old->type) || !is_integer(more->type)) {
         BSON_APPEND_DOUBLE(out, name, double_of(old) + double_of(more));
         return SPILL_OK;
     }
     int64_t sum;
-    if (__builtin_add_overflow(integer_of(old), integer_of(more), &sum)) {
+    if (__builtin_add_overflow(integer_of(old), integer_of(more), &sum))
         return fail_change(change, "would pass 64 bits", error);
-    }
     append_integer(out, name, sum, old->type == BSON_TYPE_INT32 && more->type == BSON_TYPE_INT32);
     return SPILL_OK;
 }
@@ -236,20 +214,17 @@ static spill_code_t append_changed(const change_t *change, const spill_value_t *
                                    const char *name, bson_t *out, spill_error_t *error)
 {
     const spill_value_t *result = &change->argument;
-    if (change->kind == OPERATOR_UNSET) {
+    if (change->kind == OPERATOR_UNSET)
         return SPILL_OK;
-    }
-    if (old != NULL && change->kind == OPERATOR_INC) {
+    if (old != NULL && change->kind == OPERATOR_INC)
         return append_sum(change, old, name, out, error);
-    }
     if (old != NULL && change->kind != OPERATOR_SET) {
         int order = spill_value_compare(&change->argument, old);
         bool keep_old = change->kind == OPERATOR_MIN ? order >= 0 : order <= 0;
         result = keep_old ? old : result;
     }
-    if (!spill_value_append(result, out, name)) {
+    if (!spill_value_append(result, out, name))
         return fail_change(change, "makes the document too big", error);
-    }
     return SPILL_OK;
 }
 
@@ -260,16 +235,14 @@ static spill_code_t rewrite(const change_t *change, const char *path, const uint
 static spill_code_t rewrite_field(const change_t *change, const char *name, const char *rest,
                                   const spill_value_t *old, bson_t *out, spill_error_t *error)
 {
-    if (rest == NULL) {
+    if (rest == NULL)
         return append_changed(change, old, name, out, error);
-    }
-    if (old != NULL && old->type != BSON_TYPE_DOCUMENT) {
+    if (old != NULL && old->type != BSON_TYPE_DOCUMENT)
         return change->kind != OPERATOR_UNSET
                    ? fail_change(change, "goes through a value that is not a document", error)
                : spill_value_append(old, out, name)
                    ? SPILL_OK
                    : fail_change(change, "makes the document too big", error);
-    }
     bson_t child;
     BSON_APPEND_DOCUMENT_BEGIN(out, name, &child);
     spill_code_t code = rewrite(change, rest, old == NULL ? NULL : old->data, &child, error);
@@ -291,11 +264,10 @@ static spill_code_t rewrite(const change_t *change, const char *path, const uint
     while (code == SPILL_OK && spill_fields_next(&fields, &name, &value)) {
         bool here = !found && strlen(name) == length && memcmp(name, path, length) == 0;
         found = found || here;
-        if (here) {
+        if (here)
             code = rewrite_field(change, name, rest, &value, out, error);
-        } else if (!spill_value_append(&value, out, name)) {
+        else if (!spill_value_append(&value, out, name))
             code = fail_change(change, "makes the document too big", error);
-        }
     }
     if (code == SPILL_OK && !found && change->kind != OPERATOR_UNSET) {
         char *made = bson_strndup(path, length);
@@ -310,12 +282,10 @@ spill_code_t spill_update_apply(const bson_t *fields, const bson_t *update, bson
 {
     bson_init(result);
     spill_code_t code = spill_update_check(update, NULL, error);
-    if (code != SPILL_OK) {
+    if (code != SPILL_OK)
         return code;
-    }
-    if (!spill_document_valid(fields)) {
+    if (!spill_document_valid(fields))
         return spill_fail(error, SPILL_CORRUPT, "update: the fields to change are malformed");
-    }
     bson_concat(result, fields);
     change_cursor_t cursor = changes_of(update);
     change_t change;
@@ -325,8 +295,7 @@ spill_code_t spill_update_apply(const bson_t *fields, const bson_t *update, bson
         bson_destroy(result);
         bson_steal(result, &next);
     }
-    if (code == SPILL_OK && !spill_document_valid(result)) {
+    if (code == SPILL_OK && !spill_document_valid(result))
         code = spill_fail(error, SPILL_INVALID, "update: the document would be nested too deeply");
-    }
     return code;
 }

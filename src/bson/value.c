@@ -18,9 +18,8 @@ static uint32_t read_u32(const uint8_t *data)
 /* int32 length of the characters and their NUL, characters, NUL */
 static bool measure_string(const uint8_t *data, size_t available, uint32_t *size_bytes)
 {
-    if (available < STRING_BYTES_MIN) {
+    if (available < STRING_BYTES_MIN)
         return false;
-    }
     uint32_t length = read_u32(data);
     *size_bytes = length + 4;
     return length > 0 && length <= INT32_MAX && length <= available - 4 && data[length + 3] == 0;
@@ -29,9 +28,8 @@ static bool measure_string(const uint8_t *data, size_t available, uint32_t *size
 /* int32 length of all, content, NUL */
 static bool measure_document(const uint8_t *data, size_t available, uint32_t *size_bytes)
 {
-    if (available < DOCUMENT_BYTES_MIN) {
+    if (available < DOCUMENT_BYTES_MIN)
         return false;
-    }
     *size_bytes = read_u32(data);
     return *size_bytes >= DOCUMENT_BYTES_MIN && *size_bytes <= INT32_MAX &&
            *size_bytes <= available && data[*size_bytes - 1] == 0;
@@ -40,13 +38,11 @@ static bool measure_document(const uint8_t *data, size_t available, uint32_t *si
 /* int32 length of the bytes, subtype, bytes */
 static bool measure_binary(const uint8_t *data, size_t available, uint32_t *size_bytes)
 {
-    if (available < 5) {
+    if (available < 5)
         return false;
-    }
     uint32_t length = read_u32(data);
-    if (length > INT32_MAX - 5 || length > available - 5) {
+    if (length > INT32_MAX - 5 || length > available - 5)
         return false;
-    }
     *size_bytes = length + 5;
     /* The old generic subtype repeats the length inside. */
     return data[4] != BSON_SUBTYPE_BINARY_DEPRECATED ||
@@ -57,15 +53,13 @@ static bool measure_binary(const uint8_t *data, size_t available, uint32_t *size
 static bool measure_regex(const uint8_t *data, size_t available, uint32_t *size_bytes)
 {
     const uint8_t *pattern_end = available > 0 ? memchr(data, 0, available) : NULL;
-    if (pattern_end == NULL) {
+    if (pattern_end == NULL)
         return false;
-    }
     const uint8_t *options = pattern_end + 1;
     size_t left = available - (size_t)(options - data);
     const uint8_t *options_end = left > 0 ? memchr(options, 0, left) : NULL;
-    if (options_end == NULL || (size_t)(options_end - data) >= INT32_MAX) {
+    if (options_end == NULL || (size_t)(options_end - data) >= INT32_MAX)
         return false;
-    }
     *size_bytes = (uint32_t)(options_end + 1 - data);
     return true;
 }
@@ -73,9 +67,8 @@ static bool measure_regex(const uint8_t *data, size_t available, uint32_t *size_
 /* int32 length of all, string, document */
 static bool measure_code_with_scope(const uint8_t *data, size_t available, uint32_t *size_bytes)
 {
-    if (available < 4 + STRING_BYTES_MIN + DOCUMENT_BYTES_MIN) {
+    if (available < 4 + STRING_BYTES_MIN + DOCUMENT_BYTES_MIN)
         return false;
-    }
     uint32_t code, scope;
     *size_bytes = read_u32(data);
     return *size_bytes <= available && *size_bytes >= 4 + STRING_BYTES_MIN + DOCUMENT_BYTES_MIN &&
@@ -123,9 +116,8 @@ bool spill_value_measure(uint8_t type, const uint8_t *data, size_t available, ui
     case BSON_TYPE_REGEX:
         return measure_regex(data, available, size_bytes);
     case BSON_TYPE_DBPOINTER:
-        if (!measure_string(data, available, size_bytes)) {
+        if (!measure_string(data, available, size_bytes))
             return false;
-        }
         *size_bytes += SPILL_OID_BYTES;
         return *size_bytes <= available;
     case BSON_TYPE_CODEWSCOPE:
@@ -158,22 +150,19 @@ static bool content_valid(uint8_t type, const uint8_t *data, uint32_t size, int 
 static bool document_valid(const uint8_t *data, size_t size, int depth)
 {
     uint32_t measured;
-    if (depth > SPILL_NESTING_MAX || !measure_document(data, size, &measured) || measured != size) {
+    if (depth > SPILL_NESTING_MAX || !measure_document(data, size, &measured) || measured != size)
         return false;
-    }
     const uint8_t *end = data + size - 1;
     const uint8_t *at = data + 4;
     while (at < end) {
         uint8_t type = *at++;
         const uint8_t *name_end = memchr(at, 0, (size_t)(end - at));
-        if (name_end == NULL) {
+        if (name_end == NULL)
             return false;
-        }
         at = name_end + 1;
         if (!spill_value_measure(type, at, (size_t)(end - at), &measured) ||
-            !content_valid(type, at, measured, depth)) {
+            !content_valid(type, at, measured, depth))
             return false;
-        }
         at += measured;
     }
     return true;
@@ -200,21 +189,18 @@ spill_fields_t spill_fields_of(const uint8_t *data)
 
 bool spill_fields_next(spill_fields_t *fields, const char **name, spill_value_t *value)
 {
-    if (fields->at >= fields->end) {
+    if (fields->at >= fields->end)
         return false;
-    }
     const uint8_t *text = fields->at + 1;
     const uint8_t *nul = memchr(text, 0, (size_t)(fields->end - text));
-    if (nul == NULL) {
+    if (nul == NULL)
         return false;
-    }
     *name = (const char *)text;
     value->type = *fields->at;
     value->data = nul + 1;
     if (!spill_value_measure(value->type, value->data, (size_t)(fields->end - value->data),
-                             &value->size_bytes)) {
+                             &value->size_bytes))
         return false;
-    }
     fields->at = value->data + value->size_bytes;
     return true;
 }
@@ -300,24 +286,21 @@ static bool append_bytes(const spill_value_t *value, bson_t *document, const cha
     uint8_t small[1024];
     size_t key_size = strlen(key) + 1;
     size_t size = 4 + 1 + key_size + (size_t)value->size_bytes + 1;
-    if (size > INT32_MAX) {
+    if (size > INT32_MAX)
         return false;
-    }
     uint8_t *bytes = size <= sizeof small ? small : bson_malloc(size);
     uint32_t length = BSON_UINT32_TO_LE((uint32_t)size);
     memcpy(bytes, &length, sizeof length);
     bytes[4] = value->type;
     memcpy(bytes + 5, key, key_size);
-    if (value->size_bytes > 0) {
+    if (value->size_bytes > 0)
         memcpy(bytes + 5 + key_size, value->data, value->size_bytes);
-    }
     bytes[size - 1] = 0;
 
     bson_t field;
     bool done = bson_init_static(&field, bytes, size) && bson_concat(document, &field);
-    if (bytes != small) {
+    if (bytes != small)
         bson_free(bytes);
-    }
     return done;
 }
 
@@ -325,9 +308,8 @@ bool spill_value_append(const spill_value_t *value, bson_t *document, const char
 {
     bson_t content;
     if (value->type == BSON_TYPE_DOCUMENT &&
-        bson_init_static(&content, value->data, value->size_bytes)) {
+        bson_init_static(&content, value->data, value->size_bytes))
         return bson_append_document(document, key, -1, &content);
-    }
     return append_bytes(value, document, key);
 }
 

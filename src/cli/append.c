@@ -73,25 +73,22 @@ static spill_code_t print_result(const spill_invocation_t *invocation,
     } else {
         printf("%" PRId64 "..%" PRId64 "\n", result->first, last);
     }
-    if (result->repeated && !invocation->quiet) {
+    if (result->repeated && !invocation->quiet)
         fputs("spillway: the operation was known already: nothing was written this time\n", stderr);
-    }
     spill_code_t code = spill_cli_flush(error);
-    if (code != SPILL_OK) {
+    if (code != SPILL_OK)
         spill_fail_prefix(error, code,
                           "elements %" PRId64 " to %" PRId64
                           " were appended, but this could not be printed",
                           result->first, last);
-    }
     return code;
 }
 
 static spill_code_t append_batch(append_state_t *state, spill_error_t *error)
 {
     spill_cli_session_t *session = state->session;
-    if (state->batch.count == 0) {
+    if (state->batch.count == 0)
         return SPILL_OK;
-    }
     spill_append_options_t options;
     spill_append_options_init(&options);
     options.op = state->with_op ? &state->op : NULL;
@@ -101,11 +98,10 @@ static spill_code_t append_batch(append_state_t *state, spill_error_t *error)
         spill_array_append(session->array, session->owner, batch_values(&state->batch),
                            state->batch.count, &options, &result, error);
     spill_error_t late;
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = print_result(session->invocation, &result, error);
-    } else if (result.count > 0 && print_result(session->invocation, &result, &late) != SPILL_OK) {
+    else if (result.count > 0 && print_result(session->invocation, &result, &late) != SPILL_OK)
         spill_cli_fail(&late);
-    }
     batch_clear(&state->batch);
     return code;
 }
@@ -116,18 +112,16 @@ static spill_code_t add_line(append_state_t *state, const char *line, size_t siz
     bson_t storage = BSON_INITIALIZER;
     spill_value_t element;
     spill_code_t code = spill_value_from_json(line, size, &storage, &element, error);
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         batch_add(&state->batch, &element);
-    } else {
+    else
         spill_fail_prefix(error, code, "stdin:%" PRId64, number);
-    }
     bson_destroy(&storage);
-    if (code == SPILL_OK && state->with_op && state->batch.bytes.size > OPERATION_BYTES) {
+    if (code == SPILL_OK && state->with_op && state->batch.bytes.size > OPERATION_BYTES)
         code = spill_fail(error, SPILL_TOO_BIG,
                           "stdin:%" PRId64 ": with --op all of the input is one batch, and it has "
                           "passed 64 MiB: append it in smaller pieces",
                           number);
-    }
     return code;
 }
 
@@ -141,23 +135,20 @@ static spill_code_t append_lines(append_state_t *state, spill_error_t *error)
     ssize_t size;
     while (code == SPILL_OK && (size = getline(&line, &capacity, stdin)) >= 0) {
         number++;
-        if (strspn(line, " \t\r\n") == (size_t)size) {
+        if (strspn(line, " \t\r\n") == (size_t)size)
             continue;
-        }
         code = add_line(state, line, (size_t)size, number, error);
         bool full = state->batch.count >= BATCH_ELEMENTS || state->batch.bytes.size >= BATCH_BYTES;
-        if (code == SPILL_OK && full && !state->with_op) {
+        if (code == SPILL_OK && full && !state->with_op)
             code = append_batch(state, error);
-        }
     }
     free(line);
     spill_error_t late;
     if (code == SPILL_OK) {
         code = append_batch(state, error);
     } else if (!state->with_op) {
-        if (append_batch(state, &late) != SPILL_OK) {
+        if (append_batch(state, &late) != SPILL_OK)
             spill_cli_fail(&late);
-        }
     }
     return code;
 }
@@ -168,18 +159,16 @@ static spill_code_t prepare_op(append_state_t *state, const char *text, spill_er
     const char *at = strrchr(text, '@');
     size_t id_bytes = at ? (size_t)(at - text) : strlen(text);
     state->op = (spill_op_t){.id = text, .id_bytes = id_bytes};
-    if (id_bytes == 0 || id_bytes > SPILL_OP_ID_MAX) {
+    if (id_bytes == 0 || id_bytes > SPILL_OP_ID_MAX)
         return spill_fail(error, SPILL_INVALID, "--op: an operation id has 1 to %d bytes",
                           SPILL_OP_ID_MAX);
-    }
     state->with_op = true;
-    if (at) {
+    if (at)
         return spill_cli_parse_number(at + 1, &state->op.base)
                    ? SPILL_OK
                    : spill_fail(error, SPILL_INVALID,
                                 "--op: '%s' after the last @ is not a base: " SPILL_CLI_NUMBER,
                                 at + 1);
-    }
     const spill_cli_session_t *session = state->session;
     spill_code_t code = spill_array_op_base(session->array, session->owner, &state->op.base, error);
     if (code == SPILL_OK) {
@@ -195,9 +184,8 @@ static spill_code_t append(spill_cli_session_t *session, spill_error_t *error)
     const append_options_t *options = invocation->options;
     append_state_t state = {.session = session, .atomic = options->atomic};
     spill_code_t code = SPILL_OK;
-    if (options->op) {
+    if (options->op)
         code = prepare_op(&state, options->op, error);
-    }
     bool from_stdin =
         invocation->argument_count == 3 ||
         (invocation->argument_count == 4 && strcmp(invocation->arguments[3], "-") == 0);
@@ -209,9 +197,8 @@ static spill_code_t append(spill_cli_session_t *session, spill_error_t *error)
             bson_t storage = BSON_INITIALIZER;
             spill_value_t element;
             code = spill_value_from_json(text, strlen(text), &storage, &element, error);
-            if (code == SPILL_OK) {
+            if (code == SPILL_OK)
                 batch_add(&state.batch, &element);
-            }
             bson_destroy(&storage);
         }
         code = code == SPILL_OK ? append_batch(&state, error) : code;
@@ -226,16 +213,14 @@ static spill_exit_t run(const spill_invocation_t *invocation)
 {
     for (int i = 3; i < invocation->argument_count; i++) {
         const char *text = invocation->arguments[i];
-        if (strcmp(text, "-") == 0 && invocation->argument_count == 4) {
+        if (strcmp(text, "-") == 0 && invocation->argument_count == 4)
             continue;
-        }
         bson_t storage = BSON_INITIALIZER;
         spill_value_t element;
         bool good = spill_cli_parse_element(invocation, text, &storage, &element);
         bson_destroy(&storage);
-        if (!good) {
+        if (!good)
             return SPILL_EXIT_USAGE;
-        }
     }
     return spill_cli_with_array(invocation, SPILL_CLI_WRITE, append);
 }

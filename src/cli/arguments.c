@@ -25,9 +25,8 @@ static bool parse_digits(const char *text, int64_t *number, const char **rest)
     const char *at = text;
     for (; *at >= '0' && *at <= '9'; at++) {
         *number = *number * 10 + (*at - '0');
-        if (*number > NUMBER_MAX) {
+        if (*number > NUMBER_MAX)
             return false;
-        }
     }
     *rest = at;
     return at != text;
@@ -41,9 +40,8 @@ bool spill_cli_parse_number(const char *text, int64_t *number)
 
 bool spill_cli_parse_seq(const spill_invocation_t *invocation, const char *text, int64_t *seq)
 {
-    if (spill_cli_parse_number(text, seq)) {
+    if (spill_cli_parse_number(text, seq))
         return true;
-    }
     spill_cli_usage(invocation, "SEQ: '%s' is not a sequence number: " SPILL_CLI_NUMBER, text);
     return false;
 }
@@ -51,15 +49,12 @@ bool spill_cli_parse_seq(const spill_invocation_t *invocation, const char *text,
 bool spill_cli_parse_size(const char *text, int64_t *size)
 {
     const char *rest = NULL;
-    if (!parse_digits(text, size, &rest)) {
+    if (!parse_digits(text, size, &rest))
         return false;
-    }
     rest += *rest == ' ';
-    for (size_t i = 0; i < sizeof UNITS / sizeof UNITS[0]; i++) {
-        if (strcasecmp(rest, UNITS[i].suffix) == 0) {
+    for (size_t i = 0; i < sizeof UNITS / sizeof UNITS[0]; i++)
+        if (strcasecmp(rest, UNITS[i].suffix) == 0)
             return !__builtin_mul_overflow(*size, UNITS[i].factor, size) && *size <= NUMBER_MAX;
-        }
-    }
     return false;
 }
 
@@ -67,9 +62,8 @@ bool spill_cli_parse_owner(const spill_invocation_t *invocation, const char *tex
                            spill_value_t *owner)
 {
     spill_error_t error;
-    if (spill_value_from_json(text, strlen(text), storage, owner, &error) == SPILL_OK) {
+    if (spill_value_from_json(text, strlen(text), storage, owner, &error) == SPILL_OK)
         return true;
-    }
     if (text[0] == '{' || text[0] == '[' || text[0] == '"') {
         spill_cli_usage(invocation, "OWNER: %s", error.message);
         return false;
@@ -87,9 +81,8 @@ bool spill_cli_parse_element(const spill_invocation_t *invocation, const char *t
                              bson_t *storage, spill_value_t *element)
 {
     spill_error_t error;
-    if (spill_value_from_json(text, strlen(text), storage, element, &error) == SPILL_OK) {
+    if (spill_value_from_json(text, strlen(text), storage, element, &error) == SPILL_OK)
         return true;
-    }
     spill_cli_usage(invocation,
                     "'%.60s%s' is not Extended JSON: %s; a string needs quotes: '\"text\"'", text,
                     strlen(text) > 60 ? "..." : "", error.message);

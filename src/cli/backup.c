@@ -6,12 +6,10 @@ static spill_exit_t run(const spill_invocation_t *invocation)
     spill_error_t error;
     spill_store_t *store = NULL;
     spill_code_t code = spill_cli_open_store(invocation, SPILL_CLI_READ, &store, &error);
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = spill_store_backup(store, invocation->arguments[1], &error);
-    }
-    if (code == SPILL_OK && !invocation->quiet) {
+    if (code == SPILL_OK && !invocation->quiet)
         fprintf(stderr, "the copy is in %s\n", invocation->arguments[1]);
-    }
     return spill_cli_close(NULL, store, code, &error);
 }
 

@@ -22,11 +22,9 @@ const spill_command_t *const spill_commands[] = {&spill_command_define,
 
 const spill_command_t *spill_command_find(const char *name)
 {
-    for (size_t i = 0; spill_commands[i]; i++) {
-        if (strcmp(spill_commands[i]->name, name) == 0) {
+    for (size_t i = 0; spill_commands[i]; i++)
+        if (strcmp(spill_commands[i]->name, name) == 0)
             return spill_commands[i];
-        }
-    }
     return NULL;
 }
 
@@ -37,9 +35,8 @@ static size_t edit_distance(const char *left, const char *right)
 {
     size_t row[NEAR_NAME_SIZE + 1];
     size_t columns = strlen(right);
-    for (size_t j = 0; j <= columns; j++) {
+    for (size_t j = 0; j <= columns; j++)
         row[j] = j;
-    }
     for (size_t i = 0; left[i] != '\0'; i++) {
         size_t diagonal = row[0];
         row[0] = i + 1;
@@ -57,9 +54,8 @@ const spill_command_t *spill_command_nearest(const char *name)
 {
     const spill_command_t *nearest = NULL;
     size_t best = 3; /* beyond two letters it is another word */
-    if (strlen(name) > NEAR_NAME_SIZE) {
+    if (strlen(name) > NEAR_NAME_SIZE)
         return NULL;
-    }
     for (size_t i = 0; spill_commands[i]; i++) {
         size_t distance = edit_distance(name, spill_commands[i]->name);
         if (distance < best) {

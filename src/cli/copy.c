@@ -45,9 +45,8 @@ static void print_difference_json(const spill_copy_difference_t *difference)
     spill_cli_print_text(difference->definition);
     fputs(",\"owner\":", stdout);
     spill_cli_print_value(difference->owner, false);
-    if (difference->seq >= 0) {
+    if (difference->seq >= 0)
         printf(",\"seq\":%" PRId64, difference->seq);
-    }
     printf(",\"differences\":%" PRId64 ",\"text\":", difference->count);
     spill_cli_print_text(difference->text);
     puts("}");
@@ -63,14 +62,12 @@ static void print_difference(void *context, const spill_copy_difference_t *diffe
     }
     printf("%s: owner ", difference->definition);
     spill_cli_print_value(difference->owner, false);
-    if (difference->seq >= 0) {
+    if (difference->seq >= 0)
         printf(", element %" PRId64, difference->seq);
-    }
     printf(": %s", difference->text);
-    if (difference->count > 1) {
+    if (difference->count > 1)
         printf(", and %" PRId64 " more %s", difference->count - 1,
                spill_cli_plural(difference->count - 1, "difference", "differences"));
-    }
     putchar('\n');
 }
 
@@ -78,9 +75,8 @@ static void print_result(const copy_run_t *run)
 {
     const spill_copy_result_t *result = &run->result;
     double seconds = spill_cli_progress_seconds(&run->progress);
-    if (!run->invocation->quiet && result->elements > 0) {
+    if (!run->invocation->quiet && result->elements > 0)
         fprintf(stderr, "%.1f s, %.0f elements/s\n", seconds, (double)result->elements / seconds);
-    }
     printf("{\"owners\":%" PRId64 ",\"elements\":%" PRId64 ",\"before\":%" PRId64
            ",\"verified\":%" PRId64 ",\"differences\":%" PRId64 "}\n",
            result->owners, result->elements, result->before, result->verified, result->differences);
@@ -98,21 +94,18 @@ static spill_code_t list_names(const copy_run_t *run, char ***names, spill_error
     *names = NULL;
     spill_code_t code = SPILL_OK;
     spill_definition_t unused;
-    for (size_t i = 0; code == SPILL_OK && i < given; i++) {
+    for (size_t i = 0; code == SPILL_OK && i < given; i++)
         code = spill_store_definition(run->source, invocation->arguments[2 + i], &unused, error);
-    }
-    if (code == SPILL_OK && given == 0) {
+    if (code == SPILL_OK && given == 0)
         code = spill_store_definitions(run->source, &definitions, &count, error);
-    }
     if (code != SPILL_OK) {
         spill_fail_prefix(error, code, "source");
         return code;
     }
     count = given > 0 ? given : count;
     *names = bson_malloc0((count + 1) * sizeof **names);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         (*names)[i] = bson_strdup(given > 0 ? invocation->arguments[2 + i] : definitions[i].name);
-    }
     bson_free(definitions);
     return SPILL_OK;
 }
@@ -136,9 +129,8 @@ static spill_code_t copy_all(copy_run_t *run, char **names, spill_error_t *error
     for (size_t i = 0; code == SPILL_OK && names[i]; i++) {
         spill_error_t late;
         code = spill_copy(run->source, run->target, names[i], &options, &run->result, &late);
-        if (code != SPILL_OK) {
+        if (code != SPILL_OK)
             *error = late;
-        }
         if (code == SPILL_CORRUPT) {
             damage = code;
             code = SPILL_OK;
@@ -154,15 +146,13 @@ static spill_code_t copy(copy_run_t *run, spill_error_t *error)
     char **names = NULL;
     target.arguments++;
     spill_code_t code = spill_cli_open_store(run->invocation, SPILL_CLI_READ, &run->source, error);
-    if (code != SPILL_OK) {
+    if (code != SPILL_OK)
         return spill_fail_prefix(error, code, "source");
-    }
     code = list_names(run, &names, error);
     if (code == SPILL_OK) {
         code = spill_cli_open_store(&target, SPILL_CLI_CREATE, &run->target, error);
-        if (code != SPILL_OK) {
+        if (code != SPILL_OK)
             spill_fail_prefix(error, code, "target");
-        }
     }
     if (code == SPILL_OK) {
         spill_cli_progress_start(&run->progress, run->invocation->quiet);
@@ -175,27 +165,24 @@ static spill_code_t copy(copy_run_t *run, spill_error_t *error)
 
 static spill_exit_t run(const spill_invocation_t *invocation)
 {
-    if (strcmp(invocation->arguments[0], invocation->arguments[1]) == 0) {
+    if (strcmp(invocation->arguments[0], invocation->arguments[1]) == 0)
         return spill_cli_usage(invocation, "source and target are the same store");
-    }
     copy_run_t run = {.invocation = invocation};
     spill_error_t error, closing;
     spill_code_t code = copy(&run, &error);
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         print_result(&run);
-    }
     if (spill_store_close(run.target, &closing) != SPILL_OK && code == SPILL_OK) {
         error = closing;
         code = spill_fail_prefix(&error, closing.code, "target");
     }
     spill_exit_t result = spill_cli_close(NULL, run.source, code, &error);
-    if (code != SPILL_OK && run.result.elements > 0) {
+    if (code != SPILL_OK && run.result.elements > 0)
         fprintf(stderr,
                 "spillway: %" PRId64 " %s copied; the same command goes on from there once "
                 "the cause is gone\n",
                 run.result.elements,
                 spill_cli_plural(run.result.elements, "element is", "elements are"));
-    }
     return result == SPILL_EXIT_DONE && run.result.differences > 0 ? SPILL_EXIT_FOUND : result;
 }
 

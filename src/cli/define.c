@@ -71,9 +71,8 @@ static spill_code_t list(const spill_invocation_t *invocation, spill_store_t *st
     spill_definition_t *definitions = NULL;
     size_t count = 0;
     spill_code_t code = spill_store_definitions(store, &definitions, &count, error);
-    for (size_t i = 0; code == SPILL_OK && i < count; i++) {
+    for (size_t i = 0; code == SPILL_OK && i < count; i++)
         print_definition(invocation, &definitions[i]);
-    }
     bson_free(definitions);
     return code;
 }
@@ -86,13 +85,11 @@ static spill_code_t set_names(const define_options_t *options, spill_definition_
     for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
         const char *name = NULL;
         memcpy(&name, (const char *)options + NAMES[i].option, sizeof name);
-        if (!name) {
+        if (!name)
             continue;
-        }
-        if (strlen(name) >= SPILL_NAME_SIZE) {
+        if (strlen(name) >= SPILL_NAME_SIZE)
             return spill_fail(error, SPILL_INVALID, "'%.40s...' is longer than %d bytes", name,
                               SPILL_NAME_SIZE - 1);
-        }
         strcpy((char *)definition + NAMES[i].field, name);
     }
     return SPILL_OK;
@@ -101,10 +98,9 @@ static spill_code_t set_names(const define_options_t *options, spill_definition_
 static spill_code_t set_kind(const define_options_t *options, spill_definition_t *definition,
                              spill_error_t *error)
 {
-    if (options->layout && strcmp(options->layout, "outlier") != 0) {
+    if (options->layout && strcmp(options->layout, "outlier") != 0)
         return spill_fail(error, SPILL_INVALID, "there is no layout '%s'; the layouts are: outlier",
                           options->layout);
-    }
     if (options->keep && strcmp(options->keep, "newest") == 0) {
         definition->keep = SPILL_KEEP_NEWEST;
     } else if (options->keep && strcmp(options->keep, "oldest") == 0) {
@@ -118,9 +114,8 @@ static spill_code_t set_kind(const define_options_t *options, spill_definition_t
 
 static void set_number(int64_t given, int64_t *bound)
 {
-    if (given >= 0) {
+    if (given >= 0)
         *bound = given;
-    }
 }
 
 static spill_code_t set_bounds(const define_options_t *options, spill_definition_t *definition,
@@ -131,12 +126,10 @@ static spill_code_t set_bounds(const define_options_t *options, spill_definition
     set_number(options->head_bytes, &definition->bounds.head_bytes_max);
     set_number(options->head_bytes, &definition->bounds.page_bytes_max);
     set_number(options->page_bytes, &definition->bounds.page_bytes_max);
-    if (options->op_window > INT32_MAX) {
+    if (options->op_window > INT32_MAX)
         return spill_fail(error, SPILL_INVALID, "--op-window is too large");
-    }
-    if (options->op_window >= 0) {
+    if (options->op_window >= 0)
         definition->op_window = (int32_t)options->op_window;
-    }
     return SPILL_OK;
 }
 
@@ -164,12 +157,10 @@ static spill_code_t apply_options(const define_options_t *options, spill_definit
                                   spill_error_t *error)
 {
     spill_code_t code = set_kind(options, definition, error);
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = set_names(options, definition, error);
-    }
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = set_bounds(options, definition, error);
-    }
     return code == SPILL_OK ? spill_definition_check(definition, error) : code;
 }
 
@@ -182,19 +173,16 @@ static spill_code_t starting_point(const spill_invocation_t *invocation, spill_s
 {
     const define_options_t *options = invocation->options;
     const char *name = invocation->arguments[1];
-    if (options->preset) {
+    if (options->preset)
         return make_definition(invocation, definition, error);
-    }
     spill_code_t code = spill_store_definition(store, name, definition, error);
-    if (code != SPILL_NOT_FOUND || !has_options(options)) {
+    if (code != SPILL_NOT_FOUND || !has_options(options))
         return code;
-    }
-    if (!options->layout) {
+    if (!options->layout)
         return spill_fail(error, SPILL_INVALID,
                           "there is no definition '%s' yet: say --preset feed, feed-recent or "
                           "sales, or --layout outlier, to make it",
                           name);
-    }
     return make_definition(invocation, definition, error);
 }
 
@@ -208,15 +196,12 @@ static spill_code_t define(const spill_invocation_t *invocation, spill_store_t *
         print_definition(invocation, &definition);
         return SPILL_OK;
     }
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = apply_options(options, &definition, error);
-    }
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = spill_store_define(store, &definition, error);
-    }
-    if (code == SPILL_OK && !invocation->quiet) {
+    if (code == SPILL_OK && !invocation->quiet)
         print_definition(invocation, &definition);
-    }
     return code;
 }
 
@@ -233,20 +218,17 @@ static spill_exit_t run(const spill_invocation_t *invocation)
     const define_options_t *options = invocation->options;
     bool makes = options->preset || options->layout;
     bool changes = has_options(options);
-    if (changes && invocation->argument_count == 1) {
+    if (changes && invocation->argument_count == 1)
         return spill_cli_usage(invocation, "NAME is missing");
-    }
     spill_cli_mode_t mode = makes ? SPILL_CLI_CREATE : changes ? SPILL_CLI_WRITE : SPILL_CLI_READ;
     spill_error_t error;
     spill_store_t *store = NULL;
     spill_code_t code = makes ? check_first(invocation, &error) : SPILL_OK;
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = spill_cli_open_store(invocation, mode, &store, &error);
-    }
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = invocation->argument_count == 1 ? list(invocation, store, &error)
                                                : define(invocation, store, &error);
-    }
     return spill_cli_close(NULL, store, code, &error);
 }
 

@@ -31,9 +31,8 @@ static bool confirmed(const spill_invocation_t *invocation)
 static spill_code_t drop(spill_cli_session_t *session, spill_error_t *error)
 {
     const char *name = session->invocation->arguments[1];
-    if (session->owner) {
+    if (session->owner)
         return spill_array_drop_owner(session->array, session->owner, error);
-    }
     spill_code_t code = spill_import_marks_drop(session->store, name, error);
     return code == SPILL_OK ? spill_store_drop(session->store, name, error) : code;
 }
@@ -42,9 +41,8 @@ static spill_exit_t run(const spill_invocation_t *invocation)
 {
     const drop_options_t *options = invocation->options;
     if (!options->yes) {
-        if (!isatty(STDIN_FILENO)) {
+        if (!isatty(STDIN_FILENO))
             return spill_cli_usage(invocation, "there is no terminal to ask on: give --yes");
-        }
         if (!confirmed(invocation)) {
             fputs("spillway: nothing was dropped\n", stderr);
             return SPILL_EXIT_REFUSED;

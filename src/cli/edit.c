@@ -12,9 +12,8 @@ static spill_code_t edit(spill_cli_session_t *session, spill_error_t *error)
     spill_value_t element;
     spill_code_t code =
         spill_value_from_json(arguments[4], strlen(arguments[4]), &storage, &element, error);
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = spill_array_edit(session->array, session->owner, seq, &element, error);
-    }
     bson_destroy(&storage);
     return code;
 }
@@ -23,9 +22,8 @@ static spill_code_t edit(spill_cli_session_t *session, spill_error_t *error)
 static spill_exit_t run(const spill_invocation_t *invocation)
 {
     int64_t seq = 0;
-    if (!spill_cli_parse_seq(invocation, invocation->arguments[3], &seq)) {
+    if (!spill_cli_parse_seq(invocation, invocation->arguments[3], &seq))
         return SPILL_EXIT_USAGE;
-    }
     bson_t storage = BSON_INITIALIZER;
     spill_value_t element;
     bool good = spill_cli_parse_element(invocation, invocation->arguments[4], &storage, &element);

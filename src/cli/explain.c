@@ -38,11 +38,9 @@ static int64_t array_length(const bson_iter_t *array)
 {
     bson_iter_t iter;
     int64_t length = 0;
-    if (BSON_ITER_HOLDS_ARRAY(array) && bson_iter_recurse(array, &iter)) {
-        while (bson_iter_next(&iter)) {
+    if (BSON_ITER_HOLDS_ARRAY(array) && bson_iter_recurse(array, &iter))
+        while (bson_iter_next(&iter))
             length++;
-        }
-    }
     return length;
 }
 
@@ -64,9 +62,8 @@ static void read_place(const explain_t *explain, const bson_t *document, place_t
     bson_iter_t iter;
     place->first = find(document, first, &iter) ? bson_iter_as_int64(&iter) : 0;
     place->gone = find(document, gone, &iter) ? array_length(&iter) : 0;
-    if (bson_iter_init_find(&iter, document, head ? definition->array : definition->page_array)) {
+    if (bson_iter_init_find(&iter, document, head ? definition->array : definition->page_array))
         place->live = array_length(&iter);
-    }
     place->bytes = document->len;
 }
 
@@ -84,9 +81,8 @@ static void print_place(const explain_t *explain, const place_t *place)
         return;
     }
     char name[32] = "head";
-    if (place->page >= 0) {
+    if (place->page >= 0)
         snprintf(name, sizeof name, "page %" PRId64, place->page);
-    }
     printf("  %-12s [%" PRId64 "..%" PRId64 ")  %" PRId64 " elements, %" PRId64 " bytes, in %s\n",
            name, place->first, end, place->live, place->bytes, place->collection);
 }
@@ -134,9 +130,8 @@ static bool visit(void *context, const char *collection, const bson_t *document)
             place.page < 0 ? explain->definition->array : explain->definition->page_array;
         bson_t shortened;
         shorten(document, array, &shortened);
-        if (!explain->session->invocation->json) {
+        if (!explain->session->invocation->json)
             printf("%s ", collection);
-        }
         spill_cli_print_document(&shortened, false);
         bson_destroy(&shortened);
     } else {
@@ -184,9 +179,8 @@ static spill_code_t explain_owner(spill_cli_session_t *session, spill_error_t *e
                           owner);
         bson_free(owner);
     }
-    if (code != SPILL_OK) {
+    if (code != SPILL_OK)
         return code;
-    }
     bool text = !invocation->json && !options->documents;
     if (text) {
         spill_cli_print_value(session->owner, false);
@@ -195,12 +189,10 @@ static spill_code_t explain_owner(spill_cli_session_t *session, spill_error_t *e
                count.count, count.head, count.pages, count.next);
     }
     code = spill_array_documents(session->array, session->owner, false, visit, &explain, error);
-    if (code == SPILL_CANCELLED) {
+    if (code == SPILL_CANCELLED)
         return spill_cli_flush(error);
-    }
-    if (code == SPILL_OK && text) {
+    if (code == SPILL_OK && text)
         print_costs(explain.definition, &count);
-    }
     return code;
 }
 

@@ -61,21 +61,18 @@ static spill_code_t export_arrays(spill_cli_session_t *session, spill_error_t *e
             ? spill_array_documents(session->array, session->owner, options->plain, print_document,
                                     &run, error)
             : spill_array_export(session->array, session->owner, print_element, &run, error);
-    if (code == SPILL_CANCELLED) {
+    if (code == SPILL_CANCELLED)
         return spill_cli_flush(error);
-    }
-    if (code == SPILL_OK && session->owner && !run.found) {
+    if (code == SPILL_OK && session->owner && !run.found)
         return spill_cli_remark_absent(session, error);
-    }
     return code;
 }
 
 static spill_exit_t run(const spill_invocation_t *invocation)
 {
     const export_options_t *options = invocation->options;
-    if (options->plain && !options->documents) {
+    if (options->plain && !options->documents)
         return spill_cli_usage(invocation, "--plain is about documents: give --documents too");
-    }
     return spill_cli_with_array(invocation, SPILL_CLI_READ, export_arrays);
 }
 

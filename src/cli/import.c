@@ -46,15 +46,12 @@ static void print_result(const spill_invocation_t *invocation, const spill_impor
     }
     printf("%" PRId64 " %s imported", result->records,
            spill_cli_plural(result->records, "record", "records"));
-    if (result->repeated > 0) {
+    if (result->repeated > 0)
         printf(", %" PRId64 " of them known already", result->repeated);
-    }
-    if (result->skipped > 0) {
+    if (result->skipped > 0)
         printf(", %" PRId64 " bad ones skipped", result->skipped);
-    }
-    if (result->before > 0) {
+    if (result->before > 0)
         printf(", after %" PRId64 " in earlier runs", result->before);
-    }
     putchar('\n');
 }
 
@@ -65,9 +62,8 @@ static void explain_failure(const import_run_t *run)
     int64_t records = result->before + result->records;
     bool settled =
         run->code == SPILL_OK || run->code == SPILL_INVALID || run->code == SPILL_REFUSED;
-    if (settled || (records == 0 && !result->resumable)) {
+    if (settled || (records == 0 && !result->resumable))
         return;
-    }
     bool certain = run->code != SPILL_UNKNOWN;
     fprintf(stderr, "spillway: %s%" PRId64 " %s imported", certain ? "" : "at least ", records,
             spill_cli_plural(records, "record is", "records are"));
@@ -103,13 +99,11 @@ static spill_code_t import(spill_cli_session_t *session, spill_error_t *error)
     };
     run->code = spill_import(session->store, session->array, &options, &run->result, error);
     spill_cli_progress_break(&progress);
-    if (run->code != SPILL_OK) {
+    if (run->code != SPILL_OK)
         return run->code;
-    }
     double seconds = spill_cli_progress_seconds(&progress);
-    if (!invocation->quiet && run->result.records > 0) {
+    if (!invocation->quiet && run->result.records > 0)
         fprintf(stderr, "%.1f s, %.0f records/s\n", seconds, (double)run->result.records / seconds);
-    }
     print_result(invocation, &run->result);
     return SPILL_OK;
 }
@@ -117,10 +111,9 @@ static spill_code_t import(spill_cli_session_t *session, spill_error_t *error)
 static spill_exit_t run(const spill_invocation_t *invocation)
 {
     const import_options_t *options = invocation->options;
-    if (!options->owner) {
+    if (!options->owner)
         return spill_cli_usage(invocation,
                                "--owner is missing: the field that names a record's owner");
-    }
     import_run_t import_run = {.code = SPILL_OK};
     spill_exit_t result = spill_cli_with_file(invocation, SPILL_CLI_WRITE, import, &import_run);
     explain_failure(&import_run);

@@ -18,9 +18,8 @@ static void print_help(FILE *stream)
           "\n"
           "Commands:\n",
           stream);
-    for (size_t i = 0; spill_commands[i]; i++) {
+    for (size_t i = 0; spill_commands[i]; i++)
         fprintf(stream, "  %-10s %s\n", spill_commands[i]->name, spill_commands[i]->summary);
-    }
     fputs("\n"
           "'spillway help COMMAND' and 'spillway COMMAND --help' say more, with examples.\n"
           "\n"
@@ -39,9 +38,8 @@ static spill_exit_t unknown_command(const char *name)
 {
     const spill_command_t *nearest = spill_command_nearest(name);
     fprintf(stderr, "spillway: there is no command '%s'", name);
-    if (nearest) {
+    if (nearest)
         fprintf(stderr, "; did you mean '%s'", nearest->name);
-    }
     fprintf(stderr, "%s\nTry 'spillway --help'.\n", nearest ? "?" : "");
     return SPILL_EXIT_USAGE;
 }
@@ -49,9 +47,8 @@ static spill_exit_t unknown_command(const char *name)
 static spill_exit_t run_command(const char *name, int argc, char **argv)
 {
     const spill_command_t *command = spill_command_find(name);
-    if (!command) {
+    if (!command)
         return unknown_command(name);
-    }
     return spill_command_run(command, argc, argv);
 }
 
@@ -92,8 +89,7 @@ int main(int argc, char **argv)
         printf("spillway %s\n", spill_version());
         return SPILL_EXIT_DONE;
     }
-    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0) {
+    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0)
         return (int)run_help(strcmp(first, "help") == 0 ? argc : 1, argv);
-    }
     return (int)run_command(first, argc - 1, argv + 1);
 }

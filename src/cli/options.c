@@ -30,16 +30,14 @@ static error_t store_option(const spill_option_t *option, char *argument, char *
         *(const char **)place = argument;
         return 0;
     case SPILL_OPTION_SIZE:
-        if (!spill_cli_parse_size(argument, &number)) {
+        if (!spill_cli_parse_size(argument, &number))
             argp_error(state, "--%s: '%s' is not a size such as 200000, 200KB or 16MiB",
                        option->name, argument);
-        }
         break;
     case SPILL_OPTION_LIMIT:
     case SPILL_OPTION_NUMBER:
-        if (argument && !spill_cli_parse_number(argument, &number)) {
+        if (argument && !spill_cli_parse_number(argument, &number))
             argp_error(state, "--%s: '%s' is not " SPILL_CLI_NUMBER, option->name, argument);
-        }
         break;
     }
     *(int64_t *)place = number;
@@ -66,13 +64,12 @@ static char *show_number(char *argument)
 static void set_durability(const char *argument, spill_invocation_t *invocation,
                            struct argp_state *state)
 {
-    if (strcmp(argument, "fsync") == 0) {
+    if (strcmp(argument, "fsync") == 0)
         invocation->durability = SPILL_DURABILITY_FSYNC;
-    } else if (strcmp(argument, "log") == 0) {
+    else if (strcmp(argument, "log") == 0)
         invocation->durability = SPILL_DURABILITY_LOG;
-    } else {
+    else
         argp_error(state, "--durability is 'fsync' or 'log', not '%s'", argument);
-    }
 }
 
 static error_t parse_key(int key, char *argument, struct argp_state *state)
@@ -92,43 +89,37 @@ static error_t parse_key(int key, char *argument, struct argp_state *state)
         set_durability(argument, invocation, state);
         return 0;
     case ARGP_KEY_ARG:
-        if (invocation->argument_count == command->arguments_max) {
+        if (invocation->argument_count == command->arguments_max)
             argp_error(state, "'%s' is one argument too many: %s", argument, command->arguments);
-        }
         invocation->arguments[invocation->argument_count++] = argument;
         return 0;
     case ARGP_KEY_END:
-        if (invocation->argument_count < command->arguments_min) {
+        if (invocation->argument_count < command->arguments_min)
             argp_error(state, "arguments are missing: %s", command->arguments);
-        }
         return 0;
     default:
-        if (key >= OPTION_KEY_FIRST && key < OPTION_KEY_FIRST + OPTIONS_MAX) {
+        if (key >= OPTION_KEY_FIRST && key < OPTION_KEY_FIRST + OPTIONS_MAX)
             return store_option(&command->options[key - OPTION_KEY_FIRST], argument, parse->options,
                                 state);
-        }
         return ARGP_ERR_UNKNOWN;
     }
 }
 
 static size_t add_common(const spill_command_t *command, struct argp_option *rows, size_t count)
 {
-    if (command->common & SPILL_COMMON_JSON) {
+    if (command->common & SPILL_COMMON_JSON)
         rows[count++] = (struct argp_option){
             .name = "json", .key = KEY_JSON, .doc = "Print one JSON document a line"};
-    }
-    if (command->common & SPILL_COMMON_QUIET) {
+    if (command->common & SPILL_COMMON_QUIET)
         rows[count++] = (struct argp_option){
             .name = "quiet", .key = KEY_QUIET, .doc = "Print no progress and no remarks"};
-    }
-    if (command->common & SPILL_COMMON_DURABILITY) {
+    if (command->common & SPILL_COMMON_DURABILITY)
         rows[count++] = (struct argp_option){
             .name = "durability",
             .key = KEY_DURABILITY,
             .arg = "fsync|log",
             .doc = "What a write survives once it is acknowledged: a power loss (fsync) or the "
                    "death of the process (log)"};
-    }
     return count;
 }
 
@@ -156,9 +147,8 @@ spill_exit_t spill_command_run(const spill_command_t *command, int argc, char **
     struct argp argp = {
         .options = rows, .parser = parse_key, .args_doc = command->arguments, .doc = doc};
     _Alignas(max_align_t) char options[SPILL_OPTIONS_BYTES_MAX] = {0};
-    if (command->options_bytes > 0) {
+    if (command->options_bytes > 0)
         memcpy(options, command->defaults, command->options_bytes);
-    }
     spill_invocation_t invocation = {.command = command,
                                      .arguments = bson_malloc0((size_t)argc * sizeof(char *)),
                                      .options = options,
@@ -166,9 +156,8 @@ spill_exit_t spill_command_run(const spill_command_t *command, int argc, char **
     parse_t parse = {&invocation, options};
     char **words = bson_malloc0(((size_t)argc + 1) * sizeof(char *));
     words[0] = bson_strdup_printf("spillway %s", command->name); /* so argp names the program */
-    for (int i = 1; i < argc; i++) {
+    for (int i = 1; i < argc; i++)
         words[i] = hide_number(argv[i]);
-    }
     argp_err_exit_status = SPILL_EXIT_USAGE;
     argp_parse(&argp, argc, words, 0, NULL, &parse);
     spill_exit_t result = command->run(&invocation);

@@ -77,12 +77,11 @@ spill_code_t spill_cli_flush(spill_error_t *error)
         broken = true;
         return spill_fail_errno(error, errno ? errno : EIO, "cannot write the output");
     }
-    if (left_out > 0) {
+    if (left_out > 0)
         return spill_fail(error, SPILL_PARSE,
                           "the output is not complete: %" PRId64
                           " values in it have strings that are not UTF-8, which JSON cannot hold",
                           left_out);
-    }
     return SPILL_OK;
 }
 

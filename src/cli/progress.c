@@ -35,9 +35,8 @@ static bool begin_line(spill_cli_progress_t *progress)
 {
     int64_t now = now_us();
     int64_t interval = progress->terminal ? TERMINAL_INTERVAL_US : LINE_INTERVAL_US;
-    if (progress->quiet || now - progress->printed_us < interval) {
+    if (progress->quiet || now - progress->printed_us < interval)
         return false;
-    }
     progress->printed_us = now;
     fputs(progress->terminal ? "\r" : "", stderr);
     return true;
@@ -53,9 +52,8 @@ static void end_line(spill_cli_progress_t *progress)
 void spill_cli_progress_show(spill_cli_progress_t *progress, int64_t done, int64_t part,
                              int64_t whole)
 {
-    if (!begin_line(progress)) {
+    if (!begin_line(progress))
         return;
-    }
     double seconds = spill_cli_progress_seconds(progress);
     fprintf(stderr, "%" PRId64 " records, %.0f/s", done, (double)done / seconds);
     if (whole > 0 && part > 0 && part <= whole) {
@@ -68,9 +66,8 @@ void spill_cli_progress_show(spill_cli_progress_t *progress, int64_t done, int64
 
 void spill_cli_progress_print(spill_cli_progress_t *progress, const char *format, ...)
 {
-    if (!begin_line(progress)) {
+    if (!begin_line(progress))
         return;
-    }
     va_list arguments;
     va_start(arguments, format);
     vfprintf(stderr, format, arguments);

@@ -40,19 +40,16 @@ static spill_code_t read_page(spill_cli_session_t *session, spill_error_t *error
     options.skip = given->skip;
     spill_slice_t *slice = NULL;
     spill_code_t code = spill_array_read(session->array, session->owner, &options, &slice, error);
-    if (code != SPILL_OK) {
+    if (code != SPILL_OK)
         return code;
-    }
     print_slice(session, slice);
     code = spill_cli_flush(error);
-    if (code == SPILL_OK && slice->count == 0) {
+    if (code == SPILL_OK && slice->count == 0)
         code = spill_cli_remark_absent(session, error);
-    }
-    if (code == SPILL_OK && slice->more && !invocation->quiet) {
+    if (code == SPILL_OK && slice->more && !invocation->quiet)
         fprintf(stderr, "next: %s--limit %" PRId64 " --%s %" PRId64 "\n",
                 given->oldest ? "--oldest " : "", given->limit, given->oldest ? "after" : "before",
                 slice->next);
-    }
     spill_slice_free(slice);
     return code;
 }

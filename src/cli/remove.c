@@ -11,9 +11,8 @@ static spill_code_t remove_element(spill_cli_session_t *session, spill_error_t *
 static spill_exit_t run(const spill_invocation_t *invocation)
 {
     int64_t seq = 0;
-    if (!spill_cli_parse_seq(invocation, invocation->arguments[3], &seq)) {
+    if (!spill_cli_parse_seq(invocation, invocation->arguments[3], &seq))
         return SPILL_EXIT_USAGE;
-    }
     return spill_cli_with_array(invocation, SPILL_CLI_WRITE, remove_element);
 }
 

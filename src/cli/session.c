@@ -13,30 +13,26 @@
 static spill_code_t read_uri_file(const char *path, char uri[URI_SIZE], spill_error_t *error)
 {
     FILE *file = fopen(path, "r");
-    if (!file) {
+    if (!file)
         return spill_fail_errno(error, errno, "cannot open %s, which should name the store", path);
-    }
     bool found = fgets(uri, URI_SIZE, file) != NULL;
     bool cut = found && strlen(uri) == URI_SIZE - 1 && uri[URI_SIZE - 2] != '\n' && !feof(file) &&
                fgetc(file) != EOF;
     fclose(file);
-    if (cut) {
+    if (cut)
         return spill_fail(
             error, SPILL_INVALID,
             "%s: the first line, which should name the store, is longer than %d bytes", path,
             URI_SIZE - 1);
-    }
     size_t start = found ? strspn(uri, " \t") : 0;
     size_t length = found ? strcspn(uri + start, "\r\n") : 0;
-    while (length > 0 && strchr(" \t", uri[start + length - 1])) {
+    while (length > 0 && strchr(" \t", uri[start + length - 1]))
         length--;
-    }
-    if (length == 0) {
+    if (length == 0)
         return spill_fail(error, SPILL_INVALID,
                           "%s is empty: its first line should be a store such as rocksdb:PATH or "
                           "mongodb://HOST/DATABASE",
                           path);
-    }
     memmove(uri, uri + start, length);
     uri[length] = '\0';
     return SPILL_OK;
@@ -45,19 +41,16 @@ static spill_code_t read_uri_file(const char *path, char uri[URI_SIZE], spill_er
 /* STORE as it stands in the command line, to a URI. */
 static spill_code_t resolve_store(const char *text, char uri[URI_SIZE], spill_error_t *error)
 {
-    if (text[0] == '@') {
+    if (text[0] == '@')
         return read_uri_file(text + 1, uri, error);
-    }
     if (strcmp(text, "-") == 0) {
         text = getenv("SPILLWAY_URI");
-        if (!text || text[0] == '\0') {
+        if (!text || text[0] == '\0')
             return spill_fail(error, SPILL_INVALID,
                               "STORE is -, but the environment variable SPILLWAY_URI is not set");
-        }
     }
-    if (text[0] == '\0' || strlen(text) >= URI_SIZE) {
+    if (text[0] == '\0' || strlen(text) >= URI_SIZE)
         return spill_fail(error, SPILL_INVALID, "STORE is empty or too long");
-    }
     strcpy(uri, text);
     return SPILL_OK;
 }
@@ -65,9 +58,8 @@ static spill_code_t resolve_store(const char *text, char uri[URI_SIZE], spill_er
 static void print_log(void *context, spill_log_level_t level, const char *message)
 {
     (void)context;
-    if (level <= SPILL_LOG_WARNING) {
+    if (level <= SPILL_LOG_WARNING)
         fprintf(stderr, "spillway: %s\n", message);
-    }
 }
 
 spill_code_t spill_cli_open_store(const spill_invocation_t *invocation, spill_cli_mode_t mode,
@@ -76,9 +68,8 @@ spill_code_t spill_cli_open_store(const spill_invocation_t *invocation, spill_cl
     *store = NULL;
     char uri[URI_SIZE];
     spill_code_t code = resolve_store(invocation->arguments[0], uri, error);
-    if (code != SPILL_OK) {
+    if (code != SPILL_OK)
         return code;
-    }
     spill_store_options_t options;
     spill_store_options_init(&options);
     options.read_only = mode == SPILL_CLI_READ;
@@ -94,9 +85,8 @@ spill_code_t spill_cli_open_array(const spill_invocation_t *invocation, spill_cl
 {
     *array = NULL;
     spill_code_t code = spill_cli_open_store(invocation, mode, store, error);
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = spill_array_open(*store, invocation->arguments[1], array, error);
-    }
     if (code != SPILL_OK) {
         spill_store_close(*store, NULL);
         *store = NULL;
@@ -107,9 +97,8 @@ spill_code_t spill_cli_open_array(const spill_invocation_t *invocation, spill_cl
 spill_exit_t spill_cli_close(spill_array_t *array, spill_store_t *store, spill_code_t code,
                              spill_error_t *error)
 {
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = spill_cli_flush(error);
-    }
     spill_array_close(array);
     spill_error_t closing;
     if (spill_store_close(store, &closing) != SPILL_OK && code == SPILL_OK) {
@@ -125,9 +114,8 @@ static spill_exit_t work_in_session(spill_cli_session_t *session, spill_cli_mode
     spill_error_t error;
     spill_code_t code =
         spill_cli_open_array(session->invocation, mode, &session->store, &session->array, &error);
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = work(session, &error);
-    }
     return spill_cli_close(session->array, session->store, code, &error);
 }
 
@@ -158,9 +146,8 @@ spill_exit_t spill_cli_with_file(const spill_invocation_t *invocation, spill_cli
 spill_code_t spill_cli_remark_absent(const spill_cli_session_t *session, spill_error_t *error)
 {
     spill_count_t count;
-    if (session->invocation->quiet) {
+    if (session->invocation->quiet)
         return SPILL_OK;
-    }
     spill_code_t code = spill_array_count(session->array, session->owner, &count, error);
     if (code == SPILL_OK && !count.exists) {
         char *owner = spill_value_to_json(session->owner, false);

@@ -26,10 +26,9 @@ static void print_json(const char *name, const spill_stats_t *stats)
     spill_cli_print_text(name);
     printf(",\"owners\":%" PRId64 ",\"elements\":%" PRId64 ",\"bytes\":%" PRId64 ",\"lengths\":{",
            stats->owners, stats->elements, stats->bytes);
-    for (size_t i = 0; i < PERCENTILE_COUNT; i++) {
+    for (size_t i = 0; i < PERCENTILE_COUNT; i++)
         printf("%s\"%s\":%" PRId64, i ? "," : "", PERCENTILES[i].name,
                spill_stats_percentile(stats, PERCENTILES[i].per_mille));
-    }
     fputs("},\"largest\":[", stdout);
     for (size_t i = 0; i < stats->largest_count; i++) {
         const spill_stats_owner_t *entry = &stats->largest[i];
@@ -44,14 +43,12 @@ static void print_text(const char *name, const spill_stats_t *stats)
 {
     printf("%s: %" PRId64 " owners, %" PRId64 " elements, %" PRId64 " bytes", name, stats->owners,
            stats->elements, stats->bytes);
-    if (stats->elements > 0) {
+    if (stats->elements > 0)
         printf(" (%.1f an element)", (double)stats->bytes / (double)stats->elements);
-    }
     fputs("\nlengths:", stdout);
-    for (size_t i = 0; i < PERCENTILE_COUNT; i++) {
+    for (size_t i = 0; i < PERCENTILE_COUNT; i++)
         printf(" %s=%" PRId64, PERCENTILES[i].name,
                spill_stats_percentile(stats, PERCENTILES[i].per_mille));
-    }
     puts(stats->largest_count > 0 ? "\nlargest owners (elements, bytes, owner):" : "");
     for (size_t i = 0; i < stats->largest_count; i++) {
         const spill_stats_owner_t *entry = &stats->largest[i];
@@ -67,17 +64,15 @@ static spill_code_t stats_of(const spill_invocation_t *invocation, spill_store_t
     const stats_options_t *options = invocation->options;
     spill_array_t *array = NULL;
     spill_code_t code = spill_array_open(store, name, &array, error);
-    if (code != SPILL_OK) {
+    if (code != SPILL_OK)
         return code;
-    }
     spill_stats_t stats;
     code = spill_stats_collect(array, (size_t)options->top, &stats, error);
     bool printable = code == SPILL_OK || code == SPILL_CORRUPT;
-    if (printable && invocation->json) {
+    if (printable && invocation->json)
         print_json(name, &stats);
-    } else if (printable) {
+    else if (printable)
         print_text(name, &stats);
-    }
     spill_stats_release(&stats);
     spill_array_close(array);
     return code;
@@ -94,9 +89,8 @@ static spill_code_t stats_of_all(const spill_invocation_t *invocation, spill_sto
     for (size_t i = 0; code == SPILL_OK && i < count; i++) {
         spill_error_t late;
         code = stats_of(invocation, store, definitions[i].name, &late);
-        if (code != SPILL_OK) {
+        if (code != SPILL_OK)
             *error = late;
-        }
         if (code == SPILL_CORRUPT) {
             damage = code;
             code = SPILL_OK;
@@ -109,17 +103,15 @@ static spill_code_t stats_of_all(const spill_invocation_t *invocation, spill_sto
 static spill_exit_t run(const spill_invocation_t *invocation)
 {
     const stats_options_t *options = invocation->options;
-    if (options->top > TOP_MAX) {
+    if (options->top > TOP_MAX)
         return spill_cli_usage(invocation, "--top is at most %d", TOP_MAX);
-    }
     spill_error_t error;
     spill_store_t *store = NULL;
     spill_code_t code = spill_cli_open_store(invocation, SPILL_CLI_READ, &store, &error);
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = invocation->argument_count > 1
                    ? stats_of(invocation, store, invocation->arguments[1], &error)
                    : stats_of_all(invocation, store, &error);
-    }
     return spill_cli_close(NULL, store, code, &error);
 }
 

@@ -23,11 +23,10 @@ static void print_threshold(const spill_invocation_t *invocation, int64_t target
     } else {
         printf("%" PRId64 "\n", threshold);
     }
-    if (!invocation->json && !invocation->quiet) {
+    if (!invocation->json && !invocation->quiet)
         fprintf(stderr,
                 "a head of %" PRId64 " bytes with elements of %" PRId64 " bytes on average\n",
                 target, element);
-    }
 }
 
 /* From the mean of what is there, rounded up. */
@@ -51,18 +50,14 @@ static spill_code_t measure(spill_cli_session_t *session, spill_error_t *error)
 static spill_exit_t run(const spill_invocation_t *invocation)
 {
     const threshold_options_t *options = invocation->options;
-    if (options->target == 0 || options->element == 0) {
+    if (options->target == 0 || options->element == 0)
         return spill_cli_usage(invocation, "--target and --element are sizes from 1 byte on");
-    }
-    if (invocation->argument_count == 1) {
+    if (invocation->argument_count == 1)
         return spill_cli_usage(invocation, "NAME is missing: STORE NAME measures one definition");
-    }
-    if ((invocation->argument_count == 2) == (options->element > 0)) {
+    if ((invocation->argument_count == 2) == (options->element > 0))
         return spill_cli_usage(invocation, "give either --element or STORE NAME");
-    }
-    if (invocation->argument_count == 2) {
+    if (invocation->argument_count == 2)
         return spill_cli_with_array(invocation, SPILL_CLI_READ, measure);
-    }
     print_threshold(invocation, options->target, options->element);
     spill_error_t error;
     return spill_cli_close(NULL, NULL, SPILL_OK, &error);

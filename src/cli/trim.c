@@ -17,18 +17,16 @@ static spill_code_t find_bound(spill_cli_session_t *session, int64_t keep, int64
     spill_count_t count;
     spill_code_t code = spill_array_count(session->array, session->owner, &count, error);
     *below = keep == 0 ? count.next : 0;
-    if (code != SPILL_OK || keep == 0 || keep >= count.count) {
+    if (code != SPILL_OK || keep == 0 || keep >= count.count)
         return code;
-    }
     spill_read_options_t options;
     spill_read_options_init(&options);
     options.skip = keep - 1;
     options.limit = 1;
     spill_slice_t *slice = NULL;
     code = spill_array_read(session->array, session->owner, &options, &slice, error);
-    if (code == SPILL_OK && slice->count == 1) {
+    if (code == SPILL_OK && slice->count == 1)
         *below = slice->elements[0].seq;
-    }
     spill_slice_free(slice);
     return code;
 }
@@ -38,18 +36,16 @@ static spill_code_t trim(spill_cli_session_t *session, spill_error_t *error)
     const trim_options_t *options = session->invocation->options;
     int64_t below = options->below;
     spill_code_t code = SPILL_OK;
-    if (options->keep >= 0) {
+    if (options->keep >= 0)
         code = find_bound(session, options->keep, &below, error);
-    }
     return code == SPILL_OK ? spill_array_trim(session->array, session->owner, below, error) : code;
 }
 
 static spill_exit_t run(const spill_invocation_t *invocation)
 {
     const trim_options_t *options = invocation->options;
-    if ((options->below < 0) == (options->keep < 0)) {
+    if ((options->below < 0) == (options->keep < 0))
         return spill_cli_usage(invocation, "give either --below or --keep");
-    }
     return spill_cli_with_array(invocation, SPILL_CLI_WRITE, trim);
 }
 

@@ -16,9 +16,8 @@ static const char *option_of(const spill_name_field_t *field)
         {"pagesField", "--pages-field"},
     };
     size_t index = 0;
-    while (strcmp(options[index].label, field->label) != 0) {
+    while (strcmp(options[index].label, field->label) != 0)
         index++;
-    }
     return options[index].option;
 }
 
@@ -29,9 +28,8 @@ static const spill_name_field_t *find_head_field(const spill_definition_t *defin
     for (size_t i = 0; i < SPILL_NAME_FIELDS; i++) {
         const spill_name_field_t *field = &spill_name_fields[i];
         if (field->role == SPILL_NAME_OF_HEAD_FIELD &&
-            strcmp(spill_definition_get_name(definition, field), name) == 0) {
+            strcmp(spill_definition_get_name(definition, field), name) == 0)
             return field;
-        }
     }
     return NULL;
 }
@@ -43,17 +41,15 @@ static spill_code_t check_head_fields(const spill_definition_t *definition,
     for (size_t i = 0; i < SPILL_NAME_FIELDS; i++) {
         const spill_name_field_t *field = &spill_name_fields[i];
         const char *name = spill_definition_get_name(definition, field);
-        if (field->role != SPILL_NAME_OF_HEAD_FIELD || name[0] == '\0') {
+        if (field->role != SPILL_NAME_OF_HEAD_FIELD || name[0] == '\0')
             continue;
-        }
         const spill_name_field_t *taken = find_head_field(other, name);
-        if (taken != NULL) {
+        if (taken != NULL)
             return spill_fail(error, SPILL_REFUSED,
                               "definition '%s' clashes with '%s': both have a field '%s' in the "
                               "heads of '%s' (%s, %s); give it another %s or --collection",
                               definition->name, other->name, name, definition->collection,
                               field->label, taken->label, option_of(field));
-        }
     }
     return SPILL_OK;
 }
@@ -62,29 +58,25 @@ spill_code_t spill_definition_beside(const spill_definition_t *definition,
                                      const spill_definition_t *other, spill_error_t *error)
 {
     const char *pages = definition->page_collection;
-    if (strcmp(definition->collection, other->page_collection) == 0) {
+    if (strcmp(definition->collection, other->page_collection) == 0)
         return spill_fail(error, SPILL_REFUSED,
                           "definition '%s' clashes with '%s': its heads would be in '%s', where "
                           "the other has its pages; give it another --collection",
                           definition->name, other->name, definition->collection);
-    }
     if (strcmp(definition->collection, other->collection) == 0) {
         spill_code_t code = check_head_fields(definition, other, error);
-        if (code != SPILL_OK) {
+        if (code != SPILL_OK)
             return code;
-        }
     }
-    if (strcmp(pages, other->page_collection) == 0) {
+    if (strcmp(pages, other->page_collection) == 0)
         return spill_fail(error, SPILL_REFUSED,
                           "definition '%s' clashes with '%s': both have their pages in '%s'; give "
                           "it another --page-collection",
                           definition->name, other->name, pages);
-    }
-    if (strcmp(pages, other->collection) == 0) {
+    if (strcmp(pages, other->collection) == 0)
         return spill_fail(error, SPILL_REFUSED,
                           "definition '%s' clashes with '%s': its pages would be in '%s', where "
                           "the other has its heads; give it another --page-collection",
                           definition->name, other->name, pages);
-    }
     return SPILL_OK;
 }

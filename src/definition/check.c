@@ -11,14 +11,12 @@
 static spill_code_t check_range(const char *label, int64_t value, int64_t lowest, int64_t highest,
                                 spill_error_t *error)
 {
-    if (value < lowest) {
+    if (value < lowest)
         return spill_fail(error, SPILL_INVALID, "%s must be at least %" PRId64 ", not %" PRId64,
                           label, lowest, value);
-    }
-    if (value > highest) {
+    if (value > highest)
         return spill_fail(error, SPILL_INVALID, "%s must be at most %" PRId64 ", not %" PRId64,
                           label, highest, value);
-    }
     return SPILL_OK;
 }
 
@@ -33,9 +31,8 @@ static spill_code_t check_numbers(const spill_definition_t *definition, spill_er
     const spill_bounds_t *bounds = &definition->bounds;
     spill_code_t code =
         check_range("opWindow (--op-window)", definition->op_window, 1, SPILL_OP_WINDOW_MAX, error);
-    if (code != SPILL_OK) {
+    if (code != SPILL_OK)
         return code;
-    }
     int64_t lowest = bytes_lowest(definition->op_window);
     const struct {
         const char *label;
@@ -48,10 +45,9 @@ static spill_code_t check_numbers(const spill_definition_t *definition, spill_er
         {"pageBytesMax (--page-bytes)", bounds->page_bytes_max, lowest,
          SPILL_DOCUMENT_BYTES_HIGHEST},
     };
-    for (size_t i = 0; code == SPILL_OK && i < sizeof ranges / sizeof ranges[0]; i++) {
+    for (size_t i = 0; code == SPILL_OK && i < sizeof ranges / sizeof ranges[0]; i++)
         code = check_range(ranges[i].label, ranges[i].value, ranges[i].lowest, ranges[i].highest,
                            error);
-    }
     return code;
 }
 
@@ -73,37 +69,31 @@ static bool is_definition_name(const char *name)
 
 static bool has_control_character(const char *name)
 {
-    for (; *name != '\0'; name++) {
-        if ((unsigned char)*name < 0x20 || *name == 0x7f) {
+    for (; *name != '\0'; name++)
+        if ((unsigned char)*name < 0x20 || *name == 0x7f)
             return true;
-        }
-    }
     return false;
 }
 
 /* What is wrong with a name that is not empty, or NULL. */
 static const char *problem_of(spill_name_role_t role, const char *name)
 {
-    if (!bson_utf8_validate(name, strlen(name), false)) {
+    if (!bson_utf8_validate(name, strlen(name), false))
         return "is not UTF-8";
-    }
-    if (has_control_character(name)) {
+    if (has_control_character(name))
         return "contains a control character";
-    }
     switch (role) {
     case SPILL_NAME_OF_DEFINITION:
         return is_definition_name(name) ? NULL
                                         : "must start with a letter or a digit and consist of "
                                           "letters, digits, '-', '_' and '.'";
     case SPILL_NAME_OF_COLLECTION:
-        if (strchr(name, '$') != NULL) {
+        if (strchr(name, '$') != NULL)
             return "contains '$', which no collection's name may";
-        }
         return strncmp(name, "system.", 7) == 0 ? "is reserved for the database" : NULL;
     default:
-        if (strpbrk(name, "$.") != NULL) {
+        if (strpbrk(name, "$.") != NULL)
             return "contains '$' or '.', which field names here may not";
-        }
         return strcmp(name, "_id") == 0 || strcmp(name, "spill") == 0
                    ? "is a name that Spillway uses itself"
                    : NULL;
@@ -114,14 +104,12 @@ static spill_code_t check_name(const spill_definition_t *definition,
                                const spill_name_field_t *field, spill_error_t *error)
 {
     const char *name = spill_definition_get_name(definition, field);
-    if (memchr(name, '\0', SPILL_NAME_SIZE) == NULL) {
+    if (memchr(name, '\0', SPILL_NAME_SIZE) == NULL)
         return spill_fail(error, SPILL_INVALID, "%s is longer than %d bytes", field->label,
                           SPILL_NAME_SIZE - 1);
-    }
-    if (name[0] == '\0') {
+    if (name[0] == '\0')
         return field->required ? spill_fail(error, SPILL_INVALID, "%s is missing", field->label)
                                : SPILL_OK;
-    }
     const char *problem = problem_of(field->role, name);
     return problem == NULL ? SPILL_OK : fail_name(field, name, problem, error);
 }
@@ -135,10 +123,9 @@ static spill_code_t check_distinct(const spill_definition_t *definition, size_t 
     for (size_t i = 0; i < index && name[0] != '\0'; i++) {
         const spill_name_field_t *other = &spill_name_fields[i];
         if (other->role == field->role &&
-            strcmp(spill_definition_get_name(definition, other), name) == 0) {
+            strcmp(spill_definition_get_name(definition, other), name) == 0)
             return spill_fail(error, SPILL_INVALID, "%s and %s have the same name, '%s'",
                               other->label, field->label, name);
-        }
     }
     return SPILL_OK;
 }
@@ -147,19 +134,15 @@ spill_code_t spill_definition_check(const spill_definition_t *definition, spill_
 {
     for (size_t i = 0; i < SPILL_NAME_FIELDS; i++) {
         spill_code_t code = check_name(definition, &spill_name_fields[i], error);
-        if (code == SPILL_OK) {
+        if (code == SPILL_OK)
             code = check_distinct(definition, i, error);
-        }
-        if (code != SPILL_OK) {
+        if (code != SPILL_OK)
             return code;
-        }
     }
-    if (spill_layout_name(definition->layout) == NULL) {
+    if (spill_layout_name(definition->layout) == NULL)
         return spill_fail(error, SPILL_INVALID, "layout %d is not known", (int)definition->layout);
-    }
-    if (spill_keep_name(definition->keep) == NULL) {
+    if (spill_keep_name(definition->keep) == NULL)
         return spill_fail(error, SPILL_INVALID, "keep %d is not known", (int)definition->keep);
-    }
     return check_numbers(definition, error);
 }
 
@@ -177,21 +160,18 @@ static spill_code_t fail_change(const spill_definition_t *definition, const char
 spill_code_t spill_definition_compatible(const spill_definition_t *now,
                                          const spill_definition_t *next, spill_error_t *error)
 {
-    if (now->layout != next->layout) {
+    if (now->layout != next->layout)
         return fail_change(now, "layout", spill_layout_name(now->layout),
                            spill_layout_name(next->layout), error);
-    }
-    if (now->keep != next->keep) {
+    if (now->keep != next->keep)
         return fail_change(now, "keep", spill_keep_name(now->keep), spill_keep_name(next->keep),
                            error);
-    }
     for (size_t i = 0; i < SPILL_NAME_FIELDS; i++) {
         const spill_name_field_t *field = &spill_name_fields[i];
         const char *name_now = spill_definition_get_name(now, field);
         const char *name_next = spill_definition_get_name(next, field);
-        if (strcmp(name_now, name_next) != 0) {
+        if (strcmp(name_now, name_next) != 0)
             return fail_change(now, field->label, name_now, name_next, error);
-        }
     }
     return SPILL_OK;
 }

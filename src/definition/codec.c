@@ -16,10 +16,9 @@ static void append_bounds(bson_t *document, const char *label, const spill_bound
 {
     bson_t child;
     BSON_APPEND_DOCUMENT_BEGIN(document, label, &child);
-    for (size_t i = 0; i < SPILL_BOUND_FIELDS; i++) {
+    for (size_t i = 0; i < SPILL_BOUND_FIELDS; i++)
         BSON_APPEND_INT64(&child, spill_bound_fields[i].label,
                           spill_bounds_get(bounds, &spill_bound_fields[i]));
-    }
     bson_append_document_end(document, &child);
 }
 
@@ -65,12 +64,10 @@ static spill_code_t read_name(const bson_t *document, const spill_name_field_t *
                               spill_definition_t *definition, spill_error_t *error)
 {
     const char *text = read_text(document, field->label, error);
-    if (text == NULL) {
+    if (text == NULL)
         return SPILL_CORRUPT;
-    }
-    if (strlen(text) >= SPILL_NAME_SIZE) {
+    if (strlen(text) >= SPILL_NAME_SIZE)
         return fail_field(field->label, "is too long", error);
-    }
     memcpy((char *)definition + field->offset, text, strlen(text) + 1);
     return SPILL_OK;
 }
@@ -79,9 +76,8 @@ static spill_code_t read_layout(const bson_t *document, spill_definition_t *defi
                                 spill_error_t *error)
 {
     const char *text = read_text(document, "layout", error);
-    if (text == NULL) {
+    if (text == NULL)
         return SPILL_CORRUPT;
-    }
     return spill_layout_of_name(text, &definition->layout)
                ? SPILL_OK
                : fail_field("layout", "names no layout that this version knows", error);
@@ -91,9 +87,8 @@ static spill_code_t read_keep(const bson_t *document, spill_definition_t *defini
                               spill_error_t *error)
 {
     const char *text = read_text(document, "keep", error);
-    if (text == NULL) {
+    if (text == NULL)
         return SPILL_CORRUPT;
-    }
     return spill_keep_of_name(text, &definition->keep)
                ? SPILL_OK
                : fail_field("keep", "is neither 'oldest' nor 'newest'", error);
@@ -107,11 +102,10 @@ static spill_code_t read_bounds(const bson_t *document, const char *label, spill
         const spill_bound_field_t *field = &spill_bound_fields[i];
         if (!bson_iter_init_find(&iter, document, label) || !BSON_ITER_HOLDS_DOCUMENT(&iter) ||
             !bson_iter_recurse(&iter, &child) || !bson_iter_find(&child, field->label) ||
-            !BSON_ITER_HOLDS_INT64(&child)) {
+            !BSON_ITER_HOLDS_INT64(&child))
             return spill_fail(error, SPILL_CORRUPT,
                               "definition: field '%s.%s' is missing or not an int64", label,
                               field->label);
-        }
         int64_t value = bson_iter_int64(&child);
         memcpy((char *)bounds + field->offset, &value, sizeof value);
     }
@@ -122,9 +116,8 @@ static spill_code_t read_window(const bson_t *document, spill_definition_t *defi
                                 spill_error_t *error)
 {
     bson_iter_t iter;
-    if (!bson_iter_init_find(&iter, document, "opWindow") || !BSON_ITER_HOLDS_INT32(&iter)) {
+    if (!bson_iter_init_find(&iter, document, "opWindow") || !BSON_ITER_HOLDS_INT32(&iter))
         return fail_field("opWindow", "is missing or not an int32", error);
-    }
     definition->op_window = bson_iter_int32(&iter);
     return SPILL_OK;
 }
@@ -133,25 +126,20 @@ static spill_code_t read_names(const bson_t *document, spill_definition_t *defin
                                spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
-    for (size_t i = 0; code == SPILL_OK && i < SPILL_NAME_FIELDS; i++) {
+    for (size_t i = 0; code == SPILL_OK && i < SPILL_NAME_FIELDS; i++)
         code = read_name(document, &spill_name_fields[i], definition, error);
-    }
     return code;
 }
 
 static bool is_known(const char *label)
 {
     static const char *const others[] = {"layout", "keep", "opWindow", "bounds", "largest"};
-    for (size_t i = 0; i < SPILL_NAME_FIELDS; i++) {
-        if (strcmp(label, spill_name_fields[i].label) == 0) {
+    for (size_t i = 0; i < SPILL_NAME_FIELDS; i++)
+        if (strcmp(label, spill_name_fields[i].label) == 0)
             return true;
-        }
-    }
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        if (strcmp(label, others[i]) == 0) {
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (strcmp(label, others[i]) == 0)
             return true;
-        }
-    }
     return false;
 }
 
@@ -159,15 +147,13 @@ static bool is_known(const char *label)
 static spill_code_t refuse_unknown(const bson_t *document, spill_error_t *error)
 {
     bson_iter_t iter;
-    if (!bson_iter_init(&iter, document)) {
+    if (!bson_iter_init(&iter, document))
         return spill_fail(error, SPILL_CORRUPT, "definition: not a document");
-    }
     while (bson_iter_next(&iter)) {
-        if (!is_known(bson_iter_key(&iter))) {
+        if (!is_known(bson_iter_key(&iter)))
             return spill_fail(error, SPILL_FORMAT,
                               "definition: field '%s' is not known to this version",
                               bson_iter_key(&iter));
-        }
     }
     return SPILL_OK;
 }
@@ -176,27 +162,20 @@ static spill_code_t read_all(const bson_t *document, spill_definition_t *definit
                              spill_error_t *error)
 {
     spill_code_t code = refuse_unknown(document, error);
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = read_names(document, definition, error);
-    }
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = read_layout(document, definition, error);
-    }
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = read_keep(document, definition, error);
-    }
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = read_window(document, definition, error);
-    }
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = read_bounds(document, "bounds", &definition->bounds, error);
-    }
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = read_bounds(document, "largest", &definition->largest, error);
-    }
-    if (code == SPILL_OK && spill_definition_check(definition, error) != SPILL_OK) {
+    if (code == SPILL_OK && spill_definition_check(definition, error) != SPILL_OK)
         code = spill_fail_prefix(error, SPILL_CORRUPT, "definition");
-    }
     return code;
 }
 
@@ -205,8 +184,7 @@ spill_code_t spill_definition_from_bson(spill_definition_t *definition, const bs
 {
     *definition = (spill_definition_t){0};
     spill_code_t code = read_all(document, definition, error);
-    if (code != SPILL_OK) {
+    if (code != SPILL_OK)
         *definition = (spill_definition_t){0};
-    }
     return code;
 }

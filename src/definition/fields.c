@@ -61,9 +61,8 @@ const char *spill_keep_name(spill_keep_t keep)
 static size_t find_name(const char *const names[], size_t count, const char *name)
 {
     size_t index = 0;
-    while (index < count && strcmp(names[index], name) != 0) {
+    while (index < count && strcmp(names[index], name) != 0)
         index++;
-    }
     return index;
 }
 

@@ -56,9 +56,8 @@ static void start_from(spill_definition_t *definition, const spill_definition_t 
 {
     *definition = *preset;
     definition->largest = definition->bounds;
-    if (strlen(name) < sizeof definition->name) {
+    if (strlen(name) < sizeof definition->name)
         memcpy(definition->name, name, strlen(name) + 1);
-    }
 }
 
 void spill_definition_init(spill_definition_t *definition, const char *name)
@@ -71,15 +70,13 @@ spill_code_t spill_definition_preset(spill_definition_t *definition, const char 
 {
     *definition = (spill_definition_t){0};
     for (size_t i = 0; preset_names[i] != NULL; i++) {
-        if (strcmp(preset, preset_names[i]) != 0) {
+        if (strcmp(preset, preset_names[i]) != 0)
             continue;
-        }
         start_from(definition, &preset_definitions[i], name);
-        if (definition->name[0] == '\0') {
+        if (definition->name[0] == '\0')
             return spill_fail(error, SPILL_INVALID,
                               "the name of a definition must have 1 to %d bytes, not %zu",
                               SPILL_NAME_SIZE - 1, strlen(name));
-        }
         return SPILL_OK;
     }
     char list[128] = "";

@@ -20,9 +20,8 @@ void spill_copy_differs(spill_copy_owner_t *owner, int64_t seq, const char *text
 
 void spill_copy_progress(const spill_copy_t *copy)
 {
-    if (copy->options->progress) {
+    if (copy->options->progress)
         copy->options->progress(copy->options->context, copy->result);
-    }
 }
 
 /* ---- owners ---------------------------------------------------------------------------------- */
@@ -36,9 +35,8 @@ static spill_code_t copy_and_compare(spill_copy_owner_t *owner, spill_error_t *e
     spill_code_t code = spill_copy_fields(owner, error);
     int64_t fields = owner->difference.count;
     owner->difference.count = 0; /* a field that cannot be set is no reason to keep elements back */
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = spill_copy_elements(owner, error);
-    }
     result->before += owner->live - (result->elements - copied);
     bool ahead = owner->next > owner->end;
     if (code == SPILL_OK && !copy->options->unverified) {
@@ -46,9 +44,8 @@ static spill_code_t copy_and_compare(spill_copy_owner_t *owner, spill_error_t *e
         code = spill_copy_compare(owner, 0, ahead ? owner->next : owner->end, &result->verified,
                                   error);
     }
-    if (code == SPILL_OK && ahead) {
+    if (code == SPILL_OK && ahead)
         spill_copy_differs(owner, owner->end, "the target has given more numbers than the source");
-    }
     owner->difference.count += fields;
     return code;
 }
@@ -59,9 +56,8 @@ static void report(spill_copy_owner_t *owner)
     owner->copy->result->owners++;
     if (owner->difference.count > 0) {
         owner->copy->result->differences++;
-        if (options->differs) {
+        if (options->differs)
             options->differs(options->context, &owner->difference);
-        }
     }
     spill_copy_progress(owner->copy);
 }
@@ -73,15 +69,12 @@ static spill_code_t copy_owner(void *context, const spill_value_t *value, spill_
     owner.difference.definition = spill_array_get_definition(copy->source.array)->name;
     owner.difference.owner = value;
     spill_code_t code = spill_owner_init(&owner.source, copy->source.array, value, error);
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = spill_owner_init(&owner.target, copy->target.array, value, error);
-    }
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = copy_and_compare(&owner, error);
-    }
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         report(&owner);
-    }
     spill_owner_release(&owner.source);
     spill_owner_release(&owner.target);
     return code;
@@ -91,9 +84,8 @@ static spill_code_t copy_owner(void *context, const spill_value_t *value, spill_
 
 static void set_bound(int64_t given, int64_t *bound)
 {
-    if (given > 0) {
+    if (given > 0)
         *bound = given;
-    }
 }
 
 /* The definition as it is to be in the target. */
@@ -119,23 +111,20 @@ static spill_code_t define(const spill_copy_t *copy, const char *name, spill_err
 {
     spill_definition_t source, definition;
     spill_code_t code = spill_store_definition(copy->source.store, name, &source, error);
-    if (code != SPILL_OK) {
+    if (code != SPILL_OK)
         return spill_copy_failed(&copy->source, code, error);
-    }
     code = make_definition(copy->target.store, &source, &copy->options->bounds, &definition, error);
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = spill_store_define(copy->target.store, &definition, error);
-    }
     return spill_copy_failed(&copy->target, code, error);
 }
 
 static spill_code_t open_side(spill_copy_side_t *side, const char *name, spill_error_t *error)
 {
     spill_code_t code = spill_array_open(side->store, name, &side->array, error);
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = spill_store_definitions(side->store, &side->definitions, &side->definition_count,
                                        error);
-    }
     return spill_copy_failed(side, code, error);
 }
 
@@ -154,15 +143,12 @@ spill_code_t spill_copy(spill_store_t *source, spill_store_t *target, const char
                          .options = options,
                          .result = result};
     spill_code_t code = define(&copy, name, error);
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = open_side(&copy.source, name, error);
-    }
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = open_side(&copy.target, name, error);
-    }
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = spill_each_owner(copy.source.array, copy_owner, &copy, true, error);
-    }
     close_side(&copy.source);
     close_side(&copy.target);
     return code;

@@ -19,13 +19,11 @@ spill_code_t spill_copy_cursor_get(spill_copy_cursor_t *cursor, spill_element_t 
     spill_stretch_t *stretch = &cursor->stretch;
     while (!cursor->ended && (!stretch->run || cursor->at == stretch->run->count)) {
         cursor->ended = stretch->last || stretch->next >= cursor->to;
-        if (cursor->ended) {
+        if (cursor->ended)
             break;
-        }
         spill_code_t code = spill_stretch_read(cursor->owner, stretch, error);
-        if (code != SPILL_OK) {
+        if (code != SPILL_OK)
             return spill_copy_failed(cursor->side, code, error);
-        }
         cursor->at = 0;
     }
     if (!cursor->ended) {
@@ -53,29 +51,25 @@ static spill_code_t compare_next(spill_copy_owner_t *owner, spill_copy_cursor_t 
 {
     spill_element_t here = {0}, there = {0};
     spill_code_t code = spill_copy_cursor_get(source, &here, error);
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = spill_copy_cursor_get(target, &there, error);
-    }
-    if (code != SPILL_OK || (source->ended && target->ended)) {
+    if (code != SPILL_OK || (source->ended && target->ended))
         return code;
-    }
     if (target->ended || (!source->ended && here.seq < there.seq)) {
         spill_copy_differs(owner, here.seq, "the target has not this element");
         source->at++;
         return SPILL_OK;
     }
     target->at++;
-    if (source->ended || there.seq < here.seq) {
+    if (source->ended || there.seq < here.seq)
         return surplus(owner, &there, error);
-    }
     source->at++;
     if (!spill_value_equal(&here.value, &there.value)) {
         spill_copy_differs(owner, here.seq, "the target's element is another one");
     } else if (equal) {
         ++*equal;
-        if (*equal % SPILL_COPY_BATCH == 0) {
+        if (*equal % SPILL_COPY_BATCH == 0)
             spill_copy_progress(owner->copy);
-        }
     }
     return SPILL_OK;
 }
@@ -87,9 +81,8 @@ spill_code_t spill_copy_compare(spill_copy_owner_t *owner, int64_t from, int64_t
     spill_copy_cursor_init(&source, &owner->copy->source, &owner->source, from, to);
     spill_copy_cursor_init(&target, &owner->copy->target, &owner->target, from, to);
     spill_code_t code = SPILL_OK;
-    while (code == SPILL_OK && !(source.ended && target.ended)) {
+    while (code == SPILL_OK && !(source.ended && target.ended))
         code = compare_next(owner, &source, &target, equal, error);
-    }
     spill_copy_cursor_release(&source);
     spill_copy_cursor_release(&target);
     return code;

@@ -79,9 +79,8 @@ static spill_code_t check_size(const spill_copy_owner_t *owner, const spill_part
     const spill_definition_t *definition = spill_array_get_definition(owner->copy->target.array);
     bool head = definition->keep == SPILL_KEEP_NEWEST;
     if (part->count > 1 ||
-        spill_part_bytes_alone(&owner->target, head, 1, part->bytes) <= SPILL_DOCUMENT_BYTES_MAX) {
+        spill_part_bytes_alone(&owner->target, head, 1, part->bytes) <= SPILL_DOCUMENT_BYTES_MAX)
         return SPILL_OK;
-    }
     return spill_fail(error, SPILL_TOO_BIG,
                       "element %" PRId64 " has %" PRId64 " bytes: no document holds it", seq,
                       part->bytes);
@@ -109,12 +108,10 @@ static spill_code_t append_part(spill_copy_owner_t *owner, const batch_t *batch,
     spill_part_t part = make_part(owner, batch, *at, &op);
     spill_append_result_t result;
     spill_code_t code = check_size(owner, &part, seq, error);
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = spill_outlier_append(&owner->target, &part, &result, error);
-    }
-    if (code == SPILL_OK && result.first != seq) {
+    if (code == SPILL_OK && result.first != seq)
         code = fail_misplaced(owner, seq, result.first, error);
-    }
     if (code == SPILL_OK) {
         owner->base = result.op_base;
         *at += (size_t)result.count;
@@ -124,13 +121,11 @@ static spill_code_t append_part(spill_copy_owner_t *owner, const batch_t *batch,
 
 static spill_code_t append(spill_copy_owner_t *owner, batch_t *batch, spill_error_t *error)
 {
-    for (size_t i = 0; i < batch->count; i++) {
+    for (size_t i = 0; i < batch->count; i++)
         batch->values[i].data = batch->bytes.data + batch->offsets[i];
-    }
     spill_code_t code = SPILL_OK;
-    for (size_t at = 0; code == SPILL_OK && at < batch->count;) {
+    for (size_t at = 0; code == SPILL_OK && at < batch->count;)
         code = append_part(owner, batch, &at, error);
-    }
     return code;
 }
 
@@ -145,26 +140,21 @@ static spill_code_t remove_placeholders(const spill_copy_owner_t *owner, const b
         return spill_copy_failed(target, code, error);
     }
     spill_code_t code = SPILL_OK;
-    for (size_t i = 0; code == SPILL_OK && batch->placeholders > 0 && i < batch->count; i++) {
-        if (batch->gaps[i]) {
+    for (size_t i = 0; code == SPILL_OK && batch->placeholders > 0 && i < batch->count; i++)
+        if (batch->gaps[i])
             code = spill_copy_remove(owner, batch->first + (int64_t)i, error);
-        }
-    }
     return code;
 }
 
 static spill_code_t flush(spill_copy_owner_t *owner, batch_t *batch, spill_error_t *error)
 {
-    if (batch->count == 0) {
+    if (batch->count == 0)
         return SPILL_OK;
-    }
     spill_code_t code = append(owner, batch, error);
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = remove_placeholders(owner, batch, error);
-    }
-    if (code != SPILL_OK) {
+    if (code != SPILL_OK)
         return code;
-    }
     int64_t elements = (int64_t)(batch->count - batch->placeholders);
     owner->live += elements;
     owner->next = batch->first + (int64_t)batch->count;
@@ -183,12 +173,10 @@ static spill_code_t push(spill_copy_owner_t *owner, batch_t *batch, const spill_
 {
     bool leading = !gap && owner->live == 0 && batch->placeholders == batch->count;
     spill_code_t code = SPILL_OK;
-    if (leading || !has_room(owner, batch, value)) {
+    if (leading || !has_room(owner, batch, value))
         code = flush(owner, batch, error);
-    }
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         add(batch, value, gap);
-    }
     return code;
 }
 
@@ -203,9 +191,8 @@ static spill_code_t append_from(spill_copy_owner_t *owner, spill_copy_cursor_t *
         spill_element_t element = {0};
         code = spill_copy_cursor_get(cursor, &element, error);
         int64_t end = cursor->ended ? owner->end : element.seq;
-        for (; code == SPILL_OK && next < end; next++) {
+        for (; code == SPILL_OK && next < end; next++)
             code = push(owner, batch, &PLACEHOLDER, true, error);
-        }
         if (code == SPILL_OK && !cursor->ended) {
             code = push(owner, batch, &element.value, false, error);
             cursor->at++;
@@ -236,12 +223,10 @@ static spill_code_t look(spill_copy_owner_t *owner, spill_error_t *error)
     const spill_value_t *value = owner->target.value;
     spill_count_t here, there;
     spill_code_t code = spill_array_op_base(target->array, value, &owner->base, error);
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = spill_array_count(target->array, value, &there, error);
-    }
-    if (code != SPILL_OK) {
+    if (code != SPILL_OK)
         return spill_copy_failed(target, code, error);
-    }
     code = spill_array_count(source->array, value, &here, error);
     owner->next = there.next;
     owner->live = there.count;
@@ -261,9 +246,8 @@ static spill_code_t try_elements(spill_copy_owner_t *owner, spill_error_t *error
 {
     spill_code_t code = look(owner, error);
     bool missing = owner->next < owner->end;
-    if (code == SPILL_OK && (missing || owner->copy->options->unverified)) {
+    if (code == SPILL_OK && (missing || owner->copy->options->unverified))
         code = check_tail(owner, error);
-    }
     bool same = code == SPILL_OK && owner->difference.count == 0;
     return same && missing ? append_missing(owner, error) : code;
 }

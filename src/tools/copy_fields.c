@@ -9,14 +9,11 @@ static bool is_of_another(const spill_copy_side_t *side, const char *name)
     const spill_definition_t *own = spill_array_get_definition(side->array);
     for (size_t i = 0; i < side->definition_count; i++) {
         const spill_definition_t *other = &side->definitions[i];
-        if (strcmp(other->name, own->name) == 0 ||
-            strcmp(other->collection, own->collection) != 0) {
+        if (strcmp(other->name, own->name) == 0 || strcmp(other->collection, own->collection) != 0)
             continue;
-        }
         if (strcmp(name, other->array) == 0 || strcmp(name, other->count_field) == 0 ||
-            strcmp(name, other->overflow_field) == 0 || strcmp(name, other->pages_field) == 0) {
+            strcmp(name, other->overflow_field) == 0 || strcmp(name, other->pages_field) == 0)
             return true;
-        }
     }
     return false;
 }
@@ -39,9 +36,8 @@ static spill_code_t read_fields(const spill_copy_side_t *side, const spill_owner
 static bool has_equal(const bson_t *fields, const char *name, const spill_value_t *value)
 {
     bson_iter_t iter;
-    if (!fields || !bson_iter_init_find(&iter, fields, name)) {
+    if (!fields || !bson_iter_init_find(&iter, fields, name))
         return false;
-    }
     spill_value_t there = spill_value_from_iter(&iter);
     return spill_value_equal(&there, value);
 }
@@ -59,9 +55,8 @@ static bool make_update(spill_copy_owner_t *owner, const bson_t *source, const b
             const char *name = bson_iter_key(&iter);
             spill_value_t value = spill_value_from_iter(&iter);
             if (strcmp(name, "_id") == 0 || is_of_another(&owner->copy->source, name) ||
-                has_equal(target, name, &value)) {
+                has_equal(target, name, &value))
                 continue;
-            }
             if (is_of_another(&owner->copy->target, name)) {
                 spill_copy_differs(owner, -1,
                                    "another definition of the target has a field of "
@@ -86,14 +81,12 @@ spill_code_t spill_copy_fields(spill_copy_owner_t *owner, spill_error_t *error)
     spill_response_t there = SPILL_RESPONSE_INIT;
     bson_t update = BSON_INITIALIZER;
     spill_code_t code = read_fields(&owner->copy->source, &owner->source, &here, error);
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = read_fields(target, &owner->target, &there, error);
-    }
     if (code == SPILL_OK && make_update(owner, here.fields, there.fields, &update)) {
         code = spill_array_update(target->array, owner->target.value, &update, error);
-        if (code == SPILL_UNKNOWN) { /* the same once more does no harm */
+        if (code == SPILL_UNKNOWN) /* the same once more does no harm */
             code = spill_array_update(target->array, owner->target.value, &update, error);
-        }
         code = spill_copy_failed(target, code, error);
     }
     bson_destroy(&update);

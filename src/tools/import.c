@@ -46,7 +46,7 @@ static spill_code_t check_not_folder(const char *path, spill_error_t *error)
 static spill_code_t find_format(import_t *import, spill_error_t *error)
 {
     const spill_import_options_t *options = import->options;
-    if (options->format) {
+    if (options->format)
         return spill_import_format(options->format, false, &import->parsing.format,
                                    &import->parsing.codec)
                    ? SPILL_OK
@@ -54,7 +54,6 @@ static spill_code_t find_format(import_t *import, spill_error_t *error)
                                 "format '%s' is not ndjson, json, csv or bson, with .gz or .zst "
                                 "where it is compressed",
                                 options->format);
-    }
     bool known =
         strcmp(options->path, "-") == 0 ||
         spill_import_format(options->path, true, &import->parsing.format, &import->parsing.codec);
@@ -74,9 +73,8 @@ static spill_code_t find_source(import_t *import, spill_error_t *error)
         import->source = bson_strdup(options->as);
     } else if (strcmp(options->path, "-") != 0) {
         char *path = realpath(options->path, NULL);
-        if (!path) {
+        if (!path)
             return spill_fail_errno(error, errno, "cannot open %s", options->path);
-        }
         import->source = bson_strdup(path);
         free(path);
     }
@@ -97,18 +95,17 @@ static spill_code_t check_mark(const import_t *import, spill_error_t *error)
     const spill_bounds_t *bounds = &import->definition->bounds;
     const char *id = options->id ? options->id : "";
     if (strcmp(mark->owner, options->owner) != 0 || strcmp(mark->id, id) != 0 ||
-        mark->strings != options->strings) {
+        mark->strings != options->strings)
         return spill_fail(error, SPILL_REFUSED,
                           "the import of %s was begun with --owner %s%s%s%s: go on with these "
                           "options, give it another name with --as, or start anew with --again",
                           import->source, mark->owner, *mark->id ? " --id " : "", mark->id,
                           mark->strings ? " --strings" : "");
-    }
     bool same_bounds = mark->bounds.page_capacity == bounds->page_capacity &&
                        mark->bounds.page_bytes_max == bounds->page_bytes_max &&
                        mark->bounds.head_bytes_max == bounds->head_bytes_max &&
                        mark->op_window == import->definition->op_window;
-    if (!mark->applied && !same_bounds) {
+    if (!mark->applied && !same_bounds)
         return spill_fail(
             error, SPILL_REFUSED,
             "the bounds of '%s' were changed while the import of %s was interrupted: "
@@ -116,7 +113,6 @@ static spill_code_t check_mark(const import_t *import, spill_error_t *error)
             " --op-window %" PRId64 ", finish the import, then change them",
             import->definition->name, import->source, mark->bounds.page_capacity,
             mark->bounds.page_bytes_max, mark->bounds.head_bytes_max, mark->op_window);
-    }
     return SPILL_OK;
 }
 
@@ -140,9 +136,8 @@ static spill_code_t load_mark(import_t *import, spill_error_t *error)
     spill_code_t code =
         spill_import_mark_load(import->store, import->mark_name, &import->stored, mark, error);
     import->loaded = import->stored ? bson_copy(import->stored) : NULL;
-    if (code != SPILL_OK) {
+    if (code != SPILL_OK)
         return code;
-    }
     if (import->stored && !import->options->again && mark_binds(mark)) {
         code = check_mark(import, error);
         import->parsing.number = mark->chunk;
@@ -161,9 +156,8 @@ static spill_code_t load_mark(import_t *import, spill_error_t *error)
 
 static spill_code_t save_mark(import_t *import, spill_error_t *error)
 {
-    if (!import->source) {
+    if (!import->source)
         return SPILL_OK;
-    }
     return spill_import_mark_save(import->store, import->mark_name, &import->mark, &import->stored,
                                   error);
 }
@@ -184,9 +178,8 @@ static spill_code_t check_chunk(const import_t *import, const spill_chunk_t *chu
     bool same = chunk->end_offset == mark->end_offset && chunk->hash == mark->hash &&
                 (int64_t)chunk->record_count == mark->records &&
                 (mark->applied || chunk->owner_count == mark->base_count);
-    if (same) {
+    if (same)
         return SPILL_OK;
-    }
     if (chunk->code != SPILL_OK && chunk->end_offset < mark->end_offset) {
         *error = chunk->error;
         return chunk->code;
@@ -259,9 +252,8 @@ static void take_back_mark(import_t *import, const spill_chunk_t *chunk)
 static spill_code_t judge_large(import_t *import, const spill_chunk_t *chunk, spill_code_t code,
                                 spill_error_t *error)
 {
-    if (code != SPILL_TOO_BIG || chunk->record_count != 1) {
+    if (code != SPILL_TOO_BIG || chunk->record_count != 1)
         return code;
-    }
     char place[SPILL_PLACE_SIZE];
     spill_parser_place(import->parser, chunk->record_line, chunk->record_offset, place);
     spill_fail_prefix(error, code, "%s", place);
@@ -270,9 +262,8 @@ static spill_code_t judge_large(import_t *import, const spill_chunk_t *chunk, sp
         return code;
     }
     import->result->skipped++;
-    if (import->options->bad) {
+    if (import->options->bad)
         import->options->bad(import->options->context, error->message);
-    }
     return SPILL_OK;
 }
 
@@ -286,9 +277,8 @@ static spill_code_t apply_chunk(import_t *import, const spill_chunk_t *chunk, bo
         import->mark.base_count = chunk->owner_count;
         code = spill_import_read_bases(&import->writer, chunk, import->mark.bases, error);
     }
-    if (code == SPILL_OK && !marked) {
+    if (code == SPILL_OK && !marked)
         code = mark_chunk(import, chunk, error);
-    }
     if (code == SPILL_OK) {
         code = spill_import_apply(&import->writer, chunk, import->mark.bases, error);
         import->result->records = import->writer.records;
@@ -304,9 +294,8 @@ static spill_code_t work_off(import_t *import, const spill_chunk_t *chunk, bool 
                              spill_error_t *error)
 {
     spill_code_t code = resumed ? check_chunk(import, chunk, error) : SPILL_OK;
-    if (code != SPILL_OK) {
+    if (code != SPILL_OK)
         return code;
-    }
     if (resumed && import->mark.applied) {
         import->result->before += (int64_t)chunk->record_count;
     } else if (chunk->record_count > 0 || chunk->skipped > 0) {
@@ -321,12 +310,11 @@ static spill_code_t end_import(import_t *import, const spill_chunk_t *chunk, boo
                                spill_error_t *error)
 {
     if (chunk->code == SPILL_OK && was_finished && import->result->records == 0 &&
-        import->result->skipped == 0) {
+        import->result->skipped == 0)
         return spill_fail(error, SPILL_REFUSED,
                           "%s was imported into '%s' already (%" PRId64
                           " records) and has nothing new: --again imports all of it once more",
                           import->source, import->definition->name, import->result->before);
-    }
     spill_code_t code = save_applied(import, chunk->code == SPILL_OK, error);
     if (code == SPILL_OK && chunk->code != SPILL_OK) {
         code = chunk->code;
@@ -346,9 +334,8 @@ static spill_code_t work_off_all(import_t *import, spill_error_t *error)
         code = work_off(import, chunk, resumed, error);
         resumed = false;
         last = chunk->last;
-        if (code == SPILL_OK && last) {
+        if (code == SPILL_OK && last)
             code = end_import(import, chunk, was_finished, error);
-        }
         report_progress(import);
         spill_parser_give_back(import->parser, chunk);
     }
@@ -387,15 +374,12 @@ static spill_code_t prepare(import_t *import, spill_error_t *error)
     };
     bool fill = choose_parts(import, &parsing->bounds);
     spill_code_t code = check_not_folder(parsing->path, error);
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = find_format(import, error);
-    }
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = find_source(import, error);
-    }
-    if (code == SPILL_OK && import->source) {
+    if (code == SPILL_OK && import->source)
         code = load_mark(import, error);
-    }
     import->writer = (spill_import_writer_t){.array = import->array,
                                              .op_window = import->definition->op_window,
                                              .with_ids = import->options->id != NULL,
@@ -422,9 +406,8 @@ spill_code_t spill_import(spill_store_t *store, spill_array_t *array,
         .result = result,
     };
     spill_code_t code = prepare(&import, error);
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = work_off_all(&import, error);
-    }
     result->resumable = import.parser && import.stored && mark_binds(&import.mark);
     spill_parser_stop(import.parser);
     spill_import_mark_release(&import.mark);

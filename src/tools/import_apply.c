@@ -48,9 +48,8 @@ static spill_code_t append_batch(spill_import_writer_t *writer, const spill_chun
             bson_realloc(writer->values, writer->value_capacity * sizeof *writer->values);
     }
     size_t count = 0;
-    for (uint32_t at = entry->first; at != SPILL_CHUNK_NONE; at = chunk->records[at].next) {
+    for (uint32_t at = entry->first; at != SPILL_CHUNK_NONE; at = chunk->records[at].next)
         writer->values[count++] = spill_chunk_element(chunk, &chunk->records[at]);
-    }
     char id[SPILL_OP_ID_MAX];
     int length = snprintf(id, sizeof id, "%s:%" PRId64, writer->prefix, chunk->number);
     spill_op_t op = {id, (size_t)length, base};
@@ -84,9 +83,8 @@ static spill_code_t append_with_id(spill_import_writer_t *writer, const spill_va
             int64_t before = *n;
             spill_error_t late;
             if (spill_array_op_base(writer->array, owner, n, &late) != SPILL_OK || *n == before ||
-                *n - reach > first_n) {
+                *n - reach > first_n)
                 break;
-            }
         }
     }
     return code;
@@ -99,11 +97,10 @@ static spill_code_t append_with_ids(spill_import_writer_t *writer, const spill_c
     spill_value_t owner = spill_chunk_owner_value(chunk, entry);
     int64_t n = 0;
     spill_code_t code = spill_array_op_base(writer->array, &owner, &n, error);
-    if (code == SPILL_OK && n - (writer->op_window - 1) > first_n) {
+    if (code == SPILL_OK && n - (writer->op_window - 1) > first_n)
         code = spill_fail(error, SPILL_UNKNOWN,
                           "the window of operations does not reach back to where the import was "
                           "interrupted: what it had appended can no longer be told");
-    }
     for (uint32_t at = entry->first; code == SPILL_OK && at != SPILL_CHUNK_NONE;) {
         const spill_chunk_record_t *record = &chunk->records[at];
         spill_value_t value = spill_chunk_element(chunk, record);

@@ -28,16 +28,14 @@ void spill_chunk_release(spill_chunk_t *chunk)
 
 void spill_chunk_clear(spill_chunk_t *chunk)
 {
-    if (chunk->documents.capacity > KEEP_BYTES_MAX) {
+    if (chunk->documents.capacity > KEEP_BYTES_MAX)
         spill_buffer_release(&chunk->documents);
-    }
     spill_buffer_clear(&chunk->documents);
     spill_buffer_clear(&chunk->keys);
     spill_buffer_clear(&chunk->ids);
     spill_buffer_clear(&chunk->bad);
-    if (chunk->table) {
+    if (chunk->table)
         memset(chunk->table, 0xFF, chunk->table_size * sizeof *chunk->table);
-    }
     spill_chunk_t kept = *chunk;
     *chunk = (spill_chunk_t){
         .records = kept.records,
@@ -59,9 +57,8 @@ static void table_insert(spill_chunk_t *chunk, uint32_t owner)
 {
     size_t mask = chunk->table_size - 1;
     size_t at = chunk->owners[owner].hash & mask;
-    while (chunk->table[at] != SPILL_CHUNK_NONE) {
+    while (chunk->table[at] != SPILL_CHUNK_NONE)
         at = (at + 1) & mask;
-    }
     chunk->table[at] = owner;
 }
 
@@ -70,9 +67,8 @@ static void table_grow(spill_chunk_t *chunk)
     chunk->table_size = chunk->table_size ? chunk->table_size * 2 : TABLE_SIZE_MIN;
     chunk->table = bson_realloc(chunk->table, chunk->table_size * sizeof *chunk->table);
     memset(chunk->table, 0xFF, chunk->table_size * sizeof *chunk->table);
-    for (size_t i = 0; i < chunk->owner_count; i++) {
+    for (size_t i = 0; i < chunk->owner_count; i++)
         table_insert(chunk, (uint32_t)i);
-    }
 }
 
 static uint32_t table_find(const spill_chunk_t *chunk, uint64_t hash, const uint8_t *key,
@@ -82,9 +78,8 @@ static uint32_t table_find(const spill_chunk_t *chunk, uint64_t hash, const uint
     for (size_t at = hash & mask; chunk->table[at] != SPILL_CHUNK_NONE; at = (at + 1) & mask) {
         const spill_chunk_owner_t *owner = &chunk->owners[chunk->table[at]];
         if (owner->hash == hash && owner->key_bytes == key_bytes &&
-            memcmp(chunk->keys.data + owner->key_offset, key, key_bytes) == 0) {
+            memcmp(chunk->keys.data + owner->key_offset, key, key_bytes) == 0)
             return chunk->table[at];
-        }
     }
     return SPILL_CHUNK_NONE;
 }
@@ -92,9 +87,8 @@ static uint32_t table_find(const spill_chunk_t *chunk, uint64_t hash, const uint
 /* The owner whose key was appended to `keys` at key_offset; a key that is known is taken back. */
 static uint32_t find_owner(spill_chunk_t *chunk, size_t key_offset, bool *made)
 {
-    if (chunk->owner_count * 2 >= chunk->table_size) {
+    if (chunk->owner_count * 2 >= chunk->table_size)
         table_grow(chunk);
-    }
     const uint8_t *key = chunk->keys.data + key_offset;
     size_t key_bytes = chunk->keys.size - key_offset;
     uint64_t hash = spill_hash(key, key_bytes);
@@ -178,11 +172,10 @@ spill_code_t spill_chunk_add(spill_chunk_t *chunk, const spill_chunk_bounds_t *b
         entry->value_type = owner->type;
     }
     uint32_t record = add_record(chunk, document, id, id_bytes);
-    if (entry->last == SPILL_CHUNK_NONE) {
+    if (entry->last == SPILL_CHUNK_NONE)
         entry->first = record;
-    } else {
+    else
         chunk->records[entry->last].next = record;
-    }
     entry->last = record;
     entry->count++;
     count_parts(entry, bounds, document->len);

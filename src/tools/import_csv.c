@@ -6,9 +6,8 @@
 
 void spill_csv_init(spill_csv_t *csv, const uint8_t *data, size_t size)
 {
-    while (size > 0 && (data[size - 1] == '\n' || data[size - 1] == '\r')) {
+    while (size > 0 && (data[size - 1] == '\n' || data[size - 1] == '\r'))
         size--;
-    }
     *csv = (spill_csv_t){.at = data, .end = data + size, .more = true};
 }
 
@@ -27,14 +26,12 @@ static spill_code_t read_quoted(spill_csv_t *csv, spill_error_t *error)
 {
     for (;;) {
         const uint8_t *quote = memchr(csv->at, '"', (size_t)(csv->end - csv->at));
-        if (!quote) {
+        if (!quote)
             return fail_column(csv, "the quote is not closed", error);
-        }
         spill_buffer_append(&csv->text, csv->at, (size_t)(quote - csv->at));
         csv->at = quote + 1;
-        if (csv->at == csv->end || *csv->at != '"') {
+        if (csv->at == csv->end || *csv->at != '"')
             return SPILL_OK;
-        }
         spill_buffer_append_byte(&csv->text, '"');
         csv->at++;
     }
@@ -44,9 +41,8 @@ static spill_code_t read_plain(spill_csv_t *csv, spill_error_t *error)
 {
     const uint8_t *comma = memchr(csv->at, ',', (size_t)(csv->end - csv->at));
     size_t size = (size_t)((comma ? comma : csv->end) - csv->at);
-    if (memchr(csv->at, '"', size)) {
+    if (memchr(csv->at, '"', size))
         return fail_column(csv, "a quote within a field that does not begin with one", error);
-    }
     spill_buffer_append(&csv->text, csv->at, size);
     csv->at += size;
     return SPILL_OK;
@@ -59,13 +55,11 @@ spill_code_t spill_csv_next(spill_csv_t *csv, spill_csv_field_t *field, spill_er
     bool quoted = csv->at < csv->end && *csv->at == '"';
     csv->at += quoted;
     spill_code_t code = quoted ? read_quoted(csv, error) : read_plain(csv, error);
-    if (code != SPILL_OK) {
+    if (code != SPILL_OK)
         return code;
-    }
     csv->more = csv->at < csv->end;
-    if (csv->more && *csv->at != ',') {
+    if (csv->more && *csv->at != ',')
         return fail_column(csv, "a comma should follow the closing quote", error);
-    }
     csv->at += csv->more;
     size_t size = csv->text.size;
     spill_buffer_append_byte(&csv->text, '\0');

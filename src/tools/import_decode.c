@@ -16,14 +16,12 @@ static spill_code_t add_name(spill_decoder_t *decoder, const spill_csv_field_t *
 {
     size_t column = decoder->name_count + 1;
     if (field->size == 0 || strlen(field->text) != field->size ||
-        !bson_utf8_validate(field->text, field->size, false)) {
+        !bson_utf8_validate(field->text, field->size, false))
         return spill_fail(error, SPILL_PARSE, "the header's column %zu has no proper name", column);
-    }
     for (size_t i = 0; i < decoder->name_count; i++) {
-        if (strcmp(decoder->names[i], field->text) == 0) {
+        if (strcmp(decoder->names[i], field->text) == 0)
             return spill_fail(error, SPILL_PARSE, "the header has two columns named '%s'",
                               field->text);
-        }
     }
     decoder->names = bson_realloc(decoder->names, column * sizeof *decoder->names);
     decoder->names[decoder->name_count++] = bson_strdup(field->text);
@@ -34,18 +32,16 @@ spill_code_t spill_decoder_init(spill_decoder_t *decoder, spill_format_t format,
                                 const spill_record_t *header, spill_error_t *error)
 {
     *decoder = (spill_decoder_t){.format = format, .strings = strings};
-    if (format != SPILL_FORMAT_CSV) {
+    if (format != SPILL_FORMAT_CSV)
         return SPILL_OK;
-    }
     spill_csv_t csv;
     spill_csv_init(&csv, header->data, header->size);
     spill_code_t code = SPILL_OK;
     while (code == SPILL_OK && csv.more) {
         spill_csv_field_t field;
         code = spill_csv_next(&csv, &field, error);
-        if (code == SPILL_OK) {
+        if (code == SPILL_OK)
             code = add_name(decoder, &field, error);
-        }
     }
     spill_csv_release(&csv);
     return code;
@@ -53,9 +49,8 @@ spill_code_t spill_decoder_init(spill_decoder_t *decoder, spill_format_t format,
 
 void spill_decoder_release(spill_decoder_t *decoder)
 {
-    for (size_t i = 0; i < decoder->name_count; i++) {
+    for (size_t i = 0; i < decoder->name_count; i++)
         bson_free(decoder->names[i]);
-    }
     bson_free(decoder->names);
     *decoder = (spill_decoder_t){0};
 }
@@ -65,9 +60,8 @@ static bool parse_integer(const char *text, int64_t *number)
 {
     const char *digits = text + (*text == '-');
     size_t count = strspn(digits, "0123456789");
-    if (count == 0 || digits[count] != '\0' || (digits[0] == '0' && (count > 1 || *text == '-'))) {
+    if (count == 0 || digits[count] != '\0' || (digits[0] == '0' && (count > 1 || *text == '-')))
         return false;
-    }
     errno = 0;
     *number = strtoll(text, NULL, 10);
     return errno == 0;
@@ -79,13 +73,11 @@ static bool parse_fraction(const char *text, double *number)
 {
     const char *digits = text + (*text == '-');
     size_t whole = strspn(digits, "0123456789");
-    if (whole == 0 || (digits[0] == '0' && whole > 1) || digits[whole] != '.') {
+    if (whole == 0 || (digits[0] == '0' && whole > 1) || digits[whole] != '.')
         return false;
-    }
     size_t fraction = strspn(digits + whole + 1, "0123456789");
-    if (fraction == 0 || digits[whole + 1 + fraction] != '\0') {
+    if (fraction == 0 || digits[whole + 1 + fraction] != '\0')
         return false;
-    }
     char back[64];
     *number = strtod(text, NULL);
     int length = snprintf(back, sizeof back, "%.15g", *number);
@@ -98,14 +90,12 @@ static bool append_csv_value(const spill_decoder_t *decoder, const spill_csv_fie
     int64_t integer = 0;
     double fraction = 0;
     bool literal = decoder->strings || field->quoted || strlen(field->text) != field->size;
-    if (!literal && parse_integer(field->text, &integer)) {
+    if (!literal && parse_integer(field->text, &integer))
         return integer >= INT32_MIN && integer <= INT32_MAX
                    ? bson_append_int32(document, name, -1, (int32_t)integer)
                    : bson_append_int64(document, name, -1, integer);
-    }
-    if (!literal && parse_fraction(field->text, &fraction)) {
+    if (!literal && parse_fraction(field->text, &fraction))
         return bson_append_double(document, name, -1, fraction);
-    }
     return bson_append_utf8(document, name, -1, field->text, (int)field->size);
 }
 
@@ -120,22 +110,18 @@ static spill_code_t decode_csv(const spill_decoder_t *decoder, const spill_recor
     while (code == SPILL_OK && csv.more) {
         spill_csv_field_t field;
         code = spill_csv_next(&csv, &field, error);
-        if (code == SPILL_OK && !bson_utf8_validate(field.text, field.size, true)) {
+        if (code == SPILL_OK && !bson_utf8_validate(field.text, field.size, true))
             code = spill_fail(error, SPILL_PARSE, "column %zu is not UTF-8", csv.column);
-        }
-        if (code == SPILL_OK && count < decoder->name_count) {
+        if (code == SPILL_OK && count < decoder->name_count)
             append_csv_value(decoder, &field, decoder->names[count], document);
-        }
         count++;
     }
     spill_csv_release(&csv);
-    if (code == SPILL_OK && count != decoder->name_count) {
+    if (code == SPILL_OK && count != decoder->name_count)
         code = spill_fail(error, SPILL_PARSE, "%zu fields, where the header has %zu", count,
                           decoder->name_count);
-    }
-    if (code != SPILL_OK) {
+    if (code != SPILL_OK)
         bson_destroy(document);
-    }
     return code;
 }
 
@@ -147,16 +133,13 @@ static spill_code_t decode_json(const spill_record_t *record, bson_t *document,
     const char *text = (const char *)record->data;
     spill_json_kind_t kind;
     spill_code_t code = spill_json_check(text, record->size, &kind, error);
-    if (code != SPILL_OK) {
+    if (code != SPILL_OK)
         return code;
-    }
-    if (kind == SPILL_JSON_OTHER) {
+    if (kind == SPILL_JSON_OTHER)
         return spill_fail(error, SPILL_PARSE, "a record has to be a document, {...}");
-    }
     bson_error_t reason;
-    if (!bson_init_from_json(document, text, (ssize_t)record->size, &reason)) {
+    if (!bson_init_from_json(document, text, (ssize_t)record->size, &reason))
         return spill_fail(error, SPILL_PARSE, "malformed Extended JSON: %s", reason.message);
-    }
     return SPILL_OK;
 }
 
@@ -211,9 +194,8 @@ static bool texts_are_utf8(const uint8_t *document, char *name, size_t name_size
             snprintf(name, name_size, "%.40s", key_good ? key : "?");
             return false;
         }
-        if (inner && !texts_are_utf8(inner, name, name_size)) {
+        if (inner && !texts_are_utf8(inner, name, name_size))
             return false;
-        }
     }
     return true;
 }
@@ -224,18 +206,15 @@ static spill_code_t decode_bson(const spill_record_t *record, bson_t *document,
     bson_t view;
     size_t offset = 0;
     if (!bson_init_static(&view, record->data, record->size) ||
-        !bson_validate(&view, BSON_VALIDATE_NONE, &offset)) {
+        !bson_validate(&view, BSON_VALIDATE_NONE, &offset))
         return spill_fail(error, SPILL_PARSE, "malformed BSON, %zu bytes into the document",
                           offset);
-    }
-    if (!spill_document_valid(&view)) {
+    if (!spill_document_valid(&view))
         return spill_fail(error, SPILL_PARSE, "malformed BSON, or nested deeper than %d",
                           SPILL_NESTING_MAX);
-    }
     char name[64] = "";
-    if (!texts_are_utf8(record->data, name, sizeof name)) {
+    if (!texts_are_utf8(record->data, name, sizeof name))
         return spill_fail(error, SPILL_PARSE, "the text at '%s' is not UTF-8", name);
-    }
     bson_copy_to(&view, document);
     return SPILL_OK;
 }

@@ -90,15 +90,13 @@ static bool get_bases(const bson_t *document, spill_import_mark_t *mark)
     bson_iter_t iter;
     uint32_t size = 0;
     const uint8_t *data = NULL;
-    if (!find(document, "bases", BSON_TYPE_BINARY, &iter)) {
+    if (!find(document, "bases", BSON_TYPE_BINARY, &iter))
         return false;
-    }
     bson_iter_binary(&iter, NULL, &size, &data);
     mark->base_count = size / sizeof *mark->bases;
     mark->bases = bson_malloc(size + 1);
-    if (size > 0) {
+    if (size > 0)
         memcpy(mark->bases, data, mark->base_count * sizeof *mark->bases);
-    }
     return size % sizeof *mark->bases == 0;
 }
 
@@ -134,9 +132,8 @@ spill_code_t spill_import_mark_load(spill_store_t *store, const char *name, bson
     *stored = NULL;
     *mark = (spill_import_mark_t){0};
     spill_code_t code = store->ops->catalog_get(store, SPILL_CATALOG_IMPORT, name, stored, error);
-    if (code == SPILL_OK && *stored && !decode(*stored, mark)) {
+    if (code == SPILL_OK && *stored && !decode(*stored, mark))
         return spill_fail(error, SPILL_CORRUPT, "the mark of import '%s' cannot be read", name);
-    }
     return code;
 }
 
@@ -149,11 +146,10 @@ spill_code_t spill_import_mark_save(spill_store_t *store, const char *name,
     bool done = false;
     spill_code_t code = store->ops->catalog_put(store, SPILL_CATALOG_IMPORT, name, *stored,
                                                 &document, &done, error);
-    if (code == SPILL_OK && !done) {
+    if (code == SPILL_OK && !done)
         code = spill_fail(error, SPILL_CONFLICT,
                           "another import of %s into '%s' is under way; only one can be",
                           mark->source, mark->definition);
-    }
     if (code == SPILL_OK) {
         bson_destroy(*stored);
         *stored = bson_copy(&document);
@@ -169,9 +165,8 @@ static spill_code_t drop_mark(spill_store_t *store, const char *name, const char
     spill_code_t code = store->ops->catalog_get(store, SPILL_CATALOG_IMPORT, name, &stored, error);
     const char *of = NULL;
     if (code == SPILL_OK && stored && get_text(stored, "definition", &of) &&
-        strcmp(of, definition) == 0) {
+        strcmp(of, definition) == 0)
         code = store->ops->catalog_delete(store, SPILL_CATALOG_IMPORT, name, error);
-    }
     bson_destroy(stored);
     return code;
 }
@@ -181,14 +176,12 @@ spill_code_t spill_import_marks_drop(spill_store_t *store, const char *definitio
 {
     bson_t names;
     spill_code_t code = store->ops->catalog_names(store, SPILL_CATALOG_IMPORT, &names, error);
-    if (code != SPILL_OK) {
+    if (code != SPILL_OK)
         return code;
-    }
     bson_iter_t iter;
     bson_iter_init(&iter, &names);
-    while (code == SPILL_OK && bson_iter_next(&iter)) {
+    while (code == SPILL_OK && bson_iter_next(&iter))
         code = drop_mark(store, bson_iter_utf8(&iter, NULL), definition, error);
-    }
     bson_destroy(&names);
     return code;
 }

@@ -55,9 +55,8 @@ struct spill_parser {
 static spill_chunk_t *wait_for_room(spill_parser_t *parser)
 {
     pthread_mutex_lock(&parser->lock);
-    while (!parser->stop && parser->filled - parser->returned == CHUNKS) {
+    while (!parser->stop && parser->filled - parser->returned == CHUNKS)
         pthread_cond_wait(&parser->changed, &parser->lock);
-    }
     spill_chunk_t *chunk = parser->stop ? NULL : &parser->chunks[parser->filled % CHUNKS];
     pthread_mutex_unlock(&parser->lock);
     return chunk;
@@ -66,9 +65,8 @@ static spill_chunk_t *wait_for_room(spill_parser_t *parser)
 static void wait_until_idle(spill_parser_t *parser)
 {
     pthread_mutex_lock(&parser->lock);
-    while (!parser->stop && parser->filled != parser->returned) {
+    while (!parser->stop && parser->filled != parser->returned)
         pthread_cond_wait(&parser->changed, &parser->lock);
-    }
     pthread_mutex_unlock(&parser->lock);
 }
 
@@ -83,9 +81,8 @@ static void raise_count(spill_parser_t *parser, size_t *count)
 spill_chunk_t *spill_parser_next(spill_parser_t *parser)
 {
     pthread_mutex_lock(&parser->lock);
-    while (parser->taken == parser->filled) {
+    while (parser->taken == parser->filled)
         pthread_cond_wait(&parser->changed, &parser->lock);
-    }
     spill_chunk_t *chunk = &parser->chunks[parser->taken++ % CHUNKS];
     pthread_mutex_unlock(&parser->lock);
     return chunk;
@@ -116,9 +113,8 @@ static void finish(spill_chunk_t *chunk, spill_code_t code, const spill_error_t 
 {
     chunk->last = true;
     chunk->code = code;
-    if (code != SPILL_OK) {
+    if (code != SPILL_OK)
         chunk->error = *error;
-    }
 }
 
 /* A bad record: pass over it, if that was asked for and can be; else the input ends here. */
@@ -156,9 +152,8 @@ static spill_code_t decode(spill_parser_t *parser, const spill_record_t *record,
                           pending->document.len);
         bson_destroy(&pending->document);
     }
-    if (code != SPILL_OK) {
+    if (code != SPILL_OK)
         return fail_record(parser, record, code, error);
-    }
     pending->there = true;
     pending->place = (spill_record_t){.offset = record->offset, .line = record->line};
     pending->hash = spill_hash(record->data, record->size);
@@ -183,18 +178,15 @@ static bool read_pending(spill_parser_t *parser, spill_chunk_t *chunk)
         }
         if (code == SPILL_OK) {
             more = true;
-            if (record.size > LARGE_BYTES) {
+            if (record.size > LARGE_BYTES)
                 wait_until_idle(parser);
-            }
             code = decode(parser, &record, &error);
-            if (code == SPILL_OK) {
+            if (code == SPILL_OK)
                 return true;
-            }
             hash = spill_hash(record.data, record.size);
         }
-        if (!pass_over(parser, chunk, more, hash, code, &error)) {
+        if (!pass_over(parser, chunk, more, hash, code, &error))
             return false;
-        }
     }
 }
 
@@ -205,15 +197,13 @@ static spill_code_t find_id(spill_parser_t *parser, spill_error_t *error)
     spill_buffer_clear(&parser->id);
     spill_code_t code =
         spill_decode_field(&parser->pending.document, parser->options.id, &id, error);
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = spill_owner_key(&id, &parser->id, error);
-    }
-    if (code == SPILL_OK && parser->id.size > SPILL_OP_ID_MAX) {
+    if (code == SPILL_OK && parser->id.size > SPILL_OP_ID_MAX)
         code = spill_fail(error, SPILL_PARSE,
                           "the id in '%s' is too long: as an operation id it has %zu bytes, and "
                           "%d is the most",
                           parser->options.id, parser->id.size, SPILL_OP_ID_MAX);
-    }
     return code == SPILL_OK ? SPILL_OK : (error->code = SPILL_PARSE);
 }
 
@@ -225,13 +215,11 @@ static bool add_pending(spill_parser_t *parser, spill_chunk_t *chunk)
     spill_value_t owner;
     spill_code_t code =
         spill_decode_field(&pending->document, parser->options.owner, &owner, &error);
-    if (code == SPILL_OK && parser->options.id) {
+    if (code == SPILL_OK && parser->options.id)
         code = find_id(parser, &error);
-    }
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = spill_chunk_add(chunk, &parser->options.bounds, &pending->document, &owner,
                                parser->id.data, parser->id.size, &error);
-    }
     bool going_on = true;
     if (code == SPILL_OK) {
         chunk->full = chunk->full || pending->document.len > LARGE_BYTES;
@@ -258,9 +246,8 @@ static void begin_chunk(spill_parser_t *parser, spill_chunk_t *chunk)
 
 static bool is_complete(const spill_parser_t *parser, const spill_chunk_t *chunk)
 {
-    if (parser->exact_end > 0) {
+    if (parser->exact_end > 0)
         return chunk->end_offset >= parser->exact_end;
-    }
     return chunk->full || chunk->skipped >= (int64_t)parser->options.bounds.records_max ||
            (chunk->record_count > 0 && parser->pending.there &&
             parser->pending.document.len > LARGE_BYTES);
@@ -270,12 +257,10 @@ static void fill_chunk(spill_parser_t *parser, spill_chunk_t *chunk)
 {
     begin_chunk(parser, chunk);
     while (!is_complete(parser, chunk)) {
-        if (!parser->pending.there && !read_pending(parser, chunk)) {
+        if (!parser->pending.there && !read_pending(parser, chunk))
             break;
-        }
-        if (!is_complete(parser, chunk) && !add_pending(parser, chunk)) {
+        if (!is_complete(parser, chunk) && !add_pending(parser, chunk))
             break;
-        }
     }
     parser->exact_end = 0;
     parser->end_offset = chunk->end_offset;
@@ -288,9 +273,8 @@ static void *run(void *context)
     bool last = false;
     while (!last) {
         spill_chunk_t *chunk = wait_for_room(parser);
-        if (!chunk) {
+        if (!chunk)
             break;
-        }
         fill_chunk(parser, chunk);
         last = chunk->last;
         raise_count(parser, &parser->filled);
@@ -304,19 +288,16 @@ static spill_code_t open_input(spill_parser_t *parser, spill_error_t *error)
 {
     const spill_parser_options_t *options = &parser->options;
     spill_code_t code = spill_source_open(options->path, options->codec, &parser->source, error);
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK)
         code = spill_records_open(parser->source, options->format, &parser->records, error);
-    }
     if (code == SPILL_OK) {
         code = spill_decoder_init(&parser->decoder, options->format, options->strings,
                                   spill_records_header(parser->records), error);
-        if (code != SPILL_OK) {
+        if (code != SPILL_OK)
             fail_record(parser, spill_records_header(parser->records), code, error);
-        }
     }
-    if (code == SPILL_OK && options->offset > 0) {
+    if (code == SPILL_OK && options->offset > 0)
         code = spill_records_seek(parser->records, options->offset, options->line, error);
-    }
     if (code == SPILL_OK) {
         parser->end_offset = spill_records_offset(parser->records);
         parser->end_line = spill_records_line(parser->records);
@@ -335,9 +316,8 @@ spill_code_t spill_parser_start(const spill_parser_options_t *options, spill_par
     pthread_mutex_init(&made->lock, NULL);
     pthread_cond_init(&made->changed, NULL);
     spill_code_t code = open_input(made, error);
-    if (code != SPILL_OK) {
+    if (code != SPILL_OK)
         return code;
-    }
     int failure = pthread_create(&made->thread, NULL, run, made);
     made->started = failure == 0;
     return failure == 0 ? SPILL_OK : spill_fail_errno(error, failure, "cannot start a thread");
@@ -345,9 +325,8 @@ spill_code_t spill_parser_start(const spill_parser_options_t *options, spill_par
 
 void spill_parser_stop(spill_parser_t *parser)
 {
-    if (!parser) {
+    if (!parser)
         return;
-    }
     if (parser->started) {
         pthread_mutex_lock(&parser->lock);
         parser->stop = true;
@@ -355,12 +334,10 @@ void spill_parser_stop(spill_parser_t *parser)
         pthread_mutex_unlock(&parser->lock);
         pthread_join(parser->thread, NULL);
     }
-    if (parser->pending.there) {
+    if (parser->pending.there)
         bson_destroy(&parser->pending.document);
-    }
-    for (size_t i = 0; i < CHUNKS; i++) {
+    for (size_t i = 0; i < CHUNKS; i++)
         spill_chunk_release(&parser->chunks[i]);
-    }
     spill_decoder_release(&parser->decoder);
     spill_records_close(parser->records);
     spill_source_close(parser->source);

@@ -89,11 +89,10 @@ void spill_records_place(const spill_records_t *records, int64_t line, int64_t o
                          char place[SPILL_PLACE_SIZE])
 {
     const char *name = spill_source_name(records->source);
-    if (records->format == SPILL_FORMAT_BSON) {
+    if (records->format == SPILL_FORMAT_BSON)
         snprintf(place, SPILL_PLACE_SIZE, "%.256s: byte %" PRId64, name, offset);
-    } else {
+    else
         snprintf(place, SPILL_PLACE_SIZE, "%.256s:%" PRId64, name, line);
-    }
 }
 
 static spill_code_t fail_here(const spill_records_t *records, spill_code_t code, const char *what,
@@ -142,9 +141,8 @@ static spill_code_t drop_long(spill_records_t *records, bool *more, spill_error_
         size_t length = 0;
         spill_scan_t found = spill_scan_line(front(records), window(records), &length);
         consume(records, length);
-        if (found == SPILL_SCAN_WHOLE || records->ended) {
+        if (found == SPILL_SCAN_WHOLE || records->ended)
             break;
-        }
         *more = fill(records, &late) == SPILL_OK;
     }
     records->line++;
@@ -158,22 +156,19 @@ static spill_code_t next_text(spill_records_t *records, spill_record_t *record, 
     size_t length = 0;
     spill_scan_t found = scan(records, &length);
     while (found == SPILL_SCAN_MORE && !records->ended) {
-        if (window(records) > SPILL_RECORD_BYTES_MAX) {
+        if (window(records) > SPILL_RECORD_BYTES_MAX)
             return drop_long(records, more, error);
-        }
         spill_code_t code = fill(records, error);
-        if (code != SPILL_OK) {
+        if (code != SPILL_OK)
             return code;
-        }
         found = scan(records, &length);
     }
     if (found == SPILL_SCAN_BAD ||
-        (found == SPILL_SCAN_MORE && records->format == SPILL_FORMAT_JSON)) {
+        (found == SPILL_SCAN_MORE && records->format == SPILL_FORMAT_JSON))
         return fail_here(records, SPILL_PARSE,
                          found == SPILL_SCAN_BAD ? "a document should begin here, with {"
                                                  : "the document that begins here does not end",
                          error);
-    }
     *record = (spill_record_t){front(records), length, records->offset, records->line};
     records->line += count_lines(record->data, length);
     consume(records, length);
@@ -201,9 +196,8 @@ static spill_code_t skip_space(spill_records_t *records, bool *end, spill_error_
             return SPILL_OK;
         }
         spill_code_t code = fill(records, error);
-        if (code != SPILL_OK) {
+        if (code != SPILL_OK)
             return code;
-        }
     }
 }
 
@@ -214,22 +208,18 @@ static spill_code_t next_in_array(spill_records_t *records, bool *end, spill_err
         records->array_done = true;
         consume(records, 1);
         spill_code_t code = skip_space(records, end, error);
-        if (code != SPILL_OK || *end) {
+        if (code != SPILL_OK || *end)
             return code;
-        }
     }
-    if (records->array_done) {
+    if (records->array_done)
         return fail_here(records, SPILL_PARSE, "nothing should follow the array", error);
-    }
     if (records->comma_due) {
-        if (*front(records) != ',') {
+        if (*front(records) != ',')
             return fail_here(records, SPILL_PARSE, "a comma or ] should stand here", error);
-        }
         consume(records, 1);
         spill_code_t code = skip_space(records, end, error);
-        if (code == SPILL_OK && (*end || *front(records) == ']')) {
+        if (code == SPILL_OK && (*end || *front(records) == ']'))
             code = fail_here(records, SPILL_PARSE, "a document should follow the comma", error);
-        }
         return code;
     }
     records->comma_due = true;
@@ -239,12 +229,10 @@ static spill_code_t next_in_array(spill_records_t *records, bool *end, spill_err
 static spill_code_t before_document(spill_records_t *records, bool *end, spill_error_t *error)
 {
     spill_code_t code = skip_space(records, end, error);
-    if (code == SPILL_OK && !*end && records->array) {
+    if (code == SPILL_OK && !*end && records->array)
         return next_in_array(records, end, error);
-    }
-    if (code == SPILL_OK && *end && records->array && !records->array_done) {
+    if (code == SPILL_OK && *end && records->array && !records->array_done)
         return fail_here(records, SPILL_PARSE, "the array is cut off: ] is missing", error);
-    }
     return code;
 }
 
@@ -292,24 +280,19 @@ static spill_code_t next_bson(spill_records_t *records, spill_record_t *record, 
     for (;;) {
         if (window(records) >= 4) {
             length = bson_length(front(records));
-            if (length < 5) {
+            if (length < 5)
                 return fail_here(records, SPILL_PARSE, "this is not a BSON document", error);
-            }
-            if (length > SPILL_RECORD_BYTES_MAX) {
+            if (length > SPILL_RECORD_BYTES_MAX)
                 return drop_long_bson(records, length, more, error);
-            }
             wanted = (size_t)length;
         }
-        if (window(records) >= wanted) {
+        if (window(records) >= wanted)
             break;
-        }
-        if (records->ended) {
+        if (records->ended)
             return fail_cut_off(records, length, error);
-        }
         spill_code_t code = fill(records, error);
-        if (code != SPILL_OK) {
+        if (code != SPILL_OK)
             return code;
-        }
     }
     *record = (spill_record_t){front(records), wanted, records->offset, 0};
     consume(records, wanted);
@@ -320,11 +303,9 @@ static spill_code_t next_bson(spill_records_t *records, spill_record_t *record, 
 
 static bool is_blank(const spill_record_t *record)
 {
-    for (size_t i = 0; i < record->size; i++) {
-        if (!is_space(record->data[i])) {
+    for (size_t i = 0; i < record->size; i++)
+        if (!is_space(record->data[i]))
             return false;
-        }
-    }
     return true;
 }
 
@@ -337,24 +318,20 @@ spill_code_t spill_records_next(spill_records_t *records, spill_record_t *record
     shrink(records);
     do {
         spill_code_t code = SPILL_OK;
-        if (window(records) == 0 && !records->ended) {
+        if (window(records) == 0 && !records->ended)
             code = fill(records, error);
-        }
-        if (code == SPILL_OK && records->format == SPILL_FORMAT_JSON) {
+        if (code == SPILL_OK && records->format == SPILL_FORMAT_JSON)
             code = before_document(records, end, error);
-        }
-        if (code != SPILL_OK) {
+        if (code != SPILL_OK)
             return code;
-        }
         if (*end || window(records) == 0) {
             *end = true;
             return SPILL_OK;
         }
         code = records->format == SPILL_FORMAT_BSON ? next_bson(records, record, more, error)
                                                     : next_text(records, record, more, error);
-        if (code != SPILL_OK) {
+        if (code != SPILL_OK)
             return code;
-        }
     } while (records->format != SPILL_FORMAT_BSON && is_blank(record));
     return SPILL_OK;
 }
@@ -376,15 +353,13 @@ static spill_code_t start_csv(spill_records_t *records, spill_error_t *error)
     bool more = false;
     spill_record_t record;
     spill_code_t code = spill_records_next(records, &record, &end, &more, error);
-    if (code == SPILL_OK && end) {
+    if (code == SPILL_OK && end)
         return fail_here(records, SPILL_PARSE, "there is no header", error);
-    }
     if (code == SPILL_OK) {
         records->header = record;
         uint8_t *copy = bson_malloc(record.size + 1);
-        if (record.size > 0) {
+        if (record.size > 0)
             memcpy(copy, record.data, record.size);
-        }
         records->header.data = copy;
     }
     return code;
@@ -401,18 +376,15 @@ spill_code_t spill_records_open(spill_source_t *source, spill_format_t format,
     made->data = bson_malloc(made->capacity);
     made->line = 1;
     spill_code_t code = SPILL_OK;
-    while (code == SPILL_OK && window(made) < 3 && !made->ended) {
+    while (code == SPILL_OK && window(made) < 3 && !made->ended)
         code = fill(made, error);
-    }
     if (format != SPILL_FORMAT_BSON && window(made) >= 3 &&
-        memcmp(front(made), "\xEF\xBB\xBF", 3) == 0) {
+        memcmp(front(made), "\xEF\xBB\xBF", 3) == 0)
         consume(made, 3);
-    }
-    if (code == SPILL_OK && format == SPILL_FORMAT_JSON) {
+    if (code == SPILL_OK && format == SPILL_FORMAT_JSON)
         code = start_json(made, error);
-    } else if (code == SPILL_OK && format == SPILL_FORMAT_CSV) {
+    else if (code == SPILL_OK && format == SPILL_FORMAT_CSV)
         code = start_csv(made, error);
-    }
     return code;
 }
 
@@ -444,10 +416,9 @@ spill_code_t spill_records_seek(spill_records_t *records, int64_t offset, int64_
                                 spill_error_t *error)
 {
     int64_t distance = offset - records->offset;
-    if (distance < 0) {
+    if (distance < 0)
         return spill_fail(error, SPILL_REFUSED, "%s: the header has changed",
                           spill_source_name(records->source));
-    }
     size_t buffered = (int64_t)window(records) < distance ? window(records) : (size_t)distance;
     consume(records, buffered);
     int64_t passed = 0;
@@ -456,9 +427,8 @@ spill_code_t spill_records_seek(spill_records_t *records, int64_t offset, int64_
     records->offset += passed;
     records->line = line;
     records->comma_due = records->array && distance > 0;
-    if (code == SPILL_OK && records->offset != offset) {
+    if (code == SPILL_OK && records->offset != offset)
         return spill_fail(error, SPILL_REFUSED, "%s ends before byte %" PRId64,
                           spill_source_name(records->source), offset);
-    }
     return code;
 }

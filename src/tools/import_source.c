@@ -35,15 +35,13 @@ struct spill_source {
 
 static spill_code_t open_codec(spill_source_t *source, spill_error_t *error)
 {
-    if (source->codec == SPILL_CODEC_PLAIN) {
+    if (source->codec == SPILL_CODEC_PLAIN)
         return SPILL_OK;
-    }
     source->input = bson_malloc(INPUT_BYTES);
-    if (source->codec == SPILL_CODEC_GZIP) {
+    if (source->codec == SPILL_CODEC_GZIP)
         return inflateInit2(&source->gzip, GZIP_WINDOW) == Z_OK
                    ? SPILL_OK
                    : spill_fail(error, SPILL_IO, "zlib does not start");
-    }
     source->zstd = ZSTD_createDCtx();
     return source->zstd ? SPILL_OK : spill_fail(error, SPILL_IO, "zstd does not start");
 }
@@ -58,13 +56,11 @@ spill_code_t spill_source_open(const char *path, spill_codec_t codec, spill_sour
     made->size = -1;
     made->name = bson_strdup(is_stdin ? "stdin" : path);
     made->fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    if (made->fd < 0) {
+    if (made->fd < 0)
         return spill_fail_errno(error, errno, "cannot open %s", path);
-    }
     struct stat status;
-    if (fstat(made->fd, &status) != 0) {
+    if (fstat(made->fd, &status) != 0)
         return spill_fail_errno(error, errno, "cannot look at %s", path);
-    }
     if (S_ISREG(status.st_mode)) {
         made->size = status.st_size;
         made->plain_file = codec == SPILL_CODEC_PLAIN;
@@ -75,15 +71,12 @@ spill_code_t spill_source_open(const char *path, spill_codec_t codec, spill_sour
 
 void spill_source_close(spill_source_t *source)
 {
-    if (!source) {
+    if (!source)
         return;
-    }
-    if (source->fd > STDIN_FILENO) {
+    if (source->fd > STDIN_FILENO)
         close(source->fd);
-    }
-    if (source->codec == SPILL_CODEC_GZIP && source->input) {
+    if (source->codec == SPILL_CODEC_GZIP && source->input)
         inflateEnd(&source->gzip);
-    }
     ZSTD_freeDCtx(source->zstd);
     bson_free(source->input);
     bson_free(source->name);
@@ -97,9 +90,8 @@ static spill_code_t read_file(spill_source_t *source, uint8_t *data, size_t size
     do {
         count = read(source->fd, data, size);
     } while (count < 0 && errno == EINTR);
-    if (count < 0) {
+    if (count < 0)
         return spill_fail_errno(error, errno, "cannot read %s", source->name);
-    }
     *got = (size_t)count;
     atomic_fetch_add_explicit(&source->position, count, memory_order_relaxed);
     return SPILL_OK;
@@ -130,11 +122,10 @@ static spill_code_t gunzip(spill_source_t *source, uint8_t *data, size_t size, s
     int result = inflate(gzip, Z_NO_FLUSH);
     source->input_at = source->input_end - gzip->avail_in;
     *got = size - gzip->avail_out;
-    if (result == Z_STREAM_END) {
+    if (result == Z_STREAM_END)
         source->inside = false;
-    } else if (result != Z_OK && result != Z_BUF_ERROR) {
+    else if (result != Z_OK && result != Z_BUF_ERROR)
         return fail_damaged(source, gzip->msg ? gzip->msg : "not gzip", error);
-    }
     return SPILL_OK;
 }
 
@@ -146,9 +137,8 @@ static spill_code_t unzstd(spill_source_t *source, uint8_t *data, size_t size, s
     size_t result = ZSTD_decompressStream(source->zstd, &output, &input);
     source->input_at = input.pos;
     *got = output.pos;
-    if (ZSTD_isError(result)) {
+    if (ZSTD_isError(result))
         return fail_damaged(source, ZSTD_getErrorName(result), error);
-    }
     source->inside = result != 0;
     return SPILL_OK;
 }
@@ -163,28 +153,24 @@ static spill_code_t read_compressed(spill_source_t *source, uint8_t *data, size_
             spill_code_t code = source->codec == SPILL_CODEC_GZIP
                                     ? gunzip(source, data, size, got, error)
                                     : unzstd(source, data, size, got, error);
-            if (code != SPILL_OK || *got > 0) {
+            if (code != SPILL_OK || *got > 0)
                 return code;
-            }
         }
-        if (source->input_at < source->input_end) {
+        if (source->input_at < source->input_end)
             continue;
-        }
-        if (ended) {
+        if (ended)
             return source->inside
                        ? spill_fail(error, SPILL_PARSE,
                                     "%s is cut off: the compressed data does not end (after byte "
                                     "%" PRId64 ")",
                                     source->name, spill_source_position(source))
                        : SPILL_OK;
-        }
         source->input_at = 0;
         source->input_end = 0;
         size_t count = 0;
         spill_code_t code = read_file(source, source->input, INPUT_BYTES, &count, error);
-        if (code != SPILL_OK) {
+        if (code != SPILL_OK)
             return code;
-        }
         source->input_end = count;
         ended = count == 0;
     }
@@ -194,12 +180,10 @@ spill_code_t spill_source_read(spill_source_t *source, uint8_t *data, size_t siz
                                spill_error_t *error)
 {
     *got = 0;
-    if (source->codec == SPILL_CODEC_PLAIN) {
+    if (source->codec == SPILL_CODEC_PLAIN)
         return read_file(source, data, size, got, error);
-    }
-    if (source->failed == SPILL_OK) {
+    if (source->failed == SPILL_OK)
         source->failed = read_compressed(source, data, size, got, &source->failure);
-    }
     if (source->failed != SPILL_OK && *got == 0) {
         *error = source->failure;
         return source->failed;
@@ -214,9 +198,8 @@ spill_code_t spill_source_skip(spill_source_t *source, int64_t bytes, int64_t *p
     if (source->plain_file) {
         int64_t left = source->size - spill_source_position(source);
         *passed = bytes < left ? bytes : left;
-        if (lseek(source->fd, *passed, SEEK_CUR) < 0) {
+        if (lseek(source->fd, *passed, SEEK_CUR) < 0)
             return spill_fail_errno(error, errno, "cannot seek in %s", source->name);
-        }
         atomic_fetch_add_explicit(&source->position, *passed, memory_order_relaxed);
         return SPILL_OK;
     }
@@ -227,9 +210,8 @@ spill_code_t spill_source_skip(spill_source_t *source, int64_t bytes, int64_t *p
         size_t got = 0;
         code = spill_source_read(source, unused, left < INPUT_BYTES ? (size_t)left : INPUT_BYTES,
                                  &got, error);
-        if (code != SPILL_OK || got == 0) {
+        if (code != SPILL_OK || got == 0)
             break;
-        }
         *passed += (int64_t)got;
     }
     bson_free(unused);

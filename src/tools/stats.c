@@ -20,11 +20,10 @@ static size_t find_length(const spill_stats_t *stats, int64_t length)
     size_t high = stats->length_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (stats->lengths[middle].length < length) {
+        if (stats->lengths[middle].length < length)
             low = middle + 1;
-        } else {
+        else
             high = middle;
-        }
     }
     return low;
 }
@@ -53,9 +52,8 @@ int64_t spill_stats_percentile(const spill_stats_t *stats, int64_t per_mille)
     int64_t passed = 0;
     for (size_t i = 0; i < stats->length_count; i++) {
         passed += stats->lengths[i].owners;
-        if (passed >= rank) {
+        if (passed >= rank)
             return stats->lengths[i].length;
-        }
     }
     return 0;
 }
@@ -66,15 +64,12 @@ static void add_largest(spill_stats_t *stats, const spill_value_t *owner, int64_
                         int64_t bytes)
 {
     size_t at = stats->largest_count;
-    while (at > 0 && stats->largest[at - 1].elements < elements) {
+    while (at > 0 && stats->largest[at - 1].elements < elements)
         at--;
-    }
-    if (at == stats->largest_max) {
+    if (at == stats->largest_max)
         return;
-    }
-    if (stats->largest_count == stats->largest_max) {
+    if (stats->largest_count == stats->largest_max)
         bson_destroy(stats->largest[--stats->largest_count].storage);
-    }
     memmove(&stats->largest[at + 1], &stats->largest[at],
             (stats->largest_count - at) * sizeof *stats->largest);
     spill_stats_owner_t *entry = &stats->largest[at];
@@ -127,9 +122,8 @@ spill_code_t spill_stats_collect(spill_array_t *array, size_t top, spill_stats_t
 
 void spill_stats_release(spill_stats_t *stats)
 {
-    for (size_t i = 0; i < stats->largest_count; i++) {
+    for (size_t i = 0; i < stats->largest_count; i++)
         bson_destroy(stats->largest[i].storage);
-    }
     bson_free(stats->largest);
     bson_free(stats->lengths);
     *stats = (spill_stats_t){0};

@@ -9,9 +9,8 @@ uint8_t *spill_buffer_reserve(spill_buffer_t *buffer, size_t more)
 {
     if (buffer->capacity - buffer->size < more) {
         size_t capacity = buffer->capacity == 0 ? FIRST_CAPACITY : buffer->capacity;
-        while (capacity - buffer->size < more) {
+        while (capacity - buffer->size < more)
             capacity *= 2;
-        }
         buffer->data = bson_realloc(buffer->data, capacity);
         buffer->capacity = capacity;
     }
@@ -93,9 +92,8 @@ uint64_t spill_reader_be64(spill_reader_t *reader)
 {
     uint64_t value = 0;
     const uint8_t *bytes = spill_reader_bytes(reader, sizeof value);
-    if (bytes != NULL) {
+    if (bytes != NULL)
         memcpy(&value, bytes, sizeof value);
-    }
     return BSON_UINT64_FROM_BE(value);
 }
 
@@ -105,13 +103,11 @@ uint64_t spill_reader_varint(spill_reader_t *reader)
     for (unsigned shift = 0; shift < 64; shift += 7) {
         uint8_t byte = spill_reader_byte(reader);
         uint64_t bits = byte & 0x7f;
-        if (bits << shift >> shift != bits) {
+        if (bits << shift >> shift != bits)
             break;
-        }
         value |= bits << shift;
-        if (byte < 0x80) {
+        if (byte < 0x80)
             return value;
-        }
     }
     reader->bad = 1;
     return 0;

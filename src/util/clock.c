@@ -14,9 +14,8 @@ int64_t spill_clock_now_us(void *context)
 void spill_clock_sleep_us(void *context, int64_t duration_us)
 {
     (void)context;
-    if (duration_us < 1) {
+    if (duration_us < 1)
         return;
-    }
     struct timespec left = {
         .tv_sec = (time_t)(duration_us / 1000000),
         .tv_nsec = (long)(duration_us % 1000000) * 1000,

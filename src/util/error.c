@@ -49,9 +49,8 @@ static void fill(spill_error_t *error, spill_code_t code, int native, bool retry
                  const char *format, va_list arguments)
 {
     char message[SPILL_ERROR_MESSAGE_SIZE];
-    if (error == NULL) {
+    if (error == NULL)
         return;
-    }
     vsnprintf(message, sizeof message, format, arguments);
     error->code = code;
     error->native = native;
@@ -104,9 +103,8 @@ static spill_code_t code_of_errno(int errno_value)
 spill_code_t spill_fail_errno(spill_error_t *error, int errno_value, const char *format, ...)
 {
     spill_code_t code = code_of_errno(errno_value);
-    if (error == NULL) {
+    if (error == NULL)
         return code;
-    }
     va_list arguments;
     va_start(arguments, format);
     fill(error, code, errno_value, false, format, arguments);
@@ -119,9 +117,8 @@ spill_code_t spill_fail_errno(spill_error_t *error, int errno_value, const char 
 
 spill_code_t spill_fail_prefix(spill_error_t *error, spill_code_t code, const char *format, ...)
 {
-    if (error == NULL) {
+    if (error == NULL)
         return code;
-    }
     char message[SPILL_ERROR_MESSAGE_SIZE];
     va_list arguments;
     va_start(arguments, format);

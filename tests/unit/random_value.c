@@ -23,9 +23,8 @@ static double random_double(random_source_t *random)
     static const double corners[] = {0.0,   -0.0,    0.5,      0.1,       1e300,  -1e-300, 5e-324,
                                      1.0,   -1.0,    1e15,     0x1p53,    0x1p63, -0x1p63, 1e100,
                                      1e-20, 123.456, INFINITY, -INFINITY, NAN};
-    if (random_below(random, 3) != 0) {
+    if (random_below(random, 3) != 0)
         return corners[random_below(random, sizeof corners / sizeof corners[0])];
-    }
     uint64_t bits = random_next(random);
     double number;
     memcpy(&number, &bits, sizeof number);
@@ -153,9 +152,8 @@ static void random_append_binary(random_source_t *random, bson_t *document, cons
     static const bson_subtype_t subtypes[] = {BSON_SUBTYPE_BINARY, BSON_SUBTYPE_UUID,
                                               BSON_SUBTYPE_USER, BSON_SUBTYPE_BINARY_DEPRECATED};
     uint8_t bytes[16];
-    for (size_t i = 0; i < sizeof bytes; i++) {
+    for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)random_below(random, 3);
-    }
     BSON_APPEND_BINARY(document, key, subtypes[random_below(random, 4)], bytes,
                        random_below(random, sizeof bytes));
 }
@@ -213,15 +211,14 @@ static void random_append_nested(random_source_t *random, bson_t *document, cons
                                  int depth)
 {
     uint32_t kind = random_below(random, depth < 4 ? 28 : 24);
-    if (kind < 13) {
+    if (kind < 13)
         random_append_scalar(random, document, key, kind);
-    } else if (kind < 15) {
+    else if (kind < 15)
         random_append_binary(random, document, key);
-    } else if (kind < 24) {
+    else if (kind < 24)
         random_append_number(random, document, key);
-    } else {
+    else
         random_append_container(random, document, key, kind % 3, depth);
-    }
 }
 
 void random_append(random_source_t *random, bson_t *document, const char *key)
@@ -232,8 +229,7 @@ void random_append(random_source_t *random, bson_t *document, const char *key)
 spill_value_t first_value(const bson_t *document)
 {
     bson_iter_t iter;
-    if (!bson_iter_init(&iter, document) || !bson_iter_next(&iter)) {
+    if (!bson_iter_init(&iter, document) || !bson_iter_next(&iter))
         return (spill_value_t){0};
-    }
     return spill_value_from_iter(&iter);
 }

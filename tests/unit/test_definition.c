@@ -222,9 +222,8 @@ static void test_bytes_leave_room_for_bookkeeping(void **state)
                            definition.overflow_field, definition.pages_field,
                            definition.page_owner,     definition.page_number,
                            definition.page_array,     definition.page_count};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         memset(names[i], (int)('a' + i), SPILL_NAME_SIZE - 1);
-    }
     definition.bounds.head_bytes_max = 15 * 1024 * 1024;
     for (int32_t window = 1; window <= 10000; window += window / 2 + 1) {
         spill_state_t document = {.present = true, .n = window};
@@ -368,9 +367,8 @@ static void assert_incompatible(const spill_definition_t *now, const spill_defin
     spill_error_t error;
     assert_int_equal(spill_definition_compatible(now, next, &error), SPILL_REFUSED);
     assert_int_equal(error.code, SPILL_REFUSED);
-    if (strstr(error.message, change) == NULL) {
+    if (strstr(error.message, change) == NULL)
         fail_msg("expected '%s' in '%s'", change, error.message);
-    }
 }
 
 static void test_what_may_not_change(void **state)
@@ -527,9 +525,8 @@ static void assert_corrupt(const bson_t *document, const char *message)
     memset(&definition, 0xa5, sizeof definition);
     assert_int_equal(spill_definition_from_bson(&definition, document, &error), SPILL_CORRUPT);
     assert_int_equal(error.code, SPILL_CORRUPT);
-    if (strstr(error.message, message) == NULL) {
+    if (strstr(error.message, message) == NULL)
         fail_msg("expected '%s' in '%s'", message, error.message);
-    }
     assert_string_equal(definition.name, "");
 }
 

@@ -20,10 +20,9 @@ static void test_every_code_has_a_name(void **state)
     for (int code = SPILL_OK; code <= SPILL_CANCELLED; code++) {
         assert_true(strlen(spill_code_name((spill_code_t)code)) > 0);
         assert_true(strlen(spill_code_text((spill_code_t)code)) > 0);
-        for (int other = SPILL_OK; other < code; other++) {
+        for (int other = SPILL_OK; other < code; other++)
             assert_string_not_equal(spill_code_name((spill_code_t)code),
                                     spill_code_name((spill_code_t)other));
-        }
     }
     assert_string_equal(spill_code_name(SPILL_NOT_FOUND), "NOT_FOUND");
     assert_string_equal(spill_code_text(SPILL_NO_SPACE), "no space left");

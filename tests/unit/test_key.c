@@ -22,9 +22,8 @@ static spill_value_t value_of(bson_t *storage, const char *text)
 {
     spill_value_t value;
     spill_error_t error;
-    if (spill_value_from_json(text, strlen(text), storage, &value, &error) != SPILL_OK) {
+    if (spill_value_from_json(text, strlen(text), storage, &value, &error) != SPILL_OK)
         fail_msg("%s: %s", text, error.message);
-    }
     return value;
 }
 
@@ -76,13 +75,11 @@ static void test_length_finds_the_end(void **state)
         spill_value_t value = first_value(&document);
         if (spill_owner_key(&value, &key, NULL) == SPILL_OK) {
             size_t size = key.size;
-            for (size_t cut = 0; cut < size; cut++) {
+            for (size_t cut = 0; cut < size; cut++)
                 assert_int_equal(spill_owner_key_length(key.data, cut), 0);
-            }
             assert_int_equal(spill_owner_key_length(key.data, size), size);
-            for (int k = 0; k < 20; k++) {
+            for (int k = 0; k < 20; k++)
                 spill_buffer_append_byte(&key, (uint8_t)random_next(&random));
-            }
             assert_int_equal(spill_owner_key_length(key.data, key.size), size);
         }
         spill_buffer_release(&key);
@@ -98,10 +95,9 @@ static void test_length_of_any_bytes(void **state)
     random_source_t random = {3};
     for (int i = 0; i < 100000; i++) {
         uint8_t *bytes = bson_malloc(24);
-        for (int k = 0; k < 24; k++) {
+        for (int k = 0; k < 24; k++)
             bytes[k] = random_below(&random, 2) == 0 ? types[random_below(&random, sizeof types)]
                                                      : (uint8_t)random_below(&random, 4);
-        }
         assert_true(spill_owner_key_length(bytes, 24) <= 24);
         bson_free(bytes);
     }
@@ -111,9 +107,8 @@ static void test_deep_bytes_end(void **state)
 {
     (void)state;
     uint8_t bytes[4096];
-    for (size_t i = 0; i < sizeof bytes; i++) {
+    for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = 0x38; /* an array in an array in an array ... */
-    }
     assert_int_equal(spill_owner_key_length(bytes, sizeof bytes), 0);
 }
 
@@ -170,9 +165,8 @@ static void test_keys_are_ordered(void **state)
         spill_value_t value = value_of(&storage, texts[i]);
         assert_int_equal(spill_owner_key(&value, &key, NULL), SPILL_OK);
         size_t common = key.size < previous.size ? key.size : previous.size;
-        if (common > 0 && memcmp(previous.data, key.data, common) >= 0) {
+        if (common > 0 && memcmp(previous.data, key.data, common) >= 0)
             fail_msg("%s does not come after %s", texts[i], texts[i - 1]);
-        }
         spill_buffer_release(&previous);
         previous = key;
         bson_destroy(&storage);
@@ -205,9 +199,8 @@ static void test_what_counts_inside_documents(void **state)
         bson_t right = BSON_INITIALIZER;
         spill_value_t a = value_of(&left, cases[i].left);
         spill_value_t b = value_of(&right, cases[i].right);
-        if (spill_value_same_owner(&a, &b) != cases[i].same) {
+        if (spill_value_same_owner(&a, &b) != cases[i].same)
             fail_msg("%s and %s", cases[i].left, cases[i].right);
-        }
         bson_destroy(&left);
         bson_destroy(&right);
     }
@@ -222,9 +215,8 @@ static void assert_refused(const spill_value_t *value, const char *problem)
     spill_buffer_append(&key, "kept", 4);
     assert_int_equal(spill_owner_key(value, &key, &error), SPILL_INVALID);
     assert_int_equal(error.code, SPILL_INVALID);
-    if (strstr(error.message, problem) == NULL) {
+    if (strstr(error.message, problem) == NULL)
         fail_msg("expected '%s' in '%s'", problem, error.message);
-    }
     assert_int_equal(key.size, 4);
     spill_buffer_release(&key);
 }

@@ -35,9 +35,8 @@ static void expand_plain(const char *text, expansion_t *out)
     out->whole[whole] = '\0';
     const char *fraction = text[whole] == '.' ? text + whole + 1 : "";
     size_t digits = strlen(fraction);
-    while (digits > 0 && fraction[digits - 1] == '0') {
+    while (digits > 0 && fraction[digits - 1] == '0')
         digits--;
-    }
     memcpy(out->fraction, fraction, digits);
     out->fraction[digits] = '\0';
     bool zero = whole == 0 && digits == 0;
@@ -77,20 +76,16 @@ static void expand_decimal(const spill_value_t *value, expansion_t *out)
     }
     point += exponent;
     char *to = plain;
-    if (negative) {
+    if (negative)
         *to++ = '-';
-    }
     long i = 0;
-    for (; i < point; i++) {
+    for (; i < point; i++)
         *to++ = i < count ? digits[i] : '0';
-    }
     *to++ = '.';
-    for (long zeros = point; zeros < 0; zeros++) {
+    for (long zeros = point; zeros < 0; zeros++)
         *to++ = '0';
-    }
-    for (i = point > 0 ? point : 0; i < count; i++) {
+    for (i = point > 0 ? point : 0; i < count; i++)
         *to++ = digits[i];
-    }
     *to = '\0';
     expand_plain(plain, out);
 }
@@ -137,17 +132,14 @@ static int sign(int order)
 
 static int compare_expansions(const expansion_t *left, const expansion_t *right)
 {
-    if (left->special != 0 || right->special != 0) {
+    if (left->special != 0 || right->special != 0)
         return sign(rank_of(left) - rank_of(right));
-    }
-    if (left->sign != right->sign) {
+    if (left->sign != right->sign)
         return sign(left->sign - right->sign);
-    }
     size_t a = strlen(left->whole), b = strlen(right->whole);
     int order = a != b ? (a < b ? -1 : 1) : sign(strcmp(left->whole, right->whole));
-    if (order == 0) {
+    if (order == 0)
         order = sign(strcmp(left->fraction, right->fraction));
-    }
     return left->sign < 0 ? -order : order;
 }
 
@@ -159,10 +151,9 @@ static void check_pair(const spill_value_t *left, const spill_value_t *right)
     int expected = compare_expansions(&a, &b);
     bool same = spill_value_same_owner(left, right);
     int order = sign(spill_value_compare(left, right));
-    if (same != (expected == 0) || order != expected) {
+    if (same != (expected == 0) || order != expected)
         fail_msg("%s and %s: order %d, same %d, expected %d", spill_value_to_json(left, true),
                  spill_value_to_json(right, true), order, same, expected);
-    }
 }
 
 static void test_random_pairs(void **state)
@@ -197,9 +188,8 @@ static void test_close_pairs(void **state)
                    (uint64_t)(1000 + random_below(&random, 60)) << 52;
         }
         memcpy(&number, &bits, sizeof number);
-        if (!isfinite(number)) {
+        if (!isfinite(number))
             continue;
-        }
         char text[64];
         bson_decimal128_t decimal;
         snprintf(text, sizeof text, "%.33e", number);
@@ -231,9 +221,8 @@ static void assert_same(const char *left, const char *right, bool expected)
             spill_value_from_json(texts[k], strlen(texts[k]), &storage[k], &values[k], NULL),
             SPILL_OK);
     }
-    if (spill_value_same_owner(&values[0], &values[1]) != expected) {
+    if (spill_value_same_owner(&values[0], &values[1]) != expected)
         fail_msg("%s and %s", left, right);
-    }
     bson_destroy(&storage[0]);
     bson_destroy(&storage[1]);
 }

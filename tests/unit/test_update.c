@@ -15,9 +15,8 @@ static bson_t *document_of(const char *json)
 {
     bson_error_t error;
     bson_t *document = bson_new_from_json((const uint8_t *)json, -1, &error);
-    if (document == NULL) {
+    if (document == NULL)
         fail_msg("%s: %s", json, error.message);
-    }
     return document;
 }
 
@@ -39,9 +38,8 @@ static void assert_updates(const char *fields, const char *update, const char *e
     bson_t *change = document_of(update);
     bson_t after;
     spill_error_t error;
-    if (spill_update_apply(before, change, &after, &error) != SPILL_OK) {
+    if (spill_update_apply(before, change, &after, &error) != SPILL_OK)
         fail_msg("%s: %s", update, error.message);
-    }
     assert_documents_equal(&after, expected);
     bson_destroy(&after);
     bson_destroy(change);
@@ -217,9 +215,8 @@ static void test_long_paths(void **state)
 {
     (void)state;
     char path[2 * (SPILL_NESTING_MAX + 1)];
-    for (size_t i = 0; i < sizeof path; i++) {
+    for (size_t i = 0; i < sizeof path; i++)
         path[i] = i % 2 == 0 ? 'a' : '.';
-    }
     path[sizeof path - 1] = '\0'; /* one part too many */
     bson_t *update = BCON_NEW("$set", "{", path, BCON_INT32(1), "}");
     bson_t fields = BSON_INITIALIZER;

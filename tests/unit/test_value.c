@@ -103,14 +103,11 @@ static void test_equal_is_of_bytes(void **state)
     bson_iter_t iter;
     spill_value_t values[4];
     bson_iter_init(&iter, &storage);
-    for (int i = 0; bson_iter_next(&iter); i++) {
+    for (int i = 0; bson_iter_next(&iter); i++)
         values[i] = spill_value_from_iter(&iter);
-    }
-    for (int i = 0; i < 4; i++) {
-        for (int j = 0; j < 4; j++) {
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 4; j++)
             assert_int_equal(spill_value_equal(&values[i], &values[j]), i == j);
-        }
-    }
     bson_destroy(&storage);
 }
 
@@ -166,9 +163,8 @@ static void test_malformed_values_are_found(void **state)
         const spill_value_t value = {.data = (const uint8_t *)cases[i].data,
                                      .size_bytes = cases[i].size_bytes,
                                      .type = cases[i].type};
-        if (spill_value_valid(&value)) {
+        if (spill_value_valid(&value))
             fail_msg("accepted: %s", cases[i].what);
-        }
         assert_null(spill_value_to_json(&value, true));
     }
 }
@@ -351,9 +347,8 @@ static void test_order_across_types(void **state)
         spill_fields_t right = spill_fields_of(bson_get_data(&values));
         for (int j = 0; spill_fields_next(&right, &right_name, &b); j++) {
             int expected = strcmp(left_name, right_name) == 0 ? 0 : i < j ? -1 : 1;
-            if (sign(spill_value_compare(&a, &b)) != expected) {
+            if (sign(spill_value_compare(&a, &b)) != expected)
                 fail_msg("values %s (%d) and %s (%d)", left_name, i, right_name, j);
-            }
         }
     }
     bson_destroy(&values);
@@ -377,14 +372,12 @@ static void test_order_is_an_order(void **state)
         int ac = sign(spill_value_compare(&values[0], &values[2]));
         assert_int_equal(ab, -sign(spill_value_compare(&values[1], &values[0])));
         assert_int_equal(spill_value_compare(&values[0], &values[0]), 0);
-        if (ab == bc) {
+        if (ab == bc)
             assert_int_equal(ac, ab);
-        } else if (ab == 0 || bc == 0) {
+        else if (ab == 0 || bc == 0)
             assert_int_equal(ac, ab + bc);
-        }
-        for (int k = 0; k < 3; k++) {
+        for (int k = 0; k < 3; k++)
             bson_destroy(&documents[k]);
-        }
     }
 }
 

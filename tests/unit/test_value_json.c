@@ -34,9 +34,8 @@ static void assert_reads_as(const char *text, uint8_t type, const char *canonica
     bson_t storage = BSON_INITIALIZER;
     spill_value_t value;
     spill_error_t error;
-    if (parse(text, &storage, &value, &error) != SPILL_OK) {
+    if (parse(text, &storage, &value, &error) != SPILL_OK)
         fail_msg("%s: %s", text, error.message);
-    }
     assert_int_equal(value.type, type);
     assert_true(spill_value_valid(&value));
     char *json = spill_value_to_json(&value, true);
@@ -108,11 +107,10 @@ static void test_any_value_survives_json(void **state)
         } else {
             spill_value_t again;
             spill_error_t error;
-            if (parse(json, &storage, &again, &error) == SPILL_OK) {
+            if (parse(json, &storage, &again, &error) == SPILL_OK)
                 assert_int_equal(spill_value_compare(&value, &again), 0);
-            } else if (strstr(error.message, " inside a") == NULL) {
+            else if (strstr(error.message, " inside a") == NULL)
                 fail_msg("%s: %s", json, error.message);
-            }
         }
         bson_free(json);
         bson_destroy(&storage);
@@ -147,12 +145,10 @@ static void assert_refused(const char *text, size_t size, size_t offset, const c
     spill_value_t value;
     spill_error_t error = {0};
     char *copy = exact_copy(text, size);
-    if (spill_value_from_json(copy, size, &storage, &value, &error) != SPILL_PARSE) {
+    if (spill_value_from_json(copy, size, &storage, &value, &error) != SPILL_PARSE)
         fail_msg("accepted: %s", text);
-    }
-    if (strstr(error.message, expected) == NULL || strstr(error.message, problem) == NULL) {
+    if (strstr(error.message, expected) == NULL || strstr(error.message, problem) == NULL)
         fail_msg("%s: expected '%s%s', got '%s'", text, expected, problem, error.message);
-    }
     assert_int_equal(error.code, SPILL_PARSE);
     assert_int_equal(storage.len, 5);
     bson_free(copy);
@@ -219,9 +215,8 @@ static void test_errors_name_the_offset(void **state)
         {"\"\xed\xa0\x80\"", 0, "not UTF-8"},
         {"\xef\xbb\xbf{}", 0, "a value is missing"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_refused(cases[i].text, strlen(cases[i].text), cases[i].offset, cases[i].problem);
-    }
     assert_refused("{}\0{}", 5, 2, "more text after the value");
     assert_refused("[\0]", 3, 1, "a value is missing");
     assert_refused("\"a\\\0\"", 5, 2, "not an escape sequence");
@@ -258,9 +253,8 @@ static void test_what_libbson_misreads(void **state)
         {"{\"$scope\":{},\"$code\":\"f\"}", 1, "must come right after"},
         {"{\"$code\":\"f\",\"a\":1,\"$scope\":{}}", 19, "must come right after"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_refused(cases[i].text, strlen(cases[i].text), cases[i].offset, cases[i].problem);
-    }
 }
 
 /* Every beginning of a text is refused, but for numbers, at or before its end. */
@@ -284,13 +278,11 @@ static void test_beginnings_are_refused(void **state)
 static void nest(char *text, int depth, const char *open, const char *core, const char *close)
 {
     *text = '\0';
-    for (int i = 0; i < depth; i++) {
+    for (int i = 0; i < depth; i++)
         text = stpcpy(text, open);
-    }
     text = stpcpy(text, core);
-    for (int i = 0; i < depth; i++) {
+    for (int i = 0; i < depth; i++)
         text = stpcpy(text, close);
-    }
 }
 
 static void test_depth_is_bounded(void **state)
@@ -321,10 +313,9 @@ static void test_changed_texts(void **state)
     int accepted = 0;
     for (int i = 0; i < 100000; i++) {
         char text[] = "{\"a\":[1.5,\"x\\n\",{\"b\":true}],\"c\":-3e1}";
-        for (uint32_t k = random_below(&random, 3) + 1; k > 0; k--) {
+        for (uint32_t k = random_below(&random, 3) + 1; k > 0; k--)
             text[random_below(&random, sizeof text - 1)] =
                 letters[random_below(&random, sizeof letters - 1)];
-        }
         bson_t storage = BSON_INITIALIZER;
         spill_value_t value;
         spill_error_t error;
