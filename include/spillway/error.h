@@ -40,10 +40,12 @@ typedef enum spill_code {
 
 /*
  * What went wrong. Owned by the caller; needs no initializing and no freeing. `message` is a whole
- * sentence for a person and names the place (owner, page, file, line). `native` is the code of the
- * system or engine underneath (an errno, say), or 0. `retryable` says that the same call may
- * succeed if it is made again unchanged; after SPILL_UNKNOWN that is safe only with an operation
- * id.
+ * sentence for a person and names the place (owner, page, file, line). `native` is the code of what
+ * is underneath: the errno of a system call, a server's code; else 0. It is 0 for what the engine
+ * of an embedded store reports, too, which has text and no codes: the text is in the message.
+ * `retryable` says that the same call may succeed if it is made again unchanged: another process
+ * has the store (SPILL_BUSY), every race was lost (SPILL_CONFLICT), a server did not answer; after
+ * SPILL_UNKNOWN that is safe only with an operation id.
  */
 typedef struct spill_error {
     spill_code_t code;

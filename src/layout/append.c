@@ -46,8 +46,9 @@ spill_request_t spill_append_request(const spill_owner_t *owner, int64_t page,
     return append;
 }
 
-static spill_code_t repeated(const spill_request_t *append, const spill_response_t *response,
-                             spill_append_result_t *result, spill_error_t *error)
+static spill_code_t repeated(const spill_owner_t *owner, const spill_request_t *append,
+                             const spill_response_t *response, spill_append_result_t *result,
+                             spill_error_t *error)
 {
     *result = (spill_append_result_t){
         .first = response->op.seq,
@@ -57,10 +58,11 @@ static spill_code_t repeated(const spill_request_t *append, const spill_response
     };
     if (response->op.count == (int64_t)append->element_count)
         return SPILL_OK;
-    return spill_fail(error, SPILL_CONFLICT,
-                      "the operation id was used for an append of %" PRId64
-                      " elements, this one has %zu: choose another id",
-                      response->op.count, append->element_count);
+    spill_fail(error, SPILL_CONFLICT,
+               "the operation id was used for an append of %" PRId64
+               " elements, this one has %zu: choose another id",
+               response->op.count, append->element_count);
+    return spill_owner_name(owner, SPILL_CONFLICT, error);
 }
 
 spill_code_t spill_append_judge(const spill_owner_t *owner, const spill_request_t *append,
@@ -76,16 +78,16 @@ spill_code_t spill_append_judge(const spill_owner_t *owner, const spill_request_
     *refusal = spill_append_refusal(append, &response->state, response->op_found);
     if (*refusal == SPILL_REFUSAL_REPEATED) {
         atomic_fetch_add_explicit(&owner->array->store->counts.repeats, 1, memory_order_relaxed);
-        return repeated(append, response, result, error);
+        return repeated(owner, append, response, result, error);
     }
-    if (*refusal == SPILL_REFUSAL_STALE)
-        return spill_fail(error, SPILL_UNKNOWN,
-                          "the operation's base %" PRId64 " is %" PRId64
-                          " operations old and the window has %d: whether an earlier try was "
-                          "applied can no longer be told; look before appending with a new id",
-                          append->op->base, response->state.n - append->op->base,
-                          append->op_window);
-    return SPILL_OK;
+    if (*refusal != SPILL_REFUSAL_STALE)
+        return SPILL_OK;
+    spill_fail(error, SPILL_UNKNOWN,
+               "the operation's base %" PRId64 " is %" PRId64
+               " operations old and the window has %d: whether an earlier try was applied can no "
+               "longer be told; look before appending with a new id",
+               append->op->base, response->state.n - append->op->base, append->op_window);
+    return spill_owner_name(owner, SPILL_UNKNOWN, error);
 }
 
 void spill_append_done(const spill_part_t *part, const spill_response_t *response,

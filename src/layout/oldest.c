@@ -185,7 +185,8 @@ static spill_code_t update_fields(const spill_owner_t *owner, int64_t epoch, con
         code = spill_owner_read_state(owner, SPILL_HEAD, &response, error);
     /* An owner that is gone was dropped after both, also where there is a later one. */
     if (code == SPILL_OK && refused && response.state.present && response.state.epoch == epoch)
-        code = spill_fail(error, SPILL_UNKNOWN, "the head has no room for it");
+        code = spill_owner_name(
+            owner, spill_fail(error, SPILL_UNKNOWN, "the head has no room for it"), error);
     spill_response_release(&response);
     if (code == SPILL_OK)
         return SPILL_OK;

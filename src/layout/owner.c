@@ -103,11 +103,11 @@ spill_code_t spill_owner_again(const spill_owner_t *owner, int *tries, spill_err
     enum { FREE_TRIES = 3, LONGEST_US = 10000 };
     spill_store_t *store = owner->array->store;
     atomic_fetch_add_explicit(&store->counts.retries, 1, memory_order_relaxed);
-    if (++*tries > SPILL_TRIES_MAX)
-        return spill_fail_retryable(
-            error, SPILL_CONFLICT,
-            "lost every race for an owner of '%s' in %d tries; try again later",
-            owner->array->definition.name, SPILL_TRIES_MAX);
+    if (++*tries > SPILL_TRIES_MAX) {
+        spill_fail_retryable(error, SPILL_CONFLICT, "lost every race in %d tries; try again later",
+                             SPILL_TRIES_MAX);
+        return spill_owner_name(owner, SPILL_CONFLICT, error);
+    }
     if (*tries <= FREE_TRIES)
         return SPILL_OK;
     /* Racers that lost together shall not come back together: the pause depends on the moment. */

@@ -1,4 +1,6 @@
 /* What the array's interface refuses, and with which code: on the memory store, both ends kept. */
+#include "store/fault.h"
+
 #include <spillway/spillway.h>
 
 #include <setjmp.h>
@@ -163,13 +165,16 @@ static void repeat(fixture_t *fixture)
     assert_int_equal(result.first, 0);
     assert_int_equal(result.op_base, 1);
     assert_said(fixture, append(fixture, 1, "first", 0, &result), SPILL_CONFLICT,
-                "choose another id");
+                "owner \"ada\" of 'feed': the operation id was used");
+    assert_false(fixture->error.retryable);
     for (int i = 0; i < 3; i++) {
         char id[16];
         snprintf(id, sizeof id, "op%d", i);
         assert_int_equal(append(fixture, 1, id, 1 + i, &result), SPILL_OK);
     }
-    assert_said(fixture, append(fixture, 2, "first", 0, &result), SPILL_UNKNOWN, "");
+    assert_said(fixture, append(fixture, 2, "first", 0, &result), SPILL_UNKNOWN,
+                "owner \"ada\" of 'feed'");
+    assert_false(fixture->error.retryable);
     assert_int_equal(count(fixture), 5);
 }
 
@@ -177,6 +182,50 @@ static void an_operation_beyond_the_window_is_unknown(void **state)
 {
     (void)state;
     for_both(repeat);
+}
+
+/* ---- races ----------------------------------------------------------------------------------- */
+
+/* Just before an edit takes effect another client edits the same document. */
+static void edit_first(void *context, int64_t index, const spill_request_t *request)
+{
+    (void)index;
+    fixture_t *fixture = context;
+    int64_t other = 7;
+    spill_value_t element = number(&other);
+    if (request && request->kind == SPILL_REQUEST_EDIT)
+        assert_int_equal(
+            spill_array_edit(fixture->array, &fixture->owner, 0, &element, &fixture->error),
+            SPILL_OK);
+}
+
+static void pass_time(void *context, int64_t duration_us)
+{
+    (void)context;
+    (void)duration_us;
+}
+
+static void a_race_that_is_lost_for_ever(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    spill_store_t *store;
+    spill_array_t *array;
+    spill_fault_hooks_t hooks = {.context = &fixture, .before = edit_first};
+    open_fixture(&fixture, SPILL_KEEP_NEWEST);
+    fixture.store->options.clock.sleep_us = pass_time;
+    assert_int_equal(append(&fixture, 1, NULL, 0, NULL), SPILL_OK);
+    spill_fault_wrap(fixture.store, &hooks, &store);
+    assert_int_equal(spill_array_open(store, "feed", &array, NULL), SPILL_OK);
+    int64_t mine = 8;
+    spill_value_t element = number(&mine);
+    spill_error_t error;
+    assert_int_equal(spill_array_edit(array, &fixture.owner, 0, &element, &error), SPILL_CONFLICT);
+    assert_non_null(strstr(error.message, "owner \"ada\" of 'feed': lost every race"));
+    assert_true(error.retryable);
+    spill_array_close(array);
+    spill_store_close(store, NULL);
+    close_fixture(&fixture);
 }
 
 /* ---- owners ---------------------------------------------------------------------------------- */
@@ -341,6 +390,7 @@ int main(void)
         cmocka_unit_test(elements_that_cannot_be),
         cmocka_unit_test(operations_that_cannot_be),
         cmocka_unit_test(an_operation_beyond_the_window_is_unknown),
+        cmocka_unit_test(a_race_that_is_lost_for_ever),
         cmocka_unit_test(owners_that_cannot_be),
         cmocka_unit_test(what_is_not_there),
         cmocka_unit_test(reads_that_cannot_be),

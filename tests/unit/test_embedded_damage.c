@@ -518,6 +518,8 @@ static void messages_become_codes(void **state)
         assert_int_equal(spill_engine_fail(&error, "place", cases[i].message), cases[i].code);
         assert_non_null(strstr(error.message, cases[i].message));
         assert_int_equal(strncmp(error.message, "place: ", 7), 0);
+        assert_int_equal(error.retryable, cases[i].code == SPILL_BUSY);
+        assert_int_equal(error.native, 0); /* the engine gives no codes */
     }
     spill_error_t error;
     spill_engine_fail(&error, "place", "IO error: No such file or directory: 000011.ldb: none");

@@ -41,6 +41,7 @@ static void assert_open_fails(const char *folder, const spill_store_options_t *o
     assert_int_equal(spill_store_open(folder, options, &store, &error), code);
     assert_null(store);
     assert_int_equal(error.code, code);
+    assert_int_equal(error.retryable, code == SPILL_BUSY);
     if (!strstr(error.message, words))
         fail_msg("\"%s\" is not in \"%s\"", words, error.message);
 }

@@ -69,7 +69,9 @@ spill_code_t spill_engine_fail(spill_error_t *error, const char *place, const ch
 {
     const meaning_t *meaning = meaning_of(message);
     spill_fail(error, meaning->code, "%s: %s (%s)", place, message, meaning->advice);
-    if (error)
+    if (error) {
         correct_name(error->message);
+        error->retryable = meaning->code == SPILL_BUSY;
+    }
     return meaning->code;
 }

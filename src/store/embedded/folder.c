@@ -165,9 +165,10 @@ static spill_code_t fail_busy(const char *folder, int mark, spill_error_t *error
     char line[256];
     read_second_line(mark, line, sizeof line);
     const char *holder = strncmp(line, "process ", 8) == 0 ? line : "another process";
-    return spill_fail(error, SPILL_BUSY,
-                      "%s: is being written to by %.*s; wait for it, or open the store read-only",
-                      folder, (int)strcspn(holder, "\n"), holder);
+    return spill_fail_retryable(
+        error, SPILL_BUSY,
+        "%s: is being written to by %.*s; wait for it, or open the store read-only", folder,
+        (int)strcspn(holder, "\n"), holder);
 }
 
 static spill_code_t write_mark(const char *folder, int mark, const char *holder,
