@@ -1,0 +1,192 @@
+/*
+ * Appends beside others: a second client of the library, and programs that write to the documents
+ * by themselves. What a store remembers of a document is never taken for what the document is.
+ */
+#include "support/server.h"
+
+#include <spillway/spillway.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+/* Two clients of one database, and a driver's. */
+typedef struct fixture {
+    char *uri;
+    spill_store_t *stores[2];
+    spill_array_t *arrays[2];
+    mongoc_client_t *client;
+    mongoc_collection_t *heads;
+    bson_t storage;
+    spill_value_t owner;
+} fixture_t;
+
+static void fixture_open(fixture_t *fixture, int64_t head_bytes)
+{
+    spill_definition_t definition;
+    spill_error_t error;
+    mongoc_database_t *database;
+    fixture->uri = server_new_database(NULL);
+    assert_int_equal(spill_definition_preset(&definition, "feed-recent", "feed", &error), SPILL_OK);
+    definition.bounds.threshold = 4;
+    definition.bounds.page_capacity = 16;
+    if (head_bytes > 0)
+        definition.bounds.head_bytes_max = definition.bounds.page_bytes_max = head_bytes;
+    definition.op_window = 1;
+    for (int i = 0; i < 2; i++) {
+        fixture->stores[i] = server_open(fixture->uri);
+        if (i == 0)
+            assert_int_equal(spill_store_define(fixture->stores[i], &definition, &error), SPILL_OK);
+        assert_int_equal(spill_array_open(fixture->stores[i], "feed", &fixture->arrays[i], &error),
+                         SPILL_OK);
+    }
+    fixture->client = server_client(fixture->uri, &database);
+    fixture->heads = mongoc_database_get_collection(database, definition.collection);
+    mongoc_database_destroy(database);
+    bson_init(&fixture->storage);
+    fixture->owner = spill_value_from_utf8(&fixture->storage, "ada");
+}
+
+static void fixture_close(fixture_t *fixture)
+{
+    for (int i = 0; i < 2; i++) {
+        spill_array_close(fixture->arrays[i]);
+        server_close(fixture->stores[i]);
+    }
+    mongoc_collection_destroy(fixture->heads);
+    mongoc_client_destroy(fixture->client);
+    bson_destroy(&fixture->storage);
+    server_drop(fixture->uri);
+    bson_free(fixture->uri);
+}
+
+/* Append some 200 bytes by one of the clients; their number is returned. */
+static int64_t append(fixture_t *fixture, int client)
+{
+    spill_append_result_t result;
+    spill_error_t error;
+    bson_t storage = BSON_INITIALIZER;
+    char text[200] = {0};
+    memset(text, 'x', sizeof text - 1);
+    spill_value_t element = spill_value_from_utf8(&storage, text);
+    assert_int_equal(spill_array_append(fixture->arrays[client], &fixture->owner, &element, 1, NULL,
+                                        &result, &error),
+                     SPILL_OK);
+    assert_int_equal(result.count, 1);
+    bson_destroy(&storage);
+    return result.first;
+}
+
+static void update_head(fixture_t *fixture, bson_t *update)
+{
+    bson_t *filter = BCON_NEW("_id", "ada");
+    bson_error_t error;
+    assert_true(mongoc_collection_update_one(fixture->heads, filter, update, NULL, NULL, &error));
+    bson_destroy(filter);
+    bson_destroy(update);
+}
+
+static void assert_verifies(fixture_t *fixture)
+{
+    spill_verify_summary_t summary;
+    spill_error_t error;
+    assert_int_equal(
+        spill_array_verify(fixture->arrays[0], &fixture->owner, NULL, NULL, &summary, &error),
+        SPILL_OK);
+    assert_int_equal(summary.findings, 0);
+}
+
+/* Bytes of the head, as it is in the database. */
+static uint32_t head_bytes(fixture_t *fixture)
+{
+    bson_t *filter = BCON_NEW("_id", "ada");
+    mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(fixture->heads, filter, NULL, NULL);
+    const bson_t *head;
+    assert_true(mongoc_cursor_next(cursor, &head));
+    uint32_t bytes = head->len;
+    mongoc_cursor_destroy(cursor);
+    bson_destroy(filter);
+    return bytes;
+}
+
+static void numbers_follow_another_client(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    fixture_open(&fixture, 0);
+    int64_t next = 0;
+    for (int i = 0; i < 60; i++) { /* turns of several lengths, over three spills */
+        int client = i % 7 < 4 ? 0 : 1;
+        assert_int_equal(append(&fixture, client), next);
+        next++;
+    }
+    assert_verifies(&fixture);
+    fixture_close(&fixture);
+}
+
+static void numbers_follow_a_plain_push(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    fixture_open(&fixture, 0);
+    for (int64_t next = 0; next < 12;) {
+        assert_int_equal(append(&fixture, 0), next);
+        next++;
+        assert_int_equal(append(&fixture, 0), next);
+        next++;
+        update_head(&fixture, BCON_NEW("$push", "{", "activities", BCON_INT64(next), "}"));
+        next++;
+    }
+    assert_int_equal(append(&fixture, 0), 12);
+    fixture_close(&fixture);
+}
+
+static void numbers_follow_a_removal(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    fixture_open(&fixture, 0);
+    spill_error_t error;
+    for (int64_t next = 0; next < 40; next++) {
+        assert_int_equal(append(&fixture, 0), next);
+        if (next % 9 == 5)
+            assert_int_equal(
+                spill_array_remove(fixture.arrays[next % 2], &fixture.owner, next - 1, &error),
+                SPILL_OK);
+    }
+    assert_verifies(&fixture);
+    fixture_close(&fixture);
+}
+
+/* The bound in bytes holds for what others wrote to the head's other fields, too. */
+static void fields_of_others_take_room(void **state)
+{
+    (void)state;
+    enum { HEAD_BYTES = 16384, FIELD_BYTES = 14000 };
+    static char text[FIELD_BYTES];
+    fixture_t fixture;
+    fixture_open(&fixture, HEAD_BYTES);
+    memset(text, 'x', sizeof text - 1);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(append(&fixture, 0), i);
+    update_head(&fixture, BCON_NEW("$set", "{", "story", BCON_UTF8(text), "}"));
+    for (int i = 3; i < 40; i++) {
+        assert_int_equal(append(&fixture, 0), i);
+        assert_in_range(head_bytes(&fixture), FIELD_BYTES, HEAD_BYTES);
+    }
+    assert_verifies(&fixture);
+    fixture_close(&fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_follow_another_client),
+        cmocka_unit_test(numbers_follow_a_plain_push),
+        cmocka_unit_test(numbers_follow_a_removal),
+        cmocka_unit_test(fields_of_others_take_room),
+    };
+    server_uri();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
