@@ -89,8 +89,7 @@ typedef enum spill_request_kind {
 /*
  * READ only: of the pages whose epoch is at most `epoch`, one that a DROP_PAGE would free: any page
  * with keep newest, one that holds elements with keep oldest. The caller knows that the
- * incarnations up to that epoch are over. A store that cannot look for it answers that there is
- * none.
+ * incarnations up to that epoch are over.
  */
 #define SPILL_PAGE_LEFT_OVER (-4)
 

@@ -378,6 +378,34 @@ static void drop_and_begin_again(fixture_t *fixture)
     assert_done(fixture, &append);
 }
 
+static void pages_left_over_are_found(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    spill_request_t look = make_request(&fixture, SPILL_REQUEST_READ, SPILL_PAGE_LEFT_OVER);
+    assert_done(&fixture, &look);
+    assert_false(fixture.response.state.present);
+    drop_and_begin_again(&fixture); /* from here on there is a page of the dropped incarnation */
+    assert_done(&fixture, &look);
+    assert_true(fixture.response.state.present);
+    assert_int_equal(fixture.response.state.page, 0);
+    assert_int_equal(fixture.response.state.epoch, EPOCH);
+    look.epoch = EPOCH - 1;
+    assert_done(&fixture, &look);
+    assert_false(fixture.response.state.present);
+
+    spill_page(&fixture, 0, 2); /* the later one's takes its place */
+    look.epoch = EPOCH;
+    assert_done(&fixture, &look);
+    assert_false(fixture.response.state.present);
+    fixture_owner(&fixture, "bob");
+    look.owner = &fixture.owner;
+    look.epoch = INT64_MAX;
+    assert_done(&fixture, &look);
+    assert_false(fixture.response.state.present);
+    fixture_close(&fixture);
+}
+
 static void a_later_owner_has_nothing_of_an_earlier_one(void **state)
 {
     fixture_t fixture;
@@ -429,6 +457,7 @@ void add_newest_tests(suite_t *suite)
     SUITE_ADD(suite, a_trim_waits_for_an_intent);
     SUITE_ADD(suite, a_page_below_low_is_deleted);
     SUITE_ADD(suite, a_dropped_head_leaves_its_fields);
+    SUITE_ADD(suite, pages_left_over_are_found);
     SUITE_ADD(suite, a_later_owner_has_nothing_of_an_earlier_one);
     SUITE_ADD(suite, a_page_left_over_gives_way_to_a_later_owner);
 }

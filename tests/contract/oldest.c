@@ -256,6 +256,32 @@ static void a_dropped_page_leaves_a_tombstone(void **state)
     fixture_close(&fixture);
 }
 
+/* The page that a READ of SPILL_PAGE_LEFT_OVER finds; -1: none. */
+static int64_t left_over(fixture_t *fixture)
+{
+    spill_request_t look = make_request(fixture, SPILL_REQUEST_READ, SPILL_PAGE_LEFT_OVER);
+    assert_done(fixture, &look);
+    return fixture->response.state.present ? fixture->response.state.page : -1;
+}
+
+static void tombstones_are_not_left_over(void **state)
+{
+    fixture_t fixture;
+    open_long_array(&fixture, state);
+    spill_request_t drop_head = make_request(&fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
+    drop_head.pages = 2;
+    assert_done(&fixture, &drop_head);
+    int64_t first = left_over(&fixture);
+    assert_in_range(first, 0, 1);
+    spill_request_t drop = make_request(&fixture, SPILL_REQUEST_DROP_PAGE, first);
+    assert_done(&fixture, &drop);
+    assert_int_equal(left_over(&fixture), 1 - first);
+    drop.page = 1 - first;
+    assert_done(&fixture, &drop);
+    assert_int_equal(left_over(&fixture), -1);
+    fixture_close(&fixture);
+}
+
 static void a_later_owner_keeps_its_own(void **state)
 {
     fixture_t fixture;
@@ -289,5 +315,6 @@ void add_oldest_tests(suite_t *suite)
     SUITE_ADD(suite, a_trim_keeps_what_the_head_has_behind_it);
     SUITE_ADD(suite, a_page_below_low_is_emptied);
     SUITE_ADD(suite, a_dropped_page_leaves_a_tombstone);
+    SUITE_ADD(suite, tombstones_are_not_left_over);
     SUITE_ADD(suite, a_later_owner_keeps_its_own);
 }

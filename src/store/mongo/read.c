@@ -47,6 +47,27 @@ static int64_t page_beyond(const spill_request_t *request, int64_t page)
     return request->want == SPILL_WANT_BACKWARD ? page - 1 : page + 1;
 }
 
+/* SPILL_PAGE_LEFT_OVER: any will do. */
+static void append_left_over(const spill_mongo_document_t *document, bson_t *stages)
+{
+    const spill_request_t *request = document->request;
+    const spill_definition_t *definition = request->definition;
+    bson_t stage, match, owner;
+    char first[SPILL_NAME_SIZE + 2];
+    snprintf(first, sizeof first, "%s.0", definition->page_array);
+    BSON_APPEND_DOCUMENT_BEGIN(stages, "0", &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
+    BSON_APPEND_DOCUMENT_BEGIN(&match, definition->page_owner, &owner);
+    spill_value_append(request->owner, &owner, "$eq");
+    bson_append_document_end(&match, &owner);
+    BCON_APPEND(&match, "spill.epoch", "{", "$lte", BCON_INT64(request->epoch), "}");
+    if (definition->keep == SPILL_KEEP_OLDEST) /* others are tombstones */
+        BCON_APPEND(&match, first, "{", "$exists", BCON_BOOL(true), "}");
+    bson_append_document_end(&stage, &match);
+    bson_append_document_end(stages, &stage);
+    BCON_APPEND(stages, "1", "{", "$limit", BCON_INT32(1), "}");
+}
+
 static void append_document(const spill_mongo_document_t *document, bson_t *stages)
 {
     const spill_request_t *request = document->request;
@@ -173,15 +194,14 @@ static void number_run(const bson_t *projected, bool backward, const spill_state
 static void append_without_own(const spill_definition_t *definition, bson_t *stages,
                                const char *key)
 {
-    const char *own[] = {definition->array, definition->count_field, definition->overflow_field,
-                         definition->pages_field, "spill"};
+    const char *own[SPILL_MONGO_OWN_FIELDS];
+    size_t count = spill_mongo_own_fields(definition, own);
     bson_t stage, projection;
     bson_append_document_begin(stages, key, -1, &stage);
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$project", &projection);
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+    BSON_APPEND_INT32(&projection, "fields.spill", 0);
+    for (size_t i = 0; i < count; i++) {
         char path[SPILL_NAME_SIZE + 8];
-        if (own[i][0] == '\0')
-            continue;
         snprintf(path, sizeof path, "fields.%s", own[i]);
         BSON_APPEND_INT32(&projection, path, 0);
     }
@@ -202,28 +222,38 @@ static void take_fields(const bson_t *projected, bson_t **fields)
 
 /* ---- the step -------------------------------------------------------------------------------- */
 
-static bson_t *make_pipeline(const search_t *search)
+static void append_projection(const spill_mongo_document_t *document, const char *key,
+                              bson_t *stages)
 {
-    const spill_mongo_document_t *document = search->document;
     const spill_request_t *request = document->request;
-    bool holding = request->page == SPILL_PAGE_HOLDING;
-    bson_t *stages = bson_new();
-    if (holding)
-        append_page_holding(search, stages);
-    else
-        append_document(document, stages);
     bson_t stage, projection;
-    bson_append_document_begin(stages, holding ? "3" : "1", -1, &stage);
+    bson_append_document_begin(stages, key, -1, &stage);
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$project", &projection);
     spill_mongo_project_state(document, request->op || request->want_ops, &projection);
     if (request->want != SPILL_WANT_NONE)
         project_run(document, &projection);
-    bool want_fields = request->want_fields && document->head;
-    if (want_fields)
+    if (request->want_fields && document->head)
         BSON_APPEND_UTF8(&projection, "fields", "$$ROOT");
     bson_append_document_end(&stage, &projection);
     bson_append_document_end(stages, &stage);
-    if (want_fields)
+}
+
+static bson_t *make_pipeline(const search_t *search)
+{
+    const spill_mongo_document_t *document = search->document;
+    const spill_request_t *request = document->request;
+    bson_t *stages = bson_new();
+    if (request->page == SPILL_PAGE_HOLDING)
+        append_page_holding(search, stages);
+    else if (request->page == SPILL_PAGE_LEFT_OVER)
+        append_left_over(document, stages);
+    else
+        append_document(document, stages);
+    char buffer[16];
+    const char *key;
+    bson_uint32_to_string(bson_count_keys(stages), &key, buffer, sizeof buffer);
+    append_projection(document, key, stages);
+    if (request->want_fields && document->head)
         append_without_own(request->definition, stages, "2");
     return stages;
 }
