@@ -37,7 +37,7 @@ enum {
 /* An owner, and what is known of it. */
 typedef struct owner {
     const char *array;
-    char name[8];
+    char name[16];
     int64_t acknowledged; /* elements */
     int64_t there;        /* when it was last looked at; what was begun since is not in it */
     int64_t given;        /* no more than these were ever given to the program */
