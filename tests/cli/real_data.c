@@ -118,6 +118,25 @@ char *real_data_path(void)
     return path;
 }
 
+char *real_data_cut(const char *path, int lines)
+{
+    char *into = bson_strdup("/tmp/spillway-cut-XXXXXX.ndjson");
+    int file = mkstemps(into, (int)strlen(".ndjson"));
+    gzFile from = gzopen(path, "rb");
+    FILE *to = file >= 0 ? fdopen(file, "w") : NULL;
+    char *line = bson_malloc(LINE_BYTES_MAX);
+    int done = 0;
+    while (from && to && done < lines && gzgets(from, line, LINE_BYTES_MAX)) {
+        fputs(line, to);
+        done++;
+    }
+    if (done < lines || fclose(to) != 0)
+        real_data_stop("cannot cut", path);
+    bson_free(line);
+    gzclose(from);
+    return into;
+}
+
 /* ---- reading back ---------------------------------------------------------------------------- */
 
 static void compare(const real_data_t *expected, const feed_t *feed, size_t index,
@@ -215,15 +234,15 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static spill_array_t *open_array(spill_store_t *store, spill_keep_t keep, int64_t size)
+static spill_array_t *open_array(spill_store_t *store, shape_t shape)
 {
     spill_error_t error;
     spill_array_t *array = NULL;
     spill_definition_t definition;
     spill_definition_init(&definition, "events");
-    definition.keep = keep;
-    definition.bounds.threshold = size;
-    definition.bounds.page_capacity = size;
+    definition.keep = shape.keep;
+    definition.bounds.threshold = shape.threshold;
+    definition.bounds.page_capacity = shape.page;
     definition.largest = definition.bounds;
     real_data_check(spill_store_define(store, &definition, &error), &error);
     real_data_check(spill_array_open(store, "events", &array, &error), &error);
@@ -231,10 +250,10 @@ static spill_array_t *open_array(spill_store_t *store, spill_keep_t keep, int64_
 }
 
 void real_data_try(real_data_t *data, spill_store_t *store, const char *path, const char *field,
-                   spill_keep_t keep, int64_t size)
+                   shape_t shape)
 {
     spill_error_t error;
-    spill_array_t *array = open_array(store, keep, size);
+    spill_array_t *array = open_array(store, shape);
     spill_import_options_t what = {.path = path, .owner = field};
     spill_import_result_t result;
     double start = seconds();
@@ -251,9 +270,10 @@ void real_data_try(real_data_t *data, spill_store_t *store, const char *path, co
     }
     double read = seconds();
     verify(data, array);
-    printf("%s, keep %s, %" PRId64 ": import %.1f s, read twice %.1f s, verify %.1f s\n", field,
-           keep == SPILL_KEEP_NEWEST ? "newest" : "oldest", size, imported - start, read - imported,
-           seconds() - read);
+    printf("%s, keep %s, %" PRId64 "/%" PRId64
+           ": import %.1f s, read twice %.1f s, verify %.1f s\n",
+           field, shape.keep == SPILL_KEEP_NEWEST ? "newest" : "oldest", shape.threshold,
+           shape.page, imported - start, read - imported, seconds() - read);
     fflush(stdout);
     spill_array_close(array);
 }

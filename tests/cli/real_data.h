@@ -41,11 +41,22 @@ void real_data_free(real_data_t *data);
 /* The owner who has most. */
 const feed_t *real_data_largest(const real_data_t *data);
 
+/* The first lines of the file at `path`, in a new one of their own; returns its path (bson_free).
+ */
+char *real_data_cut(const char *path, int lines);
+
+/* What an array keeps, and when it spills. */
+typedef struct shape {
+    spill_keep_t keep;
+    int64_t threshold;
+    int64_t page;
+} shape_t;
+
 /*
- * Define an array in `store` that keeps `keep` and spills at `size`, import the file into it, read
- * every element back, forwards and backwards, and verify. Prints how long that took.
+ * Define an array of that shape in `store`, import the file into it, read every element back,
+ * forwards and backwards, and verify. Prints how long that took.
  */
 void real_data_try(real_data_t *data, spill_store_t *store, const char *path, const char *field,
-                   spill_keep_t keep, int64_t size);
+                   shape_t shape);
 
 #endif

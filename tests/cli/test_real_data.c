@@ -1,7 +1,8 @@
 /*
  * A real activity stream, imported whole: by person and by project, both ends kept, threshold and
- * page in {1, 2, 3, 7, 100, 1000}. Every element is read back, forwards and backwards, in order and
- * equal as BSON to libbson's parse of its line; verify finds nothing.
+ * page in {1, 2, 3, 7, 100, 1000}; where they differ, the lines at its start. Every element is read
+ * back, forwards and backwards, in order and equal as BSON to libbson's parse of its line; verify
+ * finds nothing.
  *
  * Runs where SPILLWAY_DATA names a folder that has openstack_updates/events.ndjson.gz.
  */
@@ -14,10 +15,15 @@
 #include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(SPILLWAY_COVERAGE)
-static const int64_t SIZES[] = {2, 100};
+static const int64_t sizes[] = {2, 100};
 #else
-static const int64_t SIZES[] = {1, 2, 3, 7, 100, 1000};
+static const int64_t sizes[] = {1, 2, 3, 7, 100, 1000};
 #endif
+
+/* Threshold and page. */
+static const int64_t unequal[][2] = {{1, 1000}, {1000, 1}, {7, 100}, {100, 7}, {3, 2}, {2, 3}};
+
+enum { FIRST_LINES = 30000 };
 
 static int delete_one(const char *path, const struct stat *status, int kind, struct FTW *walk)
 {
@@ -27,8 +33,7 @@ static int delete_one(const char *path, const struct stat *status, int kind, str
     return remove(path);
 }
 
-static void try_combination(real_data_t *data, const char *path, const char *field,
-                            spill_keep_t keep, int64_t size)
+static void try_combination(real_data_t *data, const char *path, const char *field, shape_t shape)
 {
     char folder[] = "/tmp/spillway-data-XXXXXX";
     if (!mkdtemp(folder)) {
@@ -41,21 +46,40 @@ static void try_combination(real_data_t *data, const char *path, const char *fie
     options.durability = SPILL_DURABILITY_LOG;
     options.cache_bytes = 256 * 1024 * 1024;
     real_data_check(spill_store_open(folder, &options, &store, &error), &error);
-    real_data_try(data, store, path, field, keep, size);
+    real_data_try(data, store, path, field, shape);
     real_data_check(spill_store_close(store, &error), &error);
     nftw(folder, delete_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-static void try_field(const char *path, const char *field)
+static real_data_t *read_lines(const char *path, const char *field)
 {
     real_data_t *data = real_data_read(path, field);
     printf("%s: %zu lines, %zu owners\n", field, data->count, data->feed_count);
     fflush(stdout);
-    for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) {
-        try_combination(data, path, field, SPILL_KEEP_NEWEST, SIZES[i]);
-        try_combination(data, path, field, SPILL_KEEP_OLDEST, SIZES[i]);
+    return data;
+}
+
+static void try_unequal(const char *path, const char *field)
+{
+    char *lines = real_data_cut(path, FIRST_LINES);
+    real_data_t *data = read_lines(lines, field);
+    for (size_t i = 0; i < sizeof unequal / sizeof *unequal; i++)
+        for (spill_keep_t keep = SPILL_KEEP_OLDEST; keep <= SPILL_KEEP_NEWEST; keep++)
+            try_combination(data, lines, field, (shape_t){keep, unequal[i][0], unequal[i][1]});
+    real_data_free(data);
+    remove(lines);
+    bson_free(lines);
+}
+
+static void try_field(const char *path, const char *field)
+{
+    real_data_t *data = read_lines(path, field);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        try_combination(data, path, field, (shape_t){SPILL_KEEP_NEWEST, sizes[i], sizes[i]});
+        try_combination(data, path, field, (shape_t){SPILL_KEEP_OLDEST, sizes[i], sizes[i]});
     }
     real_data_free(data);
+    try_unequal(path, field);
 }
 
 int main(void)

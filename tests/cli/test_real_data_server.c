@@ -14,22 +14,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include <zlib.h>
 
 enum { PUSH_AT_ONCE = 1000 };
 
+/* A shape, and how many lines from the start. */
 typedef struct cell {
-    spill_keep_t keep;
-    int64_t size;
-    int lines; /* how many from the start, where the stream is cut */
+    shape_t shape;
+    int lines;
 } cell_t;
 
-static void try_cell(real_data_t *data, const char *path, cell_t cell)
+static void try_shape(real_data_t *data, const char *path, shape_t shape)
 {
     char *uri = server_new_database(NULL);
     spill_store_t *store = server_open(uri);
-    real_data_try(data, store, path, "by", cell.keep, cell.size);
+    real_data_try(data, store, path, "by", shape);
     server_close(store);
     server_drop(uri);
     bson_free(uri);
@@ -102,46 +100,31 @@ static void try_matrix(real_data_t *data, const char *path)
 {
     static const int64_t sizes[] = {1, 2, 3, 7, 100, 1000};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        try_cell(data, path, (cell_t){SPILL_KEEP_NEWEST, sizes[i], 0});
-        try_cell(data, path, (cell_t){SPILL_KEEP_OLDEST, sizes[i], 0});
+        try_shape(data, path, (shape_t){SPILL_KEEP_NEWEST, sizes[i], sizes[i]});
+        try_shape(data, path, (shape_t){SPILL_KEEP_OLDEST, sizes[i], sizes[i]});
     }
 }
 
-/* The first lines of a file, in a file of their own. */
-static void cut(const char *path, const char *into, int lines)
+static void try_cell(const char *path, const cell_t *cell)
 {
-    gzFile from = gzopen(path, "rb");
-    FILE *to = fopen(into, "w");
-    char line[4096];
-    int done = 0;
-    while (from && to && done < lines && gzgets(from, line, sizeof line)) {
-        fputs(line, to);
-        done++;
-    }
-    if (done < lines || fclose(to) != 0)
-        real_data_stop("cannot cut", path);
-    gzclose(from);
-}
-
-static void try_cut(const char *path, cell_t cell)
-{
-    char into[] = "/tmp/spillway-cut-XXXXXX.ndjson";
-    close(mkstemps(into, (int)strlen(".ndjson")));
-    cut(path, into, cell.lines);
-    real_data_t *data = real_data_read(into, "by");
-    try_cell(data, into, cell);
+    char *lines = real_data_cut(path, cell->lines);
+    real_data_t *data = real_data_read(lines, "by");
+    try_shape(data, lines, cell->shape);
     real_data_free(data);
-    remove(into);
+    remove(lines);
+    bson_free(lines);
 }
 
-static void try_cuts(const char *path)
+static void try_cells(const char *path)
 {
     static const cell_t cells[] = {
-        {SPILL_KEEP_OLDEST, 1, 500},     {SPILL_KEEP_NEWEST, 1, 500},
-        {SPILL_KEEP_OLDEST, 3, 1000},    {SPILL_KEEP_NEWEST, 2, 1000},
-        {SPILL_KEEP_OLDEST, 100, 20000}, {SPILL_KEEP_NEWEST, 100, 20000}};
+        {{SPILL_KEEP_OLDEST, 1, 1}, 500},      {{SPILL_KEEP_NEWEST, 1, 1}, 500},
+        {{SPILL_KEEP_NEWEST, 1, 1000}, 500},   {{SPILL_KEEP_OLDEST, 3, 2}, 1000},
+        {{SPILL_KEEP_NEWEST, 2, 2}, 1000},     {{SPILL_KEEP_OLDEST, 100, 7}, 2000},
+        {{SPILL_KEEP_NEWEST, 7, 100}, 2000},   {{SPILL_KEEP_OLDEST, 100, 100}, 20000},
+        {{SPILL_KEEP_NEWEST, 100, 100}, 20000}};
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
-        try_cut(path, cells[i]);
+        try_cell(path, &cells[i]);
 }
 
 int main(void)
@@ -155,8 +138,8 @@ int main(void)
     if (getenv("SPILLWAY_LONG")) {
         try_matrix(data, path);
     } else {
-        try_cell(data, path, (cell_t){SPILL_KEEP_NEWEST, 1000, 0});
-        try_cuts(path);
+        try_shape(data, path, (shape_t){SPILL_KEEP_NEWEST, 1000, 1000});
+        try_cells(path);
     }
     real_data_free(data);
     bson_free(path);
