@@ -6,7 +6,9 @@
  *   change.c     every other request: decides, on the combiner's leader
  *   effect.c     ... and makes records of what was decided
  *   fields.c     the heads' other fields
- *   catalog.c    definitions, and the numbers that they are given
+ *   catalog.c    definitions and imports
+ *   numbers.c    the numbers that definitions are given
+ *   system.c     the records of both
  *   owners.c     listing owners; deleting what is left of an array
  *   check.c      what the records themselves show to be wrong
  *   format.c     the format's version
