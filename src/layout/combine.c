@@ -1,56 +1,39 @@
 #include "layout/combine.h"
 
 #include "util/hash.h"
+#include "util/queue.h"
 
 #include <assert.h>
-#include <sched.h>
 #include <string.h>
 
 /* Owners meet in a queue by their hash; a group is of one owner. */
 enum { QUEUES = 256, GROUP_MAX = 128, GATHER_YIELDS = 64 };
 
-typedef enum job_state { JOB_WAITS, JOB_LEADS, JOB_DONE } job_state_t;
-
-/* An append that waits. Lives on its thread's stack. */
 typedef struct job {
+    spill_waiter_t waiter; /* first */
     spill_owner_t *owner;
     const spill_part_t *part;
     spill_append_result_t *result;
     spill_error_t *error; /* or NULL */
     spill_code_t code;
-    job_state_t state;
-    pthread_cond_t wake;
-    struct job *next;
 } job_t;
 
-typedef struct queue {
-    pthread_mutex_t lock;
-    job_t *first;
-    job_t **last;
-    bool led; /* a thread is at work, or was told to be */
-    size_t waiting;
-    size_t served; /* by the last command */
-} queue_t;
-
 struct spill_combine {
-    queue_t queues[QUEUES];
+    spill_queue_t queues[QUEUES];
 };
 
 spill_combine_t *spill_combine_new(void)
 {
     spill_combine_t *combine = bson_malloc0(sizeof *combine);
-    for (size_t i = 0; i < QUEUES; i++) {
-        queue_t *queue = &combine->queues[i];
-        pthread_mutex_init(&queue->lock, NULL);
-        queue->last = &queue->first;
-    }
+    for (size_t i = 0; i < QUEUES; i++)
+        spill_queue_init(&combine->queues[i]);
     return combine;
 }
 
 void spill_combine_free(spill_combine_t *combine)
 {
     for (size_t i = 0; combine != NULL && i < QUEUES; i++)
-        pthread_mutex_destroy(&combine->queues[i].lock);
+        spill_queue_release(&combine->queues[i]);
     bson_free(combine);
 }
 
@@ -87,20 +70,19 @@ static bool joins(const group_t *group, const job_t *job)
     return true;
 }
 
-/* Take the jobs that go together with the first off the queue. The lock is held. */
-static void take_group(queue_t *queue, group_t *group)
+/* Take the jobs that go together with the first off the queue. */
+static void take_group(spill_queue_t *queue, group_t *group)
 {
     *group = (group_t){.count = 0};
-    while (queue->first != NULL && (group->count == 0 || joins(group, queue->first))) {
-        job_t *job = queue->first;
-        queue->first = job->next;
+    for (spill_waiter_t *waiter = queue->first; waiter != NULL; waiter = waiter->next) {
+        job_t *job = (job_t *)waiter;
+        if (group->count > 0 && !joins(group, job))
+            break;
         group->jobs[group->count++] = job;
         group->elements += (int64_t)job->part->count;
         group->bytes += job->part->bytes;
-        queue->waiting--;
     }
-    if (queue->first == NULL)
-        queue->last = &queue->first;
+    spill_queue_take(queue, group->count);
 }
 
 /* ---- carrying them out ----------------------------------------------------------------------- */
@@ -171,70 +153,25 @@ static void carry_out(const group_t *group, size_t from, size_t end)
     carry_out(group, middle, end);
 }
 
-/* Wake the others of the group, and let the next in the queue lead. The lock is held. */
-static void hand_over(queue_t *queue, const group_t *group, const job_t *own)
-{
-    queue->served = group->count;
-    for (size_t i = 0; i < group->count; i++) {
-        job_t *job = group->jobs[i];
-        job->state = JOB_DONE;
-        if (job != own)
-            pthread_cond_signal(&job->wake);
-    }
-    queue->led = queue->first != NULL;
-    if (queue->led) {
-        queue->first->state = JOB_LEADS;
-        pthread_cond_signal(&queue->first->wake);
-    }
-}
-
-/*
- * The threads that the last command served are about to come again. Without this pause, short
- * beside a command, they would miss this one, and every other command would carry one append.
- */
-static void gather(queue_t *queue)
-{
-    for (int i = 0; i < GATHER_YIELDS && queue->waiting < queue->served; i++) {
-        pthread_mutex_unlock(&queue->lock);
-        sched_yield();
-        pthread_mutex_lock(&queue->lock);
-    }
-}
-
-static void lead(queue_t *queue, const job_t *own)
+static void lead(spill_queue_t *queue, job_t *own)
 {
     group_t group;
-    queue->led = true;
-    gather(queue);
+    spill_queue_gather(queue, GATHER_YIELDS);
     take_group(queue, &group);
     pthread_mutex_unlock(&queue->lock);
     carry_out(&group, 0, group.count);
     pthread_mutex_lock(&queue->lock);
-    hand_over(queue, &group, own);
+    spill_queue_hand_over(queue, &group.jobs[0]->waiter, &own->waiter);
 }
 
 spill_code_t spill_combine_append(spill_combine_t *combine, spill_owner_t *owner,
                                   const spill_part_t *part, spill_append_result_t *result,
                                   spill_error_t *error)
 {
-    queue_t *queue = &combine->queues[spill_hash(owner->key.data, owner->key.size) % QUEUES];
-    job_t job = {.owner = owner,
-                 .part = part,
-                 .result = result,
-                 .error = error,
-                 .wake = PTHREAD_COND_INITIALIZER};
-    pthread_mutex_lock(&queue->lock);
-    *queue->last = &job;
-    queue->last = &job.next;
-    queue->waiting++;
-    if (!queue->led)
-        job.state = JOB_LEADS;
-    while (job.state == JOB_WAITS)
-        pthread_cond_wait(&job.wake, &queue->lock);
-    if (job.state == JOB_LEADS)
+    spill_queue_t *queue = &combine->queues[spill_hash(owner->key.data, owner->key.size) % QUEUES];
+    job_t job = {.owner = owner, .part = part, .result = result, .error = error};
+    if (spill_queue_join(queue, &job.waiter))
         lead(queue, &job);
-    pthread_mutex_unlock(&queue->lock);
-    pthread_cond_destroy(&job.wake);
     return job.code;
 }
 

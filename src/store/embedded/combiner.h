@@ -10,8 +10,8 @@
 #define SPILL_STORE_EMBEDDED_COMBINER_H
 
 #include "store/embedded/kv.h"
+#include "util/queue.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 /*
@@ -23,32 +23,13 @@ typedef spill_code_t (*spill_job_fn)(void *context, spill_batch_t *batch, spill_
 /* Told to the leader: changes that a job has added do not come to be. */
 typedef void (*spill_undone_fn)(void *context);
 
-typedef enum spill_job_state { SPILL_JOB_WAITS, SPILL_JOB_LEADS, SPILL_JOB_DONE } spill_job_state_t;
-
-/* Lives on the stack of the thread that waits for it. */
-typedef struct spill_job {
-    spill_job_fn execute;
-    void *context;
-    bool alone; /* it reads ranges or deletes them, which a batch cannot answer for */
-    spill_error_t *error;
-    spill_code_t code;
-    spill_job_state_t state;
-    pthread_cond_t wake;
-    struct spill_job *next;
-} spill_job_t;
-
 typedef struct spill_combiner {
     spill_kv_t *kv;
     bool sync;
     atomic_llong *commits; /* batches written, and of those synced */
     atomic_llong *syncs;
-    pthread_mutex_t lock; /* guards what follows, but the batch: that is the leader's */
-    spill_job_t *first;
-    spill_job_t **last;
-    int waiting; /* jobs in the queue */
-    int served;  /* jobs of the last group */
-    bool led;
-    spill_batch_t batch;
+    spill_queue_t queue;
+    spill_batch_t batch;    /* the leader's */
     spill_undone_fn undone; /* may be NULL */
     void *undone_context;
 } spill_combiner_t;
