@@ -30,9 +30,15 @@ enum {
     STREAM_LINES = 8000, /* more than come through before the kill */
     IMPORT_LINES = 4000,
     BATCH_MAX = 60, /* an operation's parts are fewer than the window */
-    ROUNDS_OF_A_STORE = 20,
+    ROUNDS_OF_A_STORE = 10,
     TRIES_FOR_A_KILL = 4
 };
+
+#ifdef __SANITIZE_ADDRESS__
+enum { KILLS = 40 }; /* each of these takes longer, and the release build has them all */
+#else
+enum { KILLS = 200 };
+#endif
 
 /* An owner, and what is known of it. */
 typedef struct owner {
@@ -347,7 +353,7 @@ static void the_program_is_killed(void **state)
     assert_non_null(mkdtemp(scene.folder));
     print_message("seed %u\n", scene.random);
     measure_launch(&scene);
-    int kills = getenv("SPILLWAY_LONG") != NULL ? 2000 : 200;
+    int kills = getenv("SPILLWAY_LONG") != NULL ? 10 * KILLS : KILLS;
     int rounds = 0;
     for (; scene.kills < kills; rounds++) {
         assert_true(rounds < TRIES_FOR_A_KILL * kills);
