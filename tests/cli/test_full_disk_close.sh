@@ -27,11 +27,19 @@ full_disk() {
     has err "no room to merge tables"
     counts disk/db ev bob 22
     clean disk/db
+    # What does not fit even the log is told, and what was there stays.
+    for durability in log fsync; do
+        expect 3 append disk/db ev carol - --durability "$durability" <large.ndjson
+        has err "No space left on device"
+        counts disk/db ev bob 22
+        clean disk/db
+    done
     rm disk/ballast
     expect 0 append disk/db ev bob 23
+    expect 0 append disk/db ev bob 24
     is err ""
     counts disk/db ev alice 150
-    counts disk/db ev bob 23
+    counts disk/db ev bob 24
     clean disk/db
     umount disk
 }

@@ -61,6 +61,7 @@ typedef struct rocksdb_kv {
     rocksdb_writeoptions_t *write_sync;
     rocksdb_writebatch_t *batch; /* the one writer's */
     bool read_only;
+    spill_code_t write_failed; /* the last write that failed, with this; SPILL_OK: none did */
     char *folder;
     spill_log_fn log;
     void *log_context;
@@ -133,6 +134,7 @@ static spill_code_t write_batch(spill_kv_t *base, const spill_batch_t *batch, bo
         return SPILL_OK;
     bool unclear = spill_engine_sync_failed(message);
     spill_code_t code = fail(error, kv->folder, message);
+    kv->write_failed = code;
     if (unclear && error)
         error->code = SPILL_UNKNOWN;
     return unclear ? SPILL_UNKNOWN : code;
@@ -243,32 +245,43 @@ static bool can_flush(const rocksdb_kv_t *kv)
     return true;
 }
 
+/* The engine stops the process that syncs a log after a write to it has failed. */
+static spill_code_t sync_log(rocksdb_kv_t *kv, spill_error_t *error)
+{
+    char *message = NULL;
+    if (kv->write_failed != SPILL_OK)
+        return spill_fail(error, kv->write_failed,
+                          "%s: is closed after a write failed; what was written before may not "
+                          "survive a power loss yet: make room and open the store again",
+                          kv->folder);
+    rocksdb_flush_wal(kv->db, 1, &message);
+    return message ? fail(error, kv->folder, message) : SPILL_OK;
+}
+
 /*
  * What is in memory goes to a file, so that the next open has no log to replay. Where that cannot
  * be done the log is synced, which is as safe.
  */
-static void flush(rocksdb_kv_t *kv, char **message)
+static spill_code_t flush(rocksdb_kv_t *kv, spill_error_t *error)
 {
+    char *message = NULL;
     if (!can_flush(kv)) {
         if (kv->log)
             kv->log(kv->log_context, SPILL_LOG_WARNING,
                     "there is no room to merge tables: what was written last stays in the log");
-        rocksdb_flush_wal(kv->db, 1, message);
-        return;
+        return sync_log(kv, error);
     }
     rocksdb_flushoptions_t *options = rocksdb_flushoptions_create();
     rocksdb_flushoptions_set_wait(options, 1);
-    rocksdb_flush(kv->db, options, message);
+    rocksdb_flush(kv->db, options, &message);
     rocksdb_flushoptions_destroy(options);
+    return message ? fail(error, kv->folder, message) : SPILL_OK;
 }
 
 static spill_code_t close_kv(spill_kv_t *base, spill_error_t *error)
 {
     rocksdb_kv_t *kv = (rocksdb_kv_t *)base;
-    char *message = NULL;
-    if (!kv->read_only)
-        flush(kv, &message);
-    spill_code_t code = message ? fail(error, kv->folder, message) : SPILL_OK;
+    spill_code_t code = kv->read_only ? SPILL_OK : flush(kv, error);
     free_kv(kv);
     return code;
 }
