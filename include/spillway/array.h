@@ -193,7 +193,7 @@ SPILL_API spill_code_t spill_array_trim(spill_array_t *array, const spill_value_
  * Drop the owner's array: head bookkeeping, elements and pages. The head's other fields stay, if it
  * has any besides _id. SPILL_NOT_FOUND where there is none. A drop that dies may leave pages
  * behind, which nobody reads: call it again, and it frees them, with SPILL_OK.
- * Cost: one store operation, and up to three for each page.
+ * Cost: one store operation, and one or two for each page.
  */
 SPILL_API spill_code_t spill_array_drop_owner(spill_array_t *array, const spill_value_t *owner,
                                               spill_error_t *error);

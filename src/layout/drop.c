@@ -48,16 +48,22 @@ static spill_code_t find_left_over(const spill_owner_t *owner, int64_t epoch,
     return spill_owner_call(owner, &read, page, error);
 }
 
-/* What is left of the incarnations up to `epoch`, which are over. *any: there was something. */
+/*
+ * What is left of the incarnations up to `epoch`, which are over. *any: there was something. Pages
+ * go from the highest number down, so mostly what is left ends at the one that is found: a store
+ * that has to pass over what was deleted is asked once for all of them.
+ */
 static spill_code_t drop_left_over(const spill_owner_t *owner, int64_t epoch, bool *any,
                                    spill_error_t *error)
 {
     spill_response_t page = SPILL_RESPONSE_INIT;
     spill_code_t code = find_left_over(owner, epoch, &page, error);
     while (code == SPILL_OK && page.state.present) {
-        bool done;
-        code = drop_page(owner, epoch, page.state.page, &done, error);
-        *any = *any || done;
+        bool done = true;
+        for (int64_t number = page.state.page; code == SPILL_OK && done && number >= 0; number--) {
+            code = drop_page(owner, epoch, number, &done, error);
+            *any = *any || done;
+        }
         if (code == SPILL_OK)
             code = find_left_over(owner, epoch, &page, error);
     }
