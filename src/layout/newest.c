@@ -2,7 +2,7 @@
  * Keep newest: every append goes to the head; when the head has grown past threshold + one page,
  * its oldest run moves to page k = overflowPages.
  *
- *   1. read   the head: k, rev r, its oldest run
+ *   1. read   the head: k, rev r, its oldest run   or the append's answer has shown it
  *   2. put    page k with src = r       refused: adopt what is there if its src is r, else again
  *   3. cut    the run off the head, if still pages == k and rev == r
  *
@@ -190,39 +190,42 @@ static spill_code_t cut(const spill_owner_t *owner, const spill_state_t *head, c
     return code;
 }
 
-/* One try at a spill. *settled: there is nothing left to do, by us or by another. */
-static spill_code_t try_spill(spill_owner_t *owner, need_t need, bool *settled,
-                              spill_error_t *error)
+/*
+ * One try at a spill, from what `head` shows where it was looked at, else from a READ into it.
+ * *settled: there is nothing left to do, by us or by another.
+ */
+static spill_code_t try_spill(spill_owner_t *owner, need_t need, spill_response_t *head,
+                              bool *settled, spill_error_t *error)
 {
-    spill_response_t head = SPILL_RESPONSE_INIT;
     *settled = false;
-    spill_code_t code = read_head_run(owner, &head, error);
+    spill_code_t code = head->looked ? SPILL_OK : read_head_run(owner, head, error);
+    head->looked = false; /* the next try looks again */
     if (code == SPILL_OK) {
         plan_t plan = {0};
-        if (head.state.present)
-            plan = make_plan(owner, &head.state, &head.run, need);
+        if (head->state.present)
+            plan = make_plan(owner, &head->state, &head->run, need);
         *settled = plan.live == 0;
         bool ready = false;
         bool done = false;
         if (!*settled)
-            code = put_page(owner, &head, &plan, &ready, error);
+            code = put_page(owner, head, &plan, &ready, error);
         if (code == SPILL_OK && ready)
-            code = cut(owner, &head.state, &plan, &done, error);
+            code = cut(owner, &head->state, &plan, &done, error);
         if (done)
-            *settled = settles(owner, &head.state, &plan, need);
+            *settled = settles(owner, &head->state, &plan, need);
     }
-    spill_response_release(&head);
     /* Each step is guarded: whether a lost one was applied shows when the head is read again. */
     return code == SPILL_UNKNOWN ? SPILL_OK : code;
 }
 
 /* Spill until the head is within its bounds and has the room that is needed. */
-static spill_code_t spill(spill_owner_t *owner, need_t need, spill_error_t *error)
+static spill_code_t spill(spill_owner_t *owner, need_t need, spill_response_t *head,
+                          spill_error_t *error)
 {
     int tries = 0;
     bool settled = false;
     while (true) {
-        spill_code_t code = try_spill(owner, need, &settled, error);
+        spill_code_t code = try_spill(owner, need, head, &settled, error);
         if (code == SPILL_OK && !settled)
             code = spill_owner_again(owner, &tries, error);
         if (code != SPILL_OK || settled)
@@ -231,42 +234,45 @@ static spill_code_t spill(spill_owner_t *owner, need_t need, spill_error_t *erro
 }
 
 /*
- * Is it for this append to spill? For the one that took the head past threshold + page; the others
- * leave it alone until the head is near its bound, so that spilling is a race only when it has to.
+ * It is for the append that took the head past threshold + page to spill; the others leave it alone
+ * until the head is near its bound, so that spilling is a race only when it has to. The request
+ * asks for what the spill will begin with.
  */
-static bool should_spill(const spill_owner_t *owner, const spill_part_t *part,
-                         const spill_state_t *head)
+static spill_request_t append_request(const spill_owner_t *owner, const spill_part_t *part,
+                                      spill_limits_t limits)
 {
     const spill_bounds_t *bounds = &owner->array->definition.bounds;
-    int64_t trigger = bounds->threshold + bounds->page_capacity;
-    int64_t slots = spill_state_slots(head);
-    return slots >= trigger && slots - (int64_t)part->count < trigger;
+    spill_request_t append = spill_append_request(owner, SPILL_HEAD, part, limits);
+    append.due = bounds->threshold + bounds->page_capacity;
+    append.want = SPILL_WANT_FORWARD;
+    append.limit = bounds->page_capacity;
+    return append;
 }
 
 /* The append is acknowledged already: a spill that fails is the next append's to finish. */
-static void spill_after(spill_owner_t *owner)
+static void spill_after(spill_owner_t *owner, spill_response_t *head)
 {
     spill_error_t error;
-    if (spill(owner, (need_t){0}, &error) != SPILL_OK)
+    if (spill(owner, (need_t){0}, head, &error) != SPILL_OK)
         spill_store_log(owner->array->store, SPILL_LOG_WARNING, "spill put off: %s", error.message);
 }
 
 /* The head is full: make room, unless no room can be made. */
 static spill_code_t make_room(spill_owner_t *owner, const spill_part_t *part,
-                              const spill_state_t *head, spill_error_t *error)
+                              spill_response_t *head, spill_error_t *error)
 {
     spill_limits_t limits = spill_head_limits(SPILL_KEEP_NEWEST, &owner->array->definition.bounds);
     int64_t count = (int64_t)part->count;
     int64_t bytes = part->bytes + spill_update_growth(part->update);
-    int64_t alone = head_bytes(owner, head, count, bytes);
+    int64_t alone = head_bytes(owner, &head->state, count, bytes);
     if (!spill_limits_allow(&limits, count, count, alone))
         return spill_fail(error, SPILL_TOO_BIG,
                           "%zu elements of %" PRId64 " bytes do not fit a head whose other fields "
                           "take %" PRId64 " of %" PRId64 " bytes: append fewer at a time, or raise "
                           "headBytesMax (--max-bytes)",
-                          part->count, bytes, head->fields_bytes,
+                          part->count, bytes, head->state.fields_bytes,
                           count == 1 ? (int64_t)SPILL_DOCUMENT_BYTES_MAX : limits.bytes_max);
-    return spill(owner, (need_t){.slots = count, .bytes = bytes}, error);
+    return spill(owner, (need_t){.slots = count, .bytes = bytes}, head, error);
 }
 
 spill_code_t spill_newest_append(spill_owner_t *owner, const spill_part_t *part,
@@ -277,14 +283,14 @@ spill_code_t spill_newest_append(spill_owner_t *owner, const spill_part_t *part,
     spill_code_t code = SPILL_OK;
     int tries = 0;
     while (code == SPILL_OK) {
-        spill_request_t append = spill_append_request(owner, SPILL_HEAD, part, limits);
+        spill_request_t append = append_request(owner, part, limits);
         code = spill_owner_call(owner, &append, &head, error);
         if (code != SPILL_OK)
             break;
         if (head.outcome == SPILL_DONE) {
             spill_append_done(part, &head, result);
-            if (should_spill(owner, part, &head.state))
-                spill_after(owner);
+            if (spill_request_is_due(&append, spill_state_slots(&head.state)))
+                spill_after(owner, &head);
             break;
         }
         spill_refusal_t refusal = SPILL_REFUSAL_NONE;
@@ -294,7 +300,7 @@ spill_code_t spill_newest_append(spill_owner_t *owner, const spill_part_t *part,
         if (code == SPILL_OK && refusal == SPILL_REFUSAL_NONE && part->member_count > 0)
             break; /* one of its operations may be the reason */
         if (code == SPILL_OK && refusal == SPILL_REFUSAL_FULL)
-            code = make_room(owner, part, &head.state, error);
+            code = make_room(owner, part, &head, error);
         if (code == SPILL_OK || code == SPILL_UNKNOWN) /* refused: nothing was appended */
             code = spill_owner_again(owner, &tries, error);
     }

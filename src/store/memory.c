@@ -36,6 +36,19 @@ static void read_document(const spill_memory_store_t *memory, const spill_reques
         response->fields = bson_copy(spill_memory_find_fields(memory, request)->document);
 }
 
+/* A spill that this append makes due begins with what it shows. */
+static void look(const spill_memory_store_t *memory, const spill_request_t *append,
+                 spill_response_t *response)
+{
+    if (response->outcome != SPILL_DONE ||
+        !spill_request_is_due(append, spill_state_slots(&response->state)))
+        return;
+    const spill_memory_document_t *document = spill_memory_find_document(memory, append);
+    spill_state_copy(&document->state, &response->state);
+    spill_memory_document_read(document, append, &response->run);
+    response->looked = true;
+}
+
 /* Is this the number of an array that is defined? */
 static bool has_array(const spill_memory_store_t *memory, uint32_t array_id)
 {
@@ -65,6 +78,8 @@ static spill_code_t call(spill_store_t *store, const spill_request_t *request,
         code = spill_store_ended(error);
     else
         code = spill_memory_change(memory, request, response, error);
+    if (code == SPILL_OK && request->kind == SPILL_REQUEST_APPEND)
+        look(memory, request, response);
     pthread_mutex_unlock(&memory->lock);
     return code;
 }

@@ -126,6 +126,12 @@ static void clone_content(const spill_request_t *request, clone_t *clone)
         clone->request.update = bson_copy(request->update);
 }
 
+bool spill_request_is_due(const spill_request_t *append, int64_t slots)
+{
+    return append->due > 0 && slots >= append->due &&
+           slots - (int64_t)append->element_count < append->due;
+}
+
 int64_t spill_request_ops(const spill_request_t *request)
 {
     if (request->member_count > 0)

@@ -140,6 +140,12 @@ typedef struct spill_request {
      */
     const spill_member_t *members;
     size_t member_count;
+    /*
+     * APPEND to a head: with so many slots it is due to be spilled (0: never). A store to which a
+     * READ is dear may answer the append that takes the head there with what a READ of want, seq
+     * and limit would then have shown (response->looked).
+     */
+    int64_t due;
     const spill_run_t *run;   /* PUT_PAGE: the live elements, ascending */
     const spill_seqs_t *gone; /* PUT_PAGE */
     const spill_ops_t *ops;   /* CREATE_PAGE */
@@ -196,6 +202,7 @@ typedef struct spill_response {
     spill_state_t state;
     int64_t seq;          /* APPEND: number of the first element given */
     bool judged;          /* APPEND when REFUSED: the rest is what a READ (with op) then showed */
+    bool looked;          /* APPEND with due, or judged: state and run are what a READ shows */
     spill_run_t run;      /* READ */
     spill_state_t beyond; /* READ with want_beyond: the page after, if it was brought along */
     spill_run_t beyond_run;
@@ -219,6 +226,9 @@ const char *spill_request_kind_name(spill_request_kind_t kind);
 
 /* How many operations an APPEND carries. */
 int64_t spill_request_ops(const spill_request_t *request);
+
+/* Is it the APPEND that takes a head, which then has so many slots, to where it is spilled? */
+bool spill_request_is_due(const spill_request_t *append, int64_t slots);
 
 /* A deep copy that owns everything it points to; for stores that queue or repeat requests. */
 spill_request_t *spill_request_clone(const spill_request_t *request);

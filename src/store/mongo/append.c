@@ -339,7 +339,11 @@ static spill_code_t append_if(spill_mongo_t *store, const spill_mongo_document_t
     if (spill_request_ops(request) > 0)
         append_op_guards(document, &filter);
     append_update(document, open, &update);
-    if (hint)
+    bool due =
+        hint && spill_request_is_due(request, hint->length + (int64_t)request->element_count);
+    if (due)
+        spill_mongo_project_read(document, &fields);
+    else if (hint)
         BSON_APPEND_INT32(&fields, spill_mongo_path(document, "first", path), 1);
     else
         spill_mongo_project_end(document, &fields);
@@ -348,10 +352,12 @@ static spill_code_t append_if(spill_mongo_t *store, const spill_mongo_document_t
                                            &after, &found, error);
     response->outcome = found ? SPILL_DONE : SPILL_REFUSED_GUARD;
     if (code == SPILL_OK && found)
-        code = hint ? read_first(document, &after, hint, state, error)
-                    : spill_mongo_state(document, &after, state, NULL, error);
+        code = due    ? spill_mongo_take(document, &after, response, error)
+               : hint ? read_first(document, &after, hint, state, error)
+                      : spill_mongo_state(document, &after, state, NULL, error);
     if (code == SPILL_OK && found)
         learn(store, document, state);
+    response->looked = due && found;
     response->seq = spill_state_end(state) - (int64_t)request->element_count;
     bson_destroy(&filter);
     bson_destroy(&update);
@@ -360,14 +366,11 @@ static spill_code_t append_if(spill_mongo_t *store, const spill_mongo_document_t
     return code;
 }
 
-/* Refused without a try where there is a hint (or NULL) that the document is full. */
+/* With a hint of the length, or NULL. */
 static spill_code_t append_quickly(spill_mongo_t *store, const spill_mongo_document_t *document,
                                    const spill_mongo_hint_t *hint, spill_response_t *response,
                                    spill_error_t *error)
 {
-    const spill_request_t *request = document->request;
-    if (hint && hint->length + (int64_t)request->element_count > request->limits.slots_max)
-        return SPILL_OK;
     bson_t guard = BSON_INITIALIZER, nothing = BSON_INITIALIZER;
     spill_mongo_append_quick_guard(document, hint, &guard);
     spill_code_t code = append_if(store, document, &guard, hint, &nothing, response, error);
@@ -396,18 +399,26 @@ static spill_code_t append_exactly(spill_mongo_t *store, const spill_mongo_docum
 }
 
 /* What is there, where the request is to be carried out? */
-static spill_code_t look(spill_mongo_t *store, const spill_request_t *request,
+static spill_code_t look(spill_mongo_t *store, const spill_request_t *request, spill_want_t want,
                          spill_response_t *response, spill_error_t *error)
 {
     spill_request_t read = *request;
     read.kind = SPILL_REQUEST_READ;
+    read.want = want;
     spill_response_clear(response);
     return spill_mongo_read(store, &read, response, error);
 }
 
+/* Would the request take the document past its slots, if it has the length of the hint? */
+static bool is_full(const spill_request_t *request, const spill_mongo_hint_t *hint)
+{
+    return hint->length + (int64_t)request->element_count > request->limits.slots_max;
+}
+
 /*
  * Most appends are quick. One that is not is judged by what a look at the document shows: it is
- * refused, or carried out under an exact guard, or a head is to be made.
+ * refused, or carried out under an exact guard, or a head is to be made. Where the document is
+ * known to be full, the look brings along what a spill will begin with.
  */
 spill_code_t spill_mongo_append(spill_mongo_t *store, const spill_request_t *request,
                                 spill_response_t *response, spill_error_t *error)
@@ -416,13 +427,14 @@ spill_code_t spill_mongo_append(spill_mongo_t *store, const spill_request_t *req
     spill_mongo_document_init(&document, store, request);
     spill_mongo_hint_t hint;
     bool hinted = spill_mongo_hint(store->hints, &document, &hint);
+    bool full = hinted && is_full(request, &hint);
     spill_code_t code = SPILL_OK;
     response->outcome = SPILL_REFUSED_GUARD;
-    if (spill_mongo_is_quick(&document))
+    if (!full && spill_mongo_is_quick(&document))
         code = append_quickly(store, &document, hinted ? &hint : NULL, response, error);
     if (code != SPILL_OK || response->outcome == SPILL_DONE)
         return code;
-    code = look(store, request, response, error);
+    code = look(store, request, full ? request->want : SPILL_WANT_NONE, response, error);
     response->outcome = SPILL_REFUSED_GUARD;
     if (code != SPILL_OK)
         return code;
@@ -433,6 +445,7 @@ spill_code_t spill_mongo_append(spill_mongo_t *store, const spill_request_t *req
         return there ? append_exactly(store, &document, response, error)
                      : make_head(store, &document, response, error);
     response->judged = true;
+    response->looked = full && request->want != SPILL_WANT_NONE;
     return SPILL_OK;
 }
 
@@ -468,7 +481,7 @@ spill_code_t spill_mongo_update_fields(spill_mongo_t *store, const spill_request
             code = update_head(store, &document, &done, error);
         if (code != SPILL_OK || done || (updates && !request->create))
             break;
-        code = look(store, request, response, error);
+        code = look(store, request, SPILL_WANT_NONE, response, error);
         done = response->state.present && !updates;
         if (code != SPILL_OK || done || !request->create)
             break;

@@ -220,6 +220,13 @@ bool spill_mongo_rewrite(const spill_mongo_document_t *document, const spill_sta
 /* Place in the array of live element `seq`. */
 int64_t spill_mongo_place_of(const spill_state_t *state, int64_t seq);
 
+/* ---- read.c ---------------------------------------------------------------------------------- */
+
+/* What a READ of one document projects, and what it makes of the answer: state and run. */
+void spill_mongo_project_read(const spill_mongo_document_t *document, bson_t *projection);
+spill_code_t spill_mongo_take(const spill_mongo_document_t *document, const bson_t *projected,
+                              spill_response_t *response, spill_error_t *error);
+
 /* ---- the steps ------------------------------------------------------------------------------- */
 
 spill_code_t spill_mongo_read(spill_mongo_t *store, const spill_request_t *request,

@@ -222,17 +222,23 @@ static void take_fields(const bson_t *projected, bson_t **fields)
 
 /* ---- the step -------------------------------------------------------------------------------- */
 
+void spill_mongo_project_read(const spill_mongo_document_t *document, bson_t *projection)
+{
+    const spill_request_t *request = document->request;
+    bool ops = request->kind == SPILL_REQUEST_READ && (request->op || request->want_ops);
+    spill_mongo_project_state(document, ops, projection);
+    if (request->want != SPILL_WANT_NONE)
+        project_run(document, projection);
+}
+
 static void append_projection(const spill_mongo_document_t *document, const char *key,
                               bson_t *stages)
 {
-    const spill_request_t *request = document->request;
     bson_t stage, projection;
     bson_append_document_begin(stages, key, -1, &stage);
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$project", &projection);
-    spill_mongo_project_state(document, request->op || request->want_ops, &projection);
-    if (request->want != SPILL_WANT_NONE)
-        project_run(document, &projection);
-    if (request->want_fields && document->head)
+    spill_mongo_project_read(document, &projection);
+    if (document->request->want_fields && document->head)
         BSON_APPEND_UTF8(&projection, "fields", "$$ROOT");
     bson_append_document_end(&stage, &projection);
     bson_append_document_end(stages, &stage);
@@ -291,16 +297,29 @@ static bool begins_within(const spill_request_t *request, const spill_state_t *s
                                                : request->seq < spill_state_end(state);
 }
 
+static spill_code_t take_run(const spill_mongo_document_t *document, const bson_t *projected,
+                             spill_response_t *response, spill_ops_t *ops, spill_error_t *error)
+{
+    spill_code_t code = spill_mongo_state(document, projected, &response->state, ops, error);
+    if (code == SPILL_OK && response->state.present)
+        number_run(projected, document->request->want == SPILL_WANT_BACKWARD, &response->state,
+                   &response->run);
+    return code;
+}
+
+spill_code_t spill_mongo_take(const spill_mongo_document_t *document, const bson_t *projected,
+                              spill_response_t *response, spill_error_t *error)
+{
+    return take_run(document, projected, response, NULL, error);
+}
+
 static void take_document(findings_t *findings, const bson_t *projected)
 {
     const spill_request_t *request = findings->document->request;
     spill_response_t *response = findings->response;
     spill_ops_t ops = {0};
-    findings->code =
-        spill_mongo_state(findings->document, projected, &response->state, &ops, findings->error);
+    findings->code = take_run(findings->document, projected, response, &ops, findings->error);
     if (findings->code == SPILL_OK && response->state.present) {
-        number_run(projected, request->want == SPILL_WANT_BACKWARD, &response->state,
-                   &response->run);
         response->spared = request->spare && response->state.pages > 0 &&
                            !begins_within(request, &response->state);
         take_fields(projected, &response->fields);
