@@ -31,7 +31,7 @@ enum {
     IMPORT_LINES = 4000,
     BATCH_MAX = 60, /* an operation's parts are fewer than the window */
     ROUNDS_OF_A_STORE = 10,
-    TRIES_FOR_A_KILL = 4
+    TRIES_FOR_A_KILL = 10
 };
 
 #ifdef __SANITIZE_ADDRESS__
@@ -206,7 +206,7 @@ static bool held(const scene_t *scene, pid_t pid)
 static program_end_t start_and_kill(scene_t *scene, const char *input, const char *const *arguments)
 {
     pid_t pid = program_start(scene->folder, input, arguments);
-    usleep((useconds_t)pick(scene, 2 * scene->launch_us + 40000));
+    usleep((useconds_t)pick(scene, scene->launch_us + 40000));
     assert_int_equal(kill(pid, SIGKILL), 0);
     program_end_t end = program_wait(scene->folder, pid);
     bool nothing_new = end.status == 4 && strstr(end.err, "has nothing new") != NULL;
