@@ -1,5 +1,6 @@
 #include "measure.h"
 
+#include <assert.h>
 #include <bson/bson.h>
 #include <ftw.h>
 #include <pthread.h>
@@ -85,22 +86,47 @@ double measure_threads(measure_fn run, void *context, int threads, int count)
 
 /* ---- data ------------------------------------------------------------------------------------ */
 
+static uint64_t next_random(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return *state >> 33;
+}
+
+/* `size` characters of words. */
+static void write_words(char *text, size_t size, uint64_t *random)
+{
+    static const char *const words[] = {
+        "the",    "change",  "was",     "in",    "review", "and",   "test",   "build",
+        "merged", "comment", "failed",  "on",    "for",    "a",     "branch", "which",
+        "server", "replied", "to",      "of",    "with",   "patch", "new",    "version",
+        "after",  "release", "removed", "small", "fixes",  "issue", "again",  "documentation"};
+    size_t at = 0;
+    while (at < size) {
+        const char *word = words[next_random(random) % (sizeof words / sizeof *words)];
+        for (; *word != '\0' && at < size; word++)
+            text[at++] = *word;
+        if (at < size)
+            text[at++] = ' ';
+    }
+}
+
 void measure_element(uint8_t *document, uint64_t number)
 {
-    enum { TEXT_BYTES = ELEMENT_BYTES - 4 - (1 + 5 + 4 + 1) - 1 };
-    uint8_t *at = document;
-    uint32_t size = BSON_UINT32_TO_LE(ELEMENT_BYTES);
-    uint32_t text = BSON_UINT32_TO_LE(TEXT_BYTES + 1);
-    memcpy(at, &size, 4);
-    memcpy(at + 4, "\x02text", 6);
-    memcpy(at + 10, &text, 4);
-    at += 14;
-    for (int i = 0; i < TEXT_BYTES; i++) {
-        number = number * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        at[i] = (uint8_t)('a' + (number >> 60));
-    }
-    at[TEXT_BYTES] = 0;
-    document[ELEMENT_BYTES - 1] = 0;
+    static const char *const kinds[] = {"comment", "review", "vote", "merge", "upload"};
+    enum { FIXED_BYTES = 4 + (1 + 5 + 4 + 1) + (1 + 6 + 8) + (1 + 3 + 8) + (1 + 5 + 4 + 1) + 1 };
+    uint64_t random = number;
+    const char *kind = kinds[next_random(&random) % (sizeof kinds / sizeof *kinds)];
+    char text[ELEMENT_BYTES];
+    size_t length = ELEMENT_BYTES - FIXED_BYTES - strlen(kind);
+    bson_t element = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&element, "type", kind);
+    BSON_APPEND_INT64(&element, "actor", (int64_t)next_random(&random));
+    BSON_APPEND_DATE_TIME(&element, "at", INT64_C(1600000000000) + (int64_t)number * 1000);
+    write_words(text, length, &random);
+    bson_append_utf8(&element, "text", -1, text, (int)length);
+    assert(element.len == ELEMENT_BYTES);
+    memcpy(document, bson_get_data(&element), ELEMENT_BYTES);
+    bson_destroy(&element);
 }
 
 static int remove_entry(const char *path, const struct stat *about, int kind, struct FTW *walk)

@@ -22,7 +22,10 @@ typedef void (*measure_fn)(void *context, int thread, int count);
 /* Seconds that `threads` threads take to do it `count` times each. */
 double measure_threads(measure_fn run, void *context, int threads, int count);
 
-/* An element: ELEMENT_BYTES of a BSON document that compresses to about a half. */
+/*
+ * An element: an activity of ELEMENT_BYTES in BSON, of a kind, an actor, a time and words, as an
+ * application has them. Engines that compress get it to about a half.
+ */
 void measure_element(uint8_t *document, uint64_t number);
 
 /* A new folder below `parent`; freed with free. Removing it removes all that is in it. */

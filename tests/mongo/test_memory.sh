@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Many elements of one owner, and many owners: neither the program's memory nor the server's grows
 # with them. The figures are printed. With SPILLWAY_LONG 1 000 000 elements and 100 000 owners of 50,
-# else 50 000 and 1000; SPILLWAY_ELEMENTS sets another number of elements.
+# else 50 000 and 1000; SPILLWAY_ELEMENTS and SPILLWAY_OWNERS set other numbers.
 # shellcheck disable=SC1091,SC2154 # what is sourced is not followed
 source "$(dirname "$0")/own_server.sh"
 
-elements=${SPILLWAY_ELEMENTS:-50000} owners=1000
-[ -z "${SPILLWAY_LONG:-}" ] || elements=${SPILLWAY_ELEMENTS:-1000000} owners=100000
+elements=50000 owners=1000
+[ -z "${SPILLWAY_LONG:-}" ] || elements=1000000 owners=100000
+elements=${SPILLWAY_ELEMENTS:-$elements} owners=${SPILLWAY_OWNERS:-$owners}
 allowed_kb=$((64 * 1024)) # what the last quarter may need more than the first
 
 start_server
