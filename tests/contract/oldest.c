@@ -45,6 +45,21 @@ static void the_array_moves_on(void **state)
     fixture_close(&fixture);
 }
 
+/* As in preset sales: then a seal has no field to write but its own. */
+static void a_page_without_a_count_is_sealed(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_OLDEST);
+    fixture.definition.page_count[0] = '\0';
+    append_numbers(&fixture, SPILL_HEAD, 100, 3);
+    seal(&fixture, SPILL_HEAD);
+    create_page(&fixture, 0, 3);
+    append_numbers(&fixture, 0, 103, 2);
+    seal(&fixture, 0);
+    assert_document(&fixture, 0, "rev+1 first=3 sealed | 3=103 4=104");
+    fixture_close(&fixture);
+}
+
 static void a_seal_happens_once(void **state)
 {
     fixture_t fixture;
@@ -306,6 +321,7 @@ static void a_later_owner_keeps_its_own(void **state)
 void add_oldest_tests(suite_t *suite)
 {
     SUITE_ADD(suite, the_array_moves_on);
+    SUITE_ADD(suite, a_page_without_a_count_is_sealed);
     SUITE_ADD(suite, a_seal_happens_once);
     SUITE_ADD(suite, an_empty_page_is_closed_but_not_sealed);
     SUITE_ADD(suite, a_page_is_made_once);

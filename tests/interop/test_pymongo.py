@@ -46,10 +46,13 @@ def without_spill(document):
 def check_bookkeeping(spill, pages):
     """Of the fields under `spill` only the names here; their values are docs/mongodb.md's."""
     allowed = {"epoch", "rev", "first", "n", "gone", "ops", "sealed", "closed", "pages", "low",
-               "removed", "total", "intent", "src"}
+               "removed", "total", "intent", "src", "open"}
     expect(set(spill) - allowed, set(), "fields of spill")
     for field in ("epoch", "rev", "first", "n"):
         expect(type(spill[field]), Int64, f"type of spill.{field}")
+    expect("open" in spill and ("sealed" in spill or "gone" in spill), False, "open when closed")
+    for size in spill.get("open", {}).values():
+        expect(type(size), int, "type of a size in spill.open")
     if pages is not None:
         expect(spill["pages"], Int64(pages), "spill.pages")
 

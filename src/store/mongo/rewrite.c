@@ -164,14 +164,24 @@ static void set_derived(const rewrite_t *rewrite, bson_t *set)
 
 /* ---- the pipeline ---------------------------------------------------------------------------- */
 
-static void append_stage(const char *key, const char *operator, const bson_t * set,
+/*
+ * {operator: operand} as the pipeline's next stage; nothing where there is nothing to do. Keys that
+ * were not those of an array would make the driver take the pipeline for a replacement.
+ */
+static void append_stage(const char *operator, bson_type_t type, const bson_t *operand,
                          bson_t *pipeline)
 {
     bson_t stage;
-    if (bson_empty(set))
+    char buffer[16];
+    const char *key;
+    if (bson_empty(operand))
         return;
+    bson_uint32_to_string(bson_count_keys(pipeline), &key, buffer, sizeof buffer);
     bson_append_document_begin(pipeline, key, -1, &stage);
-    BSON_APPEND_DOCUMENT(&stage, operator, set);
+    if (type == BSON_TYPE_ARRAY)
+        BSON_APPEND_ARRAY(&stage, operator, operand);
+    else
+        BSON_APPEND_DOCUMENT(&stage, operator, operand);
     bson_append_document_end(pipeline, &stage);
 }
 
@@ -186,14 +196,9 @@ bool spill_mongo_rewrite(const spill_mongo_document_t *document, const spill_sta
     bool differs = !bson_empty(&set) || !bson_empty(&unset);
     set_array(&rewrite, &set);
     set_derived(&rewrite, &derived);
-    append_stage("0", "$set", &set, pipeline);
-    append_stage("1", "$set", &derived, pipeline);
-    if (!bson_empty(&unset)) {
-        bson_t stage;
-        BSON_APPEND_DOCUMENT_BEGIN(pipeline, "2", &stage);
-        BSON_APPEND_ARRAY(&stage, "$unset", &unset);
-        bson_append_document_end(pipeline, &stage);
-    }
+    append_stage("$set", BSON_TYPE_DOCUMENT, &set, pipeline);
+    append_stage("$set", BSON_TYPE_DOCUMENT, &derived, pipeline);
+    append_stage("$unset", BSON_TYPE_ARRAY, &unset, pipeline);
     bson_destroy(&set);
     bson_destroy(&unset);
     bson_destroy(&derived);
