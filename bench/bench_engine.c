@@ -17,10 +17,9 @@
 enum { HOT_THREADS = 8, PAGE = 20, LOG_OWNERS = 8 };
 
 typedef struct bench {
+    measure_report_t report;
     const char *parent;
-    const char *only;
     bool quick;
-    bool failed;
 } bench_t;
 
 /* ---- our side -------------------------------------------------------------------------------- */
@@ -33,12 +32,6 @@ typedef struct ours {
     uint64_t number;
 } ours_t;
 
-static void check(spill_code_t code, const spill_error_t *error)
-{
-    if (code != SPILL_OK)
-        measure_stop("%s", error->message);
-}
-
 static void ours_open(ours_t *ours, const bench_t *bench, bool sync, int owners)
 {
     spill_error_t error;
@@ -47,17 +40,17 @@ static void ours_open(ours_t *ours, const bench_t *bench, bool sync, int owners)
     spill_store_options_init(&options);
     options.durability = sync ? SPILL_DURABILITY_FSYNC : SPILL_DURABILITY_LOG;
     *ours = (ours_t){.folder = measure_folder(bench->parent), .owners = owners};
-    check(spill_store_open(ours->folder, &options, &ours->store, &error), &error);
-    check(spill_definition_preset(&definition, "feed-recent", "feed", &error), &error);
-    check(spill_store_define(ours->store, &definition, &error), &error);
-    check(spill_array_open(ours->store, "feed", &ours->array, &error), &error);
+    measure_check(spill_store_open(ours->folder, &options, &ours->store, &error), &error);
+    measure_check(spill_definition_preset(&definition, "feed-recent", "feed", &error), &error);
+    measure_check(spill_store_define(ours->store, &definition, &error), &error);
+    measure_check(spill_array_open(ours->store, "feed", &ours->array, &error), &error);
 }
 
 static void ours_close(ours_t *ours)
 {
     spill_error_t error;
     spill_array_close(ours->array);
-    check(spill_store_close(ours->store, &error), &error);
+    measure_check(spill_store_close(ours->store, &error), &error);
     measure_remove_folder(ours->folder);
 }
 
@@ -78,7 +71,8 @@ static void ours_append(ours_t *ours, int owner, uint64_t number)
     spill_value_t name = owner_value(&storage, owner);
     spill_value_t element = {
         .data = bytes, .size_bytes = ELEMENT_BYTES, .type = BSON_TYPE_DOCUMENT};
-    check(spill_array_append(ours->array, &name, &element, 1, NULL, &result, &error), &error);
+    measure_check(spill_array_append(ours->array, &name, &element, 1, NULL, &result, &error),
+                  &error);
     bson_destroy(&storage);
 }
 
@@ -108,12 +102,12 @@ static void ours_fill(ours_t *ours, int owner, int count)
         spill_error_t error;
         spill_append_result_t result;
         for (int i = 0; i < BATCH; i++) {
-            measure_element(bytes[i], (uint64_t)(done + i));
+            measure_element(bytes[i], (uint64_t)done + (uint64_t)i);
             elements[i] = (spill_value_t){
                 .data = bytes[i], .size_bytes = ELEMENT_BYTES, .type = BSON_TYPE_DOCUMENT};
         }
-        check(spill_array_append(ours->array, &name, elements, BATCH, NULL, &result, &error),
-              &error);
+        measure_check(
+            spill_array_append(ours->array, &name, elements, BATCH, NULL, &result, &error), &error);
     }
     bson_destroy(&storage);
 }
@@ -129,7 +123,7 @@ static void ours_page(ours_t *ours, int owner, int64_t before)
     spill_read_options_init(&options);
     options.limit = PAGE;
     options.before = before;
-    check(spill_array_read(ours->array, &name, &options, &slice, &error), &error);
+    measure_check(spill_array_read(ours->array, &name, &options, &slice, &error), &error);
     if (slice->count != PAGE)
         measure_stop("a page has %zu elements", slice->count);
     spill_slice_free(slice);
@@ -187,71 +181,45 @@ static void bare_newest_pages(void *context, int thread, int count)
         raw_newest_page(bare->raw, 0, PAGE);
 }
 
-/* ---- a figure -------------------------------------------------------------------------------- */
-
-typedef struct side {
-    measure_fn run;
-    void *context;
-} side_t;
-
-typedef struct figure {
-    const char *name;
-    const char *what;
-    double bar;   /* 0: none */
-    bool at_most; /* a ratio of costs; else one of rates */
-    int threads;
-    int count; /* a thread and a round */
-    int rounds;
-    side_t ours;
-    side_t other;
-} figure_t;
-
-static bool wanted(const bench_t *bench, const char *name)
-{
-    return !bench->only || strcmp(bench->only, name) == 0;
-}
-
-static void run_figure(bench_t *bench, const figure_t *figure)
-{
-    double ratios[ROUNDS_MAX];
-    double ours[ROUNDS_MAX];
-    double other[ROUNDS_MAX];
-    double calls = (double)figure->threads * (double)figure->count;
-    for (int i = -1; i < figure->rounds; i++) { /* round -1 warms up */
-        double theirs = measure_threads(figure->other.run, figure->other.context, figure->threads,
-                                        figure->count);
-        double mine =
-            measure_threads(figure->ours.run, figure->ours.context, figure->threads, figure->count);
-        if (i < 0)
-            continue;
-        ours[i] = mine / calls * 1e6;
-        other[i] = theirs / calls * 1e6;
-        ratios[i] = figure->at_most ? mine / theirs : theirs / mine;
-    }
-    size_t rounds = (size_t)figure->rounds;
-    double ratio = measure_median(ratios, rounds);
-    bool good = figure->bar == 0 || (figure->at_most ? ratio <= figure->bar : ratio >= figure->bar);
-    printf("%-14s %9.2f %9.2f %8.2f  %s %.2f  %-4s %s\n", figure->name,
-           measure_median(ours, rounds), measure_median(other, rounds), ratio,
-           figure->at_most ? "<=" : ">=", figure->bar, good ? "ok" : "FAIL", figure->what);
-    fflush(stdout);
-    bench->failed |= !good;
-}
-
 /* ---- the figures ----------------------------------------------------------------------------- */
 
-static void bench_appends(bench_t *bench, figure_t figure, bool sync, int owners)
+typedef struct appends {
+    const char *name;
+    const char *what;
+    double bar;
+    int threads;
+    int count, quick_count; /* a thread and a round */
+    bool sync;
+    int owners;
+} appends_t;
+
+static const appends_t appends[] = {
+    {"append", "log durability, 1 thread; bare engine", 0.70, 1, 50000, 20000, false, LOG_OWNERS},
+    {"durable", "fsync, 8 threads, 8 owners; bare engine", 0.90, HOT_THREADS, 1000, 200, true,
+     HOT_THREADS},
+    {"durable-hot", "fsync, 8 threads, one owner; bare engine, locked", 3.0, HOT_THREADS, 400, 100,
+     true, 1},
+};
+
+static void bench_appends(bench_t *bench, const appends_t *kind, int rounds)
 {
-    if (!wanted(bench, figure.name))
+    if (!measure_wanted(&bench->report, kind->name))
         return;
     ours_t ours;
     bare_t bare;
-    ours_open(&ours, bench, sync, owners);
-    bare_open(&bare, bench, sync, owners);
-    bool in_turn = figure.threads == 1;
-    figure.ours = (side_t){in_turn ? ours_appends_in_turn : ours_appends, &ours};
-    figure.other = (side_t){in_turn ? bare_appends_in_turn : bare_appends, &bare};
-    run_figure(bench, &figure);
+    ours_open(&ours, bench, kind->sync, kind->owners);
+    bare_open(&bare, bench, kind->sync, kind->owners);
+    bool in_turn = kind->threads == 1;
+    int count = bench->quick ? kind->quick_count : kind->count;
+    measure_figure_t figure = {
+        .name = kind->name,
+        .what = kind->what,
+        .bar = kind->bar,
+        .threads = kind->threads,
+        .rounds = rounds,
+        .ours = {in_turn ? ours_appends_in_turn : ours_appends, &ours, count},
+        .other = {in_turn ? bare_appends_in_turn : bare_appends, &bare, count}};
+    measure_figure(&bench->report, &figure);
     ours_close(&ours);
     bare_close(&bare);
 }
@@ -302,9 +270,9 @@ static void short_appends(void *context, int thread, int count)
 
 static void bench_long(bench_t *bench, int rounds)
 {
-    bool all = !bench->only;
-    if (!all && !wanted(bench, "newest-page") && !wanted(bench, "deep-page") &&
-        !wanted(bench, "deep-anywhere") && !wanted(bench, "append-long"))
+    measure_report_t *report = &bench->report;
+    if (!measure_wanted(report, "newest-page") && !measure_wanted(report, "deep-page") &&
+        !measure_wanted(report, "deep-anywhere") && !measure_wanted(report, "append-long"))
         return;
     int length = bench->quick ? 100000 : 1000000;
     int count = bench->quick ? 2000 : 10000;
@@ -315,52 +283,47 @@ static void bench_long(bench_t *bench, int rounds)
     ours_fill(&ours, 0, length);
     bare_appends_in_turn(&bare, 0, length);
     deep_t deep = {.ours = &ours, .length = length, .random = 1};
-    figure_t newest = {"newest-page",
-                       "newest page of 20, bare engine: the same iteration",
-                       0.70,
-                       false,
-                       1,
-                       count,
-                       rounds,
-                       {ours_newest_pages, &ours},
-                       {bare_newest_pages, &bare}};
-    figure_t one = {"deep-page",
-                    "a page of 20 deep in the array, against the newest",
-                    3.0,
-                    true,
-                    1,
-                    count,
-                    rounds,
-                    {one_deep_page, &deep},
-                    {ours_newest_pages, &ours}};
-    figure_t any = {"deep-anywhere",
-                    "the same, a random page each time, most in no cache",
-                    0,
-                    true,
-                    1,
-                    count / 5,
-                    rounds,
-                    {deep_pages, &deep},
-                    {ours_newest_pages, &ours}};
-    if (wanted(bench, newest.name))
-        run_figure(bench, &newest);
-    if (wanted(bench, one.name))
-        run_figure(bench, &one);
-    if (wanted(bench, any.name))
-        run_figure(bench, &any);
+    measure_side_t newest_ours = {ours_newest_pages, &ours, count};
+    measure_figure_t newest = {.name = "newest-page",
+                               .what = "newest page of 20, bare engine: the same iteration",
+                               .bar = 0.70,
+                               .threads = 1,
+                               .rounds = rounds,
+                               .ours = newest_ours,
+                               .other = {bare_newest_pages, &bare, count}};
+    measure_figure_t one = {.name = "deep-page",
+                            .what = "a page of 20 deep in the array, against the newest",
+                            .bar = 3.0,
+                            .at_most = true,
+                            .threads = 1,
+                            .rounds = rounds,
+                            .ours = {one_deep_page, &deep, count},
+                            .other = newest_ours};
+    measure_figure_t any = {.name = "deep-anywhere",
+                            .what = "the same, a random page each time, most in no cache",
+                            .at_most = true,
+                            .threads = 1,
+                            .rounds = rounds,
+                            .ours = {deep_pages, &deep, count / 5},
+                            .other = {ours_newest_pages, &ours, count / 5}};
+    if (measure_wanted(report, newest.name))
+        measure_figure(report, &newest);
+    if (measure_wanted(report, one.name))
+        measure_figure(report, &one);
+    if (measure_wanted(report, any.name))
+        measure_figure(report, &any);
     for (int i = 1; i <= ours.owners; i++)
         ours_fill(&ours, i, 1000);
-    figure_t append = {"append-long",
-                       "an append at the full length, against one at 1000",
-                       1.15,
-                       true,
-                       1,
-                       count / 2,
-                       rounds,
-                       {long_appends, &ours},
-                       {short_appends, &ours}};
-    if (wanted(bench, append.name))
-        run_figure(bench, &append);
+    measure_figure_t append = {.name = "append-long",
+                               .what = "an append at the full length, against one at 1000",
+                               .bar = 1.15,
+                               .at_most = true,
+                               .threads = 1,
+                               .rounds = rounds,
+                               .ours = {long_appends, &ours, count / 2},
+                               .other = {short_appends, &ours, count / 2}};
+    if (measure_wanted(report, append.name))
+        measure_figure(report, &append);
     ours_close(&ours);
     bare_close(&bare);
 }
@@ -374,45 +337,14 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--dir") == 0 && i + 1 < argc)
             bench.parent = argv[++i];
         else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
-            bench.only = argv[++i];
+            bench.report.only = argv[++i];
         else
             measure_stop("usage: bench_engine [--quick] [--dir FOLDER] [--only NAME]");
     }
     int rounds = bench.quick ? 5 : 15;
-    printf("%-14s %9s %9s %8s  %-7s\n", "figure", "ours us", "other us", "ratio", "bar");
-    bench_appends(&bench,
-                  (figure_t){"append",
-                             "log durability, 1 thread; bare engine",
-                             0.70,
-                             false,
-                             1,
-                             bench.quick ? 20000 : 50000,
-                             rounds,
-                             {0},
-                             {0}},
-                  false, LOG_OWNERS);
-    bench_appends(&bench,
-                  (figure_t){"durable",
-                             "fsync, 8 threads, 8 owners; bare engine",
-                             0.90,
-                             false,
-                             HOT_THREADS,
-                             bench.quick ? 200 : 1000,
-                             rounds,
-                             {0},
-                             {0}},
-                  true, HOT_THREADS);
-    bench_appends(&bench,
-                  (figure_t){"durable-hot",
-                             "fsync, 8 threads, one owner; bare engine, locked",
-                             3.0,
-                             false,
-                             HOT_THREADS,
-                             bench.quick ? 100 : 400,
-                             rounds,
-                             {0},
-                             {0}},
-                  true, 1);
+    measure_print_header();
+    for (size_t i = 0; i < sizeof appends / sizeof *appends; i++)
+        bench_appends(&bench, &appends[i], rounds);
     bench_long(&bench, rounds);
-    return bench.failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return bench.report.failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -5,47 +5,24 @@
  *
  *   bench_import FILE.ndjson OWNER-FIELD [ROUNDS]
  */
+#include "measure.h"
+
 #include "tools/import.h"
 
 #include <spillway/store.h>
 
 #include <bson/bson.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <time.h>
-#include <unistd.h>
-
-#define ROUNDS_MAX 99
-
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-static void stop(const char *what)
-{
-    fprintf(stderr, "bench_import: %s\n", what);
-    exit(EXIT_FAILURE);
-}
-
-static void check(spill_code_t code, const spill_error_t *error)
-{
-    if (code != SPILL_OK) {
-        stop(error->message);
-    }
-}
 
 static double parse(const char *path, int64_t *lines)
 {
     FILE *file = fopen(path, "r");
     if (!file) {
-        stop("cannot open the file");
+        measure_stop("cannot open the file");
     }
-    double start = seconds();
+    double start = measure_now();
     char *line = NULL;
     size_t capacity = 0;
     ssize_t size;
@@ -54,31 +31,20 @@ static double parse(const char *path, int64_t *lines)
         bson_error_t error;
         bson_t *document = bson_new_from_json((const uint8_t *)line, size, &error);
         if (!document) {
-            stop(error.message);
+            measure_stop("%s", error.message);
         }
         bson_destroy(document);
         (*lines)++;
     }
-    double took = seconds() - start;
+    double took = measure_now() - start;
     free(line);
     fclose(file);
     return took;
 }
 
-static int delete_one(const char *path, const struct stat *status, int kind, struct FTW *walk)
-{
-    (void)status;
-    (void)kind;
-    (void)walk;
-    return remove(path);
-}
-
 static double import(const char *path, const char *owner, int64_t lines)
 {
-    char folder[] = "/tmp/spillway-bench-XXXXXX";
-    if (!mkdtemp(folder)) {
-        stop("cannot make a folder");
-    }
+    char *folder = measure_folder("/tmp");
     spill_error_t error;
     spill_store_options_t options;
     spill_store_options_init(&options);
@@ -87,41 +53,28 @@ static double import(const char *path, const char *owner, int64_t lines)
     spill_definition_init(&definition, "events");
     spill_store_t *store = NULL;
     spill_array_t *array = NULL;
-    double start = seconds();
-    check(spill_store_open(folder, &options, &store, &error), &error);
-    check(spill_store_define(store, &definition, &error), &error);
-    check(spill_array_open(store, "events", &array, &error), &error);
+    double start = measure_now();
+    measure_check(spill_store_open(folder, &options, &store, &error), &error);
+    measure_check(spill_store_define(store, &definition, &error), &error);
+    measure_check(spill_array_open(store, "events", &array, &error), &error);
     spill_import_options_t what = {.path = path, .owner = owner};
     spill_import_result_t result;
-    check(spill_import(store, array, &what, &result, &error), &error);
+    measure_check(spill_import(store, array, &what, &result, &error), &error);
     spill_array_close(array);
-    check(spill_store_close(store, &error), &error);
-    double took = seconds() - start;
+    measure_check(spill_store_close(store, &error), &error);
+    double took = measure_now() - start;
     if (result.records != lines) {
-        stop("not every line was imported");
+        measure_stop("not every line was imported");
     }
-    nftw(folder, delete_one, 16, FTW_DEPTH | FTW_PHYS);
+    measure_remove_folder(folder);
     return took;
-}
-
-static int compare(const void *left, const void *right)
-{
-    double a = *(const double *)left;
-    double b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-static double median(double *values, int count)
-{
-    qsort(values, (size_t)count, sizeof *values, compare);
-    return values[count / 2];
 }
 
 int main(int argc, char **argv)
 {
-    int rounds = argc > 3 ? atoi(argv[3]) : 5;
+    int rounds = argc > 3 ? (int)strtol(argv[3], NULL, 10) : 5;
     if (argc < 3 || rounds < 1 || rounds > ROUNDS_MAX) {
-        stop("usage: bench_import FILE.ndjson OWNER-FIELD [ROUNDS]");
+        measure_stop("usage: bench_import FILE.ndjson OWNER-FIELD [ROUNDS]");
     }
     double parsing[ROUNDS_MAX];
     double importing[ROUNDS_MAX];
@@ -134,8 +87,8 @@ int main(int argc, char **argv)
     }
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    double parse_median = median(parsing, rounds);
-    double import_median = median(importing, rounds);
+    double parse_median = measure_median(parsing, (size_t)rounds);
+    double import_median = measure_median(importing, (size_t)rounds);
     printf("%lld lines: parse %.3f s, import %.3f s, ratio %.2f (bar: 2.00); peak memory %ld MB\n",
            (long long)lines, parse_median, import_median, import_median / parse_median,
            usage.ru_maxrss / 1024);

@@ -28,21 +28,14 @@ enum {
 };
 
 typedef struct bench {
+    measure_report_t report;
     const char *server;
     char *uri; /* with a database of this run */
-    const char *only;
     bool quick;
-    bool failed;
     mongoc_client_pool_t *pool;
     char *database;
     spill_store_t *store;
 } bench_t;
-
-static void check(spill_code_t code, const spill_error_t *error)
-{
-    if (code != SPILL_OK)
-        measure_stop("%s", error->message);
-}
 
 /* ---- our side -------------------------------------------------------------------------------- */
 
@@ -56,13 +49,13 @@ static ours_t ours_open(const bench_t *bench, const char *name, int64_t threshol
     ours_t ours = {.owner = "ada"};
     spill_error_t error;
     spill_definition_t definition;
-    check(spill_definition_preset(&definition, "feed-recent", name, &error), &error);
+    measure_check(spill_definition_preset(&definition, "feed-recent", name, &error), &error);
     snprintf(definition.collection, SPILL_NAME_SIZE, "%s", name);
     snprintf(definition.page_collection, SPILL_NAME_SIZE, "%sPages", name);
     definition.bounds.threshold = threshold;
     definition.bounds.page_capacity = capacity;
-    check(spill_store_define(bench->store, &definition, &error), &error);
-    check(spill_array_open(bench->store, name, &ours.array, &error), &error);
+    measure_check(spill_store_define(bench->store, &definition, &error), &error);
+    measure_check(spill_array_open(bench->store, name, &ours.array, &error), &error);
     return ours;
 }
 
@@ -83,7 +76,8 @@ static void ours_append(const ours_t *ours, uint64_t from, size_t count)
                                       .type = BSON_TYPE_DOCUMENT};
     }
     spill_value_t owner = spill_value_from_utf8(&storage, ours->owner);
-    check(spill_array_append(ours->array, &owner, elements, count, NULL, &result, &error), &error);
+    measure_check(spill_array_append(ours->array, &owner, elements, count, NULL, &result, &error),
+                  &error);
     bson_destroy(&storage);
     free(elements);
     free(bytes);
@@ -198,64 +192,13 @@ static void name_reads(void *context, int thread, int count)
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
-typedef struct side {
-    measure_fn run;
-    void *context;
-    int count; /* a thread and a round */
-} side_t;
-
-typedef struct figure {
-    const char *name;
-    const char *what;
-    double bar;   /* 0: none, the figure explains another */
-    bool at_most; /* ours / other is a ratio of costs; else other / ours, how many times faster */
-    int threads;
-    int rounds;
-    side_t ours, other;
-} figure_t;
-
-/* Microseconds for one. */
-static double cost(const side_t *side, int threads)
-{
-    return 1e6 * measure_threads(side->run, side->context, threads, side->count) /
-           ((double)threads * side->count);
-}
-
-static void run_figure(bench_t *bench, const figure_t *figure)
-{
-    double ours[ROUNDS_MAX], other[ROUNDS_MAX], ratios[ROUNDS_MAX];
-    for (int i = -1; i < figure->rounds; i++) { /* the first round warms up */
-        double mine = cost(&figure->ours, figure->threads);
-        double theirs = cost(&figure->other, figure->threads);
-        int at = i < 0 ? 0 : i;
-        ours[at] = mine;
-        other[at] = theirs;
-        ratios[at] = figure->at_most ? mine / theirs : theirs / mine;
-    }
-    size_t rounds = (size_t)figure->rounds;
-    double ratio = measure_median(ratios, rounds);
-    bool good = figure->bar == 0 || (figure->at_most ? ratio <= figure->bar : ratio >= figure->bar);
-    char bar[32] = "no bar";
-    if (figure->bar > 0)
-        snprintf(bar, sizeof bar, "%s %5.2f", figure->at_most ? "<=" : ">=", figure->bar);
-    printf("%-12s %9.0f %9.0f %8.2f  %-8s  %-4s %s\n", figure->name, measure_median(ours, rounds),
-           measure_median(other, rounds), ratio, bar, good ? "ok" : "FAIL", figure->what);
-    fflush(stdout);
-    bench->failed = bench->failed || !good;
-}
-
-static bool wanted(const bench_t *bench, const char *name)
-{
-    return !bench->only || strcmp(bench->only, name) == 0;
-}
-
 /* Ours at the full length against pushes to arrays of several lengths. */
 static void bench_length(bench_t *bench)
 {
     int length = bench->quick ? 50000 : 1000000;
     ours_t ours = ours_open(bench, "long", THRESHOLD, PAGE_CAPACITY);
     ours_fill(&ours, length);
-    side_t append = {ours_appends, &ours, 25 * PAGE_CAPACITY}; /* 25 spills */
+    measure_side_t append = {ours_appends, &ours, 25 * PAGE_CAPACITY}; /* 25 spills */
     static const struct {
         const char *name;
         const char *what;
@@ -270,58 +213,59 @@ static void bench_length(bench_t *bench)
         {"push-20000", "times faster than $push to an array of 20 000", 20000, 0, 60},
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        if (!wanted(bench, others[i].name))
+        if (!measure_wanted(&bench->report, others[i].name))
             continue;
         bool keeps = others[i].slice != 0;
         plain_t plain = plain_open(bench, others[i].name, others[i].length, others[i].slice);
-        figure_t figure = {.name = others[i].name,
-                           .what = others[i].what,
-                           .bar = others[i].bar,
-                           .at_most = keeps,
-                           .threads = 1,
-                           .rounds = bench->quick ? 3 : 9,
-                           .ours = append,
-                           .other = {plain_pushes, &plain, keeps ? append.count : 15}};
-        run_figure(bench, &figure);
+        measure_figure_t figure = {.name = others[i].name,
+                                   .what = others[i].what,
+                                   .bar = others[i].bar,
+                                   .at_most = keeps,
+                                   .threads = 1,
+                                   .rounds = bench->quick ? 3 : 9,
+                                   .ours = append,
+                                   .other = {plain_pushes, &plain, keeps ? append.count : 15}};
+        measure_figure(&bench->report, &figure);
     }
     spill_array_close(ours.array);
 }
 
 static void bench_hot(bench_t *bench)
 {
-    if (!wanted(bench, "hot"))
+    if (!measure_wanted(&bench->report, "hot"))
         return;
     ours_t ours = ours_open(bench, "hot", HOT_THRESHOLD, HOT_CAPACITY);
     plain_t plain = plain_open(bench, "hotPlain", 50, -50);
-    figure_t figure = {.name = "hot",
-                       .what =
-                           "times the appends/s of $push with $slice: -50, 32 threads, one owner",
-                       .bar = 5,
-                       .threads = 32,
-                       .rounds = bench->quick ? 3 : 9,
-                       .ours = {ours_appends, &ours, 200},
-                       .other = {plain_pushes, &plain, 50}};
-    run_figure(bench, &figure);
+    measure_figure_t figure = {
+        .name = "hot",
+        .what = "times the appends/s of $push with $slice: -50, 32 threads, one owner",
+        .bar = 5,
+        .threads = 32,
+        .rounds = bench->quick ? 3 : 9,
+        .ours = {ours_appends, &ours, 200},
+        .other = {plain_pushes, &plain, 50}};
+    measure_figure(&bench->report, &figure);
     spill_array_close(ours.array);
 }
 
 static void bench_fields(bench_t *bench)
 {
-    if (!wanted(bench, "fields"))
+    if (!measure_wanted(&bench->report, "fields"))
         return;
     plain_t without = plain_open(bench, "fieldsPlain", 0, 0);
     plain_t with = plain_open(bench, "fields", 0, 0);
     ours_t ours = ours_open(bench, "fields", THRESHOLD, PAGE_CAPACITY);
     ours_fill(&ours, 10000);
-    figure_t figure = {.name = "fields",
-                       .what = "reading the owner's name / from a document without the array",
-                       .bar = 1.15,
-                       .at_most = true,
-                       .threads = 1,
-                       .rounds = bench->quick ? 5 : 25,
-                       .ours = {name_reads, &with, 200},
-                       .other = {name_reads, &without, 200}};
-    run_figure(bench, &figure);
+    measure_figure_t figure = {.name = "fields",
+                               .what =
+                                   "reading the owner's name / from a document without the array",
+                               .bar = 1.15,
+                               .at_most = true,
+                               .threads = 1,
+                               .rounds = bench->quick ? 5 : 25,
+                               .ours = {name_reads, &with, 200},
+                               .other = {name_reads, &without, 200}};
+    measure_figure(&bench->report, &figure);
     spill_array_close(ours.array);
 }
 
@@ -342,7 +286,7 @@ static void open_bench(bench_t *bench)
         measure_stop("%s", cause.message);
     bench->pool = mongoc_client_pool_new(uri);
     mongoc_uri_destroy(uri);
-    check(spill_store_open(bench->uri, NULL, &bench->store, &error), &error);
+    measure_check(spill_store_open(bench->uri, NULL, &bench->store, &error), &error);
 }
 
 static void close_bench(bench_t *bench)
@@ -365,7 +309,7 @@ int main(int argc, char **argv)
         if (strcmp(argv[i], "--quick") == 0)
             bench.quick = true;
         else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
-            bench.only = argv[++i];
+            bench.report.only = argv[++i];
         else if (strncmp(argv[i], "mongodb", strlen("mongodb")) == 0)
             bench.server = argv[i];
         else
@@ -374,10 +318,10 @@ int main(int argc, char **argv)
     if (!bench.server)
         measure_stop("name a server, or run this under tools/test-server");
     open_bench(&bench);
-    printf("%-12s %9s %9s %8s\n", "", "ours us", "other us", "ratio");
+    measure_print_header();
     bench_length(&bench);
     bench_hot(&bench);
     bench_fields(&bench);
     close_bench(&bench);
-    return bench.failed ? 1 : 0;
+    return bench.report.failed ? 1 : 0;
 }

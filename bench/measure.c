@@ -42,6 +42,12 @@ void measure_stop(const char *format, ...)
     exit(EXIT_FAILURE);
 }
 
+void measure_check(spill_code_t code, const spill_error_t *error)
+{
+    if (code != SPILL_OK)
+        measure_stop("%s", error->message);
+}
+
 /* ---- threads --------------------------------------------------------------------------------- */
 
 typedef struct worker {
@@ -82,6 +88,52 @@ double measure_threads(measure_fn run, void *context, int threads, int count)
         pthread_join(ids[i], NULL);
     pthread_barrier_destroy(&start);
     return measure_now() - from;
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+bool measure_wanted(const measure_report_t *report, const char *name)
+{
+    return !report->only || strcmp(report->only, name) == 0;
+}
+
+void measure_print_header(void)
+{
+    printf("%-14s %10s %10s %8s  %-8s\n", "figure", "ours us", "other us", "ratio", "bar");
+}
+
+/* Microseconds for one. */
+static double cost(const measure_side_t *side, int threads)
+{
+    return measure_threads(side->run, side->context, threads, side->count) * 1e6 /
+           ((double)threads * side->count);
+}
+
+void measure_figure(measure_report_t *report, const measure_figure_t *figure)
+{
+    double ours[ROUNDS_MAX];
+    double other[ROUNDS_MAX];
+    double ratios[ROUNDS_MAX];
+    char bar[16] = "no bar";
+    for (int i = -1; i < figure->rounds; i++) { /* round -1 warms up */
+        double theirs = cost(&figure->other, figure->threads);
+        double mine = cost(&figure->ours, figure->threads);
+        if (i < 0)
+            continue;
+        ours[i] = mine;
+        other[i] = theirs;
+        ratios[i] = figure->at_most ? mine / theirs : theirs / mine;
+    }
+    size_t rounds = (size_t)figure->rounds;
+    double ratio = measure_median(ratios, rounds);
+    bool kept = figure->at_most ? ratio <= figure->bar : ratio >= figure->bar;
+    const char *verdict = figure->bar == 0 ? "" : kept ? "ok" : "FAIL";
+    if (figure->bar > 0)
+        snprintf(bar, sizeof bar, "%s %5.2f", figure->at_most ? "<=" : ">=", figure->bar);
+    printf("%-14s %10.2f %10.2f %8.2f  %-8s  %-4s %s\n", figure->name, measure_median(ours, rounds),
+           measure_median(other, rounds), ratio, bar, verdict, figure->what);
+    fflush(stdout);
+    report->failed |= figure->bar > 0 && !kept;
 }
 
 /* ---- data ------------------------------------------------------------------------------------ */
