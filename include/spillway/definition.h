@@ -48,6 +48,8 @@ typedef struct spill_definition {
     char page_number[SPILL_NAME_SIZE];     /* "page", or "" */
     char page_array[SPILL_NAME_SIZE];      /* "activities" */
     char page_count[SPILL_NAME_SIZE];      /* "count", or "" */
+    char id_field[SPILL_NAME_SIZE];        /* what names an element, a path within it, or "" */
+    char time_field[SPILL_NAME_SIZE];      /* an element's time, a path within it, or "" */
     spill_bounds_t largest;                /* the largest each bound has ever been (for verify) */
 } spill_definition_t;
 

@@ -54,4 +54,10 @@ spill_fields_t spill_fields_of(const uint8_t *data);
 /* The next field; false at the end or where the rest is malformed. `name` borrows. */
 bool spill_fields_next(spill_fields_t *fields, const char **name, spill_value_t *value);
 
+/*
+ * The value at a path of names with '.' between them, through documents, and through arrays by
+ * index; false where there is none. Of a well-formed value. `found` borrows from it. O(size).
+ */
+bool spill_value_at(const spill_value_t *value, const char *path, spill_value_t *found);
+
 #endif

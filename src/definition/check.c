@@ -75,6 +75,12 @@ static bool has_control_character(const char *name)
     return false;
 }
 
+/* "name" or "author.name": no part of it is empty. */
+static bool is_path(const char *name)
+{
+    return name[0] != '.' && name[strlen(name) - 1] != '.' && strstr(name, "..") == NULL;
+}
+
 /* What is wrong with a name that is not empty, or NULL. */
 static const char *problem_of(spill_name_role_t role, const char *name)
 {
@@ -91,6 +97,10 @@ static const char *problem_of(spill_name_role_t role, const char *name)
         if (strchr(name, '$') != NULL)
             return "contains '$', which no collection's name may";
         return strncmp(name, "system.", 7) == 0 ? "is reserved for the database" : NULL;
+    case SPILL_NAME_OF_ELEMENT_FIELD:
+        if (strchr(name, '$') != NULL)
+            return "contains '$', which field names here may not";
+        return is_path(name) ? NULL : "is not a path of names with a '.' between them";
     default:
         if (strpbrk(name, "$.") != NULL)
             return "contains '$' or '.', which field names here may not";
@@ -114,13 +124,17 @@ static spill_code_t check_name(const spill_definition_t *definition,
     return problem == NULL ? SPILL_OK : fail_name(field, name, problem, error);
 }
 
-/* Names of one role lie beside each other: two fields of a document, or the two collections. */
+/*
+ * Names of one role lie beside each other: two fields of a document, or the two collections. What
+ * they say of elements may be the same twice: an object id is a time, too.
+ */
 static spill_code_t check_distinct(const spill_definition_t *definition, size_t index,
                                    spill_error_t *error)
 {
     const spill_name_field_t *field = &spill_name_fields[index];
     const char *name = spill_definition_get_name(definition, field);
-    for (size_t i = 0; i < index && name[0] != '\0'; i++) {
+    bool alone = name[0] == '\0' || field->role == SPILL_NAME_OF_ELEMENT_FIELD;
+    for (size_t i = 0; i < index && !alone; i++) {
         const spill_name_field_t *other = &spill_name_fields[i];
         if (other->role == field->role &&
             strcmp(spill_definition_get_name(definition, other), name) == 0)

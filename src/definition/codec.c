@@ -27,7 +27,9 @@ void spill_definition_to_bson(const spill_definition_t *definition, bson_t *docu
     bson_init(document);
     for (size_t i = 0; i < SPILL_NAME_FIELDS; i++) {
         const spill_name_field_t *field = &spill_name_fields[i];
-        BSON_APPEND_UTF8(document, field->label, spill_definition_get_name(definition, field));
+        const char *name = spill_definition_get_name(definition, field);
+        if (!field->added || name[0] != '\0')
+            BSON_APPEND_UTF8(document, field->label, name);
     }
     BSON_APPEND_UTF8(document, "layout", spill_layout_name(definition->layout));
     BSON_APPEND_UTF8(document, "keep", spill_keep_name(definition->keep));
@@ -63,6 +65,8 @@ static const char *read_text(const bson_t *document, const char *label, spill_er
 static spill_code_t read_name(const bson_t *document, const spill_name_field_t *field,
                               spill_definition_t *definition, spill_error_t *error)
 {
+    if (field->added && !bson_has_field(document, field->label))
+        return SPILL_OK;
     const char *text = read_text(document, field->label, error);
     if (text == NULL)
         return SPILL_CORRUPT;

@@ -5,7 +5,11 @@
 
 #define NAME(label, member, role, required)                                                        \
     {                                                                                              \
-        label, offsetof(spill_definition_t, member), SPILL_NAME_OF_##role, required                \
+        label, offsetof(spill_definition_t, member), SPILL_NAME_OF_##role, required, false         \
+    }
+#define ADDED(label, member, role)                                                                 \
+    {                                                                                              \
+        label, offsetof(spill_definition_t, member), SPILL_NAME_OF_##role, false, true             \
     }
 
 const spill_name_field_t spill_name_fields[SPILL_NAME_FIELDS] = {
@@ -20,6 +24,8 @@ const spill_name_field_t spill_name_fields[SPILL_NAME_FIELDS] = {
     NAME("pageNumber", page_number, PAGE_FIELD, false),
     NAME("pageArray", page_array, PAGE_FIELD, true),
     NAME("pageCount", page_count, PAGE_FIELD, false),
+    ADDED("idField", id_field, ELEMENT_FIELD),
+    ADDED("timeField", time_field, ELEMENT_FIELD),
 };
 
 const spill_bound_field_t spill_bound_fields[SPILL_BOUND_FIELDS] = {

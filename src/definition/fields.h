@@ -11,7 +11,8 @@ typedef enum spill_name_role {
     SPILL_NAME_OF_DEFINITION,
     SPILL_NAME_OF_COLLECTION,
     SPILL_NAME_OF_HEAD_FIELD,
-    SPILL_NAME_OF_PAGE_FIELD
+    SPILL_NAME_OF_PAGE_FIELD,
+    SPILL_NAME_OF_ELEMENT_FIELD /* a dotted path into an element */
 } spill_name_role_t;
 
 typedef struct spill_name_field {
@@ -19,6 +20,7 @@ typedef struct spill_name_field {
     size_t offset;     /* in spill_definition_t */
     spill_name_role_t role;
     bool required; /* not "" */
+    bool added;    /* not in every document: "" is not written, and where it is missing it is "" */
 } spill_name_field_t;
 
 typedef struct spill_bound_field {
@@ -26,7 +28,7 @@ typedef struct spill_bound_field {
     size_t offset; /* in spill_bounds_t */
 } spill_bound_field_t;
 
-#define SPILL_NAME_FIELDS 11
+#define SPILL_NAME_FIELDS 13
 #define SPILL_BOUND_FIELDS 4
 
 extern const spill_name_field_t spill_name_fields[SPILL_NAME_FIELDS];

@@ -37,6 +37,8 @@ static void assert_same_definition(const spill_definition_t *left, const spill_d
     assert_string_equal(left->page_number, right->page_number);
     assert_string_equal(left->page_array, right->page_array);
     assert_string_equal(left->page_count, right->page_count);
+    assert_string_equal(left->id_field, right->id_field);
+    assert_string_equal(left->time_field, right->time_field);
 }
 
 /* ---- presets --------------------------------------------------------------------------------- */
@@ -259,6 +261,8 @@ static void test_names_that_are_missing(void **state)
         {offsetof(spill_definition_t, pages_field), NULL},
         {offsetof(spill_definition_t, page_number), NULL},
         {offsetof(spill_definition_t, page_count), NULL},
+        {offsetof(spill_definition_t, id_field), NULL},
+        {offsetof(spill_definition_t, time_field), NULL},
     };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         spill_definition_t definition = feed();
@@ -294,6 +298,24 @@ static void test_names_that_are_malformed(void **state)
     assert_check(&definition, "array 'a\xff' is not UTF-8");
     set(definition.array, "\xc3\xa9l\xc3\xa9ments");
     assert_check(&definition, NULL);
+
+    definition = feed();
+    set(definition.id_field, "_id");
+    set(definition.time_field, "created.at");
+    assert_check(&definition, NULL);
+    set(definition.time_field, "_id");
+    assert_check(&definition, NULL);
+    set(definition.time_field, "created.$at");
+    assert_check(&definition,
+                 "timeField 'created.$at' contains '$', which field names here may not");
+    static const char *const no_paths[] = {".", ".at", "created.", "created..at"};
+    for (size_t i = 0; i < sizeof no_paths / sizeof no_paths[0]; i++) {
+        char message[128];
+        snprintf(message, sizeof message,
+                 "timeField '%s' is not a path of names with a '.' between them", no_paths[i]);
+        set(definition.time_field, no_paths[i]);
+        assert_check(&definition, message);
+    }
 
     definition = feed();
     set(definition.page_count, "spill");
@@ -511,11 +533,33 @@ static void test_round_trip(void **state)
         definition.bounds.threshold = 7;
         definition.largest.page_bytes_max = 5000000;
         definition.op_window = 3;
+        strcpy(definition.time_field, "ts");
         spill_definition_to_bson(&definition, &document);
         assert_int_equal(spill_definition_from_bson(&again, &document, &error), SPILL_OK);
         assert_same_definition(&definition, &again);
         bson_destroy(&document);
     }
+}
+
+/* What a definition does not use is not in its document, so earlier versions can read it. */
+static void test_added_names_in_documents(void **state)
+{
+    (void)state;
+    spill_definition_t definition = feed(), again;
+    bson_t document;
+    spill_error_t error;
+    spill_definition_to_bson(&definition, &document);
+    assert_false(bson_has_field(&document, "idField"));
+    assert_false(bson_has_field(&document, "timeField"));
+    bson_destroy(&document);
+
+    set(definition.id_field, "author.id");
+    spill_definition_to_bson(&definition, &document);
+    assert_true(bson_has_field(&document, "idField"));
+    assert_int_equal(spill_definition_from_bson(&again, &document, &error), SPILL_OK);
+    assert_string_equal(again.id_field, "author.id");
+    assert_string_equal(again.time_field, "");
+    bson_destroy(&document);
 }
 
 static void assert_corrupt(const bson_t *document, const char *message)
@@ -656,6 +700,7 @@ int main(void)
         cmocka_unit_test(test_what_may_not_change),
         cmocka_unit_test(test_definitions_beside_each_other),
         cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_added_names_in_documents),
         cmocka_unit_test(test_every_field_is_needed),
         cmocka_unit_test(test_every_bound_is_needed),
         cmocka_unit_test(test_values_that_make_no_sense),

@@ -381,6 +381,41 @@ static void test_order_is_an_order(void **state)
     }
 }
 
+static void test_values_at_paths(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path, *json; /* NULL: none there */
+    } paths[] = {
+        {"a", "1"},
+        {"b", "{ \"c\" : { \"d\" : \"deep\" }, \"cc\" : 2 }"},
+        {"b.c.d", "\"deep\""},
+        {"b.cc", "2"},
+        {"list.1", "20"},
+        {"list.1.x", NULL},
+        {"list.2", NULL},
+        {"b.c.e", NULL},
+        {"a.c", NULL},
+        {"bb", NULL},
+    };
+    bson_t *document = bson_new_from_json(
+        (const uint8_t *)"{\"a\": 1, \"b\": {\"c\": {\"d\": \"deep\"}, \"cc\": 2}, "
+                         "\"list\": [10, 20]}",
+        -1, NULL);
+    spill_value_t value = spill_value_from_document(document);
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        spill_value_t found;
+        bool there = spill_value_at(&value, paths[i].path, &found);
+        assert_int_equal(there, paths[i].json != NULL);
+        if (!there)
+            continue;
+        char *json = spill_value_to_json(&found, false);
+        assert_string_equal(json, paths[i].json);
+        bson_free(json);
+    }
+    bson_destroy(document);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -397,6 +432,7 @@ int main(void)
         cmocka_unit_test(test_nesting_is_bounded),
         cmocka_unit_test(test_order_across_types),
         cmocka_unit_test(test_order_is_an_order),
+        cmocka_unit_test(test_values_at_paths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
