@@ -122,30 +122,45 @@ static void numbers_stay_what_they_are(void **state)
     fixture_close(&fixture);
 }
 
+typedef struct array {
+    spill_definition_t definition;
+    spill_binding_t binding;
+} array_t;
+
+/* Another array of the fixture's heads. */
+static array_t add_likes(fixture_t *fixture)
+{
+    array_t likes;
+    make_definition(&likes.definition, "likes", SPILL_KEEP_NEWEST);
+    save_definition(fixture->store, &likes.definition);
+    likes.binding = bind(fixture, &likes.definition);
+    return likes;
+}
+
+/* Go on with that array; returns the one before. */
+static array_t switch_to(fixture_t *fixture, const array_t *array)
+{
+    array_t before = {fixture->definition, fixture->binding};
+    fixture->definition = array->definition;
+    fixture->binding = array->binding;
+    return before;
+}
+
 static void arrays_of_a_collection_share_fields(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
-    spill_definition_t feed = fixture.definition, likes;
-    spill_binding_t feed_binding = fixture.binding;
-    make_definition(&likes, "likes", SPILL_KEEP_NEWEST);
-    save_definition(fixture.store, &likes);
-    spill_binding_t likes_binding = bind(&fixture, &likes);
-
+    array_t likes = add_likes(&fixture);
     append_numbers(&fixture, SPILL_HEAD, 100, 2);
-    fixture.definition = likes;
-    fixture.binding = likes_binding;
+    array_t feed = switch_to(&fixture, &likes);
     assert_document(&fixture, SPILL_HEAD, "absent");
     append_numbers(&fixture, SPILL_HEAD, 500, 1);
     bson_t *update = BCON_NEW("$set", "{", "name", "Ada", "}");
     spill_request_t set = make_request(&fixture, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
     set.update = update;
     assert_done(&fixture, &set);
-    spill_request_t drop = make_request(&fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
-    assert_done(&fixture, &drop);
-
-    fixture.definition = feed;
-    fixture.binding = feed_binding;
+    drop_head(&fixture, EPOCH, 0);
+    switch_to(&fixture, &feed);
     assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=100 1=101");
     assert_fields(&fixture, "{ \"_id\" : \"ada\", \"name\" : \"Ada\" }");
     bson_destroy(update);
@@ -156,21 +171,14 @@ static void a_document_goes_with_its_last_array(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
-    spill_definition_t feed = fixture.definition, likes;
-    spill_binding_t feed_binding = fixture.binding;
-    make_definition(&likes, "likes", SPILL_KEEP_NEWEST);
-    save_definition(fixture.store, &likes);
+    array_t likes = add_likes(&fixture);
     append_numbers(&fixture, SPILL_HEAD, 100, 1);
-    fixture.binding = bind(&fixture, &likes);
-    fixture.definition = likes;
+    array_t feed = switch_to(&fixture, &likes);
     append_numbers(&fixture, SPILL_HEAD, 200, 1);
-    spill_request_t drop = make_request(&fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
-    assert_done(&fixture, &drop);
-    fixture.binding = feed_binding;
-    fixture.definition = feed;
+    drop_head(&fixture, EPOCH, 0);
+    switch_to(&fixture, &feed);
     assert_fields(&fixture, "{ \"_id\" : \"ada\" }"); /* the other array is in it */
-    drop = make_request(&fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
-    assert_done(&fixture, &drop);
+    drop_head(&fixture, EPOCH, 0);
     assert_fields(&fixture, NULL);
     append_numbers(&fixture, SPILL_HEAD, 300, 1);
     assert_fields(&fixture, "{ \"_id\" : \"ada\" }");
@@ -196,16 +204,6 @@ static bool retire(fixture_t *fixture, const spill_binding_t *binding)
     return done;
 }
 
-/* With a page that its dropped head has left. */
-static void leave_a_page(fixture_t *fixture)
-{
-    append_numbers(fixture, SPILL_HEAD, 100, 3);
-    spill_page(fixture, 0, 2);
-    spill_request_t drop = make_request(fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
-    drop.pages = 1;
-    assert_done(fixture, &drop);
-}
-
 static void assert_ended(fixture_t *fixture)
 {
     int64_t number = 7;
@@ -225,14 +223,12 @@ static void an_array_ends_with_all_that_is_left_of_it(void **state)
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
     spill_binding_t first = fixture.binding;
     skip_without_retire(&fixture);
-    leave_a_page(&fixture);
+    leave_page(&fixture, 2);
     fixture_owner(&fixture, "bob");
     append_numbers(&fixture, SPILL_HEAD, 200, 1);
     assert_false(retire(&fixture, &first)); /* bob is there */
     append_numbers(&fixture, SPILL_HEAD, 201, 1);
-    spill_request_t drop = make_request(&fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
-    drop.epoch = EPOCH + 2; /* ada was dropped before, with one change */
-    assert_done(&fixture, &drop);
+    drop_head(&fixture, EPOCH + 2, 0); /* ada was dropped before, with one change */
     fixture_owner(&fixture, "ada");
     assert_document(&fixture, 0, "rev+0 | 0=100 1=101");
     assert_true(retire(&fixture, &first));
@@ -278,14 +274,12 @@ static void another_layout_begins_another_array(void **state)
     next.bounds.threshold++;
     assert_true(replace_definition(&fixture, &next)); /* as compatible as can be */
     fixture.definition = next;
-    leave_a_page(&fixture);
+    leave_page(&fixture, 2);
     append_numbers(&fixture, SPILL_HEAD, 200, 1);
     next.keep = SPILL_KEEP_OLDEST;
     assert_false(replace_definition(&fixture, &next)); /* ada is there */
     append_numbers(&fixture, SPILL_HEAD, 201, 1);
-    spill_request_t drop = make_request(&fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
-    drop.epoch = EPOCH + 2; /* there was another ada, with one change */
-    assert_done(&fixture, &drop);
+    drop_head(&fixture, EPOCH + 2, 0); /* there was another ada, with one change */
     assert_true(replace_definition(&fixture, &next));
     assert_ended(&fixture);
     fixture.definition = next;
@@ -360,25 +354,17 @@ static void owners_are_those_that_have_a_head(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
-    spill_definition_t likes;
-    make_definition(&likes, "likes", SPILL_KEEP_NEWEST);
-    save_definition(fixture.store, &likes);
-    spill_definition_t feed_definition = fixture.definition;
-    spill_binding_t feed = fixture.binding;
+    array_t likes = add_likes(&fixture);
     append_numbers(&fixture, SPILL_HEAD, 100, 3);
     spill_page(&fixture, 0, 2);
     fixture_owner(&fixture, "bob");
     append_numbers(&fixture, SPILL_HEAD, 100, 1);
-    fixture.binding = bind(&fixture, &likes);
-    fixture.definition = likes;
+    array_t feed = switch_to(&fixture, &likes);
     fixture_owner(&fixture, "cyd"); /* of the other array */
     append_numbers(&fixture, SPILL_HEAD, 100, 1);
-    fixture.binding = feed;
-    fixture.definition = feed_definition;
+    switch_to(&fixture, &feed);
     fixture_owner(&fixture, "ada"); /* whose head goes, and whose page is left over */
-    spill_request_t drop = make_request(&fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
-    drop.pages = 1;
-    assert_done(&fixture, &drop);
+    drop_head(&fixture, EPOCH, 1);
     char all[4][16];
     assert_int_equal(walk_owners(&fixture, 2, all, 4), 1);
     assert_string_equal(all[0], "bob");

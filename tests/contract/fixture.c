@@ -127,7 +127,7 @@ spill_value_t text_value(uint32_t size_bytes, char fill)
     return (spill_value_t){.data = data, .size_bytes = size_bytes, .type = BSON_TYPE_UTF8};
 }
 
-void append_numbers(fixture_t *fixture, int64_t page, int64_t label, size_t count)
+static void append_to(fixture_t *fixture, int64_t page, int64_t epoch, int64_t label, size_t count)
 {
     int64_t numbers[64];
     spill_value_t values[64];
@@ -138,7 +138,26 @@ void append_numbers(fixture_t *fixture, int64_t page, int64_t label, size_t coun
     }
     spill_request_t append = make_append(fixture, page, values, count);
     append.create = page == SPILL_HEAD;
+    append.epoch = epoch;
     assert_done(fixture, &append);
+}
+
+void append_numbers(fixture_t *fixture, int64_t page, int64_t label, size_t count)
+{
+    append_to(fixture, page, EPOCH, label, count);
+}
+
+void begin_again(fixture_t *fixture, int64_t label, size_t count)
+{
+    append_to(fixture, SPILL_HEAD, EPOCH + 50, label, count);
+}
+
+void drop_head(fixture_t *fixture, int64_t epoch, int64_t pages)
+{
+    spill_request_t drop = make_request(fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
+    drop.epoch = epoch;
+    drop.pages = pages;
+    assert_done(fixture, &drop);
 }
 
 /* ---- spilling -------------------------------------------------------------------------------- */
@@ -195,4 +214,11 @@ void spill_page(fixture_t *fixture, int64_t page, int64_t slots)
 {
     assert_int_equal(put_from_head(fixture, page, slots), SPILL_DONE);
     assert_int_equal(cut_from_head(fixture, page), SPILL_DONE);
+}
+
+void leave_page(fixture_t *fixture, int64_t slots)
+{
+    append_numbers(fixture, SPILL_HEAD, 100, (size_t)slots + 1);
+    spill_page(fixture, 0, slots);
+    drop_head(fixture, EPOCH, 1);
 }

@@ -62,6 +62,12 @@ spill_value_t text_value(uint32_t size_bytes, char fill);
 /* Append `count` numbers label, label + 1, ... to a document, which must take them. */
 void append_numbers(fixture_t *fixture, int64_t page, int64_t label, size_t count);
 
+/* Drop the head of the incarnation `epoch`, which has that many pages; they are left over. */
+void drop_head(fixture_t *fixture, int64_t epoch, int64_t pages);
+
+/* Make a head of a later incarnation (EPOCH + 50) with the numbers label, label + 1, ... */
+void begin_again(fixture_t *fixture, int64_t label, size_t count);
+
 /*
  * Put elements [first, first + slots) of the head into page `page`, as a client does that spills:
  * from a READ of the head.
@@ -70,6 +76,12 @@ spill_outcome_t put_from_head(fixture_t *fixture, int64_t page, int64_t slots);
 /* Cut that page off the head. */
 spill_outcome_t cut_from_head(fixture_t *fixture, int64_t page);
 void spill_page(fixture_t *fixture, int64_t page, int64_t slots); /* both */
+
+/*
+ * Append the numbers 100, 101, ..., one more than `slots`, spill them to page 0 but for the last,
+ * and drop the head: the page is left over.
+ */
+void leave_page(fixture_t *fixture, int64_t slots);
 
 /*
  * A document in words, as READ shows it, to compare with what is expected. Numbers that are 0 are

@@ -364,18 +364,8 @@ static void a_dropped_head_leaves_its_fields(void **state)
  */
 static void drop_and_begin_again(fixture_t *fixture)
 {
-    append_numbers(fixture, SPILL_HEAD, 100, 5);
-    spill_page(fixture, 0, 4);
-    spill_request_t drop = make_request(fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
-    drop.pages = 1;
-    assert_done(fixture, &drop);
-    int64_t numbers[] = {200, 201, 202};
-    spill_value_t values[] = {number_value(&numbers[0]), number_value(&numbers[1]),
-                              number_value(&numbers[2])};
-    spill_request_t append = make_append(fixture, SPILL_HEAD, values, 3);
-    append.create = true;
-    append.epoch = EPOCH + 50;
-    assert_done(fixture, &append);
+    leave_page(fixture, 4);
+    begin_again(fixture, 200, 3);
 }
 
 static void pages_left_over_are_found(void **state)

@@ -244,13 +244,17 @@ static void a_page_below_low_is_emptied(void **state)
 
 /* ---- dropping -------------------------------------------------------------------------------- */
 
+/* The same array, its head dropped. */
+static void open_dropped_array(fixture_t *fixture, void **state)
+{
+    open_long_array(fixture, state);
+    drop_head(fixture, EPOCH, 2);
+}
+
 static void a_dropped_page_leaves_a_tombstone(void **state)
 {
     fixture_t fixture;
-    open_long_array(&fixture, state);
-    spill_request_t drop_head = make_request(&fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
-    drop_head.pages = 2;
-    assert_done(&fixture, &drop_head);
+    open_dropped_array(&fixture, state);
     spill_request_t drop = make_request(&fixture, SPILL_REQUEST_DROP_PAGE, 1);
     assert_done(&fixture, &drop);
     drop.page = 0;
@@ -282,10 +286,7 @@ static int64_t left_over(fixture_t *fixture)
 static void tombstones_are_not_left_over(void **state)
 {
     fixture_t fixture;
-    open_long_array(&fixture, state);
-    spill_request_t drop_head = make_request(&fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
-    drop_head.pages = 2;
-    assert_done(&fixture, &drop_head);
+    open_dropped_array(&fixture, state);
     int64_t first = left_over(&fixture);
     assert_in_range(first, 0, 1);
     spill_request_t drop = make_request(&fixture, SPILL_REQUEST_DROP_PAGE, first);
@@ -300,17 +301,8 @@ static void tombstones_are_not_left_over(void **state)
 static void a_later_owner_keeps_its_own(void **state)
 {
     fixture_t fixture;
-    open_long_array(&fixture, state);
-    spill_request_t drop_head = make_request(&fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
-    drop_head.pages = 2;
-    assert_done(&fixture, &drop_head);
-    int64_t numbers[] = {200, 201, 202, 203};
-    spill_value_t values[] = {number_value(&numbers[0]), number_value(&numbers[1]),
-                              number_value(&numbers[2]), number_value(&numbers[3])};
-    spill_request_t append = make_append(&fixture, SPILL_HEAD, values, 4);
-    append.create = true;
-    append.epoch = EPOCH + 50;
-    assert_done(&fixture, &append);
+    open_dropped_array(&fixture, state);
+    begin_again(&fixture, 200, 4);
     spill_request_t drop = make_request(&fixture, SPILL_REQUEST_DROP_PAGE, 0);
     assert_done(&fixture, &drop); /* whose numbers 3 4 5 are not the head's number 3 */
     fixture_reopen(&fixture);
