@@ -4,6 +4,7 @@
  */
 #include "store/mongo/mongo.h"
 
+#include "store/render.h"
 #include "store/transition.h"
 #include "util/error.h"
 
@@ -64,14 +65,6 @@ static void update_finish(update_t *update, const bson_t *caller, bson_t *docume
     bson_destroy(&update->set);
     bson_destroy(&update->increment);
     bson_destroy(&update->push);
-}
-
-static void append_number(bson_t *document, const char *key, int64_t number)
-{
-    if (number <= INT32_MAX)
-        bson_append_int32(document, key, -1, (int32_t)number);
-    else
-        bson_append_int64(document, key, -1, number);
 }
 
 static void push_elements(const spill_mongo_document_t *document, bson_t *push)
@@ -148,8 +141,7 @@ static void append_update(const spill_mongo_document_t *document, const bson_t *
     update_init(&parts);
     bson_concat(&parts.set, open);
     push_elements(document, &parts.push);
-    if (document->count[0] != '\0')
-        append_number(&parts.increment, document->count, count);
+    spill_render_count(&parts.increment, document->count, count);
     int64_t ops = spill_request_ops(request);
     if (ops > 0) {
         push_ops(document, &parts.push);
@@ -248,8 +240,7 @@ static void make_update(const spill_mongo_document_t *document, int64_t epoch, b
     list_ops(request, &ops);
     bson_append_array_end(&parts.set, &ops);
     spill_mongo_append_open(document, epoch, spill_mongo_path(document, "open", path), &parts.set);
-    if (document->count[0] != '\0')
-        append_number(&parts.set, document->count, count);
+    spill_render_count(&parts.set, document->count, count);
     if (count > 0) {
         push_elements(document, &parts.push);
     } else {
