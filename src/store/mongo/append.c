@@ -343,7 +343,7 @@ static spill_code_t append_if(spill_mongo_t *store, const spill_mongo_document_t
                                            &after, &found, error);
     response->outcome = found ? SPILL_DONE : SPILL_REFUSED_GUARD;
     if (code == SPILL_OK && found)
-        code = due    ? spill_mongo_take(document, &after, response, error)
+        code = due    ? spill_mongo_take(document, &after, state, &response->run, NULL, error)
                : hint ? read_first(document, &after, hint, state, error)
                       : spill_mongo_state(document, &after, state, NULL, error);
     if (code == SPILL_OK && found)

@@ -222,10 +222,12 @@ int64_t spill_mongo_place_of(const spill_state_t *state, int64_t seq);
 
 /* ---- read.c ---------------------------------------------------------------------------------- */
 
-/* What a READ of one document projects, and what it makes of the answer: state and run. */
+/* What a READ of one document projects. */
 void spill_mongo_project_read(const spill_mongo_document_t *document, bson_t *projection);
+/* What it makes of the answer: as spill_mongo_state, and with want the elements, into `run`. */
 spill_code_t spill_mongo_take(const spill_mongo_document_t *document, const bson_t *projected,
-                              spill_response_t *response, spill_error_t *error);
+                              spill_state_t *state, spill_run_t *run, spill_ops_t *ops,
+                              spill_error_t *error);
 
 /* ---- the steps ------------------------------------------------------------------------------- */
 

@@ -272,6 +272,16 @@ static void look_up_op(const spill_request_t *request, spill_ops_t *ops, spill_r
         response->op = *entry;
 }
 
+spill_code_t spill_mongo_take(const spill_mongo_document_t *document, const bson_t *projected,
+                              spill_state_t *state, spill_run_t *run, spill_ops_t *ops,
+                              spill_error_t *error)
+{
+    spill_code_t code = spill_mongo_state(document, projected, state, ops, error);
+    if (code == SPILL_OK && state->present)
+        number_run(projected, document->request->want == SPILL_WANT_BACKWARD, state, run);
+    return code;
+}
+
 /* What a search has brought so far. */
 typedef struct findings {
     const spill_mongo_document_t *document;
@@ -283,11 +293,8 @@ typedef struct findings {
 static void take_beyond(findings_t *findings, const bson_t *projected)
 {
     spill_response_t *response = findings->response;
-    findings->code =
-        spill_mongo_state(findings->document, projected, &response->beyond, NULL, findings->error);
-    if (findings->code == SPILL_OK && response->beyond.present)
-        number_run(projected, findings->document->request->want == SPILL_WANT_BACKWARD,
-                   &response->beyond, &response->beyond_run);
+    findings->code = spill_mongo_take(findings->document, projected, &response->beyond,
+                                      &response->beyond_run, NULL, findings->error);
 }
 
 /* Does the run begin in this document, so that nothing of it was left out? */
@@ -297,28 +304,13 @@ static bool begins_within(const spill_request_t *request, const spill_state_t *s
                                                : request->seq < spill_state_end(state);
 }
 
-static spill_code_t take_run(const spill_mongo_document_t *document, const bson_t *projected,
-                             spill_response_t *response, spill_ops_t *ops, spill_error_t *error)
-{
-    spill_code_t code = spill_mongo_state(document, projected, &response->state, ops, error);
-    if (code == SPILL_OK && response->state.present)
-        number_run(projected, document->request->want == SPILL_WANT_BACKWARD, &response->state,
-                   &response->run);
-    return code;
-}
-
-spill_code_t spill_mongo_take(const spill_mongo_document_t *document, const bson_t *projected,
-                              spill_response_t *response, spill_error_t *error)
-{
-    return take_run(document, projected, response, NULL, error);
-}
-
 static void take_document(findings_t *findings, const bson_t *projected)
 {
     const spill_request_t *request = findings->document->request;
     spill_response_t *response = findings->response;
     spill_ops_t ops = {0};
-    findings->code = take_run(findings->document, projected, response, &ops, findings->error);
+    findings->code = spill_mongo_take(findings->document, projected, &response->state,
+                                      &response->run, &ops, findings->error);
     if (findings->code == SPILL_OK && response->state.present) {
         response->spared = request->spare && response->state.pages > 0 &&
                            !begins_within(request, &response->state);
