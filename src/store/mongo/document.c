@@ -35,15 +35,19 @@ static void append_page_id(const spill_request_t *request, const char *key, int6
     bson_append_document_end(to, &id);
 }
 
-/* The field by which pages are sharded: it brings the command to one shard. */
-static void append_shard(const spill_mongo_document_t *document, bson_t *filter)
+void spill_mongo_append_page_owner(const spill_request_t *request, bson_t *filter)
 {
     bson_t owner;
-    if (document->head || !document->sharded)
-        return;
-    bson_append_document_begin(filter, document->request->definition->page_owner, -1, &owner);
-    spill_value_append(document->request->owner, &owner, "$eq");
+    bson_append_document_begin(filter, request->definition->page_owner, -1, &owner);
+    spill_value_append(request->owner, &owner, "$eq");
     bson_append_document_end(filter, &owner);
+}
+
+/* Pages are sharded by their owner: that brings the command to one shard. */
+static void append_shard(const spill_mongo_document_t *document, bson_t *filter)
+{
+    if (document->sharded && !document->head)
+        spill_mongo_append_page_owner(document->request, filter);
 }
 
 void spill_mongo_select(const spill_mongo_document_t *document, bson_t *filter)

@@ -116,6 +116,9 @@ typedef struct spill_mongo_document {
 void spill_mongo_document_init(spill_mongo_document_t *document, const spill_mongo_t *store,
                                const spill_request_t *request);
 
+/* Append to a filter: pages of request's owner. */
+void spill_mongo_append_page_owner(const spill_request_t *request, bson_t *filter);
+
 /* {_id: {$eq: ...}}, of a page in a sharded cluster also its owner, into `filter`. */
 void spill_mongo_select(const spill_mongo_document_t *document, bson_t *filter);
 /* A page, and another of the same owner. */
