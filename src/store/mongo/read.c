@@ -1,419 +1,397 @@
-/* READ: one aggregation that finds a document and cuts out of it what is asked
- * for. */
+/* READ: one aggregation that finds a document and cuts out of it what is asked for. */
 #include "store/mongo/mongo.h"
 #include "util/error.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* ---- which document
- * -------------------------------------------------------------------------- */
+/* ---- which document -------------------------------------------------------------------------- */
 
 /* What is looked for: one document, or with want_beyond two pages. */
 typedef struct search {
-  const spill_mongo_document_t *document;
-  int64_t over; /* SPILL_PAGE_HOLDING: pages that begin above this number */
+    const spill_mongo_document_t *document;
+    int64_t over; /* SPILL_PAGE_HOLDING: pages that begin above this number */
 } search_t;
 
 /*
- * Of the committed pages of this incarnation the last one that begins at or
- * below seq. An index on (owner, first) finds it; see catalog.c. With
- * want_beyond also the one before it, or the one that begins within the next
- * `limit` numbers.
+ * Of the committed pages of this incarnation the last one that begins at or below seq. An index on
+ * (owner, first) finds it; see catalog.c. With want_beyond also the one before it, or the one that
+ * begins within the next `limit` numbers.
  */
-static void append_page_holding(const search_t *search, bson_t *stages) {
-  const spill_request_t *request = search->document->request;
-  bool forward = request->want_beyond && request->want == SPILL_WANT_FORWARD;
-  int64_t last = request->seq;
-  if (forward && last < INT64_MAX - request->limit)
-    last += request->limit;
-  bson_t stage, match;
-  BSON_APPEND_DOCUMENT_BEGIN(stages, "0", &stage);
-  BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
-  spill_mongo_append_page_owner(request, &match);
-  BCON_APPEND(&match, "spill.first", "{", "$lte", BCON_INT64(last), "$gt",
-              BCON_INT64(search->over), "}", "spill.epoch",
-              BCON_INT64(request->epoch), "_id.page", "{", "$lt",
-              BCON_INT64(request->pages), "}");
-  bson_append_document_end(&stage, &match);
-  bson_append_document_end(stages, &stage);
-  BCON_APPEND(stages, "1", "{", "$sort", "{", "spill.first", BCON_INT32(-1),
-              "_id", BCON_INT32(-1), "}", "}", "2", "{", "$limit",
-              BCON_INT32(request->want_beyond ? 2 : 1), "}");
+static void append_page_holding(const search_t *search, bson_t *stages)
+{
+    const spill_request_t *request = search->document->request;
+    bool forward = request->want_beyond && request->want == SPILL_WANT_FORWARD;
+    int64_t last = request->seq;
+    if (forward && last < INT64_MAX - request->limit)
+        last += request->limit;
+    bson_t stage, match;
+    BSON_APPEND_DOCUMENT_BEGIN(stages, "0", &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
+    spill_mongo_append_page_owner(request, &match);
+    BCON_APPEND(&match, "spill.first", "{", "$lte", BCON_INT64(last), "$gt",
+                BCON_INT64(search->over), "}", "spill.epoch", BCON_INT64(request->epoch),
+                "_id.page", "{", "$lt", BCON_INT64(request->pages), "}");
+    bson_append_document_end(&stage, &match);
+    bson_append_document_end(stages, &stage);
+    BCON_APPEND(stages, "1", "{", "$sort", "{", "spill.first", BCON_INT32(-1), "_id",
+                BCON_INT32(-1), "}", "}", "2", "{", "$limit",
+                BCON_INT32(request->want_beyond ? 2 : 1), "}");
 }
 
 /* The number of the page that a run goes on in. */
-static int64_t page_beyond(const spill_request_t *request, int64_t page) {
-  return request->want == SPILL_WANT_BACKWARD ? page - 1 : page + 1;
+static int64_t page_beyond(const spill_request_t *request, int64_t page)
+{
+    return request->want == SPILL_WANT_BACKWARD ? page - 1 : page + 1;
 }
 
 /* SPILL_PAGE_LEFT_OVER: any will do. */
-static void append_left_over(const spill_mongo_document_t *document,
-                             bson_t *stages) {
-  const spill_request_t *request = document->request;
-  const spill_definition_t *definition = request->definition;
-  bson_t stage, match;
-  char first[SPILL_NAME_SIZE + 2];
-  snprintf(first, sizeof first, "%s.0", definition->page_array);
-  BSON_APPEND_DOCUMENT_BEGIN(stages, "0", &stage);
-  BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
-  spill_mongo_append_page_owner(request, &match);
-  BCON_APPEND(&match, "spill.epoch", "{", "$lte", BCON_INT64(request->epoch),
-              "}");
-  if (definition->keep == SPILL_KEEP_OLDEST) /* others are tombstones */
-    BCON_APPEND(&match, first, "{", "$exists", BCON_BOOL(true), "}");
-  bson_append_document_end(&stage, &match);
-  bson_append_document_end(stages, &stage);
-  BCON_APPEND(stages, "1", "{", "$limit", BCON_INT32(1), "}");
+static void append_left_over(const spill_mongo_document_t *document, bson_t *stages)
+{
+    const spill_request_t *request = document->request;
+    const spill_definition_t *definition = request->definition;
+    bson_t stage, match;
+    char first[SPILL_NAME_SIZE + 2];
+    snprintf(first, sizeof first, "%s.0", definition->page_array);
+    BSON_APPEND_DOCUMENT_BEGIN(stages, "0", &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
+    spill_mongo_append_page_owner(request, &match);
+    BCON_APPEND(&match, "spill.epoch", "{", "$lte", BCON_INT64(request->epoch), "}");
+    if (definition->keep == SPILL_KEEP_OLDEST) /* others are tombstones */
+        BCON_APPEND(&match, first, "{", "$exists", BCON_BOOL(true), "}");
+    bson_append_document_end(&stage, &match);
+    bson_append_document_end(stages, &stage);
+    BCON_APPEND(stages, "1", "{", "$limit", BCON_INT32(1), "}");
 }
 
-static void append_document(const spill_mongo_document_t *document,
-                            bson_t *stages) {
-  const spill_request_t *request = document->request;
-  bson_t stage, filter;
-  BSON_APPEND_DOCUMENT_BEGIN(stages, "0", &stage);
-  if (request->want_beyond && request->page >= 0)
-    spill_mongo_select_two(document, page_beyond(request, request->page),
-                           &filter);
-  else
-    spill_mongo_select(document, &filter);
-  BSON_APPEND_DOCUMENT(&stage, "$match", &filter);
-  bson_destroy(&filter);
-  bson_append_document_end(stages, &stage);
+static void append_document(const spill_mongo_document_t *document, bson_t *stages)
+{
+    const spill_request_t *request = document->request;
+    bson_t stage, filter;
+    BSON_APPEND_DOCUMENT_BEGIN(stages, "0", &stage);
+    if (request->want_beyond && request->page >= 0)
+        spill_mongo_select_two(document, page_beyond(request, request->page), &filter);
+    else
+        spill_mongo_select(document, &filter);
+    BSON_APPEND_DOCUMENT(&stage, "$match", &filter);
+    bson_destroy(&filter);
+    bson_append_document_end(stages, &stage);
 }
 
-/* ---- which elements
- * -------------------------------------------------------------------------- */
+/* ---- which elements -------------------------------------------------------------------------- */
 
-/* How many live elements have numbers below `seq`, as an expression of the
- * document. */
-static bson_t *live_below(const spill_mongo_document_t *document, int64_t seq,
-                          const bson_t *live) {
-  char first[SPILL_MONGO_PATH_SIZE], gone[SPILL_MONGO_PATH_SIZE];
-  return BCON_NEW(
-      "$min", "[", BCON_DOCUMENT(live), "{", "$max", "[", BCON_INT64(0), "{",
-      "$subtract", "[", "{", "$subtract", "[", BCON_INT64(seq),
-      BCON_UTF8(spill_mongo_ref(document, "first", first)), "]", "}", "{",
-      "$size", "{", "$filter", "{", "input", "{", "$ifNull", "[",
-      BCON_UTF8(spill_mongo_ref(document, "gone", gone)), "[", "]", "]", "}",
-      "cond", "{", "$lt", "[", "$$this", BCON_INT64(seq), "]", "}", "}", "}",
-      "}", "]", "}", "]", "}", "]");
+/* How many live elements have numbers below `seq`, as an expression of the document. */
+static bson_t *live_below(const spill_mongo_document_t *document, int64_t seq, const bson_t *live)
+{
+    char first[SPILL_MONGO_PATH_SIZE], gone[SPILL_MONGO_PATH_SIZE];
+    return BCON_NEW("$min", "[", BCON_DOCUMENT(live), "{", "$max", "[", BCON_INT64(0), "{",
+                    "$subtract", "[", "{", "$subtract", "[", BCON_INT64(seq),
+                    BCON_UTF8(spill_mongo_ref(document, "first", first)), "]", "}", "{", "$size",
+                    "{", "$filter", "{", "input", "{", "$ifNull", "[",
+                    BCON_UTF8(spill_mongo_ref(document, "gone", gone)), "[", "]", "]", "}", "cond",
+                    "{", "$lt", "[", "$$this", BCON_INT64(seq), "]", "}", "}", "}", "}", "]", "}",
+                    "]", "}", "]");
 }
 
 /*
- * How many elements: with `spare`, less as many as there are numbers between
- * the head and where the run begins.
+ * How many elements: with `spare`, less as many as there are numbers between the head and where the
+ * run begins.
  */
-static bson_t *run_limit(const spill_mongo_document_t *document, int64_t seq,
-                         int64_t limit, const bson_t *live) {
-  const spill_request_t *request = document->request;
-  char first[SPILL_MONGO_PATH_SIZE], gone[SPILL_MONGO_PATH_SIZE],
-      pages[SPILL_MONGO_PATH_SIZE];
-  spill_mongo_ref(document, "first", first);
-  spill_mongo_ref(document, "gone", gone);
-  if (!request->spare)
-    return BCON_NEW("$literal", BCON_INT64(limit));
-  bson_t *between;
-  if (request->want == SPILL_WANT_FORWARD)
-    between =
-        BCON_NEW("$subtract", "[", BCON_UTF8(first), BCON_INT64(seq), "]");
-  else
-    between = BCON_NEW("$subtract", "[", BCON_INT64(seq), "{", "$add", "[",
-                       BCON_UTF8(first), BCON_DOCUMENT(live), "{", "$size", "{",
-                       "$ifNull", "[", BCON_UTF8(gone), "[", "]", "]", "}", "}",
-                       "]", "}", "]");
-  bson_t *left =
-      BCON_NEW("$cond", "[", "{", "$gt", "[",
-               BCON_UTF8(spill_mongo_ref(document, "pages", pages)),
-               BCON_INT64(0), "]", "}", "{", "$max", "[", BCON_INT64(0), "{",
-               "$subtract", "[", BCON_INT64(limit), "{", "$max", "[",
-               BCON_INT64(0), BCON_DOCUMENT(between), "]", "}", "]", "}", "]",
-               "}", BCON_INT64(limit), "]");
-  bson_destroy(between);
-  return left;
+static bson_t *run_limit(const spill_mongo_document_t *document, int64_t seq, int64_t limit,
+                         const bson_t *live)
+{
+    const spill_request_t *request = document->request;
+    char first[SPILL_MONGO_PATH_SIZE], gone[SPILL_MONGO_PATH_SIZE], pages[SPILL_MONGO_PATH_SIZE];
+    spill_mongo_ref(document, "first", first);
+    spill_mongo_ref(document, "gone", gone);
+    if (!request->spare)
+        return BCON_NEW("$literal", BCON_INT64(limit));
+    bson_t *between;
+    if (request->want == SPILL_WANT_FORWARD)
+        between = BCON_NEW("$subtract", "[", BCON_UTF8(first), BCON_INT64(seq), "]");
+    else
+        between = BCON_NEW("$subtract", "[", BCON_INT64(seq), "{", "$add", "[", BCON_UTF8(first),
+                           BCON_DOCUMENT(live), "{", "$size", "{", "$ifNull", "[", BCON_UTF8(gone),
+                           "[", "]", "]", "}", "}", "]", "}", "]");
+    bson_t *left = BCON_NEW(
+        "$cond", "[", "{", "$gt", "[", BCON_UTF8(spill_mongo_ref(document, "pages", pages)),
+        BCON_INT64(0), "]", "}", "{", "$max", "[", BCON_INT64(0), "{", "$subtract", "[",
+        BCON_INT64(limit), "{", "$max", "[", BCON_INT64(0), BCON_DOCUMENT(between), "]", "}", "]",
+        "}", "]", "}", BCON_INT64(limit), "]");
+    bson_destroy(between);
+    return left;
 }
 
 /*
- * run: the elements; from: the place of the first of them in the array. Forward
- * the place is where seq begins, backward so far before its end that `limit`
- * fit between.
+ * run: the elements; from: the place of the first of them in the array. Forward the place is where
+ * seq begins, backward so far before its end that `limit` fit between.
  */
-static void project_run(const spill_mongo_document_t *document,
-                        bson_t *projection) {
-  const spill_request_t *request = document->request;
-  bool forward = request->want == SPILL_WANT_FORWARD;
-  int64_t limit = request->limit < INT32_MAX ? request->limit : INT32_MAX;
-  int64_t seq = request->seq;
-  if (!forward && seq < INT64_MAX)
-    seq++;
-  char array[SPILL_NAME_SIZE + 1];
-  snprintf(array, sizeof array, "$%s", document->array);
-  bson_t *all = BCON_NEW("$ifNull", "[", BCON_UTF8(array), "[", "]", "]");
-  bson_t *live = BCON_NEW("$size", BCON_DOCUMENT(all));
-  bson_t *place = live_below(document, seq, live);
-  bson_t *most = run_limit(document, seq, limit, live);
-  bson_t *from = forward ? bson_copy(place)
-                         : BCON_NEW("$max", "[", BCON_INT64(0), "{",
-                                    "$subtract", "[", BCON_DOCUMENT(place),
-                                    BCON_DOCUMENT(most), "]", "}", "]");
-  bson_t *count = forward ? bson_copy(most)
-                          : BCON_NEW("$min", "[", BCON_DOCUMENT(most),
-                                     BCON_DOCUMENT(place), "]");
-  BCON_APPEND(projection, "from", BCON_DOCUMENT(from), "run", "{", "$cond", "[",
-              "{", "$gt", "[", BCON_DOCUMENT(count), BCON_INT64(0), "]", "}",
-              "{", "$slice", "[", BCON_DOCUMENT(all), BCON_DOCUMENT(from), "{",
-              "$max", "[", BCON_INT64(1), BCON_DOCUMENT(count), "]", "}", "]",
-              "}", "[", "]", "]", "}");
-  bson_destroy(all);
-  bson_destroy(live);
-  bson_destroy(place);
-  bson_destroy(most);
-  bson_destroy(from);
-  bson_destroy(count);
+static void project_run(const spill_mongo_document_t *document, bson_t *projection)
+{
+    const spill_request_t *request = document->request;
+    bool forward = request->want == SPILL_WANT_FORWARD;
+    int64_t limit = request->limit < INT32_MAX ? request->limit : INT32_MAX;
+    int64_t seq = request->seq;
+    if (!forward && seq < INT64_MAX)
+        seq++;
+    char array[SPILL_NAME_SIZE + 1];
+    snprintf(array, sizeof array, "$%s", document->array);
+    bson_t *all = BCON_NEW("$ifNull", "[", BCON_UTF8(array), "[", "]", "]");
+    bson_t *live = BCON_NEW("$size", BCON_DOCUMENT(all));
+    bson_t *place = live_below(document, seq, live);
+    bson_t *most = run_limit(document, seq, limit, live);
+    bson_t *from = forward ? bson_copy(place)
+                           : BCON_NEW("$max", "[", BCON_INT64(0), "{", "$subtract", "[",
+                                      BCON_DOCUMENT(place), BCON_DOCUMENT(most), "]", "}", "]");
+    bson_t *count = forward ? bson_copy(most)
+                            : BCON_NEW("$min", "[", BCON_DOCUMENT(most), BCON_DOCUMENT(place), "]");
+    BCON_APPEND(projection, "from", BCON_DOCUMENT(from), "run", "{", "$cond", "[", "{", "$gt", "[",
+                BCON_DOCUMENT(count), BCON_INT64(0), "]", "}", "{", "$slice", "[",
+                BCON_DOCUMENT(all), BCON_DOCUMENT(from), "{", "$max", "[", BCON_INT64(1),
+                BCON_DOCUMENT(count), "]", "}", "]", "}", "[", "]", "]", "}");
+    bson_destroy(all);
+    bson_destroy(live);
+    bson_destroy(place);
+    bson_destroy(most);
+    bson_destroy(from);
+    bson_destroy(count);
 }
 
-/* Number of the live element at place `place`, and on from there, past those
- * that are gone. */
-static void number_run(const bson_t *projected, bool backward,
-                       const spill_state_t *state, spill_run_t *run) {
-  bson_iter_t iter, elements;
-  if (!bson_iter_init_find(&iter, projected, "from"))
-    return;
-  int64_t seq = state->first + bson_iter_as_int64(&iter);
-  if (!bson_iter_init_find(&iter, projected, "run") ||
-      !BSON_ITER_HOLDS_ARRAY(&iter) || !bson_iter_recurse(&iter, &elements))
-    return;
-  size_t passed = 0;
-  while (bson_iter_next(&elements)) {
-    while (passed < state->gone.count && state->gone.at[passed] <= seq) {
-      passed++;
-      seq++;
+/* Number of the live element at place `place`, and on from there, past those that are gone. */
+static void number_run(const bson_t *projected, bool backward, const spill_state_t *state,
+                       spill_run_t *run)
+{
+    bson_iter_t iter, elements;
+    if (!bson_iter_init_find(&iter, projected, "from"))
+        return;
+    int64_t seq = state->first + bson_iter_as_int64(&iter);
+    if (!bson_iter_init_find(&iter, projected, "run") || !BSON_ITER_HOLDS_ARRAY(&iter) ||
+        !bson_iter_recurse(&iter, &elements))
+        return;
+    size_t passed = 0;
+    while (bson_iter_next(&elements)) {
+        while (passed < state->gone.count && state->gone.at[passed] <= seq) {
+            passed++;
+            seq++;
+        }
+        spill_value_t value = spill_value_from_iter(&elements);
+        spill_run_add(run, seq++, &value);
     }
-    spill_value_t value = spill_value_from_iter(&elements);
-    spill_run_add(run, seq++, &value);
-  }
-  for (size_t i = 0; backward && i < run->count / 2; i++) {
-    spill_run_entry_t entry = run->entries[i];
-    run->entries[i] = run->entries[run->count - 1 - i];
-    run->entries[run->count - 1 - i] = entry;
-  }
+    for (size_t i = 0; backward && i < run->count / 2; i++) {
+        spill_run_entry_t entry = run->entries[i];
+        run->entries[i] = run->entries[run->count - 1 - i];
+        run->entries[run->count - 1 - i] = entry;
+    }
 }
 
-/* ---- the head's other fields
- * ----------------------------------------------------------------- */
+/* ---- the head's other fields ----------------------------------------------------------------- */
 
 /* The whole document under `fields`, then without what is the array's own. */
-static void append_without_own(const spill_definition_t *definition,
-                               bson_t *stages, const char *key) {
-  const char *own[SPILL_MONGO_OWN_FIELDS];
-  size_t count = spill_mongo_own_fields(definition, own);
-  bson_t stage, projection;
-  bson_append_document_begin(stages, key, -1, &stage);
-  BSON_APPEND_DOCUMENT_BEGIN(&stage, "$project", &projection);
-  BSON_APPEND_INT32(&projection, "fields.spill", 0);
-  for (size_t i = 0; i < count; i++) {
-    char path[SPILL_NAME_SIZE + 8];
-    snprintf(path, sizeof path, "fields.%s", own[i]);
-    BSON_APPEND_INT32(&projection, path, 0);
-  }
-  bson_append_document_end(&stage, &projection);
-  bson_append_document_end(stages, &stage);
+static void append_without_own(const spill_definition_t *definition, bson_t *stages,
+                               const char *key)
+{
+    const char *own[SPILL_MONGO_OWN_FIELDS];
+    size_t count = spill_mongo_own_fields(definition, own);
+    bson_t stage, projection;
+    bson_append_document_begin(stages, key, -1, &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$project", &projection);
+    BSON_APPEND_INT32(&projection, "fields.spill", 0);
+    for (size_t i = 0; i < count; i++) {
+        char path[SPILL_NAME_SIZE + 8];
+        snprintf(path, sizeof path, "fields.%s", own[i]);
+        BSON_APPEND_INT32(&projection, path, 0);
+    }
+    bson_append_document_end(&stage, &projection);
+    bson_append_document_end(stages, &stage);
 }
 
-static void take_fields(const bson_t *projected, bson_t **fields) {
-  bson_iter_t iter;
-  if (!bson_iter_init_find(&iter, projected, "fields") ||
-      !BSON_ITER_HOLDS_DOCUMENT(&iter))
-    return;
-  const uint8_t *data;
-  uint32_t size;
-  bson_iter_document(&iter, &size, &data);
-  *fields = bson_new_from_data(data, size);
+static void take_fields(const bson_t *projected, bson_t **fields)
+{
+    bson_iter_t iter;
+    if (!bson_iter_init_find(&iter, projected, "fields") || !BSON_ITER_HOLDS_DOCUMENT(&iter))
+        return;
+    const uint8_t *data;
+    uint32_t size;
+    bson_iter_document(&iter, &size, &data);
+    *fields = bson_new_from_data(data, size);
 }
 
-/* ---- the step
- * --------------------------------------------------------------------------------
- */
+/* ---- the step -------------------------------------------------------------------------------- */
 
-void spill_mongo_project_read(const spill_mongo_document_t *document,
-                              bson_t *projection) {
-  const spill_request_t *request = document->request;
-  bool ops =
-      request->kind == SPILL_REQUEST_READ && (request->op || request->want_ops);
-  spill_mongo_project_state(document, ops, projection);
-  if (request->want != SPILL_WANT_NONE)
-    project_run(document, projection);
+void spill_mongo_project_read(const spill_mongo_document_t *document, bson_t *projection)
+{
+    const spill_request_t *request = document->request;
+    bool ops = request->kind == SPILL_REQUEST_READ && (request->op || request->want_ops);
+    spill_mongo_project_state(document, ops, projection);
+    if (request->want != SPILL_WANT_NONE)
+        project_run(document, projection);
 }
 
-static void append_projection(const spill_mongo_document_t *document,
-                              const char *key, bson_t *stages) {
-  bson_t stage, projection;
-  bson_append_document_begin(stages, key, -1, &stage);
-  BSON_APPEND_DOCUMENT_BEGIN(&stage, "$project", &projection);
-  spill_mongo_project_read(document, &projection);
-  if (document->request->want_fields && document->head)
-    BSON_APPEND_UTF8(&projection, "fields", "$$ROOT");
-  bson_append_document_end(&stage, &projection);
-  bson_append_document_end(stages, &stage);
+static void append_projection(const spill_mongo_document_t *document, const char *key,
+                              bson_t *stages)
+{
+    bson_t stage, projection;
+    bson_append_document_begin(stages, key, -1, &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$project", &projection);
+    spill_mongo_project_read(document, &projection);
+    if (document->request->want_fields && document->head)
+        BSON_APPEND_UTF8(&projection, "fields", "$$ROOT");
+    bson_append_document_end(&stage, &projection);
+    bson_append_document_end(stages, &stage);
 }
 
-static bson_t *make_pipeline(const search_t *search) {
-  const spill_mongo_document_t *document = search->document;
-  const spill_request_t *request = document->request;
-  bson_t *stages = bson_new();
-  if (request->page == SPILL_PAGE_HOLDING)
-    append_page_holding(search, stages);
-  else if (request->page == SPILL_PAGE_LEFT_OVER)
-    append_left_over(document, stages);
-  else
-    append_document(document, stages);
-  char buffer[16];
-  const char *key;
-  bson_uint32_to_string(bson_count_keys(stages), &key, buffer, sizeof buffer);
-  append_projection(document, key, stages);
-  if (request->want_fields && document->head)
-    append_without_own(request->definition, stages, "2");
-  return stages;
+static bson_t *make_pipeline(const search_t *search)
+{
+    const spill_mongo_document_t *document = search->document;
+    const spill_request_t *request = document->request;
+    bson_t *stages = bson_new();
+    if (request->page == SPILL_PAGE_HOLDING)
+        append_page_holding(search, stages);
+    else if (request->page == SPILL_PAGE_LEFT_OVER)
+        append_left_over(document, stages);
+    else
+        append_document(document, stages);
+    char buffer[16];
+    const char *key;
+    bson_uint32_to_string(bson_count_keys(stages), &key, buffer, sizeof buffer);
+    append_projection(document, key, stages);
+    if (request->want_fields && document->head)
+        append_without_own(request->definition, stages, "2");
+    return stages;
 }
 
-static void look_up_op(const spill_request_t *request, spill_ops_t *ops,
-                       spill_response_t *response) {
-  const spill_op_entry_t *entry =
-      spill_ops_find(ops, request->op->id, request->op->id_bytes);
-  response->op_found = entry != NULL;
-  if (entry)
-    response->op = *entry;
+static void look_up_op(const spill_request_t *request, spill_ops_t *ops, spill_response_t *response)
+{
+    const spill_op_entry_t *entry = spill_ops_find(ops, request->op->id, request->op->id_bytes);
+    response->op_found = entry != NULL;
+    if (entry)
+        response->op = *entry;
 }
 
-spill_code_t spill_mongo_take(const spill_mongo_document_t *document,
-                              const bson_t *projected, spill_state_t *state,
-                              spill_run_t *run, spill_ops_t *ops,
-                              spill_error_t *error) {
-  spill_code_t code = spill_mongo_state(document, projected, state, ops, error);
-  if (code == SPILL_OK && state->present)
-    number_run(projected, document->request->want == SPILL_WANT_BACKWARD, state,
-               run);
-  return code;
+spill_code_t spill_mongo_take(const spill_mongo_document_t *document, const bson_t *projected,
+                              spill_state_t *state, spill_run_t *run, spill_ops_t *ops,
+                              spill_error_t *error)
+{
+    spill_code_t code = spill_mongo_state(document, projected, state, ops, error);
+    if (code == SPILL_OK && state->present)
+        number_run(projected, document->request->want == SPILL_WANT_BACKWARD, state, run);
+    return code;
 }
 
 /* What a search has brought so far. */
 typedef struct findings {
-  const spill_mongo_document_t *document;
-  spill_response_t *response;
-  spill_code_t code;
-  spill_error_t *error;
+    const spill_mongo_document_t *document;
+    spill_response_t *response;
+    spill_code_t code;
+    spill_error_t *error;
 } findings_t;
 
-static void take_beyond(findings_t *findings, const bson_t *projected) {
-  spill_response_t *response = findings->response;
-  findings->code =
-      spill_mongo_take(findings->document, projected, &response->beyond,
-                       &response->beyond_run, NULL, findings->error);
+static void take_beyond(findings_t *findings, const bson_t *projected)
+{
+    spill_response_t *response = findings->response;
+    findings->code = spill_mongo_take(findings->document, projected, &response->beyond,
+                                      &response->beyond_run, NULL, findings->error);
 }
 
 /* Does the run begin in this document, so that nothing of it was left out? */
-static bool begins_within(const spill_request_t *request,
-                          const spill_state_t *state) {
-  return request->want == SPILL_WANT_FORWARD
-             ? request->seq >= state->first
-             : request->seq < spill_state_end(state);
+static bool begins_within(const spill_request_t *request, const spill_state_t *state)
+{
+    return request->want == SPILL_WANT_FORWARD ? request->seq >= state->first
+                                               : request->seq < spill_state_end(state);
 }
 
-static void take_document(findings_t *findings, const bson_t *projected) {
-  const spill_request_t *request = findings->document->request;
-  spill_response_t *response = findings->response;
-  spill_ops_t ops = {0};
-  findings->code =
-      spill_mongo_take(findings->document, projected, &response->state,
-                       &response->run, &ops, findings->error);
-  if (findings->code == SPILL_OK && response->state.present) {
-    response->spared = request->spare && response->state.pages > 0 &&
-                       !begins_within(request, &response->state);
-    take_fields(projected, &response->fields);
-    if (request->op)
-      look_up_op(request, &ops, response);
-    if (request->want_ops)
-      spill_ops_copy(&ops, &response->ops);
-  }
-  spill_ops_release(&ops);
+static void take_document(findings_t *findings, const bson_t *projected)
+{
+    const spill_request_t *request = findings->document->request;
+    spill_response_t *response = findings->response;
+    spill_ops_t ops = {0};
+    findings->code = spill_mongo_take(findings->document, projected, &response->state,
+                                      &response->run, &ops, findings->error);
+    if (findings->code == SPILL_OK && response->state.present) {
+        response->spared = request->spare && response->state.pages > 0 &&
+                           !begins_within(request, &response->state);
+        take_fields(projected, &response->fields);
+        if (request->op)
+            look_up_op(request, &ops, response);
+        if (request->want_ops)
+            spill_ops_copy(&ops, &response->ops);
+    }
+    spill_ops_release(&ops);
 }
 
 /* Is it the document that was meant, and not the one beyond it? */
-static bool is_meant(const spill_request_t *request, const bson_t *projected) {
-  bson_iter_t iter, first;
-  if (!request->want_beyond)
-    return true;
-  if (request->page >= 0)
-    return bson_iter_init_find(&iter, projected, "page") &&
-           bson_iter_as_int64(&iter) == request->page;
-  return bson_iter_init(&iter, projected) &&
-         bson_iter_find_descendant(&iter, "state.first", &first) &&
-         bson_iter_as_int64(&first) <= request->seq;
+static bool is_meant(const spill_request_t *request, const bson_t *projected)
+{
+    bson_iter_t iter, first;
+    if (!request->want_beyond)
+        return true;
+    if (request->page >= 0)
+        return bson_iter_init_find(&iter, projected, "page") &&
+               bson_iter_as_int64(&iter) == request->page;
+    return bson_iter_init(&iter, projected) &&
+           bson_iter_find_descendant(&iter, "state.first", &first) &&
+           bson_iter_as_int64(&first) <= request->seq;
 }
 
-static void take(void *context, const bson_t *projected) {
-  findings_t *findings = context;
-  if (findings->code != SPILL_OK)
-    return;
-  if (!findings->response->state.present &&
-      is_meant(findings->document->request, projected))
-    take_document(findings, projected);
-  else
-    take_beyond(findings, projected);
+static void take(void *context, const bson_t *projected)
+{
+    findings_t *findings = context;
+    if (findings->code != SPILL_OK)
+        return;
+    if (!findings->response->state.present && is_meant(findings->document->request, projected))
+        take_document(findings, projected);
+    else
+        take_beyond(findings, projected);
 }
 
-static spill_code_t find(spill_mongo_t *store, const search_t *search,
-                         spill_response_t *response, spill_error_t *error) {
-  bson_t *pipeline = make_pipeline(search);
-  findings_t findings = {
-      .document = search->document, .response = response, .error = error};
-  const spill_mongo_document_t *document = search->document;
-  spill_code_t code =
-      spill_mongo_each(store, document->collection, pipeline,
-                       document->request->may_be_old, take, &findings, error);
-  bson_destroy(pipeline);
-  return code == SPILL_OK ? findings.code : code;
+static spill_code_t find(spill_mongo_t *store, const search_t *search, spill_response_t *response,
+                         spill_error_t *error)
+{
+    bson_t *pipeline = make_pipeline(search);
+    findings_t findings = {.document = search->document, .response = response, .error = error};
+    const spill_mongo_document_t *document = search->document;
+    spill_code_t code = spill_mongo_each(store, document->collection, pipeline,
+                                         document->request->may_be_old, take, &findings, error);
+    bson_destroy(pipeline);
+    return code == SPILL_OK ? findings.code : code;
 }
 
 /*
- * The page that holds a number begins at most one page's length below it,
- * unless numbers were removed between two pages: so far is looked first, for a
- * server may sort all that it finds.
+ * The page that holds a number begins at most one page's length below it, unless numbers were
+ * removed between two pages: so far is looked first, for a server may sort all that it finds.
  */
-static spill_code_t find_holding(spill_mongo_t *store,
-                                 const spill_mongo_document_t *document,
-                                 spill_response_t *response,
-                                 spill_error_t *error) {
-  const spill_request_t *request = document->request;
-  int64_t reach = request->definition->largest.page_capacity;
-  if (request->want_beyond && request->want == SPILL_WANT_BACKWARD)
-    reach *= 2;
-  search_t near = {.document = document, .over = request->seq - reach};
-  search_t any = {.document = document, .over = -1};
-  if (near.over < 0)
+static spill_code_t find_holding(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                 spill_response_t *response, spill_error_t *error)
+{
+    const spill_request_t *request = document->request;
+    int64_t reach = request->definition->largest.page_capacity;
+    if (request->want_beyond && request->want == SPILL_WANT_BACKWARD)
+        reach *= 2;
+    search_t near = {.document = document, .over = request->seq - reach};
+    search_t any = {.document = document, .over = -1};
+    if (near.over < 0)
+        return find(store, &any, response, error);
+    spill_code_t code = find(store, &near, response, error);
+    if (code != SPILL_OK || response->state.present)
+        return code;
+    spill_request_t alone = *request; /* many short pages may lie beyond */
+    spill_mongo_document_t one = *document;
+    alone.want_beyond = false;
+    one.request = &alone;
+    any.document = &one;
+    spill_response_clear(response);
     return find(store, &any, response, error);
-  spill_code_t code = find(store, &near, response, error);
-  if (code != SPILL_OK || response->state.present)
-    return code;
-  spill_request_t alone = *request; /* many short pages may lie beyond */
-  spill_mongo_document_t one = *document;
-  alone.want_beyond = false;
-  one.request = &alone;
-  any.document = &one;
-  spill_response_clear(response);
-  return find(store, &any, response, error);
 }
 
-spill_code_t spill_mongo_read(spill_mongo_t *store,
-                              const spill_request_t *request,
-                              spill_response_t *response,
-                              spill_error_t *error) {
-  spill_mongo_document_t document;
-  spill_mongo_document_init(&document, store, request);
-  search_t search = {.document = &document};
-  spill_code_t code = request->page == SPILL_PAGE_HOLDING
-                          ? find_holding(store, &document, response, error)
-                          : find(store, &search, response, error);
-  response->outcome = SPILL_DONE;
-  return code;
+spill_code_t spill_mongo_read(spill_mongo_t *store, const spill_request_t *request,
+                              spill_response_t *response, spill_error_t *error)
+{
+    spill_mongo_document_t document;
+    spill_mongo_document_init(&document, store, request);
+    search_t search = {.document = &document};
+    spill_code_t code = request->page == SPILL_PAGE_HOLDING
+                            ? find_holding(store, &document, response, error)
+                            : find(store, &search, response, error);
+    response->outcome = SPILL_DONE;
+    return code;
 }
