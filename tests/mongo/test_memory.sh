@@ -82,9 +82,11 @@ one_owner() {
     seq -f '{"by": "hot", "n": %.0f, "text": "an element of some hundred bytes, as an activity in a stream may have them"}' "$elements"
 }
 
+# Every owner comes back five times, with ten elements each time: no client keeps them all in mind.
 many_owners() {
-    awk -v owners="$owners" 'BEGIN { for (n = 0; n < 50; n++) for (i = 0; i < owners; i++)
-        printf "{\"by\": %d, \"n\": %d, \"text\": \"an element of some eighty bytes\"}\n", i, n }'
+    awk -v owners="$owners" 'BEGIN { for (n = 0; n < 50; n += 10) for (i = 0; i < owners; i++)
+        for (k = n; k < n + 10; k++)
+            printf "{\"by\": %d, \"n\": %d, \"text\": \"an element of some eighty bytes\"}\n", i, k }'
 }
 
 load one-owner "$elements" one_owner
