@@ -1,197 +1,21 @@
 /*
- * APPEND and UPDATE_FIELDS: classic operators, which a replicated server logs as what they change.
- * Where there is no head yet, it is made by an upsert whose filter no head can pass.
+ * APPEND and UPDATE_FIELDS. Where there is no head yet, it is made by an upsert whose filter no
+ * head can pass.
  */
 #include "store/mongo/mongo.h"
 
-#include "store/render.h"
 #include "store/transition.h"
 #include "util/error.h"
 
-#include <string.h>
-
-/* ---- the update ------------------------------------------------------------------------------ */
-
-/* Operators that Spillway and the caller both may use; the caller's others stand alone. */
-typedef struct update {
-    bson_t set;
-    bson_t increment;
-    bson_t push;
-} update_t;
-
-static void update_init(update_t *update)
+/* What is there, where the request is to be carried out? */
+static spill_code_t look(spill_mongo_t *store, const spill_request_t *request, spill_want_t want,
+                         spill_response_t *response, spill_error_t *error)
 {
-    bson_init(&update->set);
-    bson_init(&update->increment);
-    bson_init(&update->push);
-}
-
-static bool caller_operator(const bson_t *caller, const char *name, bson_t *operands)
-{
-    bson_iter_t iter;
-    const uint8_t *data;
-    uint32_t size;
-    if (!caller || !bson_iter_init_find(&iter, caller, name) || !BSON_ITER_HOLDS_DOCUMENT(&iter))
-        return false;
-    bson_iter_document(&iter, &size, &data);
-    return bson_init_static(operands, data, size) && !bson_empty(operands);
-}
-
-static void add_operator(bson_t *document, const char *name, const bson_t *ours,
-                         const bson_t *caller)
-{
-    bson_t all, operands;
-    bool more = caller_operator(caller, name, &operands);
-    if (!more && (!ours || bson_empty(ours)))
-        return;
-    bson_append_document_begin(document, name, -1, &all);
-    if (ours)
-        bson_concat(&all, ours);
-    if (more)
-        bson_concat(&all, &operands);
-    bson_append_document_end(document, &all);
-}
-
-/* Make one document of it and release it. */
-static void update_finish(update_t *update, const bson_t *caller, bson_t *document)
-{
-    bson_init(document);
-    add_operator(document, "$set", &update->set, caller);
-    add_operator(document, "$inc", &update->increment, caller);
-    add_operator(document, "$push", &update->push, NULL);
-    add_operator(document, "$unset", NULL, caller);
-    add_operator(document, "$min", NULL, caller);
-    add_operator(document, "$max", NULL, caller);
-    bson_destroy(&update->set);
-    bson_destroy(&update->increment);
-    bson_destroy(&update->push);
-}
-
-static void push_elements(const spill_mongo_document_t *document, bson_t *push)
-{
-    const spill_request_t *request = document->request;
-    bson_t array, each;
-    bson_append_document_begin(push, document->array, -1, &array);
-    BSON_APPEND_ARRAY_BEGIN(&array, "$each", &each);
-    for (size_t i = 0; i < request->element_count; i++) {
-        char buffer[16];
-        const char *key;
-        bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
-        spill_value_append(&request->elements[i], &each, key);
-    }
-    bson_append_array_end(&array, &each);
-    bson_append_document_end(push, &array);
-}
-
-/* The appends that a request is made of: its members, or itself. */
-typedef struct members {
-    spill_member_t alone;
-    const spill_member_t *at;
-    size_t count;
-} members_t;
-
-static void members_of(const spill_request_t *request, members_t *members)
-{
-    members->alone = (spill_member_t){.op = request->op, .count = (int64_t)request->element_count};
-    members->at = request->member_count > 0 ? request->members : &members->alone;
-    members->count = request->member_count > 0 ? request->member_count : 1;
-}
-
-/* {id, count, after} of each into an array, the newest first. */
-static void list_ops(const spill_request_t *request, bson_t *array)
-{
-    members_t members;
-    members_of(request, &members);
-    if (!members.at[0].op) { /* all of them came after the operations that were there */
-        spill_mongo_append_op(array, "0", NULL, (int64_t)request->element_count);
-        return;
-    }
-    for (size_t i = 0; i < members.count; i++) {
-        const spill_member_t *member = &members.at[members.count - 1 - i];
-        char buffer[16];
-        const char *key;
-        bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
-        spill_mongo_append_op(array, key, member->op, member->count);
-    }
-}
-
-/* Note the operations as the newest; the window forgets the oldest. */
-static void push_ops(const spill_mongo_document_t *document, bson_t *push)
-{
-    const spill_request_t *request = document->request;
-    char path[SPILL_MONGO_PATH_SIZE];
-    bson_t ops, each;
-    bson_append_document_begin(push, spill_mongo_path(document, "ops", path), -1, &ops);
-    BSON_APPEND_ARRAY_BEGIN(&ops, "$each", &each);
-    list_ops(request, &each);
-    bson_append_array_end(&ops, &each);
-    BSON_APPEND_INT32(&ops, "$position", 0);
-    BSON_APPEND_INT32(&ops, "$slice", request->op_window);
-    bson_append_document_end(push, &ops);
-}
-
-/* `open`: what the append adds to the bookkeeping beside itself, see mongo.h. */
-static void append_update(const spill_mongo_document_t *document, const bson_t *open,
-                          bson_t *update)
-{
-    const spill_request_t *request = document->request;
-    int64_t count = (int64_t)request->element_count;
-    char path[SPILL_MONGO_PATH_SIZE];
-    update_t parts;
-    update_init(&parts);
-    bson_concat(&parts.set, open);
-    push_elements(document, &parts.push);
-    spill_render_count(&parts.increment, document->count, count);
-    int64_t ops = spill_request_ops(request);
-    if (ops > 0) {
-        push_ops(document, &parts.push);
-        bson_append_int64(&parts.increment, spill_mongo_path(document, "n", path), -1, ops);
-    } else {
-        BSON_APPEND_INT64(&parts.increment, spill_mongo_path(document, "ops.0.after", path), count);
-    }
-    update_finish(&parts, request->update, update);
-}
-
-/* ---- the guard ------------------------------------------------------------------------------- */
-
-/* None of the operations was seen, and each of them would be known if it had been. */
-static void append_op_guards(const spill_mongo_document_t *document, bson_t *filter)
-{
-    const spill_request_t *request = document->request;
-    char path[SPILL_MONGO_PATH_SIZE];
-    members_t members;
-    members_of(request, &members);
-    int64_t below = INT64_MAX;
-    bson_t condition, ids;
-    bson_append_document_begin(filter, spill_mongo_path(document, "ops.id", path), -1, &condition);
-    BSON_APPEND_ARRAY_BEGIN(&condition, "$nin", &ids);
-    for (size_t i = 0; i < members.count; i++) {
-        const spill_op_t *op = members.at[i].op;
-        char buffer[16];
-        const char *key;
-        bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
-        bson_append_binary(&ids, key, -1, BSON_SUBTYPE_BINARY, op->id, (uint32_t)op->id_bytes);
-        int64_t own = op->base + request->op_window - (int64_t)i;
-        below = own < below ? own : below;
-    }
-    bson_append_array_end(&condition, &ids);
-    bson_append_document_end(filter, &condition);
-    spill_mongo_path(document, "n", path);
-    BCON_APPEND(filter, path, "{", "$lt", BCON_INT64(below), "}");
-}
-
-/* Whatever the document may be. */
-static void exact_guard(const spill_mongo_document_t *document, bson_t *filter)
-{
-    char path[SPILL_MONGO_PATH_SIZE];
-    spill_mongo_path(document, "epoch", path);
-    if (document->head)
-        BCON_APPEND(filter, path, "{", "$exists", BCON_BOOL(true), "}");
-    else
-        BSON_APPEND_INT64(filter, path, document->request->epoch);
-    BCON_APPEND(filter, spill_mongo_path(document, "sealed", path), "{", "$ne", BCON_BOOL(true),
-                "}");
-    spill_mongo_append_room(document, filter);
+    spill_request_t read = *request;
+    read.kind = SPILL_REQUEST_READ;
+    read.want = want;
+    spill_response_clear(response);
+    return spill_mongo_read(store, &read, response, error);
 }
 
 /* ---- making a head --------------------------------------------------------------------------- */
@@ -216,49 +40,6 @@ static spill_code_t date(spill_mongo_t *store, const spill_request_t *request, i
     return code;
 }
 
-static void make_update(const spill_mongo_document_t *document, int64_t epoch, bson_t *update)
-{
-    const spill_request_t *request = document->request;
-    const spill_definition_t *definition = request->definition;
-    int64_t count = (int64_t)request->element_count;
-    char path[SPILL_MONGO_PATH_SIZE];
-    update_t parts;
-    update_init(&parts);
-    struct {
-        const char *name;
-        int64_t value;
-    } numbers[] = {
-        {"epoch", epoch}, {"rev", epoch}, {"first", 0},  {"n", spill_request_ops(request)},
-        {"pages", 0},     {"low", 0},     {"removed", 0}};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        bson_append_int64(&parts.set, spill_mongo_path(document, numbers[i].name, path), -1,
-                          numbers[i].value);
-    if (definition->keep == SPILL_KEEP_OLDEST)
-        BSON_APPEND_INT64(&parts.set, spill_mongo_path(document, "total", path), 0);
-    bson_t ops;
-    bson_append_array_begin(&parts.set, spill_mongo_path(document, "ops", path), -1, &ops);
-    list_ops(request, &ops);
-    bson_append_array_end(&parts.set, &ops);
-    spill_mongo_append_open(document, epoch, spill_mongo_path(document, "open", path), &parts.set);
-    spill_render_count(&parts.set, document->count, count);
-    if (count > 0) {
-        push_elements(document, &parts.push);
-    } else {
-        bson_t none = BSON_INITIALIZER;
-        BSON_APPEND_ARRAY(&parts.set, document->array, &none);
-        bson_destroy(&none);
-    }
-    update_finish(&parts, request->update, update);
-}
-
-/* What the next quick append may be told; a document with numbers that are gone takes none. */
-static void learn(spill_mongo_t *store, const spill_mongo_document_t *document,
-                  const spill_state_t *state)
-{
-    spill_mongo_hint_t hint = {.length = state->gone.count == 0 ? state->live : -1, .n = state->n};
-    spill_mongo_hint_learn(store->hints, document, &hint);
-}
-
 /*
  * Make the head that a READ (in `response`) did not find. The document may be there with other
  * fields only; then they stay. REFUSED where a head is made at this moment.
@@ -276,7 +57,7 @@ static spill_code_t make_head(spill_mongo_t *store, const spill_mongo_document_t
         spill_mongo_select(document, &filter);
         BCON_APPEND(&filter, spill_mongo_path(document, "epoch", path), "{", "$exists",
                     BCON_BOOL(false), "}");
-        make_update(document, epoch, &update);
+        spill_mongo_update_of_new_head(document, epoch, &update);
         code = spill_mongo_upsert(store, document->collection, &filter, &update, &done, error);
         bson_destroy(&filter);
         bson_destroy(&update);
@@ -290,18 +71,71 @@ static spill_code_t make_head(spill_mongo_t *store, const spill_mongo_document_t
         response->state.rev = epoch;
         response->state.live = (int64_t)request->element_count;
         response->state.n = spill_request_ops(request);
-        learn(store, document, &response->state);
+        spill_mongo_hint_learn(store->hints, document, &response->state);
     }
     return code;
 }
 
-/* ---- the steps ------------------------------------------------------------------------------- */
+/* ---- one command that appends ---------------------------------------------------------------- */
 
-/* The answer of a server that was told the length: `first` alone. */
-static spill_code_t read_first(const spill_mongo_document_t *document, const bson_t *after,
-                               const spill_mongo_hint_t *hint, spill_state_t *state,
+/* What the server is asked for with an append, from the cheapest on. */
+typedef enum answer {
+    ANSWER_FIRST, /* `first`, which does where the guard names the length */
+    ANSWER_END,   /* where the document ends */
+    ANSWER_READ   /* what a READ of it shows: the head is due to be spilled */
+} answer_t;
+
+typedef struct attempt {
+    spill_mongo_t *store;
+    const spill_mongo_document_t *document;
+    const spill_mongo_hint_t *hint; /* the filter names this length; or NULL */
+    answer_t answer;
+    bson_t filter;
+    bson_t open; /* what is set in the bookkeeping beside the append: see room.c */
+} attempt_t;
+
+static answer_t answer_to(const spill_request_t *request, const spill_mongo_hint_t *hint)
+{
+    if (!hint)
+        return ANSWER_END;
+    bool due = spill_request_is_due(request, hint->length + (int64_t)request->element_count);
+    return due ? ANSWER_READ : ANSWER_FIRST;
+}
+
+/* The caller adds its guard to the filter, which has the document's _id so far. */
+static void prepare(attempt_t *attempt, spill_mongo_t *store,
+                    const spill_mongo_document_t *document, const spill_mongo_hint_t *hint)
+{
+    *attempt = (attempt_t){.store = store,
+                           .document = document,
+                           .hint = hint,
+                           .answer = answer_to(document->request, hint)};
+    spill_mongo_select(document, &attempt->filter);
+    bson_init(&attempt->open);
+}
+
+static void ask(const attempt_t *attempt, bson_t *fields)
+{
+    char path[SPILL_MONGO_PATH_SIZE];
+    bson_init(fields);
+    switch (attempt->answer) {
+    case ANSWER_FIRST:
+        BSON_APPEND_INT32(fields, spill_mongo_path(attempt->document, "first", path), 1);
+        break;
+    case ANSWER_END:
+        spill_mongo_project_end(attempt->document, fields);
+        break;
+    case ANSWER_READ:
+        spill_mongo_project_read(attempt->document, fields);
+        break;
+    }
+}
+
+/* The rest of the state follows from the hint, which the filter has confirmed. */
+static spill_code_t take_first(const attempt_t *attempt, const bson_t *after, spill_state_t *state,
                                spill_error_t *error)
 {
+    const spill_mongo_document_t *document = attempt->document;
     char path[SPILL_MONGO_PATH_SIZE];
     bson_iter_t iter, first;
     spill_mongo_path(document, "first", path);
@@ -311,63 +145,79 @@ static spill_code_t read_first(const spill_mongo_document_t *document, const bso
                           path);
     state->present = true;
     state->first = bson_iter_as_int64(&first);
-    state->live = hint->length + (int64_t)document->request->element_count;
-    state->n = hint->n + spill_request_ops(document->request);
+    state->live = attempt->hint->length + (int64_t)document->request->element_count;
+    state->n = attempt->hint->n + spill_request_ops(document->request);
     return SPILL_OK;
 }
 
-/* One command, that appends if `guard` holds, which names the length in `hint` if there is one. */
-static spill_code_t append_if(spill_mongo_t *store, const spill_mongo_document_t *document,
-                              const bson_t *guard, const spill_mongo_hint_t *hint,
-                              const bson_t *open, spill_response_t *response, spill_error_t *error)
+static spill_code_t take_answer(const attempt_t *attempt, const bson_t *after,
+                                spill_response_t *response, spill_error_t *error)
 {
-    const spill_request_t *request = document->request;
     spill_state_t *state = &response->state;
-    char path[SPILL_MONGO_PATH_SIZE];
-    bson_t filter, update, fields = BSON_INITIALIZER, after;
-    spill_mongo_select(document, &filter);
-    bson_concat(&filter, guard);
+    switch (attempt->answer) {
+    case ANSWER_FIRST:
+        return take_first(attempt, after, state, error);
+    case ANSWER_READ:
+        response->looked = true;
+        return spill_mongo_take(attempt->document, after, state, &response->run, NULL, error);
+    default:
+        return spill_mongo_state(attempt->document, after, state, NULL, error);
+    }
+}
+
+/* Carry it out, and release it. */
+static spill_code_t append(attempt_t *attempt, spill_response_t *response, spill_error_t *error)
+{
+    const spill_mongo_document_t *document = attempt->document;
+    const spill_request_t *request = document->request;
+    bson_t update, fields, after;
     if (spill_request_ops(request) > 0)
-        append_op_guards(document, &filter);
-    append_update(document, open, &update);
-    bool due =
-        hint && spill_request_is_due(request, hint->length + (int64_t)request->element_count);
-    if (due)
-        spill_mongo_project_read(document, &fields);
-    else if (hint)
-        BSON_APPEND_INT32(&fields, spill_mongo_path(document, "first", path), 1);
-    else
-        spill_mongo_project_end(document, &fields);
+        spill_mongo_append_op_guard(document, &attempt->filter);
+    spill_mongo_update_of_append(document, &attempt->open, &update);
+    ask(attempt, &fields);
     bool found;
-    spill_code_t code = spill_mongo_modify(store, document->collection, &filter, &update, &fields,
-                                           &after, &found, error);
+    spill_code_t code = spill_mongo_modify(attempt->store, document->collection, &attempt->filter,
+                                           &update, &fields, &after, &found, error);
     response->outcome = found ? SPILL_DONE : SPILL_REFUSED_GUARD;
-    if (code == SPILL_OK && found)
-        code = due    ? spill_mongo_take(document, &after, state, &response->run, NULL, error)
-               : hint ? read_first(document, &after, hint, state, error)
-                      : spill_mongo_state(document, &after, state, NULL, error);
-    if (code == SPILL_OK && found)
-        learn(store, document, state);
-    response->looked = due && found;
-    response->seq = spill_state_end(state) - (int64_t)request->element_count;
-    bson_destroy(&filter);
+    if (found)
+        code = take_answer(attempt, &after, response, error);
+    if (found && code == SPILL_OK) {
+        response->seq = spill_state_end(&response->state) - (int64_t)request->element_count;
+        spill_mongo_hint_learn(attempt->store->hints, document, &response->state);
+    }
+    bson_destroy(&attempt->filter);
+    bson_destroy(&attempt->open);
     bson_destroy(&update);
     bson_destroy(&fields);
     bson_destroy(&after);
     return code;
 }
 
+/* ---- APPEND ---------------------------------------------------------------------------------- */
+
 /* With a hint of the length, or NULL. */
 static spill_code_t append_quickly(spill_mongo_t *store, const spill_mongo_document_t *document,
                                    const spill_mongo_hint_t *hint, spill_response_t *response,
                                    spill_error_t *error)
 {
-    bson_t guard = BSON_INITIALIZER, nothing = BSON_INITIALIZER;
-    spill_mongo_append_quick_guard(document, hint, &guard);
-    spill_code_t code = append_if(store, document, &guard, hint, &nothing, response, error);
-    bson_destroy(&guard);
-    bson_destroy(&nothing);
-    return code;
+    attempt_t attempt;
+    prepare(&attempt, store, document, hint);
+    spill_mongo_append_quick_guard(document, hint, &attempt.filter);
+    return append(&attempt, response, error);
+}
+
+/* Whatever the document may be. */
+static void exact_guard(const spill_mongo_document_t *document, bson_t *filter)
+{
+    char path[SPILL_MONGO_PATH_SIZE];
+    spill_mongo_path(document, "epoch", path);
+    if (document->head)
+        BCON_APPEND(filter, path, "{", "$exists", BCON_BOOL(true), "}");
+    else
+        BSON_APPEND_INT64(filter, path, document->request->epoch);
+    BCON_APPEND(filter, spill_mongo_path(document, "sealed", path), "{", "$ne", BCON_BOOL(true),
+                "}");
+    spill_mongo_append_room(document, filter);
 }
 
 /* ... to a document that was read, in `response`; it is opened for quick ones, where it can be. */
@@ -375,29 +225,16 @@ static spill_code_t append_exactly(spill_mongo_t *store, const spill_mongo_docum
                                    spill_response_t *response, spill_error_t *error)
 {
     char path[SPILL_MONGO_PATH_SIZE];
-    bson_t guard = BSON_INITIALIZER, open = BSON_INITIALIZER;
-    exact_guard(document, &guard);
+    attempt_t attempt;
+    prepare(&attempt, store, document, NULL);
+    exact_guard(document, &attempt.filter);
     if (response->state.gone.count == 0) {
         spill_mongo_append_open(document, response->state.epoch,
-                                spill_mongo_path(document, "open", path), &open);
-        BCON_APPEND(&guard, spill_mongo_path(document, "gone", path), "{", "$exists",
+                                spill_mongo_path(document, "open", path), &attempt.open);
+        BCON_APPEND(&attempt.filter, spill_mongo_path(document, "gone", path), "{", "$exists",
                     BCON_BOOL(false), "}");
     }
-    spill_code_t code = append_if(store, document, &guard, NULL, &open, response, error);
-    bson_destroy(&guard);
-    bson_destroy(&open);
-    return code;
-}
-
-/* What is there, where the request is to be carried out? */
-static spill_code_t look(spill_mongo_t *store, const spill_request_t *request, spill_want_t want,
-                         spill_response_t *response, spill_error_t *error)
-{
-    spill_request_t read = *request;
-    read.kind = SPILL_REQUEST_READ;
-    read.want = want;
-    spill_response_clear(response);
-    return spill_mongo_read(store, &read, response, error);
+    return append(&attempt, response, error);
 }
 
 /* Would the request take the document past its slots, if it has the length of the hint? */
@@ -440,17 +277,17 @@ spill_code_t spill_mongo_append(spill_mongo_t *store, const spill_request_t *req
     return SPILL_OK;
 }
 
+/* ---- UPDATE_FIELDS --------------------------------------------------------------------------- */
+
 static spill_code_t update_head(spill_mongo_t *store, const spill_mongo_document_t *document,
                                 bool *found, spill_error_t *error)
 {
     char path[SPILL_MONGO_PATH_SIZE];
-    update_t parts;
-    update_init(&parts);
     bson_t filter, update;
     spill_mongo_select(document, &filter);
     BCON_APPEND(&filter, spill_mongo_path(document, "epoch", path), "{", "$exists", BCON_BOOL(true),
                 "}");
-    update_finish(&parts, document->request->update, &update);
+    spill_mongo_update_of_fields(document, &update);
     spill_code_t code =
         spill_mongo_modify(store, document->collection, &filter, &update, NULL, NULL, found, error);
     bson_destroy(&filter);

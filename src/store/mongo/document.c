@@ -357,14 +357,3 @@ spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bso
         read_ops(&parser, projected, state, ops);
     return parser.code;
 }
-
-void spill_mongo_append_op(bson_t *array, const char *key, const spill_op_t *op, int64_t count)
-{
-    bson_t entry;
-    bson_append_document_begin(array, key, -1, &entry);
-    if (op)
-        BSON_APPEND_BINARY(&entry, "id", BSON_SUBTYPE_BINARY, op->id, (uint32_t)op->id_bytes);
-    BSON_APPEND_INT64(&entry, "count", op ? count : 0);
-    BSON_APPEND_INT64(&entry, "after", op ? 0 : count);
-    bson_append_document_end(array, &entry);
-}

@@ -76,11 +76,11 @@ bool spill_mongo_hint(spill_mongo_hints_t *hints, const spill_mongo_document_t *
 }
 
 void spill_mongo_hint_learn(spill_mongo_hints_t *hints, const spill_mongo_document_t *document,
-                            const spill_mongo_hint_t *hint)
+                            const spill_state_t *state)
 {
     slot_t *slot = slot_of(hints, document);
-    slot->length = hint->length;
-    slot->n = hint->n;
+    slot->length = state->gone.count == 0 ? state->live : -1;
+    slot->n = state->n;
     slot->doubt -= slot->doubt > 0;
     pthread_mutex_unlock(&hints->lock);
 }

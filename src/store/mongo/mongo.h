@@ -9,8 +9,10 @@
  *   failure.c      what an error of the driver or server means
  *   document.c     where things stand in a document, and a document's state
  *   read.c         READ
+ *   ops.c          the operations that documents list, and the guard against a second try
  *   room.c         the guard "there is room": exact, and the quick one of most appends
  *   hint.c         how long arrays were after their last append
+ *   update.c       the operators of an append, of a new head, of fields
  *   append.c       APPEND, UPDATE_FIELDS, and making a head
  *   rewrite.c      the update from one state of a document to another
  *   change.c       all other steps: read the state, ask transition.c, compare and set
@@ -154,8 +156,16 @@ void spill_mongo_project_end(const spill_mongo_document_t *document, bson_t *pro
 spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bson_t *projected,
                                spill_state_t *state, spill_ops_t *ops, spill_error_t *error);
 
-/* An operation as documents list it, under `key` of an array. */
-void spill_mongo_append_op(bson_t *array, const char *key, const spill_op_t *op, int64_t count);
+/* ---- ops.c ----------------------------------------------------------------------------------- */
+
+/* Under `field`, the array of {id, count, after} of request's operations, the newest first. */
+void spill_mongo_append_ops(const spill_request_t *request, const char *field, bson_t *to);
+
+/*
+ * Append to a filter: none of request's operations, of which there are some, was seen, and each of
+ * them would be known if it had been.
+ */
+void spill_mongo_append_op_guard(const spill_mongo_document_t *document, bson_t *filter);
 
 /* ---- hint.c ---------------------------------------------------------------------------------- */
 
@@ -172,9 +182,9 @@ void spill_mongo_hints_free(spill_mongo_hints_t *hints); /* NULL is allowed */
 /* Is there a hint that is worth a try? */
 bool spill_mongo_hint(spill_mongo_hints_t *hints, const spill_mongo_document_t *document,
                       spill_mongo_hint_t *hint);
-/* An append left the document so. */
+/* An append left the document so. Where numbers are gone no append is quick: there is no hint. */
 void spill_mongo_hint_learn(spill_mongo_hints_t *hints, const spill_mongo_document_t *document,
-                            const spill_mongo_hint_t *hint);
+                            const spill_state_t *state);
 /* So many elements were cut off. */
 void spill_mongo_hint_shorten(spill_mongo_hints_t *hints, const spill_mongo_document_t *document,
                               int64_t by);
@@ -208,6 +218,19 @@ void spill_mongo_append_quick_guard(const spill_mongo_document_t *document,
  */
 void spill_mongo_append_open(const spill_mongo_document_t *document, int64_t epoch,
                              const char *field, bson_t *to);
+
+/* ---- update.c -------------------------------------------------------------------------------- */
+
+/* All initialize `update`, which has the caller's operators (request->update) too. */
+
+/* `open`: what the append sets in the bookkeeping beside itself; may be empty. */
+void spill_mongo_update_of_append(const spill_mongo_document_t *document, const bson_t *open,
+                                  bson_t *update);
+/* An upsert's, that makes a head with request's elements; it is open for quick appends. */
+void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, int64_t epoch,
+                                    bson_t *update);
+/* The caller's operators alone. */
+void spill_mongo_update_of_fields(const spill_mongo_document_t *document, bson_t *update);
 
 /* ---- rewrite.c ------------------------------------------------------------------------------- */
 

@@ -1,0 +1,158 @@
+/*
+ * What APPEND and UPDATE_FIELDS write: classic operators, which a replicated server logs as what
+ * they change.
+ */
+#include "store/mongo/mongo.h"
+
+#include "store/render.h"
+
+/* ---- operators ------------------------------------------------------------------------------- */
+
+/* Operators that Spillway and the caller both may use; the caller's others stand alone. */
+typedef struct update {
+    bson_t set;
+    bson_t increment;
+    bson_t push;
+} update_t;
+
+static void update_init(update_t *update)
+{
+    bson_init(&update->set);
+    bson_init(&update->increment);
+    bson_init(&update->push);
+}
+
+static bool caller_operator(const bson_t *caller, const char *name, bson_t *operands)
+{
+    bson_iter_t iter;
+    const uint8_t *data;
+    uint32_t size;
+    if (!caller || !bson_iter_init_find(&iter, caller, name) || !BSON_ITER_HOLDS_DOCUMENT(&iter))
+        return false;
+    bson_iter_document(&iter, &size, &data);
+    return bson_init_static(operands, data, size) && !bson_empty(operands);
+}
+
+static void add_operator(bson_t *document, const char *name, const bson_t *ours,
+                         const bson_t *caller)
+{
+    bson_t all, operands;
+    bool more = caller_operator(caller, name, &operands);
+    if (!more && (!ours || bson_empty(ours)))
+        return;
+    bson_append_document_begin(document, name, -1, &all);
+    if (ours)
+        bson_concat(&all, ours);
+    if (more)
+        bson_concat(&all, &operands);
+    bson_append_document_end(document, &all);
+}
+
+/* Make one document of it and release it. */
+static void update_finish(update_t *update, const bson_t *caller, bson_t *document)
+{
+    bson_init(document);
+    add_operator(document, "$set", &update->set, caller);
+    add_operator(document, "$inc", &update->increment, caller);
+    add_operator(document, "$push", &update->push, NULL);
+    add_operator(document, "$unset", NULL, caller);
+    add_operator(document, "$min", NULL, caller);
+    add_operator(document, "$max", NULL, caller);
+    bson_destroy(&update->set);
+    bson_destroy(&update->increment);
+    bson_destroy(&update->push);
+}
+
+/* ---- what is pushed -------------------------------------------------------------------------- */
+
+static void push_elements(const spill_mongo_document_t *document, bson_t *push)
+{
+    const spill_request_t *request = document->request;
+    bson_t array, each;
+    bson_append_document_begin(push, document->array, -1, &array);
+    BSON_APPEND_ARRAY_BEGIN(&array, "$each", &each);
+    for (size_t i = 0; i < request->element_count; i++) {
+        char buffer[16];
+        const char *key;
+        bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
+        spill_value_append(&request->elements[i], &each, key);
+    }
+    bson_append_array_end(&array, &each);
+    bson_append_document_end(push, &array);
+}
+
+/* Note the operations as the newest; the window forgets the oldest. */
+static void push_ops(const spill_mongo_document_t *document, bson_t *push)
+{
+    const spill_request_t *request = document->request;
+    char path[SPILL_MONGO_PATH_SIZE];
+    bson_t ops;
+    bson_append_document_begin(push, spill_mongo_path(document, "ops", path), -1, &ops);
+    spill_mongo_append_ops(request, "$each", &ops);
+    BSON_APPEND_INT32(&ops, "$position", 0);
+    BSON_APPEND_INT32(&ops, "$slice", request->op_window);
+    bson_append_document_end(push, &ops);
+}
+
+/* ---- updates --------------------------------------------------------------------------------- */
+
+void spill_mongo_update_of_append(const spill_mongo_document_t *document, const bson_t *open,
+                                  bson_t *update)
+{
+    const spill_request_t *request = document->request;
+    int64_t count = (int64_t)request->element_count;
+    char path[SPILL_MONGO_PATH_SIZE];
+    update_t parts;
+    update_init(&parts);
+    bson_concat(&parts.set, open);
+    push_elements(document, &parts.push);
+    spill_render_count(&parts.increment, document->count, count);
+    int64_t ops = spill_request_ops(request);
+    if (ops > 0) {
+        push_ops(document, &parts.push);
+        bson_append_int64(&parts.increment, spill_mongo_path(document, "n", path), -1, ops);
+    } else {
+        BSON_APPEND_INT64(&parts.increment, spill_mongo_path(document, "ops.0.after", path), count);
+    }
+    update_finish(&parts, request->update, update);
+}
+
+void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, int64_t epoch,
+                                    bson_t *update)
+{
+    const spill_request_t *request = document->request;
+    const spill_definition_t *definition = request->definition;
+    int64_t count = (int64_t)request->element_count;
+    char path[SPILL_MONGO_PATH_SIZE];
+    update_t parts;
+    update_init(&parts);
+    struct {
+        const char *name;
+        int64_t value;
+    } numbers[] = {
+        {"epoch", epoch}, {"rev", epoch}, {"first", 0},  {"n", spill_request_ops(request)},
+        {"pages", 0},     {"low", 0},     {"removed", 0}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        bson_append_int64(&parts.set, spill_mongo_path(document, numbers[i].name, path), -1,
+                          numbers[i].value);
+    if (definition->keep == SPILL_KEEP_OLDEST)
+        BSON_APPEND_INT64(&parts.set, spill_mongo_path(document, "total", path), 0);
+    spill_mongo_append_ops(request, spill_mongo_path(document, "ops", path), &parts.set);
+    spill_mongo_append_open(document, epoch, spill_mongo_path(document, "open", path), &parts.set);
+    spill_render_count(&parts.set, document->count, count);
+    if (count > 0) {
+        push_elements(document, &parts.push);
+    } else {
+        bson_t none = BSON_INITIALIZER;
+        BSON_APPEND_ARRAY(&parts.set, document->array, &none);
+        bson_destroy(&none);
+    }
+    update_finish(&parts, request->update, update);
+}
+
+void spill_mongo_update_of_fields(const spill_mongo_document_t *document, bson_t *update)
+{
+    update_t parts;
+    update_init(&parts);
+    update_finish(&parts, document->request->update, update);
+}
