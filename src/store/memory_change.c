@@ -31,21 +31,6 @@ static void gather_facts(step_t *step)
             document, 0, spill_memory_document_position(document, request->low));
 }
 
-/* Does it write fields, and will it get so far? A refusal comes before an update's own errors. */
-static bool writes_fields(const step_t *step)
-{
-    const spill_request_t *request = step->request;
-    const spill_state_t *state = &step->document->state;
-    if (request->page != SPILL_HEAD || (state->present && !request->update))
-        return false;
-    if (request->kind == SPILL_REQUEST_UPDATE_FIELDS)
-        return state->present || request->create;
-    if (request->kind != SPILL_REQUEST_APPEND)
-        return false;
-    spill_refusal_t refusal = spill_append_refusal(request, state, step->facts.op_seen);
-    return refusal == SPILL_REFUSAL_NONE || refusal == SPILL_REFUSAL_FULL;
-}
-
 static spill_code_t make_fields(const spill_memory_store_t *memory, step_t *step,
                                 spill_error_t *error)
 {
@@ -142,29 +127,18 @@ static void commit(spill_memory_store_t *memory, step_t *step, const spill_effec
     }
 }
 
-/* A head that is made is later than every one that was dropped, whatever clients' clocks say. */
-static const spill_request_t *date(const spill_memory_store_t *memory,
-                                   const spill_request_t *request, spill_request_t *dated)
-{
-    if (!request->create || request->epoch > memory->dropped_rev)
-        return request;
-    *dated = *request;
-    dated->epoch = memory->dropped_rev + 1;
-    return dated;
-}
-
 spill_code_t spill_memory_change(spill_memory_store_t *memory, const spill_request_t *request,
                                  spill_response_t *response, spill_error_t *error)
 {
     spill_request_t dated;
-    request = date(memory, request, &dated);
+    request = spill_request_dated(request, memory->dropped_rev, &dated);
     step_t step = {.request = request, .document = spill_memory_find_document(memory, request)};
     if (!step.document)
         step.document = &step.fresh;
     int64_t rev = step.document->state.rev;
     gather_facts(&step);
     spill_code_t code = SPILL_OK;
-    if (writes_fields(&step))
+    if (spill_writes_fields(request, &step.document->state, step.facts.op_seen))
         code = make_fields(memory, &step, error);
     spill_effect_t effect;
     if (code == SPILL_OK)

@@ -139,6 +139,16 @@ int64_t spill_request_ops(const spill_request_t *request)
     return request->op ? 1 : 0;
 }
 
+const spill_request_t *spill_request_dated(const spill_request_t *request, int64_t dropped_rev,
+                                           spill_request_t *dated)
+{
+    if (!request->create || request->epoch > dropped_rev)
+        return request;
+    *dated = *request;
+    dated->epoch = dropped_rev + 1;
+    return dated;
+}
+
 spill_request_t *spill_request_clone(const spill_request_t *request)
 {
     clone_t *clone = bson_malloc0(sizeof *clone);

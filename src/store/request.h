@@ -230,6 +230,13 @@ int64_t spill_request_ops(const spill_request_t *request);
 /* Is it the APPEND that takes a head, which then has so many slots, to where it is spilled? */
 bool spill_request_is_due(const spill_request_t *append, int64_t slots);
 
+/*
+ * The request as a store carries it out that has dropped heads up to `dropped_rev`: the head that
+ * it may make (see `create`) is later than all of them. It is `request` itself, or *dated.
+ */
+const spill_request_t *spill_request_dated(const spill_request_t *request, int64_t dropped_rev,
+                                           spill_request_t *dated);
+
 /* A deep copy that owns everything it points to; for stores that queue or repeat requests. */
 spill_request_t *spill_request_clone(const spill_request_t *request);
 void spill_request_free(spill_request_t *clone); /* NULL is allowed */

@@ -138,6 +138,19 @@ spill_refusal_t spill_append_refusal(const spill_request_t *append, const spill_
                           state->fields_bytes + spill_update_growth(append->update));
 }
 
+bool spill_writes_fields(const spill_request_t *request, const spill_state_t *state, bool op_seen)
+{
+    if (request->page != SPILL_HEAD || (state->present && !request->update))
+        return false;
+    if (request->kind == SPILL_REQUEST_UPDATE_FIELDS)
+        return state->present || request->create;
+    if (request->kind != SPILL_REQUEST_APPEND)
+        return false;
+    /* Whether it is full is seen once the size is known. */
+    spill_refusal_t refusal = spill_append_refusal(request, state, op_seen);
+    return refusal == SPILL_REFUSAL_NONE || refusal == SPILL_REFUSAL_FULL;
+}
+
 static spill_outcome_t append(const spill_request_t *request, const spill_facts_t *facts,
                               spill_state_t *state, spill_effect_t *effect)
 {

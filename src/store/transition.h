@@ -65,4 +65,10 @@ typedef enum spill_refusal {
 spill_refusal_t spill_append_refusal(const spill_request_t *append, const spill_state_t *state,
                                      bool op_seen);
 
+/*
+ * Will it write the head's other fields, so that facts->fields_bytes is to be found? Not where it
+ * is refused anyway: a refusal comes before an update's own errors.
+ */
+bool spill_writes_fields(const spill_request_t *request, const spill_state_t *state, bool op_seen);
+
 #endif

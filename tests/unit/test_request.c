@@ -16,6 +16,19 @@ static void kinds_have_names(void **state)
         assert_true(strlen(spill_request_kind_name((spill_request_kind_t)kind)) > 2);
 }
 
+static void a_head_is_made_later_than_all_that_were_dropped(void **state)
+{
+    (void)state;
+    spill_request_t dated, request = {.kind = SPILL_REQUEST_APPEND, .page = SPILL_HEAD, .epoch = 9};
+    assert_ptr_equal(spill_request_dated(&request, 9, &dated), &request);
+    request.create = true;
+    assert_ptr_equal(spill_request_dated(&request, 8, &dated), &request);
+    assert_ptr_equal(spill_request_dated(&request, 9, &dated), &dated);
+    assert_int_equal(dated.epoch, 10);
+    assert_int_equal(dated.page, SPILL_HEAD);
+    assert_int_equal(request.epoch, 9);
+}
+
 static void an_empty_request_is_cloned(void **state)
 {
     (void)state;
@@ -145,6 +158,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kinds_have_names),
+        cmocka_unit_test(a_head_is_made_later_than_all_that_were_dropped),
         cmocka_unit_test(an_empty_request_is_cloned),
         cmocka_unit_test(a_clone_owns_what_it_points_to),
         cmocka_unit_test(a_cleared_response_is_as_new),

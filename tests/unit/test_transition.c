@@ -109,6 +109,36 @@ static void a_head_may_be_made_and_is_of_any_incarnation(void **state)
     assert_int_equal(spill_append_refusal(&append, &head, false), SPILL_REFUSAL_NONE);
 }
 
+static void fields_are_written_where_the_request_gets_so_far(void **state)
+{
+    (void)state;
+    bson_t *update = BCON_NEW("$set", "{", "a", BCON_INT32(1), "}");
+    spill_request_t append = request_of(SPILL_REQUEST_APPEND, &newest, SPILL_HEAD);
+    append.element_count = 1;
+    spill_state_t absent = {0}, head = {.present = true, .epoch = 5};
+    assert_false(spill_writes_fields(&append, &absent, false));
+    append.create = true;
+    assert_true(spill_writes_fields(&append, &absent, false));
+    assert_false(spill_writes_fields(&append, &head, false));
+    append.update = update;
+    assert_true(spill_writes_fields(&append, &head, false));
+    append.limits.slots_max = 0; /* full */
+    assert_true(spill_writes_fields(&append, &head, false));
+    head.sealed = true;
+    assert_false(spill_writes_fields(&append, &head, false));
+
+    spill_request_t fields = request_of(SPILL_REQUEST_UPDATE_FIELDS, &newest, SPILL_HEAD);
+    assert_false(spill_writes_fields(&fields, &absent, false));
+    assert_false(spill_writes_fields(&fields, &head, false));
+    fields.update = update;
+    assert_true(spill_writes_fields(&fields, &head, false));
+    fields.create = true;
+    assert_true(spill_writes_fields(&fields, &absent, false));
+    fields.kind = SPILL_REQUEST_TRIM;
+    assert_false(spill_writes_fields(&fields, &head, false));
+    bson_destroy(update);
+}
+
 static void an_update_is_given_room(void **state)
 {
     (void)state;
@@ -326,6 +356,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reasons_come_in_order),
         cmocka_unit_test(a_head_may_be_made_and_is_of_any_incarnation),
+        cmocka_unit_test(fields_are_written_where_the_request_gets_so_far),
         cmocka_unit_test(an_update_is_given_room),
         cmocka_unit_test(refusals_change_nothing),
         cmocka_unit_test(a_cut_takes_no_more_than_there_is),

@@ -144,21 +144,6 @@ static spill_code_t measure_trim(decision_t *decision, spill_error_t *error)
 
 /* ---- the head's other fields ----------------------------------------------------------------- */
 
-/* Will it write fields, and get so far? A refusal comes before an update's own errors. */
-static bool writes_fields(const decision_t *decision)
-{
-    const spill_request_t *request = decision->request;
-    const spill_state_t *state = decision->state;
-    if (request->page != SPILL_HEAD || (state->present && !request->update))
-        return false;
-    if (request->kind == SPILL_REQUEST_UPDATE_FIELDS)
-        return state->present || request->create;
-    if (request->kind != SPILL_REQUEST_APPEND)
-        return false;
-    spill_refusal_t refusal = spill_append_refusal(request, state, decision->facts.op_seen);
-    return refusal == SPILL_REFUSAL_NONE || refusal == SPILL_REFUSAL_FULL;
-}
-
 static spill_code_t make_fields(decision_t *decision, spill_error_t *error)
 {
     spill_code_t code = spill_embedded_get_fields(decision->store, decision->batch,
@@ -249,19 +234,10 @@ static spill_code_t gather_facts(decision_t *decision, spill_error_t *error)
     default:
         break;
     }
-    if (code == SPILL_OK && writes_fields(decision))
+    if (code == SPILL_OK &&
+        spill_writes_fields(decision->request, decision->state, decision->facts.op_seen))
         code = make_fields(decision, error);
     return code;
-}
-
-/* A head that is made is later than every one that was dropped, whatever clients' clocks say. */
-static void date(decision_t *decision, spill_request_t *dated)
-{
-    if (!decision->request->create || decision->request->epoch > decision->store->dropped_rev)
-        return;
-    *dated = *decision->request;
-    dated->epoch = decision->store->dropped_rev + 1;
-    decision->request = dated;
 }
 
 /* Each time: a write before this one may have failed. */
@@ -282,8 +258,9 @@ static void remember_dropped(decision_t *decision, int64_t rev)
 static spill_code_t decide(decision_t *decision, spill_response_t *response, spill_error_t *error)
 {
     spill_request_t dated;
-    date(decision, &dated);
-    const spill_request_t *request = decision->request;
+    const spill_request_t *request =
+        spill_request_dated(decision->request, decision->store->dropped_rev, &dated);
+    decision->request = request;
     bool allowed;
     spill_code_t code =
         spill_embedded_get_state(decision->store, decision->batch, request, &decision->key,
