@@ -299,3 +299,13 @@ spill_code_t spill_update_apply(const bson_t *fields, const bson_t *update, bson
         code = spill_fail(error, SPILL_INVALID, "update: the document would be nested too deeply");
     return code;
 }
+
+spill_code_t spill_update_replace(bson_t **fields, const bson_t *update, spill_error_t *error)
+{
+    bson_t updated;
+    spill_code_t code = spill_update_apply(*fields, update, &updated, error);
+    bson_destroy(*fields);
+    *fields = code == SPILL_OK ? bson_copy(&updated) : NULL;
+    bson_destroy(&updated);
+    return code;
+}

@@ -25,4 +25,7 @@ spill_code_t spill_update_check(const bson_t *update, const char *const *reserve
 spill_code_t spill_update_apply(const bson_t *fields, const bson_t *update, bson_t *result,
                                 spill_error_t *error);
 
+/* The same in place of *fields, on the heap; where it fails they are destroyed, and NULL. */
+spill_code_t spill_update_replace(bson_t **fields, const bson_t *update, spill_error_t *error);
+
 #endif

@@ -37,13 +37,8 @@ static spill_code_t make_fields(const spill_memory_store_t *memory, step_t *step
     const spill_request_t *request = step->request;
     step->fields = spill_memory_copy_fields(memory, request);
     spill_code_t code = SPILL_OK;
-    if (request->update) {
-        bson_t updated;
-        code = spill_update_apply(step->fields, request->update, &updated, error);
-        bson_destroy(step->fields);
-        step->fields = code == SPILL_OK ? bson_copy(&updated) : NULL;
-        bson_destroy(&updated);
-    }
+    if (request->update)
+        code = spill_update_replace(&step->fields, request->update, error);
     if (code == SPILL_OK)
         step->facts.fields_bytes = step->fields->len;
     return code;

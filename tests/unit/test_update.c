@@ -41,6 +41,8 @@ static void assert_updates(const char *fields, const char *update, const char *e
     if (spill_update_apply(before, change, &after, &error) != SPILL_OK)
         fail_msg("%s: %s", update, error.message);
     assert_documents_equal(&after, expected);
+    assert_int_equal(spill_update_replace(&before, change, &error), SPILL_OK);
+    assert_true(bson_equal(before, &after));
     bson_destroy(&after);
     bson_destroy(change);
     bson_destroy(before);
@@ -54,9 +56,10 @@ static void assert_fails(const char *fields, const char *update, const char *mes
     spill_error_t error;
     assert_int_equal(spill_update_apply(before, change, &after, &error), SPILL_INVALID);
     assert_string_equal(error.message, message);
+    assert_int_equal(spill_update_replace(&before, change, &error), SPILL_INVALID);
+    assert_null(before);
     bson_destroy(&after);
     bson_destroy(change);
-    bson_destroy(before);
 }
 
 static void test_set(void **state)

@@ -148,13 +148,8 @@ static spill_code_t make_fields(decision_t *decision, spill_error_t *error)
 {
     spill_code_t code = spill_embedded_get_fields(decision->store, decision->batch,
                                                   decision->request, &decision->fields, error);
-    if (code == SPILL_OK && decision->request->update) {
-        bson_t updated;
-        code = spill_update_apply(decision->fields, decision->request->update, &updated, error);
-        bson_destroy(decision->fields);
-        decision->fields = code == SPILL_OK ? bson_copy(&updated) : NULL;
-        bson_destroy(&updated);
-    }
+    if (code == SPILL_OK && decision->request->update)
+        code = spill_update_replace(&decision->fields, decision->request->update, error);
     if (code == SPILL_OK)
         decision->facts.fields_bytes = decision->fields->len;
     return code;
