@@ -22,7 +22,7 @@ _spillway_options() {
     edit | remove) echo "$common --durability=" ;;
     trim) echo "$common --below= --keep= --durability=" ;;
     export) echo "$common --relaxed --documents --plain --json --quiet" ;;
-    explain) echo "$common --documents --json" ;;
+    explain) echo "$common --documents --all --json" ;;
     verify) echo "$common --json" ;;
     stats) echo "$common --top= --json" ;;
     threshold) echo "$common --target= --element= --json --quiet" ;;

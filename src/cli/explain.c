@@ -1,6 +1,8 @@
 /* explain: where the elements of an owner lie. */
 #include "cli/cli.h"
 
+#include "cli/draw.h"
+#include "layout/outlier.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -8,6 +10,7 @@
 
 typedef struct explain_options {
     bool documents;
+    bool all;
 } explain_options_t;
 
 static const explain_options_t DEFAULTS = {0};
@@ -16,20 +19,15 @@ static const explain_options_t DEFAULTS = {0};
 #define SHOWN_AT_START 2
 #define SHOWN_AT_END 1
 
-/* One document, as its bookkeeping tells. */
-typedef struct place {
-    int64_t page; /* -1: the head */
-    int64_t first;
-    int64_t live;
-    int64_t gone;
-    int64_t bytes;
-    const char *collection;
-} place_t;
+/* Of more pages than twice as many, the first and the last ones are drawn. */
+#define DRAWN_AT_EACH_END 8
 
 typedef struct explain {
     const spill_cli_session_t *session;
     const spill_definition_t *definition;
-    int64_t next_page;
+    int64_t pages;     /* that there are */
+    int64_t next_page; /* the number of the document that comes next; -1: the head */
+    spill_cli_stretch_t stretch;
 } explain_t;
 
 /* ---- reading a document ---------------------------------------------------------------------- */
@@ -50,10 +48,11 @@ static bool find(const bson_t *document, const char *path, bson_iter_t *found)
     return bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, path, found);
 }
 
-static void read_place(const explain_t *explain, const bson_t *document, place_t *place)
+/* One document, as its bookkeeping tells. */
+static void read_place(const explain_t *explain, bool head, const bson_t *document,
+                       spill_cli_place_t *place)
 {
     const spill_definition_t *definition = explain->definition;
-    bool head = place->page < 0;
     char first[SPILL_NAME_SIZE + 16];
     char gone[SPILL_NAME_SIZE + 16];
     const char *array = head ? definition->array : "";
@@ -61,30 +60,53 @@ static void read_place(const explain_t *explain, const bson_t *document, place_t
     snprintf(gone, sizeof gone, "spill.%s%sgone", array, head ? "." : "");
     bson_iter_t iter;
     place->first = find(document, first, &iter) ? bson_iter_as_int64(&iter) : 0;
-    place->gone = find(document, gone, &iter) ? array_length(&iter) : 0;
     if (bson_iter_init_find(&iter, document, head ? definition->array : definition->page_array))
-        place->live = array_length(&iter);
+        place->elements = array_length(&iter);
+    place->end = place->first + place->elements;
+    if (find(document, gone, &iter))
+        place->end += array_length(&iter);
     place->bytes = document->len;
+    place->limits = head ? spill_head_limits(definition->keep, &definition->bounds)
+                         : spill_page_limits(&definition->bounds);
 }
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
-static void print_place(const explain_t *explain, const place_t *place)
+static void print_place(const spill_cli_place_t *place, int64_t page)
 {
-    int64_t end = place->first + place->live + place->gone;
-    if (explain->session->invocation->json) {
-        fputs("{\"collection\":", stdout);
-        spill_cli_print_text(place->collection);
-        printf(",\"page\":%" PRId64 ",\"first\":%" PRId64 ",\"end\":%" PRId64
-               ",\"elements\":%" PRId64 ",\"bytes\":%" PRId64 "}\n",
-               place->page, place->first, end, place->live, place->bytes);
-        return;
-    }
+    fputs("{\"collection\":", stdout);
+    spill_cli_print_text(place->collection);
+    printf(",\"page\":%" PRId64 ",\"first\":%" PRId64 ",\"end\":%" PRId64 ",\"elements\":%" PRId64
+           ",\"elementsMax\":%" PRId64 ",\"bytes\":%" PRId64 ",\"bytesMax\":%" PRId64 "}\n",
+           page, place->first, place->end, place->elements, place->limits.slots_max, place->bytes,
+           place->limits.bytes_max);
+}
+
+/* In the middle of many pages? These are summed up, but with --all. */
+static bool is_left_out(const explain_t *explain, int64_t page)
+{
+    const explain_options_t *options = explain->session->invocation->options;
+    return !options->all && explain->pages > 2 * DRAWN_AT_EACH_END && page >= DRAWN_AT_EACH_END &&
+           page < explain->pages - DRAWN_AT_EACH_END;
+}
+
+static void show_place(explain_t *explain, const char *collection, int64_t page,
+                       const bson_t *document)
+{
     char name[32] = "head";
-    if (place->page >= 0)
-        snprintf(name, sizeof name, "page %" PRId64, place->page);
-    printf("  %-12s [%" PRId64 "..%" PRId64 ")  %" PRId64 " elements, %" PRId64 " bytes, in %s\n",
-           name, place->first, end, place->live, place->bytes, place->collection);
+    if (page >= 0)
+        snprintf(name, sizeof name, "page %" PRId64, page);
+    spill_cli_place_t place = {.name = name, .collection = collection};
+    read_place(explain, page < 0, document, &place);
+    if (explain->session->invocation->json) {
+        print_place(&place, page);
+    } else if (is_left_out(explain, page)) {
+        spill_cli_stretch_add(&explain->stretch, &place);
+    } else {
+        if (page == explain->pages - DRAWN_AT_EACH_END)
+            spill_cli_draw_stretch(&explain->stretch);
+        spill_cli_draw_place(&place);
+    }
 }
 
 /* A copy of the document whose array shows a few elements and says how many are left out. */
@@ -120,24 +142,28 @@ static void shorten(const bson_t *document, const char *array, bson_t *shortened
     }
 }
 
+static void show_document(const explain_t *explain, const char *collection, const char *array,
+                          const bson_t *document)
+{
+    bson_t shortened;
+    shorten(document, array, &shortened);
+    if (!explain->session->invocation->json)
+        printf("%s ", collection);
+    spill_cli_print_document(&shortened, false);
+    bson_destroy(&shortened);
+}
+
 static bool visit(void *context, const char *collection, const bson_t *document)
 {
     explain_t *explain = context;
     const explain_options_t *options = explain->session->invocation->options;
-    place_t place = {.page = explain->next_page++, .collection = collection};
-    if (options->documents) {
-        const char *array =
-            place.page < 0 ? explain->definition->array : explain->definition->page_array;
-        bson_t shortened;
-        shorten(document, array, &shortened);
-        if (!explain->session->invocation->json)
-            printf("%s ", collection);
-        spill_cli_print_document(&shortened, false);
-        bson_destroy(&shortened);
-    } else {
-        read_place(explain, document, &place);
-        print_place(explain, &place);
-    }
+    const spill_definition_t *definition = explain->definition;
+    int64_t page = explain->next_page++;
+    if (options->documents)
+        show_document(explain, collection, page < 0 ? definition->array : definition->page_array,
+                      document);
+    else
+        show_place(explain, collection, page, document);
     return !ferror(stdout);
 }
 
@@ -170,7 +196,8 @@ static spill_code_t explain_owner(spill_cli_session_t *session, spill_error_t *e
     const explain_options_t *options = invocation->options;
     explain_t explain = {.session = session,
                          .definition = spill_array_get_definition(session->array),
-                         .next_page = -1};
+                         .next_page = -1,
+                         .stretch = SPILL_CLI_STRETCH_INIT};
     spill_count_t count;
     spill_code_t code = spill_array_count(session->array, session->owner, &count, error);
     if (code == SPILL_OK && !count.exists) {
@@ -181,6 +208,7 @@ static spill_code_t explain_owner(spill_cli_session_t *session, spill_error_t *e
     }
     if (code != SPILL_OK)
         return code;
+    explain.pages = count.pages;
     bool text = !invocation->json && !options->documents;
     if (text) {
         spill_cli_print_value(session->owner, false);
@@ -204,6 +232,8 @@ static spill_exit_t run(const spill_invocation_t *invocation)
 static const spill_option_t OPTIONS[] = {
     {"documents", NULL, SPILL_OPTION_FLAG, offsetof(explain_options_t, documents),
      "Show the documents themselves, with their arrays shortened"},
+    {"all", NULL, SPILL_OPTION_FLAG, offsetof(explain_options_t, all),
+     "Draw every page, also of many"},
     {0}};
 
 const spill_command_t spill_command_explain = {
@@ -212,9 +242,11 @@ const spill_command_t spill_command_explain = {
     .arguments_min = 3,
     .arguments_max = 3,
     .summary = "Show where the elements of an owner lie",
-    .text = "Lists the head and each page with the sequence numbers that it holds, [first..end), "
-            "and says which documents an append and a page read touch. With --json it is one "
-            "document a line, where the head is page -1.\n"
+    .text = "Draws the head and each page with the sequence numbers that it holds, [first..end), "
+            "and how full it is, by elements or by bytes, whichever bound is nearer; and says "
+            "which documents an append and a page read touch. Of many pages the ones in the "
+            "middle are summed up. With --json it is one document a line, where the head is page "
+            "-1.\n"
             "\n"
             "Examples:\n"
             "  spillway explain feeds.db events alice\n"

@@ -166,16 +166,21 @@ counts "$db" events bob 6
 
 # ---- documents are filled ------------------------------------------------------------------------
 
+# holds FILE DOCUMENT TEXT : the line of that document, as explain draws it, has the text.
+holds() {
+    grep "^  $2 " "$1" | grep -qF -- "$3" || fail "$2 does not have '$3': $(cat "$1")"
+}
+
 expect 0 define "$db" sales --preset sales
 seq 350 | sed 's/.*/"u&"/' | "$SPILLWAY" append "$db" sales 2 - >out
 is out 0..349
 expect 0 explain "$db" sales 2
-has out 'head         [0..50)  50 elements'
-has out 'page 0       [50..350)  300 elements'
+holds out head '[0..50)  50 elements'
+holds out 'page 0' '[50..350)  300 elements'
 seq 60 | "$SPILLWAY" append "$db" sales 3 - --op load@0 --quiet >out
 is out 0..59
 expect 0 explain "$db" sales 3
-has out 'head         [0..50)  50 elements'
+holds out head '[0..50)  50 elements'
 seq 60 | "$SPILLWAY" append "$db" sales 3 - --op load@0 --json >out 2>err
 is out '{"first":0,"count":60,"repeated":true}'
 seq 60 | "$SPILLWAY" append "$db" sales 3 - --op load@0 --atomic --json >out 2>err
@@ -183,8 +188,8 @@ is out '{"first":0,"count":60,"repeated":true}'
 counts "$db" sales 3 60
 seq 60 | "$SPILLWAY" append "$db" sales 4 - --atomic >out
 expect 0 explain "$db" sales 4
-has out 'head         [0..0)  0 elements'
-has out 'page 0       [0..60)  60 elements'
+holds out head '[0..0)  0 elements'
+holds out 'page 0' '[0..60)  60 elements'
 expect 2 append "$db" sales 5 --op "$(printf 'x%.0s' {1..64})" 1 2
 has err 'may be split'
 expect 0 append "$db" sales 5 --op "$(printf 'x%.0s' {1..64})" --atomic 1 2
@@ -193,8 +198,8 @@ for i in {1..350}; do
 done >sales.ndjson
 expect 0 import "$db" sales sales.ndjson --owner book
 expect 0 explain "$db" sales 6
-has out 'head         [0..50)  50 elements'
-has out 'page 0       [50..350)  300 elements'
+holds out head '[0..50)  50 elements'
+holds out 'page 0' '[50..350)  300 elements'
 
 # ---- edit, remove, trim --------------------------------------------------------------------------
 
@@ -252,6 +257,7 @@ expect 0 explain "$db" events carol --json
 head -1 out | grep -q '"page":-1' || fail "explain --json does not start with the head"
 [ "$(sed 's/.*"elements":\([0-9]*\).*/\1/' out | paste -sd+ | bc)" = 20 ] ||
     fail "explain's elements do not add up to 20"
+has out '"elementsMax":'
 expect 0 explain "$db" events carol --documents
 has out '"_id" : "carol"'
 expect 4 define "$db" long --preset feed
@@ -265,6 +271,20 @@ expect 0 explain "$db" long carol --documents
 has out '"... 27 more ..."'
 expect 0 explain "$db" long carol
 has out 'append: the head, one operation, until'
+LC_ALL=C expect 0 explain "$db" sales 2
+holds out head '#################### 100 % of 50       [0..50)  50 elements'
+holds out 'page 0' '######.............. '
+LC_ALL=C.UTF-8 expect 0 explain "$db" sales 2
+holds out 'page 0' '██████░░░░░░░░░░░░░░ '
+expect 0 define "$db" short --preset feed --collection short --page-collection short.pages \
+    --threshold 2 --page 3
+seq 1 80 | "$SPILLWAY" append "$db" short carol - >out
+expect 0 explain "$db" short carol
+has out '... 10 more pages, 30 elements, '
+has out ', 100 to 100 % full'
+[ "$(grep -c '^  page ' out)" = 16 ] || fail "not eight pages at each end: $(cat out)"
+expect 0 explain "$db" short carol --all
+[ "$(grep -c '^  page ' out)" = 26 ] || fail "not every page: $(cat out)"
 expect 3 explain "$db" events nobody
 expect 0 append "$db" visits v 1 2 3 4 5 6
 expect 0 explain "$db" visits v

@@ -1,0 +1,110 @@
+#include "cli/draw.h"
+
+#include "cli/cli.h"
+
+#include <inttypes.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BAR_CELLS = 20 };
+
+spill_cli_size_text_t spill_cli_size_text(int64_t bytes)
+{
+    static const char *const units[] = {"B", "KB", "MB", "GB", "TB", "PB", "EB"};
+    spill_cli_size_text_t size;
+    double value = (double)bytes;
+    size_t unit = 0;
+    for (; value >= 999.5; unit++)
+        value /= 1000;
+    bool whole = unit == 0 || value >= 99.95;
+    snprintf(size.text, sizeof size.text, "%.*f", whole ? 0 : 1, value);
+    size_t length = strlen(size.text);
+    if (length > 2 && strcmp(size.text + length - 2, ".0") == 0)
+        length -= 2;
+    snprintf(size.text + length, sizeof size.text - length, " %s", units[unit]);
+    return size;
+}
+
+static double slots_fill(const spill_cli_place_t *place)
+{
+    return (double)(place->end - place->first) / (double)place->limits.slots_max;
+}
+
+static double bytes_fill(const spill_cli_place_t *place)
+{
+    return (double)place->bytes / (double)place->limits.bytes_max;
+}
+
+double spill_cli_fill(const spill_cli_place_t *place)
+{
+    return slots_fill(place) > bytes_fill(place) ? slots_fill(place) : bytes_fill(place);
+}
+
+static bool has_utf8(void)
+{
+    locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
+    if (locale == (locale_t)0)
+        return false;
+    bool utf8 = strcmp(nl_langinfo_l(CODESET, locale), "UTF-8") == 0;
+    freelocale(locale);
+    return utf8;
+}
+
+/* A document that is not empty has a cell, and one that is not full lacks one. */
+static void draw_bar(double fill)
+{
+    bool utf8 = has_utf8();
+    int cells = (int)(fill * BAR_CELLS + 0.5);
+    if (fill > 0 && cells == 0)
+        cells = 1;
+    if (fill < 1 && cells >= BAR_CELLS)
+        cells = BAR_CELLS - 1;
+    for (int i = 0; i < BAR_CELLS; i++) {
+        if (i < cells)
+            fputs(utf8 ? "\u2588" : "#", stdout);
+        else
+            fputs(utf8 ? "\u2591" : ".", stdout);
+    }
+}
+
+static int percent(double fill)
+{
+    return (int)(fill * 100); /* 100 is full, and nothing less */
+}
+
+void spill_cli_draw_place(const spill_cli_place_t *place)
+{
+    char bound[24];
+    snprintf(bound, sizeof bound, "%" PRId64, place->limits.slots_max);
+    if (bytes_fill(place) > slots_fill(place))
+        strcpy(bound, spill_cli_size_text(place->limits.bytes_max).text);
+    printf("  %-12s ", place->name);
+    draw_bar(spill_cli_fill(place));
+    printf(" %3d %% of %-7s  [%" PRId64 "..%" PRId64 ")  %" PRId64 " %s, %s in %s\n",
+           percent(spill_cli_fill(place)), bound, place->first, place->end, place->elements,
+           spill_cli_plural(place->elements, "element", "elements"),
+           spill_cli_size_text(place->bytes).text, place->collection);
+}
+
+void spill_cli_stretch_add(spill_cli_stretch_t *stretch, const spill_cli_place_t *place)
+{
+    double fill = spill_cli_fill(place);
+    stretch->documents++;
+    stretch->elements += place->elements;
+    stretch->bytes += place->bytes;
+    if (fill < stretch->least_full)
+        stretch->least_full = fill;
+    if (fill > stretch->most_full)
+        stretch->most_full = fill;
+}
+
+void spill_cli_draw_stretch(const spill_cli_stretch_t *stretch)
+{
+    if (stretch->documents == 0)
+        return;
+    printf("  ... %" PRId64 " more pages, %" PRId64 " elements, %s, %d to %d %% full\n",
+           stretch->documents, stretch->elements, spill_cli_size_text(stretch->bytes).text,
+           percent(stretch->least_full), percent(stretch->most_full));
+}
