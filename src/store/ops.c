@@ -3,11 +3,16 @@
 #include <assert.h>
 #include <string.h>
 
+bool spill_op_entry_is(const spill_op_entry_t *entry, const void *id, size_t id_bytes)
+{
+    return entry->id_bytes == id_bytes && memcmp(entry->id, id, id_bytes) == 0;
+}
+
 const spill_op_entry_t *spill_ops_find(const spill_ops_t *ops, const void *id, size_t id_bytes)
 {
     for (size_t i = ops->count; i > 0; i--) {
         const spill_op_entry_t *entry = &ops->entries[i - 1];
-        if (entry->id_bytes == id_bytes && memcmp(entry->id, id, id_bytes) == 0)
+        if (spill_op_entry_is(entry, id, id_bytes))
             return entry;
     }
     return NULL;

@@ -18,6 +18,9 @@ typedef struct spill_ops {
     size_t capacity;
 } spill_ops_t;
 
+/* Is it the entry of the operation with this id? */
+bool spill_op_entry_is(const spill_op_entry_t *entry, const void *id, size_t id_bytes);
+
 /* NULL when the id is not in the window. O(window). */
 const spill_op_entry_t *spill_ops_find(const spill_ops_t *ops, const void *id, size_t id_bytes);
 

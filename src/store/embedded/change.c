@@ -4,9 +4,6 @@
 #include "store/embedded/codec.h"
 #include "util/error.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 /*
  * A page is a view: its record says which numbers are in it, and the element records are the
  * incarnation's. A page that was put but is not cut off yet is a view of records that are the
@@ -42,11 +39,6 @@ static bool keeps_newest(const spill_request_t *request)
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-static bool is_op(const spill_op_t *op, const spill_op_entry_t *entry)
-{
-    return entry->id_bytes == op->id_bytes && memcmp(entry->id, op->id, op->id_bytes) == 0;
-}
-
 /* Look at one operation that the owner remembers. */
 static spill_code_t look_at_op(decision_t *decision, int64_t ordinal, bool *seen, bool *forgotten,
                                spill_error_t *error)
@@ -62,7 +54,8 @@ static spill_code_t look_at_op(decision_t *decision, int64_t ordinal, bool *seen
         return spill_embedded_corrupt(decision->store, decision->request, decision->request->page,
                                       error, "the record of an operation cannot be read");
     *forgotten |= !found;
-    *seen = found && is_op(decision->request->op, &entry);
+    const spill_op_t *op = decision->request->op;
+    *seen = found && spill_op_entry_is(&entry, op->id, op->id_bytes);
     return SPILL_OK;
 }
 
