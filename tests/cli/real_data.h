@@ -53,8 +53,9 @@ typedef struct shape {
 } shape_t;
 
 /*
- * Define an array of that shape in `store`, import the file into it, read every element back,
- * forwards and backwards, and verify. Prints how long that took.
+ * Define an array of that shape in `store`, import the file into it, read every element back, and
+ * from the newest on (all of them, or where pages are small and SPILLWAY_LONG is not set, each
+ * owner's newest), and verify. Prints how long that took.
  */
 void real_data_try(real_data_t *data, spill_store_t *store, const char *path, const char *field,
                    shape_t shape);

@@ -1,10 +1,10 @@
 /*
  * A real activity stream on a MongoDB-compatible server. The largest owner has more than a document
  * can hold, which a plain $push to it shows; the store takes the stream whole, by person. Every
- * element is read back, forwards and backwards, in order and equal as BSON to libbson's parse of
- * its line; verify finds nothing. The matrix, both ends kept and threshold and page in {1, 2, 3, 7,
- * 100, 1000}, has the whole stream with SPILLWAY_LONG, and else in some cells the lines at its
- * start.
+ * element is read back, in order and equal as BSON to libbson's parse of its line, and then page by
+ * page from the newest on; verify finds nothing. The matrix, both ends kept and threshold and page
+ * in {1, 2, 3, 7, 100, 1000}, has the whole stream with SPILLWAY_LONG, and else in some cells the
+ * lines at its start.
  *
  * Runs where SPILLWAY_DATA names a folder that has openstack_updates/events.ndjson.gz.
  */

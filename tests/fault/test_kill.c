@@ -15,6 +15,12 @@
 
 enum { LONGEST_US = 40000 };
 
+#ifdef __SANITIZE_ADDRESS__
+enum { KILLS = 50 }; /* each of these takes longer, and the release build has them all */
+#else
+enum { KILLS = 200 };
+#endif
+
 static void killed_at_random(void **state)
 {
     (void)state;
@@ -24,7 +30,7 @@ static void killed_at_random(void **state)
     snprintf(path, sizeof path, "%s/store", folder);
     unsigned random = killed_seed();
     print_message("seed %u\n", random);
-    int rounds = getenv("SPILLWAY_LONG") != NULL ? 1000 : 200;
+    int rounds = getenv("SPILLWAY_LONG") != NULL ? 5 * KILLS : KILLS;
     killed_ledger_t ledger;
     killed_ledger_init(&ledger);
     for (int round = 0; round < rounds; round++) {
