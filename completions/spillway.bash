@@ -1,7 +1,7 @@
 # bash completion for spillway: commands, options, and the names of a store's definitions.
 
 _spillway_commands='define import append read count edit remove trim export explain verify stats
-    threshold drop copy backup help'
+    threshold drop convert copy backup help'
 
 _spillway_options() {
     local common='--help'
@@ -27,6 +27,10 @@ _spillway_options() {
     stats) echo "$common --top= --json" ;;
     threshold) echo "$common --target= --element= --json --quiet" ;;
     drop) echo "$common --yes --durability=" ;;
+    convert)
+        echo "$common --to= --keep= --as= --threshold= --page= --max-bytes= --page-bytes= --no-verify
+            --finish --yes --json --quiet --durability="
+        ;;
     copy)
         echo "$common --threshold= --page= --max-bytes= --page-bytes= --no-verify
             --json --quiet --durability="

@@ -14,6 +14,14 @@ spill_exit_t spill_cli_fail(const spill_error_t *error);
 spill_exit_t spill_cli_usage(const spill_invocation_t *invocation, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/*
+ * Ask a question on the terminal, to which only "yes" is one: SPILL_EXIT_DONE. Else it says that
+ * nothing was dropped, or that --yes is needed where there is no terminal, and returns the exit
+ * code.
+ */
+spill_exit_t spill_cli_confirm(const spill_invocation_t *invocation, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* ---- arguments ------------------------------------------------------------------------------- */
 
 /*

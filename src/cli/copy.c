@@ -2,10 +2,9 @@
 #include "tools/copy.h"
 
 #include "cli/cli.h"
-#include "cli/progress.h"
+#include "cli/copy_report.h"
 #include "util/error.h"
 
-#include <inttypes.h>
 #include <limits.h>
 #include <string.h>
 
@@ -23,64 +22,8 @@ typedef struct copy_run {
     const spill_invocation_t *invocation;
     spill_store_t *source;
     spill_store_t *target;
-    spill_copy_result_t result;
-    spill_cli_progress_t progress;
+    spill_cli_copy_t copy;
 } copy_run_t;
-
-/* ---- output ---------------------------------------------------------------------------------- */
-
-static void show_progress(void *context, const spill_copy_result_t *result)
-{
-    copy_run_t *run = context;
-    double seconds = spill_cli_progress_seconds(&run->progress);
-    spill_cli_progress_print(
-        &run->progress,
-        "%" PRId64 " owners, %" PRId64 " elements copied, %.0f/s, %" PRId64 " verified",
-        result->owners, result->elements, (double)result->elements / seconds, result->verified);
-}
-
-static void print_difference_json(const spill_copy_difference_t *difference)
-{
-    fputs("{\"definition\":", stdout);
-    spill_cli_print_text(difference->definition);
-    fputs(",\"owner\":", stdout);
-    spill_cli_print_value(difference->owner, false);
-    if (difference->seq >= 0)
-        printf(",\"seq\":%" PRId64, difference->seq);
-    printf(",\"differences\":%" PRId64 ",\"text\":", difference->count);
-    spill_cli_print_text(difference->text);
-    puts("}");
-}
-
-static void print_difference(void *context, const spill_copy_difference_t *difference)
-{
-    copy_run_t *run = context;
-    spill_cli_progress_break(&run->progress);
-    if (run->invocation->json) {
-        print_difference_json(difference);
-        return;
-    }
-    printf("%s: owner ", difference->definition);
-    spill_cli_print_value(difference->owner, false);
-    if (difference->seq >= 0)
-        printf(", element %" PRId64, difference->seq);
-    printf(": %s", difference->text);
-    if (difference->count > 1)
-        printf(", and %" PRId64 " more %s", difference->count - 1,
-               spill_cli_plural(difference->count - 1, "difference", "differences"));
-    putchar('\n');
-}
-
-static void print_result(const copy_run_t *run)
-{
-    const spill_copy_result_t *result = &run->result;
-    double seconds = spill_cli_progress_seconds(&run->progress);
-    if (!run->invocation->quiet && result->elements > 0)
-        fprintf(stderr, "%.1f s, %.0f elements/s\n", seconds, (double)result->elements / seconds);
-    printf("{\"owners\":%" PRId64 ",\"elements\":%" PRId64 ",\"before\":%" PRId64
-           ",\"verified\":%" PRId64 ",\"differences\":%" PRId64 "}\n",
-           result->owners, result->elements, result->before, result->verified, result->differences);
-}
 
 /* ---- what to copy ---------------------------------------------------------------------------- */
 
@@ -120,15 +63,13 @@ static spill_code_t copy_all(copy_run_t *run, char **names, spill_error_t *error
                    .head_bytes_max = given->head_bytes,
                    .page_bytes_max = given->page_bytes > 0 ? given->page_bytes : given->head_bytes},
         .unverified = given->no_verify,
-        .differs = print_difference,
-        .progress = show_progress,
-        .context = run,
     };
+    spill_cli_copy_hook(&run->copy, &options);
     spill_code_t damage = SPILL_OK;
     spill_code_t code = SPILL_OK;
     for (size_t i = 0; code == SPILL_OK && names[i]; i++) {
         spill_error_t late;
-        code = spill_copy(run->source, run->target, names[i], &options, &run->result, &late);
+        code = spill_copy(run->source, run->target, names[i], &options, &run->copy.result, &late);
         if (code != SPILL_OK)
             *error = late;
         if (code == SPILL_CORRUPT) {
@@ -155,9 +96,9 @@ static spill_code_t copy(copy_run_t *run, spill_error_t *error)
             spill_fail_prefix(error, code, "target");
     }
     if (code == SPILL_OK) {
-        spill_cli_progress_start(&run->progress, run->invocation->quiet);
+        spill_cli_copy_start(&run->copy, run->invocation);
         code = copy_all(run, names, error);
-        spill_cli_progress_break(&run->progress);
+        spill_cli_progress_break(&run->copy.progress);
     }
     bson_strfreev(names);
     return code;
@@ -171,19 +112,13 @@ static spill_exit_t run(const spill_invocation_t *invocation)
     spill_error_t error, closing;
     spill_code_t code = copy(&run, &error);
     if (code == SPILL_OK)
-        print_result(&run);
+        spill_cli_copy_print_result(&run.copy);
     if (spill_store_close(run.target, &closing) != SPILL_OK && code == SPILL_OK) {
         error = closing;
         code = spill_fail_prefix(&error, closing.code, "target");
     }
     spill_exit_t result = spill_cli_close(NULL, run.source, code, &error);
-    if (code != SPILL_OK && run.result.elements > 0)
-        fprintf(stderr,
-                "spillway: %" PRId64 " %s copied; the same command goes on from there once "
-                "the cause is gone\n",
-                run.result.elements,
-                spill_cli_plural(run.result.elements, "element is", "elements are"));
-    return result == SPILL_EXIT_DONE && run.result.differences > 0 ? SPILL_EXIT_FOUND : result;
+    return spill_cli_copy_exit(&run.copy, code, result);
 }
 
 static const spill_option_t OPTIONS[] = {

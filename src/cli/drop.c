@@ -4,29 +4,11 @@
 #include "tools/import_mark.h"
 #include "util/error.h"
 
-#include <string.h>
-#include <unistd.h>
-
 typedef struct drop_options {
     bool yes;
 } drop_options_t;
 
 static const drop_options_t DEFAULTS = {0};
-
-/* Ask on the terminal; only "yes" is one. */
-static bool confirmed(const spill_invocation_t *invocation)
-{
-    char answer[16] = "";
-    if (invocation->argument_count == 3) {
-        fprintf(stderr, "Drop the array of %s in '%s'? Type yes: ", invocation->arguments[2],
-                invocation->arguments[1]);
-    } else {
-        fprintf(stderr, "Drop definition '%s' with the arrays of all its owners? Type yes: ",
-                invocation->arguments[1]);
-    }
-    fflush(stderr);
-    return fgets(answer, sizeof answer, stdin) && strcmp(answer, "yes\n") == 0;
-}
 
 static spill_code_t drop(spill_cli_session_t *session, spill_error_t *error)
 {
@@ -37,17 +19,22 @@ static spill_code_t drop(spill_cli_session_t *session, spill_error_t *error)
     return code == SPILL_OK ? spill_store_drop(session->store, name, error) : code;
 }
 
+static spill_exit_t ask(const spill_invocation_t *invocation)
+{
+    const char *name = invocation->arguments[1];
+    return invocation->argument_count == 3
+               ? spill_cli_confirm(invocation, "Drop the array of %s in '%s'?",
+                                   invocation->arguments[2], name)
+               : spill_cli_confirm(invocation,
+                                   "Drop definition '%s' with the arrays of all its owners?", name);
+}
+
 static spill_exit_t run(const spill_invocation_t *invocation)
 {
     const drop_options_t *options = invocation->options;
-    if (!options->yes) {
-        if (!isatty(STDIN_FILENO))
-            return spill_cli_usage(invocation, "there is no terminal to ask on: give --yes");
-        if (!confirmed(invocation)) {
-            fputs("spillway: nothing was dropped\n", stderr);
-            return SPILL_EXIT_REFUSED;
-        }
-    }
+    spill_exit_t refused = options->yes ? SPILL_EXIT_DONE : ask(invocation);
+    if (refused != SPILL_EXIT_DONE)
+        return refused;
     return spill_cli_with_array(invocation, SPILL_CLI_WRITE, drop);
 }
 

@@ -2,6 +2,8 @@
 #include "cli/cli.h"
 
 #include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
 
 spill_exit_t spill_cli_exit_code(spill_code_t code)
 {
@@ -38,4 +40,21 @@ spill_exit_t spill_cli_usage(const spill_invocation_t *invocation, const char *f
     fprintf(stderr, "\nTry 'spillway %s --help'.\n", invocation->command->name);
     va_end(arguments);
     return SPILL_EXIT_USAGE;
+}
+
+spill_exit_t spill_cli_confirm(const spill_invocation_t *invocation, const char *format, ...)
+{
+    char answer[16] = "";
+    va_list arguments;
+    if (!isatty(STDIN_FILENO))
+        return spill_cli_usage(invocation, "there is no terminal to ask on: give --yes");
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputs(" Type yes: ", stderr);
+    fflush(stderr);
+    if (fgets(answer, sizeof answer, stdin) && strcmp(answer, "yes\n") == 0)
+        return SPILL_EXIT_DONE;
+    fputs("spillway: nothing was dropped\n", stderr);
+    return SPILL_EXIT_REFUSED;
 }

@@ -89,14 +89,16 @@ static void set_bound(int64_t given, int64_t *bound)
 }
 
 /* The definition as it is to be in the target. */
-static spill_code_t make_definition(spill_store_t *target, const spill_definition_t *source,
-                                    const spill_bounds_t *bounds, spill_definition_t *definition,
-                                    spill_error_t *error)
+static spill_code_t make_definition(const spill_copy_t *copy, const spill_definition_t *source,
+                                    spill_definition_t *definition, spill_error_t *error)
 {
-    spill_code_t code = spill_store_definition(target, source->name, definition, error);
-    if (code == SPILL_OK) {
+    const spill_bounds_t *bounds = &copy->options->bounds;
+    const char *as = copy->options->as;
+    spill_code_t code =
+        spill_store_definition(copy->target.store, as ? as : source->name, definition, error);
+    if (code == SPILL_OK && !as) {
         code = spill_definition_compatible(definition, source, error);
-    } else if (code == SPILL_NOT_FOUND) {
+    } else if (code == SPILL_NOT_FOUND && !as) {
         *definition = *source;
         code = SPILL_OK;
     }
@@ -113,7 +115,7 @@ static spill_code_t define(const spill_copy_t *copy, const char *name, spill_err
     spill_code_t code = spill_store_definition(copy->source.store, name, &source, error);
     if (code != SPILL_OK)
         return spill_copy_failed(&copy->source, code, error);
-    code = make_definition(copy->target.store, &source, &copy->options->bounds, &definition, error);
+    code = make_definition(copy, &source, &definition, error);
     if (code == SPILL_OK)
         code = spill_store_define(copy->target.store, &definition, error);
     return spill_copy_failed(&copy->target, code, error);
@@ -146,7 +148,7 @@ spill_code_t spill_copy(spill_store_t *source, spill_store_t *target, const char
     if (code == SPILL_OK)
         code = open_side(&copy.source, name, error);
     if (code == SPILL_OK)
-        code = open_side(&copy.target, name, error);
+        code = open_side(&copy.target, options->as ? options->as : name, error);
     if (code == SPILL_OK)
         code = spill_each_owner(copy.source.array, copy_owner, &copy, true, error);
     close_side(&copy.source);

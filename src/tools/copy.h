@@ -1,5 +1,6 @@
 /*
- * Copy: a definition and its arrays, from one store to another, whatever kind either is.
+ * Copy: a definition and its arrays, from one store to another, whatever kind either is; or to
+ * another definition of the same store, which lays them out in another way.
  *
  * Every element keeps its sequence number, so that cursors which applications hold stay good. Where
  * the source has given a number that no element has any more (it was removed or trimmed), the
@@ -33,6 +34,11 @@ typedef struct spill_copy_result {
 
 typedef struct spill_copy_options {
     /*
+     * The definition of the target that the arrays go to, which is there already and may be laid
+     * out in any way. NULL: one of the same name and layout, which is made where there is none.
+     */
+    const char *as;
+    /*
      * Bounds of the definition in the target, where they are to be others than it has there or, if
      * it has none, than in the source. 0: not.
      */
@@ -46,9 +52,10 @@ typedef struct spill_copy_options {
 } spill_copy_options_t;
 
 /*
- * Copy the definition `name` with all its owners; *result is added to, in every case. Numbers that
- * the source gives out after an owner's turn has come are left to the next copy. Differences are
- * not errors: they are reported, and nothing that is in the target is changed.
+ * Copy the definition `name` with all its owners; *result is added to, in every case. Source and
+ * target may be one store where options->as names another definition. Numbers that the source gives
+ * out after an owner's turn has come are left to the next copy. Differences are not errors: they
+ * are reported, and nothing that is in the target is changed.
  *
  * Errors say which side they are from. SPILL_REFUSED: the target has another definition of that
  * name, or someone else appends to an owner there. SPILL_CORRUPT: an owner is damaged; it was told

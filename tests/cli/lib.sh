@@ -141,3 +141,25 @@ clean() {
 if on_server; then
     needs SPILLWAY_TEST_URI
 fi
+
+# until_done ARGUMENT... : kill a command that copies after a random while, SPILLWAY_KILLS times at
+# most, and start it again until it ends well. Its output is in ./out and ./err.
+until_done() {
+    local rounds=${SPILLWAY_KILLS:-5} kills=0 tenths=0 pid status
+    while :; do
+        on_server && tenths=$((RANDOM % 3))
+        "$SPILLWAY" "$@" --quiet >out 2>err &
+        pid=$!
+        if [ "$kills" -lt "$rounds" ]; then
+            sleep "0.$tenths$((RANDOM % 10))$((RANDOM % 10))"
+            kill -9 "$pid" 2>kill.err
+        fi
+        wait "$pid" 2>wait.err
+        status=$?
+        [ "$status" = 137 ] || break
+        kills=$((kills + 1))
+    done
+    [ "$status" = 0 ] || fail "spillway $* ended with $status: $(cat err)"
+    has out '"differences":0}'
+    echo "$kills kills: spillway $*"
+}

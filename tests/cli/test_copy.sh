@@ -5,7 +5,6 @@
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
-rounds=${SPILLWAY_KILLS:-5}
 seed_random
 
 new_target() {
@@ -94,33 +93,12 @@ expect 2 copy source
 
 # ---- killed --------------------------------------------------------------------------------------
 
-# until_done STORE STORE : kill the copy after a random while; start it again until it ends well.
-until_done() {
-    local kills=0 tenths=0 pid status
-    while :; do
-        on_server && tenths=$((RANDOM % 3))
-        "$SPILLWAY" copy "$1" "$2" --quiet >out 2>err &
-        pid=$!
-        if [ "$kills" -lt "$rounds" ]; then
-            sleep "0.$tenths$((RANDOM % 10))$((RANDOM % 10))"
-            kill -9 "$pid" 2>kill.err
-        fi
-        wait "$pid" 2>wait.err
-        status=$?
-        [ "$status" = 137 ] || break
-        kills=$((kills + 1))
-    done
-    [ "$status" = 0 ] || fail "the copy ended with $status: $(cat err)"
-    has out '"differences":0}'
-    echo "$kills kills: $1 to $2"
-}
-
 new_target
-until_done source "$target"
+until_done copy source "$target"
 same source "$target" new old
 clean "$target"
 rm -rf back
-until_done "$target" back
+until_done copy "$target" back
 same source back new old
 clean back
 

@@ -1,0 +1,231 @@
+/* convert: lay the arrays of a definition out in another way. */
+#include "tools/convert.h"
+
+#include "cli/cli.h"
+#include "cli/copy_report.h"
+#include "definition/fields.h"
+#include "util/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct convert_options {
+    const char *to;
+    const char *keep;
+    const char *as;
+    int64_t threshold; /* 0: not given; so are the others */
+    int64_t page;
+    int64_t head_bytes;
+    int64_t page_bytes;
+    bool no_verify;
+    bool finish;
+    bool yes;
+} convert_options_t;
+
+static const convert_options_t DEFAULTS = {0};
+
+typedef struct convert_run {
+    const spill_invocation_t *invocation;
+    spill_store_t *store;
+    spill_cli_copy_t copy;
+    char as[SPILL_NAME_SIZE];
+    bool finished; /* before this run */
+} convert_run_t;
+
+/* ---- the new definition ---------------------------------------------------------------------- */
+
+static spill_code_t parse_layout(const convert_options_t *given, const spill_definition_t *from,
+                                 spill_layout_t *layout, spill_keep_t *keep, spill_error_t *error)
+{
+    *layout = from->layout;
+    *keep = from->keep;
+    if (given->to && !spill_layout_of_name(given->to, layout))
+        return spill_fail(error, SPILL_INVALID, "there is no layout '%s'", given->to);
+    if (given->keep && !spill_keep_of_name(given->keep, keep))
+        return spill_fail(error, SPILL_INVALID, "--keep is 'newest' or 'oldest', not '%s'",
+                          given->keep);
+    return SPILL_OK;
+}
+
+/* The name of the new definition: --as, or the old one's with the layout or the end behind it. */
+static spill_code_t choose_name(convert_run_t *run, spill_error_t *error)
+{
+    const convert_options_t *given = run->invocation->options;
+    const char *name = run->invocation->arguments[1];
+    int length = given->as ? snprintf(run->as, sizeof run->as, "%s", given->as)
+                           : snprintf(run->as, sizeof run->as, "%s.%s", name,
+                                      given->keep ? given->keep
+                                      : given->to ? given->to
+                                                  : "new");
+    if (length >= (int)sizeof run->as)
+        return spill_fail(error, SPILL_INVALID, "the new definition's name is too long: give --as");
+    return SPILL_OK;
+}
+
+/* It is there already: then it has to be what the command line says. */
+static spill_code_t check_definition(const convert_options_t *given,
+                                     const spill_definition_t *there, spill_layout_t layout,
+                                     spill_keep_t keep, spill_error_t *error)
+{
+    if (given->to && there->layout != layout)
+        return spill_fail(error, SPILL_REFUSED, "definition '%s' is there, and its layout is %s",
+                          there->name, spill_layout_name(there->layout));
+    if (given->keep && there->keep != keep)
+        return spill_fail(error, SPILL_REFUSED, "definition '%s' is there, and keeps the %s",
+                          there->name, spill_keep_name(there->keep));
+    return SPILL_OK;
+}
+
+/* Was the old definition dropped, and the program stopped before it could say so? */
+static bool is_finished(const convert_run_t *run)
+{
+    const convert_options_t *given = run->invocation->options;
+    spill_definition_t definition;
+    return given->finish && given->as &&
+           spill_store_definition(run->store, given->as, &definition, NULL) == SPILL_OK;
+}
+
+static spill_code_t make_definition(convert_run_t *run, spill_error_t *error)
+{
+    const convert_options_t *given = run->invocation->options;
+    spill_definition_t from, definition;
+    spill_layout_t layout;
+    spill_keep_t keep;
+    const char *name = run->invocation->arguments[1];
+    spill_code_t code = spill_store_definition(run->store, name, &from, error);
+    if (code == SPILL_NOT_FOUND && is_finished(run)) {
+        run->finished = true;
+        return SPILL_OK;
+    }
+    if (code == SPILL_OK)
+        code = parse_layout(given, &from, &layout, &keep, error);
+    if (code == SPILL_OK)
+        code = choose_name(run, error);
+    if (code != SPILL_OK)
+        return code;
+    code = spill_store_definition(run->store, run->as, &definition, error);
+    if (code != SPILL_NOT_FOUND)
+        return code == SPILL_OK ? check_definition(given, &definition, layout, keep, error) : code;
+    if (given->finish)
+        return code; /* there is nothing to finish */
+    code = spill_convert_definition(&from, run->as, layout, keep, &definition, error);
+    return code == SPILL_OK ? spill_store_define(run->store, &definition, error) : code;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static spill_code_t convert(convert_run_t *run, spill_error_t *error)
+{
+    const convert_options_t *given = run->invocation->options;
+    const char *name = run->invocation->arguments[1];
+    spill_copy_options_t options = {
+        .as = run->as,
+        .bounds = {.threshold = given->threshold,
+                   .page_capacity = given->page,
+                   .head_bytes_max = given->head_bytes,
+                   .page_bytes_max = given->page_bytes > 0 ? given->page_bytes : given->head_bytes},
+        .unverified = given->no_verify,
+    };
+    spill_cli_copy_start(&run->copy, run->invocation);
+    spill_cli_copy_hook(&run->copy, &options);
+    spill_code_t code = make_definition(run, error);
+    if (code != SPILL_OK || run->finished)
+        return code;
+    code = given->finish
+               ? spill_convert_finish(run->store, name, &options, &run->copy.result, error)
+               : spill_convert(run->store, name, &options, &run->copy.result, error);
+    spill_cli_progress_break(&run->copy.progress);
+    return code;
+}
+
+static void say_what_next(const convert_run_t *run)
+{
+    const convert_options_t *given = run->invocation->options;
+    const char *name = run->invocation->arguments[1];
+    if (run->invocation->quiet)
+        return;
+    if (run->finished)
+        fprintf(stderr, "'%s' is not there any more: it was finished before\n", name);
+    else if (given->finish)
+        fprintf(stderr, "'%s' is dropped; its arrays are in '%s'\n", name, run->as);
+    else if (run->copy.result.differences == 0)
+        fprintf(stderr,
+                "the arrays are in '%s'; '%s' is as it was. Let clients change over, then: convert "
+                "... --as %s --finish\n",
+                run->as, name, run->as);
+}
+
+static spill_exit_t run(const spill_invocation_t *invocation)
+{
+    const convert_options_t *given = invocation->options;
+    convert_run_t run = {.invocation = invocation};
+    if (!given->to && !given->as && !given->keep)
+        return spill_cli_usage(invocation, "say --to LAYOUT, --keep, or --as NAME");
+    if (given->finish && given->no_verify)
+        return spill_cli_usage(invocation, "--finish compares first: --no-verify cannot be");
+    spill_exit_t refused = SPILL_EXIT_DONE;
+    if (given->finish && !given->yes)
+        refused =
+            spill_cli_confirm(invocation, "Drop '%s' with its documents, once they are compared?",
+                              invocation->arguments[1]);
+    if (refused != SPILL_EXIT_DONE)
+        return refused;
+    spill_error_t error;
+    spill_code_t code = spill_cli_open_store(invocation, SPILL_CLI_WRITE, &run.store, &error);
+    if (code == SPILL_OK)
+        code = convert(&run, &error);
+    if (code == SPILL_OK) {
+        spill_cli_copy_print_result(&run.copy);
+        say_what_next(&run);
+    }
+    spill_exit_t closed = spill_cli_close(NULL, run.store, code, &error);
+    return spill_cli_copy_exit(&run.copy, code, closed);
+}
+
+#define TEXT(field) SPILL_OPTION_TEXT, offsetof(convert_options_t, field)
+#define NUMBER(field) SPILL_OPTION_NUMBER, offsetof(convert_options_t, field)
+#define SIZE(field) SPILL_OPTION_SIZE, offsetof(convert_options_t, field)
+#define FLAG(field) SPILL_OPTION_FLAG, offsetof(convert_options_t, field)
+
+static const spill_option_t OPTIONS[] = {
+    {"to", "LAYOUT", TEXT(to), "The new layout"},
+    {"keep", "newest|oldest", TEXT(keep), "Which elements the new head keeps"},
+    {"as", "NAME", TEXT(as), "The new definition (NAME.LAYOUT); made where it is not there yet"},
+    {"threshold", "N", NUMBER(threshold), "Elements that a new head is meant to hold"},
+    {"page", "N", NUMBER(page), "Most elements in a new page"},
+    {"max-bytes", "SIZE", SIZE(head_bytes), "Most bytes of a new head, and of a new page"},
+    {"page-bytes", "SIZE", SIZE(page_bytes), "Most bytes of a new page, where they differ"},
+    {"no-verify", NULL, FLAG(no_verify), "Do not read both arrays again to compare them"},
+    {"finish", NULL, FLAG(finish), "Go on, compare all, and drop the old definition"},
+    {"yes", NULL, FLAG(yes), "With --finish: do not ask"},
+    {0}};
+
+const spill_command_t spill_command_convert = {
+    .name = "convert",
+    .arguments = "STORE NAME",
+    .arguments_min = 2,
+    .arguments_max = 2,
+    .summary = "Lay the arrays of a definition out in another way",
+    .text = "Brings all arrays of NAME into a new definition, beside the old documents, which stay "
+            "until --finish. The new definition is the one that --as names; where there is none, "
+            "it is made with the old one's bounds and field names, and collections of its own. "
+            "Make it with 'define' first to choose them yourself.\n"
+            "\n"
+            "Elements keep their sequence numbers, and all of it is compared, element by element. "
+            "Interrupted, it goes on with the same command; so it does when NAME has grown since. "
+            "Owners whose arrays differ, because they were changed meanwhile, are printed, and the "
+            "exit code is 1: drop them in the new definition, and convert again.\n"
+            "\n"
+            "To change over: convert while clients work on NAME; stop them; convert with --finish, "
+            "which brings the rest, compares, and drops NAME; let clients open the new name.\n"
+            "\n"
+            "Examples:\n"
+            "  spillway convert feeds.db events --keep oldest\n"
+            "  spillway convert feeds.db events --to outlier --as recent --threshold 50 --page 50\n"
+            "  spillway convert feeds.db events --as recent --finish",
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
+    .durability = SPILL_DURABILITY_LOG,
+    .options = OPTIONS,
+    .defaults = &DEFAULTS,
+    .options_bytes = sizeof DEFAULTS,
+    .run = run};

@@ -1,0 +1,81 @@
+#include "cli/copy_report.h"
+
+#include <inttypes.h>
+
+static void show_progress(void *context, const spill_copy_result_t *result)
+{
+    spill_cli_copy_t *copy = context;
+    double seconds = spill_cli_progress_seconds(&copy->progress);
+    spill_cli_progress_print(
+        &copy->progress,
+        "%" PRId64 " owners, %" PRId64 " elements copied, %.0f/s, %" PRId64 " verified",
+        result->owners, result->elements, (double)result->elements / seconds, result->verified);
+}
+
+static void print_difference_json(const spill_copy_difference_t *difference)
+{
+    fputs("{\"definition\":", stdout);
+    spill_cli_print_text(difference->definition);
+    fputs(",\"owner\":", stdout);
+    spill_cli_print_value(difference->owner, false);
+    if (difference->seq >= 0)
+        printf(",\"seq\":%" PRId64, difference->seq);
+    printf(",\"differences\":%" PRId64 ",\"text\":", difference->count);
+    spill_cli_print_text(difference->text);
+    puts("}");
+}
+
+static void print_difference(void *context, const spill_copy_difference_t *difference)
+{
+    spill_cli_copy_t *copy = context;
+    spill_cli_progress_break(&copy->progress);
+    if (copy->invocation->json) {
+        print_difference_json(difference);
+        return;
+    }
+    printf("%s: owner ", difference->definition);
+    spill_cli_print_value(difference->owner, false);
+    if (difference->seq >= 0)
+        printf(", element %" PRId64, difference->seq);
+    printf(": %s", difference->text);
+    if (difference->count > 1)
+        printf(", and %" PRId64 " more %s", difference->count - 1,
+               spill_cli_plural(difference->count - 1, "difference", "differences"));
+    putchar('\n');
+}
+
+void spill_cli_copy_print_result(const spill_cli_copy_t *copy)
+{
+    const spill_copy_result_t *result = &copy->result;
+    double seconds = spill_cli_progress_seconds(&copy->progress);
+    if (!copy->invocation->quiet && result->elements > 0)
+        fprintf(stderr, "%.1f s, %.0f elements/s\n", seconds, (double)result->elements / seconds);
+    printf("{\"owners\":%" PRId64 ",\"elements\":%" PRId64 ",\"before\":%" PRId64
+           ",\"verified\":%" PRId64 ",\"differences\":%" PRId64 "}\n",
+           result->owners, result->elements, result->before, result->verified, result->differences);
+}
+
+void spill_cli_copy_start(spill_cli_copy_t *copy, const spill_invocation_t *invocation)
+{
+    copy->invocation = invocation;
+    spill_cli_progress_start(&copy->progress, invocation->quiet);
+}
+
+void spill_cli_copy_hook(spill_cli_copy_t *copy, spill_copy_options_t *options)
+{
+    options->differs = print_difference;
+    options->progress = show_progress;
+    options->context = copy;
+}
+
+spill_exit_t spill_cli_copy_exit(const spill_cli_copy_t *copy, spill_code_t code,
+                                 spill_exit_t closed)
+{
+    if (code != SPILL_OK && copy->result.elements > 0)
+        fprintf(stderr,
+                "spillway: %" PRId64 " %s copied; the same command goes on from there once "
+                "the cause is gone\n",
+                copy->result.elements,
+                spill_cli_plural(copy->result.elements, "element is", "elements are"));
+    return closed == SPILL_EXIT_DONE && copy->result.differences > 0 ? SPILL_EXIT_FOUND : closed;
+}

@@ -1,0 +1,39 @@
+/*
+ * Convert: lay the arrays of a definition out in another way, beside the old documents, which stay
+ * until spill_convert_finish. It is a copy (tools/copy.h) within one store: sequence numbers are
+ * kept, it goes on where it was interrupted, and all of it is compared.
+ */
+#ifndef SPILL_TOOLS_CONVERT_H
+#define SPILL_TOOLS_CONVERT_H
+
+#include "tools/copy.h"
+
+/*
+ * A definition named `as`, laid out as `layout` and `keep` say, with the bounds and names of
+ * `from` and collections of its own: `as` for the heads and `as`.pages for the pages. SPILL_INVALID
+ * where `as` is no name of a definition, or a collection's name would be too long.
+ */
+spill_code_t spill_convert_definition(const spill_definition_t *from, const char *as,
+                                      spill_layout_t layout, spill_keep_t keep,
+                                      spill_definition_t *definition, spill_error_t *error);
+
+/*
+ * Bring the arrays of `name` into those of `options->as`, a definition of the same store. Started
+ * again, it goes on, and brings what was appended since. As spill_copy; SPILL_INVALID where both
+ * are one definition.
+ */
+spill_code_t spill_convert(spill_store_t *store, const char *name,
+                           const spill_copy_options_t *options, spill_copy_result_t *result,
+                           spill_error_t *error);
+
+/*
+ * The same once more and, where no owner differs, drop `name` with its old documents (other fields
+ * of heads that both share stay). Nobody may write to `name` meanwhile: what is appended after an
+ * owner was compared goes with the rest. SPILL_REFUSED where something differs; nothing was dropped
+ * then. After a crash, call it again: owners that are dropped already are left as they are in `as`.
+ */
+spill_code_t spill_convert_finish(spill_store_t *store, const char *name,
+                                  const spill_copy_options_t *options, spill_copy_result_t *result,
+                                  spill_error_t *error);
+
+#endif
