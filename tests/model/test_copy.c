@@ -5,7 +5,7 @@
 #include "model/model.h"
 #include "store/fault.h"
 #include "support/embedded.h"
-#include "tools/copy.h"
+#include "tools/convert.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -156,12 +156,16 @@ static bool check_owner(void *context, const spill_value_t *owner)
     return true;
 }
 
-static void check_same(spill_store_t *source, spill_store_t *target)
+static void check_same_arrays(sides_t sides)
 {
-    sides_t sides = {open_array(source), open_array(target)};
     assert_int_equal(spill_array_owners(sides.source, check_owner, &sides, NULL), SPILL_OK);
     spill_array_close(sides.source);
     spill_array_close(sides.target);
+}
+
+static void check_same(spill_store_t *source, spill_store_t *target)
+{
+    check_same_arrays((sides_t){open_array(source), open_array(target)});
 }
 
 /* ---- without trouble ------------------------------------------------------------------------- */
@@ -256,6 +260,116 @@ static void other_bounds(void **state)
         close_store(source);
         close_store(target);
     }
+}
+
+/* ---- to another layout, within a store --------------------------------------------------------
+ */
+
+static spill_code_t convert(spill_store_t *store, const char *as, spill_copy_result_t *result)
+{
+    spill_copy_options_t options = {.as = as};
+    *result = (spill_copy_result_t){0};
+    return spill_convert(store, NAME, &options, result, NULL);
+}
+
+static void convert_and_check(spill_store_t *store, const char *as)
+{
+    spill_copy_result_t result;
+    assert_int_equal(convert(store, as, &result), SPILL_OK);
+    assert_int_equal(result.owners, OWNERS);
+    assert_int_equal(result.differences, 0);
+    assert_int_equal(result.verified, ELEMENTS + 17 + 12 + ELEMENTS);
+    sides_t sides = {.source = open_array(store)};
+    assert_int_equal(spill_array_open(store, as, &sides.target, NULL), SPILL_OK);
+    check_same_arrays(sides);
+}
+
+static void define_converted(spill_store_t *store, const char *as, spill_keep_t keep, bool beside)
+{
+    spill_definition_t from, definition;
+    assert_int_equal(spill_store_definition(store, NAME, &from, NULL), SPILL_OK);
+    assert_int_equal(
+        spill_convert_definition(&from, as, SPILL_LAYOUT_OUTLIER, keep, &definition, NULL),
+        SPILL_OK);
+    if (beside) { /* in the same heads */
+        strcpy(definition.collection, from.collection);
+        strcpy(definition.array, "acts");
+        strcpy(definition.count_field, "");
+        strcpy(definition.overflow_field, "");
+        strcpy(definition.pages_field, "");
+    }
+    assert_int_equal(spill_store_define(store, &definition, NULL), SPILL_OK);
+}
+
+static void within_a_store(void **state)
+{
+    (void)state;
+    for (int keep = 0; keep < 2; keep++) {
+        spill_disk_t *disk = spill_disk_new();
+        spill_store_t *stores[] = {memory_store(), embedded_on_disk(disk, SPILL_DURABILITY_LOG)};
+        for (int i = 0; i < 2; i++) {
+            spill_store_t *store = stores[i];
+            spill_copy_result_t result;
+            define(store, keep ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST, 3, 4);
+            fill(store);
+            define_converted(store, "other", keep ? SPILL_KEEP_OLDEST : SPILL_KEEP_NEWEST, false);
+            convert_and_check(store, "other");
+            assert_int_equal(convert(store, NAME, &result), SPILL_INVALID);
+            assert_int_equal(convert(store, "none", &result), SPILL_NOT_FOUND);
+        }
+        close_store(stores[0]);
+        embedded_close(stores[1]);
+        spill_disk_free(disk);
+    }
+}
+
+/* Two arrays in one head: the application's fields are there already. */
+static void within_the_heads(void **state)
+{
+    (void)state;
+    spill_store_t *store = memory_store();
+    spill_copy_result_t result;
+    define(store, SPILL_KEEP_NEWEST, 3, 4);
+    fill(store);
+    define_converted(store, "other", SPILL_KEEP_OLDEST, true);
+    assert_int_equal(convert(store, "other", &result), SPILL_OK);
+    assert_int_equal(result.differences, 0);
+    assert_int_equal(result.verified, ELEMENTS + 17 + 12 + ELEMENTS);
+    close_store(store);
+}
+
+static void finishes(void **state)
+{
+    (void)state;
+    spill_store_t *store = memory_store(), *copied = memory_store();
+    spill_copy_options_t options = {.as = "other"};
+    spill_copy_result_t result;
+    spill_error_t error;
+    define(store, SPILL_KEEP_NEWEST, 3, 4);
+    fill(store);
+    assert_int_equal(copy(store, copied, &result), SPILL_OK);
+    define_converted(store, "other", SPILL_KEEP_OLDEST, false);
+    assert_int_equal(convert(store, "other", &result), SPILL_OK);
+    spill_array_t *array = open_array(store);
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner = spill_value_from_int64(&storage, 0);
+    assert_int_equal(spill_array_remove(array, &owner, 5, NULL), SPILL_OK);
+    assert_int_equal(spill_convert_finish(store, NAME, &options, &result, &error), SPILL_REFUSED);
+    assert_non_null(strstr(error.message, "1 of its owners"));
+    spill_array_close(array);
+    assert_int_equal(spill_array_open(store, "other", &array, NULL), SPILL_OK);
+    assert_int_equal(spill_array_remove(array, &owner, 5, NULL), SPILL_OK);
+    spill_array_close(array);
+    assert_int_equal(spill_convert_finish(store, NAME, &options, &result, &error), SPILL_OK);
+    assert_int_equal(spill_array_open(store, NAME, &array, NULL), SPILL_NOT_FOUND);
+    array = open_array(copied);
+    assert_int_equal(spill_array_remove(array, &owner, 5, NULL), SPILL_OK);
+    sides_t sides = {.source = array};
+    assert_int_equal(spill_array_open(store, "other", &sides.target, NULL), SPILL_OK);
+    check_same_arrays(sides);
+    bson_destroy(&storage);
+    close_store(store);
+    close_store(copied);
 }
 
 /* Longer than a batch, with gaps of all lengths; memory is not looked at here. */
@@ -591,6 +705,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(from_store_to_store),
         cmocka_unit_test(other_bounds),
+        cmocka_unit_test(within_a_store),
+        cmocka_unit_test(within_the_heads),
+        cmocka_unit_test(finishes),
         cmocka_unit_test(long_arrays),
         cmocka_unit_test(reports_differences),
         cmocka_unit_test(refuses_another_definition),
