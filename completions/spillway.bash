@@ -7,8 +7,8 @@ _spillway_options() {
     local common='--help'
     case $1 in
     define)
-        echo "$common --preset= --layout= --keep= --threshold= --page= --max-bytes= --page-bytes=
-            --op-window= --collection= --array= --count-field= --overflow-field= --pages-field=
+        echo "$common --preset= --layout= --keep= --order= --threshold= --page= --max-bytes=
+            --page-bytes= --op-window= --collection= --array= --count-field= --overflow-field= --pages-field=
             --page-collection= --page-owner= --page-number= --page-array= --page-count=
             --json --quiet --durability="
         ;;
@@ -46,6 +46,7 @@ _spillway_values() {
     --preset) echo 'feed feed-recent sales' ;;
     --layout) echo 'outlier' ;;
     --keep) echo 'newest oldest' ;;
+    --order) echo 'oldest-first newest-first' ;;
     --format) echo 'ndjson json csv bson ndjson.gz json.gz csv.gz bson.gz ndjson.zst' ;;
     esac
 }

@@ -18,6 +18,15 @@ typedef enum spill_layout { SPILL_LAYOUT_OUTLIER } spill_layout_t;
 /* Which end of the array an outlier layout keeps in the head. */
 typedef enum spill_keep { SPILL_KEEP_OLDEST, SPILL_KEEP_NEWEST } spill_keep_t;
 
+/*
+ * At which end the documents' arrays grow. Where an element stands in its document is all that this
+ * says: numbers, reads and everything else are the same.
+ */
+typedef enum spill_array_order {
+    SPILL_ARRAY_OLDEST_FIRST, /* new elements at the end: `$push` */
+    SPILL_ARRAY_NEWEST_FIRST  /* at the front: `$push` with `$position: 0` */
+} spill_array_order_t;
+
 #define SPILL_NAME_SIZE 128 /* most bytes of any name below, with its NUL */
 
 /* The bounds of documents. They may change while the array lives; everything else may not. */
@@ -36,6 +45,7 @@ typedef struct spill_definition {
     char name[SPILL_NAME_SIZE]; /* of the definition itself */
     spill_layout_t layout;
     spill_keep_t keep;
+    spill_array_order_t order; /* of the arrays in heads and pages */
     spill_bounds_t bounds;
     int32_t op_window;                     /* operation ids remembered for each owner; >= 1 */
     char collection[SPILL_NAME_SIZE];      /* of the heads: "users" */

@@ -10,6 +10,7 @@ typedef struct define_options {
     const char *preset;
     const char *layout;
     const char *keep;
+    const char *order;
     int64_t threshold; /* -1: not given; so are the others */
     int64_t page;
     int64_t head_bytes;
@@ -56,10 +57,12 @@ static void print_definition(const spill_invocation_t *invocation,
         return;
     }
     const spill_bounds_t *bounds = &definition->bounds;
-    printf("%s: %s, keep %s, threshold %lld, page %lld, head %lld bytes, page %lld bytes, "
+    const char *order =
+        definition->order == SPILL_ARRAY_NEWEST_FIRST ? ", arrays newest first" : "";
+    printf("%s: %s, keep %s%s, threshold %lld, page %lld, head %lld bytes, page %lld bytes, "
            "window %d; %s.%s, pages in %s\n",
            definition->name, spill_layout_name(definition->layout),
-           spill_keep_name(definition->keep), (long long)bounds->threshold,
+           spill_keep_name(definition->keep), order, (long long)bounds->threshold,
            (long long)bounds->page_capacity, (long long)bounds->head_bytes_max,
            (long long)bounds->page_bytes_max, definition->op_window, definition->collection,
            definition->array, definition->page_collection);
@@ -109,6 +112,9 @@ static spill_code_t set_kind(const define_options_t *options, spill_definition_t
         return spill_fail(error, SPILL_INVALID, "--keep is 'newest' or 'oldest', not '%s'",
                           options->keep);
     }
+    if (options->order && !spill_array_order_of_name(options->order, &definition->order))
+        return spill_fail(error, SPILL_INVALID,
+                          "--order is 'oldest-first' or 'newest-first', not '%s'", options->order);
     return SPILL_OK;
 }
 
@@ -240,6 +246,7 @@ static const spill_option_t OPTIONS[] = {
     {"preset", "P", TEXT(preset), "Start from feed, feed-recent or sales"},
     {"layout", "L", TEXT(layout), "Layout: outlier"},
     {"keep", "newest|oldest", TEXT(keep), "Which elements the head keeps"},
+    {"order", "oldest-first|newest-first", TEXT(order), "Which end of an array is its start"},
     {"threshold", "N", NUMBER(threshold), "Elements that a head is meant to hold"},
     {"page", "N", NUMBER(page), "Most elements in a page"},
     {"max-bytes", "SIZE", SIZE(head_bytes), "Most bytes of a head, and of a page"},

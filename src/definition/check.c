@@ -157,6 +157,8 @@ spill_code_t spill_definition_check(const spill_definition_t *definition, spill_
         return spill_fail(error, SPILL_INVALID, "layout %d is not known", (int)definition->layout);
     if (spill_keep_name(definition->keep) == NULL)
         return spill_fail(error, SPILL_INVALID, "keep %d is not known", (int)definition->keep);
+    if (spill_array_order_name(definition->order) == NULL)
+        return spill_fail(error, SPILL_INVALID, "order %d is not known", (int)definition->order);
     return check_numbers(definition, error);
 }
 
@@ -180,6 +182,9 @@ spill_code_t spill_definition_compatible(const spill_definition_t *now,
     if (now->keep != next->keep)
         return fail_change(now, "keep", spill_keep_name(now->keep), spill_keep_name(next->keep),
                            error);
+    if (now->order != next->order)
+        return fail_change(now, "order", spill_array_order_name(now->order),
+                           spill_array_order_name(next->order), error);
     for (size_t i = 0; i < SPILL_NAME_FIELDS; i++) {
         const spill_name_field_t *field = &spill_name_fields[i];
         const char *name_now = spill_definition_get_name(now, field);

@@ -1,8 +1,10 @@
 /*
  * A definition as a document:
  *
- *   {name, layout, keep, collection, ... (every name), opWindow,
+ *   {name, layout, keep, order, collection, ... (every name), opWindow,
  *    bounds: {threshold, pageCapacity, headBytesMax, pageBytesMax}, largest: {the same}}
+ *
+ * `order` is there where it is newest-first.
  */
 #include "definition/fields.h"
 #include "util/error.h"
@@ -33,6 +35,8 @@ void spill_definition_to_bson(const spill_definition_t *definition, bson_t *docu
     }
     BSON_APPEND_UTF8(document, "layout", spill_layout_name(definition->layout));
     BSON_APPEND_UTF8(document, "keep", spill_keep_name(definition->keep));
+    if (definition->order != SPILL_ARRAY_OLDEST_FIRST)
+        BSON_APPEND_UTF8(document, "order", spill_array_order_name(definition->order));
     BSON_APPEND_INT32(document, "opWindow", definition->op_window);
     append_bounds(document, "bounds", &definition->bounds);
     append_bounds(document, "largest", &definition->largest);
@@ -98,6 +102,19 @@ static spill_code_t read_keep(const bson_t *document, spill_definition_t *defini
                : fail_field("keep", "is neither 'oldest' nor 'newest'", error);
 }
 
+static spill_code_t read_order(const bson_t *document, spill_definition_t *definition,
+                               spill_error_t *error)
+{
+    if (!bson_has_field(document, "order"))
+        return SPILL_OK;
+    const char *text = read_text(document, "order", error);
+    if (text == NULL)
+        return SPILL_CORRUPT;
+    return spill_array_order_of_name(text, &definition->order)
+               ? SPILL_OK
+               : fail_field("order", "is neither 'oldest-first' nor 'newest-first'", error);
+}
+
 static spill_code_t read_bounds(const bson_t *document, const char *label, spill_bounds_t *bounds,
                                 spill_error_t *error)
 {
@@ -137,7 +154,8 @@ static spill_code_t read_names(const bson_t *document, spill_definition_t *defin
 
 static bool is_known(const char *label)
 {
-    static const char *const others[] = {"layout", "keep", "opWindow", "bounds", "largest"};
+    static const char *const others[] = {"layout",   "keep",   "order",
+                                         "opWindow", "bounds", "largest"};
     for (size_t i = 0; i < SPILL_NAME_FIELDS; i++)
         if (strcmp(label, spill_name_fields[i].label) == 0)
             return true;
@@ -172,6 +190,8 @@ static spill_code_t read_all(const bson_t *document, spill_definition_t *definit
         code = read_layout(document, definition, error);
     if (code == SPILL_OK)
         code = read_keep(document, definition, error);
+    if (code == SPILL_OK)
+        code = read_order(document, definition, error);
     if (code == SPILL_OK)
         code = read_window(document, definition, error);
     if (code == SPILL_OK)

@@ -49,9 +49,12 @@ int64_t spill_bounds_get(const spill_bounds_t *bounds, const spill_bound_field_t
 static const char *const layout_names[] = {[SPILL_LAYOUT_OUTLIER] = "outlier"};
 static const char *const keep_names[] = {
     [SPILL_KEEP_OLDEST] = "oldest", [SPILL_KEEP_NEWEST] = "newest"};
+static const char *const order_names[] = {
+    [SPILL_ARRAY_OLDEST_FIRST] = "oldest-first", [SPILL_ARRAY_NEWEST_FIRST] = "newest-first"};
 
 #define LAYOUTS (sizeof layout_names / sizeof layout_names[0])
 #define KEEPS (sizeof keep_names / sizeof keep_names[0])
+#define ORDERS (sizeof order_names / sizeof order_names[0])
 
 const char *spill_layout_name(spill_layout_t layout)
 {
@@ -61,6 +64,11 @@ const char *spill_layout_name(spill_layout_t layout)
 const char *spill_keep_name(spill_keep_t keep)
 {
     return (size_t)keep < KEEPS ? keep_names[keep] : NULL;
+}
+
+const char *spill_array_order_name(spill_array_order_t order)
+{
+    return (size_t)order < ORDERS ? order_names[order] : NULL;
 }
 
 /* Where in a table of names; `count` when it is not there. */
@@ -84,4 +92,11 @@ bool spill_keep_of_name(const char *name, spill_keep_t *keep)
     size_t index = find_name(keep_names, KEEPS, name);
     *keep = (spill_keep_t)index;
     return index < KEEPS;
+}
+
+bool spill_array_order_of_name(const char *name, spill_array_order_t *order)
+{
+    size_t index = find_name(order_names, ORDERS, name);
+    *order = (spill_array_order_t)index;
+    return index < ORDERS;
 }

@@ -38,12 +38,16 @@ const char *spill_definition_get_name(const spill_definition_t *definition,
                                       const spill_name_field_t *field);
 int64_t spill_bounds_get(const spill_bounds_t *bounds, const spill_bound_field_t *field);
 
-/* "outlier"; "oldest", "newest". NULL for a value outside the enum. */
+/*
+ * "outlier"; "oldest", "newest"; "oldest-first", "newest-first". NULL for a value outside the enum.
+ */
 const char *spill_layout_name(spill_layout_t layout);
 const char *spill_keep_name(spill_keep_t keep);
+const char *spill_array_order_name(spill_array_order_t order);
 
 /* And back; false for another text. */
 bool spill_layout_of_name(const char *name, spill_layout_t *layout);
 bool spill_keep_of_name(const char *name, spill_keep_t *keep);
+bool spill_array_order_of_name(const char *name, spill_array_order_t *order);
 
 #endif

@@ -1,5 +1,7 @@
 #include "store/render.h"
 
+#include "store/place.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -99,12 +101,14 @@ void spill_render_count(bson_t *document, const char *name, int64_t count)
         bson_append_int64(document, name, -1, count);
 }
 
-static void append_elements(bson_t *document, const char *name, const spill_run_t *run)
+static void append_elements(bson_t *document, const spill_definition_t *definition,
+                            const char *name, const spill_run_t *run)
 {
     bson_t array;
     bson_append_array_begin(document, name, -1, &array);
     for (size_t i = 0; i < run->count; i++) {
-        spill_element_t element = spill_run_element(run, i);
+        int64_t rank = spill_place(definition, (int64_t)run->count, (int64_t)i);
+        spill_element_t element = spill_run_element(run, (size_t)rank);
         char buffer[16];
         const char *key;
         bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
@@ -222,7 +226,7 @@ void spill_render_head(const spill_definition_t *definition, const spill_state_t
 {
     bson_init(document);
     bson_concat(document, fields);
-    append_elements(document, definition->array, run);
+    append_elements(document, definition, definition->array, run);
     spill_render_count(document, definition->count_field, count_of(definition, state));
     bool overflows = state->pages > 0 || state->sealed;
     if (overflows && definition->overflow_field[0] != '\0')
@@ -253,7 +257,7 @@ void spill_render_page(const spill_definition_t *definition, const spill_value_t
         append_page_id(document, owner, state->page);
     spill_value_append(owner, document, definition->page_owner);
     spill_render_count(document, definition->page_number, state->page);
-    append_elements(document, definition->page_array, run);
+    append_elements(document, definition, definition->page_array, run);
     spill_render_count(document, definition->page_count, state->live);
     if (plain)
         return;

@@ -10,7 +10,8 @@
  *
  * Head: {_id, <other fields>, <array>, <count>, <overflow>, <pages>, spill: {<array>: {...}}}.
  * Page: {_id: {owner, page}, <owner>, <page>, <array>, <count>, spill: {...}}.
- * `fields` is {_id, ...}; `run` holds the document's live elements, ascending. Names that the
+ * `fields` is {_id, ...}; `run` holds the document's live elements, ascending; they stand in the array
+ * by the definition's order. Names that the
  * definition leaves empty are left out; the overflow flag is written once it is true.
  */
 void spill_render_head(const spill_definition_t *definition, const spill_state_t *state,

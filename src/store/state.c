@@ -87,6 +87,11 @@ int64_t spill_state_end(const spill_state_t *state)
     return state->first + spill_state_slots(state);
 }
 
+int64_t spill_state_rank(const spill_state_t *state, int64_t seq)
+{
+    return seq - state->first - (int64_t)spill_seqs_count_below(&state->gone, seq);
+}
+
 void spill_state_copy(const spill_state_t *from, spill_state_t *to)
 {
     spill_seqs_t gone = to->gone;

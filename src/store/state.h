@@ -71,6 +71,9 @@ int64_t spill_state_slots(const spill_state_t *state);
 /* first + slots: the number after the last slot. */
 int64_t spill_state_end(const spill_state_t *state);
 
+/* How many live elements of the document are older than element `seq`. O(log |gone|). */
+int64_t spill_state_rank(const spill_state_t *state, int64_t seq);
+
 /* Deep copy into an empty or zeroed `to`; release frees what it owns and zeroes it. */
 void spill_state_copy(const spill_state_t *from, spill_state_t *to);
 void spill_state_release(spill_state_t *state);

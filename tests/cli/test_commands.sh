@@ -53,6 +53,7 @@ expect 2 define "$db" events --preset feed --threshold -1
 expect 2 define "$db" events --preset feed --max-bytes 12XB
 expect 2 define "$db" events --layout spiral
 expect 2 define "$db" events --layout outlier --keep middle
+expect 2 define "$db" events --layout outlier --order backwards
 expect 2 define "$db" events --layout outlier --array same --count-field same
 nothing_is_there || fail "a refused define left a store behind"
 expect 0 define "$db" events --preset feed-recent --threshold 3 --page 2

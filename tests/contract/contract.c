@@ -3,6 +3,7 @@
 #include "suite.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 void suite_add(suite_t *suite, const char *name, CMUnitTestFunction test)
 {
@@ -10,8 +11,9 @@ void suite_add(suite_t *suite, const char *name, CMUnitTestFunction test)
     suite->tests[suite->count++] = (struct CMUnitTest){.name = name, .test_func = test};
 }
 
-int contract_run(const contract_kind_t *kind)
+static int run_in_order(const contract_kind_t *kind, const char *name, spill_array_order_t order)
 {
+    contract_order = order;
     static suite_t suite;
     suite.count = 0; /* a program may run it for several kinds */
     add_append_tests(&suite);
@@ -24,5 +26,13 @@ int contract_run(const contract_kind_t *kind)
     add_random_tests(&suite);
     for (size_t i = 0; i < suite.count; i++)
         suite.tests[i].initial_state = (void *)kind;
-    return _cmocka_run_group_tests(kind->name, suite.tests, suite.count, NULL, NULL);
+    return _cmocka_run_group_tests(name, suite.tests, suite.count, NULL, NULL);
+}
+
+int contract_run(const contract_kind_t *kind)
+{
+    char front[64];
+    snprintf(front, sizeof front, "%s, newest first", kind->name);
+    int failed = run_in_order(kind, kind->name, SPILL_ARRAY_OLDEST_FIRST);
+    return failed + run_in_order(kind, front, SPILL_ARRAY_NEWEST_FIRST);
 }

@@ -20,7 +20,7 @@ typedef struct contract_kind {
     void (*close)(spill_store_t *store);
 } contract_kind_t;
 
-/* Runs the suite; the result is for main to return. */
+/* Runs the suite, for arrays of either order; the result is for main to return. */
 int contract_run(const contract_kind_t *kind);
 
 #endif

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+spill_array_order_t contract_order;
+
 /* ---- a store and an array -------------------------------------------------------------------- */
 
 void make_definition(spill_definition_t *definition, const char *name, spill_keep_t keep)
@@ -13,6 +15,7 @@ void make_definition(spill_definition_t *definition, const char *name, spill_kee
     spill_code_t code = spill_definition_preset(definition, "feed", name, NULL);
     assert_int_equal(code, SPILL_OK);
     definition->keep = keep;
+    definition->order = contract_order;
     definition->op_window = 3;
     if (strcmp(name, "feed") == 0)
         return;

@@ -23,6 +23,9 @@ typedef struct fixture {
     spill_response_t response;
 } fixture_t;
 
+/* The order of every array that make_definition makes. */
+extern spill_array_order_t contract_order;
+
 /*
  * A definition with bounds that never bite and a window of 3. "feed" has the names of that preset;
  * another name is another array of the same heads.

@@ -214,6 +214,39 @@ def get_newest(user, limit):
     return head["activities"][::-1]
 
 
+# ---- order: newest-first -------------------------------------------------------------------------
+
+def check_newest_first(keep):
+    """The newest element of each document at index 0; the other way round nothing else differs."""
+    name = f"front-{keep}"
+    users, overflow = DATABASE[f"{keep}Users"], DATABASE[f"{keep}Overflow"]
+    spillway("define", URI, name, "--preset", "feed", "--keep", keep, "--order", "newest-first",
+             "--threshold", str(THRESHOLD), "--page", str(PAGE), "--collection", users.name,
+             "--page-collection", overflow.name)
+    spillway("append", URI, name, "ada", "-", stdin="\n".join(map(str, range(7))) + "\n")
+    spillway("append", URI, name, "ada", "7")
+    users.update_one({"_id": "ada"}, {"$push": {"activities": {"$each": [8], "$position": 0}}})
+    spillway("append", URI, name, "ada", "-", stdin="\n".join(map(str, range(9, 100))) + "\n")
+    for number in (3, 50, 98):  # the oldest document, one in the middle, the newest
+        spillway("remove", URI, name, "ada", str(number))
+        spillway("edit", URI, name, "ada", str(number + 1), str(number + 1001))
+    wanted = [n + 1000 if n - 1 in (3, 50, 98) else n for n in range(100) if n not in (3, 50, 98)]
+    head = users.find_one({"_id": "ada"})
+    pages = list(overflow.find({"userId": "ada"}).sort("page", -1))
+    documents = [head, *pages] if keep == "newest" else [*pages, head]
+    expect(head["activities"][0], 1099 if keep == "newest" else THRESHOLD - 1, "index 0")
+    expect([element for document in documents for element in document["activities"]],
+           wanted[::-1], f"keep {keep}: the documents' arrays, newest first")
+    for document in pages:
+        expect(document["count"], len(document["activities"]), "count of a page")
+    expect(read(URI, name, "ada", "--oldest", "--limit", "100")[1], wanted, "the program's read")
+    newest = users.find_one({"_id": "ada"}, {"activities": {"$slice": 5}})["activities"]
+    if keep == "newest":
+        expect(newest, read(URI, name, "ada", "--limit", "5")[1], "the newest by a slice")
+    expect(count(URI, name, "ada"), 97, "count")
+    expect(findings(URI, name), 0, "findings of verify")
+
+
 # ---- preset sales: the manual's example ----------------------------------------------------------
 
 def sell(book, first, end):
@@ -327,6 +360,8 @@ def main():
     check_detection()
     check_page_equals()
     check_recent()
+    check_newest_first("newest")
+    check_newest_first("oldest")
     check_sales()
     check_plain_push()
     check_indexes()

@@ -133,24 +133,27 @@ static void play(player_t *player)
     model_check_verify(player->array, &player->owner);
 }
 
-void matrix_play_cell(spill_store_t *store, spill_keep_t keep, int64_t threshold, int64_t page)
+void matrix_play_cell(spill_store_t *store, const matrix_cell_t *cell)
 {
     static int64_t number;
     spill_definition_t definition;
     spill_error_t error;
     char name[64];
     int64_t owner = ++number;
-    player_t player = {.random = {(uint64_t)(threshold * 10007 + page * 31 + (int)keep)},
+    player_t player = {.random = {(uint64_t)(cell->threshold * 10007 + cell->page * 31 +
+                                             (int)cell->keep + 2 * (int)cell->order)},
                        .owner = {.data = (const uint8_t *)&owner,
                                  .size_bytes = sizeof owner,
                                  .type = BSON_TYPE_INT64}};
-    snprintf(name, sizeof name, "t%d-p%d-k%d", (int)threshold, (int)page, (int)keep);
+    snprintf(name, sizeof name, "t%d-p%d-k%d-o%d", (int)cell->threshold, (int)cell->page,
+             (int)cell->keep, (int)cell->order);
     spill_definition_init(&definition, name);
     snprintf(definition.collection, sizeof definition.collection, "%s", name);
     snprintf(definition.page_collection, sizeof definition.page_collection, "%s.pages", name);
-    definition.keep = keep;
-    definition.bounds.threshold = threshold;
-    definition.bounds.page_capacity = page;
+    definition.keep = cell->keep;
+    definition.order = cell->order;
+    definition.bounds.threshold = cell->threshold;
+    definition.bounds.page_capacity = cell->page;
     expect_ok(spill_store_define(store, &definition, &error), &error);
     expect_ok(spill_array_open(store, name, &player.array, &error), &error);
     play(&player);
@@ -160,9 +163,12 @@ void matrix_play_cell(spill_store_t *store, spill_keep_t keep, int64_t threshold
 
 void matrix_play(spill_store_t *store)
 {
-    for (int keep = 0; keep < 2; keep++)
-        for (int threshold = 0; threshold < MATRIX_SIZES; threshold++)
-            for (int page = 0; page < MATRIX_SIZES; page++)
-                matrix_play_cell(store, keep ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST,
-                                 sizes[threshold], sizes[page]);
+    for (int i = 0; i < MATRIX_CELLS; i++) {
+        matrix_cell_t cell = {.keep = i % 2 ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST,
+                              .order =
+                                  i / 2 % 2 ? SPILL_ARRAY_NEWEST_FIRST : SPILL_ARRAY_OLDEST_FIRST,
+                              .threshold = sizes[i / 4 % MATRIX_SIZES],
+                              .page = sizes[i / 4 / MATRIX_SIZES]};
+        matrix_play_cell(store, &cell);
+    }
 }

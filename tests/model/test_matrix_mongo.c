@@ -1,6 +1,6 @@
 /*
  * The matrix on a MongoDB-compatible server: with SPILLWAY_LONG whole, else the cells of a diagonal
- * and its corners.
+ * and its corners, each in one order.
  */
 #include "model/matrix.h"
 #include "support/server.h"
@@ -17,9 +17,13 @@ static void cut(spill_store_t *store)
         int64_t threshold;
         int64_t page;
     } cells[] = {{1, 1}, {1, 1000}, {2, 7}, {7, 3}, {100, 100}, {1000, 2}};
-    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
-        matrix_play_cell(store, SPILL_KEEP_OLDEST, cells[i].threshold, cells[i].page);
-        matrix_play_cell(store, SPILL_KEEP_NEWEST, cells[i].threshold, cells[i].page);
+    for (size_t i = 0; i < 2 * sizeof cells / sizeof *cells; i++) {
+        matrix_cell_t cell = {.keep = i % 2 ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST,
+                              .order =
+                                  i / 2 % 2 ? SPILL_ARRAY_NEWEST_FIRST : SPILL_ARRAY_OLDEST_FIRST,
+                              .threshold = cells[i / 2].threshold,
+                              .page = cells[i / 2].page};
+        matrix_play_cell(store, &cell);
     }
 }
 

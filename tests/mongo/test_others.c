@@ -22,13 +22,14 @@ typedef struct fixture {
     spill_value_t owner;
 } fixture_t;
 
-static void fixture_open(fixture_t *fixture, int64_t head_bytes)
+static void fixture_open_ordered(fixture_t *fixture, int64_t head_bytes, spill_array_order_t order)
 {
     spill_definition_t definition;
     spill_error_t error;
     mongoc_database_t *database;
     fixture->uri = server_new_database(NULL);
     assert_int_equal(spill_definition_preset(&definition, "feed-recent", "feed", &error), SPILL_OK);
+    definition.order = order;
     definition.bounds.threshold = 4;
     definition.bounds.page_capacity = 16;
     if (head_bytes > 0)
@@ -46,6 +47,11 @@ static void fixture_open(fixture_t *fixture, int64_t head_bytes)
     mongoc_database_destroy(database);
     bson_init(&fixture->storage);
     fixture->owner = spill_value_from_utf8(&fixture->storage, "ada");
+}
+
+static void fixture_open(fixture_t *fixture, int64_t head_bytes)
+{
+    fixture_open_ordered(fixture, head_bytes, SPILL_ARRAY_OLDEST_FIRST);
 }
 
 static void fixture_close(fixture_t *fixture)
@@ -142,6 +148,45 @@ static void numbers_follow_a_plain_push(void **state)
     fixture_close(&fixture);
 }
 
+/* The same of arrays that grow at the front: the push that is tolerated is one at position 0. */
+static void numbers_follow_a_push_at_the_front(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    fixture_open_ordered(&fixture, 0, SPILL_ARRAY_NEWEST_FIRST);
+    for (int64_t next = 0; next < 12;) {
+        assert_int_equal(append(&fixture, 0), next);
+        next++;
+        assert_int_equal(append(&fixture, 1), next);
+        next++;
+        update_head(&fixture,
+                    BCON_NEW("$push", "{", "activities", "{", "$each", "[", BCON_INT64(next), "]",
+                             "$position", BCON_INT32(0), "}", "}"));
+        next++;
+    }
+    for (int64_t next = 12; next < 40; next++) /* spills take them along */
+        assert_int_equal(append(&fixture, (int)(next % 2)), next);
+    spill_read_options_t options;
+    spill_slice_t *slice;
+    spill_error_t error;
+    spill_read_options_init(&options);
+    options.limit = 100;
+    assert_int_equal(spill_array_read(fixture.arrays[0], &fixture.owner, &options, &slice, &error),
+                     SPILL_OK);
+    assert_int_equal(slice->count, 40);
+    for (size_t i = 0; i < slice->count; i++) {
+        const spill_element_t *element = &slice->elements[i];
+        assert_int_equal(element->seq, 39 - i);
+        bool plain = element->seq < 12 && element->seq % 3 == 2;
+        assert_int_equal(element->value.type, plain ? BSON_TYPE_INT64 : BSON_TYPE_UTF8);
+        if (plain)
+            assert_memory_equal(element->value.data, &element->seq, sizeof element->seq);
+    }
+    spill_slice_free(slice);
+    assert_verifies(&fixture);
+    fixture_close(&fixture);
+}
+
 static void numbers_follow_a_removal(void **state)
 {
     (void)state;
@@ -184,6 +229,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_follow_another_client),
         cmocka_unit_test(numbers_follow_a_plain_push),
+        cmocka_unit_test(numbers_follow_a_push_at_the_front),
         cmocka_unit_test(numbers_follow_a_removal),
         cmocka_unit_test(fields_of_others_take_room),
     };

@@ -64,7 +64,7 @@ static void append(wire_t *wire, int count, const char *op_name, spill_append_re
               &error);
 }
 
-static void open_wire(wire_t *wire, spill_keep_t keep)
+static void open_wire(wire_t *wire, spill_keep_t keep, spill_array_order_t order)
 {
     *wire = (wire_t){.proxy = proxy_start(server_uri()), .uri = server_new_database(NULL)};
     char *through = proxy_uri(wire->proxy, wire->uri);
@@ -75,6 +75,7 @@ static void open_wire(wire_t *wire, spill_keep_t keep)
     bson_free(through);
     spill_definition_init(&definition, "feed");
     definition.keep = keep;
+    definition.order = order;
     definition.bounds.threshold = THRESHOLD;
     definition.bounds.page_capacity = CAPACITY;
     expect_ok(spill_store_define(wire->store, &definition, &error), &error);
@@ -178,7 +179,7 @@ static void read_preference(void **state)
 {
     (void)state;
     wire_t wire;
-    open_wire(&wire, SPILL_KEEP_OLDEST);
+    open_wire(&wire, SPILL_KEEP_OLDEST, SPILL_ARRAY_NEWEST_FIRST);
     char *uri = bson_strdup_printf("%sreadPreference=secondaryPreferred", wire.uri);
     spill_store_t *store = server_open(uri);
     assert_true(store->reads_copies);
@@ -203,33 +204,45 @@ static void read_preference(void **state)
     close_wire(&wire);
 }
 
+static void check_costs(spill_keep_t keep, spill_array_order_t order)
+{
+    wire_t wire;
+    open_wire(&wire, keep, order);
+    check_appends(&wire, false);
+    check_appends(&wire, true);
+    check_pages(&wire, keep == SPILL_KEEP_NEWEST ? 1 : 2);
+    close_wire(&wire);
+}
+
 static void keep_newest(void **state)
 {
     (void)state;
-    wire_t wire;
-    open_wire(&wire, SPILL_KEEP_NEWEST);
-    check_appends(&wire, false);
-    check_appends(&wire, true);
-    check_pages(&wire, 1);
-    close_wire(&wire);
+    check_costs(SPILL_KEEP_NEWEST, SPILL_ARRAY_OLDEST_FIRST);
 }
 
 static void keep_oldest(void **state)
 {
     (void)state;
-    wire_t wire;
-    open_wire(&wire, SPILL_KEEP_OLDEST);
-    check_appends(&wire, false);
-    check_appends(&wire, true);
-    check_pages(&wire, 2);
-    close_wire(&wire);
+    check_costs(SPILL_KEEP_OLDEST, SPILL_ARRAY_OLDEST_FIRST);
+}
+
+static void keep_newest_at_front(void **state)
+{
+    (void)state;
+    check_costs(SPILL_KEEP_NEWEST, SPILL_ARRAY_NEWEST_FIRST);
+}
+
+static void keep_oldest_at_front(void **state)
+{
+    (void)state;
+    check_costs(SPILL_KEEP_OLDEST, SPILL_ARRAY_NEWEST_FIRST);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keep_newest),
-        cmocka_unit_test(keep_oldest),
+        cmocka_unit_test(keep_newest),          cmocka_unit_test(keep_oldest),
+        cmocka_unit_test(keep_newest_at_front), cmocka_unit_test(keep_oldest_at_front),
         cmocka_unit_test(read_preference),
     };
     server_uri();

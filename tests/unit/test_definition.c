@@ -24,6 +24,7 @@ static void assert_same_definition(const spill_definition_t *left, const spill_d
     assert_string_equal(left->name, right->name);
     assert_int_equal(left->layout, right->layout);
     assert_int_equal(left->keep, right->keep);
+    assert_int_equal(left->order, right->order);
     assert_memory_equal(&left->bounds, &right->bounds, sizeof left->bounds);
     assert_memory_equal(&left->largest, &right->largest, sizeof left->largest);
     assert_int_equal(left->op_window, right->op_window);
@@ -368,6 +369,9 @@ static void test_kinds_that_are_unknown(void **state)
     definition = feed();
     definition.keep = (spill_keep_t)7;
     assert_check(&definition, "keep 7 is not known");
+    definition = feed();
+    definition.order = (spill_array_order_t)7;
+    assert_check(&definition, "order 7 is not known");
 }
 
 /* ---- comparison ------------------------------------------------------------------------------ */
@@ -421,6 +425,9 @@ static void test_what_may_not_change(void **state)
     spill_definition_t next = now;
     next.keep = SPILL_KEEP_NEWEST;
     assert_incompatible(&now, &next, "keep cannot change from 'oldest' to 'newest'");
+    next = now;
+    next.order = SPILL_ARRAY_NEWEST_FIRST;
+    assert_incompatible(&now, &next, "order cannot change from 'oldest-first' to 'newest-first'");
 }
 
 /* ---- codec ----------------------------------------------------------------------------------- */
@@ -551,6 +558,7 @@ static void test_added_names_in_documents(void **state)
     spill_definition_to_bson(&definition, &document);
     assert_false(bson_has_field(&document, "idField"));
     assert_false(bson_has_field(&document, "timeField"));
+    assert_false(bson_has_field(&document, "order"));
     bson_destroy(&document);
 
     set(definition.id_field, "author.id");
@@ -559,6 +567,23 @@ static void test_added_names_in_documents(void **state)
     assert_int_equal(spill_definition_from_bson(&again, &document, &error), SPILL_OK);
     assert_string_equal(again.id_field, "author.id");
     assert_string_equal(again.time_field, "");
+    assert_int_equal(again.order, SPILL_ARRAY_OLDEST_FIRST);
+    bson_destroy(&document);
+}
+
+static void test_order_in_documents(void **state)
+{
+    (void)state;
+    spill_definition_t definition = feed(), again;
+    bson_t document;
+    bson_iter_t iter;
+    spill_error_t error;
+    definition.order = SPILL_ARRAY_NEWEST_FIRST;
+    spill_definition_to_bson(&definition, &document);
+    assert_true(bson_iter_init_find(&iter, &document, "order"));
+    assert_string_equal(bson_iter_utf8(&iter, NULL), "newest-first");
+    assert_int_equal(spill_definition_from_bson(&again, &document, &error), SPILL_OK);
+    assert_int_equal(again.order, SPILL_ARRAY_NEWEST_FIRST);
     bson_destroy(&document);
 }
 
@@ -655,6 +680,7 @@ static void test_values_that_make_no_sense(void **state)
     replace_text(&document, "array", "a\0b", 3, "'array' contains a NUL");
     replace_text(&document, "layout", "bucket", -1, "'layout' names no layout");
     replace_text(&document, "keep", "both", -1, "'keep' is neither");
+    replace_text(&document, "order", "sorted", -1, "'order' is neither");
     replace_text(&document, "keep", "newest\0", 7, "'keep' contains a NUL");
     replace_text(&document, "array", "_id", -1, "definition: array '_id' is a name");
     bson_destroy(&document);
@@ -673,9 +699,9 @@ static void test_unknown_fields(void **state)
     bson_t document;
     spill_error_t error;
     spill_definition_to_bson(&definition, &document);
-    BSON_APPEND_UTF8(&document, "order", "newest-first");
+    BSON_APPEND_UTF8(&document, "colour", "blue");
     assert_int_equal(spill_definition_from_bson(&definition, &document, &error), SPILL_FORMAT);
-    assert_string_equal(error.message, "definition: field 'order' is not known to this version");
+    assert_string_equal(error.message, "definition: field 'colour' is not known to this version");
     bson_destroy(&document);
 }
 
@@ -701,6 +727,7 @@ int main(void)
         cmocka_unit_test(test_definitions_beside_each_other),
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_added_names_in_documents),
+        cmocka_unit_test(test_order_in_documents),
         cmocka_unit_test(test_every_field_is_needed),
         cmocka_unit_test(test_every_bound_is_needed),
         cmocka_unit_test(test_values_that_make_no_sense),

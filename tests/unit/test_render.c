@@ -107,6 +107,24 @@ static void a_head_of_the_feed(void **state)
     close_subject(&subject);
 }
 
+/* order: newest-first; what is gone and the numbers stay as they are. */
+static void arrays_that_grow_at_the_front(void **state)
+{
+    (void)state;
+    subject_t subject;
+    open_subject(&subject, "feed");
+    subject.definition.order = SPILL_ARRAY_NEWEST_FIRST;
+    spill_seqs_insert(&subject.state.gone, 1);
+    add_users(&subject, 3);
+    assert_head(&subject, true,
+                "{ \"_id\" : \"ada\", \"activities\" : [ \"user03\", \"user02\", \"user00\" ], "
+                "\"activityCount\" : 4 }");
+    assert_page(&subject, true,
+                "{ \"userId\" : \"ada\", \"page\" : 0, \"activities\" : [ \"user03\", "
+                "\"user02\", \"user00\" ], \"count\" : 3 }");
+    close_subject(&subject);
+}
+
 static void a_page_of_the_feed(void **state)
 {
     (void)state;
@@ -342,6 +360,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_head_of_the_feed),
+        cmocka_unit_test(arrays_that_grow_at_the_front),
         cmocka_unit_test(a_page_of_the_feed),
         cmocka_unit_test(a_feed_that_keeps_the_newest_counts_exactly),
         cmocka_unit_test(the_manuals_sales),

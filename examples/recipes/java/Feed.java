@@ -86,6 +86,10 @@ public final class Feed {
         }
         this.name = name;
         definition = found.get("entry", Document.class);
+        if (!definition.getString("layout").equals("outlier") || definition.containsKey("order")) {
+            throw new IllegalArgumentException(
+                    "'" + name + "' is laid out in a way that this recipe does not know");
+        }
         bounds = definition.get("bounds", Document.class);
         keepsNewest = definition.getString("keep").equals("newest");
         String array = definition.getString("array"); // a head may have several

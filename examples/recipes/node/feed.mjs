@@ -29,6 +29,8 @@ class Feed {
     const feed = new Feed();
     feed.name = name;
     feed.definition = found.entry; // bounds may change: an application reads it now and then
+    if (found.entry.layout !== 'outlier' || 'order' in found.entry)
+      throw new Error(`'${name}' is laid out in a way that this recipe does not know`);
     feed.keepsNewest = found.entry.keep === 'newest';
     feed.heads = { // a head may have several arrays
       collection: database.collection(found.entry.collection),

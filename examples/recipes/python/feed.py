@@ -38,6 +38,8 @@ class Feed:
             raise SystemExit(f"there is no definition '{name}'")
         self.name = name
         self.definition = found["entry"]  # bounds may change: an application reads it now and then
+        if self.definition["layout"] != "outlier" or "order" in self.definition:
+            raise SystemExit(f"'{name}' is laid out in a way that this recipe does not know")
         self.heads = database[self.definition["collection"]]
         self.pages = database[self.definition["pageCollection"]]
         self.keeps_newest = self.definition["keep"] == "newest"

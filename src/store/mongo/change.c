@@ -88,8 +88,9 @@ static spill_code_t write_element(step_t *step, bool *done, spill_error_t *error
 {
     char path[SPILL_NAME_SIZE + 24];
     char rev[SPILL_MONGO_PATH_SIZE];
-    snprintf(path, sizeof path, "%s.%lld", step->document.array,
-             (long long)spill_mongo_place_of(&step->read.state, step->request->seq));
+    snprintf(
+        path, sizeof path, "%s.%lld", step->document.array,
+        (long long)spill_mongo_place_of(&step->document, &step->read.state, step->request->seq));
     bson_t filter, update = BSON_INITIALIZER, set;
     unchanged_filter(step, &filter);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);

@@ -8,6 +8,7 @@
  *   command.c      one command each: find and modify, update, insert, delete, aggregate
  *   failure.c      what an error of the driver or server means
  *   document.c     where things stand in a document, and a document's state
+ *   place.c        where elements stand in an array, by its order
  *   read.c         READ
  *   ops.c          the operations that documents list, and the guard against a second try
  *   room.c         the guard "there is room": exact, and the quick one of most appends
@@ -167,6 +168,26 @@ void spill_mongo_append_ops(const spill_request_t *request, const char *field, b
  */
 void spill_mongo_append_op_guard(const spill_mongo_document_t *document, bson_t *filter);
 
+/* ---- place.c --------------------------------------------------------------------------------- */
+
+/* Place in the array, as it is in `state`, of live element `seq`. */
+int64_t spill_mongo_place_of(const spill_mongo_document_t *document, const spill_state_t *state,
+                             int64_t seq);
+
+/* Append to the operands of $push: request's elements, at the end where the array grows. */
+void spill_mongo_push(const spill_mongo_document_t *document, bson_t *push);
+
+/*
+ * The elements of ranks rank ... rank + count - 1 of array `all`, which has `live`: an expression
+ * of expressions, to be destroyed. What stands first in it stands first in the array.
+ */
+bson_t *spill_mongo_slice(const spill_mongo_document_t *document, const bson_t *all,
+                          const bson_t *live, const bson_t *rank, const bson_t *count);
+
+/* Append to the operands of $set: the array without `count` elements from that rank on. */
+void spill_mongo_append_without(const spill_mongo_document_t *document, int64_t rank, int64_t count,
+                                bson_t *set);
+
 /* ---- hint.c ---------------------------------------------------------------------------------- */
 
 /* After the last append: the array's length (-1: unknown), and spill...n or an older value. */
@@ -242,9 +263,6 @@ void spill_mongo_update_of_fields(const spill_mongo_document_t *document, bson_t
 bool spill_mongo_rewrite(const spill_mongo_document_t *document, const spill_state_t *before,
                          const spill_state_t *after, const spill_effect_t *effect,
                          bson_t *pipeline);
-
-/* Place in the array of live element `seq`. */
-int64_t spill_mongo_place_of(const spill_state_t *state, int64_t seq);
 
 /* ---- read.c ---------------------------------------------------------------------------------- */
 

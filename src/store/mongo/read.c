@@ -1,5 +1,7 @@
 /* READ: one aggregation that finds a document and cuts out of it what is asked for. */
 #include "store/mongo/mongo.h"
+
+#include "store/place.h"
 #include "util/error.h"
 
 #include <stdio.h>
@@ -123,8 +125,8 @@ static bson_t *run_limit(const spill_mongo_document_t *document, int64_t seq, in
 }
 
 /*
- * run: the elements; from: the place of the first of them in the array. Forward the place is where
- * seq begins, backward so far before its end that `limit` fit between.
+ * run: the elements, as they stand in the array; from: the rank of the oldest of them. Forward that
+ * is where seq begins, backward so far before its end that `limit` fit between.
  */
 static void project_run(const spill_mongo_document_t *document, bson_t *projection)
 {
@@ -138,50 +140,67 @@ static void project_run(const spill_mongo_document_t *document, bson_t *projecti
     snprintf(array, sizeof array, "$%s", document->array);
     bson_t *all = BCON_NEW("$ifNull", "[", BCON_UTF8(array), "[", "]", "]");
     bson_t *live = BCON_NEW("$size", BCON_DOCUMENT(all));
-    bson_t *place = live_below(document, seq, live);
+    bson_t *rank = live_below(document, seq, live);
     bson_t *most = run_limit(document, seq, limit, live);
-    bson_t *from = forward ? bson_copy(place)
+    bson_t *from = forward ? bson_copy(rank)
                            : BCON_NEW("$max", "[", BCON_INT64(0), "{", "$subtract", "[",
-                                      BCON_DOCUMENT(place), BCON_DOCUMENT(most), "]", "}", "]");
+                                      BCON_DOCUMENT(rank), BCON_DOCUMENT(most), "]", "}", "]");
     bson_t *count = forward ? bson_copy(most)
-                            : BCON_NEW("$min", "[", BCON_DOCUMENT(most), BCON_DOCUMENT(place), "]");
-    BCON_APPEND(projection, "from", BCON_DOCUMENT(from), "run", "{", "$cond", "[", "{", "$gt", "[",
-                BCON_DOCUMENT(count), BCON_INT64(0), "]", "}", "{", "$slice", "[",
-                BCON_DOCUMENT(all), BCON_DOCUMENT(from), "{", "$max", "[", BCON_INT64(1),
-                BCON_DOCUMENT(count), "]", "}", "]", "}", "[", "]", "]", "}");
+                            : BCON_NEW("$min", "[", BCON_DOCUMENT(most), BCON_DOCUMENT(rank), "]");
+    bson_t *run = spill_mongo_slice(document, all, live, from, count);
+    BCON_APPEND(projection, "from", BCON_DOCUMENT(from), "run", BCON_DOCUMENT(run));
+    bson_destroy(run);
     bson_destroy(all);
     bson_destroy(live);
-    bson_destroy(place);
+    bson_destroy(rank);
     bson_destroy(most);
     bson_destroy(from);
     bson_destroy(count);
 }
 
-/* Number of the live element at place `place`, and on from there, past those that are gone. */
-static void number_run(const bson_t *projected, bool backward, const spill_state_t *state,
-                       spill_run_t *run)
+static void reverse(spill_run_t *run)
 {
-    bson_iter_t iter, elements;
-    if (!bson_iter_init_find(&iter, projected, "from"))
-        return;
-    int64_t seq = state->first + bson_iter_as_int64(&iter);
-    if (!bson_iter_init_find(&iter, projected, "run") || !BSON_ITER_HOLDS_ARRAY(&iter) ||
-        !bson_iter_recurse(&iter, &elements))
-        return;
-    size_t passed = 0;
-    while (bson_iter_next(&elements)) {
-        while (passed < state->gone.count && state->gone.at[passed] <= seq) {
-            passed++;
-            seq++;
-        }
-        spill_value_t value = spill_value_from_iter(&elements);
-        spill_run_add(run, seq++, &value);
-    }
-    for (size_t i = 0; backward && i < run->count / 2; i++) {
+    for (size_t i = 0; i < run->count / 2; i++) {
         spill_run_entry_t entry = run->entries[i];
         run->entries[i] = run->entries[run->count - 1 - i];
         run->entries[run->count - 1 - i] = entry;
     }
+}
+
+/* Number an ascending run, whose first element has rank `from`, past the numbers that are gone. */
+static void number(const spill_state_t *state, int64_t from, spill_run_t *run)
+{
+    int64_t seq = state->first + from;
+    size_t passed = 0;
+    for (size_t i = 0; i < run->count; i++) {
+        while (passed < state->gone.count && state->gone.at[passed] <= seq) {
+            passed++;
+            seq++;
+        }
+        run->entries[i].seq = seq++;
+    }
+}
+
+/* The elements that project_run asked for, as READ gives them. */
+static void take_run(const spill_mongo_document_t *document, const bson_t *projected,
+                     const spill_state_t *state, spill_run_t *run)
+{
+    bson_iter_t iter, elements;
+    if (!bson_iter_init_find(&iter, projected, "from"))
+        return;
+    int64_t from = bson_iter_as_int64(&iter);
+    if (!bson_iter_init_find(&iter, projected, "run") || !BSON_ITER_HOLDS_ARRAY(&iter) ||
+        !bson_iter_recurse(&iter, &elements))
+        return;
+    while (bson_iter_next(&elements)) {
+        spill_value_t value = spill_value_from_iter(&elements);
+        spill_run_add(run, 0, &value);
+    }
+    if (spill_grows_at_front(document->request->definition))
+        reverse(run);
+    number(state, from, run);
+    if (document->request->want == SPILL_WANT_BACKWARD)
+        reverse(run);
 }
 
 /* ---- the head's other fields ----------------------------------------------------------------- */
@@ -274,7 +293,7 @@ spill_code_t spill_mongo_take(const spill_mongo_document_t *document, const bson
 {
     spill_code_t code = spill_mongo_state(document, projected, state, ops, error);
     if (code == SPILL_OK && state->present)
-        number_run(projected, document->request->want == SPILL_WANT_BACKWARD, state, run);
+        take_run(document, projected, state, run);
     return code;
 }
 

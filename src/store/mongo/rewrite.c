@@ -80,31 +80,17 @@ static void append_unset(const rewrite_t *rewrite, bson_t *unset)
 
 /* ---- the array ------------------------------------------------------------------------------- */
 
-int64_t spill_mongo_place_of(const spill_state_t *state, int64_t seq)
-{
-    return seq - state->first - (int64_t)spill_seqs_count_below(&state->gone, seq);
-}
-
 static void set_array(const rewrite_t *rewrite, bson_t *set)
 {
-    const char *name = rewrite->document->array;
-    char ref[SPILL_NAME_SIZE + 1];
-    snprintf(ref, sizeof ref, "$%s", name);
     const spill_state_t *before = rewrite->before;
-    if (rewrite->effect->kind == SPILL_EFFECT_CUT || rewrite->effect->kind == SPILL_EFFECT_ERASE) {
+    const spill_effect_t *effect = rewrite->effect;
+    if (effect->kind == SPILL_EFFECT_CUT || effect->kind == SPILL_EFFECT_ERASE) {
         int64_t dropped = before->live - rewrite->after->live;
         if (dropped > 0)
-            BCON_APPEND(set, name, "{", "$slice", "[", BCON_UTF8(ref), BCON_INT64(dropped),
-                        BCON_INT64(INT32_MAX), "]", "}");
-    } else if (rewrite->effect->kind == SPILL_EFFECT_DELETE) {
-        int64_t place = spill_mongo_place_of(before, rewrite->effect->seq);
-        if (place == 0)
-            BCON_APPEND(set, name, "{", "$slice", "[", BCON_UTF8(ref), BCON_INT64(1),
-                        BCON_INT64(INT32_MAX), "]", "}");
-        else
-            BCON_APPEND(set, name, "{", "$concatArrays", "[", "{", "$slice", "[", BCON_UTF8(ref),
-                        BCON_INT64(place), "]", "}", "{", "$slice", "[", BCON_UTF8(ref),
-                        BCON_INT64(place + 1), BCON_INT64(INT32_MAX), "]", "}", "]", "}");
+            spill_mongo_append_without(rewrite->document, 0, dropped, set);
+    } else if (effect->kind == SPILL_EFFECT_DELETE) {
+        spill_mongo_append_without(rewrite->document, spill_state_rank(before, effect->seq), 1,
+                                   set);
     }
 }
 

@@ -65,22 +65,6 @@ static void update_finish(update_t *update, const bson_t *caller, bson_t *docume
 
 /* ---- what is pushed -------------------------------------------------------------------------- */
 
-static void push_elements(const spill_mongo_document_t *document, bson_t *push)
-{
-    const spill_request_t *request = document->request;
-    bson_t array, each;
-    bson_append_document_begin(push, document->array, -1, &array);
-    BSON_APPEND_ARRAY_BEGIN(&array, "$each", &each);
-    for (size_t i = 0; i < request->element_count; i++) {
-        char buffer[16];
-        const char *key;
-        bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
-        spill_value_append(&request->elements[i], &each, key);
-    }
-    bson_append_array_end(&array, &each);
-    bson_append_document_end(push, &array);
-}
-
 /* Note the operations as the newest; the window forgets the oldest. */
 static void push_ops(const spill_mongo_document_t *document, bson_t *push)
 {
@@ -105,7 +89,7 @@ void spill_mongo_update_of_append(const spill_mongo_document_t *document, const 
     update_t parts;
     update_init(&parts);
     bson_concat(&parts.set, open);
-    push_elements(document, &parts.push);
+    spill_mongo_push(document, &parts.push);
     spill_render_count(&parts.increment, document->count, count);
     int64_t ops = spill_request_ops(request);
     if (ops > 0) {
@@ -141,7 +125,7 @@ void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, int6
     spill_mongo_append_open(document, epoch, spill_mongo_path(document, "open", path), &parts.set);
     spill_render_count(&parts.set, document->count, count);
     if (count > 0) {
-        push_elements(document, &parts.push);
+        spill_mongo_push(document, &parts.push);
     } else {
         bson_t none = BSON_INITIALIZER;
         BSON_APPEND_ARRAY(&parts.set, document->array, &none);
