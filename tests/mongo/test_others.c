@@ -6,6 +6,7 @@
 
 #include <spillway/spillway.h>
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 
@@ -224,6 +225,99 @@ static void fields_of_others_take_room(void **state)
     fixture_close(&fixture);
 }
 
+/* The base that an append reports is one of the owner as it is: it may have been made anew. */
+static void bases_follow_a_drop(void **state)
+{
+    (void)state;
+    enum { APPENDS = 5 };
+    fixture_t fixture;
+    fixture_open(&fixture, 0);
+    spill_append_result_t result = {0};
+    spill_append_options_t options;
+    spill_error_t error;
+    for (int i = 0; i < APPENDS; i++) {
+        spill_op_t op = {.id = &"abcdefgh"[i], .id_bytes = 1, .base = result.op_base};
+        spill_append_options_init(&options);
+        options.op = &op;
+        assert_int_equal(spill_array_append(fixture.arrays[0], &fixture.owner, &fixture.owner, 1,
+                                            &options, &result, &error),
+                         SPILL_OK);
+    }
+    assert_int_equal(result.op_base, APPENDS);
+    assert_int_equal(spill_array_drop_owner(fixture.arrays[1], &fixture.owner, &error), SPILL_OK);
+    for (int i = 0; i < APPENDS; i++) /* the array is as long as it was */
+        assert_int_equal(append(&fixture, 1), i);
+    assert_int_equal(spill_array_append(fixture.arrays[0], &fixture.owner, &fixture.owner, 1, NULL,
+                                        &result, &error),
+                     SPILL_OK);
+    assert_int_equal(result.first, APPENDS);
+    assert_int_equal(result.op_base, 0);
+    fixture_close(&fixture);
+}
+
+/* Two threads that begin with an owner at one moment: one makes the head, one pushes. */
+typedef struct meeting {
+    fixture_t *fixture;
+    pthread_barrier_t barrier;
+} meeting_t;
+
+enum { MEETINGS = 200 };
+
+static void *push_each(void *argument)
+{
+    meeting_t *meeting = argument;
+    mongoc_database_t *database;
+    mongoc_client_t *client = server_client(meeting->fixture->uri, &database);
+    mongoc_collection_t *heads = mongoc_database_get_collection(database, "users");
+    bson_t *upsert = BCON_NEW("upsert", BCON_BOOL(true));
+    bson_t *push = BCON_NEW("$push", "{", "activities", "pushed", "}");
+    for (int64_t i = 0; i < MEETINGS; i++) {
+        bson_t *filter = BCON_NEW("_id", BCON_INT64(i));
+        bson_error_t error;
+        pthread_barrier_wait(&meeting->barrier);
+        /* Where the other made the document at that moment, an upsert may be refused. */
+        if (!mongoc_collection_update_one(heads, filter, push, upsert, NULL, &error))
+            mongoc_collection_update_one(heads, filter, push, NULL, NULL, &error);
+        bson_destroy(filter);
+    }
+    bson_destroy(push);
+    bson_destroy(upsert);
+    mongoc_collection_destroy(heads);
+    mongoc_database_destroy(database);
+    mongoc_client_destroy(client);
+    return NULL;
+}
+
+/* A head is not made over what somebody else has pushed: the pushed element stays. */
+static void heads_are_not_made_over_a_push(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    fixture_open(&fixture, 0);
+    meeting_t meeting = {.fixture = &fixture};
+    pthread_t pusher;
+    bson_t *fields = BCON_NEW("$set", "{", "name", "n", "}");
+    pthread_barrier_init(&meeting.barrier, NULL, 2);
+    assert_int_equal(pthread_create(&pusher, NULL, push_each, &meeting), 0);
+    for (int64_t i = 0; i < MEETINGS; i++) {
+        spill_value_t owner = spill_value_from_int64(&fixture.storage, i);
+        spill_error_t error;
+        pthread_barrier_wait(&meeting.barrier);
+        spill_code_t code = spill_array_update(fixture.arrays[0], &owner, fields, &error);
+        assert_true(code == SPILL_OK || code == SPILL_REFUSED);
+    }
+    pthread_join(pusher, NULL);
+    pthread_barrier_destroy(&meeting.barrier);
+    bson_t *whole = BCON_NEW("activities", "{", "$eq", "[", "pushed", "]", "}");
+    bson_error_t error;
+    assert_int_equal(
+        mongoc_collection_count_documents(fixture.heads, whole, NULL, NULL, NULL, &error),
+        MEETINGS);
+    bson_destroy(whole);
+    bson_destroy(fields);
+    fixture_close(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +325,8 @@ int main(void)
         cmocka_unit_test(numbers_follow_a_plain_push),
         cmocka_unit_test(numbers_follow_a_push_at_the_front),
         cmocka_unit_test(numbers_follow_a_removal),
+        cmocka_unit_test(bases_follow_a_drop),
+        cmocka_unit_test(heads_are_not_made_over_a_push),
         cmocka_unit_test(fields_of_others_take_room),
     };
     server_uri();

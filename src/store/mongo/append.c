@@ -7,6 +7,8 @@
 #include "store/transition.h"
 #include "util/error.h"
 
+#include <stdio.h>
+
 /* What is there, where the request is to be carried out? */
 static spill_code_t look(spill_mongo_t *store, const spill_request_t *request, spill_want_t want,
                          spill_response_t *response, spill_error_t *error)
@@ -40,6 +42,14 @@ static spill_code_t date(spill_mongo_t *store, const spill_request_t *request, i
     return code;
 }
 
+/* Somebody else's push may have come since the READ: then the head is not ours to make. */
+static void append_no_element(const spill_mongo_document_t *document, bson_t *filter)
+{
+    char first[SPILL_NAME_SIZE + 2];
+    snprintf(first, sizeof first, "%s.0", document->array);
+    BCON_APPEND(filter, first, "{", "$exists", BCON_BOOL(false), "}");
+}
+
 /*
  * Make the head that a READ (in `response`) did not find. The document may be there with other
  * fields only; then they stay. REFUSED where a head is made at this moment.
@@ -57,6 +67,7 @@ static spill_code_t make_head(spill_mongo_t *store, const spill_mongo_document_t
         spill_mongo_select(document, &filter);
         BCON_APPEND(&filter, spill_mongo_path(document, "epoch", path), "{", "$exists",
                     BCON_BOOL(false), "}");
+        append_no_element(document, &filter);
         spill_mongo_update_of_new_head(document, epoch, &update);
         code = spill_mongo_upsert(store, document->collection, &filter, &update, &done, error);
         bson_destroy(&filter);
@@ -80,7 +91,7 @@ static spill_code_t make_head(spill_mongo_t *store, const spill_mongo_document_t
 
 /* What the server is asked for with an append, from the cheapest on. */
 typedef enum answer {
-    ANSWER_FIRST, /* `first`, which does where the guard names the length */
+    ANSWER_FIRST, /* `first` and `n`, which do where the guard names the length */
     ANSWER_END,   /* where the document ends */
     ANSWER_READ   /* what a READ of it shows: the head is due to be spilled */
 } answer_t;
@@ -121,6 +132,7 @@ static void ask(const attempt_t *attempt, bson_t *fields)
     switch (attempt->answer) {
     case ANSWER_FIRST:
         BSON_APPEND_INT32(fields, spill_mongo_path(attempt->document, "first", path), 1);
+        BSON_APPEND_INT32(fields, spill_mongo_path(attempt->document, "n", path), 1);
         break;
     case ANSWER_END:
         spill_mongo_project_end(attempt->document, fields);
@@ -131,23 +143,28 @@ static void ask(const attempt_t *attempt, bson_t *fields)
     }
 }
 
-/* The rest of the state follows from the hint, which the filter has confirmed. */
+static spill_code_t take_number(const attempt_t *attempt, const bson_t *after, const char *name,
+                                int64_t *number, spill_error_t *error)
+{
+    char path[SPILL_MONGO_PATH_SIZE];
+    bson_iter_t iter, found;
+    spill_mongo_path(attempt->document, name, path);
+    if (!bson_iter_init(&iter, after) || !bson_iter_find_descendant(&iter, path, &found) ||
+        !BSON_ITER_HOLDS_NUMBER(&found))
+        return spill_fail(error, SPILL_CORRUPT, "%s: %s is not a number",
+                          attempt->document->collection, path);
+    *number = bson_iter_as_int64(&found);
+    return SPILL_OK;
+}
+
+/* The length is the hint's, which the filter has confirmed. */
 static spill_code_t take_first(const attempt_t *attempt, const bson_t *after, spill_state_t *state,
                                spill_error_t *error)
 {
-    const spill_mongo_document_t *document = attempt->document;
-    char path[SPILL_MONGO_PATH_SIZE];
-    bson_iter_t iter, first;
-    spill_mongo_path(document, "first", path);
-    if (!bson_iter_init(&iter, after) || !bson_iter_find_descendant(&iter, path, &first) ||
-        !BSON_ITER_HOLDS_NUMBER(&first))
-        return spill_fail(error, SPILL_CORRUPT, "%s: %s is not a number", document->collection,
-                          path);
     state->present = true;
-    state->first = bson_iter_as_int64(&first);
-    state->live = attempt->hint->length + (int64_t)document->request->element_count;
-    state->n = attempt->hint->n + spill_request_ops(document->request);
-    return SPILL_OK;
+    state->live = attempt->hint->length + (int64_t)attempt->document->request->element_count;
+    spill_code_t code = take_number(attempt, after, "first", &state->first, error);
+    return code == SPILL_OK ? take_number(attempt, after, "n", &state->n, error) : code;
 }
 
 static spill_code_t take_answer(const attempt_t *attempt, const bson_t *after,

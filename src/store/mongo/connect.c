@@ -19,16 +19,21 @@ static void start_driver(void)
     mongoc_init();
 }
 
-/* Concerns and time-outs that the URI does not speak of. */
-static void fill_defaults(mongoc_uri_t *uri)
+/* A URI may speak of the journal or of a time-out, and not of w. */
+static void fill_write_concern(mongoc_uri_t *uri)
 {
-    const mongoc_write_concern_t *write = mongoc_uri_get_write_concern(uri);
-    if (mongoc_write_concern_is_default(write)) {
-        mongoc_write_concern_t *majority = mongoc_write_concern_new();
-        mongoc_write_concern_set_w(majority, MONGOC_WRITE_CONCERN_W_MAJORITY);
-        mongoc_uri_set_write_concern(uri, majority);
-        mongoc_write_concern_destroy(majority);
-    }
+    const mongoc_write_concern_t *given = mongoc_uri_get_write_concern(uri);
+    if (mongoc_write_concern_get_w(given) != MONGOC_WRITE_CONCERN_W_DEFAULT)
+        return;
+    mongoc_write_concern_t *majority = mongoc_write_concern_copy(given);
+    mongoc_write_concern_set_w(majority, MONGOC_WRITE_CONCERN_W_MAJORITY);
+    mongoc_uri_set_write_concern(uri, majority);
+    mongoc_write_concern_destroy(majority);
+}
+
+void spill_mongo_fill_defaults(mongoc_uri_t *uri)
+{
+    fill_write_concern(uri);
     if (mongoc_read_concern_is_default(mongoc_uri_get_read_concern(uri))) {
         mongoc_read_concern_t *majority = mongoc_read_concern_new();
         mongoc_read_concern_set_level(majority, MONGOC_READ_CONCERN_LEVEL_MAJORITY);
@@ -83,7 +88,7 @@ static spill_code_t parse(const char *text, mongoc_uri_t **uri, spill_error_t *e
                           "the connection string has %s, which is not supported: threads wait for "
                           "a connection; raise maxPoolSize",
                           MONGOC_URI_WAITQUEUETIMEOUTMS);
-    fill_defaults(*uri);
+    spill_mongo_fill_defaults(*uri);
     return SPILL_OK;
 }
 
@@ -196,6 +201,7 @@ spill_code_t spill_mongo_open(const char *text, const spill_store_options_t *opt
         bson_error_t cause;
         mongo->place = place_of(uri);
         mongo->hints = spill_mongo_hints_new();
+        mongo->retries = mongoc_uri_get_option_as_bool(uri, MONGOC_URI_RETRYWRITES, true);
         mongo->primary = mongoc_read_prefs_new(MONGOC_READ_PRIMARY);
         mongo->database = bson_strdup(mongoc_uri_get_database(uri));
         spill_store_base_init(&mongo->base, &mongo_ops, mongo->place, options);

@@ -6,9 +6,11 @@
 
 /* The server's codes, as MongoDB numbers them; others of the family use the same numbers. */
 enum {
+    INTERNAL_ERROR = 1,
     BAD_VALUE = 2,
     SERVER_HOST_UNREACHABLE = 6,
     SERVER_HOST_NOT_FOUND = 7,
+    UNKNOWN_ERROR = 8,
     FAILED_TO_PARSE = 9,
     UNAUTHORIZED = 13,
     TYPE_MISMATCH = 14,
@@ -41,7 +43,8 @@ enum {
 
 typedef enum meaning {
     MEANING_OTHER,
-    MEANING_NOT_DONE, /* the server did not begin: safe to try again */
+    MEANING_NOT_SENT, /* there was no server to send it to */
+    MEANING_NOT_DONE, /* the server did not begin */
     MEANING_PERHAPS,  /* it may have been carried out, or be lost again */
     MEANING_DENIED,
     MEANING_INVALID,
@@ -80,6 +83,9 @@ static meaning_t meaning_of_code(uint32_t code)
     case NOT_PRIMARY_NO_SECONDARY_OK:
     case NOT_PRIMARY_OR_SECONDARY:
         return MEANING_NOT_DONE;
+    case INTERNAL_ERROR: /* FerretDB's, when it has lost its PostgreSQL in the middle */
+    case UNKNOWN_ERROR:
+    case CURSOR_NOT_FOUND:
     case MAX_TIME_EXPIRED:
     case WRITE_CONCERN_TIMEOUT:
     case SERVER_NETWORK_TIMEOUT:
@@ -112,7 +118,7 @@ static meaning_t meaning_of(const bson_error_t *cause)
         return MEANING_DENIED;
     switch (cause->domain) {
     case MONGOC_ERROR_SERVER_SELECTION:
-        return MEANING_NOT_DONE;
+        return MEANING_NOT_SENT;
     case MONGOC_ERROR_STREAM:
     case MONGOC_ERROR_PROTOCOL:
         return MEANING_PERHAPS;
@@ -134,6 +140,10 @@ spill_code_t spill_mongo_fail(const spill_mongo_t *store, const char *collection
                               const bson_error_t *cause, const bson_t *reply, spill_error_t *error)
 {
     meaning_t meaning = meaning_of(cause);
+    /* Of two tries the error is the second's, which was not carried out; the first may have been.
+     */
+    if (meaning == MEANING_NOT_DONE && store->retries)
+        meaning = MEANING_PERHAPS;
     if (meaning == MEANING_OTHER && reply && mongoc_error_has_label(reply, "RetryableWriteError"))
         meaning = MEANING_PERHAPS;
     spill_code_t code = SPILL_IO;
@@ -150,6 +160,7 @@ spill_code_t spill_mongo_fail(const spill_mongo_t *store, const char *collection
     case MEANING_TOO_LARGE:
         code = SPILL_TOO_BIG;
         break;
+    case MEANING_NOT_SENT:
     case MEANING_NOT_DONE:
     case MEANING_OTHER:
         break;
@@ -158,7 +169,8 @@ spill_code_t spill_mongo_fail(const spill_mongo_t *store, const char *collection
                collection ? collection : "", cause->message);
     if (error) {
         error->native = (int)cause->code;
-        error->retryable = meaning == MEANING_NOT_DONE || meaning == MEANING_PERHAPS;
+        error->retryable = meaning == MEANING_NOT_SENT || meaning == MEANING_NOT_DONE ||
+                           meaning == MEANING_PERHAPS;
     }
     return code;
 }

@@ -18,7 +18,6 @@ enum {
 typedef struct slot {
     uint64_t key; /* of the document; 0: none */
     int64_t length;
-    int64_t n;
     int doubt;
 } slot_t;
 
@@ -70,7 +69,7 @@ bool spill_mongo_hint(spill_mongo_hints_t *hints, const spill_mongo_document_t *
 {
     slot_t *slot = slot_of(hints, document);
     bool known = slot->length >= 0 && slot->doubt == 0;
-    *hint = (spill_mongo_hint_t){.length = slot->length, .n = slot->n};
+    *hint = (spill_mongo_hint_t){.length = slot->length};
     pthread_mutex_unlock(&hints->lock);
     return known;
 }
@@ -80,7 +79,6 @@ void spill_mongo_hint_learn(spill_mongo_hints_t *hints, const spill_mongo_docume
 {
     slot_t *slot = slot_of(hints, document);
     slot->length = state->gone.count == 0 ? state->live : -1;
-    slot->n = state->n;
     slot->doubt -= slot->doubt > 0;
     pthread_mutex_unlock(&hints->lock);
 }

@@ -35,6 +35,7 @@ typedef struct spill_mongo {
     mongoc_read_prefs_t *primary; /* for what must not be old, whatever the URI prefers */
     char *database;
     bool sharded;
+    bool retries; /* the driver may send a write a second time: what it says is of that one */
     spill_mongo_hints_t *hints;
     char *place; /* "HOST/DATABASE", for messages; without user or password */
 } spill_mongo_t;
@@ -57,6 +58,11 @@ spill_code_t spill_mongo_fail(const spill_mongo_t *store, const char *collection
 
 /* Is it the server's word for a second document of one _id? */
 bool spill_mongo_is_duplicate(const bson_error_t *cause);
+
+/* ---- connect.c ------------------------------------------------------------------------------- */
+
+/* Concerns and time-outs that the URI does not speak of: majority, and shorter waits. */
+void spill_mongo_fill_defaults(mongoc_uri_t *uri);
 
 /* ---- command.c ------------------------------------------------------------------------------- */
 
@@ -193,7 +199,6 @@ void spill_mongo_append_without(const spill_mongo_document_t *document, int64_t 
 /* After the last append: the array's length (-1: unknown), and spill...n or an older value. */
 typedef struct spill_mongo_hint {
     int64_t length;
-    int64_t n;
 } spill_mongo_hint_t;
 
 /* Some 32 KB. Any thread may use it. */

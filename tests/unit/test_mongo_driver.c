@@ -1,0 +1,144 @@
+/*
+ * What the driver is told and what it tells, without a server: write concerns, and what an error
+ * means for a write that asked for it.
+ */
+#include "store/mongo/mongo.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* ---- concerns -------------------------------------------------------------------------------- */
+
+static mongoc_uri_t *filled(const char *options)
+{
+    char text[128];
+    snprintf(text, sizeof text, "mongodb://127.0.0.1/feeds?%s", options);
+    mongoc_uri_t *uri = mongoc_uri_new(text);
+    assert_non_null(uri);
+    spill_mongo_fill_defaults(uri);
+    return uri;
+}
+
+static void assert_w(const char *options, int32_t w, bool journal, int64_t timeout_ms)
+{
+    mongoc_uri_t *uri = filled(options);
+    const mongoc_write_concern_t *concern = mongoc_uri_get_write_concern(uri);
+    assert_int_equal(mongoc_write_concern_get_w(concern), w);
+    assert_int_equal(mongoc_write_concern_get_journal(concern), journal);
+    assert_int_equal(mongoc_write_concern_get_wtimeout_int64(concern), timeout_ms);
+    mongoc_uri_destroy(uri);
+}
+
+/* Majority where w is not spoken of, also beside options that are. */
+static void test_write_concern(void **state)
+{
+    (void)state;
+    assert_w("", MONGOC_WRITE_CONCERN_W_MAJORITY, false, 0);
+    assert_w("wTimeoutMS=5000", MONGOC_WRITE_CONCERN_W_MAJORITY, false, 5000);
+    assert_w("journal=true", MONGOC_WRITE_CONCERN_W_MAJORITY, true, 0);
+    assert_w("journal=true&wTimeoutMS=7", MONGOC_WRITE_CONCERN_W_MAJORITY, true, 7);
+    assert_w("w=1", 1, false, 0);
+    assert_w("w=2&wTimeoutMS=7", 2, false, 7);
+    assert_w("w=majority", MONGOC_WRITE_CONCERN_W_MAJORITY, false, 0);
+    mongoc_uri_t *uri = filled("w=disks&journal=true");
+    assert_string_equal(mongoc_write_concern_get_wtag(mongoc_uri_get_write_concern(uri)), "disks");
+    mongoc_uri_destroy(uri);
+}
+
+static void test_read_concern(void **state)
+{
+    (void)state;
+    mongoc_uri_t *uri = filled("");
+    assert_string_equal(mongoc_read_concern_get_level(mongoc_uri_get_read_concern(uri)),
+                        "majority");
+    mongoc_uri_destroy(uri);
+    uri = filled("readConcernLevel=local");
+    assert_string_equal(mongoc_read_concern_get_level(mongoc_uri_get_read_concern(uri)), "local");
+    mongoc_uri_destroy(uri);
+}
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+enum { WRITE = 1, RETRIES = 2 };
+
+static void assert_meaning(uint32_t domain, uint32_t server_code, const char *message, int flags,
+                           spill_code_t code, bool retryable)
+{
+    spill_mongo_t store = {.place = "here/feeds", .retries = flags & RETRIES};
+    bson_error_t cause;
+    spill_error_t error;
+    bson_set_error(&cause, domain, server_code, "%s", message);
+    spill_code_t got = spill_mongo_fail(&store, "users", flags & WRITE, &cause, NULL, &error);
+    if (got != code || error.retryable != retryable)
+        fail_msg("%u: %s is %s%s, not %s", server_code, message, spill_code_name(got),
+                 error.retryable ? ", retryable" : "", spill_code_name(code));
+    assert_int_equal(error.native, server_code);
+    assert_non_null(strstr(error.message, "here/feeds.users: "));
+}
+
+/*
+ * A server that is no primary did not carry out what it was asked; but where the driver has asked
+ * twice, that is of the second time, and the first may have been carried out.
+ */
+static void test_the_second_try(void **state)
+{
+    (void)state;
+    static const uint32_t codes[] = {6, 7, 112, 10107, 13435, 13436};
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        uint32_t code = codes[i];
+        assert_meaning(MONGOC_ERROR_SERVER, code, "no", WRITE, SPILL_IO, true);
+        assert_meaning(MONGOC_ERROR_SERVER, code, "no", WRITE | RETRIES, SPILL_UNKNOWN, true);
+        assert_meaning(MONGOC_ERROR_SERVER, code, "no", RETRIES, SPILL_IO, true);
+        assert_meaning(MONGOC_ERROR_SERVER, code, "no", 0, SPILL_IO, true);
+    }
+    assert_meaning(MONGOC_ERROR_SERVER_SELECTION, 13053, "none", WRITE | RETRIES, SPILL_IO, true);
+}
+
+static void test_perhaps(void **state)
+{
+    (void)state;
+    static const uint32_t codes[] = {1, 8, 50, 64, 89, 91, 189, 262, 9001, 11600, 11601, 11602};
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        assert_meaning(MONGOC_ERROR_SERVER, codes[i], "eh", WRITE, SPILL_UNKNOWN, true);
+        assert_meaning(MONGOC_ERROR_SERVER, codes[i], "eh", 0, SPILL_IO, true);
+    }
+    assert_meaning(MONGOC_ERROR_STREAM, 4, "cut", WRITE, SPILL_UNKNOWN, true);
+    assert_meaning(MONGOC_ERROR_STREAM, 4, "cut", 0, SPILL_IO, true);
+    assert_meaning(MONGOC_ERROR_SERVER, 43, "the cursor is gone", 0, SPILL_IO, true);
+}
+
+static void test_certain(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t code;
+        const char *message;
+        spill_code_t meaning;
+    } errors[] = {
+        {13, "unauthorized", SPILL_DENIED},
+        {18, "authentication failed", SPILL_DENIED},
+        {1, "permission denied for table x", SPILL_DENIED},
+        {2, "bad value", SPILL_INVALID},
+        {100, "no such write concern", SPILL_INVALID},
+        {10334, "too large", SPILL_TOO_BIG},
+        {5, "Size 17 is larger than MaxDocSize 16", SPILL_TOO_BIG},
+        {59, "no such command", SPILL_IO},
+    };
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
+        for (int flags = 0; flags < 4; flags++)
+            assert_meaning(MONGOC_ERROR_SERVER, errors[i].code, errors[i].message, flags,
+                           errors[i].meaning, false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_write_concern),  cmocka_unit_test(test_read_concern),
+        cmocka_unit_test(test_the_second_try), cmocka_unit_test(test_perhaps),
+        cmocka_unit_test(test_certain),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
