@@ -277,7 +277,7 @@ static spill_code_t try_append(spill_owner_t *owner, attempt_t *attempt,
     } else if (code == SPILL_OK) {
         code = after_refusal(owner, &append, &response, attempt, result, error);
     }
-    if (code == SPILL_OK && attempt->finished && append.page != SPILL_HEAD)
+    if (code == SPILL_OK && attempt->finished)
         spill_tail_remember(owner, append.epoch, append.page);
     spill_response_release(&response);
     return code;

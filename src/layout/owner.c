@@ -135,7 +135,7 @@ bool spill_tail_recall(const spill_owner_t *owner, spill_tail_t *tail)
     pthread_mutex_lock(&owner->array->tails_lock);
     *tail = *slot;
     pthread_mutex_unlock(&owner->array->tails_lock);
-    return tail->epoch != 0 && tail->owner_hash == hash;
+    return tail->known && tail->owner_hash == hash;
 }
 
 void spill_tail_remember(const spill_owner_t *owner, int64_t epoch, int64_t page)
@@ -143,7 +143,7 @@ void spill_tail_remember(const spill_owner_t *owner, int64_t epoch, int64_t page
     uint64_t hash;
     spill_tail_t *slot = tail_slot(owner, &hash);
     pthread_mutex_lock(&owner->array->tails_lock);
-    *slot = (spill_tail_t){.owner_hash = hash, .epoch = epoch, .page = page};
+    *slot = (spill_tail_t){.known = true, .owner_hash = hash, .epoch = epoch, .page = page};
     pthread_mutex_unlock(&owner->array->tails_lock);
 }
 

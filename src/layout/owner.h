@@ -15,9 +15,10 @@
 #define SPILL_TAIL_SLOTS 256
 
 typedef struct spill_tail {
+    bool known;
     uint64_t owner_hash;
-    int64_t epoch;
-    int64_t page; /* a page number; the head is never kept as a hint */
+    int64_t epoch; /* of a page; 0: of a head it does not matter */
+    int64_t page;  /* a page number, or SPILL_HEAD */
 } spill_tail_t;
 
 struct spill_combine; /* combine.c */

@@ -174,6 +174,28 @@ static void check_pages(wire_t *wire, int64_t newest_trips)
         check_page(wire, INT64_MAX, after, 2);
 }
 
+/* An owner without pages, too: only the first append has to find out where it goes. */
+static void young_owner(void **state)
+{
+    (void)state;
+    for (int keep = 0; keep < 2; keep++) {
+        wire_t wire;
+        open_wire(&wire, keep ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST, SPILL_ARRAY_OLDEST_FIRST);
+        spill_append_result_t result = {0};
+        wire.owner = spill_value_from_utf8(&wire.owner_storage, "bob");
+        append(&wire, 1, NULL, &result);
+        append(&wire, 1, NULL, &result);
+        proxy_counts_t before = proxy_counts(wire.proxy);
+        for (int i = 2; i < THRESHOLD; i++)
+            append(&wire, 1, NULL, &result);
+        int64_t requests = since(&wire, &before).requests;
+        print_message("%d appends to a young owner: %" PRId64 " round trips\n", THRESHOLD - 2,
+                      requests);
+        assert_true(requests <= THRESHOLD + THRESHOLD / 10);
+        close_wire(&wire);
+    }
+}
+
 /* With a read preference: the same answers, where there is one copy only. */
 static void read_preference(void **state)
 {
@@ -243,7 +265,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keep_newest),          cmocka_unit_test(keep_oldest),
         cmocka_unit_test(keep_newest_at_front), cmocka_unit_test(keep_oldest_at_front),
-        cmocka_unit_test(read_preference),
+        cmocka_unit_test(young_owner),          cmocka_unit_test(read_preference),
     };
     server_uri();
     return cmocka_run_group_tests(tests, NULL, NULL);
