@@ -167,8 +167,9 @@ spill_code_t spill_mongo_bind(spill_store_t *store, const spill_definition_t *de
 /* ---- owners ---------------------------------------------------------------------------------- */
 
 /*
- * Types that an _id may have, in the order in which servers sort them. A comparison in a query
- * finds values of its own class only, so that a walk goes from class to class.
+ * Types that an _id may have (what spill_owner_key takes), in the order in which servers sort them.
+ * A comparison in a query finds values of its own class only, so that a walk goes from class to
+ * class.
  */
 static const int classes[][4] = {
     {BSON_TYPE_MINKEY},
@@ -181,17 +182,21 @@ static const int classes[][4] = {
     {BSON_TYPE_BOOL},
     {BSON_TYPE_DATE_TIME},
     {BSON_TYPE_TIMESTAMP},
+    {BSON_TYPE_DBPOINTER},
+    {BSON_TYPE_CODE},
+    {BSON_TYPE_CODEWSCOPE},
     {BSON_TYPE_MAXKEY},
 };
 enum { CLASSES = sizeof classes / sizeof *classes };
 
+/* CLASSES: no owner has this type. */
 static int class_of(int type)
 {
     for (int i = 0; i < CLASSES; i++)
         for (int k = 0; k < 4; k++)
             if (classes[i][k] == type)
                 return i;
-    return 0;
+    return CLASSES;
 }
 
 /* minKey has type -1 in queries. */
@@ -271,7 +276,12 @@ spill_code_t spill_mongo_owners(spill_store_t *store, const spill_definition_t *
     if (after_bytes > 0 && bson_init_static(&place, after, after_bytes) &&
         bson_iter_init(&iter, &place) && bson_iter_next(&iter)) {
         int own = class_of((int)bson_iter_type(&iter));
-        code = list_owners(mongo, definition, &iter, own, own + 1, limit, &list, error);
+        if (own < CLASSES)
+            code = list_owners(mongo, definition, &iter, own, own + 1, limit, &list, error);
+        else
+            code = spill_fail(error, SPILL_CORRUPT,
+                              "%s: a document has an _id of BSON type %d, which no owner can have",
+                              definition->collection, (int)bson_iter_type(&iter));
         next = own + 1;
     }
     if (code == SPILL_OK && list.count < limit && next < CLASSES)
