@@ -39,13 +39,53 @@ spill_code_t spill_mongo_catalog_get(spill_store_t *store, spill_catalog_t kind,
     return code;
 }
 
-static spill_code_t make_index(spill_mongo_t *store, const char *collection, const char *name,
-                               const bson_t *keys, spill_error_t *error)
+/* The server's codes: of an index, and of those that are there. */
+enum { INDEX_NOT_FOUND = 27, INDEX_OPTIONS_CONFLICT = 85, INDEX_KEYS_CONFLICT = 86 };
+
+static spill_code_t create_index(spill_mongo_t *store, const char *collection, const char *name,
+                                 const bson_t *keys, spill_error_t *error)
 {
     bson_t *command = BCON_NEW("createIndexes", BCON_UTF8(collection), "indexes", "[", "{", "key",
                                BCON_DOCUMENT(keys), "name", BCON_UTF8(name), "}", "]");
     spill_code_t code = spill_mongo_command(store, collection, command, error);
     bson_destroy(command);
+    return code;
+}
+
+static spill_code_t drop_index(spill_mongo_t *store, const char *collection, const char *name,
+                               spill_error_t *error)
+{
+    bson_t *command = BCON_NEW("dropIndexes", BCON_UTF8(collection), "index", BCON_UTF8(name));
+    spill_code_t code = spill_mongo_command(store, collection, command, error);
+    bson_destroy(command);
+    return code;
+}
+
+static bool is_index_conflict(spill_code_t code, const spill_error_t *error)
+{
+    return code != SPILL_OK &&
+           (error->native == INDEX_OPTIONS_CONFLICT || error->native == INDEX_KEYS_CONFLICT);
+}
+
+/*
+ * An index of the name that has other keys is of an earlier definition: its field names may change
+ * only while there is no owner, and no other definition has its pages here, so nobody reads by it.
+ * Where there is none of the name, someone else's index has the keys, and serves as well.
+ */
+static spill_code_t make_index(spill_mongo_t *store, const char *collection, const char *name,
+                               const bson_t *keys, spill_error_t *error)
+{
+    spill_error_t failure;
+    spill_code_t code = create_index(store, collection, name, keys, &failure);
+    for (int i = 0; i < 2 && is_index_conflict(code, &failure); i++) {
+        code = drop_index(store, collection, name, &failure);
+        if (code == SPILL_OK)
+            code = create_index(store, collection, name, keys, &failure);
+        else if (failure.native == INDEX_NOT_FOUND)
+            code = SPILL_OK;
+    }
+    if (code != SPILL_OK && error)
+        *error = failure;
     return code;
 }
 

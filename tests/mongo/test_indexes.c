@@ -1,0 +1,147 @@
+/* The indexes of pages follow their definition, whatever indexes are there before. */
+#include "support/server.h"
+
+#include <spillway/spillway.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct fixture {
+    char *uri;
+    spill_store_t *store;
+    mongoc_client_t *client;
+    mongoc_database_t *database;
+} fixture_t;
+
+static void fixture_open(fixture_t *fixture)
+{
+    fixture->uri = server_new_database(NULL);
+    fixture->store = server_open(fixture->uri);
+    fixture->client = server_client(fixture->uri, &fixture->database);
+}
+
+static void fixture_close(fixture_t *fixture)
+{
+    mongoc_database_destroy(fixture->database);
+    mongoc_client_destroy(fixture->client);
+    server_close(fixture->store);
+    server_drop(fixture->uri);
+    bson_free(fixture->uri);
+}
+
+/* Save "feed" with this field for the owner of a page. */
+static void define(fixture_t *fixture, const char *page_owner)
+{
+    spill_definition_t definition;
+    spill_error_t error;
+    assert_int_equal(spill_definition_preset(&definition, "feed", "feed", &error), SPILL_OK);
+    snprintf(definition.page_owner, SPILL_NAME_SIZE, "%s", page_owner);
+    spill_code_t code = spill_store_define(fixture->store, &definition, &error);
+    if (code != SPILL_OK)
+        fail_msg("%s: %s", page_owner, error.message);
+}
+
+/* The pages have an index of this name and these keys, in relaxed JSON. */
+static bool has_index(fixture_t *fixture, const char *name, const char *keys)
+{
+    mongoc_collection_t *pages =
+        mongoc_database_get_collection(fixture->database, "overflowActivities");
+    mongoc_cursor_t *cursor = mongoc_collection_find_indexes_with_opts(pages, NULL);
+    const bson_t *index;
+    bool found = false;
+    while (mongoc_cursor_next(cursor, &index)) {
+        char *json = bson_as_relaxed_extended_json(index, NULL);
+        char quoted[64];
+        snprintf(quoted, sizeof quoted, "\"name\" : \"%s\"", name);
+        found = found || (strstr(json, quoted) && strstr(json, keys));
+        bson_free(json);
+    }
+    mongoc_cursor_destroy(cursor);
+    mongoc_collection_destroy(pages);
+    return found;
+}
+
+static void assert_indexes(fixture_t *fixture, const char *page_owner)
+{
+    char keys[128];
+    snprintf(keys, sizeof keys, "{ \"%s\" : 1, \"page\" : 1 }", page_owner);
+    assert_true(has_index(fixture, "spillway_page", keys));
+    snprintf(keys, sizeof keys, "{ \"%s\" : 1, \"spill.first\" : 1, \"_id\" : 1 }", page_owner);
+    assert_true(has_index(fixture, "spillway_first", keys));
+}
+
+static void append(fixture_t *fixture)
+{
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner = spill_value_from_utf8(&storage, "ada");
+    spill_array_t *array;
+    spill_append_result_t result;
+    spill_error_t error;
+    assert_int_equal(spill_array_open(fixture->store, "feed", &array, &error), SPILL_OK);
+    assert_int_equal(spill_array_append(array, &owner, &owner, 1, NULL, &result, &error), SPILL_OK);
+    spill_array_close(array);
+    bson_destroy(&storage);
+}
+
+static void they_follow_another_field(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    fixture_open(&fixture);
+    define(&fixture, "userId");
+    assert_indexes(&fixture, "userId");
+    define(&fixture, "uid");
+    assert_indexes(&fixture, "uid");
+    fixture_close(&fixture);
+}
+
+static void they_follow_a_definition_that_was_dropped(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    spill_error_t error;
+    fixture_open(&fixture);
+    define(&fixture, "userId");
+    append(&fixture);
+    assert_int_equal(spill_store_drop(fixture.store, "feed", &error), SPILL_OK);
+    define(&fixture, "uid");
+    assert_indexes(&fixture, "uid");
+    append(&fixture);
+    fixture_close(&fixture);
+}
+
+/* An index of the application's that has the keys already serves as well, and stays. */
+static void they_stand_beside_those_of_others(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    bson_error_t cause;
+    fixture_open(&fixture);
+    bson_t *command =
+        BCON_NEW("createIndexes", "overflowActivities", "indexes", "[", "{", "key", "{", "userId",
+                 BCON_INT32(1), "page", BCON_INT32(1), "}", "name", "mine", "}", "]");
+    if (!mongoc_database_write_command_with_opts(fixture.database, command, NULL, NULL, &cause))
+        fail_msg("%s", cause.message);
+    bson_destroy(command);
+    define(&fixture, "userId");
+    assert_true(has_index(&fixture, "mine", "{ \"userId\" : 1, \"page\" : 1 }"));
+    assert_true(has_index(&fixture, "spillway_first", "{ \"userId\" : 1, \"spill.first\" : 1"));
+    append(&fixture);
+    define(&fixture, "userId");
+    fixture_close(&fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(they_follow_another_field),
+        cmocka_unit_test(they_follow_a_definition_that_was_dropped),
+        cmocka_unit_test(they_stand_beside_those_of_others),
+    };
+    server_uri();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
