@@ -73,6 +73,15 @@ spill_code_t spill_store_retire(spill_store_t *store, const spill_definition_t *
     return store->ops->catalog_delete(store, SPILL_CATALOG_DEFINITION, definition->name, error);
 }
 
+spill_code_t spill_store_same(spill_store_t *store, spill_store_t *other, bool *same,
+                              spill_error_t *error)
+{
+    *same = store == other;
+    if (*same || store->ops != other->ops || !store->ops->same)
+        return SPILL_OK;
+    return store->ops->same(store, other, same, error);
+}
+
 spill_code_t spill_store_ended(spill_error_t *error)
 {
     return spill_fail(error, SPILL_NOT_FOUND,

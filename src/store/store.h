@@ -89,6 +89,13 @@ typedef struct spill_store_ops {
                           const spill_definition_t *definition, const spill_value_t *owner,
                           spill_store_finding_fn report, void *context, spill_error_t *error);
 
+    /*
+     * Is `other`, which has the same ops and may be written to, this store under another name? A
+     * copy of a store is another one. May be NULL: no. See spill_store_same.
+     */
+    spill_code_t (*same)(spill_store_t *store, spill_store_t *other, bool *same,
+                         spill_error_t *error);
+
     /* May be NULL: the store has no backup of its own. */
     spill_code_t (*backup)(spill_store_t *store, const char *folder, spill_error_t *error);
     spill_code_t (*close)(spill_store_t *store, spill_error_t *error); /* frees `store` */
@@ -125,6 +132,13 @@ spill_code_t spill_store_call(spill_store_t *store, const spill_request_t *reque
 /* ops->retire; where there is none the definition alone goes. */
 spill_code_t spill_store_retire(spill_store_t *store, const spill_definition_t *definition,
                                 const spill_binding_t *binding, bool *done, spill_error_t *error);
+
+/*
+ * Is what is written to `other` written to `store`, too? On a server that takes three operations:
+ * a mark is left in `other`, looked for in `store`, and removed.
+ */
+spill_code_t spill_store_same(spill_store_t *store, spill_store_t *other, bool *same,
+                              spill_error_t *error);
 
 /* What a request is told whose array has ended. */
 spill_code_t spill_store_ended(spill_error_t *error);

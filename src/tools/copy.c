@@ -3,6 +3,8 @@
 #include "core/array.h"
 #include "util/error.h"
 
+#include <string.h>
+
 spill_code_t spill_copy_failed(const spill_copy_side_t *side, spill_code_t code,
                                spill_error_t *error)
 {
@@ -121,6 +123,19 @@ static spill_code_t define(const spill_copy_t *copy, const char *name, spill_err
     return spill_copy_failed(&copy->target, code, error);
 }
 
+/* The tail of an owner would be copied to its own end, again and again. */
+static spill_code_t refuse_itself(const spill_copy_t *copy, const char *name, spill_error_t *error)
+{
+    const char *as = copy->options->as;
+    bool same;
+    if (as && strcmp(as, name) != 0)
+        return SPILL_OK;
+    spill_code_t code = spill_store_same(copy->source.store, copy->target.store, &same, error);
+    if (code == SPILL_OK && same)
+        code = spill_fail(error, SPILL_INVALID, "source and target are the same store");
+    return code;
+}
+
 static spill_code_t open_side(spill_copy_side_t *side, const char *name, spill_error_t *error)
 {
     spill_code_t code = spill_array_open(side->store, name, &side->array, error);
@@ -144,7 +159,9 @@ spill_code_t spill_copy(spill_store_t *source, spill_store_t *target, const char
                          .target = {.name = "target", .store = target},
                          .options = options,
                          .result = result};
-    spill_code_t code = define(&copy, name, error);
+    spill_code_t code = refuse_itself(&copy, name, error);
+    if (code == SPILL_OK)
+        code = define(&copy, name, error);
     if (code == SPILL_OK)
         code = open_side(&copy.source, name, error);
     if (code == SPILL_OK)

@@ -91,6 +91,28 @@ expect 2 copy source source
 has err "same store"
 expect 2 copy source
 
+# A store under another name is the same all the same; a copy of it is another.
+another=$PWD/source
+if on_server; then
+    new_target
+    expect 0 copy source "$target" new --quiet
+    another=$uri$([[ $uri == *\?* ]] && echo '&' || echo '?')appName=another
+    expect 2 copy "$target" "$another"
+    has err "same store"
+    expect 2 copy "$another" "$target" new --threshold 20
+    has err "same store"
+    same source "$target" new
+else
+    expect 2 copy source rocksdb:source
+    has err "same store"
+    expect 2 copy source "$another" new --threshold 20
+    has err "same store"
+fi
+expect 0 define source --json
+has out '"threshold" : 50'
+cp -r source twin
+expect 0 copy source twin --quiet
+
 # ---- killed --------------------------------------------------------------------------------------
 
 new_target

@@ -4,8 +4,10 @@
 #include "store/embedded/kv_rocksdb.h"
 #include "util/error.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 /* ---- records --------------------------------------------------------------------------------- */
 
@@ -172,6 +174,24 @@ static void forget_heads(void *heads)
     spill_head_cache_clear(heads);
 }
 
+/* One folder, whatever path leads there. */
+static spill_code_t is_same(spill_store_t *store, spill_store_t *other, bool *same,
+                            spill_error_t *error)
+{
+    const char *folders[] = {((spill_embedded_t *)store)->folder,
+                             ((spill_embedded_t *)other)->folder};
+    struct stat about[2];
+    *same = false;
+    for (int i = 0; i < 2; i++) {
+        if (!folders[i])
+            return SPILL_OK;
+        if (stat(folders[i], &about[i]) != 0)
+            return spill_fail_errno(error, errno, "%s: cannot be looked at", folders[i]);
+    }
+    *same = about[0].st_dev == about[1].st_dev && about[0].st_ino == about[1].st_ino;
+    return SPILL_OK;
+}
+
 static const spill_store_ops_t embedded_ops = {
     .name = "embedded",
     .shared_window = true,
@@ -184,6 +204,7 @@ static const spill_store_ops_t embedded_ops = {
     .catalog_names = spill_embedded_catalog_names,
     .retire = spill_embedded_retire,
     .check = spill_embedded_check,
+    .same = is_same,
     .backup = spill_embedded_backup,
     .close = close_store,
 };

@@ -185,6 +185,7 @@ static const spill_store_ops_t mongo_ops = {
     .catalog_put = spill_mongo_catalog_put,
     .catalog_delete = spill_mongo_catalog_delete,
     .catalog_names = spill_mongo_catalog_names,
+    .same = spill_mongo_same,
     .close = close_store,
 };
 

@@ -18,6 +18,7 @@
  *   rewrite.c      the update from one state of a document to another
  *   change.c       all other steps: read the state, ask transition.c, compare and set
  *   catalog.c      definitions, imports, indexes, owners
+ *   same.c         whether another connection is to the same database
  */
 #ifndef SPILL_STORE_MONGO_MONGO_H
 #define SPILL_STORE_MONGO_MONGO_H
@@ -43,7 +44,10 @@ typedef struct spill_mongo {
 /* Collections of the store's own, beside the users'. */
 #define SPILL_MONGO_DEFINITIONS "spillway.definitions"
 #define SPILL_MONGO_IMPORTS "spillway.imports"
-/* {_id: "dropped", rev}: no head was ever dropped whose rev was higher. */
+/*
+ * {_id: "dropped", rev}: no head was ever dropped whose rev was higher. {_id: <object id>}: for a
+ * moment, where it is to be found out whether two connections are to one database.
+ */
 #define SPILL_MONGO_MARKS "spillway.marks"
 
 /* ---- failure.c ------------------------------------------------------------------------------- */
@@ -306,5 +310,10 @@ spill_code_t spill_mongo_catalog_delete(spill_store_t *store, spill_catalog_t ki
                                         const char *name, spill_error_t *error);
 spill_code_t spill_mongo_catalog_names(spill_store_t *store, spill_catalog_t kind, bson_t *names,
                                        spill_error_t *error);
+
+/* ---- same.c ---------------------------------------------------------------------------------- */
+
+spill_code_t spill_mongo_same(spill_store_t *store, spill_store_t *other, bool *same,
+                              spill_error_t *error);
 
 #endif
