@@ -10,6 +10,7 @@ _spillway_options() {
         echo "$common --preset= --layout= --keep= --order= --threshold= --page= --max-bytes=
             --page-bytes= --op-window= --collection= --array= --count-field= --overflow-field= --pages-field=
             --page-collection= --page-owner= --page-number= --page-array= --page-count=
+            --id-field= --time-field=
             --json --quiet --durability="
         ;;
     import)
@@ -19,7 +20,8 @@ _spillway_options() {
     append) echo "$common --op= --atomic --json --quiet --durability=" ;;
     read) echo "$common --limit= --before= --after= --skip= --oldest --json --quiet" ;;
     count) echo "$common --json" ;;
-    edit | remove) echo "$common --durability=" ;;
+    edit) echo "$common --id= --durability=" ;;
+    remove) echo "$common --id= --durability=" ;;
     trim) echo "$common --below= --keep= --durability=" ;;
     export) echo "$common --relaxed --documents --plain --json --quiet" ;;
     explain) echo "$common --documents --all --json" ;;

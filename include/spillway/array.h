@@ -185,6 +185,31 @@ SPILL_API spill_code_t spill_array_edit(spill_array_t *array, const spill_value_
 SPILL_API spill_code_t spill_array_remove(spill_array_t *array, const spill_value_t *owner,
                                           int64_t seq, spill_error_t *error);
 
+/*
+ * The same by an element's id: the value at the definition's id_field, a path through documents.
+ * Ids that compare as equal in MongoDB are one (1, 1L and 1.0). Of several elements with the id the
+ * one with the lowest sequence number is meant; *seq (may be NULL) is its number. An element that
+ * has nothing at the path, or null, undefined, an array, a regular expression, or more than 1024
+ * bytes of key, has no id.
+ *
+ * Cost: find: one store operation where the head has it (with keep newest: and has no pages), else
+ * two; by an index, whatever the array's length. Edit: two more. Remove: one more in the head,
+ * three in a page. Errors: SPILL_NOT_FOUND: no element has it. SPILL_INVALID: the definition has no
+ * id_field, or the value can be no id. After SPILL_UNKNOWN a removal by id may have been made, and
+ * a second one would take the next element of that id: look *seq up, or remove by the number. Who
+ * edits another id into an element in a page, in the moment in which it is removed by its old one,
+ * may lose the element with both ids acknowledged; edits are guarded, and have no such moment.
+ */
+SPILL_API spill_code_t spill_array_find_id(spill_array_t *array, const spill_value_t *owner,
+                                           const spill_value_t *id, int64_t *seq,
+                                           spill_error_t *error);
+SPILL_API spill_code_t spill_array_edit_id(spill_array_t *array, const spill_value_t *owner,
+                                           const spill_value_t *id, const spill_value_t *element,
+                                           int64_t *seq, spill_error_t *error);
+SPILL_API spill_code_t spill_array_remove_id(spill_array_t *array, const spill_value_t *owner,
+                                             const spill_value_t *id, int64_t *seq,
+                                             spill_error_t *error);
+
 /* Remove every element below a sequence number. Pages that hold nothing more are given back. */
 SPILL_API spill_code_t spill_array_trim(spill_array_t *array, const spill_value_t *owner,
                                         int64_t below, spill_error_t *error);

@@ -88,3 +88,12 @@ bool spill_cli_parse_element(const spill_invocation_t *invocation, const char *t
                     strlen(text) > 60 ? "..." : "", error.message);
     return false;
 }
+
+bool spill_cli_parse_id(const spill_invocation_t *invocation, const char *text)
+{
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t id;
+    bool good = spill_cli_parse_element(invocation, text, &storage, &id);
+    bson_destroy(&storage);
+    return good;
+}

@@ -48,6 +48,9 @@ bool spill_cli_parse_owner(const spill_invocation_t *invocation, const char *tex
 bool spill_cli_parse_element(const spill_invocation_t *invocation, const char *text,
                              bson_t *storage, spill_value_t *element);
 
+/* An element's id as an argument, likewise. */
+bool spill_cli_parse_id(const spill_invocation_t *invocation, const char *text);
+
 /* ---- stores ---------------------------------------------------------------------------------- */
 
 typedef enum spill_cli_mode { SPILL_CLI_READ, SPILL_CLI_WRITE, SPILL_CLI_CREATE } spill_cli_mode_t;

@@ -26,6 +26,8 @@ typedef struct define_options {
     const char *page_number;
     const char *page_array;
     const char *page_count;
+    const char *id_field;
+    const char *time_field;
 } define_options_t;
 
 static const define_options_t DEFAULTS = {
@@ -41,7 +43,7 @@ static const struct {
     {NAME_OPTION(collection)},     {NAME_OPTION(array)},       {NAME_OPTION(count_field)},
     {NAME_OPTION(overflow_field)}, {NAME_OPTION(pages_field)}, {NAME_OPTION(page_collection)},
     {NAME_OPTION(page_owner)},     {NAME_OPTION(page_number)}, {NAME_OPTION(page_array)},
-    {NAME_OPTION(page_count)},
+    {NAME_OPTION(page_count)},     {NAME_OPTION(id_field)},    {NAME_OPTION(time_field)},
 };
 
 /* ---- listing --------------------------------------------------------------------------------- */
@@ -262,6 +264,8 @@ static const spill_option_t OPTIONS[] = {
     {"page-number", "F", TEXT(page_number), "A page's number, or ''"},
     {"page-array", "F", TEXT(page_array), "A page's array field"},
     {"page-count", "F", TEXT(page_count), "A page's count field, or ''"},
+    {"id-field", "PATH", TEXT(id_field), "Where an element has its id, or '' for none"},
+    {"time-field", "PATH", TEXT(time_field), "Where an element has its time, or '' for none"},
     {0}};
 
 const spill_command_t spill_command_define = {

@@ -1,19 +1,47 @@
-/* edit: replace one element. */
+/* edit: replace one element, by its number or by its id. */
 #include "cli/cli.h"
 
 #include <string.h>
 
+typedef struct edit_options {
+    const char *id;
+} edit_options_t;
+
+static const edit_options_t DEFAULTS = {0};
+
+/* The last argument. */
+static const char *element_of(const spill_invocation_t *invocation)
+{
+    return invocation->arguments[invocation->argument_count - 1];
+}
+
+static spill_code_t edit_element(spill_cli_session_t *session, const spill_value_t *element,
+                                 spill_error_t *error)
+{
+    const edit_options_t *options = session->invocation->options;
+    int64_t seq = 0;
+    if (!options->id) {
+        spill_cli_parse_number(session->invocation->arguments[3], &seq);
+        return spill_array_edit(session->array, session->owner, seq, element, error);
+    }
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t id;
+    spill_code_t code =
+        spill_value_from_json(options->id, strlen(options->id), &storage, &id, error);
+    if (code == SPILL_OK)
+        code = spill_array_edit_id(session->array, session->owner, &id, element, &seq, error);
+    bson_destroy(&storage);
+    return code;
+}
+
 static spill_code_t edit(spill_cli_session_t *session, spill_error_t *error)
 {
-    char **arguments = session->invocation->arguments;
-    int64_t seq = 0;
-    spill_cli_parse_number(arguments[3], &seq);
+    const char *json = element_of(session->invocation);
     bson_t storage = BSON_INITIALIZER;
     spill_value_t element;
-    spill_code_t code =
-        spill_value_from_json(arguments[4], strlen(arguments[4]), &storage, &element, error);
+    spill_code_t code = spill_value_from_json(json, strlen(json), &storage, &element, error);
     if (code == SPILL_OK)
-        code = spill_array_edit(session->array, session->owner, seq, &element, error);
+        code = edit_element(session, &element, error);
     bson_destroy(&storage);
     return code;
 }
@@ -21,25 +49,39 @@ static spill_code_t edit(spill_cli_session_t *session, spill_error_t *error)
 /* Arguments are checked before the store is touched: a malformed one is a matter of usage. */
 static spill_exit_t run(const spill_invocation_t *invocation)
 {
+    const edit_options_t *options = invocation->options;
     int64_t seq = 0;
-    if (!spill_cli_parse_seq(invocation, invocation->arguments[3], &seq))
+    if ((invocation->argument_count == 5) == (options->id != NULL))
+        return spill_cli_usage(invocation, "give either SEQ or --id, and the new element");
+    bool good = options->id ? spill_cli_parse_id(invocation, options->id)
+                            : spill_cli_parse_seq(invocation, invocation->arguments[3], &seq);
+    if (!good)
         return SPILL_EXIT_USAGE;
     bson_t storage = BSON_INITIALIZER;
     spill_value_t element;
-    bool good = spill_cli_parse_element(invocation, invocation->arguments[4], &storage, &element);
+    good = spill_cli_parse_element(invocation, element_of(invocation), &storage, &element);
     bson_destroy(&storage);
     return good ? spill_cli_with_array(invocation, SPILL_CLI_WRITE, edit) : SPILL_EXIT_USAGE;
 }
 
+static const spill_option_t OPTIONS[] = {
+    {"id", "JSON", SPILL_OPTION_TEXT, offsetof(edit_options_t, id),
+     "Not by SEQ: the element with this id, of several the one with the lowest number"},
+    {0}};
+
 const spill_command_t spill_command_edit = {
     .name = "edit",
-    .arguments = "STORE NAME OWNER SEQ JSON",
-    .arguments_min = 5,
+    .arguments = "STORE NAME OWNER [SEQ] JSON",
+    .arguments_min = 4,
     .arguments_max = 5,
-    .summary = "Replace one element by its sequence number",
+    .summary = "Replace one element by its sequence number or its id",
     .text = "Refused (exit code 4) where the new element no longer fits its document.\n"
             "\n"
-            "Example:\n"
-            "  spillway edit feeds.db events alice 7 '{\"type\": \"logout\"}'",
+            "Examples:\n"
+            "  spillway edit feeds.db events alice 7 '{\"type\": \"logout\"}'\n"
+            "  spillway edit feeds.db events alice --id 12 '{\"id\": 12, \"type\": \"logout\"}'",
     .common = SPILL_COMMON_DURABILITY,
+    .options = OPTIONS,
+    .defaults = &DEFAULTS,
+    .options_bytes = sizeof DEFAULTS,
     .run = run};

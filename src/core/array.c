@@ -119,31 +119,6 @@ spill_code_t spill_array_count(spill_array_t *array, const spill_value_t *owner,
     return code;
 }
 
-spill_code_t spill_array_edit(spill_array_t *array, const spill_value_t *owner, int64_t seq,
-                              const spill_value_t *element, spill_error_t *error)
-{
-    spill_owner_t own;
-    spill_code_t code = spill_array_check_element(element, 0, error);
-    if (code != SPILL_OK)
-        return code;
-    code = spill_owner_init(&own, array, owner, error);
-    if (code == SPILL_OK)
-        code = spill_outlier_edit(&own, seq, element, error);
-    spill_owner_release(&own);
-    return code;
-}
-
-spill_code_t spill_array_remove(spill_array_t *array, const spill_value_t *owner, int64_t seq,
-                                spill_error_t *error)
-{
-    spill_owner_t own;
-    spill_code_t code = spill_owner_init(&own, array, owner, error);
-    if (code == SPILL_OK)
-        code = spill_outlier_remove(&own, seq, error);
-    spill_owner_release(&own);
-    return code;
-}
-
 spill_code_t spill_array_trim(spill_array_t *array, const spill_value_t *owner, int64_t below,
                               spill_error_t *error)
 {

@@ -14,12 +14,6 @@
 #include <assert.h>
 #include <inttypes.h>
 
-static spill_code_t gone(const spill_owner_t *owner, int64_t seq, spill_error_t *error)
-{
-    spill_fail(error, SPILL_NOT_FOUND, "there is no element %" PRId64, seq);
-    return spill_owner_name(owner, SPILL_NOT_FOUND, error);
-}
-
 static bool holds(const spill_state_t *state, int64_t seq)
 {
     return state->present && seq >= state->first && seq < spill_state_end(state) &&
@@ -55,12 +49,13 @@ static spill_code_t settle(const spill_owner_t *owner, const spill_state_t *head
     return step(owner, &settle, &done, error);
 }
 
-spill_code_t spill_outlier_settled_head(const spill_owner_t *owner, spill_response_t *head,
-                                        spill_error_t *error)
+/* As spill_outlier_settled_head, the head being read with the element of an id (or NULL). */
+static spill_code_t settled_head(const spill_owner_t *owner, const spill_value_t *id,
+                                 spill_response_t *head, spill_error_t *error)
 {
     int tries = 0;
     while (true) {
-        spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, head, error);
+        spill_code_t code = spill_outlier_read_head(owner, id, head, error);
         if (code != SPILL_OK || !head->state.present || !head->state.intent)
             return code;
         code = settle(owner, &head->state, head->state.intent_seq, head->state.intent_page,
@@ -72,18 +67,31 @@ spill_code_t spill_outlier_settled_head(const spill_owner_t *owner, spill_respon
     }
 }
 
-/* The document that holds seq, read after the head; *state is the head's or the page's. */
-static spill_code_t find(const spill_owner_t *owner, int64_t seq, const spill_response_t *head,
-                         spill_response_t *page, int64_t *where, const spill_state_t **state,
-                         spill_error_t *error)
+spill_code_t spill_outlier_settled_head(const spill_owner_t *owner, spill_response_t *head,
+                                        spill_error_t *error)
 {
-    if (!head->state.present || seq < head->state.low)
-        return gone(owner, seq, error);
-    spill_code_t code =
-        spill_outlier_locate(owner, &head->state, seq, SPILL_WANT_NONE, 0, page, where, error);
+    return settled_head(owner, NULL, head, error);
+}
+
+/*
+ * The document that holds the element, read after the head; *state is the head's or the page's. An
+ * id is looked up anew in each try: the element that has it may be another one by now.
+ */
+static spill_code_t find(const spill_owner_t *owner, spill_which_t *which,
+                         const spill_response_t *head, spill_response_t *page, int64_t *where,
+                         const spill_state_t **state, spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    if (!head->state.present || (!which->id && which->seq < head->state.low))
+        return spill_outlier_absent_element(owner, which, error);
+    if (which->id)
+        code = spill_outlier_find_id(owner, head, which, page, where, error);
+    else
+        code = spill_outlier_locate(owner, &head->state, which->seq, SPILL_WANT_NONE, 0, page,
+                                    where, error);
     *state = *where == SPILL_HEAD ? &head->state : &page->state;
-    if (code == SPILL_OK && (*where == SPILL_NO_DOCUMENT || !holds(*state, seq)))
-        return gone(owner, seq, error);
+    if (code == SPILL_OK && (*where == SPILL_NO_DOCUMENT || !holds(*state, which->seq)))
+        return spill_outlier_absent_element(owner, which, error);
     return code;
 }
 
@@ -104,16 +112,17 @@ static spill_code_t check_fits(const spill_owner_t *owner, int64_t where,
 }
 
 /* One try at an edit. *done: it was made. */
-static spill_code_t try_edit(const spill_owner_t *owner, int64_t seq, const spill_value_t *element,
-                             bool *done, bool *full, spill_error_t *error)
+static spill_code_t try_edit(const spill_owner_t *owner, spill_which_t *which,
+                             const spill_value_t *element, bool *done, bool *full,
+                             spill_error_t *error)
 {
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_response_t page = SPILL_RESPONSE_INIT;
     int64_t where = SPILL_NO_DOCUMENT;
     const spill_state_t *state = NULL;
-    spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
+    spill_code_t code = spill_outlier_read_head(owner, which->id, &head, error);
     if (code == SPILL_OK)
-        code = find(owner, seq, &head, &page, &where, &state, error);
+        code = find(owner, which, &head, &page, &where, &state, error);
     if (code == SPILL_OK) {
         assert(state != NULL);
         const spill_definition_t *definition = &owner->array->definition;
@@ -122,7 +131,7 @@ static spill_code_t try_edit(const spill_owner_t *owner, int64_t seq, const spil
                                           : spill_page_limits(&definition->bounds);
         edit.epoch = state->epoch;
         edit.rev = state->rev;
-        edit.seq = seq;
+        edit.seq = which->seq;
         edit.elements = element;
         edit.element_count = 1;
         edit.elements_bytes = element->size_bytes;
@@ -142,21 +151,21 @@ static spill_code_t try_edit(const spill_owner_t *owner, int64_t seq, const spil
     return code;
 }
 
-spill_code_t spill_outlier_edit(spill_owner_t *owner, int64_t seq, const spill_value_t *element,
-                                spill_error_t *error)
+spill_code_t spill_outlier_edit(spill_owner_t *owner, spill_which_t *which,
+                                const spill_value_t *element, spill_error_t *error)
 {
     int tries = 0;
     while (true) {
         bool done = false;
         bool full = false;
-        spill_code_t code = try_edit(owner, seq, element, &done, &full, error);
+        spill_code_t code = try_edit(owner, which, element, &done, &full, error);
         if (code != SPILL_OK || done)
             return code;
         if (full)
             return spill_fail(error, SPILL_TOO_BIG,
                               "the new element %" PRId64 " of %u bytes does not fit beside the "
                               "others in its document",
-                              seq, element->size_bytes);
+                              which->seq, element->size_bytes);
         code = spill_owner_again(owner, &tries, error);
         if (code != SPILL_OK)
             return code;
@@ -187,7 +196,7 @@ static spill_code_t remove_in_page(const spill_owner_t *owner, int64_t seq, int6
     return code;
 }
 
-spill_code_t spill_outlier_remove(spill_owner_t *owner, int64_t seq, spill_error_t *error)
+spill_code_t spill_outlier_remove(spill_owner_t *owner, spill_which_t *which, spill_error_t *error)
 {
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_response_t page = SPILL_RESPONSE_INIT;
@@ -197,13 +206,13 @@ spill_code_t spill_outlier_remove(spill_owner_t *owner, int64_t seq, spill_error
     while (code == SPILL_OK && !done) {
         int64_t where = SPILL_NO_DOCUMENT;
         const spill_state_t *state = NULL;
-        code = spill_outlier_settled_head(owner, &head, error);
+        code = settled_head(owner, which->id, &head, error);
         if (code == SPILL_OK)
-            code = find(owner, seq, &head, &page, &where, &state, error);
+            code = find(owner, which, &head, &page, &where, &state, error);
         if (code == SPILL_OK && where == SPILL_HEAD)
-            code = remove_in_head(owner, seq, &head.state, &done, error);
+            code = remove_in_head(owner, which->seq, &head.state, &done, error);
         else if (code == SPILL_OK)
-            code = remove_in_page(owner, seq, where, &head.state, &done, error);
+            code = remove_in_page(owner, which->seq, where, &head.state, &done, error);
         if (code == SPILL_OK && !done)
             code = spill_owner_again(owner, &tries, error);
     }

@@ -91,10 +91,33 @@ spill_code_t spill_outlier_count(spill_owner_t *owner, spill_count_t *count, spi
 spill_code_t spill_outlier_settled_head(const spill_owner_t *owner, spill_response_t *head,
                                         spill_error_t *error);
 
+/* Which element is meant: that of a number, or (id not NULL) the first one of an id. */
+typedef struct spill_which {
+    const spill_value_t *id;
+    int64_t seq; /* with an id: set to the number of the element that was found */
+} spill_which_t;
+
+/* SPILL_NOT_FOUND: the owner, or such an element, is not there. */
+spill_code_t spill_outlier_absent_element(const spill_owner_t *owner, const spill_which_t *which,
+                                          spill_error_t *error);
+
+/*
+ * Find the element that which->id means, `head` having been read with SPILL_WANT_ID: set which->seq
+ * and *where to its document (SPILL_HEAD, or a page, which is then in `page`), as it was read.
+ * SPILL_NOT_FOUND where there is none. Cost: one read at most. (by_id.c)
+ */
+spill_code_t spill_outlier_find_id(const spill_owner_t *owner, const spill_response_t *head,
+                                   spill_which_t *which, spill_response_t *page, int64_t *where,
+                                   spill_error_t *error);
+
+/* A READ of the head, with the element of that id (NULL: of its state alone). (by_id.c) */
+spill_code_t spill_outlier_read_head(const spill_owner_t *owner, const spill_value_t *id,
+                                     spill_response_t *head, spill_error_t *error);
+
 /* Edit, remove, trim, drop: as the functions of array.h. (change.c, trim.c, drop.c) */
-spill_code_t spill_outlier_edit(spill_owner_t *owner, int64_t seq, const spill_value_t *element,
-                                spill_error_t *error);
-spill_code_t spill_outlier_remove(spill_owner_t *owner, int64_t seq, spill_error_t *error);
+spill_code_t spill_outlier_edit(spill_owner_t *owner, spill_which_t *which,
+                                const spill_value_t *element, spill_error_t *error);
+spill_code_t spill_outlier_remove(spill_owner_t *owner, spill_which_t *which, spill_error_t *error);
 spill_code_t spill_outlier_trim(spill_owner_t *owner, int64_t below, spill_error_t *error);
 spill_code_t spill_outlier_drop(spill_owner_t *owner, spill_error_t *error);
 

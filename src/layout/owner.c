@@ -48,6 +48,8 @@ static spill_code_t name_document(const spill_owner_t *owner, const spill_reques
         snprintf(document, sizeof document, "page of element %" PRId64, request->seq);
     else if (request->page == SPILL_PAGE_LEFT_OVER)
         snprintf(document, sizeof document, "pages left over");
+    else if (request->page == SPILL_PAGE_WITH_ID)
+        snprintf(document, sizeof document, "pages by an element's id");
     char *json = spill_value_to_json(owner->value, false);
     spill_fail_prefix(error, code, "owner %.100s of '%s', %s", json ? json : "?",
                       owner->array->definition.name, document);

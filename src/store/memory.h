@@ -41,6 +41,10 @@ size_t spill_memory_document_position(const spill_memory_document_t *document, i
 bool spill_memory_document_find(const spill_memory_document_t *document, int64_t seq,
                                 size_t *index);
 
+/* Position of the element that SPILL_WANT_ID means, and its number; false: there is none. */
+bool spill_memory_document_find_id(const spill_memory_document_t *document,
+                                   const spill_request_t *request, size_t *index, int64_t *seq);
+
 /* Sum of the sizes of the elements from position `from` up to, not including, `to`. */
 int64_t spill_memory_document_bytes(const spill_memory_document_t *document, size_t from,
                                     size_t to);

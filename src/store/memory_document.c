@@ -1,5 +1,7 @@
 #include "store/memory.h"
 
+#include "bson/element.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -142,6 +144,40 @@ static void read_backward(const spill_memory_document_t *document, const spill_r
     }
 }
 
+bool spill_memory_document_find_id(const spill_memory_document_t *document,
+                                   const spill_request_t *request, size_t *index, int64_t *seq)
+{
+    const spill_seqs_t *gone = &document->state.gone;
+    spill_buffer_t wanted = SPILL_BUFFER_INIT;
+    spill_buffer_t key = SPILL_BUFFER_INIT;
+    bool found = false;
+    spill_element_id_key(request->id, &wanted, NULL);
+    *seq = document->state.first;
+    for (*index = 0; *index < document->count; ++*index, ++*seq) {
+        while (spill_seqs_contains(gone, *seq))
+            ++*seq;
+        spill_buffer_clear(&key);
+        found =
+            *seq >= request->seq &&
+            spill_element_key(&document->elements[*index], request->definition->id_field, &key) &&
+            spill_buffer_equal(&key, &wanted);
+        if (found)
+            break;
+    }
+    spill_buffer_release(&wanted);
+    spill_buffer_release(&key);
+    return found;
+}
+
+static void read_id(const spill_memory_document_t *document, const spill_request_t *request,
+                    spill_run_t *run)
+{
+    size_t index;
+    int64_t seq;
+    if (spill_memory_document_find_id(document, request, &index, &seq))
+        spill_run_add(run, seq, &document->elements[index]);
+}
+
 void spill_memory_document_read(const spill_memory_document_t *document,
                                 const spill_request_t *request, spill_run_t *run)
 {
@@ -149,4 +185,6 @@ void spill_memory_document_read(const spill_memory_document_t *document,
         read_forward(document, request, run);
     else if (request->want == SPILL_WANT_BACKWARD)
         read_backward(document, request, run);
+    else if (request->want == SPILL_WANT_ID)
+        read_id(document, request, run);
 }

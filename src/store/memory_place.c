@@ -123,6 +123,22 @@ static spill_memory_document_t *find_page_left_over(const spill_memory_owner_t *
     return NULL;
 }
 
+/* SPILL_PAGE_WITH_ID, as request.h says. */
+static spill_memory_document_t *find_page_with_id(spill_memory_owner_t *owner,
+                                                  const spill_request_t *request)
+{
+    size_t index;
+    int64_t seq;
+    sort_pages(owner);
+    for (size_t i = 0; i < owner->page_count; i++) {
+        const spill_state_t *state = &owner->by_first[i]->state;
+        if (state->epoch == request->epoch && state->page < request->pages &&
+            spill_memory_document_find_id(owner->by_first[i], request, &index, &seq))
+            return owner->by_first[i];
+    }
+    return NULL;
+}
+
 /* ---- finding, making and dropping documents -------------------------------------------------- */
 
 spill_memory_owner_t *spill_memory_find_owner(const spill_memory_store_t *memory,
@@ -162,6 +178,8 @@ spill_memory_document_t *spill_memory_find_document(const spill_memory_store_t *
         document = find_page_holding(owner, request);
     else if (request->page == SPILL_PAGE_LEFT_OVER)
         document = find_page_left_over(owner, request);
+    else if (request->page == SPILL_PAGE_WITH_ID)
+        document = find_page_with_id(owner, request);
     else
         document = find_page(owner, request->page);
     if (document)

@@ -51,6 +51,7 @@ typedef struct clone {
     spill_request_t request;
     spill_definition_t definition;
     spill_value_t owner;
+    spill_value_t id;
     spill_op_t op;
     uint8_t op_id[SPILL_OP_ID_MAX];
     spill_run_t run;
@@ -92,6 +93,10 @@ static void clone_address(const spill_request_t *request, clone_t *clone)
     if (request->owner) {
         clone_value(request->owner, &clone->owner);
         clone->request.owner = &clone->owner;
+    }
+    if (request->id) {
+        clone_value(request->id, &clone->id);
+        clone->request.id = &clone->id;
     }
     clone->request.key = copy_bytes(request->key, request->key_bytes);
 }
@@ -169,6 +174,7 @@ void spill_request_free(spill_request_t *clone)
     bson_free((void *)clone->elements);
     bson_free((void *)clone->key);
     bson_free((void *)owned->owner.data);
+    bson_free((void *)owned->id.data);
     bson_destroy((bson_t *)clone->update);
     spill_run_release(&owned->run);
     spill_seqs_release(&owned->gone);

@@ -92,12 +92,18 @@ typedef enum spill_request_kind {
  * incarnations up to that epoch are over.
  */
 #define SPILL_PAGE_LEFT_OVER (-4)
+/*
+ * READ with SPILL_WANT_ID only: of the pages of `epoch` with numbers below `pages`, the one with
+ * the element that is wanted. The store has an index for it where the definition has an id_field.
+ */
+#define SPILL_PAGE_WITH_ID (-5)
 
 /* Which elements a READ brings along. */
 typedef enum spill_want {
     SPILL_WANT_NONE,
-    SPILL_WANT_FORWARD, /* `limit` elements with numbers >= seq, ascending */
-    SPILL_WANT_BACKWARD /* `limit` elements with numbers <= seq, descending */
+    SPILL_WANT_FORWARD,  /* `limit` elements with numbers >= seq, ascending */
+    SPILL_WANT_BACKWARD, /* `limit` elements with numbers <= seq, descending */
+    SPILL_WANT_ID        /* of those with numbers >= seq whose id is `id`, the lowest one */
 } spill_want_t;
 
 /* One of several appends that are asked for as one. */
@@ -119,7 +125,7 @@ typedef struct spill_request {
     const spill_value_t *owner;
     const uint8_t *key; /* owner key (bson/key.h) */
     size_t key_bytes;
-    int64_t page; /* SPILL_HEAD, a number, SPILL_PAGE_HOLDING or SPILL_PAGE_LEFT_OVER */
+    int64_t page; /* SPILL_HEAD, a number, or SPILL_PAGE_... */
 
     /* Guards. */
     int64_t epoch;         /* where the table says so, SPILL_PAGE_...; of the head or page made */
@@ -171,6 +177,7 @@ typedef struct spill_request {
     /* READ. */
     spill_want_t want;
     int64_t limit;
+    const spill_value_t *id; /* SPILL_WANT_ID: it has a key (bson/element.h) */
     /*
      * Of a page, with elements: the run will likely go on in the next page of its direction, which
      * a store may bring along (response->beyond), where that spares a round trip.

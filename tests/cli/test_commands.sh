@@ -215,6 +215,11 @@ expect 2 edit "$db" events alice x 1
 expect 2 edit "$db" events alice 2 nonsense
 expect 2 remove "$db" events alice -- -1
 counts "$db" events alice 10
+expect 2 remove "$db" events alice
+expect 2 remove "$db" events alice 1 --id 1
+expect 2 remove "$db" events alice --id nonsense
+expect 2 remove "$db" events alice --id 1
+has err "idField"
 expect 0 trim "$db" events alice --below 2
 counts "$db" events alice 8
 expect 0 trim "$db" events alice --keep 4
@@ -224,6 +229,31 @@ expect 0 trim "$db" events alice --keep 100
 counts "$db" events alice 4
 expect 0 trim "$db" events bob --keep 0
 counts "$db" events bob 0
+
+expect 0 define "$db" ids --preset feed-recent --collection idOwners --page-collection idPages \
+    --threshold 3 --page 4 --id-field event.id
+for i in {1..20}; do
+    echo "{\"event\": {\"id\": \"e$((i % 10))\"}, \"n\": $i}"
+done >ids.ndjson
+"$SPILLWAY" append "$db" ids o --op ids - <ids.ndjson >out 2>err || fail "append by ids: $?"
+expect 0 remove "$db" ids o --id '"e7"'
+is out 6
+expect 0 remove "$db" ids o --id '"e7"'
+is out 16
+expect 3 remove "$db" ids o --id '"e7"'
+has err 'no element with the id "e7"'
+expect 0 edit "$db" ids o --id '"e0"' '{"event": {"id": "new"}}'
+expect 3 edit "$db" ids o --id '"gone"' 1
+expect 2 edit "$db" ids o --id '"e0"' 5 1
+expect 0 read "$db" ids o --oldest --after 8 --limit 1
+has out '"new"'
+expect 0 remove "$db" ids o --id '"new"'
+is out 9
+counts "$db" ids o 17
+expect 4 define "$db" ids --id-field n
+has err "idField"
+clean "$db"
+expect 0 drop "$db" ids --yes
 expect 0 append "$db" events bob 1
 is out 6
 expect 2 trim "$db" events alice

@@ -22,6 +22,7 @@ static int run_in_order(const contract_kind_t *kind, const char *name, spill_arr
     add_newest_tests(&suite);
     add_oldest_tests(&suite);
     add_read_tests(&suite);
+    add_id_tests(&suite);
     add_catalog_tests(&suite);
     add_owner_tests(&suite);
     add_random_tests(&suite);

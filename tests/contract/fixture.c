@@ -41,8 +41,15 @@ void save_definition(spill_store_t *store, const spill_definition_t *definition)
 
 void fixture_open(fixture_t *fixture, const contract_kind_t *kind, spill_keep_t keep)
 {
+    fixture_open_with_ids(fixture, kind, keep, "");
+}
+
+void fixture_open_with_ids(fixture_t *fixture, const contract_kind_t *kind, spill_keep_t keep,
+                           const char *id_field)
+{
     *fixture = (fixture_t){.kind = kind, .store = kind->open()};
     make_definition(&fixture->definition, "feed", keep);
+    snprintf(fixture->definition.id_field, SPILL_NAME_SIZE, "%s", id_field);
     save_definition(fixture->store, &fixture->definition);
     spill_code_t code =
         fixture->store->ops->bind(fixture->store, &fixture->definition, &fixture->binding, NULL);

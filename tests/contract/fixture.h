@@ -36,6 +36,9 @@ void make_definition(spill_definition_t *definition, const char *name, spill_kee
 void save_definition(spill_store_t *store, const spill_definition_t *definition);
 
 void fixture_open(fixture_t *fixture, const contract_kind_t *kind, spill_keep_t keep);
+/* The same with a path at which elements have their ids. */
+void fixture_open_with_ids(fixture_t *fixture, const contract_kind_t *kind, spill_keep_t keep,
+                           const char *id_field);
 void fixture_reopen(fixture_t *fixture); /* no effect where the kind cannot */
 void fixture_close(fixture_t *fixture);
 

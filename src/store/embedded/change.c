@@ -108,6 +108,9 @@ static spill_code_t find_element(decision_t *decision, spill_error_t *error)
         return spill_embedded_corrupt(decision->store, request, request->page, error,
                                       "the record of an element is missing");
     decision->facts.old_bytes = (int64_t)decision->value.size - 1;
+    decision->before.element = (spill_value_t){.type = decision->value.data[0],
+                                               .data = decision->value.data + 1,
+                                               .size_bytes = (uint32_t)decision->value.size - 1};
     return SPILL_OK;
 }
 

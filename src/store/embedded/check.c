@@ -237,6 +237,78 @@ static void check_others(checking_t *checking)
     find_damage(checking, SPILL_HEAD, "elements");
 }
 
+/* ---- the index of ids ------------------------------------------------------------------------ */
+
+/* Has the element at the iterator, if it has an id, its entry? The iterator moves. */
+static bool has_entry(checking_t *checking, int64_t epoch, int64_t seq, bool *has_id)
+{
+    spill_kv_iter_t *iter = checking->iter;
+    spill_buffer_t id = SPILL_BUFFER_INIT;
+    spill_value_t element;
+    *has_id = spill_element_decode(iter->value, iter->value_bytes, &element) &&
+              spill_element_key(&element, checking->request->definition->id_field, &id);
+    if (*has_id) {
+        spill_record_key_id(&checking->key, epoch, &id, seq);
+        iter->ops->seek(iter, checking->key.data, checking->key.size);
+    }
+    spill_buffer_release(&id);
+    return *has_id && iter->valid && iter->key_bytes == checking->key.size &&
+           memcmp(iter->key, checking->key.data, checking->key.size) == 0;
+}
+
+/* Every element that has an id, of any incarnation; how many of them have their entry. */
+static int64_t check_ids_of_elements(checking_t *checking)
+{
+    spill_kv_iter_t *iter = checking->iter;
+    int64_t epoch, seq;
+    int64_t entries = 0;
+    spill_record_key_kind(&checking->key, SPILL_RECORD_ELEMENT);
+    iter->ops->seek(iter, checking->key.data, checking->key.size);
+    while (iter->valid &&
+           spill_record_key_is_element(&checking->key, iter->key, iter->key_bytes, &epoch, &seq)) {
+        bool has_id;
+        bool has = has_entry(checking, epoch, seq, &has_id);
+        entries += has;
+        if (has_id && !has)
+            find(checking, SPILL_HEAD, RECOVERABLE, "the id of element %" PRId64 " has no entry",
+                 seq);
+        if (has_id) {
+            spill_record_key_element(&checking->key, epoch, seq);
+            iter->ops->seek(iter, checking->key.data, checking->key.size);
+        }
+        if (iter->valid)
+            iter->ops->next(iter);
+    }
+    return entries;
+}
+
+/* The iterator passes over the entries, which are to be as many as elements have. */
+static void check_ids(checking_t *checking)
+{
+    spill_kv_iter_t *iter = checking->iter;
+    int64_t epoch, seq;
+    const uint8_t *id;
+    size_t id_bytes;
+    bool indexed = checking->request->definition->id_field[0] != '\0';
+    int64_t expected = indexed ? check_ids_of_elements(checking) : 0;
+    int64_t entries = 0;
+    spill_record_key_kind(&checking->key, SPILL_RECORD_ID);
+    iter->ops->seek(iter, checking->key.data, checking->key.size);
+    for (; iter->valid && spill_record_key_is_id(&checking->key, iter->key, iter->key_bytes, &epoch,
+                                                 &id, &id_bytes, &seq);
+         iter->ops->next(iter))
+        entries++;
+    if (find_damage(checking, SPILL_HEAD, "the index of ids"))
+        return;
+    if (entries != expected)
+        find(checking, SPILL_HEAD, RECOVERABLE,
+             "the index of ids has %" PRId64 " entries, of which %" PRId64
+             " are those of an element",
+             entries, expected);
+    if (iter->valid && spill_record_key_kind_of(&checking->key, iter->key, iter->key_bytes) != 0)
+        find(checking, SPILL_HEAD, RECOVERABLE, "there is a record of an unknown kind");
+}
+
 /* ---- the rest -------------------------------------------------------------------------------- */
 
 static void check_ops(checking_t *checking)
@@ -252,8 +324,10 @@ static void check_ops(checking_t *checking)
         if (!spill_op_decode(iter->value, iter->value_bytes, &entry))
             find(checking, SPILL_HEAD, RECOVERABLE,
                  "the record of operation %" PRId64 " cannot be read", ordinal);
-    if (!find_damage(checking, SPILL_HEAD, "the records of operations") && iter->valid &&
-        spill_record_key_kind_of(&checking->key, iter->key, iter->key_bytes) != 0)
+    uint8_t kind = 0;
+    if (!find_damage(checking, SPILL_HEAD, "the records of operations") && iter->valid)
+        kind = spill_record_key_kind_of(&checking->key, iter->key, iter->key_bytes);
+    if (kind != 0 && kind < SPILL_RECORD_ID)
         find(checking, SPILL_HEAD, RECOVERABLE, "there is a record of an unknown kind");
 }
 
@@ -271,6 +345,7 @@ static void check_all(checking_t *checking)
     check_others(checking);
     count_pages(checking);
     check_ops(checking);
+    check_ids(checking);
 }
 
 spill_code_t spill_embedded_check(spill_store_t *base, const spill_binding_t *binding,

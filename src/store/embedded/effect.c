@@ -29,6 +29,62 @@ static void put_element(const making_t *making, int64_t seq, const spill_value_t
         memcpy(place + 1, value->data, value->size_bytes);
 }
 
+/* ---- the index of ids ------------------------------------------------------------------------ */
+
+static bool has_ids(const making_t *making)
+{
+    return making->request->definition->id_field[0] != '\0';
+}
+
+/* Set the key of the entry that an element has; false: it has no id. */
+static bool id_entry(const making_t *making, int64_t epoch, int64_t seq,
+                     const spill_value_t *element)
+{
+    spill_buffer_t id = SPILL_BUFFER_INIT;
+    bool has = spill_element_key(element, making->request->definition->id_field, &id);
+    if (has)
+        spill_record_key_id(making->key, epoch, &id, seq);
+    spill_buffer_release(&id);
+    return has;
+}
+
+static void index_id(const making_t *making, int64_t seq, const spill_value_t *element)
+{
+    if (has_ids(making) && id_entry(making, making->state->epoch, seq, element))
+        spill_batch_put(making->batch, making->key->data, making->key->size, NULL, 0);
+}
+
+static void forget_id(const making_t *making, int64_t epoch, int64_t seq,
+                      const spill_value_t *element)
+{
+    if (has_ids(making) && id_entry(making, epoch, seq, element))
+        spill_batch_delete(making->batch, making->key->data, making->key->size);
+}
+
+/*
+ * The entries of elements in [first, end), as far as they are there: before they go. `batch` may
+ * be NULL where no change of it concerns them.
+ */
+static spill_code_t forget_ids(const making_t *making, const spill_batch_t *batch, int64_t epoch,
+                               int64_t first, int64_t end, spill_error_t *error)
+{
+    spill_buffer_t record = SPILL_BUFFER_INIT;
+    spill_code_t code = SPILL_OK;
+    for (int64_t seq = first; has_ids(making) && code == SPILL_OK && seq < end; seq++) {
+        spill_value_t element;
+        bool found;
+        spill_record_key_element(making->key, epoch, seq);
+        code = spill_embedded_get(making->store, batch, making->key->data, making->key->size,
+                                  &record, &found, error);
+        if (code == SPILL_OK && found && spill_element_decode(record.data, record.size, &element))
+            forget_id(making, epoch, seq, &element);
+    }
+    spill_buffer_release(&record);
+    return code;
+}
+
+/* ---- elements that go ------------------------------------------------------------------------ */
+
 static void delete_element(const making_t *making, int64_t epoch, int64_t seq)
 {
     spill_record_key_element(making->key, epoch, seq);
@@ -36,17 +92,20 @@ static void delete_element(const making_t *making, int64_t epoch, int64_t seq)
 }
 
 /* Elements in [first, end). In the order of keys the newest comes first. */
-static void delete_elements(const making_t *making, int64_t epoch, int64_t first, int64_t end)
+static spill_code_t delete_elements(const making_t *making, int64_t epoch, int64_t first,
+                                    int64_t end, spill_error_t *error)
 {
+    spill_code_t code = forget_ids(making, NULL, epoch, first, end, error);
     if (end - first <= SINGLE_DELETES_MAX) {
         for (int64_t seq = first; seq < end; seq++)
             delete_element(making, epoch, seq);
-        return;
+        return code;
     }
     delete_element(making, epoch, first);
     spill_record_key_t to = *making->key;
     spill_record_key_element(making->key, epoch, end - 1);
     spill_batch_delete_range(making->batch, making->key->data, making->key->size, to.data, to.size);
+    return code;
 }
 
 /* ---- operations ------------------------------------------------------------------------------ */
@@ -103,6 +162,8 @@ static void add_elements(const making_t *making, int64_t seq)
 {
     for (size_t i = making->request->element_count; i > 0; i--)
         put_element(making, seq + (int64_t)i - 1, &making->request->elements[i - 1]);
+    for (size_t i = 0; i < making->request->element_count; i++)
+        index_id(making, seq + (int64_t)i, &making->request->elements[i]);
     if (making->request->op)
         remember_op(making, seq);
 }
@@ -117,14 +178,21 @@ static spill_code_t fill(const making_t *making, spill_error_t *error)
 {
     const spill_request_t *request = making->request;
     const spill_before_t *before = making->before;
-    if (before->present && !before->shared)
+    spill_code_t code = SPILL_OK;
+    if (before->present && !before->shared) {
+        code = forget_ids(making, making->batch, before->epoch, before->first, before->end, error);
         for (int64_t seq = before->first; seq < before->end; seq++)
             delete_element(making, before->epoch, seq);
-    for (size_t i = 0; request->run && !before->is_view && i < request->run->count; i++) {
-        spill_element_t element = spill_run_element(request->run, i);
-        put_element(making, element.seq, &element.value);
     }
-    return carry_ops(making, error);
+    for (size_t i = 0;
+         code == SPILL_OK && request->run && !before->is_view && i < request->run->count; i++) {
+        spill_element_t element = spill_run_element(request->run, i);
+        code = forget_ids(making, making->batch, making->state->epoch, element.seq, element.seq + 1,
+                          error);
+        put_element(making, element.seq, &element.value);
+        index_id(making, element.seq, &element.value);
+    }
+    return code == SPILL_OK ? carry_ops(making, error) : code;
 }
 
 /* Pages are found by their first number, too. */
@@ -177,12 +245,13 @@ static spill_code_t delete_ops(const making_t *making, spill_error_t *error)
 static spill_code_t drop(const making_t *making, spill_error_t *error)
 {
     const spill_before_t *before = making->before;
+    spill_code_t code = SPILL_OK;
     if (!before->shared)
-        delete_elements(making, before->epoch, before->first, before->end);
+        code = delete_elements(making, before->epoch, before->first, before->end, error);
     put_state(making);
-    if (making->request->page != SPILL_HEAD)
-        return SPILL_OK;
-    spill_code_t code = delete_ops(making, error);
+    if (code != SPILL_OK || making->request->page != SPILL_HEAD)
+        return code;
+    code = delete_ops(making, error);
     if (code != SPILL_OK)
         return code;
     return spill_embedded_drop_fields(making->store, making->request, making->batch, error);
@@ -207,13 +276,16 @@ spill_code_t spill_embedded_carry_out(spill_embedded_t *store, const spill_reque
         add_elements(&making, effect->seq);
         break;
     case SPILL_EFFECT_REPLACE:
+        forget_id(&making, state->epoch, effect->seq, &before->element);
         put_element(&making, effect->seq, request->elements);
+        index_id(&making, effect->seq, request->elements);
         break;
     case SPILL_EFFECT_DELETE:
+        forget_id(&making, state->epoch, effect->seq, &before->element);
         delete_element(&making, state->epoch, effect->seq);
         break;
     case SPILL_EFFECT_ERASE:
-        delete_elements(&making, before->epoch, effect->seq, effect->end);
+        code = delete_elements(&making, before->epoch, effect->seq, effect->end, error);
         break;
     case SPILL_EFFECT_FILL:
         code = fill(&making, error);

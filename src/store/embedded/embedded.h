@@ -95,7 +95,8 @@ typedef struct spill_before {
     bool shared;    /* a page that is not cut yet: its elements are the head's */
     bool left_over; /* a page of an incarnation whose head is gone, perhaps with its elements */
     bool is_view;   /* PUT_PAGE: the elements are there, as the head's */
-    const bson_t *fields; /* the head's other fields as they will be; NULL: not touched */
+    const bson_t *fields;  /* the head's other fields as they will be; NULL: not touched */
+    spill_value_t element; /* EDIT, REMOVE, PULL: element request->seq */
 } spill_before_t;
 
 spill_code_t spill_embedded_decide(void *context, spill_batch_t *batch, spill_error_t *error);

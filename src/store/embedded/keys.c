@@ -62,6 +62,17 @@ void spill_record_key_op(spill_record_key_t *key, int64_t epoch, int64_t ordinal
     add_number(key, (uint64_t)ordinal);
 }
 
+void spill_record_key_id(spill_record_key_t *key, int64_t epoch, const spill_buffer_t *id,
+                         int64_t seq)
+{
+    assert(id->size <= SPILL_ELEMENT_ID_MAX);
+    spill_record_key_kind(key, SPILL_RECORD_ID);
+    add_number(key, ~(uint64_t)epoch);
+    memcpy(key->data + key->size, id->data, id->size);
+    key->size += id->size;
+    add_number(key, (uint64_t)seq);
+}
+
 uint8_t spill_record_key_kind_of(const spill_record_key_t *owner, const uint8_t *data, size_t size)
 {
     if (size <= owner->prefix || memcmp(data, owner->data, owner->prefix) != 0)
@@ -121,6 +132,24 @@ bool spill_record_key_is_op(const spill_record_key_t *owner, const uint8_t *data
         return false;
     *epoch = (int64_t)~number_at(owner, data, 0);
     *ordinal = (int64_t)number_at(owner, data, 1);
+    return true;
+}
+
+bool spill_record_key_is_id(const spill_record_key_t *owner, const uint8_t *data, size_t size,
+                            int64_t *epoch, const uint8_t **id, size_t *id_bytes, int64_t *seq)
+{
+    size_t before = owner->prefix + 1 + sizeof(uint64_t);
+    if (size <= before + sizeof(uint64_t) ||
+        spill_record_key_kind_of(owner, data, size) != SPILL_RECORD_ID)
+        return false;
+    *id = data + before;
+    *id_bytes = size - before - sizeof(uint64_t);
+    if (spill_owner_key_length(*id, *id_bytes) != *id_bytes)
+        return false;
+    uint64_t bytes;
+    memcpy(&bytes, data + size - sizeof bytes, sizeof bytes);
+    *epoch = (int64_t)~number_at(owner, data, 0);
+    *seq = (int64_t)BSON_UINT64_FROM_BE(bytes);
     return true;
 }
 

@@ -8,6 +8,7 @@
 #ifndef SPILL_STORE_EMBEDDED_KEYS_H
 #define SPILL_STORE_EMBEDDED_KEYS_H
 
+#include "bson/element.h"
 #include "bson/key.h"
 
 #include <stdbool.h>
@@ -24,6 +25,7 @@ typedef enum spill_record {
     SPILL_RECORD_PAGE = 0x30,    /* be64 page                               the page's state */
     SPILL_RECORD_FIRST = 0x40,   /* be64 ~epoch, be64 ~first, be64 ~page    nothing */
     SPILL_RECORD_OP = 0x50,      /* be64 ~epoch, be64 ordinal               an operation's entry */
+    SPILL_RECORD_ID = 0x60,      /* be64 ~epoch, id's key, be64 seq         nothing */
     SPILL_RECORD_END = 0xff
 } spill_record_t;
 
@@ -36,7 +38,8 @@ typedef enum spill_system_record {
     SPILL_SYSTEM_DROPPED = 0x06     /* -                   varint: highest rev of a dropped head */
 } spill_system_record_t;
 
-#define SPILL_RECORD_SUFFIX_MAX 25 /* kind byte and three numbers */
+/* Kind byte, and three numbers or two and an id's key. */
+#define SPILL_RECORD_SUFFIX_MAX (1 + 3 * 8 + SPILL_ELEMENT_ID_MAX)
 #define SPILL_RECORD_KEY_MAX (4 + SPILL_OWNER_KEY_MAX + SPILL_RECORD_SUFFIX_MAX)
 
 /* A key that is built: the owner's prefix stays, the suffix is set again and again. */
@@ -56,6 +59,10 @@ void spill_record_key_page(spill_record_key_t *key, int64_t page);
 void spill_record_key_first(spill_record_key_t *key, int64_t epoch, int64_t first, int64_t page);
 void spill_record_key_op(spill_record_key_t *key, int64_t epoch, int64_t ordinal);
 
+/* At most SPILL_ELEMENT_ID_MAX bytes of `id`. */
+void spill_record_key_id(spill_record_key_t *key, int64_t epoch, const spill_buffer_t *id,
+                         int64_t seq);
+
 /* Is `data` a key of this owner and kind? Then its numbers. */
 bool spill_record_key_is_element(const spill_record_key_t *owner, const uint8_t *data, size_t size,
                                  int64_t *epoch, int64_t *seq);
@@ -65,6 +72,10 @@ bool spill_record_key_is_first(const spill_record_key_t *owner, const uint8_t *d
                                int64_t *epoch, int64_t *first, int64_t *page);
 bool spill_record_key_is_op(const spill_record_key_t *owner, const uint8_t *data, size_t size,
                             int64_t *epoch, int64_t *ordinal);
+
+/* `id` borrows from `data`. */
+bool spill_record_key_is_id(const spill_record_key_t *owner, const uint8_t *data, size_t size,
+                            int64_t *epoch, const uint8_t **id, size_t *id_bytes, int64_t *seq);
 
 /* Does it begin with this owner's prefix? Then its kind byte, else 0. */
 uint8_t spill_record_key_kind_of(const spill_record_key_t *owner, const uint8_t *data, size_t size);

@@ -94,6 +94,51 @@ static spill_code_t find_page(reading_t *reading, spill_error_t *error)
     return code;
 }
 
+/* ---- an element by its id -------------------------------------------------------------------- */
+
+/* The lowest number from `from` on, of the incarnation's, that has the id; -1: there is none. */
+static spill_code_t seek_id(reading_t *reading, int64_t epoch, int64_t from, int64_t *seq,
+                            spill_error_t *error)
+{
+    const spill_kv_iter_t *iter = reading->iter;
+    spill_buffer_t id = SPILL_BUFFER_INIT;
+    const uint8_t *data;
+    size_t size;
+    int64_t of, number;
+    bool found;
+    *seq = -1;
+    spill_code_t code = spill_element_id_key(reading->request->id, &id, error);
+    if (code == SPILL_OK) {
+        spill_record_key_id(&reading->key, epoch, &id, from > 0 ? from : 0);
+        code = seek(reading, &found, error);
+    }
+    if (code == SPILL_OK && iter->valid &&
+        spill_record_key_is_id(&reading->key, iter->key, iter->key_bytes, &of, &data, &size,
+                               &number) &&
+        of == epoch && size == id.size && memcmp(data, id.data, size) == 0)
+        *seq = number;
+    spill_buffer_release(&id);
+    return code;
+}
+
+static spill_code_t find_page_with_id(reading_t *reading, spill_error_t *error)
+{
+    spill_state_t *state = &reading->response->state;
+    const spill_request_t *request = reading->request;
+    int64_t seq;
+    spill_code_t code = seek_id(reading, request->epoch, request->seq, &seq, error);
+    if (code != SPILL_OK || seq < 0)
+        return code;
+    spill_request_t holding = *request;
+    holding.seq = seq;
+    reading->request = &holding;
+    code = find_page(reading, error);
+    reading->request = request;
+    if (seq >= spill_state_end(state)) /* the head's */
+        spill_state_release(state);
+    return code;
+}
+
 /* ---- a page that is left over ---------------------------------------------------------------- */
 
 /* An element of the incarnations up to request->epoch, the latest one's newest. */
@@ -149,6 +194,8 @@ static spill_code_t read_document(reading_t *reading, spill_error_t *error)
         return find_page(reading, error);
     if (reading->request->page == SPILL_PAGE_LEFT_OVER)
         return find_left_over(reading, error);
+    if (reading->request->page == SPILL_PAGE_WITH_ID)
+        return find_page_with_id(reading, error);
     return read_state(reading, reading->request->page, &reading->response->state, error);
 }
 
@@ -304,6 +351,26 @@ static spill_code_t read_run(reading_t *reading, spill_error_t *error)
     return SPILL_OK;
 }
 
+/* The element that SPILL_WANT_ID means, if the document has it. */
+static spill_code_t read_id(reading_t *reading, spill_error_t *error)
+{
+    const spill_state_t *state = &reading->response->state;
+    const spill_request_t *request = reading->request;
+    int64_t from = request->seq > state->first ? request->seq : state->first;
+    int64_t seq;
+    spill_code_t code = seek_id(reading, state->epoch, from, &seq, error);
+    if (code != SPILL_OK || seq < 0 || seq >= spill_state_end(state))
+        return code;
+    spill_request_t one = *request;
+    one.want = SPILL_WANT_FORWARD;
+    one.seq = seq;
+    one.limit = 1;
+    reading->request = &one;
+    code = read_run(reading, error);
+    reading->request = request;
+    return code;
+}
+
 /* ---- what else is wanted --------------------------------------------------------------------- */
 
 static void reverse_ops(spill_ops_t *ops)
@@ -378,7 +445,9 @@ static spill_code_t read_all(reading_t *reading, spill_error_t *error)
     spill_code_t code = read_document(reading, error);
     if (code != SPILL_OK || !reading->response->state.present)
         return code;
-    if (request->want != SPILL_WANT_NONE)
+    if (request->want == SPILL_WANT_ID)
+        code = read_id(reading, error);
+    else if (request->want != SPILL_WANT_NONE)
         code = read_run(reading, error);
     if (code == SPILL_OK && (request->op || request->want_ops))
         code = read_ops(reading, error);

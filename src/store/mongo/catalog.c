@@ -90,8 +90,8 @@ static spill_code_t make_index(spill_mongo_t *store, const char *collection, con
 }
 
 /*
- * Pages are found by owner and number, as the sources find them, and by the first element's number,
- * as READ of SPILL_PAGE_HOLDING does.
+ * Pages are found by owner and number, as the sources find them, by the first element's number, as
+ * READ of SPILL_PAGE_HOLDING does, and by their elements' ids, as READ of SPILL_PAGE_WITH_ID.
  */
 static spill_code_t make_indexes(spill_mongo_t *store, const bson_t *entry, spill_error_t *error)
 {
@@ -107,8 +107,14 @@ static spill_code_t make_indexes(spill_mongo_t *store, const bson_t *entry, spil
     code = make_index(store, definition.page_collection, "spillway_first", by_first, error);
     if (code == SPILL_OK)
         code = make_index(store, definition.page_collection, "spillway_page", by_page, error);
+    char path[2 * SPILL_NAME_SIZE];
+    snprintf(path, sizeof path, "%s.%s", definition.page_array, definition.id_field);
+    bson_t *by_id = BCON_NEW(definition.page_owner, BCON_INT32(1), path, BCON_INT32(1));
+    if (code == SPILL_OK && definition.id_field[0] != '\0')
+        code = make_index(store, definition.page_collection, "spillway_id", by_id, error);
     bson_destroy(by_first);
     bson_destroy(by_page);
+    bson_destroy(by_id);
     return code;
 }
 

@@ -10,6 +10,7 @@
  *   document.c     where things stand in a document, and a document's state
  *   place.c        where elements stand in an array, by its order
  *   read.c         READ
+ *   by_id.c        ... of an element by its id
  *   ops.c          the operations that documents list, and the guard against a second try
  *   room.c         the guard "there is room": exact, and the quick one of most appends
  *   hint.c         how long arrays were after their last append
@@ -281,6 +282,19 @@ void spill_mongo_project_read(const spill_mongo_document_t *document, bson_t *pr
 spill_code_t spill_mongo_take(const spill_mongo_document_t *document, const bson_t *projected,
                               spill_state_t *state, spill_run_t *run, spill_ops_t *ops,
                               spill_error_t *error);
+
+/* How many live elements have numbers below `seq`, as an expression of the document. */
+bson_t *spill_mongo_live_below(const spill_mongo_document_t *document, int64_t seq,
+                               const bson_t *live);
+
+/* ---- by_id.c --------------------------------------------------------------------------------- */
+
+/* SPILL_PAGE_WITH_ID: the stages that find pages which have the id somewhere, the oldest first. */
+void spill_mongo_match_id(const spill_mongo_document_t *document, bson_t *stages);
+
+/* SPILL_WANT_ID. from: the rank of the first such element not below seq, or -1; run: it, or none.
+ */
+void spill_mongo_project_element(const spill_mongo_document_t *document, bson_t *projection);
 
 /* ---- the steps ------------------------------------------------------------------------------- */
 

@@ -82,8 +82,8 @@ static void append_document(const spill_mongo_document_t *document, bson_t *stag
 
 /* ---- which elements -------------------------------------------------------------------------- */
 
-/* How many live elements have numbers below `seq`, as an expression of the document. */
-static bson_t *live_below(const spill_mongo_document_t *document, int64_t seq, const bson_t *live)
+bson_t *spill_mongo_live_below(const spill_mongo_document_t *document, int64_t seq,
+                               const bson_t *live)
 {
     char first[SPILL_MONGO_PATH_SIZE], gone[SPILL_MONGO_PATH_SIZE];
     return BCON_NEW("$min", "[", BCON_DOCUMENT(live), "{", "$max", "[", BCON_INT64(0), "{",
@@ -140,7 +140,7 @@ static void project_run(const spill_mongo_document_t *document, bson_t *projecti
     snprintf(array, sizeof array, "$%s", document->array);
     bson_t *all = BCON_NEW("$ifNull", "[", BCON_UTF8(array), "[", "]", "]");
     bson_t *live = BCON_NEW("$size", BCON_DOCUMENT(all));
-    bson_t *rank = live_below(document, seq, live);
+    bson_t *rank = spill_mongo_live_below(document, seq, live);
     bson_t *most = run_limit(document, seq, limit, live);
     bson_t *from = forward ? bson_copy(rank)
                            : BCON_NEW("$max", "[", BCON_INT64(0), "{", "$subtract", "[",
@@ -242,7 +242,9 @@ void spill_mongo_project_read(const spill_mongo_document_t *document, bson_t *pr
     const spill_request_t *request = document->request;
     bool ops = request->kind == SPILL_REQUEST_READ && (request->op || request->want_ops);
     spill_mongo_project_state(document, ops, projection);
-    if (request->want != SPILL_WANT_NONE)
+    if (request->want == SPILL_WANT_ID)
+        spill_mongo_project_element(document, projection);
+    else if (request->want != SPILL_WANT_NONE)
         project_run(document, projection);
 }
 
@@ -268,12 +270,17 @@ static bson_t *make_pipeline(const search_t *search)
         append_page_holding(search, stages);
     else if (request->page == SPILL_PAGE_LEFT_OVER)
         append_left_over(document, stages);
+    else if (request->page == SPILL_PAGE_WITH_ID)
+        spill_mongo_match_id(document, stages);
     else
         append_document(document, stages);
     char buffer[16];
     const char *key;
     bson_uint32_to_string(bson_count_keys(stages), &key, buffer, sizeof buffer);
     append_projection(document, key, stages);
+    if (request->page == SPILL_PAGE_WITH_ID)
+        BCON_APPEND(stages, "3", "{", "$match", "{", "from", "{", "$gte", BCON_INT64(0), "}", "}",
+                    "}", "4", "{", "$limit", BCON_INT32(1), "}");
     if (request->want_fields && document->head)
         append_without_own(request->definition, stages, "2");
     return stages;

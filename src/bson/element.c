@@ -1,0 +1,75 @@
+#include "bson/element.h"
+
+#include "bson/key.h"
+#include "bson/value.h"
+#include "util/error.h"
+
+#include <string.h>
+
+bool spill_element_at(const spill_value_t *element, const char *path, spill_value_t *found)
+{
+    *found = *element;
+    while (*path != '\0') {
+        size_t length = strcspn(path, ".");
+        const char *name = NULL;
+        bool there = false;
+        if (found->type != BSON_TYPE_DOCUMENT)
+            return false;
+        spill_fields_t fields = spill_fields_of(found->data);
+        while (!there && spill_fields_next(&fields, &name, found))
+            there = strncmp(name, path, length) == 0 && name[length] == '\0';
+        if (!there)
+            return false;
+        path += length;
+        path += *path == '.';
+    }
+    return true;
+}
+
+spill_code_t spill_element_id_key(const spill_value_t *id, spill_buffer_t *key,
+                                  spill_error_t *error)
+{
+    size_t before = key->size;
+    bool can_be = id->type != BSON_TYPE_NULL && spill_owner_key(id, key, NULL) == SPILL_OK;
+    if (can_be && key->size - before <= SPILL_ELEMENT_ID_MAX)
+        return SPILL_OK;
+    key->size = before;
+    return spill_fail(error, SPILL_INVALID,
+                      "an element's id can be neither null, undefined, an array nor a regular "
+                      "expression, and has at most %d bytes",
+                      SPILL_ELEMENT_ID_MAX);
+}
+
+bool spill_element_key(const spill_value_t *element, const char *path, spill_buffer_t *key)
+{
+    spill_value_t id;
+    return spill_element_at(element, path, &id) && spill_element_id_key(&id, key, NULL) == SPILL_OK;
+}
+
+/* The first four bytes of an ObjectId: seconds, big-endian. */
+static int64_t object_id_ms(const spill_value_t *value)
+{
+    uint32_t seconds;
+    memcpy(&seconds, value->data, sizeof seconds);
+    return (int64_t)BSON_UINT32_FROM_BE(seconds) * 1000;
+}
+
+bool spill_element_time_ms(const spill_value_t *element, const char *path, int64_t *time_ms)
+{
+    spill_value_t value;
+    if (!spill_element_at(element, path, &value))
+        return false;
+    switch (value.type) {
+    case BSON_TYPE_DATE_TIME:
+        *time_ms = spill_value_int64(&value);
+        return true;
+    case BSON_TYPE_TIMESTAMP: /* seconds, and an ordinal among those of one second */
+        *time_ms = (int64_t)((uint64_t)spill_value_int64(&value) >> 32) * 1000;
+        return true;
+    case BSON_TYPE_OID:
+        *time_ms = object_id_ms(&value);
+        return true;
+    default:
+        return false;
+    }
+}

@@ -1,0 +1,120 @@
+/* Changing and removing single elements, by number or by id. */
+#include "bson/element.h"
+#include "core/array.h"
+#include "util/error.h"
+
+static spill_code_t check_id(const spill_array_t *array, const spill_value_t *id,
+                             spill_error_t *error)
+{
+    if (array->definition.id_field[0] == '\0')
+        return spill_fail(error, SPILL_INVALID,
+                          "definition '%s' does not say what an element's id is (idField, "
+                          "--id-field)",
+                          array->definition.name);
+    spill_buffer_t key = SPILL_BUFFER_INIT;
+    spill_code_t code = spill_element_id_key(id, &key, error);
+    spill_buffer_release(&key);
+    return code;
+}
+
+static spill_code_t edit(spill_array_t *array, const spill_value_t *owner, spill_which_t *which,
+                         const spill_value_t *element, spill_error_t *error)
+{
+    spill_owner_t own;
+    spill_code_t code = spill_array_check_element(element, 0, error);
+    if (code != SPILL_OK)
+        return code;
+    code = spill_owner_init(&own, array, owner, error);
+    if (code == SPILL_OK)
+        code = spill_outlier_edit(&own, which, element, error);
+    spill_owner_release(&own);
+    return code;
+}
+
+static spill_code_t remove_element(spill_array_t *array, const spill_value_t *owner,
+                                   spill_which_t *which, spill_error_t *error)
+{
+    spill_owner_t own;
+    spill_code_t code = spill_owner_init(&own, array, owner, error);
+    if (code == SPILL_OK)
+        code = spill_outlier_remove(&own, which, error);
+    spill_owner_release(&own);
+    return code;
+}
+
+spill_code_t spill_array_edit(spill_array_t *array, const spill_value_t *owner, int64_t seq,
+                              const spill_value_t *element, spill_error_t *error)
+{
+    spill_which_t which = {.seq = seq};
+    return edit(array, owner, &which, element, error);
+}
+
+spill_code_t spill_array_remove(spill_array_t *array, const spill_value_t *owner, int64_t seq,
+                                spill_error_t *error)
+{
+    spill_which_t which = {.seq = seq};
+    return remove_element(array, owner, &which, error);
+}
+
+/* ---- by id ----------------------------------------------------------------------------------- */
+
+/* Where the head has it, or none has, or the page that does is to be read. */
+static spill_code_t find(const spill_owner_t *owner, spill_which_t *which, spill_error_t *error)
+{
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_response_t page = SPILL_RESPONSE_INIT;
+    int64_t where;
+    spill_code_t code = spill_outlier_read_head(owner, which->id, &head, error);
+    if (code == SPILL_OK && !head.state.present)
+        code = spill_outlier_absent_element(owner, which, error);
+    if (code == SPILL_OK)
+        code = spill_outlier_find_id(owner, &head, which, &page, &where, error);
+    spill_response_release(&head);
+    spill_response_release(&page);
+    return code;
+}
+
+/* -1 where no element was found: who asks again after an error knows which one was meant. */
+static spill_code_t tell_seq(const spill_which_t *which, int64_t *seq, spill_code_t code)
+{
+    if (seq)
+        *seq = which->seq;
+    return code;
+}
+
+spill_code_t spill_array_find_id(spill_array_t *array, const spill_value_t *owner,
+                                 const spill_value_t *id, int64_t *seq, spill_error_t *error)
+{
+    spill_which_t which = {.id = id, .seq = -1};
+    spill_owner_t own;
+    *seq = -1;
+    spill_code_t code = check_id(array, id, error);
+    if (code != SPILL_OK)
+        return code;
+    code = spill_owner_init(&own, array, owner, error);
+    if (code == SPILL_OK)
+        code = find(&own, &which, error);
+    spill_owner_release(&own);
+    return tell_seq(&which, seq, code);
+}
+
+spill_code_t spill_array_edit_id(spill_array_t *array, const spill_value_t *owner,
+                                 const spill_value_t *id, const spill_value_t *element,
+                                 int64_t *seq, spill_error_t *error)
+{
+    spill_which_t which = {.id = id, .seq = -1};
+    spill_code_t code = check_id(array, id, error);
+    if (code == SPILL_OK)
+        code = edit(array, owner, &which, element, error);
+    return tell_seq(&which, seq, code);
+}
+
+spill_code_t spill_array_remove_id(spill_array_t *array, const spill_value_t *owner,
+                                   const spill_value_t *id, int64_t *seq, spill_error_t *error)
+{
+    spill_which_t which = {.id = id, .seq = -1};
+    spill_code_t code = check_id(array, id, error);
+    if (code == SPILL_OK)
+        code = remove_element(array, owner, &which, error);
+    return tell_seq(&which, seq, code);
+}

@@ -1,0 +1,67 @@
+/*
+ * Elements by their ids: the index `spillway_id` finds pages that have the id somewhere, and of
+ * these the aggregation takes the oldest that has it where an id is (bson/element.h).
+ */
+#include "store/mongo/mongo.h"
+
+#include "store/place.h"
+
+#include <stdio.h>
+
+void spill_mongo_match_id(const spill_mongo_document_t *document, bson_t *stages)
+{
+    const spill_request_t *request = document->request;
+    const spill_definition_t *definition = request->definition;
+    char path[2 * SPILL_NAME_SIZE];
+    bson_t stage, match, id;
+    snprintf(path, sizeof path, "%s.%s", definition->page_array, definition->id_field);
+    BSON_APPEND_DOCUMENT_BEGIN(stages, "0", &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
+    spill_mongo_append_page_owner(request, &match);
+    BSON_APPEND_DOCUMENT_BEGIN(&match, path, &id);
+    spill_value_append(request->id, &id, "$eq");
+    bson_append_document_end(&match, &id);
+    BCON_APPEND(&match, "spill.epoch", BCON_INT64(request->epoch), "_id.page", "{", "$lt",
+                BCON_INT64(request->pages), "}");
+    bson_append_document_end(&stage, &match);
+    bson_append_document_end(stages, &stage);
+    BCON_APPEND(stages, "1", "{", "$sort", "{", "spill.first", BCON_INT32(1), "_id", BCON_INT32(1),
+                "}", "}");
+}
+
+/*
+ * A value's own comparison is MongoDB's, so 1 finds 1.0; a path that goes through an array gives
+ * an array, which is no id.
+ */
+void spill_mongo_project_element(const spill_mongo_document_t *document, bson_t *projection)
+{
+    const spill_request_t *request = document->request;
+    char array[SPILL_NAME_SIZE + 1], field[SPILL_NAME_SIZE + 8];
+    snprintf(array, sizeof array, "$%s", document->array);
+    snprintf(field, sizeof field, "$$this.%s", request->definition->id_field);
+    bson_t id = BSON_INITIALIZER;
+    spill_value_append(request->id, &id, "$literal");
+    bson_t *all = BCON_NEW("$ifNull", "[", BCON_UTF8(array), "[", "]", "]");
+    bson_t *oldest_first = spill_grows_at_front(request->definition)
+                               ? BCON_NEW("$reverseArray", BCON_DOCUMENT(all))
+                               : bson_copy(all);
+    bson_t *live = BCON_NEW("$size", BCON_DOCUMENT(all));
+    bson_t *rank = spill_mongo_live_below(document, request->seq, live);
+    bson_t *from =
+        BCON_NEW("$indexOfArray", "[", "{", "$map", "{", "input", BCON_DOCUMENT(oldest_first), "as",
+                 "this", "in", "{", "$eq", "[", BCON_UTF8(field), BCON_DOCUMENT(&id), "]", "}", "}",
+                 "}", BCON_BOOL(true), BCON_DOCUMENT(rank), "]");
+    bson_t *one = BCON_NEW("$literal", BCON_INT64(1));
+    bson_t *run = spill_mongo_slice(document, all, live, from, one);
+    BCON_APPEND(projection, "from", BCON_DOCUMENT(from), "run", "{", "$cond", "[", "{", "$gte", "[",
+                BCON_DOCUMENT(from), BCON_INT64(0), "]", "}", BCON_DOCUMENT(run), "[", "]", "]",
+                "}");
+    bson_destroy(&id);
+    bson_destroy(all);
+    bson_destroy(oldest_first);
+    bson_destroy(live);
+    bson_destroy(rank);
+    bson_destroy(from);
+    bson_destroy(one);
+    bson_destroy(run);
+}
