@@ -22,7 +22,7 @@ _spillway_options() {
     count) echo "$common --json" ;;
     edit) echo "$common --id= --durability=" ;;
     remove) echo "$common --id= --durability=" ;;
-    trim) echo "$common --below= --keep= --durability=" ;;
+    trim) echo "$common --below= --keep= --older-than= --durability=" ;;
     export) echo "$common --relaxed --documents --plain --json --quiet" ;;
     explain) echo "$common --documents --all --json" ;;
     verify) echo "$common --json" ;;

@@ -210,9 +210,33 @@ SPILL_API spill_code_t spill_array_remove_id(spill_array_t *array, const spill_v
                                              const spill_value_t *id, int64_t *seq,
                                              spill_error_t *error);
 
-/* Remove every element below a sequence number. Pages that hold nothing more are given back. */
+/*
+ * Remove every element below a sequence number. Pages that hold nothing more are given back, but
+ * for the last of them. SPILL_NOT_FOUND: there is no such owner.
+ * Cost: four store operations, and two or three for each page that goes.
+ */
 SPILL_API spill_code_t spill_array_trim(spill_array_t *array, const spill_value_t *owner,
                                         int64_t below, spill_error_t *error);
+
+/*
+ * Remove all but the newest `keep` elements: so many are left at the moment of the trim, and
+ * those that others append meanwhile. *below (may be NULL): what is below it is gone.
+ * Cost: as spill_array_trim, and one more read for each page that goes where elements were removed.
+ */
+SPILL_API spill_code_t spill_array_trim_keep(spill_array_t *array, const spill_value_t *owner,
+                                             int64_t keep, int64_t *below, spill_error_t *error);
+
+/*
+ * Remove elements from the oldest on, up to the first one whose time, at the definition's
+ * time_field, is not before time_ms (milliseconds since 1970). A time is a date, an ObjectId's
+ * time, or a timestamp; an element that has none is not older, and ends the trim. An element that
+ * is edited in the same moment may be judged by what it was. *below (may be NULL): what is below it
+ * is gone. SPILL_INVALID where the definition has no time_field.
+ * Cost: as spill_array_trim; the elements that go are read, and up to 256 more.
+ */
+SPILL_API spill_code_t spill_array_trim_older(spill_array_t *array, const spill_value_t *owner,
+                                              int64_t time_ms, int64_t *below,
+                                              spill_error_t *error);
 
 /*
  * Drop the owner's array: head bookkeeping, elements and pages. The head's other fields stay, if it

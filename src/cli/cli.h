@@ -51,6 +51,15 @@ bool spill_cli_parse_element(const spill_invocation_t *invocation, const char *t
 /* An element's id as an argument, likewise. */
 bool spill_cli_parse_id(const spill_invocation_t *invocation, const char *text);
 
+/* "90s", "30m", "12h", "30d", "2w": a number and a unit. False for anything else. */
+bool spill_cli_parse_duration(const char *text, int64_t *seconds);
+
+/*
+ * A duration before `now_ms`, or a time as ISO 8601 has it, "2025-01-31" or "2025-01-31T12:00:00Z",
+ * in milliseconds since 1970. False for anything else.
+ */
+bool spill_cli_parse_time(const char *text, int64_t now_ms, int64_t *time_ms);
+
 /* ---- stores ---------------------------------------------------------------------------------- */
 
 typedef enum spill_cli_mode { SPILL_CLI_READ, SPILL_CLI_WRITE, SPILL_CLI_CREATE } spill_cli_mode_t;

@@ -1,51 +1,51 @@
 /* trim: remove the oldest elements. */
 #include "cli/cli.h"
 
+#include "util/clock.h"
+
 #include <string.h>
 
 typedef struct trim_options {
     int64_t below;
     int64_t keep;
+    const char *older_than;
 } trim_options_t;
 
 static const trim_options_t DEFAULTS = {.below = -1, .keep = -1};
 
-/* The sequence number of the keep-th newest element; everything below it goes. */
-static spill_code_t find_bound(spill_cli_session_t *session, int64_t keep, int64_t *below,
-                               spill_error_t *error)
+static bool parse_older(const trim_options_t *options, int64_t *time_ms)
 {
-    spill_count_t count;
-    spill_code_t code = spill_array_count(session->array, session->owner, &count, error);
-    *below = keep == 0 ? count.next : 0;
-    if (code != SPILL_OK || keep == 0 || keep >= count.count)
-        return code;
-    spill_read_options_t options;
-    spill_read_options_init(&options);
-    options.skip = keep - 1;
-    options.limit = 1;
-    spill_slice_t *slice = NULL;
-    code = spill_array_read(session->array, session->owner, &options, &slice, error);
-    if (code == SPILL_OK && slice->count == 1)
-        *below = slice->elements[0].seq;
-    spill_slice_free(slice);
-    return code;
+    return spill_cli_parse_time(options->older_than, spill_clock_now_us(NULL) / 1000, time_ms);
 }
 
 static spill_code_t trim(spill_cli_session_t *session, spill_error_t *error)
 {
     const trim_options_t *options = session->invocation->options;
-    int64_t below = options->below;
-    spill_code_t code = SPILL_OK;
-    if (options->keep >= 0)
-        code = find_bound(session, options->keep, &below, error);
-    return code == SPILL_OK ? spill_array_trim(session->array, session->owner, below, error) : code;
+    const spill_value_t *owner = session->owner;
+    int64_t time_ms = INT64_MIN;
+    spill_code_t code;
+    if (options->below >= 0) {
+        code = spill_array_trim(session->array, owner, options->below, error);
+    } else if (options->keep >= 0) {
+        code = spill_array_trim_keep(session->array, owner, options->keep, NULL, error);
+    } else {
+        parse_older(options, &time_ms);
+        code = spill_array_trim_older(session->array, owner, time_ms, NULL, error);
+    }
+    return code;
 }
 
 static spill_exit_t run(const spill_invocation_t *invocation)
 {
     const trim_options_t *options = invocation->options;
-    if ((options->below < 0) == (options->keep < 0))
-        return spill_cli_usage(invocation, "give either --below or --keep");
+    int64_t time_ms;
+    if ((options->below >= 0) + (options->keep >= 0) + (options->older_than != NULL) != 1)
+        return spill_cli_usage(invocation, "give one of --below, --keep and --older-than");
+    if (options->older_than && !parse_older(options, &time_ms))
+        return spill_cli_usage(invocation,
+                               "--older-than: '%s' is neither a duration such as 30d or 12h nor a "
+                               "time such as 2025-01-31 or 2025-01-31T12:00:00Z",
+                               options->older_than);
     return spill_cli_with_array(invocation, SPILL_CLI_WRITE, trim);
 }
 
@@ -54,6 +54,9 @@ static const spill_option_t OPTIONS[] = {
      "Remove every element with a sequence number below S"},
     {"keep", "N", SPILL_OPTION_NUMBER, offsetof(trim_options_t, keep),
      "Remove all but the newest N elements"},
+    {"older-than", "TIME", SPILL_OPTION_TEXT, offsetof(trim_options_t, older_than),
+     "Remove the oldest elements, up to the first that is not older: a duration (90s, 30m, 12h, "
+     "30d, 2w) or a time (2025-01-31, 2025-01-31T12:00:00Z)"},
     {0}};
 
 const spill_command_t spill_command_trim = {
@@ -64,7 +67,8 @@ const spill_command_t spill_command_trim = {
     .summary = "Remove an owner's oldest elements",
     .text = "Examples:\n"
             "  spillway trim feeds.db events alice --keep 10000\n"
-            "  spillway trim feeds.db events alice --below 5000",
+            "  spillway trim feeds.db events alice --below 5000\n"
+            "  spillway trim feeds.db events alice --older-than 90d",
     .common = SPILL_COMMON_DURABILITY,
     .options = OPTIONS,
     .defaults = &DEFAULTS,

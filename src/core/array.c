@@ -119,17 +119,6 @@ spill_code_t spill_array_count(spill_array_t *array, const spill_value_t *owner,
     return code;
 }
 
-spill_code_t spill_array_trim(spill_array_t *array, const spill_value_t *owner, int64_t below,
-                              spill_error_t *error)
-{
-    spill_owner_t own;
-    spill_code_t code = spill_owner_init(&own, array, owner, error);
-    if (code == SPILL_OK)
-        code = spill_outlier_trim(&own, below, error);
-    spill_owner_release(&own);
-    return code;
-}
-
 spill_code_t spill_array_drop_owner(spill_array_t *array, const spill_value_t *owner,
                                     spill_error_t *error)
 {

@@ -114,11 +114,29 @@ spill_code_t spill_outlier_find_id(const spill_owner_t *owner, const spill_respo
 spill_code_t spill_outlier_read_head(const spill_owner_t *owner, const spill_value_t *id,
                                      spill_response_t *head, spill_error_t *error);
 
+/* What a trim takes: what all of these give up. */
+typedef struct spill_trim {
+    int64_t below; /* numbers below it; INT64_MAX: any */
+    int64_t keep;  /* all but the newest `keep` elements; 0: any */
+    bool
+        by_time; /* from the oldest on, those whose time is before time_ms, up to one that is not */
+    int64_t time_ms;
+} spill_trim_t;
+
+/*
+ * The number that the trim ends at, by what `head` and `count`, of the same rev, show; head->low
+ * where nothing is to go. Cost: one read for each page that goes, and one. (trim_bound.c)
+ */
+spill_code_t spill_outlier_trim_bound(const spill_owner_t *owner, const spill_trim_t *trim,
+                                      const spill_state_t *head, const spill_count_t *count,
+                                      int64_t *bound, spill_error_t *error);
+
 /* Edit, remove, trim, drop: as the functions of array.h. (change.c, trim.c, drop.c) */
 spill_code_t spill_outlier_edit(spill_owner_t *owner, spill_which_t *which,
                                 const spill_value_t *element, spill_error_t *error);
 spill_code_t spill_outlier_remove(spill_owner_t *owner, spill_which_t *which, spill_error_t *error);
-spill_code_t spill_outlier_trim(spill_owner_t *owner, int64_t below, spill_error_t *error);
+spill_code_t spill_outlier_trim(spill_owner_t *owner, const spill_trim_t *trim, int64_t *low,
+                                spill_error_t *error);
 spill_code_t spill_outlier_drop(spill_owner_t *owner, spill_error_t *error);
 
 /* Finish dropping the incarnation `epoch`, whose tail is closed. (keep oldest; drop.c) */

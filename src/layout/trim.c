@@ -79,9 +79,9 @@ static spill_code_t empty_pages(const spill_owner_t *owner, const spill_state_t 
     return code;
 }
 
-/* One try. *done: the head's low is at least `below`, or as high as it can be. */
-static spill_code_t try_trim(spill_owner_t *owner, int64_t below, spill_response_t *head,
-                             bool *done, spill_error_t *error)
+/* One try. *done: the head's low, which *low is then, is what the trim asks for, or higher. */
+static spill_code_t try_trim(spill_owner_t *owner, const spill_trim_t *trim, spill_response_t *head,
+                             bool *done, int64_t *low, spill_error_t *error)
 {
     spill_count_t count;
     spill_code_t code = spill_outlier_settled_head(owner, head, error);
@@ -95,31 +95,33 @@ static spill_code_t try_trim(spill_owner_t *owner, int64_t below, spill_response
         code = spill_owner_read_state(owner, SPILL_HEAD, head, error);
     if (code != SPILL_OK || !head->state.present || head->state.rev != rev)
         return code;
-    int64_t low = below < count.next ? below : count.next;
-    if (low <= head->state.low) {
-        *done = true;
-        return SPILL_OK;
+    code = spill_outlier_trim_bound(owner, trim, &head->state, &count, low, error);
+    if (code != SPILL_OK || *low <= head->state.low) {
+        *low = head->state.low;
+        *done = code == SPILL_OK;
+        return code;
     }
-    spill_request_t trim = spill_owner_request(owner, SPILL_REQUEST_TRIM, SPILL_HEAD);
-    trim.rev = head->state.rev;
-    trim.low = low;
-    code = removed_above(owner, &head->state, low, &trim.removed, error);
+    spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_TRIM, SPILL_HEAD);
+    request.rev = head->state.rev;
+    request.low = *low;
+    code = removed_above(owner, &head->state, *low, &request.removed, error);
     spill_response_t response = SPILL_RESPONSE_INIT;
     if (code == SPILL_OK)
-        code = spill_owner_call(owner, &trim, &response, error);
+        code = spill_owner_call(owner, &request, &response, error);
     *done = code == SPILL_OK && response.outcome == SPILL_DONE;
     spill_response_release(&response);
     return code;
 }
 
-spill_code_t spill_outlier_trim(spill_owner_t *owner, int64_t below, spill_error_t *error)
+spill_code_t spill_outlier_trim(spill_owner_t *owner, const spill_trim_t *trim, int64_t *low,
+                                spill_error_t *error)
 {
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_code_t code = SPILL_OK;
     bool done = false;
     int tries = 0;
     while (code == SPILL_OK && !done) {
-        code = try_trim(owner, below, &head, &done, error);
+        code = try_trim(owner, trim, &head, &done, low, error);
         if (code == SPILL_OK && !done)
             code = spill_owner_again(owner, &tries, error);
     }

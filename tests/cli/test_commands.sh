@@ -258,6 +258,24 @@ expect 0 append "$db" events bob 1
 is out 6
 expect 2 trim "$db" events alice
 expect 2 trim "$db" events alice --keep 1 --below 2
+expect 2 trim "$db" events alice --older-than soon
+expect 2 trim "$db" events alice --older-than 30x
+expect 2 trim "$db" events alice --older-than 30d
+has err "timeField"
+expect 0 define "$db" times --preset feed-recent --collection timeOwners \
+    --page-collection timePages --threshold 3 --page 4 --time-field at
+for i in {10..29}; do
+    echo "{\"at\": {\"\$date\": \"2024-01-${i}T00:00:00Z\"}}"
+done | "$SPILLWAY" append "$db" times o --op times - >out 2>err || fail "append by times: $?"
+expect 0 trim "$db" times o --older-than 2024-01-15
+counts "$db" times o 15
+expect 0 trim "$db" times o --older-than 2024-01-27T12:00:00Z
+counts "$db" times o 2
+expect 0 append "$db" times o '{"no": "time"}'
+expect 0 trim "$db" times o --older-than 1d
+counts "$db" times o 1
+clean "$db"
+expect 0 drop "$db" times --yes
 
 # ---- export, explain, stats, threshold, verify ---------------------------------------------------
 

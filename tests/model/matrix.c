@@ -97,6 +97,60 @@ static void remove_one(player_t *player)
         model_remove(&player->model, seq);
 }
 
+/* The documents among the model's values have an id, the same one. */
+static int64_t first_with_id(const player_t *player, int *kind)
+{
+    for (*kind = 0; model_value(*kind).type != BSON_TYPE_DOCUMENT;)
+        ++*kind;
+    int64_t seq = 0;
+    while (seq < player->model.count && player->model.kinds[seq] != *kind)
+        seq++;
+    return seq < player->model.count ? seq : -1;
+}
+
+static void by_id(player_t *player)
+{
+    static const int32_t number = 3;
+    spill_value_t id = {.data = (const uint8_t *)&number, .size_bytes = 4, .type = BSON_TYPE_INT32};
+    int kind;
+    int64_t seq = 0;
+    int64_t expected = first_with_id(player, &kind);
+    int what = sim_random_below(&player->random, 3);
+    int next = sim_random_below(&player->random, model_kinds());
+    spill_value_t element = model_value(next);
+    spill_code_t code;
+    spill_error_t error;
+    if (what == 0)
+        code = spill_array_find_id(player->array, &player->owner, &id, &seq, &error);
+    else if (what == 1)
+        code = spill_array_remove_id(player->array, &player->owner, &id, &seq, &error);
+    else
+        code = spill_array_edit_id(player->array, &player->owner, &id, &element, &seq, &error);
+    assert_int_equal(code, expected >= 0 ? SPILL_OK : SPILL_NOT_FOUND);
+    assert_int_equal(seq, expected);
+    if (expected >= 0 && what == 1)
+        model_remove(&player->model, seq);
+    else if (expected >= 0 && what == 2)
+        model_set(&player->model, seq, next);
+}
+
+static void trim_keep(player_t *player)
+{
+    model_t *model = &player->model;
+    int64_t keep = sim_random_between(&player->random, (int)model->live / 2, (int)model->live + 2);
+    int64_t below = model->count;
+    int64_t left = keep;
+    int64_t got;
+    spill_error_t error;
+    while (below > 0 && left > 0)
+        left -= model->kinds[--below] >= 0;
+    spill_code_t code = spill_array_trim_keep(player->array, &player->owner, keep, &got, &error);
+    assert_int_equal(code, model->count > 0 ? SPILL_OK : SPILL_NOT_FOUND);
+    if (model->live > keep)
+        model_trim(model, below);
+    assert_true(code != SPILL_OK || got <= model->count);
+}
+
 static void trim(player_t *player)
 {
     int64_t below = some_seq(player) / 3;
@@ -123,8 +177,12 @@ static void play(player_t *player)
             model_check_count(&player->model, player->array, &player->owner);
         else if (roll < 87)
             edit(player);
-        else if (roll < 97)
+        else if (roll < 94)
             remove_one(player);
+        else if (roll < 97)
+            by_id(player);
+        else if (roll < 98)
+            trim_keep(player);
         else
             trim(player);
     }
@@ -154,6 +212,7 @@ void matrix_play_cell(spill_store_t *store, const matrix_cell_t *cell)
     definition.order = cell->order;
     definition.bounds.threshold = cell->threshold;
     definition.bounds.page_capacity = cell->page;
+    snprintf(definition.id_field, sizeof definition.id_field, "number");
     expect_ok(spill_store_define(store, &definition, &error), &error);
     expect_ok(spill_array_open(store, name, &player.array, &error), &error);
     play(&player);

@@ -1,0 +1,146 @@
+/*
+ * Where a trim ends that is asked for by count or by time. Documents are looked at from the oldest
+ * on, so it costs what is trimmed, not what stays. All of it is judged from one head, whose rev the
+ * trim is then guarded by: whatever is removed meanwhile raises it.
+ */
+#include "bson/element.h"
+#include "layout/outlier.h"
+
+enum { RUN_ELEMENTS = 256 };
+
+/* A walk over documents, the oldest first. */
+typedef struct walk {
+    const spill_owner_t *owner;
+    const spill_state_t *head;
+    spill_response_t read; /* the document at hand, unless it is the head */
+    int64_t at;
+} walk_t;
+
+/* The document that holds the lowest number that counts. */
+static spill_code_t begin(walk_t *walk, spill_error_t *error)
+{
+    spill_code_t code = spill_outlier_locate(walk->owner, walk->head, walk->head->low,
+                                             SPILL_WANT_NONE, 0, &walk->read, &walk->at, error);
+    if (code == SPILL_OK && walk->at == SPILL_NO_DOCUMENT)
+        walk->at = walk->head->pages > 0 ? 0 : SPILL_HEAD; /* the lowest numbers were removed */
+    return code;
+}
+
+static void go_on(walk_t *walk)
+{
+    walk->at =
+        spill_document_after(walk->owner->array->definition.keep, walk->at, walk->head->pages);
+}
+
+/* The number of the live element that has `passed` others between `from` and itself. */
+static int64_t number_after(const spill_state_t *state, int64_t from, int64_t passed)
+{
+    int64_t seq = (from > state->first ? from : state->first) + passed;
+    size_t gone = spill_seqs_count_below(&state->gone, from);
+    for (; gone < state->gone.count && state->gone.at[gone] <= seq; gone++)
+        seq++;
+    return seq;
+}
+
+/* ---- by count -------------------------------------------------------------------------------- */
+
+static spill_code_t bound_by_count(walk_t *walk, int64_t excess, int64_t *bound,
+                                   spill_error_t *error)
+{
+    const spill_state_t *head = walk->head;
+    bool newest = walk->owner->array->definition.keep == SPILL_KEEP_NEWEST;
+    *bound = head->low + excess;
+    if (head->removed == 0 && (!newest || *bound <= head->first))
+        return SPILL_OK; /* no number is missing there */
+    *bound = head->low;
+    spill_code_t code = begin(walk, error);
+    while (code == SPILL_OK && walk->at != SPILL_NO_DOCUMENT) {
+        const spill_state_t *state = head;
+        if (walk->at != SPILL_HEAD) {
+            code = spill_owner_read_state(walk->owner, walk->at, &walk->read, error);
+            state = &walk->read.state;
+        }
+        if (code == SPILL_OK && state->present && state->epoch == head->epoch) {
+            int64_t live = spill_state_live_within(state, head->low, INT64_MAX);
+            if (excess < live) {
+                *bound = number_after(state, head->low, excess);
+                break;
+            }
+            excess -= live;
+        }
+        go_on(walk);
+    }
+    return code;
+}
+
+/* ---- by time --------------------------------------------------------------------------------- */
+
+/* The first of the run that is not older; false: all of them are. */
+static bool find_younger(const walk_t *walk, int64_t time_ms, int64_t *seq)
+{
+    const char *path = walk->owner->array->definition.time_field;
+    const spill_run_t *run = &walk->read.run;
+    for (size_t i = 0; i < run->count; i++) {
+        spill_element_t element = spill_run_element(run, i);
+        int64_t own_ms;
+        *seq = element.seq;
+        if (!spill_element_time_ms(&element.value, path, &own_ms) || own_ms >= time_ms)
+            return true;
+    }
+    return false;
+}
+
+static spill_code_t read_run(walk_t *walk, int64_t from, spill_error_t *error)
+{
+    spill_request_t read = spill_owner_request(walk->owner, SPILL_REQUEST_READ, walk->at);
+    read.want = SPILL_WANT_FORWARD;
+    read.seq = from;
+    read.limit = RUN_ELEMENTS;
+    spill_code_t code = spill_owner_call(walk->owner, &read, &walk->read, error);
+    if (code == SPILL_OK && walk->read.state.epoch != walk->head->epoch)
+        walk->read.run.count = 0;
+    return code;
+}
+
+/* *bound comes in as the highest that it may be. */
+static spill_code_t bound_by_time(walk_t *walk, int64_t time_ms, int64_t *bound,
+                                  spill_error_t *error)
+{
+    int64_t from = walk->head->low;
+    int64_t seq;
+    spill_code_t code = begin(walk, error);
+    while (code == SPILL_OK && walk->at != SPILL_NO_DOCUMENT && from < *bound) {
+        code = read_run(walk, from, error);
+        if (code != SPILL_OK || walk->read.run.count == 0) {
+            go_on(walk);
+            continue;
+        }
+        if (find_younger(walk, time_ms, &seq)) {
+            *bound = seq < *bound ? seq : *bound;
+            break;
+        }
+        from = seq + 1;
+        if (walk->read.run.count < RUN_ELEMENTS)
+            go_on(walk);
+    }
+    return code;
+}
+
+/* ---- both ------------------------------------------------------------------------------------ */
+
+spill_code_t spill_outlier_trim_bound(const spill_owner_t *owner, const spill_trim_t *trim,
+                                      const spill_state_t *head, const spill_count_t *count,
+                                      int64_t *bound, spill_error_t *error)
+{
+    walk_t walk = {.owner = owner, .head = head, .read = SPILL_RESPONSE_INIT};
+    spill_code_t code = SPILL_OK;
+    *bound = trim->below < count->next ? trim->below : count->next;
+    if (trim->keep > 0 && trim->keep >= count->count)
+        *bound = head->low;
+    else if (trim->keep > 0)
+        code = bound_by_count(&walk, count->count - trim->keep, bound, error);
+    if (code == SPILL_OK && trim->by_time && *bound > head->low)
+        code = bound_by_time(&walk, trim->time_ms, bound, error);
+    spill_response_release(&walk.read);
+    return code;
+}
