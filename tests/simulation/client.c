@@ -253,32 +253,98 @@ static int64_t value_to_set(sim_world_t *world, int owner, int64_t seq)
     return sim_value_new(world, -1, random_padding(world));
 }
 
+/* One of the ids that elements share, as another type than theirs. */
+static spill_value_t some_id(sim_world_t *world, int64_t *id)
+{
+    *id = sim_random_below(&world->random, SIM_IDS);
+    return (spill_value_t){
+        .data = (const uint8_t *)id, .size_bytes = sizeof *id, .type = BSON_TYPE_INT64};
+}
+
 static void do_edit(sim_client_t *client, int owner)
 {
     sim_world_t *world = client->world;
     int64_t seq = some_number(world, owner);
-    int64_t id = value_to_set(world, owner, seq);
+    int64_t value = value_to_set(world, owner, seq);
     sim_value_bytes_t bytes;
-    spill_value_t element = sim_value_of(world, &bytes, id);
-    spill_value_t value = sim_owner_value(owner);
+    spill_value_t element = sim_value_of(world, &bytes, value);
+    spill_value_t whose = sim_owner_value(owner);
+    int64_t id;
+    spill_value_t by = some_id(world, &id);
+    bool by_id = sim_random_chance(&world->random, 300);
     spill_error_t error;
     int32_t from = version_of(client, owner);
-    spill_code_t code = spill_array_edit(client->array, &value, seq, &element, &error);
-    report_call(client, "edit", owner, seq, code);
+    spill_code_t code =
+        by_id ? spill_array_edit_id(client->array, &whose, &by, &element, &seq, &error)
+              : spill_array_edit(client->array, &whose, seq, &element, &error);
+    report_call(client, by_id ? "edit by id" : "edit", owner, seq, code);
+    if (failed_by_fault(client, code))
+        return;
+    sim_span_t span = span_since(client, owner, from);
+    if (by_id)
+        sim_check_id(client, owner, span, code, id, seq, "edit");
+    if (!by_id || code == SPILL_OK)
+        sim_check_edit(client, owner, span, code, seq, value);
+}
+
+static void do_find(sim_client_t *client, int owner)
+{
+    int64_t id;
+    int64_t seq;
+    spill_value_t by = some_id(client->world, &id);
+    spill_value_t whose = sim_owner_value(owner);
+    spill_error_t error;
+    int32_t from = version_of(client, owner);
+    spill_code_t code = spill_array_find_id(client->array, &whose, &by, &seq, &error);
+    report_call(client, "find by id", owner, seq, code);
     if (!failed_by_fault(client, code))
-        sim_check_edit(client, owner, span_since(client, owner, from), code, seq, id);
+        sim_check_id(client, owner, span_since(client, owner, from), code, id, seq, "find");
 }
 
 static void do_remove(sim_client_t *client, int owner)
 {
     int64_t seq = some_number(client->world, owner);
-    spill_value_t value = sim_owner_value(owner);
+    spill_value_t whose = sim_owner_value(owner);
+    int64_t id;
+    spill_value_t by = some_id(client->world, &id);
+    bool by_id = sim_random_chance(&client->world->random, 400);
     spill_error_t error;
     int32_t from = version_of(client, owner);
-    spill_code_t code = spill_array_remove(client->array, &value, seq, &error);
-    report_call(client, "remove", owner, seq, code);
+    spill_code_t code = by_id ? spill_array_remove_id(client->array, &whose, &by, &seq, &error)
+                              : spill_array_remove(client->array, &whose, seq, &error);
+    report_call(client, by_id ? "remove by id" : "remove", owner, seq, code);
+    if (failed_by_fault(client, code))
+        return;
+    sim_span_t span = span_since(client, owner, from);
+    if (by_id)
+        sim_check_id(client, owner, span, code, id, seq, "remove");
+    if (!by_id || code == SPILL_OK)
+        sim_check_remove(client, owner, span, code, seq);
+}
+
+/* All but the newest few, or those before a time. */
+static void do_trim_to(sim_client_t *client, int owner)
+{
+    sim_world_t *world = client->world;
+    bool by_count = sim_random_below(&world->random, 2);
+    sim_trimming_t *trimming = &client->trimming;
+    *trimming = (sim_trimming_t){.keep = -1, .time_ms = -1, .from = version_of(client, owner)};
+    int64_t live = sim_plain_now(&world->plains[owner])->live;
+    if (by_count)
+        trimming->keep = sim_random_between(&world->random, 0, (int)live + 1);
+    else
+        trimming->time_ms =
+            sim_value_time_ms(sim_random_between(&world->random, 0, (int)world->origin_count));
+    spill_value_t whose = sim_owner_value(owner);
+    int64_t below;
+    spill_error_t error;
+    spill_code_t code =
+        by_count ? spill_array_trim_keep(client->array, &whose, trimming->keep, &below, &error)
+                 : spill_array_trim_older(client->array, &whose, trimming->time_ms, &below, &error);
+    report_call(client, by_count ? "trim keep" : "trim older", owner, below, code);
     if (!failed_by_fault(client, code))
-        sim_check_remove(client, owner, span_since(client, owner, from), code, seq);
+        sim_check_trim_to(client, owner, span_since(client, owner, trimming->from), code, below);
+    *trimming = (sim_trimming_t){.keep = -1, .time_ms = -1};
 }
 
 static void do_trim(sim_client_t *client, int owner)
@@ -440,7 +506,10 @@ static void act(sim_client_t *client)
         do_read(client, owner);
         break;
     case SIM_ACTION_COUNT:
-        do_count(client, owner);
+        if (sim_random_chance(&world->random, 300))
+            do_find(client, owner);
+        else
+            do_count(client, owner);
         break;
     case SIM_ACTION_EDIT:
         do_edit(client, owner);
@@ -449,7 +518,10 @@ static void act(sim_client_t *client)
         do_remove(client, owner);
         break;
     case SIM_ACTION_TRIM:
-        do_trim(client, owner);
+        if (sim_random_chance(&world->random, 600))
+            do_trim_to(client, owner);
+        else
+            do_trim(client, owner);
         break;
     case SIM_ACTION_DROP:
         do_drop(client, owner);
@@ -492,6 +564,7 @@ void sim_client_run(void *context)
     sim_client_t *client = context;
     sim_world_t *world = client->world;
     client->array = NULL;
+    client->trimming = (sim_trimming_t){.keep = -1, .time_ms = -1};
     if (sim_begin_call(client) && sim_client_open(client)) {
         /* Every other client opened the array when other bounds were in force. */
         client->array->definition.bounds = world->settings.bounds[client->index % 2];

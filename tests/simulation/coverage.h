@@ -88,6 +88,11 @@
     X(UPDATE_WITH_APPEND, "an append carried an update of other fields")                           \
     X(READ_TWO_DOCUMENTS, "a read went over several documents")                                    \
     X(READ_AMID_CHANGE, "... while elements were edited or removed")                               \
+    X(ID_FOUND, "an element was found by its id")                                                  \
+    X(ID_IN_PAGE, "... after two documents were looked at")                                        \
+    X(ID_ABSENT, "no element with an id was found")                                                \
+    X(TRIMMED_TO_COUNT, "an owner was trimmed to a number of elements")                            \
+    X(TRIMMED_TO_TIME, "... to a time")                                                            \
     X(TRIMMED_PAGE_PUT, "a late put brought back a page that was trimmed")                         \
     X(PAUSED, "a client paused between tries")                                                     \
     X(DEFINED_AGAIN, "bounds were changed while clients ran")

@@ -159,6 +159,8 @@ static void trace_request(sim_world_t *world, int client, const spill_request_t 
         snprintf(document, sizeof document, "page holding");
     else if (request->page == SPILL_PAGE_LEFT_OVER)
         snprintf(document, sizeof document, "left over");
+    else if (request->page == SPILL_PAGE_WITH_ID)
+        snprintf(document, sizeof document, "page by id");
     if (response && response->outcome != SPILL_DONE)
         snprintf(answer, sizeof answer, "REFUSED");
     else if (response && request->kind == SPILL_REQUEST_APPEND)
@@ -240,8 +242,10 @@ void sim_deliver_late(sim_world_t *world)
     world->late[index] = world->late[--world->late_count];
     spill_response_t response = SPILL_RESPONSE_INIT;
     spill_error_t error;
+    world->late_now = true;
     if (carry_out(world, late.client, late.request, &response, " [late]", &error) == SPILL_OK)
         sim_saw(world, response.outcome == SPILL_DONE ? SIM_LATE_DONE : SIM_LATE_REFUSED);
+    world->late_now = false;
     spill_response_release(&response);
     spill_request_free(late.request);
 }

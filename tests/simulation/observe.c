@@ -164,9 +164,11 @@ static const char *observe_settle(const sim_plain_t *plain, const spill_request_
     return NULL;
 }
 
-static void observe_change(sim_world_t *world, int owner, const spill_request_t *request)
+static void observe_change(sim_world_t *world, int owner, int client,
+                           const spill_request_t *request)
 {
     sim_plain_t *plain = &world->plains[owner];
+    int32_t before = sim_plain_version(plain);
     const char *wrong = NULL;
     switch (request->kind) {
     case SPILL_REQUEST_EDIT:
@@ -190,6 +192,8 @@ static void observe_change(sim_world_t *world, int owner, const spill_request_t 
         break;
     case SPILL_REQUEST_TRIM:
         wrong = sim_plain_trim(plain, request->low);
+        if (!wrong && !world->late_now)
+            sim_check_trimmed(&world->clients[client], owner, before);
         break;
     case SPILL_REQUEST_DROP_HEAD:
         wrong = sim_plain_drop(plain);
@@ -271,5 +275,5 @@ void sim_observe(sim_world_t *world, int client, const spill_request_t *request,
     else if (request->kind == SPILL_REQUEST_UPDATE_FIELDS)
         observe_update(world, owner, request);
     else
-        observe_change(world, owner, request);
+        observe_change(world, owner, client, request);
 }

@@ -3,20 +3,53 @@
 #include <assert.h>
 #include <string.h>
 
+/*
+ * offset  bytes
+ *      0  length                                    4
+ *      4  12 'v' 00, int64                         11
+ *     15  03 'at' 00, length 12, 10 'k' 00, int32, 00   16
+ *     31  09 't' 00, int64                         11
+ *     42  05 'p' 00, length, subtype, padding       8 + padding, where there is any
+ *         00
+ */
+enum { AT_V = 4, AT_DOCUMENT = 15, AT_K = 26, AT_T = 31, AT_P = 42, PADDING = 50 };
+
 spill_value_t sim_value_make(sim_value_bytes_t *bytes, int64_t id, int padding)
 {
+    static const uint8_t fields[] = {[AT_V] = BSON_TYPE_INT64,
+                                     'v',
+                                     0,
+                                     [AT_DOCUMENT] = BSON_TYPE_DOCUMENT,
+                                     'a',
+                                     't',
+                                     0,
+                                     12,
+                                     0,
+                                     0,
+                                     0,
+                                     BSON_TYPE_INT32,
+                                     'k',
+                                     0,
+                                     [AT_T] = BSON_TYPE_DATE_TIME,
+                                     't',
+                                     0,
+                                     [AT_P] = 0};
     assert(id >= 0 && padding >= 0 && padding <= SIM_PADDING_MAX);
-    if (padding == 0) {
-        memcpy(bytes->bytes, &id, sizeof id);
-        return (spill_value_t){
-            .data = bytes->bytes, .size_bytes = sizeof id, .type = BSON_TYPE_INT64};
-    }
-    int32_t length = (int32_t)sizeof id + padding;
+    int32_t length = padding > 0 ? PADDING + padding + 1 : AT_P + 1;
+    int32_t key = (int32_t)(id % SIM_IDS);
+    int64_t time_ms = sim_value_time_ms(id);
     memset(bytes->bytes, 0, sizeof bytes->bytes);
+    memcpy(bytes->bytes, fields, AT_P);
     memcpy(bytes->bytes, &length, sizeof length);
-    memcpy(bytes->bytes + 5, &id, sizeof id);
+    memcpy(bytes->bytes + AT_V + 3, &id, sizeof id);
+    memcpy(bytes->bytes + AT_K, &key, sizeof key);
+    memcpy(bytes->bytes + AT_T + 3, &time_ms, sizeof time_ms);
+    if (padding > 0) {
+        memcpy(bytes->bytes + AT_P, "\x05p", 3);
+        memcpy(bytes->bytes + AT_P + 3, &(int32_t){padding}, 4);
+    }
     return (spill_value_t){
-        .data = bytes->bytes, .size_bytes = 5 + (uint32_t)length, .type = BSON_TYPE_BINARY};
+        .data = bytes->bytes, .size_bytes = (uint32_t)length, .type = BSON_TYPE_DOCUMENT};
 }
 
 int64_t sim_value_id(const spill_value_t *value, int *padding)
@@ -24,14 +57,10 @@ int64_t sim_value_id(const spill_value_t *value, int *padding)
     int64_t id;
     if (padding)
         *padding = 0;
-    if (value->type == BSON_TYPE_INT64 && value->size_bytes == sizeof id) {
-        memcpy(&id, value->data, sizeof id);
-        return id;
-    }
-    if (value->type != BSON_TYPE_BINARY || value->size_bytes <= 5 + sizeof id)
+    if (value->type != BSON_TYPE_DOCUMENT || value->size_bytes <= AT_P)
         return -1;
-    memcpy(&id, value->data + 5, sizeof id);
-    if (padding)
-        *padding = (int)(value->size_bytes - 5 - sizeof id);
+    memcpy(&id, value->data + AT_V + 3, sizeof id);
+    if (padding && value->size_bytes > PADDING)
+        *padding = (int)value->size_bytes - PADDING - 1;
     return id;
 }

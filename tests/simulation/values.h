@@ -1,6 +1,7 @@
 /*
  * The elements of a simulation. Every append and most edits bring values that were never used
- * before, so that an element tells where it came from.
+ * before, so that an element tells where it came from. As elements they have an id besides, which
+ * several of them share, and a time.
  */
 #ifndef SIM_VALUES_H
 #define SIM_VALUES_H
@@ -11,15 +12,28 @@
 
 #define SIM_PADDING_MAX 1200
 
+/* Where the values of a definition for them are. */
+#define SIM_ID_FIELD "at.k"
+#define SIM_TIME_FIELD "t"
+
+/* How many ids there are: elements with value v have the id v % SIM_IDS. */
+#define SIM_IDS 5
+
+/* The time of an element with value v. Edits bring later values to earlier places. */
+static inline int64_t sim_value_time_ms(int64_t value)
+{
+    return value * 1000;
+}
+
 /* Where a value is built; it lives as long as this does. */
 typedef struct sim_value_bytes {
-    uint8_t bytes[SIM_PADDING_MAX + 16];
+    uint8_t bytes[SIM_PADDING_MAX + 64];
 } sim_value_bytes_t;
 
-/* A 64-bit integer; with padding (bytes), binary data that begins with it. */
+/* {v: int64, at: {k: int32}, t: date}; with padding (bytes) binary data besides. */
 spill_value_t sim_value_make(sim_value_bytes_t *bytes, int64_t id, int padding);
 
-/* Its id; -1 for a value that sim_value_make did not make. *padding may be NULL. */
+/* Its v; -1 for a value that sim_value_make did not make. *padding may be NULL. */
 int64_t sim_value_id(const spill_value_t *value, int *padding);
 
 #endif

@@ -97,6 +97,13 @@ typedef struct sim_world sim_world_t;
 /* What carries the documents. */
 typedef enum sim_engine { SIM_MEMORY, SIM_EMBEDDED } sim_engine_t;
 
+/* What a client that trims by count or by time asked for. */
+typedef struct sim_trimming {
+    int64_t keep;    /* -1: no count */
+    int64_t time_ms; /* -1: no time */
+    int32_t from;    /* version of the plain array when it was asked */
+} sim_trimming_t;
+
 /* A client: a store of its own before the shared one (`port`, the first member), and a coroutine.
  */
 typedef struct sim_client {
@@ -119,6 +126,7 @@ typedef struct sim_client {
     bool append_again;   /* an append request of it will arrive once more */
     int64_t refused_put; /* page and src of a put that was refused, or -1 */
     int64_t refused_src;
+    sim_trimming_t trimming;
 } sim_client_t;
 
 /* A request on its way, to be carried out late. */
@@ -163,6 +171,7 @@ struct sim_world {
     sim_client_t *running;
     sim_late_t *late;
     size_t late_count, late_capacity;
+    bool late_now; /* one of them is being delivered */
 
     sim_plain_t plains[SIM_OWNERS_MAX];
     sim_traces_t traces[SIM_OWNERS_MAX];
@@ -237,7 +246,8 @@ int64_t sim_value_new(sim_world_t *world, int32_t append, int padding);
 spill_value_t sim_value_of(const sim_world_t *world, sim_value_bytes_t *bytes, int64_t id);
 spill_value_t sim_owner_value(int owner);
 
-/* ---- check.c --------------------------------------------------------------------------------- */
+/* ---- check.c, check_id.c
+ * --------------------------------------------------------------------------------- */
 
 /* The versions between which a call was made. */
 typedef struct sim_span {
@@ -254,6 +264,17 @@ void sim_check_edit(sim_client_t *client, int owner, sim_span_t span, spill_code
                     int64_t seq, int64_t value);
 void sim_check_remove(sim_client_t *client, int owner, sim_span_t span, spill_code_t code,
                       int64_t seq);
+/*
+ * By id: `seq` is what was answered (-1: none), and `what` names the call. A change itself is
+ * checked by its number besides.
+ */
+void sim_check_id(sim_client_t *client, int owner, sim_span_t span, spill_code_t code, int64_t id,
+                  int64_t seq, const char *what);
+/* By count or by time, as client->trimming has it. */
+void sim_check_trim_to(sim_client_t *client, int owner, sim_span_t span, spill_code_t code,
+                       int64_t below);
+/* A TRIM that this client sent took effect: it took no more than was asked for. (check_id.c) */
+void sim_check_trimmed(sim_client_t *client, int owner, int32_t before);
 void sim_check_trim(sim_client_t *client, int owner, sim_span_t span, spill_code_t code,
                     int64_t below);
 void sim_check_drop(sim_client_t *client, int owner, sim_span_t span, spill_code_t code);

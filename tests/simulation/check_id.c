@@ -1,0 +1,159 @@
+/* Are the answers right where elements are meant by their ids, by count, or by their time? */
+#include "world.h"
+
+/* ---- by id ----------------------------------------------------------------------------------- */
+
+static bool has_id(const sim_plain_t *plain, const sim_plain_element_t *element, int32_t version,
+                   int64_t id)
+{
+    int64_t value = sim_plain_value(plain, element, version);
+    return value >= 0 && value % SIM_IDS == id;
+}
+
+/* The lowest number with the id at that version, or -1. */
+static int64_t lowest(const sim_plain_t *plain, int32_t version, int64_t id)
+{
+    if (!plain->moments[version].exists)
+        return -1;
+    for (size_t i = 0; i < plain->element_count; i++) {
+        const sim_plain_element_t *element = &plain->elements[i];
+        if (element->incarnation == plain->moments[version].incarnation &&
+            has_id(plain, element, version, id))
+            return element->seq;
+    }
+    return -1;
+}
+
+/* Was there one of them all the while, with this id, and no removal of it under way? */
+static bool was_throughout(const sim_plain_t *plain, sim_span_t span, int64_t id)
+{
+    for (size_t i = 0; i < plain->element_count; i++) {
+        const sim_plain_element_t *element = &plain->elements[i];
+        bool there = !element->pending;
+        for (int32_t v = span.from; there && v <= span.to; v++)
+            there = plain->moments[v].exists && has_id(plain, element, v, id);
+        if (there)
+            return true;
+    }
+    return false;
+}
+
+static bool only_appends(const sim_plain_t *plain, sim_span_t span)
+{
+    for (int32_t v = span.from + 1; v <= span.to; v++)
+        if (plain->moments[v].change != SIM_CHANGE_APPEND)
+            return false;
+    return true;
+}
+
+void sim_check_id(sim_client_t *client, int owner, sim_span_t span, spill_code_t code, int64_t id,
+                  int64_t seq, const char *what)
+{
+    sim_world_t *world = client->world;
+    const sim_plain_t *plain = &world->plains[owner];
+    if (code == SPILL_TOO_BIG && world->settings.padded)
+        return;
+    if (code != SPILL_OK) {
+        if (code != SPILL_NOT_FOUND || was_throughout(plain, span, id))
+            sim_fail(world, "owner %d: %s by id %lld: %s", owner, what, (long long)id,
+                     spill_code_name(code));
+        sim_saw(world, SIM_ID_ABSENT);
+        return;
+    }
+    sim_saw(world, client->reads > 1 ? SIM_ID_IN_PAGE : SIM_ID_FOUND);
+    bool had = false;
+    for (int32_t v = span.from; !had && v <= span.to; v++) {
+        const sim_plain_element_t *element = sim_plain_find_at(plain, v, seq);
+        had = element && has_id(plain, element, v, id);
+    }
+    if (!had)
+        sim_fail(world, "owner %d: %s by id %lld found %lld, which never had it", owner, what,
+                 (long long)id, (long long)seq);
+    int64_t first = lowest(plain, span.from, id);
+    if (only_appends(plain, span) && first >= 0 && first != seq)
+        sim_fail(world, "owner %d: %s by id %lld found %lld, and %lld has it, too", owner, what,
+                 (long long)id, (long long)seq, (long long)first);
+}
+
+/* ---- trims ----------------------------------------------------------------------------------- */
+
+/* Was the element older, as it was when the trim was asked for, or at some moment since? */
+static bool was_older(const sim_plain_t *plain, const sim_plain_element_t *element, sim_span_t span,
+                      int64_t time_ms)
+{
+    for (int32_t v = span.from; v <= span.to; v++) {
+        int64_t value = sim_plain_value(plain, element, v);
+        if (value >= 0 && sim_value_time_ms(value) < time_ms)
+            return true;
+    }
+    return false;
+}
+
+void sim_check_trimmed(sim_client_t *client, int owner, int32_t before)
+{
+    sim_world_t *world = client->world;
+    const sim_plain_t *plain = &world->plains[owner];
+    const sim_plain_moment_t *now = sim_plain_now(plain);
+    const sim_plain_moment_t *then = &plain->moments[before];
+    const sim_trimming_t *trimming = &client->trimming;
+    if (trimming->keep >= 0 && now->live - now->pending < trimming->keep && now->live < then->live)
+        sim_fail(world, "owner %d: a trim to %lld elements left %d", owner,
+                 (long long)trimming->keep, (int)(now->live - now->pending));
+    for (size_t i = 0; trimming->time_ms >= 0 && i < plain->element_count; i++) {
+        const sim_plain_element_t *element = &plain->elements[i];
+        sim_span_t span = {trimming->from, before};
+        if (element->died == sim_plain_version(plain) &&
+            !was_older(plain, element, span, trimming->time_ms))
+            sim_fail(world, "owner %d: a trim by time took %lld, which is not older", owner,
+                     (long long)element->seq);
+    }
+}
+
+/* Of the elements that were there when it was asked, the first one left at that version is young.
+ */
+static bool begins_young(const sim_plain_t *plain, int32_t from, int32_t version, int64_t time_ms)
+{
+    const sim_plain_moment_t *asked = &plain->moments[from];
+    for (size_t i = 0; i < plain->element_count; i++) {
+        const sim_plain_element_t *element = &plain->elements[i];
+        int64_t value = sim_plain_value(plain, element, version);
+        if (value >= 0 && element->incarnation == asked->incarnation && element->seq < asked->next)
+            return sim_value_time_ms(value) >= time_ms;
+    }
+    return true;
+}
+
+static bool was_edited(const sim_plain_t *plain, sim_span_t span)
+{
+    for (int32_t v = span.from + 1; v <= span.to; v++)
+        if (plain->moments[v].change == SIM_CHANGE_EDIT)
+            return true;
+    return false;
+}
+
+void sim_check_trim_to(sim_client_t *client, int owner, sim_span_t span, spill_code_t code,
+                       int64_t below)
+{
+    sim_world_t *world = client->world;
+    const sim_plain_t *plain = &world->plains[owner];
+    const sim_trimming_t *trimming = &client->trimming;
+    if (code != SPILL_OK) {
+        sim_check_trim(client, owner, span, code, below);
+        return;
+    }
+    int64_t appended = 0;
+    for (int32_t v = span.from + 1; v <= span.to; v++)
+        if (plain->moments[v].change == SIM_CHANGE_APPEND)
+            appended += plain->moments[v].next - plain->moments[v - 1].next;
+    sim_saw(world, trimming->keep >= 0 ? SIM_TRIMMED_TO_COUNT : SIM_TRIMMED_TO_TIME);
+    for (int32_t v = span.from; v <= span.to; v++) {
+        const sim_plain_moment_t *moment = &plain->moments[v];
+        bool few =
+            trimming->keep >= 0 && moment->live - moment->pending <= trimming->keep + appended;
+        bool young = trimming->time_ms >= 0 && begins_young(plain, span.from, v, trimming->time_ms);
+        if (!moment->exists || few || young || (trimming->time_ms >= 0 && was_edited(plain, span)))
+            return;
+    }
+    sim_fail(world, "owner %d: a trim to below %lld was acknowledged, but not made", owner,
+             (long long)below);
+}
