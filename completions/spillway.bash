@@ -21,7 +21,7 @@ _spillway_options() {
     read) echo "$common --limit= --before= --after= --skip= --oldest --json --quiet" ;;
     count) echo "$common --json" ;;
     edit) echo "$common --id= --durability=" ;;
-    remove) echo "$common --id= --durability=" ;;
+    remove) echo "$common --id= --where= --limit= --durability=" ;;
     trim) echo "$common --below= --keep= --older-than= --durability=" ;;
     export) echo "$common --relaxed --documents --plain --json --quiet" ;;
     explain) echo "$common --documents --all --json" ;;

@@ -211,6 +211,25 @@ SPILL_API spill_code_t spill_array_remove_id(spill_array_t *array, const spill_v
                                              spill_error_t *error);
 
 /*
+ * Remove the elements that match a filter, the oldest first, at most `limit` of them (0: all).
+ * *removed (may be NULL) is how many; after an error, how many until then. A filter is a query as
+ * MongoDB has it: {path: value} for equality, {path: {operator: value}} with $eq, $ne, $gt, $gte,
+ * $lt, $lte, $in, $nin and $exists, all of which hold together; {operator: value} speaks of the
+ * element itself. Where an array lies on a path, each document in it is looked into; an array at its
+ * end matches as a whole or by any of its elements; what lies nowhere equals null. Other operators,
+ * regular expressions and an empty filter are SPILL_INVALID.
+ *
+ * Not one atomic step: each element is judged as it was read, and removed by its number. Elements
+ * that are appended meanwhile are not looked at; one that another client edits in the same moment
+ * may be judged by what it was. An owner that does not exist has nothing to remove.
+ * Cost: O(array): every element is read, 1000 or a page at a time, and each that is removed costs
+ * as spill_array_remove.
+ */
+SPILL_API spill_code_t spill_array_remove_where(spill_array_t *array, const spill_value_t *owner,
+                                                const bson_t *filter, int64_t limit,
+                                                int64_t *removed, spill_error_t *error);
+
+/*
  * Remove every element below a sequence number. Pages that hold nothing more are given back, but
  * for the last of them. SPILL_NOT_FOUND: there is no such owner.
  * Cost: four store operations, and two or three for each page that goes.

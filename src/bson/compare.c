@@ -153,3 +153,8 @@ int spill_value_compare(const spill_value_t *left, const spill_value_t *right)
         return compare_bytes(left->data, left->size_bytes, right->data, right->size_bytes);
     }
 }
+
+bool spill_value_same_class(const spill_value_t *left, const spill_value_t *right)
+{
+    return rank_of(left->type) == rank_of(right->type);
+}

@@ -33,6 +33,9 @@ bool spill_document_valid(const bson_t *document);
  */
 int spill_value_compare(const spill_value_t *left, const spill_value_t *right);
 
+/* Are they of one class, as comparisons in queries ask: numbers of all types are, and so on? */
+bool spill_value_same_class(const spill_value_t *left, const spill_value_t *right);
+
 /* The value that was last appended to `storage`, under an empty key, at size `before`. O(1). */
 spill_value_t spill_value_appended(const bson_t *storage, uint32_t before);
 

@@ -1,11 +1,15 @@
-/* remove: take one element out, by its number or by its id. */
+/* remove: take elements out: one by its number or by its id, or those that match a filter. */
 #include "cli/cli.h"
+
+#include "util/error.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 typedef struct remove_options {
     const char *id;
+    const char *where;
+    int64_t limit;
 } remove_options_t;
 
 static const remove_options_t DEFAULTS = {0};
@@ -25,11 +29,34 @@ static spill_code_t remove_by_id(spill_cli_session_t *session, const char *json,
     return code;
 }
 
+static spill_code_t remove_where(spill_cli_session_t *session, const remove_options_t *options,
+                                 spill_error_t *error)
+{
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t value;
+    bson_t filter;
+    int64_t removed = 0;
+    spill_code_t code =
+        spill_value_from_json(options->where, strlen(options->where), &storage, &value, error);
+    if (code == SPILL_OK && (value.type != BSON_TYPE_DOCUMENT ||
+                             !bson_init_static(&filter, value.data, value.size_bytes)))
+        code = spill_fail(error, SPILL_INVALID, "--where takes a document");
+    if (code == SPILL_OK) {
+        code = spill_array_remove_where(session->array, session->owner, &filter, options->limit,
+                                        &removed, error);
+        printf("%" PRId64 "\n", removed);
+    }
+    bson_destroy(&storage);
+    return code;
+}
+
 static spill_code_t remove_element(spill_cli_session_t *session, spill_error_t *error)
 {
     const remove_options_t *options = session->invocation->options;
     if (options->id)
         return remove_by_id(session, options->id, error);
+    if (options->where)
+        return remove_where(session, options, error);
     int64_t seq = 0;
     spill_cli_parse_number(session->invocation->arguments[3], &seq);
     return spill_array_remove(session->array, session->owner, seq, error);
@@ -39,10 +66,13 @@ static spill_exit_t run(const spill_invocation_t *invocation)
 {
     const remove_options_t *options = invocation->options;
     int64_t seq = 0;
-    if ((invocation->argument_count == 4) == (options->id != NULL))
-        return spill_cli_usage(invocation, "give either SEQ or --id");
-    bool good = options->id ? spill_cli_parse_id(invocation, options->id)
-                            : spill_cli_parse_seq(invocation, invocation->arguments[3], &seq);
+    if ((invocation->argument_count == 4) + (options->id != NULL) + (options->where != NULL) != 1)
+        return spill_cli_usage(invocation, "give one of SEQ, --id and --where");
+    bool good = true;
+    if (options->id || options->where)
+        good = spill_cli_parse_id(invocation, options->id ? options->id : options->where);
+    else
+        good = spill_cli_parse_seq(invocation, invocation->arguments[3], &seq);
     return good ? spill_cli_with_array(invocation, SPILL_CLI_WRITE, remove_element)
                 : SPILL_EXIT_USAGE;
 }
@@ -50,6 +80,10 @@ static spill_exit_t run(const spill_invocation_t *invocation)
 static const spill_option_t OPTIONS[] = {
     {"id", "JSON", SPILL_OPTION_TEXT, offsetof(remove_options_t, id),
      "Not by SEQ: the element with this id, of several the one with the lowest number"},
+    {"where", "JSON", SPILL_OPTION_TEXT, offsetof(remove_options_t, where),
+     "Not by SEQ: the elements that match this filter; prints how many"},
+    {"limit", "N", SPILL_OPTION_NUMBER, offsetof(remove_options_t, limit),
+     "With --where: at most N, the oldest first"},
     {0}};
 
 const spill_command_t spill_command_remove = {
@@ -57,13 +91,15 @@ const spill_command_t spill_command_remove = {
     .arguments = "STORE NAME OWNER [SEQ]",
     .arguments_min = 3,
     .arguments_max = 4,
-    .summary = "Remove one element by its sequence number or its id",
-    .text = "The number is not used again, and the numbers of the others stay. With --id it is "
-            "printed.\n"
+    .summary = "Remove elements by sequence number, by id, or by a filter",
+    .text = "A number is not used again, and the numbers of the others stay. With --id it is "
+            "printed. A filter is a query of equalities and $eq, $ne, $gt, $gte, $lt, $lte, $in, "
+            "$nin and $exists; it reads the whole array.\n"
             "\n"
             "Examples:\n"
             "  spillway remove feeds.db events alice 7\n"
-            "  spillway remove feeds.db events alice --id '\"e-4711\"'",
+            "  spillway remove feeds.db events alice --id '\"e-4711\"'\n"
+            "  spillway remove feeds.db events alice --where '{\"type\": \"login\"}'",
     .common = SPILL_COMMON_DURABILITY,
     .options = OPTIONS,
     .defaults = &DEFAULTS,

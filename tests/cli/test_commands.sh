@@ -250,6 +250,16 @@ has out '"new"'
 expect 0 remove "$db" ids o --id '"new"'
 is out 9
 counts "$db" ids o 17
+expect 0 remove "$db" ids o --where '{"n": {"$gte": 15}, "event.id": {"$ne": "e9"}}' --limit 2
+is out 2
+expect 0 remove "$db" ids o --where '{"n": {"$gte": 15}, "event.id": {"$ne": "e9"}}'
+is out 2
+expect 0 remove "$db" ids nobody --where '{"n": 1}'
+is out 0
+expect 2 remove "$db" ids o --where '{"$or": []}'
+expect 2 remove "$db" ids o --where 7
+expect 2 remove "$db" ids o 3 --where '{"n": 1}'
+counts "$db" ids o 13
 expect 4 define "$db" ids --id-field n
 has err "idField"
 clean "$db"

@@ -134,6 +134,29 @@ static void by_id(player_t *player)
         model_set(&player->model, seq, next);
 }
 
+/* Elements that are numbers below 0, at most a few of them. */
+static void remove_where(player_t *player)
+{
+    model_t *model = &player->model;
+    bson_t *filter = BCON_NEW("$lt", BCON_INT32(0));
+    int64_t limit = sim_random_below(&player->random, 4);
+    int64_t expected = 0;
+    int64_t removed;
+    spill_error_t error;
+    spill_code_t code =
+        spill_array_remove_where(player->array, &player->owner, filter, limit, &removed, &error);
+    expect_ok(code, &error);
+    for (int64_t seq = 0; seq < model->count && (limit == 0 || expected < limit); seq++) {
+        uint8_t type = model->kinds[seq] < 0 ? 0 : model_value(model->kinds[seq]).type;
+        bool below = type == BSON_TYPE_INT32 || type == BSON_TYPE_INT64; /* -7, and the lowest */
+        if (below)
+            model_remove(model, seq);
+        expected += below;
+    }
+    assert_int_equal(removed, expected);
+    bson_destroy(filter);
+}
+
 static void trim_keep(player_t *player)
 {
     model_t *model = &player->model;
@@ -181,6 +204,8 @@ static void play(player_t *player)
             remove_one(player);
         else if (roll < 97)
             by_id(player);
+        else if (roll < 98 && sim_random_chance(&player->random, 300))
+            remove_where(player);
         else if (roll < 98)
             trim_keep(player);
         else

@@ -1,0 +1,321 @@
+#include "bson/match.h"
+
+#include "bson/number.h"
+#include "bson/value.h"
+#include "util/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- operators ------------------------------------------------------------------------------- */
+
+typedef enum operation { EQ, NE, GT, GTE, LT, LTE, IN, NIN, EXISTS, OPERATIONS } operation_t;
+
+static const char *const names[OPERATIONS] = {"$eq",  "$ne", "$gt",  "$gte",   "$lt",
+                                              "$lte", "$in", "$nin", "$exists"};
+
+static operation_t operation_of(const char *name)
+{
+    operation_t operation = EQ;
+    while (operation < OPERATIONS && strcmp(names[operation], name) != 0)
+        operation++;
+    return operation;
+}
+
+/* A document whose first field is an operator. */
+static bool has_operators(const spill_value_t *value)
+{
+    const char *name;
+    spill_value_t first;
+    if (value->type != BSON_TYPE_DOCUMENT)
+        return false;
+    spill_fields_t fields = spill_fields_of(value->data);
+    return spill_fields_next(&fields, &name, &first) && name[0] == '$';
+}
+
+/* ---- the check ------------------------------------------------------------------------------- */
+
+static spill_code_t check_operand(const char *where, const spill_value_t *operand,
+                                  spill_error_t *error)
+{
+    if (operand->type == BSON_TYPE_REGEX || operand->type == BSON_TYPE_UNDEFINED)
+        return spill_fail(error, SPILL_INVALID,
+                          "filter: %s: there is no matching by regular expressions, nor by "
+                          "undefined",
+                          where);
+    return SPILL_OK;
+}
+
+static spill_code_t check_list(const char *where, const spill_value_t *list, spill_error_t *error)
+{
+    if (list->type != BSON_TYPE_ARRAY)
+        return spill_fail(error, SPILL_INVALID, "filter: %s needs an array", where);
+    spill_fields_t fields = spill_fields_of(list->data);
+    const char *name;
+    spill_value_t value;
+    spill_code_t code = SPILL_OK;
+    while (code == SPILL_OK && spill_fields_next(&fields, &name, &value))
+        code = check_operand(where, &value, error);
+    return code;
+}
+
+static spill_code_t check_operation(const char *name, const spill_value_t *operand,
+                                    spill_error_t *error)
+{
+    switch (operation_of(name)) {
+    case EQ:
+    case NE:
+    case EXISTS:
+        return check_operand(name, operand, error);
+    case GT:
+    case GTE:
+    case LT:
+    case LTE:
+        if (operand->type == BSON_TYPE_ARRAY || operand->type == BSON_TYPE_MINKEY ||
+            operand->type == BSON_TYPE_MAXKEY)
+            return spill_fail(error, SPILL_INVALID,
+                              "filter: %s compares with neither arrays, MinKey nor MaxKey", name);
+        return check_operand(name, operand, error);
+    case IN:
+    case NIN:
+        return check_list(name, operand, error);
+    default:
+        return spill_fail(error, SPILL_INVALID,
+                          "filter: '%s' is not supported; there are $eq, $ne, $gt, $gte, $lt, "
+                          "$lte, $in, $nin and $exists",
+                          name);
+    }
+}
+
+static spill_code_t check_operations(const spill_value_t *operations, spill_error_t *error)
+{
+    spill_fields_t fields = spill_fields_of(operations->data);
+    const char *name;
+    spill_value_t operand;
+    spill_code_t code = SPILL_OK;
+    while (code == SPILL_OK && spill_fields_next(&fields, &name, &operand))
+        code = check_operation(name, &operand, error);
+    return code;
+}
+
+static bool is_path(const char *path)
+{
+    size_t length = strlen(path);
+    return length > 0 && path[0] != '.' && path[length - 1] != '.' && !strstr(path, "..");
+}
+
+static spill_code_t check_field(const char *path, const spill_value_t *condition,
+                                spill_error_t *error)
+{
+    if (path[0] == '$')
+        return spill_fail(error, SPILL_INVALID,
+                          "filter: '%s' is not supported beside fields: all conditions hold "
+                          "together, and there is no $or",
+                          path);
+    if (!is_path(path))
+        return spill_fail(error, SPILL_INVALID,
+                          "filter: '%s' is not a path of names with a '.' between them", path);
+    return has_operators(condition) ? check_operations(condition, error)
+                                    : check_operand(path, condition, error);
+}
+
+spill_code_t spill_match_check(const bson_t *filter, spill_error_t *error)
+{
+    if (!spill_document_valid(filter))
+        return spill_fail(error, SPILL_INVALID, "filter: not a well-formed document");
+    spill_value_t whole = spill_value_from_document(filter);
+    if (has_operators(&whole))
+        return check_operations(&whole, error);
+    spill_fields_t fields = spill_fields_of(whole.data);
+    const char *path;
+    spill_value_t condition;
+    spill_code_t code = SPILL_OK;
+    bool any = false;
+    while (code == SPILL_OK && spill_fields_next(&fields, &path, &condition)) {
+        code = check_field(path, &condition, error);
+        any = true;
+    }
+    if (code == SPILL_OK && !any)
+        return spill_fail(error, SPILL_INVALID,
+                          "filter: it is empty and would match every element");
+    return code;
+}
+
+/* ---- one value ------------------------------------------------------------------------------- */
+
+static bool is_nan(const spill_value_t *value)
+{
+    bool number = value->type == BSON_TYPE_DOUBLE || value->type == BSON_TYPE_DECIMAL128;
+    return number && spill_number_of(value).kind == SPILL_NUMBER_NAN;
+}
+
+static bool equals(const spill_value_t *value, const spill_value_t *operand)
+{
+    if (operand->type == BSON_TYPE_NULL && value->type == BSON_TYPE_UNDEFINED)
+        return true;
+    return spill_value_compare(value, operand) == 0;
+}
+
+static bool is_in(const spill_value_t *value, const spill_value_t *list)
+{
+    spill_fields_t fields = spill_fields_of(list->data);
+    const char *name;
+    spill_value_t operand;
+    while (spill_fields_next(&fields, &name, &operand))
+        if (equals(value, &operand))
+            return true;
+    return false;
+}
+
+/* NaN is neither greater nor less than anything, and equal to itself. */
+static bool orders(operation_t operation, const spill_value_t *value, const spill_value_t *operand)
+{
+    bool or_equal = operation == GTE || operation == LTE;
+    if (!spill_value_same_class(value, operand))
+        return false;
+    if (is_nan(value) || is_nan(operand))
+        return or_equal && is_nan(value) && is_nan(operand);
+    int order = spill_value_compare(value, operand);
+    if (order == 0)
+        return or_equal;
+    return (operation == GT || operation == GTE) == (order > 0);
+}
+
+/* Does the value satisfy what the operation is, or is the negation of? */
+static bool satisfies(operation_t operation, const spill_value_t *value,
+                      const spill_value_t *operand)
+{
+    switch (operation) {
+    case EQ:
+    case NE:
+        return equals(value, operand);
+    case IN:
+    case NIN:
+        return is_in(value, operand);
+    case EXISTS:
+        return true;
+    default:
+        return orders(operation, value, operand);
+    }
+}
+
+/* ---- what lies at a path --------------------------------------------------------------------- */
+
+/* The search for a value that satisfies an operation. */
+typedef struct search {
+    operation_t operation;
+    const spill_value_t *operand;
+} search_t;
+
+static bool end_satisfies(const search_t *search, const spill_value_t *value)
+{
+    if (satisfies(search->operation, value, search->operand))
+        return true;
+    if (value->type != BSON_TYPE_ARRAY)
+        return false;
+    spill_fields_t fields = spill_fields_of(value->data);
+    const char *name;
+    spill_value_t element;
+    while (spill_fields_next(&fields, &name, &element))
+        if (satisfies(search->operation, &element, search->operand))
+            return true;
+    return false;
+}
+
+/* A value that is not there is as null, but does not exist. */
+static bool nothing_satisfies(const search_t *search)
+{
+    static const spill_value_t null = {.type = BSON_TYPE_NULL, .data = (const uint8_t *)""};
+    return search->operation != EXISTS && satisfies(search->operation, &null, search->operand);
+}
+
+static bool find_field(const spill_value_t *value, const char *name, size_t length,
+                       spill_value_t *found)
+{
+    spill_fields_t fields = spill_fields_of(value->data);
+    const char *own;
+    while (spill_fields_next(&fields, &own, found))
+        if (strncmp(own, name, length) == 0 && own[length] == '\0')
+            return true;
+    return false;
+}
+
+static bool path_satisfies(const search_t *search, const spill_value_t *value, const char *path);
+
+/* Each document in an array, and the element that the name is the place of. */
+static bool array_satisfies(const search_t *search, const spill_value_t *array, const char *path)
+{
+    size_t length = strcspn(path, ".");
+    spill_fields_t fields = spill_fields_of(array->data);
+    const char *name;
+    spill_value_t element;
+    if (find_field(array, path, length, &element) &&
+        path_satisfies(search, &element, path + length + (path[length] == '.')))
+        return true;
+    while (spill_fields_next(&fields, &name, &element))
+        if (element.type == BSON_TYPE_DOCUMENT && path_satisfies(search, &element, path))
+            return true;
+    return false;
+}
+
+static bool path_satisfies(const search_t *search, const spill_value_t *value, const char *path)
+{
+    spill_value_t at = *value;
+    while (*path != '\0') {
+        size_t length = strcspn(path, ".");
+        if (at.type == BSON_TYPE_ARRAY)
+            return array_satisfies(search, &at, path);
+        if (at.type != BSON_TYPE_DOCUMENT || !find_field(&at, path, length, &at))
+            return nothing_satisfies(search);
+        path += length;
+        path += *path == '.';
+    }
+    return end_satisfies(search, &at);
+}
+
+/* ---- filters --------------------------------------------------------------------------------- */
+
+/* "" is the path of the element itself. */
+static bool operation_holds(const spill_value_t *element, const char *path, operation_t operation,
+                            const spill_value_t *operand)
+{
+    const search_t search = {.operation = operation, .operand = operand};
+    bool found = path_satisfies(&search, element, path);
+    if (operation == NE || operation == NIN)
+        return !found;
+    if (operation != EXISTS)
+        return found;
+    bool wanted =
+        operand->type == BSON_TYPE_BOOL ? operand->data[0] != 0 : operand->type != BSON_TYPE_NULL;
+    bool zero = (operand->type == BSON_TYPE_INT32 && spill_value_int32(operand) == 0) ||
+                (operand->type == BSON_TYPE_INT64 && spill_value_int64(operand) == 0);
+    return found == (wanted && !zero);
+}
+
+static bool condition_holds(const spill_value_t *element, const char *path,
+                            const spill_value_t *condition)
+{
+    if (!has_operators(condition))
+        return operation_holds(element, path, EQ, condition);
+    spill_fields_t fields = spill_fields_of(condition->data);
+    const char *name;
+    spill_value_t operand;
+    while (spill_fields_next(&fields, &name, &operand))
+        if (!operation_holds(element, path, operation_of(name), &operand))
+            return false;
+    return true;
+}
+
+bool spill_match(const bson_t *filter, const spill_value_t *element)
+{
+    spill_value_t whole = spill_value_from_document(filter);
+    if (has_operators(&whole))
+        return condition_holds(element, "", &whole);
+    spill_fields_t fields = spill_fields_of(whole.data);
+    const char *path;
+    spill_value_t condition;
+    while (spill_fields_next(&fields, &path, &condition))
+        if (!condition_holds(element, path, &condition))
+            return false;
+    return true;
+}

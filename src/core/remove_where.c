@@ -1,0 +1,63 @@
+/* Removing what matches a filter: a walk over the array, and a removal by number for each match. */
+#include "bson/match.h"
+#include "core/array.h"
+#include "core/walk.h"
+#include "util/error.h"
+
+/* Of the elements below `end`, remove those of the stretch that match, while there is a limit. */
+static spill_code_t remove_matches(spill_owner_t *owner, const spill_run_t *run,
+                                   const bson_t *filter, int64_t end, int64_t *left,
+                                   spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    for (size_t i = 0; code == SPILL_OK && *left > 0 && i < run->count; i++) {
+        spill_element_t element = spill_run_element(run, i);
+        if (element.seq >= end || !spill_match(filter, &element.value))
+            continue;
+        spill_which_t which = {.seq = element.seq};
+        code = spill_outlier_remove(owner, &which, error);
+        if (code == SPILL_OK)
+            --*left;
+        else if (code == SPILL_NOT_FOUND) /* another client was faster */
+            code = SPILL_OK;
+    }
+    return code;
+}
+
+static spill_code_t walk(spill_owner_t *owner, const bson_t *filter, int64_t *left,
+                         spill_error_t *error)
+{
+    spill_count_t count;
+    spill_stretch_t stretch = {.last = false};
+    spill_code_t code = spill_outlier_count(owner, &count, error);
+    while (code == SPILL_OK && !stretch.last && *left > 0 && stretch.next < count.next) {
+        code = spill_stretch_read(owner, &stretch, error);
+        if (code == SPILL_OK)
+            code = remove_matches(owner, stretch.run, filter, count.next, left, error);
+    }
+    spill_stretch_release(&stretch);
+    return code;
+}
+
+spill_code_t spill_array_remove_where(spill_array_t *array, const spill_value_t *owner,
+                                      const bson_t *filter, int64_t limit, int64_t *removed,
+                                      spill_error_t *error)
+{
+    spill_owner_t own;
+    int64_t most = limit > 0 ? limit : INT64_MAX;
+    int64_t left = most;
+    if (removed)
+        *removed = 0;
+    if (limit < 0)
+        return spill_fail(error, SPILL_INVALID, "the limit is %lld, below 0", (long long)limit);
+    spill_code_t code = spill_match_check(filter, error);
+    if (code != SPILL_OK)
+        return code;
+    code = spill_owner_init(&own, array, owner, error);
+    if (code == SPILL_OK)
+        code = walk(&own, filter, &left, error);
+    if (removed)
+        *removed = most - left;
+    spill_owner_release(&own);
+    return code;
+}
