@@ -29,7 +29,10 @@ typedef enum spill_array_order {
 
 #define SPILL_NAME_SIZE 128 /* most bytes of any name below, with its NUL */
 
-/* The bounds of documents. They may change while the array lives; everything else may not. */
+/*
+ * The bounds of documents. They may change while the array lives, and so may op_window and what is
+ * retained; everything else may not.
+ */
 typedef struct spill_bounds {
     int64_t threshold;      /* elements that a head is meant to hold; >= 1 */
     int64_t page_capacity;  /* most elements in a page; >= 1 */
@@ -60,7 +63,17 @@ typedef struct spill_definition {
     char page_count[SPILL_NAME_SIZE];      /* "count", or "" */
     char id_field[SPILL_NAME_SIZE];        /* what names an element, a path within it, or "" */
     char time_field[SPILL_NAME_SIZE];      /* an element's time, a path within it, or "" */
-    spill_bounds_t largest;                /* the largest each bound has ever been (for verify) */
+    /*
+     * Retention; 0: everything stays. The newest keep_elements elements stay, and those of the last
+     * keep_seconds, by their time_field; what neither keeps goes, from the oldest on (as by
+     * spill_array_trim_keep and spill_array_trim_older: by time, up to the first one that is not
+     * older). No daemon does it, but the append that spills or seals a document, after it: so an
+     * array has at most max(keep_elements, threshold) + page_capacity elements, those of racing
+     * appends besides, while it is appended to and no writer dies. What is not appended to stays.
+     */
+    int64_t keep_elements;
+    int64_t keep_seconds;   /* needs time_field */
+    spill_bounds_t largest; /* the largest each bound has ever been (for verify) */
 } spill_definition_t;
 
 /*
@@ -85,7 +98,8 @@ SPILL_API spill_code_t spill_definition_check(const spill_definition_t *definiti
                                               spill_error_t *error);
 
 /*
- * May `next` take the place of `now` where there is data? Only bounds and op_window may differ;
+ * May `next` take the place of `now` where there is data? Only bounds, op_window and what is
+ * retained may differ;
  * SPILL_REFUSED names another field that does, with both values. Both have passed the check.
  */
 SPILL_API spill_code_t spill_definition_compatible(const spill_definition_t *now,

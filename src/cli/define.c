@@ -28,10 +28,16 @@ typedef struct define_options {
     const char *page_count;
     const char *id_field;
     const char *time_field;
+    int64_t retain_elements;
+    const char *retain_age;
 } define_options_t;
 
-static const define_options_t DEFAULTS = {
-    .threshold = -1, .page = -1, .head_bytes = -1, .page_bytes = -1, .op_window = -1};
+static const define_options_t DEFAULTS = {.threshold = -1,
+                                          .page = -1,
+                                          .head_bytes = -1,
+                                          .page_bytes = -1,
+                                          .op_window = -1,
+                                          .retain_elements = -1};
 
 #define NAME_OPTION(field) offsetof(define_options_t, field), offsetof(spill_definition_t, field)
 
@@ -62,12 +68,17 @@ static void print_definition(const spill_invocation_t *invocation,
     const char *order =
         definition->order == SPILL_ARRAY_NEWEST_FIRST ? ", arrays newest first" : "";
     printf("%s: %s, keep %s%s, threshold %lld, page %lld, head %lld bytes, page %lld bytes, "
-           "window %d; %s.%s, pages in %s\n",
+           "window %d; %s.%s, pages in %s",
            definition->name, spill_layout_name(definition->layout),
            spill_keep_name(definition->keep), order, (long long)bounds->threshold,
            (long long)bounds->page_capacity, (long long)bounds->head_bytes_max,
            (long long)bounds->page_bytes_max, definition->op_window, definition->collection,
            definition->array, definition->page_collection);
+    if (definition->keep_elements > 0)
+        printf("; keeps the newest %lld", (long long)definition->keep_elements);
+    if (definition->keep_seconds > 0)
+        printf("; keeps the last %lld seconds", (long long)definition->keep_seconds);
+    putchar('\n');
 }
 
 static spill_code_t list(const spill_invocation_t *invocation, spill_store_t *store,
@@ -126,6 +137,19 @@ static void set_number(int64_t given, int64_t *bound)
         *bound = given;
 }
 
+static spill_code_t set_retained(const define_options_t *options, spill_definition_t *definition,
+                                 spill_error_t *error)
+{
+    const char *age = options->retain_age;
+    set_number(options->retain_elements, &definition->keep_elements);
+    if (age && (age[0] == '\0' || strcmp(age, "0") == 0))
+        definition->keep_seconds = 0;
+    else if (age && !spill_cli_parse_duration(age, &definition->keep_seconds))
+        return spill_fail(error, SPILL_INVALID,
+                          "--retain-age: '%.60s' is not a duration such as 12h or 30d", age);
+    return SPILL_OK;
+}
+
 static spill_code_t set_bounds(const define_options_t *options, spill_definition_t *definition,
                                spill_error_t *error)
 {
@@ -169,6 +193,8 @@ static spill_code_t apply_options(const define_options_t *options, spill_definit
         code = set_names(options, definition, error);
     if (code == SPILL_OK)
         code = set_bounds(options, definition, error);
+    if (code == SPILL_OK)
+        code = set_retained(options, definition, error);
     return code == SPILL_OK ? spill_definition_check(definition, error) : code;
 }
 
@@ -266,6 +292,10 @@ static const spill_option_t OPTIONS[] = {
     {"page-count", "F", TEXT(page_count), "A page's count field, or ''"},
     {"id-field", "PATH", TEXT(id_field), "Where an element has its id, or '' for none"},
     {"time-field", "PATH", TEXT(time_field), "Where an element has its time, or '' for none"},
+    {"retain-elements", "N", NUMBER(retain_elements),
+     "Keep the newest N elements; older ones go. 0: all are kept"},
+    {"retain-age", "DURATION", TEXT(retain_age),
+     "Keep elements that are younger (12h, 30d); older ones go. 0: all are kept"},
     {0}};
 
 const spill_command_t spill_command_define = {

@@ -12,6 +12,7 @@ spill_code_t spill_array_open(spill_store_t *store, const char *name, spill_arra
     *array = NULL;
     spill_array_t *opened = bson_malloc0(sizeof *opened);
     opened->store = store;
+    opened->retains = true;
     pthread_mutex_init(&opened->tails_lock, NULL);
     spill_code_t code = spill_store_definition(store, name, &opened->definition, error);
     if (code == SPILL_OK)

@@ -44,10 +44,15 @@ static spill_code_t check_numbers(const spill_definition_t *definition, spill_er
          SPILL_DOCUMENT_BYTES_HIGHEST},
         {"pageBytesMax (--page-bytes)", bounds->page_bytes_max, lowest,
          SPILL_DOCUMENT_BYTES_HIGHEST},
+        {"keepElements (--retain-elements)", definition->keep_elements, 0, SPILL_KEEP_ELEMENTS_MAX},
+        {"keepSeconds (--retain-age)", definition->keep_seconds, 0, SPILL_KEEP_SECONDS_MAX},
     };
     for (size_t i = 0; code == SPILL_OK && i < sizeof ranges / sizeof ranges[0]; i++)
         code = check_range(ranges[i].label, ranges[i].value, ranges[i].lowest, ranges[i].highest,
                            error);
+    if (code == SPILL_OK && definition->keep_seconds > 0 && definition->time_field[0] == '\0')
+        return spill_fail(error, SPILL_INVALID,
+                          "keepSeconds (--retain-age) needs a timeField (--time-field)");
     return code;
 }
 
@@ -169,7 +174,7 @@ static spill_code_t fail_change(const spill_definition_t *definition, const char
 {
     return spill_fail(error, SPILL_REFUSED,
                       "definition '%s' has data: %s cannot change from '%s' to '%s' (only the "
-                      "bounds and opWindow can)",
+                      "bounds, opWindow and what is retained can)",
                       definition->name, label, now, next);
 }
 

@@ -4,7 +4,7 @@
  *   {name, layout, keep, order, collection, ... (every name), opWindow,
  *    bounds: {threshold, pageCapacity, headBytesMax, pageBytesMax}, largest: {the same}}
  *
- * `order` is there where it is newest-first.
+ * `order` is there where it is newest-first, keepElements and keepSeconds where they are not 0.
  */
 #include "definition/fields.h"
 #include "util/error.h"
@@ -38,6 +38,10 @@ void spill_definition_to_bson(const spill_definition_t *definition, bson_t *docu
     if (definition->order != SPILL_ARRAY_OLDEST_FIRST)
         BSON_APPEND_UTF8(document, "order", spill_array_order_name(definition->order));
     BSON_APPEND_INT32(document, "opWindow", definition->op_window);
+    if (definition->keep_elements > 0)
+        BSON_APPEND_INT64(document, "keepElements", definition->keep_elements);
+    if (definition->keep_seconds > 0)
+        BSON_APPEND_INT64(document, "keepSeconds", definition->keep_seconds);
     append_bounds(document, "bounds", &definition->bounds);
     append_bounds(document, "largest", &definition->largest);
 }
@@ -143,6 +147,19 @@ static spill_code_t read_window(const bson_t *document, spill_definition_t *defi
     return SPILL_OK;
 }
 
+/* 0 where it is missing. */
+static spill_code_t read_retained(const bson_t *document, const char *label, int64_t *number,
+                                  spill_error_t *error)
+{
+    bson_iter_t iter;
+    if (!bson_iter_init_find(&iter, document, label))
+        return SPILL_OK;
+    if (!BSON_ITER_HOLDS_INT64(&iter))
+        return fail_field(label, "is not an int64", error);
+    *number = bson_iter_int64(&iter);
+    return SPILL_OK;
+}
+
 static spill_code_t read_names(const bson_t *document, spill_definition_t *definition,
                                spill_error_t *error)
 {
@@ -154,8 +171,8 @@ static spill_code_t read_names(const bson_t *document, spill_definition_t *defin
 
 static bool is_known(const char *label)
 {
-    static const char *const others[] = {"layout",   "keep",   "order",
-                                         "opWindow", "bounds", "largest"};
+    static const char *const others[] = {"layout", "keep",    "order",        "opWindow",
+                                         "bounds", "largest", "keepElements", "keepSeconds"};
     for (size_t i = 0; i < SPILL_NAME_FIELDS; i++)
         if (strcmp(label, spill_name_fields[i].label) == 0)
             return true;
@@ -194,6 +211,10 @@ static spill_code_t read_all(const bson_t *document, spill_definition_t *definit
         code = read_order(document, definition, error);
     if (code == SPILL_OK)
         code = read_window(document, definition, error);
+    if (code == SPILL_OK)
+        code = read_retained(document, "keepElements", &definition->keep_elements, error);
+    if (code == SPILL_OK)
+        code = read_retained(document, "keepSeconds", &definition->keep_seconds, error);
     if (code == SPILL_OK)
         code = read_bounds(document, "bounds", &definition->bounds, error);
     if (code == SPILL_OK)

@@ -18,4 +18,8 @@
 
 #define SPILL_OP_WINDOW_MAX 10000
 
+/* Retention: 2^53 elements, and a thousand years of 366 days. */
+#define SPILL_KEEP_ELEMENTS_MAX (INT64_C(1) << 53)
+#define SPILL_KEEP_SECONDS_MAX (INT64_C(366000) * 86400)
+
 #endif

@@ -200,6 +200,7 @@ typedef struct attempt {
     spill_part_t part; /* `whole`, or (fill) as much of it as `tail` has room for */
     tail_t tail;       /* where it is tried */
     bool finished;     /* the result is filled */
+    bool sealed;       /* a document, on the way */
 } attempt_t;
 
 /*
@@ -245,6 +246,7 @@ static spill_code_t after_refusal(spill_owner_t *owner, const spill_request_t *a
     if (code == SPILL_OK && refusal == SPILL_REFUSAL_FULL && attempt->whole->fill &&
         cut_to_room(attempt, append, &response->state))
         return SPILL_OK;
+    attempt->sealed = attempt->sealed || refusal == SPILL_REFUSAL_FULL;
     if (code == SPILL_OK && refusal == SPILL_REFUSAL_FULL)
         code = response->state.present ? seal(owner, tail->page, &response->state, error)
                                        : make_head(owner, error);
@@ -303,6 +305,8 @@ spill_code_t spill_oldest_append(spill_owner_t *owner, const spill_part_t *part,
         if (code == SPILL_OK && !attempt.finished)
             code = spill_owner_again(owner, &tries, error);
     }
+    if (code == SPILL_OK && attempt.sealed)
+        spill_outlier_retain(owner);
     if (code == SPILL_OK && part->update != NULL && !in_head && !result->repeated)
         code = update_fields(owner, attempt.tail.epoch, part->update, error);
     return code;

@@ -139,6 +139,12 @@ spill_code_t spill_outlier_trim(spill_owner_t *owner, const spill_trim_t *trim, 
                                 spill_error_t *error);
 spill_code_t spill_outlier_drop(spill_owner_t *owner, spill_error_t *error);
 
+/*
+ * Trim what the definition does not keep, after a spill or a seal. The append is acknowledged
+ * already: what fails is put off to the next one, with a warning to the store's log. (retain.c)
+ */
+void spill_outlier_retain(spill_owner_t *owner);
+
 /* Finish dropping the incarnation `epoch`, whose tail is closed. (keep oldest; drop.c) */
 spill_code_t spill_outlier_drop_closed(spill_owner_t *owner, int64_t epoch, int64_t pages,
                                        spill_error_t *error);

@@ -140,6 +140,8 @@ static spill_code_t open_side(spill_copy_side_t *side, const char *name, spill_e
 {
     spill_code_t code = spill_array_open(side->store, name, &side->array, error);
     if (code == SPILL_OK)
+        side->array->retains = false; /* what is copied is compared, and trimmed by later appends */
+    if (code == SPILL_OK)
         code = spill_store_definitions(side->store, &side->definitions, &side->definition_count,
                                        error);
     return spill_copy_failed(side, code, error);

@@ -99,6 +99,8 @@ void sim_check_trimmed(sim_client_t *client, int owner, int32_t before)
     if (trimming->keep >= 0 && now->live - now->pending < trimming->keep && now->live < then->live)
         sim_fail(world, "owner %d: a trim to %lld elements left %d", owner,
                  (long long)trimming->keep, (int)(now->live - now->pending));
+    if (trimming->keep == world->settings.keep_elements && now->live < then->live)
+        sim_saw(world, SIM_RETAINED);
     for (size_t i = 0; trimming->time_ms >= 0 && i < plain->element_count; i++) {
         const sim_plain_element_t *element = &plain->elements[i];
         sim_span_t span = {trimming->from, before};

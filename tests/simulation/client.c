@@ -322,6 +322,13 @@ static void do_remove(sim_client_t *client, int owner)
         sim_check_remove(client, owner, span, code, seq);
 }
 
+/* When it does not trim itself, its appends do, down to what the definition keeps. */
+static sim_trimming_t no_trimming(const sim_world_t *world)
+{
+    int keep = world->settings.keep_elements;
+    return (sim_trimming_t){.keep = keep > 0 ? keep : -1, .time_ms = -1};
+}
+
 /* All but the newest few, or those before a time. */
 static void do_trim_to(sim_client_t *client, int owner)
 {
@@ -344,12 +351,13 @@ static void do_trim_to(sim_client_t *client, int owner)
     report_call(client, by_count ? "trim keep" : "trim older", owner, below, code);
     if (!failed_by_fault(client, code))
         sim_check_trim_to(client, owner, span_since(client, owner, trimming->from), code, below);
-    *trimming = (sim_trimming_t){.keep = -1, .time_ms = -1};
+    *trimming = no_trimming(world);
 }
 
 static void do_trim(sim_client_t *client, int owner)
 {
     sim_world_t *world = client->world;
+    client->trimming = (sim_trimming_t){.keep = -1, .time_ms = -1};
     int64_t below = some_number(world, owner) + sim_random_below(&world->random, 2);
     spill_value_t value = sim_owner_value(owner);
     spill_error_t error;
@@ -358,6 +366,7 @@ static void do_trim(sim_client_t *client, int owner)
     report_call(client, "trim", owner, below, code);
     if (!failed_by_fault(client, code))
         sim_check_trim(client, owner, span_since(client, owner, from), code, below);
+    client->trimming = no_trimming(world);
 }
 
 static void do_drop(sim_client_t *client, int owner)
@@ -564,7 +573,7 @@ void sim_client_run(void *context)
     sim_client_t *client = context;
     sim_world_t *world = client->world;
     client->array = NULL;
-    client->trimming = (sim_trimming_t){.keep = -1, .time_ms = -1};
+    client->trimming = no_trimming(world);
     if (sim_begin_call(client) && sim_client_open(client)) {
         /* Every other client opened the array when other bounds were in force. */
         client->array->definition.bounds = world->settings.bounds[client->index % 2];

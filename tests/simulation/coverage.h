@@ -93,6 +93,7 @@
     X(ID_ABSENT, "no element with an id was found")                                                \
     X(TRIMMED_TO_COUNT, "an owner was trimmed to a number of elements")                            \
     X(TRIMMED_TO_TIME, "... to a time")                                                            \
+    X(RETAINED, "... by an append, to what the definition keeps")                                  \
     X(TRIMMED_PAGE_PUT, "a late put brought back a page that was trimmed")                         \
     X(PAUSED, "a client paused between tries")                                                     \
     X(DEFINED_AGAIN, "bounds were changed while clients ran")

@@ -91,6 +91,7 @@ void sim_schedule_begin(sim_world_t *world)
     spill_definition_init(&world->definition, SIM_ARRAY_NAME);
     world->definition.keep = world->settings.keep;
     world->definition.op_window = world->settings.op_window;
+    world->definition.keep_elements = world->settings.keep_elements;
     strcpy(world->definition.id_field, SIM_ID_FIELD);
     strcpy(world->definition.time_field, SIM_TIME_FIELD);
     define(world, &world->settings.bounds[1]);

@@ -62,6 +62,8 @@ void sim_settings_choose(sim_settings_t *settings, sim_engine_t engine, sim_rand
     settings->bounds[1] = settings->bounds[0];
     if (sim_random_chance(random, 250))
         settings->bounds[1] = choose_bounds(random, settings->padded, settings->op_window);
+    if (sim_random_chance(random, 250))
+        settings->keep_elements = sim_random_between(random, 1, 6);
     const int *temperament = temperaments[sim_random_below(random, TEMPERAMENTS)];
     for (int i = 0; i < SIM_ACTION_KINDS; i++)
         settings->weights[i] = temperament[i];
@@ -81,6 +83,8 @@ void sim_settings_print(const sim_settings_t *settings, FILE *file)
             fprintf(file, " (%lld and %lld bytes)", (long long)bounds->head_bytes_max,
                     (long long)bounds->page_bytes_max);
     }
+    if (settings->keep_elements > 0)
+        fprintf(file, ", keeps %d", settings->keep_elements);
     fprintf(file, ", faults in %d of 1000 requests, %d crashes\n", settings->faults,
             settings->crashes);
 }

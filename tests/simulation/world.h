@@ -60,6 +60,7 @@ typedef struct sim_settings {
     int late;                 /* in 1000 steps: a late request is delivered */
     int crashes;              /* clients that may crash */
     int machine_crashes;      /* times that the store may lose what it has not synced */
+    int keep_elements;        /* retention; 0: none */
     int skew_us;              /* how far clients' clocks may differ */
     int weights[SIM_ACTION_KINDS];
 } sim_settings_t;

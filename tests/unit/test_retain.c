@@ -1,0 +1,238 @@
+/* Retention: what appends remove, by count and by age, and what they never do. */
+#include <spillway/spillway.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { THRESHOLD = 10, PAGE = 8 };
+
+typedef struct world {
+    int64_t now_us;
+    spill_store_t *store;
+    spill_definition_t definition;
+    spill_array_t *array;
+    bson_t storage;
+    spill_value_t owner;
+} world_t;
+
+static int64_t now_us(void *context)
+{
+    return ((world_t *)context)->now_us;
+}
+
+static void sleep_us(void *context, int64_t us)
+{
+    ((world_t *)context)->now_us += us;
+}
+
+static void expect_ok(spill_code_t code, const spill_error_t *error)
+{
+    if (code != SPILL_OK)
+        fail_msg("%s: %s", spill_code_name(code), error->message);
+}
+
+/* Save the definition as it is, and open the array with it. */
+static void save(world_t *world)
+{
+    spill_error_t error;
+    expect_ok(spill_store_define(world->store, &world->definition, &error), &error);
+    spill_array_close(world->array);
+    expect_ok(spill_array_open(world->store, "feed", &world->array, &error), &error);
+}
+
+static void begin(world_t *world, spill_keep_t keep, int64_t elements, int64_t seconds)
+{
+    spill_store_options_t options;
+    spill_error_t error;
+    spill_store_options_init(&options);
+    *world = (world_t){.now_us = INT64_C(1700000000000000)};
+    options.clock.now_us = now_us;
+    options.clock.sleep_us = sleep_us;
+    options.clock.context = world;
+    expect_ok(spill_store_open("memory:", &options, &world->store, &error), &error);
+    spill_definition_init(&world->definition, "feed");
+    world->definition.keep = keep;
+    world->definition.bounds.threshold = THRESHOLD;
+    world->definition.bounds.page_capacity = PAGE;
+    world->definition.keep_elements = elements;
+    world->definition.keep_seconds = seconds;
+    strcpy(world->definition.time_field, "at");
+    bson_init(&world->storage);
+    world->owner = spill_value_from_utf8(&world->storage, "ada");
+    save(world);
+}
+
+static int64_t count(world_t *world)
+{
+    spill_count_t counted;
+    spill_error_t error;
+    expect_ok(spill_array_count(world->array, &world->owner, &counted, &error), &error);
+    return counted.count;
+}
+
+static void no_finding(void *context, const spill_finding_t *finding)
+{
+    (void)context;
+    fail_msg("page %d: %s", (int)finding->page, finding->text);
+}
+
+static void end(world_t *world)
+{
+    spill_verify_summary_t summary;
+    spill_error_t error;
+    expect_ok(spill_array_verify(world->array, &world->owner, no_finding, NULL, &summary, &error),
+              &error);
+    assert_int_equal(summary.elements, count(world));
+    spill_array_close(world->array);
+    expect_ok(spill_store_close(world->store, &error), &error);
+    bson_destroy(&world->storage);
+}
+
+/* An element of this second; the clock goes on by one. */
+static void append(world_t *world)
+{
+    bson_t *element = BCON_NEW("at", BCON_DATE_TIME(world->now_us / 1000));
+    spill_value_t value = spill_value_from_document(element);
+    spill_append_result_t result;
+    spill_error_t error;
+    expect_ok(spill_array_append(world->array, &world->owner, &value, 1, NULL, &result, &error),
+              &error);
+    bson_destroy(element);
+    world->now_us += 1000000;
+}
+
+static int64_t larger(int64_t left, int64_t right)
+{
+    return left > right ? left : right;
+}
+
+static void play_by_count(spill_keep_t keep, int64_t elements)
+{
+    world_t world;
+    begin(&world, keep, elements, 0);
+    int64_t most = 0;
+    for (int64_t i = 1; i <= 300; i++) {
+        append(&world);
+        int64_t left = count(&world);
+        assert_true(left >= (i < elements ? i : elements));
+        most = larger(most, left);
+    }
+    assert_true(most <= larger(elements, THRESHOLD) + PAGE);
+    end(&world);
+}
+
+static void the_newest_stay(void **state)
+{
+    (void)state;
+    static const int64_t counts[] = {1, 5, THRESHOLD, 25, 100};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        play_by_count(SPILL_KEEP_NEWEST, counts[i]);
+        play_by_count(SPILL_KEEP_OLDEST, counts[i]);
+    }
+}
+
+/* With one element a second, as many stay as there are seconds. */
+static void play_by_age(spill_keep_t keep, int64_t elements, int64_t seconds)
+{
+    world_t world;
+    begin(&world, keep, elements, seconds);
+    int64_t least = larger(elements, seconds);
+    int64_t most = 0;
+    for (int64_t i = 1; i <= 300; i++) {
+        append(&world);
+        int64_t left = count(&world);
+        assert_true(left >= (i < least ? i : least));
+        most = larger(most, left);
+    }
+    assert_true(most <= larger(least + 1, THRESHOLD) + PAGE);
+    end(&world);
+}
+
+static void the_young_stay(void **state)
+{
+    (void)state;
+    play_by_age(SPILL_KEEP_NEWEST, 0, 30);
+    play_by_age(SPILL_KEEP_OLDEST, 0, 30);
+    play_by_age(SPILL_KEEP_NEWEST, 0, 3);
+}
+
+static void what_either_keeps_stays(void **state)
+{
+    (void)state;
+    play_by_age(SPILL_KEEP_NEWEST, 60, 30);
+    play_by_age(SPILL_KEEP_OLDEST, 20, 50);
+}
+
+static void it_may_change_while_there_is_data(void **state)
+{
+    (void)state;
+    world_t world;
+    begin(&world, SPILL_KEEP_NEWEST, 0, 0);
+    for (int i = 0; i < 200; i++)
+        append(&world);
+    assert_int_equal(count(&world), 200);
+    world.definition.keep_elements = 50;
+    save(&world);
+    for (int i = 0; i < PAGE; i++)
+        append(&world);
+    int64_t left = count(&world);
+    assert_true(left >= 50 && left < 50 + PAGE);
+    world.definition.keep_elements = 0;
+    save(&world);
+    for (int i = 0; i < 100; i++)
+        append(&world);
+    assert_int_equal(count(&world), left + 100);
+    end(&world);
+}
+
+static void an_age_needs_a_time(void **state)
+{
+    (void)state;
+    spill_definition_t definition;
+    spill_error_t error;
+    spill_definition_init(&definition, "feed");
+    definition.keep_seconds = 5;
+    assert_int_equal(spill_definition_check(&definition, &error), SPILL_INVALID);
+    assert_non_null(strstr(error.message, "timeField"));
+    definition.keep_seconds = 0;
+    definition.keep_elements = -1;
+    assert_int_equal(spill_definition_check(&definition, &error), SPILL_INVALID);
+}
+
+static void definitions_say_what_is_kept(void **state)
+{
+    (void)state;
+    spill_definition_t definition, back;
+    spill_error_t error;
+    bson_t document;
+    spill_definition_init(&definition, "feed");
+    spill_definition_to_bson(&definition, &document);
+    assert_false(bson_has_field(&document, "keepElements"));
+    assert_false(bson_has_field(&document, "keepSeconds"));
+    bson_destroy(&document);
+    strcpy(definition.time_field, "at");
+    definition.keep_elements = 7;
+    definition.keep_seconds = 8;
+    spill_definition_to_bson(&definition, &document);
+    expect_ok(spill_definition_from_bson(&back, &document, &error), &error);
+    assert_int_equal(back.keep_elements, 7);
+    assert_int_equal(back.keep_seconds, 8);
+    bson_destroy(&document);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_newest_stay),
+        cmocka_unit_test(the_young_stay),
+        cmocka_unit_test(what_either_keeps_stays),
+        cmocka_unit_test(it_may_change_while_there_is_data),
+        cmocka_unit_test(an_age_needs_a_time),
+        cmocka_unit_test(definitions_say_what_is_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
