@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -305,9 +306,23 @@ static void play(spill_keep_t keep)
     bson_free(replay.line);
 }
 
+/* At the same time: they have nothing in common. */
 int main(void)
 {
-    play(SPILL_KEEP_NEWEST);
-    play(SPILL_KEEP_OLDEST);
-    return EXIT_SUCCESS;
+    static const spill_keep_t keeps[] = {SPILL_KEEP_NEWEST, SPILL_KEEP_OLDEST};
+    pid_t children[2];
+    gzclose(open_file("events.ndjson.gz")); /* or the test is passed over */
+    for (int i = 0; i < 2; i++) {
+        children[i] = fork();
+        if (children[i] == 0) {
+            play(keeps[i]);
+            exit(EXIT_SUCCESS);
+        }
+    }
+    bool good = true;
+    for (int i = 0; i < 2; i++) {
+        int status = 0;
+        good = waitpid(children[i], &status, 0) == children[i] && status == 0 && good;
+    }
+    return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
