@@ -215,9 +215,9 @@ SPILL_API spill_code_t spill_array_remove_id(spill_array_t *array, const spill_v
  * *removed (may be NULL) is how many; after an error, how many until then. A filter is a query as
  * MongoDB has it: {path: value} for equality, {path: {operator: value}} with $eq, $ne, $gt, $gte,
  * $lt, $lte, $in, $nin and $exists, all of which hold together; {operator: value} speaks of the
- * element itself. Where an array lies on a path, each document in it is looked into; an array at its
- * end matches as a whole or by any of its elements; what lies nowhere equals null. Other operators,
- * regular expressions and an empty filter are SPILL_INVALID.
+ * element itself. Where an array lies on a path, each document in it is looked into; an array at
+ * its end matches as a whole or by any of its elements; what lies nowhere equals null. Other
+ * operators, regular expressions and an empty filter are SPILL_INVALID.
  *
  * Not one atomic step: each element is judged as it was read, and removed by its number. Elements
  * that are appended meanwhile are not looked at; one that another client edits in the same moment
@@ -258,10 +258,10 @@ SPILL_API spill_code_t spill_array_trim_older(spill_array_t *array, const spill_
                                               spill_error_t *error);
 
 /*
- * Drop the owner's array: head bookkeeping, elements and pages. The head's other fields stay, if it
- * has any besides _id. SPILL_NOT_FOUND where there is none. A drop that dies may leave pages
- * behind, which nobody reads: call it again, and it frees them, with SPILL_OK.
- * Cost: one store operation, and one or two for each page.
+ * Drop the owner's array, as `$unset` would: head bookkeeping, elements, their ids, and pages. The
+ * head's other fields stay, if it has any besides _id. SPILL_NOT_FOUND where there is none. A drop
+ * that dies may leave pages behind, which nobody reads: call it again, and it frees them, with
+ * SPILL_OK. Cost: one store operation, and one or two for each page.
  */
 SPILL_API spill_code_t spill_array_drop_owner(spill_array_t *array, const spill_value_t *owner,
                                               spill_error_t *error);

@@ -125,7 +125,8 @@ typedef struct spill_trim {
 
 /*
  * The number that the trim ends at, by what `head` and `count`, of the same rev, show; head->low
- * where nothing is to go. Cost: one read for each page that goes, and one. (trim_bound.c)
+ * where nothing is to go; -1 where documents changed meanwhile, so that it cannot be told. Cost:
+ * one read for each page that goes, and one. (trim_bound.c)
  */
 spill_code_t spill_outlier_trim_bound(const spill_owner_t *owner, const spill_trim_t *trim,
                                       const spill_state_t *head, const spill_count_t *count,

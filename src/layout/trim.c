@@ -96,6 +96,8 @@ static spill_code_t try_trim(spill_owner_t *owner, const spill_trim_t *trim, spi
     if (code != SPILL_OK || !head->state.present || head->state.rev != rev)
         return code;
     code = spill_outlier_trim_bound(owner, trim, &head->state, &count, low, error);
+    if (code == SPILL_OK && *low < 0)
+        return SPILL_OK; /* the head has another rev by now */
     if (code != SPILL_OK || *low <= head->state.low) {
         *low = head->state.low;
         *done = code == SPILL_OK;

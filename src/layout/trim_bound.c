@@ -52,7 +52,7 @@ static spill_code_t bound_by_count(walk_t *walk, int64_t excess, int64_t *bound,
     *bound = head->low + excess;
     if (head->removed == 0 && (!newest || *bound <= head->first))
         return SPILL_OK; /* no number is missing there */
-    *bound = head->low;
+    *bound = -1;         /* where it is not found, a page has gone meanwhile */
     spill_code_t code = begin(walk, error);
     while (code == SPILL_OK && walk->at != SPILL_NO_DOCUMENT) {
         const spill_state_t *state = head;

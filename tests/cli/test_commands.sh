@@ -286,6 +286,23 @@ expect 0 trim "$db" times o --older-than 1d
 counts "$db" times o 1
 clean "$db"
 expect 0 drop "$db" times --yes
+expect 0 define "$db" kept --preset feed-recent --collection keptOwners \
+    --page-collection keptPages --threshold 3 --page 4 --retain-elements 10
+has out "keeps the newest 10"
+for i in {1..60}; do
+    echo "$i"
+done | "$SPILLWAY" append "$db" kept o --op kept - >out 2>err || fail "append to be kept: $?"
+expect 0 count "$db" kept o
+kept=$(sed 's/.*"count":\([0-9]*\),.*/\1/' out)
+[ "$kept" -ge 10 ] && [ "$kept" -le 15 ] || fail "$kept elements were kept, not 10 to 15"
+expect 0 read "$db" kept o --limit 1
+has out "60"
+expect 0 define "$db" kept --retain-elements 0
+expect 2 define "$db" kept --retain-age 30d
+has err "timeField"
+expect 2 define "$db" kept --retain-age soon
+clean "$db"
+expect 0 drop "$db" kept --yes
 
 # ---- export, explain, stats, threshold, verify ---------------------------------------------------
 

@@ -75,6 +75,38 @@ void sim_check_id(sim_client_t *client, int owner, sim_span_t span, spill_code_t
                  (long long)id, (long long)seq, (long long)first);
 }
 
+/* ---- by a filter ----------------------------------------------------------------------------- */
+
+void sim_check_removing(sim_client_t *client, int owner, int64_t seq)
+{
+    const sim_plain_t *plain = &client->world->plains[owner];
+    const sim_removing_t *removing = &client->removing;
+    bool had = !removing->active;
+    for (int32_t v = removing->from; !had && v <= sim_plain_version(plain); v++) {
+        const sim_plain_element_t *element = sim_plain_find_at(plain, v, seq);
+        had = element && has_id(plain, element, v, removing->id);
+    }
+    if (!had)
+        sim_fail(client->world, "owner %d: %lld was removed by a filter that it never matched",
+                 owner, (long long)seq);
+}
+
+void sim_check_removed_where(sim_client_t *client, int owner, sim_span_t span, spill_code_t code,
+                             int64_t limit, int64_t removed)
+{
+    sim_world_t *world = client->world;
+    const sim_plain_t *plain = &world->plains[owner];
+    if (code != SPILL_OK)
+        sim_fail(world, "owner %d: a removal by a filter failed: %s", owner, spill_code_name(code));
+    else if (limit > 0 && removed > limit)
+        sim_fail(world, "owner %d: %lld were removed by a filter, and the limit was %lld", owner,
+                 (long long)removed, (long long)limit);
+    else if ((limit == 0 || removed < limit) && was_throughout(plain, span, client->removing.id))
+        sim_fail(world, "owner %d: a removal by a filter left an element that matches", owner);
+    if (removed > 0)
+        sim_saw(world, SIM_REMOVED_WHERE);
+}
+
 /* ---- trims ----------------------------------------------------------------------------------- */
 
 /* Was the element older, as it was when the trim was asked for, or at some moment since? */
@@ -96,12 +128,12 @@ void sim_check_trimmed(sim_client_t *client, int owner, int32_t before)
     const sim_plain_moment_t *now = sim_plain_now(plain);
     const sim_plain_moment_t *then = &plain->moments[before];
     const sim_trimming_t *trimming = &client->trimming;
-    if (trimming->keep >= 0 && now->live - now->pending < trimming->keep && now->live < then->live)
+    if (now->live - now->pending < trimming->keep && now->live < then->live)
         sim_fail(world, "owner %d: a trim to %lld elements left %d", owner,
                  (long long)trimming->keep, (int)(now->live - now->pending));
-    if (trimming->keep == world->settings.keep_elements && now->live < then->live)
+    if (trimming->keep > 0 && trimming->from == 0 && now->live < then->live)
         sim_saw(world, SIM_RETAINED);
-    for (size_t i = 0; trimming->time_ms >= 0 && i < plain->element_count; i++) {
+    for (size_t i = 0; trimming->time_ms > 0 && i < plain->element_count; i++) {
         const sim_plain_element_t *element = &plain->elements[i];
         sim_span_t span = {trimming->from, before};
         if (element->died == sim_plain_version(plain) &&
@@ -147,13 +179,13 @@ void sim_check_trim_to(sim_client_t *client, int owner, sim_span_t span, spill_c
     for (int32_t v = span.from + 1; v <= span.to; v++)
         if (plain->moments[v].change == SIM_CHANGE_APPEND)
             appended += plain->moments[v].next - plain->moments[v - 1].next;
-    sim_saw(world, trimming->keep >= 0 ? SIM_TRIMMED_TO_COUNT : SIM_TRIMMED_TO_TIME);
+    sim_saw(world, trimming->time_ms > 0 ? SIM_TRIMMED_TO_TIME : SIM_TRIMMED_TO_COUNT);
     for (int32_t v = span.from; v <= span.to; v++) {
         const sim_plain_moment_t *moment = &plain->moments[v];
         bool few =
-            trimming->keep >= 0 && moment->live - moment->pending <= trimming->keep + appended;
-        bool young = trimming->time_ms >= 0 && begins_young(plain, span.from, v, trimming->time_ms);
-        if (!moment->exists || few || young || (trimming->time_ms >= 0 && was_edited(plain, span)))
+            trimming->time_ms == 0 && moment->live - moment->pending <= trimming->keep + appended;
+        bool young = trimming->time_ms > 0 && begins_young(plain, span.from, v, trimming->time_ms);
+        if (!moment->exists || few || young || (trimming->time_ms > 0 && was_edited(plain, span)))
             return;
     }
     sim_fail(world, "owner %d: a trim to below %lld was acknowledged, but not made", owner,

@@ -301,8 +301,34 @@ static void do_find(sim_client_t *client, int owner)
         sim_check_id(client, owner, span_since(client, owner, from), code, id, seq, "find");
 }
 
+/* All with an id, or the first few of them. */
+static void do_remove_where(sim_client_t *client, int owner)
+{
+    sim_world_t *world = client->world;
+    spill_value_t whose = sim_owner_value(owner);
+    int64_t id = sim_random_below(&world->random, SIM_IDS);
+    int64_t limit = sim_random_below(&world->random, 3);
+    int64_t removed;
+    bson_t *filter = BCON_NEW(SIM_ID_FIELD, BCON_INT64(id));
+    spill_error_t error;
+    int32_t from = version_of(client, owner);
+    client->removing = (sim_removing_t){.active = true, .id = id, .from = from};
+    spill_code_t code =
+        spill_array_remove_where(client->array, &whose, filter, limit, &removed, &error);
+    report_call(client, "remove where", owner, removed, code);
+    if (!failed_by_fault(client, code))
+        sim_check_removed_where(client, owner, span_since(client, owner, from), code, limit,
+                                removed);
+    client->removing.active = false;
+    bson_destroy(filter);
+}
+
 static void do_remove(sim_client_t *client, int owner)
 {
+    if (sim_random_chance(&client->world->random, 150)) {
+        do_remove_where(client, owner);
+        return;
+    }
     int64_t seq = some_number(client->world, owner);
     spill_value_t whose = sim_owner_value(owner);
     int64_t id;
@@ -325,8 +351,7 @@ static void do_remove(sim_client_t *client, int owner)
 /* When it does not trim itself, its appends do, down to what the definition keeps. */
 static sim_trimming_t no_trimming(const sim_world_t *world)
 {
-    int keep = world->settings.keep_elements;
-    return (sim_trimming_t){.keep = keep > 0 ? keep : -1, .time_ms = -1};
+    return (sim_trimming_t){.keep = world->settings.keep_elements};
 }
 
 /* All but the newest few, or those before a time. */
@@ -335,13 +360,13 @@ static void do_trim_to(sim_client_t *client, int owner)
     sim_world_t *world = client->world;
     bool by_count = sim_random_below(&world->random, 2);
     sim_trimming_t *trimming = &client->trimming;
-    *trimming = (sim_trimming_t){.keep = -1, .time_ms = -1, .from = version_of(client, owner)};
+    *trimming = (sim_trimming_t){.from = version_of(client, owner)};
     int64_t live = sim_plain_now(&world->plains[owner])->live;
     if (by_count)
         trimming->keep = sim_random_between(&world->random, 0, (int)live + 1);
     else
         trimming->time_ms =
-            sim_value_time_ms(sim_random_between(&world->random, 0, (int)world->origin_count));
+            sim_value_time_ms(sim_random_between(&world->random, 1, (int)world->origin_count + 1));
     spill_value_t whose = sim_owner_value(owner);
     int64_t below;
     spill_error_t error;
@@ -357,7 +382,7 @@ static void do_trim_to(sim_client_t *client, int owner)
 static void do_trim(sim_client_t *client, int owner)
 {
     sim_world_t *world = client->world;
-    client->trimming = (sim_trimming_t){.keep = -1, .time_ms = -1};
+    client->trimming = (sim_trimming_t){0};
     int64_t below = some_number(world, owner) + sim_random_below(&world->random, 2);
     spill_value_t value = sim_owner_value(owner);
     spill_error_t error;
@@ -574,6 +599,7 @@ void sim_client_run(void *context)
     sim_world_t *world = client->world;
     client->array = NULL;
     client->trimming = no_trimming(world);
+    client->removing.active = false;
     if (sim_begin_call(client) && sim_client_open(client)) {
         /* Every other client opened the array when other bounds were in force. */
         client->array->definition.bounds = world->settings.bounds[client->index % 2];

@@ -91,6 +91,7 @@
     X(ID_FOUND, "an element was found by its id")                                                  \
     X(ID_IN_PAGE, "... after two documents were looked at")                                        \
     X(ID_ABSENT, "no element with an id was found")                                                \
+    X(REMOVED_WHERE, "elements were removed by a filter")                                          \
     X(TRIMMED_TO_COUNT, "an owner was trimmed to a number of elements")                            \
     X(TRIMMED_TO_TIME, "... to a time")                                                            \
     X(RETAINED, "... by an append, to what the definition keeps")                                  \

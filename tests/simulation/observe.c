@@ -170,6 +170,9 @@ static void observe_change(sim_world_t *world, int owner, int client,
     sim_plain_t *plain = &world->plains[owner];
     int32_t before = sim_plain_version(plain);
     const char *wrong = NULL;
+    bool removes = request->kind == SPILL_REQUEST_REMOVE || request->kind == SPILL_REQUEST_INTEND;
+    if (removes && !world->late_now)
+        sim_check_removing(&world->clients[client], owner, request->seq);
     switch (request->kind) {
     case SPILL_REQUEST_EDIT:
         if (!beyond(plain, request))

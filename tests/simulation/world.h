@@ -100,10 +100,17 @@ typedef enum sim_engine { SIM_MEMORY, SIM_EMBEDDED } sim_engine_t;
 
 /* What a client that trims by count or by time asked for. */
 typedef struct sim_trimming {
-    int64_t keep;    /* -1: no count */
-    int64_t time_ms; /* -1: no time */
-    int32_t from;    /* version of the plain array when it was asked */
+    int64_t keep;
+    int64_t time_ms; /* 0: not by time */
+    int32_t from;    /* version of the plain array when it was asked; 0: by retention */
 } sim_trimming_t;
+
+/* What a client that removes by a filter asked for. */
+typedef struct sim_removing {
+    bool active;
+    int64_t id;
+    int32_t from; /* version of the plain array when it was asked */
+} sim_removing_t;
 
 /* A client: a store of its own before the shared one (`port`, the first member), and a coroutine.
  */
@@ -128,6 +135,7 @@ typedef struct sim_client {
     int64_t refused_put; /* page and src of a put that was refused, or -1 */
     int64_t refused_src;
     sim_trimming_t trimming;
+    sim_removing_t removing;
 } sim_client_t;
 
 /* A request on its way, to be carried out late. */
@@ -271,6 +279,11 @@ void sim_check_remove(sim_client_t *client, int owner, sim_span_t span, spill_co
  */
 void sim_check_id(sim_client_t *client, int owner, sim_span_t span, spill_code_t code, int64_t id,
                   int64_t seq, const char *what);
+/* All that client->removing asked for, or `limit` (0: none) of them, were removed. */
+void sim_check_removed_where(sim_client_t *client, int owner, sim_span_t span, spill_code_t code,
+                             int64_t limit, int64_t removed);
+/* It is about to remove an element that matched, as it was at some moment. */
+void sim_check_removing(sim_client_t *client, int owner, int64_t seq);
 /* By count or by time, as client->trimming has it. */
 void sim_check_trim_to(sim_client_t *client, int owner, sim_span_t span, spill_code_t code,
                        int64_t below);
