@@ -294,7 +294,9 @@ for i in {1..60}; do
 done | "$SPILLWAY" append "$db" kept o --op kept - >out 2>err || fail "append to be kept: $?"
 expect 0 count "$db" kept o
 kept=$(sed 's/.*"count":\([0-9]*\),.*/\1/' out)
-[ "$kept" -ge 10 ] && [ "$kept" -le 15 ] || fail "$kept elements were kept, not 10 to 15"
+if [ "$kept" -lt 10 ] || [ "$kept" -gt 15 ]; then
+    fail "$kept elements were kept, not 10 to 15"
+fi
 expect 0 read "$db" kept o --limit 1
 has out "60"
 expect 0 define "$db" kept --retain-elements 0
