@@ -149,11 +149,13 @@ static void project_sizes(const spill_mongo_document_t *document, bson_t *projec
     spill_mongo_append_own_size(document->request->definition, "ownBytes", projection);
 }
 
+/* live: the array's length; or, where the field is none, the name of its type. */
 static void project_live(const spill_mongo_document_t *document, bson_t *projection)
 {
     char array[SPILL_NAME_SIZE + 1];
     snprintf(array, sizeof array, "$%s", document->array);
-    spill_mongo_append_length(array, "live", projection);
+    BCON_APPEND(projection, "live", "{", "$cond", "[", "{", "$isArray", BCON_UTF8(array), "}", "{",
+                "$size", BCON_UTF8(array), "}", "{", "$type", BCON_UTF8(array), "}", "]", "}");
 }
 
 static void project_numbers(const spill_mongo_document_t *document, const char *const *names,
@@ -184,7 +186,10 @@ void spill_mongo_project_end(const spill_mongo_document_t *document, bson_t *pro
 {
     static const char *const end[] = {"epoch", "first", "n", "gone"};
     project_numbers(document, end, sizeof end / sizeof *end, projection);
-    project_live(document, projection);
+    /* What an append has left is an array. */
+    char array[SPILL_NAME_SIZE + 1];
+    snprintf(array, sizeof array, "$%s", document->array);
+    spill_mongo_append_length(array, "live", projection);
 }
 
 /* ---- reading it ------------------------------------------------------------------------------ */
@@ -332,6 +337,33 @@ static void read_ops(parser_t *parser, const bson_t *projected, const spill_stat
     spill_ops_release(&newest_first);
 }
 
+/* A field of the array's name that is no array is of a document of others, or was overwritten. */
+static spill_code_t read_live(const spill_mongo_document_t *document, const bson_t *projected,
+                              spill_state_t *state, spill_error_t *error)
+{
+    bson_iter_t iter;
+    state->live = 0;
+    if (!bson_iter_init_find(&iter, projected, "live"))
+        return SPILL_OK;
+    if (BSON_ITER_HOLDS_UTF8(&iter)) {
+        const char *type = bson_iter_utf8(&iter, NULL);
+        if (strcmp(type, "missing") == 0)
+            return SPILL_OK;
+        return spill_fail(error, state->present ? SPILL_CORRUPT : SPILL_REFUSED,
+                          "%s: field '%s' is of type %s, not an array; %s", document->collection,
+                          document->array, type,
+                          state->present ? "something else has written to it"
+                                         : "unset it, and Spillway takes over");
+    }
+    state->live = bson_iter_as_int64(&iter);
+    if (!state->present && document->head && state->live > 0)
+        return spill_fail(error, SPILL_REFUSED,
+                          "%s: field '%s' has %" PRId64 " elements that were not put there by "
+                          "Spillway; they have to be laid out before it takes over",
+                          document->collection, document->array, state->live);
+    return SPILL_OK;
+}
+
 spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bson_t *projected,
                                spill_state_t *state, spill_ops_t *ops, spill_error_t *error)
 {
@@ -345,12 +377,9 @@ spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bso
         while (bson_iter_next(&fields))
             read_field(&parser, &fields, state);
     state->present = state->epoch > 0;
-    state->live = find_number(projected, "live", 0);
-    if (!state->present && document->head && state->live > 0)
-        return spill_fail(error, SPILL_REFUSED,
-                          "%s: field '%s' has %" PRId64 " elements that were not put there by "
-                          "Spillway; they have to be laid out before it takes over",
-                          document->collection, document->array, state->live);
+    spill_code_t code = read_live(document, projected, state, error);
+    if (code != SPILL_OK)
+        return code;
     state->page = find_number(projected, "page", 0);
     read_sizes(projected, state);
     if (parser.code == SPILL_OK && ops)

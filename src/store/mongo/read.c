@@ -138,7 +138,8 @@ static void project_run(const spill_mongo_document_t *document, bson_t *projecti
         seq++;
     char array[SPILL_NAME_SIZE + 1];
     snprintf(array, sizeof array, "$%s", document->array);
-    bson_t *all = BCON_NEW("$ifNull", "[", BCON_UTF8(array), "[", "]", "]");
+    bson_t *all = BCON_NEW("$cond", "[", "{", "$isArray", BCON_UTF8(array), "}", BCON_UTF8(array),
+                           "[", "]", "]");
     bson_t *live = BCON_NEW("$size", BCON_DOCUMENT(all));
     bson_t *rank = spill_mongo_live_below(document, seq, live);
     bson_t *most = run_limit(document, seq, limit, live);
