@@ -121,6 +121,21 @@ wait "$writer" || fail "the writer failed: $(cat appender.err)"
 counts db ev alice 1000
 expect 0 append db ev bob 1
 
+# ---- killed --------------------------------------------------------------------------------------
+
+# The server's driver, left to itself, would leave a file in shared memory, and the next process of
+# that id would print a warning about it.
+env -u MONGOC_DISABLE_SHM "$SPILLWAY" append db ev alice - <lines >appended 2>appender.err &
+writer=$!
+exec 3>lines
+echo 1 >&3
+while [ ! -s appended ] && kill -0 "$writer" 2>/dev/null; do sleep 0.05; done
+kill -9 "$writer"
+wait "$writer" 2>/dev/null
+exec 3>&-
+[ -s appended ] || fail "the writer ended before it was killed: $(cat appender.err)"
+[ ! -e "/dev/shm/mongoc-$writer" ] || fail "a killed program leaves a file in /dev/shm"
+
 # ---- no permission -------------------------------------------------------------------------------
 
 if [ "$(id -u)" = 0 ]; then
