@@ -58,10 +58,40 @@ def check(name, preset):
     assert findings(URI, name) == 0, f"verify finds something in {name}"
 
 
+class Overtaken(Feed):
+    """A client of which others are quicker: something happens before it reads a page."""
+
+    def __init__(self, name, meanwhile):
+        super().__init__(URI, name)
+        self.meanwhile = meanwhile
+
+    def page(self, *arguments):
+        while self.meanwhile:
+            spillway(self.meanwhile.pop(0), URI, *self.meanwhile.pop(0))
+        return super().page(*arguments)
+
+
+def check_count(name):
+    """A count is one that the array had, whatever happens between the reads that it takes."""
+    total = Feed(URI, name).count("hot")
+    for meanwhile, difference in (
+            (["remove", (name, "hot", "3"), "append", (name, "hot", "1")], 0),
+            (["trim", (name, "hot", "--below", "8"), "append", (name, "hot", "1")], -6),
+            (["append", (name, "hot", *map(str, range(12)))], 12)):
+        steps = list(meanwhile)
+        feed = Overtaken(name, steps)
+        total += difference
+        counted = feed.count("hot")
+        assert not steps, f"{name}: a count read no page"
+        assert counted == total, f"{name}: {counted} elements, not {total}, after {meanwhile}"
+
+
 def main():
     os.environ["SPILLWAY_URI"] = URI  # for what the recipe hands over
     for name, preset in (("recent", "feed-recent"), ("feed", "feed"), ("sales", "sales")):
         check(name, preset)
+        if preset != "feed-recent":  # with keep newest a count reads the head alone
+            check_count(name)
 
 
 main()

@@ -190,16 +190,26 @@ public final class Feed {
 
     /** How many live elements there are, exactly; the field of the head may lag. */
     long count(Object owner) {
-        State head = head(owner, NO_NUMBER, 0);
-        if (head == null) {
-            return 0;
+        while (true) {
+            State head = head(owner, NO_NUMBER, 0);
+            if (head == null) {
+                return 0;
+            }
+            long dead = head.number("low") + head.number("removed");
+            if (keepsNewest) { // `removed` counts what is gone below `first`
+                return head.end() - head.gone() - dead;
+            }
+            if (head.number("pages") == 0) {
+                return head.end() - dead;
+            }
+            State last = page(owner, head, NO_NUMBER, 0);
+            State again = head(owner, NO_NUMBER, 0);
+            // A removal or a trim in between has raised `rev`, a new page `pages`: then once more.
+            if (again != null && again.number("rev") == head.number("rev")
+                    && again.number("pages") == head.number("pages")) {
+                return (last != null ? last : head).end() - dead; // it may not be made yet
+            }
         }
-        long dead = head.number("low") + head.number("removed");
-        if (keepsNewest) { // `removed` counts what is gone below `first`
-            return head.end() - head.gone() - dead;
-        }
-        State last = head.number("pages") > 0 ? page(owner, head, NO_NUMBER, 0) : null;
-        return (last != null ? last : head).end() - dead;
     }
 
     // ---- appending ---------------------------------------------------------------------------

@@ -106,12 +106,18 @@ class Feed {
 
   // How many live elements there are, exactly; the field of the head may lag.
   async count(owner) {
-    const head = await this.head(owner);
-    if (!head) return 0;
-    const dead = head.low + head.removed;
-    if (this.keepsNewest) return head.end - head.gone.length - dead; // `removed`: below `first`
-    const last = head.pages > 0 ? await this.page(owner, head) : null;
-    return (last ?? head).end - dead;
+    for (;;) {
+      const head = await this.head(owner);
+      if (!head) return 0;
+      const dead = head.low + head.removed;
+      if (this.keepsNewest) return head.end - head.gone.length - dead; // `removed`: below `first`
+      if (head.pages === 0) return head.end - dead;
+      const last = await this.page(owner, head);
+      const again = await this.head(owner);
+      // A removal or a trim in between has raised `rev`, a new page `pages`: then once more.
+      const same = again?.rev === head.rev && again.pages === head.pages;
+      if (same) return (last ?? head).end - dead; // the first page may not be made yet
+    }
   }
 
   // ---- appending ---------------------------------------------------------------------------

@@ -116,13 +116,19 @@ class Feed:
 
     def count(self, owner):
         """How many live elements there are, exactly; the field of the head may lag."""
-        head = self.head(owner)
-        if head is None:
-            return 0
-        last = None if self.keeps_newest or head["pages"] == 0 else self.page(owner, head)
-        if self.keeps_newest:  # `removed` counts what is gone below `first`, `gone` the rest
-            return head["end"] - len(head["gone"]) - head["low"] - head["removed"]
-        return (last or head)["end"] - head["low"] - head["removed"]
+        while True:
+            head = self.head(owner)
+            if head is None:
+                return 0
+            dead = head["low"] + head["removed"]
+            if self.keeps_newest:  # `removed` counts what is gone below `first`, `gone` the rest
+                return head["end"] - len(head["gone"]) - dead
+            if head["pages"] == 0:
+                return head["end"] - dead
+            last, again = self.page(owner, head), self.head(owner)
+            # A removal or a trim in between has raised `rev`, a new page `pages`: then once more.
+            if again is not None and all(again[key] == head[key] for key in ("rev", "pages")):
+                return (last or head)["end"] - dead  # the first page may not be made yet
 
     # ---- appending ---------------------------------------------------------------------------
 
