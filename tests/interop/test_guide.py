@@ -1,7 +1,8 @@
 """test_guide.py FILE: run the lines of a guide that begin with `$`, and compare what they print.
 
 A command is an indented line "$ COMMAND"; the indented lines below it are its standard output, in
-which "..." stands for any text. All commands run in one shell, in the current folder.
+which "..." stands for any text. Each has to end with exit code 0. All commands run in one shell, in
+the current folder.
 """
 
 import re
@@ -34,16 +35,20 @@ def matches(printed, expected):
 def main():
     with open(sys.argv[1], encoding="utf-8") as guide:
         steps = commands(guide.read())
-    script = "\n".join(f"{command}\necho '{MARK}'" for _, command, _ in steps)
+    script = "\n".join(f"{command}\necho '{MARK}' $?" for _, command, _ in steps)
     run = subprocess.run(["bash", "-c", script], stdout=subprocess.PIPE, text=True, check=False)
-    outputs = run.stdout.split(MARK + "\n")[:len(steps)]
+    # Output, exit code, output, exit code, ..., and nothing after the last mark.
+    parts = re.split(rf"{MARK} (\d+)\n", run.stdout)[:-1]
     failures = 0
-    for (number, command, expected), output in zip(steps, outputs, strict=True):
+    for (number, command, expected), output, code in zip(steps, parts[::2], parts[1::2],
+                                                         strict=True):
         printed = output.splitlines()
-        if len(printed) != len(expected) or not all(map(matches, printed, expected)):
+        same = len(printed) == len(expected) and all(map(matches, printed, expected))
+        if not same or code != "0":
             failures += 1
-            print(f"line {number}: {command}\nprints\n{output}", file=sys.stderr)
-    print(f"{len(steps)} commands, {failures} print something else")
+            print(f"line {number}: {command}\nends with {code} and prints\n{output}",
+                  file=sys.stderr)
+    print(f"{len(steps)} commands, {failures} print or end otherwise")
     sys.exit(1 if failures or not steps else 0)
 
 
