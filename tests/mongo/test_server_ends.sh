@@ -29,3 +29,17 @@ ends() {
 ends TERM 143 ': >ready; sleep 300 & wait'
 ends HUP 129 'trap "exit 1" HUP; : >ready; sleep 300'
 ends TERM 143 'trap "" TERM; : >ready; while :; do sleep 1; done'
+
+# refuses TEXT ARGUMENT... : start says what is wrong, and starts nothing.
+refuses() {
+    local text=$1
+    shift
+    "$test_server" start "$@" 2>err && fail "start $* was taken"
+    has err "$text"
+    [ ! -e "$work/server" ] || fail "start $* made a server"
+}
+
+refuses "needs the id of a process" "$work/server" --while
+refuses "there is no option --auht" --auht "$work/server"
+refuses "not both '$work/server' and 'other'" "$work/server" other
+"$test_server" start "$work/server" --while $$ >server.uri || fail "options after the folder are refused"
