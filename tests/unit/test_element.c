@@ -52,9 +52,8 @@ static void an_id_is_a_value_at_a_path(void **state)
 static void some_values_are_no_ids(void **state)
 {
     (void)state;
-    static const char *const none[] = {"null", "[1]", "{\"$undefined\": true}",
-                                       "{\"$regularExpression\": {\"pattern\": \"a\", "
-                                       "\"options\": \"\"}}"};
+    static const char regex[] = "{\"$regularExpression\": {\"pattern\": \"a\", \"options\": \"\"}}";
+    static const char *const none[] = {"null", "[1]", "{\"$undefined\": true}", regex};
     spill_buffer_t key = SPILL_BUFFER_INIT;
     spill_error_t error;
     element_t id;
