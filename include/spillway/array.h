@@ -94,8 +94,8 @@ typedef struct spill_append_result {
  * part more than it would have, and one for each page that is full in bytes. An operation id has to
  * leave room for the number of a part.
  *
- * Cost: one store operation; a spill (three) every page_capacity elements; with fill up to three
- * more for each document.
+ * Cost: one store operation; a spill (three) every page_capacity elements, and with retention a
+ * trim; with fill up to three more for each document.
  * Errors: SPILL_TOO_BIG (an element no document can hold), SPILL_INVALID (an owner of a type that
  * cannot be one, a malformed element), SPILL_CONFLICT (the id was used with another batch, or every
  * race was lost), SPILL_UNKNOWN. After an error nothing of a batch that fits a page was written,

@@ -2,6 +2,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -39,6 +40,7 @@ static void define(spill_disk_t *disk, spill_keep_t keep)
     spill_definition_t definition;
     spill_definition_init(&definition, "feed");
     definition.keep = keep;
+    strcpy(definition.id_field, "id");
     definition.bounds.threshold = 5;
     definition.bounds.page_capacity = 4;
     assert_int_equal(spill_store_define(store, &definition, NULL), SPILL_OK);

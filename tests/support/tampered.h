@@ -4,7 +4,10 @@
 
 #include "support/embedded.h"
 
-/* Owner "ada" has the numbers 0..29 in "feed": at most 5 + 4 in the head, and 4 in a page. */
+/*
+ * Owner "ada" has the numbers 0..29 in "feed": at most 5 + 4 in the head, and 4 in a page.
+ * Documents would have an id, "id".
+ */
 typedef struct tampered {
     spill_disk_t *disk;
     spill_store_t *store;

@@ -284,6 +284,42 @@ static void a_damaged_index_is_not_counted(void **state)
     close_fixture(&fixture);
 }
 
+static void id_entry(fixture_t *fixture, int64_t seq)
+{
+    bson_t storage = BSON_INITIALIZER;
+    spill_buffer_t id = SPILL_BUFFER_INIT;
+    spill_value_t value = spill_value_from_utf8(&storage, "x");
+    assert_int_equal(spill_element_id_key(&value, &id, NULL), SPILL_OK);
+    spill_record_key_id(&fixture->feed.key, fixture->head.epoch, &id, seq);
+    spill_buffer_release(&id);
+    bson_destroy(&storage);
+}
+
+static void an_index_of_ids_that_disagrees_is_found(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    bson_t storage = BSON_INITIALIZER;
+    open_fixture(&fixture, SPILL_KEEP_NEWEST);
+    spill_value_t owner = spill_value_from_utf8(&storage, "ada");
+    bson_t *document = BCON_NEW("id", "x");
+    spill_value_t element_value = spill_value_from_document(document);
+    assert_int_equal(spill_array_edit(fixture.feed.array, &owner, 2, &element_value, NULL),
+                     SPILL_OK);
+    assert_found(&fixture, "");
+    id_entry(&fixture, 3);
+    tampered_put(&fixture.feed, "", 0);
+    assert_found(&fixture, "7@-1: the index of ids has 2 entries, of which 1 are those of an "
+                           "element\n");
+    tampered_delete(&fixture.feed);
+    id_entry(&fixture, 2);
+    tampered_delete(&fixture.feed);
+    assert_found(&fixture, "7@-1: the id of element 2 has no entry\n");
+    bson_destroy(document);
+    bson_destroy(&storage);
+    close_fixture(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -297,6 +333,7 @@ int main(void)
         cmocka_unit_test(what_the_engine_cannot_read_is_found),
         cmocka_unit_test(damage_is_told_once),
         cmocka_unit_test(a_damaged_index_is_not_counted),
+        cmocka_unit_test(an_index_of_ids_that_disagrees_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
