@@ -41,7 +41,8 @@ void spill_mongo_project_element(const spill_mongo_document_t *document, bson_t 
     snprintf(field, sizeof field, "$$this.%s", request->definition->id_field);
     bson_t id = BSON_INITIALIZER;
     spill_value_append(request->id, &id, "$literal");
-    bson_t *all = BCON_NEW("$ifNull", "[", BCON_UTF8(array), "[", "]", "]");
+    bson_t *all = BCON_NEW("$cond", "[", "{", "$isArray", BCON_UTF8(array), "}", BCON_UTF8(array),
+                           "[", "]", "]");
     bson_t *oldest_first = spill_grows_at_front(request->definition)
                                ? BCON_NEW("$reverseArray", BCON_DOCUMENT(all))
                                : bson_copy(all);
