@@ -11,6 +11,7 @@ _spillway_options() {
             --page-bytes= --op-window= --collection= --array= --count-field= --overflow-field= --pages-field=
             --page-collection= --page-owner= --page-number= --page-array= --page-count=
             --id-field= --time-field= --retain-elements= --retain-age=
+            --value-field= --stats-count= --stats-average=
             --json --quiet --durability="
         ;;
     import)
@@ -45,8 +46,8 @@ _spillway_options() {
 _spillway_values() {
     case $1 in
     --durability) echo 'fsync log' ;;
-    --preset) echo 'feed feed-recent sales' ;;
-    --layout) echo 'outlier' ;;
+    --preset) echo 'feed feed-recent sales reviews-separate' ;;
+    --layout) echo 'outlier reference' ;;
     --keep) echo 'newest oldest' ;;
     --order) echo 'oldest-first newest-first' ;;
     --format) echo 'ndjson json csv bson ndjson.gz json.gz csv.gz bson.gz ndjson.zst' ;;

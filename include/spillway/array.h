@@ -168,6 +168,11 @@ typedef struct spill_count {
     int64_t head;  /* of which in the head document */
     int64_t pages; /* page documents */
     int64_t next;  /* the sequence number that the next element will get */
+    /* Layout reference: the values at the definition's value_field, also without reading elements.
+     */
+    int64_t values; /* how many elements have a number there */
+    double sum;
+    double average; /* 0 where there are none */
 } spill_count_t;
 
 /* Cost: one document with keep newest; three reads with keep oldest once there are pages. */

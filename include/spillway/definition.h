@@ -13,7 +13,10 @@
 
 SPILL_BEGIN_DECLS
 
-typedef enum spill_layout { SPILL_LAYOUT_OUTLIER } spill_layout_t;
+typedef enum spill_layout {
+    SPILL_LAYOUT_OUTLIER,
+    SPILL_LAYOUT_REFERENCE /* each element a document of its own; the head has a summary */
+} spill_layout_t;
 
 /* Which end of the array an outlier layout keeps in the head. */
 typedef enum spill_keep { SPILL_KEEP_OLDEST, SPILL_KEEP_NEWEST } spill_keep_t;
@@ -72,8 +75,18 @@ typedef struct spill_definition {
      * appends besides, while it is appended to and no writer dies. What is not appended to stays.
      */
     int64_t keep_elements;
-    int64_t keep_seconds;   /* needs time_field */
-    spill_bounds_t largest; /* the largest each bound has ever been (for verify) */
+    int64_t keep_seconds; /* needs time_field */
+    /*
+     * Layout reference: elements are documents {_id, <page_owner>, <the element's own fields>} in
+     * page_collection; page_array, page_number, page_count, count_field, overflow_field and
+     * pages_field are "". The head's field `array` is a document with these statistics. An append
+     * is noted in the head first; when `threshold` elements are, they are written out, at most
+     * page_capacity at a time (which is also the largest batch in one piece).
+     */
+    char value_field[SPILL_NAME_SIZE]; /* the number they are about, a path in an element, or "" */
+    char stats_count[SPILL_NAME_SIZE]; /* how many elements: "totalCount", or "" */
+    char stats_average[SPILL_NAME_SIZE]; /* their average value: "averageRating", or "" */
+    spill_bounds_t largest;              /* the largest each bound has ever been (for verify) */
 } spill_definition_t;
 
 /*
@@ -84,7 +97,8 @@ SPILL_API void spill_definition_init(spill_definition_t *definition, const char 
 
 /*
  * Fill from a preset: "feed" (000 and 001: the oldest 1000 in the head), "feed-recent" (the same
- * documents, the newest 1000 in the head), "sales" (the MongoDB manual's example: 50 in the head).
+ * documents, the newest 1000 in the head), "sales" (the MongoDB manual's example: 50 in the head),
+ * "reviews-separate" (003's product reviews in a collection of their own).
  * SPILL_NOT_FOUND lists the presets.
  */
 SPILL_API spill_code_t spill_definition_preset(spill_definition_t *definition, const char *preset,

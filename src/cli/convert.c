@@ -206,23 +206,25 @@ const spill_command_t spill_command_convert = {
     .arguments_min = 2,
     .arguments_max = 2,
     .summary = "Lay the arrays of a definition out in another way",
-    .text = "Brings all arrays of NAME into a new definition, beside the old documents, which stay "
-            "until --finish. The new definition is the one that --as names; where there is none, "
-            "it is made with the old one's bounds and field names, and collections of its own. "
-            "Make it with 'define' first to choose them yourself.\n"
-            "\n"
-            "Elements keep their sequence numbers, and all of it is compared, element by element. "
-            "Interrupted, it goes on with the same command; so it does when NAME has grown since. "
-            "Owners whose arrays differ, because they were changed meanwhile, are printed, and the "
-            "exit code is 1: drop them in the new definition, and convert again.\n"
-            "\n"
-            "To change over: convert while clients work on NAME; stop them; convert with --finish, "
-            "which brings the rest, compares, and drops NAME; let clients open the new name.\n"
-            "\n"
-            "Examples:\n"
-            "  spillway convert feeds.db events --keep oldest\n"
-            "  spillway convert feeds.db events --to outlier --as recent --threshold 50 --page 50\n"
-            "  spillway convert feeds.db events --as recent --finish",
+    .text =
+        "Brings all arrays of NAME into a new definition, beside the old documents, which stay "
+        "until --finish. The new definition is the one that --as names; where there is none, "
+        "it is made with the old one's bounds and field names (to or from layout reference: with "
+        "the new layout's), and collections of its own. "
+        "Make it with 'define' first to choose them yourself.\n"
+        "\n"
+        "Elements keep their sequence numbers, and all of it is compared, element by element. "
+        "Interrupted, it goes on with the same command; so it does when NAME has grown since. "
+        "Owners whose arrays differ, because they were changed meanwhile, are printed, and the "
+        "exit code is 1: drop them in the new definition, and convert again.\n"
+        "\n"
+        "To change over: convert while clients work on NAME; stop them; convert with --finish, "
+        "which brings the rest, compares, and drops NAME; let clients open the new name.\n"
+        "\n"
+        "Examples:\n"
+        "  spillway convert feeds.db events --keep oldest\n"
+        "  spillway convert feeds.db events --to outlier --as recent --threshold 50 --page 50\n"
+        "  spillway convert feeds.db events --as recent --finish",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
     .durability = SPILL_DURABILITY_LOG,
     .options = OPTIONS,

@@ -3,6 +3,14 @@
 
 #include <inttypes.h>
 
+/* Statistics, which the head has. */
+static void print_values(const spill_count_t *count)
+{
+    printf(",\"values\":%" PRId64, count->values);
+    if (count->values > 0)
+        printf(",\"sum\":%.17g,\"average\":%.17g", count->sum, count->average);
+}
+
 static spill_code_t count(spill_cli_session_t *session, spill_error_t *error)
 {
     spill_count_t count;
@@ -10,8 +18,11 @@ static spill_code_t count(spill_cli_session_t *session, spill_error_t *error)
     if (code == SPILL_OK) {
         fputs("{\"owner\":", stdout);
         spill_cli_print_value(session->owner, false);
-        printf(",\"count\":%" PRId64 ",\"head\":%" PRId64 ",\"pages\":%" PRId64 "}\n", count.count,
+        printf(",\"count\":%" PRId64 ",\"head\":%" PRId64 ",\"pages\":%" PRId64, count.count,
                count.head, count.pages);
+        if (spill_array_get_definition(session->array)->value_field[0] != '\0')
+            print_values(&count);
+        puts("}");
     }
     return code;
 }
@@ -29,7 +40,8 @@ const spill_command_t spill_command_count = {
     .summary = "Count an owner's elements",
     .text = "Prints one JSON document: \"count\" is exact at one moment during the call, "
             "\"head\" is how many of them the head document holds, \"pages\" how many page "
-            "documents there are. An owner that does not exist counts 0.\n"
+            "documents there are. An owner that does not exist counts 0. Of a layout with a "
+            "summary, how many values there are, their sum and their average.\n"
             "\n"
             "Example:\n"
             "  spillway count feeds.db events alice",

@@ -30,6 +30,9 @@ typedef struct define_options {
     const char *time_field;
     int64_t retain_elements;
     const char *retain_age;
+    const char *value_field;
+    const char *stats_count;
+    const char *stats_average;
 } define_options_t;
 
 static const define_options_t DEFAULTS = {.threshold = -1,
@@ -50,6 +53,7 @@ static const struct {
     {NAME_OPTION(overflow_field)}, {NAME_OPTION(pages_field)}, {NAME_OPTION(page_collection)},
     {NAME_OPTION(page_owner)},     {NAME_OPTION(page_number)}, {NAME_OPTION(page_array)},
     {NAME_OPTION(page_count)},     {NAME_OPTION(id_field)},    {NAME_OPTION(time_field)},
+    {NAME_OPTION(value_field)},    {NAME_OPTION(stats_count)}, {NAME_OPTION(stats_average)},
 };
 
 /* ---- listing --------------------------------------------------------------------------------- */
@@ -114,8 +118,9 @@ static spill_code_t set_names(const define_options_t *options, spill_definition_
 static spill_code_t set_kind(const define_options_t *options, spill_definition_t *definition,
                              spill_error_t *error)
 {
-    if (options->layout && strcmp(options->layout, "outlier") != 0)
-        return spill_fail(error, SPILL_INVALID, "there is no layout '%s'; the layouts are: outlier",
+    if (options->layout && !spill_layout_of_name(options->layout, &definition->layout))
+        return spill_fail(error, SPILL_INVALID,
+                          "there is no layout '%s'; the layouts are: outlier, reference",
                           options->layout);
     if (options->keep && strcmp(options->keep, "newest") == 0) {
         definition->keep = SPILL_KEEP_NEWEST;
@@ -177,11 +182,14 @@ static spill_code_t make_definition(const spill_invocation_t *invocation,
 {
     const define_options_t *options = invocation->options;
     const char *name = invocation->arguments[1];
-    if (!options->preset) {
+    const char *preset = options->preset;
+    if (!preset && options->layout && strcmp(options->layout, "reference") == 0)
+        preset = "reviews-separate";
+    if (!preset) {
         spill_definition_init(definition, name);
         return SPILL_OK;
     }
-    spill_code_t code = spill_definition_preset(definition, options->preset, name, error);
+    spill_code_t code = spill_definition_preset(definition, preset, name, error);
     return code == SPILL_NOT_FOUND ? (error->code = SPILL_INVALID) : code;
 }
 
@@ -214,8 +222,8 @@ static spill_code_t starting_point(const spill_invocation_t *invocation, spill_s
         return code;
     if (!options->layout)
         return spill_fail(error, SPILL_INVALID,
-                          "there is no definition '%s' yet: say --preset feed, feed-recent or "
-                          "sales, or --layout outlier, to make it",
+                          "there is no definition '%s' yet: say --preset feed, feed-recent, "
+                          "sales or reviews-separate, or --layout outlier or reference, to make it",
                           name);
     return make_definition(invocation, definition, error);
 }
@@ -271,8 +279,8 @@ static spill_exit_t run(const spill_invocation_t *invocation)
 #define SIZE(field) SPILL_OPTION_SIZE, offsetof(define_options_t, field)
 
 static const spill_option_t OPTIONS[] = {
-    {"preset", "P", TEXT(preset), "Start from feed, feed-recent or sales"},
-    {"layout", "L", TEXT(layout), "Layout: outlier"},
+    {"preset", "P", TEXT(preset), "Start from feed, feed-recent, sales or reviews-separate"},
+    {"layout", "L", TEXT(layout), "Layout: outlier or reference"},
     {"keep", "newest|oldest", TEXT(keep), "Which elements the head keeps"},
     {"order", "oldest-first|newest-first", TEXT(order), "Which end of an array is its start"},
     {"threshold", "N", NUMBER(threshold), "Elements that a head is meant to hold"},
@@ -296,6 +304,9 @@ static const spill_option_t OPTIONS[] = {
      "Keep the newest N elements; older ones go. 0: all are kept"},
     {"retain-age", "DURATION", TEXT(retain_age),
      "Keep elements that are younger (12h, 30d); older ones go. 0: all are kept"},
+    {"value-field", "F", TEXT(value_field), "The number that statistics are about, or ''"},
+    {"stats-count", "F", TEXT(stats_count), "The summary's count, or ''"},
+    {"stats-average", "F", TEXT(stats_average), "The summary's average, or ''"},
     {0}};
 
 const spill_command_t spill_command_define = {
@@ -310,7 +321,9 @@ const spill_command_t spill_command_define = {
             "code 4).\n"
             "\n"
             "Presets: feed (the oldest 1000 in the head), feed-recent (the newest 1000 in the "
-            "head), sales (the oldest 50 in the head; the names of the MongoDB manual's example).\n"
+            "head), sales (the oldest 50 in the head; the names of the MongoDB manual's example), "
+            "reviews-separate (layout reference: each element a document in a collection of their "
+            "own, a summary in the head; --array names the summary).\n"
             "\n"
             "Examples:\n"
             "  spillway define feeds.db events --preset feed-recent\n"
@@ -318,6 +331,7 @@ const spill_command_t spill_command_define = {
             "  spillway define feeds.db visits --layout outlier --keep oldest \\\n"
             "    --collection pages --array visits \\\n"
             "    --page-collection moreVisits --page-array visits\n"
+            "  spillway define shop.db reviews --preset reviews-separate\n"
             "  spillway define feeds.db --json",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
     .options = OPTIONS,

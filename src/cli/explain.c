@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include "cli/draw.h"
+#include "definition/fields.h"
 #include "layout/outlier.h"
 #include "util/error.h"
 
@@ -60,7 +61,14 @@ static void read_place(const explain_t *explain, bool head, const bson_t *docume
     snprintf(gone, sizeof gone, "spill.%s%sgone", array, head ? "." : "");
     bson_iter_t iter;
     place->first = find(document, first, &iter) ? bson_iter_as_int64(&iter) : 0;
-    if (bson_iter_init_find(&iter, document, head ? definition->array : definition->page_array))
+    bool apart = spill_elements_apart(definition);
+    char journal[SPILL_NAME_SIZE + 16];
+    snprintf(journal, sizeof journal, "spill.%s.journal", definition->array);
+    if (apart && !head)
+        place->elements = bson_has_field(document, definition->page_owner);
+    else if (apart ? find(document, journal, &iter)
+                   : bson_iter_init_find(&iter, document,
+                                         head ? definition->array : definition->page_array))
         place->elements = array_length(&iter);
     place->end = place->first + place->elements;
     if (find(document, gone, &iter))
@@ -68,6 +76,8 @@ static void read_place(const explain_t *explain, bool head, const bson_t *docume
     place->bytes = document->len;
     place->limits = head ? spill_head_limits(definition->keep, &definition->bounds)
                          : spill_page_limits(&definition->bounds);
+    if (apart && !head)
+        place->limits.slots_max = 1;
 }
 
 /* ---- printing -------------------------------------------------------------------------------- */
@@ -94,12 +104,14 @@ static void show_place(explain_t *explain, const char *collection, int64_t page,
                        const bson_t *document)
 {
     char name[32] = "head";
-    if (page >= 0)
-        snprintf(name, sizeof name, "page %" PRId64, page);
+    bool apart = page >= 0 && spill_elements_apart(explain->definition);
     spill_cli_place_t place = {.name = name, .collection = collection};
     read_place(explain, page < 0, document, &place);
+    int64_t number = apart ? place.first : page;
+    if (page >= 0)
+        snprintf(name, sizeof name, apart ? "%" PRId64 : "page %" PRId64, number);
     if (explain->session->invocation->json) {
-        print_place(&place, page);
+        print_place(&place, number);
     } else if (is_left_out(explain, page)) {
         spill_cli_stretch_add(&explain->stretch, &place);
     } else {
@@ -158,6 +170,10 @@ static bool visit(void *context, const char *collection, const bson_t *document)
     explain_t *explain = context;
     const explain_options_t *options = explain->session->invocation->options;
     const spill_definition_t *definition = explain->definition;
+    bool removed = spill_elements_apart(definition) && explain->next_page >= 0 &&
+                   !bson_has_field(document, definition->page_owner);
+    if (removed && !options->documents)
+        return true;
     int64_t page = explain->next_page++;
     if (options->documents)
         show_document(explain, collection, page < 0 ? definition->array : definition->page_array,
@@ -171,6 +187,14 @@ static void print_costs(const spill_definition_t *definition, const spill_count_
 {
     const spill_bounds_t *bounds = &definition->bounds;
     bool newest = definition->keep == SPILL_KEEP_NEWEST;
+    if (spill_elements_apart(definition)) {
+        printf("append: the head, one operation; when %" PRId64 " elements wait in it, each is "
+               "written to a document of its own (one operation each, and one on the head)\n",
+               bounds->threshold);
+        puts("a page by cursor: the head, and one operation for all of its documents");
+        puts("count and average: the head");
+        return;
+    }
     if (newest) {
         printf("append: the head, one operation; past %" PRId64 " elements or %" PRId64
                " bytes its oldest run spills into page %" PRId64 " (three operations)\n",

@@ -1,6 +1,8 @@
 /* Appends as the caller sees them: checks, and batches split into parts that each fit a page. */
 #include "bson/value.h"
 #include "core/array.h"
+#include "definition/fields.h"
+#include "layout/apart.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -32,6 +34,8 @@ static spill_code_t check_elements(const spill_owner_t *owner, const spill_value
         return spill_fail(error, SPILL_INVALID, "there is nothing to append");
     for (size_t i = 0; i < count; i++) {
         spill_code_t code = spill_array_check_element(&elements[i], i, error);
+        if (code == SPILL_OK && spill_elements_apart(&owner->array->definition))
+            code = spill_apart_check_element(&owner->array->definition, &elements[i], error);
         if (code != SPILL_OK)
             return code;
         int64_t bytes = spill_part_bytes_alone(owner, true, 1, elements[i].size_bytes);

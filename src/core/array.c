@@ -1,6 +1,8 @@
 #include "core/array.h"
 
 #include "bson/update.h"
+#include "definition/fields.h"
+#include "layout/apart.h"
 #include "layout/combine.h"
 #include "util/error.h"
 

@@ -4,6 +4,8 @@
  * was trimmed or dropped meanwhile, and the read begins again.
  */
 #include "core/array.h"
+#include "definition/fields.h"
+#include "layout/apart.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -188,6 +190,63 @@ static spill_code_t read_page(reader_t *reader, int64_t page, spill_want_t want,
     return SPILL_OK;
 }
 
+/* ---- elements apart -------------------------------------------------------------------------- */
+
+static bool is_apart(const reader_t *reader)
+{
+    return spill_elements_apart(&reader->owner->array->definition);
+}
+
+/* A run of the elements that are in documents of their own. */
+static spill_code_t take_elements(reader_t *reader, spill_want_t want, spill_error_t *error)
+{
+    const spill_state_t *head = &reader->head.state;
+    if (finished(reader) || reader->lower >= head->first)
+        return SPILL_OK;
+    int64_t end = reader->upper < head->first ? reader->upper + 1 : head->first;
+    spill_code_t code =
+        spill_apart_read(reader->owner, head, reader->lower, end,
+                         want == SPILL_WANT_FORWARD ? reader->lower : end - 1, want,
+                         (int64_t)(reader->limit - reader->run.count), &reader->page, error);
+    if (code == SPILL_OK)
+        take(reader, &reader->page.run);
+    return code;
+}
+
+/*
+ * Once elements were removed, where `skip` of them end is seen by reading them: a bounded run at a
+ * time, of which only the last number is kept.
+ */
+static spill_code_t skip_elements(reader_t *reader, int64_t skip, bool newest_first,
+                                  spill_error_t *error)
+{
+    enum { PASSED_AT_A_TIME = 1000 };
+    spill_read_options_t options;
+    spill_read_options_init(&options);
+    options.order = newest_first ? SPILL_NEWEST_FIRST : SPILL_OLDEST_FIRST;
+    options.before = reader->upper == INT64_MAX ? INT64_MAX : reader->upper + 1;
+    options.after = reader->lower - 1;
+    spill_code_t code = SPILL_OK;
+    while (code == SPILL_OK && skip > 0 && reader->limit > 0) {
+        spill_slice_t *slice;
+        options.limit = skip < PASSED_AT_A_TIME ? skip : PASSED_AT_A_TIME;
+        code =
+            spill_array_read(reader->owner->array, reader->owner->value, &options, &slice, error);
+        if (code != SPILL_OK)
+            break;
+        skip -= (int64_t)slice->count;
+        if ((int64_t)slice->count < options.limit)
+            reader->limit = 0; /* everything was passed over */
+        *(newest_first ? &options.before : &options.after) = slice->next;
+        spill_slice_free(slice);
+    }
+    if (newest_first && options.before != INT64_MAX)
+        reader->upper = options.before - 1;
+    else if (!newest_first)
+        reader->lower = options.after + 1;
+    return code;
+}
+
 /* ---- newest first ---------------------------------------------------------------------------- */
 
 /*
@@ -241,7 +300,9 @@ static spill_code_t read_backward(reader_t *reader, spill_error_t *error)
         return code;
     if (reader->keep == SPILL_KEEP_NEWEST) {
         take(reader, &reader->head.run);
-        if (!finished(reader) && head->pages > 0 && head->first > reader->lower)
+        if (is_apart(reader))
+            code = take_elements(reader, SPILL_WANT_BACKWARD, error);
+        else if (!finished(reader) && head->pages > 0 && head->first > reader->lower)
             code = pages_backward(reader, error);
         return code;
     }
@@ -278,12 +339,14 @@ static spill_code_t pages_forward(reader_t *reader, int64_t page, spill_error_t 
 static spill_code_t read_forward(reader_t *reader, spill_error_t *error)
 {
     const spill_state_t *head = &reader->head.state;
-    bool spare = reader->keep == SPILL_KEEP_NEWEST;
+    bool spare = reader->keep == SPILL_KEEP_NEWEST && !is_apart(reader);
     spill_code_t code = read_head(reader, SPILL_WANT_FORWARD, reader->lower, spare, error);
     if (code != SPILL_OK || !head->present)
         return code;
     if (reader->keep == SPILL_KEEP_NEWEST) {
-        if (head->pages > 0 && reader->lower < head->first)
+        if (is_apart(reader))
+            code = take_elements(reader, SPILL_WANT_FORWARD, error);
+        else if (head->pages > 0 && reader->lower < head->first)
             code = pages_forward(reader, SPILL_PAGE_HOLDING, error);
         return code == SPILL_OK ? take_head(reader, SPILL_WANT_FORWARD, reader->lower, error)
                                 : code;
@@ -389,6 +452,8 @@ static spill_code_t pass_over(reader_t *reader, int64_t skip, bool newest_first,
         return code;
     if (reader->lower < head->low)
         reader->lower = head->low;
+    if ((head->removed > 0 || head->gone.count > 0) && is_apart(reader))
+        return skip_elements(reader, skip, newest_first, error);
     if (head->removed > 0 || head->gone.count > 0)
         return skip_by_documents(reader, skip, newest_first, error);
     spill_count_t count = {.next = spill_state_end(head)};
@@ -478,7 +543,9 @@ spill_code_t spill_array_read(spill_array_t *array, const spill_value_t *owner,
     int tries = 0;
     bool again = code == SPILL_OK;
     while (again) {
-        reader.may_be_old = tries == 0 && array->store->reads_copies;
+        /* Of documents apart a copy may lack one in the middle: nothing would show it. */
+        reader.may_be_old =
+            tries == 0 && array->store->reads_copies && !spill_elements_apart(&array->definition);
         code = read_once(&reader, options, error);
         again = code == SPILL_OK && reader.vanished;
         if (again && ++tries > 10) {

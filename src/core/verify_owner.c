@@ -11,6 +11,7 @@
  */
 #include "core/verify_owner.h"
 
+#include "definition/fields.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -260,6 +261,8 @@ static spill_code_t inspect_beyond(spill_inspection_t *inspection, const spill_s
     bool newest = inspection->owner->array->definition.keep == SPILL_KEEP_NEWEST;
     spill_response_t response = SPILL_RESPONSE_INIT;
     int64_t page = head->pages + (newest ? 1 : 0);
+    if (spill_elements_apart(&inspection->owner->array->definition))
+        page = spill_state_end(head); /* of each that is in the journal, one may have been put */
     spill_code_t code = spill_owner_read_state(inspection->owner, page, &response, error);
     if (code == SPILL_OK && response.state.present && response.state.epoch == head->epoch)
         spill_inspection_add(inspection, page, 7,
@@ -332,7 +335,10 @@ spill_code_t spill_inspect_owner(spill_inspection_t *inspection, spill_error_t *
         inspection->head_pages = head->pages;
         if (!newest)
             check_document(inspection, SPILL_HEAD, &response, &progress);
-        code = inspect_pages(inspection, head, &progress, error);
+        if (spill_elements_apart(definition))
+            code = spill_inspect_apart(inspection, &response, &progress.live, error);
+        else
+            code = inspect_pages(inspection, head, &progress, error);
         if (newest) {
             int64_t before = progress.live;
             check_document(inspection, SPILL_HEAD, &response, &progress);

@@ -25,6 +25,13 @@ typedef struct spill_inspection {
 /* Look at every document of the owner. SPILL_CORRUPT records become findings, not errors. */
 spill_code_t spill_inspect_owner(spill_inspection_t *inspection, spill_error_t *error);
 
+/*
+ * Elements apart, the head having been read whole: every element in documents, and the head's sum.
+ * *live: how many there are in documents. (verify_apart.c)
+ */
+spill_code_t spill_inspect_apart(spill_inspection_t *inspection, const spill_response_t *head,
+                                 int64_t *live, spill_error_t *error);
+
 void spill_inspection_release(spill_inspection_t *inspection);
 
 /* Add a finding. */

@@ -1,6 +1,8 @@
 /* Walks over whole arrays: owners, elements, documents. A bounded run is in memory at a time. */
 #include "core/walk.h"
 #include "core/array.h"
+#include "definition/fields.h"
+#include "layout/apart.h"
 #include "store/render.h"
 #include "util/error.h"
 
@@ -72,6 +74,21 @@ static spill_code_t skip_to(const spill_owner_t *owner, int64_t after, spill_str
     return code;
 }
 
+/* Elements apart: those in documents, from stretch->next on. */
+static spill_code_t read_apart(const spill_owner_t *owner, spill_stretch_t *stretch,
+                               spill_error_t *error)
+{
+    const spill_state_t *head = &stretch->head.state;
+    spill_code_t code =
+        spill_apart_read(owner, head, stretch->next, head->first, stretch->next, SPILL_WANT_FORWARD,
+                         ELEMENTS_AT_A_TIME, &stretch->page, error);
+    const spill_run_t *run = &stretch->page.run;
+    stretch->run = run;
+    stretch->next =
+        run->count < ELEMENTS_AT_A_TIME ? head->first : run->entries[run->count - 1].seq + 1;
+    return code;
+}
+
 spill_code_t spill_stretch_read(const spill_owner_t *owner, spill_stretch_t *stretch,
                                 spill_error_t *error)
 {
@@ -85,6 +102,8 @@ spill_code_t spill_stretch_read(const spill_owner_t *owner, spill_stretch_t *str
         return code;
     if (stretch->next < head->low)
         stretch->next = head->low;
+    if (spill_elements_apart(&owner->array->definition) && stretch->next < head->first)
+        return read_apart(owner, stretch, error);
     code = spill_outlier_locate(owner, head, stretch->next, SPILL_WANT_FORWARD, ELEMENTS_AT_A_TIME,
                                 &stretch->page, &where, error);
     if (code != SPILL_OK)
@@ -155,7 +174,9 @@ static spill_code_t show_document(const documents_t *documents, const spill_owne
     read.want_ops = true;
     read.want_fields = page == SPILL_HEAD;
     spill_code_t code = spill_owner_call(owner, &read, response, error);
-    if (code != SPILL_OK || !response->state.present)
+    bool removed = page != SPILL_HEAD && spill_elements_apart(definition) && documents->plain &&
+                   response->state.live == 0;
+    if (code != SPILL_OK || !response->state.present || removed)
         return code;
     bson_t document;
     const char *collection = definition->collection;
@@ -182,7 +203,8 @@ static spill_code_t show_owner(void *context, const spill_value_t *owner, spill_
     if (code == SPILL_OK)
         code = show_document(documents, &own, SPILL_HEAD, &response, error);
     int64_t pages = response.state.present ? response.state.pages : 0;
-    for (int64_t page = 0; code == SPILL_OK && page < pages; page++)
+    int64_t first = spill_elements_apart(&documents->array->definition) ? response.state.low : 0;
+    for (int64_t page = first; code == SPILL_OK && page < pages; page++)
         code = show_document(documents, &own, page, &response, error);
     spill_response_release(&response);
     spill_owner_release(&own);

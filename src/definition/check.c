@@ -149,6 +149,49 @@ static spill_code_t check_distinct(const spill_definition_t *definition, size_t 
     return SPILL_OK;
 }
 
+/* ---- layouts --------------------------------------------------------------------------------- */
+
+static spill_code_t check_reference(const spill_definition_t *definition, spill_error_t *error)
+{
+    const struct {
+        const char *label, *name;
+    } unused[] = {
+        {"countField (--count-field)", definition->count_field},
+        {"overflowField (--overflow-field)", definition->overflow_field},
+        {"pagesField (--pages-field)", definition->pages_field},
+        {"pageNumber (--page-number)", definition->page_number},
+        {"pageArray (--page-array)", definition->page_array},
+        {"pageCount (--page-count)", definition->page_count},
+        {"idField", definition->id_field},
+    };
+    if (definition->keep != SPILL_KEEP_NEWEST)
+        return spill_fail(error, SPILL_INVALID, "layout 'reference': keep is 'newest'");
+    if (definition->keep_elements != 0 || definition->keep_seconds != 0)
+        return spill_fail(error, SPILL_INVALID,
+                          "layout 'reference' has no retention (--retain-elements, --retain-age): "
+                          "trim it");
+    if (definition->order != SPILL_ARRAY_OLDEST_FIRST)
+        return spill_fail(error, SPILL_INVALID,
+                          "layout 'reference': there is no array whose order could be another");
+    for (size_t i = 0; i < sizeof unused / sizeof *unused; i++)
+        if (unused[i].name[0] != '\0')
+            return spill_fail(error, SPILL_INVALID,
+                              "layout 'reference' has no %s: an element is a document of its own",
+                              unused[i].label);
+    return SPILL_OK;
+}
+
+static spill_code_t check_outlier(const spill_definition_t *definition, spill_error_t *error)
+{
+    if (definition->page_array[0] == '\0')
+        return spill_fail(error, SPILL_INVALID, "pageArray is missing");
+    if (definition->value_field[0] != '\0' || definition->stats_count[0] != '\0' ||
+        definition->stats_average[0] != '\0')
+        return spill_fail(error, SPILL_INVALID,
+                          "valueField, statsCount and statsAverage belong to layout 'reference'");
+    return SPILL_OK;
+}
+
 spill_code_t spill_definition_check(const spill_definition_t *definition, spill_error_t *error)
 {
     for (size_t i = 0; i < SPILL_NAME_FIELDS; i++) {
@@ -164,7 +207,9 @@ spill_code_t spill_definition_check(const spill_definition_t *definition, spill_
         return spill_fail(error, SPILL_INVALID, "keep %d is not known", (int)definition->keep);
     if (spill_array_order_name(definition->order) == NULL)
         return spill_fail(error, SPILL_INVALID, "order %d is not known", (int)definition->order);
-    return check_numbers(definition, error);
+    spill_code_t code = spill_elements_apart(definition) ? check_reference(definition, error)
+                                                         : check_outlier(definition, error);
+    return code == SPILL_OK ? check_numbers(definition, error) : code;
 }
 
 /* ---- comparison ------------------------------------------------------------------------------ */

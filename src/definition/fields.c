@@ -22,10 +22,13 @@ const spill_name_field_t spill_name_fields[SPILL_NAME_FIELDS] = {
     NAME("pageCollection", page_collection, COLLECTION, true),
     NAME("pageOwner", page_owner, PAGE_FIELD, true),
     NAME("pageNumber", page_number, PAGE_FIELD, false),
-    NAME("pageArray", page_array, PAGE_FIELD, true),
+    NAME("pageArray", page_array, PAGE_FIELD, false), /* of a layout that has one: check.c */
     NAME("pageCount", page_count, PAGE_FIELD, false),
     ADDED("idField", id_field, ELEMENT_FIELD),
     ADDED("timeField", time_field, ELEMENT_FIELD),
+    ADDED("valueField", value_field, ELEMENT_FIELD),
+    ADDED("statsCount", stats_count, STATISTIC),
+    ADDED("statsAverage", stats_average, STATISTIC),
 };
 
 const spill_bound_field_t spill_bound_fields[SPILL_BOUND_FIELDS] = {
@@ -46,7 +49,8 @@ int64_t spill_bounds_get(const spill_bounds_t *bounds, const spill_bound_field_t
     return *(const int64_t *)(const void *)((const char *)bounds + field->offset);
 }
 
-static const char *const layout_names[] = {[SPILL_LAYOUT_OUTLIER] = "outlier"};
+static const char *const layout_names[] = {
+    [SPILL_LAYOUT_OUTLIER] = "outlier", [SPILL_LAYOUT_REFERENCE] = "reference"};
 static const char *const keep_names[] = {
     [SPILL_KEEP_OLDEST] = "oldest", [SPILL_KEEP_NEWEST] = "newest"};
 static const char *const order_names[] = {
@@ -55,6 +59,11 @@ static const char *const order_names[] = {
 #define LAYOUTS (sizeof layout_names / sizeof layout_names[0])
 #define KEEPS (sizeof keep_names / sizeof keep_names[0])
 #define ORDERS (sizeof order_names / sizeof order_names[0])
+
+bool spill_elements_apart(const spill_definition_t *definition)
+{
+    return definition->layout == SPILL_LAYOUT_REFERENCE;
+}
 
 const char *spill_layout_name(spill_layout_t layout)
 {

@@ -12,7 +12,8 @@ typedef enum spill_name_role {
     SPILL_NAME_OF_COLLECTION,
     SPILL_NAME_OF_HEAD_FIELD,
     SPILL_NAME_OF_PAGE_FIELD,
-    SPILL_NAME_OF_ELEMENT_FIELD /* a dotted path into an element */
+    SPILL_NAME_OF_ELEMENT_FIELD, /* a dotted path into an element */
+    SPILL_NAME_OF_STATISTIC      /* a field of statistics */
 } spill_name_role_t;
 
 typedef struct spill_name_field {
@@ -28,7 +29,7 @@ typedef struct spill_bound_field {
     size_t offset; /* in spill_bounds_t */
 } spill_bound_field_t;
 
-#define SPILL_NAME_FIELDS 13
+#define SPILL_NAME_FIELDS 16
 #define SPILL_BOUND_FIELDS 4
 
 extern const spill_name_field_t spill_name_fields[SPILL_NAME_FIELDS];
@@ -37,6 +38,9 @@ extern const spill_bound_field_t spill_bound_fields[SPILL_BOUND_FIELDS];
 const char *spill_definition_get_name(const spill_definition_t *definition,
                                       const spill_name_field_t *field);
 int64_t spill_bounds_get(const spill_bounds_t *bounds, const spill_bound_field_t *field);
+
+/* Is each element a document of its own, whose number is the element's? (layout reference) */
+bool spill_elements_apart(const spill_definition_t *definition);
 
 /*
  * "outlier"; "oldest", "newest"; "oldest-first", "newest-first". NULL for a value outside the enum.

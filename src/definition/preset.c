@@ -26,7 +26,8 @@
                .head_bytes_max = DEFAULT_BYTES_MAX,                                                \
                .page_bytes_max = DEFAULT_BYTES_MAX}
 
-static const char *const preset_names[] = {"feed", "feed-recent", "sales", NULL};
+static const char *const preset_names[] = {"feed", "feed-recent", "sales", "reviews-separate",
+                                           NULL};
 
 static const spill_definition_t preset_definitions[] = {
     {.keep = SPILL_KEEP_OLDEST, BOUNDS(1000, 1000), FEED_FIELDS},
@@ -42,6 +43,20 @@ static const spill_definition_t preset_definitions[] = {
         .page_collection = "extra_sales",
         .page_owner = "book_id",
         .page_array = "customers_purchased_extra",
+    },
+    {
+        .layout = SPILL_LAYOUT_REFERENCE,
+        .keep = SPILL_KEEP_NEWEST,
+        BOUNDS(1, 100), /* every review is in its own document at once */
+        .op_window = DEFAULT_OP_WINDOW,
+        .collection = "products",
+        .array = "reviewSummary",
+        .page_collection = "reviews",
+        .page_owner = "productId",
+        .time_field = "createdAt",
+        .value_field = "rating",
+        .stats_count = "totalCount",
+        .stats_average = "averageRating",
     },
 };
 

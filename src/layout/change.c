@@ -8,6 +8,8 @@
  *
  * A client that finds an intent finishes it before it begins anything that needs the head's rev.
  */
+#include "definition/fields.h"
+#include "layout/apart.h"
 #include "layout/outlier.h"
 #include "util/error.h"
 
@@ -58,8 +60,11 @@ static spill_code_t settled_head(const spill_owner_t *owner, const spill_value_t
         spill_code_t code = spill_outlier_read_head(owner, id, head, error);
         if (code != SPILL_OK || !head->state.present || !head->state.intent)
             return code;
-        code = settle(owner, &head->state, head->state.intent_seq, head->state.intent_page,
-                      head->state.rev, error);
+        if (head->state.intent_edit)
+            code = spill_apart_settle(owner, &head->state, error);
+        else
+            code = settle(owner, &head->state, head->state.intent_seq, head->state.intent_page,
+                          head->state.rev, error);
         if (code == SPILL_OK || code == SPILL_UNKNOWN)
             code = spill_owner_again(owner, &tries, error);
         if (code != SPILL_OK)
@@ -154,6 +159,8 @@ static spill_code_t try_edit(const spill_owner_t *owner, spill_which_t *which,
 spill_code_t spill_outlier_edit(spill_owner_t *owner, spill_which_t *which,
                                 const spill_value_t *element, spill_error_t *error)
 {
+    if (spill_elements_apart(&owner->array->definition))
+        return spill_apart_edit(owner, which->seq, element, error);
     int tries = 0;
     while (true) {
         bool done = false;
@@ -198,6 +205,8 @@ static spill_code_t remove_in_page(const spill_owner_t *owner, int64_t seq, int6
 
 spill_code_t spill_outlier_remove(spill_owner_t *owner, spill_which_t *which, spill_error_t *error)
 {
+    if (spill_elements_apart(&owner->array->definition))
+        return spill_apart_remove(owner, which->seq, error);
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_response_t page = SPILL_RESPONSE_INIT;
     spill_code_t code = SPILL_OK;

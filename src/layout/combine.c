@@ -1,5 +1,8 @@
 #include "layout/combine.h"
 
+#include "definition/fields.h"
+#include "layout/apart.h"
+
 #include "util/hash.h"
 #include "util/queue.h"
 
@@ -181,6 +184,8 @@ spill_code_t spill_layout_append(spill_owner_t *owner, const spill_part_t *part,
                                  spill_append_result_t *result, spill_error_t *error)
 {
     *result = (spill_append_result_t){0};
+    if (spill_elements_apart(&owner->array->definition))
+        return spill_apart_append(owner, part, result, error);
     if (owner->array->definition.keep == SPILL_KEEP_NEWEST)
         return spill_newest_append(owner, part, result, error);
     return spill_oldest_append(owner, part, result, error);

@@ -11,6 +11,7 @@
  * Whoever dies after the head leaves pages, and so does a page that is put late. The next drop of
  * that name frees what it finds of incarnations that are over, also where there is no head.
  */
+#include "definition/fields.h"
 #include "layout/outlier.h"
 #include "util/error.h"
 
@@ -71,13 +72,13 @@ static spill_code_t drop_left_over(const spill_owner_t *owner, int64_t epoch, bo
     return code;
 }
 
-/* The head of the incarnation `epoch` is gone: pages count - 1 .. 0, and what else is left. */
-static spill_code_t drop_pages(const spill_owner_t *owner, int64_t epoch, int64_t count,
-                               spill_error_t *error)
+/* The head of the incarnation `epoch` is gone: pages count - 1 .. from, and what else is left. */
+static spill_code_t drop_pages(const spill_owner_t *owner, int64_t epoch, int64_t from,
+                               int64_t count, spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
     bool any = false;
-    while (code == SPILL_OK && count-- > 0)
+    while (code == SPILL_OK && count-- > from)
         code = drop_page(owner, epoch, count, &any, error);
     return code == SPILL_OK ? drop_left_over(owner, epoch, &any, error) : code;
 }
@@ -113,7 +114,7 @@ spill_code_t spill_outlier_drop_closed(spill_owner_t *owner, int64_t epoch, int6
     bool done;
     spill_tail_forget(owner);
     spill_code_t code = drop_head(owner, epoch, pages, &done, error);
-    return code == SPILL_OK ? drop_pages(owner, epoch, pages, error) : code;
+    return code == SPILL_OK ? drop_pages(owner, epoch, 0, pages, error) : code;
 }
 
 static spill_code_t close_tail(const spill_owner_t *owner, int64_t page, int64_t epoch,
@@ -165,9 +166,14 @@ static spill_code_t try_drop(spill_owner_t *owner, const spill_state_t *head, bo
     if (oldest && head->pages > 0)
         return try_drop_oldest(owner, head, done, error);
     spill_code_t code = drop_head(owner, head->epoch, head->pages, done, error);
-    /* With keep newest page number `pages` may have been put and not yet cut. */
+    /*
+     * With keep newest page number `pages` may have been put and not yet cut; with elements apart
+     * those of all that the journal holds, and trimmed ones are gone.
+     */
+    bool apart = spill_elements_apart(&owner->array->definition);
+    int64_t count = oldest ? 0 : apart ? spill_state_end(head) : head->pages + 1;
     if (code == SPILL_OK && *done)
-        code = drop_pages(owner, head->epoch, oldest ? 0 : head->pages + 1, error);
+        code = drop_pages(owner, head->epoch, apart ? head->low : 0, count, error);
     return code;
 }
 

@@ -1,6 +1,8 @@
 /* Finding documents by sequence number, and counting. */
 #include "layout/outlier.h"
 
+#include "definition/fields.h"
+
 int64_t spill_state_live_within(const spill_state_t *state, int64_t from, int64_t end)
 {
     int64_t low = from > state->first ? from : state->first;
@@ -31,14 +33,16 @@ spill_code_t spill_outlier_locate(const spill_owner_t *owner, const spill_state_
         *where = SPILL_HEAD;
         return SPILL_OK;
     }
-    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
+    bool apart = spill_elements_apart(&owner->array->definition);
+    spill_request_t read =
+        spill_owner_request(owner, SPILL_REQUEST_READ, apart ? seq : SPILL_PAGE_HOLDING);
     read.epoch = head->epoch;
     read.pages = head->pages;
     read.seq = seq;
     read.want = want;
     read.limit = limit;
     spill_code_t code = spill_owner_call(owner, &read, page, error);
-    if (code == SPILL_OK && page->state.present)
+    if (code == SPILL_OK && page->state.present && page->state.epoch == head->epoch)
         *where = page->state.page;
     return code;
 }
@@ -47,6 +51,16 @@ static void count_newest(const spill_state_t *head, spill_count_t *count)
 {
     count->count = head->first - head->low - head->removed + head->live;
     count->next = spill_state_end(head);
+}
+
+/* A document for each element that is not in the journal. */
+static void count_apart(const spill_state_t *head, spill_count_t *count)
+{
+    count_newest(head, count);
+    count->pages = count->count - count->head;
+    count->values = head->sum.values;
+    count->sum = spill_sum_total(&head->sum);
+    count->average = spill_sum_average(&head->sum);
 }
 
 /*
@@ -103,7 +117,9 @@ spill_code_t spill_outlier_count(spill_owner_t *owner, spill_count_t *count, spi
         count->exists = true;
         count->head = head.state.live;
         count->pages = head.state.pages;
-        if (owner->array->definition.keep == SPILL_KEEP_NEWEST)
+        if (spill_elements_apart(&owner->array->definition))
+            count_apart(&head.state, count);
+        else if (owner->array->definition.keep == SPILL_KEEP_NEWEST)
             count_newest(&head.state, count);
         else
             code = count_oldest(owner, &head, count, error);

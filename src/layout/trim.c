@@ -3,7 +3,8 @@
  * it, and pages that lie wholly below are then given back at leisure, the oldest first, so that a
  * trim that was cut short is finished by the next one.
  */
-#include "layout/outlier.h"
+#include "definition/fields.h"
+#include "layout/apart.h"
 #include "util/error.h"
 
 /*
@@ -118,6 +119,8 @@ static spill_code_t try_trim(spill_owner_t *owner, const spill_trim_t *trim, spi
 spill_code_t spill_outlier_trim(spill_owner_t *owner, const spill_trim_t *trim, int64_t *low,
                                 spill_error_t *error)
 {
+    if (spill_elements_apart(&owner->array->definition))
+        return spill_apart_trim(owner, trim, low, error);
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_code_t code = SPILL_OK;
     bool done = false;

@@ -23,6 +23,10 @@ static void read_document(const spill_memory_store_t *memory, const spill_reques
                           spill_response_t *response)
 {
     response->outcome = SPILL_DONE;
+    if (request->page == SPILL_ELEMENTS) {
+        spill_memory_read_elements(memory, request, &response->run);
+        return;
+    }
     const spill_memory_document_t *document = spill_memory_find_document(memory, request);
     if (!document)
         return;

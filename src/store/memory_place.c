@@ -139,6 +139,36 @@ static spill_memory_document_t *find_page_with_id(spill_memory_owner_t *owner,
     return NULL;
 }
 
+/* ---- elements apart -------------------------------------------------------------------------- */
+
+static void take_page(const spill_memory_document_t *page, const spill_request_t *request,
+                      spill_run_t *run)
+{
+    if (page->state.epoch == request->epoch && page->count > 0)
+        spill_run_add(run, page->state.page, &page->elements[0]);
+}
+
+void spill_memory_read_elements(const spill_memory_store_t *memory, const spill_request_t *request,
+                                spill_run_t *run)
+{
+    const spill_memory_owner_t *owner = spill_memory_find_owner(memory, request);
+    if (!owner)
+        return;
+    size_t first = seek_page(owner, owner->page_count, request->low);
+    size_t end = seek_page(owner, owner->page_count, request->pages);
+    size_t limit = (size_t)request->limit;
+    if (request->want == SPILL_WANT_FORWARD) {
+        size_t at = seek_page(owner, owner->page_count, request->seq);
+        for (at = at < first ? first : at; at < end && run->count < limit; at++)
+            take_page(owner->pages[at], request, run);
+    } else {
+        int64_t beyond = request->seq < INT64_MAX ? request->seq + 1 : INT64_MAX;
+        size_t at = seek_page(owner, owner->page_count, beyond);
+        for (at = at > end ? end : at; at > first && run->count < limit; at--)
+            take_page(owner->pages[at - 1], request, run);
+    }
+}
+
 /* ---- finding, making and dropping documents -------------------------------------------------- */
 
 spill_memory_owner_t *spill_memory_find_owner(const spill_memory_store_t *memory,

@@ -54,6 +54,10 @@ spill_memory_fields_t *spill_memory_find_fields(const spill_memory_store_t *memo
 spill_memory_document_t *spill_memory_find_document(const spill_memory_store_t *memory,
                                                     const spill_request_t *request);
 
+/* READ of SPILL_ELEMENTS. */
+void spill_memory_read_elements(const spill_memory_store_t *memory, const spill_request_t *request,
+                                spill_run_t *run);
+
 /*
  * Put a document in the place that the request names; a head needs its fields there. Takes what
  * `made` owns.

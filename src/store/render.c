@@ -1,5 +1,6 @@
 #include "store/render.h"
 
+#include "definition/fields.h"
 #include "store/place.h"
 
 #include <stdint.h>
@@ -48,6 +49,17 @@ static int64_t bookkeeping_bytes(const spill_definition_t *definition, const spi
            ops * SPILL_OP_BYTES;
 }
 
+/* Elements apart: the summary, and what the bookkeeping has for it; the sum stands twice at most.
+ */
+static int64_t summary_bytes(const spill_definition_t *definition)
+{
+    return field_bytes(definition->array,
+                       FRAME_BYTES + field_bytes(definition->stats_count, SPILL_NUMBER_BYTES) +
+                           field_bytes(definition->stats_average, SPILL_NUMBER_BYTES)) +
+           field_bytes("sum", SPILL_SUM_BYTES) + field_bytes("value", SPILL_SUM_BYTES) +
+           field_bytes("src", SPILL_NUMBER_BYTES);
+}
+
 static int64_t head_bytes(const spill_definition_t *definition, const spill_value_t *owner,
                           const spill_state_t *state)
 {
@@ -75,6 +87,10 @@ int64_t spill_state_document_bytes(const spill_definition_t *definition, const s
 {
     int64_t elements = array_bytes(live) + live_bytes;
     int64_t bytes = bookkeeping_bytes(definition, state);
+    if (spill_elements_apart(definition))
+        return bytes + (head ? head_bytes(definition, owner, state) + summary_bytes(definition) +
+                                   field_bytes("journal", elements)
+                             : page_bytes(definition, owner) + live_bytes);
     if (head)
         return bytes + head_bytes(definition, owner, state) +
                field_bytes(definition->array, elements);
@@ -187,8 +203,7 @@ static void append_bookkeeping(bson_t *spill, const spill_state_t *state)
 
 /* ---- heads ----------------------------------------------------------------------------------- */
 
-/* What the array's owner has in all, as far as the head can tell. */
-static int64_t count_of(const spill_definition_t *definition, const spill_state_t *state)
+int64_t spill_state_count(const spill_definition_t *definition, const spill_state_t *state)
 {
     if (definition->keep == SPILL_KEEP_NEWEST)
         return state->first - state->low - state->removed + state->live;
@@ -196,8 +211,22 @@ static int64_t count_of(const spill_definition_t *definition, const spill_state_
     return end - state->low - state->removed;
 }
 
+void spill_render_intent(bson_t *document, const char *name, const spill_state_t *state)
+{
+    bson_t intent;
+    bson_append_document_begin(document, name, -1, &intent);
+    BSON_APPEND_INT64(&intent, "seq", state->intent_seq);
+    BSON_APPEND_INT64(&intent, "page", state->intent_page);
+    if (state->intent_edit) {
+        BSON_APPEND_INT64(&intent, "src", state->intent_src);
+        spill_sum_append(&state->intent_value, "value", &intent);
+    }
+    bson_append_document_end(document, &intent);
+}
+
 static void append_head_bookkeeping(bson_t *document, const spill_definition_t *definition,
-                                    const spill_state_t *state, const spill_ops_t *ops)
+                                    const spill_state_t *state, const spill_ops_t *ops,
+                                    const spill_run_t *run)
 {
     bson_t arrays, spill;
     BSON_APPEND_DOCUMENT_BEGIN(document, "spill", &arrays);
@@ -209,12 +238,11 @@ static void append_head_bookkeeping(bson_t *document, const spill_definition_t *
     BSON_APPEND_INT64(&spill, "removed", state->removed);
     if (definition->keep == SPILL_KEEP_OLDEST)
         BSON_APPEND_INT64(&spill, "total", state->total);
-    if (state->intent) {
-        bson_t intent;
-        BSON_APPEND_DOCUMENT_BEGIN(&spill, "intent", &intent);
-        BSON_APPEND_INT64(&intent, "seq", state->intent_seq);
-        BSON_APPEND_INT64(&intent, "page", state->intent_page);
-        bson_append_document_end(&spill, &intent);
+    if (state->intent)
+        spill_render_intent(&spill, "intent", state);
+    if (spill_elements_apart(definition)) {
+        spill_sum_append(&state->sum, "sum", &spill);
+        append_elements(&spill, definition, "journal", run);
     }
     bson_append_document_end(&arrays, &spill);
     bson_append_document_end(document, &arrays);
@@ -226,15 +254,22 @@ void spill_render_head(const spill_definition_t *definition, const spill_state_t
 {
     bson_init(document);
     bson_concat(document, fields);
+    if (spill_elements_apart(definition)) {
+        spill_sum_append_summary(&state->sum, definition, spill_state_count(definition, state),
+                                 definition->array, document);
+        if (!plain)
+            append_head_bookkeeping(document, definition, state, ops, run);
+        return;
+    }
     append_elements(document, definition, definition->array, run);
-    spill_render_count(document, definition->count_field, count_of(definition, state));
+    spill_render_count(document, definition->count_field, spill_state_count(definition, state));
     bool overflows = state->pages > 0 || state->sealed;
     if (overflows && definition->overflow_field[0] != '\0')
         bson_append_bool(document, definition->overflow_field, -1, true);
     if (state->pages > 0)
         spill_render_count(document, definition->pages_field, state->pages);
     if (!plain)
-        append_head_bookkeeping(document, definition, state, ops);
+        append_head_bookkeeping(document, definition, state, ops, run);
 }
 
 /* ---- pages ----------------------------------------------------------------------------------- */
@@ -248,6 +283,20 @@ static void append_page_id(bson_t *document, const spill_value_t *owner, int64_t
     bson_append_document_end(document, &id);
 }
 
+/* Of one that was removed nothing is left, so that other readers of the collection do not find it.
+ */
+static void append_element_fields(bson_t *document, const spill_definition_t *definition,
+                                  const spill_value_t *owner, const spill_run_t *run)
+{
+    if (run->count == 0)
+        return;
+    spill_element_t element = spill_run_element(run, 0);
+    bson_t fields;
+    spill_value_append(owner, document, definition->page_owner);
+    if (bson_init_static(&fields, element.value.data, element.value.size_bytes))
+        bson_concat(document, &fields);
+}
+
 void spill_render_page(const spill_definition_t *definition, const spill_value_t *owner,
                        const spill_state_t *state, const spill_run_t *run, const spill_ops_t *ops,
                        bool plain, bson_t *document)
@@ -255,10 +304,14 @@ void spill_render_page(const spill_definition_t *definition, const spill_value_t
     bson_init(document);
     if (!plain)
         append_page_id(document, owner, state->page);
-    spill_value_append(owner, document, definition->page_owner);
-    spill_render_count(document, definition->page_number, state->page);
-    append_elements(document, definition, definition->page_array, run);
-    spill_render_count(document, definition->page_count, state->live);
+    if (spill_elements_apart(definition)) {
+        append_element_fields(document, definition, owner, run);
+    } else {
+        spill_value_append(owner, document, definition->page_owner);
+        spill_render_count(document, definition->page_number, state->page);
+        append_elements(document, definition, definition->page_array, run);
+        spill_render_count(document, definition->page_count, state->live);
+    }
     if (plain)
         return;
     bson_t spill;

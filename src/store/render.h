@@ -10,9 +10,13 @@
  *
  * Head: {_id, <other fields>, <array>, <count>, <overflow>, <pages>, spill: {<array>: {...}}}.
  * Page: {_id: {owner, page}, <owner>, <page>, <array>, <count>, spill: {...}}.
- * `fields` is {_id, ...}; `run` holds the document's live elements, ascending; they stand in the array
- * by the definition's order. Names that the
- * definition leaves empty are left out; the overflow flag is written once it is true.
+ * Elements apart (layout reference):
+ * Head: {_id, <other fields>, <array>: {<count>, <average>}, spill: {<array>: {..., journal}}}.
+ * Page: {_id: {owner, page}, <owner>, <the element's fields>, spill: {...}}; {_id, spill} where the
+ * element was removed.
+ * `fields` is {_id, ...}; `run` holds the document's live elements, ascending; they stand in the
+ * array by the definition's order. Names that the definition leaves empty are left out; the
+ * overflow flag is written once it is true.
  */
 void spill_render_head(const spill_definition_t *definition, const spill_state_t *state,
                        const bson_t *fields, const spill_run_t *run, const spill_ops_t *ops,
@@ -23,6 +27,9 @@ void spill_render_page(const spill_definition_t *definition, const spill_value_t
 
 /* A count as the sources' drivers write it, an int32 while it fits. Nothing under an empty name. */
 void spill_render_count(bson_t *document, const char *name, int64_t count);
+
+/* A head's intent, which it has. */
+void spill_render_intent(bson_t *document, const char *name, const spill_state_t *state);
 
 /* The numbers that are gone, in an array; nothing if there are none. */
 void spill_render_gone(bson_t *document, const char *name, const spill_seqs_t *gone);

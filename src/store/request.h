@@ -35,6 +35,12 @@
  *                                                               keep oldest: a tombstone, that is
  *                                                               empty it, sealed and closed
  *
+ * Elements apart (layout reference): with keep newest, and each element a page of its own, whose
+ * number is the element's. So CUT of m slots, and TRIM, raise `pages` to the head's `first`, and no
+ * run of gone numbers is folded away. PULL leaves a page without an element. An edit in a page is
+ * an INTEND (`edit`), a PUT_PAGE whose src is the rev that it left, and a SETTLE. All steps that
+ * change elements or make intents keep the head's sum: `taken` goes out of it, `given` comes in.
+ *
  * A store may refuse more, where no client that keeps to the protocols can miss it: a PUT_PAGE of a
  * page that the head counts already, or of elements that it has trimmed; an EDIT or PULL in a page
  * that the head does not count.
@@ -97,6 +103,12 @@ typedef enum spill_request_kind {
  * the element that is wanted. The store has an index for it where the definition has an id_field.
  */
 #define SPILL_PAGE_WITH_ID (-5)
+
+/*
+ * READ only, elements apart: no document but a run of those of `epoch`, of elements with numbers in
+ * [low, pages). Only response->run is filled.
+ */
+#define SPILL_ELEMENTS (-6)
 
 /* Which elements a READ brings along. */
 typedef enum spill_want {
@@ -167,12 +179,20 @@ typedef struct spill_request {
     int64_t bytes;       /* CUT: bytes of the live elements dropped */
     int64_t n;           /* CREATE_PAGE */
     int64_t total;       /* ADVANCE: elements appended so far */
-    int64_t pages;       /* ADVANCE; CUT, DROP_HEAD; READ of SPILL_PAGE_HOLDING */
+    int64_t pages;       /* ADVANCE; CUT, DROP_HEAD; READ of SPILL_PAGE_HOLDING, SPILL_ELEMENTS */
     bool close;          /* SEAL */
-    int64_t low;         /* TRIM */
+    int64_t low;         /* TRIM; READ of SPILL_ELEMENTS */
     int64_t removed;     /* TRIM: the new value of state.removed */
     int64_t seq;         /* the element; READ: bound of the run */
     int64_t intent_page; /* INTEND, SETTLE */
+    /*
+     * Elements apart, all of the elements as they are at `rev`. REMOVE, EDIT, INTEND, TRIM: what
+     * goes out of the sum. EDIT, INTEND with `edit`: what comes in. SETTLE of an edit: the value of
+     * the element that turned out to be in the page.
+     */
+    spill_sum_t taken;
+    spill_sum_t given;
+    bool edit; /* INTEND: not a removal; PUT_PAGE: of an edit, so the page is likely to be there */
 
     /* READ. */
     spill_want_t want;

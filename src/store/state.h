@@ -8,6 +8,8 @@
 #ifndef SPILL_STORE_STATE_H
 #define SPILL_STORE_STATE_H
 
+#include "store/sum.h"
+
 #include <spillway/definition.h>
 #include <spillway/value.h>
 
@@ -59,6 +61,10 @@ typedef struct spill_state {
     bool intent;          /* a removal in a page is under way: */
     int64_t intent_seq;
     int64_t intent_page;
+    bool intent_edit;         /* elements apart: an edit is, ... */
+    int64_t intent_src;       /* ... which is the PUT_PAGE with this src, ... */
+    spill_sum_t intent_value; /* ... and the sum has this for it */
+    spill_sum_t sum;          /* elements apart: of all that are counted */
 
     /* Pages. */
     int64_t page; /* 0-based number */
@@ -73,6 +79,8 @@ int64_t spill_state_end(const spill_state_t *state);
 
 /* How many live elements of the document are older than element `seq`. O(log |gone|). */
 int64_t spill_state_rank(const spill_state_t *state, int64_t seq);
+/* What the array's owner has in all, as far as the head can tell: with keep newest, exactly. */
+int64_t spill_state_count(const spill_definition_t *definition, const spill_state_t *head);
 
 /* Deep copy into an empty or zeroed `to`; release frees what it owns and zeroes it. */
 void spill_state_copy(const spill_state_t *from, spill_state_t *to);

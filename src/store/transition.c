@@ -1,5 +1,7 @@
 #include "store/transition.h"
 
+#include "definition/fields.h"
+
 #include <assert.h>
 
 /*
@@ -21,6 +23,11 @@ static bool at_rev(const spill_request_t *request, const spill_state_t *state)
 static bool at_epoch(const spill_request_t *request, const spill_state_t *state)
 {
     return state->present && state->epoch == request->epoch;
+}
+
+static bool is_apart(const spill_request_t *request)
+{
+    return spill_elements_apart(request->definition);
 }
 
 /* Is element request->seq there, by the state and by what the store found? */
@@ -165,6 +172,10 @@ static spill_outcome_t append(const spill_request_t *request, const spill_facts_
     state->live += (int64_t)request->element_count;
     state->live_bytes += request->elements_bytes;
     state->n += spill_request_ops(request);
+    for (size_t i = 0; is_apart(request) && i < request->element_count; i++) {
+        spill_sum_t value = spill_sum_of(request->definition, &request->elements[i]);
+        spill_sum_add(&state->sum, &value);
+    }
     return SPILL_DONE;
 }
 
@@ -242,8 +253,12 @@ static spill_outcome_t cut(const spill_request_t *request, spill_state_t *state,
     state->removed += gone;
     state->first = end;
     spill_seqs_drop_below(&state->gone, end);
-    fold_leading_gone(state);
-    state->pages++;
+    if (is_apart(request)) {
+        state->pages = end;
+    } else {
+        fold_leading_gone(state);
+        state->pages++;
+    }
     state->rev++;
     return SPILL_DONE;
 }
@@ -292,6 +307,8 @@ static spill_outcome_t edit(const spill_request_t *request, const spill_facts_t 
         !spill_limits_allow(&request->limits, spill_state_slots(state), state->live, bytes))
         return SPILL_REFUSED_GUARD;
     state->live_bytes = live_bytes;
+    spill_sum_take(&state->sum, &request->taken);
+    spill_sum_add(&state->sum, &request->given);
     state->rev++;
     *effect = (spill_effect_t){.kind = SPILL_EFFECT_REPLACE, .seq = request->seq};
     return SPILL_DONE;
@@ -303,10 +320,11 @@ static spill_outcome_t remove_in_head(const spill_request_t *request, const spil
     if (!at_rev(request, state) || !holds(request, facts, state))
         return SPILL_REFUSED_GUARD;
     delete_element(request, facts, state, effect);
-    if (keeps_newest(request))
-        fold_leading_gone(state);
-    else
+    spill_sum_take(&state->sum, &request->taken);
+    if (!keeps_newest(request))
         state->removed++;
+    else if (!is_apart(request))
+        fold_leading_gone(state);
     return SPILL_DONE;
 }
 
@@ -317,8 +335,14 @@ static spill_outcome_t intend(const spill_request_t *request, spill_state_t *sta
     state->intent = true;
     state->intent_seq = request->seq;
     state->intent_page = request->intent_page;
-    state->removed++;
+    state->intent_edit = request->edit;
+    state->intent_value = request->given;
+    spill_sum_take(&state->sum, &request->taken);
+    spill_sum_add(&state->sum, &request->given);
+    if (!request->edit)
+        state->removed++;
     state->rev++;
+    state->intent_src = request->edit ? state->rev : 0;
     return SPILL_DONE;
 }
 
@@ -336,7 +360,14 @@ static spill_outcome_t settle(const spill_request_t *request, spill_state_t *sta
     if (!at_rev(request, state) || !state->intent || state->intent_seq != request->seq ||
         state->intent_page != request->intent_page)
         return SPILL_REFUSED_GUARD;
+    if (state->intent_edit) {
+        spill_sum_take(&state->sum, &state->intent_value);
+        spill_sum_add(&state->sum, &request->given);
+    }
     state->intent = false;
+    state->intent_edit = false;
+    state->intent_src = 0;
+    state->intent_value = (spill_sum_t){0};
     state->intent_seq = 0;
     state->intent_page = 0;
     state->rev++;
@@ -352,6 +383,7 @@ static spill_outcome_t trim(const spill_request_t *request, const spill_facts_t 
     int64_t first = request->low < end ? request->low : end;
     state->low = request->low;
     state->removed = request->removed;
+    spill_sum_take(&state->sum, &request->taken);
     state->rev++;
     if (first > state->first) {
         int64_t gone = (int64_t)spill_seqs_count_below(&state->gone, first);
@@ -361,7 +393,9 @@ static spill_outcome_t trim(const spill_request_t *request, const spill_facts_t 
         state->first = first;
         spill_seqs_drop_below(&state->gone, first);
     }
-    if (keeps_newest(request))
+    if (is_apart(request))
+        state->pages = state->first;
+    else if (keeps_newest(request))
         fold_leading_gone(state);
     return SPILL_DONE;
 }

@@ -1,5 +1,6 @@
 #include "tools/convert.h"
 
+#include "definition/fields.h"
 #include "tools/import_mark.h"
 #include "util/error.h"
 
@@ -7,12 +8,48 @@
 #include <stdio.h>
 #include <string.h>
 
+/*
+ * Documents of one element have other fields than arrays, and other bounds: the names of the
+ * owner's field and the element's time are the old ones, the others those of the layout.
+ */
+static void take_apart(const spill_definition_t *from, spill_definition_t *definition)
+{
+    spill_definition_preset(definition, "reviews-separate", from->name, NULL);
+    strcpy(definition->array, from->array);
+    definition->value_field[0] = '\0';
+    definition->stats_average[0] = '\0';
+}
+
+static void put_together(const spill_definition_t *from, spill_definition_t *definition)
+{
+    spill_definition_init(definition, from->name);
+    strcpy(definition->array, "elements");
+    strcpy(definition->page_array, "elements");
+    strcpy(definition->count_field, "count");
+}
+
+static void change_shape(const spill_definition_t *from, spill_definition_t *definition)
+{
+    if (spill_elements_apart(from))
+        put_together(from, definition);
+    else
+        take_apart(from, definition);
+    definition->op_window = from->op_window;
+    strcpy(definition->page_owner, from->page_owner);
+    strcpy(definition->time_field, from->time_field);
+}
+
 spill_code_t spill_convert_definition(const spill_definition_t *from, const char *as,
                                       spill_layout_t layout, spill_keep_t keep,
                                       spill_definition_t *definition, spill_error_t *error)
 {
     static const char suffix[] = ".pages";
+    spill_definition_t wanted = {.layout = layout};
     *definition = *from;
+    if (spill_elements_apart(from) != spill_elements_apart(&wanted)) {
+        change_shape(from, definition);
+        keep = spill_elements_apart(&wanted) ? definition->keep : keep;
+    }
     if (strlen(as) + sizeof suffix > SPILL_NAME_SIZE)
         return spill_fail(error, SPILL_INVALID, "'%.40s...' is longer than %zu bytes", as,
                           SPILL_NAME_SIZE - sizeof suffix);

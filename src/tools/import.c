@@ -1,6 +1,8 @@
 /* The writer's side of an import: bases, marks and appends, chunk by chunk. */
 #include "tools/import.h"
 
+#include "definition/fields.h"
+
 #include "tools/import_apply.h"
 #include "tools/import_format.h"
 #include "tools/import_mark.h"
@@ -372,6 +374,10 @@ static spill_code_t prepare(import_t *import, spill_error_t *error)
                               : bounds->head_bytes_max / 2,
         .op_window = import->definition->op_window,
     };
+    /* An element's own document has the owner in a field of that name. */
+    if (spill_elements_apart(import->definition) &&
+        strcmp(parsing->owner, import->definition->page_owner) == 0)
+        parsing->bounds.without = parsing->owner;
     bool fill = choose_parts(import, &parsing->bounds);
     spill_code_t code = check_not_folder(parsing->path, error);
     if (code == SPILL_OK)

@@ -165,11 +165,21 @@ spill_code_t spill_chunk_add(spill_chunk_t *chunk, const spill_chunk_bounds_t *b
     bool made = false;
     uint32_t index = find_owner(chunk, key_offset, &made);
     spill_chunk_owner_t *entry = &chunk->owners[index];
+    bson_t kept;
     if (made) {
         size_t within = (size_t)(owner->data - bson_get_data(document));
         entry->value_offset = chunk->documents.size + within;
+        if (bounds->without) {
+            entry->value_offset = chunk->documents.size;
+            spill_buffer_append(&chunk->documents, owner->data, owner->size_bytes);
+        }
         entry->value_bytes = owner->size_bytes;
         entry->value_type = owner->type;
+    }
+    if (bounds->without) {
+        bson_init(&kept);
+        bson_copy_to_excluding_noinit(document, &kept, bounds->without, NULL);
+        document = &kept;
     }
     uint32_t record = add_record(chunk, document, id, id_bytes);
     if (entry->last == SPILL_CHUNK_NONE)
@@ -179,6 +189,8 @@ spill_code_t spill_chunk_add(spill_chunk_t *chunk, const spill_chunk_bounds_t *b
     entry->last = record;
     entry->count++;
     count_parts(entry, bounds, document->len);
+    if (bounds->without)
+        bson_destroy(&kept);
     int64_t operations = id_bytes > 0 ? entry->count : entry->parts;
     chunk->full = chunk->full || chunk->record_count >= bounds->records_max ||
                   chunk->documents.size >= bounds->bytes_max || operations >= bounds->parts_max;

@@ -42,6 +42,7 @@ typedef struct spill_chunk_bounds {
     int64_t page_capacity;
     int64_t part_bytes_max; /* bookkeeping and owner included */
     int64_t op_window;
+    const char *without; /* a field that elements do not keep of their records; or NULL */
 } spill_chunk_bounds_t;
 
 typedef struct spill_chunk {

@@ -46,7 +46,7 @@ def without_spill(document):
 def check_bookkeeping(spill, pages):
     """Of the fields under `spill` only the names here; their values are docs/mongodb.md's."""
     allowed = {"epoch", "rev", "first", "n", "gone", "ops", "sealed", "closed", "pages", "low",
-               "removed", "total", "intent", "src", "open"}
+               "removed", "total", "intent", "src", "open", "sum", "journal"}
     expect(set(spill) - allowed, set(), "fields of spill")
     for field in ("epoch", "rev", "first", "n"):
         expect(type(spill[field]), Int64, f"type of spill.{field}")
@@ -301,6 +301,59 @@ def check_lookup():
     expect(customers, [f"user{number:02}" for number in range(350)], "customers of the join")
 
 
+# ---- preset reviews-separate: 003's reviews in a collection of their own -------------------------
+
+def review(number):
+    """Of every third the rating is a double."""
+    rating = number % 5 + 1
+    return {"customerName": f"customer {number}", "rating": rating + 0.5 if number % 3 else rating,
+            "createdAt": START + datetime.timedelta(hours=number)}
+
+
+def review_line(product, number):
+    made = review(number)
+    made["createdAt"] = {"$date": made["createdAt"].isoformat() + "Z"}
+    return json.dumps({"productId": product, **made})
+
+
+def check_product(numbers):
+    """The product's document, and its reviews newest first, as 003 asks for them."""
+    ratings = [review(number)["rating"] for number in numbers]
+    head = DATABASE.products.find_one({"_id": "mountain"})
+    average = head["reviewSummary"].pop("averageRating")
+    expect(abs(average - sum(ratings) / len(ratings)) < 1e-12, True, f"average {average}")
+    expect(without_spill(head), {"_id": "mountain", "name": "Mountain-100", "price": 3399.99,
+                                 "reviewSummary": {"totalCount": len(numbers)}}, "a product")
+    check_bookkeeping(head["spill"]["reviewSummary"], 50)
+    found = list(DATABASE.reviews.find({"productId": "mountain"}).sort("createdAt", -1).limit(10))
+    expect([{key: value for key, value in one.items() if key not in ("_id", "spill")}
+            for one in found],
+           [{"productId": "mountain", **review(number)} for number in sorted(numbers)[:-11:-1]],
+           "the newest reviews")
+    expect(DATABASE.reviews.count_documents({"productId": "mountain"}), len(numbers), "reviews")
+    for one in found:
+        check_bookkeeping(one["spill"], None)
+        expect(one["_id"], {"owner": "mountain", "page": int(one["spill"]["first"])}, "_id")
+
+
+def check_reviews():
+    spillway("define", URI, "reviews", "--preset", "reviews-separate")
+    DATABASE.products.insert_one({"_id": "mountain", "name": "Mountain-100", "price": 3399.99})
+    spillway("import", URI, "reviews", "-", "--owner", "productId", "--format", "ndjson",
+             stdin="\n".join(review_line("mountain", number) for number in range(50)))
+    check_product(list(range(50)))
+    for number in (0, 17, 49):
+        spillway("remove", URI, "reviews", "mountain", str(number))
+    kept = [number for number in range(50) if number not in (0, 17, 49)]
+    check_product(kept)
+    spillway("trim", URI, "reviews", "mountain", "--below", "10")
+    check_product([number for number in kept if number >= 10])
+    keys = {name: [field for field, _ in index["key"]]
+            for name, index in DATABASE.reviews.index_information().items()}
+    expect(keys, {"_id_": ["_id"], "spillway_page": ["productId", "createdAt"],
+                  "spillway_first": ["productId", "spill.first", "_id"]}, "indexes of reviews")
+
+
 # ---- writers that know nothing of Spillway -------------------------------------------------------
 
 def check_plain_push():
@@ -363,10 +416,11 @@ def main():
     check_newest_first("newest")
     check_newest_first("oldest")
     check_sales()
+    check_reviews()
     check_plain_push()
     check_indexes()
     check_explain()
-    for name in ("feed", "recent", "sales"):
+    for name in ("feed", "recent", "sales", "reviews"):
         expect(findings(URI, name), 0, f"findings of verify in {name}")
 
 

@@ -38,7 +38,7 @@ static void append(player_t *player, size_t count)
     int kinds[BATCH_MAX];
     for (size_t i = 0; i < count; i++) {
         kinds[i] = sim_random_below(&player->random, model_kinds());
-        elements[i] = model_value(kinds[i]);
+        elements[i] = model_element(&player->model, kinds[i]);
     }
     spill_append_result_t result;
     spill_error_t error;
@@ -77,7 +77,7 @@ static void edit(player_t *player)
 {
     int64_t seq = some_seq(player);
     int kind = sim_random_below(&player->random, model_kinds());
-    spill_value_t element = model_value(kind);
+    spill_value_t element = model_element(&player->model, kind);
     spill_error_t error;
     bool there = is_there(player, seq);
     spill_code_t code = spill_array_edit(player->array, &player->owner, seq, &element, &error);
@@ -110,6 +110,8 @@ static int64_t first_with_id(const player_t *player, int *kind)
 
 static void by_id(player_t *player)
 {
+    if (player->model.documents)
+        return; /* layout reference knows no ids */
     static const int32_t number = 3;
     spill_value_t id = {.data = (const uint8_t *)&number, .size_bytes = 4, .type = BSON_TYPE_INT32};
     int kind;
@@ -138,7 +140,8 @@ static void by_id(player_t *player)
 static void remove_where(player_t *player)
 {
     model_t *model = &player->model;
-    bson_t *filter = BCON_NEW("$lt", BCON_INT32(0));
+    bson_t *filter = model->documents ? BCON_NEW("value", "{", "$lt", BCON_INT32(0), "}")
+                                      : BCON_NEW("$lt", BCON_INT32(0));
     int64_t limit = sim_random_below(&player->random, 4);
     int64_t expected = 0;
     int64_t removed;
@@ -245,8 +248,34 @@ void matrix_play_cell(spill_store_t *store, const matrix_cell_t *cell)
     model_clear(&player.model);
 }
 
+void matrix_play_apart(spill_store_t *store, int64_t threshold, int64_t page)
+{
+    spill_definition_t definition;
+    spill_error_t error;
+    char name[64];
+    int64_t owner = threshold * 10000 + page;
+    player_t player = {.random = {(uint64_t)(threshold * 10007 + page * 31)},
+                       .owner = {.data = (const uint8_t *)&owner,
+                                 .size_bytes = sizeof owner,
+                                 .type = BSON_TYPE_INT64},
+                       .model = {.documents = true}};
+    snprintf(name, sizeof name, "apart-t%d-p%d", (int)threshold, (int)page);
+    expect_ok(spill_definition_preset(&definition, "reviews-separate", name, &error), &error);
+    snprintf(definition.collection, sizeof definition.collection, "%s", name);
+    snprintf(definition.page_collection, sizeof definition.page_collection, "%s.elements", name);
+    definition.bounds.threshold = threshold;
+    definition.bounds.page_capacity = page;
+    expect_ok(spill_store_define(store, &definition, &error), &error);
+    expect_ok(spill_array_open(store, name, &player.array, &error), &error);
+    play(&player);
+    spill_array_close(player.array);
+    model_clear(&player.model);
+}
+
 void matrix_play(spill_store_t *store)
 {
+    for (int i = 0; i < MATRIX_APART; i++)
+        matrix_play_apart(store, sizes[i % 4], sizes[1 + i / 4]);
     for (int i = 0; i < MATRIX_CELLS; i++) {
         matrix_cell_t cell = {.keep = i % 2 ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST,
                               .order =

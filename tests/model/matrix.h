@@ -19,6 +19,9 @@ typedef struct matrix_cell {
 } matrix_cell_t;
 
 void matrix_play_cell(spill_store_t *store, const matrix_cell_t *cell);
+/* Layout reference; with the statistics of its elements, which are documents. */
+#define MATRIX_APART 16 /* cells of it */
+void matrix_play_apart(spill_store_t *store, int64_t threshold, int64_t page);
 void matrix_play(spill_store_t *store); /* every cell */
 
 #endif

@@ -77,6 +77,37 @@ spill_value_t model_value(int kind)
     return values[kind % count];
 }
 
+/* Ratings are integers and doubles; one in four documents has none. */
+static bool has_rating(int kind)
+{
+    return kind % 4 != 3;
+}
+
+static double rating_of(int kind)
+{
+    return kind % 4 == 1 ? kind + 0.1 : kind;
+}
+
+spill_value_t model_element(const model_t *model, int kind)
+{
+    static bson_t *documents[64];
+    if (!model->documents)
+        return model_value(kind);
+    bson_t **document = &documents[kind % model_kinds()];
+    if (!*document) {
+        spill_value_t value = model_value(kind);
+        *document = bson_new();
+        spill_value_append(&value, *document, "value");
+        if (kind % 4 == 0)
+            BSON_APPEND_INT32(*document, "rating", kind);
+        else if (has_rating(kind))
+            BSON_APPEND_DOUBLE(*document, "rating", rating_of(kind));
+    }
+    return (spill_value_t){.data = bson_get_data(*document),
+                           .size_bytes = (*document)->len,
+                           .type = BSON_TYPE_DOCUMENT};
+}
+
 /* ---- the plain array ------------------------------------------------------------------------- */
 
 void model_clear(model_t *model)
@@ -98,7 +129,7 @@ void model_push(model_t *model, int kind)
 void model_next(const model_t *model, spill_value_t *elements, int count)
 {
     for (int i = 0; i < count; i++)
-        elements[i] = model_value((int)model->count + i);
+        elements[i] = model_element(model, (int)model->count + i);
 }
 
 void model_appended(model_t *model, int count, const spill_append_result_t *result)
@@ -136,7 +167,7 @@ static void expect_ok(spill_code_t code, const spill_error_t *error)
 
 static void expect_element(const model_t *model, int64_t seq, const spill_element_t *element)
 {
-    spill_value_t expected = model_value(model->kinds[seq]);
+    spill_value_t expected = model_element(model, model->kinds[seq]);
     if (element->seq != seq || !spill_value_equal(&element->value, &expected))
         fail_msg("element %lld where %lld is expected, or another value", (long long)element->seq,
                  (long long)seq);
@@ -169,6 +200,23 @@ void model_check_read(const model_t *model, spill_array_t *array, const spill_va
     spill_slice_free(slice);
 }
 
+static void check_statistics(const model_t *model, const spill_count_t *count)
+{
+    int64_t values = 0;
+    double sum = 0;
+    for (int64_t seq = 0; seq < model->count; seq++) {
+        int kind = model->kinds[seq];
+        if (kind < 0 || !has_rating(kind))
+            continue;
+        values++;
+        sum += rating_of(kind);
+    }
+    assert_int_equal(count->values, values);
+    assert_true(count->sum - sum < 1e-6 && sum - count->sum < 1e-6);
+    assert_true(values == 0 || (count->average - sum / (double)values < 1e-6 &&
+                                sum / (double)values - count->average < 1e-6));
+}
+
 void model_check_count(const model_t *model, spill_array_t *array, const spill_value_t *owner)
 {
     spill_count_t count;
@@ -177,6 +225,8 @@ void model_check_count(const model_t *model, spill_array_t *array, const spill_v
     assert_int_equal(count.exists, model->count > 0);
     assert_int_equal(count.count, model->live);
     assert_int_equal(count.next, model->count);
+    if (model->documents)
+        check_statistics(model, &count);
 }
 
 typedef struct walk {

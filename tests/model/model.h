@@ -12,6 +12,7 @@ typedef struct model {
     int64_t count;
     int64_t capacity;
     int64_t live;
+    bool documents; /* elements are documents with the value and a rating */
 } model_t;
 
 /* Values of every kind, numbered from 0. They last. */
@@ -20,6 +21,9 @@ spill_value_t model_value(int kind);
 
 void model_clear(model_t *model);
 void model_push(model_t *model, int kind);
+
+/* An element of the kind, as this model has them. It lasts. */
+spill_value_t model_element(const model_t *model, int kind);
 
 /* Elements of different kinds to append next; they are in the array when the result says so. */
 void model_next(const model_t *model, spill_value_t *elements, int count);
@@ -35,6 +39,7 @@ void model_trim(model_t *model, int64_t below);
  */
 void model_check_read(const model_t *model, spill_array_t *array, const spill_value_t *owner,
                       const spill_read_options_t *options);
+/* With documents: also their ratings' statistics. */
 void model_check_count(const model_t *model, spill_array_t *array, const spill_value_t *owner);
 void model_check_export(const model_t *model, spill_array_t *array, const spill_value_t *owner);
 void model_check_verify(spill_array_t *array, const spill_value_t *owner);

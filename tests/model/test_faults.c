@@ -17,6 +17,8 @@
 
 enum { TRIES = 4 };
 
+typedef enum shape { SHAPE_OLDEST, SHAPE_NEWEST, SHAPE_APART, SHAPES } shape_t;
+
 typedef struct run {
     spill_array_t *array;
     spill_value_t owner;
@@ -55,7 +57,7 @@ static void append(run_t *run, int count)
 
 static void edit(run_t *run, int64_t seq, int kind)
 {
-    spill_value_t element = model_value(kind);
+    spill_value_t element = model_element(&run->model, kind);
     spill_error_t error;
     spill_code_t code = SPILL_UNKNOWN;
     for (int i = 0; i < TRIES && again(code); i++)
@@ -116,7 +118,8 @@ static void check(run_t *run, spill_store_t *store)
 }
 
 /* False: the run made no more calls than `at`, so that none went wrong. */
-static bool run_with(spill_store_t *store, int64_t owner, spill_fault_t fault, int64_t at)
+static bool run_with(spill_store_t *store, int64_t owner, spill_fault_t fault, int64_t at,
+                     bool apart)
 {
     spill_fault_once_t once = {.at = at, .fault = fault};
     spill_fault_hooks_t hooks = spill_fault_once(&once);
@@ -124,7 +127,8 @@ static bool run_with(spill_store_t *store, int64_t owner, spill_fault_t fault, i
     spill_error_t error;
     run_t run = {.owner = {.data = (const uint8_t *)&owner,
                            .size_bytes = sizeof owner,
-                           .type = BSON_TYPE_INT64}};
+                           .type = BSON_TYPE_INT64},
+                 .model = {.documents = apart}};
     spill_fault_wrap(store, &hooks, &faulty);
     spill_code_t code = SPILL_UNKNOWN;
     for (int i = 0; i < TRIES && again(code); i++)
@@ -143,19 +147,22 @@ static bool run_with(spill_store_t *store, int64_t owner, spill_fault_t fault, i
     return reached;
 }
 
-static void loop(spill_store_t *store, spill_keep_t keep)
+static void loop(spill_store_t *store, shape_t shape)
 {
     static int64_t owner;
     spill_definition_t definition;
     spill_error_t error;
-    spill_definition_init(&definition, NAME);
-    definition.keep = keep;
+    if (shape == SHAPE_APART)
+        spill_definition_preset(&definition, "reviews-separate", NAME, NULL);
+    else
+        spill_definition_init(&definition, NAME);
+    definition.keep = shape == SHAPE_OLDEST ? SPILL_KEEP_OLDEST : SPILL_KEEP_NEWEST;
     definition.bounds.threshold = 2;
     definition.bounds.page_capacity = 2;
     assert_int_equal(spill_store_define(store, &definition, &error), SPILL_OK);
     for (spill_fault_t fault = SPILL_FAULT_NONE; fault < SPILL_FAULT_COUNT; fault++) {
         int64_t at = 0;
-        while (run_with(store, ++owner, fault, at))
+        while (run_with(store, ++owner, fault, at, shape == SHAPE_APART))
             at++;
         assert_true(at > 50);
     }
@@ -164,11 +171,11 @@ static void loop(spill_store_t *store, spill_keep_t keep)
 static void memory_store(void **state)
 {
     (void)state;
-    for (int keep = 0; keep < 2; keep++) {
+    for (shape_t shape = 0; shape < SHAPES; shape++) {
         spill_store_t *store;
         spill_error_t error;
         assert_int_equal(spill_store_open("memory:", NULL, &store, &error), SPILL_OK);
-        loop(store, keep ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST);
+        loop(store, shape);
         assert_int_equal(spill_store_close(store, &error), SPILL_OK);
     }
 }
@@ -176,12 +183,12 @@ static void memory_store(void **state)
 static void embedded_store(void **state)
 {
     (void)state;
-    for (int keep = 0; keep < 2; keep++) {
+    for (shape_t shape = 0; shape < SHAPES; shape++) {
         spill_store_options_t options;
         spill_store_options_init(&options);
         options.durability = SPILL_DURABILITY_LOG;
         spill_store_t *store = embedded_in_folder(embedded_new_folder(), &options);
-        loop(store, keep ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST);
+        loop(store, shape);
         embedded_close(store);
     }
 }

@@ -17,6 +17,8 @@ static void cut(spill_store_t *store)
         int64_t threshold;
         int64_t page;
     } cells[] = {{1, 1}, {1, 1000}, {2, 7}, {7, 3}, {100, 100}, {1000, 2}};
+    matrix_play_apart(store, 1, 3);
+    matrix_play_apart(store, 3, 100);
     for (size_t i = 0; i < 2 * sizeof cells / sizeof *cells; i++) {
         matrix_cell_t cell = {.keep = i % 2 ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST,
                               .order =

@@ -73,6 +73,9 @@
     X(SPILL_BY_ANOTHER, "a page was put by one client and cut by another")                         \
     X(PAGE_ADOPTED, "a put was refused and its page cut all the same")                             \
     X(INTENT_BY_ANOTHER, "a removal was finished by another client")                               \
+    X(EDIT_APART, "an edit of a document of one element was made")                                 \
+    X(EDIT_BY_ANOTHER, "... was ended by another client")                                          \
+    X(EDIT_FORESTALLED, "... came too late: another had ended it as not made")                     \
     X(REPEAT_RECOGNIZED, "a retry was answered with its first try's numbers")                      \
     X(REPEAT_BY_SUCCESSOR, "... by the client that took a crashed one's place")                    \
     X(RETRY_STALE, "a retry came too late: unknown")                                               \

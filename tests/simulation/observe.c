@@ -156,8 +156,37 @@ static bool beyond(const sim_plain_t *plain, const spill_request_t *request)
     return !now->exists || plain->epoch != request->epoch || request->seq < now->low;
 }
 
-static const char *observe_settle(const sim_plain_t *plain, const spill_request_t *request)
+/* Elements apart: either the new element, or by another who finishes the edit, the one before. */
+static const char *observe_put(sim_world_t *world, int owner, const spill_request_t *request)
 {
+    sim_plain_t *plain = &world->plains[owner];
+    spill_request_t edit = *request;
+    edit.seq = request->page;
+    if (!request->edit || beyond(plain, &edit))
+        return NULL;
+    spill_element_t element = spill_run_element(request->run, 0);
+    int64_t value = sim_value_id(&element.value, NULL);
+    const sim_plain_element_t *now = sim_plain_find(plain, request->page);
+    if (!now || (value != world->traces[owner].edited_value &&
+                 value != sim_plain_value(plain, now, sim_plain_version(plain))))
+        return "an element was put that nobody asked for";
+    sim_saw(world, SIM_EDIT_APART);
+    return sim_plain_edit(plain, request->page, value);
+}
+
+static const char *observe_intend(sim_world_t *world, int owner, const spill_request_t *request)
+{
+    if (!request->edit)
+        return sim_plain_intend(&world->plains[owner], request->seq);
+    world->traces[owner].edited_value = request->given.whole;
+    return NULL;
+}
+
+static const char *observe_settle(const sim_world_t *world, const sim_plain_t *plain,
+                                  const spill_request_t *request)
+{
+    if (world->before.state.intent_edit)
+        return NULL;
     const sim_plain_element_t *element = sim_plain_find(plain, request->seq);
     if (element == NULL || element->died == SIM_ALIVE)
         return "a removal was ended before the element was gone";
@@ -184,14 +213,17 @@ static void observe_change(sim_world_t *world, int owner, int client,
         wrong = sim_plain_delete(plain, request->seq);
         break;
     case SPILL_REQUEST_INTEND:
-        wrong = sim_plain_intend(plain, request->seq);
+        wrong = observe_intend(world, owner, request);
+        break;
+    case SPILL_REQUEST_PUT_PAGE:
+        wrong = observe_put(world, owner, request);
         break;
     case SPILL_REQUEST_PULL:
         if (!beyond(plain, request))
             wrong = sim_plain_delete(plain, request->seq);
         break;
     case SPILL_REQUEST_SETTLE:
-        wrong = observe_settle(plain, request);
+        wrong = observe_settle(world, plain, request);
         break;
     case SPILL_REQUEST_TRIM:
         wrong = sim_plain_trim(plain, request->low);
@@ -206,6 +238,33 @@ static void observe_change(sim_world_t *world, int owner, int client,
     }
     if (wrong)
         sim_fail(world, "owner %d: %s: %lld", owner, wrong, (long long)request->seq);
+}
+
+/*
+ * Elements apart: the head's sum is that of the elements after every step. One whose removal is
+ * counted is out of it; one that is being edited stands for what the intent says.
+ */
+static void check_sum(sim_world_t *world, int owner, const spill_request_t *request)
+{
+    const sim_plain_t *plain = &world->plains[owner];
+    if (!sim_plain_now(plain)->exists)
+        return;
+    sim_observe_before(world, request);
+    const spill_state_t *head = &world->before.state;
+    spill_sum_t sum = {0};
+    for (size_t i = plain->incarnation_start; i < plain->element_count; i++) {
+        const sim_plain_element_t *element = &plain->elements[i];
+        if (element->died != SIM_ALIVE || element->pending)
+            continue;
+        bool edited = head->intent_edit && head->intent_seq == element->seq;
+        sum.values++;
+        sum.whole += edited ? head->intent_value.whole
+                            : sim_plain_value(plain, element, sim_plain_version(plain));
+    }
+    if (!spill_sum_equal(&sum, &head->sum))
+        sim_fail(world, "owner %d: the sum is %lld of %lld values, not %lld of %lld", owner,
+                 (long long)head->sum.whole, (long long)head->sum.values, (long long)sum.whole,
+                 (long long)sum.values);
 }
 
 /* ---- who did what ---------------------------------------------------------------------------- */
@@ -236,7 +295,8 @@ static void observe_turns(sim_world_t *world, int owner, int client, const spill
         break;
     case SPILL_REQUEST_SETTLE:
         if (traces->intent_client != client)
-            sim_saw(world, SIM_INTENT_BY_ANOTHER);
+            sim_saw(world,
+                    world->before.state.intent_edit ? SIM_EDIT_BY_ANOTHER : SIM_INTENT_BY_ANOTHER);
         break;
     case SPILL_REQUEST_SEAL:
         if (!request->close &&
@@ -266,6 +326,8 @@ void sim_observe(sim_world_t *world, int client, const spill_request_t *request,
         spill_state_slots(&world->before.state) + (int64_t)request->element_count <=
             request->limits.slots_max)
         sim_saw(world, SIM_BYTES_FULL);
+    if (event == SIM_PUT_PAGE_SAME && request->edit)
+        sim_saw(world, SIM_EDIT_FORESTALLED);
     if (event == SIM_PUT_PAGE_SAME) {
         world->clients[client].refused_put = request->page;
         world->clients[client].refused_src = request->src;
@@ -279,4 +341,6 @@ void sim_observe(sim_world_t *world, int client, const spill_request_t *request,
         observe_update(world, owner, request);
     else
         observe_change(world, owner, client, request);
+    if (world->settings.apart && request->page == SPILL_HEAD && !world->failure[0])
+        check_sum(world, owner, request);
 }

@@ -85,14 +85,21 @@ void sim_schedule_begin(sim_world_t *world)
     for (int i = 0; i < SIM_OWNERS_MAX; i++) {
         sim_plain_clear(&world->plains[i]);
         world->hits[i] = 0;
-        world->traces[i] = (sim_traces_t){-1, -1, -1};
+        world->traces[i] = (sim_traces_t){-1, -1, -1, -1};
     }
     sim_engine_open(world);
-    spill_definition_init(&world->definition, SIM_ARRAY_NAME);
+    if (world->settings.apart)
+        spill_definition_preset(&world->definition, "reviews-separate", SIM_ARRAY_NAME, NULL);
+    else
+        spill_definition_init(&world->definition, SIM_ARRAY_NAME);
     world->definition.keep = world->settings.keep;
     world->definition.op_window = world->settings.op_window;
-    world->definition.keep_elements = world->settings.keep_elements;
-    strcpy(world->definition.id_field, SIM_ID_FIELD);
+    if (world->settings.apart) {
+        strcpy(world->definition.value_field, SIM_VALUE_FIELD);
+    } else {
+        world->definition.keep_elements = world->settings.keep_elements;
+        strcpy(world->definition.id_field, SIM_ID_FIELD);
+    }
     strcpy(world->definition.time_field, SIM_TIME_FIELD);
     define(world, &world->settings.bounds[1]);
     define(world, &world->settings.bounds[0]);
@@ -406,6 +413,11 @@ bool sim_schedule_run(sim_world_t *world, uint64_t seed)
     world->seed = seed;
     world->random = (sim_random_t){seed};
     sim_settings_choose(&world->settings, world->engine, &world->random);
+    /* Not by chance: what the others of these seeds do stays. */
+    world->settings.apart =
+        !world->body && world->settings.keep == SPILL_KEEP_NEWEST && seed % 3 == 0;
+    if (world->settings.apart)
+        world->settings.keep_elements = 0; /* that layout has no retention */
     if (world->adjust)
         world->adjust(world);
     if (world->trace)

@@ -71,7 +71,8 @@ void sim_settings_choose(sim_settings_t *settings, sim_engine_t engine, sim_rand
 
 void sim_settings_print(const sim_settings_t *settings, FILE *file)
 {
-    fprintf(file, "keep %s, %d clients with %d actions each, %d owner%s, window %d, ",
+    fprintf(file, "%skeep %s, %d clients with %d actions each, %d owner%s, window %d, ",
+            settings->apart ? "elements apart, " : "",
             settings->keep == SPILL_KEEP_NEWEST ? "newest" : "oldest", settings->clients,
             settings->actions_each, settings->owners, settings->owners == 1 ? "" : "s",
             (int)settings->op_window);

@@ -15,6 +15,7 @@
 /* Where the values of a definition for them are. */
 #define SIM_ID_FIELD "at.k"
 #define SIM_TIME_FIELD "t"
+#define SIM_VALUE_FIELD "v" /* what an array's sum is of */
 
 /* How many ids there are: elements with value v have the id v % SIM_IDS. */
 #define SIM_IDS 5

@@ -49,6 +49,7 @@ typedef enum sim_action {
 /* Everything that is decided before a schedule begins. */
 typedef struct sim_settings {
     spill_keep_t keep;
+    bool apart; /* layout reference */
     int clients;
     int owners;
     int actions_each;
@@ -149,6 +150,7 @@ typedef struct sim_traces {
     int put_client;
     int64_t put_page;
     int intent_client;
+    int64_t edited_value; /* what the last edit in a page is to put there */
 } sim_traces_t;
 
 typedef spill_code_t (*sim_execute_fn)(sim_world_t *world, const spill_request_t *request,

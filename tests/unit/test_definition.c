@@ -101,6 +101,39 @@ static void test_sales(void **state)
     assert_string_equal(definition.page_count, "");
 }
 
+static void test_reviews_separate(void **state)
+{
+    (void)state;
+    spill_definition_t definition, back;
+    spill_error_t error;
+    bson_t document;
+    assert_int_equal(spill_definition_preset(&definition, "reviews-separate", "r", NULL), SPILL_OK);
+    assert_int_equal(definition.layout, SPILL_LAYOUT_REFERENCE);
+    assert_string_equal(definition.collection, "products");
+    assert_string_equal(definition.array, "reviewSummary");
+    assert_string_equal(definition.page_collection, "reviews");
+    assert_string_equal(definition.page_owner, "productId");
+    assert_string_equal(definition.stats_count, "totalCount");
+    assert_string_equal(definition.stats_average, "averageRating");
+    spill_definition_to_bson(&definition, &document);
+    assert_int_equal(spill_definition_from_bson(&back, &document, NULL), SPILL_OK);
+    assert_memory_equal(&definition, &back, sizeof back);
+    bson_destroy(&document);
+    strcpy(definition.page_array, "reviews");
+    assert_int_equal(spill_definition_check(&definition, &error), SPILL_INVALID);
+    assert_string_equal(error.message, "layout 'reference' has no pageArray (--page-array): an "
+                                       "element is a document of its own");
+    definition.page_array[0] = '\0';
+    definition.keep = SPILL_KEEP_OLDEST;
+    assert_int_equal(spill_definition_check(&definition, &error), SPILL_INVALID);
+    spill_definition_init(&definition, "r");
+    strcpy(definition.value_field, "rating");
+    assert_int_equal(spill_definition_check(&definition, &error), SPILL_INVALID);
+    spill_definition_init(&definition, "r");
+    definition.page_array[0] = '\0';
+    assert_int_equal(spill_definition_check(&definition, &error), SPILL_INVALID);
+}
+
 static void test_every_preset_is_good(void **state)
 {
     (void)state;
@@ -112,7 +145,7 @@ static void test_every_preset_is_good(void **state)
         assert_int_equal(spill_definition_check(&definition, &error), SPILL_OK);
         count++;
     }
-    assert_int_equal(count, 3);
+    assert_int_equal(count, 4);
 }
 
 static void test_an_unknown_preset_lists_the_others(void **state)
@@ -122,7 +155,8 @@ static void test_an_unknown_preset_lists_the_others(void **state)
     spill_error_t error;
     assert_int_equal(spill_definition_preset(&definition, "food", "x", &error), SPILL_NOT_FOUND);
     assert_string_equal(error.message,
-                        "there is no preset 'food'; the presets are feed, feed-recent, sales");
+                        "there is no preset 'food'; the presets are feed, feed-recent, sales, "
+                        "reviews-separate");
     assert_string_equal(definition.name, "");
 }
 
@@ -711,6 +745,7 @@ int main(void)
         cmocka_unit_test(test_feed),
         cmocka_unit_test(test_feed_recent_is_the_default),
         cmocka_unit_test(test_sales),
+        cmocka_unit_test(test_reviews_separate),
         cmocka_unit_test(test_every_preset_is_good),
         cmocka_unit_test(test_an_unknown_preset_lists_the_others),
         cmocka_unit_test(test_names_that_do_not_fit),

@@ -1,6 +1,7 @@
 #include "store/embedded/embedded.h"
 
 #include "bson/update.h"
+#include "definition/fields.h"
 #include "store/embedded/codec.h"
 #include "util/error.h"
 
@@ -17,6 +18,8 @@
  *
  * Clients edit, pull from and empty only pages that the head counts, and take a refusal for a race
  * that they lost.
+ *
+ * Elements apart: a PUT_PAGE of a page that is there and that the head counts is an edit.
  */
 
 /* One request while it is being decided. */
@@ -168,11 +171,12 @@ static bool asks_head(const spill_request_t *request)
 }
 
 /* See the top of the file. */
-static bool head_allows(const spill_request_t *request, const spill_state_t *head, bool shared)
+static bool head_allows(const spill_request_t *request, const spill_state_t *head, bool shared,
+                        bool edit)
 {
     switch (request->kind) {
     case SPILL_REQUEST_PUT_PAGE:
-        return !head->present || head->epoch != request->epoch ||
+        return !head->present || head->epoch != request->epoch || edit ||
                (request->page >= head->pages && request->first >= head->first &&
                 request->first + request->slots <= spill_state_end(head));
     case SPILL_REQUEST_EDIT:
@@ -198,7 +202,8 @@ static spill_code_t ask_head(decision_t *decision, bool *allowed, spill_error_t 
         bool uncut = head.present && request->page >= head.pages;
         decision->before.shared = uncut && page->present && page->epoch == head.epoch;
         decision->before.is_view = uncut && request->epoch == head.epoch;
-        *allowed = head_allows(request, &head, decision->before.shared);
+        bool edit = spill_elements_apart(request->definition) && page->present && !uncut;
+        *allowed = head_allows(request, &head, decision->before.shared, edit);
     }
     spill_state_release(&head);
     return code;

@@ -10,7 +10,9 @@ enum {
     FLAG_CLOSED = 4,
     FLAG_INTENT = 8,
     FLAG_GONE = 16,
-    FLAG_ALL = 31
+    FLAG_SUM = 64,   /* elements apart */
+    FLAG_EDIT = 128, /* the intent is an edit */
+    FLAG_ALL = 31 | FLAG_SUM | FLAG_EDIT
 };
 
 /* ---- states ---------------------------------------------------------------------------------- */
@@ -19,7 +21,29 @@ static uint8_t flags_of(const spill_state_t *state, bool head)
 {
     return (uint8_t)((head ? FLAG_HEAD : 0) | (state->sealed ? FLAG_SEALED : 0) |
                      (state->closed ? FLAG_CLOSED : 0) | (state->intent ? FLAG_INTENT : 0) |
-                     (state->gone.count > 0 ? FLAG_GONE : 0));
+                     (state->gone.count > 0 ? FLAG_GONE : 0) |
+                     (state->sum.values > 0 ? FLAG_SUM : 0) | (state->intent_edit ? FLAG_EDIT : 0));
+}
+
+static void encode_double(double value, spill_buffer_t *bytes)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    for (int shift = 0; shift < 64; shift += 8)
+        spill_buffer_append_byte(bytes, (uint8_t)(bits >> shift));
+}
+
+/* Integers are summed as such: mostly the pair is 0, which a byte says. */
+static void encode_sum(const spill_sum_t *sum, spill_buffer_t *bytes)
+{
+    bool pair = sum->high != 0 || sum->low != 0;
+    spill_buffer_append_varint(bytes, (uint64_t)sum->values);
+    spill_buffer_append_zigzag(bytes, sum->whole);
+    spill_buffer_append_byte(bytes, pair ? 1 : 0);
+    if (!pair)
+        return;
+    encode_double(sum->high, bytes);
+    encode_double(sum->low, bytes);
 }
 
 static void encode_gone(const spill_state_t *state, spill_buffer_t *bytes)
@@ -55,6 +79,12 @@ void spill_state_encode(const spill_state_t *state, bool head, spill_buffer_t *b
         spill_buffer_append_zigzag(bytes, state->intent_seq);
         spill_buffer_append_zigzag(bytes, state->intent_page);
     }
+    if (state->intent_edit) {
+        spill_buffer_append_zigzag(bytes, state->intent_src - state->epoch);
+        encode_sum(&state->intent_value, bytes);
+    }
+    if (state->sum.values > 0)
+        encode_sum(&state->sum, bytes);
     if (state->gone.count > 0)
         encode_gone(state, bytes);
 }
@@ -97,6 +127,29 @@ static void decode_gone(spill_reader_t *reader, spill_state_t *state)
         reader->bad = 1;
 }
 
+static double decode_double(spill_reader_t *reader)
+{
+    uint64_t bits = 0;
+    for (int shift = 0; shift < 64; shift += 8)
+        bits |= (uint64_t)spill_reader_byte(reader) << shift;
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static void decode_sum(spill_reader_t *reader, spill_sum_t *sum)
+{
+    sum->values = read_count(reader);
+    sum->whole = spill_reader_zigzag(reader);
+    uint8_t pair = spill_reader_byte(reader);
+    if (pair > 1)
+        reader->bad = 1;
+    if (pair != 1)
+        return;
+    sum->high = decode_double(reader);
+    sum->low = decode_double(reader);
+}
+
 static void decode_head(spill_reader_t *reader, spill_state_t *state)
 {
     state->pages = read_count(reader);
@@ -133,6 +186,13 @@ bool spill_state_decode(const uint8_t *data, size_t size, bool head, spill_state
         state->intent_seq = spill_reader_zigzag(&reader);
         state->intent_page = spill_reader_zigzag(&reader);
     }
+    state->intent_edit = (flags & FLAG_EDIT) != 0;
+    if (state->intent_edit) {
+        state->intent_src = read_sum(&reader, state->epoch);
+        decode_sum(&reader, &state->intent_value);
+    }
+    if (flags & FLAG_SUM)
+        decode_sum(&reader, &state->sum);
     if (flags & FLAG_GONE)
         decode_gone(&reader, state);
     state->present = !reader.bad && reader.at == reader.end;

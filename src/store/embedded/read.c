@@ -298,12 +298,13 @@ static spill_code_t take_element(reading_t *reading, int64_t seq, bool *taken, s
     return SPILL_OK;
 }
 
-static void reverse(spill_run_t *run)
+/* The entries from place `from` on, in the other order. */
+static void reverse(spill_run_t *run, size_t from)
 {
-    for (size_t i = 0; i < run->count / 2; i++) {
+    for (size_t i = from, k = run->count; i + 1 < k; i++, k--) {
         spill_run_entry_t entry = run->entries[i];
-        run->entries[i] = run->entries[run->count - 1 - i];
-        run->entries[run->count - 1 - i] = entry;
+        run->entries[i] = run->entries[k - 1];
+        run->entries[k - 1] = entry;
     }
 }
 
@@ -347,7 +348,7 @@ static spill_code_t read_run(reading_t *reading, spill_error_t *error)
             reading->iter->ops->next(reading->iter);
     }
     if (reading->request->want == SPILL_WANT_FORWARD)
-        reverse(&reading->response->run);
+        reverse(&reading->response->run, 0);
     return SPILL_OK;
 }
 
@@ -368,6 +369,60 @@ static spill_code_t read_id(reading_t *reading, spill_error_t *error)
     reading->request = &one;
     code = read_run(reading, error);
     reading->request = request;
+    return code;
+}
+
+/* ---- elements apart -------------------------------------------------------------------------- */
+
+/* The elements that there are with numbers from `high` down to `low`. */
+static spill_code_t read_numbers(reading_t *reading, int64_t high, int64_t low, size_t limit,
+                                 spill_error_t *error)
+{
+    spill_kv_iter_t *iter = reading->iter;
+    spill_run_t *run = &reading->response->run;
+    int64_t epoch, seq;
+    bool found;
+    spill_record_key_element(&reading->key, reading->request->epoch, high);
+    spill_code_t code = seek(reading, &found, error);
+    while (code == SPILL_OK && iter->valid && run->count < limit &&
+           spill_record_key_is_element(&reading->key, iter->key, iter->key_bytes, &epoch, &seq) &&
+           epoch == reading->request->epoch && seq >= low) {
+        spill_value_t value;
+        reading->page = seq;
+        if (!spill_element_decode(iter->value, iter->value_bytes, &value))
+            return corrupt(reading, error, "the record of an element cannot be read");
+        spill_run_add(run, seq, &value);
+        iter->ops->next(iter);
+        code = iter->valid ? SPILL_OK : iter->ops->status(iter, error);
+    }
+    return code;
+}
+
+/*
+ * The elements' records lie beside each other, the newest first. A run upwards is read in stretches
+ * of numbers, each from its upper end down, as many as there may be elements missing yet.
+ */
+static spill_code_t read_elements(reading_t *reading, spill_error_t *error)
+{
+    const spill_request_t *request = reading->request;
+    spill_run_t *run = &reading->response->run;
+    size_t limit = (size_t)request->limit;
+    int64_t last = request->pages - 1;
+    if (request->want == SPILL_WANT_BACKWARD)
+        return read_numbers(reading, request->seq < last ? request->seq : last, request->low, limit,
+                            error);
+    int64_t from = request->seq > request->low ? request->seq : request->low;
+    spill_code_t code = SPILL_OK;
+    for (int64_t length = request->limit; code == SPILL_OK && from <= last && run->count < limit;
+         length = length < INT64_MAX / 4 ? length * 2 : length) {
+        int64_t high = length <= last - from ? from + length - 1 : last;
+        size_t had = run->count;
+        code = read_numbers(reading, high, from, SIZE_MAX, error);
+        reverse(run, had);
+        from = high + 1;
+    }
+    if (run->count > limit)
+        run->count = limit;
     return code;
 }
 
@@ -442,6 +497,8 @@ static spill_code_t read_fields(reading_t *reading, spill_error_t *error)
 static spill_code_t read_all(reading_t *reading, spill_error_t *error)
 {
     const spill_request_t *request = reading->request;
+    if (request->page == SPILL_ELEMENTS)
+        return read_elements(reading, error);
     spill_code_t code = read_document(reading, error);
     if (code != SPILL_OK || !reading->response->state.present)
         return code;

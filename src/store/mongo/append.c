@@ -54,8 +54,8 @@ static void append_no_element(const spill_mongo_document_t *document, bson_t *fi
  * Make the head that a READ (in `response`) did not find. The document may be there with other
  * fields only; then they stay. REFUSED where a head is made at this moment.
  */
-static spill_code_t make_head(spill_mongo_t *store, const spill_mongo_document_t *document,
-                              spill_response_t *response, spill_error_t *error)
+spill_code_t spill_mongo_make_head(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                   spill_response_t *response, spill_error_t *error)
 {
     const spill_request_t *request = document->request;
     char path[SPILL_MONGO_PATH_SIZE];
@@ -270,6 +270,8 @@ spill_code_t spill_mongo_append(spill_mongo_t *store, const spill_request_t *req
 {
     spill_mongo_document_t document;
     spill_mongo_document_init(&document, store, request);
+    if (document.apart)
+        return spill_mongo_append_apart(store, &document, response, error);
     spill_mongo_hint_t hint;
     bool hinted = spill_mongo_hint(store->hints, &document, &hint);
     bool full = hinted && is_full(request, &hint);
@@ -288,7 +290,7 @@ spill_code_t spill_mongo_append(spill_mongo_t *store, const spill_request_t *req
     bool there = response->state.present;
     if (spill_append_refusal(request, &response->state, response->op_found) == SPILL_REFUSAL_NONE)
         return there ? append_exactly(store, &document, response, error)
-                     : make_head(store, &document, response, error);
+                     : spill_mongo_make_head(store, &document, response, error);
     response->judged = true;
     response->looked = full && request->want != SPILL_WANT_NONE;
     return SPILL_OK;
@@ -332,7 +334,7 @@ spill_code_t spill_mongo_update_fields(spill_mongo_t *store, const spill_request
             break;
         if (response->state.present)
             continue;
-        code = make_head(store, &document, response, error);
+        code = spill_mongo_make_head(store, &document, response, error);
         done = response->outcome == SPILL_DONE;
     }
     response->outcome = done ? SPILL_DONE : SPILL_REFUSED_GUARD;

@@ -1,6 +1,7 @@
 /* Definitions, imports, indexes, and the owners of an array. */
 #include "store/mongo/mongo.h"
 
+#include "definition/fields.h"
 #include "util/error.h"
 #include "util/hash.h"
 
@@ -104,6 +105,8 @@ static spill_code_t make_indexes(spill_mongo_t *store, const bson_t *entry, spil
     bson_t *by_page = BCON_NEW(definition.page_owner, BCON_INT32(1));
     if (definition.page_number[0] != '\0')
         BCON_APPEND(by_page, definition.page_number, BCON_INT32(1));
+    else if (spill_elements_apart(&definition) && definition.time_field[0] != '\0')
+        BCON_APPEND(by_page, definition.time_field, BCON_INT32(-1));
     code = make_index(store, definition.page_collection, "spillway_first", by_first, error);
     if (code == SPILL_OK)
         code = make_index(store, definition.page_collection, "spillway_page", by_page, error);

@@ -54,13 +54,14 @@ static void unchanged_filter(const step_t *step, bson_t *filter)
     }
     if (step->assumed && step->request->kind == SPILL_REQUEST_CUT)
         bson_append_int64(filter, spill_mongo_path(document, "first", path), -1, before->first);
+    bool summary = spill_mongo_summary_changes(document, before, &step->after);
     if (step->assumed) {
-        char last[SPILL_NAME_SIZE + 24];
+        char last[SPILL_MONGO_PATH_SIZE + 24];
         snprintf(last, sizeof last, "%s.%lld", document->array, (long long)before->live - 1);
         BCON_APPEND(filter, spill_mongo_path(document, "gone", path), "{", "$exists",
                     BCON_BOOL(false), "}", spill_mongo_path(document, "sealed", sealed), "{", "$ne",
                     BCON_BOOL(true), "}", last, "{", "$exists", BCON_BOOL(true), "}");
-    } else if (depends_on_end(step))
+    } else if (depends_on_end(step) || summary)
         BCON_APPEND(filter, document->array, "{", "$size", BCON_INT64(before->live), "}");
 }
 
@@ -86,7 +87,7 @@ static spill_code_t write_state(step_t *step, bool *done, spill_error_t *error)
 /* One element becomes another: values stand in classic operators as they are. */
 static spill_code_t write_element(step_t *step, bool *done, spill_error_t *error)
 {
-    char path[SPILL_NAME_SIZE + 24];
+    char path[SPILL_MONGO_PATH_SIZE + 24];
     char rev[SPILL_MONGO_PATH_SIZE];
     snprintf(
         path, sizeof path, "%s.%lld", step->document.array,
@@ -96,6 +97,8 @@ static spill_code_t write_element(step_t *step, bool *done, spill_error_t *error
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
     spill_value_append(step->request->elements, &set, path);
     bson_append_int64(&set, spill_mongo_path(&step->document, "rev", rev), -1, step->after.rev);
+    if (step->document.apart)
+        spill_mongo_set_summary(&step->document, &step->after, false, &set);
     bson_append_document_end(&update, &set);
     spill_code_t code = spill_mongo_modify(step->store, step->document.collection, &filter, &update,
                                            NULL, NULL, done, error);
@@ -231,6 +234,8 @@ static spill_code_t drop_head(step_t *step, bool *done, spill_error_t *error)
 
 static spill_code_t write_effect(step_t *step, bool *done, spill_error_t *error)
 {
+    if (step->document.apart && !step->document.head && step->effect.kind == SPILL_EFFECT_DELETE)
+        return write_page(step, done, error); /* without the element */
     switch (step->effect.kind) {
     case SPILL_EFFECT_FILL:
         return write_page(step, done, error);
@@ -283,6 +288,7 @@ static bool assume_before(step_t *step)
     spill_state_t *before = &step->read.state;
     switch (request->kind) {
     case SPILL_REQUEST_PUT_PAGE:
+        return !request->edit;
     case SPILL_REQUEST_CREATE_PAGE:
         return true;
     case SPILL_REQUEST_CUT:
@@ -315,6 +321,12 @@ spill_code_t spill_mongo_change(spill_mongo_t *store, const spill_request_t *req
     spill_code_t code = SPILL_OK;
     bool done = false;
     response->outcome = SPILL_REFUSED_GUARD;
+    if (step.document.apart &&
+        (request->kind == SPILL_REQUEST_EMPTY_PAGE || request->kind == SPILL_REQUEST_DROP_PAGE)) {
+        code = spill_mongo_delete_element(store, &step.document, &done, error);
+        response->outcome = done ? SPILL_DONE : SPILL_REFUSED_GUARD;
+        return code;
+    }
     for (int tries = 0; code == SPILL_OK && !done; tries++) {
         step.assumed = tries == 0 && assume_before(&step);
         if (!step.assumed)

@@ -1,4 +1,6 @@
 #include "store/mongo/mongo.h"
+
+#include "definition/fields.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -13,6 +15,7 @@ void spill_mongo_document_init(spill_mongo_document_t *document, const spill_mon
     *document = (spill_mongo_document_t){
         .request = request,
         .head = head,
+        .apart = spill_elements_apart(definition),
         .sharded = store->sharded,
         .collection = head ? definition->collection : definition->page_collection,
         .array = head ? definition->array : definition->page_array,
@@ -23,6 +26,9 @@ void spill_mongo_document_init(spill_mongo_document_t *document, const spill_mon
         snprintf(document->spill, sizeof document->spill, "spill.%s", definition->array);
     else
         strcpy(document->spill, "spill");
+    if (!head || !document->apart)
+        return;
+    document->array = spill_mongo_path(document, "journal", document->journal);
 }
 
 static void append_page_id(const spill_request_t *request, const char *key, int64_t page,
@@ -43,10 +49,21 @@ void spill_mongo_append_page_owner(const spill_request_t *request, bson_t *filte
     bson_append_document_end(filter, &owner);
 }
 
+/* What is left of a removed element has no field of the owner. */
+static void append_id_owner(const spill_request_t *request, bson_t *filter)
+{
+    bson_t owner;
+    BSON_APPEND_DOCUMENT_BEGIN(filter, "_id.owner", &owner);
+    spill_value_append(request->owner, &owner, "$eq");
+    bson_append_document_end(filter, &owner);
+}
+
 /* Pages are sharded by their owner: that brings the command to one shard. */
 static void append_shard(const spill_mongo_document_t *document, bson_t *filter)
 {
-    if (document->sharded && !document->head)
+    if (document->sharded && !document->head && document->apart)
+        append_id_owner(document->request, filter);
+    else if (document->sharded && !document->head)
         spill_mongo_append_page_owner(document->request, filter);
 }
 
@@ -94,9 +111,9 @@ const char *spill_mongo_ref(const spill_mongo_document_t *document, const char *
 
 /* ---- projection ------------------------------------------------------------------------------ */
 
-static const char *const numbers[] = {"epoch",  "rev",  "first", "n",   "sealed",
-                                      "closed", "gone", "pages", "low", "removed",
-                                      "total",  "src",  "intent"};
+static const char *const numbers[] = {"epoch",  "rev",  "first",  "n",   "sealed",
+                                      "closed", "gone", "pages",  "low", "removed",
+                                      "total",  "src",  "intent", "sum"};
 
 size_t spill_mongo_own_fields(const spill_definition_t *definition,
                               const char *names[SPILL_MONGO_OWN_FIELDS])
@@ -112,7 +129,7 @@ size_t spill_mongo_own_fields(const spill_definition_t *definition,
 
 static void append_reference(bson_t *document, const char *field)
 {
-    char ref[SPILL_NAME_SIZE + 1];
+    char ref[SPILL_MONGO_PATH_SIZE + 1];
     snprintf(ref, sizeof ref, "$%s", field);
     BSON_APPEND_UTF8(document, field, ref);
 }
@@ -140,7 +157,7 @@ void spill_mongo_append_length(const char *ref, const char *key, bson_t *to)
 
 static void project_sizes(const spill_mongo_document_t *document, bson_t *projection)
 {
-    char array[SPILL_NAME_SIZE + 1];
+    char array[SPILL_MONGO_PATH_SIZE + 1];
     snprintf(array, sizeof array, "$%s", document->array);
     BCON_APPEND(projection, "arrayBytes", "{", "$bsonSize", "{", "a", BCON_UTF8(array), "}", "}");
     if (!document->head)
@@ -152,7 +169,7 @@ static void project_sizes(const spill_mongo_document_t *document, bson_t *projec
 /* live: the array's length; or, where the field is none, the name of its type. */
 static void project_live(const spill_mongo_document_t *document, bson_t *projection)
 {
-    char array[SPILL_NAME_SIZE + 1];
+    char array[SPILL_MONGO_PATH_SIZE + 1];
     snprintf(array, sizeof array, "$%s", document->array);
     BCON_APPEND(projection, "live", "{", "$cond", "[", "{", "$isArray", BCON_UTF8(array), "}", "{",
                 "$size", BCON_UTF8(array), "}", "{", "$type", BCON_UTF8(array), "}", "]", "}");
@@ -174,9 +191,13 @@ void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops,
 {
     char path[SPILL_MONGO_PATH_SIZE];
     project_numbers(document, numbers, sizeof numbers / sizeof *numbers, projection);
-    project_live(document, projection);
     if (!document->head)
         BSON_APPEND_UTF8(projection, "page", "$_id.page");
+    if (document->apart && !document->head) {
+        spill_mongo_project_apart(projection);
+        return;
+    }
+    project_live(document, projection);
     if (ops)
         BSON_APPEND_UTF8(projection, "ops", spill_mongo_ref(document, "ops", path));
     project_sizes(document, projection);
@@ -228,6 +249,13 @@ static void read_gone(parser_t *parser, const bson_iter_t *field, spill_seqs_t *
         spill_seqs_insert(gone, number_of(parser, &iter, "gone"));
 }
 
+static void read_sum(parser_t *parser, const bson_iter_t *field, spill_sum_t *sum)
+{
+    spill_value_t value = spill_value_from_iter(field);
+    if (!spill_sum_read(&value, sum))
+        wrong(parser, "sum", "a sum");
+}
+
 static void read_intent(parser_t *parser, const bson_iter_t *field, spill_state_t *state)
 {
     bson_iter_t iter;
@@ -241,7 +269,12 @@ static void read_intent(parser_t *parser, const bson_iter_t *field, spill_state_
             state->intent_seq = bson_iter_as_int64(&iter);
         else if (strcmp(bson_iter_key(&iter), "page") == 0)
             state->intent_page = bson_iter_as_int64(&iter);
+        else if (strcmp(bson_iter_key(&iter), "src") == 0)
+            state->intent_src = bson_iter_as_int64(&iter);
+        else if (strcmp(bson_iter_key(&iter), "value") == 0)
+            read_sum(parser, &iter, &state->intent_value);
     }
+    state->intent_edit = state->intent_src > 0;
 }
 
 static void read_field(parser_t *parser, const bson_iter_t *iter, spill_state_t *state)
@@ -249,6 +282,8 @@ static void read_field(parser_t *parser, const bson_iter_t *iter, spill_state_t 
     const char *key = bson_iter_key(iter);
     if (strcmp(key, "gone") == 0) {
         read_gone(parser, iter, &state->gone);
+    } else if (strcmp(key, "sum") == 0) {
+        read_sum(parser, iter, &state->sum);
     } else if (strcmp(key, "intent") == 0) {
         read_intent(parser, iter, state);
     } else if (strcmp(key, "sealed") == 0) {

@@ -17,6 +17,7 @@
  *   update.c       the operators of an append, of a new head, of fields
  *   append.c       APPEND, UPDATE_FIELDS, and making a head
  *   rewrite.c      the update from one state of a document to another
+ *   apart.c        documents of one element, and the head's summary (layout reference)
  *   change.c       all other steps: read the state, ask transition.c, compare and set
  *   catalog.c      definitions, imports, indexes, owners
  *   same.c         whether another connection is to the same database
@@ -120,11 +121,13 @@ spill_code_t spill_mongo_command(spill_mongo_t *store, const char *collection,
 typedef struct spill_mongo_document {
     const spill_request_t *request;
     bool head;
+    bool apart; /* layout reference: a page has no array, but is an element */
     bool sharded;
     const char *collection;
-    const char *array;                /* field of the elements */
-    const char *count;                /* field that counts them, or "" */
-    char spill[SPILL_NAME_SIZE + 16]; /* where its bookkeeping stands: "spill.activities" */
+    const char *array; /* field of the elements; elements apart: the head's journal */
+    const char *count; /* field that counts them, or "" */
+    char spill[SPILL_NAME_SIZE + 16];    /* where its bookkeeping stands: "spill.activities" */
+    char journal[SPILL_MONGO_PATH_SIZE]; /* "spill.reviewSummary.journal" */
 } spill_mongo_document_t;
 
 void spill_mongo_document_init(spill_mongo_document_t *document, const spill_mongo_t *store,
@@ -262,6 +265,42 @@ void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, int6
                                     bson_t *update);
 /* The caller's operators alone. */
 void spill_mongo_update_of_fields(const spill_mongo_document_t *document, bson_t *update);
+
+/* ---- apart.c --------------------------------------------------------------------------------- */
+
+/* Make the head that a READ (in `response`) did not find. (append.c) */
+spill_code_t spill_mongo_make_head(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                   spill_response_t *response, spill_error_t *error);
+
+/*
+ * APPEND where the head has a summary, which no update operator makes: it is computed here from
+ * what a READ shows, and written on condition that this is what is there still.
+ */
+spill_code_t spill_mongo_append_apart(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                      spill_response_t *response, spill_error_t *error);
+
+/* Does the summary follow from another sum or count than before? */
+bool spill_mongo_summary_changes(const spill_mongo_document_t *document,
+                                 const spill_state_t *before, const spill_state_t *after);
+
+/* Summary and sum of a head in state `after`, into the operands of a $set; `literal`: a stage's. */
+void spill_mongo_set_summary(const spill_mongo_document_t *document, const spill_state_t *after,
+                             bool literal, bson_t *set);
+
+/* Of a page, to a projection: what the next function takes. */
+void spill_mongo_project_apart(bson_t *projection);
+/* The element of a page, if it has one: live and live_bytes of its state, and with want its run. */
+void spill_mongo_take_apart(const spill_mongo_document_t *document, const bson_t *projected,
+                            spill_state_t *state, spill_run_t *run);
+
+/* READ of SPILL_ELEMENTS. */
+spill_code_t spill_mongo_read_elements(spill_mongo_t *store, const spill_request_t *request,
+                                       spill_response_t *response, spill_error_t *error);
+
+/* EMPTY_PAGE, DROP_PAGE: one command. */
+spill_code_t spill_mongo_delete_element(spill_mongo_t *store,
+                                        const spill_mongo_document_t *document, bool *done,
+                                        spill_error_t *error);
 
 /* ---- rewrite.c ------------------------------------------------------------------------------- */
 

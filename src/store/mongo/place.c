@@ -71,7 +71,7 @@ static void newer_at_front(const char *ref, int64_t rank, bson_t *slice)
 void spill_mongo_append_without(const spill_mongo_document_t *document, int64_t rank, int64_t count,
                                 bson_t *set)
 {
-    char ref[SPILL_NAME_SIZE + 1];
+    char ref[SPILL_MONGO_PATH_SIZE + 1];
     snprintf(ref, sizeof ref, "$%s", document->array);
     bson_t older = BSON_INITIALIZER, newer = BSON_INITIALIZER;
     bool front = spill_grows_at_front(document->request->definition);

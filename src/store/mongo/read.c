@@ -136,7 +136,7 @@ static void project_run(const spill_mongo_document_t *document, bson_t *projecti
     int64_t seq = request->seq;
     if (!forward && seq < INT64_MAX)
         seq++;
-    char array[SPILL_NAME_SIZE + 1];
+    char array[SPILL_MONGO_PATH_SIZE + 1];
     snprintf(array, sizeof array, "$%s", document->array);
     bson_t *all = BCON_NEW("$cond", "[", "{", "$isArray", BCON_UTF8(array), "}", BCON_UTF8(array),
                            "[", "]", "]");
@@ -245,7 +245,7 @@ void spill_mongo_project_read(const spill_mongo_document_t *document, bson_t *pr
     spill_mongo_project_state(document, ops, projection);
     if (request->want == SPILL_WANT_ID)
         spill_mongo_project_element(document, projection);
-    else if (request->want != SPILL_WANT_NONE)
+    else if (request->want != SPILL_WANT_NONE && (document->head || !document->apart))
         project_run(document, projection);
 }
 
@@ -300,7 +300,9 @@ spill_code_t spill_mongo_take(const spill_mongo_document_t *document, const bson
                               spill_error_t *error)
 {
     spill_code_t code = spill_mongo_state(document, projected, state, ops, error);
-    if (code == SPILL_OK && state->present)
+    if (code == SPILL_OK && document->apart && !document->head)
+        spill_mongo_take_apart(document, projected, state, run);
+    else if (code == SPILL_OK && state->present)
         take_run(document, projected, state, run);
     return code;
 }
@@ -413,6 +415,8 @@ static spill_code_t find_holding(spill_mongo_t *store, const spill_mongo_documen
 spill_code_t spill_mongo_read(spill_mongo_t *store, const spill_request_t *request,
                               spill_response_t *response, spill_error_t *error)
 {
+    if (request->page == SPILL_ELEMENTS)
+        return spill_mongo_read_elements(store, request, response, error);
     spill_mongo_document_t document;
     spill_mongo_document_init(&document, store, request);
     search_t search = {.document = &document};

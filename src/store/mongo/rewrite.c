@@ -47,8 +47,7 @@ static void set_changed(const rewrite_t *rewrite, bson_t *set)
     if (after->gone.count > 0 && !same_gone(&before->gone, &after->gone))
         spill_render_gone(set, spill_mongo_path(document, "gone", path), &after->gone);
     if (after->intent && !before->intent)
-        BCON_APPEND(set, spill_mongo_path(document, "intent", path), "{", "seq",
-                    BCON_INT64(after->intent_seq), "page", BCON_INT64(after->intent_page), "}");
+        spill_render_intent(set, spill_mongo_path(document, "intent", path), after);
 }
 
 /* Does it no longer take quick appends? */
@@ -118,7 +117,7 @@ static void add_head_count(const rewrite_t *rewrite, const char *array, bson_t *
 /* Derived from the document as it then is, whatever was pushed to its array. */
 static void set_count(const rewrite_t *rewrite, bson_t *set)
 {
-    char array[SPILL_NAME_SIZE + 1];
+    char array[SPILL_MONGO_PATH_SIZE + 1];
     snprintf(array, sizeof array, "$%s", rewrite->document->array);
     bson_t sum = BSON_INITIALIZER, terms;
     BSON_APPEND_ARRAY_BEGIN(&sum, "$add", &terms);
@@ -138,6 +137,11 @@ static void set_derived(const rewrite_t *rewrite, bson_t *set)
 {
     const spill_definition_t *definition = rewrite->document->request->definition;
     const spill_state_t *after = rewrite->after;
+    if (rewrite->document->apart) {
+        if (spill_mongo_summary_changes(rewrite->document, rewrite->before, after))
+            spill_mongo_set_summary(rewrite->document, after, true, set);
+        return;
+    }
     if (rewrite->document->count[0] != '\0')
         set_count(rewrite, set);
     if (!rewrite->document->head)

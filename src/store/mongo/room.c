@@ -62,7 +62,7 @@ static bson_t *document_bytes(const spill_mongo_document_t *document)
 static bson_t *variables(const spill_mongo_document_t *document)
 {
     const spill_request_t *request = document->request;
-    char array[SPILL_NAME_SIZE + 1], path[SPILL_MONGO_PATH_SIZE];
+    char array[SPILL_MONGO_PATH_SIZE + 1], path[SPILL_MONGO_PATH_SIZE];
     snprintf(array, sizeof array, "$%s", document->array);
     bson_t *vars = bson_new();
     spill_mongo_append_length(array, "live", vars);

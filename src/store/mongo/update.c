@@ -101,6 +101,18 @@ void spill_mongo_update_of_append(const spill_mongo_document_t *document, const 
     update_finish(&parts, request->update, update);
 }
 
+/* Of a head that has request's elements and no others. */
+static void set_first_summary(const spill_mongo_document_t *document, bson_t *set)
+{
+    const spill_request_t *request = document->request;
+    spill_state_t state = {.live = (int64_t)request->element_count};
+    for (size_t i = 0; i < request->element_count; i++) {
+        spill_sum_t value = spill_sum_of(request->definition, &request->elements[i]);
+        spill_sum_add(&state.sum, &value);
+    }
+    spill_mongo_set_summary(document, &state, false, set);
+}
+
 void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, int64_t epoch,
                                     bson_t *update)
 {
@@ -122,8 +134,13 @@ void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, int6
     if (definition->keep == SPILL_KEEP_OLDEST)
         BSON_APPEND_INT64(&parts.set, spill_mongo_path(document, "total", path), 0);
     spill_mongo_append_ops(request, spill_mongo_path(document, "ops", path), &parts.set);
-    spill_mongo_append_open(document, epoch, spill_mongo_path(document, "open", path), &parts.set);
-    spill_render_count(&parts.set, document->count, count);
+    if (document->apart) {
+        set_first_summary(document, &parts.set);
+    } else {
+        spill_mongo_append_open(document, epoch, spill_mongo_path(document, "open", path),
+                                &parts.set);
+        spill_render_count(&parts.set, document->count, count);
+    }
     if (count > 0) {
         spill_mongo_push(document, &parts.push);
     } else {

@@ -1,0 +1,156 @@
+/*
+ * Elements apart: their documents are read as runs, as a reader would, and the head's sum is made
+ * anew from them. Only where elements are missing are documents asked for one by one.
+ */
+#include "core/verify_owner.h"
+
+#include "layout/apart.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+enum { ELEMENTS_AT_A_TIME = 1000 };
+
+typedef struct apart {
+    spill_inspection_t *inspection;
+    const spill_state_t *head;
+    spill_sum_t sum;
+    double size; /* of all values, without their signs */
+    int64_t next;
+    int64_t live;
+} apart_t;
+
+static void add_value(apart_t *apart, const spill_sum_t *value)
+{
+    spill_sum_add(&apart->sum, value);
+    apart->size += fabs((double)value->whole) + fabs(value->high);
+}
+
+/* The element of an intent counts as the intent says, whatever its document has by now. */
+static void add_element(apart_t *apart, const spill_element_t *element)
+{
+    const spill_state_t *head = apart->head;
+    if (head->intent && head->intent_seq == element->seq)
+        return;
+    spill_sum_t value = spill_sum_of(&apart->inspection->owner->array->definition, &element->value);
+    add_value(apart, &value);
+}
+
+static void inspect_run(apart_t *apart, const spill_run_t *run)
+{
+    for (size_t i = 0; i < run->count; i++) {
+        spill_element_t element = spill_run_element(run, i);
+        if (element.seq < apart->next || element.seq >= apart->head->first) {
+            spill_inspection_add(apart->inspection, element.seq, 4,
+                                 "element %" PRId64 " is out of place after %" PRId64, element.seq,
+                                 apart->next - 1);
+            continue;
+        }
+        apart->next = element.seq + 1;
+        apart->live++;
+        add_element(apart, &element);
+    }
+}
+
+/* Every element in documents, a run at a time. */
+static spill_code_t inspect_documents(apart_t *apart, spill_error_t *error)
+{
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    const spill_state_t *head = apart->head;
+    spill_code_t code = SPILL_OK;
+    size_t count = ELEMENTS_AT_A_TIME;
+    apart->next = head->low;
+    while (code == SPILL_OK && count == ELEMENTS_AT_A_TIME && apart->next < head->first) {
+        int64_t from = apart->next;
+        code = spill_apart_read(apart->inspection->owner, head, head->low, head->first, from,
+                                SPILL_WANT_FORWARD, ELEMENTS_AT_A_TIME, &response, error);
+        count = response.run.count;
+        if (code == SPILL_OK)
+            inspect_run(apart, &response.run);
+        if (apart->next == from)
+            break;
+    }
+    spill_response_release(&response);
+    return code;
+}
+
+/* Numbers without an element: what is left of a removed one is there, a lost one is not. */
+static spill_code_t inspect_gap(const apart_t *apart, int64_t from, int64_t end,
+                                spill_error_t *error)
+{
+    spill_response_t page = SPILL_RESPONSE_INIT;
+    spill_code_t code = SPILL_OK;
+    for (; code == SPILL_OK && from < end && apart->inspection->found < SPILL_INSPECTION_FINDINGS;
+         from++) {
+        code = spill_owner_read_state(apart->inspection->owner, from, &page, error);
+        if (code == SPILL_OK && (!page.state.present || page.state.epoch != apart->head->epoch))
+            spill_inspection_add(apart->inspection, from, 2,
+                                 "is missing: element %" PRId64 " has no document", from);
+    }
+    spill_response_release(&page);
+    return code == SPILL_CORRUPT ? SPILL_OK : code;
+}
+
+static spill_code_t find_missing(const apart_t *apart, spill_error_t *error)
+{
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    const spill_state_t *head = apart->head;
+    spill_code_t code = SPILL_OK;
+    int64_t next = head->low;
+    while (code == SPILL_OK && next < head->first) {
+        code = spill_apart_read(apart->inspection->owner, head, head->low, head->first, next,
+                                SPILL_WANT_FORWARD, ELEMENTS_AT_A_TIME, &response, error);
+        for (size_t i = 0; code == SPILL_OK && i < response.run.count; i++) {
+            int64_t seq = response.run.entries[i].seq;
+            code = inspect_gap(apart, next, seq, error);
+            next = seq + 1;
+        }
+        if (code == SPILL_OK && response.run.count < ELEMENTS_AT_A_TIME) {
+            code = inspect_gap(apart, next, head->first, error);
+            next = head->first;
+        }
+    }
+    spill_response_release(&response);
+    return code;
+}
+
+/* Doubles, in another order, may differ in what their rounding leaves of the pair. */
+static void check_sum(const apart_t *apart)
+{
+    const spill_sum_t *kept = &apart->head->sum;
+    const spill_sum_t *found = &apart->sum;
+    double kept_total = spill_sum_total(kept), found_total = spill_sum_total(found);
+    bool same = kept->values == found->values &&
+                fabs(kept_total - found_total) <= apart->size * 1e-12 &&
+                (found->high != 0 || kept->high != 0 || kept->whole == found->whole);
+    if (!same)
+        spill_inspection_add(apart->inspection, SPILL_HEAD, 5,
+                             "counts %" PRId64 " values with a sum of %.17g where there are "
+                             "%" PRId64 " with %.17g",
+                             kept->values, kept_total, found->values, found_total);
+}
+
+spill_code_t spill_inspect_apart(spill_inspection_t *inspection, const spill_response_t *head,
+                                 int64_t *live, spill_error_t *error)
+{
+    const spill_state_t *state = &head->state;
+    apart_t apart = {.inspection = inspection, .head = state};
+    if (state->pages != state->first)
+        spill_inspection_add(inspection, SPILL_HEAD, 4,
+                             "counts %" PRId64 " documents before element %" PRId64, state->pages,
+                             state->first);
+    spill_code_t code = inspect_documents(&apart, error);
+    for (size_t i = 0; i < head->run.count; i++) {
+        spill_element_t element = spill_run_element(&head->run, i);
+        add_element(&apart, &element);
+    }
+    if (state->intent && state->intent_edit)
+        add_value(&apart, &state->intent_value);
+    if (code == SPILL_OK && state->first - state->low - apart.live > state->removed)
+        code = find_missing(&apart, error);
+    if (code == SPILL_OK && inspection->found == 0)
+        check_sum(&apart);
+    inspection->pages += apart.live;
+    *live = apart.live;
+    return code;
+}

@@ -1,0 +1,45 @@
+/*
+ * Layout reference: each element is a document of its own, in a collection of theirs, and the head
+ * has a summary. It is keep newest with pages of one element, whose number is the element's; what
+ * the head holds of the array is a journal of the newest elements, which are written out before the
+ * journal grows. docs/protocol.md tells why each step is safe.
+ *
+ *        APPEND                                       INTEND  (removal, edit)
+ *         |  ^                                          |
+ *         v  |                                          v
+ *   [journal] --PUT_PAGE each--> [documents]      PULL or PUT_PAGE --> SETTLE
+ *         ^                           |
+ *         +------------CUT------------+
+ *
+ * All functions as those of array.h and outlier.h.
+ */
+#ifndef SPILL_LAYOUT_APART_H
+#define SPILL_LAYOUT_APART_H
+
+#include "layout/outlier.h"
+
+/* An element has to be a document without the fields that its own document has. */
+spill_code_t spill_apart_check_element(const spill_definition_t *definition,
+                                       const spill_value_t *element, spill_error_t *error);
+
+spill_code_t spill_apart_append(spill_owner_t *owner, const spill_part_t *part,
+                                spill_append_result_t *result, spill_error_t *error);
+spill_code_t spill_apart_edit(spill_owner_t *owner, int64_t seq, const spill_value_t *element,
+                              spill_error_t *error);
+spill_code_t spill_apart_remove(spill_owner_t *owner, int64_t seq, spill_error_t *error);
+spill_code_t spill_apart_trim(spill_owner_t *owner, const spill_trim_t *trim, int64_t *low,
+                              spill_error_t *error);
+
+/* Finish the edit that the head's intent speaks of: as it was made, or as not made. */
+spill_code_t spill_apart_settle(const spill_owner_t *owner, const spill_state_t *head,
+                                spill_error_t *error);
+
+/*
+ * A run of elements in documents, as the head in `head` knows them: those with numbers in [low,
+ * end), `limit` of them from `seq` in the direction of `want`, into response->run. One operation.
+ */
+spill_code_t spill_apart_read(const spill_owner_t *owner, const spill_state_t *head, int64_t low,
+                              int64_t end, int64_t seq, spill_want_t want, int64_t limit,
+                              spill_response_t *response, spill_error_t *error);
+
+#endif

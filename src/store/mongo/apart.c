@@ -1,0 +1,308 @@
+/*
+ * Layout reference: documents of one element {_id: {owner, page}, <owner>, <its fields>, spill},
+ * and the head's summary.
+ */
+#include "store/mongo/mongo.h"
+
+#include "store/transition.h"
+
+/* ---- the summary ----------------------------------------------------------------------------- */
+
+bool spill_mongo_summary_changes(const spill_mongo_document_t *document,
+                                 const spill_state_t *before, const spill_state_t *after)
+{
+    const spill_definition_t *definition = document->request->definition;
+    return document->apart && document->head && after->present &&
+           (!spill_sum_equal(&before->sum, &after->sum) ||
+            spill_state_count(definition, before) != spill_state_count(definition, after));
+}
+
+/* {name: {...}} becomes {path: {...}}, or in a stage {path: {$literal: {...}}}. */
+static void set_document(const char *path, const bson_t *holder, bool literal, bson_t *set)
+{
+    bson_iter_t iter;
+    if (!bson_iter_init(&iter, holder) || !bson_iter_next(&iter))
+        return;
+    if (!literal) {
+        bson_append_iter(set, path, -1, &iter);
+        return;
+    }
+    bson_t expression;
+    bson_append_document_begin(set, path, -1, &expression);
+    bson_append_iter(&expression, "$literal", -1, &iter);
+    bson_append_document_end(set, &expression);
+}
+
+void spill_mongo_set_summary(const spill_mongo_document_t *document, const spill_state_t *after,
+                             bool literal, bson_t *set)
+{
+    const spill_definition_t *definition = document->request->definition;
+    char path[SPILL_MONGO_PATH_SIZE];
+    bson_t summary = BSON_INITIALIZER, sum = BSON_INITIALIZER;
+    spill_sum_append_summary(&after->sum, definition, spill_state_count(definition, after),
+                             definition->array, &summary);
+    spill_sum_append(&after->sum, "sum", &sum);
+    set_document(definition->array, &summary, literal, set);
+    set_document(spill_mongo_path(document, "sum", path), &sum, literal, set);
+    bson_destroy(&summary);
+    bson_destroy(&sum);
+}
+
+/* ---- appends --------------------------------------------------------------------------------- */
+
+/* A longer journal is not read along with each append: who writes it out reads it. */
+enum { JOURNAL_SHORT = 16, TRIES_MAX = 100 };
+
+static spill_code_t look(spill_mongo_t *store, const spill_request_t *request,
+                         spill_response_t *response, spill_error_t *error)
+{
+    spill_request_t read = *request;
+    read.kind = SPILL_REQUEST_READ;
+    read.want = request->due > 0 && request->due <= JOURNAL_SHORT ? request->want : SPILL_WANT_NONE;
+    spill_response_clear(response);
+    return spill_mongo_read(store, &read, response, error);
+}
+
+/* Under the guard that what was read is there still. */
+static spill_code_t append_if_unchanged(spill_mongo_t *store,
+                                        const spill_mongo_document_t *document,
+                                        const spill_state_t *before, const spill_state_t *after,
+                                        bool *done, spill_error_t *error)
+{
+    char epoch[SPILL_MONGO_PATH_SIZE], rev[SPILL_MONGO_PATH_SIZE];
+    bson_t filter, update, set = BSON_INITIALIZER;
+    spill_mongo_select(document, &filter);
+    BCON_APPEND(&filter, spill_mongo_path(document, "epoch", epoch), BCON_INT64(before->epoch),
+                spill_mongo_path(document, "rev", rev), BCON_INT64(before->rev), document->array,
+                "{", "$size", BCON_INT64(before->live), "}");
+    if (spill_request_ops(document->request) > 0)
+        spill_mongo_append_op_guard(document, &filter);
+    spill_mongo_set_summary(document, after, false, &set);
+    spill_mongo_update_of_append(document, &set, &update);
+    spill_code_t code =
+        spill_mongo_modify(store, document->collection, &filter, &update, NULL, NULL, done, error);
+    bson_destroy(&filter);
+    bson_destroy(&update);
+    bson_destroy(&set);
+    return code;
+}
+
+/* The answer to an append that was carried out on what `response` shows. */
+static void answer(const spill_request_t *request, int64_t seq, const spill_state_t *after,
+                   spill_response_t *response)
+{
+    spill_state_copy(after, &response->state);
+    response->outcome = SPILL_DONE;
+    response->seq = seq;
+    response->looked =
+        request->due > 0 && request->due <= JOURNAL_SHORT && request->want == SPILL_WANT_FORWARD;
+    for (size_t i = 0; response->looked && i < request->element_count &&
+                       (int64_t)response->run.count < request->limit;
+         i++)
+        spill_run_add(&response->run, seq + (int64_t)i, &request->elements[i]);
+}
+
+/* One try at a head that is there. */
+static spill_code_t try_append(spill_mongo_t *store, const spill_mongo_document_t *document,
+                               spill_response_t *response, bool *done, spill_error_t *error)
+{
+    const spill_request_t *request = document->request;
+    spill_facts_t facts = {.fields_bytes =
+                               response->state.fields_bytes + spill_update_growth(request->update)};
+    spill_state_t after = {0};
+    spill_effect_t effect;
+    spill_code_t code = SPILL_OK;
+    spill_state_copy(&response->state, &after);
+    *done = false;
+    if (spill_transition(request, &facts, &after, &effect) == SPILL_DONE)
+        code = append_if_unchanged(store, document, &response->state, &after, done, error);
+    if (code == SPILL_OK && *done)
+        answer(request, effect.seq, &after, response);
+    spill_state_release(&after);
+    return code;
+}
+
+/*
+ * Refused as it would be by what was read; or where the write was refused though nothing had
+ * changed: an operation of one of several appends was seen.
+ */
+spill_code_t spill_mongo_append_apart(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                      spill_response_t *response, spill_error_t *error)
+{
+    const spill_request_t *request = document->request;
+    int64_t rev = -1, end = -1;
+    spill_code_t code = SPILL_OK;
+    for (int tries = 0; code == SPILL_OK && tries < TRIES_MAX; tries++) {
+        bool done;
+        code = look(store, request, response, error);
+        response->outcome = SPILL_REFUSED_GUARD;
+        if (code != SPILL_OK)
+            break;
+        const spill_state_t *state = &response->state;
+        response->judged =
+            spill_append_refusal(request, state, response->op_found) != SPILL_REFUSAL_NONE;
+        bool same = state->present && state->rev == rev && spill_state_end(state) == end;
+        if (response->judged || same)
+            break;
+        rev = state->rev;
+        end = spill_state_end(state);
+        if (state->present) {
+            code = try_append(store, document, response, &done, error);
+        } else {
+            code = spill_mongo_make_head(store, document, response, error);
+            done = code == SPILL_OK && response->outcome == SPILL_DONE;
+            if (done) {
+                spill_state_t made = response->state;
+                answer(request, 0, &made, response);
+            }
+        }
+        if (code != SPILL_OK || done)
+            break;
+    }
+    return code;
+}
+
+/* ---- documents of one element ---------------------------------------------------------------- */
+
+void spill_mongo_project_apart(bson_t *projection)
+{
+    BSON_APPEND_UTF8(projection, "element", "$$ROOT");
+}
+
+/* What of a document is the element; false where it is what is left of one. */
+static bool element_of(const spill_definition_t *definition, const bson_t *document,
+                       bson_t *element)
+{
+    bson_init(element);
+    if (!bson_has_field(document, definition->page_owner))
+        return false;
+    bson_copy_to_excluding_noinit(document, element, "_id", "spill", definition->page_owner, NULL);
+    return true;
+}
+
+static spill_value_t value_of(const bson_t *element)
+{
+    return (spill_value_t){
+        .data = bson_get_data(element), .size_bytes = element->len, .type = BSON_TYPE_DOCUMENT};
+}
+
+static bool is_wanted(const spill_request_t *request, int64_t seq)
+{
+    if (request->want == SPILL_WANT_NONE || request->limit < 1)
+        return false;
+    return request->want == SPILL_WANT_FORWARD ? seq >= request->seq : seq <= request->seq;
+}
+
+void spill_mongo_take_apart(const spill_mongo_document_t *document, const bson_t *projected,
+                            spill_state_t *state, spill_run_t *run)
+{
+    bson_iter_t iter;
+    const uint8_t *data;
+    uint32_t size;
+    bson_t whole, element;
+    if (!state->present || !bson_iter_init_find(&iter, projected, "element") ||
+        !BSON_ITER_HOLDS_DOCUMENT(&iter))
+        return;
+    bson_iter_document(&iter, &size, &data);
+    if (!bson_init_static(&whole, data, size))
+        return;
+    if (element_of(document->request->definition, &whole, &element)) {
+        spill_value_t value = value_of(&element);
+        state->live = 1;
+        state->live_bytes = element.len;
+        if (is_wanted(document->request, state->first))
+            spill_run_add(run, state->first, &value);
+    }
+    bson_destroy(&element);
+}
+
+/* ---- runs of them ---------------------------------------------------------------------------- */
+
+typedef struct gathering {
+    const spill_request_t *request;
+    spill_run_t *run;
+} gathering_t;
+
+static void gather(void *context, const bson_t *document)
+{
+    gathering_t *gathering = context;
+    bson_iter_t iter, first;
+    bson_t element;
+    if (!bson_iter_init(&iter, document) ||
+        !bson_iter_find_descendant(&iter, "spill.first", &first))
+        return;
+    if (element_of(gathering->request->definition, document, &element)) {
+        spill_value_t value = value_of(&element);
+        spill_run_add(gathering->run, bson_iter_as_int64(&first), &value);
+    }
+    bson_destroy(&element);
+}
+
+/* Elements with numbers in [from, end), up to as many as are missing yet. */
+static spill_code_t read_between(spill_mongo_t *store, const spill_request_t *request, int64_t from,
+                                 int64_t end, spill_run_t *run, spill_error_t *error)
+{
+    gathering_t gathering = {.request = request, .run = run};
+    int order = request->want == SPILL_WANT_FORWARD ? 1 : -1;
+    int64_t limit = request->limit - (int64_t)run->count;
+    bson_t pipeline = BSON_INITIALIZER, stage, match;
+    BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
+    spill_mongo_append_page_owner(request, &match);
+    BCON_APPEND(&match, "spill.first", "{", "$gte", BCON_INT64(from), "$lt", BCON_INT64(end), "}",
+                "spill.epoch", BCON_INT64(request->epoch));
+    bson_append_document_end(&stage, &match);
+    bson_append_document_end(&pipeline, &stage);
+    BCON_APPEND(&pipeline, "1", "{", "$sort", "{", "spill.first", BCON_INT32(order), "_id",
+                BCON_INT32(order), "}", "}", "2", "{", "$limit",
+                BCON_INT64(limit < INT32_MAX ? limit : INT32_MAX), "}");
+    spill_code_t code = spill_mongo_each(store, request->definition->page_collection, &pipeline,
+                                         request->may_be_old, gather, &gathering, error);
+    bson_destroy(&pipeline);
+    return code;
+}
+
+/*
+ * A server may sort all that it finds, so it is asked for twice as many numbers as there are
+ * elements missing, and for more of them only where so many were removed.
+ */
+spill_code_t spill_mongo_read_elements(spill_mongo_t *store, const spill_request_t *request,
+                                       spill_response_t *response, spill_error_t *error)
+{
+    bool forward = request->want == SPILL_WANT_FORWARD;
+    int64_t low = request->low, end = request->pages;
+    if (forward && request->seq > low)
+        low = request->seq;
+    if (!forward && request->seq < end - 1)
+        end = request->seq + 1;
+    int64_t width = request->limit < INT32_MAX ? 2 * request->limit : INT32_MAX;
+    spill_code_t code = SPILL_OK;
+    response->outcome = SPILL_DONE;
+    while (code == SPILL_OK && low < end && (int64_t)response->run.count < request->limit) {
+        int64_t from = forward || end - low <= width ? low : end - width;
+        int64_t to = forward && end - low > width ? low + width : end;
+        code = read_between(store, request, from, to, &response->run, error);
+        low = forward ? to : low;
+        end = forward ? end : from;
+        width = width < INT64_MAX / 16 ? width * 8 : width;
+    }
+    return code;
+}
+
+/* ---- they go --------------------------------------------------------------------------------- */
+
+spill_code_t spill_mongo_delete_element(spill_mongo_t *store,
+                                        const spill_mongo_document_t *document, bool *done,
+                                        spill_error_t *error)
+{
+    const spill_request_t *request = document->request;
+    bson_t filter;
+    spill_mongo_select(document, &filter);
+    if (request->kind == SPILL_REQUEST_EMPTY_PAGE)
+        BSON_APPEND_INT64(&filter, "spill.epoch", request->epoch);
+    else
+        BCON_APPEND(&filter, "spill.epoch", "{", "$lte", BCON_INT64(request->epoch), "}");
+    spill_code_t code = spill_mongo_delete(store, document->collection, &filter, done, error);
+    bson_destroy(&filter);
+    return code;
+}

@@ -1,0 +1,151 @@
+#include "store/sum.h"
+
+#include "bson/value.h"
+#include "store/render.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Of larger ones no more than 100 million could be summed. */
+static const double DOUBLE_MAX = 1e300;
+
+/* ---- the pair of doubles --------------------------------------------------------------------- */
+
+/* high + low + value, as such a pair again: the error of each addition is kept (TwoSum). */
+static void add_double(spill_sum_t *sum, double value)
+{
+    double high = sum->high + value;
+    double part = high - sum->high;
+    double error = (sum->high - (high - part)) + (value - part);
+    double low = sum->low + error;
+    sum->high = high + low;
+    sum->low = low - (sum->high - high);
+}
+
+/* Both halves of an int64 are doubles exactly. */
+static void add_integer_apart(spill_sum_t *sum, int64_t value)
+{
+    int64_t low = value % INT64_C(0x100000000);
+    add_double(sum, (double)(value - low));
+    add_double(sum, (double)low);
+}
+
+/* ---- adding and taking ----------------------------------------------------------------------- */
+
+spill_sum_t spill_sum_of(const spill_definition_t *definition, const spill_value_t *element)
+{
+    spill_sum_t sum = {0};
+    spill_value_t value;
+    if (definition->value_field[0] == '\0' ||
+        !spill_value_at(element, definition->value_field, &value))
+        return sum;
+    if (value.type == BSON_TYPE_INT32)
+        sum = (spill_sum_t){.values = 1, .whole = spill_value_int32(&value)};
+    else if (value.type == BSON_TYPE_INT64)
+        sum = (spill_sum_t){.values = 1, .whole = spill_value_int64(&value)};
+    else if (value.type == BSON_TYPE_DOUBLE && fabs(spill_value_double(&value)) <= DOUBLE_MAX)
+        sum = (spill_sum_t){.values = 1, .high = spill_value_double(&value)};
+    return sum;
+}
+
+void spill_sum_add(spill_sum_t *sum, const spill_sum_t *other)
+{
+    int64_t whole;
+    sum->values += other->values;
+    if (__builtin_add_overflow(sum->whole, other->whole, &whole))
+        add_integer_apart(sum, other->whole);
+    else
+        sum->whole = whole;
+    add_double(sum, other->high);
+    add_double(sum, other->low);
+}
+
+void spill_sum_take(spill_sum_t *sum, const spill_sum_t *other)
+{
+    int64_t whole;
+    sum->values -= other->values;
+    if (__builtin_sub_overflow(sum->whole, other->whole, &whole)) {
+        spill_sum_t apart = {0};
+        add_integer_apart(&apart, other->whole);
+        add_double(sum, -apart.high);
+        add_double(sum, -apart.low);
+    } else {
+        sum->whole = whole;
+    }
+    add_double(sum, -other->high);
+    add_double(sum, -other->low);
+    if (sum->values == 0)
+        *sum = (spill_sum_t){0};
+}
+
+bool spill_sum_equal(const spill_sum_t *left, const spill_sum_t *right)
+{
+    return left->values == right->values && left->whole == right->whole &&
+           memcmp(&left->high, &right->high, sizeof left->high) == 0 &&
+           memcmp(&left->low, &right->low, sizeof left->low) == 0;
+}
+
+double spill_sum_total(const spill_sum_t *sum)
+{
+    spill_sum_t all = {.high = sum->high, .low = sum->low};
+    add_integer_apart(&all, sum->whole);
+    return all.high + all.low;
+}
+
+double spill_sum_average(const spill_sum_t *sum)
+{
+    return sum->values > 0 ? spill_sum_total(sum) / (double)sum->values : 0;
+}
+
+/* ---- in documents ---------------------------------------------------------------------------- */
+
+void spill_sum_append(const spill_sum_t *sum, const char *name, bson_t *document)
+{
+    bson_t fields;
+    bson_append_document_begin(document, name, -1, &fields);
+    BSON_APPEND_INT64(&fields, "values", sum->values);
+    BSON_APPEND_INT64(&fields, "whole", sum->whole);
+    if (sum->high != 0 || sum->low != 0) {
+        BSON_APPEND_DOUBLE(&fields, "high", sum->high);
+        BSON_APPEND_DOUBLE(&fields, "low", sum->low);
+    }
+    bson_append_document_end(document, &fields);
+}
+
+bool spill_sum_read(const spill_value_t *value, spill_sum_t *sum)
+{
+    *sum = (spill_sum_t){0};
+    if (value->type != BSON_TYPE_DOCUMENT)
+        return false;
+    spill_fields_t fields = spill_fields_of(value->data);
+    const char *name;
+    spill_value_t field;
+    while (spill_fields_next(&fields, &name, &field)) {
+        bool number = field.type == BSON_TYPE_INT64 || field.type == BSON_TYPE_INT32;
+        int64_t integer = field.type == BSON_TYPE_INT64   ? spill_value_int64(&field)
+                          : field.type == BSON_TYPE_INT32 ? spill_value_int32(&field)
+                                                          : 0;
+        if (number && strcmp(name, "values") == 0)
+            sum->values = integer;
+        else if (number && strcmp(name, "whole") == 0)
+            sum->whole = integer;
+        else if (field.type == BSON_TYPE_DOUBLE && strcmp(name, "high") == 0)
+            sum->high = spill_value_double(&field);
+        else if (field.type == BSON_TYPE_DOUBLE && strcmp(name, "low") == 0)
+            sum->low = spill_value_double(&field);
+        else
+            return false;
+    }
+    return sum->values >= 0;
+}
+
+void spill_sum_append_summary(const spill_sum_t *sum, const spill_definition_t *definition,
+                              int64_t count, const char *name, bson_t *document)
+{
+    bson_t fields;
+    bson_append_document_begin(document, name, -1, &fields);
+    spill_render_count(&fields, definition->stats_count, count);
+    if (definition->stats_average[0] != '\0' && sum->values > 0)
+        bson_append_double(&fields, definition->stats_average, -1, spill_sum_average(sum));
+    bson_append_document_end(document, &fields);
+}

@@ -1,0 +1,52 @@
+/*
+ * The sum of the values of an array's elements, to which values are added and from which they are
+ * taken again. Integers are summed exactly, as an int64; doubles, and integers that do not fit, as
+ * an unevaluated pair of doubles, in which adding and taking the same values comes back exactly
+ * for values of ordinary range (some 30 decimal digits from the largest to the smallest).
+ */
+#ifndef SPILL_STORE_SUM_H
+#define SPILL_STORE_SUM_H
+
+#include <spillway/definition.h>
+#include <spillway/value.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Zeroed: of no values. */
+typedef struct spill_sum {
+    int64_t values; /* how many */
+    int64_t whole;  /* of integers */
+    double high;    /* the rest is high + low */
+    double low;
+} spill_sum_t;
+
+/*
+ * The value of one element as a sum: that at the definition's value_field where it is an int32, an
+ * int64 or a double of at most 1e300; else none.
+ */
+spill_sum_t spill_sum_of(const spill_definition_t *definition, const spill_value_t *element);
+
+void spill_sum_add(spill_sum_t *sum, const spill_sum_t *other);
+void spill_sum_take(spill_sum_t *sum, const spill_sum_t *other);
+
+bool spill_sum_equal(const spill_sum_t *left, const spill_sum_t *right); /* to the bit */
+
+double spill_sum_total(const spill_sum_t *sum);
+double spill_sum_average(const spill_sum_t *sum); /* 0 where there are no values */
+
+/* {values, whole, and high and low where one is not 0} under a name; and back. */
+void spill_sum_append(const spill_sum_t *sum, const char *name, bson_t *document);
+bool spill_sum_read(const spill_value_t *value, spill_sum_t *sum);
+
+/* Most bytes of what is appended, without the name. */
+enum { SPILL_SUM_BYTES = 5 + (2 + 6 + 8) + (2 + 5 + 8) + (2 + 4 + 8) + (2 + 3 + 8) };
+
+/*
+ * The summary of an array of `count` elements, whose fields the definition names:
+ * {totalCount: 2, averageRating: 4.5}; no average where there are no values.
+ */
+void spill_sum_append_summary(const spill_sum_t *sum, const spill_definition_t *definition,
+                              int64_t count, const char *name, bson_t *document);
+
+#endif

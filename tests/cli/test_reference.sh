@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# Layout reference: elements in a collection of their own, their number and average in the head.
+# With SPILLWAY_DATA also a real chat's rooms, against totals that Python computes from the file.
+# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+source "$(dirname "$0")/lib.sh"
+
+# ---- what it does --------------------------------------------------------------------------------
+
+new_store
+expect 0 define "$db" reviews --preset reviews-separate
+has out 'reviews: reference, keep newest, threshold 1, page 100'
+for rating in 5 4 3 1; do
+    expect 0 append "$db" reviews p1 "{\"customerName\": \"c$rating\", \"rating\": $rating}"
+done
+expect 0 count "$db" reviews p1
+is out '{"owner":"p1","count":4,"head":0,"pages":4,"values":4,"sum":13,"average":3.25}'
+expect 0 export "$db" reviews p1 --documents --relaxed
+has out '"reviewSummary" : { "totalCount" : 4, "averageRating" : 3.25 }'
+has out '"productId" : "p1", "customerName" : "c5", "rating" : 5, "spill"'
+expect 0 edit "$db" reviews p1 1 '{"customerName": "c4", "rating": 4.5}'
+expect 0 remove "$db" reviews p1 3
+expect 0 append "$db" reviews p1 '{"customerName": "none"}'
+expect 0 count "$db" reviews p1
+is out '{"owner":"p1","count":4,"head":0,"pages":4,"values":3,"sum":12.5,"average":4.166666666666667}'
+expect 0 read "$db" reviews p1 --limit 2 --json
+has out '{"seq":4,"element":{ "customerName" : "none" }}'
+has out '{"seq":2,"element":{ "customerName" : "c3", "rating" : 3 }}'
+expect 0 trim "$db" reviews p1 --below 2
+counts "$db" reviews p1 2
+expect 0 explain "$db" reviews p1
+has out 'count and average: the head'
+clean "$db"
+
+# ---- what it refuses -----------------------------------------------------------------------------
+
+expect 2 append "$db" reviews p1 '"good"'
+has err "has to be a document"
+for field in _id spill productId; do
+    expect 2 append "$db" reviews p1 "{\"$field\": 1}"
+    has err "cannot have a field '$field'"
+done
+expect 2 edit "$db" reviews p1 2 '5'
+expect 2 define "$db" other --preset reviews-separate --page-array elements
+has err 'has no pageArray'
+expect 2 define "$db" other --layout reference --keep oldest
+expect 2 define "$db" other --preset feed --value-field rating
+counts "$db" reviews p1 2
+expect 0 drop "$db" reviews p1 --yes
+clean "$db"
+
+# ---- to another layout and back ------------------------------------------------------------------
+
+for i in {1..300}; do
+    echo "{\"productId\": \"p$((i % 3))\", \"rating\": $((i % 5)), \"i\": $i}"
+done >reviews.ndjson
+expect 0 import "$db" reviews reviews.ndjson --owner productId
+counts "$db" reviews p0 100
+has out '"sum":200,"average":2'
+expect 0 remove "$db" reviews p0 50
+expect 0 export "$db" reviews
+sort out >before
+expect 0 convert "$db" reviews --to outlier --as arrays
+expect 0 convert "$db" arrays --to reference --as again
+for name in arrays again; do
+    expect 0 export "$db" "$name"
+    sort out | cmp -s - before || fail "the arrays of $name are not those of reviews"
+done
+clean "$db"
+
+# ---- a real chat ---------------------------------------------------------------------------------
+
+chat=${SPILLWAY_DATA:-}/gitter_chat/events.ndjson.gz
+if [ ! -r "$chat" ] || ! command -v python3 >/dev/null; then
+    echo "no gitter_chat in SPILLWAY_DATA, or no python3: its rooms are left out"
+    exit
+fi
+lines=30000
+if on_server; then
+    lines=3000
+elif [ -n "${SPILLWAY_LONG:-}" ]; then
+    lines=0 # all
+fi
+python3 - "$chat" "$lines" <<'END'
+import gzip, itertools, json, sys
+rooms = {}
+with gzip.open(sys.argv[1], "rt") as events, open("chat.ndjson", "w") as chat:
+    for line in itertools.islice(events, int(sys.argv[2]) or None):
+        event = json.loads(line)
+        del event["_id"]
+        chat.write(json.dumps(event) + "\n")
+        size = event.get("text_bytes")
+        room = rooms.setdefault(event["room"], [0, 0])
+        room[0] += 1
+        room[1] += size
+with open("totals", "w") as totals:
+    for room, (count, size) in rooms.items():
+        totals.write(f"{json.dumps(room)}\t{count}\t{size}\t{size / count!r}\n")
+END
+new_store
+expect 0 define "$db" chat --layout reference --collection rooms --array messages \
+    --page-collection messages --page-owner room --time-field at --value-field text_bytes \
+    --stats-average averageBytes --threshold 100 --quiet
+expect 0 import "$db" chat chat.ndjson --owner room --quiet
+while IFS=$'\t' read -r room count size average; do
+    expect 0 count "$db" chat "$room"
+    has out "\"count\":$count,"
+    has out "\"sum\":$size,"
+    python3 -c "import json,sys; sys.exit(json.load(open('out'))['average'] != $average)" ||
+        fail "the average of $room is not $average"
+done < <(head -20 totals)
+expect 0 export "$db" chat --relaxed
+python3 - out chat.ndjson <<'END' || fail "the messages are not those of the file"
+import json, sys
+rooms = {}
+for line in open(sys.argv[2]):
+    event = json.loads(line.replace(".000Z", "Z"))
+    rooms.setdefault(event.pop("room"), []).append(event)
+met = {}
+for line in open(sys.argv[1]):
+    row = json.loads(line)
+    seq = met.get(row["owner"], 0)
+    met[row["owner"]] = seq + 1
+    assert row["seq"] == seq and row["element"] == rooms[row["owner"]][seq], row
+assert met == {room: len(events) for room, events in rooms.items()}
+END
+clean "$db"

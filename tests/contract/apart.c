@@ -1,0 +1,346 @@
+/* Layout reference: elements in documents of their own, and the head's sum. */
+#include "suite.h"
+
+#include "store/render.h"
+
+enum { RATINGS_MAX = 64 };
+
+static void open_apart(fixture_t *fixture, const contract_kind_t *kind)
+{
+    fixture_open(fixture, kind, SPILL_KEEP_NEWEST);
+    spill_definition_t *definition = &fixture->definition;
+    assert_int_equal(spill_definition_preset(definition, "reviews-separate", "apart", NULL),
+                     SPILL_OK);
+    definition->op_window = 3;
+    save_definition(fixture->store, definition);
+    assert_int_equal(fixture->store->ops->bind(fixture->store, definition, &fixture->binding, NULL),
+                     SPILL_OK);
+}
+
+static spill_value_t value_of(const bson_t *document)
+{
+    return (spill_value_t){
+        .data = bson_get_data(document), .size_bytes = document->len, .type = BSON_TYPE_DOCUMENT};
+}
+
+/* Append {rating: first}, {rating: first + 1}, ... */
+static void append_ratings(fixture_t *fixture, int first, int count)
+{
+    bson_t *documents[RATINGS_MAX];
+    spill_value_t values[RATINGS_MAX];
+    assert_true(count <= RATINGS_MAX);
+    for (int i = 0; i < count; i++) {
+        documents[i] = BCON_NEW("rating", BCON_INT32(first + i));
+        values[i] = value_of(documents[i]);
+    }
+    spill_request_t append = make_append(fixture, SPILL_HEAD, values, (size_t)count);
+    append.create = true;
+    assert_done(fixture, &append);
+    for (int i = 0; i < count; i++)
+        bson_destroy(documents[i]);
+}
+
+static const spill_state_t *read_head(fixture_t *fixture)
+{
+    spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.want = SPILL_WANT_FORWARD;
+    read.limit = RATINGS_MAX;
+    assert_done(fixture, &read);
+    return &fixture->response.state;
+}
+
+/* Put one document, with {rating: rating}, or without an element where that is -1. */
+static spill_outcome_t put(fixture_t *fixture, int64_t seq, int rating, int64_t src, bool edit)
+{
+    spill_run_t run = {0};
+    spill_seqs_t gone = {0};
+    bson_t *document = BCON_NEW("rating", BCON_INT32(rating));
+    spill_value_t value = value_of(document);
+    if (rating >= 0)
+        spill_run_add(&run, seq, &value);
+    else
+        spill_seqs_insert(&gone, seq);
+    spill_request_t put = make_request(fixture, SPILL_REQUEST_PUT_PAGE, seq);
+    put.src = src;
+    put.first = seq;
+    put.slots = 1;
+    put.bytes = spill_run_bytes(&run);
+    put.run = &run;
+    put.gone = &gone;
+    put.edit = edit;
+    spill_outcome_t outcome = call(fixture, &put);
+    spill_run_release(&run);
+    spill_seqs_release(&gone);
+    bson_destroy(document);
+    return outcome;
+}
+
+/* Write the first elements of the journal out, whose ratings are their numbers. */
+static void write_out(fixture_t *fixture, int64_t slots)
+{
+    spill_request_t cut = make_request(fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
+    const spill_state_t *head = read_head(fixture);
+    cut.rev = head->rev;
+    cut.pages = head->pages;
+    cut.first = head->first;
+    cut.slots = slots;
+    cut.bytes = 17 * slots;
+    for (int64_t seq = cut.first; seq < cut.first + slots; seq++)
+        assert_int_equal(put(fixture, seq, (int)seq, cut.rev, false), SPILL_DONE);
+    assert_done(fixture, &cut);
+}
+
+static void assert_sum(fixture_t *fixture, int64_t values, int64_t whole, int64_t count)
+{
+    const spill_state_t *head = read_head(fixture);
+    assert_int_equal(head->sum.values, values);
+    assert_int_equal(head->sum.whole, whole);
+    assert_int_equal(spill_state_count(&fixture->definition, head), count);
+    assert_int_equal(head->pages, head->first);
+}
+
+/* A run of SPILL_ELEMENTS as "3=3 4=4". */
+static void assert_elements(fixture_t *fixture, spill_want_t want, int64_t seq, int64_t limit,
+                            const char *expected)
+{
+    char text[512] = "";
+    const spill_state_t *head = read_head(fixture);
+    spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, SPILL_ELEMENTS);
+    read.low = head->low;
+    read.pages = head->pages;
+    read.seq = seq;
+    read.want = want;
+    read.limit = limit;
+    assert_done(fixture, &read);
+    const spill_run_t *run = &fixture->response.run;
+    for (size_t i = 0; i < run->count; i++) {
+        spill_element_t element = spill_run_element(run, i);
+        spill_sum_t value = spill_sum_of(&fixture->definition, &element.value);
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s%lld=%lld", i > 0 ? " " : "",
+                 (long long)element.seq, (long long)value.whole);
+    }
+    assert_string_equal(text, expected);
+}
+
+static spill_sum_t whole(int64_t value)
+{
+    return (spill_sum_t){.values = 1, .whole = value};
+}
+
+static spill_request_t make_intent(const fixture_t *fixture, int64_t rev, int64_t seq)
+{
+    spill_request_t intend = make_request(fixture, SPILL_REQUEST_INTEND, SPILL_HEAD);
+    intend.rev = rev;
+    intend.seq = seq;
+    intend.intent_page = seq;
+    intend.taken = whole(seq);
+    return intend;
+}
+
+static spill_request_t make_settle(const fixture_t *fixture, int64_t rev, int64_t seq)
+{
+    spill_request_t settle = make_request(fixture, SPILL_REQUEST_SETTLE, SPILL_HEAD);
+    settle.rev = rev;
+    settle.seq = seq;
+    settle.intent_page = seq;
+    return settle;
+}
+
+static void remove_written(fixture_t *fixture, int64_t seq)
+{
+    int64_t rev = read_head(fixture)->rev;
+    spill_request_t intend = make_intent(fixture, rev, seq);
+    spill_request_t pull = make_request(fixture, SPILL_REQUEST_PULL, seq);
+    spill_request_t settle = make_settle(fixture, rev + 1, seq);
+    pull.seq = seq;
+    assert_done(fixture, &intend);
+    assert_done(fixture, &pull);
+    assert_done(fixture, &settle);
+}
+
+/* ---- the tests ------------------------------------------------------------------------------- */
+
+static void several_elements_are_cut_at_once(void **state)
+{
+    fixture_t fixture;
+    open_apart(&fixture, *state);
+    append_ratings(&fixture, 0, 5);
+    assert_sum(&fixture, 5, 10, 5);
+    write_out(&fixture, 3);
+    assert_sum(&fixture, 5, 10, 5);
+    assert_int_equal(read_head(&fixture)->first, 3);
+    append_ratings(&fixture, 5, 1);
+    write_out(&fixture, 3);
+    fixture_reopen(&fixture);
+    assert_sum(&fixture, 6, 15, 6);
+    assert_elements(&fixture, SPILL_WANT_FORWARD, 0, 10, "0=0 1=1 2=2 3=3 4=4 5=5");
+    assert_elements(&fixture, SPILL_WANT_FORWARD, 2, 2, "2=2 3=3");
+    assert_elements(&fixture, SPILL_WANT_BACKWARD, INT64_MAX, 2, "5=5 4=4");
+    assert_elements(&fixture, SPILL_WANT_BACKWARD, 1, 9, "1=1 0=0");
+    fixture_close(&fixture);
+}
+
+static void documents_are_those_of_the_source(void **state)
+{
+    fixture_t fixture;
+    open_apart(&fixture, *state);
+    append_ratings(&fixture, 0, 2);
+    write_out(&fixture, 2);
+    bson_t document;
+    spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.want = SPILL_WANT_FORWARD;
+    read.limit = 10;
+    read.want_ops = true;
+    read.want_fields = true;
+    assert_done(&fixture, &read);
+    spill_response_t *response = &fixture.response;
+    spill_render_head(&fixture.definition, &response->state, response->fields, &response->run,
+                      &response->ops, true, &document);
+    char *json = bson_as_relaxed_extended_json(&document, NULL);
+    assert_string_equal(json, "{ \"_id\" : \"ada\", \"reviewSummary\" : { \"totalCount\" : 2, "
+                              "\"averageRating\" : 0.5 } }");
+    bson_free(json);
+    bson_destroy(&document);
+    read.page = 1;
+    read.want_fields = false;
+    assert_done(&fixture, &read);
+    assert_int_equal(response->state.live, 1);
+    assert_int_equal(response->state.live_bytes, 17);
+    spill_render_page(&fixture.definition, &fixture.owner, &response->state, &response->run, NULL,
+                      true, &document);
+    json = bson_as_relaxed_extended_json(&document, NULL);
+    assert_string_equal(json, "{ \"productId\" : \"ada\", \"rating\" : 1 }");
+    bson_free(json);
+    bson_destroy(&document);
+    fixture_close(&fixture);
+}
+
+static void a_removed_element_leaves_its_document(void **state)
+{
+    fixture_t fixture;
+    open_apart(&fixture, *state);
+    append_ratings(&fixture, 0, 3);
+    write_out(&fixture, 3);
+    remove_written(&fixture, 1);
+    assert_sum(&fixture, 2, 2, 2);
+    assert_elements(&fixture, SPILL_WANT_FORWARD, 0, 10, "0=0 2=2");
+    assert_int_equal(put(&fixture, 1, 1, EPOCH, false), SPILL_REFUSED_GUARD); /* it comes late */
+    spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, 1);
+    read.want = SPILL_WANT_FORWARD;
+    read.limit = 1;
+    assert_done(&fixture, &read);
+    assert_true(fixture.response.state.present);
+    assert_int_equal(fixture.response.state.live, 0);
+    assert_int_equal(fixture.response.run.count, 0);
+    spill_request_t pull = make_request(&fixture, SPILL_REQUEST_PULL, 1);
+    pull.seq = 1;
+    assert_refused(&fixture, &pull);
+    fixture_close(&fixture);
+}
+
+/* A number whose element was removed in the journal gets a document all the same. */
+static void removed_in_the_journal(void **state)
+{
+    fixture_t fixture;
+    open_apart(&fixture, *state);
+    append_ratings(&fixture, 0, 3);
+    spill_request_t remove = make_request(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
+    remove.rev = EPOCH;
+    remove.taken = whole(0);
+    assert_done(&fixture, &remove);
+    assert_int_equal(read_head(&fixture)->first, 0); /* not folded away */
+    assert_int_equal(put(&fixture, 0, -1, EPOCH + 1, false), SPILL_DONE);
+    assert_int_equal(put(&fixture, 1, 1, EPOCH + 1, false), SPILL_DONE);
+    spill_request_t cut = make_request(&fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
+    cut.rev = EPOCH + 1;
+    cut.slots = 2;
+    cut.bytes = 17;
+    assert_done(&fixture, &cut);
+    assert_int_equal(put(&fixture, 0, 0, EPOCH, false), SPILL_REFUSED_GUARD);
+    assert_sum(&fixture, 2, 3, 2);
+    assert_elements(&fixture, SPILL_WANT_FORWARD, 0, 10, "1=1");
+    fixture_close(&fixture);
+}
+
+static void an_edit_is_put_once(void **state)
+{
+    fixture_t fixture;
+    open_apart(&fixture, *state);
+    append_ratings(&fixture, 0, 3);
+    write_out(&fixture, 3);
+    int64_t rev = read_head(&fixture)->rev;
+    spill_request_t intend = make_intent(&fixture, rev, 1);
+    intend.edit = true;
+    intend.given = whole(9);
+    assert_done(&fixture, &intend);
+    assert_refused(&fixture, &intend);
+    assert_sum(&fixture, 3, 11, 3);
+    const spill_state_t *head = read_head(&fixture);
+    assert_true(head->intent && head->intent_edit);
+    assert_int_equal(head->intent_src, rev + 1);
+    assert_int_equal(head->intent_value.whole, 9);
+    /* Another, who does not know the new element, comes first: the edit is not made. */
+    assert_int_equal(put(&fixture, 1, 1, rev + 1, true), SPILL_DONE);
+    assert_int_equal(put(&fixture, 1, 9, rev + 1, true), SPILL_REFUSED_GUARD);
+    spill_request_t settle = make_settle(&fixture, rev + 1, 1);
+    settle.given = whole(1);
+    assert_done(&fixture, &settle);
+    assert_sum(&fixture, 3, 3, 3);
+    /* And once more, as it mostly goes. */
+    intend.rev = rev + 2;
+    assert_done(&fixture, &intend);
+    assert_int_equal(put(&fixture, 1, 9, rev + 3, true), SPILL_DONE);
+    settle = make_settle(&fixture, rev + 3, 1);
+    settle.given = whole(9);
+    assert_done(&fixture, &settle);
+    fixture_reopen(&fixture);
+    assert_sum(&fixture, 3, 11, 3);
+    assert_elements(&fixture, SPILL_WANT_FORWARD, 0, 10, "0=0 1=9 2=2");
+    fixture_close(&fixture);
+}
+
+static void a_trim_takes_from_the_sum(void **state)
+{
+    fixture_t fixture;
+    open_apart(&fixture, *state);
+    append_ratings(&fixture, 0, 5);
+    write_out(&fixture, 3);
+    spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
+    trim.rev = read_head(&fixture)->rev;
+    trim.low = 4;
+    trim.taken = (spill_sum_t){.values = 4, .whole = 6};
+    assert_done(&fixture, &trim);
+    assert_sum(&fixture, 1, 4, 1);
+    spill_request_t empty = make_request(&fixture, SPILL_REQUEST_EMPTY_PAGE, 0);
+    assert_done(&fixture, &empty);
+    assert_refused(&fixture, &empty);
+    assert_elements(&fixture, SPILL_WANT_FORWARD, 0, 10, "");
+    fixture_close(&fixture);
+}
+
+static void runs_go_past_removed_elements(void **state)
+{
+    fixture_t fixture;
+    open_apart(&fixture, *state);
+    append_ratings(&fixture, 0, 40);
+    write_out(&fixture, 40);
+    for (int64_t seq = 2; seq < 38; seq++)
+        remove_written(&fixture, seq);
+    assert_elements(&fixture, SPILL_WANT_FORWARD, 0, 3, "0=0 1=1 38=38");
+    assert_elements(&fixture, SPILL_WANT_FORWARD, 2, 1, "38=38");
+    assert_elements(&fixture, SPILL_WANT_BACKWARD, 37, 1, "1=1");
+    assert_elements(&fixture, SPILL_WANT_BACKWARD, 100, 4, "39=39 38=38 1=1 0=0");
+    fixture_close(&fixture);
+}
+
+void add_apart_tests(suite_t *suite)
+{
+    SUITE_ADD(suite, several_elements_are_cut_at_once);
+    SUITE_ADD(suite, documents_are_those_of_the_source);
+    SUITE_ADD(suite, a_removed_element_leaves_its_document);
+    SUITE_ADD(suite, removed_in_the_journal);
+    SUITE_ADD(suite, an_edit_is_put_once);
+    SUITE_ADD(suite, a_trim_takes_from_the_sum);
+    SUITE_ADD(suite, runs_go_past_removed_elements);
+}
