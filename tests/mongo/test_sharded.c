@@ -1,0 +1,263 @@
+/*
+ * The filters that go out behind a router of a sharded cluster: of heads by _id, of pages by their
+ * owner, so that each command is one shard's. The test's server has no shards: the store is told
+ * that it has, and every command is looked at as the driver sends it.
+ */
+#include "support/server.h"
+
+#include "store/mongo/mongo.h"
+
+#include <spillway/spillway.h>
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct fixture {
+    char *uri;
+    spill_store_t *store;
+    mongoc_client_t *unwatched;
+    spill_definition_t definition;
+    spill_array_t *array;
+    bson_t storage;
+    spill_value_t owner;
+    int64_t heads, pages; /* filters seen */
+    char *wrong;          /* the first command that asks more than one shard */
+} fixture_t;
+
+/* Is there {field: {$eq: value}} or {field: value}? */
+static bool has_equality(const bson_t *filter, const char *field, const char *value)
+{
+    bson_iter_t iter, condition;
+    if (!bson_iter_init_find(&iter, filter, field))
+        return false;
+    if (BSON_ITER_HOLDS_DOCUMENT(&iter) && bson_iter_recurse(&iter, &condition) &&
+        bson_iter_find(&condition, "$eq"))
+        iter = condition;
+    return BSON_ITER_HOLDS_UTF8(&iter) && strcmp(bson_iter_utf8(&iter, NULL), value) == 0;
+}
+
+static void check_filter(fixture_t *fixture, const bson_t *command, const char *collection,
+                         const bson_t *filter)
+{
+    bool page = strcmp(collection, fixture->definition.page_collection) == 0;
+    ++*(page ? &fixture->pages : &fixture->heads);
+    if (!has_equality(filter, page ? fixture->definition.page_owner : "_id", "ada") &&
+        !fixture->wrong)
+        fixture->wrong = bson_as_relaxed_extended_json(command, NULL);
+}
+
+/* Each document of `list` has one under `name`: the filter. An empty name: it is itself. */
+static void check_list(fixture_t *fixture, const bson_t *command, const char *collection,
+                       const char *list, const char *name)
+{
+    bson_iter_t iter, entry, filter;
+    bson_t document;
+    assert_true(bson_iter_init_find(&iter, command, list) && bson_iter_recurse(&iter, &entry));
+    while (bson_iter_next(&entry)) {
+        filter = entry;
+        if (name[0] != '\0')
+            assert_true(bson_iter_recurse(&entry, &filter) && bson_iter_find(&filter, name));
+        const uint8_t *data;
+        uint32_t size;
+        bson_iter_document(&filter, &size, &data);
+        assert_true(bson_init_static(&document, data, size));
+        check_filter(fixture, command, collection, &document);
+        if (strcmp(list, "pipeline") == 0)
+            return; /* the other stages have what the first one finds */
+    }
+}
+
+static void command_started(const mongoc_apm_command_started_t *event)
+{
+    static const struct {
+        const char *command, *list, *name;
+    } filters[] = {{"aggregate", "pipeline", "$match"},
+                   {"update", "updates", "q"},
+                   {"delete", "deletes", "q"},
+                   {"insert", "documents", ""}};
+    fixture_t *fixture = mongoc_apm_command_started_get_context(event);
+    const bson_t *command = mongoc_apm_command_started_get_command(event);
+    const char *name = mongoc_apm_command_started_get_command_name(event);
+    bson_iter_t iter;
+    if (!bson_iter_init_find(&iter, command, name) || !BSON_ITER_HOLDS_UTF8(&iter))
+        return;
+    const char *collection = bson_iter_utf8(&iter, NULL);
+    if (strncmp(collection, "spillway.", 9) == 0)
+        return; /* the store's own collections are not sharded */
+    for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)
+        if (strcmp(name, filters[i].command) == 0)
+            check_list(fixture, command, collection, filters[i].list, filters[i].name);
+    if (strcasecmp(name, "findAndModify") == 0 && bson_iter_init_find(&iter, command, "query")) {
+        const uint8_t *data;
+        uint32_t size;
+        bson_t query;
+        bson_iter_document(&iter, &size, &data);
+        assert_true(bson_init_static(&query, data, size));
+        check_filter(fixture, command, collection, &query);
+    }
+}
+
+static void fixture_open(fixture_t *fixture, spill_keep_t keep)
+{
+    spill_error_t error;
+    *fixture = (fixture_t){.uri = server_new_database(NULL)};
+    fixture->store = server_open(fixture->uri);
+    spill_mongo_t *mongo = (spill_mongo_t *)fixture->store;
+    mongo->sharded = true;
+    /* Clients that come from the pool for the first time are watched. */
+    fixture->unwatched = mongoc_client_pool_pop(mongo->pool);
+    mongoc_apm_callbacks_t *callbacks = mongoc_apm_callbacks_new();
+    mongoc_apm_set_command_started_cb(callbacks, command_started);
+    assert_true(mongoc_client_pool_set_apm_callbacks(mongo->pool, callbacks, fixture));
+    mongoc_apm_callbacks_destroy(callbacks);
+    spill_definition_init(&fixture->definition, "feed");
+    strcpy(fixture->definition.id_field, "id");
+    fixture->definition.keep = keep;
+    fixture->definition.bounds.threshold = fixture->definition.bounds.page_capacity = 4;
+    assert_int_equal(spill_store_define(fixture->store, &fixture->definition, &error), SPILL_OK);
+    assert_int_equal(spill_array_open(fixture->store, "feed", &fixture->array, &error), SPILL_OK);
+    bson_init(&fixture->storage);
+    fixture->owner = spill_value_from_utf8(&fixture->storage, "ada");
+}
+
+static void fixture_close(fixture_t *fixture)
+{
+    spill_array_close(fixture->array);
+    mongoc_client_pool_push(((spill_mongo_t *)fixture->store)->pool, fixture->unwatched);
+    server_close(fixture->store);
+    server_drop(fixture->uri);
+    bson_free(fixture->uri);
+    bson_free(fixture->wrong);
+    bson_destroy(&fixture->storage);
+}
+
+static void ok(fixture_t *fixture, spill_code_t code, const spill_error_t *error)
+{
+    if (code != SPILL_OK)
+        fail_msg("%s", error->message);
+    if (fixture->wrong)
+        fail_msg("not for one shard: %s", fixture->wrong);
+}
+
+static void append(fixture_t *fixture, int64_t count, bool with_op)
+{
+    spill_append_options_t options;
+    spill_append_result_t result;
+    spill_error_t error;
+    for (int64_t i = 0; i < count; i++) {
+        bson_t *document = BCON_NEW("id", BCON_INT64(i));
+        spill_value_t element = spill_value_from_document(document);
+        char id[16];
+        spill_op_t op = {.id = id};
+        op.id_bytes = (size_t)snprintf(id, sizeof id, "op %" PRId64, i);
+        spill_append_options_init(&options);
+        if (with_op) {
+            ok(fixture, spill_array_op_base(fixture->array, &fixture->owner, &op.base, &error),
+               &error);
+            options.op = &op;
+        }
+        ok(fixture,
+           spill_array_append(fixture->array, &fixture->owner, &element, 1, &options, &result,
+                              &error),
+           &error);
+        bson_destroy(document);
+    }
+}
+
+static void read_all(fixture_t *fixture, int64_t end)
+{
+    spill_read_options_t options;
+    spill_slice_t *slice;
+    spill_error_t error;
+    for (int64_t before = 1; before <= end; before += 3) {
+        spill_read_options_init(&options);
+        options.before = before;
+        options.limit = 6;
+        ok(fixture, spill_array_read(fixture->array, &fixture->owner, &options, &slice, &error),
+           &error);
+        spill_slice_free(slice);
+        spill_read_options_init(&options);
+        options.after = before;
+        options.order = SPILL_OLDEST_FIRST;
+        options.limit = 6;
+        ok(fixture, spill_array_read(fixture->array, &fixture->owner, &options, &slice, &error),
+           &error);
+        spill_slice_free(slice);
+    }
+}
+
+/* What finds elements by what is in them. */
+static void remove_some(fixture_t *fixture)
+{
+    bson_t storage = BSON_INITIALIZER;
+    bson_t *filter = BCON_NEW("id", BCON_INT64(9));
+    spill_value_t id = spill_value_from_int64(&storage, 7);
+    int64_t seq, removed;
+    spill_error_t error;
+    ok(fixture, spill_array_remove_id(fixture->array, &fixture->owner, &id, &seq, &error), &error);
+    ok(fixture,
+       spill_array_remove_where(fixture->array, &fixture->owner, filter, 1, &removed, &error),
+       &error);
+    assert_int_equal(removed, 1);
+    bson_destroy(filter);
+    bson_destroy(&storage);
+}
+
+/* An owner's whole life. */
+static void live(spill_keep_t keep)
+{
+    enum { APPENDS = 30 };
+    fixture_t fixture;
+    spill_error_t error;
+    spill_count_t count;
+    spill_verify_summary_t summary;
+    int64_t below;
+    fixture_open(&fixture, keep);
+    append(&fixture, APPENDS, false);
+    append(&fixture, APPENDS, true);
+    read_all(&fixture, 2 * APPENDS);
+    spill_array_t *array = fixture.array;
+    const spill_value_t *owner = &fixture.owner;
+    for (int64_t seq = 1; seq < 2 * APPENDS; seq += 19) {
+        ok(&fixture, spill_array_edit(array, owner, seq, owner, &error), &error);
+        ok(&fixture, spill_array_remove(array, owner, seq, &error), &error);
+    }
+    remove_some(&fixture);
+    ok(&fixture, spill_array_count(array, owner, &count, &error), &error);
+    ok(&fixture, spill_array_verify(array, owner, NULL, NULL, &summary, &error), &error);
+    assert_int_equal(summary.findings, 0);
+    ok(&fixture, spill_array_trim(array, owner, APPENDS, &error), &error);
+    ok(&fixture, spill_array_trim_keep(array, owner, APPENDS / 2, &below, &error), &error);
+    ok(&fixture, spill_array_drop_owner(array, owner, &error), &error);
+    append(&fixture, APPENDS, false); /* over the pages that are left */
+    print_message("%" PRId64 " filters of heads, %" PRId64 " of pages\n", fixture.heads,
+                  fixture.pages);
+    assert_true(fixture.heads > 2 * APPENDS && fixture.pages > APPENDS);
+    fixture_close(&fixture);
+}
+
+static void keep_newest(void **state)
+{
+    (void)state;
+    live(SPILL_KEEP_NEWEST);
+}
+
+static void keep_oldest(void **state)
+{
+    (void)state;
+    live(SPILL_KEEP_OLDEST);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keep_newest),
+        cmocka_unit_test(keep_oldest),
+    };
+    server_uri();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

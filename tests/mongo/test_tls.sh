@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# TLS: a server whose certificate the URI's authority signed is used, and no other.
+# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+here=$(cd "$(dirname "$0")" && pwd)
+source "$here/../cli/lib.sh"
+
+needs SPILLWAY_TEST_URI
+command -v openssl >/dev/null || skip "there is no openssl"
+command -v python3 >/dev/null || skip "there is no python3"
+[[ $SPILLWAY_TEST_URI =~ ^mongodb://127\.0\.0\.1:([0-9]+)/ ]] ||
+    skip "the test server is not one of 127.0.0.1, in plain"
+server_port=${BASH_REMATCH[1]}
+
+# authority NAME : NAME.ca.pem. certificate NAME AUTHORITY SUBJECTS : NAME.pem and NAME.key.
+authority() {
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/CN=$1" \
+        -keyout "$1.ca.key" -out "$1.ca.pem" 2>openssl.log || fail "openssl: $(cat openssl.log)"
+}
+certificate() {
+    {
+        openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "/CN=$1" \
+            -keyout "$1.key" -out "$1.csr"
+        openssl x509 -req -in "$1.csr" -CA "$2.ca.pem" -CAkey "$2.ca.key" -CAcreateserial -days 2 \
+            -extfile <(echo "subjectAltName=$3") -out "$1.pem"
+    } 2>openssl.log
+    [ -s "$1.pem" ] || fail "openssl: $(cat openssl.log)"
+}
+
+# Sets `port` to that of a server that shows certificate NAME.
+serve() {
+    python3 "$here/tls_proxy.py" "$server_port" "$1.pem" "$1.key" >"$1.port" 2>"$1.log" &
+    cleanups+=("kill $! 2>/dev/null")
+    for _ in {1..200}; do
+        [ -s "$1.port" ] && break
+        sleep 0.05
+    done
+    port=$(<"$1.port")
+}
+
+# Sets `secure` to the URI over TLS, with what follows in its options.
+over_tls() {
+    secure="mongodb://127.0.0.1:$port/$name?directConnection=true&serverSelectionTimeoutMS=2000&$1"
+}
+
+authority ours
+authority theirs
+certificate good ours "IP:127.0.0.1,DNS:localhost"
+certificate elsewhere ours "DNS:db.example"
+new_database "$SPILLWAY_TEST_URI" # in plain, to drop it
+name=${uri##*/} name=${name%%\?*}
+
+serve good
+over_tls "tls=true&tlsCAFile=$PWD/ours.ca.pem"
+expect 0 define "$secure" ev --preset feed-recent --threshold 3 --page 3
+expect 0 append "$secure" ev alice 1 2 3 4 5 6 7 8 9 10
+counts "$secure" ev alice 10
+counts "$uri" ev alice 10
+clean "$secure"
+
+# fails TEXT : exit code 3, one message with the text, and nothing is appended.
+fails() {
+    expect 3 append "$secure" ev alice 11
+    has err "$1"
+    [ "$(wc -l <err)" = 1 ] || fail "more than one line: $(cat err)"
+    expect 3 count "$secure" ev alice
+    is out ""
+}
+
+over_tls "tls=true&tlsCAFile=$PWD/theirs.ca.pem"
+fails "TLS handshake failed"
+over_tls "tls=true" # the system's authorities do not know ours
+fails "TLS handshake failed"
+over_tls "tls=false"
+fails "127.0.0.1:$port"
+serve elsewhere
+over_tls "tls=true&tlsCAFile=$PWD/ours.ca.pem"
+fails "TLS handshake failed"
+over_tls "tls=true&tlsCAFile=$PWD/ours.ca.pem&tlsAllowInvalidHostnames=true"
+counts "$secure" ev alice 10
+over_tls "tls=true&tlsCAFile=$PWD/nowhere.pem"
+fails "TLS"
+counts "$uri" ev alice 10
