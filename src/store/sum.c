@@ -81,8 +81,7 @@ void spill_sum_take(spill_sum_t *sum, const spill_sum_t *other)
 bool spill_sum_equal(const spill_sum_t *left, const spill_sum_t *right)
 {
     return left->values == right->values && left->whole == right->whole &&
-           memcmp(&left->high, &right->high, sizeof left->high) == 0 &&
-           memcmp(&left->low, &right->low, sizeof left->low) == 0;
+           left->high == right->high && left->low == right->low;
 }
 
 double spill_sum_total(const spill_sum_t *sum)

@@ -30,7 +30,8 @@ spill_sum_t spill_sum_of(const spill_definition_t *definition, const spill_value
 void spill_sum_add(spill_sum_t *sum, const spill_sum_t *other);
 void spill_sum_take(spill_sum_t *sum, const spill_sum_t *other);
 
-bool spill_sum_equal(const spill_sum_t *left, const spill_sum_t *right); /* to the bit */
+/* In all four. None is NaN. */
+bool spill_sum_equal(const spill_sum_t *left, const spill_sum_t *right);
 
 double spill_sum_total(const spill_sum_t *sum);
 double spill_sum_average(const spill_sum_t *sum); /* 0 where there are no values */
