@@ -11,7 +11,8 @@ _spillway_options() {
             --page-bytes= --op-window= --collection= --array= --count-field= --overflow-field= --pages-field=
             --page-collection= --page-owner= --page-number= --page-array= --page-count=
             --id-field= --time-field= --retain-elements= --retain-age=
-            --value-field= --stats-count= --stats-average=
+            --window= --window-field= --window-source= --value-field= --stats-field= --stats-count=
+            --stats-average= --stats-sum= --stats-min= --stats-max=
             --json --quiet --durability="
         ;;
     import)
@@ -19,11 +20,12 @@ _spillway_options() {
             --json --quiet --durability="
         ;;
     append) echo "$common --op= --atomic --json --quiet --durability=" ;;
-    read) echo "$common --limit= --before= --after= --skip= --oldest --json --quiet" ;;
+    read) echo "$common --limit= --before= --after= --skip= --oldest --from= --to= --cursor= --json
+            --quiet" ;;
     count) echo "$common --json" ;;
     edit) echo "$common --id= --durability=" ;;
     remove) echo "$common --id= --where= --limit= --durability=" ;;
-    trim) echo "$common --below= --keep= --older-than= --durability=" ;;
+    trim) echo "$common --below= --keep= --older-than= --windows-before= --durability=" ;;
     export) echo "$common --relaxed --documents --plain --json --quiet" ;;
     explain) echo "$common --documents --all --json" ;;
     verify) echo "$common --json" ;;
@@ -46,8 +48,9 @@ _spillway_options() {
 _spillway_values() {
     case $1 in
     --durability) echo 'fsync log' ;;
-    --preset) echo 'feed feed-recent sales reviews-separate' ;;
-    --layout) echo 'outlier reference' ;;
+    --preset) echo 'feed feed-recent sales reviews-separate reviews-bucket' ;;
+    --layout) echo 'outlier reference bucket' ;;
+    --window) echo 'hour day week month year field' ;;
     --keep) echo 'newest oldest' ;;
     --order) echo 'oldest-first newest-first' ;;
     --format) echo 'ndjson json csv bson ndjson.gz json.gz csv.gz bson.gz ndjson.zst' ;;

@@ -15,7 +15,8 @@ SPILL_BEGIN_DECLS
 
 typedef enum spill_layout {
     SPILL_LAYOUT_OUTLIER,
-    SPILL_LAYOUT_REFERENCE /* each element a document of its own; the head has a summary */
+    SPILL_LAYOUT_REFERENCE, /* each element a document of its own; the head has a summary */
+    SPILL_LAYOUT_BUCKET /* time windows with statistics: bucket.h */
 } spill_layout_t;
 
 /* Which end of the array an outlier layout keeps in the head. */
@@ -29,6 +30,21 @@ typedef enum spill_array_order {
     SPILL_ARRAY_OLDEST_FIRST, /* new elements at the end: `$push` */
     SPILL_ARRAY_NEWEST_FIRST  /* at the front: `$push` with `$position: 0` */
 } spill_array_order_t;
+
+/*
+ * Layout bucket: which window an element lies in, by its time in UTC or by what a field says, as a
+ * text that sorts in time order: "2026-03-05T10", "2026-03-05", "2026-W10" (ISO 8601), "2026-03",
+ * "2026".
+ */
+typedef enum spill_window {
+    SPILL_WINDOW_NONE, /* of another layout */
+    SPILL_WINDOW_HOUR,
+    SPILL_WINDOW_DAY,
+    SPILL_WINDOW_WEEK,
+    SPILL_WINDOW_MONTH,
+    SPILL_WINDOW_YEAR,
+    SPILL_WINDOW_FIELD /* the string at window_source */
+} spill_window_t;
 
 #define SPILL_NAME_SIZE 128 /* most bytes of any name below, with its NUL */
 
@@ -83,9 +99,17 @@ typedef struct spill_definition {
      * is noted in the head first; when `threshold` elements are, they are written out, at most
      * page_capacity at a time (which is also the largest batch in one piece).
      */
-    char value_field[SPILL_NAME_SIZE]; /* the number they are about, a path in an element, or "" */
-    char stats_count[SPILL_NAME_SIZE]; /* how many elements: "totalCount", or "" */
-    char stats_average[SPILL_NAME_SIZE]; /* their average value: "averageRating", or "" */
+    /* Layout bucket has these, and besides them: */
+    spill_window_t window;
+    char window_field[SPILL_NAME_SIZE];  /* "month": a document's field that names its window */
+    char window_source[SPILL_NAME_SIZE]; /* SPILL_WINDOW_FIELD: a path within an element; or "" */
+    char value_field[SPILL_NAME_SIZE];   /* the number statistics are about, a path in an element, or "" */
+    char stats_field[SPILL_NAME_SIZE];   /* "stats", or "": documents have no statistics */
+    char stats_count[SPILL_NAME_SIZE];   /* how many elements: "totalCount", or "" */
+    char stats_average[SPILL_NAME_SIZE]; /* "averageRating", or "" */
+    char stats_sum[SPILL_NAME_SIZE];     /* "sum", or "" */
+    char stats_min[SPILL_NAME_SIZE];     /* "min", or "" */
+    char stats_max[SPILL_NAME_SIZE];     /* "max", or "" */
     spill_bounds_t largest;              /* the largest each bound has ever been (for verify) */
 } spill_definition_t;
 
@@ -98,7 +122,8 @@ SPILL_API void spill_definition_init(spill_definition_t *definition, const char 
 /*
  * Fill from a preset: "feed" (000 and 001: the oldest 1000 in the head), "feed-recent" (the same
  * documents, the newest 1000 in the head), "sales" (the MongoDB manual's example: 50 in the head),
- * "reviews-separate" (003's product reviews in a collection of their own).
+ * "reviews-separate" (003's product reviews in a collection of their own),
+ * "reviews-bucket" (003's reviews by month, with their statistics).
  * SPILL_NOT_FOUND lists the presets.
  */
 SPILL_API spill_code_t spill_definition_preset(spill_definition_t *definition, const char *preset,

@@ -16,6 +16,7 @@
 #define SPILLWAY_H
 
 #include <spillway/array.h>
+#include <spillway/bucket.h>
 #include <spillway/definition.h>
 #include <spillway/error.h>
 #include <spillway/store.h>

@@ -200,11 +200,18 @@ static const char *refused_type(uint8_t type)
     }
 }
 
-spill_code_t spill_owner_key(const spill_value_t *owner, spill_buffer_t *key, spill_error_t *error)
+spill_code_t spill_owner_check(const spill_value_t *owner, spill_error_t *error)
 {
     const char *refused = refused_type(owner->type);
     if (refused != NULL)
         return spill_fail(error, SPILL_INVALID, "an owner's _id cannot be %s", refused);
+    return SPILL_OK;
+}
+
+spill_code_t spill_owner_key(const spill_value_t *owner, spill_buffer_t *key, spill_error_t *error)
+{
+    if (spill_owner_check(owner, error) != SPILL_OK)
+        return SPILL_INVALID;
     if (owner->size_bytes > SPILL_OWNER_KEY_MAX)
         return spill_fail(error, SPILL_INVALID, "the owner's _id is too long: %u bytes of %d",
                           owner->size_bytes, SPILL_OWNER_KEY_MAX);

@@ -19,6 +19,9 @@
  */
 spill_code_t spill_owner_key(const spill_value_t *owner, spill_buffer_t *key, spill_error_t *error);
 
+/* Can it be an _id, by its type? SPILL_INVALID says which it is. */
+spill_code_t spill_owner_check(const spill_value_t *owner, spill_error_t *error);
+
 /* Length of the owner key that starts at `data`, or 0 when there is no whole key. */
 size_t spill_owner_key_length(const uint8_t *data, size_t size);
 

@@ -1,5 +1,5 @@
 /* append: elements from the command line, or a line each from stdin. */
-#include "cli/cli.h"
+#include "cli/bucket.h"
 
 #include "util/buffer.h"
 #include "util/error.h"
@@ -89,6 +89,13 @@ static spill_code_t append_batch(append_state_t *state, spill_error_t *error)
     spill_cli_session_t *session = state->session;
     if (state->batch.count == 0)
         return SPILL_OK;
+    if (spill_cli_is_bucket(session)) {
+        spill_code_t code =
+            spill_cli_bucket_append(session, batch_values(&state->batch), state->batch.count,
+                                    state->with_op ? &state->op : NULL, !state->atomic, error);
+        batch_clear(&state->batch);
+        return code;
+    }
     spill_append_options_t options;
     spill_append_options_init(&options);
     options.op = state->with_op ? &state->op : NULL;
@@ -170,6 +177,10 @@ static spill_code_t prepare_op(append_state_t *state, const char *text, spill_er
                                 "--op: '%s' after the last @ is not a base: " SPILL_CLI_NUMBER,
                                 at + 1);
     const spill_cli_session_t *session = state->session;
+    if (spill_cli_is_bucket(session)) {
+        state->op.base = -1; /* known once the elements are, and with them their window */
+        return SPILL_OK;
+    }
     spill_code_t code = spill_array_op_base(session->array, session->owner, &state->op.base, error);
     if (code == SPILL_OK) {
         fprintf(stderr, "%s@%" PRId64 "\n", text, state->op.base);
@@ -254,6 +265,9 @@ const spill_command_t spill_command_append = {
             "\n"
             "With --op a retry cannot append twice. Without @BASE, the id with its base is "
             "printed on stderr before the first try: give exactly that for a retry.\n"
+            "\n"
+            "With layout bucket each element goes to its window, and WINDOW:7 or WINDOW:7..9 is "
+            "printed for each of them; with --op all elements have to lie in one window.\n"
             "\n"
             "Examples:\n"
             "  spillway append feeds.db events alice '{\"type\": \"login\"}'\n"

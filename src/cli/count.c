@@ -1,5 +1,5 @@
 /* count: how many elements an owner has, and where. */
-#include "cli/cli.h"
+#include "cli/bucket.h"
 
 #include <inttypes.h>
 
@@ -13,6 +13,8 @@ static void print_values(const spill_count_t *count)
 
 static spill_code_t count(spill_cli_session_t *session, spill_error_t *error)
 {
+    if (spill_cli_is_bucket(session))
+        return spill_cli_bucket_count(session, error);
     spill_count_t count;
     spill_code_t code = spill_array_count(session->array, session->owner, &count, error);
     if (code == SPILL_OK) {
@@ -41,7 +43,8 @@ const spill_command_t spill_command_count = {
     .text = "Prints one JSON document: \"count\" is exact at one moment during the call, "
             "\"head\" is how many of them the head document holds, \"pages\" how many page "
             "documents there are. An owner that does not exist counts 0. Of a layout with a "
-            "summary, how many values there are, their sum and their average.\n"
+            "summary, how many values there are, their sum and their average. "
+            "With layout bucket there are \"count\" and \"windows\".\n"
             "\n"
             "Example:\n"
             "  spillway count feeds.db events alice",

@@ -30,9 +30,16 @@ typedef struct define_options {
     const char *time_field;
     int64_t retain_elements;
     const char *retain_age;
+    const char *window; /* layout bucket; so are the rest */
+    const char *window_field;
+    const char *window_source;
     const char *value_field;
+    const char *stats_field;
     const char *stats_count;
     const char *stats_average;
+    const char *stats_sum;
+    const char *stats_min;
+    const char *stats_max;
 } define_options_t;
 
 static const define_options_t DEFAULTS = {.threshold = -1,
@@ -49,14 +56,32 @@ static const struct {
     size_t option;
     size_t field;
 } NAMES[] = {
-    {NAME_OPTION(collection)},     {NAME_OPTION(array)},       {NAME_OPTION(count_field)},
-    {NAME_OPTION(overflow_field)}, {NAME_OPTION(pages_field)}, {NAME_OPTION(page_collection)},
-    {NAME_OPTION(page_owner)},     {NAME_OPTION(page_number)}, {NAME_OPTION(page_array)},
-    {NAME_OPTION(page_count)},     {NAME_OPTION(id_field)},    {NAME_OPTION(time_field)},
-    {NAME_OPTION(value_field)},    {NAME_OPTION(stats_count)}, {NAME_OPTION(stats_average)},
+    {NAME_OPTION(collection)},     {NAME_OPTION(array)},         {NAME_OPTION(count_field)},
+    {NAME_OPTION(overflow_field)}, {NAME_OPTION(pages_field)},   {NAME_OPTION(page_collection)},
+    {NAME_OPTION(page_owner)},     {NAME_OPTION(page_number)},   {NAME_OPTION(page_array)},
+    {NAME_OPTION(page_count)},     {NAME_OPTION(id_field)},      {NAME_OPTION(time_field)},
+    {NAME_OPTION(window_field)},   {NAME_OPTION(window_source)}, {NAME_OPTION(value_field)},
+    {NAME_OPTION(stats_field)},    {NAME_OPTION(stats_count)},   {NAME_OPTION(stats_average)},
+    {NAME_OPTION(stats_sum)},      {NAME_OPTION(stats_min)},     {NAME_OPTION(stats_max)},
 };
 
 /* ---- listing --------------------------------------------------------------------------------- */
+
+static void print_bucket(const spill_definition_t *definition)
+{
+    const spill_bounds_t *bounds = &definition->bounds;
+    printf("%s: bucket by %s, part %lld elements, %lld bytes, window %d; %s.%s", definition->name,
+           spill_window_name(definition->window), (long long)bounds->page_capacity,
+           (long long)bounds->page_bytes_max, definition->op_window, definition->collection,
+           definition->array);
+    if (bounds->threshold != bounds->page_capacity ||
+        bounds->head_bytes_max != bounds->page_bytes_max)
+        printf(", part 0 %lld elements, %lld bytes", (long long)bounds->threshold,
+               (long long)bounds->head_bytes_max);
+    if (definition->value_field[0] != '\0')
+        printf(", statistics of %s", definition->value_field);
+    putchar('\n');
+}
 
 static void print_definition(const spill_invocation_t *invocation,
                              const spill_definition_t *definition)
@@ -66,6 +91,10 @@ static void print_definition(const spill_invocation_t *invocation,
         spill_definition_to_bson(definition, &document);
         spill_cli_print_document(&document, false);
         bson_destroy(&document);
+        return;
+    }
+    if (definition->layout == SPILL_LAYOUT_BUCKET) {
+        print_bucket(definition);
         return;
     }
     const spill_bounds_t *bounds = &definition->bounds;
@@ -120,8 +149,12 @@ static spill_code_t set_kind(const define_options_t *options, spill_definition_t
 {
     if (options->layout && !spill_layout_of_name(options->layout, &definition->layout))
         return spill_fail(error, SPILL_INVALID,
-                          "there is no layout '%s'; the layouts are: outlier, reference",
+                          "there is no layout '%s'; the layouts are: outlier, reference, bucket",
                           options->layout);
+    if (options->window && !spill_window_of_name(options->window, &definition->window))
+        return spill_fail(error, SPILL_INVALID,
+                          "--window is hour, day, week, month, year or field, not '%s'",
+                          options->window);
     if (options->keep && strcmp(options->keep, "newest") == 0) {
         definition->keep = SPILL_KEEP_NEWEST;
     } else if (options->keep && strcmp(options->keep, "oldest") == 0) {
@@ -134,6 +167,21 @@ static spill_code_t set_kind(const define_options_t *options, spill_definition_t
         return spill_fail(error, SPILL_INVALID,
                           "--order is 'oldest-first' or 'newest-first', not '%s'", options->order);
     return SPILL_OK;
+}
+
+/* One collection, and one array in its documents; all parts alike, if not said otherwise. */
+static void set_bucket(const define_options_t *options, spill_definition_t *definition)
+{
+    if (definition->layout != SPILL_LAYOUT_BUCKET)
+        return;
+    if (!options->page_collection)
+        memcpy(definition->page_collection, definition->collection, SPILL_NAME_SIZE);
+    if (!options->page_array)
+        memcpy(definition->page_array, definition->array, SPILL_NAME_SIZE);
+    if (options->page >= 0 && options->threshold < 0)
+        definition->bounds.threshold = options->page;
+    if (options->threshold >= 0 && options->page < 0)
+        definition->bounds.page_capacity = options->threshold;
 }
 
 static void set_number(int64_t given, int64_t *bound)
@@ -185,6 +233,8 @@ static spill_code_t make_definition(const spill_invocation_t *invocation,
     const char *preset = options->preset;
     if (!preset && options->layout && strcmp(options->layout, "reference") == 0)
         preset = "reviews-separate";
+    if (!preset && options->layout && strcmp(options->layout, "bucket") == 0)
+        preset = "reviews-bucket";
     if (!preset) {
         spill_definition_init(definition, name);
         return SPILL_OK;
@@ -203,6 +253,7 @@ static spill_code_t apply_options(const define_options_t *options, spill_definit
         code = set_bounds(options, definition, error);
     if (code == SPILL_OK)
         code = set_retained(options, definition, error);
+    set_bucket(options, definition);
     return code == SPILL_OK ? spill_definition_check(definition, error) : code;
 }
 
@@ -279,8 +330,8 @@ static spill_exit_t run(const spill_invocation_t *invocation)
 #define SIZE(field) SPILL_OPTION_SIZE, offsetof(define_options_t, field)
 
 static const spill_option_t OPTIONS[] = {
-    {"preset", "P", TEXT(preset), "Start from feed, feed-recent, sales or reviews-separate"},
-    {"layout", "L", TEXT(layout), "Layout: outlier or reference"},
+    {"preset", "P", TEXT(preset), "Start from feed, feed-recent, sales, reviews-separate, reviews-bucket"},
+    {"layout", "L", TEXT(layout), "Layout: outlier, reference or bucket"},
     {"keep", "newest|oldest", TEXT(keep), "Which elements the head keeps"},
     {"order", "oldest-first|newest-first", TEXT(order), "Which end of an array is its start"},
     {"threshold", "N", NUMBER(threshold), "Elements that a head is meant to hold"},
@@ -304,9 +355,16 @@ static const spill_option_t OPTIONS[] = {
      "Keep the newest N elements; older ones go. 0: all are kept"},
     {"retain-age", "DURATION", TEXT(retain_age),
      "Keep elements that are younger (12h, 30d); older ones go. 0: all are kept"},
-    {"value-field", "F", TEXT(value_field), "The number that statistics are about, or ''"},
-    {"stats-count", "F", TEXT(stats_count), "The summary's count, or ''"},
-    {"stats-average", "F", TEXT(stats_average), "The summary's average, or ''"},
+    {"window", "W", TEXT(window), "Layout bucket: hour, day, week, month, year, or field"},
+    {"window-field", "F", TEXT(window_field), "A document's field that names its window"},
+    {"window-source", "F", TEXT(window_source), "Window field: the element's field that names it"},
+    {"value-field", "F", TEXT(value_field), "An element's number that statistics are about, or ''"},
+    {"stats-field", "F", TEXT(stats_field), "A document's statistics, or '' for none"},
+    {"stats-count", "F", TEXT(stats_count), "In them the number of elements, or ''"},
+    {"stats-average", "F", TEXT(stats_average), "The average, or ''"},
+    {"stats-sum", "F", TEXT(stats_sum), "The sum, or ''"},
+    {"stats-min", "F", TEXT(stats_min), "The least value, or ''"},
+    {"stats-max", "F", TEXT(stats_max), "The greatest value, or ''"},
     {0}};
 
 const spill_command_t spill_command_define = {
@@ -323,7 +381,13 @@ const spill_command_t spill_command_define = {
             "Presets: feed (the oldest 1000 in the head), feed-recent (the newest 1000 in the "
             "head), sales (the oldest 50 in the head; the names of the MongoDB manual's example), "
             "reviews-separate (layout reference: each element a document in a collection of their "
-            "own, a summary in the head; --array names the summary).\n"
+            "own, a summary in the head; --array names the summary), "
+            "reviews-bucket (product reviews by month, with statistics of their ratings).\n"
+            "\n"
+            "Layout bucket: a document for each window of an owner, by --time-field in UTC; a full "
+            "window continues in a next part. Heads and pages are parts: --page-owner is the "
+            "documents' owner field, --page (and --threshold, where the first part differs) the "
+            "most elements of one.\n"
             "\n"
             "Examples:\n"
             "  spillway define feeds.db events --preset feed-recent\n"
@@ -332,6 +396,7 @@ const spill_command_t spill_command_define = {
             "    --collection pages --array visits \\\n"
             "    --page-collection moreVisits --page-array visits\n"
             "  spillway define shop.db reviews --preset reviews-separate\n"
+            "  spillway define shop.db reviews --preset reviews-bucket --window week\n"
             "  spillway define feeds.db --json",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
     .options = OPTIONS,

@@ -1,5 +1,5 @@
 /* drop: an owner's array, or a definition with all its data. */
-#include "cli/cli.h"
+#include "cli/bucket.h"
 
 #include "tools/import_mark.h"
 #include "util/error.h"
@@ -13,6 +13,8 @@ static const drop_options_t DEFAULTS = {0};
 static spill_code_t drop(spill_cli_session_t *session, spill_error_t *error)
 {
     const char *name = session->invocation->arguments[1];
+    if (session->owner && spill_cli_is_bucket(session))
+        return spill_bucket_drop_before(session->array, session->owner, NULL, NULL, error);
     if (session->owner)
         return spill_array_drop_owner(session->array, session->owner, error);
     spill_code_t code = spill_import_marks_drop(session->store, name, error);

@@ -1,5 +1,5 @@
 /* edit: replace one element, by its number or by its id. */
-#include "cli/cli.h"
+#include "cli/bucket.h"
 
 #include <string.h>
 
@@ -20,14 +20,20 @@ static spill_code_t edit_element(spill_cli_session_t *session, const spill_value
 {
     const edit_options_t *options = session->invocation->options;
     int64_t seq = 0;
-    if (!options->id) {
-        spill_cli_parse_number(session->invocation->arguments[3], &seq);
-        return spill_array_edit(session->array, session->owner, seq, element, error);
-    }
     bson_t storage = BSON_INITIALIZER;
+    spill_code_t code;
+    if (!options->id) {
+        spill_cli_address_t address;
+        spill_value_t owner;
+        spill_cli_parse_address(session->invocation, session->invocation->arguments[3], &address);
+        code = spill_cli_address_owner(session, &address, &storage, &owner, error);
+        if (code == SPILL_OK)
+            code = spill_array_edit(session->array, &owner, address.seq, element, error);
+        bson_destroy(&storage);
+        return code;
+    }
     spill_value_t id;
-    spill_code_t code =
-        spill_value_from_json(options->id, strlen(options->id), &storage, &id, error);
+    code = spill_value_from_json(options->id, strlen(options->id), &storage, &id, error);
     if (code == SPILL_OK)
         code = spill_array_edit_id(session->array, session->owner, &id, element, &seq, error);
     bson_destroy(&storage);
@@ -50,11 +56,12 @@ static spill_code_t edit(spill_cli_session_t *session, spill_error_t *error)
 static spill_exit_t run(const spill_invocation_t *invocation)
 {
     const edit_options_t *options = invocation->options;
-    int64_t seq = 0;
+    spill_cli_address_t address;
     if ((invocation->argument_count == 5) == (options->id != NULL))
         return spill_cli_usage(invocation, "give either SEQ or --id, and the new element");
-    bool good = options->id ? spill_cli_parse_id(invocation, options->id)
-                            : spill_cli_parse_seq(invocation, invocation->arguments[3], &seq);
+    bool good = options->id
+                    ? spill_cli_parse_id(invocation, options->id)
+                    : spill_cli_parse_address(invocation, invocation->arguments[3], &address);
     if (!good)
         return SPILL_EXIT_USAGE;
     bson_t storage = BSON_INITIALIZER;
@@ -76,6 +83,8 @@ const spill_command_t spill_command_edit = {
     .arguments_max = 5,
     .summary = "Replace one element by its sequence number or its id",
     .text = "Refused (exit code 4) where the new element no longer fits its document.\n"
+            "With layout bucket, SEQ is WINDOW:SEQ, such as 2026-03:7, and the element stays in "
+            "its window.\n"
             "\n"
             "Examples:\n"
             "  spillway edit feeds.db events alice 7 '{\"type\": \"logout\"}'\n"

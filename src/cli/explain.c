@@ -1,5 +1,5 @@
 /* explain: where the elements of an owner lie. */
-#include "cli/cli.h"
+#include "cli/bucket.h"
 
 #include "cli/draw.h"
 #include "definition/fields.h"
@@ -26,8 +26,9 @@ static const explain_options_t DEFAULTS = {0};
 typedef struct explain {
     const spill_cli_session_t *session;
     const spill_definition_t *definition;
-    int64_t pages;     /* that there are */
-    int64_t next_page; /* the number of the document that comes next; -1: the head */
+    int64_t pages;                  /* that there are */
+    int64_t next_page;              /* the number of the document that comes next; -1: the head */
+    char window[SPILL_WINDOW_SIZE]; /* of a bucket, or "" */
     spill_cli_stretch_t stretch;
 } explain_t;
 
@@ -56,9 +57,10 @@ static void read_place(const explain_t *explain, bool head, const bson_t *docume
     const spill_definition_t *definition = explain->definition;
     char first[SPILL_NAME_SIZE + 16];
     char gone[SPILL_NAME_SIZE + 16];
-    const char *array = head ? definition->array : "";
-    snprintf(first, sizeof first, "spill.%s%sfirst", array, head ? "." : "");
-    snprintf(gone, sizeof gone, "spill.%s%sgone", array, head ? "." : "");
+    bool nested = head && definition->layout != SPILL_LAYOUT_BUCKET;
+    const char *array = nested ? definition->array : "";
+    snprintf(first, sizeof first, "spill.%s%sfirst", array, nested ? "." : "");
+    snprintf(gone, sizeof gone, "spill.%s%sgone", array, nested ? "." : "");
     bson_iter_t iter;
     place->first = find(document, first, &iter) ? bson_iter_as_int64(&iter) : 0;
     bool apart = spill_elements_apart(definition);
@@ -82,10 +84,15 @@ static void read_place(const explain_t *explain, bool head, const bson_t *docume
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
-static void print_place(const spill_cli_place_t *place, int64_t page)
+/* `window`: of a bucket, whose part 0 is page -1; "" where there are none. */
+static void print_place(const spill_cli_place_t *place, const char *window, int64_t page)
 {
     fputs("{\"collection\":", stdout);
     spill_cli_print_text(place->collection);
+    if (window[0] != '\0') {
+        fputs(",\"window\":", stdout);
+        spill_cli_print_text(window);
+    }
     printf(",\"page\":%" PRId64 ",\"first\":%" PRId64 ",\"end\":%" PRId64 ",\"elements\":%" PRId64
            ",\"elementsMax\":%" PRId64 ",\"bytes\":%" PRId64 ",\"bytesMax\":%" PRId64 "}\n",
            page, place->first, place->end, place->elements, place->limits.slots_max, place->bytes,
@@ -108,10 +115,12 @@ static void show_place(explain_t *explain, const char *collection, int64_t page,
     spill_cli_place_t place = {.name = name, .collection = collection};
     read_place(explain, page < 0, document, &place);
     int64_t number = apart ? place.first : page;
-    if (page >= 0)
+    if (explain->definition->layout == SPILL_LAYOUT_BUCKET)
+        snprintf(name, sizeof name, "part %" PRId64, page + 1);
+    else if (page >= 0)
         snprintf(name, sizeof name, apart ? "%" PRId64 : "page %" PRId64, number);
     if (explain->session->invocation->json) {
-        print_place(&place, number);
+        print_place(&place, explain->window, number);
     } else if (is_left_out(explain, page)) {
         spill_cli_stretch_add(&explain->stretch, &place);
     } else {
@@ -248,9 +257,45 @@ static spill_code_t explain_owner(spill_cli_session_t *session, spill_error_t *e
     return code;
 }
 
+/* A line for the window, its parts below. */
+static spill_code_t explain_window(spill_cli_session_t *session, spill_error_t *error)
+{
+    const spill_invocation_t *invocation = session->invocation;
+    const explain_options_t *options = invocation->options;
+    explain_t explain = {.session = session,
+                         .definition = spill_array_get_definition(session->array),
+                         .next_page = -1,
+                         .stretch = SPILL_CLI_STRETCH_INIT};
+    spill_value_t owner;
+    spill_count_t count;
+    spill_code_t code = spill_array_count(session->array, session->owner, &count, error);
+    if (code != SPILL_OK || !count.exists ||
+        !spill_bucket_split(session->owner, &owner, explain.window))
+        return code;
+    explain.pages = count.pages;
+    if (!invocation->json && !options->documents)
+        printf("%s: %" PRId64 " elements in %" PRId64 " %s; the next sequence number is %" PRId64
+               "\n",
+               explain.window, count.count, count.pages + 1,
+               spill_cli_plural(count.pages + 1, "part", "parts"), count.next);
+    code = spill_array_documents(session->array, session->owner, false, visit, &explain, error);
+    return code == SPILL_CANCELLED ? spill_cli_flush(error) : code;
+}
+
+static spill_code_t explain_any(spill_cli_session_t *session, spill_error_t *error)
+{
+    if (!spill_cli_is_bucket(session))
+        return explain_owner(session, error);
+    spill_code_t code = spill_cli_each_window(session, explain_window, error);
+    const explain_options_t *options = session->invocation->options;
+    if (code == SPILL_OK && !session->invocation->json && !options->documents)
+        puts("append: the last part of the element's window, one operation; a window: its parts");
+    return code;
+}
+
 static spill_exit_t run(const spill_invocation_t *invocation)
 {
-    return spill_cli_with_array(invocation, SPILL_CLI_READ, explain_owner);
+    return spill_cli_with_array(invocation, SPILL_CLI_READ, explain_any);
 }
 
 static const spill_option_t OPTIONS[] = {
@@ -271,6 +316,8 @@ const spill_command_t spill_command_explain = {
             "which documents an append and a page read touch. Of many pages the ones in the "
             "middle are summed up. With --json it is one document a line, where the head is page "
             "-1.\n"
+            "\n"
+            "With layout bucket: each window of the owner, and its parts.\n"
             "\n"
             "Examples:\n"
             "  spillway explain feeds.db events alice\n"

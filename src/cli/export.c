@@ -1,5 +1,5 @@
 /* export: the logical arrays, or the documents, as NDJSON. */
-#include "cli/cli.h"
+#include "cli/bucket.h"
 
 #include "util/error.h"
 
@@ -15,6 +15,7 @@ static const export_options_t DEFAULTS = {0};
 
 typedef struct export_run {
     const export_options_t *options;
+    bool bucket;
     bool found; /* anything at all */
 } export_run_t;
 
@@ -28,8 +29,15 @@ static bool print_element(void *context, const spill_value_t *owner, const spill
         spill_cli_leave_out(owner, element->seq);
         return true;
     }
+    spill_value_t of = *owner;
+    char window[SPILL_WINDOW_SIZE];
+    bool bucket = run->bucket && spill_bucket_split(owner, &of, window);
     fputs("{\"owner\":", stdout);
-    spill_cli_print_value(owner, !run->options->relaxed);
+    spill_cli_print_value(&of, !run->options->relaxed);
+    if (bucket) {
+        fputs(",\"window\":", stdout);
+        spill_cli_print_text(window);
+    }
     printf(",\"seq\":%" PRId64 ",\"element\":%s}\n", element->seq, json);
     bson_free(json);
     return !ferror(stdout);
@@ -52,10 +60,10 @@ static bool print_document(void *context, const char *collection, const bson_t *
     return !ferror(stdout);
 }
 
-static spill_code_t export_arrays(spill_cli_session_t *session, spill_error_t *error)
+static spill_code_t export_array(spill_cli_session_t *session, spill_error_t *error)
 {
     const export_options_t *options = session->invocation->options;
-    export_run_t run = {.options = options};
+    export_run_t run = {.options = options, .bucket = spill_cli_is_bucket(session)};
     spill_code_t code =
         options->documents
             ? spill_array_documents(session->array, session->owner, options->plain, print_document,
@@ -66,6 +74,13 @@ static spill_code_t export_arrays(spill_cli_session_t *session, spill_error_t *e
     if (code == SPILL_OK && session->owner && !run.found)
         return spill_cli_remark_absent(session, error);
     return code;
+}
+
+static spill_code_t export_arrays(spill_cli_session_t *session, spill_error_t *error)
+{
+    if (session->owner && spill_cli_is_bucket(session))
+        return spill_cli_each_window(session, export_array, error);
+    return export_array(session, error);
 }
 
 static spill_exit_t run(const spill_invocation_t *invocation)
@@ -92,7 +107,9 @@ const spill_command_t spill_command_export = {
     .arguments_max = 3,
     .summary = "Write the arrays, or their documents, as NDJSON",
     .text = "A line is {\"owner\": ..., \"seq\": n, \"element\": ...}, owners in the store's "
-            "order, each one's elements oldest first. With --documents it is {\"collection\": "
+            "order, each one's elements oldest first; with layout bucket {\"owner\": ..., "
+            "\"window\": ..., \"seq\": n, \"element\": ...}, window by window. With --documents it "
+            "is {\"collection\": "
             "..., \"document\": ...}, a head followed by its pages. Everything is streamed: "
             "memory does not grow with the length of an array.\n"
             "\n"

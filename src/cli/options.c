@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define OPTION_KEY_FIRST 0x100 /* above every character: no option has a short form */
-#define OPTIONS_MAX 32
+#define OPTIONS_MAX 64
 
 enum { KEY_JSON = 0x200, KEY_QUIET, KEY_DURABILITY };
 

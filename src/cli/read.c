@@ -1,5 +1,7 @@
 /* read: a page of an owner's elements, and the cursor for the next one. */
-#include "cli/cli.h"
+#include "cli/bucket.h"
+
+#include "util/error.h"
 
 #include <inttypes.h>
 
@@ -9,6 +11,9 @@ typedef struct read_options {
     int64_t after; /* INT64_MAX: not given */
     int64_t skip;
     bool oldest;
+    const char *from; /* layout bucket */
+    const char *to;
+    const char *cursor;
 } read_options_t;
 
 static void print_slice(const spill_cli_session_t *session, const spill_slice_t *slice)
@@ -27,10 +32,31 @@ static void print_slice(const spill_cli_session_t *session, const spill_slice_t 
     }
 }
 
+/* Numbers are a window's own, so what goes by numbers alone has no meaning in a bucket. */
+static spill_code_t read_bucket(spill_cli_session_t *session, spill_error_t *error)
+{
+    const read_options_t *given = session->invocation->options;
+    if (given->before != INT64_MAX || given->after != INT64_MAX || given->skip != 0)
+        return spill_fail(error, SPILL_INVALID,
+                          "the layout is bucket: give --from, --to and --cursor instead of "
+                          "--before, --after and --skip");
+    spill_cli_bucket_read_t read = {.limit = given->limit,
+                                    .oldest = given->oldest,
+                                    .from = given->from,
+                                    .to = given->to,
+                                    .cursor = given->cursor};
+    return spill_cli_bucket_read(session, &read, error);
+}
+
 static spill_code_t read_page(spill_cli_session_t *session, spill_error_t *error)
 {
     const spill_invocation_t *invocation = session->invocation;
     const read_options_t *given = invocation->options;
+    if (spill_cli_is_bucket(session))
+        return read_bucket(session, error);
+    if (given->from || given->to || given->cursor)
+        return spill_fail(error, SPILL_INVALID,
+                          "--from, --to and --cursor are for the layout bucket");
     spill_read_options_t options;
     spill_read_options_init(&options);
     options.order = given->oldest ? SPILL_OLDEST_FIRST : SPILL_NEWEST_FIRST;
@@ -70,6 +96,12 @@ static const spill_option_t OPTIONS[] = {
      "Pass over N elements first, counted from the end that is read from"},
     {"oldest", NULL, SPILL_OPTION_FLAG, offsetof(read_options_t, oldest),
      "Oldest first; newest first is the default"},
+    {"from", "TIME", SPILL_OPTION_TEXT, offsetof(read_options_t, from),
+     "Layout bucket: only elements from TIME on, such as 2026-03 or 2026-03-05T10:20 (UTC)"},
+    {"to", "TIME", SPILL_OPTION_TEXT, offsetof(read_options_t, to),
+     "Layout bucket: only elements before TIME"},
+    {"cursor", "WINDOW:SEQ", SPILL_OPTION_TEXT, offsetof(read_options_t, cursor),
+     "Layout bucket: go on behind this element"},
     {0}};
 
 static const read_options_t DEFAULTS = {.limit = 20, .before = INT64_MAX, .after = INT64_MAX};
@@ -80,15 +112,19 @@ const spill_command_t spill_command_read = {
     .arguments_min = 3,
     .arguments_max = 3,
     .summary = "Read a page of elements, newest first",
-    .text = "A line is the sequence number, a tab, and the element as relaxed Extended JSON; "
-            "with --json it is {\"seq\": n, \"element\": ...}. Where elements remain, the "
-            "options that read the next page are printed on stderr: 'next: --limit 20 --before "
-            "98'. A sequence number stays valid as a cursor while others append or remove.\n"
-            "\n"
-            "Examples:\n"
-            "  spillway read feeds.db events alice\n"
-            "  spillway read feeds.db events alice --before 98\n"
-            "  spillway read feeds.db events alice --oldest --after 999 --limit 100 --json",
+    .text =
+        "A line is the sequence number, a tab, and the element as relaxed Extended JSON; "
+        "with --json it is {\"seq\": n, \"element\": ...}. Where elements remain, the "
+        "options that read the next page are printed on stderr: 'next: --limit 20 --before "
+        "98'. A sequence number stays valid as a cursor while others append or remove.\n"
+        "\n"
+        "With layout bucket, lines begin with WINDOW:SEQ, and the cursor is one; --from and --to "
+        "take windows, both included, where these are named by a field.\n"
+        "\n"
+        "Examples:\n"
+        "  spillway read feeds.db events alice\n"
+        "  spillway read feeds.db events alice --before 98\n"
+        "  spillway read feeds.db events alice --oldest --after 999 --limit 100 --json",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET,
     .options = OPTIONS,
     .defaults = &DEFAULTS,

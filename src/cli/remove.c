@@ -1,5 +1,5 @@
 /* remove: take elements out: one by its number or by its id, or those that match a filter. */
-#include "cli/cli.h"
+#include "cli/bucket.h"
 
 #include "util/error.h"
 
@@ -57,22 +57,28 @@ static spill_code_t remove_element(spill_cli_session_t *session, spill_error_t *
         return remove_by_id(session, options->id, error);
     if (options->where)
         return remove_where(session, options, error);
-    int64_t seq = 0;
-    spill_cli_parse_number(session->invocation->arguments[3], &seq);
-    return spill_array_remove(session->array, session->owner, seq, error);
+    spill_cli_address_t address;
+    spill_cli_parse_address(session->invocation, session->invocation->arguments[3], &address);
+    bson_t name = BSON_INITIALIZER;
+    spill_value_t owner;
+    spill_code_t code = spill_cli_address_owner(session, &address, &name, &owner, error);
+    if (code == SPILL_OK)
+        code = spill_array_remove(session->array, &owner, address.seq, error);
+    bson_destroy(&name);
+    return code;
 }
 
 static spill_exit_t run(const spill_invocation_t *invocation)
 {
     const remove_options_t *options = invocation->options;
-    int64_t seq = 0;
+    spill_cli_address_t address;
     if ((invocation->argument_count == 4) + (options->id != NULL) + (options->where != NULL) != 1)
         return spill_cli_usage(invocation, "give one of SEQ, --id and --where");
     bool good = true;
     if (options->id || options->where)
         good = spill_cli_parse_id(invocation, options->id ? options->id : options->where);
     else
-        good = spill_cli_parse_seq(invocation, invocation->arguments[3], &seq);
+        good = spill_cli_parse_address(invocation, invocation->arguments[3], &address);
     return good ? spill_cli_with_array(invocation, SPILL_CLI_WRITE, remove_element)
                 : SPILL_EXIT_USAGE;
 }
@@ -94,7 +100,9 @@ const spill_command_t spill_command_remove = {
     .summary = "Remove elements by sequence number, by id, or by a filter",
     .text = "A number is not used again, and the numbers of the others stay. With --id it is "
             "printed. A filter is a query of equalities and $eq, $ne, $gt, $gte, $lt, $lte, $in, "
-            "$nin and $exists; it reads the whole array.\n"
+            "$nin and $exists; it reads the whole array. With layout bucket, SEQ is WINDOW:SEQ, "
+            "such as "
+            "2026-03:7.\n"
             "\n"
             "Examples:\n"
             "  spillway remove feeds.db events alice 7\n"

@@ -1,7 +1,9 @@
 /* stats: how many, how long, how large. */
-#include "cli/cli.h"
+#include "cli/bucket.h"
 
 #include "tools/stats.h"
+
+#include "util/error.h"
 
 #include <inttypes.h>
 
@@ -100,11 +102,21 @@ static spill_code_t stats_of_all(const spill_invocation_t *invocation, spill_sto
     return code == SPILL_OK ? damage : code;
 }
 
+static spill_code_t stats_of_owner(spill_cli_session_t *session, spill_error_t *error)
+{
+    return spill_cli_is_bucket(session)
+               ? spill_cli_bucket_stats(session, error)
+               : spill_fail(error, SPILL_INVALID,
+                            "the statistics of an owner are for the layout bucket");
+}
+
 static spill_exit_t run(const spill_invocation_t *invocation)
 {
     const stats_options_t *options = invocation->options;
     if (options->top > TOP_MAX)
         return spill_cli_usage(invocation, "--top is at most %d", TOP_MAX);
+    if (invocation->argument_count > 2)
+        return spill_cli_with_array(invocation, SPILL_CLI_READ, stats_of_owner);
     spill_error_t error;
     spill_store_t *store = NULL;
     spill_code_t code = spill_cli_open_store(invocation, SPILL_CLI_READ, &store, &error);
@@ -122,17 +134,22 @@ static const spill_option_t OPTIONS[] = {{"top", "N", SPILL_OPTION_NUMBER,
 
 const spill_command_t spill_command_stats = {
     .name = "stats",
-    .arguments = "STORE [NAME]",
+    .arguments = "STORE [NAME [OWNER]]",
     .arguments_min = 1,
-    .arguments_max = 2,
+    .arguments_max = 3,
     .summary = "Show how many elements there are and how long the arrays",
     .text = "Owners, elements, bytes, exact nearest-rank percentiles of the arrays' lengths, and "
             "the largest owners. Reads every element once; memory does not grow with their "
             "number: what is kept is how many owners have each length that occurs.\n"
             "\n"
+            "With OWNER, of the layout bucket: how many elements each of its windows has, and the "
+            "sum, average, least and greatest of their values; then all windows together. No "
+            "element is read.\n"
+            "\n"
             "Examples:\n"
             "  spillway stats feeds.db\n"
-            "  spillway stats feeds.db events --top 3 --json",
+            "  spillway stats feeds.db events --top 3 --json\n"
+            "  spillway stats shop.db reviews bike-7",
     .common = SPILL_COMMON_JSON,
     .options = OPTIONS,
     .defaults = &DEFAULTS,

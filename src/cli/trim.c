@@ -1,5 +1,7 @@
 /* trim: remove the oldest elements. */
-#include "cli/cli.h"
+#include "cli/bucket.h"
+
+#include "util/error.h"
 
 #include "util/clock.h"
 
@@ -9,6 +11,7 @@ typedef struct trim_options {
     int64_t below;
     int64_t keep;
     const char *older_than;
+    const char *windows; /* layout bucket */
 } trim_options_t;
 
 static const trim_options_t DEFAULTS = {.below = -1, .keep = -1};
@@ -18,9 +21,28 @@ static bool parse_older(const trim_options_t *options, int64_t *time_ms)
     return spill_cli_parse_time(options->older_than, spill_clock_now_us(NULL) / 1000, time_ms);
 }
 
+/* Whole windows go. */
+static spill_code_t trim_windows(const spill_cli_session_t *session, spill_error_t *error)
+{
+    const trim_options_t *options = session->invocation->options;
+    int64_t time_ms;
+    if (!spill_cli_is_bucket(session))
+        return spill_fail(error, SPILL_INVALID, "--windows-before is for the layout bucket");
+    if (options->windows)
+        return spill_bucket_drop_before(session->array, session->owner, options->windows, NULL,
+                                        error);
+    if (!options->older_than || !parse_older(options, &time_ms))
+        return spill_fail(error, SPILL_INVALID,
+                          "the layout is bucket, where what is old goes by windows: give "
+                          "--windows-before or --older-than");
+    return spill_bucket_drop_older(session->array, session->owner, time_ms, NULL, error);
+}
+
 static spill_code_t trim(spill_cli_session_t *session, spill_error_t *error)
 {
     const trim_options_t *options = session->invocation->options;
+    if (spill_cli_is_bucket(session) || options->windows)
+        return trim_windows(session, error);
     const spill_value_t *owner = session->owner;
     int64_t time_ms = INT64_MIN;
     spill_code_t code;
@@ -39,8 +61,11 @@ static spill_exit_t run(const spill_invocation_t *invocation)
 {
     const trim_options_t *options = invocation->options;
     int64_t time_ms;
-    if ((options->below >= 0) + (options->keep >= 0) + (options->older_than != NULL) != 1)
-        return spill_cli_usage(invocation, "give one of --below, --keep and --older-than");
+    if ((options->below >= 0) + (options->keep >= 0) + (options->older_than != NULL) +
+            (options->windows != NULL) !=
+        1)
+        return spill_cli_usage(invocation, "give one of --below, --keep, --older-than and "
+                                           "--windows-before");
     if (options->older_than && !parse_older(options, &time_ms))
         return spill_cli_usage(invocation,
                                "--older-than: '%s' is neither a duration such as 30d or 12h nor a "
@@ -57,6 +82,8 @@ static const spill_option_t OPTIONS[] = {
     {"older-than", "TIME", SPILL_OPTION_TEXT, offsetof(trim_options_t, older_than),
      "Remove the oldest elements, up to the first that is not older: a duration (90s, 30m, 12h, "
      "30d, 2w) or a time (2025-01-31, 2025-01-31T12:00:00Z)"},
+    {"windows-before", "WINDOW", SPILL_OPTION_TEXT, offsetof(trim_options_t, windows),
+     "Layout bucket: drop every window before this one"},
     {0}};
 
 const spill_command_t spill_command_trim = {
@@ -68,7 +95,8 @@ const spill_command_t spill_command_trim = {
     .text = "Examples:\n"
             "  spillway trim feeds.db events alice --keep 10000\n"
             "  spillway trim feeds.db events alice --below 5000\n"
-            "  spillway trim feeds.db events alice --older-than 90d",
+            "  spillway trim feeds.db events alice --older-than 90d\n"
+            "  spillway trim shop.db reviews bike-7 --windows-before 2026-03",
     .common = SPILL_COMMON_DURABILITY,
     .options = OPTIONS,
     .defaults = &DEFAULTS,

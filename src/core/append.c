@@ -3,6 +3,7 @@
 #include "core/array.h"
 #include "definition/fields.h"
 #include "layout/apart.h"
+#include "definition/window.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -36,6 +37,8 @@ static spill_code_t check_elements(const spill_owner_t *owner, const spill_value
         spill_code_t code = spill_array_check_element(&elements[i], i, error);
         if (code == SPILL_OK && spill_elements_apart(&owner->array->definition))
             code = spill_apart_check_element(&owner->array->definition, &elements[i], error);
+        if (code == SPILL_OK)
+            code = spill_array_check_window(owner, &elements[i], error);
         if (code != SPILL_OK)
             return code;
         int64_t bytes = spill_part_bytes_alone(owner, true, 1, elements[i].size_bytes);
@@ -49,6 +52,23 @@ static spill_code_t check_elements(const spill_owner_t *owner, const spill_value
                               i, elements[i].size_bytes, bytes, SPILL_DOCUMENT_BYTES_MAX);
     }
     return SPILL_OK;
+}
+
+/* Layout bucket: an element lies in the window that it is put in. */
+spill_code_t spill_array_check_window(const spill_owner_t *owner, const spill_value_t *element,
+                                      spill_error_t *error)
+{
+    const spill_definition_t *definition = &owner->array->definition;
+    char window[SPILL_WINDOW_SIZE];
+    spill_value_t of;
+    const char *own;
+    if (definition->layout != SPILL_LAYOUT_BUCKET)
+        return SPILL_OK;
+    spill_code_t code = spill_bucket_window_of(definition, element, window, error);
+    if (code == SPILL_OK && spill_window_split(owner->value, &of, &own) && strcmp(window, own) != 0)
+        code = spill_fail(error, SPILL_INVALID, "an element of window '%s' cannot be in '%s'",
+                          window, own);
+    return code;
 }
 
 static spill_code_t check_op(const spill_op_t *op, spill_error_t *error)

@@ -42,6 +42,16 @@ const spill_definition_t *spill_array_get_definition(const spill_array_t *array)
     return &array->definition;
 }
 
+spill_code_t spill_array_check_layout(const spill_array_t *array, bool bucket, const char *what,
+                                      spill_error_t *error)
+{
+    const spill_definition_t *definition = &array->definition;
+    if ((definition->layout == SPILL_LAYOUT_BUCKET) == bucket)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_INVALID, "%s: the layout of '%s' is %s'bucket'", what,
+                      definition->name, bucket ? "not " : "");
+}
+
 spill_code_t spill_array_op_base(spill_array_t *array, const spill_value_t *owner, int64_t *base,
                                  spill_error_t *error)
 {
@@ -99,6 +109,9 @@ spill_code_t spill_array_check_update(const spill_array_t *array, const bson_t *
                                       spill_error_t *error)
 {
     const spill_definition_t *definition = &array->definition;
+    spill_code_t code = spill_array_check_layout(array, false, "there are no other fields", error);
+    if (code != SPILL_OK)
+        return code;
     const char *reserved[] = {definition->array,       "spill",
                               definition->count_field, definition->overflow_field,
                               definition->pages_field, NULL};

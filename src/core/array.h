@@ -12,6 +12,14 @@ spill_code_t spill_array_check_update(const spill_array_t *array, const bson_t *
 spill_code_t spill_array_check_element(const spill_value_t *element, size_t index,
                                        spill_error_t *error);
 
+/* Layout bucket: does the element lie in the window that `owner` is? SPILL_INVALID. (append.c) */
+spill_code_t spill_array_check_window(const spill_owner_t *owner, const spill_value_t *element,
+                                      spill_error_t *error);
+
+/* SPILL_INVALID on layout bucket (`bucket` false), or on another. `what` begins a sentence. */
+spill_code_t spill_array_check_layout(const spill_array_t *array, bool bucket, const char *what,
+                                      spill_error_t *error);
+
 /*
  * Call a function for every owner, until one fails. With `pass_damaged` an owner that is
  * SPILL_CORRUPT is told to the store's log and passed over; the walk then ends with SPILL_CORRUPT

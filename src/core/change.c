@@ -26,6 +26,8 @@ static spill_code_t edit(spill_array_t *array, const spill_value_t *owner, spill
         return code;
     code = spill_owner_init(&own, array, owner, error);
     if (code == SPILL_OK)
+        code = spill_array_check_window(&own, element, error);
+    if (code == SPILL_OK)
         code = spill_outlier_edit(&own, which, element, error);
     spill_owner_release(&own);
     return code;

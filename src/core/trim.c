@@ -7,7 +7,13 @@ static spill_code_t trim_owner(spill_array_t *array, const spill_value_t *owner,
 {
     spill_owner_t own;
     int64_t low = 0;
-    spill_code_t code = spill_owner_init(&own, array, owner, error);
+    spill_code_t code = spill_array_check_layout(
+        array, false, "elements go one by one, or with their window", error);
+    if (below)
+        *below = 0;
+    if (code != SPILL_OK)
+        return code;
+    code = spill_owner_init(&own, array, owner, error);
     if (code == SPILL_OK)
         code = spill_outlier_trim(&own, trim, &low, error);
     if (below)

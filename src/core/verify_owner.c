@@ -5,7 +5,7 @@
  *   I2  each page that the head speaks of is there, and each element that its state speaks of
  *   I3  no operation stands twice in a window, and none reaches beyond the end
  *   I4  numbers rise without a gap from document to document, but for removed ones
- *   I5  the counts that are kept are those that the elements give
+ *   I5  the counts and statistics that are kept are those that the elements give
  *   I6  a page is found by its first number: they rise with the page number
  *   I7  nothing lies about that no document owns, but for one page that was put and not yet cut
  */
@@ -79,6 +79,25 @@ static void check_bounds(spill_inspection_t *inspection, int64_t page, const spi
                              whole);
 }
 
+/* Layout bucket: statistics follow from the elements, to the bit. */
+static void check_tally(spill_inspection_t *inspection, int64_t page, const spill_state_t *state,
+                        const spill_run_t *run)
+{
+    const spill_definition_t *definition = &inspection->owner->array->definition;
+    spill_tally_t tally = {0};
+    if (!spill_tally_wanted(definition))
+        return;
+    for (size_t i = 0; i < run->count; i++) {
+        spill_element_t element = spill_run_element(run, i);
+        spill_tally_add(&tally, definition, &element.value);
+    }
+    if (!spill_tally_equal(&tally, &state->tally))
+        spill_inspection_add(inspection, page, 5,
+                             "its elements have %" PRId64 " values with the sum %.17g, its "
+                             "statistics are of %" PRId64 " with %.17g",
+                             tally.values, tally.run, state->tally.values, state->tally.run);
+}
+
 /* The elements that are there against the state that speaks of them. */
 static void check_elements(spill_inspection_t *inspection, int64_t page, const spill_state_t *state,
                            const spill_run_t *run)
@@ -91,6 +110,7 @@ static void check_elements(spill_inspection_t *inspection, int64_t page, const s
         spill_inspection_add(inspection, page, 5,
                              "its elements have %" PRId64 " bytes, the document counts %" PRId64,
                              spill_run_bytes(run), state->live_bytes);
+    check_tally(inspection, page, state, run);
     int64_t before = state->first - 1;
     for (size_t i = 0; i < run->count; i++) {
         int64_t seq = run->entries[i].seq;

@@ -138,7 +138,9 @@ static spill_code_t check_distinct(const spill_definition_t *definition, size_t 
 {
     const spill_name_field_t *field = &spill_name_fields[index];
     const char *name = spill_definition_get_name(definition, field);
-    bool alone = name[0] == '\0' || field->role == SPILL_NAME_OF_ELEMENT_FIELD;
+    bool bucket = definition->layout == SPILL_LAYOUT_BUCKET;
+    bool alone = name[0] == '\0' || field->role == SPILL_NAME_OF_ELEMENT_FIELD ||
+                 (bucket && field->role == SPILL_NAME_OF_COLLECTION);
     for (size_t i = 0; i < index && !alone; i++) {
         const spill_name_field_t *other = &spill_name_fields[i];
         if (other->role == field->role &&
@@ -188,8 +190,79 @@ static spill_code_t check_outlier(const spill_definition_t *definition, spill_er
     if (definition->value_field[0] != '\0' || definition->stats_count[0] != '\0' ||
         definition->stats_average[0] != '\0')
         return spill_fail(error, SPILL_INVALID,
-                          "valueField, statsCount and statsAverage belong to layout 'reference'");
+                          "valueField, statsCount and statsAverage belong to layouts 'reference' "
+                          "and 'bucket'");
     return SPILL_OK;
+}
+
+/* ---- layout bucket --------------------------------------------------------------------------- */
+
+static spill_code_t fail_bucket(const char *what, spill_error_t *error)
+{
+    return spill_fail(error, SPILL_INVALID, "layout 'bucket': %s", what);
+}
+
+/* All the fields lie in one document. */
+static spill_code_t check_bucket_fields(const spill_definition_t *definition, spill_error_t *error)
+{
+    const char *names[] = {definition->array, definition->page_owner, definition->page_number,
+                           definition->window_field, definition->stats_field};
+    enum { NAMES = sizeof names / sizeof *names };
+    for (size_t i = 0; i < NAMES; i++)
+        for (size_t k = 0; k < i; k++)
+            if (names[i][0] != '\0' && strcmp(names[i], names[k]) == 0)
+                return spill_fail(error, SPILL_INVALID,
+                                  "layout 'bucket': two fields of a document have the same name, "
+                                  "'%s'",
+                                  names[i]);
+    return SPILL_OK;
+}
+
+static spill_code_t check_bucket(const spill_definition_t *definition, spill_error_t *error)
+{
+    bool by_field = definition->window == SPILL_WINDOW_FIELD;
+    if (spill_window_name(definition->window) == NULL)
+        return fail_bucket("window (--window) is missing", error);
+    if (definition->keep != SPILL_KEEP_OLDEST)
+        return fail_bucket("keep is 'oldest': a full window continues in a next part", error);
+    if (definition->window_field[0] == '\0')
+        return fail_bucket("windowField (--window-field) is missing", error);
+    if (by_field != (definition->window_source[0] != '\0'))
+        return fail_bucket(by_field ? "window 'field' needs windowSource (--window-source)"
+                                    : "windowSource (--window-source) belongs to window 'field'",
+                           error);
+    if (!by_field && definition->time_field[0] == '\0')
+        return fail_bucket("timeField (--time-field) is missing", error);
+    if (strcmp(definition->collection, definition->page_collection) != 0 ||
+        strcmp(definition->array, definition->page_array) != 0)
+        return fail_bucket("pageCollection and pageArray are collection and array", error);
+    if (definition->count_field[0] != '\0' || definition->overflow_field[0] != '\0' ||
+        definition->pages_field[0] != '\0' || definition->page_count[0] != '\0')
+        return fail_bucket("countField, overflowField, pagesField and pageCount are empty: "
+                           "a document's count is one of its statistics",
+                           error);
+    if (definition->id_field[0] != '\0')
+        return fail_bucket("elements are found by window and number: idField is empty", error);
+    if (definition->keep_elements > 0 || definition->keep_seconds > 0)
+        return fail_bucket("keepElements and keepSeconds are 0: what is old goes by windows",
+                           error);
+    return check_bucket_fields(definition, error);
+}
+
+static spill_code_t check_no_bucket(const spill_definition_t *definition, spill_error_t *error)
+{
+    bool named = definition->window != SPILL_WINDOW_NONE || definition->window_source[0] != '\0' ||
+                 definition->stats_sum[0] != '\0' || definition->stats_min[0] != '\0' ||
+                 definition->stats_max[0] != '\0';
+    for (size_t i = 0; i < SPILL_NAME_FIELDS && !named; i++) {
+        const spill_name_field_t *field = &spill_name_fields[i];
+        named = field->role == SPILL_NAME_OF_BUCKET_FIELD &&
+                spill_definition_get_name(definition, field)[0] != '\0';
+    }
+    return named ? spill_fail(error, SPILL_INVALID,
+                              "window, statsField, statsSum, statsMin and statsMax belong to layout "
+                              "'bucket'")
+                 : SPILL_OK;
 }
 
 spill_code_t spill_definition_check(const spill_definition_t *definition, spill_error_t *error)
@@ -207,8 +280,14 @@ spill_code_t spill_definition_check(const spill_definition_t *definition, spill_
         return spill_fail(error, SPILL_INVALID, "keep %d is not known", (int)definition->keep);
     if (spill_array_order_name(definition->order) == NULL)
         return spill_fail(error, SPILL_INVALID, "order %d is not known", (int)definition->order);
-    spill_code_t code = spill_elements_apart(definition) ? check_reference(definition, error)
-                                                         : check_outlier(definition, error);
+    spill_code_t code;
+    if (definition->layout == SPILL_LAYOUT_BUCKET)
+        code = check_bucket(definition, error);
+    else
+        code = spill_elements_apart(definition) ? check_reference(definition, error)
+                                                : check_outlier(definition, error);
+    if (code == SPILL_OK && definition->layout != SPILL_LAYOUT_BUCKET)
+        code = check_no_bucket(definition, error);
     return code == SPILL_OK ? check_numbers(definition, error) : code;
 }
 
@@ -235,6 +314,9 @@ spill_code_t spill_definition_compatible(const spill_definition_t *now,
     if (now->order != next->order)
         return fail_change(now, "order", spill_array_order_name(now->order),
                            spill_array_order_name(next->order), error);
+    if (now->window != next->window)
+        return fail_change(now, "window", spill_window_name(now->window),
+                           spill_window_name(next->window), error);
     for (size_t i = 0; i < SPILL_NAME_FIELDS; i++) {
         const spill_name_field_t *field = &spill_name_fields[i];
         const char *name_now = spill_definition_get_name(now, field);

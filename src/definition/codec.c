@@ -1,7 +1,7 @@
 /*
  * A definition as a document:
  *
- *   {name, layout, keep, order, collection, ... (every name), opWindow,
+ *   {name, layout, keep, order, collection, ... (every name), window (layout bucket), opWindow,
  *    bounds: {threshold, pageCapacity, headBytesMax, pageBytesMax}, largest: {the same}}
  *
  * `order` is there where it is newest-first, keepElements and keepSeconds where they are not 0.
@@ -37,6 +37,8 @@ void spill_definition_to_bson(const spill_definition_t *definition, bson_t *docu
     BSON_APPEND_UTF8(document, "keep", spill_keep_name(definition->keep));
     if (definition->order != SPILL_ARRAY_OLDEST_FIRST)
         BSON_APPEND_UTF8(document, "order", spill_array_order_name(definition->order));
+    if (definition->window != SPILL_WINDOW_NONE)
+        BSON_APPEND_UTF8(document, "window", spill_window_name(definition->window));
     BSON_APPEND_INT32(document, "opWindow", definition->op_window);
     if (definition->keep_elements > 0)
         BSON_APPEND_INT64(document, "keepElements", definition->keep_elements);
@@ -119,6 +121,22 @@ static spill_code_t read_order(const bson_t *document, spill_definition_t *defin
                : fail_field("order", "is neither 'oldest-first' nor 'newest-first'", error);
 }
 
+/* Of a bucket; the layout was read before. */
+static spill_code_t read_time_window(const bson_t *document, spill_definition_t *definition,
+                                     spill_error_t *error)
+{
+    if (definition->layout != SPILL_LAYOUT_BUCKET)
+        return bson_has_field(document, "window")
+                   ? fail_field("window", "belongs to layout 'bucket'", error)
+                   : SPILL_OK;
+    const char *text = read_text(document, "window", error);
+    if (text == NULL)
+        return SPILL_CORRUPT;
+    return spill_window_of_name(text, &definition->window)
+               ? SPILL_OK
+               : fail_field("window", "names no window that this version knows", error);
+}
+
 static spill_code_t read_bounds(const bson_t *document, const char *label, spill_bounds_t *bounds,
                                 spill_error_t *error)
 {
@@ -171,8 +189,9 @@ static spill_code_t read_names(const bson_t *document, spill_definition_t *defin
 
 static bool is_known(const char *label)
 {
-    static const char *const others[] = {"layout", "keep",    "order",        "opWindow",
-                                         "bounds", "largest", "keepElements", "keepSeconds"};
+    static const char *const others[] = {"layout",  "keep",         "order",
+                                         "window",  "opWindow",     "bounds",
+                                         "largest", "keepElements", "keepSeconds"};
     for (size_t i = 0; i < SPILL_NAME_FIELDS; i++)
         if (strcmp(label, spill_name_fields[i].label) == 0)
             return true;
@@ -209,6 +228,8 @@ static spill_code_t read_all(const bson_t *document, spill_definition_t *definit
         code = read_keep(document, definition, error);
     if (code == SPILL_OK)
         code = read_order(document, definition, error);
+    if (code == SPILL_OK)
+        code = read_time_window(document, definition, error);
     if (code == SPILL_OK)
         code = read_window(document, definition, error);
     if (code == SPILL_OK)

@@ -26,9 +26,15 @@ const spill_name_field_t spill_name_fields[SPILL_NAME_FIELDS] = {
     NAME("pageCount", page_count, PAGE_FIELD, false),
     ADDED("idField", id_field, ELEMENT_FIELD),
     ADDED("timeField", time_field, ELEMENT_FIELD),
+    ADDED("windowField", window_field, BUCKET_FIELD),
+    ADDED("windowSource", window_source, ELEMENT_FIELD),
     ADDED("valueField", value_field, ELEMENT_FIELD),
+    ADDED("statsField", stats_field, BUCKET_FIELD),
     ADDED("statsCount", stats_count, STATISTIC),
     ADDED("statsAverage", stats_average, STATISTIC),
+    ADDED("statsSum", stats_sum, STATISTIC),
+    ADDED("statsMin", stats_min, STATISTIC),
+    ADDED("statsMax", stats_max, STATISTIC),
 };
 
 const spill_bound_field_t spill_bound_fields[SPILL_BOUND_FIELDS] = {
@@ -50,15 +56,23 @@ int64_t spill_bounds_get(const spill_bounds_t *bounds, const spill_bound_field_t
 }
 
 static const char *const layout_names[] = {
-    [SPILL_LAYOUT_OUTLIER] = "outlier", [SPILL_LAYOUT_REFERENCE] = "reference"};
+    [SPILL_LAYOUT_OUTLIER] = "outlier",
+    [SPILL_LAYOUT_REFERENCE] = "reference",
+    [SPILL_LAYOUT_BUCKET] = "bucket"};
 static const char *const keep_names[] = {
     [SPILL_KEEP_OLDEST] = "oldest", [SPILL_KEEP_NEWEST] = "newest"};
 static const char *const order_names[] = {
     [SPILL_ARRAY_OLDEST_FIRST] = "oldest-first", [SPILL_ARRAY_NEWEST_FIRST] = "newest-first"};
 
+static const char *const window_names[] = {
+    [SPILL_WINDOW_NONE] = "",      [SPILL_WINDOW_HOUR] = "hour",   [SPILL_WINDOW_DAY] = "day",
+    [SPILL_WINDOW_WEEK] = "week",  [SPILL_WINDOW_MONTH] = "month", [SPILL_WINDOW_YEAR] = "year",
+    [SPILL_WINDOW_FIELD] = "field"};
+
 #define LAYOUTS (sizeof layout_names / sizeof layout_names[0])
 #define KEEPS (sizeof keep_names / sizeof keep_names[0])
 #define ORDERS (sizeof order_names / sizeof order_names[0])
+#define WINDOWS (sizeof window_names / sizeof window_names[0])
 
 bool spill_elements_apart(const spill_definition_t *definition)
 {
@@ -78,6 +92,11 @@ const char *spill_keep_name(spill_keep_t keep)
 const char *spill_array_order_name(spill_array_order_t order)
 {
     return (size_t)order < ORDERS ? order_names[order] : NULL;
+}
+
+const char *spill_window_name(spill_window_t window)
+{
+    return window != SPILL_WINDOW_NONE && (size_t)window < WINDOWS ? window_names[window] : NULL;
 }
 
 /* Where in a table of names; `count` when it is not there. */
@@ -108,4 +127,11 @@ bool spill_array_order_of_name(const char *name, spill_array_order_t *order)
     size_t index = find_name(order_names, ORDERS, name);
     *order = (spill_array_order_t)index;
     return index < ORDERS;
+}
+
+bool spill_window_of_name(const char *name, spill_window_t *window)
+{
+    size_t index = find_name(window_names, WINDOWS, name);
+    *window = (spill_window_t)index;
+    return index < WINDOWS && *window != SPILL_WINDOW_NONE;
 }

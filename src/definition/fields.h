@@ -13,6 +13,7 @@ typedef enum spill_name_role {
     SPILL_NAME_OF_HEAD_FIELD,
     SPILL_NAME_OF_PAGE_FIELD,
     SPILL_NAME_OF_ELEMENT_FIELD, /* a dotted path into an element */
+    SPILL_NAME_OF_BUCKET_FIELD,
     SPILL_NAME_OF_STATISTIC      /* a field of statistics */
 } spill_name_role_t;
 
@@ -29,7 +30,7 @@ typedef struct spill_bound_field {
     size_t offset; /* in spill_bounds_t */
 } spill_bound_field_t;
 
-#define SPILL_NAME_FIELDS 16
+#define SPILL_NAME_FIELDS 22
 #define SPILL_BOUND_FIELDS 4
 
 extern const spill_name_field_t spill_name_fields[SPILL_NAME_FIELDS];
@@ -43,15 +44,18 @@ int64_t spill_bounds_get(const spill_bounds_t *bounds, const spill_bound_field_t
 bool spill_elements_apart(const spill_definition_t *definition);
 
 /*
- * "outlier"; "oldest", "newest"; "oldest-first", "newest-first". NULL for a value outside the enum.
+ * "outlier"; "oldest", "newest"; "oldest-first", "newest-first"; "month". NULL for
+ * a value outside the enum.
  */
 const char *spill_layout_name(spill_layout_t layout);
 const char *spill_keep_name(spill_keep_t keep);
 const char *spill_array_order_name(spill_array_order_t order);
+const char *spill_window_name(spill_window_t window); /* NULL for SPILL_WINDOW_NONE, too */
 
 /* And back; false for another text. */
 bool spill_layout_of_name(const char *name, spill_layout_t *layout);
 bool spill_keep_of_name(const char *name, spill_keep_t *keep);
 bool spill_array_order_of_name(const char *name, spill_array_order_t *order);
+bool spill_window_of_name(const char *name, spill_window_t *window);
 
 #endif

@@ -26,8 +26,8 @@
                .head_bytes_max = DEFAULT_BYTES_MAX,                                                \
                .page_bytes_max = DEFAULT_BYTES_MAX}
 
-static const char *const preset_names[] = {"feed", "feed-recent", "sales", "reviews-separate",
-                                           NULL};
+static const char *const preset_names[] = {
+    "feed", "feed-recent", "sales", "reviews-separate", "reviews-bucket", NULL};
 
 static const spill_definition_t preset_definitions[] = {
     {.keep = SPILL_KEEP_OLDEST, BOUNDS(1000, 1000), FEED_FIELDS},
@@ -57,6 +57,27 @@ static const spill_definition_t preset_definitions[] = {
         .value_field = "rating",
         .stats_count = "totalCount",
         .stats_average = "averageRating",
+    },
+    {
+        .layout = SPILL_LAYOUT_BUCKET,
+        .keep = SPILL_KEEP_OLDEST,
+        BOUNDS(1000, 1000),
+        .op_window = DEFAULT_OP_WINDOW,
+        .collection = "reviewBuckets",
+        .array = "reviews",
+        .page_collection = "reviewBuckets",
+        .page_owner = "productId",
+        .page_array = "reviews",
+        .time_field = "createdAt",
+        .window = SPILL_WINDOW_MONTH,
+        .window_field = "month",
+        .value_field = "rating",
+        .stats_field = "stats",
+        .stats_count = "count",
+        .stats_average = "averageRating",
+        .stats_sum = "sum",
+        .stats_min = "min",
+        .stats_max = "max",
     },
 };
 

@@ -1,6 +1,7 @@
 #include "layout/owner.h"
 
 #include "bson/key.h"
+#include "definition/window.h"
 #include "util/error.h"
 #include "util/hash.h"
 
@@ -11,6 +12,18 @@ spill_code_t spill_owner_init(spill_owner_t *owner, spill_array_t *array,
                               const spill_value_t *value, spill_error_t *error)
 {
     *owner = (spill_owner_t){.array = array, .value = value, .key = SPILL_BUFFER_INIT};
+    const spill_definition_t *definition = &array->definition;
+    spill_value_t of;
+    const char *window;
+    bool bucket = definition->layout == SPILL_LAYOUT_BUCKET;
+    bool named = bucket && spill_window_split(value, &of, &window);
+    if (named && spill_owner_check(&of, error) != SPILL_OK)
+        return SPILL_INVALID;
+    if (bucket && !named)
+        return spill_fail(error, SPILL_INVALID,
+                          "'%s' has windows: here its owners are documents {owner, window} "
+                          "(spill_bucket_name); spill_bucket_... functions take an owner alone",
+                          definition->name);
     return spill_owner_key(value, &owner->key, error);
 }
 

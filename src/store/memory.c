@@ -178,6 +178,38 @@ static spill_code_t owners(spill_store_t *store, const spill_definition_t *defin
     return SPILL_OK;
 }
 
+static spill_code_t windows(spill_store_t *store, const spill_definition_t *definition,
+                            const spill_binding_t *binding, const spill_window_query_t *query,
+                            bson_t *texts, spill_error_t *error)
+{
+    (void)definition;
+    spill_memory_store_t *memory = (spill_memory_store_t *)store;
+    const spill_memory_table_t *table = &memory->owners;
+    spill_window_keys_t keys;
+    spill_code_t code = spill_window_keys_init(&keys, query, error);
+    if (code == SPILL_OK) {
+        bson_init(texts);
+        pthread_mutex_lock(&memory->lock);
+        uint32_t found = 0;
+        const spill_buffer_t *from = query->newest_first ? &keys.high : &keys.low;
+        size_t index = spill_memory_table_seek(table, binding->array_id, from->data, from->size);
+        index -= query->newest_first ? 1 : 0; /* before the first: beyond the count */
+        while (index < table->count && found < query->limit) {
+            const spill_memory_owner_t *owner = (const spill_memory_owner_t *)table->at[index];
+            const spill_memory_entry_t *entry = &owner->entry;
+            if (entry->id != binding->array_id ||
+                !spill_window_keys_hold(&keys, entry->key, entry->key_bytes))
+                break;
+            if (owner->head)
+                spill_window_keys_list(&keys, entry->key, entry->key_bytes, found++, texts);
+            index = query->newest_first ? index - 1 : index + 1;
+        }
+        pthread_mutex_unlock(&memory->lock);
+    }
+    spill_window_keys_release(&keys);
+    return code;
+}
+
 static spill_code_t catalog_get(spill_store_t *store, spill_catalog_t kind, const char *name,
                                 bson_t **document, spill_error_t *error)
 {
@@ -329,6 +361,7 @@ static const spill_store_ops_t memory_ops = {
     .call = call,
     .bind = bind,
     .owners = owners,
+    .windows = windows,
     .catalog_get = catalog_get,
     .catalog_put = catalog_put,
     .catalog_delete = catalog_delete,

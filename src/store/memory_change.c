@@ -26,6 +26,13 @@ static void gather_facts(step_t *step)
     bool found = spill_memory_document_find(document, request->seq, &step->index);
     step->facts.old_bytes =
         found ? spill_memory_document_bytes(document, step->index, step->index + 1) : -1;
+    if (spill_needs_tally(request)) {
+        spill_request_t all = {.want = SPILL_WANT_FORWARD, .limit = INT64_MAX};
+        spill_run_t run = {0};
+        spill_memory_document_read(document, &all, &run);
+        step->facts.tally = spill_tally_after(request, &run);
+        spill_run_release(&run);
+    }
     if (request->kind == SPILL_REQUEST_TRIM)
         step->facts.erased_bytes = spill_memory_document_bytes(
             document, 0, spill_memory_document_position(document, request->low));

@@ -1,6 +1,7 @@
 #include "store/render.h"
 
 #include "definition/fields.h"
+#include "definition/window.h"
 #include "store/place.h"
 
 #include <stdint.h>
@@ -17,6 +18,8 @@ enum {
      * `gone`, while there is none of these (`open` in store/mongo).
      */
     BOOKKEEPING_BYTES = 195,
+    /* Of a bucket, `tally` besides. */
+    TALLY_BYTES = 7 + 5 + (8 + 8) + (7 + 8) + 3 * (5 + 8),
 };
 
 /* A field of that name with a value of so many bytes; nothing for a field that has no name. */
@@ -60,6 +63,27 @@ static int64_t summary_bytes(const spill_definition_t *definition)
            field_bytes("src", SPILL_NUMBER_BYTES);
 }
 
+/* Layout bucket: all but the elements, of a head and of a page. */
+static int64_t bucket_bytes(const spill_definition_t *definition, const spill_value_t *window,
+                            bool head, const spill_state_t *state)
+{
+    const char *const statistics[] = {definition->stats_count, definition->stats_average,
+                                      definition->stats_sum, definition->stats_min,
+                                      definition->stats_max};
+    int64_t id = window->size_bytes + field_bytes("part", SPILL_NUMBER_BYTES);
+    int64_t made = FRAME_BYTES + field_bytes("_id", id);
+    int64_t fields = head ? state->fields_bytes + field_bytes("part", SPILL_NUMBER_BYTES) : 0;
+    int64_t stats = FRAME_BYTES;
+    for (size_t i = 0; i < sizeof statistics / sizeof *statistics; i++)
+        stats += field_bytes(statistics[i], SPILL_NUMBER_BYTES);
+    /* The owner and the window's text are in `window`: together they are not longer than it. */
+    return TALLY_BYTES + (fields > made ? fields : made) +
+           field_bytes(definition->page_owner, window->size_bytes) +
+           field_bytes(definition->window_field, 0) +
+           field_bytes(definition->page_number, SPILL_NUMBER_BYTES) +
+           field_bytes(definition->stats_field, stats);
+}
+
 static int64_t head_bytes(const spill_definition_t *definition, const spill_value_t *owner,
                           const spill_state_t *state)
 {
@@ -91,6 +115,9 @@ int64_t spill_state_document_bytes(const spill_definition_t *definition, const s
         return bytes + (head ? head_bytes(definition, owner, state) + summary_bytes(definition) +
                                    field_bytes("journal", elements)
                              : page_bytes(definition, owner) + live_bytes);
+    if (definition->layout == SPILL_LAYOUT_BUCKET)
+        return bytes + bucket_bytes(definition, owner, head, state) +
+               field_bytes(definition->array, elements);
     if (head)
         return bytes + head_bytes(definition, owner, state) +
                field_bytes(definition->array, elements);
@@ -224,6 +251,20 @@ void spill_render_intent(bson_t *document, const char *name, const spill_state_t
     bson_append_document_end(document, &intent);
 }
 
+/* What heads have beside that; `spill` is the array's own document. */
+static void append_head_numbers(bson_t *spill, const spill_definition_t *definition,
+                                const spill_state_t *state, const spill_ops_t *ops)
+{
+    append_ops(spill, definition, ops, spill_state_end(state));
+    BSON_APPEND_INT64(spill, "pages", state->pages);
+    BSON_APPEND_INT64(spill, "low", state->low);
+    BSON_APPEND_INT64(spill, "removed", state->removed);
+    if (definition->keep == SPILL_KEEP_OLDEST)
+        BSON_APPEND_INT64(spill, "total", state->total);
+    if (state->intent)
+        spill_render_intent(spill, "intent", state);
+}
+
 static void append_head_bookkeeping(bson_t *document, const spill_definition_t *definition,
                                     const spill_state_t *state, const spill_ops_t *ops,
                                     const spill_run_t *run)
@@ -232,14 +273,7 @@ static void append_head_bookkeeping(bson_t *document, const spill_definition_t *
     BSON_APPEND_DOCUMENT_BEGIN(document, "spill", &arrays);
     bson_append_document_begin(&arrays, definition->array, -1, &spill);
     append_bookkeeping(&spill, state);
-    append_ops(&spill, definition, ops, spill_state_end(state));
-    BSON_APPEND_INT64(&spill, "pages", state->pages);
-    BSON_APPEND_INT64(&spill, "low", state->low);
-    BSON_APPEND_INT64(&spill, "removed", state->removed);
-    if (definition->keep == SPILL_KEEP_OLDEST)
-        BSON_APPEND_INT64(&spill, "total", state->total);
-    if (state->intent)
-        spill_render_intent(&spill, "intent", state);
+    append_head_numbers(&spill, definition, state, ops);
     if (spill_elements_apart(definition)) {
         spill_sum_append(&state->sum, "sum", &spill);
         append_elements(&spill, definition, "journal", run);
@@ -248,10 +282,64 @@ static void append_head_bookkeeping(bson_t *document, const spill_definition_t *
     bson_append_document_end(document, &arrays);
 }
 
+/* ---- buckets --------------------------------------------------------------------------------- */
+
+void spill_render_part_id(bson_t *document, const char *key, const spill_value_t *window,
+                          int64_t page)
+{
+    bson_t id, name;
+    bson_append_document_begin(document, key, -1, &id);
+    if (bson_init_static(&name, window->data, window->size_bytes))
+        bson_concat(&id, &name);
+    spill_render_count(&id, "part", page + 1);
+    bson_append_document_end(document, &id);
+}
+
+/* Other fields: `fields` (NULL: none) but for its _id. */
+static void render_bucket(const spill_definition_t *definition, const spill_value_t *window,
+                          bool head, const spill_state_t *state, const bson_t *fields,
+                          const spill_run_t *run, const spill_ops_t *ops, bool plain,
+                          bson_t *document)
+{
+    spill_value_t owner;
+    const char *text = "";
+    int64_t page = head ? SPILL_HEAD : state->page;
+    bson_init(document);
+    if (!plain)
+        spill_render_part_id(document, "_id", window, page);
+    if (fields)
+        bson_copy_to_excluding_noinit(fields, document, "_id", NULL);
+    if (spill_window_split(window, &owner, &text))
+        spill_value_append(&owner, document, definition->page_owner);
+    bson_append_utf8(document, definition->window_field, -1, text, -1);
+    spill_render_count(document, definition->page_number, page + 1);
+    append_elements(document, definition, definition->array, run);
+    spill_tally_render(&state->tally, state->live, definition, document);
+    if (plain)
+        return;
+    bson_t spill;
+    BSON_APPEND_DOCUMENT_BEGIN(document, "spill", &spill);
+    append_bookkeeping(&spill, state);
+    spill_tally_append(&state->tally, "tally", &spill);
+    if (head)
+        append_head_numbers(&spill, definition, state, ops);
+    else
+        append_ops(&spill, definition, ops, spill_state_end(state));
+    bson_append_document_end(document, &spill);
+}
+
+/* ---- heads and pages ------------------------------------------------------------------------- */
+
 void spill_render_head(const spill_definition_t *definition, const spill_state_t *state,
                        const bson_t *fields, const spill_run_t *run, const spill_ops_t *ops,
                        bool plain, bson_t *document)
 {
+    bson_iter_t id;
+    if (definition->layout == SPILL_LAYOUT_BUCKET && bson_iter_init_find(&id, fields, "_id")) {
+        spill_value_t window = spill_value_from_iter(&id);
+        render_bucket(definition, &window, true, state, fields, run, ops, plain, document);
+        return;
+    }
     bson_init(document);
     bson_concat(document, fields);
     if (spill_elements_apart(definition)) {
@@ -271,8 +359,6 @@ void spill_render_head(const spill_definition_t *definition, const spill_state_t
     if (!plain)
         append_head_bookkeeping(document, definition, state, ops, run);
 }
-
-/* ---- pages ----------------------------------------------------------------------------------- */
 
 static void append_page_id(bson_t *document, const spill_value_t *owner, int64_t page)
 {
@@ -301,6 +387,10 @@ void spill_render_page(const spill_definition_t *definition, const spill_value_t
                        const spill_state_t *state, const spill_run_t *run, const spill_ops_t *ops,
                        bool plain, bson_t *document)
 {
+    if (definition->layout == SPILL_LAYOUT_BUCKET) {
+        render_bucket(definition, owner, false, state, NULL, run, ops, plain, document);
+        return;
+    }
     bson_init(document);
     if (!plain)
         append_page_id(document, owner, state->page);

@@ -10,6 +10,8 @@
  *
  * Head: {_id, <other fields>, <array>, <count>, <overflow>, <pages>, spill: {<array>: {...}}}.
  * Page: {_id: {owner, page}, <owner>, <page>, <array>, <count>, spill: {...}}.
+ * Layout bucket: both are {_id: {owner, window, part}, <owner>, <window>, <part>, <array>,
+ * <statistics>, spill: {...}}, part 0 the head. The owner that is passed is {owner, window}.
  * Elements apart (layout reference):
  * Head: {_id, <other fields>, <array>: {<count>, <average>}, spill: {<array>: {..., journal}}}.
  * Page: {_id: {owner, page}, <owner>, <the element's fields>, spill: {...}}; {_id, spill} where the
@@ -24,6 +26,10 @@ void spill_render_head(const spill_definition_t *definition, const spill_state_t
 void spill_render_page(const spill_definition_t *definition, const spill_value_t *owner,
                        const spill_state_t *state, const spill_run_t *run, const spill_ops_t *ops,
                        bool plain, bson_t *document);
+
+/* Layout bucket: {owner, window, part} of a page (SPILL_HEAD: part 0) under a key. */
+void spill_render_part_id(bson_t *document, const char *key, const spill_value_t *window,
+                          int64_t page);
 
 /* A count as the sources' drivers write it, an int32 while it fits. Nothing under an empty name. */
 void spill_render_count(bson_t *document, const char *name, int64_t count);

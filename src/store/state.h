@@ -9,6 +9,7 @@
 #define SPILL_STORE_STATE_H
 
 #include "store/sum.h"
+#include "store/tally.h"
 
 #include <spillway/definition.h>
 #include <spillway/value.h>
@@ -35,15 +36,16 @@ void spill_seqs_release(spill_seqs_t *seqs);
 typedef struct spill_state {
     /* Every document. */
     bool present;
-    int64_t epoch;      /* the owner's incarnation: when its head was made; pages carry it */
-    int64_t rev;        /* raised where the table of request.h says so; starts at epoch */
-    int64_t first;      /* sequence number of the first slot */
-    int64_t live;       /* elements in the array */
-    int64_t live_bytes; /* sum of their value sizes */
-    spill_seqs_t gone;  /* removed numbers among the slots */
-    int64_t n;          /* appends that carried an operation id, up to here */
-    bool sealed;        /* keep oldest: takes no more elements */
-    bool closed;        /* keep oldest: sealed, and no page follows: the owner is being dropped */
+    int64_t epoch;       /* the owner's incarnation: when its head was made; pages carry it */
+    int64_t rev;         /* raised where the table of request.h says so; starts at epoch */
+    int64_t first;       /* sequence number of the first slot */
+    int64_t live;        /* elements in the array */
+    int64_t live_bytes;  /* sum of their value sizes */
+    spill_seqs_t gone;   /* removed numbers among the slots */
+    int64_t n;           /* appends that carried an operation id, up to here */
+    bool sealed;         /* keep oldest: takes no more elements */
+    bool closed;         /* keep oldest: sealed, and no page follows: the owner is being dropped */
+    spill_tally_t tally; /* layout bucket: what its statistics are made of */
 
     /* Heads. */
     int64_t pages; /* overflowPages */

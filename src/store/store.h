@@ -6,6 +6,7 @@
 #define SPILL_STORE_STORE_H
 
 #include "store/request.h"
+#include "store/windows.h"
 
 #include <spillway/store.h>
 
@@ -56,6 +57,14 @@ typedef struct spill_store_ops {
                            const spill_binding_t *binding, const uint8_t *after, size_t after_bytes,
                            size_t limit, bson_t *owners, spill_buffer_t *last,
                            spill_error_t *error);
+
+    /*
+     * Layout bucket: the texts of an owner's windows that have a head, in the order asked for, as
+     * strings of a BSON array document, made where SPILL_OK.
+     */
+    spill_code_t (*windows)(spill_store_t *store, const spill_definition_t *definition,
+                            const spill_binding_t *binding, const spill_window_query_t *query,
+                            bson_t *texts, spill_error_t *error);
 
     /*
      * Catalog. get: *document is new (bson_destroy), NULL when there is none. put: `expected`

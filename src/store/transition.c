@@ -50,12 +50,49 @@ static void fold_leading_gone(spill_state_t *state)
     spill_seqs_drop_below(&state->gone, state->first);
 }
 
+/* ---- statistics ------------------------------------------------------------------------------ */
+
+bool spill_needs_tally(const spill_request_t *request)
+{
+    bool changes = request->kind == SPILL_REQUEST_EDIT || request->kind == SPILL_REQUEST_REMOVE ||
+                   request->kind == SPILL_REQUEST_PULL || request->kind == SPILL_REQUEST_TRIM;
+    return changes && spill_tally_wanted(request->definition);
+}
+
+spill_tally_t spill_tally_after(const spill_request_t *request, const spill_run_t *run)
+{
+    bool edit = request->kind == SPILL_REQUEST_EDIT;
+    bool trim = request->kind == SPILL_REQUEST_TRIM;
+    spill_tally_t tally = {0};
+    for (size_t i = 0; i < run->count; i++) {
+        spill_element_t element = spill_run_element(run, i);
+        bool meant = trim ? element.seq < request->low : element.seq == request->seq;
+        if (edit && meant)
+            spill_tally_add(&tally, request->definition, request->elements);
+        else if (!meant)
+            spill_tally_add(&tally, request->definition, &element.value);
+    }
+    return tally;
+}
+
+/* An append goes on with the fold. */
+static void tally_appended(const spill_request_t *append, spill_state_t *state)
+{
+    if (!spill_tally_wanted(append->definition))
+        return;
+    for (size_t i = 0; i < append->element_count; i++)
+        spill_tally_add(&state->tally, append->definition, &append->elements[i]);
+}
+
+/* ---- what several steps share ---------------------------------------------------------------- */
+
 /* The element goes; its number stays, as a gone one. */
 static void delete_element(const spill_request_t *request, const spill_facts_t *facts,
                            spill_state_t *state, spill_effect_t *effect)
 {
     state->live--;
     state->live_bytes -= facts->old_bytes;
+    state->tally = facts->tally;
     spill_seqs_insert(&state->gone, request->seq);
     state->rev++;
     *effect = (spill_effect_t){.kind = SPILL_EFFECT_DELETE, .seq = request->seq};
@@ -69,6 +106,7 @@ static void empty_document(spill_state_t *state, spill_effect_t *effect)
     state->first = end;
     state->live = 0;
     state->live_bytes = 0;
+    state->tally = (spill_tally_t){0};
     state->gone.count = 0;
     state->rev++;
 }
@@ -176,6 +214,7 @@ static spill_outcome_t append(const spill_request_t *request, const spill_facts_
         spill_sum_t value = spill_sum_of(request->definition, &request->elements[i]);
         spill_sum_add(&state->sum, &value);
     }
+    tally_appended(request, state);
     return SPILL_DONE;
 }
 
@@ -309,6 +348,7 @@ static spill_outcome_t edit(const spill_request_t *request, const spill_facts_t 
     state->live_bytes = live_bytes;
     spill_sum_take(&state->sum, &request->taken);
     spill_sum_add(&state->sum, &request->given);
+    state->tally = facts->tally;
     state->rev++;
     *effect = (spill_effect_t){.kind = SPILL_EFFECT_REPLACE, .seq = request->seq};
     return SPILL_DONE;
@@ -390,6 +430,7 @@ static spill_outcome_t trim(const spill_request_t *request, const spill_facts_t 
         *effect = (spill_effect_t){.kind = SPILL_EFFECT_ERASE, .seq = state->first, .end = first};
         state->live -= first - state->first - gone;
         state->live_bytes -= facts->erased_bytes;
+        state->tally = facts->tally;
         state->first = first;
         spill_seqs_drop_below(&state->gone, first);
     }

@@ -30,6 +30,7 @@ typedef struct spill_facts {
     bool op_seen;         /* APPEND: request->op is in the document's window */
     int64_t old_bytes;    /* EDIT, REMOVE, PULL: size of element request->seq; -1: not there */
     int64_t erased_bytes; /* TRIM: size of the head's live elements below request->low */
+    spill_tally_t tally;  /* layout bucket; EDIT, REMOVE, PULL, TRIM: see spill_tally_after */
     /*
      * APPEND, UPDATE_FIELDS: size of the head's other fields after request->update, or of those of
      * the head to be made; 0: as they are.
@@ -45,6 +46,13 @@ typedef struct spill_facts {
 
 spill_outcome_t spill_transition(const spill_request_t *request, const spill_facts_t *facts,
                                  spill_state_t *state, spill_effect_t *effect);
+
+/*
+ * Layout bucket: the tally of a document once a request that changes or takes elements has been
+ * carried out. `run` holds the document's live elements, ascending.
+ */
+bool spill_needs_tally(const spill_request_t *request);
+spill_tally_t spill_tally_after(const spill_request_t *request, const spill_run_t *run);
 
 /* Most bytes that an update (may be NULL) adds to a head's other fields. */
 int64_t spill_update_growth(const bson_t *update);

@@ -53,9 +53,15 @@ spill_code_t spill_convert_definition(const spill_definition_t *from, const char
     if (strlen(as) + sizeof suffix > SPILL_NAME_SIZE)
         return spill_fail(error, SPILL_INVALID, "'%.40s...' is longer than %zu bytes", as,
                           SPILL_NAME_SIZE - sizeof suffix);
+    bool bucket = layout == SPILL_LAYOUT_BUCKET;
+    if (bucket != (from->layout == SPILL_LAYOUT_BUCKET))
+        return spill_fail(error, SPILL_INVALID,
+                          "arrays are not converted to or from the layout bucket: export them, and "
+                          "import them there");
     strcpy(definition->name, as);
     strcpy(definition->collection, as);
-    snprintf(definition->page_collection, sizeof definition->page_collection, "%s%s", as, suffix);
+    snprintf(definition->page_collection, sizeof definition->page_collection, "%s%s", as,
+             bucket ? "" : suffix);
     definition->layout = layout;
     definition->keep = keep;
     definition->largest = definition->bounds;

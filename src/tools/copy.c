@@ -111,6 +111,22 @@ static spill_code_t make_definition(const spill_copy_t *copy, const spill_defini
     return code;
 }
 
+/* Windows are copied one by one, as they are. */
+static spill_code_t check_windows(const spill_definition_t *source,
+                                  const spill_definition_t *target, spill_error_t *error)
+{
+    bool none = source->layout != SPILL_LAYOUT_BUCKET && target->layout != SPILL_LAYOUT_BUCKET;
+    bool same = source->layout == target->layout && source->window == target->window &&
+                strcmp(source->window_source, target->window_source) == 0 &&
+                strcmp(source->time_field, target->time_field) == 0;
+    if (none || same)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_INVALID,
+                      "'%s' and '%s' have not the same windows: export what is to go from one to "
+                      "the other, and import it there",
+                      source->name, target->name);
+}
+
 static spill_code_t define(const spill_copy_t *copy, const char *name, spill_error_t *error)
 {
     spill_definition_t source, definition;
@@ -118,6 +134,8 @@ static spill_code_t define(const spill_copy_t *copy, const char *name, spill_err
     if (code != SPILL_OK)
         return spill_copy_failed(&copy->source, code, error);
     code = make_definition(copy, &source, &definition, error);
+    if (code == SPILL_OK)
+        code = check_windows(&source, &definition, error);
     if (code == SPILL_OK)
         code = spill_store_define(copy->target.store, &definition, error);
     return spill_copy_failed(&copy->target, code, error);

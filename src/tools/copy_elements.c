@@ -135,7 +135,8 @@ static spill_code_t remove_placeholders(const spill_copy_owner_t *owner, const b
 {
     const spill_copy_side_t *target = &owner->copy->target;
     int64_t end = batch->first + (int64_t)batch->count;
-    if (batch->placeholders == batch->count && owner->live == 0) {
+    bool trims = spill_array_get_definition(target->array)->layout != SPILL_LAYOUT_BUCKET;
+    if (trims && batch->placeholders == batch->count && owner->live == 0) {
         spill_code_t code = spill_array_trim(target->array, owner->target.value, end, error);
         return spill_copy_failed(target, code, error);
     }

@@ -362,6 +362,7 @@ static spill_code_t prepare(import_t *import, spill_error_t *error)
     const spill_bounds_t *bounds = &import->definition->bounds;
     parsing->path = import->options->path;
     parsing->owner = import->options->owner;
+    parsing->definition = import->definition;
     parsing->id = import->options->id;
     parsing->strings = import->options->strings;
     parsing->skip_max = import->options->skip_max;

@@ -167,12 +167,12 @@ spill_code_t spill_chunk_add(spill_chunk_t *chunk, const spill_chunk_bounds_t *b
     spill_chunk_owner_t *entry = &chunk->owners[index];
     bson_t kept;
     if (made) {
-        size_t within = (size_t)(owner->data - bson_get_data(document));
-        entry->value_offset = chunk->documents.size + within;
-        if (bounds->without) {
-            entry->value_offset = chunk->documents.size;
+        const uint8_t *from = bson_get_data(document);
+        bool within =
+            !bounds->without && owner->data >= from && owner->data < from + document->len;
+        entry->value_offset = chunk->documents.size + (within ? (size_t)(owner->data - from) : 0);
+        if (!within)
             spill_buffer_append(&chunk->documents, owner->data, owner->size_bytes);
-        }
         entry->value_bytes = owner->size_bytes;
         entry->value_type = owner->type;
     }

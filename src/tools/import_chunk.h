@@ -84,8 +84,8 @@ void spill_chunk_release(spill_chunk_t *chunk);
 void spill_chunk_clear(spill_chunk_t *chunk);
 
 /*
- * Add a record. `owner` and `id` (size 0: none) borrow from `document`. SPILL_PARSE where the owner
- * cannot be one. Sets chunk->full when another record might not fit.
+ * Add a record. `owner`, which may lie within `document`, and `id` (size 0: none) are borrowed.
+ * SPILL_PARSE where the owner cannot be one. Sets chunk->full when another record might not fit.
  */
 spill_code_t spill_chunk_add(spill_chunk_t *chunk, const spill_chunk_bounds_t *bounds,
                              const bson_t *document, const spill_value_t *owner, const void *id,

@@ -6,6 +6,8 @@
 #include "util/error.h"
 #include "util/hash.h"
 
+#include <spillway/bucket.h>
+
 #include <pthread.h>
 #include <string.h>
 
@@ -33,6 +35,7 @@ struct spill_parser {
     spill_decoder_t decoder;
     pending_t pending;
     spill_buffer_t id;
+    bson_t window; /* the pending record's, as an owner */
     int64_t number;
     int64_t end_offset; /* of the chunk before: where the next begins */
     int64_t end_line;
@@ -207,6 +210,24 @@ static spill_code_t find_id(spill_parser_t *parser, spill_error_t *error)
     return code == SPILL_OK ? SPILL_OK : (error->code = SPILL_PARSE);
 }
 
+/* Layout bucket: the owner is the record's window. */
+static spill_code_t name_window(spill_parser_t *parser, spill_value_t *owner, spill_error_t *error)
+{
+    const spill_definition_t *definition = parser->options.definition;
+    char window[SPILL_WINDOW_SIZE];
+    if (definition->layout != SPILL_LAYOUT_BUCKET)
+        return SPILL_OK;
+    spill_value_t element = spill_value_from_document(&parser->pending.document);
+    spill_code_t code = spill_owner_check(owner, error);
+    if (code == SPILL_OK)
+        code = spill_bucket_window_of(definition, &element, window, error);
+    if (code != SPILL_OK)
+        return error->code = SPILL_PARSE;
+    bson_reinit(&parser->window);
+    *owner = spill_bucket_name(&parser->window, owner, window);
+    return SPILL_OK;
+}
+
 /* Move the pending record into the chunk. False where it is bad and the input ends with it. */
 static bool add_pending(spill_parser_t *parser, spill_chunk_t *chunk)
 {
@@ -215,6 +236,8 @@ static bool add_pending(spill_parser_t *parser, spill_chunk_t *chunk)
     spill_value_t owner;
     spill_code_t code =
         spill_decode_field(&pending->document, parser->options.owner, &owner, &error);
+    if (code == SPILL_OK)
+        code = name_window(parser, &owner, &error);
     if (code == SPILL_OK && parser->options.id)
         code = find_id(parser, &error);
     if (code == SPILL_OK)
@@ -311,6 +334,7 @@ spill_code_t spill_parser_start(const spill_parser_options_t *options, spill_par
     spill_parser_t *made = bson_malloc0(sizeof *made);
     *parser = made;
     made->options = *options;
+    bson_init(&made->window);
     made->number = options->number;
     made->exact_end = options->end_offset > options->offset ? options->end_offset : 0;
     pthread_mutex_init(&made->lock, NULL);
@@ -342,6 +366,7 @@ void spill_parser_stop(spill_parser_t *parser)
     spill_records_close(parser->records);
     spill_source_close(parser->source);
     spill_buffer_release(&parser->id);
+    bson_destroy(&parser->window);
     pthread_cond_destroy(&parser->changed);
     pthread_mutex_destroy(&parser->lock);
     bson_free(parser);

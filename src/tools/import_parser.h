@@ -13,7 +13,8 @@ typedef struct spill_parser_options {
     spill_codec_t codec;
     spill_format_t format;
     const char *owner;
-    const char *id; /* or NULL */
+    const char *id;                       /* or NULL */
+    const spill_definition_t *definition; /* layout bucket: which window a record is of */
     bool strings;
     int64_t skip_max;
     spill_chunk_bounds_t bounds;

@@ -1,6 +1,7 @@
 #include "tools/stats.h"
 
 #include "core/array.h"
+#include "definition/window.h"
 
 #include <string.h>
 
@@ -9,6 +10,8 @@ typedef struct collector {
     spill_stats_t *stats;
     int64_t elements; /* of the owner at hand */
     int64_t bytes;
+    bool any;
+    bson_t owner; /* at hand, under an empty name */
 } collector_t;
 
 /* ---- lengths --------------------------------------------------------------------------------- */
@@ -93,20 +96,53 @@ static bool count_element(void *context, const spill_value_t *owner, const spill
     return true;
 }
 
-static spill_code_t count_owner(void *context, const spill_value_t *owner, spill_error_t *error)
+/* The owner at hand is complete. */
+static void end_owner(collector_t *collector)
 {
-    collector_t *collector = context;
     spill_stats_t *stats = collector->stats;
-    collector->elements = 0;
-    collector->bytes = 0;
-    spill_code_t code =
-        spill_array_export(collector->array, owner, count_element, collector, error);
-    if (code == SPILL_OK) {
+    bson_iter_t iter;
+    if (collector->any && bson_iter_init_find(&iter, &collector->owner, "")) {
+        spill_value_t owner = spill_value_from_iter(&iter);
         stats->owners++;
         stats->elements += collector->elements;
         stats->bytes += collector->bytes;
         add_length(stats, collector->elements);
-        add_largest(stats, owner, collector->elements, collector->bytes);
+        add_largest(stats, &owner, collector->elements, collector->bytes);
+    }
+    collector->any = false;
+    collector->elements = 0;
+    collector->bytes = 0;
+}
+
+/* Layout bucket: windows of an owner lie side by side. */
+static void begin_owner(collector_t *collector, const spill_value_t *owner)
+{
+    bson_iter_t iter;
+    spill_value_t of = *owner;
+    const char *window;
+    if (spill_array_get_definition(collector->array)->layout == SPILL_LAYOUT_BUCKET)
+        spill_window_split(owner, &of, &window);
+    if (collector->any && bson_iter_init_find(&iter, &collector->owner, "")) {
+        spill_value_t last = spill_value_from_iter(&iter);
+        if (spill_value_same_owner(&last, &of))
+            return;
+    }
+    end_owner(collector);
+    bson_reinit(&collector->owner);
+    spill_value_append(&of, &collector->owner, "");
+}
+
+static spill_code_t count_owner(void *context, const spill_value_t *owner, spill_error_t *error)
+{
+    collector_t *collector = context;
+    begin_owner(collector, owner);
+    int64_t elements = collector->elements, bytes = collector->bytes;
+    spill_code_t code =
+        spill_array_export(collector->array, owner, count_element, collector, error);
+    collector->any = collector->any || code == SPILL_OK;
+    if (code != SPILL_OK) {
+        collector->elements = elements;
+        collector->bytes = bytes;
     }
     return code;
 }
@@ -117,7 +153,11 @@ spill_code_t spill_stats_collect(spill_array_t *array, size_t top, spill_stats_t
     *stats = (spill_stats_t){.largest_max = top};
     stats->largest = bson_malloc((top + 1) * sizeof *stats->largest);
     collector_t collector = {.array = array, .stats = stats};
-    return spill_each_owner(array, count_owner, &collector, true, error);
+    bson_init(&collector.owner);
+    spill_code_t code = spill_each_owner(array, count_owner, &collector, true, error);
+    end_owner(&collector);
+    bson_destroy(&collector.owner);
+    return code;
 }
 
 void spill_stats_release(spill_stats_t *stats)

@@ -27,6 +27,7 @@ static int run_in_order(const contract_kind_t *kind, const char *name, spill_arr
     add_id_tests(&suite);
     add_catalog_tests(&suite);
     add_owner_tests(&suite);
+    add_bucket_tests(&suite);
     add_random_tests(&suite);
     for (size_t i = 0; i < suite.count; i++)
         suite.tests[i].initial_state = (void *)kind;

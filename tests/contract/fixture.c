@@ -27,6 +27,14 @@ void make_definition(spill_definition_t *definition, const char *name, spill_kee
     snprintf(definition->page_collection, SPILL_NAME_SIZE, "%sPages", name);
 }
 
+void make_bucket_definition(spill_definition_t *definition, const char *name)
+{
+    spill_code_t code = spill_definition_preset(definition, "reviews-bucket", name, NULL);
+    assert_int_equal(code, SPILL_OK);
+    definition->op_window = 3;
+    definition->order = contract_order;
+}
+
 void save_definition(spill_store_t *store, const spill_definition_t *definition)
 {
     bson_t document;

@@ -32,6 +32,9 @@ extern spill_array_order_t contract_order;
  */
 void make_definition(spill_definition_t *definition, const char *name, spill_keep_t keep);
 
+/* The same of preset "reviews-bucket". Its owners are windows. */
+void make_bucket_definition(spill_definition_t *definition, const char *name);
+
 /* Save the definition as a client would. */
 void save_definition(spill_store_t *store, const spill_definition_t *definition);
 

@@ -10,11 +10,13 @@ void pair_open(pair_t *pair, const contract_kind_t *kind)
     *pair = (pair_t){.kind = kind};
     assert_int_equal(spill_store_open("memory:", NULL, &pair->stores[0], NULL), SPILL_OK);
     pair->stores[1] = kind->open();
-    static const char *const names[PAIR_ARRAYS] = {"feed", "likes", "log"};
+    static const char *const names[PAIR_ARRAYS] = {"feed", "likes", "log", "buckets"};
     for (size_t i = 0; i < PAIR_ARRAYS; i++) {
         spill_definition_t *definition = &pair->definitions[i];
         make_definition(definition, names[i], i == 2 ? SPILL_KEEP_OLDEST : SPILL_KEEP_NEWEST);
-        if (kind->shows_other_arrays)
+        if (i == PAIR_BUCKETS)
+            make_bucket_definition(definition, names[i]);
+        else if (kind->shows_other_arrays)
             snprintf(definition->collection, SPILL_NAME_SIZE, "%sHeads", names[i]);
         for (size_t k = 0; k < 2; k++) {
             save_definition(pair->stores[k], definition);
@@ -23,9 +25,14 @@ void pair_open(pair_t *pair, const contract_kind_t *kind)
             assert_int_equal(code, SPILL_OK);
         }
     }
-    for (size_t i = 0; i < PAIR_OWNERS; i++) {
+    for (size_t i = 0; i < 2 * PAIR_OWNERS; i++) {
         bson_init(&pair->owner_storage[i]);
         pair->owners[i] = spill_value_from_int64(&pair->owner_storage[i], (int64_t)i);
+        bson_t number = BSON_INITIALIZER;
+        spill_value_t owner = spill_value_from_int64(&number, (int64_t)i);
+        if (i >= PAIR_OWNERS)
+            pair->owners[i] = spill_bucket_name(&pair->owner_storage[i], &owner, "2026-03");
+        bson_destroy(&number);
         assert_int_equal(spill_owner_key(&pair->owners[i], &pair->keys[i], NULL), SPILL_OK);
     }
 }
@@ -38,7 +45,7 @@ void pair_reopen(pair_t *pair)
 
 void pair_close(pair_t *pair)
 {
-    for (size_t i = 0; i < PAIR_OWNERS; i++) {
+    for (size_t i = 0; i < 2 * PAIR_OWNERS; i++) {
         bson_destroy(&pair->owner_storage[i]);
         spill_buffer_release(&pair->keys[i]);
     }
@@ -51,6 +58,7 @@ void pair_close(pair_t *pair)
 spill_request_t pair_request(const pair_t *pair, size_t array, size_t owner,
                              spill_request_kind_t kind, int64_t page)
 {
+    owner += array == PAIR_BUCKETS ? PAIR_OWNERS : 0;
     return (spill_request_t){
         .kind = kind,
         .definition = &pair->definitions[array],

@@ -4,7 +4,8 @@
 
 #include "fixture.h"
 
-#define PAIR_ARRAYS 3 /* two that keep the newest, one that keeps the oldest */
+#define PAIR_ARRAYS 4 /* two that keep the newest, one that keeps the oldest, one of buckets */
+#define PAIR_BUCKETS 3
 #define PAIR_OWNERS 2
 #define PAIR_PAGES 12 /* no test goes beyond */
 
@@ -13,9 +14,10 @@ typedef struct pair {
     spill_store_t *stores[2]; /* memory first */
     spill_definition_t definitions[PAIR_ARRAYS];
     spill_binding_t bindings[2][PAIR_ARRAYS];
-    bson_t owner_storage[PAIR_OWNERS];
-    spill_value_t owners[PAIR_OWNERS];
-    spill_buffer_t keys[PAIR_OWNERS];
+    /* Numbers, and behind them as many windows, the owners of the buckets. */
+    bson_t owner_storage[2 * PAIR_OWNERS];
+    spill_value_t owners[2 * PAIR_OWNERS];
+    spill_buffer_t keys[2 * PAIR_OWNERS];
     spill_response_t responses[2];
     int64_t done[SPILL_REQUEST_KIND_COUNT];
     int64_t refused[SPILL_REQUEST_KIND_COUNT];

@@ -143,6 +143,32 @@ static bson_t *some_update(walk_t *walk)
     }
 }
 
+/* A string; in a bucket mostly a document, perhaps with a value. */
+static spill_value_t some_element(walk_t *walk, uint32_t size_bytes, char fill)
+{
+    if (walk->array != PAIR_BUCKETS || below(walk, 8) == 0)
+        return text_value(size_bytes, fill);
+    bson_t document = BSON_INITIALIZER;
+    switch (below(walk, 8)) {
+    case 0:
+        BSON_APPEND_INT64(&document, "rating", INT64_MAX - below(walk, 3));
+        break;
+    case 1:
+        BSON_APPEND_DOUBLE(&document, "rating", (double)below(walk, 100) / 7 - 3);
+        break;
+    case 2:
+        BSON_APPEND_UTF8(&document, "rating", "none");
+        break;
+    default:
+        BSON_APPEND_INT32(&document, "rating", (int32_t)below(walk, 11) - 5);
+    }
+    uint8_t *data = bson_malloc(document.len);
+    memcpy(data, bson_get_data(&document), document.len);
+    spill_value_t value = {.data = data, .size_bytes = document.len, .type = BSON_TYPE_DOCUMENT};
+    bson_destroy(&document);
+    return value;
+}
+
 static void append_to(walk_t *walk, int64_t page)
 {
     enum { MOST = 3 };
@@ -151,7 +177,8 @@ static void append_to(walk_t *walk, int64_t page)
     append.element_count = (size_t)(1 + below(walk, MOST));
     append.elements = elements;
     for (size_t i = 0; i < append.element_count; i++) {
-        elements[i] = text_value((uint32_t)(5 + below(walk, 40)), (char)('a' + below(walk, 26)));
+        elements[i] =
+            some_element(walk, (uint32_t)(5 + below(walk, 40)), (char)('a' + below(walk, 26)));
         append.elements_bytes += elements[i].size_bytes;
     }
     const spill_state_t *state = page == SPILL_HEAD ? &walk->head : &walk->page;
@@ -162,7 +189,7 @@ static void append_to(walk_t *walk, int64_t page)
     append.op = below(walk, 2) == 0 ? &op : NULL;
     append.limits.slots_max = below(walk, 4) == 0 ? below(walk, 10) : 100;
     append.limits.bytes_max = below(walk, 8) == 0 ? 400 : 100000;
-    bson_t *update = page == SPILL_HEAD ? some_update(walk) : NULL;
+    bson_t *update = page == SPILL_HEAD && walk->array != PAIR_BUCKETS ? some_update(walk) : NULL;
     append.update = update;
     if (page == SPILL_HEAD && !walk->head.present) {
         append.create = below(walk, 8) != 0;
@@ -182,7 +209,7 @@ static void append_somewhere(walk_t *walk)
 
 static void update_fields(walk_t *walk)
 {
-    bson_t *update = some_update(walk);
+    bson_t *update = walk->array != PAIR_BUCKETS ? some_update(walk) : NULL;
     spill_request_t request = request_of(walk, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
     request.update = update;
     if (!walk->head.present) {
@@ -298,7 +325,7 @@ static void edit(walk_t *walk)
 {
     bool in_page = below(walk, 2) == 0 && look_at_any_page(walk);
     const spill_state_t *state = in_page ? &walk->page : &walk->head;
-    spill_value_t element = text_value((uint32_t)(5 + below(walk, 90)), 'E');
+    spill_value_t element = some_element(walk, (uint32_t)(5 + below(walk, 90)), 'E');
     spill_request_t edit =
         request_of(walk, SPILL_REQUEST_EDIT, in_page ? walk->page.page : SPILL_HEAD);
     edit.rev = state->rev;
@@ -428,7 +455,7 @@ static void step(walk_t *walk)
 
 static void random_requests_have_the_same_effect(void **state)
 {
-    enum { STEPS = 500 };
+    enum { STEPS = 650 };
     const contract_kind_t *store = *state;
     bool whole = !store->slow || getenv("SPILLWAY_LONG");
     uint64_t walks = whole ? 40 : 8;

@@ -4,6 +4,7 @@
  */
 #include "world.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- appends --------------------------------------------------------------------------------- */
@@ -289,6 +290,55 @@ void sim_check_count(sim_client_t *client, int owner, sim_span_t span, const spi
              "%lld, and that did not hold before",
              owner, (long long)count->count, (long long)count->next, (int)now->live,
              (int)now->pending, (long long)now->next);
+}
+
+/* What statistics follow from the plain array at one version; in parts the order of sums differs.
+ */
+static void fold(const sim_world_t *world, const sim_plain_t *plain, int32_t version,
+                 spill_tally_t *tally, int64_t *count)
+{
+    stretch_t stretch = stretch_of(plain, version);
+    *tally = (spill_tally_t){0};
+    *count = 0;
+    for (size_t i = 0; i < stretch.count; i++) {
+        sim_value_bytes_t bytes;
+        int64_t id = sim_plain_value(plain, &stretch.first[i], version);
+        if (id < 0)
+            continue;
+        spill_value_t value = sim_value_of(world, &bytes, id);
+        spill_tally_add(tally, &world->definition, &value);
+        ++*count;
+    }
+}
+
+static bool near(double left, double right)
+{
+    double scale = fabs(left) > 1 ? fabs(left) : 1;
+    return fabs(left - right) <= scale * 1e-9;
+}
+
+void sim_check_statistics(sim_client_t *client, int owner, sim_span_t span,
+                          const spill_statistics_t *statistics)
+{
+    sim_world_t *world = client->world;
+    const sim_plain_t *plain = &world->plains[owner];
+    spill_tally_t tally = {0};
+    int64_t count = 0;
+    if (client->reads > 1 && span.from != span.to)
+        return; /* of several moments */
+    for (int32_t v = span.to; v >= span.from; v--) {
+        fold(world, plain, v, &tally, &count);
+        if (statistics->count == count && statistics->values == tally.values &&
+            near(statistics->sum.value, tally.run) &&
+            (tally.values == 0 || (statistics->min.value == tally.min.value &&
+                                   statistics->max.value == tally.max.value)))
+            return;
+    }
+    sim_fail(world,
+             "owner %d: statistics of %lld elements, %lld values, sum %g; no version has these, "
+             "the last has %lld, %lld, %g",
+             owner, (long long)statistics->count, (long long)statistics->values,
+             statistics->sum.value, (long long)count, (long long)tally.values, tally.run);
 }
 
 /* ---- changes --------------------------------------------------------------------------------- */

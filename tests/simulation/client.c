@@ -21,12 +21,20 @@ int64_t sim_value_new(sim_world_t *world, int32_t append, int padding)
 
 spill_value_t sim_value_of(const sim_world_t *world, sim_value_bytes_t *bytes, int64_t id)
 {
-    return sim_value_make(bytes, id, world->origins[id].padding);
+    int padding = world->origins[id].padding;
+    return world->settings.bucket ? sim_value_make_document(bytes, id, padding)
+                                  : sim_value_make(bytes, id, padding);
 }
 
-spill_value_t sim_owner_value(int owner)
+/* A number; in a bucket its window. */
+spill_value_t sim_owner_value(const sim_world_t *world, int owner)
 {
     static const int64_t numbers[SIM_OWNERS_MAX] = {0, 1};
+    static const char *const windows[SIM_OWNERS_MAX] = {SIM_WINDOW_OF("\0"), SIM_WINDOW_OF("\1")};
+    if (world->settings.bucket)
+        return (spill_value_t){.data = (const uint8_t *)windows[owner],
+                               .size_bytes = SIM_WINDOW_BYTES,
+                               .type = BSON_TYPE_DOCUMENT};
     return (spill_value_t){.data = (const uint8_t *)&numbers[owner],
                            .size_bytes = sizeof numbers[owner],
                            .type = BSON_TYPE_INT64};
@@ -90,7 +98,7 @@ static spill_code_t call_append(sim_client_t *client, const sim_append_t *append
         bson_append_document_end(&update, &fields);
         options.update = &update;
     }
-    spill_value_t owner = sim_owner_value(append->owner);
+    spill_value_t owner = sim_owner_value(client->world, append->owner);
     spill_code_t code = spill_array_append(client->array, &owner, elements, (size_t)append->count,
                                            &options, result, error);
     bson_destroy(&update);
@@ -147,7 +155,7 @@ static void refresh_base(sim_client_t *client, int owner)
     spill_error_t error;
     const sim_plain_t *plain = &client->world->plains[owner];
     int32_t from = sim_plain_version(plain);
-    spill_value_t value = sim_owner_value(owner);
+    spill_value_t value = sim_owner_value(client->world, owner);
     spill_code_t code = spill_array_op_base(client->array, &value, &base, &error);
     /* Of which owner of the name it is, is only certain when there was one all the while. */
     if (code == SPILL_OK && plain->moments[from].incarnation == sim_plain_now(plain)->incarnation)
@@ -166,7 +174,8 @@ static void do_append(sim_client_t *client, int owner, int count)
     if (client->base_incarnations[owner] != sim_plain_now(plain)->incarnation)
         learn_base(client, owner, 0, sim_plain_now(plain)->incarnation);
     int index = sim_append_new(client, owner, count, has_op);
-    world->appends[index].updates = sim_random_chance(&world->random, 100);
+    world->appends[index].updates =
+        sim_random_chance(&world->random, 100) && !world->settings.bucket;
     world->appends[index].fill = count > 1 && sim_random_chance(&world->random, 400);
     append_to_the_end(client, index);
 }
@@ -216,7 +225,7 @@ static void do_read(sim_client_t *client, int owner)
         options.after = some_number(world, owner) - 1;
     if (sim_random_chance(random, 300))
         options.skip = sim_random_between(random, 0, 6);
-    spill_value_t value = sim_owner_value(owner);
+    spill_value_t value = sim_owner_value(client->world, owner);
     spill_slice_t *slice = NULL;
     spill_error_t error;
     int32_t from = version_of(client, owner);
@@ -229,9 +238,32 @@ static void do_read(sim_client_t *client, int owner)
     spill_slice_free(slice);
 }
 
+/* In a bucket: what its documents say without a look at the elements. */
+static void do_statistics(sim_client_t *client, int owner)
+{
+    sim_world_t *world = client->world;
+    spill_value_t name = sim_owner_value(world, owner), of;
+    char window[SPILL_WINDOW_SIZE];
+    spill_statistics_t statistics;
+    spill_error_t error;
+    bool found = spill_bucket_split(&name, &of, window);
+    int32_t from = version_of(client, owner);
+    spill_code_t code =
+        spill_bucket_statistics(client->array, &of, window, window, &statistics, NULL, &error);
+    report_call(client, "statistics", owner, statistics.count, code);
+    if (code == SPILL_OK && found)
+        sim_check_statistics(client, owner, span_since(client, owner, from), &statistics);
+    else if (!failed_by_fault(client, code))
+        sim_fail(world, "owner %d: statistics failed: %s", owner, error.message);
+}
+
 static void do_count(sim_client_t *client, int owner)
 {
-    spill_value_t value = sim_owner_value(owner);
+    if (client->world->settings.bucket && sim_random_chance(&client->world->random, 500)) {
+        do_statistics(client, owner);
+        return;
+    }
+    spill_value_t value = sim_owner_value(client->world, owner);
     spill_count_t count;
     spill_error_t error;
     int32_t from = version_of(client, owner);
@@ -268,10 +300,11 @@ static void do_edit(sim_client_t *client, int owner)
     int64_t value = value_to_set(world, owner, seq);
     sim_value_bytes_t bytes;
     spill_value_t element = sim_value_of(world, &bytes, value);
-    spill_value_t whose = sim_owner_value(owner);
+    spill_value_t whose = sim_owner_value(world, owner);
     int64_t id;
     spill_value_t by = some_id(world, &id);
-    bool by_id = sim_random_chance(&world->random, 300) && !world->settings.apart;
+    bool by_id = sim_random_chance(&world->random, 300) && !world->settings.apart &&
+                 !world->settings.bucket;
     spill_error_t error;
     int32_t from = version_of(client, owner);
     spill_code_t code =
@@ -292,7 +325,7 @@ static void do_find(sim_client_t *client, int owner)
     int64_t id;
     int64_t seq;
     spill_value_t by = some_id(client->world, &id);
-    spill_value_t whose = sim_owner_value(owner);
+    spill_value_t whose = sim_owner_value(client->world, owner);
     spill_error_t error;
     int32_t from = version_of(client, owner);
     spill_code_t code = spill_array_find_id(client->array, &whose, &by, &seq, &error);
@@ -305,7 +338,7 @@ static void do_find(sim_client_t *client, int owner)
 static void do_remove_where(sim_client_t *client, int owner)
 {
     sim_world_t *world = client->world;
-    spill_value_t whose = sim_owner_value(owner);
+    spill_value_t whose = sim_owner_value(client->world, owner);
     int64_t id = sim_random_below(&world->random, SIM_IDS);
     int64_t limit = sim_random_below(&world->random, 3);
     int64_t removed;
@@ -330,10 +363,11 @@ static void do_remove(sim_client_t *client, int owner)
         return;
     }
     int64_t seq = some_number(client->world, owner);
-    spill_value_t whose = sim_owner_value(owner);
+    spill_value_t whose = sim_owner_value(client->world, owner);
     int64_t id;
     spill_value_t by = some_id(client->world, &id);
-    bool by_id = sim_random_chance(&client->world->random, 400) && !client->world->settings.apart;
+    bool by_id = sim_random_chance(&client->world->random, 400) && !client->world->settings.apart &&
+                 !client->world->settings.bucket;
     spill_error_t error;
     int32_t from = version_of(client, owner);
     spill_code_t code = by_id ? spill_array_remove_id(client->array, &whose, &by, &seq, &error)
@@ -367,7 +401,7 @@ static void do_trim_to(sim_client_t *client, int owner)
     else
         trimming->time_ms =
             sim_value_time_ms(sim_random_between(&world->random, 1, (int)world->origin_count + 1));
-    spill_value_t whose = sim_owner_value(owner);
+    spill_value_t whose = sim_owner_value(client->world, owner);
     int64_t below;
     spill_error_t error;
     spill_code_t code =
@@ -384,7 +418,7 @@ static void do_trim(sim_client_t *client, int owner)
     sim_world_t *world = client->world;
     client->trimming = (sim_trimming_t){0};
     int64_t below = some_number(world, owner) + sim_random_below(&world->random, 2);
-    spill_value_t value = sim_owner_value(owner);
+    spill_value_t value = sim_owner_value(client->world, owner);
     spill_error_t error;
     int32_t from = version_of(client, owner);
     spill_code_t code = spill_array_trim(client->array, &value, below, &error);
@@ -396,7 +430,7 @@ static void do_trim(sim_client_t *client, int owner)
 
 static void do_drop(sim_client_t *client, int owner)
 {
-    spill_value_t value = sim_owner_value(owner);
+    spill_value_t value = sim_owner_value(client->world, owner);
     spill_error_t error;
     int32_t from = version_of(client, owner);
     spill_code_t code = spill_array_drop_owner(client->array, &value, &error);
@@ -408,7 +442,7 @@ static void do_drop(sim_client_t *client, int owner)
 static void do_update(sim_client_t *client, int owner)
 {
     bson_t *update = BCON_NEW("$inc", "{", "hits", BCON_INT64(1), "}");
-    spill_value_t value = sim_owner_value(owner);
+    spill_value_t value = sim_owner_value(client->world, owner);
     spill_error_t error;
     spill_code_t code = spill_array_update(client->array, &value, update, &error);
     report_call(client, "update", owner, 0, code);
@@ -475,7 +509,7 @@ static bool export_element(void *context, const spill_value_t *owner,
 static void do_export(sim_client_t *client, int owner)
 {
     spill_run_t run = {0};
-    spill_value_t value = sim_owner_value(owner);
+    spill_value_t value = sim_owner_value(client->world, owner);
     spill_error_t error;
     int32_t from = version_of(client, owner);
     spill_code_t code = spill_array_export(client->array, &value, export_element, &run, &error);
@@ -501,7 +535,7 @@ static void do_verify(sim_client_t *client, int owner)
 {
     sim_world_t *world = client->world;
     spill_verify_summary_t summary;
-    spill_value_t value = sim_owner_value(owner);
+    spill_value_t value = sim_owner_value(client->world, owner);
     spill_error_t error;
     spill_code_t code =
         spill_array_verify(client->array, &value, sim_check_finding, world, &summary, &error);
@@ -540,7 +574,8 @@ static void act(sim_client_t *client)
         do_read(client, owner);
         break;
     case SIM_ACTION_COUNT:
-        if (sim_random_chance(&world->random, 300) && !world->settings.apart)
+        if (sim_random_chance(&world->random, 300) && !world->settings.apart &&
+                 !world->settings.bucket)
             do_find(client, owner);
         else
             do_count(client, owner);

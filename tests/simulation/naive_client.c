@@ -15,7 +15,7 @@ static void run(void *context, act_fn act)
 {
     sim_client_t *client = context;
     sim_world_t *world = client->world;
-    spill_value_t value = sim_owner_value(0);
+    spill_value_t value = sim_owner_value(client->world, 0);
     spill_owner_t owner;
     client->array = NULL;
     if (sim_begin_call(client) && sim_client_open(client) &&
@@ -70,7 +70,7 @@ static void update_count(const spill_owner_t *owner, const char *operator, int64
 static void compare_count(sim_world_t *world, bool only_above)
 {
     sim_client_t *client = &world->clients[SIM_CLIENTS_MAX];
-    spill_value_t value = sim_owner_value(0);
+    spill_value_t value = sim_owner_value(client->world, 0);
     spill_owner_t owner;
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_error_t error;
@@ -233,7 +233,7 @@ static void adjust_appends(sim_world_t *world)
 static void finish_bounds(sim_world_t *world)
 {
     sim_client_t *client = &world->clients[SIM_CLIENTS_MAX];
-    spill_value_t value = sim_owner_value(0);
+    spill_value_t value = sim_owner_value(client->world, 0);
     spill_owner_t owner;
     spill_response_t response = SPILL_RESPONSE_INIT;
     spill_error_t error;

@@ -328,6 +328,13 @@ static spill_code_t port_owners(spill_store_t *store, const spill_definition_t *
                                       owners, last, error);
 }
 
+static spill_code_t port_windows(spill_store_t *store, const spill_definition_t *definition,
+                                 const spill_binding_t *binding, const spill_window_query_t *query,
+                                 bson_t *texts, spill_error_t *error)
+{
+    return shared(store)->ops->windows(shared(store), definition, binding, query, texts, error);
+}
+
 static spill_code_t port_get(spill_store_t *store, spill_catalog_t kind, const char *name,
                              bson_t **document, spill_error_t *error)
 {
@@ -376,6 +383,7 @@ static const spill_store_ops_t port_ops = {
     .call = port_call,
     .bind = port_bind,
     .owners = port_owners,
+    .windows = port_windows,
     .catalog_get = port_get,
     .catalog_put = port_put,
     .catalog_delete = port_delete,

@@ -12,8 +12,11 @@
 int sim_owner_of(const spill_request_t *request)
 {
     int64_t number;
-    assert(request->owner->type == BSON_TYPE_INT64);
-    memcpy(&number, request->owner->data, sizeof number);
+    spill_value_t owner = *request->owner;
+    char window[SPILL_WINDOW_SIZE];
+    spill_bucket_split(request->owner, &owner, window);
+    assert(owner.type == BSON_TYPE_INT64);
+    memcpy(&number, owner.data, sizeof number);
     return (int)number;
 }
 

@@ -88,15 +88,17 @@ void sim_schedule_begin(sim_world_t *world)
         world->traces[i] = (sim_traces_t){-1, -1, -1, -1};
     }
     sim_engine_open(world);
-    if (world->settings.apart)
-        spill_definition_preset(&world->definition, "reviews-separate", SIM_ARRAY_NAME, NULL);
+    if (world->settings.apart || world->settings.bucket)
+        spill_definition_preset(&world->definition,
+                                world->settings.apart ? "reviews-separate" : "reviews-bucket",
+                                SIM_ARRAY_NAME, NULL);
     else
         spill_definition_init(&world->definition, SIM_ARRAY_NAME);
     world->definition.keep = world->settings.keep;
     world->definition.op_window = world->settings.op_window;
     if (world->settings.apart) {
         strcpy(world->definition.value_field, SIM_VALUE_FIELD);
-    } else {
+    } else if (!world->settings.bucket) {
         world->definition.keep_elements = world->settings.keep_elements;
         strcpy(world->definition.id_field, SIM_ID_FIELD);
     }
@@ -220,7 +222,7 @@ static void compare_export(sim_world_t *world, sim_client_t *client, int owner)
 {
     const sim_plain_t *plain = &world->plains[owner];
     reckoning_t reckoning = {.world = world, .owner = owner, .at = plain->incarnation_start};
-    spill_value_t value = sim_owner_value(owner);
+    spill_value_t value = sim_owner_value(world, owner);
     spill_error_t error;
     spill_code_t code =
         spill_array_export(client->array, &value, compare_element, &reckoning, &error);
@@ -234,7 +236,7 @@ static void compare_export(sim_world_t *world, sim_client_t *client, int owner)
 
 static void verify(sim_world_t *world, sim_client_t *client, int owner)
 {
-    spill_value_t value = sim_owner_value(owner);
+    spill_value_t value = sim_owner_value(world, owner);
     spill_verify_summary_t summary;
     spill_error_t error;
     if (spill_array_verify(client->array, &value, sim_check_finding, world, &summary, &error) !=
@@ -263,7 +265,7 @@ static bool compare_hits(void *context, const char *collection, const bson_t *do
 static spill_code_t last_append(sim_world_t *world, sim_client_t *client, int owner, bool *dropped)
 {
     int index = sim_append_new(client, owner, 1, true);
-    spill_value_t value = sim_owner_value(owner);
+    spill_value_t value = sim_owner_value(world, owner);
     spill_error_t error;
     int64_t base;
     bool existed = sim_plain_now(&world->plains[owner])->exists;
@@ -285,7 +287,7 @@ static void touch(sim_world_t *world, sim_client_t *client, int owner)
         code = last_append(world, client, owner, &dropped);
     if (code != SPILL_OK)
         sim_fail(world, "owner %d, at the end: the last append: %s", owner, spill_code_name(code));
-    spill_value_t value = sim_owner_value(owner);
+    spill_value_t value = sim_owner_value(world, owner);
     spill_error_t error;
     int64_t beyond = sim_plain_now(&world->plains[owner])->next;
     if (spill_array_remove(client->array, &value, beyond, &error) != SPILL_NOT_FOUND)
@@ -297,13 +299,22 @@ static void touch(sim_world_t *world, sim_client_t *client, int owner)
 static void reckon(sim_world_t *world, sim_client_t *client, int owner)
 {
     compare_export(world, client, owner);
-    spill_value_t value = sim_owner_value(owner);
+    spill_value_t value = sim_owner_value(world, owner);
     spill_count_t count;
     spill_error_t error;
     int32_t version = sim_plain_version(&world->plains[owner]);
     if (spill_array_count(client->array, &value, &count, &error) != SPILL_OK)
         sim_fail(world, "owner %d, at the end: count: %s", owner, error.message);
     sim_check_count(client, owner, (sim_span_t){version, version}, &count);
+    spill_value_t of;
+    char window[SPILL_WINDOW_SIZE];
+    spill_statistics_t statistics;
+    if (world->settings.bucket && spill_bucket_split(&value, &of, window)) {
+        if (spill_bucket_statistics(client->array, &of, NULL, NULL, &statistics, NULL, &error) !=
+            SPILL_OK)
+            sim_fail(world, "owner %d, at the end: statistics: %s", owner, error.message);
+        sim_check_statistics(client, owner, (sim_span_t){version, version}, &statistics);
+    }
     verify(world, client, owner);
 }
 
@@ -312,7 +323,7 @@ static void check_no_page(sim_world_t *world, sim_client_t *client, int owner)
 {
     spill_owner_t own;
     spill_response_t page = SPILL_RESPONSE_INIT;
-    spill_value_t value = sim_owner_value(owner);
+    spill_value_t value = sim_owner_value(world, owner);
     spill_error_t error;
     spill_code_t code = spill_owner_init(&own, client->array, &value, &error);
     int64_t pages = (int64_t)world->origin_count + 2; /* no owner can have had more */
@@ -332,7 +343,7 @@ static void check_no_page(sim_world_t *world, sim_client_t *client, int owner)
 /* Whoever died while dropping: a drop leaves nothing of this owner, nor of earlier ones. */
 static void drop(sim_world_t *world, sim_client_t *client, int owner)
 {
-    spill_value_t value = sim_owner_value(owner);
+    spill_value_t value = sim_owner_value(world, owner);
     spill_error_t error;
     bool existed = sim_plain_now(&world->plains[owner])->exists;
     spill_code_t code = spill_array_drop_owner(client->array, &value, &error);
@@ -371,7 +382,7 @@ static void reckon_all(sim_world_t *world, sim_client_t *client)
         reckon(world, client, owner);
         if (world->hits[owner] > 0) {
             reckoning_t reckoning = {.world = world, .owner = owner};
-            spill_value_t value = sim_owner_value(owner);
+            spill_value_t value = sim_owner_value(world, owner);
             spill_array_documents(client->array, &value, true, compare_hits, &reckoning, NULL);
         }
     }
@@ -418,6 +429,8 @@ bool sim_schedule_run(sim_world_t *world, uint64_t seed)
         !world->body && world->settings.keep == SPILL_KEEP_NEWEST && seed % 3 == 0;
     if (world->settings.apart)
         world->settings.keep_elements = 0; /* that layout has no retention */
+    if (world->execute || world->body || world->adjust)
+        world->settings.bucket = false; /* naive versions have none */
     if (world->adjust)
         world->adjust(world);
     if (world->trace)

@@ -18,7 +18,13 @@ enum { TEMPERAMENTS = sizeof temperaments / sizeof temperaments[0] };
  * Byte bounds as small as these no definition may have (definition/limits.h); clients that are
  * simulated set them past its check, to have few bytes to move.
  */
-enum { BYTES_LOW = 700, BYTES_HIGH = 1300, OP_BYTES = 192, BYTES_PLENTY = 16 * 1024 };
+enum {
+    BYTES_LOW = 700,
+    BYTES_HIGH = 1300,
+    OP_BYTES = 192,
+    BUCKET_BYTES = 500,
+    BYTES_PLENTY = 16 * 1024
+};
 
 static spill_bounds_t choose_bounds(sim_random_t *random, bool padded, int op_window)
 {
@@ -64,15 +70,28 @@ void sim_settings_choose(sim_settings_t *settings, sim_engine_t engine, sim_rand
         settings->bounds[1] = choose_bounds(random, settings->padded, settings->op_window);
     if (sim_random_chance(random, 250))
         settings->keep_elements = sim_random_between(random, 1, 6);
+    /* Decided apart, so that seeds go on to mean what they did. */
+    sim_random_t apart = {random->state ^ 0x6275636b6574u};
+    settings->bucket = settings->keep == SPILL_KEEP_OLDEST && sim_random_chance(&apart, 350);
+    if (settings->bucket)
+        settings->keep_elements = 0;
+    for (int i = 0; i < 2 && settings->bucket && settings->padded; i++) {
+        settings->bounds[i].head_bytes_max += BUCKET_BYTES;
+        settings->bounds[i].page_bytes_max += BUCKET_BYTES;
+    }
     const int *temperament = temperaments[sim_random_below(random, TEMPERAMENTS)];
     for (int i = 0; i < SIM_ACTION_KINDS; i++)
         settings->weights[i] = temperament[i];
+    if (settings->bucket)
+        settings->weights[SIM_ACTION_TRIM] = settings->weights[SIM_ACTION_UPDATE] = 0;
 }
 
 void sim_settings_print(const sim_settings_t *settings, FILE *file)
 {
     fprintf(file, "%skeep %s, %d clients with %d actions each, %d owner%s, window %d, ",
-            settings->apart ? "elements apart, " : "",
+            settings->apart    ? "elements apart, "
+            : settings->bucket ? "buckets, "
+                               : "",
             settings->keep == SPILL_KEEP_NEWEST ? "newest" : "oldest", settings->clients,
             settings->actions_each, settings->owners, settings->owners == 1 ? "" : "s",
             (int)settings->op_window);

@@ -52,11 +52,56 @@ spill_value_t sim_value_make(sim_value_bytes_t *bytes, int64_t id, int padding)
         .data = bytes->bytes, .size_bytes = (uint32_t)length, .type = BSON_TYPE_DOCUMENT};
 }
 
+spill_value_t sim_value_make_document(sim_value_bytes_t *bytes, int64_t id, int padding)
+{
+    static const uint8_t zeros[SIM_PADDING_MAX];
+    bson_t document = BSON_INITIALIZER;
+    BSON_APPEND_INT64(&document, "id", id);
+    BSON_APPEND_DATE_TIME(&document, SIM_TIME_FIELD, sim_value_time_ms(id));
+    BCON_APPEND(&document, "at", "{", "k", BCON_INT32((int32_t)(id % SIM_IDS)), "}");
+    if (padding > 0)
+        BSON_APPEND_BINARY(&document, "padding", BSON_SUBTYPE_BINARY, zeros, (uint32_t)padding);
+    if (id % 5 == 1)
+        BSON_APPEND_DOUBLE(&document, "rating", (double)id / 7 - 2);
+    else if (id % 7 == 2)
+        BSON_APPEND_INT64(&document, "rating", INT64_MAX / 2 + id);
+    else if (id % 5 != 0)
+        BSON_APPEND_INT64(&document, "rating", id % 11 - 5);
+    else /* no value; but all documents have one size, so that each fits in another's place */
+        BSON_APPEND_DATE_TIME(&document, "rating", id);
+    assert(document.len <= sizeof bytes->bytes);
+    memcpy(bytes->bytes, bson_get_data(&document), document.len);
+    spill_value_t value = {
+        .data = bytes->bytes, .size_bytes = document.len, .type = BSON_TYPE_DOCUMENT};
+    bson_destroy(&document);
+    return value;
+}
+
+static int64_t document_id(const spill_value_t *value, int *padding)
+{
+    bson_t document;
+    bson_iter_t iter;
+    const uint8_t *data;
+    uint32_t size = 0;
+    if (!bson_init_static(&document, value->data, value->size_bytes) ||
+        !bson_iter_init_find(&iter, &document, "id"))
+        return -1;
+    int64_t id = bson_iter_as_int64(&iter);
+    if (bson_iter_init_find(&iter, &document, "padding"))
+        bson_iter_binary(&iter, NULL, &size, &data);
+    if (padding)
+        *padding = (int)size;
+    return id;
+}
+
 int64_t sim_value_id(const spill_value_t *value, int *padding)
 {
     int64_t id;
     if (padding)
         *padding = 0;
+    if (value->type == BSON_TYPE_DOCUMENT && value->size_bytes > AT_V + 1 &&
+        value->data[AT_V + 1] == 'i')
+        return document_id(value, padding);
     if (value->type != BSON_TYPE_DOCUMENT || value->size_bytes <= AT_P)
         return -1;
     memcpy(&id, value->data + AT_V + 3, sizeof id);

@@ -28,13 +28,23 @@ static inline int64_t sim_value_time_ms(int64_t value)
 
 /* Where a value is built; it lives as long as this does. */
 typedef struct sim_value_bytes {
-    uint8_t bytes[SIM_PADDING_MAX + 64];
+    uint8_t bytes[SIM_PADDING_MAX + 96];
 } sim_value_bytes_t;
 
 /* {v: int64, at: {k: int32}, t: date}; with padding (bytes) binary data besides. */
 spill_value_t sim_value_make(sim_value_bytes_t *bytes, int64_t id, int padding);
 
-/* Its v; -1 for a value that sim_value_make did not make. *padding may be NULL. */
+/* A document of a bucket: a time in SIM_WINDOW, the id, the padding, and for most ids a value. */
+spill_value_t sim_value_make_document(sim_value_bytes_t *bytes, int64_t id, int padding);
+
+#define SIM_WINDOW "1970-01"
+
+/* {owner: int64, window: SIM_WINDOW}, as bytes. */
+enum { SIM_WINDOW_BYTES = 4 + (1 + 6 + 8) + (1 + 7 + 4 + 8) + 1 };
+#define SIM_WINDOW_OF(byte)                                                                        \
+    "\x28\0\0\0\x12owner\0" byte "\0\0\0\0\0\0\0\x02window\0\x08\0\0\0" SIM_WINDOW "\0\0"
+
+/* Its v; -1 for a value that neither function made. *padding may be NULL. */
 int64_t sim_value_id(const spill_value_t *value, int *padding);
 
 #endif

@@ -50,6 +50,7 @@ typedef enum sim_action {
 typedef struct sim_settings {
     spill_keep_t keep;
     bool apart; /* layout reference */
+    bool bucket; /* layout bucket, which keeps the oldest */
     int clients;
     int owners;
     int actions_each;
@@ -255,7 +256,7 @@ int sim_append_new(sim_client_t *client, int owner, int count, bool has_op);
 /* Values never used before. */
 int64_t sim_value_new(sim_world_t *world, int32_t append, int padding);
 spill_value_t sim_value_of(const sim_world_t *world, sim_value_bytes_t *bytes, int64_t id);
-spill_value_t sim_owner_value(int owner);
+spill_value_t sim_owner_value(const sim_world_t *world, int owner);
 
 /* ---- check.c, check_id.c
  * --------------------------------------------------------------------------------- */
@@ -271,6 +272,9 @@ void sim_check_append(sim_client_t *client, const sim_append_t *append,
 void sim_check_read(sim_client_t *client, int owner, sim_span_t span,
                     const spill_read_options_t *options, const spill_slice_t *slice);
 void sim_check_count(sim_client_t *client, int owner, sim_span_t span, const spill_count_t *count);
+/* When nobody changes anything meanwhile, or the window has one document. */
+void sim_check_statistics(sim_client_t *client, int owner, sim_span_t span,
+                          const spill_statistics_t *statistics);
 void sim_check_edit(sim_client_t *client, int owner, sim_span_t span, spill_code_t code,
                     int64_t seq, int64_t value);
 void sim_check_remove(sim_client_t *client, int owner, sim_span_t span, spill_code_t code,

@@ -35,5 +35,6 @@ void assert_same_state(const spill_state_t *left, const spill_state_t *right)
     assert_int_equal(left->intent_seq, right->intent_seq);
     assert_int_equal(left->intent_page, right->intent_page);
     assert_int_equal(left->page, right->page);
+    assert_true(spill_tally_equal(&left->tally, &right->tally));
     assert_int_equal(left->src, right->src);
 }

@@ -145,7 +145,7 @@ static void test_every_preset_is_good(void **state)
         assert_int_equal(spill_definition_check(&definition, &error), SPILL_OK);
         count++;
     }
-    assert_int_equal(count, 4);
+    assert_int_equal(count, 5);
 }
 
 static void test_an_unknown_preset_lists_the_others(void **state)
@@ -156,7 +156,7 @@ static void test_an_unknown_preset_lists_the_others(void **state)
     assert_int_equal(spill_definition_preset(&definition, "food", "x", &error), SPILL_NOT_FOUND);
     assert_string_equal(error.message,
                         "there is no preset 'food'; the presets are feed, feed-recent, sales, "
-                        "reviews-separate");
+                        "reviews-separate, reviews-bucket");
     assert_string_equal(definition.name, "");
 }
 
@@ -712,7 +712,8 @@ static void test_values_that_make_no_sense(void **state)
     spill_definition_to_bson(&definition, &document);
     replace_text(&document, "array", longest, SPILL_NAME_SIZE, "'array' is too long");
     replace_text(&document, "array", "a\0b", 3, "'array' contains a NUL");
-    replace_text(&document, "layout", "bucket", -1, "'layout' names no layout");
+    replace_text(&document, "layout", "spiral", -1, "'layout' names no layout");
+    replace_text(&document, "layout", "bucket", -1, "'window' is missing");
     replace_text(&document, "keep", "both", -1, "'keep' is neither");
     replace_text(&document, "order", "sorted", -1, "'order' is neither");
     replace_text(&document, "keep", "newest\0", 7, "'keep' contains a NUL");

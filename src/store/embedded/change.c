@@ -141,6 +141,25 @@ static spill_code_t measure_trim(decision_t *decision, spill_error_t *error)
     return code == SPILL_OK ? code : spill_embedded_place(request, request->page, code, error);
 }
 
+/* Layout bucket: the document's elements, of which some change or go. They are all written. */
+static spill_code_t tally_elements(decision_t *decision, spill_error_t *error)
+{
+    spill_request_t read = *decision->request;
+    spill_response_t all = SPILL_RESPONSE_INIT;
+    read.kind = SPILL_REQUEST_READ;
+    read.op = NULL;
+    read.want = SPILL_WANT_FORWARD;
+    read.seq = 0;
+    read.limit = INT64_MAX;
+    if (!decision->state->present)
+        return SPILL_OK;
+    spill_code_t code = spill_embedded_read(decision->store, &read, &all, error);
+    if (code == SPILL_OK)
+        decision->facts.tally = spill_tally_after(decision->request, &all.run);
+    spill_response_release(&all);
+    return code;
+}
+
 /* ---- the head's other fields ----------------------------------------------------------------- */
 
 static spill_code_t make_fields(decision_t *decision, spill_error_t *error)
@@ -230,6 +249,8 @@ static spill_code_t gather_facts(decision_t *decision, spill_error_t *error)
     default:
         break;
     }
+    if (code == SPILL_OK && spill_needs_tally(decision->request))
+        code = tally_elements(decision, error);
     if (code == SPILL_OK &&
         spill_writes_fields(decision->request, decision->state, decision->facts.op_seen))
         code = make_fields(decision, error);

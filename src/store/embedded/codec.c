@@ -10,9 +10,10 @@ enum {
     FLAG_CLOSED = 4,
     FLAG_INTENT = 8,
     FLAG_GONE = 16,
+    FLAG_TALLY = 32, /* layout bucket */
     FLAG_SUM = 64,   /* elements apart */
     FLAG_EDIT = 128, /* the intent is an edit */
-    FLAG_ALL = 31 | FLAG_SUM | FLAG_EDIT
+    FLAG_ALL = 31 | FLAG_TALLY | FLAG_SUM | FLAG_EDIT
 };
 
 /* ---- states ---------------------------------------------------------------------------------- */
@@ -22,6 +23,7 @@ static uint8_t flags_of(const spill_state_t *state, bool head)
     return (uint8_t)((head ? FLAG_HEAD : 0) | (state->sealed ? FLAG_SEALED : 0) |
                      (state->closed ? FLAG_CLOSED : 0) | (state->intent ? FLAG_INTENT : 0) |
                      (state->gone.count > 0 ? FLAG_GONE : 0) |
+                     (state->tally.values > 0 ? FLAG_TALLY : 0) |
                      (state->sum.values > 0 ? FLAG_SUM : 0) | (state->intent_edit ? FLAG_EDIT : 0));
 }
 
@@ -56,6 +58,70 @@ static void encode_gone(const spill_state_t *state, spill_buffer_t *bytes)
     }
 }
 
+/* ---- tallies --------------------------------------------------------------------------------- */
+
+enum { TALLY_REAL = 1, TALLY_MIN_REAL = 2, TALLY_MAX_REAL = 4, TALLY_ALL = 7 };
+
+static void encode_real(double value, spill_buffer_t *bytes)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    spill_buffer_append_be64(bytes, bits);
+}
+
+static void encode_amount(const spill_amount_t *amount, spill_buffer_t *bytes)
+{
+    if (amount->real)
+        encode_real(amount->value, bytes);
+    else
+        spill_buffer_append_zigzag(bytes, amount->whole);
+}
+
+static void encode_tally(const spill_tally_t *tally, spill_buffer_t *bytes)
+{
+    spill_buffer_append_byte(bytes, (uint8_t)((tally->real ? TALLY_REAL : 0) |
+                                              (tally->min.real ? TALLY_MIN_REAL : 0) |
+                                              (tally->max.real ? TALLY_MAX_REAL : 0)));
+    spill_buffer_append_varint(bytes, (uint64_t)tally->values);
+    if (!tally->real)
+        spill_buffer_append_zigzag(bytes, tally->whole);
+    encode_real(tally->run, bytes);
+    encode_amount(&tally->min, bytes);
+    encode_amount(&tally->max, bytes);
+}
+
+static double decode_real(spill_reader_t *reader)
+{
+    uint64_t bits = spill_reader_be64(reader);
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static spill_amount_t decode_amount(spill_reader_t *reader, bool real)
+{
+    if (real)
+        return (spill_amount_t){.real = true, .value = decode_real(reader)};
+    int64_t whole = spill_reader_zigzag(reader);
+    return (spill_amount_t){.whole = whole, .value = (double)whole};
+}
+
+static void decode_tally(spill_reader_t *reader, spill_tally_t *tally)
+{
+    uint8_t flags = spill_reader_byte(reader);
+    uint64_t values = spill_reader_varint(reader);
+    if ((flags & ~TALLY_ALL) != 0 || values == 0 || values > INT64_MAX / 4)
+        reader->bad = 1;
+    tally->real = (flags & TALLY_REAL) != 0;
+    tally->values = reader->bad ? 0 : (int64_t)values;
+    tally->whole = tally->real ? 0 : spill_reader_zigzag(reader);
+    tally->run = decode_real(reader);
+    tally->min = decode_amount(reader, (flags & TALLY_MIN_REAL) != 0);
+    tally->max = decode_amount(reader, (flags & TALLY_MAX_REAL) != 0);
+}
+
+/* ---- whole states ---------------------------------------------------------------------------- */
+
 void spill_state_encode(const spill_state_t *state, bool head, spill_buffer_t *bytes)
 {
     spill_buffer_append_byte(bytes, STATE_FORM);
@@ -87,6 +153,8 @@ void spill_state_encode(const spill_state_t *state, bool head, spill_buffer_t *b
         encode_sum(&state->sum, bytes);
     if (state->gone.count > 0)
         encode_gone(state, bytes);
+    if (state->tally.values > 0)
+        encode_tally(&state->tally, bytes);
 }
 
 /* A number that is never negative. */
@@ -195,6 +263,8 @@ bool spill_state_decode(const uint8_t *data, size_t size, bool head, spill_state
         decode_sum(&reader, &state->sum);
     if (flags & FLAG_GONE)
         decode_gone(&reader, state);
+    if (flags & FLAG_TALLY)
+        decode_tally(&reader, &state->tally);
     state->present = !reader.bad && reader.at == reader.end;
     return state->present;
 }

@@ -123,9 +123,11 @@ spill_code_t spill_embedded_corrupt(const spill_embedded_t *store, const spill_r
 /* ---- calls ----------------------------------------------------------------------------------- */
 
 /* Reads or deletes a range, which a batch that is not written yet cannot answer for. */
-static bool needs_range(spill_request_kind_t kind)
+static bool needs_range(const spill_request_t *request)
 {
-    switch (kind) {
+    if (spill_needs_tally(request))
+        return true;
+    switch (request->kind) {
     case SPILL_REQUEST_TRIM:
     case SPILL_REQUEST_EMPTY_PAGE:
     case SPILL_REQUEST_DROP_HEAD:
@@ -147,7 +149,7 @@ static spill_code_t call(spill_store_t *base, const spill_request_t *request,
         return spill_fail(error, SPILL_READ_ONLY, "%s: is open read-only", base->uri);
     spill_change_call_t change = {store, request, response};
     spill_code_t code = spill_combiner_run(&store->combiner, spill_embedded_decide, &change,
-                                           needs_range(request->kind), error);
+                                           needs_range(request), error);
     if (code != SPILL_OK)
         spill_response_clear(response);
     return code;
@@ -198,6 +200,7 @@ static const spill_store_ops_t embedded_ops = {
     .call = call,
     .bind = spill_embedded_bind,
     .owners = spill_embedded_owners,
+    .windows = spill_embedded_windows,
     .catalog_get = spill_embedded_catalog_get,
     .catalog_put = spill_embedded_catalog_put,
     .catalog_delete = spill_embedded_catalog_delete,

@@ -156,6 +156,11 @@ spill_code_t spill_embedded_owners(spill_store_t *store, const spill_definition_
                                    size_t after_bytes, size_t limit, bson_t *owners,
                                    spill_buffer_t *last, spill_error_t *error);
 
+spill_code_t spill_embedded_windows(spill_store_t *store, const spill_definition_t *definition,
+                                    const spill_binding_t *binding,
+                                    const spill_window_query_t *query, bson_t *texts,
+                                    spill_error_t *error);
+
 /*
  * Delete every record of an array's owners, unless one of them has a head (*deleted = false, and
  * the batch is as it was). For the combiner's leader, with a batch of its own. (owners.c)

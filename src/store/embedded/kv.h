@@ -43,6 +43,8 @@ struct spill_kv {
 typedef struct spill_kv_iter_ops {
     void (*seek)(spill_kv_iter_t *iter, const uint8_t *key, size_t key_bytes);
     void (*next)(spill_kv_iter_t *iter);
+    /* To the last key below this one. */
+    void (*seek_before)(spill_kv_iter_t *iter, const uint8_t *key, size_t key_bytes);
     /* SPILL_OK at the end of the keys; else why the iterator is not valid. */
     spill_code_t (*status)(spill_kv_iter_t *iter, spill_error_t *error);
     void (*free)(spill_kv_iter_t *iter);

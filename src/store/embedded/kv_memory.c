@@ -389,6 +389,14 @@ static void memory_next(spill_kv_iter_t *base)
     stand_at(iter, iter->at->next[0]);
 }
 
+static void memory_seek_before(spill_kv_iter_t *base, const uint8_t *key, size_t key_bytes)
+{
+    memory_iter_t *iter = (memory_iter_t *)base;
+    node_t *before[HEIGHT_MAX];
+    find(&iter->disk->map, key, key_bytes, before);
+    stand_at(iter, before[0] == iter->disk->map.head ? NULL : before[0]);
+}
+
 static spill_code_t memory_status(spill_kv_iter_t *base, spill_error_t *error)
 {
     return ((memory_iter_t *)base)->damaged ? fail_damaged(error) : SPILL_OK;
@@ -406,6 +414,7 @@ static spill_kv_iter_t *memory_iterate(spill_kv_t *kv)
 {
     static const spill_kv_iter_ops_t ops = {.seek = memory_seek,
                                             .next = memory_next,
+                                            .seek_before = memory_seek_before,
                                             .status = memory_status,
                                             .free = memory_iter_free};
     memory_iter_t *iter = bson_malloc0(sizeof *iter);

@@ -165,6 +165,19 @@ static void next(spill_kv_iter_t *base)
     stand(iter);
 }
 
+static void seek_before(spill_kv_iter_t *base, const uint8_t *key, size_t key_bytes)
+{
+    rocksdb_iter_t *iter = (rocksdb_iter_t *)base;
+    rocksdb_iter_seek_for_prev(iter->at, (const char *)key, key_bytes);
+    stand(iter);
+    bool itself = iter->base.valid && iter->base.key_bytes == key_bytes &&
+                  memcmp(iter->base.key, key, key_bytes) == 0;
+    if (itself) {
+        rocksdb_iter_prev(iter->at);
+        stand(iter);
+    }
+}
+
 static spill_code_t status(spill_kv_iter_t *base, spill_error_t *error)
 {
     rocksdb_iter_t *iter = (rocksdb_iter_t *)base;
@@ -182,8 +195,11 @@ static void free_iter(spill_kv_iter_t *base)
 
 static spill_kv_iter_t *iterate(spill_kv_t *base)
 {
-    static const spill_kv_iter_ops_t ops = {
-        .seek = seek, .next = next, .status = status, .free = free_iter};
+    static const spill_kv_iter_ops_t ops = {.seek = seek,
+                                            .next = next,
+                                            .seek_before = seek_before,
+                                            .status = status,
+                                            .free = free_iter};
     rocksdb_kv_t *kv = (rocksdb_kv_t *)base;
     rocksdb_iter_t *iter = bson_malloc0(sizeof *iter);
     iter->base.ops = &ops;

@@ -19,14 +19,13 @@ typedef struct listing {
     spill_buffer_t *last;
 } listing_t;
 
-static spill_code_t has_head(const listing_t *listing, const uint8_t *owner, size_t owner_bytes,
-                             bool *has, spill_error_t *error)
+static spill_code_t has_head(spill_kv_t *kv, uint32_t array_id, const uint8_t *owner,
+                             size_t owner_bytes, bool *has, spill_error_t *error)
 {
     spill_record_key_t key;
     spill_buffer_t value = SPILL_BUFFER_INIT;
-    spill_record_key_init(&key, listing->binding->array_id, owner, owner_bytes);
+    spill_record_key_init(&key, array_id, owner, owner_bytes);
     spill_record_key_kind(&key, SPILL_RECORD_HEAD);
-    spill_kv_t *kv = listing->store->kv;
     spill_code_t code = kv->ops->get(kv, key.data, key.size, &value, has, error);
     spill_buffer_release(&value);
     if (code != SPILL_CORRUPT)
@@ -66,7 +65,8 @@ static spill_code_t take_owner(listing_t *listing, const spill_kv_iter_t *iter,
     const uint8_t *owner = iter->key + 4;
     size_t owner_bytes = iter->key_bytes - 4;
     bool has = false;
-    spill_code_t code = has_head(listing, owner, owner_bytes, &has, error);
+    spill_code_t code =
+        has_head(listing->store->kv, listing->binding->array_id, owner, owner_bytes, &has, error);
     if (code != SPILL_OK || !has)
         return code;
     spill_value_t id;
@@ -121,6 +121,76 @@ spill_code_t spill_embedded_owners(spill_store_t *store, const spill_definition_
     if (code == SPILL_OK || listing.count > 0) /* the next call comes to what is wrong */
         return SPILL_OK;
     bson_destroy(owners);
+    return code;
+}
+
+/* ---- windows of an owner --------------------------------------------------------------------- */
+
+/* Go to the first window, in the order asked for. */
+static void seek_window(spill_kv_iter_t *iter, const spill_buffer_t *bound, uint32_t collection_id,
+                        bool newest_first)
+{
+    spill_buffer_t key = SPILL_BUFFER_INIT;
+    uint8_t id[4];
+    spill_id_prefix(id, collection_id);
+    spill_buffer_append(&key, id, sizeof id);
+    spill_buffer_append(&key, bound->data, bound->size);
+    if (newest_first)
+        iter->ops->seek_before(iter, key.data, key.size);
+    else
+        iter->ops->seek(iter, key.data, key.size);
+    spill_buffer_release(&key);
+}
+
+/* As with owners: by the records of other fields. */
+static spill_code_t list_windows(spill_embedded_t *store, const spill_binding_t *binding,
+                                 const spill_window_query_t *query, const spill_window_keys_t *keys,
+                                 bson_t *texts, spill_error_t *error)
+{
+    uint8_t id[4];
+    uint32_t count = 0;
+    spill_buffer_t place = SPILL_BUFFER_INIT;
+    spill_kv_iter_t *iter = store->kv->ops->iterate(store->kv);
+    spill_code_t code = SPILL_OK;
+    spill_id_prefix(id, binding->collection_id);
+    seek_window(iter, query->newest_first ? &keys->high : &keys->low, binding->collection_id,
+                query->newest_first);
+    while (code == SPILL_OK && count < query->limit && iter->valid && iter->key_bytes > 4 &&
+           memcmp(iter->key, id, 4) == 0 &&
+           spill_window_keys_hold(keys, iter->key + 4, iter->key_bytes - 4)) {
+        bool has = false;
+        spill_buffer_clear(&place);
+        spill_buffer_append(&place, iter->key + 4, iter->key_bytes - 4);
+        code = has_head(store->kv, binding->array_id, place.data, place.size, &has, error);
+        if (code == SPILL_OK && has)
+            spill_window_keys_list(keys, place.data, place.size, count++, texts);
+        if (query->newest_first)
+            seek_window(iter, &place, binding->collection_id, true);
+        else
+            iter->ops->next(iter);
+    }
+    if (code == SPILL_OK && !iter->valid)
+        code = iter->ops->status(iter, error);
+    iter->ops->free(iter);
+    spill_buffer_release(&place);
+    return code;
+}
+
+spill_code_t spill_embedded_windows(spill_store_t *store, const spill_definition_t *definition,
+                                    const spill_binding_t *binding,
+                                    const spill_window_query_t *query, bson_t *texts,
+                                    spill_error_t *error)
+{
+    (void)definition;
+    spill_window_keys_t keys;
+    spill_code_t code = spill_window_keys_init(&keys, query, error);
+    if (code == SPILL_OK) {
+        bson_init(texts);
+        code = list_windows((spill_embedded_t *)store, binding, query, &keys, texts, error);
+        if (code != SPILL_OK)
+            bson_destroy(texts);
+    }
+    spill_window_keys_release(&keys);
     return code;
 }
 

@@ -62,7 +62,9 @@ spill_code_t spill_mongo_make_head(spill_mongo_t *store, const spill_mongo_docum
     bool done = false;
     int64_t epoch = 0;
     spill_code_t code = date(store, request, &epoch, error);
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK && spill_mongo_is_bucket(document)) {
+        code = spill_mongo_insert_bucket(store, document, epoch, &done, error);
+    } else if (code == SPILL_OK) {
         bson_t filter, update;
         spill_mongo_select(document, &filter);
         BCON_APPEND(&filter, spill_mongo_path(document, "epoch", path), "{", "$exists",
@@ -261,6 +263,39 @@ static bool is_full(const spill_request_t *request, const spill_mongo_hint_t *hi
 }
 
 /*
+ * Where the document was changed between the look and the append, which is another's append that
+ * came first, again; where it was not, one of request's operations stands against it.
+ */
+static spill_code_t append_to_bucket(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                     spill_response_t *response, spill_error_t *error)
+{
+    enum { TRIES = 100 };
+    const spill_request_t *request = document->request;
+    spill_code_t code = SPILL_OK;
+    int64_t rev = -1, live = -1;
+    for (int i = 0; code == SPILL_OK && i < TRIES; i++) {
+        code = look(store, request, SPILL_WANT_NONE, response, error);
+        response->outcome = SPILL_REFUSED_GUARD;
+        const spill_state_t *state = &response->state;
+        if (code != SPILL_OK || (state->present && state->rev == rev && state->live == live))
+            break;
+        rev = state->rev;
+        live = state->live;
+        response->judged =
+            spill_append_refusal(request, state, response->op_found) != SPILL_REFUSAL_NONE;
+        if (response->judged || !state->present)
+            break;
+        code = spill_mongo_append_to_bucket(store, document, response, error);
+        if (response->outcome == SPILL_DONE)
+            break;
+    }
+    if (code == SPILL_OK && response->outcome != SPILL_DONE && !response->judged &&
+        !response->state.present)
+        code = spill_mongo_make_head(store, document, response, error);
+    return code;
+}
+
+/*
  * Most appends are quick. One that is not is judged by what a look at the document shows: it is
  * refused, or carried out under an exact guard, or a head is to be made. Where the document is
  * known to be full, the look brings along what a spill will begin with.
@@ -276,6 +311,8 @@ spill_code_t spill_mongo_append(spill_mongo_t *store, const spill_request_t *req
     bool hinted = spill_mongo_hint(store->hints, &document, &hint);
     bool full = hinted && is_full(request, &hint);
     spill_code_t code = SPILL_OK;
+    if (spill_mongo_is_bucket(&document))
+        return append_to_bucket(store, &document, response, error);
     response->outcome = SPILL_REFUSED_GUARD;
     if (!full && spill_mongo_is_quick(&document))
         code = append_quickly(store, &document, hinted ? &hint : NULL, response, error);

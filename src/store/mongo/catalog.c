@@ -2,6 +2,7 @@
 #include "store/mongo/mongo.h"
 
 #include "definition/fields.h"
+#include "store/render.h"
 #include "util/error.h"
 #include "util/hash.h"
 
@@ -100,9 +101,13 @@ static spill_code_t make_indexes(spill_mongo_t *store, const bson_t *entry, spil
     spill_code_t code = spill_definition_from_bson(&definition, entry, error);
     if (code != SPILL_OK)
         return code;
-    bson_t *by_first = BCON_NEW(definition.page_owner, BCON_INT32(1), "spill.first", BCON_INT32(1),
-                                "_id", BCON_INT32(1));
+    bson_t *by_first = BCON_NEW(definition.page_owner, BCON_INT32(1));
     bson_t *by_page = BCON_NEW(definition.page_owner, BCON_INT32(1));
+    if (definition.layout == SPILL_LAYOUT_BUCKET) {
+        BCON_APPEND(by_first, definition.window_field, BCON_INT32(1));
+        BCON_APPEND(by_page, definition.window_field, BCON_INT32(1));
+    }
+    BCON_APPEND(by_first, "spill.first", BCON_INT32(1), "_id", BCON_INT32(1));
     if (definition.page_number[0] != '\0')
         BCON_APPEND(by_page, definition.page_number, BCON_INT32(1));
     else if (spill_elements_apart(&definition) && definition.time_field[0] != '\0')
@@ -295,6 +300,33 @@ static spill_code_t list_owners(spill_mongo_t *store, const spill_definition_t *
     return code;
 }
 
+/* Layout bucket: windows, which lie in the order of their _id {owner, window, part}. */
+static spill_code_t list_buckets(spill_mongo_t *store, const spill_definition_t *definition,
+                                 const bson_iter_t *after, size_t limit, list_t *list,
+                                 spill_error_t *error)
+{
+    bson_t pipeline = BSON_INITIALIZER, stage, match, id;
+    BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
+    if (after) {
+        spill_value_t window = spill_value_from_iter(after);
+        BSON_APPEND_DOCUMENT_BEGIN(&match, "_id", &id);
+        spill_render_part_id(&id, "$gt", &window, SPILL_HEAD);
+        bson_append_document_end(&match, &id);
+    }
+    BCON_APPEND(&match, "_id.part", BCON_INT32(0), "spill.epoch", "{", "$exists", BCON_BOOL(true),
+                "}");
+    bson_append_document_end(&stage, &match);
+    bson_append_document_end(&pipeline, &stage);
+    BCON_APPEND(&pipeline, "1", "{", "$sort", "{", "_id", BCON_INT32(1), "}", "}", "2", "{",
+                "$limit", BCON_INT64((int64_t)limit), "}", "3", "{", "$project", "{", "_id", "{",
+                "owner", "$_id.owner", "window", "$_id.window", "}", "}", "}");
+    spill_code_t code =
+        spill_mongo_each(store, definition->collection, &pipeline, false, add_id, list, error);
+    bson_destroy(&pipeline);
+    return code;
+}
+
 /* The place of the last one is {"": _id}. */
 static void note_last(const bson_t *owners, uint32_t count, spill_buffer_t *last)
 {
@@ -322,8 +354,12 @@ spill_code_t spill_mongo_owners(spill_store_t *store, const spill_definition_t *
     bson_iter_t iter;
     int next = 0;
     spill_code_t code = SPILL_OK;
-    if (after_bytes > 0 && bson_init_static(&place, after, after_bytes) &&
-        bson_iter_init(&iter, &place) && bson_iter_next(&iter)) {
+    bool placed = after_bytes > 0 && bson_init_static(&place, after, after_bytes) &&
+                  bson_iter_init(&iter, &place) && bson_iter_next(&iter);
+    if (definition->layout == SPILL_LAYOUT_BUCKET) {
+        code = list_buckets(mongo, definition, placed ? &iter : NULL, limit, &list, error);
+        next = CLASSES;
+    } else if (placed) {
         int own = class_of((int)bson_iter_type(&iter));
         if (own < CLASSES)
             code = list_owners(mongo, definition, &iter, own, own + 1, limit, &list, error);

@@ -28,6 +28,9 @@ typedef struct step {
 /* Does what is written depend on where the array ends? Then no append may come between. */
 static bool depends_on_end(const step_t *step)
 {
+    /* Statistics were computed from the elements that were read. */
+    if (spill_mongo_is_bucket(&step->document) && step->effect.kind != SPILL_EFFECT_NONE)
+        return true;
     switch (step->request->kind) {
     case SPILL_REQUEST_SEAL:
     case SPILL_REQUEST_EDIT:
@@ -99,7 +102,13 @@ static spill_code_t write_element(step_t *step, bool *done, spill_error_t *error
     bson_append_int64(&set, spill_mongo_path(&step->document, "rev", rev), -1, step->after.rev);
     if (step->document.apart)
         spill_mongo_set_summary(&step->document, &step->after, false, &set);
+    bool tallied = spill_mongo_is_bucket(&step->document);
+    if (tallied)
+        spill_mongo_set_statistics(&step->document, &step->after, false, &set);
     bson_append_document_end(&update, &set);
+    if (tallied && step->after.tally.values == 0 && step->read.state.tally.values > 0)
+        BCON_APPEND(&update, "$unset", "{", spill_mongo_path(&step->document, "tally", rev), "",
+                    "}");
     spill_code_t code = spill_mongo_modify(step->store, step->document.collection, &filter, &update,
                                            NULL, NULL, done, error);
     bson_destroy(&filter);
@@ -136,7 +145,7 @@ static spill_code_t write_page(step_t *step, bool *done, spill_error_t *error)
     bson_t document, filter;
     spill_render_page(request->definition, request->owner, &step->after,
                       request->run ? request->run : &empty, request->ops, false, &document);
-    if (request->kind == SPILL_REQUEST_CREATE_PAGE)
+    if (request->kind == SPILL_REQUEST_CREATE_PAGE && !spill_mongo_is_bucket(&step->document))
         open_page(step, &document);
     spill_code_t code;
     if (step->read.state.present) {
@@ -218,6 +227,8 @@ static spill_code_t drop_head(step_t *step, bool *done, spill_error_t *error)
     spill_code_t code = raise_mark(step, error);
     if (code != SPILL_OK)
         return code;
+    if (spill_mongo_is_bucket(&step->document))
+        return delete_page(step, done, error); /* all of the document is the array's */
     bson_t filter, pipeline;
     unchanged_filter(step, &filter);
     drop_pipeline(step, &pipeline);
@@ -255,6 +266,15 @@ static bool means_element(const spill_request_t *request)
            request->kind == SPILL_REQUEST_PULL;
 }
 
+/* -1: the element is not in the run. */
+static int64_t size_of(const spill_run_t *run, int64_t seq)
+{
+    for (size_t i = 0; i < run->count; i++)
+        if (run->entries[i].seq == seq)
+            return run->entries[i].size_bytes;
+    return -1;
+}
+
 static spill_code_t read_before(step_t *step, spill_facts_t *facts, spill_error_t *error)
 {
     const spill_request_t *request = step->request;
@@ -269,11 +289,18 @@ static spill_code_t read_before(step_t *step, spill_facts_t *facts, spill_error_
         read.seq = request->seq;
         read.limit = 1;
     }
+    bool tally = spill_needs_tally(request);
+    if (tally) {
+        read.want = SPILL_WANT_FORWARD;
+        read.seq = 0;
+        read.limit = INT64_MAX;
+    }
     spill_response_clear(&step->read);
     spill_code_t code = spill_mongo_read(step->store, &read, &step->read, error);
     const spill_run_t *run = &step->read.run;
-    bool there = run->count == 1 && run->entries[0].seq == request->seq;
-    *facts = (spill_facts_t){.old_bytes = there ? (int64_t)run->entries[0].size_bytes : -1};
+    *facts = (spill_facts_t){.old_bytes = size_of(run, request->seq)};
+    if (tally && code == SPILL_OK)
+        facts->tally = spill_tally_after(request, run);
     return code;
 }
 

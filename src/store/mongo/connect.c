@@ -181,6 +181,7 @@ static const spill_store_ops_t mongo_ops = {
     .call = call,
     .bind = spill_mongo_bind,
     .owners = spill_mongo_owners,
+    .windows = spill_mongo_windows,
     .catalog_get = spill_mongo_catalog_get,
     .catalog_put = spill_mongo_catalog_put,
     .catalog_delete = spill_mongo_catalog_delete,

@@ -1,6 +1,8 @@
 #include "store/mongo/mongo.h"
 
 #include "definition/fields.h"
+#include "definition/window.h"
+#include "store/render.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -21,8 +23,8 @@ void spill_mongo_document_init(spill_mongo_document_t *document, const spill_mon
         .array = head ? definition->array : definition->page_array,
         .count = head ? definition->count_field : definition->page_count,
     };
-    /* A head may have several arrays; a page has one. */
-    if (head)
+    /* A head may have several arrays; a page, and a bucket, has one. */
+    if (head && definition->layout != SPILL_LAYOUT_BUCKET)
         snprintf(document->spill, sizeof document->spill, "spill.%s", definition->array);
     else
         strcpy(document->spill, "spill");
@@ -35,6 +37,10 @@ static void append_page_id(const spill_request_t *request, const char *key, int6
                            bson_t *to)
 {
     bson_t id;
+    if (request->definition->layout == SPILL_LAYOUT_BUCKET) {
+        spill_render_part_id(to, key, request->owner, page);
+        return;
+    }
     bson_append_document_begin(to, key, -1, &id);
     spill_value_append(request->owner, &id, "owner");
     BSON_APPEND_INT64(&id, "page", page);
@@ -43,10 +49,24 @@ static void append_page_id(const spill_request_t *request, const char *key, int6
 
 void spill_mongo_append_page_owner(const spill_request_t *request, bson_t *filter)
 {
+    spill_value_t of = *request->owner;
+    const char *window = NULL;
     bson_t owner;
+    if (request->definition->layout == SPILL_LAYOUT_BUCKET)
+        spill_window_split(request->owner, &of, &window);
     bson_append_document_begin(filter, request->definition->page_owner, -1, &owner);
-    spill_value_append(request->owner, &owner, "$eq");
+    spill_value_append(&of, &owner, "$eq");
     bson_append_document_end(filter, &owner);
+    if (window)
+        BCON_APPEND(filter, request->definition->window_field, "{", "$eq", BCON_UTF8(window), "}");
+}
+
+void spill_mongo_append_pages(const spill_definition_t *definition, int64_t pages, bson_t *filter)
+{
+    if (definition->layout == SPILL_LAYOUT_BUCKET) /* part 0 is the head */
+        BCON_APPEND(filter, "_id.part", "{", "$gt", BCON_INT64(0), "$lte", BCON_INT64(pages), "}");
+    else
+        BCON_APPEND(filter, "_id.page", "{", "$lt", BCON_INT64(pages), "}");
 }
 
 /* What is left of a removed element has no field of the owner. */
@@ -63,7 +83,7 @@ static void append_shard(const spill_mongo_document_t *document, bson_t *filter)
 {
     if (document->sharded && !document->head && document->apart)
         append_id_owner(document->request, filter);
-    else if (document->sharded && !document->head)
+    else if (document->sharded && (!document->head || spill_mongo_is_bucket(document)))
         spill_mongo_append_page_owner(document->request, filter);
 }
 
@@ -73,7 +93,7 @@ void spill_mongo_select(const spill_mongo_document_t *document, bson_t *filter)
     bson_init(filter);
     bson_t id;
     BSON_APPEND_DOCUMENT_BEGIN(filter, "_id", &id);
-    if (document->head)
+    if (document->head && !spill_mongo_is_bucket(document))
         spill_value_append(request->owner, &id, "$eq");
     else
         append_page_id(request, "$eq", request->page, &id);
@@ -118,10 +138,13 @@ static const char *const numbers[] = {"epoch",  "rev",  "first",  "n",   "sealed
 size_t spill_mongo_own_fields(const spill_definition_t *definition,
                               const char *names[SPILL_MONGO_OWN_FIELDS])
 {
-    const char *all[] = {definition->array, definition->count_field, definition->overflow_field,
-                         definition->pages_field};
+    const char *head[] = {definition->array, definition->count_field, definition->overflow_field,
+                          definition->pages_field, ""};
+    const char *bucket[] = {definition->array, definition->page_owner, definition->window_field,
+                            definition->page_number, definition->stats_field};
+    const char **all = definition->layout == SPILL_LAYOUT_BUCKET ? bucket : head;
     size_t count = 0;
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    for (size_t i = 0; i < SPILL_MONGO_OWN_FIELDS; i++)
         if (all[i][0] != '\0')
             names[count++] = all[i];
     return count;
@@ -191,8 +214,12 @@ void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops,
 {
     char path[SPILL_MONGO_PATH_SIZE];
     project_numbers(document, numbers, sizeof numbers / sizeof *numbers, projection);
-    if (!document->head)
+    if (spill_mongo_is_bucket(document)) {
+        BCON_APPEND(projection, "page", "{", "$subtract", "[", "$_id.part", BCON_INT64(1), "]", "}");
+        BSON_APPEND_UTF8(projection, "tally", spill_mongo_ref(document, "tally", path));
+    } else if (!document->head) {
         BSON_APPEND_UTF8(projection, "page", "$_id.page");
+    }
     if (document->apart && !document->head) {
         spill_mongo_project_apart(projection);
         return;
@@ -399,6 +426,20 @@ static spill_code_t read_live(const spill_mongo_document_t *document, const bson
     return SPILL_OK;
 }
 
+/* The number of the part is in the document's _id alone: other stores know it without. */
+static void read_bucket(parser_t *parser, const bson_t *projected, spill_state_t *state)
+{
+    enum { PART_BYTES = 1 + 5 + 4 };
+    bson_iter_t iter;
+    if (state->fields_bytes > 0)
+        state->fields_bytes -= PART_BYTES;
+    if (!state->present || !bson_iter_init_find(&iter, projected, "tally"))
+        return;
+    spill_value_t tally = spill_value_from_iter(&iter);
+    if (!spill_tally_read(&tally, &state->tally))
+        wrong(parser, "tally", "what statistics are made of");
+}
+
 spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bson_t *projected,
                                spill_state_t *state, spill_ops_t *ops, spill_error_t *error)
 {
@@ -415,8 +456,10 @@ spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bso
     spill_code_t code = read_live(document, projected, state, error);
     if (code != SPILL_OK)
         return code;
-    state->page = find_number(projected, "page", 0);
+    state->page = document->head ? 0 : find_number(projected, "page", 0);
     read_sizes(projected, state);
+    if (spill_mongo_is_bucket(document))
+        read_bucket(&parser, projected, state);
     if (parser.code == SPILL_OK && ops)
         read_ops(&parser, projected, state, ops);
     return parser.code;

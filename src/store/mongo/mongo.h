@@ -15,6 +15,7 @@
  *   room.c         the guard "there is room": exact, and the quick one of most appends
  *   hint.c         how long arrays were after their last append
  *   update.c       the operators of an append, of a new head, of fields
+ *   bucket.c       documents of layout bucket: their appends, statistics and windows
  *   append.c       APPEND, UPDATE_FIELDS, and making a head
  *   rewrite.c      the update from one state of a document to another
  *   apart.c        documents of one element, and the head's summary (layout reference)
@@ -136,6 +137,9 @@ void spill_mongo_document_init(spill_mongo_document_t *document, const spill_mon
 /* Append to a filter: pages of request's owner. */
 void spill_mongo_append_page_owner(const spill_request_t *request, bson_t *filter);
 
+/* Append to a filter: pages, of numbers below `pages`. */
+void spill_mongo_append_pages(const spill_definition_t *definition, int64_t pages, bson_t *filter);
+
 /* {_id: {$eq: ...}}, of a page in a sharded cluster also its owner, into `filter`. */
 void spill_mongo_select(const spill_mongo_document_t *document, bson_t *filter);
 /* A page, and another of the same owner. */
@@ -149,7 +153,7 @@ const char *spill_mongo_ref(const spill_mongo_document_t *document, const char *
                             char path[SPILL_MONGO_PATH_SIZE]);
 
 /* The fields of a head that are the array's own, but for `spill`. Returns how many there are. */
-enum { SPILL_MONGO_OWN_FIELDS = 4 };
+enum { SPILL_MONGO_OWN_FIELDS = 5 };
 size_t spill_mongo_own_fields(const spill_definition_t *definition,
                               const char *names[SPILL_MONGO_OWN_FIELDS]);
 /* key: the size of a document of them and of `spill`, as an expression. */
@@ -181,6 +185,9 @@ void spill_mongo_append_ops(const spill_request_t *request, const char *field, b
  * them would be known if it had been.
  */
 void spill_mongo_append_op_guard(const spill_mongo_document_t *document, bson_t *filter);
+
+/* The same as entries, of a document that has no element yet, oldest first; `ops` is empty. */
+void spill_mongo_list_ops(const spill_request_t *request, spill_ops_t *ops);
 
 /* ---- place.c --------------------------------------------------------------------------------- */
 
@@ -301,6 +308,37 @@ spill_code_t spill_mongo_read_elements(spill_mongo_t *store, const spill_request
 spill_code_t spill_mongo_delete_element(spill_mongo_t *store,
                                         const spill_mongo_document_t *document, bool *done,
                                         spill_error_t *error);
+
+/* ---- bucket.c -------------------------------------------------------------------------------- */
+
+/* Does the request mean a document of layout bucket? */
+bool spill_mongo_is_bucket(const spill_mongo_document_t *document);
+
+/*
+ * Layout bucket: APPEND to a document that a READ found, in `response`. Statistics depend on what
+ * is there, so it is read and written on condition that it has not changed.
+ */
+spill_code_t spill_mongo_append_to_bucket(spill_mongo_t *store,
+                                          const spill_mongo_document_t *document,
+                                          spill_response_t *response, spill_error_t *error);
+
+/* Insert the head of a window with request's elements, of the incarnation `epoch`. */
+spill_code_t spill_mongo_insert_bucket(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                       int64_t epoch, bool *done, spill_error_t *error);
+
+/*
+ * Append the statistics of a document in state `after`, and what they are made of, to the operands
+ * of a $set; as expressions of a pipeline, if `literal`.
+ */
+void spill_mongo_set_statistics(const spill_mongo_document_t *document, const spill_state_t *after,
+                                bool literal, bson_t *set);
+
+/* Fields that were read with an _id of {owner, window, part}: as other stores have them. */
+void spill_mongo_bucket_fields(const spill_mongo_document_t *document, bson_t **fields);
+
+spill_code_t spill_mongo_windows(spill_store_t *store, const spill_definition_t *definition,
+                                 const spill_binding_t *binding, const spill_window_query_t *query,
+                                 bson_t *texts, spill_error_t *error);
 
 /* ---- rewrite.c ------------------------------------------------------------------------------- */
 

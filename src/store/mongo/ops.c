@@ -4,6 +4,8 @@
  */
 #include "store/mongo/mongo.h"
 
+#include <string.h>
+
 /* The appends that a request is made of: its members, or itself. */
 typedef struct members {
     spill_member_t alone;
@@ -45,6 +47,23 @@ void spill_mongo_append_ops(const spill_request_t *request, const char *field, b
         append_op(&array, (uint32_t)i, member->op, member->count);
     }
     bson_append_array_end(to, &array);
+}
+
+void spill_mongo_list_ops(const spill_request_t *request, spill_ops_t *ops)
+{
+    members_t members;
+    members_of(request, &members);
+    int64_t seq = 0;
+    for (size_t i = 0; members.at[0].op && i < members.count; i++) {
+        const spill_member_t *member = &members.at[i];
+        spill_op_entry_t entry = {.ordinal = (int64_t)i,
+                                  .seq = seq,
+                                  .count = member->count,
+                                  .id_bytes = (uint8_t)member->op->id_bytes};
+        memcpy(entry.id, member->op->id, member->op->id_bytes);
+        spill_ops_push(ops, &entry, (size_t)request->op_window);
+        seq += member->count;
+    }
 }
 
 void spill_mongo_append_op_guard(const spill_mongo_document_t *document, bson_t *filter)

@@ -32,8 +32,8 @@ static void append_page_holding(const search_t *search, bson_t *stages)
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
     spill_mongo_append_page_owner(request, &match);
     BCON_APPEND(&match, "spill.first", "{", "$lte", BCON_INT64(last), "$gt",
-                BCON_INT64(search->over), "}", "spill.epoch", BCON_INT64(request->epoch),
-                "_id.page", "{", "$lt", BCON_INT64(request->pages), "}");
+                BCON_INT64(search->over), "}", "spill.epoch", BCON_INT64(request->epoch));
+    spill_mongo_append_pages(request->definition, request->pages, &match);
     bson_append_document_end(&stage, &match);
     bson_append_document_end(stages, &stage);
     BCON_APPEND(stages, "1", "{", "$sort", "{", "spill.first", BCON_INT32(-1), "_id",
@@ -59,6 +59,8 @@ static void append_left_over(const spill_mongo_document_t *document, bson_t *sta
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
     spill_mongo_append_page_owner(request, &match);
     BCON_APPEND(&match, "spill.epoch", "{", "$lte", BCON_INT64(request->epoch), "}");
+    if (definition->layout == SPILL_LAYOUT_BUCKET) /* heads lie beside them */
+        spill_mongo_append_pages(definition, INT64_MAX, &match);
     if (definition->keep == SPILL_KEEP_OLDEST) /* others are tombstones */
         BCON_APPEND(&match, first, "{", "$exists", BCON_BOOL(true), "}");
     bson_append_document_end(&stage, &match);
@@ -340,6 +342,8 @@ static void take_document(findings_t *findings, const bson_t *projected)
         response->spared = request->spare && response->state.pages > 0 &&
                            !begins_within(request, &response->state);
         take_fields(projected, &response->fields);
+        if (response->fields && spill_mongo_is_bucket(findings->document))
+            spill_mongo_bucket_fields(findings->document, &response->fields);
         if (request->op)
             look_up_op(request, &ops, response);
         if (request->want_ops)

@@ -21,6 +21,13 @@ static bool same_gone(const spill_seqs_t *left, const spill_seqs_t *right)
     return same;
 }
 
+static bool changes_statistics(const rewrite_t *rewrite)
+{
+    return spill_mongo_is_bucket(rewrite->document) &&
+           (rewrite->before->live != rewrite->after->live ||
+            !spill_tally_equal(&rewrite->before->tally, &rewrite->after->tally));
+}
+
 static void set_changed(const rewrite_t *rewrite, bson_t *set)
 {
     const spill_mongo_document_t *document = rewrite->document;
@@ -46,6 +53,8 @@ static void set_changed(const rewrite_t *rewrite, bson_t *set)
         bson_append_bool(set, spill_mongo_path(document, "closed", path), -1, true);
     if (after->gone.count > 0 && !same_gone(&before->gone, &after->gone))
         spill_render_gone(set, spill_mongo_path(document, "gone", path), &after->gone);
+    if (changes_statistics(rewrite))
+        spill_mongo_set_statistics(document, after, true, set);
     if (after->intent && !before->intent)
         spill_render_intent(set, spill_mongo_path(document, "intent", path), after);
 }
@@ -65,6 +74,7 @@ static void append_unset(const rewrite_t *rewrite, bson_t *unset)
         bool goes;
     } fields[] = {{"gone", before->gone.count > 0 && after->gone.count == 0},
                   {"intent", before->intent && !after->intent},
+                  {"tally", before->tally.values > 0 && after->tally.values == 0},
                   {"open", closes(before, after)}};
     uint32_t count = 0;
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {

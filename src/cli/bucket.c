@@ -1,0 +1,388 @@
+#include "cli/bucket.h"
+
+#include "util/error.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+bool spill_cli_is_bucket(const spill_cli_session_t *session)
+{
+    return spill_array_get_definition(session->array)->layout == SPILL_LAYOUT_BUCKET;
+}
+
+/* ---- arguments ------------------------------------------------------------------------------- */
+
+static bool split_address(const char *text, spill_cli_address_t *address)
+{
+    const char *colon = strrchr(text, ':');
+    *address = (spill_cli_address_t){.seq = 0};
+    if (!colon)
+        return spill_cli_parse_number(text, &address->seq);
+    size_t length = (size_t)(colon - text);
+    if (length == 0 || length >= sizeof address->window)
+        return false;
+    memcpy(address->window, text, length);
+    return spill_cli_parse_number(colon + 1, &address->seq);
+}
+
+bool spill_cli_parse_address(const spill_invocation_t *invocation, const char *text,
+                             spill_cli_address_t *address)
+{
+    if (split_address(text, address))
+        return true;
+    spill_cli_usage(invocation,
+                    "SEQ: '%s' is not a sequence number, nor a window with one "
+                    "('2026-03:17'): " SPILL_CLI_NUMBER,
+                    text);
+    return false;
+}
+
+spill_code_t spill_cli_address_owner(const spill_cli_session_t *session,
+                                     const spill_cli_address_t *address, bson_t *storage,
+                                     spill_value_t *owner, spill_error_t *error)
+{
+    const char *name = spill_array_get_definition(session->array)->name;
+    bool bucket = spill_cli_is_bucket(session);
+    bool given = address->window[0] != '\0';
+    if (bucket && !given)
+        return spill_fail(error, SPILL_INVALID,
+                          "'%s' has windows: give WINDOW:SEQ, such as 2026-03:17", name);
+    if (!bucket && given)
+        return spill_fail(error, SPILL_INVALID, "'%s' has no windows: give SEQ alone", name);
+    *owner = bucket ? spill_bucket_name(storage, session->owner, address->window) : *session->owner;
+    return SPILL_OK;
+}
+
+/* The next number of up to `digits` digits behind `separator`; *at moves on. */
+static bool next_number(const char **at, char separator, int digits, int *number)
+{
+    if (separator != '\0' && **at != separator)
+        return false;
+    const char *from = *at + (separator != '\0');
+    int value = 0, count = 0;
+    for (; count < digits && isdigit((unsigned char)from[count]); count++)
+        value = 10 * value + (from[count] - '0');
+    if (count < digits)
+        return false;
+    *number = value;
+    *at = from + count;
+    return true;
+}
+
+bool spill_cli_parse_moment(const char *text, int64_t *time_ms)
+{
+    struct tm date = {.tm_mday = 1};
+    int month = 1, milliseconds = 0;
+    const char *at = text;
+    if (!next_number(&at, '\0', 4, &date.tm_year))
+        return false;
+    if (next_number(&at, '-', 2, &month) && next_number(&at, '-', 2, &date.tm_mday) &&
+        next_number(&at, 'T', 2, &date.tm_hour) && next_number(&at, ':', 2, &date.tm_min) &&
+        next_number(&at, ':', 2, &date.tm_sec))
+        next_number(&at, '.', 3, &milliseconds);
+    at += *at == 'Z';
+    date.tm_year -= 1900;
+    date.tm_mon = month - 1;
+    struct tm copy = date;
+    int64_t seconds = (int64_t)timegm(&copy);
+    bool real = copy.tm_mon == date.tm_mon && copy.tm_mday == date.tm_mday &&
+                copy.tm_hour == date.tm_hour && copy.tm_min == date.tm_min &&
+                copy.tm_sec == date.tm_sec;
+    *time_ms = seconds * 1000 + milliseconds;
+    return *at == '\0' && real;
+}
+
+/* ---- append ---------------------------------------------------------------------------------- */
+
+static void print_appended(const spill_cli_session_t *session,
+                           const spill_bucket_appended_t *appended)
+{
+    const spill_append_result_t *result = &appended->result;
+    if (session->invocation->json) {
+        fputs("{\"window\":", stdout);
+        spill_cli_print_text(appended->window);
+        printf(",\"first\":%" PRId64 ",\"count\":%" PRId64 ",\"repeated\":%s}\n", result->first,
+               result->count, result->repeated ? "true" : "false");
+    } else if (result->count == 1) {
+        printf("%s:%" PRId64 "\n", appended->window, result->first);
+    } else {
+        printf("%s:%" PRId64 "..%" PRId64 "\n", appended->window, result->first,
+               result->first + result->count - 1);
+    }
+    if (result->repeated && !session->invocation->quiet)
+        fputs("spillway: the operation was known already: nothing was written this time\n", stderr);
+}
+
+/* The bases for the operation; more than one window is refused. */
+static spill_code_t find_base(const spill_cli_session_t *session, const spill_value_t *elements,
+                              size_t count, spill_op_t *op, spill_bucket_base_t **bases,
+                              spill_error_t *error)
+{
+    size_t windows = 0;
+    spill_code_t code = spill_bucket_op_bases(session->array, session->owner, elements, count,
+                                              bases, &windows, error);
+    if (code == SPILL_OK && windows > 1)
+        code = spill_fail(error, SPILL_INVALID,
+                          "--op: the elements lie in %zu windows, and an operation in one; append "
+                          "those of each window by themselves",
+                          windows);
+    if (code == SPILL_OK && op->base >= 0)
+        (*bases)[0].base = op->base;
+    else if (code == SPILL_OK)
+        fprintf(stderr, "%.*s@%" PRId64 "\n", (int)op->id_bytes, (const char *)op->id,
+                (*bases)[0].base);
+    fflush(stderr);
+    return code;
+}
+
+spill_code_t spill_cli_bucket_append(const spill_cli_session_t *session,
+                                     const spill_value_t *elements, size_t count, spill_op_t *op,
+                                     bool fill, spill_error_t *error)
+{
+    spill_bucket_append_options_t options;
+    spill_bucket_append_options_init(&options);
+    options.fill = fill;
+    spill_bucket_base_t *bases = NULL;
+    spill_bucket_appended_t *appended = NULL;
+    size_t windows = 0;
+    spill_code_t code = SPILL_OK;
+    if (op) {
+        code = find_base(session, elements, count, op, &bases, error);
+        options.op_id = op->id;
+        options.op_id_bytes = op->id_bytes;
+        options.bases = bases;
+        options.base_count = 1;
+    }
+    if (code == SPILL_OK)
+        code = spill_bucket_append(session->array, session->owner, elements, count, &options,
+                                   &appended, &windows, error);
+    for (size_t i = 0; i < windows; i++)
+        if (appended[i].result.count > 0)
+            print_appended(session, &appended[i]);
+    spill_error_t late;
+    spill_code_t flushed = spill_cli_flush(&late);
+    if (code == SPILL_OK && flushed != SPILL_OK) {
+        *error = late;
+        code = flushed;
+    }
+    bson_free(bases);
+    bson_free(appended);
+    return code;
+}
+
+/* ---- read ------------------------------------------------------------------------------------ */
+
+static spill_code_t set_bound(const spill_cli_session_t *session, const char *option,
+                              const char *text, int64_t *time_ms, const char **window,
+                              spill_error_t *error)
+{
+    if (!text)
+        return SPILL_OK;
+    if (spill_array_get_definition(session->array)->window == SPILL_WINDOW_FIELD) {
+        *window = text;
+        return SPILL_OK;
+    }
+    return spill_cli_parse_moment(text, time_ms)
+               ? SPILL_OK
+               : spill_fail(error, SPILL_INVALID,
+                            "%s: '%s' is not a time such as 2026-03 or 2026-03-05T10:20:30", option,
+                            text);
+}
+
+static void print_slice(const spill_cli_session_t *session, const spill_bucket_slice_t *slice)
+{
+    for (size_t i = 0; i < slice->count; i++) {
+        const spill_bucket_element_t *element = &slice->elements[i];
+        char *json = spill_value_to_json(&element->value, false);
+        if (!json) {
+            spill_cli_leave_out(session->owner, element->seq);
+            continue;
+        }
+        if (session->invocation->json) {
+            fputs("{\"window\":", stdout);
+            spill_cli_print_text(element->window);
+            printf(",\"seq\":%" PRId64 ",\"element\":%s}\n", element->seq, json);
+        } else {
+            printf("%s:%" PRId64 "\t%s\n", element->window, element->seq, json);
+        }
+        bson_free(json);
+    }
+}
+
+/* As a shell word. */
+static void print_bound(const char *option, const char *text)
+{
+    if (text)
+        fprintf(stderr, " --%s '%s'", option, text);
+}
+
+static spill_code_t show_slice(const spill_cli_session_t *session,
+                               const spill_cli_bucket_read_t *read,
+                               const spill_bucket_slice_t *slice, spill_error_t *error)
+{
+    print_slice(session, slice);
+    spill_code_t code = spill_cli_flush(error);
+    if (code == SPILL_OK && slice->more && !session->invocation->quiet) {
+        fprintf(stderr, "next:%s --limit %" PRId64, read->oldest ? " --oldest" : "", read->limit);
+        print_bound("from", read->from);
+        print_bound("to", read->to);
+        fprintf(stderr, " --cursor '%s:%" PRId64 "'\n", slice->cursor_window, slice->cursor_seq);
+    }
+    return code;
+}
+
+spill_code_t spill_cli_bucket_read(const spill_cli_session_t *session,
+                                   const spill_cli_bucket_read_t *read, spill_error_t *error)
+{
+    spill_bucket_read_options_t options;
+    spill_cli_address_t cursor;
+    spill_bucket_read_options_init(&options);
+    options.order = read->oldest ? SPILL_OLDEST_FIRST : SPILL_NEWEST_FIRST;
+    options.limit = read->limit;
+    if (read->cursor && (!split_address(read->cursor, &cursor) || cursor.window[0] == '\0'))
+        return spill_fail(error, SPILL_INVALID, "--cursor: '%s' is not WINDOW:SEQ", read->cursor);
+    if (read->cursor) {
+        options.cursor_window = cursor.window;
+        options.cursor_seq = cursor.seq;
+    }
+    spill_bucket_slice_t *slice = NULL;
+    spill_code_t code =
+        set_bound(session, "--from", read->from, &options.from_ms, &options.from, error);
+    if (code == SPILL_OK)
+        code = set_bound(session, "--to", read->to, &options.to_ms, &options.to, error);
+    if (code == SPILL_OK)
+        code = spill_bucket_read(session->array, session->owner, &options, &slice, error);
+    if (code == SPILL_OK)
+        code = show_slice(session, read, slice, error);
+    spill_bucket_slice_free(slice);
+    return code;
+}
+
+/* ---- statistics ------------------------------------------------------------------------------ */
+
+static void print_amount(const spill_amount_t *amount)
+{
+    if (amount->real)
+        printf("%.17g", amount->value);
+    else
+        printf("%" PRId64, amount->whole);
+}
+
+static void print_numbers(const spill_statistics_t *statistics, bool json)
+{
+    printf(json ? "\"count\":%" PRId64 ",\"values\":%" PRId64 ",\"sum\":"
+                : "%" PRId64 " elements, %" PRId64 " values, sum ",
+           statistics->count, statistics->values);
+    print_amount(&statistics->sum);
+    if (statistics->values == 0)
+        return;
+    printf(json ? ",\"average\":%.17g,\"min\":" : ", average %.6g, min ", statistics->average);
+    print_amount(&statistics->min);
+    fputs(json ? ",\"max\":" : ", max ", stdout);
+    print_amount(&statistics->max);
+}
+
+static bool print_window(void *context, const spill_bucket_window_t *window)
+{
+    const spill_cli_session_t *session = context;
+    bool json = session->invocation->json;
+    if (json) {
+        fputs("{\"window\":", stdout);
+        spill_cli_print_text(window->window);
+        printf(",\"parts\":%" PRId64 ",", window->parts);
+    } else {
+        printf("%s: ", window->window);
+    }
+    print_numbers(&window->statistics, json);
+    if (!json && window->parts > 1)
+        printf(", in %" PRId64 " parts", window->parts);
+    puts(json ? "}" : "");
+    return !ferror(stdout);
+}
+
+static void print_owner(const spill_cli_session_t *session)
+{
+    fputs("{\"owner\":", stdout);
+    spill_cli_print_value(session->owner, false);
+}
+
+spill_code_t spill_cli_bucket_stats(const spill_cli_session_t *session, spill_error_t *error)
+{
+    spill_statistics_t all;
+    int64_t windows;
+    spill_code_t code =
+        spill_bucket_windows(session->array, session->owner, NULL, NULL, SPILL_OLDEST_FIRST,
+                             print_window, (void *)(uintptr_t)session, error);
+    if (code == SPILL_CANCELLED)
+        return spill_cli_flush(error);
+    if (code == SPILL_OK)
+        code = spill_bucket_statistics(session->array, session->owner, NULL, NULL, &all, &windows,
+                                       error);
+    if (code != SPILL_OK)
+        return code;
+    bool json = session->invocation->json;
+    if (json) {
+        print_owner(session);
+        printf(",\"windows\":%" PRId64 ",", windows);
+    } else {
+        printf("in all %" PRId64 " %s: ", windows, spill_cli_plural(windows, "window", "windows"));
+    }
+    print_numbers(&all, json);
+    puts(json ? "}" : "");
+    return SPILL_OK;
+}
+
+spill_code_t spill_cli_bucket_count(const spill_cli_session_t *session, spill_error_t *error)
+{
+    spill_statistics_t all;
+    int64_t windows;
+    spill_code_t code =
+        spill_bucket_statistics(session->array, session->owner, NULL, NULL, &all, &windows, error);
+    if (code == SPILL_OK) {
+        print_owner(session);
+        printf(",\"count\":%" PRId64 ",\"windows\":%" PRId64 "}\n", all.count, windows);
+    }
+    return code;
+}
+
+/* ---- each window in turn --------------------------------------------------------------------- */
+
+typedef struct walk {
+    const spill_cli_session_t *session;
+    spill_cli_work_fn work;
+    bool any;
+    spill_code_t code;
+    spill_error_t *error;
+} walk_t;
+
+static bool work_on(void *context, const spill_bucket_window_t *window)
+{
+    walk_t *walk = context;
+    spill_cli_session_t own = *walk->session;
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t name = spill_bucket_name(&storage, walk->session->owner, window->window);
+    own.owner = &name;
+    walk->any = true;
+    walk->code = walk->work(&own, walk->error);
+    bson_destroy(&storage);
+    return walk->code == SPILL_OK && !ferror(stdout);
+}
+
+spill_code_t spill_cli_each_window(const spill_cli_session_t *session, spill_cli_work_fn work,
+                                   spill_error_t *error)
+{
+    spill_error_t walking;
+    walk_t walk = {.session = session, .work = work, .error = error};
+    spill_code_t code = spill_bucket_windows(session->array, session->owner, NULL, NULL,
+                                             SPILL_OLDEST_FIRST, work_on, &walk, &walking);
+    if (code == SPILL_CANCELLED)
+        return walk.code == SPILL_OK ? spill_cli_flush(error) : walk.code;
+    if (code != SPILL_OK)
+        *error = walking;
+    else if (!walk.any)
+        code = spill_fail(error, SPILL_NOT_FOUND, "'%s' has no such owner",
+                          spill_array_get_definition(session->array)->name);
+    return code;
+}

@@ -1,0 +1,227 @@
+#include "core/windows.h"
+
+#include "util/error.h"
+
+#include <string.h>
+
+enum { WINDOWS_AT_A_TIME = 100 };
+
+/* ---- the walk -------------------------------------------------------------------------------- */
+
+typedef struct walk {
+    spill_array_t *array;
+    const spill_value_t *owner;
+    spill_each_window_fn call;
+    void *context;
+    char last[SPILL_WINDOW_SIZE];
+    bool stop;
+} walk_t;
+
+static spill_code_t call_each(walk_t *walk, const bson_t *texts, bool end, spill_error_t *error)
+{
+    bson_iter_t iter;
+    spill_code_t code = SPILL_OK;
+    uint32_t left = bson_count_keys(texts);
+    bson_iter_init(&iter, texts);
+    while (code == SPILL_OK && !walk->stop && bson_iter_next(&iter)) {
+        const char *text = bson_iter_utf8(&iter, NULL);
+        snprintf(walk->last, sizeof walk->last, "%s", text);
+        bson_t storage = BSON_INITIALIZER;
+        spill_value_t name = spill_bucket_name(&storage, walk->owner, text);
+        code = walk->call(walk->context, &name, text, end && --left == 0, &walk->stop, error);
+        bson_destroy(&storage);
+    }
+    return code;
+}
+
+spill_code_t spill_each_window(spill_array_t *array, const spill_value_t *owner,
+                               const spill_window_range_t *range, spill_each_window_fn call,
+                               void *context, spill_error_t *error)
+{
+    walk_t walk = {.array = array, .owner = owner, .call = call, .context = context};
+    spill_window_query_t query = {.owner = owner,
+                                  .from = range->from,
+                                  .to = range->to,
+                                  .newest_first = range->newest_first,
+                                  .limit = WINDOWS_AT_A_TIME};
+    spill_code_t code = spill_array_check_layout(array, true, "there are no windows", error);
+    bool end = range->from && range->to && strcmp(range->from, range->to) > 0;
+    while (code == SPILL_OK && !end && !walk.stop) {
+        bson_t texts;
+        code = array->store->ops->windows(array->store, &array->definition, &array->binding, &query,
+                                          &texts, error);
+        if (code != SPILL_OK)
+            break;
+        end = bson_count_keys(&texts) < query.limit;
+        code = call_each(&walk, &texts, end, error);
+        bson_destroy(&texts);
+        query.last = walk.last;
+    }
+    return code;
+}
+
+/* ---- statistics ------------------------------------------------------------------------------ */
+
+typedef struct summing {
+    spill_array_t *array;
+    spill_bucket_window_fn visit;
+    void *context;
+    spill_statistics_t all;
+    int64_t windows;
+} summing_t;
+
+static void add_document(const spill_state_t *state, spill_bucket_window_t *window)
+{
+    spill_statistics_t own;
+    spill_tally_statistics(&state->tally, state->live, &own);
+    spill_statistics_join(&window->statistics, &own);
+    window->parts++;
+}
+
+static spill_code_t sum_window(summing_t *summing, const spill_value_t *name,
+                               spill_bucket_window_t *window, spill_error_t *error)
+{
+    spill_owner_t own;
+    spill_response_t head = SPILL_RESPONSE_INIT, page = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_owner_init(&own, summing->array, name, error);
+    if (code == SPILL_OK)
+        code = spill_owner_read_state(&own, SPILL_HEAD, &head, error);
+    if (code == SPILL_OK && head.state.present)
+        add_document(&head.state, window);
+    for (int64_t number = 0; code == SPILL_OK && number < head.state.pages; number++) {
+        code = spill_owner_read_state(&own, number, &page, error);
+        if (code == SPILL_OK && page.state.present && page.state.epoch == head.state.epoch)
+            add_document(&page.state, window);
+    }
+    spill_response_release(&head);
+    spill_response_release(&page);
+    spill_owner_release(&own);
+    return code;
+}
+
+static spill_code_t show_window(void *context, const spill_value_t *name, const char *text,
+                                bool last, bool *stop, spill_error_t *error)
+{
+    (void)last;
+    (void)stop;
+    summing_t *summing = context;
+    spill_bucket_window_t window = {.window = text};
+    spill_code_t code = sum_window(summing, name, &window, error);
+    if (code != SPILL_OK || window.parts == 0) /* dropped meanwhile */
+        return code;
+    spill_statistics_join(&summing->all, &window.statistics);
+    summing->windows++;
+    if (summing->visit && !summing->visit(summing->context, &window))
+        code = spill_walk_stopped(error);
+    return code;
+}
+
+spill_code_t spill_bucket_windows(spill_array_t *array, const spill_value_t *owner,
+                                  const char *from, const char *to, spill_order_t order,
+                                  spill_bucket_window_fn visit, void *context, spill_error_t *error)
+{
+    summing_t summing = {.array = array, .visit = visit, .context = context};
+    spill_window_range_t range = {from, to, order == SPILL_NEWEST_FIRST};
+    return spill_each_window(array, owner, &range, show_window, &summing, error);
+}
+
+spill_code_t spill_bucket_statistics(spill_array_t *array, const spill_value_t *owner,
+                                     const char *from, const char *to,
+                                     spill_statistics_t *statistics, int64_t *windows,
+                                     spill_error_t *error)
+{
+    summing_t summing = {.array = array};
+    spill_window_range_t range = {from, to, false};
+    spill_code_t code = spill_each_window(array, owner, &range, show_window, &summing, error);
+    *statistics = summing.all;
+    if (windows)
+        *windows = summing.windows;
+    return code;
+}
+
+/* ---- owners ---------------------------------------------------------------------------------- */
+
+typedef struct owners {
+    spill_owner_fn visit;
+    void *context;
+    bson_t last; /* the owner that was visited last, under an empty name */
+} owners_t;
+
+/* Windows of an owner lie side by side. */
+static bool visit_owner(void *context, const spill_value_t *name)
+{
+    owners_t *owners = context;
+    spill_value_t owner;
+    const char *window;
+    bson_iter_t iter;
+    if (!spill_window_split(name, &owner, &window))
+        return true;
+    if (bson_iter_init_find(&iter, &owners->last, "")) {
+        spill_value_t last = spill_value_from_iter(&iter);
+        if (spill_value_same_owner(&owner, &last))
+            return true;
+    }
+    bson_reinit(&owners->last);
+    spill_value_append(&owner, &owners->last, "");
+    return owners->visit(owners->context, &owner);
+}
+
+spill_code_t spill_bucket_owners(spill_array_t *array, spill_owner_fn visit, void *context,
+                                 spill_error_t *error)
+{
+    owners_t owners = {.visit = visit, .context = context};
+    spill_code_t code = spill_array_check_layout(array, true, "there are no windows", error);
+    if (code != SPILL_OK)
+        return code;
+    bson_init(&owners.last);
+    code = spill_array_owners(array, visit_owner, &owners, error);
+    bson_destroy(&owners.last);
+    return code;
+}
+
+/* ---- dropping -------------------------------------------------------------------------------- */
+
+typedef struct dropping {
+    spill_array_t *array;
+    const char *before; /* or NULL */
+    int64_t dropped;
+} dropping_t;
+
+static spill_code_t drop_window(void *context, const spill_value_t *name, const char *window,
+                                bool last, bool *stop, spill_error_t *error)
+{
+    (void)last;
+    dropping_t *dropping = context;
+    *stop = dropping->before && strcmp(window, dropping->before) >= 0;
+    if (*stop)
+        return SPILL_OK;
+    spill_code_t code = spill_array_drop_owner(dropping->array, name, error);
+    dropping->dropped += code == SPILL_OK ? 1 : 0;
+    return code == SPILL_NOT_FOUND ? SPILL_OK : code; /* another client was faster */
+}
+
+spill_code_t spill_bucket_drop_before(spill_array_t *array, const spill_value_t *owner,
+                                      const char *window, int64_t *dropped, spill_error_t *error)
+{
+    dropping_t dropping = {.array = array, .before = window};
+    spill_window_range_t range = {.to = window};
+    spill_code_t code = spill_each_window(array, owner, &range, drop_window, &dropping, error);
+    if (dropped)
+        *dropped = dropping.dropped;
+    if (code == SPILL_OK && window == NULL && dropping.dropped == 0)
+        code = spill_fail(error, SPILL_NOT_FOUND, "there is no such owner in '%s'",
+                          array->definition.name);
+    return code;
+}
+
+spill_code_t spill_bucket_drop_older(spill_array_t *array, const spill_value_t *owner,
+                                     int64_t time_ms, int64_t *dropped, spill_error_t *error)
+{
+    char window[SPILL_WINDOW_SIZE];
+    if (dropped)
+        *dropped = 0;
+    spill_code_t code = spill_array_check_layout(array, true, "there are no windows", error);
+    if (code == SPILL_OK)
+        code = spill_window_of_time(array->definition.window, time_ms, window, error);
+    return code == SPILL_OK ? spill_bucket_drop_before(array, owner, window, dropped, error) : code;
+}

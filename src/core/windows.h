@@ -1,0 +1,28 @@
+/* Walks over the windows of one owner (layout bucket). */
+#ifndef SPILL_CORE_WINDOWS_H
+#define SPILL_CORE_WINDOWS_H
+
+#include "core/array.h"
+#include "definition/window.h"
+
+/* Which windows, as in spill_window_query_t. */
+typedef struct spill_window_range {
+    const char *from; /* or NULL */
+    const char *to;
+    bool newest_first;
+} spill_window_range_t;
+
+/*
+ * One window: `name` is it as an owner of array.h. `last`: no window is behind it. *stop ends the
+ * walk.
+ */
+typedef spill_code_t (*spill_each_window_fn)(void *context, const spill_value_t *name,
+                                             const char *window, bool last, bool *stop,
+                                             spill_error_t *error);
+
+/* Checks the layout, and call a function for each window. One store operation for each 100. */
+spill_code_t spill_each_window(spill_array_t *array, const spill_value_t *owner,
+                               const spill_window_range_t *range, spill_each_window_fn call,
+                               void *context, spill_error_t *error);
+
+#endif

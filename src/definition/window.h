@@ -1,0 +1,28 @@
+/*
+ * Windows of layout bucket. A window of an owner is an owner to everything below src/core: its
+ * _id is the document {owner, window}, so one owner's windows lie side by side in the order of
+ * their texts, wherever owners are in the order of their keys.
+ */
+#ifndef SPILL_DEFINITION_WINDOW_H
+#define SPILL_DEFINITION_WINDOW_H
+
+#include <spillway/bucket.h>
+
+/*
+ * The window of a moment, in milliseconds since 1970. SPILL_INVALID before the year 0 and after
+ * 9999, whose texts would not sort, and where windows are those of a field.
+ */
+spill_code_t spill_window_of_time(spill_window_t window, int64_t time_ms,
+                                  char text[SPILL_WINDOW_SIZE], spill_error_t *error);
+
+/* The time at the definition's time_field, in milliseconds: a date, ObjectId or timestamp. */
+bool spill_window_time(const spill_definition_t *definition, const spill_value_t *element,
+                       int64_t *time_ms);
+
+/* Is it the _id of a window? Then its owner and its text; both borrow. */
+bool spill_window_split(const spill_value_t *window, spill_value_t *owner, const char **text);
+
+/* Can a window have this text: 1 to SPILL_WINDOW_SIZE - 1 bytes of UTF-8, nothing below a blank? */
+bool spill_window_text_valid(const char *text, size_t length);
+
+#endif

@@ -1,0 +1,193 @@
+/*
+ * Documents of layout bucket. Their statistics hold an average, and sums in the order of the
+ * elements, which no update operator makes; so what a document becomes is computed here, by
+ * transition.c, and written on condition that it is still what was read: its incarnation, rev and
+ * number of elements, of which each change of elements changes one.
+ */
+#include "store/mongo/mongo.h"
+
+#include "definition/window.h"
+#include "store/render.h"
+#include "util/error.h"
+
+#include <string.h>
+
+bool spill_mongo_is_bucket(const spill_mongo_document_t *document)
+{
+    return document->request->definition->layout == SPILL_LAYOUT_BUCKET;
+}
+
+/* ---- statistics ------------------------------------------------------------------------------ */
+
+/* {name: {...}} becomes {path: {...}}, or in a pipeline {path: {$literal: {...}}}. */
+static void set_document(const char *path, const bson_t *holder, bool literal, bson_t *set)
+{
+    bson_iter_t iter;
+    if (!bson_iter_init(&iter, holder) || !bson_iter_next(&iter))
+        return;
+    if (!literal) {
+        bson_append_iter(set, path, -1, &iter);
+        return;
+    }
+    bson_t expression;
+    BSON_APPEND_DOCUMENT_BEGIN(set, path, &expression);
+    bson_append_iter(&expression, "$literal", -1, &iter);
+    bson_append_document_end(set, &expression);
+}
+
+void spill_mongo_set_statistics(const spill_mongo_document_t *document, const spill_state_t *after,
+                                bool literal, bson_t *set)
+{
+    const spill_definition_t *definition = document->request->definition;
+    char path[SPILL_MONGO_PATH_SIZE];
+    bson_t stats = BSON_INITIALIZER, tally = BSON_INITIALIZER;
+    spill_tally_render(&after->tally, after->live, definition, &stats);
+    spill_tally_append(&after->tally, "tally", &tally);
+    set_document(definition->stats_field, &stats, literal, set);
+    set_document(spill_mongo_path(document, "tally", path), &tally, literal, set);
+    bson_destroy(&stats);
+    bson_destroy(&tally);
+}
+
+/* ---- appends --------------------------------------------------------------------------------- */
+
+static void unchanged(const spill_mongo_document_t *document, const spill_state_t *state,
+                      bson_t *filter)
+{
+    char epoch[SPILL_MONGO_PATH_SIZE], rev[SPILL_MONGO_PATH_SIZE], sealed[SPILL_MONGO_PATH_SIZE];
+    spill_mongo_select(document, filter);
+    BCON_APPEND(filter, spill_mongo_path(document, "epoch", epoch), BCON_INT64(state->epoch),
+                spill_mongo_path(document, "rev", rev), BCON_INT64(state->rev),
+                spill_mongo_path(document, "sealed", sealed), "{", "$ne", BCON_BOOL(true), "}",
+                document->array, "{", "$size", BCON_INT64(state->live), "}");
+    if (spill_request_ops(document->request) > 0)
+        spill_mongo_append_op_guard(document, filter);
+}
+
+spill_code_t spill_mongo_append_to_bucket(spill_mongo_t *store,
+                                          const spill_mongo_document_t *document,
+                                          spill_response_t *response, spill_error_t *error)
+{
+    const spill_request_t *request = document->request;
+    spill_facts_t facts = {0};
+    spill_state_t after = {0};
+    spill_effect_t effect;
+    bool done = false;
+    spill_code_t code = SPILL_OK;
+    spill_state_copy(&response->state, &after);
+    if (spill_transition(request, &facts, &after, &effect) == SPILL_DONE) {
+        bson_t filter, update, set = BSON_INITIALIZER;
+        unchanged(document, &response->state, &filter);
+        spill_mongo_set_statistics(document, &after, false, &set);
+        spill_mongo_update_of_append(document, &set, &update);
+        code = spill_mongo_modify(store, document->collection, &filter, &update, NULL, NULL, &done,
+                                  error);
+        bson_destroy(&filter);
+        bson_destroy(&update);
+        bson_destroy(&set);
+    }
+    response->outcome = done ? SPILL_DONE : SPILL_REFUSED_GUARD;
+    if (done) {
+        response->seq = effect.seq;
+        spill_state_copy(&after, &response->state);
+    }
+    spill_state_release(&after);
+    return code;
+}
+
+spill_code_t spill_mongo_insert_bucket(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                       int64_t epoch, bool *done, spill_error_t *error)
+{
+    static const spill_run_t nothing;
+    spill_request_t dated = *document->request;
+    spill_facts_t facts = {0};
+    spill_state_t state = {0};
+    spill_effect_t effect;
+    *done = false;
+    dated.epoch = epoch;
+    if (spill_transition(&dated, &facts, &state, &effect) != SPILL_DONE)
+        return SPILL_OK;
+    spill_run_t run = nothing;
+    spill_ops_t ops = {0};
+    for (size_t i = 0; i < dated.element_count; i++)
+        spill_run_add(&run, (int64_t)i, &dated.elements[i]);
+    spill_mongo_list_ops(&dated, &ops);
+    bson_t fields = BSON_INITIALIZER, head;
+    spill_value_append(dated.owner, &fields, "_id");
+    spill_render_head(dated.definition, &state, &fields, &run, &ops, false, &head);
+    spill_code_t code = spill_mongo_insert(store, document->collection, &head, done, error);
+    bson_destroy(&fields);
+    bson_destroy(&head);
+    spill_run_release(&run);
+    spill_ops_release(&ops);
+    spill_state_release(&state);
+    return code;
+}
+
+/* ---- reads ----------------------------------------------------------------------------------- */
+
+void spill_mongo_bucket_fields(const spill_mongo_document_t *document, bson_t **fields)
+{
+    bson_t *without = bson_new();
+    spill_value_append(document->request->owner, without, "_id");
+    bson_copy_to_excluding_noinit(*fields, without, "_id", NULL);
+    bson_destroy(*fields);
+    *fields = without;
+}
+
+typedef struct listing {
+    bson_t *texts;
+    uint32_t count;
+} listing_t;
+
+static void add_window(void *context, const bson_t *document)
+{
+    listing_t *listing = context;
+    bson_iter_t iter, window;
+    char buffer[16];
+    const char *key;
+    if (!bson_iter_init(&iter, document) ||
+        !bson_iter_find_descendant(&iter, "_id.window", &window) || !BSON_ITER_HOLDS_UTF8(&window))
+        return;
+    bson_uint32_to_string(listing->count++, &key, buffer, sizeof buffer);
+    bson_append_iter(listing->texts, key, -1, &window);
+}
+
+spill_code_t spill_mongo_windows(spill_store_t *store, const spill_definition_t *definition,
+                                 const spill_binding_t *binding, const spill_window_query_t *query,
+                                 bson_t *texts, spill_error_t *error)
+{
+    (void)binding;
+    bson_t pipeline = BSON_INITIALIZER, stage, match, owner, window;
+    BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
+    BSON_APPEND_DOCUMENT_BEGIN(&match, definition->page_owner, &owner);
+    spill_value_append(query->owner, &owner, "$eq");
+    bson_append_document_end(&match, &owner);
+    if (query->from || query->to || query->last) {
+        BSON_APPEND_DOCUMENT_BEGIN(&match, definition->window_field, &window);
+        if (query->from)
+            BSON_APPEND_UTF8(&window, "$gte", query->from);
+        if (query->to)
+            BSON_APPEND_UTF8(&window, "$lte", query->to);
+        if (query->last)
+            BSON_APPEND_UTF8(&window, query->newest_first ? "$lt" : "$gt", query->last);
+        bson_append_document_end(&match, &window);
+    }
+    BCON_APPEND(&match, "_id.part", BCON_INT32(0), "spill.epoch", "{", "$exists", BCON_BOOL(true),
+                "}");
+    bson_append_document_end(&stage, &match);
+    bson_append_document_end(&pipeline, &stage);
+    BCON_APPEND(&pipeline, "1", "{", "$sort", "{", definition->window_field,
+                BCON_INT32(query->newest_first ? -1 : 1), "}", "}", "2", "{", "$limit",
+                BCON_INT64((int64_t)query->limit), "}", "3", "{", "$project", "{", "_id",
+                BCON_INT32(1), "}", "}");
+    bson_init(texts);
+    listing_t listing = {.texts = texts};
+    spill_code_t code = spill_mongo_each((spill_mongo_t *)store, definition->collection, &pipeline,
+                                         false, add_window, &listing, error);
+    bson_destroy(&pipeline);
+    if (code != SPILL_OK)
+        bson_destroy(texts);
+    return code;
+}

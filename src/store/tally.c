@@ -1,0 +1,217 @@
+#include "store/tally.h"
+
+#include "bson/number.h"
+#include "bson/value.h"
+
+#include <math.h>
+#include <string.h>
+
+bool spill_tally_wanted(const spill_definition_t *definition)
+{
+    return definition->layout == SPILL_LAYOUT_BUCKET;
+}
+
+/* ---- amounts --------------------------------------------------------------------------------- */
+
+static spill_amount_t whole_amount(int64_t whole)
+{
+    return (spill_amount_t){.whole = whole, .value = (double)whole};
+}
+
+bool spill_amount_read(const spill_value_t *value, spill_amount_t *amount)
+{
+    switch (value->type) {
+    case BSON_TYPE_INT32:
+        *amount = whole_amount(spill_value_int32(value));
+        return true;
+    case BSON_TYPE_INT64:
+        *amount = whole_amount(spill_value_int64(value));
+        return true;
+    case BSON_TYPE_DOUBLE:
+        *amount = (spill_amount_t){.real = true, .value = spill_value_double(value)};
+        return true;
+    default:
+        return false;
+    }
+}
+
+void spill_amount_append(const spill_amount_t *amount, const char *name, bson_t *document)
+{
+    if (amount->real)
+        BSON_APPEND_DOUBLE(document, name, amount->value);
+    else if (amount->whole >= INT32_MIN && amount->whole <= INT32_MAX)
+        BSON_APPEND_INT32(document, name, (int32_t)amount->whole);
+    else
+        BSON_APPEND_INT64(document, name, amount->whole);
+}
+
+/* Negative, 0 or positive, exactly. Both are finite. */
+static int compare(const spill_amount_t *left, const spill_amount_t *right)
+{
+    if (!left->real && !right->real)
+        return (left->whole > right->whole) - (left->whole < right->whole);
+    if (left->real && right->real)
+        return (left->value > right->value) - (left->value < right->value);
+    uint8_t bytes[2][8];
+    spill_value_t values[2];
+    const spill_amount_t *amounts[2] = {left, right};
+    for (int i = 0; i < 2; i++) {
+        uint64_t bits = BSON_UINT64_TO_LE((uint64_t)amounts[i]->whole);
+        double number = BSON_DOUBLE_TO_LE(amounts[i]->value);
+        memcpy(bytes[i], amounts[i]->real ? (const void *)&number : (const void *)&bits, 8);
+        values[i] = (spill_value_t){.data = bytes[i],
+                                    .size_bytes = 8,
+                                    .type = amounts[i]->real ? BSON_TYPE_DOUBLE : BSON_TYPE_INT64};
+    }
+    spill_number_t numbers[2] = {spill_number_of(&values[0]), spill_number_of(&values[1])};
+    return spill_number_compare(&numbers[0], &numbers[1]);
+}
+
+static bool same_amount(const spill_amount_t *left, const spill_amount_t *right)
+{
+    return left->real == right->real && left->whole == right->whole &&
+           memcmp(&left->value, &right->value, sizeof left->value) == 0;
+}
+
+/* ---- the fold -------------------------------------------------------------------------------- */
+
+void spill_tally_add(spill_tally_t *tally, const spill_definition_t *definition,
+                     const spill_value_t *element)
+{
+    spill_value_t found;
+    spill_amount_t amount;
+    const char *path = definition->value_field;
+    if (path[0] == '\0' || !spill_value_at(element, path, &found) ||
+        !spill_amount_read(&found, &amount) || !isfinite(amount.value))
+        return;
+    if (amount.real || __builtin_add_overflow(tally->whole, amount.whole, &tally->whole))
+        tally->real = true;
+    if (tally->real)
+        tally->whole = 0;
+    tally->run += amount.value;
+    if (tally->values == 0 || compare(&amount, &tally->min) < 0)
+        tally->min = amount;
+    if (tally->values == 0 || compare(&amount, &tally->max) > 0)
+        tally->max = amount;
+    tally->values++;
+}
+
+bool spill_tally_equal(const spill_tally_t *left, const spill_tally_t *right)
+{
+    return left->values == right->values && left->real == right->real &&
+           left->whole == right->whole && memcmp(&left->run, &right->run, sizeof left->run) == 0 &&
+           same_amount(&left->min, &right->min) && same_amount(&left->max, &right->max);
+}
+
+/* ---- statistics ------------------------------------------------------------------------------ */
+
+static void take_average(spill_statistics_t *statistics)
+{
+    statistics->average =
+        statistics->values > 0 ? statistics->sum.value / (double)statistics->values : 0;
+}
+
+void spill_tally_statistics(const spill_tally_t *tally, int64_t count,
+                            spill_statistics_t *statistics)
+{
+    *statistics = (spill_statistics_t){
+        .count = count,
+        .values = tally->values,
+        .sum = tally->real ? (spill_amount_t){.real = true, .value = tally->run}
+                           : whole_amount(tally->whole),
+        .min = tally->min,
+        .max = tally->max,
+    };
+    take_average(statistics);
+}
+
+void spill_statistics_join(spill_statistics_t *statistics, const spill_statistics_t *next)
+{
+    spill_amount_t *sum = &statistics->sum;
+    int64_t whole;
+    statistics->count += next->count;
+    if (next->values == 0)
+        return;
+    if (!sum->real && !next->sum.real &&
+        !__builtin_add_overflow(sum->whole, next->sum.whole, &whole))
+        *sum = whole_amount(whole);
+    else
+        *sum = (spill_amount_t){.real = true, .value = sum->value + next->sum.value};
+    if (statistics->values == 0 || compare(&next->min, &statistics->min) < 0)
+        statistics->min = next->min;
+    if (statistics->values == 0 || compare(&next->max, &statistics->max) > 0)
+        statistics->max = next->max;
+    statistics->values += next->values;
+    take_average(statistics);
+}
+
+/* ---- in documents ---------------------------------------------------------------------------- */
+
+void spill_tally_append(const spill_tally_t *tally, const char *name, bson_t *document)
+{
+    if (tally->values == 0)
+        return;
+    bson_t fields;
+    BSON_APPEND_DOCUMENT_BEGIN(document, name, &fields);
+    BSON_APPEND_INT64(&fields, "values", tally->values);
+    if (!tally->real)
+        BSON_APPEND_INT64(&fields, "whole", tally->whole);
+    BSON_APPEND_DOUBLE(&fields, "run", tally->run);
+    spill_amount_append(&tally->min, "min", &fields);
+    spill_amount_append(&tally->max, "max", &fields);
+    bson_append_document_end(document, &fields);
+}
+
+bool spill_tally_read(const spill_value_t *value, spill_tally_t *tally)
+{
+    *tally = (spill_tally_t){.real = true};
+    if (value->type != BSON_TYPE_DOCUMENT)
+        return false;
+    spill_fields_t fields = spill_fields_of(value->data);
+    const char *name;
+    spill_value_t field;
+    int known = 0;
+    while (spill_fields_next(&fields, &name, &field)) {
+        spill_amount_t amount;
+        if (!spill_amount_read(&field, &amount))
+            return false;
+        known++;
+        if (strcmp(name, "values") == 0)
+            tally->values = amount.whole;
+        else if (strcmp(name, "run") == 0)
+            tally->run = amount.value;
+        else if (strcmp(name, "min") == 0)
+            tally->min = amount;
+        else if (strcmp(name, "max") == 0)
+            tally->max = amount;
+        else if (strcmp(name, "whole") == 0) {
+            tally->whole = amount.whole;
+            tally->real = false;
+        } else
+            return false;
+    }
+    return tally->values > 0 && known == (tally->real ? 4 : 5);
+}
+
+void spill_tally_render(const spill_tally_t *tally, int64_t count,
+                        const spill_definition_t *definition, bson_t *document)
+{
+    spill_statistics_t all;
+    bson_t fields;
+    if (definition->stats_field[0] == '\0')
+        return;
+    spill_tally_statistics(tally, count, &all);
+    spill_amount_t number = whole_amount(count);
+    BSON_APPEND_DOCUMENT_BEGIN(document, definition->stats_field, &fields);
+    if (definition->stats_count[0] != '\0')
+        spill_amount_append(&number, definition->stats_count, &fields);
+    if (definition->stats_average[0] != '\0' && all.values > 0)
+        BSON_APPEND_DOUBLE(&fields, definition->stats_average, all.average);
+    if (definition->stats_sum[0] != '\0')
+        spill_amount_append(&all.sum, definition->stats_sum, &fields);
+    if (definition->stats_min[0] != '\0' && all.values > 0)
+        spill_amount_append(&all.min, definition->stats_min, &fields);
+    if (definition->stats_max[0] != '\0' && all.values > 0)
+        spill_amount_append(&all.max, definition->stats_max, &fields);
+    bson_append_document_end(document, &fields);
+}

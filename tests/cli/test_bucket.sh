@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# The layout bucket: windows, statistics, and what does not go with it.
+# shellcheck disable=SC1091,SC2016,SC2154 # lib.sh is not followed; JSON has dollars in it
+source "$(dirname "$0")/lib.sh"
+
+review() { # RATING TIME
+    echo "{\"rating\": $1, \"createdAt\": {\"\$date\": \"$2T10:00:00Z\"}}"
+}
+
+new_store
+expect 2 define "$db" r --layout outlier --window day
+has err "layout 'bucket'"
+expect 2 define "$db" r --preset reviews-bucket --window moment
+expect 0 define "$db" reviews --preset reviews-bucket --page 3
+has out "bucket by month, part 3 elements"
+expect 0 append "$db" reviews bike "$(review 5 2026-03-01)" "$(review 4 2026-03-05)" \
+    "$(review 2.5 2026-04-05)" "$(review '"x"' 2026-04-06)"
+is out $'2026-03:0..1\n2026-04:0..1'
+expect 4 define "$db" reviews --value-field stars
+has err "valueField cannot change"
+expect 0 append "$db" reviews bike "$(review 1 2026-03-01)" "$(review 3 2026-03-02)" --json
+is out '{"window":"2026-03","first":2,"count":2,"repeated":false}'
+expect 0 append "$db" reviews car "$(review 1 2025-01-01)" --op a
+is err a@0
+expect 0 append "$db" reviews car "$(review 1 2025-01-01)" --op a@0
+has err "known already"
+expect 2 append "$db" reviews car "$(review 1 2025-01-01)" "$(review 1 2025-02-01)" --op b
+has err "an operation in one"
+expect 2 append "$db" reviews car '{"rating": 1}'
+has err "no time at 'createdAt'"
+
+expect 0 read "$db" reviews bike --limit 3
+is err "next: --limit 3 --cursor '2026-03:3'"
+[ "$(cut -f1 out | tr '\n' ' ')" = "2026-04:1 2026-04:0 2026-03:3 " ] || fail "read: $(cat out)"
+expect 0 read "$db" reviews bike --cursor 2026-03:3 --json
+[ "$(grep -c window out)" = 3 ] || fail "the rest of a read: $(cat out)"
+expect 0 read "$db" reviews bike --from 2026-03-02 --to 2026-04-06 --oldest
+[ "$(cut -f1 out | tr '\n' ' ')" = "2026-03:1 2026-03:3 2026-04:0 " ] || fail "read: $(cat out)"
+expect 2 read "$db" reviews bike --from yesterday
+expect 2 read "$db" reviews bike --from 2026-02-30
+expect 2 read "$db" reviews bike --before 5
+expect 0 count "$db" reviews bike
+is out '{"owner":"bike","count":6,"windows":2}'
+expect 0 stats "$db" reviews bike
+has out "2026-03: 4 elements, 4 values, sum 13, average 3.25, min 1, max 5, in 2 parts"
+has out "2026-04: 2 elements, 1 values, sum 2.5, average 2.5, min 2.5, max 2.5"
+has out "in all 2 windows: 6 elements, 5 values, sum 15.5, average 3.1, min 1, max 5"
+expect 0 stats "$db" reviews bike --json
+has out '{"window":"2026-03","parts":2,"count":4,"values":4,"sum":13,"average":3.25,"min":1,"max":5}'
+expect 0 stats "$db" reviews
+has out "reviews: 2 owners, 7 elements"
+
+expect 0 edit "$db" reviews bike 2026-03:0 "$(review -4 2026-03-09)"
+expect 2 edit "$db" reviews bike 2026-03:0 "$(review -4 2026-04-09)"
+expect 2 edit "$db" reviews bike 0 "$(review -4 2026-03-09)"
+has err "WINDOW:SEQ"
+expect 0 remove "$db" reviews bike 2026-03:1
+expect 0 stats "$db" reviews bike
+has out "2026-03: 3 elements, 3 values, sum 0, average 0, min -4, max 3, in 2 parts"
+expect 0 explain "$db" reviews bike
+has out "2026-03: 3 elements in 2 parts; the next sequence number is 4"
+has out "part 1 "
+expect 0 export "$db" reviews bike --relaxed
+has out '{"owner":"bike","window":"2026-03","seq":3,'
+[ "$(grep -c . out)" = 5 ] || fail "export: $(cat out)"
+expect 0 export "$db" reviews bike --documents --plain --relaxed
+has out '{ "productId" : "bike", "month" : "2026-04", "reviews" : [ { "rating" : 2.5'
+has out '"stats" : { "count" : 2, "averageRating" : 2.5, "sum" : 2.5, "min" : 2.5, "max" : 2.5 } }}'
+clean "$db"
+
+cat >more.ndjson <<'END'
+{"product": "bike", "rating": 9, "createdAt": {"$date": "2026-04-30T23:59:59.999Z"}}
+{"product": "bike", "rating": 8, "createdAt": {"$date": "2026-05-01T00:00:00Z"}}
+{"product": "boat", "rating": 7, "createdAt": {"$oid": "65e5d9000000000000000000"}}
+{"product": "boat", "rating": 7}
+END
+expect 3 import "$db" reviews more.ndjson --owner product
+has err "more.ndjson:4"
+sed -i '$d' more.ndjson
+expect 0 import "$db" reviews more.ndjson --owner product --again --as again
+expect 0 stats "$db" reviews bike
+has out "2026-05: 2 elements, 2 values, sum 16"
+expect 0 count "$db" reviews boat
+has out '"count":2,"windows":1'
+
+expect 2 trim "$db" reviews bike --keep 1
+has err "--windows-before"
+expect 0 trim "$db" reviews bike --older-than 2026-03-01
+expect 0 count "$db" reviews bike
+has out '"windows":3'
+expect 2 define "$db" reviews --retain-elements 5
+expect 2 remove "$db" reviews bike --where '{"rating": 2.5}'
+expect 0 trim "$db" reviews bike --windows-before 2026-04
+expect 0 count "$db" reviews bike
+has out '"windows":2'
+expect 0 drop "$db" reviews bike --yes
+expect 0 count "$db" reviews bike
+is out '{"owner":"bike","count":0,"windows":0}'
+expect 3 drop "$db" reviews bike --yes
+clean "$db"
+expect 2 convert "$db" reviews --to outlier
+has err "bucket"
+
+# Windows that a field names, without statistics, in a collection of one's own.
+expect 0 define "$db" seasons --layout bucket --collection visits --array seen --window field \
+    --window-source season --window-field season --stats-field '' --value-field '' --time-field ''
+expect 0 append "$db" seasons park '{"season": "2026-2", "n": 1}' '{"season": "2026-1", "n": 2}'
+expect 0 read "$db" seasons park --from 2026-2
+has out "2026-2:0"
+[ "$(grep -c . out)" = 1 ] || fail "read of windows of a field: $(cat out)"
+expect 0 export "$db" seasons --documents --plain --relaxed
+has out '{ "productId" : "park", "season" : "2026-1", "seen" : [ { "season" : "2026-1", "n" : 2 } ] }}'
+expect 0 drop "$db" seasons --yes
+clean "$db"

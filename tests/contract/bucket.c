@@ -1,0 +1,534 @@
+/* Windows and statistics, by the public API: what it says follows from a plain list of elements. */
+#include "suite.h"
+
+#include "simulation/random.h"
+#include "store/tally.h"
+
+#include <spillway/spillway.h>
+#include <stdio.h>
+
+enum { WINDOWS = 5, MOST = 64 };
+
+/* One window, element by element: -1 where it is gone, else what its value is made from. */
+typedef struct plain {
+    int seeds[MOST];
+    int64_t count; /* numbers given */
+} plain_t;
+
+typedef struct world {
+    const contract_kind_t *kind;
+    spill_store_t *store;
+    spill_array_t *array;
+    spill_definition_t definition;
+    bson_t storage;
+    spill_value_t owner;
+    plain_t windows[WINDOWS];
+    sim_random_t random;
+} world_t;
+
+static void expect_ok(spill_code_t code, const spill_error_t *error)
+{
+    if (code != SPILL_OK)
+        fail_msg("%s: %s", spill_code_name(code), error->message);
+}
+
+/* "2026-03" of months from March on. */
+static void name_of(int window, char text[SPILL_WINDOW_SIZE])
+{
+    snprintf(text, SPILL_WINDOW_SIZE, "2026-%02d", 3 + window);
+}
+
+/* The month's first day and `seed` minutes. */
+static int64_t time_of(int window, int seed)
+{
+    static const int64_t days[WINDOWS + 1] = {0, 31, 61, 92, 122, 153};
+    return INT64_C(1772323200000) + days[window] * 86400000 + (int64_t)seed * 60000;
+}
+
+static spill_value_t element_of(int window, int seed, bson_t *storage)
+{
+    bson_init(storage);
+    BSON_APPEND_DATE_TIME(storage, "createdAt", time_of(window, seed));
+    BSON_APPEND_INT32(storage, "seed", seed);
+    if (seed % 4 == 1)
+        BSON_APPEND_DOUBLE(storage, "rating", (double)seed / 3);
+    else if (seed % 4 != 0)
+        BSON_APPEND_INT32(storage, "rating", seed % 9 - 4);
+    return spill_value_from_document(storage);
+}
+
+static void world_open(world_t *world, const contract_kind_t *kind, uint64_t seed, int64_t part)
+{
+    spill_error_t error;
+    *world = (world_t){.kind = kind, .store = kind->open(), .random = {seed}};
+    make_bucket_definition(&world->definition, "reviews");
+    world->definition.bounds.threshold = world->definition.bounds.page_capacity = part;
+    expect_ok(spill_store_define(world->store, &world->definition, &error), &error);
+    expect_ok(spill_array_open(world->store, "reviews", &world->array, &error), &error);
+    bson_init(&world->storage);
+    world->owner = spill_value_from_utf8(&world->storage, "bike");
+}
+
+static void world_close(world_t *world)
+{
+    spill_array_close(world->array);
+    bson_destroy(&world->storage);
+    world->kind->close(world->store);
+}
+
+static int some(world_t *world, int bound)
+{
+    return sim_random_below(&world->random, bound);
+}
+
+/* ---- changes --------------------------------------------------------------------------------- */
+
+static void append(world_t *world, int count)
+{
+    bson_t storage[8];
+    spill_value_t elements[8];
+    int windows[8], seeds[8];
+    spill_bucket_appended_t *appended;
+    size_t groups;
+    spill_error_t error;
+    for (int i = 0; i < count; i++) {
+        windows[i] = some(world, WINDOWS);
+        seeds[i] = some(world, 1000);
+        elements[i] = element_of(windows[i], seeds[i], &storage[i]);
+    }
+    expect_ok(spill_bucket_append(world->array, &world->owner, elements, (size_t)count, NULL,
+                                  &appended, &groups, &error),
+              &error);
+    int64_t told = 0;
+    for (size_t i = 0; i < groups; i++) {
+        int window = appended[i].window[6] - '3';
+        assert_int_equal(appended[i].result.first, world->windows[window].count);
+        told += appended[i].result.count;
+    }
+    assert_int_equal(told, count);
+    for (int i = 0; i < count; i++) {
+        plain_t *plain = &world->windows[windows[i]];
+        plain->seeds[plain->count++] = seeds[i];
+        bson_destroy(&storage[i]);
+    }
+    bson_free(appended);
+}
+
+static void change(world_t *world, bool edit)
+{
+    int window = some(world, WINDOWS);
+    plain_t *plain = &world->windows[window];
+    int64_t seq = some(world, (int)plain->count + 1);
+    bool there = seq < plain->count && plain->seeds[seq] >= 0;
+    int seed = some(world, 1000);
+    char text[SPILL_WINDOW_SIZE];
+    bson_t storage, name = BSON_INITIALIZER;
+    spill_error_t error;
+    name_of(window, text);
+    spill_value_t element = element_of(window, seed, &storage);
+    spill_value_t owner = spill_bucket_name(&name, &world->owner, text);
+    spill_code_t code = edit ? spill_array_edit(world->array, &owner, seq, &element, &error)
+                             : spill_array_remove(world->array, &owner, seq, &error);
+    assert_int_equal(code, there ? SPILL_OK : SPILL_NOT_FOUND);
+    if (there)
+        plain->seeds[seq] = edit ? seed : -1;
+    bson_destroy(&storage);
+    bson_destroy(&name);
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+static void add_plain(const world_t *world, int window, int seed, spill_tally_t *tally)
+{
+    bson_t storage;
+    spill_value_t element = element_of(window, seed, &storage);
+    spill_tally_add(tally, &world->definition, &element);
+    bson_destroy(&storage);
+}
+
+/* The windows that are there, compared one by one. */
+typedef struct comparison {
+    const world_t *world;
+    int next; /* window */
+    int step;
+    int64_t part;
+} comparison_t;
+
+static bool compare_window(void *context, const spill_bucket_window_t *window)
+{
+    comparison_t *comparison = context;
+    const world_t *world = comparison->world;
+    while (world->windows[comparison->next].count == 0)
+        comparison->next += comparison->step;
+    char text[SPILL_WINDOW_SIZE];
+    name_of(comparison->next, text);
+    assert_string_equal(window->window, text);
+    const plain_t *plain = &world->windows[comparison->next];
+    spill_statistics_t all = {0}, one;
+    for (int64_t first = 0; first < plain->count; first += comparison->part) {
+        spill_tally_t tally = {0};
+        int64_t live = 0;
+        for (int64_t i = first; i < first + comparison->part && i < plain->count; i++) {
+            if (plain->seeds[i] < 0)
+                continue;
+            add_plain(world, comparison->next, plain->seeds[i], &tally);
+            live++;
+        }
+        spill_tally_statistics(&tally, live, &one);
+        spill_statistics_join(&all, &one);
+    }
+    const spill_statistics_t *got = &window->statistics;
+    assert_int_equal(got->count, all.count);
+    assert_int_equal(got->values, all.values);
+    assert_int_equal(got->sum.real, all.sum.real);
+    assert_int_equal(got->sum.whole, all.sum.whole);
+    assert_memory_equal(&got->sum.value, &all.sum.value, sizeof(double));
+    assert_memory_equal(&got->average, &all.average, sizeof(double));
+    assert_true(got->min.value == all.min.value && got->max.value == all.max.value);
+    comparison->next += comparison->step;
+    return true;
+}
+
+static void compare_windows(const world_t *world, int64_t part)
+{
+    spill_error_t error;
+    for (int order = 0; order < 2; order++) {
+        comparison_t comparison = {.world = world, .step = 1, .part = part};
+        if (order == 0)
+            comparison =
+                (comparison_t){.world = world, .next = WINDOWS - 1, .step = -1, .part = part};
+        expect_ok(spill_bucket_windows(world->array, &world->owner, NULL, NULL,
+                                       order == 0 ? SPILL_NEWEST_FIRST : SPILL_OLDEST_FIRST,
+                                       compare_window, &comparison, &error),
+                  &error);
+        for (; comparison.next >= 0 && comparison.next < WINDOWS;
+             comparison.next += comparison.step)
+            assert_int_equal(world->windows[comparison.next].count, 0);
+    }
+}
+
+/* All that lies in [from, to), in pieces of a few, by cursor. */
+static void compare_read(world_t *world, bool newest_first, int64_t from, int64_t to)
+{
+    spill_bucket_read_options_t options;
+    spill_error_t error;
+    char cursor[SPILL_WINDOW_SIZE];
+    spill_bucket_read_options_init(&options);
+    options.order = newest_first ? SPILL_NEWEST_FIRST : SPILL_OLDEST_FIRST;
+    options.from_ms = from;
+    options.to_ms = to;
+    int window = newest_first ? WINDOWS - 1 : 0;
+    int64_t at = newest_first ? world->windows[window].count - 1 : 0;
+    bool more = true;
+    while (more) {
+        spill_bucket_slice_t *slice;
+        options.limit = 1 + some(world, 5);
+        expect_ok(spill_bucket_read(world->array, &world->owner, &options, &slice, &error), &error);
+        for (size_t i = 0; i < slice->count;) {
+            const plain_t *plain = &world->windows[window];
+            if (at < 0 || at >= plain->count) { /* the next window */
+                window += newest_first ? -1 : 1;
+                assert_in_range(window, 0, WINDOWS - 1);
+                at = newest_first ? world->windows[window].count - 1 : 0;
+                continue;
+            }
+            int seed = plain->seeds[at];
+            int64_t time = seed >= 0 ? time_of(window, seed) : 0;
+            if (seed >= 0 && time >= from && time < to) {
+                char text[SPILL_WINDOW_SIZE];
+                bson_t storage;
+                name_of(window, text);
+                spill_value_t expected = element_of(window, seed, &storage);
+                assert_string_equal(slice->elements[i].window, text);
+                assert_int_equal(slice->elements[i].seq, at);
+                assert_true(spill_value_equal(&slice->elements[i].value, &expected));
+                bson_destroy(&storage);
+                i++;
+            }
+            at += newest_first ? -1 : 1;
+        }
+        more = slice->more;
+        assert_true(!more || slice->count > 0);
+        memcpy(cursor, slice->cursor_window, sizeof cursor);
+        options.cursor_window = cursor;
+        options.cursor_seq = slice->cursor_seq;
+        spill_bucket_slice_free(slice);
+    }
+    /* Nothing was left out behind the last one. */
+    for (; window >= 0 && window < WINDOWS;) {
+        const plain_t *plain = &world->windows[window];
+        for (; at >= 0 && at < plain->count; at += newest_first ? -1 : 1) {
+            int64_t time = plain->seeds[at] >= 0 ? time_of(window, plain->seeds[at]) : INT64_MAX;
+            assert_false(plain->seeds[at] >= 0 && time >= from && time < to);
+        }
+        window += newest_first ? -1 : 1;
+        if (window >= 0 && window < WINDOWS)
+            at = newest_first ? world->windows[window].count - 1 : 0;
+    }
+}
+
+static void compare(world_t *world, int64_t part)
+{
+    compare_windows(world, part);
+    compare_read(world, true, INT64_MIN, INT64_MAX);
+    compare_read(world, false, INT64_MIN, INT64_MAX);
+    int64_t from = time_of(some(world, WINDOWS), some(world, 1000));
+    compare_read(world, some(world, 2) == 0, from, time_of(some(world, WINDOWS), 500));
+    spill_verify_summary_t summary;
+    spill_error_t error;
+    expect_ok(spill_array_verify(world->array, NULL, NULL, NULL, &summary, &error), &error);
+    assert_int_equal(summary.findings, 0);
+    assert_int_equal(summary.owners, 1);
+}
+
+static void statistics_and_reads_follow_from_the_elements(void **state)
+{
+    const contract_kind_t *kind = *state;
+    static const int64_t parts[] = {1, 3, 50};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        world_t world;
+        world_open(&world, kind, 7 + i, parts[i]);
+        append(&world, 1);
+        for (int step = 0; step < (kind->slow ? 40 : 60); step++) {
+            int roll = some(&world, 10);
+            if (roll < 5)
+                append(&world, parts[i] == 1 ? 1 : 1 + some(&world, parts[i] == 3 ? 1 : 4));
+            else
+                change(&world, roll < 7);
+            if (step % 20 == 19)
+                compare(&world, parts[i]);
+        }
+        world_close(&world);
+    }
+}
+
+/* ---- single cases ---------------------------------------------------------------------------- */
+
+static void append_one(world_t *world, const char *owner, int window, int seed)
+{
+    bson_t storage, name = BSON_INITIALIZER;
+    size_t count;
+    spill_error_t error;
+    spill_value_t element = element_of(window, seed, &storage);
+    spill_value_t value = spill_value_from_utf8(&name, owner);
+    expect_ok(spill_bucket_append(world->array, &value, &element, 1, NULL, NULL, &count, &error),
+              &error);
+    bson_destroy(&storage);
+    bson_destroy(&name);
+}
+
+static bool join_owner(void *context, const spill_value_t *owner)
+{
+    bson_string_append_printf(context, "%s ", (const char *)owner->data + 4);
+    return true;
+}
+
+static bool join_window(void *context, const spill_bucket_window_t *window)
+{
+    bson_string_append_printf(context, "%s:%d ", window->window, (int)window->parts);
+    return true;
+}
+
+static void assert_windows(const world_t *world, const char *owner, const char *from,
+                           const char *to, const char *expected)
+{
+    bson_t name = BSON_INITIALIZER;
+    bson_string_t *text = bson_string_new(NULL);
+    spill_error_t error;
+    spill_value_t value = spill_value_from_utf8(&name, owner);
+    expect_ok(spill_bucket_windows(world->array, &value, from, to, SPILL_OLDEST_FIRST, join_window,
+                                   text, &error),
+              &error);
+    assert_string_equal(text->str, expected);
+    bson_string_free(text, true);
+    bson_destroy(&name);
+}
+
+static void windows_are_listed_by_owner_and_dropped(void **state)
+{
+    world_t world;
+    spill_error_t error;
+    world_open(&world, *state, 1, 2);
+    for (int window = 0; window < WINDOWS; window++) {
+        append_one(&world, "bike", window, 1);
+        append_one(&world, "bik", window, 2);
+    }
+    append_one(&world, "bike", 1, 3);
+    append_one(&world, "bike", 1, 4);
+    append_one(&world, "bikes", 0, 5);
+    bson_string_t *owners = bson_string_new(NULL);
+    expect_ok(spill_bucket_owners(world.array, join_owner, owners, &error), &error);
+    assert_string_equal(owners->str, "bik bike bikes ");
+    bson_string_free(owners, true);
+    assert_windows(&world, "bike", NULL, NULL,
+                   "2026-03:1 2026-04:2 2026-05:1 2026-06:1 2026-07:1 ");
+    assert_windows(&world, "bike", "2026-04", "2026-06", "2026-04:2 2026-05:1 2026-06:1 ");
+    assert_windows(&world, "bike", "2026-04-15", NULL, "2026-05:1 2026-06:1 2026-07:1 ");
+    assert_windows(&world, "bike", "2026-08", NULL, "");
+    assert_windows(&world, "bike", "2026-06", "2026-04", "");
+    assert_windows(&world, "car", NULL, NULL, "");
+    int64_t dropped;
+    expect_ok(spill_bucket_drop_older(world.array, &world.owner, time_of(2, 7), &dropped, &error),
+              &error);
+    assert_int_equal(dropped, 2);
+    assert_windows(&world, "bike", NULL, NULL, "2026-05:1 2026-06:1 2026-07:1 ");
+    assert_windows(&world, "bik", NULL, "2026-03", "2026-03:1 ");
+    append_one(&world, "bike", 1, 9); /* again, from 0 */
+    assert_windows(&world, "bike", NULL, "2026-05", "2026-04:1 2026-05:1 ");
+    expect_ok(spill_bucket_drop_before(world.array, &world.owner, NULL, &dropped, &error), &error);
+    assert_int_equal(dropped, 4);
+    assert_windows(&world, "bike", NULL, NULL, "");
+    assert_int_equal(spill_bucket_drop_before(world.array, &world.owner, NULL, &dropped, &error),
+                     SPILL_NOT_FOUND);
+    assert_windows(&world, "bikes", NULL, NULL, "2026-03:1 ");
+    world_close(&world);
+}
+
+/* Numbers that are one owner whatever their type, and more windows than are listed at a time. */
+static void many_windows_of_one_owner(void **state)
+{
+    enum { YEARS = 230 };
+    world_t world;
+    spill_error_t error;
+    world_open(&world, *state, 1, 10);
+    for (int year = 0; year < YEARS; year++) {
+        bson_t storage = BSON_INITIALIZER, name = BSON_INITIALIZER;
+        BSON_APPEND_DATE_TIME(&storage, "createdAt", (int64_t)year * 31556952000);
+        BSON_APPEND_INT32(&storage, "rating", year);
+        if (year % 2)
+            BSON_APPEND_INT32(&name, "", 7);
+        else
+            BSON_APPEND_DOUBLE(&name, "", 7.0);
+        bson_iter_t iter;
+        size_t count;
+        bson_iter_init_find(&iter, &name, "");
+        spill_value_t owner = spill_value_from_iter(&iter);
+        spill_value_t element = spill_value_from_document(&storage);
+        expect_ok(spill_bucket_append(world.array, &owner, &element, 1, NULL, NULL, &count, &error),
+                  &error);
+        bson_destroy(&storage);
+        bson_destroy(&name);
+    }
+    bson_t number = BSON_INITIALIZER;
+    spill_value_t owner = spill_value_from_int64(&number, 7);
+    spill_statistics_t all;
+    int64_t windows;
+    expect_ok(spill_bucket_statistics(world.array, &owner, NULL, NULL, &all, &windows, &error),
+              &error);
+    assert_int_equal(windows, YEARS);
+    assert_int_equal(all.sum.whole, YEARS * (YEARS - 1) / 2);
+    assert_int_equal(all.max.whole, YEARS - 1);
+    spill_bucket_read_options_t options;
+    spill_bucket_slice_t *slice;
+    spill_bucket_read_options_init(&options);
+    options.limit = 1000;
+    expect_ok(spill_bucket_read(world.array, &owner, &options, &slice, &error), &error);
+    assert_int_equal(slice->count, YEARS);
+    assert_false(slice->more);
+    for (size_t i = 1; i < slice->count; i++)
+        assert_true(strcmp(slice->elements[i - 1].window, slice->elements[i].window) > 0);
+    spill_bucket_slice_free(slice);
+    bson_string_t *owners = bson_string_new(NULL);
+    spill_verify_summary_t summary;
+    expect_ok(spill_array_verify(world.array, NULL, NULL, NULL, &summary, &error), &error);
+    assert_int_equal(summary.owners, 1);
+    assert_int_equal(summary.findings, 0);
+    bson_string_free(owners, true);
+    bson_destroy(&number);
+    world_close(&world);
+}
+
+static void operations_are_known_by_window(void **state)
+{
+    world_t world;
+    spill_error_t error;
+    world_open(&world, *state, 1, 2);
+    bson_t storage[3];
+    spill_value_t elements[3] = {element_of(1, 1, &storage[0]), element_of(0, 2, &storage[1]),
+                                 element_of(1, 3, &storage[2])};
+    spill_bucket_base_t *bases;
+    spill_bucket_appended_t *appended;
+    size_t count;
+    expect_ok(spill_bucket_op_bases(world.array, &world.owner, elements, 3, &bases, &count, &error),
+              &error);
+    assert_int_equal(count, 2);
+    assert_string_equal(bases[0].window, "2026-04");
+    spill_bucket_append_options_t options;
+    spill_bucket_append_options_init(&options);
+    options.op_id = "op";
+    options.op_id_bytes = 2;
+    options.bases = bases;
+    options.base_count = 1; /* the second window has none: nothing is done */
+    assert_int_equal(spill_bucket_append(world.array, &world.owner, elements, 3, &options,
+                                         &appended, &count, &error),
+                     SPILL_INVALID);
+    assert_windows(&world, "bike", NULL, NULL, "");
+    bson_free(appended);
+    options.base_count = 2;
+    for (int i = 0; i < 2; i++) {
+        expect_ok(spill_bucket_append(world.array, &world.owner, elements, 3, &options, &appended,
+                                      &count, &error),
+                  &error);
+        assert_int_equal(count, 2);
+        assert_int_equal(appended[0].result.repeated, i == 1);
+        assert_int_equal(appended[1].result.repeated, i == 1);
+        assert_int_equal(appended[0].result.count, 2);
+        bson_free(appended);
+    }
+    spill_statistics_t all;
+    expect_ok(spill_bucket_statistics(world.array, &world.owner, NULL, NULL, &all, NULL, &error),
+              &error);
+    assert_int_equal(all.count, 3);
+    bson_free(bases);
+    for (int i = 0; i < 3; i++)
+        bson_destroy(&storage[i]);
+    world_close(&world);
+}
+
+static void what_is_refused(void **state)
+{
+    world_t world;
+    spill_error_t error;
+    world_open(&world, *state, 1, 2);
+    append_one(&world, "bike", 0, 1);
+    bson_t storage, name = BSON_INITIALIZER;
+    spill_value_t element = element_of(1, 1, &storage);
+    spill_value_t owner = spill_bucket_name(&name, &world.owner, "2026-03");
+    spill_append_result_t result;
+    spill_append_options_t options;
+    spill_append_options_init(&options);
+    /* An element of April, in March. */
+    assert_int_equal(spill_array_append(world.array, &owner, &element, 1, NULL, &result, &error),
+                     SPILL_INVALID);
+    assert_int_equal(spill_array_edit(world.array, &owner, 0, &element, &error), SPILL_INVALID);
+    assert_int_equal(spill_array_trim(world.array, &owner, 1, &error), SPILL_INVALID);
+    bson_t *update = BCON_NEW("$set", "{", "a", BCON_INT32(1), "}");
+    assert_int_equal(spill_array_update(world.array, &owner, update, &error), SPILL_INVALID);
+    bson_destroy(update);
+    /* An owner alone is no window. */
+    spill_slice_t *slice;
+    assert_int_equal(spill_array_read(world.array, &world.owner, NULL, &slice, &error),
+                     SPILL_INVALID);
+    assert_non_null(strstr(error.message, "spill_bucket_"));
+    bson_destroy(&storage);
+    bson_init(&storage);
+    BSON_APPEND_INT32(&storage, "rating", 5);
+    spill_value_t timeless = spill_value_from_document(&storage);
+    size_t count;
+    assert_int_equal(
+        spill_bucket_append(world.array, &world.owner, &timeless, 1, NULL, NULL, &count, &error),
+        SPILL_INVALID);
+    assert_windows(&world, "bike", NULL, NULL, "2026-03:1 ");
+    bson_destroy(&storage);
+    bson_destroy(&name);
+    world_close(&world);
+}
+
+void add_bucket_tests(suite_t *suite)
+{
+    SUITE_ADD(suite, statistics_and_reads_follow_from_the_elements);
+    SUITE_ADD(suite, windows_are_listed_by_owner_and_dropped);
+    SUITE_ADD(suite, many_windows_of_one_owner);
+    SUITE_ADD(suite, operations_are_known_by_window);
+    SUITE_ADD(suite, what_is_refused);
+}

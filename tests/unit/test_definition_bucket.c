@@ -1,0 +1,120 @@
+/* Definitions of the layout bucket. */
+#include <spillway/definition.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static spill_definition_t feed(void)
+{
+    spill_definition_t definition;
+    assert_int_equal(spill_definition_preset(&definition, "feed", "feed", NULL), SPILL_OK);
+    return definition;
+}
+
+static spill_definition_t bucket(void)
+{
+    spill_definition_t definition;
+    assert_int_equal(spill_definition_preset(&definition, "reviews-bucket", "reviews", NULL),
+                     SPILL_OK);
+    return definition;
+}
+
+static void assert_no_bucket(const spill_definition_t *definition, const char *problem)
+{
+    spill_error_t error;
+    assert_int_equal(spill_definition_check(definition, &error), SPILL_INVALID);
+    if (strstr(error.message, problem) == NULL)
+        fail_msg("expected '%s' in '%s'", problem, error.message);
+}
+
+static void test_what_a_bucket_needs(void **state)
+{
+    (void)state;
+    spill_definition_t wrong = bucket();
+    wrong.window = SPILL_WINDOW_NONE;
+    assert_no_bucket(&wrong, "(--window) is missing");
+    wrong = bucket();
+    wrong.keep = SPILL_KEEP_NEWEST;
+    assert_no_bucket(&wrong, "keep is 'oldest'");
+    wrong = bucket();
+    wrong.window_field[0] = '\0';
+    assert_no_bucket(&wrong, "(--window-field) is missing");
+    wrong = bucket();
+    wrong.time_field[0] = '\0';
+    assert_no_bucket(&wrong, "(--time-field) is missing");
+    wrong = bucket();
+    wrong.window = SPILL_WINDOW_FIELD;
+    assert_no_bucket(&wrong, "needs windowSource");
+    strcpy(wrong.window_source, "season");
+    wrong.time_field[0] = '\0';
+    assert_int_equal(spill_definition_check(&wrong, NULL), SPILL_OK);
+    wrong.window = SPILL_WINDOW_DAY;
+    assert_no_bucket(&wrong, "windowSource");
+    wrong = bucket();
+    strcpy(wrong.page_collection, "elsewhere");
+    assert_no_bucket(&wrong, "pageCollection");
+    wrong = bucket();
+    strcpy(wrong.count_field, "count");
+    assert_no_bucket(&wrong, "countField");
+    wrong = bucket();
+    strcpy(wrong.stats_field, "month");
+    assert_no_bucket(&wrong, "have the same name, 'month'");
+    wrong = bucket();
+    strcpy(wrong.stats_sum, "count");
+    assert_no_bucket(&wrong, "same name, 'count'");
+    wrong = feed();
+    strcpy(wrong.window_field, "month");
+    assert_no_bucket(&wrong, "layout 'bucket'");
+}
+
+static void test_buckets_are_saved_and_compared(void **state)
+{
+    (void)state;
+    spill_definition_t definition = bucket(), back, other = bucket();
+    bson_t document;
+    spill_error_t error;
+    spill_definition_to_bson(&definition, &document);
+    assert_int_equal(spill_definition_from_bson(&back, &document, &error), SPILL_OK);
+    assert_memory_equal(&back, &definition, sizeof back);
+    bson_destroy(&document);
+    other.window = SPILL_WINDOW_WEEK;
+    assert_int_equal(spill_definition_compatible(&definition, &other, &error), SPILL_REFUSED);
+    assert_non_null(strstr(error.message, "window cannot change from 'month' to 'week'"));
+    other = bucket();
+    strcpy(other.value_field, "stars");
+    assert_int_equal(spill_definition_compatible(&definition, &other, &error), SPILL_REFUSED);
+    /* What another layout has is not written. */
+    definition = feed();
+    spill_definition_to_bson(&definition, &document);
+    assert_false(bson_has_field(&document, "window"));
+    assert_false(bson_has_field(&document, "statsField"));
+    bson_destroy(&document);
+}
+
+/* A collection of buckets belongs to one definition. */
+static void test_nothing_lies_beside_buckets(void **state)
+{
+    (void)state;
+    spill_definition_t definition = bucket(), other = feed();
+    spill_error_t error;
+    assert_int_equal(spill_definition_beside(&definition, &other, &error), SPILL_OK);
+    strcpy(other.collection, "reviewBuckets");
+    assert_int_equal(spill_definition_beside(&definition, &other, &error), SPILL_REFUSED);
+    assert_int_equal(spill_definition_beside(&other, &definition, &error), SPILL_REFUSED);
+    other = bucket();
+    strcpy(other.name, "others");
+    assert_int_equal(spill_definition_beside(&other, &definition, &error), SPILL_REFUSED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_a_bucket_needs),
+        cmocka_unit_test(test_buckets_are_saved_and_compared),
+        cmocka_unit_test(test_nothing_lies_beside_buckets),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
