@@ -49,7 +49,7 @@ _spillway_values() {
     case $1 in
     --durability) echo 'fsync log' ;;
     --preset) echo 'feed feed-recent sales reviews-separate reviews-bucket' ;;
-    --layout) echo 'outlier reference bucket' ;;
+    --layout) echo 'outlier capped reference bucket' ;;
     --window) echo 'hour day week month year field' ;;
     --keep) echo 'newest oldest' ;;
     --order) echo 'oldest-first newest-first' ;;

@@ -94,6 +94,10 @@ typedef struct spill_append_result {
  * part more than it would have, and one for each page that is full in bytes. An operation id has to
  * leave room for the number of a part.
  *
+ * With layout capped a batch is never split, however large it is: the oldest elements that are then
+ * too many are dropped for good in the same step, the batch's own first ones among them; all of the
+ * batch is acknowledged with its numbers.
+ *
  * Cost: one store operation; a spill (three) every page_capacity elements, and with retention a
  * trim; with fill up to three more for each document.
  * Errors: SPILL_TOO_BIG (an element no document can hold), SPILL_INVALID (an owner of a type that

@@ -14,9 +14,10 @@
 SPILL_BEGIN_DECLS
 
 typedef enum spill_layout {
-    SPILL_LAYOUT_OUTLIER,
+    SPILL_LAYOUT_OUTLIER,   /* a head, and pages for what it does not hold */
     SPILL_LAYOUT_REFERENCE, /* each element a document of its own; the head has a summary */
-    SPILL_LAYOUT_BUCKET /* time windows with statistics: bucket.h */
+    SPILL_LAYOUT_BUCKET,    /* time windows with statistics: bucket.h */
+    SPILL_LAYOUT_CAPPED     /* a head with the newest elements; older ones are dropped for good */
 } spill_layout_t;
 
 /* Which end of the array an outlier layout keeps in the head. */
@@ -53,10 +54,10 @@ typedef enum spill_window {
  * retained; everything else may not.
  */
 typedef struct spill_bounds {
-    int64_t threshold;      /* elements that a head is meant to hold; >= 1 */
-    int64_t page_capacity;  /* most elements in a page; >= 1 */
+    int64_t threshold;      /* elements that a head is meant to hold (capped: the most); >= 1 */
+    int64_t page_capacity;  /* most elements in a page; >= 1; 0 where there are no pages */
     int64_t head_bytes_max; /* most bytes of a head document, its other fields included */
-    int64_t page_bytes_max; /* most bytes of a page document */
+    int64_t page_bytes_max; /* most bytes of a page document; 0 where there are no pages */
 } spill_bounds_t;
 
 /*
@@ -103,9 +104,10 @@ typedef struct spill_definition {
     spill_window_t window;
     char window_field[SPILL_NAME_SIZE];  /* "month": a document's field that names its window */
     char window_source[SPILL_NAME_SIZE]; /* SPILL_WINDOW_FIELD: a path within an element; or "" */
-    char value_field[SPILL_NAME_SIZE];   /* the number statistics are about, a path in an element, or "" */
-    char stats_field[SPILL_NAME_SIZE];   /* "stats", or "": documents have no statistics */
-    char stats_count[SPILL_NAME_SIZE];   /* how many elements: "totalCount", or "" */
+    char value_field[SPILL_NAME_SIZE]; /* the number statistics are about, a path in an element, or
+                                          "" */
+    char stats_field[SPILL_NAME_SIZE]; /* "stats", or "": documents have no statistics */
+    char stats_count[SPILL_NAME_SIZE]; /* how many elements: "totalCount", or "" */
     char stats_average[SPILL_NAME_SIZE]; /* "averageRating", or "" */
     char stats_sum[SPILL_NAME_SIZE];     /* "sum", or "" */
     char stats_min[SPILL_NAME_SIZE];     /* "min", or "" */
@@ -128,6 +130,13 @@ SPILL_API void spill_definition_init(spill_definition_t *definition, const char 
  */
 SPILL_API spill_code_t spill_definition_preset(spill_definition_t *definition, const char *preset,
                                                const char *name, spill_error_t *error);
+
+/*
+ * Make it a definition of that layout: what the layout does not have becomes empty or 0 (capped:
+ * everything of pages, and it keeps the newest), what it needs and the definition has not comes
+ * from preset "feed-recent".
+ */
+SPILL_API void spill_definition_set_layout(spill_definition_t *definition, spill_layout_t layout);
 
 /* Names of the presets, ended by NULL. Static. */
 SPILL_API const char *const *spill_definition_presets(void);

@@ -100,10 +100,15 @@ static void print_definition(const spill_invocation_t *invocation,
     const spill_bounds_t *bounds = &definition->bounds;
     const char *order =
         definition->order == SPILL_ARRAY_NEWEST_FIRST ? ", arrays newest first" : "";
-    printf("%s: %s, keep %s%s, threshold %lld, page %lld, head %lld bytes, page %lld bytes, "
-           "window %d; %s.%s, pages in %s",
-           definition->name, spill_layout_name(definition->layout),
-           spill_keep_name(definition->keep), order, (long long)bounds->threshold,
+    printf("%s: %s, keep %s%s, threshold %lld, ", definition->name,
+           spill_layout_name(definition->layout), spill_keep_name(definition->keep), order,
+           (long long)bounds->threshold);
+    if (!spill_definition_has_pages(definition)) {
+        printf("head %lld bytes, window %d; %s.%s\n", (long long)bounds->head_bytes_max,
+               definition->op_window, definition->collection, definition->array);
+        return;
+    }
+    printf("page %lld, head %lld bytes, page %lld bytes, window %d; %s.%s, pages in %s",
            (long long)bounds->page_capacity, (long long)bounds->head_bytes_max,
            (long long)bounds->page_bytes_max, definition->op_window, definition->collection,
            definition->array, definition->page_collection);
@@ -147,10 +152,14 @@ static spill_code_t set_names(const define_options_t *options, spill_definition_
 static spill_code_t set_kind(const define_options_t *options, spill_definition_t *definition,
                              spill_error_t *error)
 {
-    if (options->layout && !spill_layout_of_name(options->layout, &definition->layout))
+    spill_layout_t layout = definition->layout;
+    if (options->layout && !spill_layout_of_name(options->layout, &layout))
         return spill_fail(error, SPILL_INVALID,
-                          "there is no layout '%s'; the layouts are: outlier, reference, bucket",
+                          "there is no layout '%s'; the layouts are: outlier, capped, "
+                          "reference, bucket",
                           options->layout);
+    if (layout != definition->layout)
+        spill_definition_set_layout(definition, layout);
     if (options->window && !spill_window_of_name(options->window, &definition->window))
         return spill_fail(error, SPILL_INVALID,
                           "--window is hour, day, week, month, year or field, not '%s'",
@@ -209,7 +218,8 @@ static spill_code_t set_bounds(const define_options_t *options, spill_definition
     set_number(options->threshold, &definition->bounds.threshold);
     set_number(options->page, &definition->bounds.page_capacity);
     set_number(options->head_bytes, &definition->bounds.head_bytes_max);
-    set_number(options->head_bytes, &definition->bounds.page_bytes_max);
+    if (spill_definition_has_pages(definition))
+        set_number(options->head_bytes, &definition->bounds.page_bytes_max);
     set_number(options->page_bytes, &definition->bounds.page_bytes_max);
     if (options->op_window > INT32_MAX)
         return spill_fail(error, SPILL_INVALID, "--op-window is too large");
@@ -272,10 +282,11 @@ static spill_code_t starting_point(const spill_invocation_t *invocation, spill_s
     if (code != SPILL_NOT_FOUND || !has_options(options))
         return code;
     if (!options->layout)
-        return spill_fail(error, SPILL_INVALID,
-                          "there is no definition '%s' yet: say --preset feed, feed-recent, "
-                          "sales or reviews-separate, or --layout outlier or reference, to make it",
-                          name);
+        return spill_fail(
+            error, SPILL_INVALID,
+            "there is no definition '%s' yet: say --preset feed, feed-recent, "
+            "sales or reviews-separate, or --layout outlier, capped or reference, to make it",
+            name);
     return make_definition(invocation, definition, error);
 }
 
@@ -330,11 +341,13 @@ static spill_exit_t run(const spill_invocation_t *invocation)
 #define SIZE(field) SPILL_OPTION_SIZE, offsetof(define_options_t, field)
 
 static const spill_option_t OPTIONS[] = {
-    {"preset", "P", TEXT(preset), "Start from feed, feed-recent, sales, reviews-separate, reviews-bucket"},
-    {"layout", "L", TEXT(layout), "Layout: outlier, reference or bucket"},
+    {"preset", "P", TEXT(preset),
+     "Start from feed, feed-recent, sales, reviews-separate, reviews-bucket"},
+    {"layout", "L", TEXT(layout), "Layout: outlier, capped, reference or bucket"},
     {"keep", "newest|oldest", TEXT(keep), "Which elements the head keeps"},
     {"order", "oldest-first|newest-first", TEXT(order), "Which end of an array is its start"},
-    {"threshold", "N", NUMBER(threshold), "Elements that a head is meant to hold"},
+    {"threshold", "N", NUMBER(threshold),
+     "Elements that a head is meant to hold; capped: the most"},
     {"page", "N", NUMBER(page), "Most elements in a page"},
     {"max-bytes", "SIZE", SIZE(head_bytes), "Most bytes of a head, and of a page"},
     {"page-bytes", "SIZE", SIZE(page_bytes), "Most bytes of a page, where they differ"},
@@ -389,6 +402,10 @@ const spill_command_t spill_command_define = {
             "documents' owner field, --page (and --threshold, where the first part differs) the "
             "most elements of one.\n"
             "\n"
+            "Layout capped keeps the newest N elements of each owner (--threshold N), as many as "
+            "fit --max-bytes, in one document, and drops what is older for good: recently viewed "
+            "products, the last logins, a log of which the end is wanted.\n"
+            "\n"
             "Examples:\n"
             "  spillway define feeds.db events --preset feed-recent\n"
             "  spillway define feeds.db events --threshold 500 --page 2000\n"
@@ -397,6 +414,9 @@ const spill_command_t spill_command_define = {
             "    --page-collection moreVisits --page-array visits\n"
             "  spillway define shop.db reviews --preset reviews-separate\n"
             "  spillway define shop.db reviews --preset reviews-bucket --window week\n"
+            "  spillway define feeds.db viewed --layout capped --threshold 50 \\\n"
+            "    --order newest-first --collection users --array recentlyViewed \\\n"
+            "    --count-field ''\n"
             "  spillway define feeds.db --json",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
     .options = OPTIONS,

@@ -76,7 +76,7 @@ static void read_place(const explain_t *explain, bool head, const bson_t *docume
     if (find(document, gone, &iter))
         place->end += array_length(&iter);
     place->bytes = document->len;
-    place->limits = head ? spill_head_limits(definition->keep, &definition->bounds)
+    place->limits = head ? spill_head_limits(definition, &definition->bounds)
                          : spill_page_limits(&definition->bounds);
     if (apart && !head)
         place->limits.slots_max = 1;
@@ -202,6 +202,13 @@ static void print_costs(const spill_definition_t *definition, const spill_count_
                bounds->threshold);
         puts("a page by cursor: the head, and one operation for all of its documents");
         puts("count and average: the head");
+        return;
+    }
+    if (!spill_definition_has_pages(definition)) {
+        printf("append: the head, one operation; past %" PRId64 " elements or %" PRId64
+               " bytes its oldest elements are dropped\n",
+               bounds->threshold, bounds->head_bytes_max);
+        puts("any page: the head, one document");
         return;
     }
     if (newest) {

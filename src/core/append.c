@@ -43,7 +43,7 @@ static spill_code_t check_elements(const spill_owner_t *owner, const spill_value
             return code;
         int64_t bytes = spill_part_bytes_alone(owner, true, 1, elements[i].size_bytes);
         int64_t page = spill_part_bytes_alone(owner, false, 1, elements[i].size_bytes);
-        if (bytes < page)
+        if (bytes < page && spill_definition_has_pages(&owner->array->definition))
             bytes = page;
         if (bytes > SPILL_DOCUMENT_BYTES_MAX)
             return spill_fail(error, SPILL_TOO_BIG,

@@ -59,7 +59,7 @@ static void check_bounds(spill_inspection_t *inspection, int64_t page, const spi
 {
     const spill_definition_t *definition = &inspection->owner->array->definition;
     bool head = page == SPILL_HEAD;
-    spill_limits_t limits = head ? spill_head_limits(definition->keep, &definition->largest)
+    spill_limits_t limits = head ? spill_head_limits(definition, &definition->largest)
                                  : spill_page_limits(&definition->largest);
     spill_state_t array = *state; /* other fields are the application's; only 16 MiB bounds them */
     array.fields_bytes = 0;
@@ -69,11 +69,12 @@ static void check_bounds(spill_inspection_t *inspection, int64_t page, const spi
         spill_state_document_bytes(definition, owner, head, state, state->live, state->live_bytes);
     int64_t bytes =
         spill_state_document_bytes(definition, owner, head, &array, state->live, state->live_bytes);
-    if (!spill_limits_allow(&limits, spill_state_slots(state), state->live, bytes))
+    int64_t slots = spill_state_bounded(definition, state);
+    if (!spill_limits_allow(&limits, slots, state->live, bytes))
         spill_inspection_add(inspection, page, 1,
                              "%" PRId64 " slots and %" PRId64 " bytes, over the bounds of %" PRId64
                              " and %" PRId64,
-                             spill_state_slots(state), bytes, limits.slots_max, limits.bytes_max);
+                             slots, bytes, limits.slots_max, limits.bytes_max);
     else if (whole > SPILL_DOCUMENT_BYTES_MAX)
         spill_inspection_add(inspection, page, 1, "%" PRId64 " bytes: more than a document holds",
                              whole);
@@ -258,6 +259,11 @@ static void check_removed(spill_inspection_t *inspection, const spill_state_t *h
     int64_t live = newest ? progress->live - progress->in_head : progress->live;
     int64_t dead = end - head->low - live;
     /* A removal that is under way was counted, and may not have been made yet. */
+    if (!spill_definition_has_pages(&inspection->owner->array->definition) &&
+        head->low != head->first)
+        spill_inspection_add(inspection, SPILL_HEAD, 5,
+                             "begins at %" PRId64 ", and counts the elements from %" PRId64 " on",
+                             head->first, head->low);
     if (head->removed != dead && !(head->intent && head->removed == dead + 1))
         spill_inspection_add(inspection, SPILL_HEAD, 5,
                              "counts %" PRId64 " removed elements where %" PRId64 " are missing",
@@ -281,6 +287,8 @@ static spill_code_t inspect_beyond(spill_inspection_t *inspection, const spill_s
     bool newest = inspection->owner->array->definition.keep == SPILL_KEEP_NEWEST;
     spill_response_t response = SPILL_RESPONSE_INIT;
     int64_t page = head->pages + (newest ? 1 : 0);
+    if (!spill_definition_has_pages(&inspection->owner->array->definition))
+        return SPILL_OK;
     if (spill_elements_apart(&inspection->owner->array->definition))
         page = spill_state_end(head); /* of each that is in the journal, one may have been put */
     spill_code_t code = spill_owner_read_state(inspection->owner, page, &response, error);
@@ -313,7 +321,8 @@ static spill_code_t first_page(spill_inspection_t *inspection, const spill_state
                                int64_t *page, spill_error_t *error)
 {
     *page = 0;
-    if (head->low == 0 || inspection->owner->array->definition.keep != SPILL_KEEP_NEWEST)
+    if (head->low == 0 || head->pages == 0 ||
+        inspection->owner->array->definition.keep != SPILL_KEEP_NEWEST)
         return SPILL_OK;
     spill_response_t response = SPILL_RESPONSE_INIT;
     spill_request_t read =

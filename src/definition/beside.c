@@ -68,7 +68,7 @@ spill_code_t spill_definition_beside(const spill_definition_t *definition,
         if (code != SPILL_OK)
             return code;
     }
-    if (strcmp(pages, other->page_collection) == 0)
+    if (pages[0] != '\0' && strcmp(pages, other->page_collection) == 0)
         return spill_fail(error, SPILL_REFUSED,
                           "definition '%s' clashes with '%s': both have their pages in '%s'; give "
                           "it another --page-collection",

@@ -37,19 +37,23 @@ static spill_code_t check_numbers(const spill_definition_t *definition, spill_er
     const struct {
         const char *label;
         int64_t value, lowest, highest;
+        bool pages;
     } ranges[] = {
-        {"threshold (--threshold)", bounds->threshold, 1, SPILL_ELEMENTS_MAX},
-        {"pageCapacity (--page)", bounds->page_capacity, 1, SPILL_ELEMENTS_MAX},
-        {"headBytesMax (--max-bytes)", bounds->head_bytes_max, lowest,
-         SPILL_DOCUMENT_BYTES_HIGHEST},
+        {"threshold (--threshold)", bounds->threshold, 1, SPILL_ELEMENTS_MAX, false},
+        {"pageCapacity (--page)", bounds->page_capacity, 1, SPILL_ELEMENTS_MAX, true},
+        {"headBytesMax (--max-bytes)", bounds->head_bytes_max, lowest, SPILL_DOCUMENT_BYTES_HIGHEST,
+         false},
         {"pageBytesMax (--page-bytes)", bounds->page_bytes_max, lowest,
-         SPILL_DOCUMENT_BYTES_HIGHEST},
-        {"keepElements (--retain-elements)", definition->keep_elements, 0, SPILL_KEEP_ELEMENTS_MAX},
-        {"keepSeconds (--retain-age)", definition->keep_seconds, 0, SPILL_KEEP_SECONDS_MAX},
+         SPILL_DOCUMENT_BYTES_HIGHEST, true},
+        {"keepElements (--retain-elements)", definition->keep_elements, 0, SPILL_KEEP_ELEMENTS_MAX,
+         false},
+        {"keepSeconds (--retain-age)", definition->keep_seconds, 0, SPILL_KEEP_SECONDS_MAX, false},
     };
+    bool pages = spill_definition_has_pages(definition);
     for (size_t i = 0; code == SPILL_OK && i < sizeof ranges / sizeof ranges[0]; i++)
-        code = check_range(ranges[i].label, ranges[i].value, ranges[i].lowest, ranges[i].highest,
-                           error);
+        if (pages || !ranges[i].pages)
+            code = check_range(ranges[i].label, ranges[i].value, ranges[i].lowest,
+                               ranges[i].highest, error);
     if (code == SPILL_OK && definition->keep_seconds > 0 && definition->time_field[0] == '\0')
         return spill_fail(error, SPILL_INVALID,
                           "keepSeconds (--retain-age) needs a timeField (--time-field)");
@@ -123,8 +127,9 @@ static spill_code_t check_name(const spill_definition_t *definition,
         return spill_fail(error, SPILL_INVALID, "%s is longer than %d bytes", field->label,
                           SPILL_NAME_SIZE - 1);
     if (name[0] == '\0')
-        return field->required ? spill_fail(error, SPILL_INVALID, "%s is missing", field->label)
-                               : SPILL_OK;
+        return field->required && (!field->pages || spill_definition_has_pages(definition))
+                   ? spill_fail(error, SPILL_INVALID, "%s is missing", field->label)
+                   : SPILL_OK;
     const char *problem = problem_of(field->role, name);
     return problem == NULL ? SPILL_OK : fail_name(field, name, problem, error);
 }
@@ -259,10 +264,41 @@ static spill_code_t check_no_bucket(const spill_definition_t *definition, spill_
         named = field->role == SPILL_NAME_OF_BUCKET_FIELD &&
                 spill_definition_get_name(definition, field)[0] != '\0';
     }
-    return named ? spill_fail(error, SPILL_INVALID,
-                              "window, statsField, statsSum, statsMin and statsMax belong to layout "
-                              "'bucket'")
-                 : SPILL_OK;
+    return named
+               ? spill_fail(error, SPILL_INVALID,
+                            "window, statsField, statsSum, statsMin and statsMax belong to layout "
+                            "'bucket'")
+               : SPILL_OK;
+}
+
+/* Nothing that its layout has no use for: who set it expects something of it. */
+static spill_code_t check_capped(const spill_definition_t *definition, spill_error_t *error)
+{
+    const char *layout = spill_layout_name(definition->layout);
+    if (definition->keep != SPILL_KEEP_NEWEST)
+        return spill_fail(error, SPILL_INVALID, "layout %s keeps the newest (--keep newest)",
+                          layout);
+    if (definition->keep_elements > 0 || definition->keep_seconds > 0)
+        return spill_fail(error, SPILL_INVALID,
+                          "layout %s keeps by its threshold: retention (--retain-elements, "
+                          "--retain-age) has nothing to do there",
+                          layout);
+    if (definition->value_field[0] != '\0' || definition->stats_count[0] != '\0' ||
+        definition->stats_average[0] != '\0')
+        return spill_fail(error, SPILL_INVALID,
+                          "valueField, statsCount and statsAverage belong to layout 'reference'");
+    for (size_t i = 0; i < SPILL_NAME_FIELDS; i++)
+        if (spill_name_fields[i].pages &&
+            spill_definition_get_name(definition, &spill_name_fields[i])[0] != '\0')
+            return spill_fail(error, SPILL_INVALID, "%s '%s': layout %s has no pages",
+                              spill_name_fields[i].label,
+                              spill_definition_get_name(definition, &spill_name_fields[i]), layout);
+    for (size_t i = 0; i < SPILL_BOUND_FIELDS; i++)
+        if (spill_bound_fields[i].pages &&
+            spill_bounds_get(&definition->bounds, &spill_bound_fields[i]) != 0)
+            return spill_fail(error, SPILL_INVALID, "%s is given: layout %s has no pages",
+                              spill_bound_fields[i].label, layout);
+    return SPILL_OK;
 }
 
 spill_code_t spill_definition_check(const spill_definition_t *definition, spill_error_t *error)
@@ -283,6 +319,8 @@ spill_code_t spill_definition_check(const spill_definition_t *definition, spill_
     spill_code_t code;
     if (definition->layout == SPILL_LAYOUT_BUCKET)
         code = check_bucket(definition, error);
+    else if (definition->layout == SPILL_LAYOUT_CAPPED)
+        code = check_capped(definition, error);
     else
         code = spill_elements_apart(definition) ? check_reference(definition, error)
                                                 : check_outlier(definition, error);

@@ -5,6 +5,7 @@
  *    bounds: {threshold, pageCapacity, headBytesMax, pageBytesMax}, largest: {the same}}
  *
  * `order` is there where it is newest-first, keepElements and keepSeconds where they are not 0.
+ * Where the layout has no pages, what is of pages is not.
  */
 #include "definition/fields.h"
 #include "util/error.h"
@@ -14,23 +15,26 @@
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void append_bounds(bson_t *document, const char *label, const spill_bounds_t *bounds)
+static void append_bounds(bson_t *document, const char *label, const spill_bounds_t *bounds,
+                          bool pages)
 {
     bson_t child;
     BSON_APPEND_DOCUMENT_BEGIN(document, label, &child);
     for (size_t i = 0; i < SPILL_BOUND_FIELDS; i++)
-        BSON_APPEND_INT64(&child, spill_bound_fields[i].label,
-                          spill_bounds_get(bounds, &spill_bound_fields[i]));
+        if (pages || !spill_bound_fields[i].pages)
+            BSON_APPEND_INT64(&child, spill_bound_fields[i].label,
+                              spill_bounds_get(bounds, &spill_bound_fields[i]));
     bson_append_document_end(document, &child);
 }
 
 void spill_definition_to_bson(const spill_definition_t *definition, bson_t *document)
 {
+    bool pages = spill_definition_has_pages(definition);
     bson_init(document);
     for (size_t i = 0; i < SPILL_NAME_FIELDS; i++) {
         const spill_name_field_t *field = &spill_name_fields[i];
         const char *name = spill_definition_get_name(definition, field);
-        if (!field->added || name[0] != '\0')
+        if (name[0] != '\0' || (!field->added && (pages || !field->pages)))
             BSON_APPEND_UTF8(document, field->label, name);
     }
     BSON_APPEND_UTF8(document, "layout", spill_layout_name(definition->layout));
@@ -44,8 +48,8 @@ void spill_definition_to_bson(const spill_definition_t *definition, bson_t *docu
         BSON_APPEND_INT64(document, "keepElements", definition->keep_elements);
     if (definition->keep_seconds > 0)
         BSON_APPEND_INT64(document, "keepSeconds", definition->keep_seconds);
-    append_bounds(document, "bounds", &definition->bounds);
-    append_bounds(document, "largest", &definition->largest);
+    append_bounds(document, "bounds", &definition->bounds, pages);
+    append_bounds(document, "largest", &definition->largest, pages);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -75,7 +79,8 @@ static const char *read_text(const bson_t *document, const char *label, spill_er
 static spill_code_t read_name(const bson_t *document, const spill_name_field_t *field,
                               spill_definition_t *definition, spill_error_t *error)
 {
-    if (field->added && !bson_has_field(document, field->label))
+    bool optional = field->added || (field->pages && !spill_definition_has_pages(definition));
+    if (optional && !bson_has_field(document, field->label))
         return SPILL_OK;
     const char *text = read_text(document, field->label, error);
     if (text == NULL)
@@ -137,12 +142,14 @@ static spill_code_t read_time_window(const bson_t *document, spill_definition_t 
                : fail_field("window", "names no window that this version knows", error);
 }
 
-static spill_code_t read_bounds(const bson_t *document, const char *label, spill_bounds_t *bounds,
-                                spill_error_t *error)
+static spill_code_t read_bounds(const bson_t *document, const char *label, bool pages,
+                                spill_bounds_t *bounds, spill_error_t *error)
 {
     bson_iter_t iter, child;
     for (size_t i = 0; i < SPILL_BOUND_FIELDS; i++) {
         const spill_bound_field_t *field = &spill_bound_fields[i];
+        if (field->pages && !pages)
+            continue;
         if (!bson_iter_init_find(&iter, document, label) || !BSON_ITER_HOLDS_DOCUMENT(&iter) ||
             !bson_iter_recurse(&iter, &child) || !bson_iter_find(&child, field->label) ||
             !BSON_ITER_HOLDS_INT64(&child))
@@ -221,9 +228,10 @@ static spill_code_t read_all(const bson_t *document, spill_definition_t *definit
 {
     spill_code_t code = refuse_unknown(document, error);
     if (code == SPILL_OK)
-        code = read_names(document, definition, error);
-    if (code == SPILL_OK)
         code = read_layout(document, definition, error);
+    if (code == SPILL_OK)
+        code = read_names(document, definition, error);
+    bool pages = spill_definition_has_pages(definition);
     if (code == SPILL_OK)
         code = read_keep(document, definition, error);
     if (code == SPILL_OK)
@@ -237,9 +245,9 @@ static spill_code_t read_all(const bson_t *document, spill_definition_t *definit
     if (code == SPILL_OK)
         code = read_retained(document, "keepSeconds", &definition->keep_seconds, error);
     if (code == SPILL_OK)
-        code = read_bounds(document, "bounds", &definition->bounds, error);
+        code = read_bounds(document, "bounds", pages, &definition->bounds, error);
     if (code == SPILL_OK)
-        code = read_bounds(document, "largest", &definition->largest, error);
+        code = read_bounds(document, "largest", pages, &definition->largest, error);
     if (code == SPILL_OK && spill_definition_check(definition, error) != SPILL_OK)
         code = spill_fail_prefix(error, SPILL_CORRUPT, "definition");
     return code;

@@ -5,11 +5,15 @@
 
 #define NAME(label, member, role, required)                                                        \
     {                                                                                              \
-        label, offsetof(spill_definition_t, member), SPILL_NAME_OF_##role, required, false         \
+        label, offsetof(spill_definition_t, member), SPILL_NAME_OF_##role, required, false, false  \
+    }
+#define PAGES(label, member, role, required)                                                       \
+    {                                                                                              \
+        label, offsetof(spill_definition_t, member), SPILL_NAME_OF_##role, required, false, true   \
     }
 #define ADDED(label, member, role)                                                                 \
     {                                                                                              \
-        label, offsetof(spill_definition_t, member), SPILL_NAME_OF_##role, false, true             \
+        label, offsetof(spill_definition_t, member), SPILL_NAME_OF_##role, false, true, false      \
     }
 
 const spill_name_field_t spill_name_fields[SPILL_NAME_FIELDS] = {
@@ -17,13 +21,13 @@ const spill_name_field_t spill_name_fields[SPILL_NAME_FIELDS] = {
     NAME("collection", collection, COLLECTION, true),
     NAME("array", array, HEAD_FIELD, true),
     NAME("countField", count_field, HEAD_FIELD, false),
-    NAME("overflowField", overflow_field, HEAD_FIELD, false),
-    NAME("pagesField", pages_field, HEAD_FIELD, false),
-    NAME("pageCollection", page_collection, COLLECTION, true),
-    NAME("pageOwner", page_owner, PAGE_FIELD, true),
-    NAME("pageNumber", page_number, PAGE_FIELD, false),
-    NAME("pageArray", page_array, PAGE_FIELD, false), /* of a layout that has one: check.c */
-    NAME("pageCount", page_count, PAGE_FIELD, false),
+    PAGES("overflowField", overflow_field, HEAD_FIELD, false),
+    PAGES("pagesField", pages_field, HEAD_FIELD, false),
+    PAGES("pageCollection", page_collection, COLLECTION, true),
+    PAGES("pageOwner", page_owner, PAGE_FIELD, true),
+    PAGES("pageNumber", page_number, PAGE_FIELD, false),
+    PAGES("pageArray", page_array, PAGE_FIELD, false), /* of a layout that has one: check.c */
+    PAGES("pageCount", page_count, PAGE_FIELD, false),
     ADDED("idField", id_field, ELEMENT_FIELD),
     ADDED("timeField", time_field, ELEMENT_FIELD),
     ADDED("windowField", window_field, BUCKET_FIELD),
@@ -38,10 +42,10 @@ const spill_name_field_t spill_name_fields[SPILL_NAME_FIELDS] = {
 };
 
 const spill_bound_field_t spill_bound_fields[SPILL_BOUND_FIELDS] = {
-    {"threshold", offsetof(spill_bounds_t, threshold)},
-    {"pageCapacity", offsetof(spill_bounds_t, page_capacity)},
-    {"headBytesMax", offsetof(spill_bounds_t, head_bytes_max)},
-    {"pageBytesMax", offsetof(spill_bounds_t, page_bytes_max)},
+    {"threshold", offsetof(spill_bounds_t, threshold), false},
+    {"pageCapacity", offsetof(spill_bounds_t, page_capacity), true},
+    {"headBytesMax", offsetof(spill_bounds_t, head_bytes_max), false},
+    {"pageBytesMax", offsetof(spill_bounds_t, page_bytes_max), true},
 };
 
 const char *spill_definition_get_name(const spill_definition_t *definition,
@@ -50,15 +54,20 @@ const char *spill_definition_get_name(const spill_definition_t *definition,
     return (const char *)definition + field->offset;
 }
 
+bool spill_definition_has_pages(const spill_definition_t *definition)
+{
+    return definition->layout != SPILL_LAYOUT_CAPPED;
+}
+
 int64_t spill_bounds_get(const spill_bounds_t *bounds, const spill_bound_field_t *field)
 {
     return *(const int64_t *)(const void *)((const char *)bounds + field->offset);
 }
 
-static const char *const layout_names[] = {
-    [SPILL_LAYOUT_OUTLIER] = "outlier",
-    [SPILL_LAYOUT_REFERENCE] = "reference",
-    [SPILL_LAYOUT_BUCKET] = "bucket"};
+static const char *const layout_names[] = {[SPILL_LAYOUT_OUTLIER] = "outlier",
+                                           [SPILL_LAYOUT_REFERENCE] = "reference",
+                                           [SPILL_LAYOUT_BUCKET] = "bucket",
+                                           [SPILL_LAYOUT_CAPPED] = "capped"};
 static const char *const keep_names[] = {
     [SPILL_KEEP_OLDEST] = "oldest", [SPILL_KEEP_NEWEST] = "newest"};
 static const char *const order_names[] = {

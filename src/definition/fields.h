@@ -14,7 +14,7 @@ typedef enum spill_name_role {
     SPILL_NAME_OF_PAGE_FIELD,
     SPILL_NAME_OF_ELEMENT_FIELD, /* a dotted path into an element */
     SPILL_NAME_OF_BUCKET_FIELD,
-    SPILL_NAME_OF_STATISTIC      /* a field of statistics */
+    SPILL_NAME_OF_STATISTIC /* a field of statistics */
 } spill_name_role_t;
 
 typedef struct spill_name_field {
@@ -23,11 +23,13 @@ typedef struct spill_name_field {
     spill_name_role_t role;
     bool required; /* not "" */
     bool added;    /* not in every document: "" is not written, and where it is missing it is "" */
+    bool pages;    /* of pages: only in a definition that has pages */
 } spill_name_field_t;
 
 typedef struct spill_bound_field {
     const char *label;
     size_t offset; /* in spill_bounds_t */
+    bool pages;    /* of pages: only in a definition that has pages */
 } spill_bound_field_t;
 
 #define SPILL_NAME_FIELDS 22
@@ -35,6 +37,9 @@ typedef struct spill_bound_field {
 
 extern const spill_name_field_t spill_name_fields[SPILL_NAME_FIELDS];
 extern const spill_bound_field_t spill_bound_fields[SPILL_BOUND_FIELDS];
+
+/* Does its layout have pages? Where not, what is of pages is "" or 0, and not in the document. */
+bool spill_definition_has_pages(const spill_definition_t *definition);
 
 const char *spill_definition_get_name(const spill_definition_t *definition,
                                       const spill_name_field_t *field);

@@ -1,4 +1,5 @@
 /* The presets: the documents of the pattern's descriptions, field by field. */
+#include "definition/fields.h"
 #include "util/error.h"
 
 #include <spillway/definition.h>
@@ -99,6 +100,36 @@ static void start_from(spill_definition_t *definition, const spill_definition_t 
 void spill_definition_init(spill_definition_t *definition, const char *name)
 {
     start_from(definition, &preset_definitions[1], name);
+}
+
+void spill_definition_set_layout(spill_definition_t *definition, spill_layout_t layout)
+{
+    const spill_definition_t *preset = &preset_definitions[1];
+    definition->layout = layout;
+    bool pages = spill_definition_has_pages(definition);
+    for (size_t i = 0; i < SPILL_NAME_FIELDS; i++) {
+        const spill_name_field_t *field = &spill_name_fields[i];
+        char *name = (char *)definition + field->offset;
+        if (!pages && field->pages)
+            name[0] = '\0';
+        else if (pages && field->pages && name[0] == '\0' &&
+                 (field->required ||
+                  (layout == SPILL_LAYOUT_OUTLIER && name == definition->page_array)))
+            strcpy(name, spill_definition_get_name(preset, field));
+    }
+    for (size_t i = 0; i < SPILL_BOUND_FIELDS; i++) {
+        const spill_bound_field_t *field = &spill_bound_fields[i];
+        int64_t bound = spill_bounds_get(&definition->bounds, field);
+        if (field->pages)
+            bound = !pages ? 0 : bound == 0 ? spill_bounds_get(&preset->bounds, field) : bound;
+        memcpy((char *)&definition->bounds + field->offset, &bound, sizeof bound);
+    }
+    if (!pages) {
+        definition->keep = SPILL_KEEP_NEWEST;
+        definition->keep_elements = 0;
+        definition->keep_seconds = 0;
+    }
+    definition->largest = definition->bounds;
 }
 
 spill_code_t spill_definition_preset(spill_definition_t *definition, const char *preset,

@@ -206,8 +206,8 @@ static spill_request_t append_request(const spill_owner_t *owner, const spill_pa
 spill_code_t spill_apart_append(spill_owner_t *owner, const spill_part_t *part,
                                 spill_append_result_t *result, spill_error_t *error)
 {
-    const spill_bounds_t *bounds = &owner->array->definition.bounds;
-    spill_limits_t limits = spill_head_limits(SPILL_KEEP_NEWEST, bounds);
+    const spill_definition_t *definition = &owner->array->definition;
+    spill_limits_t limits = spill_head_limits(definition, &definition->bounds);
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_code_t code = SPILL_OK;
     int tries = 0;
@@ -218,7 +218,7 @@ spill_code_t spill_apart_append(spill_owner_t *owner, const spill_part_t *part,
             break;
         if (head.outcome == SPILL_DONE) {
             spill_append_done(part, &head, result);
-            if (spill_state_slots(&head.state) >= bounds->threshold)
+            if (spill_state_slots(&head.state) >= definition->bounds.threshold)
                 write_out_after(owner, &head);
             break;
         }

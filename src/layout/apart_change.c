@@ -166,7 +166,7 @@ static spill_code_t edit_in_journal(const spill_owner_t *owner, int64_t seq,
     const spill_definition_t *definition = &owner->array->definition;
     const spill_state_t *head = &place->head.state;
     spill_request_t edit = spill_owner_request(owner, SPILL_REQUEST_EDIT, SPILL_HEAD);
-    edit.limits = spill_head_limits(SPILL_KEEP_NEWEST, &definition->bounds);
+    edit.limits = spill_head_limits(definition, &definition->bounds);
     edit.epoch = head->epoch;
     edit.rev = head->rev;
     edit.seq = seq;

@@ -17,7 +17,7 @@ bool spill_part_fits(const spill_owner_t *owner, int64_t count, int64_t bytes)
 {
     const spill_definition_t *definition = &owner->array->definition;
     spill_limits_t limits = spill_page_limits(&definition->bounds);
-    if (count == 1)
+    if (count == 1 || !spill_definition_has_pages(definition))
         return true;
     if (!spill_limits_allow(&limits, count, count,
                             spill_part_bytes_alone(owner, false, count, bytes)))

@@ -6,10 +6,10 @@ static int64_t slack(const spill_bounds_t *bounds)
     return bounds->page_capacity / 8 + 1;
 }
 
-spill_limits_t spill_head_limits(spill_keep_t keep, const spill_bounds_t *bounds)
+spill_limits_t spill_head_limits(const spill_definition_t *definition, const spill_bounds_t *bounds)
 {
     int64_t slots_max = bounds->threshold;
-    if (keep == SPILL_KEEP_NEWEST)
+    if (definition->keep == SPILL_KEEP_NEWEST && spill_definition_has_pages(definition))
         slots_max += bounds->page_capacity + slack(bounds);
     return (spill_limits_t){.slots_max = slots_max, .bytes_max = bounds->head_bytes_max};
 }

@@ -132,7 +132,7 @@ static spill_code_t try_edit(const spill_owner_t *owner, spill_which_t *which,
         assert(state != NULL);
         const spill_definition_t *definition = &owner->array->definition;
         spill_request_t edit = spill_owner_request(owner, SPILL_REQUEST_EDIT, where);
-        edit.limits = where == SPILL_HEAD ? spill_head_limits(definition->keep, &definition->bounds)
+        edit.limits = where == SPILL_HEAD ? spill_head_limits(definition, &definition->bounds)
                                           : spill_page_limits(&definition->bounds);
         edit.epoch = state->epoch;
         edit.rev = state->rev;
@@ -148,7 +148,8 @@ static spill_code_t try_edit(const spill_owner_t *owner, spill_which_t *which,
         spill_response_t after = SPILL_RESPONSE_INIT;
         if (code == SPILL_OK && !*done)
             code = spill_owner_read_state(owner, where, &after, error);
-        *full = code == SPILL_OK && !*done && after.state.present && after.state.rev == state->rev;
+        *full = code == SPILL_OK && !*done && after.state.rev == state->rev &&
+                holds(&after.state, which->seq); /* of a capped head it may have fallen off */
         spill_response_release(&after);
     }
     spill_response_release(&head);

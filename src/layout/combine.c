@@ -186,6 +186,8 @@ spill_code_t spill_layout_append(spill_owner_t *owner, const spill_part_t *part,
     *result = (spill_append_result_t){0};
     if (spill_elements_apart(&owner->array->definition))
         return spill_apart_append(owner, part, result, error);
+    if (!spill_definition_has_pages(&owner->array->definition))
+        return spill_capped_append(owner, part, result, error);
     if (owner->array->definition.keep == SPILL_KEEP_NEWEST)
         return spill_newest_append(owner, part, result, error);
     return spill_oldest_append(owner, part, result, error);

@@ -58,6 +58,8 @@ static spill_code_t drop_left_over(const spill_owner_t *owner, int64_t epoch, bo
                                    spill_error_t *error)
 {
     spill_response_t page = SPILL_RESPONSE_INIT;
+    if (!spill_definition_has_pages(&owner->array->definition))
+        return SPILL_OK;
     spill_code_t code = find_left_over(owner, epoch, &page, error);
     while (code == SPILL_OK && page.state.present) {
         bool done = true;
@@ -92,6 +94,8 @@ static spill_code_t finish_drop(const spill_owner_t *owner, spill_error_t *error
 {
     spill_response_t page = SPILL_RESPONSE_INIT, head = SPILL_RESPONSE_INIT;
     bool any = false;
+    if (!spill_definition_has_pages(&owner->array->definition))
+        return spill_owner_absent(owner, error);
     spill_code_t code = find_left_over(owner, INT64_MAX, &page, error);
     while (code == SPILL_OK && page.state.present && !head.state.present) {
         code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
@@ -172,7 +176,7 @@ static spill_code_t try_drop(spill_owner_t *owner, const spill_state_t *head, bo
      */
     bool apart = spill_elements_apart(&owner->array->definition);
     int64_t count = oldest ? 0 : apart ? spill_state_end(head) : head->pages + 1;
-    if (code == SPILL_OK && *done)
+    if (code == SPILL_OK && *done && spill_definition_has_pages(&owner->array->definition))
         code = drop_pages(owner, head->epoch, apart ? head->low : 0, count, error);
     return code;
 }

@@ -47,7 +47,7 @@ spill_code_t spill_outlier_locate(const spill_owner_t *owner, const spill_state_
     return code;
 }
 
-static void count_newest(const spill_state_t *head, spill_count_t *count)
+void spill_head_count(const spill_state_t *head, spill_count_t *count)
 {
     count->count = head->first - head->low - head->removed + head->live;
     count->next = spill_state_end(head);
@@ -56,7 +56,7 @@ static void count_newest(const spill_state_t *head, spill_count_t *count)
 /* A document for each element that is not in the journal. */
 static void count_apart(const spill_state_t *head, spill_count_t *count)
 {
-    count_newest(head, count);
+    spill_head_count(head, count);
     count->pages = count->count - count->head;
     count->values = head->sum.values;
     count->sum = spill_sum_total(&head->sum);
@@ -120,7 +120,7 @@ spill_code_t spill_outlier_count(spill_owner_t *owner, spill_count_t *count, spi
         if (spill_elements_apart(&owner->array->definition))
             count_apart(&head.state, count);
         else if (owner->array->definition.keep == SPILL_KEEP_NEWEST)
-            count_newest(&head.state, count);
+            spill_head_count(&head.state, count);
         else
             code = count_oldest(owner, &head, count, error);
     }

@@ -21,6 +21,12 @@ typedef struct need {
     int64_t bytes;
 } need_t;
 
+static spill_limits_t head_limits(const spill_owner_t *owner)
+{
+    const spill_definition_t *definition = &owner->array->definition;
+    return spill_head_limits(definition, &definition->bounds);
+}
+
 /* As an append judges it, whose operation is one more to remember. */
 static int64_t head_bytes(const spill_owner_t *owner, const spill_state_t *head, int64_t live,
                           int64_t live_bytes)
@@ -65,7 +71,7 @@ static rest_t rest_of(const spill_state_t *head, const plan_t *plan)
 static bool has_room(const spill_owner_t *owner, const spill_state_t *head, const rest_t *rest,
                      need_t need)
 {
-    spill_limits_t limits = spill_head_limits(SPILL_KEEP_NEWEST, &owner->array->definition.bounds);
+    spill_limits_t limits = head_limits(owner);
     int64_t live = rest->live + need.slots;
     int64_t rendered = head_bytes(owner, head, live, rest->bytes + need.bytes);
     return spill_limits_allow(&limits, rest->slots + need.slots, live, rendered);
@@ -263,7 +269,7 @@ static void spill_after(spill_owner_t *owner, spill_response_t *head)
 static spill_code_t make_room(spill_owner_t *owner, const spill_part_t *part,
                               spill_response_t *head, spill_error_t *error)
 {
-    spill_limits_t limits = spill_head_limits(SPILL_KEEP_NEWEST, &owner->array->definition.bounds);
+    spill_limits_t limits = head_limits(owner);
     int64_t count = (int64_t)part->count;
     int64_t bytes = part->bytes + spill_update_growth(part->update);
     int64_t alone = head_bytes(owner, &head->state, count, bytes);
@@ -280,7 +286,7 @@ static spill_code_t make_room(spill_owner_t *owner, const spill_part_t *part,
 spill_code_t spill_newest_append(spill_owner_t *owner, const spill_part_t *part,
                                  spill_append_result_t *result, spill_error_t *error)
 {
-    spill_limits_t limits = spill_head_limits(SPILL_KEEP_NEWEST, &owner->array->definition.bounds);
+    spill_limits_t limits = head_limits(owner);
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_code_t code = SPILL_OK;
     int tries = 0;

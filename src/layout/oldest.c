@@ -265,8 +265,9 @@ static spill_code_t try_append(spill_owner_t *owner, attempt_t *attempt,
                                spill_append_result_t *result, spill_error_t *error)
 {
     const tail_t *tail = &attempt->tail;
-    const spill_bounds_t *bounds = &owner->array->definition.bounds;
-    spill_limits_t limits = tail->page == SPILL_HEAD ? spill_head_limits(SPILL_KEEP_OLDEST, bounds)
+    const spill_definition_t *definition = &owner->array->definition;
+    const spill_bounds_t *bounds = &definition->bounds;
+    spill_limits_t limits = tail->page == SPILL_HEAD ? spill_head_limits(definition, bounds)
                                                      : spill_page_limits(bounds);
     spill_request_t append = spill_append_request(owner, tail->page, &attempt->part, limits);
     if (tail->page != SPILL_HEAD)

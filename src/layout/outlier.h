@@ -17,6 +17,7 @@
 #ifndef SPILL_LAYOUT_OUTLIER_H
 #define SPILL_LAYOUT_OUTLIER_H
 
+#include "definition/fields.h"
 #include "layout/owner.h"
 #include "store/transition.h"
 
@@ -41,13 +42,14 @@ typedef struct spill_part {
 int64_t spill_part_bytes_alone(const spill_owner_t *owner, bool head, int64_t count, int64_t bytes);
 
 /*
- * May `count` elements be one part? They have to fit a page; with keep newest also half a head, so
- * that other fields, which the head may have, leave room for them.
+ * May `count` elements be one part? Capped: always. Else they have to fit a page; with keep newest
+ * also half a head, so that other fields, which the head may have, leave room for them.
  */
 bool spill_part_fits(const spill_owner_t *owner, int64_t count, int64_t bytes);
 
 /* Bounds of a head and of a page, for appends and edits, and (with the largest ever) for verify. */
-spill_limits_t spill_head_limits(spill_keep_t keep, const spill_bounds_t *bounds);
+spill_limits_t spill_head_limits(const spill_definition_t *definition,
+                                 const spill_bounds_t *bounds);
 spill_limits_t spill_page_limits(const spill_bounds_t *bounds);
 
 /* Is the array's next document after `page` in sequence order the head (-1), a page, or none? */
@@ -63,6 +65,8 @@ spill_code_t spill_outlier_append(spill_owner_t *owner, const spill_part_t *part
 spill_code_t spill_newest_append(spill_owner_t *owner, const spill_part_t *part,
                                  spill_append_result_t *result, spill_error_t *error);
 spill_code_t spill_oldest_append(spill_owner_t *owner, const spill_part_t *part,
+                                 spill_append_result_t *result, spill_error_t *error);
+spill_code_t spill_capped_append(spill_owner_t *owner, const spill_part_t *part,
                                  spill_append_result_t *result, spill_error_t *error);
 
 /* The request that appends a part to a document; room is judged by `limits`. */
@@ -80,6 +84,9 @@ spill_code_t spill_append_judge(const spill_owner_t *owner, const spill_request_
 /* Fill the result of an append that was DONE. */
 void spill_append_done(const spill_part_t *part, const spill_response_t *response,
                        spill_append_result_t *result);
+
+/* Keep newest: count and next, as the head tells them. (locate.c) */
+void spill_head_count(const spill_state_t *head, spill_count_t *count);
 
 /* Count, exact at one moment during the call. */
 spill_code_t spill_outlier_count(spill_owner_t *owner, spill_count_t *count, spill_error_t *error);

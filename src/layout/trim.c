@@ -96,6 +96,8 @@ static spill_code_t try_trim(spill_owner_t *owner, const spill_trim_t *trim, spi
         code = spill_owner_read_state(owner, SPILL_HEAD, head, error);
     if (code != SPILL_OK || !head->state.present || head->state.rev != rev)
         return code;
+    if (!spill_definition_has_pages(&owner->array->definition)) /* what was counted may be gone */
+        spill_head_count(&head->state, &count);
     code = spill_outlier_trim_bound(owner, trim, &head->state, &count, low, error);
     if (code == SPILL_OK && *low < 0)
         return SPILL_OK; /* the head has another rev by now */
@@ -132,7 +134,7 @@ spill_code_t spill_outlier_trim(spill_owner_t *owner, const spill_trim_t *trim, 
     }
     if (code == SPILL_OK)
         code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
-    if (code == SPILL_OK && head.state.present && head.state.low > 0)
+    if (code == SPILL_OK && head.state.pages > 0 && head.state.low > 0)
         code = empty_pages(owner, &head.state, error);
     spill_response_release(&head);
     return code;

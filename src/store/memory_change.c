@@ -16,10 +16,21 @@ typedef struct step {
     spill_facts_t facts;
 } step_t;
 
+static int64_t size_of(void *context, int64_t seq)
+{
+    const spill_memory_document_t *document = context;
+    size_t index;
+    return spill_memory_document_find(document, seq, &index)
+               ? spill_memory_document_bytes(document, index, index + 1)
+               : -1;
+}
+
 static void gather_facts(step_t *step)
 {
     const spill_request_t *request = step->request;
     const spill_memory_document_t *document = step->document;
+    step->facts.size_of = size_of;
+    step->facts.context = step->document;
     if (request->op)
         step->facts.op_seen =
             spill_ops_find(&document->ops, request->op->id, request->op->id_bytes) != NULL;
@@ -64,9 +75,13 @@ static void fill(spill_memory_document_t *document, const spill_request_t *reque
 }
 
 static void add_elements(spill_memory_document_t *document, const spill_request_t *request,
-                         int64_t seq)
+                         const spill_effect_t *effect)
 {
-    for (size_t i = 0; i < request->element_count; i++)
+    int64_t seq = effect->seq;
+    int64_t added = spill_state_end(&document->state) - (effect->end > seq ? effect->end : seq);
+    spill_memory_document_remove(document, 0,
+                                 document->count + (size_t)added - (size_t)document->state.live);
+    for (size_t i = request->element_count - (size_t)added; i < request->element_count; i++)
         spill_memory_document_insert(document, document->count, &request->elements[i]);
     if (!request->op)
         return;
@@ -90,7 +105,7 @@ static void carry_out(step_t *step, const spill_effect_t *effect)
     case SPILL_EFFECT_DROP:
         break;
     case SPILL_EFFECT_ADD:
-        add_elements(document, request, effect->seq);
+        add_elements(document, request, effect);
         break;
     case SPILL_EFFECT_REPLACE:
         spill_memory_document_replace(document, step->index, request->elements);

@@ -7,6 +7,10 @@
  *   APPEND        head/tail op not seen, window, not sealed,    push; n + 1 and op remembered where
  *                           room (a head may be made; a page:   there is one; head: other fields
  *                           epoch equal)
+ *   ... capped    head      the same, but that of room: the      as well: the oldest slots go for
+ *                           newest element has to fit            good until there are at most
+ *                                                               slots_max elements, within the
+ *                                                               bytes; low = first
  *   PUT_PAGE      page      absent, or (epoch, src) < mine      the whole page
  *   CUT           head      epoch, pages and rev equal          `slots` slots go; first, removed;
  *                                                               pages + 1; rev + 1

@@ -82,6 +82,11 @@ int64_t spill_state_slots(const spill_state_t *state)
     return state->live + (int64_t)state->gone.count;
 }
 
+int64_t spill_state_bounded(const spill_definition_t *definition, const spill_state_t *state)
+{
+    return definition->layout == SPILL_LAYOUT_CAPPED ? state->live : spill_state_slots(state);
+}
+
 int64_t spill_state_end(const spill_state_t *state)
 {
     return state->first + spill_state_slots(state);

@@ -76,6 +76,12 @@ typedef struct spill_state {
 /* live + |gone| */
 int64_t spill_state_slots(const spill_state_t *state);
 
+/*
+ * What of a document counts against its bound in slots: the slots; capped: the elements alone, for
+ * there nothing else would end what is remembered of removed numbers but the bound in bytes.
+ */
+int64_t spill_state_bounded(const spill_definition_t *definition, const spill_state_t *state);
+
 /* first + slots: the number after the last slot. */
 int64_t spill_state_end(const spill_state_t *state);
 

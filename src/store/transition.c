@@ -39,6 +39,20 @@ static bool holds(const spill_request_t *request, const spill_facts_t *facts,
            !spill_seqs_contains(&state->gone, request->seq);
 }
 
+static bool is_capped(const spill_request_t *request)
+{
+    return request->definition->layout == SPILL_LAYOUT_CAPPED;
+}
+
+/* Capped: what the head does not hold any more is dead, and has not to be counted. */
+static void lift_low(const spill_request_t *request, spill_state_t *state)
+{
+    if (!is_capped(request))
+        return;
+    state->low = state->first;
+    state->removed = 0;
+}
+
 /* Keep newest: a leading run of removed numbers leaves the head, or it would grow for ever. */
 static void fold_leading_gone(spill_state_t *state)
 {
@@ -151,6 +165,20 @@ static bool append_fits(const spill_request_t *append, const spill_state_t *stat
     return spill_limits_allow(&append->limits, spill_state_slots(state) + added, live, bytes);
 }
 
+/* Capped: the others make room, so it is the newest element that has to fit, alone. */
+static bool newest_fits(const spill_request_t *append, const spill_state_t *state,
+                        int64_t fields_bytes)
+{
+    spill_state_t after = *state;
+    after.fields_bytes = fields_bytes;
+    after.n += spill_request_ops(append);
+    after.gone.count = 0;
+    int64_t size = append->elements[append->element_count - 1].size_bytes;
+    int64_t bytes =
+        spill_state_document_bytes(append->definition, append->owner, true, &after, 1, size);
+    return spill_limits_allow(&append->limits, 1, 1, bytes);
+}
+
 static spill_refusal_t append_refusal(const spill_request_t *append, const spill_state_t *state,
                                       bool op_seen, int64_t fields_bytes)
 {
@@ -165,7 +193,8 @@ static spill_refusal_t append_refusal(const spill_request_t *append, const spill
         return SPILL_REFUSAL_STALE;
     if (state->sealed)
         return SPILL_REFUSAL_SEALED;
-    if (!append_fits(append, state, fields_bytes))
+    if (is_capped(append) ? !newest_fits(append, state, fields_bytes)
+                          : !append_fits(append, state, fields_bytes))
         return SPILL_REFUSAL_FULL;
     return SPILL_REFUSAL_NONE;
 }
@@ -196,6 +225,38 @@ bool spill_writes_fields(const spill_request_t *request, const spill_state_t *st
     return refusal == SPILL_REFUSAL_NONE || refusal == SPILL_REFUSAL_FULL;
 }
 
+/*
+ * The elements were added to the state: drop the oldest slots until what is left is within cap and
+ * bound; one element always stays. *first is the first slot that does. False: a size is not known.
+ */
+static bool make_room(const spill_request_t *request, const spill_facts_t *facts, int64_t added,
+                      spill_state_t *state, int64_t *first)
+{
+    spill_state_t left = *state;
+    size_t gone = 0;
+    while (true) {
+        for (; gone < state->gone.count && state->gone.at[gone] == left.first; gone++)
+            left.first++;
+        left.gone.count = state->gone.count - gone;
+        int64_t bytes = spill_state_document_bytes(request->definition, request->owner, true, &left,
+                                                   left.live, left.live_bytes);
+        if (left.live == 1 ||
+            (left.live <= request->limits.slots_max && bytes <= request->limits.bytes_max))
+            break;
+        int64_t size = left.first >= added ? request->elements[left.first - added].size_bytes
+                                           : facts->size_of(facts->context, left.first);
+        if (size < 0)
+            return false;
+        left.live--;
+        left.live_bytes -= size;
+        left.first++;
+    }
+    *first = left.first;
+    state->live = left.live;
+    state->live_bytes = left.live_bytes;
+    return true;
+}
+
 static spill_outcome_t append(const spill_request_t *request, const spill_facts_t *facts,
                               spill_state_t *state, spill_effect_t *effect)
 {
@@ -203,18 +264,29 @@ static spill_outcome_t append(const spill_request_t *request, const spill_facts_
     int64_t fields_bytes = facts->fields_bytes > 0 ? facts->fields_bytes : state->fields_bytes;
     if (append_refusal(request, state, facts->op_seen, fields_bytes) != SPILL_REFUSAL_NONE)
         return SPILL_REFUSED_GUARD;
-    if (!state->present)
-        make_document(request, state, request->epoch);
-    *effect = (spill_effect_t){.kind = SPILL_EFFECT_ADD, .seq = spill_state_end(state)};
-    state->fields_bytes = fields_bytes;
-    state->live += (int64_t)request->element_count;
-    state->live_bytes += request->elements_bytes;
-    state->n += spill_request_ops(request);
+    spill_state_t after = *state;
+    if (!after.present)
+        make_document(request, &after, request->epoch);
+    int64_t end = spill_state_end(&after), first = after.first;
+    after.fields_bytes = fields_bytes;
+    after.live += (int64_t)request->element_count;
+    after.live_bytes += request->elements_bytes;
+    after.n += spill_request_ops(request);
     for (size_t i = 0; is_apart(request) && i < request->element_count; i++) {
         spill_sum_t value = spill_sum_of(request->definition, &request->elements[i]);
-        spill_sum_add(&state->sum, &value);
+        spill_sum_add(&after.sum, &value);
     }
-    tally_appended(request, state);
+    tally_appended(request, &after);
+    if (is_capped(request) && !make_room(request, facts, end, &after, &first))
+        return SPILL_REFUSED_GUARD;
+    *effect = (spill_effect_t){.kind = SPILL_EFFECT_ADD, .seq = end};
+    *state = after;
+    if (!is_capped(request))
+        return SPILL_DONE;
+    effect->end = first;
+    state->first = first;
+    spill_seqs_drop_below(&state->gone, first);
+    lift_low(request, state);
     return SPILL_DONE;
 }
 
@@ -343,7 +415,8 @@ static spill_outcome_t edit(const spill_request_t *request, const spill_facts_t 
         spill_state_document_bytes(request->definition, request->owner, request->page == SPILL_HEAD,
                                    state, state->live, live_bytes);
     if (live_bytes > state->live_bytes &&
-        !spill_limits_allow(&request->limits, spill_state_slots(state), state->live, bytes))
+        !spill_limits_allow(&request->limits, spill_state_bounded(request->definition, state),
+                            state->live, bytes))
         return SPILL_REFUSED_GUARD;
     state->live_bytes = live_bytes;
     spill_sum_take(&state->sum, &request->taken);
@@ -365,6 +438,7 @@ static spill_outcome_t remove_in_head(const spill_request_t *request, const spil
         state->removed++;
     else if (!is_apart(request))
         fold_leading_gone(state);
+    lift_low(request, state);
     return SPILL_DONE;
 }
 
@@ -438,6 +512,7 @@ static spill_outcome_t trim(const spill_request_t *request, const spill_facts_t 
         state->pages = state->first;
     else if (keeps_newest(request))
         fold_leading_gone(state);
+    lift_low(request, state);
     return SPILL_DONE;
 }
 

@@ -10,7 +10,11 @@
 /* What becomes of the document's elements, for the store to carry out. */
 typedef enum spill_effect_kind {
     SPILL_EFFECT_NONE,
-    SPILL_EFFECT_ADD,     /* request->elements at seq, seq + 1, ... */
+    /*
+     * request->elements at seq, seq + 1, ...; capped: what has a number below `end` goes for
+     * good, of the document's elements and of these.
+     */
+    SPILL_EFFECT_ADD,
     SPILL_EFFECT_REPLACE, /* element seq becomes request->elements[0] */
     SPILL_EFFECT_DELETE,  /* element seq goes */
     SPILL_EFFECT_CUT,     /* elements in [seq, end) leave the head: they live on in a page */
@@ -27,6 +31,12 @@ typedef struct spill_effect {
 
 /* What only the store can know of its document. What a kind does not use is not looked at. */
 typedef struct spill_facts {
+    /*
+     * APPEND, capped: the size of live element `seq` of the document, asked of the oldest ones,
+     * one after the other; below 0: it cannot be told, and the request is refused.
+     */
+    int64_t (*size_of)(void *context, int64_t seq);
+    void *context;
     bool op_seen;         /* APPEND: request->op is in the document's window */
     int64_t old_bytes;    /* EDIT, REMOVE, PULL: size of element request->seq; -1: not there */
     int64_t erased_bytes; /* TRIM: size of the head's live elements below request->low */

@@ -60,10 +60,16 @@ spill_code_t spill_convert_definition(const spill_definition_t *from, const char
                           "import them there");
     strcpy(definition->name, as);
     strcpy(definition->collection, as);
-    snprintf(definition->page_collection, sizeof definition->page_collection, "%s%s", as,
-             bucket ? "" : suffix);
-    definition->layout = layout;
+    if (layout == SPILL_LAYOUT_CAPPED && from->layout != SPILL_LAYOUT_CAPPED)
+        return spill_fail(error, SPILL_REFUSED,
+                          "'%s' cannot be converted to layout capped: what that drops would be "
+                          "missing in the new arrays",
+                          from->name);
+    spill_definition_set_layout(definition, layout);
     definition->keep = keep;
+    if (definition->page_collection[0] != '\0')
+        snprintf(definition->page_collection, sizeof definition->page_collection, "%s%s", as,
+                 bucket ? "" : suffix);
     definition->largest = definition->bounds;
     return spill_definition_check(definition, error);
 }

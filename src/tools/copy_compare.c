@@ -33,11 +33,19 @@ spill_code_t spill_copy_cursor_get(spill_copy_cursor_t *cursor, spill_element_t 
     return SPILL_OK;
 }
 
-/* Only the target has this number. */
-static spill_code_t surplus(spill_copy_owner_t *owner, const spill_element_t *element,
-                            spill_error_t *error)
+/* Of a capped source: has the element fallen off there since it was copied? */
+static bool fell_off(const spill_copy_owner_t *owner, const spill_copy_cursor_t *source,
+                     int64_t seq)
 {
-    if (spill_copy_is_placeholder(&element->value)) {
+    const spill_definition_t *definition = spill_array_get_definition(owner->copy->source.array);
+    return definition->layout == SPILL_LAYOUT_CAPPED && seq < source->stretch.head.state.low;
+}
+
+/* Only the target has this number. */
+static spill_code_t surplus(spill_copy_owner_t *owner, const spill_copy_cursor_t *source,
+                            const spill_element_t *element, spill_error_t *error)
+{
+    if (spill_copy_is_placeholder(&element->value) || fell_off(owner, source, element->seq)) {
         owner->live--;
         return spill_copy_remove(owner, element->seq, error);
     }
@@ -62,7 +70,7 @@ static spill_code_t compare_next(spill_copy_owner_t *owner, spill_copy_cursor_t 
     }
     target->at++;
     if (source->ended || there.seq < here.seq)
-        return surplus(owner, &there, error);
+        return surplus(owner, source, &there, error);
     source->at++;
     if (!spill_value_equal(&here.value, &there.value)) {
         spill_copy_differs(owner, here.seq, "the target's element is another one");

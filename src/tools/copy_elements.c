@@ -42,12 +42,24 @@ spill_code_t spill_copy_remove(const spill_copy_owner_t *owner, int64_t seq, spi
 
 /* ---- batches --------------------------------------------------------------------------------- */
 
+/*
+ * Where the target is capped, no placeholder may take the place of an element: it is removed before
+ * the next batch, and then there is room as the source had it.
+ */
+static bool drops_none(const spill_copy_owner_t *owner, const batch_t *batch)
+{
+    const spill_definition_t *definition = spill_array_get_definition(owner->copy->target.array);
+    return definition->layout != SPILL_LAYOUT_CAPPED ||
+           (owner->live == 0 && batch->placeholders == batch->count) ||
+           owner->live + (int64_t)batch->count < definition->bounds.threshold;
+}
+
 static bool has_room(const spill_copy_owner_t *owner, const batch_t *batch,
                      const spill_value_t *value)
 {
     size_t bytes = batch->bytes.size + value->size_bytes;
     return batch->count == 0 ||
-           (batch->count < SPILL_COPY_BATCH && bytes <= BATCH_BYTES &&
+           (batch->count < SPILL_COPY_BATCH && bytes <= BATCH_BYTES && drops_none(owner, batch) &&
             spill_part_fits(&owner->target, (int64_t)batch->count + 1, (int64_t)bytes));
 }
 

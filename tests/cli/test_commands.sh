@@ -72,6 +72,42 @@ done
 expect 2 define "$db" --threshold 3
 has err "NAME is missing"
 
+# ---- capped --------------------------------------------------------------------------------------
+
+expect 2 define "$db" viewed --layout capped --keep oldest
+expect 2 define "$db" viewed --layout capped --page 10
+has err "layout capped has no pages"
+expect 0 define "$db" viewed --layout capped --threshold 3 --max-bytes 100KB --order newest-first \
+    --collection shoppers --array viewed --count-field ''
+is out "viewed: capped, keep newest, arrays newest first, threshold 3, head 100000 bytes, window 64; shoppers.viewed"
+expect 0 define "$db" viewed --json
+! grep -qi page out || fail "a capped definition speaks of pages"
+seq 10 | "$SPILLWAY" append "$db" viewed ada - >out
+is out 0..9
+expect 0 read "$db" viewed ada
+is out $'9\t10\n8\t9\n7\t8'
+expect 0 remove "$db" viewed ada 8
+expect 3 remove "$db" viewed ada 2
+expect 0 append "$db" viewed ada '"x"' --op a@0
+expect 0 append "$db" viewed ada '"x"' --op a@0
+is out 10
+expect 0 export "$db" viewed --documents --plain --relaxed
+has out '"viewed" : [ "x", 10, 8 ]'
+expect 0 explain "$db" viewed ada
+has out "past 3 elements or 100000 bytes its oldest elements are dropped"
+expect 0 append "$db" viewed ada 11 12 13
+expect 0 count "$db" viewed ada
+has out '"count":3'
+clean "$db" viewed
+expect 4 define "$db" viewed --layout outlier
+expect 4 convert "$db" events --to capped
+expect 0 convert "$db" viewed --to outlier
+expect 0 read "$db" viewed.outlier ada
+is out $'13\t13\n12\t12\n11\t11'
+expect 0 drop "$db" viewed.outlier --yes
+expect 0 drop "$db" viewed ada --yes
+expect 0 drop "$db" viewed --yes
+
 # ---- append, read, count -------------------------------------------------------------------------
 
 expect 0 append "$db" events alice '{"n": 0}'

@@ -124,6 +124,29 @@ until_done copy "$target" back
 same source back new old
 clean back
 
+# ---- capped arrays -------------------------------------------------------------------------------
+
+# What has fallen off has left its numbers; no placeholder pushes an element off the target's end.
+expect 0 define capped last --layout capped --threshold 6 --collection l
+seq 2500 | "$SPILLWAY" append capped last ada - --quiet >out
+expect 0 remove capped last ada 2497
+expect 0 append capped last ada '"a"' '"b"'
+expect 0 remove capped last ada 2496
+expect 0 remove capped last ada 2501
+seq 3 | "$SPILLWAY" append capped last bob - --quiet >out
+expect 0 remove capped last bob 1
+expect 0 remove capped last bob 2
+new_target
+expect 0 copy capped "$target" --quiet
+same capped "$target" last
+expect 0 append capped last ada '"c"' '"d"' '"e"'
+expect 0 append capped last bob 7
+expect 0 copy capped "$target" --quiet
+same capped "$target" last
+expect 0 append "$target" last ada 1
+is out 2505
+clean "$target"
+
 # ---- two at once ---------------------------------------------------------------------------------
 
 if on_server; then

@@ -55,9 +55,16 @@ void fixture_open(fixture_t *fixture, const contract_kind_t *kind, spill_keep_t 
 void fixture_open_with_ids(fixture_t *fixture, const contract_kind_t *kind, spill_keep_t keep,
                            const char *id_field)
 {
-    *fixture = (fixture_t){.kind = kind, .store = kind->open()};
-    make_definition(&fixture->definition, "feed", keep);
-    snprintf(fixture->definition.id_field, SPILL_NAME_SIZE, "%s", id_field);
+    spill_definition_t definition;
+    make_definition(&definition, "feed", keep);
+    snprintf(definition.id_field, SPILL_NAME_SIZE, "%s", id_field);
+    fixture_open_with(fixture, kind, &definition);
+}
+
+void fixture_open_with(fixture_t *fixture, const contract_kind_t *kind,
+                       const spill_definition_t *definition)
+{
+    *fixture = (fixture_t){.kind = kind, .store = kind->open(), .definition = *definition};
     save_definition(fixture->store, &fixture->definition);
     spill_code_t code =
         fixture->store->ops->bind(fixture->store, &fixture->definition, &fixture->binding, NULL);

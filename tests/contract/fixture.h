@@ -42,6 +42,9 @@ void fixture_open(fixture_t *fixture, const contract_kind_t *kind, spill_keep_t 
 /* The same with a path at which elements have their ids. */
 void fixture_open_with_ids(fixture_t *fixture, const contract_kind_t *kind, spill_keep_t keep,
                            const char *id_field);
+/* ... or with any definition. */
+void fixture_open_with(fixture_t *fixture, const contract_kind_t *kind,
+                       const spill_definition_t *definition);
 void fixture_reopen(fixture_t *fixture); /* no effect where the kind cannot */
 void fixture_close(fixture_t *fixture);
 

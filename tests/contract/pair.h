@@ -4,8 +4,10 @@
 
 #include "fixture.h"
 
-#define PAIR_ARRAYS 4 /* two that keep the newest, one that keeps the oldest, one of buckets */
+/* Two that keep the newest, one that keeps the oldest, one of buckets, a capped one. */
+#define PAIR_ARRAYS 5
 #define PAIR_BUCKETS 3
+#define PAIR_CAPPED 4
 #define PAIR_OWNERS 2
 #define PAIR_PAGES 12 /* no test goes beyond */
 

@@ -188,6 +188,8 @@ static void append_to(walk_t *walk, int64_t page)
     op.id = id;
     append.op = below(walk, 2) == 0 ? &op : NULL;
     append.limits.slots_max = below(walk, 4) == 0 ? below(walk, 10) : 100;
+    if (walk->array == PAIR_CAPPED)
+        append.limits.slots_max = below(walk, 4) == 0 ? 1 + below(walk, 10) : 7;
     append.limits.bytes_max = below(walk, 8) == 0 ? 400 : 100000;
     bson_t *update = page == SPILL_HEAD && walk->array != PAIR_BUCKETS ? some_update(walk) : NULL;
     append.update = update;
@@ -308,7 +310,9 @@ static void grow(walk_t *walk)
 
 static void move_on(walk_t *walk)
 {
-    if (keeps_oldest(walk))
+    if (walk->array == PAIR_CAPPED)
+        append_somewhere(walk);
+    else if (keeps_oldest(walk))
         grow(walk);
     else
         spill(walk);
@@ -401,10 +405,15 @@ static void drop(walk_t *walk)
 {
     bool oldest = keeps_oldest(walk) && walk->head.pages > 0;
     bool closed = oldest && look_at_tail(walk) && walk->page.closed;
-    if (!walk->head.present || (oldest && !closed) || (!oldest && below(walk, 8) != 0)) {
+    if (walk->array == PAIR_CAPPED && !walk->head.present)
+        return;
+    if (walk->array != PAIR_CAPPED &&
+        (!walk->head.present || (oldest && !closed) || (!oldest && below(walk, 8) != 0))) {
         drop_page(walk);
         return;
     }
+    if (walk->array == PAIR_CAPPED && below(walk, 6) != 0)
+        return;
     spill_request_t request = request_of(walk, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
     request.pages = walk->head.pages;
     deliver_some_time(walk, &request);

@@ -231,8 +231,10 @@ void matrix_play_cell(spill_store_t *store, const matrix_cell_t *cell)
                        .owner = {.data = (const uint8_t *)&owner,
                                  .size_bytes = sizeof owner,
                                  .type = BSON_TYPE_INT64}};
-    snprintf(name, sizeof name, "t%d-p%d-k%d-o%d", (int)cell->threshold, (int)cell->page,
-             (int)cell->keep, (int)cell->order);
+    bool capped = cell->layout == SPILL_LAYOUT_CAPPED;
+    player.model.cap = capped ? cell->threshold : 0;
+    snprintf(name, sizeof name, "t%d-p%d-k%d-o%d-l%d", (int)cell->threshold, (int)cell->page,
+             (int)cell->keep, (int)cell->order, (int)cell->layout);
     spill_definition_init(&definition, name);
     snprintf(definition.collection, sizeof definition.collection, "%s", name);
     snprintf(definition.page_collection, sizeof definition.page_collection, "%s.pages", name);
@@ -241,6 +243,7 @@ void matrix_play_cell(spill_store_t *store, const matrix_cell_t *cell)
     definition.bounds.threshold = cell->threshold;
     definition.bounds.page_capacity = cell->page;
     snprintf(definition.id_field, sizeof definition.id_field, "number");
+    spill_definition_set_layout(&definition, cell->layout);
     expect_ok(spill_store_define(store, &definition, &error), &error);
     expect_ok(spill_array_open(store, name, &player.array, &error), &error);
     play(&player);
@@ -276,7 +279,14 @@ void matrix_play(spill_store_t *store)
 {
     for (int i = 0; i < MATRIX_APART; i++)
         matrix_play_apart(store, sizes[i % 4], sizes[1 + i / 4]);
-    for (int i = 0; i < MATRIX_CELLS; i++) {
+    for (int i = 0; i < 2 * MATRIX_SIZES; i++) {
+        matrix_cell_t cell = {.layout = SPILL_LAYOUT_CAPPED,
+                              .keep = SPILL_KEEP_NEWEST,
+                              .order = i % 2 ? SPILL_ARRAY_NEWEST_FIRST : SPILL_ARRAY_OLDEST_FIRST,
+                              .threshold = sizes[i / 2]};
+        matrix_play_cell(store, &cell);
+    }
+    for (int i = 0; i < 4 * MATRIX_SIZES * MATRIX_SIZES; i++) {
         matrix_cell_t cell = {.keep = i % 2 ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST,
                               .order =
                                   i / 2 % 2 ? SPILL_ARRAY_NEWEST_FIRST : SPILL_ARRAY_OLDEST_FIRST,

@@ -1,6 +1,6 @@
 /*
  * One client's random operations against a plain array: page capacity x threshold x keep x order,
- * with elements of every kind of BSON value.
+ * and threshold x order where it is capped, with elements of every kind of BSON value.
  */
 #ifndef TESTS_MODEL_MATRIX_H
 #define TESTS_MODEL_MATRIX_H
@@ -8,14 +8,15 @@
 #include <spillway/spillway.h>
 
 #define MATRIX_SIZES 6 /* of threshold, and of page capacity: 1 to 1000 */
-#define MATRIX_CELLS (4 * MATRIX_SIZES * MATRIX_SIZES)
+#define MATRIX_CELLS (4 * MATRIX_SIZES * MATRIX_SIZES + 2 * MATRIX_SIZES)
 
 /* Each fails the test where an answer is not the plain array's. A definition for each cell. */
 typedef struct matrix_cell {
+    spill_layout_t layout;
     spill_keep_t keep;
     spill_array_order_t order;
     int64_t threshold;
-    int64_t page;
+    int64_t page; /* not of a capped one */
 } matrix_cell_t;
 
 void matrix_play_cell(spill_store_t *store, const matrix_cell_t *cell);

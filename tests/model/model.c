@@ -124,6 +124,8 @@ void model_push(model_t *model, int kind)
     }
     model->kinds[model->count++] = kind % model_kinds();
     model->live++;
+    for (; model->cap > 0 && model->live > model->cap; model->low++)
+        model_remove(model, model->low);
 }
 
 void model_next(const model_t *model, spill_value_t *elements, int count)

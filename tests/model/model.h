@@ -13,6 +13,8 @@ typedef struct model {
     int64_t capacity;
     int64_t live;
     bool documents; /* elements are documents with the value and a rating */
+    int64_t cap;    /* of a capped array: how many elements stay; 0: all */
+    int64_t low;    /* where the live ones begin, at the earliest */
 } model_t;
 
 /* Values of every kind, numbered from 0. They last. */

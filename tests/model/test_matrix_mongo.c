@@ -27,6 +27,14 @@ static void cut(spill_store_t *store)
                               .page = cells[i / 2].page};
         matrix_play_cell(store, &cell);
     }
+    for (int i = 0; i < 3; i++) {
+        static const int64_t caps[] = {1, 7, 100};
+        matrix_cell_t cell = {.layout = SPILL_LAYOUT_CAPPED,
+                              .keep = SPILL_KEEP_NEWEST,
+                              .order = i % 2 ? SPILL_ARRAY_NEWEST_FIRST : SPILL_ARRAY_OLDEST_FIRST,
+                              .threshold = caps[i]};
+        matrix_play_cell(store, &cell);
+    }
 }
 
 static void mongo_store(void **state)

@@ -23,7 +23,8 @@ typedef struct fixture {
     spill_value_t owner;
 } fixture_t;
 
-static void fixture_open_ordered(fixture_t *fixture, int64_t head_bytes, spill_array_order_t order)
+static void fixture_open_ordered(fixture_t *fixture, int64_t head_bytes, spill_array_order_t order,
+                                 spill_layout_t layout)
 {
     spill_definition_t definition;
     spill_error_t error;
@@ -35,6 +36,7 @@ static void fixture_open_ordered(fixture_t *fixture, int64_t head_bytes, spill_a
     definition.bounds.page_capacity = 16;
     if (head_bytes > 0)
         definition.bounds.head_bytes_max = definition.bounds.page_bytes_max = head_bytes;
+    spill_definition_set_layout(&definition, layout);
     definition.op_window = 1;
     for (int i = 0; i < 2; i++) {
         fixture->stores[i] = server_open(fixture->uri);
@@ -52,7 +54,7 @@ static void fixture_open_ordered(fixture_t *fixture, int64_t head_bytes, spill_a
 
 static void fixture_open(fixture_t *fixture, int64_t head_bytes)
 {
-    fixture_open_ordered(fixture, head_bytes, SPILL_ARRAY_OLDEST_FIRST);
+    fixture_open_ordered(fixture, head_bytes, SPILL_ARRAY_OLDEST_FIRST, SPILL_LAYOUT_OUTLIER);
 }
 
 static void fixture_close(fixture_t *fixture)
@@ -154,7 +156,7 @@ static void numbers_follow_a_push_at_the_front(void **state)
 {
     (void)state;
     fixture_t fixture;
-    fixture_open_ordered(&fixture, 0, SPILL_ARRAY_NEWEST_FIRST);
+    fixture_open_ordered(&fixture, 0, SPILL_ARRAY_NEWEST_FIRST, SPILL_LAYOUT_OUTLIER);
     for (int64_t next = 0; next < 12;) {
         assert_int_equal(append(&fixture, 0), next);
         next++;
@@ -318,6 +320,48 @@ static void heads_are_not_made_over_a_push(void **state)
     fixture_close(&fixture);
 }
 
+/* Elements of a capped head of 4, which two clients and a program that knows nothing append to. */
+static void check_capped(spill_array_order_t order)
+{
+    fixture_t fixture;
+    fixture_open_ordered(&fixture, 0, order, SPILL_LAYOUT_CAPPED);
+    bool front = order == SPILL_ARRAY_NEWEST_FIRST;
+    int64_t next = 0;
+    for (int i = 0; i < 40; i++) {
+        assert_int_equal(append(&fixture, i % 3 < 2), next++);
+        if (i % 7 != 3)
+            continue;
+        update_head(&fixture,
+                    front ? BCON_NEW("$push", "{", "activities", "{", "$each", "[",
+                                     BCON_INT64(next), "]", "$position", BCON_INT32(0), "}", "}")
+                          : BCON_NEW("$push", "{", "activities", BCON_INT64(next), "}"));
+        next++;
+        if (i % 2 == 1)
+            assert_int_equal(
+                spill_array_remove(fixture.arrays[i % 2], &fixture.owner, next - 2, NULL),
+                SPILL_OK);
+    }
+    spill_read_options_t options;
+    spill_slice_t *slice;
+    spill_error_t error;
+    spill_read_options_init(&options);
+    assert_int_equal(spill_array_read(fixture.arrays[0], &fixture.owner, &options, &slice, &error),
+                     SPILL_OK);
+    assert_int_equal(slice->count, 4);
+    for (size_t i = 0; i < slice->count; i++)
+        assert_int_equal(slice->elements[i].seq, next - 1 - (int64_t)i);
+    spill_slice_free(slice);
+    assert_verifies(&fixture);
+    fixture_close(&fixture);
+}
+
+static void numbers_of_a_capped_head(void **state)
+{
+    (void)state;
+    check_capped(SPILL_ARRAY_OLDEST_FIRST);
+    check_capped(SPILL_ARRAY_NEWEST_FIRST);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +372,7 @@ int main(void)
         cmocka_unit_test(bases_follow_a_drop),
         cmocka_unit_test(heads_are_not_made_over_a_push),
         cmocka_unit_test(fields_of_others_take_room),
+        cmocka_unit_test(numbers_of_a_capped_head),
     };
     server_uri();
     return cmocka_run_group_tests(tests, NULL, NULL);

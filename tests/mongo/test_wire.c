@@ -64,7 +64,7 @@ static void append(wire_t *wire, int count, const char *op_name, spill_append_re
               &error);
 }
 
-static void open_wire(wire_t *wire, spill_keep_t keep, spill_array_order_t order)
+static void open_wire_with(wire_t *wire, const spill_definition_t *like)
 {
     *wire = (wire_t){.proxy = proxy_start(server_uri()), .uri = server_new_database(NULL)};
     char *through = proxy_uri(wire->proxy, wire->uri);
@@ -73,11 +73,10 @@ static void open_wire(wire_t *wire, spill_keep_t keep, spill_array_order_t order
     spill_error_t error;
     wire->store = server_open(through);
     bson_free(through);
-    spill_definition_init(&definition, "feed");
-    definition.keep = keep;
-    definition.order = order;
+    definition = *like;
     definition.bounds.threshold = THRESHOLD;
-    definition.bounds.page_capacity = CAPACITY;
+    if (like->layout == SPILL_LAYOUT_OUTLIER)
+        definition.bounds.page_capacity = CAPACITY;
     expect_ok(spill_store_define(wire->store, &definition, &error), &error);
     expect_ok(spill_array_open(wire->store, "feed", &wire->array, &error), &error);
     bson_init(&wire->owner_storage);
@@ -85,6 +84,15 @@ static void open_wire(wire_t *wire, spill_keep_t keep, spill_array_order_t order
     make_element(wire->element);
     for (int done = 0; done < FILLED; done += CAPACITY / 2)
         append(wire, CAPACITY / 2, NULL, &result);
+}
+
+static void open_wire(wire_t *wire, spill_keep_t keep, spill_array_order_t order)
+{
+    spill_definition_t definition;
+    spill_definition_init(&definition, "feed");
+    definition.keep = keep;
+    definition.order = order;
+    open_wire_with(wire, &definition);
 }
 
 static void close_wire(wire_t *wire)
@@ -260,12 +268,57 @@ static void keep_oldest_at_front(void **state)
     check_costs(SPILL_KEEP_OLDEST, SPILL_ARRAY_NEWEST_FIRST);
 }
 
+/* Of a full head the oldest elements fall off in the append's own command. */
+static void check_capped(spill_array_order_t order)
+{
+    enum { APPENDS = 300 };
+    wire_t wire;
+    spill_append_result_t result = {0};
+    spill_definition_t definition;
+    spill_definition_init(&definition, "feed");
+    spill_definition_set_layout(&definition, SPILL_LAYOUT_CAPPED);
+    definition.order = order;
+    open_wire_with(&wire, &definition);
+    for (int i = 0; i < APPENDS; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "op %d", i);
+        proxy_counts_t before = proxy_counts(wire.proxy);
+        append(&wire, 1 + i % 3, i % 2 ? id : NULL, &result);
+        assert_int_equal(since(&wire, &before).requests, 1);
+    }
+    assert_int_equal(result.first + result.count, FILLED + 2 * APPENDS);
+    check_page(&wire, INT64_MAX, -1, 1);
+    check_page(&wire, INT64_MAX, result.first - 50, 1);
+    spill_count_t count;
+    spill_error_t error;
+    expect_ok(spill_array_count(wire.array, &wire.owner, &count, &error), &error);
+    assert_int_equal(count.count, THRESHOLD);
+    close_wire(&wire);
+}
+
+static void capped(void **state)
+{
+    (void)state;
+    check_capped(SPILL_ARRAY_OLDEST_FIRST);
+}
+
+static void capped_at_front(void **state)
+{
+    (void)state;
+    check_capped(SPILL_ARRAY_NEWEST_FIRST);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keep_newest),          cmocka_unit_test(keep_oldest),
-        cmocka_unit_test(keep_newest_at_front), cmocka_unit_test(keep_oldest_at_front),
-        cmocka_unit_test(young_owner),          cmocka_unit_test(read_preference),
+        cmocka_unit_test(keep_newest),
+        cmocka_unit_test(keep_oldest),
+        cmocka_unit_test(keep_newest_at_front),
+        cmocka_unit_test(keep_oldest_at_front),
+        cmocka_unit_test(capped),
+        cmocka_unit_test(capped_at_front),
+        cmocka_unit_test(young_owner),
+        cmocka_unit_test(read_preference),
     };
     server_uri();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,6 +38,8 @@ static void check_acknowledged(sim_client_t *client, const sim_append_t *append,
         if (i > 0 && origin->seq <= first[i - 1].seq && !moved)
             sim_fail(world, "append #%d: a batch is out of order", index);
         bool split = origin->version != first->version && append->tries == 1;
+        if (split && world->settings.layout == SPILL_LAYOUT_CAPPED)
+            sim_fail(world, "append #%d: a batch to a capped head was split", index);
         if (split && fits_page(client, append) && append->fill)
             sim_saw(world, SIM_BATCH_FILLS);
         else if (split && fits_page(client, append))

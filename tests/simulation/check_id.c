@@ -177,7 +177,7 @@ void sim_check_trim_to(sim_client_t *client, int owner, sim_span_t span, spill_c
     }
     int64_t appended = 0;
     for (int32_t v = span.from + 1; v <= span.to; v++)
-        if (plain->moments[v].change == SIM_CHANGE_APPEND)
+        if (plain->moments[v].next > plain->moments[v - 1].next)
             appended += plain->moments[v].next - plain->moments[v - 1].next;
     sim_saw(world, trimming->time_ms > 0 ? SIM_TRIMMED_TO_TIME : SIM_TRIMMED_TO_COUNT);
     for (int32_t v = span.from; v <= span.to; v++) {

@@ -99,6 +99,10 @@
     X(TRIMMED_TO_TIME, "... to a time")                                                            \
     X(RETAINED, "... by an append, to what the definition keeps")                                  \
     X(TRIMMED_PAGE_PUT, "a late put brought back a page that was trimmed")                         \
+    X(CAPPED, "an append dropped the oldest elements of a capped head")                            \
+    X(CAPPED_BY_BYTES, "... to fit it in bytes")                                                   \
+    X(CAPPED_WITHIN_BATCH, "... and the first of its own, a batch larger than the cap")            \
+    X(CAPPED_GONE, "... past removed numbers")                                                     \
     X(PAUSED, "a client paused between tries")                                                     \
     X(DEFINED_AGAIN, "bounds were changed while clients ran")
 

@@ -104,6 +104,28 @@ static bool alone_over_bound(const spill_request_t *request, const spill_state_t
                                       state->live_bytes) > request->limits.bytes_max;
 }
 
+static bool is_capped(const sim_world_t *world)
+{
+    return world->settings.layout == SPILL_LAYOUT_CAPPED;
+}
+
+/* What the append has dropped to make its room. */
+static void observe_fall(sim_world_t *world, int owner, const spill_request_t *request,
+                         const spill_response_t *response)
+{
+    int64_t first = response->state.first;
+    int64_t cap = request->limits.slots_max;
+    const char *wrong = sim_plain_fall(&world->plains[owner], first, cap, !world->settings.padded);
+    if (wrong)
+        sim_fail(world, "owner %d: %s: from %lld on", owner, wrong, (long long)first);
+    if (first > world->before.state.first)
+        sim_saw(world, response->state.live < cap ? SIM_CAPPED_BY_BYTES : SIM_CAPPED);
+    if (first > response->seq)
+        sim_saw(world, SIM_CAPPED_WITHIN_BATCH);
+    if (first > world->before.state.first && world->before.state.gone.count > 0)
+        sim_saw(world, SIM_CAPPED_GONE);
+}
+
 static void observe_append(sim_world_t *world, int owner, const spill_request_t *request,
                            const spill_response_t *response)
 {
@@ -135,6 +157,8 @@ static void observe_append(sim_world_t *world, int owner, const spill_request_t 
     }
     if (response->state.live == 1 && alone_over_bound(request, &response->state))
         sim_saw(world, SIM_OVERSIZE_ALONE);
+    if (is_capped(world))
+        observe_fall(world, owner, request, response);
 }
 
 /* ---- the others ------------------------------------------------------------------------------ */
@@ -241,6 +265,8 @@ static void observe_change(sim_world_t *world, int owner, int client,
     }
     if (wrong)
         sim_fail(world, "owner %d: %s: %lld", owner, wrong, (long long)request->seq);
+    if (is_capped(world) && sim_plain_now(plain)->exists)
+        sim_plain_lift(plain);
 }
 
 /*

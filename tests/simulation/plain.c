@@ -197,6 +197,35 @@ const char *sim_plain_drop(sim_plain_t *plain)
     return NULL;
 }
 
+const char *sim_plain_fall(sim_plain_t *plain, int64_t first, int64_t cap, bool exactly)
+{
+    sim_plain_moment_t *moment = &plain->moments[plain->moment_count - 1];
+    int32_t most = moment->live > cap ? moment->live - (int32_t)cap : 0;
+    int32_t fell = 0;
+    for (size_t i = plain->incarnation_start; i < plain->element_count; i++)
+        if (plain->elements[i].seq < first && plain->elements[i].died == SIM_ALIVE) {
+            bury(plain, moment, &plain->elements[i]);
+            fell++;
+        }
+    if (fell > 0)
+        moment->change = SIM_CHANGE_TRIM; /* it was both */
+    sim_plain_lift(plain);
+    if (fell < most)
+        return "more elements than the cap allows";
+    if (fell > most && exactly)
+        return "an element fell off that there was room for";
+    if (fell > most && moment->live == 0)
+        return "the newest element fell off";
+    return moment->low == first ? NULL : "the head does not begin with an element that is there";
+}
+
+void sim_plain_lift(sim_plain_t *plain)
+{
+    sim_plain_moment_t *moment = &plain->moments[plain->moment_count - 1];
+    while (moment->low < moment->next && sim_plain_find(plain, moment->low)->died != SIM_ALIVE)
+        moment->low++;
+}
+
 int64_t sim_plain_value(const sim_plain_t *plain, const sim_plain_element_t *element,
                         int32_t version)
 {

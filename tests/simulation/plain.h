@@ -82,6 +82,13 @@ const char *sim_plain_intend(sim_plain_t *plain, int64_t seq);
 const char *sim_plain_delete(sim_plain_t *plain, int64_t seq);
 const char *sim_plain_trim(sim_plain_t *plain, int64_t low);
 const char *sim_plain_drop(sim_plain_t *plain);
+/*
+ * Capped: in the version that the last append made, elements below `first` fell off, to be at most
+ * `cap`. `exactly`: no bound in bytes can have asked for more.
+ */
+const char *sim_plain_fall(sim_plain_t *plain, int64_t first, int64_t cap, bool exactly);
+/* Capped: what is not there any more at the beginning is below `low`. */
+void sim_plain_lift(sim_plain_t *plain);
 
 /* The element of that number in the present incarnation, or in the one of a version; or NULL. */
 sim_plain_element_t *sim_plain_find(const sim_plain_t *plain, int64_t seq);

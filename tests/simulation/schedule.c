@@ -94,6 +94,8 @@ void sim_schedule_begin(sim_world_t *world)
                                 SIM_ARRAY_NAME, NULL);
     else
         spill_definition_init(&world->definition, SIM_ARRAY_NAME);
+    if (world->settings.layout == SPILL_LAYOUT_CAPPED)
+        spill_definition_set_layout(&world->definition, SPILL_LAYOUT_CAPPED);
     world->definition.keep = world->settings.keep;
     world->definition.op_window = world->settings.op_window;
     if (world->settings.apart) {
@@ -433,6 +435,9 @@ bool sim_schedule_run(sim_world_t *world, uint64_t seed)
         world->settings.bucket = false; /* naive versions have none */
     if (world->adjust)
         world->adjust(world);
+    else if (!world->settings.apart && !world->settings.bucket &&
+             sim_random_chance(&world->random, 250))
+        sim_settings_cap(&world->settings);
     if (world->trace)
         sim_settings_print(&world->settings, world->trace);
     sim_schedule_begin(world);

@@ -86,8 +86,21 @@ void sim_settings_choose(sim_settings_t *settings, sim_engine_t engine, sim_rand
         settings->weights[SIM_ACTION_TRIM] = settings->weights[SIM_ACTION_UPDATE] = 0;
 }
 
+void sim_settings_cap(sim_settings_t *settings)
+{
+    settings->layout = SPILL_LAYOUT_CAPPED;
+    settings->keep = SPILL_KEEP_NEWEST;
+    settings->keep_elements = 0;
+    for (int i = 0; i < 2; i++) {
+        settings->bounds[i].page_capacity = 0;
+        settings->bounds[i].page_bytes_max = 0;
+    }
+}
+
 void sim_settings_print(const sim_settings_t *settings, FILE *file)
 {
+    if (settings->layout == SPILL_LAYOUT_CAPPED)
+        fputs("capped, ", file);
     fprintf(file, "%skeep %s, %d clients with %d actions each, %d owner%s, window %d, ",
             settings->apart    ? "elements apart, "
             : settings->bucket ? "buckets, "

@@ -48,6 +48,7 @@ typedef enum sim_action {
 
 /* Everything that is decided before a schedule begins. */
 typedef struct sim_settings {
+    spill_layout_t layout;
     spill_keep_t keep;
     bool apart; /* layout reference */
     bool bucket; /* layout bucket, which keeps the oldest */
@@ -200,6 +201,8 @@ struct sim_world {
 /* ---- settings.c ------------------------------------------------------------------------------ */
 
 void sim_settings_choose(sim_settings_t *settings, sim_engine_t engine, sim_random_t *random);
+/* Make it a schedule of capped arrays. */
+void sim_settings_cap(sim_settings_t *settings);
 void sim_settings_print(const sim_settings_t *settings, FILE *file);
 
 /* ---- engine.c ------------------------------------------------------------------------------- */

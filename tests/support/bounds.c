@@ -240,7 +240,7 @@ static bool check_document(void *context, const char *collection, const bson_t *
 {
     const spill_definition_t *definition = context;
     bool head = strcmp(collection, definition->collection) == 0;
-    spill_limits_t limits = head ? spill_head_limits(definition->keep, &definition->largest)
+    spill_limits_t limits = head ? spill_head_limits(definition, &definition->largest)
                                  : spill_page_limits(&definition->largest);
     bson_iter_t iter, elements;
     int64_t count = 0;

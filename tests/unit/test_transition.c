@@ -351,9 +351,56 @@ static void keep_oldest_counts_the_heads_dead_too(void **state)
     spill_state_release(&head);
 }
 
+/* Every element has 10 bytes; from number 23 on the size cannot be told. */
+static int64_t ten_bytes(void *context, int64_t seq)
+{
+    (void)context;
+    return seq < 23 ? 10 : -1;
+}
+
+static spill_outcome_t apply_capped(const spill_request_t *request, spill_state_t *state,
+                                    spill_effect_t *effect)
+{
+    spill_facts_t facts = {.size_of = ten_bytes};
+    return spill_transition(request, &facts, state, effect);
+}
+
+static void capped_appends_drop_the_oldest(void **state)
+{
+    (void)state;
+    spill_definition_t capped = newest;
+    spill_definition_set_layout(&capped, SPILL_LAYOUT_CAPPED);
+    spill_state_t head = some_state();
+    head.low = 20;
+    spill_value_t element = owner;
+    spill_request_t append = request_of(SPILL_REQUEST_APPEND, &capped, SPILL_HEAD);
+    append.elements = &element;
+    append.element_count = 1;
+    append.elements_bytes = element.size_bytes;
+    append.limits.slots_max = 5;
+    spill_effect_t effect;
+    assert_int_equal(apply_capped(&append, &head, &effect), SPILL_DONE);
+    assert_int_equal(effect.seq, 26);
+    assert_int_equal(effect.end, 21);
+    assert_int_equal(head.first, 21);
+    assert_int_equal(head.low, 21);
+    assert_int_equal(head.live, 5);
+    assert_int_equal(head.live_bytes, 40 + element.size_bytes);
+    assert_int_equal(head.gone.count, 1);
+    append.limits.slots_max = 5;
+    assert_int_equal(apply_capped(&append, &head, &effect), SPILL_DONE);
+    assert_int_equal(head.first, 23); /* 22 was gone */
+    assert_int_equal(head.gone.count, 0);
+    spill_state_t before = head;
+    assert_int_equal(apply_capped(&append, &head, &effect), SPILL_REFUSED_GUARD);
+    assert_memory_equal(&before, &head, sizeof head); /* a size is not known: nothing changes */
+    spill_state_release(&head);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(capped_appends_drop_the_oldest),
         cmocka_unit_test(reasons_come_in_order),
         cmocka_unit_test(a_head_may_be_made_and_is_of_any_incarnation),
         cmocka_unit_test(fields_are_written_where_the_request_gets_so_far),

@@ -33,6 +33,8 @@ typedef struct decision {
     spill_before_t before;
     bson_t *fields; /* what the head's other fields become; NULL: not touched */
     spill_buffer_t value;
+    spill_code_t failed; /* the transition could not be told a size; `error` says why */
+    spill_error_t *error;
 } decision_t;
 
 static bool keeps_newest(const spill_request_t *request)
@@ -91,16 +93,13 @@ static spill_code_t find_op(decision_t *decision, spill_error_t *error)
 
 /* ---- elements -------------------------------------------------------------------------------- */
 
-static spill_code_t find_element(decision_t *decision, spill_error_t *error)
+/* The size of live element `seq`; -1 where it is not there, and that is right. */
+static spill_code_t measure(decision_t *decision, int64_t seq, int64_t *bytes, spill_error_t *error)
 {
     const spill_request_t *request = decision->request;
-    const spill_state_t *state = decision->state;
-    decision->facts.old_bytes = -1;
-    if (request->seq < state->first || request->seq >= spill_state_end(state) ||
-        spill_seqs_contains(&state->gone, request->seq))
-        return SPILL_OK;
     bool found;
-    spill_record_key_element(&decision->key, state->epoch, request->seq);
+    *bytes = -1;
+    spill_record_key_element(&decision->key, decision->state->epoch, seq);
     spill_code_t code = spill_embedded_get(decision->store, decision->batch, decision->key.data,
                                            decision->key.size, &decision->value, &found, error);
     if (code != SPILL_OK)
@@ -110,11 +109,31 @@ static spill_code_t find_element(decision_t *decision, spill_error_t *error)
     if (!found || decision->value.size == 0)
         return spill_embedded_corrupt(decision->store, request, request->page, error,
                                       "the record of an element is missing");
-    decision->facts.old_bytes = (int64_t)decision->value.size - 1;
+    *bytes = (int64_t)decision->value.size - 1;
     decision->before.element = (spill_value_t){.type = decision->value.data[0],
                                                .data = decision->value.data + 1,
                                                .size_bytes = (uint32_t)decision->value.size - 1};
     return SPILL_OK;
+}
+
+static spill_code_t find_element(decision_t *decision, spill_error_t *error)
+{
+    const spill_request_t *request = decision->request;
+    const spill_state_t *state = decision->state;
+    decision->facts.old_bytes = -1;
+    if (request->seq < state->first || request->seq >= spill_state_end(state) ||
+        spill_seqs_contains(&state->gone, request->seq))
+        return SPILL_OK;
+    return measure(decision, request->seq, &decision->facts.old_bytes, error);
+}
+
+/* For the transition, which refuses where it fails: then `failed` says why. */
+static int64_t size_of(void *context, int64_t seq)
+{
+    decision_t *decision = context;
+    int64_t bytes;
+    decision->failed = measure(decision, seq, &bytes, decision->error);
+    return bytes;
 }
 
 /* The size of the head's live elements below request->low. */
@@ -299,7 +318,7 @@ static spill_code_t decide(decision_t *decision, spill_response_t *response, spi
     response->outcome = spill_transition(request, &decision->facts, decision->state, &effect);
     response->seq = effect.seq;
     if (response->outcome != SPILL_DONE)
-        return SPILL_OK;
+        return decision->failed;
     remember_dropped(decision, rev);
     return spill_embedded_carry_out(decision->store, request, &decision->before, &effect,
                                     decision->state, &decision->key, decision->batch, error);
@@ -313,7 +332,9 @@ spill_code_t spill_embedded_decide(void *context, spill_batch_t *batch, spill_er
     decision.request = call->request;
     decision.batch = batch;
     decision.state = &call->response->state;
-    decision.facts = (spill_facts_t){0};
+    decision.facts = (spill_facts_t){.size_of = size_of, .context = &decision};
+    decision.failed = SPILL_OK;
+    decision.error = error;
     decision.before = (spill_before_t){0};
     decision.fields = NULL;
     decision.value = (spill_buffer_t)SPILL_BUFFER_INIT;

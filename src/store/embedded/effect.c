@@ -158,14 +158,31 @@ static spill_code_t carry_ops(const making_t *making, spill_error_t *error)
     return code;
 }
 
-static void add_elements(const making_t *making, int64_t seq)
+/* Capped: what falls off. Others of the batch may have put it, so ranges are not deleted here. */
+static spill_code_t drop_oldest(const making_t *making, int64_t below, spill_error_t *error)
 {
-    for (size_t i = making->request->element_count; i > 0; i--)
-        put_element(making, seq + (int64_t)i - 1, &making->request->elements[i - 1]);
-    for (size_t i = 0; i < making->request->element_count; i++)
-        index_id(making, seq + (int64_t)i, &making->request->elements[i]);
-    if (making->request->op)
-        remember_op(making, seq);
+    const spill_before_t *before = making->before;
+    int64_t end = below < before->end ? below : before->end;
+    if (!before->present)
+        return SPILL_OK;
+    spill_code_t code = forget_ids(making, making->batch, before->epoch, before->first, end, error);
+    for (int64_t seq = before->first; seq < end; seq++)
+        delete_element(making, before->epoch, seq);
+    return code;
+}
+
+static spill_code_t add_elements(const making_t *making, const spill_effect_t *effect,
+                                 spill_error_t *error)
+{
+    const spill_request_t *request = making->request;
+    int64_t skipped = effect->end > effect->seq ? effect->end - effect->seq : 0;
+    for (int64_t i = (int64_t)request->element_count; i > skipped; i--)
+        put_element(making, effect->seq + i - 1, &request->elements[i - 1]);
+    for (int64_t i = skipped; i < (int64_t)request->element_count; i++)
+        index_id(making, effect->seq + i, &request->elements[i]);
+    if (request->op)
+        remember_op(making, effect->seq);
+    return drop_oldest(making, effect->end, error);
 }
 
 /* ---- documents ------------------------------------------------------------------------------- */
@@ -273,7 +290,7 @@ spill_code_t spill_embedded_carry_out(spill_embedded_t *store, const spill_reque
     put_state(&making);
     switch (effect->kind) {
     case SPILL_EFFECT_ADD:
-        add_elements(&making, effect->seq);
+        code = add_elements(&making, effect, error);
         break;
     case SPILL_EFFECT_REPLACE:
         forget_id(&making, state->epoch, effect->seq, &before->element);

@@ -78,7 +78,7 @@ static spill_code_t append_if_unchanged(spill_mongo_t *store,
     if (spill_request_ops(document->request) > 0)
         spill_mongo_append_op_guard(document, &filter);
     spill_mongo_set_summary(document, after, false, &set);
-    spill_mongo_update_of_append(document, &set, &update);
+    spill_mongo_update_of_append(document, &set, NULL, &update);
     spill_code_t code =
         spill_mongo_modify(store, document->collection, &filter, &update, NULL, NULL, done, error);
     bson_destroy(&filter);
@@ -149,7 +149,7 @@ spill_code_t spill_mongo_append_apart(spill_mongo_t *store, const spill_mongo_do
         if (state->present) {
             code = try_append(store, document, response, &done, error);
         } else {
-            code = spill_mongo_make_head(store, document, response, error);
+            code = spill_mongo_make_head(store, document, NULL, response, error);
             done = code == SPILL_OK && response->outcome == SPILL_DONE;
             if (done) {
                 spill_state_t made = response->state;

@@ -4,6 +4,7 @@
  */
 #include "store/mongo/mongo.h"
 
+#include "store/render.h"
 #include "store/transition.h"
 #include "util/error.h"
 
@@ -55,7 +56,8 @@ static void append_no_element(const spill_mongo_document_t *document, bson_t *fi
  * fields only; then they stay. REFUSED where a head is made at this moment.
  */
 spill_code_t spill_mongo_make_head(spill_mongo_t *store, const spill_mongo_document_t *document,
-                                   spill_response_t *response, spill_error_t *error)
+                                   const spill_mongo_roll_t *roll, spill_response_t *response,
+                                   spill_error_t *error)
 {
     const spill_request_t *request = document->request;
     char path[SPILL_MONGO_PATH_SIZE];
@@ -70,7 +72,7 @@ spill_code_t spill_mongo_make_head(spill_mongo_t *store, const spill_mongo_docum
         BCON_APPEND(&filter, spill_mongo_path(document, "epoch", path), "{", "$exists",
                     BCON_BOOL(false), "}");
         append_no_element(document, &filter);
-        spill_mongo_update_of_new_head(document, epoch, &update);
+        spill_mongo_update_of_new_head(document, epoch, roll, &update);
         code = spill_mongo_upsert(store, document->collection, &filter, &update, &done, error);
         bson_destroy(&filter);
         bson_destroy(&update);
@@ -82,7 +84,8 @@ spill_code_t spill_mongo_make_head(spill_mongo_t *store, const spill_mongo_docum
         response->state.present = true;
         response->state.epoch = epoch;
         response->state.rev = epoch;
-        response->state.live = (int64_t)request->element_count;
+        response->state.first = roll ? roll->moved : 0;
+        response->state.live = (int64_t)request->element_count - response->state.first;
         response->state.n = spill_request_ops(request);
         spill_mongo_hint_learn(store->hints, document, &response->state);
     }
@@ -102,6 +105,7 @@ typedef struct attempt {
     spill_mongo_t *store;
     const spill_mongo_document_t *document;
     const spill_mongo_hint_t *hint; /* the filter names this length; or NULL */
+    const spill_mongo_roll_t *roll; /* capped, and the length is known; or NULL */
     answer_t answer;
     bson_t filter;
     bson_t open; /* what is set in the bookkeeping beside the append: see room.c */
@@ -164,7 +168,9 @@ static spill_code_t take_first(const attempt_t *attempt, const bson_t *after, sp
                                spill_error_t *error)
 {
     state->present = true;
-    state->live = attempt->hint->length + (int64_t)attempt->document->request->element_count;
+    state->live = attempt->roll
+                      ? attempt->roll->live
+                      : attempt->hint->length + (int64_t)attempt->document->request->element_count;
     spill_code_t code = take_number(attempt, after, "first", &state->first, error);
     return code == SPILL_OK ? take_number(attempt, after, "n", &state->n, error) : code;
 }
@@ -192,7 +198,7 @@ static spill_code_t append(attempt_t *attempt, spill_response_t *response, spill
     bson_t update, fields, after;
     if (spill_request_ops(request) > 0)
         spill_mongo_append_op_guard(document, &attempt->filter);
-    spill_mongo_update_of_append(document, &attempt->open, &update);
+    spill_mongo_update_of_append(document, &attempt->open, attempt->roll, &update);
     ask(attempt, &fields);
     bool found;
     spill_code_t code = spill_mongo_modify(attempt->store, document->collection, &attempt->filter,
@@ -212,15 +218,17 @@ static spill_code_t append(attempt_t *attempt, spill_response_t *response, spill
     return code;
 }
 
-/* ---- APPEND ---------------------------------------------------------------------------------- */
+/* ---- appends that are not capped, or need no look ----------------------------------------------
+ */
 
-/* With a hint of the length, or NULL. */
+/* With a hint of the length, or NULL; a roll, where it is capped. */
 static spill_code_t append_quickly(spill_mongo_t *store, const spill_mongo_document_t *document,
-                                   const spill_mongo_hint_t *hint, spill_response_t *response,
-                                   spill_error_t *error)
+                                   const spill_mongo_hint_t *hint, const spill_mongo_roll_t *roll,
+                                   spill_response_t *response, spill_error_t *error)
 {
     attempt_t attempt;
     prepare(&attempt, store, document, hint);
+    attempt.roll = roll;
     spill_mongo_append_quick_guard(document, hint, &attempt.filter);
     return append(&attempt, response, error);
 }
@@ -262,6 +270,130 @@ static bool is_full(const spill_request_t *request, const spill_mongo_hint_t *hi
     return hint->length + (int64_t)request->element_count > request->limits.slots_max;
 }
 
+/* ---- capped ---------------------------------------------------------------------------------- */
+
+/* The sizes that the transition asks for, in the run of all of the head's elements. */
+static int64_t size_of(void *context, int64_t seq)
+{
+    const spill_run_t *run = context;
+    size_t low = 0, high = run->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (run->entries[middle].seq < seq)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool there = low < run->count && run->entries[low].seq == seq;
+    return there ? (int64_t)run->entries[low].size_bytes : -1;
+}
+
+/* To the head that was read, in `before`, and is then as in `after`; nothing may come between. */
+static spill_code_t append_rolling(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                   const spill_state_t *before, const spill_state_t *after,
+                                   const spill_mongo_roll_t *roll, spill_response_t *response,
+                                   spill_error_t *error)
+{
+    char path[SPILL_MONGO_PATH_SIZE];
+    attempt_t attempt;
+    prepare(&attempt, store, document, NULL);
+    attempt.roll = roll;
+    bson_t *filter = &attempt.filter;
+    bson_append_int64(filter, spill_mongo_path(document, "epoch", path), -1, before->epoch);
+    bson_append_int64(filter, spill_mongo_path(document, "rev", path), -1, before->rev);
+    bson_append_int64(filter, spill_mongo_path(document, "first", path), -1, before->first);
+    BCON_APPEND(filter, document->array, "{", "$size", BCON_INT64(before->live), "}");
+    spill_render_count(&attempt.open, document->count, after->live);
+    spill_render_gone(&attempt.open, spill_mongo_path(document, "gone", path), &after->gone);
+    if (after->gone.count == 0)
+        spill_mongo_append_open(document, before->epoch, spill_mongo_path(document, "open", path),
+                                &attempt.open);
+    return append(&attempt, response, error);
+}
+
+/* By a look at the head, that has shown all of its elements, in `response`. */
+static spill_code_t append_by_look(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                   spill_response_t *response, spill_error_t *error)
+{
+    const spill_request_t *request = document->request;
+    spill_state_t before = {0}, after = {0};
+    spill_state_copy(&response->state, &before);
+    spill_state_copy(&response->state, &after);
+    spill_effect_t effect;
+    spill_facts_t facts = {.op_seen = response->op_found,
+                           .size_of = size_of,
+                           .context = &response->run,
+                           .fields_bytes =
+                               before.fields_bytes + spill_update_growth(request->update)};
+    response->outcome = spill_transition(request, &facts, &after, &effect);
+    spill_code_t code = SPILL_OK;
+    if (response->outcome == SPILL_DONE) {
+        spill_mongo_roll_t roll = {
+            .skipped = effect.end > effect.seq ? effect.end - effect.seq : 0,
+            .moved = after.first - before.first,
+            .live = after.live,
+            .counted = true,
+            .clears = before.gone.count > 0 && after.gone.count == 0,
+        };
+        code = before.present
+                   ? append_rolling(store, document, &before, &after, &roll, response, error)
+                   : spill_mongo_make_head(store, document, &roll, response, error);
+    }
+    spill_state_release(&before);
+    spill_state_release(&after);
+    return code;
+}
+
+/* With the length known, or without one while nothing falls off: one command. */
+static spill_code_t append_capped_quickly(spill_mongo_t *store,
+                                          const spill_mongo_document_t *document,
+                                          const spill_mongo_hint_t *hint,
+                                          spill_response_t *response, spill_error_t *error)
+{
+    const spill_request_t *request = document->request;
+    if (!hint)
+        return append_quickly(store, document, NULL, NULL, response, error);
+    int64_t all = hint->length + (int64_t)request->element_count;
+    int64_t live = all < request->limits.slots_max ? all : request->limits.slots_max;
+    spill_mongo_roll_t roll = {.moved = all - live, .live = live};
+    return append_quickly(store, document, hint, &roll, response, error);
+}
+
+/*
+ * A head that is full stays as long as it is, whoever appends: so the hint of a full one is worth a
+ * try even where others append.
+ */
+static spill_code_t append_capped(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                  spill_response_t *response, spill_error_t *error)
+{
+    const spill_request_t *request = document->request;
+    spill_mongo_hint_t hint;
+    bool hinted = spill_mongo_hint(store->hints, document, &hint);
+    if (hint.length == request->limits.slots_max)
+        hinted = true;
+    spill_code_t code = SPILL_OK;
+    response->outcome = SPILL_REFUSED_GUARD;
+    if (spill_mongo_is_quick(document))
+        code = append_capped_quickly(store, document, hinted ? &hint : NULL, response, error);
+    if (code != SPILL_OK || response->outcome == SPILL_DONE)
+        return code;
+    spill_request_t whole = *request;
+    whole.seq = 0;
+    whole.limit = INT64_MAX;
+    code = look(store, &whole, SPILL_WANT_FORWARD, response, error);
+    response->outcome = SPILL_REFUSED_GUARD;
+    if (code != SPILL_OK)
+        return code;
+    if (hinted && response->state.live != hint.length)
+        spill_mongo_hint_doubt(store->hints, document);
+    if (spill_append_refusal(request, &response->state, response->op_found) == SPILL_REFUSAL_NONE)
+        return append_by_look(store, document, response, error);
+    response->judged = true;
+    return SPILL_OK;
+}
+
+/* ---- APPEND ---------------------------------------------------------------------------------- */
+
 /*
  * Where the document was changed between the look and the append, which is another's append that
  * came first, again; where it was not, one of request's operations stands against it.
@@ -291,7 +423,7 @@ static spill_code_t append_to_bucket(spill_mongo_t *store, const spill_mongo_doc
     }
     if (code == SPILL_OK && response->outcome != SPILL_DONE && !response->judged &&
         !response->state.present)
-        code = spill_mongo_make_head(store, document, response, error);
+        code = spill_mongo_make_head(store, document, NULL, response, error);
     return code;
 }
 
@@ -307,6 +439,8 @@ spill_code_t spill_mongo_append(spill_mongo_t *store, const spill_request_t *req
     spill_mongo_document_init(&document, store, request);
     if (document.apart)
         return spill_mongo_append_apart(store, &document, response, error);
+    if (request->definition->layout == SPILL_LAYOUT_CAPPED)
+        return append_capped(store, &document, response, error);
     spill_mongo_hint_t hint;
     bool hinted = spill_mongo_hint(store->hints, &document, &hint);
     bool full = hinted && is_full(request, &hint);
@@ -315,7 +449,7 @@ spill_code_t spill_mongo_append(spill_mongo_t *store, const spill_request_t *req
         return append_to_bucket(store, &document, response, error);
     response->outcome = SPILL_REFUSED_GUARD;
     if (!full && spill_mongo_is_quick(&document))
-        code = append_quickly(store, &document, hinted ? &hint : NULL, response, error);
+        code = append_quickly(store, &document, hinted ? &hint : NULL, NULL, response, error);
     if (code != SPILL_OK || response->outcome == SPILL_DONE)
         return code;
     code = look(store, request, full ? request->want : SPILL_WANT_NONE, response, error);
@@ -327,7 +461,7 @@ spill_code_t spill_mongo_append(spill_mongo_t *store, const spill_request_t *req
     bool there = response->state.present;
     if (spill_append_refusal(request, &response->state, response->op_found) == SPILL_REFUSAL_NONE)
         return there ? append_exactly(store, &document, response, error)
-                     : spill_mongo_make_head(store, &document, response, error);
+                     : spill_mongo_make_head(store, &document, NULL, response, error);
     response->judged = true;
     response->looked = full && request->want != SPILL_WANT_NONE;
     return SPILL_OK;
@@ -371,7 +505,7 @@ spill_code_t spill_mongo_update_fields(spill_mongo_t *store, const spill_request
             break;
         if (response->state.present)
             continue;
-        code = spill_mongo_make_head(store, &document, response, error);
+        code = spill_mongo_make_head(store, &document, NULL, response, error);
         done = response->outcome == SPILL_DONE;
     }
     response->outcome = done ? SPILL_DONE : SPILL_REFUSED_GUARD;

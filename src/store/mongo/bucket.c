@@ -79,7 +79,7 @@ spill_code_t spill_mongo_append_to_bucket(spill_mongo_t *store,
         bson_t filter, update, set = BSON_INITIALIZER;
         unchanged(document, &response->state, &filter);
         spill_mongo_set_statistics(document, &after, false, &set);
-        spill_mongo_update_of_append(document, &set, &update);
+        spill_mongo_update_of_append(document, &set, NULL, &update);
         code = spill_mongo_modify(store, document->collection, &filter, &update, NULL, NULL, &done,
                                   error);
         bson_destroy(&filter);

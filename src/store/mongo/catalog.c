@@ -99,7 +99,7 @@ static spill_code_t make_indexes(spill_mongo_t *store, const bson_t *entry, spil
 {
     spill_definition_t definition;
     spill_code_t code = spill_definition_from_bson(&definition, entry, error);
-    if (code != SPILL_OK)
+    if (code != SPILL_OK || !spill_definition_has_pages(&definition))
         return code;
     bson_t *by_first = BCON_NEW(definition.page_owner, BCON_INT32(1));
     bson_t *by_page = BCON_NEW(definition.page_owner, BCON_INT32(1));

@@ -55,7 +55,8 @@ static void unchanged_filter(const step_t *step, bson_t *filter)
         if (step->request->definition->keep == SPILL_KEEP_OLDEST && !step->assumed)
             bson_append_int64(filter, spill_mongo_path(document, "total", path), -1, before->total);
     }
-    if (step->assumed && step->request->kind == SPILL_REQUEST_CUT)
+    bool capped = step->request->definition->layout == SPILL_LAYOUT_CAPPED; /* appends move it on */
+    if (capped || (step->assumed && step->request->kind == SPILL_REQUEST_CUT))
         bson_append_int64(filter, spill_mongo_path(document, "first", path), -1, before->first);
     bool summary = spill_mongo_summary_changes(document, before, &step->after);
     if (step->assumed) {

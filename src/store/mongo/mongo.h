@@ -195,8 +195,21 @@ void spill_mongo_list_ops(const spill_request_t *request, spill_ops_t *ops);
 int64_t spill_mongo_place_of(const spill_mongo_document_t *document, const spill_state_t *state,
                              int64_t seq);
 
-/* Append to the operands of $push: request's elements, at the end where the array grows. */
-void spill_mongo_push(const spill_mongo_document_t *document, bson_t *push);
+/* What an append to a capped head does to it, where its length is known before. */
+typedef struct spill_mongo_roll {
+    int64_t skipped; /* so many of request's elements, the first ones, are not stored */
+    int64_t moved;   /* `first` and `low` rise by so much */
+    int64_t live;    /* elements afterwards */
+    bool counted;    /* the caller sets the count */
+    bool clears;     /* `gone` is to be removed */
+} spill_mongo_roll_t;
+
+/*
+ * Append to the operands of $push: request's elements, at the end where the array grows. With a
+ * roll (or NULL) elements fall off the other end.
+ */
+void spill_mongo_push(const spill_mongo_document_t *document, const spill_mongo_roll_t *roll,
+                      bson_t *push);
 
 /*
  * The elements of ranks rank ... rank + count - 1 of array `all`, which has `live`: an expression
@@ -266,10 +279,10 @@ void spill_mongo_append_open(const spill_mongo_document_t *document, int64_t epo
 
 /* `open`: what the append sets in the bookkeeping beside itself; may be empty. */
 void spill_mongo_update_of_append(const spill_mongo_document_t *document, const bson_t *open,
-                                  bson_t *update);
+                                  const spill_mongo_roll_t *roll, bson_t *update);
 /* An upsert's, that makes a head with request's elements; it is open for quick appends. */
 void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, int64_t epoch,
-                                    bson_t *update);
+                                    const spill_mongo_roll_t *roll, bson_t *update);
 /* The caller's operators alone. */
 void spill_mongo_update_of_fields(const spill_mongo_document_t *document, bson_t *update);
 
@@ -277,7 +290,8 @@ void spill_mongo_update_of_fields(const spill_mongo_document_t *document, bson_t
 
 /* Make the head that a READ (in `response`) did not find. (append.c) */
 spill_code_t spill_mongo_make_head(spill_mongo_t *store, const spill_mongo_document_t *document,
-                                   spill_response_t *response, spill_error_t *error);
+                                   const spill_mongo_roll_t *roll, spill_response_t *response,
+                                   spill_error_t *error);
 
 /*
  * APPEND where the head has a summary, which no update operator makes: it is computed here from

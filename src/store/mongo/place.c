@@ -15,11 +15,14 @@ int64_t spill_mongo_place_of(const spill_mongo_document_t *document, const spill
     return spill_place(document->request->definition, state->live, spill_state_rank(state, seq));
 }
 
-void spill_mongo_push(const spill_mongo_document_t *document, bson_t *push)
+void spill_mongo_push(const spill_mongo_document_t *document, const spill_mongo_roll_t *roll,
+                      bson_t *push)
 {
     const spill_request_t *request = document->request;
     const spill_definition_t *definition = request->definition;
-    int64_t count = (int64_t)request->element_count;
+    int64_t skipped = roll ? roll->skipped : 0;
+    int64_t count = (int64_t)request->element_count - skipped;
+    bool front = spill_grows_at_front(definition);
     bson_t array, each;
     bson_append_document_begin(push, document->array, -1, &array);
     BSON_APPEND_ARRAY_BEGIN(&array, "$each", &each);
@@ -27,11 +30,14 @@ void spill_mongo_push(const spill_mongo_document_t *document, bson_t *push)
         char buffer[16];
         const char *key;
         bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
-        spill_value_append(&request->elements[spill_place(definition, count, i)], &each, key);
+        int64_t place = skipped + spill_place(definition, count, i);
+        spill_value_append(&request->elements[place], &each, key);
     }
     bson_append_array_end(&array, &each);
-    if (spill_grows_at_front(definition))
+    if (front)
         BSON_APPEND_INT32(&array, "$position", 0);
+    if (roll && roll->moved > 0)
+        BSON_APPEND_INT64(&array, "$slice", front ? roll->live : -roll->live);
     bson_append_document_end(push, &array);
 }
 

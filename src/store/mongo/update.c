@@ -13,6 +13,7 @@ typedef struct update {
     bson_t set;
     bson_t increment;
     bson_t push;
+    bson_t unset;
 } update_t;
 
 static void update_init(update_t *update)
@@ -20,6 +21,7 @@ static void update_init(update_t *update)
     bson_init(&update->set);
     bson_init(&update->increment);
     bson_init(&update->push);
+    bson_init(&update->unset);
 }
 
 static bool caller_operator(const bson_t *caller, const char *name, bson_t *operands)
@@ -55,12 +57,13 @@ static void update_finish(update_t *update, const bson_t *caller, bson_t *docume
     add_operator(document, "$set", &update->set, caller);
     add_operator(document, "$inc", &update->increment, caller);
     add_operator(document, "$push", &update->push, NULL);
-    add_operator(document, "$unset", NULL, caller);
+    add_operator(document, "$unset", &update->unset, caller);
     add_operator(document, "$min", NULL, caller);
     add_operator(document, "$max", NULL, caller);
     bson_destroy(&update->set);
     bson_destroy(&update->increment);
     bson_destroy(&update->push);
+    bson_destroy(&update->unset);
 }
 
 /* ---- what is pushed -------------------------------------------------------------------------- */
@@ -80,8 +83,26 @@ static void push_ops(const spill_mongo_document_t *document, bson_t *push)
 
 /* ---- updates --------------------------------------------------------------------------------- */
 
+/* What a roll does beside the array. */
+static void increment_by_roll(const spill_mongo_document_t *document,
+                              const spill_mongo_roll_t *roll, update_t *parts)
+{
+    int64_t count = (int64_t)document->request->element_count - roll->moved;
+    char path[SPILL_MONGO_PATH_SIZE];
+    if (!roll->counted && count > 0)
+        spill_render_count(&parts->increment, document->count, count);
+    if (roll->moved > 0) {
+        bson_append_int64(&parts->increment, spill_mongo_path(document, "first", path), -1,
+                          roll->moved);
+        bson_append_int64(&parts->increment, spill_mongo_path(document, "low", path), -1,
+                          roll->moved);
+    }
+    if (roll->clears)
+        BSON_APPEND_BOOL(&parts->unset, spill_mongo_path(document, "gone", path), true);
+}
+
 void spill_mongo_update_of_append(const spill_mongo_document_t *document, const bson_t *open,
-                                  bson_t *update)
+                                  const spill_mongo_roll_t *roll, bson_t *update)
 {
     const spill_request_t *request = document->request;
     int64_t count = (int64_t)request->element_count;
@@ -89,8 +110,11 @@ void spill_mongo_update_of_append(const spill_mongo_document_t *document, const 
     update_t parts;
     update_init(&parts);
     bson_concat(&parts.set, open);
-    spill_mongo_push(document, &parts.push);
-    spill_render_count(&parts.increment, document->count, count);
+    spill_mongo_push(document, roll, &parts.push);
+    if (roll)
+        increment_by_roll(document, roll, &parts);
+    else
+        spill_render_count(&parts.increment, document->count, count);
     int64_t ops = spill_request_ops(request);
     if (ops > 0) {
         push_ops(document, &parts.push);
@@ -114,11 +138,12 @@ static void set_first_summary(const spill_mongo_document_t *document, bson_t *se
 }
 
 void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, int64_t epoch,
-                                    bson_t *update)
+                                    const spill_mongo_roll_t *roll, bson_t *update)
 {
     const spill_request_t *request = document->request;
     const spill_definition_t *definition = request->definition;
-    int64_t count = (int64_t)request->element_count;
+    int64_t first = roll ? roll->moved : 0;
+    int64_t count = (int64_t)request->element_count - first;
     char path[SPILL_MONGO_PATH_SIZE];
     update_t parts;
     update_init(&parts);
@@ -126,8 +151,8 @@ void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, int6
         const char *name;
         int64_t value;
     } numbers[] = {
-        {"epoch", epoch}, {"rev", epoch}, {"first", 0},  {"n", spill_request_ops(request)},
-        {"pages", 0},     {"low", 0},     {"removed", 0}};
+        {"epoch", epoch}, {"rev", epoch}, {"first", first}, {"n", spill_request_ops(request)},
+        {"pages", 0},     {"low", first}, {"removed", 0}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         bson_append_int64(&parts.set, spill_mongo_path(document, numbers[i].name, path), -1,
                           numbers[i].value);
@@ -142,7 +167,7 @@ void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, int6
         spill_render_count(&parts.set, document->count, count);
     }
     if (count > 0) {
-        spill_mongo_push(document, &parts.push);
+        spill_mongo_push(document, roll, &parts.push);
     } else {
         bson_t none = BSON_INITIALIZER;
         BSON_APPEND_ARRAY(&parts.set, document->array, &none);

@@ -1,0 +1,275 @@
+/* Capped: what an append drops, and what stays of that. */
+#include "suite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void open_capped(fixture_t *fixture, const contract_kind_t *kind)
+{
+    spill_definition_t definition;
+    make_definition(&definition, "feed", SPILL_KEEP_NEWEST);
+    spill_definition_set_layout(&definition, SPILL_LAYOUT_CAPPED);
+    fixture_open_with(fixture, kind, &definition);
+}
+
+/* Append label, label + 1, ... to a head of at most `cap`; perhaps as an operation. */
+static spill_outcome_t append_capped(fixture_t *fixture, int64_t cap, int64_t label, size_t count,
+                                     const spill_op_t *op)
+{
+    int64_t numbers[64];
+    spill_value_t values[64];
+    assert_true(count <= 64);
+    for (size_t i = 0; i < count; i++) {
+        numbers[i] = label + (int64_t)i;
+        values[i] = number_value(&numbers[i]);
+    }
+    spill_request_t append = make_append(fixture, SPILL_HEAD, values, count);
+    append.create = true;
+    append.limits = (spill_limits_t){.slots_max = cap, .bytes_max = 100000};
+    append.op = op;
+    return call(fixture, &append);
+}
+
+static void add(fixture_t *fixture, int64_t cap, int64_t label, size_t count, int64_t first)
+{
+    assert_int_equal(append_capped(fixture, cap, label, count, NULL), SPILL_DONE);
+    assert_int_equal(fixture->response.seq, first);
+    assert_int_equal(fixture->response.state.live + (int64_t)fixture->response.state.gone.count +
+                         fixture->response.state.first,
+                     first + (int64_t)count);
+}
+
+static void remove_number(fixture_t *fixture, int64_t rev, int64_t seq)
+{
+    spill_request_t remove = make_request(fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
+    remove.rev = EPOCH + rev;
+    remove.seq = seq;
+    assert_done(fixture, &remove);
+}
+
+static void the_oldest_fall_off(void **state)
+{
+    fixture_t fixture;
+    open_capped(&fixture, *state);
+    for (int64_t i = 0; i < 3; i++)
+        add(&fixture, 3, 100 + i, 1, i);
+    assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=100 1=101 2=102");
+    add(&fixture, 3, 103, 1, 3);
+    assert_document(&fixture, SPILL_HEAD, "rev+0 first=1 low=1 | 1=101 2=102 3=103");
+    add(&fixture, 3, 104, 2, 4);
+    fixture_reopen(&fixture);
+    assert_document(&fixture, SPILL_HEAD, "rev+0 first=3 low=3 | 3=103 4=104 5=105");
+    add(&fixture, 5, 106, 1, 6); /* the cap may change */
+    assert_document(&fixture, SPILL_HEAD, "rev+0 first=3 low=3 | 3=103 4=104 5=105 6=106");
+    add(&fixture, 2, 107, 1, 7);
+    assert_document(&fixture, SPILL_HEAD, "rev+0 first=6 low=6 | 6=106 7=107");
+    fixture_close(&fixture);
+}
+
+static void of_a_batch_larger_than_the_cap_the_last_stay(void **state)
+{
+    fixture_t fixture;
+    open_capped(&fixture, *state);
+    add(&fixture, 3, 100, 8, 0); /* makes the head */
+    assert_document(&fixture, SPILL_HEAD, "rev+0 first=5 low=5 | 5=105 6=106 7=107");
+    add(&fixture, 3, 108, 60, 8);
+    assert_document(&fixture, SPILL_HEAD, "rev+0 first=65 low=65 | 65=165 66=166 67=167");
+    add(&fixture, 3, 168, 3, 68);
+    assert_document(&fixture, SPILL_HEAD, "rev+0 first=68 low=68 | 68=168 69=169 70=170");
+    fixture_close(&fixture);
+}
+
+static void a_removed_element_makes_room(void **state)
+{
+    fixture_t fixture;
+    open_capped(&fixture, *state);
+    add(&fixture, 3, 100, 3, 0);
+    remove_number(&fixture, 0, 1);
+    add(&fixture, 3, 103, 1, 3);
+    assert_document(&fixture, SPILL_HEAD, "rev+1 gone=1 | 0=100 2=102 3=103");
+    add(&fixture, 3, 104, 1, 4); /* past the number that is gone */
+    assert_document(&fixture, SPILL_HEAD, "rev+1 first=2 low=2 | 2=102 3=103 4=104");
+    add(&fixture, 3, 105, 1, 5);
+    assert_document(&fixture, SPILL_HEAD, "rev+1 first=3 low=3 | 3=103 4=104 5=105");
+    remove_number(&fixture, 1, 3); /* the oldest: nothing is to be remembered */
+    assert_document(&fixture, SPILL_HEAD, "rev+2 first=4 low=4 | 4=104 5=105");
+    remove_number(&fixture, 2, 5);
+    remove_number(&fixture, 3, 4);
+    assert_document(&fixture, SPILL_HEAD, "rev+4 first=6 low=6 |");
+    add(&fixture, 3, 106, 1, 6);
+    assert_document(&fixture, SPILL_HEAD, "rev+4 first=6 low=6 | 6=106");
+    fixture_close(&fixture);
+}
+
+/* Elements as large as they are, and a bound that three of them pass. */
+static void the_oldest_fall_off_until_the_bytes_fit(void **state)
+{
+    fixture_t fixture;
+    open_capped(&fixture, *state);
+    for (int i = 0; i < 4; i++) {
+        spill_value_t element = text_value(400, (char)('a' + i));
+        spill_request_t append = make_append(&fixture, SPILL_HEAD, &element, 1);
+        append.create = true;
+        append.limits.slots_max = 10;
+        append.limits.bytes_max =
+            spill_document_base_bytes(&fixture.definition, &fixture.owner, true) + 3 * 400 + 100;
+        append.limits.bytes_max += SPILL_OP_BYTES;
+        assert_done(&fixture, &append);
+        assert_int_equal(fixture.response.seq, i);
+        assert_int_equal(fixture.response.state.live, i < 3 ? i + 1 : 3);
+        bson_free((void *)element.data);
+    }
+    assert_document(&fixture, SPILL_HEAD, "rev+0 first=1 low=1 | 1=#400 2=#400 3=#400");
+    spill_value_t large = text_value(5000, 'x'); /* over the bound: it stays alone */
+    spill_request_t append = make_append(&fixture, SPILL_HEAD, &large, 1);
+    append.limits = (spill_limits_t){.slots_max = 10, .bytes_max = 2000};
+    assert_done(&fixture, &append);
+    assert_document(&fixture, SPILL_HEAD, "rev+0 first=4 low=4 | 4=#5000");
+    bson_free((void *)large.data);
+    fixture_close(&fixture);
+}
+
+static void an_element_that_no_document_holds_is_refused(void **state)
+{
+    fixture_t fixture;
+    open_capped(&fixture, *state);
+    add(&fixture, 3, 100, 2, 0);
+    spill_value_t large = text_value(SPILL_DOCUMENT_BYTES_MAX - 100, 'x');
+    spill_request_t append = make_append(&fixture, SPILL_HEAD, &large, 1);
+    append.limits = (spill_limits_t){.slots_max = 3, .bytes_max = 100000};
+    assert_refused(&fixture, &append);
+    assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=100 1=101");
+    bson_free((void *)large.data);
+    fixture_close(&fixture);
+}
+
+static void operations_are_known_after_their_elements_fell_off(void **state)
+{
+    fixture_t fixture;
+    open_capped(&fixture, *state);
+    spill_op_t a = {.id = "a", .id_bytes = 1}, b = {.id = "b", .id_bytes = 1, .base = 1};
+    assert_int_equal(append_capped(&fixture, 2, 100, 3, &a), SPILL_DONE);
+    assert_int_equal(append_capped(&fixture, 2, 103, 2, &b), SPILL_DONE);
+    assert_int_equal(fixture.response.seq, 3);
+    add(&fixture, 2, 105, 2, 5);
+    assert_int_equal(append_capped(&fixture, 2, 100, 3, &a), SPILL_REFUSED_GUARD);
+    assert_int_equal(append_capped(&fixture, 2, 103, 2, &b), SPILL_REFUSED_GUARD);
+    fixture_reopen(&fixture);
+    assert_ops(&fixture, SPILL_HEAD, "a@0:0+3 b@1:3+2");
+    assert_document(&fixture, SPILL_HEAD, "rev+0 first=5 n=2 low=5 | 5=105 6=106");
+    fixture_close(&fixture);
+}
+
+static void what_fell_off_cannot_be_changed(void **state)
+{
+    fixture_t fixture;
+    open_capped(&fixture, *state);
+    add(&fixture, 2, 100, 3, 0);
+    int64_t number = 7;
+    spill_value_t element = number_value(&number);
+    spill_request_t edit = make_request(&fixture, SPILL_REQUEST_EDIT, SPILL_HEAD);
+    edit.rev = EPOCH;
+    edit.elements = &element;
+    edit.element_count = 1;
+    edit.elements_bytes = element.size_bytes;
+    assert_refused(&fixture, &edit);
+    spill_request_t remove = make_request(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
+    remove.rev = EPOCH;
+    assert_refused(&fixture, &remove);
+    edit.seq = 1; /* the oldest that is there */
+    assert_done(&fixture, &edit);
+    assert_document(&fixture, SPILL_HEAD, "rev+1 first=1 low=1 | 1=7 2=102");
+    add(&fixture, 2, 103, 1, 3);
+    edit.rev++;
+    assert_refused(&fixture, &edit); /* fell off since it was looked at */
+    remove.rev++;
+    remove.seq = 1;
+    assert_refused(&fixture, &remove);
+    assert_document(&fixture, SPILL_HEAD, "rev+1 first=2 low=2 | 2=102 3=103");
+    fixture_close(&fixture);
+}
+
+static void a_trim_takes_from_what_is_left(void **state)
+{
+    fixture_t fixture;
+    open_capped(&fixture, *state);
+    add(&fixture, 3, 100, 5, 0);
+    spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
+    trim.rev = EPOCH;
+    trim.low = 2; /* fell off already */
+    assert_refused(&fixture, &trim);
+    trim.low = 4;
+    assert_done(&fixture, &trim);
+    assert_document(&fixture, SPILL_HEAD, "rev+1 first=4 low=4 | 4=104");
+    trim.rev = EPOCH + 1;
+    trim.low = 5;
+    assert_done(&fixture, &trim);
+    assert_document(&fixture, SPILL_HEAD, "rev+2 first=5 low=5 |");
+    add(&fixture, 3, 105, 4, 5);
+    assert_document(&fixture, SPILL_HEAD, "rev+2 first=6 low=6 | 6=106 7=107 8=108");
+    fixture_close(&fixture);
+}
+
+static void other_fields_go_along(void **state)
+{
+    fixture_t fixture;
+    open_capped(&fixture, *state);
+    int64_t numbers[4];
+    spill_value_t values[4];
+    bson_t *update = BCON_NEW("$inc", "{", "visits", BCON_INT32(1), "}");
+    for (int64_t i = 0; i < 4; i++) {
+        numbers[i] = 100 + i;
+        values[i] = number_value(&numbers[i]);
+        spill_request_t append = make_append(&fixture, SPILL_HEAD, &values[i], 1);
+        append.create = true;
+        append.update = update;
+        append.limits = (spill_limits_t){.slots_max = 2, .bytes_max = 100000};
+        assert_done(&fixture, &append);
+    }
+    assert_document(&fixture, SPILL_HEAD, "rev+0 first=2 low=2 | 2=102 3=103");
+    assert_fields(&fixture, "{ \"_id\" : \"ada\", \"visits\" : 4 }");
+    bson_destroy(update);
+    drop_head(&fixture, EPOCH, 0);
+    assert_fields(&fixture, NULL);
+    fixture_close(&fixture);
+}
+
+/* Several callers' appends in one step, of which the first fall off at once. */
+static void members_of_one_append(void **state)
+{
+    const contract_kind_t *kind = *state;
+    if (!kind->combines)
+        return;
+    fixture_t fixture;
+    open_capped(&fixture, kind);
+    int64_t numbers[5] = {100, 101, 102, 103, 104};
+    spill_value_t values[5];
+    for (size_t i = 0; i < 5; i++)
+        values[i] = number_value(&numbers[i]);
+    spill_op_t a = {.id = "a", .id_bytes = 1}, b = {.id = "b", .id_bytes = 1};
+    spill_member_t members[] = {{.op = &a, .count = 2}, {.op = &b, .count = 3}};
+    spill_request_t append = make_append(&fixture, SPILL_HEAD, values, 5);
+    append.create = true;
+    append.members = members;
+    append.member_count = 2;
+    append.limits = (spill_limits_t){.slots_max = 2, .bytes_max = 100000};
+    assert_done(&fixture, &append);
+    assert_refused(&fixture, &append);
+    assert_ops(&fixture, SPILL_HEAD, "a@0:0+2 b@1:2+3");
+    assert_document(&fixture, SPILL_HEAD, "rev+0 first=3 n=2 low=3 | 3=103 4=104");
+    fixture_close(&fixture);
+}
+
+void add_capped_tests(suite_t *suite)
+{
+    SUITE_ADD(suite, the_oldest_fall_off);
+    SUITE_ADD(suite, of_a_batch_larger_than_the_cap_the_last_stay);
+    SUITE_ADD(suite, a_removed_element_makes_room);
+    SUITE_ADD(suite, the_oldest_fall_off_until_the_bytes_fit);
+    SUITE_ADD(suite, an_element_that_no_document_holds_is_refused);
+    SUITE_ADD(suite, operations_are_known_after_their_elements_fell_off);
+    SUITE_ADD(suite, what_fell_off_cannot_be_changed);
+    SUITE_ADD(suite, a_trim_takes_from_what_is_left);
+    SUITE_ADD(suite, other_fields_go_along);
+    SUITE_ADD(suite, members_of_one_append);
+}

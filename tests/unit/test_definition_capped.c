@@ -1,0 +1,101 @@
+/* Definitions of layout capped, which have nothing of pages, in their documents neither. */
+#include <spillway/definition.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static spill_definition_t capped(void)
+{
+    spill_definition_t definition;
+    assert_int_equal(spill_definition_preset(&definition, "feed", "last", NULL), SPILL_OK);
+    spill_definition_set_layout(&definition, SPILL_LAYOUT_CAPPED);
+    return definition;
+}
+
+static void assert_invalid(const spill_definition_t *definition, const char *message)
+{
+    spill_error_t error;
+    assert_int_equal(spill_definition_check(definition, &error), SPILL_INVALID);
+    if (strstr(error.message, message) == NULL)
+        fail_msg("expected '%s' in '%s'", message, error.message);
+}
+
+static void has_nothing_of_pages(void **state)
+{
+    (void)state;
+    spill_definition_t definition = capped();
+    spill_error_t error;
+    assert_int_equal(spill_definition_check(&definition, &error), SPILL_OK);
+    assert_int_equal(definition.keep, SPILL_KEEP_NEWEST);
+    definition.keep = SPILL_KEEP_OLDEST;
+    assert_invalid(&definition, "layout capped keeps the newest");
+    definition = capped();
+    strcpy(definition.page_count, "count");
+    assert_invalid(&definition, "pageCount 'count': layout capped has no pages");
+    definition = capped();
+    definition.bounds.page_capacity = 10;
+    assert_invalid(&definition, "pageCapacity is given: layout capped has no pages");
+    definition = capped();
+    definition.keep_elements = 10;
+    assert_invalid(&definition, "layout capped keeps by its threshold");
+}
+
+static void comes_back_from_its_document(void **state)
+{
+    (void)state;
+    spill_definition_t definition = capped(), again;
+    bson_t document, other;
+    spill_error_t error;
+    spill_definition_to_bson(&definition, &document);
+    assert_false(bson_has_field(&document, "pageCollection"));
+    assert_false(bson_has_field(&document, "overflowField"));
+    assert_false(bson_has_field(&document, "bounds.pageCapacity"));
+    assert_true(bson_has_field(&document, "bounds.headBytesMax"));
+    assert_int_equal(spill_definition_from_bson(&again, &document, &error), SPILL_OK);
+    assert_int_equal(again.layout, SPILL_LAYOUT_CAPPED);
+    spill_definition_to_bson(&again, &other);
+    assert_true(bson_equal(&document, &other));
+    bson_destroy(&document);
+    bson_destroy(&other);
+}
+
+static void becomes_another_layout(void **state)
+{
+    (void)state;
+    spill_definition_t definition = capped(), other = definition;
+    spill_error_t error;
+    spill_definition_set_layout(&other, SPILL_LAYOUT_OUTLIER);
+    assert_int_equal(spill_definition_check(&other, &error), SPILL_OK);
+    assert_string_equal(other.page_collection, "overflowActivities");
+    assert_string_equal(other.page_array, "activities");
+    assert_int_equal(other.bounds.page_capacity, 1000);
+    assert_int_equal(spill_definition_compatible(&definition, &other, &error), SPILL_REFUSED);
+    assert_non_null(strstr(error.message, "layout cannot change from 'capped' to 'outlier'"));
+}
+
+/* No two of them meet in a collection of pages that neither has. */
+static void two_are_beside_each_other(void **state)
+{
+    (void)state;
+    spill_definition_t definition = capped(), other = capped();
+    spill_error_t error;
+    strcpy(other.name, "other");
+    assert_int_equal(spill_definition_beside(&definition, &other, &error), SPILL_REFUSED);
+    strcpy(other.collection, "others");
+    assert_int_equal(spill_definition_beside(&definition, &other, &error), SPILL_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(has_nothing_of_pages),
+        cmocka_unit_test(comes_back_from_its_document),
+        cmocka_unit_test(becomes_another_layout),
+        cmocka_unit_test(two_are_beside_each_other),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
