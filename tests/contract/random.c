@@ -182,9 +182,14 @@ static void append_to(walk_t *walk, int64_t page)
         append.elements_bytes += elements[i].size_bytes;
     }
     const spill_state_t *state = page == SPILL_HEAD ? &walk->head : &walk->page;
-    /* An operation is the pair of an id and a base: an id comes again only with its base. */
-    spill_op_t op = {.id_bytes = 2, .base = state->n - below(walk, 4)};
-    const char id[] = {(char)('a' + below(walk, 2)), (char)('a' + op.base % 20)};
+    /*
+     * An operation is the pair of an id and a base: an id comes again only with its base, and only
+     * in the incarnation that the base was seen in. A late one may come to a later incarnation,
+     * whose n its base is above; stores need not agree on it when it comes again there.
+     */
+    spill_op_t op = {.id_bytes = 3, .base = state->n - below(walk, 4)};
+    const char id[] = {(char)('a' + below(walk, 2)), (char)('a' + op.base % 20),
+                       (char)('a' + state->epoch / 1000 % 26)};
     op.id = id;
     append.op = below(walk, 2) == 0 ? &op : NULL;
     append.limits.slots_max = below(walk, 4) == 0 ? below(walk, 10) : 100;
