@@ -2,8 +2,8 @@
 #include "bson/value.h"
 #include "core/array.h"
 #include "definition/fields.h"
-#include "layout/apart.h"
 #include "definition/window.h"
+#include "layout/apart.h"
 #include "util/error.h"
 
 #include <inttypes.h>

@@ -53,10 +53,10 @@ typedef struct spill_copy_options {
 
 /*
  * Copy the definition `name` with all its owners; *result is added to, in every case. Source and
- * target may be one store where options->as names another definition; else that is SPILL_INVALID, by
- * whatever names the store was opened. Numbers that the source gives
- * out after an owner's turn has come are left to the next copy. Differences are not errors: they
- * are reported, and nothing that is in the target is changed.
+ * target may be one store where options->as names another definition; else that is SPILL_INVALID,
+ * by whatever names the store was opened. Numbers that the source gives out after an owner's turn
+ * has come are left to the next copy. Differences are not errors: they are reported, and nothing
+ * that is in the target is changed.
  *
  * Errors say which side they are from. SPILL_REFUSED: the target has another definition of that
  * name, or someone else appends to an owner there. SPILL_CORRUPT: an owner is damaged; it was told

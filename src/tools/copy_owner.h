@@ -51,7 +51,8 @@ spill_code_t spill_copy_fields(spill_copy_owner_t *owner, spill_error_t *error);
 
 /*
  * Compare the numbers in [from, to), and remove placeholders that an unfinished copy has
- * left in the target, and what has fallen off a capped source since it was copied. *equal (may be NULL) is raised by the elements that are. (copy_compare.c)
+ * left in the target, and what has fallen off a capped source since it was copied. *equal (may be
+ * NULL) is raised by the elements that are. (copy_compare.c)
  */
 spill_code_t spill_copy_compare(spill_copy_owner_t *owner, int64_t from, int64_t to, int64_t *equal,
                                 spill_error_t *error);

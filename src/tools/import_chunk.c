@@ -168,8 +168,7 @@ spill_code_t spill_chunk_add(spill_chunk_t *chunk, const spill_chunk_bounds_t *b
     bson_t kept;
     if (made) {
         const uint8_t *from = bson_get_data(document);
-        bool within =
-            !bounds->without && owner->data >= from && owner->data < from + document->len;
+        bool within = !bounds->without && owner->data >= from && owner->data < from + document->len;
         entry->value_offset = chunk->documents.size + (within ? (size_t)(owner->data - from) : 0);
         if (!within)
             spill_buffer_append(&chunk->documents, owner->data, owner->size_bytes);

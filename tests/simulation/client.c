@@ -303,8 +303,8 @@ static void do_edit(sim_client_t *client, int owner)
     spill_value_t whose = sim_owner_value(world, owner);
     int64_t id;
     spill_value_t by = some_id(world, &id);
-    bool by_id = sim_random_chance(&world->random, 300) && !world->settings.apart &&
-                 !world->settings.bucket;
+    bool by_id =
+        sim_random_chance(&world->random, 300) && !world->settings.apart && !world->settings.bucket;
     spill_error_t error;
     int32_t from = version_of(client, owner);
     spill_code_t code =
@@ -575,7 +575,7 @@ static void act(sim_client_t *client)
         break;
     case SIM_ACTION_COUNT:
         if (sim_random_chance(&world->random, 300) && !world->settings.apart &&
-                 !world->settings.bucket)
+            !world->settings.bucket)
             do_find(client, owner);
         else
             do_count(client, owner);

@@ -50,7 +50,7 @@ typedef enum sim_action {
 typedef struct sim_settings {
     spill_layout_t layout;
     spill_keep_t keep;
-    bool apart; /* layout reference */
+    bool apart;  /* layout reference */
     bool bucket; /* layout bucket, which keeps the oldest */
     int clients;
     int owners;

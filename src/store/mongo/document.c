@@ -215,7 +215,8 @@ void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops,
     char path[SPILL_MONGO_PATH_SIZE];
     project_numbers(document, numbers, sizeof numbers / sizeof *numbers, projection);
     if (spill_mongo_is_bucket(document)) {
-        BCON_APPEND(projection, "page", "{", "$subtract", "[", "$_id.part", BCON_INT64(1), "]", "}");
+        BCON_APPEND(projection, "page", "{", "$subtract", "[", "$_id.part", BCON_INT64(1), "]",
+                    "}");
         BSON_APPEND_UTF8(projection, "tally", spill_mongo_ref(document, "tally", path));
     } else if (!document->head) {
         BSON_APPEND_UTF8(projection, "page", "$_id.page");
