@@ -8,6 +8,9 @@
  * target's next number: an operation that begins at that number has not been applied then.
  */
 #include "tools/copy_owner.h"
+
+#include "definition/fields.h"
+#include "layout/apart.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -26,11 +29,18 @@ typedef struct batch {
     bool gaps[SPILL_COPY_BATCH];      /* which are placeholders */
 } batch_t;
 
-static const spill_value_t PLACEHOLDER = {.data = (const uint8_t *)"", .type = BSON_TYPE_MINKEY};
+/* {placeholder: MinKey}, where elements have to be documents. */
+static const uint8_t PLACEHOLDER_DOCUMENT[] = "\x12\0\0\0\xffplaceholder\0";
+static const spill_value_t PLACEHOLDERS[] = {
+    {.data = (const uint8_t *)"", .type = BSON_TYPE_MINKEY},
+    {.data = PLACEHOLDER_DOCUMENT,
+     .size_bytes = sizeof PLACEHOLDER_DOCUMENT,
+     .type = BSON_TYPE_DOCUMENT},
+};
 
 bool spill_copy_is_placeholder(const spill_value_t *value)
 {
-    return value->type == BSON_TYPE_MINKEY;
+    return spill_value_equal(value, &PLACEHOLDERS[0]) || spill_value_equal(value, &PLACEHOLDERS[1]);
 }
 
 spill_code_t spill_copy_remove(const spill_copy_owner_t *owner, int64_t seq, spill_error_t *error)
@@ -180,6 +190,24 @@ static spill_code_t flush(spill_copy_owner_t *owner, batch_t *batch, spill_error
     return SPILL_OK;
 }
 
+static const spill_value_t *placeholder_of(const spill_copy_side_t *target)
+{
+    return &PLACEHOLDERS[spill_elements_apart(spill_array_get_definition(target->array))];
+}
+
+/* Can the target's layout have such an element? */
+static spill_code_t check_element(const spill_copy_owner_t *owner, const spill_element_t *element,
+                                  spill_error_t *error)
+{
+    const spill_definition_t *definition = spill_array_get_definition(owner->copy->target.array);
+    if (!spill_elements_apart(definition))
+        return SPILL_OK;
+    spill_code_t code = spill_apart_check_element(definition, &element->value, error);
+    if (code != SPILL_OK)
+        code = spill_fail_prefix(error, code, "element %" PRId64, element->seq);
+    return code == SPILL_OK ? code : spill_owner_name(&owner->source, code, error);
+}
+
 /* Put a value, or a placeholder, into the batch; what is in it goes first where it does not fit. */
 static spill_code_t push(spill_copy_owner_t *owner, batch_t *batch, const spill_value_t *value,
                          bool gap, spill_error_t *error)
@@ -205,7 +233,9 @@ static spill_code_t append_from(spill_copy_owner_t *owner, spill_copy_cursor_t *
         code = spill_copy_cursor_get(cursor, &element, error);
         int64_t end = cursor->ended ? owner->end : element.seq;
         for (; code == SPILL_OK && next < end; next++)
-            code = push(owner, batch, &PLACEHOLDER, true, error);
+            code = push(owner, batch, placeholder_of(&owner->copy->target), true, error);
+        if (code == SPILL_OK && !cursor->ended)
+            code = check_element(owner, &element, error);
         if (code == SPILL_OK && !cursor->ended) {
             code = push(owner, batch, &element.value, false, error);
             cursor->at++;

@@ -60,7 +60,7 @@ spill_code_t spill_copy_compare(spill_copy_owner_t *owner, int64_t from, int64_t
 /* Append what the source has and the target has not yet. (copy_elements.c) */
 spill_code_t spill_copy_elements(spill_copy_owner_t *owner, spill_error_t *error);
 
-/* The placeholder: MinKey, a type that applications do not store. */
+/* A placeholder: MinKey, a type that applications do not store, or a document of it. */
 bool spill_copy_is_placeholder(const spill_value_t *value);
 
 /* Remove a placeholder; that it is gone already is as good. (copy_elements.c) */

@@ -66,6 +66,10 @@ for name in arrays again; do
     sort out | cmp -s - before || fail "the arrays of $name are not those of reviews"
 done
 clean "$db"
+expect 0 append "$db" arrays p9 '{"rating": 1}' 5
+expect 2 convert "$db" arrays --to reference --as again
+has err 'owner "p9"'
+has err "element 1: an element of 'again' has to be a document"
 
 # ---- a real chat ---------------------------------------------------------------------------------
 

@@ -426,13 +426,13 @@ bool sim_schedule_run(sim_world_t *world, uint64_t seed)
     world->seed = seed;
     world->random = (sim_random_t){seed};
     sim_settings_choose(&world->settings, world->engine, &world->random);
+    bool naive = world->execute || world->body || world->adjust; /* of the outlier layout */
     /* Not by chance: what the others of these seeds do stays. */
-    world->settings.apart =
-        !world->body && world->settings.keep == SPILL_KEEP_NEWEST && seed % 3 == 0;
+    world->settings.apart = !naive && world->settings.keep == SPILL_KEEP_NEWEST && seed % 3 == 0;
     if (world->settings.apart)
         world->settings.keep_elements = 0; /* that layout has no retention */
-    if (world->execute || world->body || world->adjust)
-        world->settings.bucket = false; /* naive versions have none */
+    if (naive)
+        world->settings.bucket = false;
     if (world->adjust)
         world->adjust(world);
     else if (!world->settings.apart && !world->settings.bucket &&
