@@ -16,10 +16,14 @@ void spill_bucket_read_options_init(spill_bucket_read_options_t *options)
                                              .to_ms = INT64_MAX};
 }
 
-/* What a slice's elements borrow from. */
+/* What a slice's elements borrow from: a read of one window. */
+typedef struct kept {
+    spill_slice_t *slice;
+    char *window;
+} kept_t;
+
 typedef struct memory {
-    spill_slice_t **slices;
-    char **windows; /* one for each slice */
+    kept_t *kept;
     size_t count;
     size_t capacity;
 } memory_t;
@@ -57,11 +61,10 @@ static bool take(reader_t *reader, spill_slice_t *slice, const char *window)
     spill_bucket_slice_t *to = reader->slice;
     if (memory->count == memory->capacity) {
         memory->capacity = memory->capacity ? 2 * memory->capacity : 4;
-        memory->slices = bson_realloc(memory->slices, memory->capacity * sizeof *memory->slices);
-        memory->windows = bson_realloc(memory->windows, memory->capacity * sizeof *memory->windows);
+        memory->kept = bson_realloc(memory->kept, memory->capacity * sizeof *memory->kept);
     }
-    char *name = memory->windows[memory->count] = bson_strdup(window);
-    memory->slices[memory->count++] = slice;
+    char *name = bson_strdup(window);
+    memory->kept[memory->count++] = (kept_t){.slice = slice, .window = name};
     for (size_t i = 0; i < slice->count; i++) {
         if (!in_time(reader, &slice->elements[i].value))
             continue;
@@ -196,11 +199,10 @@ void spill_bucket_slice_free(spill_bucket_slice_t *slice)
         return;
     memory_t *memory = slice->memory;
     for (size_t i = 0; i < memory->count; i++) {
-        spill_slice_free(memory->slices[i]);
-        bson_free(memory->windows[i]);
+        spill_slice_free(memory->kept[i].slice);
+        bson_free(memory->kept[i].window);
     }
-    bson_free(memory->slices);
-    bson_free(memory->windows);
+    bson_free(memory->kept);
     bson_free(memory);
     bson_free(slice->elements);
     bson_free(slice);

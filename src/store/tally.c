@@ -67,10 +67,19 @@ static int compare(const spill_amount_t *left, const spill_amount_t *right)
     return spill_number_compare(&numbers[0], &numbers[1]);
 }
 
+/* To the bit, so that a sum which only looks the same is another one. */
+static bool same_double(double left, double right)
+{
+    uint64_t bits[2];
+    memcpy(&bits[0], &left, sizeof left);
+    memcpy(&bits[1], &right, sizeof right);
+    return bits[0] == bits[1];
+}
+
 static bool same_amount(const spill_amount_t *left, const spill_amount_t *right)
 {
     return left->real == right->real && left->whole == right->whole &&
-           memcmp(&left->value, &right->value, sizeof left->value) == 0;
+           same_double(left->value, right->value);
 }
 
 /* ---- the fold -------------------------------------------------------------------------------- */
@@ -99,7 +108,7 @@ void spill_tally_add(spill_tally_t *tally, const spill_definition_t *definition,
 bool spill_tally_equal(const spill_tally_t *left, const spill_tally_t *right)
 {
     return left->values == right->values && left->real == right->real &&
-           left->whole == right->whole && memcmp(&left->run, &right->run, sizeof left->run) == 0 &&
+           left->whole == right->whole && same_double(left->run, right->run) &&
            same_amount(&left->min, &right->min) && same_amount(&left->max, &right->max);
 }
 
