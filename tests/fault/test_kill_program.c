@@ -355,7 +355,8 @@ static void the_program_is_killed(void **state)
     measure_launch(&scene);
     int kills = getenv("SPILLWAY_LONG") != NULL ? 10 * KILLS : KILLS;
     int rounds = 0;
-    for (; scene.kills < kills; rounds++) {
+    /* Until enough of the kills have met it writing: how many do is chance. */
+    for (; scene.kills < kills || scene.kills_in_writing <= kills / 10; rounds++) {
         assert_true(rounds < TRIES_FOR_A_KILL * kills);
         if (rounds % ROUNDS_OF_A_STORE == 0)
             new_store(&scene);
@@ -367,7 +368,6 @@ static void the_program_is_killed(void **state)
     print_message("%d rounds, %d kills of a program at work, of which %d left something that was "
                   "not acknowledged; %" PRId64 " elements acknowledged\n",
                   rounds, scene.kills, scene.kills_in_writing, scene.elements);
-    assert_true(scene.kills_in_writing > kills / 10);
     assert_true(scene.elements > kills);
     char remove_it[128];
     snprintf(remove_it, sizeof remove_it, "rm -rf '%s'", scene.folder);
