@@ -56,11 +56,11 @@ static gzFile open_file(const char *name)
     const char *folder = getenv("SPILLWAY_DATA");
     char *path = bson_strdup_printf("%s/eol_releases/%s", folder ? folder : "", name);
     gzFile file = folder && access(path, R_OK) == 0 ? gzopen(path, "rb") : NULL;
+    bson_free(path);
     if (!file) {
         fprintf(stderr, "SKIPPED: SPILLWAY_DATA has no eol_releases/%s\n", name);
         exit(SKIPPED);
     }
-    bson_free(path);
     return file;
 }
 
