@@ -76,8 +76,7 @@ static void read_place(const explain_t *explain, bool head, const bson_t *docume
     if (find(document, gone, &iter))
         place->end += array_length(&iter);
     place->bytes = document->len;
-    place->limits = head ? spill_head_limits(definition, &definition->bounds)
-                         : spill_page_limits(&definition->bounds);
+    place->limits = spill_document_limits(definition, &definition->bounds, head);
     if (apart && !head)
         place->limits.slots_max = 1;
 }

@@ -59,8 +59,7 @@ static void check_bounds(spill_inspection_t *inspection, int64_t page, const spi
 {
     const spill_definition_t *definition = &inspection->owner->array->definition;
     bool head = page == SPILL_HEAD;
-    spill_limits_t limits = head ? spill_head_limits(definition, &definition->largest)
-                                 : spill_page_limits(&definition->largest);
+    spill_limits_t limits = spill_document_limits(definition, &definition->largest, head);
     spill_state_t array = *state; /* other fields are the application's; only 16 MiB bounds them */
     array.fields_bytes = 0;
     array.gone.count = 0; /* a number may take more room than the element that it stands for had */

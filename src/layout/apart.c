@@ -50,15 +50,6 @@ spill_code_t spill_apart_read(const spill_owner_t *owner, const spill_state_t *h
 
 /* ---- writing out ----------------------------------------------------------------------------- */
 
-static spill_code_t read_journal(const spill_owner_t *owner, spill_response_t *head,
-                                 spill_error_t *error)
-{
-    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.want = SPILL_WANT_FORWARD;
-    read.limit = owner->array->definition.bounds.page_capacity;
-    return spill_owner_call(owner, &read, head, error);
-}
-
 /*
  * The document of number `seq`: the element at *at of the run, if it has this number, else what is
  * left of a removed one. *ready: it is there as copied from the head at this rev, by us or another.
@@ -97,23 +88,6 @@ static spill_code_t put(const spill_owner_t *owner, const spill_response_t *head
     return code;
 }
 
-static spill_code_t cut(const spill_owner_t *owner, const spill_response_t *head, int64_t slots,
-                        int64_t bytes, bool *done, spill_error_t *error)
-{
-    spill_request_t cut = spill_owner_request(owner, SPILL_REQUEST_CUT, SPILL_HEAD);
-    cut.pages = head->state.pages;
-    cut.epoch = head->state.epoch;
-    cut.rev = head->state.rev;
-    cut.first = head->state.first;
-    cut.slots = slots;
-    cut.bytes = bytes;
-    spill_response_t response = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_owner_call(owner, &cut, &response, error);
-    *done = code == SPILL_OK && response.outcome == SPILL_DONE;
-    spill_response_release(&response);
-    return code;
-}
-
 /*
  * One try, from what `head` shows where it was looked at. *settled: the journal is as short as it
  * is meant to be.
@@ -122,7 +96,7 @@ static spill_code_t try_write_out(const spill_owner_t *owner, spill_response_t *
                                   int64_t threshold, bool *settled, spill_error_t *error)
 {
     const spill_state_t *state = &head->state;
-    spill_code_t code = head->looked ? SPILL_OK : read_journal(owner, head, error);
+    spill_code_t code = head->looked ? SPILL_OK : spill_newest_read_run(owner, head, error);
     head->looked = false; /* the next try looks again */
     int64_t slots = spill_state_slots(state);
     int64_t most = owner->array->definition.bounds.page_capacity;
@@ -140,7 +114,7 @@ static spill_code_t try_write_out(const spill_owner_t *owner, spill_response_t *
         bytes += head->run.entries[i].size_bytes;
     bool done = false;
     if (code == SPILL_OK && ready)
-        code = cut(owner, head, slots, bytes, &done, error);
+        code = spill_newest_cut(owner, state, slots, bytes, &done, error);
     *settled = done && spill_state_slots(state) - slots < threshold;
     /* Each step is guarded: whether a lost one was applied shows when the head is read again. */
     return code == SPILL_UNKNOWN ? SPILL_OK : code;
@@ -172,67 +146,35 @@ static void write_out_after(const spill_owner_t *owner, spill_response_t *head)
 
 /* ---- append ---------------------------------------------------------------------------------- */
 
-static spill_code_t make_room(const spill_owner_t *owner, const spill_part_t *part,
-                              spill_limits_t limits, spill_response_t *head, spill_error_t *error)
-{
-    int64_t count = (int64_t)part->count;
-    int64_t bytes = part->bytes + spill_update_growth(part->update);
-    spill_state_t after = head->state;
-    after.n++;
-    int64_t alone = spill_state_document_bytes(&owner->array->definition, owner->value, true,
-                                               &after, count, bytes);
-    if (!spill_limits_allow(&limits, count, count, alone))
-        return spill_fail(error, SPILL_TOO_BIG,
-                          "%zu elements of %" PRId64 " bytes do not fit a head whose other fields "
-                          "take %" PRId64 " of %" PRId64 " bytes: append fewer at a time, or raise "
-                          "headBytesMax (--max-bytes)",
-                          part->count, bytes, head->state.fields_bytes,
-                          count == 1 ? (int64_t)SPILL_DOCUMENT_BYTES_MAX : limits.bytes_max);
-    return write_out(owner, head, 1, error);
-}
-
 /* It asks for what writing out begins with. */
-static spill_request_t append_request(const spill_owner_t *owner, const spill_part_t *part,
-                                      spill_limits_t limits)
+static spill_request_t append_request(const spill_owner_t *owner, const spill_part_t *part)
 {
     const spill_bounds_t *bounds = &owner->array->definition.bounds;
-    spill_request_t append = spill_append_request(owner, SPILL_HEAD, part, limits);
+    spill_request_t append = spill_append_request(owner, SPILL_HEAD, part);
     append.due = bounds->threshold;
     append.want = SPILL_WANT_FORWARD;
     append.limit = bounds->page_capacity;
     return append;
 }
 
+static void after_append(spill_owner_t *owner, const spill_request_t *append,
+                         spill_response_t *head)
+{
+    if (spill_state_slots(&head->state) >= append->due)
+        write_out_after(owner, head);
+}
+
+static spill_code_t make_room(spill_owner_t *owner, const spill_part_t *part,
+                              spill_response_t *head, spill_error_t *error)
+{
+    spill_code_t code = spill_append_check_head(owner, part, &head->state, error);
+    return code == SPILL_OK ? write_out(owner, head, 1, error) : code;
+}
+
 spill_code_t spill_apart_append(spill_owner_t *owner, const spill_part_t *part,
                                 spill_append_result_t *result, spill_error_t *error)
 {
-    const spill_definition_t *definition = &owner->array->definition;
-    spill_limits_t limits = spill_head_limits(definition, &definition->bounds);
-    spill_response_t head = SPILL_RESPONSE_INIT;
-    spill_code_t code = SPILL_OK;
-    int tries = 0;
-    while (code == SPILL_OK) {
-        spill_request_t append = append_request(owner, part, limits);
-        code = spill_owner_call(owner, &append, &head, error);
-        if (code != SPILL_OK)
-            break;
-        if (head.outcome == SPILL_DONE) {
-            spill_append_done(part, &head, result);
-            if (spill_state_slots(&head.state) >= definition->bounds.threshold)
-                write_out_after(owner, &head);
-            break;
-        }
-        spill_refusal_t refusal = SPILL_REFUSAL_NONE;
-        code = spill_append_judge(owner, &append, &head, &refusal, result, error);
-        if (refusal == SPILL_REFUSAL_REPEATED || refusal == SPILL_REFUSAL_STALE)
-            break;
-        if (code == SPILL_OK && refusal == SPILL_REFUSAL_NONE && part->member_count > 0)
-            break; /* one of its operations may be the reason */
-        if (code == SPILL_OK && refusal == SPILL_REFUSAL_FULL)
-            code = make_room(owner, part, limits, &head, error);
-        if (code == SPILL_OK || code == SPILL_UNKNOWN) /* refused: nothing was appended */
-            code = spill_owner_again(owner, &tries, error);
-    }
-    spill_response_release(&head);
-    return code;
+    static const spill_head_append_t steps = {
+        .request = append_request, .done = after_append, .full = make_room};
+    return spill_append_to_head(owner, part, &steps, result, error);
 }

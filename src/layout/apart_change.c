@@ -5,9 +5,9 @@
  * A removal in a document is that of change.c; what PULL leaves is a document without the element.
  * An edit in a document:
  *
- *   INTEND    head      the sum is that with the new element; the intent has the src of the next
- * step PUT_PAGE  document  the new element, with that src SETTLE    head      the sum is that with
- * what turned out to be there
+ *   INTEND    head      the sum is that with the new element; the intent has a src
+ *   PUT_PAGE  document  the new element, with that src
+ *   SETTLE    head      the sum is that with what turned out to be there
  *
  * Who finds the intent of another does not know the new element. It puts the old one with the same
  * src: whichever of the two comes first stays, and the other is refused.
@@ -24,17 +24,6 @@ static spill_code_t gone(const spill_owner_t *owner, int64_t seq, spill_error_t 
 {
     spill_fail(error, SPILL_NOT_FOUND, "there is no element %" PRId64, seq);
     return spill_owner_name(owner, SPILL_NOT_FOUND, error);
-}
-
-/* Make the call; *done tells whether the guard held. */
-static spill_code_t step(const spill_owner_t *owner, const spill_request_t *request, bool *done,
-                         spill_error_t *error)
-{
-    spill_response_t response = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_owner_call(owner, request, &response, error);
-    *done = code == SPILL_OK && response.outcome == SPILL_DONE;
-    spill_response_release(&response);
-    return code;
 }
 
 /* A document, the head or a page, with element `seq` if it has it. */
@@ -110,7 +99,7 @@ static spill_code_t settle(const spill_owner_t *owner, int64_t seq, int64_t rev,
     settle.seq = seq;
     settle.intent_page = seq;
     settle.given = value;
-    return step(owner, &settle, &done, error);
+    return spill_owner_step(owner, &settle, &done, error);
 }
 
 /* Put an element with the src of an intent; `there` is then what the document has. */
@@ -128,7 +117,7 @@ static spill_code_t put(const spill_owner_t *owner, int64_t seq, int64_t epoch, 
     put.bytes = element->size_bytes;
     put.run = &run;
     put.edit = true;
-    spill_code_t code = step(owner, &put, &done, error);
+    spill_code_t code = spill_owner_step(owner, &put, &done, error);
     spill_run_release(&run);
     return code == SPILL_OK ? read_with(owner, seq, seq, there, error) : code;
 }
@@ -175,7 +164,7 @@ static spill_code_t edit_in_journal(const spill_owner_t *owner, int64_t seq,
     edit.elements_bytes = element->size_bytes;
     edit.taken = value_in(owner, &place->head);
     edit.given = spill_sum_of(definition, element);
-    spill_code_t code = step(owner, &edit, done, error);
+    spill_code_t code = spill_owner_step(owner, &edit, done, error);
     spill_response_t after = SPILL_RESPONSE_INIT;
     if (code == SPILL_OK && !*done)
         code = spill_owner_read_state(owner, SPILL_HEAD, &after, error);
@@ -203,7 +192,7 @@ static spill_code_t edit_in_document(const spill_owner_t *owner, int64_t seq,
     intend.taken = value_in(owner, &place->page);
     intend.given = spill_sum_of(definition, element);
     bool intended;
-    spill_code_t code = step(owner, &intend, &intended, error);
+    spill_code_t code = spill_owner_step(owner, &intend, &intended, error);
     if (code != SPILL_OK || !intended)
         return code;
     int64_t src = head->rev + 1;
@@ -249,7 +238,7 @@ static spill_code_t remove_in_document(const spill_owner_t *owner, int64_t seq,
     intend.seq = seq;
     intend.intent_page = seq;
     intend.taken = value_in(owner, &place->page);
-    spill_code_t code = step(owner, &intend, done, error);
+    spill_code_t code = spill_owner_step(owner, &intend, done, error);
     if (code != SPILL_OK || !*done)
         return code;
     /* The removal stands from here on: whoever comes next finishes what we cannot. */
@@ -257,7 +246,7 @@ static spill_code_t remove_in_document(const spill_owner_t *owner, int64_t seq,
     spill_request_t pull = spill_owner_request(owner, SPILL_REQUEST_PULL, seq);
     pull.epoch = head->epoch;
     pull.seq = seq;
-    code = step(owner, &pull, &pulled, error);
+    code = spill_owner_step(owner, &pull, &pulled, error);
     return code == SPILL_OK ? settle(owner, seq, head->rev + 1, (spill_sum_t){0}, error) : code;
 }
 
@@ -274,7 +263,7 @@ spill_code_t spill_apart_remove(spill_owner_t *owner, int64_t seq, spill_error_t
             remove.rev = place.head.state.rev;
             remove.seq = seq;
             remove.taken = value_in(owner, &place.head);
-            code = step(owner, &remove, &done, error);
+            code = spill_owner_step(owner, &remove, &done, error);
         } else if (code == SPILL_OK) {
             code = remove_in_document(owner, seq, &place, &done, error);
         }
@@ -333,7 +322,7 @@ static spill_code_t empty(const spill_owner_t *owner, int64_t epoch, int64_t fro
     for (; code == SPILL_OK && from < end; from++) {
         spill_request_t empty = spill_owner_request(owner, SPILL_REQUEST_EMPTY_PAGE, from);
         empty.epoch = epoch;
-        code = step(owner, &empty, &done, error);
+        code = spill_owner_step(owner, &empty, &done, error);
     }
     return code;
 }
@@ -387,7 +376,7 @@ static spill_code_t take_step(const spill_owner_t *owner, const spill_state_t *h
     trim.low = trimming->bound < most ? trimming->bound : most;
     spill_code_t code = measure(owner, head, &trim, error);
     if (code == SPILL_OK)
-        code = step(owner, &trim, made, error);
+        code = spill_owner_step(owner, &trim, made, error);
     if (code != SPILL_OK || !*made)
         return code;
     trimming->rev = head->rev + 1;

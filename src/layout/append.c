@@ -1,4 +1,7 @@
-/* What both protocols' appends share: the request, and the judgement after a refusal. */
+/*
+ * What appends of all layouts share: the request, the judgement after a refusal, and for those that
+ * go to the head alone the tries until one is carried out.
+ */
 #include "layout/outlier.h"
 #include "util/error.h"
 
@@ -28,8 +31,9 @@ bool spill_part_fits(const spill_owner_t *owner, int64_t count, int64_t bytes)
 }
 
 spill_request_t spill_append_request(const spill_owner_t *owner, int64_t page,
-                                     const spill_part_t *part, spill_limits_t limits)
+                                     const spill_part_t *part)
 {
+    const spill_definition_t *definition = &owner->array->definition;
     spill_request_t append = spill_owner_request(owner, SPILL_REQUEST_APPEND, page);
     append.elements = part->elements;
     append.element_count = part->count;
@@ -38,7 +42,7 @@ spill_request_t spill_append_request(const spill_owner_t *owner, int64_t page,
     append.members = part->members;
     append.member_count = part->member_count;
     append.update = page == SPILL_HEAD ? part->update : NULL;
-    append.limits = limits;
+    append.limits = spill_document_limits(definition, &definition->bounds, page == SPILL_HEAD);
     if (page == SPILL_HEAD) {
         append.create = true;
         append.epoch = spill_owner_now(owner);
@@ -98,4 +102,66 @@ void spill_append_done(const spill_part_t *part, const spill_response_t *respons
         .count = (int64_t)part->count,
         .op_base = response->state.n,
     };
+}
+
+/* ---- appends to the head --------------------------------------------------------------------- */
+
+int64_t spill_append_head_bytes(const spill_owner_t *owner, const spill_state_t *head, int64_t live,
+                                int64_t live_bytes)
+{
+    spill_state_t after = *head;
+    after.n++;
+    return spill_state_document_bytes(&owner->array->definition, owner->value, true, &after, live,
+                                      live_bytes);
+}
+
+spill_code_t spill_append_check_head(const spill_owner_t *owner, const spill_part_t *part,
+                                     const spill_state_t *head, spill_error_t *error)
+{
+    const spill_definition_t *definition = &owner->array->definition;
+    spill_limits_t limits = spill_head_limits(definition, &definition->bounds);
+    int64_t count = (int64_t)part->count;
+    int64_t bytes = part->bytes + spill_update_growth(part->update);
+    int64_t alone = spill_append_head_bytes(owner, head, count, bytes);
+    if (spill_limits_allow(&limits, count, count, alone))
+        return SPILL_OK;
+    return spill_fail(error, SPILL_TOO_BIG,
+                      "%zu elements of %" PRId64 " bytes do not fit a head whose other fields "
+                      "take %" PRId64 " of %" PRId64 " bytes: append fewer at a time, or raise "
+                      "headBytesMax (--max-bytes)",
+                      part->count, bytes, head->fields_bytes,
+                      count == 1 ? (int64_t)SPILL_DOCUMENT_BYTES_MAX : limits.bytes_max);
+}
+
+spill_code_t spill_append_to_head(spill_owner_t *owner, const spill_part_t *part,
+                                  const spill_head_append_t *steps, spill_append_result_t *result,
+                                  spill_error_t *error)
+{
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_code_t code = SPILL_OK;
+    int tries = 0;
+    while (code == SPILL_OK) {
+        spill_request_t append = steps->request(owner, part);
+        code = spill_owner_call(owner, &append, &head, error);
+        if (code != SPILL_OK)
+            break;
+        if (head.outcome == SPILL_DONE) {
+            spill_append_done(part, &head, result);
+            if (steps->done != NULL)
+                steps->done(owner, &append, &head);
+            break;
+        }
+        spill_refusal_t refusal = SPILL_REFUSAL_NONE;
+        code = spill_append_judge(owner, &append, &head, &refusal, result, error);
+        if (refusal == SPILL_REFUSAL_REPEATED || refusal == SPILL_REFUSAL_STALE)
+            break;
+        if (code == SPILL_OK && refusal == SPILL_REFUSAL_NONE && part->member_count > 0)
+            break; /* one of its operations may be the reason */
+        if (code == SPILL_OK && refusal == SPILL_REFUSAL_FULL)
+            code = steps->full(owner, part, &head, error);
+        if (code == SPILL_OK || code == SPILL_UNKNOWN) /* refused: nothing was appended */
+            code = spill_owner_again(owner, &tries, error);
+    }
+    spill_response_release(&head);
+    return code;
 }

@@ -20,6 +20,12 @@ spill_limits_t spill_page_limits(const spill_bounds_t *bounds)
                             .bytes_max = bounds->page_bytes_max};
 }
 
+spill_limits_t spill_document_limits(const spill_definition_t *definition,
+                                     const spill_bounds_t *bounds, bool head)
+{
+    return head ? spill_head_limits(definition, bounds) : spill_page_limits(bounds);
+}
+
 int64_t spill_document_after(spill_keep_t keep, int64_t page, int64_t pages)
 {
     if (keep == SPILL_KEEP_OLDEST)

@@ -22,17 +22,6 @@ static bool holds(const spill_state_t *state, int64_t seq)
            !spill_seqs_contains(&state->gone, seq);
 }
 
-/* Make the call; *done tells whether the guard held. */
-static spill_code_t step(const spill_owner_t *owner, const spill_request_t *request, bool *done,
-                         spill_error_t *error)
-{
-    spill_response_t response = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_owner_call(owner, request, &response, error);
-    *done = code == SPILL_OK && response.outcome == SPILL_DONE;
-    spill_response_release(&response);
-    return code;
-}
-
 /* Finish the removal that the head's intent speaks of. */
 static spill_code_t settle(const spill_owner_t *owner, const spill_state_t *head, int64_t seq,
                            int64_t page, int64_t rev, spill_error_t *error)
@@ -41,14 +30,14 @@ static spill_code_t settle(const spill_owner_t *owner, const spill_state_t *head
     spill_request_t pull = spill_owner_request(owner, SPILL_REQUEST_PULL, page);
     pull.epoch = head->epoch;
     pull.seq = seq;
-    spill_code_t code = step(owner, &pull, &done, error);
+    spill_code_t code = spill_owner_step(owner, &pull, &done, error);
     if (code != SPILL_OK)
         return code;
     spill_request_t settle = spill_owner_request(owner, SPILL_REQUEST_SETTLE, SPILL_HEAD);
     settle.rev = rev;
     settle.seq = seq;
     settle.intent_page = page;
-    return step(owner, &settle, &done, error);
+    return spill_owner_step(owner, &settle, &done, error);
 }
 
 /* As spill_outlier_settled_head, the head being read with the element of an id (or NULL). */
@@ -132,8 +121,7 @@ static spill_code_t try_edit(const spill_owner_t *owner, spill_which_t *which,
         assert(state != NULL);
         const spill_definition_t *definition = &owner->array->definition;
         spill_request_t edit = spill_owner_request(owner, SPILL_REQUEST_EDIT, where);
-        edit.limits = where == SPILL_HEAD ? spill_head_limits(definition, &definition->bounds)
-                                          : spill_page_limits(&definition->bounds);
+        edit.limits = spill_document_limits(definition, &definition->bounds, where == SPILL_HEAD);
         edit.epoch = state->epoch;
         edit.rev = state->rev;
         edit.seq = which->seq;
@@ -142,7 +130,7 @@ static spill_code_t try_edit(const spill_owner_t *owner, spill_which_t *which,
         edit.elements_bytes = element->size_bytes;
         code = check_fits(owner, where, &edit.limits, state, element, error);
         if (code == SPILL_OK)
-            code = step(owner, &edit, done, error);
+            code = spill_owner_step(owner, &edit, done, error);
         /* Refused though nobody changed the document: there is no room beside its other elements.
          */
         spill_response_t after = SPILL_RESPONSE_INIT;
@@ -186,7 +174,7 @@ static spill_code_t remove_in_head(const spill_owner_t *owner, int64_t seq,
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_REMOVE, SPILL_HEAD);
     request.rev = head->rev;
     request.seq = seq;
-    return step(owner, &request, done, error);
+    return spill_owner_step(owner, &request, done, error);
 }
 
 static spill_code_t remove_in_page(const spill_owner_t *owner, int64_t seq, int64_t page,
@@ -196,7 +184,7 @@ static spill_code_t remove_in_page(const spill_owner_t *owner, int64_t seq, int6
     intend.rev = head->rev;
     intend.seq = seq;
     intend.intent_page = page;
-    spill_code_t code = step(owner, &intend, done, error);
+    spill_code_t code = spill_owner_step(owner, &intend, done, error);
     if (code == SPILL_OK && *done) {
         /* The removal stands from here on: whoever comes next finishes what we cannot. */
         code = settle(owner, head, seq, page, head->rev + 1, error);

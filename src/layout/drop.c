@@ -21,23 +21,15 @@ static spill_code_t drop_head(const spill_owner_t *owner, int64_t epoch, int64_t
     spill_request_t drop = spill_owner_request(owner, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
     drop.epoch = epoch;
     drop.pages = pages;
-    spill_response_t response = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_owner_call(owner, &drop, &response, error);
-    *done = code == SPILL_OK && response.outcome == SPILL_DONE;
-    spill_response_release(&response);
-    return code;
+    return spill_owner_step(owner, &drop, done, error);
 }
 
 static spill_code_t drop_page(const spill_owner_t *owner, int64_t epoch, int64_t page, bool *done,
                               spill_error_t *error)
 {
-    spill_response_t response = SPILL_RESPONSE_INIT;
     spill_request_t drop = spill_owner_request(owner, SPILL_REQUEST_DROP_PAGE, page);
     drop.epoch = epoch;
-    spill_code_t code = spill_owner_call(owner, &drop, &response, error);
-    *done = code == SPILL_OK && response.outcome == SPILL_DONE;
-    spill_response_release(&response);
-    return code;
+    return spill_owner_step(owner, &drop, done, error);
 }
 
 /* A page of the incarnations up to `epoch` that a drop would free; absent where there is none. */
@@ -127,10 +119,7 @@ static spill_code_t close_tail(const spill_owner_t *owner, int64_t page, int64_t
     spill_request_t seal = spill_owner_request(owner, SPILL_REQUEST_SEAL, page);
     seal.epoch = epoch;
     seal.close = true;
-    spill_response_t response = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_owner_call(owner, &seal, &response, error);
-    spill_response_release(&response);
-    return code;
+    return spill_owner_step(owner, &seal, NULL, error);
 }
 
 /*

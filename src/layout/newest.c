@@ -21,22 +21,6 @@ typedef struct need {
     int64_t bytes;
 } need_t;
 
-static spill_limits_t head_limits(const spill_owner_t *owner)
-{
-    const spill_definition_t *definition = &owner->array->definition;
-    return spill_head_limits(definition, &definition->bounds);
-}
-
-/* As an append judges it, whose operation is one more to remember. */
-static int64_t head_bytes(const spill_owner_t *owner, const spill_state_t *head, int64_t live,
-                          int64_t live_bytes)
-{
-    spill_state_t after = *head;
-    after.n++;
-    return spill_state_document_bytes(&owner->array->definition, owner->value, true, &after, live,
-                                      live_bytes);
-}
-
 /* After a spill that bytes caused, the head is as full in bytes as it is meant to be in count. */
 static int64_t bytes_target(const spill_bounds_t *bounds)
 {
@@ -71,9 +55,10 @@ static rest_t rest_of(const spill_state_t *head, const plan_t *plan)
 static bool has_room(const spill_owner_t *owner, const spill_state_t *head, const rest_t *rest,
                      need_t need)
 {
-    spill_limits_t limits = head_limits(owner);
+    const spill_definition_t *definition = &owner->array->definition;
+    spill_limits_t limits = spill_head_limits(definition, &definition->bounds);
     int64_t live = rest->live + need.slots;
-    int64_t rendered = head_bytes(owner, head, live, rest->bytes + need.bytes);
+    int64_t rendered = spill_append_head_bytes(owner, head, live, rest->bytes + need.bytes);
     return spill_limits_allow(&limits, rest->slots + need.slots, live, rendered);
 }
 
@@ -88,7 +73,8 @@ static bool enough(const spill_owner_t *owner, const spill_state_t *head, const 
     if (rest.slots > bounds->threshold)
         return false;
     bool bytes_matter = plan->live > 0 || need.slots > 0;
-    if (bytes_matter && head_bytes(owner, head, rest.live, rest.bytes) > bytes_target(bounds))
+    if (bytes_matter &&
+        spill_append_head_bytes(owner, head, rest.live, rest.bytes) > bytes_target(bounds))
         return false;
     return has_room(owner, head, &rest, need);
 }
@@ -131,8 +117,8 @@ static plan_t make_plan(const spill_owner_t *owner, const spill_state_t *head,
     return plan;
 }
 
-static spill_code_t read_head_run(const spill_owner_t *owner, spill_response_t *head,
-                                  spill_error_t *error)
+spill_code_t spill_newest_read_run(const spill_owner_t *owner, spill_response_t *head,
+                                   spill_error_t *error)
 {
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
     read.want = SPILL_WANT_FORWARD;
@@ -179,21 +165,17 @@ static spill_code_t put_page(const spill_owner_t *owner, spill_response_t *head,
     return code;
 }
 
-static spill_code_t cut(const spill_owner_t *owner, const spill_state_t *head, const plan_t *plan,
-                        bool *done, spill_error_t *error)
+spill_code_t spill_newest_cut(const spill_owner_t *owner, const spill_state_t *head, int64_t slots,
+                              int64_t bytes, bool *done, spill_error_t *error)
 {
     spill_request_t cut = spill_owner_request(owner, SPILL_REQUEST_CUT, SPILL_HEAD);
     cut.pages = head->pages;
     cut.epoch = head->epoch;
     cut.rev = head->rev;
     cut.first = head->first;
-    cut.slots = plan->slots;
-    cut.bytes = plan->bytes;
-    spill_response_t response = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_owner_call(owner, &cut, &response, error);
-    *done = code == SPILL_OK && response.outcome == SPILL_DONE;
-    spill_response_release(&response);
-    return code;
+    cut.slots = slots;
+    cut.bytes = bytes;
+    return spill_owner_step(owner, &cut, done, error);
 }
 
 /*
@@ -204,7 +186,7 @@ static spill_code_t try_spill(spill_owner_t *owner, need_t need, spill_response_
                               bool *settled, spill_error_t *error)
 {
     *settled = false;
-    spill_code_t code = head->looked ? SPILL_OK : read_head_run(owner, head, error);
+    spill_code_t code = head->looked ? SPILL_OK : spill_newest_read_run(owner, head, error);
     head->looked = false; /* the next try looks again */
     if (code == SPILL_OK) {
         plan_t plan = {0};
@@ -216,7 +198,7 @@ static spill_code_t try_spill(spill_owner_t *owner, need_t need, spill_response_
         if (!*settled)
             code = put_page(owner, head, &plan, &ready, error);
         if (code == SPILL_OK && ready)
-            code = cut(owner, &head->state, &plan, &done, error);
+            code = spill_newest_cut(owner, &head->state, plan.slots, plan.bytes, &done, error);
         if (done)
             *settled = settles(owner, &head->state, &plan, need);
     }
@@ -246,11 +228,10 @@ static spill_code_t spill(spill_owner_t *owner, need_t need, spill_response_t *h
  * until the head is near its bound, so that spilling is a race only when it has to. The request
  * asks for what the spill will begin with.
  */
-static spill_request_t append_request(const spill_owner_t *owner, const spill_part_t *part,
-                                      spill_limits_t limits)
+static spill_request_t append_request(const spill_owner_t *owner, const spill_part_t *part)
 {
     const spill_bounds_t *bounds = &owner->array->definition.bounds;
-    spill_request_t append = spill_append_request(owner, SPILL_HEAD, part, limits);
+    spill_request_t append = spill_append_request(owner, SPILL_HEAD, part);
     append.due = bounds->threshold + bounds->page_capacity;
     append.want = SPILL_WANT_FORWARD;
     append.limit = bounds->page_capacity;
@@ -258,10 +239,12 @@ static spill_request_t append_request(const spill_owner_t *owner, const spill_pa
 }
 
 /* The append is acknowledged already: a spill that fails is the next append's to finish. */
-static void spill_after(spill_owner_t *owner, spill_response_t *head)
+static void after_append(spill_owner_t *owner, const spill_request_t *append,
+                         spill_response_t *head)
 {
     spill_error_t error;
-    if (spill(owner, (need_t){0}, head, &error) != SPILL_OK)
+    if (spill_request_is_due(append, spill_state_slots(&head->state)) &&
+        spill(owner, (need_t){0}, head, &error) != SPILL_OK)
         spill_store_log(owner->array->store, SPILL_LOG_WARNING, "spill put off: %s", error.message);
 }
 
@@ -269,49 +252,16 @@ static void spill_after(spill_owner_t *owner, spill_response_t *head)
 static spill_code_t make_room(spill_owner_t *owner, const spill_part_t *part,
                               spill_response_t *head, spill_error_t *error)
 {
-    spill_limits_t limits = head_limits(owner);
-    int64_t count = (int64_t)part->count;
-    int64_t bytes = part->bytes + spill_update_growth(part->update);
-    int64_t alone = head_bytes(owner, &head->state, count, bytes);
-    if (!spill_limits_allow(&limits, count, count, alone))
-        return spill_fail(error, SPILL_TOO_BIG,
-                          "%zu elements of %" PRId64 " bytes do not fit a head whose other fields "
-                          "take %" PRId64 " of %" PRId64 " bytes: append fewer at a time, or raise "
-                          "headBytesMax (--max-bytes)",
-                          part->count, bytes, head->state.fields_bytes,
-                          count == 1 ? (int64_t)SPILL_DOCUMENT_BYTES_MAX : limits.bytes_max);
-    return spill(owner, (need_t){.slots = count, .bytes = bytes}, head, error);
+    need_t need = {.slots = (int64_t)part->count,
+                   .bytes = part->bytes + spill_update_growth(part->update)};
+    spill_code_t code = spill_append_check_head(owner, part, &head->state, error);
+    return code == SPILL_OK ? spill(owner, need, head, error) : code;
 }
 
 spill_code_t spill_newest_append(spill_owner_t *owner, const spill_part_t *part,
                                  spill_append_result_t *result, spill_error_t *error)
 {
-    spill_limits_t limits = head_limits(owner);
-    spill_response_t head = SPILL_RESPONSE_INIT;
-    spill_code_t code = SPILL_OK;
-    int tries = 0;
-    while (code == SPILL_OK) {
-        spill_request_t append = append_request(owner, part, limits);
-        code = spill_owner_call(owner, &append, &head, error);
-        if (code != SPILL_OK)
-            break;
-        if (head.outcome == SPILL_DONE) {
-            spill_append_done(part, &head, result);
-            if (spill_request_is_due(&append, spill_state_slots(&head.state)))
-                spill_after(owner, &head);
-            break;
-        }
-        spill_refusal_t refusal = SPILL_REFUSAL_NONE;
-        code = spill_append_judge(owner, &append, &head, &refusal, result, error);
-        if (refusal == SPILL_REFUSAL_REPEATED || refusal == SPILL_REFUSAL_STALE)
-            break;
-        if (code == SPILL_OK && refusal == SPILL_REFUSAL_NONE && part->member_count > 0)
-            break; /* one of its operations may be the reason */
-        if (code == SPILL_OK && refusal == SPILL_REFUSAL_FULL)
-            code = make_room(owner, part, &head, error);
-        if (code == SPILL_OK || code == SPILL_UNKNOWN) /* refused: nothing was appended */
-            code = spill_owner_again(owner, &tries, error);
-    }
-    spill_response_release(&head);
-    return code;
+    static const spill_head_append_t steps = {
+        .request = append_request, .done = after_append, .full = make_room};
+    return spill_append_to_head(owner, part, &steps, result, error);
 }

@@ -40,10 +40,7 @@ static spill_code_t advance(const spill_owner_t *owner, const spill_state_t *sea
     request.epoch = sealed->epoch;
     request.pages = sealed->page + 2;
     request.total = spill_state_end(sealed);
-    spill_response_t response = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_owner_call(owner, &request, &response, error);
-    spill_response_release(&response);
-    return code;
+    return spill_owner_step(owner, &request, NULL, error);
 }
 
 spill_code_t spill_oldest_grow(spill_owner_t *owner, int64_t page, spill_response_t *response,
@@ -59,10 +56,7 @@ spill_code_t spill_oldest_grow(spill_owner_t *owner, int64_t page, spill_respons
     create.n = sealed->n;
     create.ops = &response->ops;
     create.limits = spill_page_limits(&owner->array->definition.bounds);
-    spill_response_t created = SPILL_RESPONSE_INIT;
-    code = spill_owner_call(owner, &create, &created, error);
-    spill_response_release(&created);
-    return code;
+    return spill_owner_step(owner, &create, NULL, error);
 }
 
 static spill_code_t seal(const spill_owner_t *owner, int64_t page, const spill_state_t *state,
@@ -71,10 +65,7 @@ static spill_code_t seal(const spill_owner_t *owner, int64_t page, const spill_s
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_SEAL, page);
     request.epoch = state->epoch;
     request.rev = state->rev;
-    spill_response_t response = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_owner_call(owner, &request, &response, error);
-    spill_response_release(&response);
-    return code;
+    return spill_owner_step(owner, &request, NULL, error);
 }
 
 /*
@@ -120,10 +111,7 @@ static spill_code_t make_head(const spill_owner_t *owner, spill_error_t *error)
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
     request.create = true;
     request.epoch = spill_owner_now(owner);
-    spill_response_t response = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_owner_call(owner, &request, &response, error);
-    spill_response_release(&response);
-    return code;
+    return spill_owner_step(owner, &request, NULL, error);
 }
 
 /* A part that no empty page could hold is too big; spill_array_append splits what it can. */
@@ -265,11 +253,7 @@ static spill_code_t try_append(spill_owner_t *owner, attempt_t *attempt,
                                spill_append_result_t *result, spill_error_t *error)
 {
     const tail_t *tail = &attempt->tail;
-    const spill_definition_t *definition = &owner->array->definition;
-    const spill_bounds_t *bounds = &definition->bounds;
-    spill_limits_t limits = tail->page == SPILL_HEAD ? spill_head_limits(definition, bounds)
-                                                     : spill_page_limits(bounds);
-    spill_request_t append = spill_append_request(owner, tail->page, &attempt->part, limits);
+    spill_request_t append = spill_append_request(owner, tail->page, &attempt->part);
     if (tail->page != SPILL_HEAD)
         append.epoch = tail->epoch;
     spill_response_t response = SPILL_RESPONSE_INIT;

@@ -51,6 +51,8 @@ bool spill_part_fits(const spill_owner_t *owner, int64_t count, int64_t bytes);
 spill_limits_t spill_head_limits(const spill_definition_t *definition,
                                  const spill_bounds_t *bounds);
 spill_limits_t spill_page_limits(const spill_bounds_t *bounds);
+spill_limits_t spill_document_limits(const spill_definition_t *definition,
+                                     const spill_bounds_t *bounds, bool head);
 
 /* Is the array's next document after `page` in sequence order the head (-1), a page, or none? */
 #define SPILL_NO_DOCUMENT (-3)
@@ -69,9 +71,9 @@ spill_code_t spill_oldest_append(spill_owner_t *owner, const spill_part_t *part,
 spill_code_t spill_capped_append(spill_owner_t *owner, const spill_part_t *part,
                                  spill_append_result_t *result, spill_error_t *error);
 
-/* The request that appends a part to a document; room is judged by `limits`. */
+/* The request that appends a part to a document; room is judged by the definition's bounds. */
 spill_request_t spill_append_request(const spill_owner_t *owner, int64_t page,
-                                     const spill_part_t *part, spill_limits_t limits);
+                                     const spill_part_t *part);
 
 /*
  * After an append was refused: read the document again (into `response`) and say why. On REPEATED
@@ -84,6 +86,38 @@ spill_code_t spill_append_judge(const spill_owner_t *owner, const spill_request_
 /* Fill the result of an append that was DONE. */
 void spill_append_done(const spill_part_t *part, const spill_response_t *response,
                        spill_append_result_t *result);
+
+/* What differs between layouts whose appends all go to the head. */
+typedef struct spill_head_append {
+    spill_request_t (*request)(const spill_owner_t *owner, const spill_part_t *part);
+    /* It was DONE, and is acknowledged: `head` is the answer. May be NULL. */
+    void (*done)(spill_owner_t *owner, const spill_request_t *append, spill_response_t *head);
+    /* `head` shows no room: make some, or say why none can be made. */
+    spill_code_t (*full)(spill_owner_t *owner, const spill_part_t *part, spill_response_t *head,
+                         spill_error_t *error);
+} spill_head_append_t;
+
+/* Append a part to the head: try until it is carried out, or known, or cannot be. (append.c) */
+spill_code_t spill_append_to_head(spill_owner_t *owner, const spill_part_t *part,
+                                  const spill_head_append_t *steps, spill_append_result_t *result,
+                                  spill_error_t *error);
+
+/* The bytes of a head with these elements, as an append judges it: with one operation more. */
+int64_t spill_append_head_bytes(const spill_owner_t *owner, const spill_state_t *head, int64_t live,
+                                int64_t live_bytes);
+
+/* SPILL_TOO_BIG: beside the head's other fields there would be no room for the part alone. */
+spill_code_t spill_append_check_head(const spill_owner_t *owner, const spill_part_t *part,
+                                     const spill_state_t *head, spill_error_t *error);
+
+/* READ of the head with its oldest run, of up to a page's elements. (newest.c) */
+spill_code_t spill_newest_read_run(const spill_owner_t *owner, spill_response_t *head,
+                                   spill_error_t *error);
+
+/* CUT of the head that was read: its first `slots` slots, whose elements have `bytes`. (newest.c)
+ */
+spill_code_t spill_newest_cut(const spill_owner_t *owner, const spill_state_t *head, int64_t slots,
+                              int64_t bytes, bool *done, spill_error_t *error);
 
 /* Keep newest: count and next, as the head tells them. (locate.c) */
 void spill_head_count(const spill_state_t *head, spill_count_t *count);

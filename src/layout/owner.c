@@ -92,6 +92,17 @@ spill_code_t spill_owner_call(const spill_owner_t *owner, const spill_request_t 
     return code == SPILL_OK ? SPILL_OK : name_document(owner, request, code, error);
 }
 
+spill_code_t spill_owner_step(const spill_owner_t *owner, const spill_request_t *request,
+                              bool *done, spill_error_t *error)
+{
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_owner_call(owner, request, &response, error);
+    if (done != NULL)
+        *done = code == SPILL_OK && response.outcome == SPILL_DONE;
+    spill_response_release(&response);
+    return code;
+}
+
 spill_code_t spill_owner_read_state(const spill_owner_t *owner, int64_t page,
                                     spill_response_t *response, spill_error_t *error)
 {

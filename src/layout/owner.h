@@ -53,6 +53,13 @@ spill_request_t spill_owner_request(const spill_owner_t *owner, spill_request_ki
 spill_code_t spill_owner_call(const spill_owner_t *owner, const spill_request_t *request,
                               spill_response_t *response, spill_error_t *error);
 
+/*
+ * The same where nothing but the outcome matters: *done (may be NULL) tells whether the guard held;
+ * false after an error.
+ */
+spill_code_t spill_owner_step(const spill_owner_t *owner, const spill_request_t *request,
+                              bool *done, spill_error_t *error);
+
 /* READ of a document's state alone. Absent: SPILL_OK with response->state.present == false. */
 spill_code_t spill_owner_read_state(const spill_owner_t *owner, int64_t page,
                                     spill_response_t *response, spill_error_t *error);

@@ -40,7 +40,8 @@ static spill_code_t push(sim_client_t *client, const spill_owner_t *owner, int a
         elements[i] = sim_value_of(client->world, &bytes[i], record->first_value + i);
         part.bytes += elements[i].size_bytes;
     }
-    spill_request_t request = spill_append_request(owner, page, &part, limits);
+    spill_request_t request = spill_append_request(owner, page, &part);
+    request.limits = limits;
     if (page != SPILL_HEAD)
         request.epoch = epoch;
     spill_error_t error;
