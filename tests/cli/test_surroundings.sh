@@ -125,16 +125,18 @@ expect 0 append db ev bob 1
 
 # The server's driver, left to itself, would leave a file in shared memory, and the next process of
 # that id would print a warning about it.
-env -u MONGOC_DISABLE_SHM "$SPILLWAY" append db ev alice - <lines >appended 2>appender.err &
+env -u MONGOC_DISABLE_SHM "$SPILLWAY" append db ev alice - <lines >doomed 2>doomed.err &
 writer=$!
+cleanups+=("kill -9 $writer 2>/dev/null")
 exec 3>lines
-echo 1 >&3
-while [ ! -s appended ] && kill -0 "$writer" 2>/dev/null; do sleep 0.05; done
+for i in {1..1000}; do echo "$i"; done >&3
+while [ ! -s doomed ] && kill -0 "$writer" 2>/dev/null; do sleep 0.05; done
 kill -9 "$writer"
 wait "$writer" 2>/dev/null
 exec 3>&-
-[ -s appended ] || fail "the writer ended before it was killed: $(cat appender.err)"
+[ -s doomed ] || fail "the writer ended before it was killed: $(cat doomed.err)"
 [ ! -e "/dev/shm/mongoc-$writer" ] || fail "a killed program leaves a file in /dev/shm"
+counts db ev alice 2000
 
 # ---- no permission -------------------------------------------------------------------------------
 

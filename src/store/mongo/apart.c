@@ -17,22 +17,6 @@ bool spill_mongo_summary_changes(const spill_mongo_document_t *document,
             spill_state_count(definition, before) != spill_state_count(definition, after));
 }
 
-/* {name: {...}} becomes {path: {...}}, or in a stage {path: {$literal: {...}}}. */
-static void set_document(const char *path, const bson_t *holder, bool literal, bson_t *set)
-{
-    bson_iter_t iter;
-    if (!bson_iter_init(&iter, holder) || !bson_iter_next(&iter))
-        return;
-    if (!literal) {
-        bson_append_iter(set, path, -1, &iter);
-        return;
-    }
-    bson_t expression;
-    bson_append_document_begin(set, path, -1, &expression);
-    bson_append_iter(&expression, "$literal", -1, &iter);
-    bson_append_document_end(set, &expression);
-}
-
 void spill_mongo_set_summary(const spill_mongo_document_t *document, const spill_state_t *after,
                              bool literal, bson_t *set)
 {
@@ -42,8 +26,8 @@ void spill_mongo_set_summary(const spill_mongo_document_t *document, const spill
     spill_sum_append_summary(&after->sum, definition, spill_state_count(definition, after),
                              definition->array, &summary);
     spill_sum_append(&after->sum, "sum", &sum);
-    set_document(definition->array, &summary, literal, set);
-    set_document(spill_mongo_path(document, "sum", path), &sum, literal, set);
+    spill_mongo_set_document(definition->array, &summary, literal, set);
+    spill_mongo_set_document(spill_mongo_path(document, "sum", path), &sum, literal, set);
     bson_destroy(&summary);
     bson_destroy(&sum);
 }
@@ -61,30 +45,6 @@ static spill_code_t look(spill_mongo_t *store, const spill_request_t *request,
     read.want = request->due > 0 && request->due <= JOURNAL_SHORT ? request->want : SPILL_WANT_NONE;
     spill_response_clear(response);
     return spill_mongo_read(store, &read, response, error);
-}
-
-/* Under the guard that what was read is there still. */
-static spill_code_t append_if_unchanged(spill_mongo_t *store,
-                                        const spill_mongo_document_t *document,
-                                        const spill_state_t *before, const spill_state_t *after,
-                                        bool *done, spill_error_t *error)
-{
-    char epoch[SPILL_MONGO_PATH_SIZE], rev[SPILL_MONGO_PATH_SIZE];
-    bson_t filter, update, set = BSON_INITIALIZER;
-    spill_mongo_select(document, &filter);
-    BCON_APPEND(&filter, spill_mongo_path(document, "epoch", epoch), BCON_INT64(before->epoch),
-                spill_mongo_path(document, "rev", rev), BCON_INT64(before->rev), document->array,
-                "{", "$size", BCON_INT64(before->live), "}");
-    if (spill_request_ops(document->request) > 0)
-        spill_mongo_append_op_guard(document, &filter);
-    spill_mongo_set_summary(document, after, false, &set);
-    spill_mongo_update_of_append(document, &set, NULL, &update);
-    spill_code_t code =
-        spill_mongo_modify(store, document->collection, &filter, &update, NULL, NULL, done, error);
-    bson_destroy(&filter);
-    bson_destroy(&update);
-    bson_destroy(&set);
-    return code;
 }
 
 /* The answer to an append that was carried out on what `response` shows. */
@@ -115,7 +75,7 @@ static spill_code_t try_append(spill_mongo_t *store, const spill_mongo_document_
     spill_state_copy(&response->state, &after);
     *done = false;
     if (spill_transition(request, &facts, &after, &effect) == SPILL_DONE)
-        code = append_if_unchanged(store, document, &response->state, &after, done, error);
+        code = spill_mongo_append_computed(store, document, &response->state, &after, done, error);
     if (code == SPILL_OK && *done)
         answer(request, effect.seq, &after, response);
     spill_state_release(&after);

@@ -299,10 +299,8 @@ static spill_code_t append_rolling(spill_mongo_t *store, const spill_mongo_docum
     prepare(&attempt, store, document, NULL);
     attempt.roll = roll;
     bson_t *filter = &attempt.filter;
-    bson_append_int64(filter, spill_mongo_path(document, "epoch", path), -1, before->epoch);
-    bson_append_int64(filter, spill_mongo_path(document, "rev", path), -1, before->rev);
+    spill_mongo_append_as_read(document, before, filter);
     bson_append_int64(filter, spill_mongo_path(document, "first", path), -1, before->first);
-    BCON_APPEND(filter, document->array, "{", "$size", BCON_INT64(before->live), "}");
     spill_render_count(&attempt.open, document->count, after->live);
     spill_render_gone(&attempt.open, spill_mongo_path(document, "gone", path), &after->gone);
     if (after->gone.count == 0)

@@ -1,9 +1,4 @@
-/*
- * Documents of layout bucket. Their statistics hold an average, and sums in the order of the
- * elements, which no update operator makes; so what a document becomes is computed here, by
- * transition.c, and written on condition that it is still what was read: its incarnation, rev and
- * number of elements, of which each change of elements changes one.
- */
+/* Documents of layout bucket: their statistics, and the walk over an owner's windows. */
 #include "store/mongo/mongo.h"
 
 #include "definition/window.h"
@@ -19,22 +14,6 @@ bool spill_mongo_is_bucket(const spill_mongo_document_t *document)
 
 /* ---- statistics ------------------------------------------------------------------------------ */
 
-/* {name: {...}} becomes {path: {...}}, or in a pipeline {path: {$literal: {...}}}. */
-static void set_document(const char *path, const bson_t *holder, bool literal, bson_t *set)
-{
-    bson_iter_t iter;
-    if (!bson_iter_init(&iter, holder) || !bson_iter_next(&iter))
-        return;
-    if (!literal) {
-        bson_append_iter(set, path, -1, &iter);
-        return;
-    }
-    bson_t expression;
-    BSON_APPEND_DOCUMENT_BEGIN(set, path, &expression);
-    bson_append_iter(&expression, "$literal", -1, &iter);
-    bson_append_document_end(set, &expression);
-}
-
 void spill_mongo_set_statistics(const spill_mongo_document_t *document, const spill_state_t *after,
                                 bool literal, bson_t *set)
 {
@@ -43,26 +22,13 @@ void spill_mongo_set_statistics(const spill_mongo_document_t *document, const sp
     bson_t stats = BSON_INITIALIZER, tally = BSON_INITIALIZER;
     spill_tally_render(&after->tally, after->live, definition, &stats);
     spill_tally_append(&after->tally, "tally", &tally);
-    set_document(definition->stats_field, &stats, literal, set);
-    set_document(spill_mongo_path(document, "tally", path), &tally, literal, set);
+    spill_mongo_set_document(definition->stats_field, &stats, literal, set);
+    spill_mongo_set_document(spill_mongo_path(document, "tally", path), &tally, literal, set);
     bson_destroy(&stats);
     bson_destroy(&tally);
 }
 
 /* ---- appends --------------------------------------------------------------------------------- */
-
-static void unchanged(const spill_mongo_document_t *document, const spill_state_t *state,
-                      bson_t *filter)
-{
-    char epoch[SPILL_MONGO_PATH_SIZE], rev[SPILL_MONGO_PATH_SIZE], sealed[SPILL_MONGO_PATH_SIZE];
-    spill_mongo_select(document, filter);
-    BCON_APPEND(filter, spill_mongo_path(document, "epoch", epoch), BCON_INT64(state->epoch),
-                spill_mongo_path(document, "rev", rev), BCON_INT64(state->rev),
-                spill_mongo_path(document, "sealed", sealed), "{", "$ne", BCON_BOOL(true), "}",
-                document->array, "{", "$size", BCON_INT64(state->live), "}");
-    if (spill_request_ops(document->request) > 0)
-        spill_mongo_append_op_guard(document, filter);
-}
 
 spill_code_t spill_mongo_append_to_bucket(spill_mongo_t *store,
                                           const spill_mongo_document_t *document,
@@ -75,17 +41,8 @@ spill_code_t spill_mongo_append_to_bucket(spill_mongo_t *store,
     bool done = false;
     spill_code_t code = SPILL_OK;
     spill_state_copy(&response->state, &after);
-    if (spill_transition(request, &facts, &after, &effect) == SPILL_DONE) {
-        bson_t filter, update, set = BSON_INITIALIZER;
-        unchanged(document, &response->state, &filter);
-        spill_mongo_set_statistics(document, &after, false, &set);
-        spill_mongo_update_of_append(document, &set, NULL, &update);
-        code = spill_mongo_modify(store, document->collection, &filter, &update, NULL, NULL, &done,
-                                  error);
-        bson_destroy(&filter);
-        bson_destroy(&update);
-        bson_destroy(&set);
-    }
+    if (spill_transition(request, &facts, &after, &effect) == SPILL_DONE)
+        code = spill_mongo_append_computed(store, document, &response->state, &after, &done, error);
     response->outcome = done ? SPILL_DONE : SPILL_REFUSED_GUARD;
     if (done) {
         response->seq = effect.seq;
@@ -98,7 +55,6 @@ spill_code_t spill_mongo_append_to_bucket(spill_mongo_t *store,
 spill_code_t spill_mongo_insert_bucket(spill_mongo_t *store, const spill_mongo_document_t *document,
                                        int64_t epoch, bool *done, spill_error_t *error)
 {
-    static const spill_run_t nothing;
     spill_request_t dated = *document->request;
     spill_facts_t facts = {0};
     spill_state_t state = {0};
@@ -107,7 +63,7 @@ spill_code_t spill_mongo_insert_bucket(spill_mongo_t *store, const spill_mongo_d
     dated.epoch = epoch;
     if (spill_transition(&dated, &facts, &state, &effect) != SPILL_DONE)
         return SPILL_OK;
-    spill_run_t run = nothing;
+    spill_run_t run = {0};
     spill_ops_t ops = {0};
     for (size_t i = 0; i < dated.element_count; i++)
         spill_run_add(&run, (int64_t)i, &dated.elements[i]);

@@ -16,6 +16,7 @@
  *   hint.c         how long arrays were after their last append
  *   update.c       the operators of an append, of a new head, of fields
  *   bucket.c       documents of layout bucket: their appends, statistics and windows
+ *   computed.c     appends whose effect is computed here, under the guard that nothing came between
  *   append.c       APPEND, UPDATE_FIELDS, and making a head
  *   rewrite.c      the update from one state of a document to another
  *   apart.c        documents of one element, and the head's summary (layout reference)
@@ -285,6 +286,28 @@ void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, int6
                                     const spill_mongo_roll_t *roll, bson_t *update);
 /* The caller's operators alone. */
 void spill_mongo_update_of_fields(const spill_mongo_document_t *document, bson_t *update);
+
+/* ---- computed.c ------------------------------------------------------------------------------ */
+
+/*
+ * Append to a filter: the document is as it was read, in its incarnation, rev and number of
+ * elements, of which each change of elements changes one (in a capped head also `first`).
+ */
+void spill_mongo_append_as_read(const spill_mongo_document_t *document, const spill_state_t *state,
+                                bson_t *filter);
+
+/* {name: {...}} becomes {path: {...}} in `set`; `literal`, in a stage's: {path: {$literal: ...}}.
+ */
+void spill_mongo_set_document(const char *path, const bson_t *holder, bool literal, bson_t *set);
+
+/*
+ * An APPEND that transition.c takes from `before`, as it was read, to `after`, with the statistics
+ * or the summary that go with it; on condition that nothing came between, else not *done.
+ */
+spill_code_t spill_mongo_append_computed(spill_mongo_t *store,
+                                         const spill_mongo_document_t *document,
+                                         const spill_state_t *before, const spill_state_t *after,
+                                         bool *done, spill_error_t *error);
 
 /* ---- apart.c --------------------------------------------------------------------------------- */
 
