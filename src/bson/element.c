@@ -6,23 +6,13 @@
 
 #include <string.h>
 
-bool spill_element_at(const spill_value_t *element, const char *path, spill_value_t *found)
+/* Through documents alone. */
+static bool find(const spill_value_t *element, const char *path, spill_value_t *found)
 {
     *found = *element;
-    while (*path != '\0') {
-        size_t length = strcspn(path, ".");
-        const char *name = NULL;
-        bool there = false;
-        if (found->type != BSON_TYPE_DOCUMENT)
+    while (*path != '\0')
+        if (found->type != BSON_TYPE_DOCUMENT || !spill_value_field(found, path, &path, found))
             return false;
-        spill_fields_t fields = spill_fields_of(found->data);
-        while (!there && spill_fields_next(&fields, &name, found))
-            there = strncmp(name, path, length) == 0 && name[length] == '\0';
-        if (!there)
-            return false;
-        path += length;
-        path += *path == '.';
-    }
     return true;
 }
 
@@ -43,7 +33,7 @@ spill_code_t spill_element_id_key(const spill_value_t *id, spill_buffer_t *key,
 bool spill_element_key(const spill_value_t *element, const char *path, spill_buffer_t *key)
 {
     spill_value_t id;
-    return spill_element_at(element, path, &id) && spill_element_id_key(&id, key, NULL) == SPILL_OK;
+    return find(element, path, &id) && spill_element_id_key(&id, key, NULL) == SPILL_OK;
 }
 
 /* The first four bytes of an ObjectId: seconds, big-endian. */
@@ -57,7 +47,7 @@ static int64_t object_id_ms(const spill_value_t *value)
 bool spill_element_time_ms(const spill_value_t *element, const char *path, int64_t *time_ms)
 {
     spill_value_t value;
-    if (!spill_element_at(element, path, &value))
+    if (!find(element, path, &value))
         return false;
     switch (value.type) {
     case BSON_TYPE_DATE_TIME:

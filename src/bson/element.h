@@ -12,9 +12,6 @@
 /* Most bytes of an id's key (bson/key.h). */
 #define SPILL_ELEMENT_ID_MAX 1024
 
-/* The value at a path, through documents alone; false where there is none. Borrows. O(size). */
-bool spill_element_at(const spill_value_t *element, const char *path, spill_value_t *found);
-
 /*
  * Append the key by which an id is found, which is the same for ids that compare as equal (1 and
  * 1.0). SPILL_INVALID: it can be no element's id: null, undefined, an array, a regular expression,

@@ -229,28 +229,15 @@ static bool nothing_satisfies(const search_t *search)
     return search->operation != EXISTS && satisfies(search->operation, &null, search->operand);
 }
 
-static bool find_field(const spill_value_t *value, const char *name, size_t length,
-                       spill_value_t *found)
-{
-    spill_fields_t fields = spill_fields_of(value->data);
-    const char *own;
-    while (spill_fields_next(&fields, &own, found))
-        if (strncmp(own, name, length) == 0 && own[length] == '\0')
-            return true;
-    return false;
-}
-
 static bool path_satisfies(const search_t *search, const spill_value_t *value, const char *path);
 
 /* Each document in an array, and the element that the name is the place of. */
 static bool array_satisfies(const search_t *search, const spill_value_t *array, const char *path)
 {
-    size_t length = strcspn(path, ".");
     spill_fields_t fields = spill_fields_of(array->data);
-    const char *name;
+    const char *name, *rest;
     spill_value_t element;
-    if (find_field(array, path, length, &element) &&
-        path_satisfies(search, &element, path + length + (path[length] == '.')))
+    if (spill_value_field(array, path, &rest, &element) && path_satisfies(search, &element, rest))
         return true;
     while (spill_fields_next(&fields, &name, &element))
         if (element.type == BSON_TYPE_DOCUMENT && path_satisfies(search, &element, path))
@@ -262,13 +249,10 @@ static bool path_satisfies(const search_t *search, const spill_value_t *value, c
 {
     spill_value_t at = *value;
     while (*path != '\0') {
-        size_t length = strcspn(path, ".");
         if (at.type == BSON_TYPE_ARRAY)
             return array_satisfies(search, &at, path);
-        if (at.type != BSON_TYPE_DOCUMENT || !find_field(&at, path, length, &at))
+        if (!spill_value_field(&at, path, &path, &at))
             return nothing_satisfies(search);
-        path += length;
-        path += *path == '.';
     }
     return end_satisfies(search, &at);
 }

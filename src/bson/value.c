@@ -319,22 +319,26 @@ bool spill_value_equal(const spill_value_t *left, const spill_value_t *right)
            (left->size_bytes == 0 || memcmp(left->data, right->data, left->size_bytes) == 0);
 }
 
+bool spill_value_field(const spill_value_t *value, const char *path, const char **rest,
+                       spill_value_t *found)
+{
+    size_t length = strcspn(path, ".");
+    if (value->type != BSON_TYPE_DOCUMENT && value->type != BSON_TYPE_ARRAY)
+        return false;
+    *rest = path + length + (path[length] == '.');
+    spill_fields_t fields = spill_fields_of(value->data);
+    const char *name;
+    while (spill_fields_next(&fields, &name, found))
+        if (strncmp(name, path, length) == 0 && name[length] == '\0')
+            return true;
+    return false;
+}
+
 bool spill_value_at(const spill_value_t *value, const char *path, spill_value_t *found)
 {
     *found = *value;
-    while (*path != '\0') {
-        size_t length = strcspn(path, ".");
-        const char *name = NULL;
-        bool there = false;
-        if (found->type != BSON_TYPE_DOCUMENT && found->type != BSON_TYPE_ARRAY)
+    while (*path != '\0')
+        if (!spill_value_field(found, path, &path, found))
             return false;
-        spill_fields_t fields = spill_fields_of(found->data);
-        while (!there && spill_fields_next(&fields, &name, found))
-            there = strncmp(name, path, length) == 0 && name[length] == '\0';
-        if (!there)
-            return false;
-        path += length;
-        path += *path == '.';
-    }
     return true;
 }

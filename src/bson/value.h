@@ -58,6 +58,13 @@ spill_fields_t spill_fields_of(const uint8_t *data);
 bool spill_fields_next(spill_fields_t *fields, const char **name, spill_value_t *value);
 
 /*
+ * The field that the first name of a path is, in a document or by index in an array; *rest is the
+ * path behind that name. False where there is none, or `value` is neither. `found` may be `value`.
+ */
+bool spill_value_field(const spill_value_t *value, const char *path, const char **rest,
+                       spill_value_t *found);
+
+/*
  * The value at a path of names with '.' between them, through documents, and through arrays by
  * index; false where there is none. Of a well-formed value. `found` borrows from it. O(size).
  */

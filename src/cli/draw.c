@@ -42,14 +42,16 @@ double spill_cli_fill(const spill_cli_place_t *place)
     return slots_fill(place) > bytes_fill(place) ? slots_fill(place) : bytes_fill(place);
 }
 
+/* Does the terminal show UTF-8, by the environment's locale? It is asked once. */
 static bool has_utf8(void)
 {
-    locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
-    if (locale == (locale_t)0)
-        return false;
-    bool utf8 = strcmp(nl_langinfo_l(CODESET, locale), "UTF-8") == 0;
-    freelocale(locale);
-    return utf8;
+    static enum { NOT_ASKED, NO, YES } utf8 = NOT_ASKED;
+    locale_t locale = utf8 == NOT_ASKED ? newlocale(LC_CTYPE_MASK, "", (locale_t)0) : (locale_t)0;
+    if (locale != (locale_t)0) {
+        utf8 = strcmp(nl_langinfo_l(CODESET, locale), "UTF-8") == 0 ? YES : NO;
+        freelocale(locale);
+    }
+    return utf8 == YES;
 }
 
 /* A document that is not empty has a cell, and one that is not full lacks one. */

@@ -2,6 +2,7 @@
 
 #include "bson/value.h"
 #include "store/render.h"
+#include "store/tally.h"
 
 #include <math.h>
 #include <string.h>
@@ -34,18 +35,13 @@ static void add_integer_apart(spill_sum_t *sum, int64_t value)
 
 spill_sum_t spill_sum_of(const spill_definition_t *definition, const spill_value_t *element)
 {
-    spill_sum_t sum = {0};
-    spill_value_t value;
-    if (definition->value_field[0] == '\0' ||
-        !spill_value_at(element, definition->value_field, &value))
-        return sum;
-    if (value.type == BSON_TYPE_INT32)
-        sum = (spill_sum_t){.values = 1, .whole = spill_value_int32(&value)};
-    else if (value.type == BSON_TYPE_INT64)
-        sum = (spill_sum_t){.values = 1, .whole = spill_value_int64(&value)};
-    else if (value.type == BSON_TYPE_DOUBLE && fabs(spill_value_double(&value)) <= DOUBLE_MAX)
-        sum = (spill_sum_t){.values = 1, .high = spill_value_double(&value)};
-    return sum;
+    spill_amount_t amount;
+    if (!spill_amount_of(definition, element, &amount) ||
+        (amount.real && fabs(amount.value) > DOUBLE_MAX))
+        return (spill_sum_t){0};
+    if (amount.real)
+        return (spill_sum_t){.values = 1, .high = amount.value};
+    return (spill_sum_t){.values = 1, .whole = amount.whole};
 }
 
 void spill_sum_add(spill_sum_t *sum, const spill_sum_t *other)
@@ -120,18 +116,17 @@ bool spill_sum_read(const spill_value_t *value, spill_sum_t *sum)
     const char *name;
     spill_value_t field;
     while (spill_fields_next(&fields, &name, &field)) {
-        bool number = field.type == BSON_TYPE_INT64 || field.type == BSON_TYPE_INT32;
-        int64_t integer = field.type == BSON_TYPE_INT64   ? spill_value_int64(&field)
-                          : field.type == BSON_TYPE_INT32 ? spill_value_int32(&field)
-                                                          : 0;
-        if (number && strcmp(name, "values") == 0)
-            sum->values = integer;
-        else if (number && strcmp(name, "whole") == 0)
-            sum->whole = integer;
-        else if (field.type == BSON_TYPE_DOUBLE && strcmp(name, "high") == 0)
-            sum->high = spill_value_double(&field);
-        else if (field.type == BSON_TYPE_DOUBLE && strcmp(name, "low") == 0)
-            sum->low = spill_value_double(&field);
+        spill_amount_t amount;
+        if (!spill_amount_read(&field, &amount))
+            return false;
+        if (!amount.real && strcmp(name, "values") == 0)
+            sum->values = amount.whole;
+        else if (!amount.real && strcmp(name, "whole") == 0)
+            sum->whole = amount.whole;
+        else if (amount.real && strcmp(name, "high") == 0)
+            sum->high = amount.value;
+        else if (amount.real && strcmp(name, "low") == 0)
+            sum->low = amount.value;
         else
             return false;
     }

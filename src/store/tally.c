@@ -2,6 +2,7 @@
 
 #include "bson/number.h"
 #include "bson/value.h"
+#include "store/render.h"
 
 #include <math.h>
 #include <string.h>
@@ -33,6 +34,15 @@ bool spill_amount_read(const spill_value_t *value, spill_amount_t *amount)
     default:
         return false;
     }
+}
+
+bool spill_amount_of(const spill_definition_t *definition, const spill_value_t *element,
+                     spill_amount_t *amount)
+{
+    spill_value_t found;
+    const char *path = definition->value_field;
+    return path[0] != '\0' && spill_value_at(element, path, &found) &&
+           spill_amount_read(&found, amount) && isfinite(amount->value);
 }
 
 void spill_amount_append(const spill_amount_t *amount, const char *name, bson_t *document)
@@ -87,11 +97,8 @@ static bool same_amount(const spill_amount_t *left, const spill_amount_t *right)
 void spill_tally_add(spill_tally_t *tally, const spill_definition_t *definition,
                      const spill_value_t *element)
 {
-    spill_value_t found;
     spill_amount_t amount;
-    const char *path = definition->value_field;
-    if (path[0] == '\0' || !spill_value_at(element, path, &found) ||
-        !spill_amount_read(&found, &amount) || !isfinite(amount.value))
+    if (!spill_amount_of(definition, element, &amount))
         return;
     if (amount.real || __builtin_add_overflow(tally->whole, amount.whole, &tally->whole))
         tally->real = true;
@@ -210,10 +217,8 @@ void spill_tally_render(const spill_tally_t *tally, int64_t count,
     if (definition->stats_field[0] == '\0')
         return;
     spill_tally_statistics(tally, count, &all);
-    spill_amount_t number = whole_amount(count);
     BSON_APPEND_DOCUMENT_BEGIN(document, definition->stats_field, &fields);
-    if (definition->stats_count[0] != '\0')
-        spill_amount_append(&number, definition->stats_count, &fields);
+    spill_render_count(&fields, definition->stats_count, count);
     if (definition->stats_average[0] != '\0' && all.values > 0)
         BSON_APPEND_DOUBLE(&fields, definition->stats_average, all.average);
     if (definition->stats_sum[0] != '\0')

@@ -38,6 +38,13 @@ void spill_amount_append(const spill_amount_t *amount, const char *name, bson_t 
 /* And back, also from other numbers; false where it is none of the three types. */
 bool spill_amount_read(const spill_value_t *value, spill_amount_t *amount);
 
+/*
+ * The number at the definition's value_field: an int32, an int64 or a finite double. False where
+ * the element has none of these, or the definition names no field.
+ */
+bool spill_amount_of(const spill_definition_t *definition, const spill_value_t *element,
+                     spill_amount_t *amount);
+
 /* {values, whole (or nothing where `real`), run, min, max} under a name; nothing without values. */
 void spill_tally_append(const spill_tally_t *tally, const char *name, bson_t *document);
 bool spill_tally_read(const spill_value_t *value, spill_tally_t *tally);
