@@ -229,14 +229,33 @@ static void print_costs(const spill_definition_t *definition, const spill_count_
     puts("a page by cursor: the head and the page document that holds it, wherever it starts");
 }
 
+/* Lines for a person, rather than documents? */
+static bool is_text(const spill_cli_session_t *session)
+{
+    const explain_options_t *options = session->invocation->options;
+    return !session->invocation->json && !options->documents;
+}
+
+static explain_t explain_of(const spill_cli_session_t *session)
+{
+    return (explain_t){.session = session,
+                       .definition = spill_array_get_definition(session->array),
+                       .next_page = -1,
+                       .stretch = SPILL_CLI_STRETCH_INIT};
+}
+
+static spill_code_t show_documents(explain_t *explain, spill_error_t *error)
+{
+    const spill_cli_session_t *session = explain->session;
+    spill_code_t code =
+        spill_array_documents(session->array, session->owner, false, visit, explain, error);
+    return code == SPILL_CANCELLED ? spill_cli_flush(error) : code;
+}
+
 static spill_code_t explain_owner(spill_cli_session_t *session, spill_error_t *error)
 {
     const spill_invocation_t *invocation = session->invocation;
-    const explain_options_t *options = invocation->options;
-    explain_t explain = {.session = session,
-                         .definition = spill_array_get_definition(session->array),
-                         .next_page = -1,
-                         .stretch = SPILL_CLI_STRETCH_INIT};
+    explain_t explain = explain_of(session);
     spill_count_t count;
     spill_code_t code = spill_array_count(session->array, session->owner, &count, error);
     if (code == SPILL_OK && !count.exists) {
@@ -248,17 +267,14 @@ static spill_code_t explain_owner(spill_cli_session_t *session, spill_error_t *e
     if (code != SPILL_OK)
         return code;
     explain.pages = count.pages;
-    bool text = !invocation->json && !options->documents;
-    if (text) {
+    if (is_text(session)) {
         spill_cli_print_value(session->owner, false);
         printf(": %" PRId64 " elements, %" PRId64 " in the head, %" PRId64
                " pages; the next sequence number is %" PRId64 "\n",
                count.count, count.head, count.pages, count.next);
     }
-    code = spill_array_documents(session->array, session->owner, false, visit, &explain, error);
-    if (code == SPILL_CANCELLED)
-        return spill_cli_flush(error);
-    if (code == SPILL_OK && text)
+    code = show_documents(&explain, error);
+    if (code == SPILL_OK && is_text(session))
         print_costs(explain.definition, &count);
     return code;
 }
@@ -266,12 +282,7 @@ static spill_code_t explain_owner(spill_cli_session_t *session, spill_error_t *e
 /* A line for the window, its parts below. */
 static spill_code_t explain_window(spill_cli_session_t *session, spill_error_t *error)
 {
-    const spill_invocation_t *invocation = session->invocation;
-    const explain_options_t *options = invocation->options;
-    explain_t explain = {.session = session,
-                         .definition = spill_array_get_definition(session->array),
-                         .next_page = -1,
-                         .stretch = SPILL_CLI_STRETCH_INIT};
+    explain_t explain = explain_of(session);
     spill_value_t owner;
     spill_count_t count;
     spill_code_t code = spill_array_count(session->array, session->owner, &count, error);
@@ -279,13 +290,12 @@ static spill_code_t explain_window(spill_cli_session_t *session, spill_error_t *
         !spill_bucket_split(session->owner, &owner, explain.window))
         return code;
     explain.pages = count.pages;
-    if (!invocation->json && !options->documents)
+    if (is_text(session))
         printf("%s: %" PRId64 " elements in %" PRId64 " %s; the next sequence number is %" PRId64
                "\n",
                explain.window, count.count, count.pages + 1,
                spill_cli_plural(count.pages + 1, "part", "parts"), count.next);
-    code = spill_array_documents(session->array, session->owner, false, visit, &explain, error);
-    return code == SPILL_CANCELLED ? spill_cli_flush(error) : code;
+    return show_documents(&explain, error);
 }
 
 static spill_code_t explain_any(spill_cli_session_t *session, spill_error_t *error)
@@ -293,8 +303,7 @@ static spill_code_t explain_any(spill_cli_session_t *session, spill_error_t *err
     if (!spill_cli_is_bucket(session))
         return explain_owner(session, error);
     spill_code_t code = spill_cli_each_window(session, explain_window, error);
-    const explain_options_t *options = session->invocation->options;
-    if (code == SPILL_OK && !session->invocation->json && !options->documents)
+    if (code == SPILL_OK && is_text(session))
         puts("append: the last part of the element's window, one operation; a window: its parts");
     return code;
 }
