@@ -89,7 +89,12 @@ typedef struct spill_definition {
      * spill_array_trim_keep and spill_array_trim_older: by time, up to the first one that is not
      * older). No daemon does it, but the append that spills or seals a document, after it: so an
      * array has at most max(keep_elements, threshold) + page_capacity elements, those of racing
-     * appends besides, while it is appended to and no writer dies. What is not appended to stays.
+     * appends besides, while it is appended to and no writer dies (where bytes fill documents, up
+     * to the sum of the three). What is not appended to stays.
+     *
+     * Layout capped: the threshold is what is kept by number (keep_elements is 0); of these go the
+     * ones that are older than keep_seconds. The append does it that takes the numbers past a
+     * multiple of an eighth of the threshold (each append, with a threshold below 16).
      */
     int64_t keep_elements;
     int64_t keep_seconds; /* needs time_field */

@@ -278,10 +278,10 @@ static spill_code_t check_capped(const spill_definition_t *definition, spill_err
     if (definition->keep != SPILL_KEEP_NEWEST)
         return spill_fail(error, SPILL_INVALID, "layout %s keeps the newest (--keep newest)",
                           layout);
-    if (definition->keep_elements > 0 || definition->keep_seconds > 0)
+    if (definition->keep_elements > 0)
         return spill_fail(error, SPILL_INVALID,
-                          "layout %s keeps by its threshold: retention (--retain-elements, "
-                          "--retain-age) has nothing to do there",
+                          "layout %s keeps as many as its threshold says: keepElements "
+                          "(--retain-elements) has nothing to do there",
                           layout);
     if (definition->value_field[0] != '\0' || definition->stats_count[0] != '\0' ||
         definition->stats_average[0] != '\0')

@@ -105,6 +105,7 @@ void spill_definition_init(spill_definition_t *definition, const char *name)
 void spill_definition_set_layout(spill_definition_t *definition, spill_layout_t layout)
 {
     const spill_definition_t *preset = &preset_definitions[1];
+    bool had_pages = spill_definition_has_pages(definition);
     definition->layout = layout;
     bool pages = spill_definition_has_pages(definition);
     for (size_t i = 0; i < SPILL_NAME_FIELDS; i++) {
@@ -124,8 +125,9 @@ void spill_definition_set_layout(spill_definition_t *definition, spill_layout_t 
             bound = !pages ? 0 : bound == 0 ? spill_bounds_get(&preset->bounds, field) : bound;
         memcpy((char *)&definition->bounds + field->offset, &bound, sizeof bound);
     }
-    if (!pages) {
+    if (!pages)
         definition->keep = SPILL_KEEP_NEWEST;
+    if (!pages && had_pages) { /* there an age keeps what a number of elements does not */
         definition->keep_elements = 0;
         definition->keep_seconds = 0;
     }

@@ -27,9 +27,21 @@ static spill_code_t too_big(spill_owner_t *owner, const spill_part_t *part, spil
         head->state.fields_bytes);
 }
 
+/* An age is looked at so many times in the course of `threshold` appends. */
+enum { LOOKS = 8 };
+
+static void after_append(spill_owner_t *owner, const spill_request_t *append,
+                         spill_response_t *head)
+{
+    int64_t step = owner->array->definition.bounds.threshold / LOOKS;
+    if (spill_retain_is_due(head->seq, (int64_t)append->element_count, step))
+        spill_outlier_retain(owner);
+}
+
 spill_code_t spill_capped_append(spill_owner_t *owner, const spill_part_t *part,
                                  spill_append_result_t *result, spill_error_t *error)
 {
-    static const spill_head_append_t steps = {.request = append_request, .full = too_big};
+    static const spill_head_append_t steps = {
+        .request = append_request, .done = after_append, .full = too_big};
     return spill_append_to_head(owner, part, &steps, result, error);
 }

@@ -187,6 +187,12 @@ spill_code_t spill_outlier_drop(spill_owner_t *owner, spill_error_t *error);
  */
 void spill_outlier_retain(spill_owner_t *owner);
 
+/*
+ * Layouts whose documents do not tell when to look: does an append of `count` elements, the first
+ * one numbered `first`, take the numbers past a multiple of `step`? (retain.c)
+ */
+bool spill_retain_is_due(int64_t first, int64_t count, int64_t step);
+
 /* Finish dropping the incarnation `epoch`, whose tail is closed. (keep oldest; drop.c) */
 spill_code_t spill_outlier_drop_closed(spill_owner_t *owner, int64_t epoch, int64_t pages,
                                        spill_error_t *error);

@@ -1,21 +1,44 @@
 /*
- * Retention: the append that spilled or sealed a document trims what the definition does not keep.
- * It is a trim like any other, so it may die at any step, and two may race; the next spill or seal
- * does what is left.
+ * Retention: the append that spilled or sealed a document trims what the definition does not keep;
+ * capped, where there is no such document, one append of several. It is a trim like any other, so
+ * it may die at any step, and two may race; the next one does what is left.
  */
+#include "bson/element.h"
+#include "definition/fields.h"
 #include "layout/outlier.h"
 
+bool spill_retain_is_due(int64_t first, int64_t count, int64_t step)
+{
+    return step <= 1 || first / step != (first + count) / step;
+}
+
+/* Is the oldest element of a head that was read from its beginning one that may go? */
+static bool begins_old(const spill_owner_t *owner, const spill_response_t *head, int64_t time_ms)
+{
+    int64_t own_ms;
+    if (head->run.count == 0)
+        return false;
+    spill_element_t oldest = spill_run_element(&head->run, 0);
+    return spill_element_time_ms(&oldest.value, owner->array->definition.time_field, &own_ms) &&
+           own_ms < time_ms;
+}
+
 /* What can be said from the head alone: are there no more than are kept? */
-static spill_code_t has_excess(const spill_owner_t *owner, bool *excess, spill_error_t *error)
+static spill_code_t has_excess(const spill_owner_t *owner, const spill_trim_t *trim, bool *excess,
+                               spill_error_t *error)
 {
     const spill_definition_t *definition = &owner->array->definition;
+    bool capped = !spill_definition_has_pages(definition);
     *excess = true;
-    if (definition->keep != SPILL_KEEP_NEWEST || definition->keep_elements == 0)
+    if (!capped && (definition->keep != SPILL_KEEP_NEWEST || trim->keep == 0))
         return SPILL_OK;
     spill_response_t head = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
-    const spill_state_t *state = &head.state;
-    *excess = state->first - state->low - state->removed + state->live > definition->keep_elements;
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.want = capped ? SPILL_WANT_FORWARD : SPILL_WANT_NONE;
+    read.limit = 1;
+    spill_code_t code = spill_owner_call(owner, &read, &head, error);
+    *excess = capped ? begins_old(owner, &head, trim->time_ms)
+                     : spill_state_count(definition, &head.state) > trim->keep;
     spill_response_release(&head);
     return code;
 }
@@ -33,7 +56,7 @@ void spill_outlier_retain(spill_owner_t *owner)
     bool excess;
     int64_t low;
     spill_error_t error;
-    spill_code_t code = has_excess(owner, &excess, &error);
+    spill_code_t code = has_excess(owner, &trim, &excess, &error);
     if (code == SPILL_OK && excess)
         code = spill_outlier_trim(owner, &trim, &low, &error);
     if (code != SPILL_OK && code != SPILL_NOT_FOUND)

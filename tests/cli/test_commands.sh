@@ -339,6 +339,21 @@ expect 0 define "$db" kept --retain-elements 0
 expect 2 define "$db" kept --retain-age 30d
 has err "timeField"
 expect 2 define "$db" kept --retain-age soon
+expect 2 define "$db" capped --layout capped --retain-elements 5
+has err "threshold"
+expect 0 define "$db" capped --layout capped --collection cappedOwners --threshold 10 \
+    --order newest-first --id-field n --time-field at --retain-age 1h
+expect 0 append "$db" capped o '{"n": 1, "at": {"$date": "2024-01-01T00:00:00Z"}}'
+counts "$db" capped o 0
+for i in 2 3; do
+    printf '{"n": %d, "at": {"$date": {"$numberLong": "%d000"}}}\n' "$i" "$(date +%s)"
+done >young
+expect 0 append "$db" capped o - <young
+counts "$db" capped o 2
+expect 0 remove "$db" capped o --id 2
+has out "1"
+clean "$db"
+expect 0 drop "$db" capped --yes
 clean "$db"
 expect 0 drop "$db" kept --yes
 

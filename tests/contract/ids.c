@@ -27,8 +27,8 @@ static void assert_sound(fixture_t *fixture)
     assert_int_equal(findings, 0);
 }
 
-/* Append elements given as Extended JSON, separated by '|'. */
-static void append_json(fixture_t *fixture, int64_t page, const char *elements)
+/* Append elements given as Extended JSON, separated by '|'; capped: within `cap`, or 0. */
+static void append_within(fixture_t *fixture, int64_t page, int64_t cap, const char *elements)
 {
     char text[1024];
     char *rest = NULL;
@@ -40,9 +40,21 @@ static void append_json(fixture_t *fixture, int64_t page, const char *elements)
                          SPILL_OK);
         spill_request_t append = make_append(fixture, page, &element, 1);
         append.create = page == SPILL_HEAD;
+        if (cap > 0)
+            append.limits.slots_max = cap;
         assert_done(fixture, &append);
         bson_destroy(&storage);
     }
+}
+
+static void append_json(fixture_t *fixture, int64_t page, const char *elements)
+{
+    append_within(fixture, page, 0, elements);
+}
+
+static void append_capped_json(fixture_t *fixture, int64_t cap, const char *elements)
+{
+    append_within(fixture, SPILL_HEAD, cap, elements);
 }
 
 /* The number of the element that a READ by id finds in that document; -1: none. */
@@ -256,6 +268,36 @@ static void ids_of_what_was_replaced_are_gone(void **state)
     fixture_close(&fixture);
 }
 
+/* Capped: what falls off is not found, also what fell off with its own batch. */
+static void ids_of_a_capped_head(void **state)
+{
+    fixture_t fixture;
+    spill_definition_t definition;
+    make_definition(&definition, "feed", SPILL_KEEP_NEWEST);
+    spill_definition_set_layout(&definition, SPILL_LAYOUT_CAPPED);
+    snprintf(definition.id_field, SPILL_NAME_SIZE, "id");
+    fixture_open_with(&fixture, *state, &definition);
+    append_json(&fixture, SPILL_HEAD, "{\"id\": 1}|{\"id\": 2}|{\"id\": 1}|{\"id\": 3}");
+    assert_int_equal(in_head(&fixture, "1"), 0);
+    append_capped_json(&fixture, 3, "{\"id\": 4}");
+    assert_int_equal(in_head(&fixture, "1"), 2);
+    assert_int_equal(in_head(&fixture, "2"), -1);
+    change(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD, 0, 3, NULL);
+    assert_int_equal(in_head(&fixture, "3"), -1);
+    assert_int_equal(in_head(&fixture, "4"), 4);
+    change(&fixture, SPILL_REQUEST_EDIT, SPILL_HEAD, 1, 2, "{\"id\": 9}");
+    assert_int_equal(in_head(&fixture, "9"), 2);
+    assert_int_equal(in_head(&fixture, "1"), -1);
+    append_capped_json(&fixture, 1, "{\"id\": 5}|{\"id\": 6}");
+    assert_int_equal(in_head(&fixture, "4"), -1);
+    assert_int_equal(in_head(&fixture, "5"), -1);
+    assert_int_equal(in_head(&fixture, "6"), 6);
+    fixture_reopen(&fixture);
+    assert_int_equal(in_head(&fixture, "6"), 6);
+    assert_sound(&fixture);
+    fixture_close(&fixture);
+}
+
 void add_id_tests(suite_t *suite)
 {
     SUITE_ADD(suite, ids_compare_as_values_do);
@@ -264,4 +306,5 @@ void add_id_tests(suite_t *suite)
     SUITE_ADD(suite, ids_move_to_pages);
     SUITE_ADD(suite, ids_of_pages_that_keep_oldest);
     SUITE_ADD(suite, ids_of_what_was_replaced_are_gone);
+    SUITE_ADD(suite, ids_of_a_capped_head);
 }

@@ -1,6 +1,8 @@
 /* Are the answers right where elements are meant by their ids, by count, or by their time? */
 #include "world.h"
 
+#include <stdlib.h>
+
 /* ---- by id ----------------------------------------------------------------------------------- */
 
 static bool has_id(const sim_plain_t *plain, const sim_plain_element_t *element, int32_t version,
@@ -121,9 +123,19 @@ static bool was_older(const sim_plain_t *plain, const sim_plain_element_t *eleme
     return false;
 }
 
+/* What is younger by the clock of any client, retention keeps. */
+static int64_t kept_ms(const sim_world_t *world)
+{
+    const sim_settings_t *settings = &world->settings;
+    int64_t ahead_us = SIM_CLIENTS_MAX * (int64_t)abs(settings->skew_us);
+    return (world->now_us + ahead_us) / 1000 - (int64_t)settings->keep_seconds * 1000;
+}
+
 void sim_check_trimmed(sim_client_t *client, int owner, int32_t before)
 {
     sim_world_t *world = client->world;
+    if (client->trimming.retains && world->settings.keep_seconds > 0)
+        client->trimming.time_ms = kept_ms(world);
     const sim_plain_t *plain = &world->plains[owner];
     const sim_plain_moment_t *now = sim_plain_now(plain);
     const sim_plain_moment_t *then = &plain->moments[before];
@@ -131,8 +143,10 @@ void sim_check_trimmed(sim_client_t *client, int owner, int32_t before)
     if (now->live - now->pending < trimming->keep && now->live < then->live)
         sim_fail(world, "owner %d: a trim to %lld elements left %d", owner,
                  (long long)trimming->keep, (int)(now->live - now->pending));
-    if (trimming->keep > 0 && trimming->from == 0 && now->live < then->live)
+    if (trimming->keep > 0 && trimming->retains && now->live < then->live)
         sim_saw(world, SIM_RETAINED);
+    if (trimming->retains && world->settings.keep_seconds > 0 && now->live < then->live)
+        sim_saw(world, SIM_RETAINED_YOUNG);
     for (size_t i = 0; trimming->time_ms > 0 && i < plain->element_count; i++) {
         const sim_plain_element_t *element = &plain->elements[i];
         sim_span_t span = {trimming->from, before};

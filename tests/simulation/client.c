@@ -16,7 +16,10 @@ int64_t sim_value_new(sim_world_t *world, int32_t append, int padding)
             bson_realloc(world->origins, world->origin_capacity * sizeof *world->origins);
     }
     world->origins[world->origin_count] = (sim_origin_t){.append = append, .padding = padding};
-    return (int64_t)world->origin_count++;
+    int64_t value = (int64_t)world->origin_count++;
+    if (world->settings.keep_seconds > 0 && world->now_us < 1000 * sim_value_time_ms(value))
+        world->now_us = 1000 * sim_value_time_ms(value);
+    return value;
 }
 
 spill_value_t sim_value_of(const sim_world_t *world, sim_value_bytes_t *bytes, int64_t id)
@@ -112,6 +115,7 @@ bool sim_client_append(sim_client_t *client, int index)
     int32_t from = sim_plain_version(&world->plains[owner]);
     spill_append_result_t result;
     spill_error_t error;
+    client->trimming.from = from;
     spill_code_t code = call_append(client, &world->appends[index], &result, &error);
     sim_append_t *append = &world->appends[index];
     sim_trace(world, "       client %d   append #%d (v%lld, %d): %s, first %lld count %lld%s",
@@ -382,10 +386,9 @@ static void do_remove(sim_client_t *client, int owner)
         sim_check_remove(client, owner, span, code, seq);
 }
 
-/* When it does not trim itself, its appends do, down to what the definition keeps. */
-static sim_trimming_t no_trimming(const sim_world_t *world)
+sim_trimming_t sim_retention(const sim_world_t *world)
 {
-    return (sim_trimming_t){.keep = world->settings.keep_elements};
+    return (sim_trimming_t){.retains = true, .keep = world->settings.keep_elements};
 }
 
 /* All but the newest few, or those before a time. */
@@ -410,7 +413,7 @@ static void do_trim_to(sim_client_t *client, int owner)
     report_call(client, by_count ? "trim keep" : "trim older", owner, below, code);
     if (!failed_by_fault(client, code))
         sim_check_trim_to(client, owner, span_since(client, owner, trimming->from), code, below);
-    *trimming = no_trimming(world);
+    *trimming = sim_retention(world);
 }
 
 static void do_trim(sim_client_t *client, int owner)
@@ -425,7 +428,7 @@ static void do_trim(sim_client_t *client, int owner)
     report_call(client, "trim", owner, below, code);
     if (!failed_by_fault(client, code))
         sim_check_trim(client, owner, span_since(client, owner, from), code, below);
-    client->trimming = no_trimming(world);
+    client->trimming = sim_retention(world);
 }
 
 static void do_drop(sim_client_t *client, int owner)
@@ -633,7 +636,7 @@ void sim_client_run(void *context)
     sim_client_t *client = context;
     sim_world_t *world = client->world;
     client->array = NULL;
-    client->trimming = no_trimming(world);
+    client->trimming = sim_retention(world);
     client->removing.active = false;
     if (sim_begin_call(client) && sim_client_open(client)) {
         /* Every other client opened the array when other bounds were in force. */

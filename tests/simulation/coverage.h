@@ -98,6 +98,7 @@
     X(TRIMMED_TO_COUNT, "an owner was trimmed to a number of elements")                            \
     X(TRIMMED_TO_TIME, "... to a time")                                                            \
     X(RETAINED, "... by an append, to what the definition keeps")                                  \
+    X(RETAINED_YOUNG, "... to what is not older than it keeps")                                    \
     X(TRIMMED_PAGE_PUT, "a late put brought back a page that was trimmed")                         \
     X(CAPPED, "an append dropped the oldest elements of a capped head")                            \
     X(CAPPED_BY_BYTES, "... to fit it in bytes")                                                   \

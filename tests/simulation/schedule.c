@@ -102,6 +102,7 @@ void sim_schedule_begin(sim_world_t *world)
         strcpy(world->definition.value_field, SIM_VALUE_FIELD);
     } else if (!world->settings.bucket) {
         world->definition.keep_elements = world->settings.keep_elements;
+        world->definition.keep_seconds = world->settings.keep_seconds;
         strcpy(world->definition.id_field, SIM_ID_FIELD);
     }
     strcpy(world->definition.time_field, SIM_TIME_FIELD);
@@ -298,6 +299,49 @@ static void touch(sim_world_t *world, sim_client_t *client, int owner)
         sim_fail(world, "owner %d, at the end: a removal was not finished", owner);
 }
 
+static int64_t larger(int64_t left, int64_t right)
+{
+    return left > right ? left : right;
+}
+
+/* Are the elements' times in their order? A late append may be of earlier ones, and an edit. */
+static bool in_order_of_time(const sim_plain_t *plain)
+{
+    int64_t last = -1;
+    for (size_t i = plain->incarnation_start; i < plain->element_count; i++) {
+        int64_t value = sim_plain_value(plain, &plain->elements[i], sim_plain_version(plain));
+        if (value >= 0 && value < last)
+            return false;
+        last = value >= 0 ? value : last;
+    }
+    return true;
+}
+
+/*
+ * Retention by age: what is older stays at most as long as definition.h says. A value is appended a
+ * second; appends go on until each kind of document must have been filled. What stands behind a
+ * younger element stays.
+ */
+static void check_retained(sim_world_t *world, sim_client_t *client, int owner)
+{
+    const sim_settings_t *settings = &world->settings;
+    const sim_plain_t *plain = &world->plains[owner];
+    bool capped = settings->layout == SPILL_LAYOUT_CAPPED, dropped;
+    int64_t threshold = larger(settings->bounds[0].threshold, settings->bounds[1].threshold);
+    int64_t page = larger(settings->bounds[0].page_capacity, settings->bounds[1].page_capacity);
+    if (settings->keep_seconds == 0)
+        return;
+    for (int64_t i = 0; i <= threshold + page && !world->failure[0]; i++)
+        last_append(world, client, owner, &dropped);
+    int64_t young = settings->keep_seconds + 1;
+    int64_t kept = larger(settings->keep_elements, young);
+    int64_t most = settings->padded ? kept + threshold + page : larger(kept, threshold) + page;
+    most = capped ? young : most;
+    if (sim_plain_now(plain)->live > most && in_order_of_time(plain))
+        sim_fail(world, "owner %d, at the end: %d elements were kept, not at most %lld", owner,
+                 sim_plain_now(plain)->live, (long long)most);
+}
+
 static void reckon(sim_world_t *world, sim_client_t *client, int owner)
 {
     compare_export(world, client, owner);
@@ -381,6 +425,7 @@ static void reckon_all(sim_world_t *world, sim_client_t *client)
         if (!sim_plain_now(&world->plains[owner])->exists && sim_random_chance(&world->random, 500))
             drop(world, client, owner);
         touch(world, client, owner);
+        check_retained(world, client, owner);
         reckon(world, client, owner);
         if (world->hits[owner] > 0) {
             reckoning_t reckoning = {.world = world, .owner = owner};
@@ -402,6 +447,7 @@ void sim_schedule_end(sim_world_t *world)
     sim_client_t *client = &world->clients[SIM_CLIENTS_MAX];
     *client =
         (sim_client_t){.world = world, .index = SIM_CLIENTS_MAX, .reliable = true, .pending = -1};
+    client->trimming = sim_retention(world);
     start_client(world, client->index);
     if (sim_client_open(client)) {
         if (world->finish)
@@ -430,9 +476,11 @@ bool sim_schedule_run(sim_world_t *world, uint64_t seed)
     /* Not by chance: what the others of these seeds do stays. */
     world->settings.apart = !naive && world->settings.keep == SPILL_KEEP_NEWEST && seed % 3 == 0;
     if (world->settings.apart)
-        world->settings.keep_elements = 0; /* that layout has no retention */
-    if (naive)
+        world->settings.keep_elements = world->settings.keep_seconds = 0; /* it has no retention */
+    if (naive) {
         world->settings.bucket = false;
+        world->settings.keep_seconds = 0;
+    }
     if (world->adjust)
         world->adjust(world);
     else if (!world->settings.apart && !world->settings.bucket &&

@@ -75,6 +75,9 @@ void sim_settings_choose(sim_settings_t *settings, sim_engine_t engine, sim_rand
     settings->bucket = settings->keep == SPILL_KEEP_OLDEST && sim_random_chance(&apart, 350);
     if (settings->bucket)
         settings->keep_elements = 0;
+    sim_random_t aged = {random->state ^ 0x616765u};
+    if (!settings->bucket && sim_random_chance(&aged, 200))
+        settings->keep_seconds = sim_random_between(&aged, 1, 8);
     for (int i = 0; i < 2 && settings->bucket && settings->padded; i++) {
         settings->bounds[i].head_bytes_max += BUCKET_BYTES;
         settings->bounds[i].page_bytes_max += BUCKET_BYTES;
@@ -118,6 +121,8 @@ void sim_settings_print(const sim_settings_t *settings, FILE *file)
     }
     if (settings->keep_elements > 0)
         fprintf(file, ", keeps %d", settings->keep_elements);
+    if (settings->keep_seconds > 0)
+        fprintf(file, ", keeps %d seconds", settings->keep_seconds);
     fprintf(file, ", faults in %d of 1000 requests, %d crashes\n", settings->faults,
             settings->crashes);
 }

@@ -64,6 +64,7 @@ typedef struct sim_settings {
     int crashes;              /* clients that may crash */
     int machine_crashes;      /* times that the store may lose what it has not synced */
     int keep_elements;        /* retention; 0: none */
+    int keep_seconds;         /* the same by age: then each value takes a second */
     int skew_us;              /* how far clients' clocks may differ */
     int weights[SIM_ACTION_KINDS];
 } sim_settings_t;
@@ -101,11 +102,12 @@ typedef struct sim_world sim_world_t;
 /* What carries the documents. */
 typedef enum sim_engine { SIM_MEMORY, SIM_EMBEDDED } sim_engine_t;
 
-/* What a client that trims by count or by time asked for. */
+/* What a client that trims by count or by time asked for, or its append by retention. */
 typedef struct sim_trimming {
+    bool retains;
     int64_t keep;
-    int64_t time_ms; /* 0: not by time */
-    int32_t from;    /* version of the plain array when it was asked; 0: by retention */
+    int64_t time_ms; /* 0: not by time; by retention: now less keep_seconds */
+    int32_t from;    /* version of the plain array when it was asked, or the append was begun */
 } sim_trimming_t;
 
 /* What a client that removes by a filter asked for. */
@@ -249,6 +251,9 @@ bool sim_begin_call(sim_client_t *client);
 
 /* Try an append (again), on the client's array; check the answer. True: the answer is final. */
 bool sim_client_append(sim_client_t *client, int append);
+
+/* When a client does not trim itself, its appends do, down to what the definition keeps. */
+sim_trimming_t sim_retention(const sim_world_t *world);
 
 /* Open the array, or open it again: with the bounds that are in force. */
 bool sim_client_open(sim_client_t *client);

@@ -41,7 +41,7 @@ static void has_nothing_of_pages(void **state)
     assert_invalid(&definition, "pageCapacity is given: layout capped has no pages");
     definition = capped();
     definition.keep_elements = 10;
-    assert_invalid(&definition, "layout capped keeps by its threshold");
+    assert_invalid(&definition, "layout capped keeps as many as its threshold says");
 }
 
 static void comes_back_from_its_document(void **state)

@@ -167,6 +167,42 @@ static void what_either_keeps_stays(void **state)
     play_by_age(SPILL_KEEP_OLDEST, 20, 50);
 }
 
+/* Capped: of those that the threshold keeps, the old ones go. */
+static void play_capped(int64_t threshold, int64_t seconds)
+{
+    world_t world;
+    begin(&world, SPILL_KEEP_NEWEST, 0, 0);
+    spill_definition_set_layout(&world.definition, SPILL_LAYOUT_CAPPED);
+    world.definition.bounds.threshold = threshold;
+    world.definition.keep_seconds = seconds;
+    save(&world);
+    int64_t least = threshold < seconds ? threshold : seconds;
+    int64_t step = threshold < 16 ? 1 : threshold / 8;
+    for (int64_t i = 1; i <= 300; i++) {
+        append(&world);
+        int64_t left = count(&world);
+        assert_true(left >= (i < least ? i : least));
+        assert_true(left <= least + step);
+        assert_true(left <= threshold);
+    }
+    world.now_us += seconds * 1000000; /* nobody appends: all of it stays, and is old */
+    int64_t before = count(&world);
+    assert_true(before >= least);
+    for (int64_t i = 0; i < step; i++)
+        append(&world);
+    assert_true(count(&world) <= step);
+    end(&world);
+}
+
+static void capped_arrays_lose_what_is_old(void **state)
+{
+    (void)state;
+    play_capped(10, 4);
+    play_capped(10, 30);
+    play_capped(100, 30);
+    play_capped(1, 1);
+}
+
 static void it_may_change_while_there_is_data(void **state)
 {
     (void)state;
@@ -230,6 +266,7 @@ int main(void)
         cmocka_unit_test(the_newest_stay),
         cmocka_unit_test(the_young_stay),
         cmocka_unit_test(what_either_keeps_stays),
+        cmocka_unit_test(capped_arrays_lose_what_is_old),
         cmocka_unit_test(it_may_change_while_there_is_data),
         cmocka_unit_test(an_age_needs_a_time),
         cmocka_unit_test(definitions_say_what_is_kept),
