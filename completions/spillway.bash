@@ -1,6 +1,6 @@
 # bash completion for spillway: commands, options, and the names of a store's definitions.
 
-_spillway_commands='define import append read count edit remove trim export explain verify stats
+_spillway_commands='define import append read count edit remove trim export explain verify repair stats
     threshold drop convert copy backup help'
 
 _spillway_options() {
@@ -29,6 +29,7 @@ _spillway_options() {
     export) echo "$common --relaxed --documents --plain --json --quiet" ;;
     explain) echo "$common --documents --all --json" ;;
     verify) echo "$common --json" ;;
+    repair) echo "$common --dry-run --json --durability=" ;;
     stats) echo "$common --top= --json" ;;
     threshold) echo "$common --target= --element= --json --quiet" ;;
     drop) echo "$common --yes --durability=" ;;

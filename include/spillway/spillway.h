@@ -6,7 +6,7 @@
  *   array       a definition opened on a store                array.h
  *   value       one BSON value: an element, or an owner's _id  value.h
  *   error       codes and messages                            error.h
- *   verify      the independent check                         verify.h
+ *   verify      the independent check, and repair             verify.h
  *
  * Caveats. Functions clear their out-pointers on entry. Options structs carry a version: start
  * them with their _init function. Everything named _free or _close accepts NULL. Memory comes from

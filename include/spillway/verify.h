@@ -1,6 +1,7 @@
 /*
  * The verifier: reads every document of an array and checks the invariants I1 to I7 of
- * docs/protocol.md from the elements themselves, without trusting the counts it checks.
+ * docs/protocol.md from the elements themselves, without trusting the counts it checks. And repair,
+ * which finishes what clients left half done.
  */
 #ifndef SPILLWAY_VERIFY_H
 #define SPILLWAY_VERIFY_H
@@ -38,6 +39,28 @@ typedef void (*spill_finding_fn)(void *context, const spill_finding_t *finding);
 SPILL_API spill_code_t spill_array_verify(spill_array_t *array, const spill_value_t *owner,
                                           spill_finding_fn report, void *context,
                                           spill_verify_summary_t *summary, spill_error_t *error);
+
+typedef struct spill_repair_summary {
+    int64_t owners;
+    int64_t findings;
+} spill_repair_summary_t;
+
+/*
+ * Finish what clients left half done of one owner, or of every owner that has a head (owner NULL):
+ * removals and edits whose intent is still there, seals with no page after them, pages that a trim
+ * did not empty, drops that did not come to their end. The next writer would finish them too; this
+ * is for arrays that have none, and for readers of the documents. Each is a finding of invariant 7,
+ * told to `report` (may be NULL) before it is finished, and counted; with `look_only` nothing is
+ * written. What is left of an owner that has no head any more is found by its name alone.
+ *
+ * Other clients may work on: each step is one that they may make as well, at any moment; what one
+ * of them is just doing may be found, and is helped. SPILL_CORRUPT on a damaged owner: a walk over
+ * all passes over it, with a warning to the store's log, and says so at its end. Cost: three to
+ * five small reads an owner, none of them of elements.
+ */
+SPILL_API spill_code_t spill_array_repair(spill_array_t *array, const spill_value_t *owner,
+                                          bool look_only, spill_finding_fn report, void *context,
+                                          spill_repair_summary_t *summary, spill_error_t *error);
 
 SPILL_END_DECLS
 

@@ -98,6 +98,13 @@ typedef spill_code_t (*spill_cli_work_fn)(spill_cli_session_t *session, spill_er
 spill_exit_t spill_cli_with_array(const spill_invocation_t *invocation, spill_cli_mode_t mode,
                                   spill_cli_work_fn work);
 
+/*
+ * STORE [NAME]: the same for that array, or for each one of the store, without an owner. One that
+ * has damage (SPILL_CORRUPT) does not keep the others from being worked on.
+ */
+spill_exit_t spill_cli_with_arrays(const spill_invocation_t *invocation, spill_cli_mode_t mode,
+                                   spill_cli_work_fn work, void *context);
+
 /* The same where what follows STORE NAME is not an owner. */
 spill_exit_t spill_cli_with_file(const spill_invocation_t *invocation, spill_cli_mode_t mode,
                                  spill_cli_work_fn work, void *context);
@@ -124,6 +131,9 @@ void spill_cli_leave_out(const spill_value_t *owner, int64_t seq);
 
 /* The same of a document, which its first field names. */
 void spill_cli_leave_out_document(const char *collection, const bson_t *document);
+
+/* Print what verify or repair found: for --json as a document. `context` is the invocation. */
+void spill_cli_print_finding(void *context, const spill_finding_t *finding);
 
 /*
  * Flush stdout. SPILL_IO or SPILL_NO_SPACE when what was printed did not get out; SPILL_PARSE where

@@ -91,6 +91,7 @@ extern const spill_command_t spill_command_stats;
 extern const spill_command_t spill_command_threshold;
 extern const spill_command_t spill_command_trim;
 extern const spill_command_t spill_command_verify;
+extern const spill_command_t spill_command_repair;
 
 /* NULL where there is none of that name. */
 const spill_command_t *spill_command_find(const char *name);

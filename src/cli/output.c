@@ -94,3 +94,39 @@ void spill_cli_check_output(void)
         _exit(SPILL_EXIT_FAILED);
     }
 }
+
+/* ---- findings ---------------------------------------------------------------------------------
+ */
+
+static void print_finding_json(const spill_finding_t *finding)
+{
+    fputs("{\"definition\":", stdout);
+    spill_cli_print_text(finding->definition);
+    fputs(",\"owner\":", stdout);
+    if (finding->owner)
+        spill_cli_print_value(finding->owner, false);
+    else
+        fputs("null", stdout);
+    printf(",\"page\":%" PRId64 ",\"invariant\":%d,\"text\":", finding->page, finding->invariant);
+    spill_cli_print_text(finding->text);
+    puts("}");
+}
+
+void spill_cli_print_finding(void *context, const spill_finding_t *finding)
+{
+    const spill_invocation_t *invocation = context;
+    if (invocation->json) {
+        print_finding_json(finding);
+        return;
+    }
+    printf("%s: owner ", finding->definition);
+    if (finding->owner)
+        spill_cli_print_value(finding->owner, false);
+    else
+        putchar('-');
+    if (finding->page < 0)
+        fputs(", head", stdout);
+    else
+        printf(", page %" PRId64, finding->page);
+    printf(", I%d: %s\n", finding->invariant, finding->text);
+}

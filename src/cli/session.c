@@ -136,6 +136,50 @@ spill_exit_t spill_cli_with_array(const spill_invocation_t *invocation, spill_cl
     return result;
 }
 
+static spill_code_t work_on_array(spill_cli_session_t *session, const char *name,
+                                  spill_cli_work_fn work, spill_error_t *error)
+{
+    spill_code_t code = spill_array_open(session->store, name, &session->array, error);
+    if (code == SPILL_OK)
+        code = work(session, error);
+    spill_array_close(session->array);
+    return code;
+}
+
+static spill_code_t work_on_each(spill_cli_session_t *session, spill_cli_work_fn work,
+                                 spill_error_t *error)
+{
+    spill_definition_t *definitions = NULL;
+    size_t count = 0;
+    spill_code_t damage = SPILL_OK;
+    spill_code_t code = spill_store_definitions(session->store, &definitions, &count, error);
+    for (size_t i = 0; code == SPILL_OK && i < count; i++) {
+        spill_error_t late;
+        code = work_on_array(session, definitions[i].name, work, &late);
+        if (code != SPILL_OK)
+            *error = late;
+        if (code == SPILL_CORRUPT) {
+            damage = code;
+            code = SPILL_OK;
+        }
+    }
+    bson_free(definitions);
+    return code == SPILL_OK ? damage : code;
+}
+
+spill_exit_t spill_cli_with_arrays(const spill_invocation_t *invocation, spill_cli_mode_t mode,
+                                   spill_cli_work_fn work, void *context)
+{
+    spill_error_t error;
+    spill_cli_session_t session = {.invocation = invocation, .context = context};
+    spill_code_t code = spill_cli_open_store(invocation, mode, &session.store, &error);
+    if (code == SPILL_OK)
+        code = invocation->argument_count > 1
+                   ? work_on_array(&session, invocation->arguments[1], work, &error)
+                   : work_on_each(&session, work, &error);
+    return spill_cli_close(NULL, session.store, code, &error);
+}
+
 spill_exit_t spill_cli_with_file(const spill_invocation_t *invocation, spill_cli_mode_t mode,
                                  spill_cli_work_fn work, void *context)
 {

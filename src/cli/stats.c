@@ -60,46 +60,19 @@ static void print_text(const char *name, const spill_stats_t *stats)
     }
 }
 
-static spill_code_t stats_of(const spill_invocation_t *invocation, spill_store_t *store,
-                             const char *name, spill_error_t *error)
+static spill_code_t stats_of_array(spill_cli_session_t *session, spill_error_t *error)
 {
-    const stats_options_t *options = invocation->options;
-    spill_array_t *array = NULL;
-    spill_code_t code = spill_array_open(store, name, &array, error);
-    if (code != SPILL_OK)
-        return code;
+    const stats_options_t *options = session->invocation->options;
+    const char *name = spill_array_get_definition(session->array)->name;
     spill_stats_t stats;
-    code = spill_stats_collect(array, (size_t)options->top, &stats, error);
+    spill_code_t code = spill_stats_collect(session->array, (size_t)options->top, &stats, error);
     bool printable = code == SPILL_OK || code == SPILL_CORRUPT;
-    if (printable && invocation->json)
+    if (printable && session->invocation->json)
         print_json(name, &stats);
     else if (printable)
         print_text(name, &stats);
     spill_stats_release(&stats);
-    spill_array_close(array);
     return code;
-}
-
-/* Goes on past a definition that has damaged owners, and fails in the end. */
-static spill_code_t stats_of_all(const spill_invocation_t *invocation, spill_store_t *store,
-                                 spill_error_t *error)
-{
-    spill_definition_t *definitions = NULL;
-    size_t count = 0;
-    spill_code_t code = spill_store_definitions(store, &definitions, &count, error);
-    spill_code_t damage = SPILL_OK;
-    for (size_t i = 0; code == SPILL_OK && i < count; i++) {
-        spill_error_t late;
-        code = stats_of(invocation, store, definitions[i].name, &late);
-        if (code != SPILL_OK)
-            *error = late;
-        if (code == SPILL_CORRUPT) {
-            damage = code;
-            code = SPILL_OK;
-        }
-    }
-    bson_free(definitions);
-    return code == SPILL_OK ? damage : code;
 }
 
 static spill_code_t stats_of_owner(spill_cli_session_t *session, spill_error_t *error)
@@ -117,14 +90,7 @@ static spill_exit_t run(const spill_invocation_t *invocation)
         return spill_cli_usage(invocation, "--top is at most %d", TOP_MAX);
     if (invocation->argument_count > 2)
         return spill_cli_with_array(invocation, SPILL_CLI_READ, stats_of_owner);
-    spill_error_t error;
-    spill_store_t *store = NULL;
-    spill_code_t code = spill_cli_open_store(invocation, SPILL_CLI_READ, &store, &error);
-    if (code == SPILL_OK)
-        code = invocation->argument_count > 1
-                   ? stats_of(invocation, store, invocation->arguments[1], &error)
-                   : stats_of_all(invocation, store, &error);
-    return spill_cli_close(NULL, store, code, &error);
+    return spill_cli_with_arrays(invocation, SPILL_CLI_READ, stats_of_array, NULL);
 }
 
 static const spill_option_t OPTIONS[] = {{"top", "N", SPILL_OPTION_NUMBER,

@@ -30,6 +30,10 @@ spill_code_t spill_apart_remove(spill_owner_t *owner, int64_t seq, spill_error_t
 spill_code_t spill_apart_trim(spill_owner_t *owner, const spill_trim_t *trim, int64_t *low,
                               spill_error_t *error);
 
+/* The documents with numbers in [*from, head->low) are left of a trim that died. One read each. */
+spill_code_t spill_apart_trimmed(const spill_owner_t *owner, const spill_state_t *head,
+                                 int64_t *from, spill_error_t *error);
+
 /* Finish the edit that the head's intent speaks of: as it was made, or as not made. */
 spill_code_t spill_apart_settle(const spill_owner_t *owner, const spill_state_t *head,
                                 spill_error_t *error);

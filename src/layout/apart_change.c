@@ -313,35 +313,30 @@ static spill_code_t measure(const spill_owner_t *owner, const spill_state_t *hea
     return code;
 }
 
-/* Give back the documents with numbers in [from, end). */
-static spill_code_t empty(const spill_owner_t *owner, int64_t epoch, int64_t from, int64_t end,
-                          spill_error_t *error)
-{
-    spill_code_t code = SPILL_OK;
-    bool done;
-    for (; code == SPILL_OK && from < end; from++) {
-        spill_request_t empty = spill_owner_request(owner, SPILL_REQUEST_EMPTY_PAGE, from);
-        empty.epoch = epoch;
-        code = spill_owner_step(owner, &empty, &done, error);
-    }
-    return code;
-}
-
-/* A trim that died has left documents below the head's low, up to there. */
-static spill_code_t finish_trim(const spill_owner_t *owner, const spill_state_t *head,
-                                spill_error_t *error)
+/* A trim that died has left documents right below the head's low. */
+spill_code_t spill_apart_trimmed(const spill_owner_t *owner, const spill_state_t *head,
+                                 int64_t *from, spill_error_t *error)
 {
     spill_response_t page = SPILL_RESPONSE_INIT;
     spill_code_t code = SPILL_OK;
-    int64_t from = head->low;
-    while (code == SPILL_OK && from > 0) {
-        code = spill_owner_read_state(owner, from - 1, &page, error);
+    *from = head->low;
+    while (code == SPILL_OK && *from > 0) {
+        code = spill_owner_read_state(owner, *from - 1, &page, error);
         if (code != SPILL_OK || !page.state.present || page.state.epoch != head->epoch)
             break;
-        from--;
+        --*from;
     }
     spill_response_release(&page);
-    return code == SPILL_OK ? empty(owner, head->epoch, from, head->low, error) : code;
+    return code;
+}
+
+static spill_code_t finish_trim(const spill_owner_t *owner, const spill_state_t *head,
+                                spill_error_t *error)
+{
+    int64_t from;
+    spill_code_t code = spill_apart_trimmed(owner, head, &from, error);
+    return code == SPILL_OK ? spill_outlier_empty_pages(owner, head->epoch, from, head->low, error)
+                            : code;
 }
 
 /* A trim under way. */
@@ -380,7 +375,7 @@ static spill_code_t take_step(const spill_owner_t *owner, const spill_state_t *h
     if (code != SPILL_OK || !*made)
         return code;
     trimming->rev = head->rev + 1;
-    return empty(owner, head->epoch, head->low, trim.low, error);
+    return spill_outlier_empty_pages(owner, head->epoch, head->low, trim.low, error);
 }
 
 /* *done: the head's low, which *low then is, is what the trim asks for, or higher. */

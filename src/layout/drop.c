@@ -32,9 +32,8 @@ static spill_code_t drop_page(const spill_owner_t *owner, int64_t epoch, int64_t
     return spill_owner_step(owner, &drop, done, error);
 }
 
-/* A page of the incarnations up to `epoch` that a drop would free; absent where there is none. */
-static spill_code_t find_left_over(const spill_owner_t *owner, int64_t epoch,
-                                   spill_response_t *page, spill_error_t *error)
+spill_code_t spill_outlier_find_left_over(const spill_owner_t *owner, int64_t epoch,
+                                          spill_response_t *page, spill_error_t *error)
 {
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_PAGE_LEFT_OVER);
     read.epoch = epoch;
@@ -46,13 +45,13 @@ static spill_code_t find_left_over(const spill_owner_t *owner, int64_t epoch,
  * go from the highest number down, so mostly what is left ends at the one that is found: a store
  * that has to pass over what was deleted is asked once for all of them.
  */
-static spill_code_t drop_left_over(const spill_owner_t *owner, int64_t epoch, bool *any,
-                                   spill_error_t *error)
+spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t epoch, bool *any,
+                                          spill_error_t *error)
 {
     spill_response_t page = SPILL_RESPONSE_INIT;
     if (!spill_definition_has_pages(&owner->array->definition))
         return SPILL_OK;
-    spill_code_t code = find_left_over(owner, epoch, &page, error);
+    spill_code_t code = spill_outlier_find_left_over(owner, epoch, &page, error);
     while (code == SPILL_OK && page.state.present) {
         bool done = true;
         for (int64_t number = page.state.page; code == SPILL_OK && done && number >= 0; number--) {
@@ -60,7 +59,7 @@ static spill_code_t drop_left_over(const spill_owner_t *owner, int64_t epoch, bo
             *any = *any || done;
         }
         if (code == SPILL_OK)
-            code = find_left_over(owner, epoch, &page, error);
+            code = spill_outlier_find_left_over(owner, epoch, &page, error);
     }
     spill_response_release(&page);
     return code;
@@ -74,7 +73,7 @@ static spill_code_t drop_pages(const spill_owner_t *owner, int64_t epoch, int64_
     bool any = false;
     while (code == SPILL_OK && count-- > from)
         code = drop_page(owner, epoch, count, &any, error);
-    return code == SPILL_OK ? drop_left_over(owner, epoch, &any, error) : code;
+    return code == SPILL_OK ? spill_outlier_drop_left_over(owner, epoch, &any, error) : code;
 }
 
 /*
@@ -82,26 +81,31 @@ static spill_code_t drop_pages(const spill_owner_t *owner, int64_t epoch, int64_
  * so where a page is found first, and then no head of its epoch, that incarnation is over, and all
  * before it are.
  */
-static spill_code_t finish_drop(const spill_owner_t *owner, spill_error_t *error)
+spill_code_t spill_outlier_finish_drop(const spill_owner_t *owner, bool *any, spill_error_t *error)
 {
     spill_response_t page = SPILL_RESPONSE_INIT, head = SPILL_RESPONSE_INIT;
-    bool any = false;
+    *any = false;
     if (!spill_definition_has_pages(&owner->array->definition))
-        return spill_owner_absent(owner, error);
-    spill_code_t code = find_left_over(owner, INT64_MAX, &page, error);
+        return SPILL_OK;
+    spill_code_t code = spill_outlier_find_left_over(owner, INT64_MAX, &page, error);
     while (code == SPILL_OK && page.state.present && !head.state.present) {
         code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
         int64_t over = head.state.present ? head.state.epoch - 1 : page.state.epoch;
         if (code == SPILL_OK)
-            code = drop_left_over(owner, over, &any, error);
+            code = spill_outlier_drop_left_over(owner, over, any, error);
         if (code == SPILL_OK) /* of a later incarnation */
-            code = find_left_over(owner, INT64_MAX, &page, error);
+            code = spill_outlier_find_left_over(owner, INT64_MAX, &page, error);
     }
-    if (code == SPILL_OK && !any)
-        code = spill_owner_absent(owner, error);
     spill_response_release(&page);
     spill_response_release(&head);
     return code;
+}
+
+static spill_code_t finish_drop(const spill_owner_t *owner, spill_error_t *error)
+{
+    bool any;
+    spill_code_t code = spill_outlier_finish_drop(owner, &any, error);
+    return code == SPILL_OK && !any ? spill_owner_absent(owner, error) : code;
 }
 
 spill_code_t spill_outlier_drop_closed(spill_owner_t *owner, int64_t epoch, int64_t pages,
@@ -185,7 +189,8 @@ static spill_code_t drop_incarnation(spill_owner_t *owner, spill_response_t *hea
         if (code == SPILL_OK && !done)
             code = spill_owner_read_state(owner, SPILL_HEAD, head, error);
     }
-    return code == SPILL_OK && !done ? drop_left_over(owner, epoch, &any, error) : code;
+    return code == SPILL_OK && !done ? spill_outlier_drop_left_over(owner, epoch, &any, error)
+                                     : code;
 }
 
 spill_code_t spill_outlier_drop(spill_owner_t *owner, spill_error_t *error)

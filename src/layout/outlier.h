@@ -193,6 +193,36 @@ void spill_outlier_retain(spill_owner_t *owner);
  */
 bool spill_retain_is_due(int64_t first, int64_t count, int64_t step);
 
+/*
+ * Pages [*from, *end) of keep newest or oldest lie wholly below the head's low, and hold elements
+ * still: a trim has to empty them, the oldest first. One small read each, and two. (trim.c)
+ */
+spill_code_t spill_outlier_trimmed_pages(const spill_owner_t *owner, const spill_state_t *head,
+                                         int64_t *from, int64_t *end, spill_error_t *error);
+spill_code_t spill_outlier_empty_pages(const spill_owner_t *owner, int64_t epoch, int64_t from,
+                                       int64_t end, spill_error_t *error);
+
+/*
+ * Of the incarnations up to `epoch`, which are over, a page that a drop would free, absent where
+ * there is none; and free all of them. *any becomes true where there was one. (drop.c)
+ */
+spill_code_t spill_outlier_find_left_over(const spill_owner_t *owner, int64_t epoch,
+                                          spill_response_t *page, spill_error_t *error);
+spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t epoch, bool *any,
+                                          spill_error_t *error);
+
+/* The same where no head was found: which incarnations are over is found out. (drop.c) */
+spill_code_t spill_outlier_finish_drop(const spill_owner_t *owner, bool *any, spill_error_t *error);
+
+/*
+ * Finish what clients left half done of this owner: changes, seals, trims, drops. Each is told to
+ * `report` first: the document, and a text; nothing else is done with `look_only`. What a client is
+ * at that moment doing may be among them: it is then helped. (repair.c)
+ */
+typedef void (*spill_half_done_fn)(void *context, int64_t page, const char *text);
+spill_code_t spill_outlier_repair(spill_owner_t *owner, bool look_only, spill_half_done_fn report,
+                                  void *context, spill_error_t *error);
+
 /* Finish dropping the incarnation `epoch`, whose tail is closed. (keep oldest; drop.c) */
 spill_code_t spill_outlier_drop_closed(spill_owner_t *owner, int64_t epoch, int64_t pages,
                                        spill_error_t *error);

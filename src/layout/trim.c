@@ -47,36 +47,43 @@ static spill_code_t removed_above(const spill_owner_t *owner, const spill_state_
 }
 
 /*
- * Give back the pages that lie wholly below the head's low, but for the last of them: a read that
- * starts at low finds its first page by it, even where numbers are missing between two pages.
+ * All but the last of them: a read that starts at low finds its first page by it, even where
+ * numbers are missing between two pages.
  */
-static spill_code_t empty_pages(const spill_owner_t *owner, const spill_state_t *head,
-                                spill_error_t *error)
+spill_code_t spill_outlier_trimmed_pages(const spill_owner_t *owner, const spill_state_t *head,
+                                         int64_t *from, int64_t *end, spill_error_t *error)
 {
+    *from = *end = 0;
+    if (head->pages == 0 || head->low == 0)
+        return SPILL_OK;
     spill_response_t page = SPILL_RESPONSE_INIT;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
     read.epoch = head->epoch;
     read.pages = head->pages;
     read.seq = head->low - 1;
     spill_code_t code = spill_owner_call(owner, &read, &page, error);
-    if (code != SPILL_OK || !page.state.present) {
-        spill_response_release(&page);
-        return code;
-    }
-    int64_t last = page.state.page - 1;
-    int64_t first = last + 1;
-    while (code == SPILL_OK && first > 0) {
-        code = spill_owner_read_state(owner, first - 1, &page, error);
+    if (code == SPILL_OK && page.state.present)
+        *from = *end = page.state.page;
+    while (code == SPILL_OK && *from > 0) {
+        code = spill_owner_read_state(owner, *from - 1, &page, error);
         if (code != SPILL_OK || !page.state.present || spill_state_slots(&page.state) == 0)
             break;
-        first--;
-    }
-    for (; code == SPILL_OK && first <= last; first++) {
-        spill_request_t empty = spill_owner_request(owner, SPILL_REQUEST_EMPTY_PAGE, first);
-        empty.epoch = head->epoch;
-        code = spill_owner_call(owner, &empty, &page, error);
+        --*from;
     }
     spill_response_release(&page);
+    return code;
+}
+
+spill_code_t spill_outlier_empty_pages(const spill_owner_t *owner, int64_t epoch, int64_t from,
+                                       int64_t end, spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    bool done;
+    for (; code == SPILL_OK && from < end; from++) {
+        spill_request_t empty = spill_owner_request(owner, SPILL_REQUEST_EMPTY_PAGE, from);
+        empty.epoch = epoch;
+        code = spill_owner_step(owner, &empty, &done, error);
+    }
     return code;
 }
 
@@ -132,10 +139,13 @@ spill_code_t spill_outlier_trim(spill_owner_t *owner, const spill_trim_t *trim, 
         if (code == SPILL_OK && !done)
             code = spill_owner_again(owner, &tries, error);
     }
+    int64_t from, end;
     if (code == SPILL_OK)
         code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
-    if (code == SPILL_OK && head.state.pages > 0 && head.state.low > 0)
-        code = empty_pages(owner, &head.state, error);
+    if (code == SPILL_OK)
+        code = spill_outlier_trimmed_pages(owner, &head.state, &from, &end, error);
+    if (code == SPILL_OK)
+        code = spill_outlier_empty_pages(owner, head.state.epoch, from, end, error);
     spill_response_release(&head);
     return code;
 }

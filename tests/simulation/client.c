@@ -534,6 +534,21 @@ static void do_export(sim_client_t *client, int owner)
     spill_run_release(&run);
 }
 
+/* What others do meanwhile is found as half done, and helped. */
+static void do_repair(sim_client_t *client, int owner)
+{
+    sim_world_t *world = client->world;
+    spill_repair_summary_t summary;
+    spill_value_t value = sim_owner_value(world, owner);
+    spill_error_t error;
+    bool look_only = sim_random_chance(&world->random, 100);
+    spill_code_t code =
+        spill_array_repair(client->array, &value, look_only, NULL, NULL, &summary, &error);
+    report_call(client, "repair", owner, summary.findings, code);
+    if (code != SPILL_OK && !failed_by_fault(client, code))
+        sim_fail(world, "owner %d: repair failed: %s", owner, error.message);
+}
+
 static void do_verify(sim_client_t *client, int owner)
 {
     sim_world_t *world = client->world;
@@ -608,7 +623,10 @@ static void act(sim_client_t *client)
         do_export(client, owner);
         break;
     case SIM_ACTION_VERIFY:
-        do_verify(client, owner);
+        if (sim_random_chance(&world->random, 500))
+            do_repair(client, owner);
+        else
+            do_verify(client, owner);
         break;
     case SIM_ACTION_KINDS:
         assert(false && "an action");

@@ -87,6 +87,7 @@
     X(BYTES_FULL, "a document was full in bytes before it was in slots")                           \
     X(OWNER_AGAIN, "an owner was made again after it was dropped")                                 \
     X(DROP_FINISHED, "a drop freed what another left that died")                                   \
+    X(REPAIRED, "repair finished what others left that died")                                      \
     X(OTHER_BOUNDS, "a spill moved fewer or more elements than the bounds in force")               \
     X(UPDATE_WITH_APPEND, "an append carried an update of other fields")                           \
     X(READ_TWO_DOCUMENTS, "a read went over several documents")                                    \

@@ -402,6 +402,27 @@ static void drop(sim_world_t *world, sim_client_t *client, int owner)
     check_no_page(world, client, owner);
 }
 
+/* Whoever died: what repair finds it finishes. */
+static void repair(sim_world_t *world, sim_client_t *client, int owner)
+{
+    spill_value_t value = sim_owner_value(world, owner);
+    spill_repair_summary_t found, after;
+    spill_error_t error;
+    spill_code_t code =
+        spill_array_repair(client->array, &value, false, NULL, NULL, &found, &error);
+    if (code == SPILL_OK)
+        code = spill_array_repair(client->array, &value, true, NULL, NULL, &after, &error);
+    if (code != SPILL_OK)
+        sim_fail(world, "owner %d, at the end: repair: %s", owner, error.message);
+    else if (after.findings > 0)
+        sim_fail(world, "owner %d, at the end: repair left %lld things half done", owner,
+                 (long long)after.findings);
+    else if (found.findings > 0)
+        sim_saw(world, SIM_REPAIRED);
+    if (sim_plain_now(&world->plains[owner])->pending > 0)
+        sim_fail(world, "owner %d, at the end: repair did not finish a removal", owner);
+}
+
 static void check_appends(sim_world_t *world)
 {
     for (size_t i = 0; i < world->append_count; i++) {
@@ -422,6 +443,8 @@ static void reckon_all(sim_world_t *world, sim_client_t *client)
 {
     for (int owner = 0; owner < world->settings.owners && !world->failure[0]; owner++) {
         verify(world, client, owner);
+        if (sim_random_chance(&world->random, 500))
+            repair(world, client, owner);
         if (!sim_plain_now(&world->plains[owner])->exists && sim_random_chance(&world->random, 500))
             drop(world, client, owner);
         touch(world, client, owner);

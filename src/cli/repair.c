@@ -1,0 +1,94 @@
+/* repair: what clients left half done is finished. */
+#include "cli/bucket.h"
+
+#include <inttypes.h>
+#include <stdint.h>
+
+typedef struct repair_options {
+    bool dry_run;
+} repair_options_t;
+
+static const repair_options_t DEFAULTS = {0};
+
+typedef struct work {
+    const spill_value_t *owner; /* NULL: each */
+    spill_repair_summary_t total;
+} work_t;
+
+/* The session's owner, who may be a window of one, or each. */
+static spill_code_t repair(spill_cli_session_t *session, spill_error_t *error)
+{
+    const spill_invocation_t *invocation = session->invocation;
+    const repair_options_t *options = invocation->options;
+    work_t *work = session->context;
+    spill_repair_summary_t summary;
+    spill_code_t code =
+        spill_array_repair(session->array, session->owner, options->dry_run,
+                           spill_cli_print_finding, (void *)(uintptr_t)invocation, &summary, error);
+    work->total.owners += summary.owners;
+    work->total.findings += summary.findings;
+    return code;
+}
+
+static spill_code_t repair_any(spill_cli_session_t *session, spill_error_t *error)
+{
+    const work_t *work = session->context;
+    session->owner = work->owner;
+    return session->owner != NULL && spill_cli_is_bucket(session)
+               ? spill_cli_each_window(session, repair, error)
+               : repair(session, error);
+}
+
+static spill_exit_t run(const spill_invocation_t *invocation)
+{
+    const repair_options_t *options = invocation->options;
+    spill_cli_mode_t mode = options->dry_run ? SPILL_CLI_READ : SPILL_CLI_WRITE;
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner;
+    work_t work = {0};
+    spill_exit_t result = SPILL_EXIT_USAGE;
+    bool named = invocation->argument_count > 2;
+    if (!named || spill_cli_parse_owner(invocation, invocation->arguments[2], &storage, &owner)) {
+        work.owner = named ? &owner : NULL;
+        result = spill_cli_with_arrays(invocation, mode, repair_any, &work);
+    }
+    bson_destroy(&storage);
+    if (result != SPILL_EXIT_DONE)
+        return result;
+    printf("{\"owners\":%" PRId64 ",\"findings\":%" PRId64 ",\"finished\":%" PRId64 "}\n",
+           work.total.owners, work.total.findings, options->dry_run ? 0 : work.total.findings);
+    return options->dry_run && work.total.findings > 0 ? SPILL_EXIT_FOUND : SPILL_EXIT_DONE;
+}
+
+static const spill_option_t OPTIONS[] = {{"dry-run", NULL, SPILL_OPTION_FLAG,
+                                          offsetof(repair_options_t, dry_run),
+                                          "Only say what there is to finish"},
+                                         {0}};
+
+const spill_command_t spill_command_repair = {
+    .name = "repair",
+    .arguments = "STORE [NAME [OWNER]]",
+    .arguments_min = 1,
+    .arguments_max = 3,
+    .summary = "Finish what programs that died left half done",
+    .text = "Removals and edits that were begun, seals with no page after them, pages that a trim "
+            "did not empty, and drops that did not come to their end. The next writer of an owner "
+            "finishes them too; this is for owners that have none. What it finds is printed one a "
+            "line; the summary comes last, as JSON. Other programs may go on writing: what one of "
+            "them is just doing may be found as well, and is helped.\n"
+            "\n"
+            "It goes by the owners that are there. What a drop left of one that is gone is "
+            "finished by giving its name as OWNER.\n"
+            "\n"
+            "With --dry-run the exit code is 1 where there is something to finish. What this does "
+            "not mend, `spillway verify` finds.\n"
+            "\n"
+            "Examples:\n"
+            "  spillway repair feeds.db --dry-run\n"
+            "  spillway repair feeds.db events\n"
+            "  spillway repair feeds.db events alice",
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_DURABILITY,
+    .options = OPTIONS,
+    .defaults = &DEFAULTS,
+    .options_bytes = sizeof DEFAULTS,
+    .run = run};

@@ -1,0 +1,150 @@
+/*
+ * Repair: what the next writer would do, without one. Every protocol leaves, where its client dies,
+ * a state that anybody may finish (docs/protocol.md); here each such state is looked for in turn.
+ *
+ *   half done              shows as                                   is finished by
+ *   a removal, an edit     an intent in the head                      PULL or PUT_PAGE; SETTLE
+ *   a drop, keep oldest    a closed tail                              DROP_HEAD, DROP_PAGE each
+ *   a seal, keep oldest    a sealed tail, or one that is not there    ADVANCE, CREATE_PAGE
+ *   a trim                 pages below low that hold elements         EMPTY_PAGE each
+ *   a drop, a late put     pages of incarnations that are over        DROP_PAGE each
+ *
+ * A page that was put and not cut, elements that wait in a journal, and a head that is longer than
+ * it is meant to be are nothing to finish: the array is as it would be without a crash.
+ */
+#include "definition/fields.h"
+#include "layout/apart.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* An owner under repair. */
+typedef struct repair {
+    spill_owner_t *owner;
+    bool look_only;
+    spill_half_done_fn report;
+    void *context;
+} repair_t;
+
+/* Tell of it. True: finish it. */
+static bool found(const repair_t *repair, int64_t page, const char *text)
+{
+    repair->report(repair->context, page, text);
+    return !repair->look_only;
+}
+
+/* ---- one kind each --------------------------------------------------------------------------- */
+
+static spill_code_t repair_intent(const repair_t *repair, const spill_state_t *head,
+                                  spill_error_t *error)
+{
+    char text[96];
+    if (!head->intent)
+        return SPILL_OK;
+    snprintf(text, sizeof text, "%s of element %" PRId64 " in page %" PRId64 " was not finished",
+             head->intent_edit ? "an edit" : "a removal", head->intent_seq, head->intent_page);
+    if (!found(repair, SPILL_HEAD, text))
+        return SPILL_OK;
+    spill_response_t settled = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_outlier_settled_head(repair->owner, &settled, error);
+    spill_response_release(&settled);
+    return code;
+}
+
+/* Keep oldest: `last` is the last document that is there, `page` its number. */
+static spill_code_t repair_last(const repair_t *repair, const spill_state_t *head, int64_t page,
+                                spill_response_t *last, spill_error_t *error)
+{
+    if (!last->state.present || last->state.epoch != head->epoch || !last->state.sealed)
+        return SPILL_OK;
+    if (last->state.closed)
+        return found(repair, page, "is closed: a drop of the owner was not finished")
+                   ? spill_outlier_drop_closed(repair->owner, head->epoch, page + 1, error)
+                   : SPILL_OK;
+    return found(repair, page, "is sealed, and no page was made to follow it")
+               ? spill_oldest_grow(repair->owner, page, last, error)
+               : SPILL_OK;
+}
+
+static spill_code_t repair_tail(const repair_t *repair, const spill_state_t *head,
+                                spill_error_t *error)
+{
+    const spill_array_t *array = repair->owner->array;
+    if (array->definition.keep != SPILL_KEEP_OLDEST || head->pages == 0)
+        return SPILL_OK;
+    spill_response_t last = SPILL_RESPONSE_INIT;
+    spill_request_t read = spill_owner_request(repair->owner, SPILL_REQUEST_READ, head->pages - 1);
+    read.want_ops = !array->store->ops->shared_window;
+    spill_code_t code = spill_owner_call(repair->owner, &read, &last, error);
+    if (code == SPILL_OK && (!last.state.present || last.state.epoch != head->epoch)) {
+        read.page--; /* which may be the head: SPILL_HEAD is the number before 0 */
+        code = spill_owner_call(repair->owner, &read, &last, error);
+    }
+    if (code == SPILL_OK)
+        code = repair_last(repair, head, read.page, &last, error);
+    spill_response_release(&last);
+    return code;
+}
+
+static spill_code_t repair_trim(const repair_t *repair, const spill_state_t *head,
+                                spill_error_t *error)
+{
+    char text[96];
+    int64_t from, end = head->low;
+    bool apart = spill_elements_apart(&repair->owner->array->definition);
+    spill_code_t code = apart
+                            ? spill_apart_trimmed(repair->owner, head, &from, error)
+                            : spill_outlier_trimmed_pages(repair->owner, head, &from, &end, error);
+    if (code != SPILL_OK || from == end)
+        return code;
+    snprintf(text, sizeof text,
+             "a trim was not finished: pages %" PRId64 " to %" PRId64 " are not emptied", from,
+             end - 1);
+    return found(repair, SPILL_HEAD, text)
+               ? spill_outlier_empty_pages(repair->owner, head->epoch, from, end, error)
+               : SPILL_OK;
+}
+
+/* `over`: the incarnations up to this one are; INT64_MAX: there is no head. */
+static spill_code_t repair_drop(const repair_t *repair, int64_t over, spill_error_t *error)
+{
+    bool any = false;
+    spill_response_t page = SPILL_RESPONSE_INIT, head = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_outlier_find_left_over(repair->owner, over, &page, error);
+    if (code == SPILL_OK && page.state.present && over == INT64_MAX) /* or made since */
+        code = spill_owner_read_state(repair->owner, SPILL_HEAD, &head, error);
+    bool mend = code == SPILL_OK && page.state.present && !head.state.present &&
+                found(repair, page.state.page, "is left of an owner that was dropped");
+    if (mend && over == INT64_MAX)
+        code = spill_outlier_finish_drop(repair->owner, &any, error);
+    else if (mend)
+        code = spill_outlier_drop_left_over(repair->owner, over, &any, error);
+    spill_response_release(&page);
+    spill_response_release(&head);
+    return code;
+}
+
+/* ---- an owner -------------------------------------------------------------------------------- */
+
+spill_code_t spill_outlier_repair(spill_owner_t *owner, bool look_only, spill_half_done_fn report,
+                                  void *context, spill_error_t *error)
+{
+    const repair_t repair = {owner, look_only, report, context};
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    if (!spill_definition_has_pages(&owner->array->definition))
+        return SPILL_OK; /* each of its steps is whole */
+    spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
+    if (code == SPILL_OK && head.state.present) {
+        code = repair_intent(&repair, &head.state, error);
+        if (code == SPILL_OK)
+            code = repair_tail(&repair, &head.state, error);
+        if (code == SPILL_OK && !look_only) /* its epoch may be another by now */
+            code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
+        if (code == SPILL_OK && head.state.present)
+            code = repair_trim(&repair, &head.state, error);
+    }
+    if (code == SPILL_OK)
+        code = repair_drop(&repair, head.state.present ? head.state.epoch - 1 : INT64_MAX, error);
+    spill_response_release(&head);
+    return code;
+}

@@ -1,0 +1,57 @@
+/* Repair finishes what dead clients left, on the stores that keep documents themselves. */
+#include "support/embedded.h"
+#include "support/half_done.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static void memory(void **state)
+{
+    (void)state;
+    spill_store_t *store;
+    assert_int_equal(spill_store_open("memory:", NULL, &store, NULL), SPILL_OK);
+    half_done_repaired(store);
+    spill_store_close(store, NULL);
+}
+
+static void embedded(void **state)
+{
+    (void)state;
+    spill_disk_t *disk = spill_disk_new();
+    spill_store_t *store = embedded_on_disk(disk, SPILL_DURABILITY_FSYNC);
+    half_done_repaired(store);
+    embedded_close(store);
+    spill_disk_free(disk);
+}
+
+/* A walk over all owners repairs each of them, and passes over none. */
+static void each_owner(void **state)
+{
+    (void)state;
+    spill_store_t *store;
+    spill_error_t error;
+    spill_repair_summary_t summary;
+    assert_int_equal(spill_store_open("memory:", NULL, &store, NULL), SPILL_OK);
+    spill_array_t *array = embedded_array(store, "feed", 2, 2);
+    const char *const owners[] = {"ada", "bob", "eve"};
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(embedded_append(array, owners[i], 0, 9, NULL), SPILL_OK);
+    assert_int_equal(spill_array_repair(array, NULL, false, NULL, NULL, &summary, &error),
+                     SPILL_OK);
+    assert_int_equal(summary.owners, 3);
+    assert_int_equal(summary.findings, 0);
+    spill_array_close(array);
+    spill_store_close(store, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory),
+        cmocka_unit_test(embedded),
+        cmocka_unit_test(each_owner),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
