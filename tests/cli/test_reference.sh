@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # Layout reference: elements in a collection of their own, their number and average in the head.
-# With SPILLWAY_DATA also a real chat's rooms, against totals that Python computes from the file.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
@@ -70,61 +69,3 @@ expect 0 append "$db" arrays p9 '{"rating": 1}' 5
 expect 2 convert "$db" arrays --to reference --as again
 has err 'owner "p9"'
 has err "element 1: an element of 'again' has to be a document"
-
-# ---- a real chat ---------------------------------------------------------------------------------
-
-chat=${SPILLWAY_DATA:-}/gitter_chat/events.ndjson.gz
-if [ ! -r "$chat" ] || ! command -v python3 >/dev/null; then
-    echo "no gitter_chat in SPILLWAY_DATA, or no python3: its rooms are left out"
-    exit
-fi
-lines=30000
-if on_server; then
-    lines=3000
-elif [ -n "${SPILLWAY_LONG:-}" ]; then
-    lines=0 # all
-fi
-python3 - "$chat" "$lines" <<'END'
-import gzip, itertools, json, sys
-rooms = {}
-with gzip.open(sys.argv[1], "rt") as events, open("chat.ndjson", "w") as chat:
-    for line in itertools.islice(events, int(sys.argv[2]) or None):
-        event = json.loads(line)
-        del event["_id"]
-        chat.write(json.dumps(event) + "\n")
-        size = event.get("text_bytes")
-        room = rooms.setdefault(event["room"], [0, 0])
-        room[0] += 1
-        room[1] += size
-with open("totals", "w") as totals:
-    for room, (count, size) in rooms.items():
-        totals.write(f"{json.dumps(room)}\t{count}\t{size}\t{size / count!r}\n")
-END
-new_store
-expect 0 define "$db" chat --layout reference --collection rooms --array messages \
-    --page-collection messages --page-owner room --time-field at --value-field text_bytes \
-    --stats-average averageBytes --threshold 100 --quiet
-expect 0 import "$db" chat chat.ndjson --owner room --quiet
-while IFS=$'\t' read -r room count size average; do
-    expect 0 count "$db" chat "$room"
-    has out "\"count\":$count,"
-    has out "\"sum\":$size,"
-    python3 -c "import json,sys; sys.exit(json.load(open('out'))['average'] != $average)" ||
-        fail "the average of $room is not $average"
-done < <(head -20 totals)
-expect 0 export "$db" chat --relaxed
-python3 - out chat.ndjson <<'END' || fail "the messages are not those of the file"
-import json, sys
-rooms = {}
-for line in open(sys.argv[2]):
-    event = json.loads(line.replace(".000Z", "Z"))
-    rooms.setdefault(event.pop("room"), []).append(event)
-met = {}
-for line in open(sys.argv[1]):
-    row = json.loads(line)
-    seq = met.get(row["owner"], 0)
-    met[row["owner"]] = seq + 1
-    assert row["seq"] == seq and row["element"] == rooms[row["owner"]][seq], row
-assert met == {room: len(events) for room, events in rooms.items()}
-END
-clean "$db"
