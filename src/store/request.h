@@ -207,7 +207,7 @@ typedef struct spill_request {
      * a store may bring along (response->beyond), where that spares a round trip.
      */
     bool want_beyond;
-    bool may_be_old; /* a store with copies may ask one that lags behind: see core/read.c */
+    bool may_be_old; /* a store with copies may ask one that lags behind: see core/reading.h */
     /*
      * Of a head: seq may lie beyond its end (or begin), in pages, whose elements come first. A
      * store may leave out as many elements as there are numbers between (response->spared).

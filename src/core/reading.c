@@ -1,0 +1,171 @@
+#include "core/reading.h"
+
+#include "definition/fields.h"
+#include "layout/apart.h"
+
+bool spill_reading_finished(const spill_reading_t *reading)
+{
+    return reading->run.count >= reading->limit || reading->vanished;
+}
+
+bool spill_reading_is_apart(const spill_reading_t *reading)
+{
+    return spill_elements_apart(&reading->owner->array->definition);
+}
+
+/* The first whole run is moved, not copied. */
+void spill_reading_take(spill_reading_t *reading, spill_run_t *run)
+{
+    size_t from = 0;
+    size_t end = run->count;
+    while (from < end &&
+           (run->entries[from].seq < reading->lower || run->entries[from].seq > reading->upper))
+        from++;
+    while (end > from && (run->entries[end - 1].seq < reading->lower ||
+                          run->entries[end - 1].seq > reading->upper))
+        end--;
+    if (from == 0 && reading->run.count == 0) {
+        spill_run_t empty = reading->run;
+        reading->run = *run;
+        reading->run.count = end < reading->limit ? end : reading->limit;
+        *run = empty;
+        return;
+    }
+    for (; from < end && reading->run.count < reading->limit; from++) {
+        spill_element_t element = spill_run_element(run, from);
+        spill_run_add(&reading->run, element.seq, &element.value);
+    }
+}
+
+spill_code_t spill_reading_read_head(spill_reading_t *reading, spill_want_t want, int64_t seq,
+                                     bool spare, spill_error_t *error)
+{
+    spill_request_t read = spill_owner_request(reading->owner, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.want = want;
+    read.seq = seq;
+    read.limit = (int64_t)reading->limit;
+    read.spare = spare;
+    read.may_be_old = reading->may_be_old;
+    spill_code_t code = spill_owner_call(reading->owner, &read, &reading->head, error);
+    if (code == SPILL_OK && reading->lower < reading->head.state.low)
+        reading->lower = reading->head.state.low;
+    reading->edge = reading->keep == SPILL_KEEP_OLDEST ? spill_state_end(&reading->head.state) : 0;
+    if (reading->edge < reading->lower)
+        reading->edge = reading->lower;
+    reading->end = spill_state_end(&reading->head.state);
+    return code;
+}
+
+/*
+ * Is the run likely to go on in another page? By how long pages are meant to be, and where they
+ * then begin; a tail may be of any length.
+ */
+static bool goes_beyond(const spill_reading_t *reading, int64_t page, spill_want_t want,
+                        int64_t seq)
+{
+    const spill_definition_t *definition = &reading->owner->array->definition;
+    int64_t length = definition->bounds.page_capacity;
+    int64_t left = (int64_t)(reading->limit - reading->run.count);
+    int64_t begin = reading->keep == SPILL_KEEP_NEWEST ? 0 : spill_state_end(&reading->head.state);
+    if (page == 0 && want == SPILL_WANT_BACKWARD)
+        return false;
+    if (page >= 0)
+        return left > length || (reading->keep == SPILL_KEEP_OLDEST && want == SPILL_WANT_BACKWARD);
+    int64_t place = seq > begin ? (seq - begin) % length : 0;
+    return left > (want == SPILL_WANT_BACKWARD ? place + 1 : length - place);
+}
+
+/* Does the page go on where the one before ended, or hold the number that was asked for? */
+static bool meets(const spill_reading_t *reading, spill_want_t want, int64_t seq)
+{
+    const spill_state_t *page = &reading->page.state;
+    if (!page->present || (want == SPILL_WANT_BACKWARD && seq == INT64_MAX))
+        return page->present;
+    if (want == SPILL_WANT_BACKWARD)
+        return seq < spill_state_end(page);
+    return page->first <= reading->edge;
+}
+
+/* The page may have come along with the one before. */
+static bool take_beyond(spill_reading_t *reading, int64_t page)
+{
+    spill_response_t *read = &reading->page;
+    if (page < 0 || !read->beyond.present || read->beyond.page != page ||
+        read->beyond.epoch != reading->head.state.epoch)
+        return false;
+    spill_state_t state = read->state;
+    spill_run_t run = read->run;
+    read->state = read->beyond;
+    read->run = read->beyond_run;
+    state.present = false;
+    read->beyond = state;
+    read->beyond_run = run;
+    return true;
+}
+
+spill_code_t spill_reading_take_head(spill_reading_t *reading, spill_want_t want, int64_t seq,
+                                     spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    if (spill_reading_finished(reading))
+        return SPILL_OK;
+    if (reading->may_be_old && want == SPILL_WANT_FORWARD &&
+        reading->head.state.first > reading->edge) {
+        reading->vanished = true;
+        return SPILL_OK;
+    }
+    if (reading->head.spared && reading->run.count + reading->head.run.count < reading->limit) {
+        int64_t rev = reading->head.state.rev;
+        code = spill_reading_read_head(reading, want, seq, false, error);
+        /* Cut, or otherwise changed, meanwhile: what was between is in a page by now. */
+        reading->vanished = reading->head.state.rev != rev || !reading->head.state.present;
+    }
+    if (code == SPILL_OK && !reading->vanished)
+        spill_reading_take(reading, &reading->head.run);
+    return code;
+}
+
+spill_code_t spill_reading_read_page(spill_reading_t *reading, int64_t page, spill_want_t want,
+                                     int64_t seq, spill_error_t *error)
+{
+    spill_request_t read = spill_owner_request(reading->owner, SPILL_REQUEST_READ, page);
+    read.epoch = reading->head.state.epoch;
+    read.pages = reading->head.state.pages;
+    read.want = want;
+    read.seq = seq;
+    read.limit = (int64_t)(reading->limit - reading->run.count);
+    read.want_beyond = goes_beyond(reading, page, want, seq);
+    read.may_be_old = reading->may_be_old;
+    spill_code_t code = SPILL_OK;
+    if (!take_beyond(reading, page))
+        code = spill_owner_call(reading->owner, &read, &reading->page, error);
+    if (code != SPILL_OK)
+        return code;
+    if (reading->page.state.present && reading->page.state.epoch != reading->head.state.epoch)
+        reading->page.state.present = false;
+    if (reading->may_be_old && !meets(reading, want, seq))
+        reading->vanished = true;
+    reading->edge = spill_state_end(&reading->page.state);
+    if (reading->page.state.present) {
+        if (reading->end < spill_state_end(&reading->page.state))
+            reading->end = spill_state_end(&reading->page.state);
+        spill_reading_take(reading, &reading->page.run);
+    }
+    return SPILL_OK;
+}
+
+spill_code_t spill_reading_take_elements(spill_reading_t *reading, spill_want_t want,
+                                         spill_error_t *error)
+{
+    const spill_state_t *head = &reading->head.state;
+    if (spill_reading_finished(reading) || reading->lower >= head->first)
+        return SPILL_OK;
+    int64_t end = reading->upper < head->first ? reading->upper + 1 : head->first;
+    spill_code_t code =
+        spill_apart_read(reading->owner, head, reading->lower, end,
+                         want == SPILL_WANT_FORWARD ? reading->lower : end - 1, want,
+                         (int64_t)(reading->limit - reading->run.count), &reading->page, error);
+    if (code == SPILL_OK)
+        spill_reading_take(reading, &reading->page.run);
+    return code;
+}
