@@ -92,6 +92,7 @@ typedef struct spill_definition {
      * appends besides, while it is appended to and no writer dies (where bytes fill documents, up
      * to the sum of the three). What is not appended to stays.
      *
+     * Layout reference: the append does it that takes the numbers past a multiple of page_capacity.
      * Layout capped: the threshold is what is kept by number (keep_elements is 0); of these go the
      * ones that are older than keep_seconds. The append does it that takes the numbers past a
      * multiple of an eighth of the threshold (each append, with a threshold below 16).

@@ -158,6 +158,13 @@ static spill_code_t check_distinct(const spill_definition_t *definition, size_t 
 
 /* ---- layouts --------------------------------------------------------------------------------- */
 
+/* Is `name` the first name of the path? */
+static bool begins_with(const char *path, const char *name)
+{
+    size_t length = strlen(name);
+    return strncmp(path, name, length) == 0 && (path[length] == '\0' || path[length] == '.');
+}
+
 static spill_code_t check_reference(const spill_definition_t *definition, spill_error_t *error)
 {
     const struct {
@@ -169,17 +176,19 @@ static spill_code_t check_reference(const spill_definition_t *definition, spill_
         {"pageNumber (--page-number)", definition->page_number},
         {"pageArray (--page-array)", definition->page_array},
         {"pageCount (--page-count)", definition->page_count},
-        {"idField", definition->id_field},
     };
     if (definition->keep != SPILL_KEEP_NEWEST)
         return spill_fail(error, SPILL_INVALID, "layout 'reference': keep is 'newest'");
-    if (definition->keep_elements != 0 || definition->keep_seconds != 0)
+    if (begins_with(definition->id_field, "_id") || begins_with(definition->id_field, "spill") ||
+        begins_with(definition->id_field, definition->page_owner))
         return spill_fail(error, SPILL_INVALID,
-                          "layout 'reference' has no retention (--retain-elements, --retain-age): "
-                          "trim it");
+                          "idField '%s': with layout 'reference' no element has it, but the "
+                          "document that the element is kept as",
+                          definition->id_field);
     if (definition->order != SPILL_ARRAY_OLDEST_FIRST)
         return spill_fail(error, SPILL_INVALID,
-                          "layout 'reference': there is no array whose order could be another");
+                          "layout 'reference': there is no array whose order (--order) could be "
+                          "another");
     for (size_t i = 0; i < sizeof unused / sizeof *unused; i++)
         if (unused[i].name[0] != '\0')
             return spill_fail(error, SPILL_INVALID,

@@ -160,8 +160,11 @@ static spill_request_t append_request(const spill_owner_t *owner, const spill_pa
 static void after_append(spill_owner_t *owner, const spill_request_t *append,
                          spill_response_t *head)
 {
+    int64_t first = head->seq;
     if (spill_state_slots(&head->state) >= append->due)
         write_out_after(owner, head);
+    if (spill_retain_is_due(first, (int64_t)append->element_count, append->limit))
+        spill_outlier_retain(owner);
 }
 
 static spill_code_t make_room(spill_owner_t *owner, const spill_part_t *part,

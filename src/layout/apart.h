@@ -24,9 +24,9 @@ spill_code_t spill_apart_check_element(const spill_definition_t *definition,
 
 spill_code_t spill_apart_append(spill_owner_t *owner, const spill_part_t *part,
                                 spill_append_result_t *result, spill_error_t *error);
-spill_code_t spill_apart_edit(spill_owner_t *owner, int64_t seq, const spill_value_t *element,
-                              spill_error_t *error);
-spill_code_t spill_apart_remove(spill_owner_t *owner, int64_t seq, spill_error_t *error);
+spill_code_t spill_apart_edit(spill_owner_t *owner, spill_which_t *which,
+                              const spill_value_t *element, spill_error_t *error);
+spill_code_t spill_apart_remove(spill_owner_t *owner, spill_which_t *which, spill_error_t *error);
 spill_code_t spill_apart_trim(spill_owner_t *owner, const spill_trim_t *trim, int64_t *low,
                               spill_error_t *error);
 

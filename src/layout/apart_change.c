@@ -63,10 +63,33 @@ static void release(place_t *place)
     spill_response_release(&place->page);
 }
 
+/* Of that id; the number is then known, too. */
+static spill_code_t find_by_id(const spill_owner_t *owner, spill_which_t *which, place_t *place,
+                               spill_error_t *error)
+{
+    const spill_state_t *head = &place->head.state;
+    spill_code_t code = spill_outlier_read_head(owner, which->id, &place->head, error);
+    if (code == SPILL_OK && head->present && head->intent) {
+        code = spill_outlier_settled_head(owner, &place->head, error);
+        if (code == SPILL_OK)
+            code = spill_outlier_read_head(owner, which->id, &place->head, error);
+    }
+    if (code == SPILL_OK && !head->present)
+        return spill_outlier_absent_element(owner, which, error);
+    if (code == SPILL_OK)
+        code =
+            spill_outlier_find_id(owner, &place->head, which, &place->page, &place->number, error);
+    place->document = place->number == SPILL_HEAD ? &place->head : &place->page;
+    return code;
+}
+
 /* SPILL_NOT_FOUND where it is gone. */
-static spill_code_t find(const spill_owner_t *owner, int64_t seq, place_t *place,
+static spill_code_t find(const spill_owner_t *owner, spill_which_t *which, place_t *place,
                          spill_error_t *error)
 {
+    int64_t seq = which->seq;
+    if (which->id)
+        return find_by_id(owner, which, place, error);
     spill_code_t code = read_with(owner, SPILL_HEAD, seq, &place->head, error);
     const spill_state_t *head = &place->head.state;
     if (code == SPILL_OK && head->present && head->intent) {
@@ -207,19 +230,19 @@ static spill_code_t edit_in_document(const spill_owner_t *owner, int64_t seq,
     return code;
 }
 
-spill_code_t spill_apart_edit(spill_owner_t *owner, int64_t seq, const spill_value_t *element,
-                              spill_error_t *error)
+spill_code_t spill_apart_edit(spill_owner_t *owner, spill_which_t *which,
+                              const spill_value_t *element, spill_error_t *error)
 {
     int tries = 0;
     bool done = false;
     spill_code_t code = spill_apart_check_element(&owner->array->definition, element, error);
     while (code == SPILL_OK && !done) {
         place_t place = {.number = SPILL_HEAD};
-        code = find(owner, seq, &place, error);
+        code = find(owner, which, &place, error);
         if (code == SPILL_OK && place.number == SPILL_HEAD)
-            code = edit_in_journal(owner, seq, element, &place, &done, error);
+            code = edit_in_journal(owner, which->seq, element, &place, &done, error);
         else if (code == SPILL_OK)
-            code = edit_in_document(owner, seq, element, &place, &done, error);
+            code = edit_in_document(owner, which->seq, element, &place, &done, error);
         if (code == SPILL_OK && !done)
             code = spill_owner_again(owner, &tries, error);
         release(&place);
@@ -250,22 +273,22 @@ static spill_code_t remove_in_document(const spill_owner_t *owner, int64_t seq,
     return code == SPILL_OK ? settle(owner, seq, head->rev + 1, (spill_sum_t){0}, error) : code;
 }
 
-spill_code_t spill_apart_remove(spill_owner_t *owner, int64_t seq, spill_error_t *error)
+spill_code_t spill_apart_remove(spill_owner_t *owner, spill_which_t *which, spill_error_t *error)
 {
     int tries = 0;
     bool done = false;
     spill_code_t code = SPILL_OK;
     while (code == SPILL_OK && !done) {
         place_t place = {.number = SPILL_HEAD};
-        code = find(owner, seq, &place, error);
+        code = find(owner, which, &place, error);
         if (code == SPILL_OK && place.number == SPILL_HEAD) {
             spill_request_t remove = spill_owner_request(owner, SPILL_REQUEST_REMOVE, SPILL_HEAD);
             remove.rev = place.head.state.rev;
-            remove.seq = seq;
+            remove.seq = which->seq;
             remove.taken = value_in(owner, &place.head);
             code = spill_owner_step(owner, &remove, &done, error);
         } else if (code == SPILL_OK) {
-            code = remove_in_document(owner, seq, &place, &done, error);
+            code = remove_in_document(owner, which->seq, &place, &done, error);
         }
         if (code == SPILL_OK && !done)
             code = spill_owner_again(owner, &tries, error);

@@ -149,7 +149,7 @@ spill_code_t spill_outlier_edit(spill_owner_t *owner, spill_which_t *which,
                                 const spill_value_t *element, spill_error_t *error)
 {
     if (spill_elements_apart(&owner->array->definition))
-        return spill_apart_edit(owner, which->seq, element, error);
+        return spill_apart_edit(owner, which, element, error);
     int tries = 0;
     while (true) {
         bool done = false;
@@ -195,7 +195,7 @@ static spill_code_t remove_in_page(const spill_owner_t *owner, int64_t seq, int6
 spill_code_t spill_outlier_remove(spill_owner_t *owner, spill_which_t *which, spill_error_t *error)
 {
     if (spill_elements_apart(&owner->array->definition))
-        return spill_apart_remove(owner, which->seq, error);
+        return spill_apart_remove(owner, which, error);
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_response_t page = SPILL_RESPONSE_INIT;
     spill_code_t code = SPILL_OK;

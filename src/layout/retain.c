@@ -1,7 +1,7 @@
 /*
  * Retention: the append that spilled or sealed a document trims what the definition does not keep;
- * capped, where there is no such document, one append of several. It is a trim like any other, so
- * it may die at any step, and two may race; the next one does what is left.
+ * capped and with elements apart, where there is no such document, one append of several. It is a
+ * trim like any other, so it may die at any step, and two may race; the next one does what is left.
  */
 #include "bson/element.h"
 #include "definition/fields.h"

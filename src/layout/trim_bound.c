@@ -4,7 +4,8 @@
  * trim is then guarded by: whatever is removed meanwhile raises it.
  */
 #include "bson/element.h"
-#include "layout/outlier.h"
+#include "definition/fields.h"
+#include "layout/apart.h"
 
 enum { RUN_ELEMENTS = 256 };
 
@@ -26,8 +27,18 @@ static spill_code_t begin(walk_t *walk, spill_error_t *error)
     return code;
 }
 
+static bool is_apart(const walk_t *walk)
+{
+    return spill_elements_apart(&walk->owner->array->definition);
+}
+
+/* Elements apart: those of all documents are read as one. */
 static void go_on(walk_t *walk)
 {
+    if (is_apart(walk) && walk->at != SPILL_HEAD) {
+        walk->at = SPILL_HEAD;
+        return;
+    }
     walk->at =
         spill_document_after(walk->owner->array->definition.keep, walk->at, walk->head->pages);
 }
@@ -42,7 +53,32 @@ static int64_t number_after(const spill_state_t *state, int64_t from, int64_t pa
     return seq;
 }
 
+/* Of elements in documents apart, those from number `from` on. */
+static spill_code_t read_apart(walk_t *walk, int64_t from, int64_t limit, spill_error_t *error)
+{
+    return spill_apart_read(walk->owner, walk->head, from, walk->head->first, from,
+                            SPILL_WANT_FORWARD, limit, &walk->read, error);
+}
+
 /* ---- by count -------------------------------------------------------------------------------- */
+
+/* Elements apart: pass over those in documents, as many as `excess` says. */
+static spill_code_t pass_apart(walk_t *walk, int64_t *excess, int64_t *bound, spill_error_t *error)
+{
+    const spill_run_t *run = &walk->read.run;
+    int64_t from = walk->head->low;
+    spill_code_t code = SPILL_OK;
+    while (code == SPILL_OK && *excess > 0) {
+        code = read_apart(walk, from, *excess < RUN_ELEMENTS ? *excess : RUN_ELEMENTS, error);
+        if (code != SPILL_OK || run->count == 0)
+            break;
+        *excess -= (int64_t)run->count;
+        from = run->entries[run->count - 1].seq + 1;
+    }
+    if (code == SPILL_OK && *excess == 0)
+        *bound = from;
+    return code;
+}
 
 static spill_code_t bound_by_count(walk_t *walk, int64_t excess, int64_t *bound,
                                    spill_error_t *error)
@@ -53,7 +89,11 @@ static spill_code_t bound_by_count(walk_t *walk, int64_t excess, int64_t *bound,
     if (head->removed == 0 && (!newest || *bound <= head->first))
         return SPILL_OK; /* no number is missing there */
     *bound = -1;         /* where it is not found, a page has gone meanwhile */
-    spill_code_t code = begin(walk, error);
+    walk->at = SPILL_HEAD;
+    spill_code_t code =
+        is_apart(walk) ? pass_apart(walk, &excess, bound, error) : begin(walk, error);
+    if (*bound >= 0)
+        return code;
     while (code == SPILL_OK && walk->at != SPILL_NO_DOCUMENT) {
         const spill_state_t *state = head;
         if (walk->at != SPILL_HEAD) {
@@ -92,6 +132,8 @@ static bool find_younger(const walk_t *walk, int64_t time_ms, int64_t *seq)
 
 static spill_code_t read_run(walk_t *walk, int64_t from, spill_error_t *error)
 {
+    if (is_apart(walk) && walk->at != SPILL_HEAD)
+        return read_apart(walk, from, RUN_ELEMENTS, error);
     spill_request_t read = spill_owner_request(walk->owner, SPILL_REQUEST_READ, walk->at);
     read.want = SPILL_WANT_FORWARD;
     read.seq = from;
@@ -108,7 +150,8 @@ static spill_code_t bound_by_time(walk_t *walk, int64_t time_ms, int64_t *bound,
 {
     int64_t from = walk->head->low;
     int64_t seq;
-    spill_code_t code = begin(walk, error);
+    walk->at = 0;
+    spill_code_t code = is_apart(walk) ? SPILL_OK : begin(walk, error);
     while (code == SPILL_OK && walk->at != SPILL_NO_DOCUMENT && from < *bound) {
         code = read_run(walk, from, error);
         if (code != SPILL_OK || walk->read.run.count == 0) {

@@ -47,6 +47,33 @@ counts "$db" reviews p1 2
 expect 0 drop "$db" reviews p1 --yes
 clean "$db"
 
+# ---- ids, and what is kept -----------------------------------------------------------------------
+
+expect 2 define "$db" events --preset reviews-separate --order newest-first
+has err 'no array whose order'
+expect 2 define "$db" events --preset reviews-separate --id-field productId.of
+has err "no element has it"
+expect 0 define "$db" events --preset reviews-separate --collection owners \
+    --page-collection events --page 10 --id-field n --retain-elements 25
+for i in {1..60}; do
+    echo "{\"n\": $i, \"rating\": $((i % 5))}"
+done | "$SPILLWAY" append "$db" events o --op all - >out 2>err || fail "append: $?"
+expect 0 count "$db" events o
+kept=$(sed 's/.*"count":\([0-9]*\),.*/\1/' out)
+if [ "$kept" -lt 25 ] || [ "$kept" -gt 35 ]; then
+    fail "$kept elements were kept, not 25 to 35"
+fi
+expect 0 edit "$db" events o --id 50 '{"n": 500, "rating": 100}'
+expect 0 read "$db" events o --before 50 --limit 1
+has out '"n" : 500, "rating" : 100'
+expect 0 remove "$db" events o --id 59
+is out "58"
+expect 3 remove "$db" events o --id 59
+expect 3 remove "$db" events o --id 1
+clean "$db"
+expect 0 define "$db" events --retain-elements 0 --retain-age 1h
+expect 0 drop "$db" events --yes
+
 # ---- to another layout and back ------------------------------------------------------------------
 
 for i in {1..300}; do

@@ -3,18 +3,26 @@
 
 #include "store/render.h"
 
+#include <string.h>
+
 enum { RATINGS_MAX = 64 };
 
-static void open_apart(fixture_t *fixture, const contract_kind_t *kind)
+static void open_apart_with(fixture_t *fixture, const contract_kind_t *kind, const char *id_field)
 {
     fixture_open(fixture, kind, SPILL_KEEP_NEWEST);
     spill_definition_t *definition = &fixture->definition;
     assert_int_equal(spill_definition_preset(definition, "reviews-separate", "apart", NULL),
                      SPILL_OK);
     definition->op_window = 3;
+    strcpy(definition->id_field, id_field);
     save_definition(fixture->store, definition);
     assert_int_equal(fixture->store->ops->bind(fixture->store, definition, &fixture->binding, NULL),
                      SPILL_OK);
+}
+
+static void open_apart(fixture_t *fixture, const contract_kind_t *kind)
+{
+    open_apart_with(fixture, kind, "");
 }
 
 static spill_value_t value_of(const bson_t *document)
@@ -319,6 +327,91 @@ static void a_trim_takes_from_the_sum(void **state)
     fixture_close(&fixture);
 }
 
+/* The number of the element whose rating, which is its id here, is that; -1: none. */
+static int64_t find_rating(fixture_t *fixture, int64_t page, double rating, int64_t from)
+{
+    const spill_state_t *head = read_head(fixture);
+    int64_t pages = head->pages;
+    spill_value_t id = {
+        .data = (const uint8_t *)&rating, .size_bytes = sizeof rating, .type = BSON_TYPE_DOUBLE};
+    spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, page);
+    read.want = SPILL_WANT_ID;
+    read.id = &id;
+    read.seq = from;
+    read.limit = 1;
+    read.pages = pages;
+    assert_done(fixture, &read);
+    const spill_response_t *response = &fixture->response;
+    if (page == SPILL_PAGE_WITH_ID) {
+        assert_int_equal(response->state.present, response->run.count == 1);
+        if (response->run.count == 1)
+            assert_int_equal(response->state.page, response->run.entries[0].seq);
+    }
+    return response->run.count == 0 ? -1 : response->run.entries[0].seq;
+}
+
+static void elements_are_found_by_id(void **state)
+{
+    fixture_t fixture;
+    open_apart_with(&fixture, *state, "rating");
+    append_ratings(&fixture, 0, 5);
+    assert_int_equal(find_rating(&fixture, SPILL_HEAD, 3, 0), 3);
+    assert_int_equal(put(&fixture, 0, 0, EPOCH, false), SPILL_DONE);
+    assert_int_equal(find_rating(&fixture, SPILL_PAGE_WITH_ID, 0, 0), -1); /* not committed */
+    assert_int_equal(find_rating(&fixture, SPILL_HEAD, 0, 0), 0);
+    spill_request_t cut = make_request(&fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
+    cut.rev = EPOCH;
+    cut.slots = 1;
+    cut.bytes = 17;
+    assert_done(&fixture, &cut);
+    write_out(&fixture, 2);
+    append_ratings(&fixture, 1, 1);
+    assert_int_equal(find_rating(&fixture, SPILL_HEAD, 0, 0), -1);
+    assert_int_equal(find_rating(&fixture, SPILL_PAGE_WITH_ID, 0, 0), 0);
+    assert_int_equal(find_rating(&fixture, SPILL_PAGE_WITH_ID, 3, 0), -1);
+    assert_int_equal(find_rating(&fixture, SPILL_PAGE_WITH_ID, 1, 0), 1);
+    assert_int_equal(find_rating(&fixture, SPILL_PAGE_WITH_ID, 1, 2), -1);
+    assert_int_equal(find_rating(&fixture, SPILL_HEAD, 1, 0), 5);
+    remove_written(&fixture, 1);
+    assert_int_equal(find_rating(&fixture, SPILL_PAGE_WITH_ID, 1, 0), -1);
+    assert_int_equal(put(&fixture, 2, 7, EPOCH + 9, true), SPILL_DONE);
+    fixture_reopen(&fixture);
+    assert_int_equal(find_rating(&fixture, SPILL_PAGE_WITH_ID, 2, 0), -1);
+    assert_int_equal(find_rating(&fixture, SPILL_PAGE_WITH_ID, 7, 0), 2);
+    fixture_close(&fixture);
+}
+
+/* An array of ids is no id, though an index has entries for what is in it. */
+static void an_array_is_no_id(void **state)
+{
+    fixture_t fixture;
+    open_apart_with(&fixture, *state, "rating");
+    bson_t *document = BCON_NEW("rating", "[", BCON_INT32(8), BCON_INT32(9), "]");
+    spill_value_t value = value_of(document);
+    spill_request_t append = make_append(&fixture, SPILL_HEAD, &value, 1);
+    append.create = true;
+    assert_done(&fixture, &append);
+    append_ratings(&fixture, 8, 1);
+    spill_run_t run = {0};
+    spill_run_add(&run, 0, &value);
+    spill_request_t put = make_request(&fixture, SPILL_REQUEST_PUT_PAGE, 0);
+    put.src = EPOCH;
+    put.slots = 1;
+    put.bytes = value.size_bytes;
+    put.run = &run;
+    assert_done(&fixture, &put);
+    spill_request_t cut = make_request(&fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
+    cut.rev = EPOCH;
+    cut.slots = 1;
+    cut.bytes = value.size_bytes;
+    assert_done(&fixture, &cut);
+    assert_int_equal(find_rating(&fixture, SPILL_PAGE_WITH_ID, 8, 0), -1);
+    assert_int_equal(find_rating(&fixture, SPILL_HEAD, 8, 0), 1);
+    spill_run_release(&run);
+    bson_destroy(document);
+    fixture_close(&fixture);
+}
+
 static void runs_go_past_removed_elements(void **state)
 {
     fixture_t fixture;
@@ -342,5 +435,7 @@ void add_apart_tests(suite_t *suite)
     SUITE_ADD(suite, removed_in_the_journal);
     SUITE_ADD(suite, an_edit_is_put_once);
     SUITE_ADD(suite, a_trim_takes_from_the_sum);
+    SUITE_ADD(suite, elements_are_found_by_id);
+    SUITE_ADD(suite, an_array_is_no_id);
     SUITE_ADD(suite, runs_go_past_removed_elements);
 }

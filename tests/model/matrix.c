@@ -110,8 +110,6 @@ static int64_t first_with_id(const player_t *player, int *kind)
 
 static void by_id(player_t *player)
 {
-    if (player->model.documents)
-        return; /* layout reference knows no ids */
     static const int32_t number = 3;
     spill_value_t id = {.data = (const uint8_t *)&number, .size_bytes = 4, .type = BSON_TYPE_INT32};
     int kind;
@@ -119,7 +117,7 @@ static void by_id(player_t *player)
     int64_t expected = first_with_id(player, &kind);
     int what = sim_random_below(&player->random, 3);
     int next = sim_random_below(&player->random, model_kinds());
-    spill_value_t element = model_value(next);
+    spill_value_t element = model_element(&player->model, next);
     spill_code_t code;
     spill_error_t error;
     if (what == 0)
@@ -266,6 +264,7 @@ void matrix_play_apart(spill_store_t *store, int64_t threshold, int64_t page)
     expect_ok(spill_definition_preset(&definition, "reviews-separate", name, &error), &error);
     snprintf(definition.collection, sizeof definition.collection, "%s", name);
     snprintf(definition.page_collection, sizeof definition.page_collection, "%s.elements", name);
+    snprintf(definition.id_field, sizeof definition.id_field, "value.number");
     definition.bounds.threshold = threshold;
     definition.bounds.page_capacity = page;
     expect_ok(spill_store_define(store, &definition, &error), &error);

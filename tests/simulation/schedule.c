@@ -98,9 +98,9 @@ void sim_schedule_begin(sim_world_t *world)
         spill_definition_set_layout(&world->definition, SPILL_LAYOUT_CAPPED);
     world->definition.keep = world->settings.keep;
     world->definition.op_window = world->settings.op_window;
-    if (world->settings.apart) {
+    if (world->settings.apart)
         strcpy(world->definition.value_field, SIM_VALUE_FIELD);
-    } else if (!world->settings.bucket) {
+    if (!world->settings.bucket) {
         world->definition.keep_elements = world->settings.keep_elements;
         world->definition.keep_seconds = world->settings.keep_seconds;
         strcpy(world->definition.id_field, SIM_ID_FIELD);
@@ -498,8 +498,6 @@ bool sim_schedule_run(sim_world_t *world, uint64_t seed)
     bool naive = world->execute || world->body || world->adjust; /* of the outlier layout */
     /* Not by chance: what the others of these seeds do stays. */
     world->settings.apart = !naive && world->settings.keep == SPILL_KEEP_NEWEST && seed % 3 == 0;
-    if (world->settings.apart)
-        world->settings.keep_elements = world->settings.keep_seconds = 0; /* it has no retention */
     if (naive) {
         world->settings.bucket = false;
         world->settings.keep_seconds = 0;

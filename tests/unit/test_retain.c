@@ -167,6 +167,43 @@ static void what_either_keeps_stays(void **state)
     play_by_age(SPILL_KEEP_OLDEST, 20, 50);
 }
 
+/* Elements apart: as many as elsewhere. */
+static void play_apart(int64_t threshold, int64_t elements, int64_t seconds)
+{
+    world_t world;
+    spill_error_t error;
+    begin(&world, SPILL_KEEP_NEWEST, 0, 0);
+    expect_ok(spill_definition_preset(&world.definition, "reviews-separate", "feed", &error),
+              &error);
+    world.definition.bounds.threshold = threshold;
+    world.definition.bounds.page_capacity = PAGE;
+    world.definition.keep_elements = elements;
+    world.definition.keep_seconds = seconds;
+    strcpy(world.definition.time_field, "at");
+    save(&world);
+    int64_t least = larger(elements, seconds);
+    int64_t most = 0;
+    for (int64_t i = 1; i <= 300; i++) {
+        append(&world);
+        if (i % 7 == 0) /* numbers that are missing do not count */
+            spill_array_remove(world.array, &world.owner, i - 3, &error);
+        int64_t left = count(&world);
+        assert_true(left >= (i < least ? i : least) - (least / 7 + 2));
+        most = larger(most, left);
+    }
+    assert_true(most <= larger(least + 1, threshold) + PAGE);
+    end(&world);
+}
+
+static void elements_apart_go_likewise(void **state)
+{
+    (void)state;
+    play_apart(1, 20, 0);
+    play_apart(1, 0, 30);
+    play_apart(THRESHOLD, 5, 0);
+    play_apart(3, 12, 30);
+}
+
 /* Capped: of those that the threshold keeps, the old ones go. */
 static void play_capped(int64_t threshold, int64_t seconds)
 {
@@ -266,6 +303,7 @@ int main(void)
         cmocka_unit_test(the_newest_stay),
         cmocka_unit_test(the_young_stay),
         cmocka_unit_test(what_either_keeps_stays),
+        cmocka_unit_test(elements_apart_go_likewise),
         cmocka_unit_test(capped_arrays_lose_what_is_old),
         cmocka_unit_test(it_may_change_while_there_is_data),
         cmocka_unit_test(an_age_needs_a_time),

@@ -150,7 +150,7 @@ static bool is_wanted(const spill_request_t *request, int64_t seq)
 {
     if (request->want == SPILL_WANT_NONE || request->limit < 1)
         return false;
-    return request->want == SPILL_WANT_FORWARD ? seq >= request->seq : seq <= request->seq;
+    return request->want == SPILL_WANT_BACKWARD ? seq <= request->seq : seq >= request->seq;
 }
 
 void spill_mongo_take_apart(const spill_mongo_document_t *document, const bson_t *projected,

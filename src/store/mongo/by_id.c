@@ -4,17 +4,39 @@
  */
 #include "store/mongo/mongo.h"
 
+#include "definition/fields.h"
 #include "store/place.h"
 
 #include <stdio.h>
+
+void spill_mongo_id_path(const spill_definition_t *definition, char path[SPILL_MONGO_ID_PATH_SIZE])
+{
+    if (spill_elements_apart(definition))
+        snprintf(path, SPILL_MONGO_ID_PATH_SIZE, "%s", definition->id_field);
+    else
+        snprintf(path, SPILL_MONGO_ID_PATH_SIZE, "%s.%s", definition->page_array,
+                 definition->id_field);
+}
+
+/* Elements apart: the document's own id is it, and not one of an array of ids. */
+static void match_itself(const spill_request_t *request, bson_t *match)
+{
+    char field[SPILL_NAME_SIZE + 1];
+    bson_t id = BSON_INITIALIZER;
+    snprintf(field, sizeof field, "$%s", request->definition->id_field);
+    spill_value_append(request->id, &id, "$literal");
+    BCON_APPEND(match, "spill.first", "{", "$gte", BCON_INT64(request->seq), "}", "$expr", "{",
+                "$eq", "[", BCON_UTF8(field), BCON_DOCUMENT(&id), "]", "}");
+    bson_destroy(&id);
+}
 
 void spill_mongo_match_id(const spill_mongo_document_t *document, bson_t *stages)
 {
     const spill_request_t *request = document->request;
     const spill_definition_t *definition = request->definition;
-    char path[2 * SPILL_NAME_SIZE];
+    char path[SPILL_MONGO_ID_PATH_SIZE];
     bson_t stage, match, id;
-    snprintf(path, sizeof path, "%s.%s", definition->page_array, definition->id_field);
+    spill_mongo_id_path(definition, path);
     BSON_APPEND_DOCUMENT_BEGIN(stages, "0", &stage);
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
     spill_mongo_append_page_owner(request, &match);
@@ -23,6 +45,8 @@ void spill_mongo_match_id(const spill_mongo_document_t *document, bson_t *stages
     bson_append_document_end(&match, &id);
     BCON_APPEND(&match, "spill.epoch", BCON_INT64(request->epoch), "_id.page", "{", "$lt",
                 BCON_INT64(request->pages), "}");
+    if (document->apart)
+        match_itself(request, &match);
     bson_append_document_end(&stage, &match);
     bson_append_document_end(stages, &stage);
     BCON_APPEND(stages, "1", "{", "$sort", "{", "spill.first", BCON_INT32(1), "_id", BCON_INT32(1),

@@ -115,8 +115,8 @@ static spill_code_t make_indexes(spill_mongo_t *store, const bson_t *entry, spil
     code = make_index(store, definition.page_collection, "spillway_first", by_first, error);
     if (code == SPILL_OK)
         code = make_index(store, definition.page_collection, "spillway_page", by_page, error);
-    char path[2 * SPILL_NAME_SIZE];
-    snprintf(path, sizeof path, "%s.%s", definition.page_array, definition.id_field);
+    char path[SPILL_MONGO_ID_PATH_SIZE];
+    spill_mongo_id_path(&definition, path);
     bson_t *by_id = BCON_NEW(definition.page_owner, BCON_INT32(1), path, BCON_INT32(1));
     if (code == SPILL_OK && definition.id_field[0] != '\0')
         code = make_index(store, definition.page_collection, "spillway_id", by_id, error);

@@ -403,6 +403,10 @@ bson_t *spill_mongo_live_below(const spill_mongo_document_t *document, int64_t s
 
 /* ---- by_id.c --------------------------------------------------------------------------------- */
 
+/* Where a page's elements have their ids, for a filter and an index. */
+#define SPILL_MONGO_ID_PATH_SIZE (2 * SPILL_NAME_SIZE)
+void spill_mongo_id_path(const spill_definition_t *definition, char path[SPILL_MONGO_ID_PATH_SIZE]);
+
 /* SPILL_PAGE_WITH_ID: the stages that find pages which have the id somewhere, the oldest first. */
 void spill_mongo_match_id(const spill_mongo_document_t *document, bson_t *stages);
 

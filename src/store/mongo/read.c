@@ -245,7 +245,7 @@ void spill_mongo_project_read(const spill_mongo_document_t *document, bson_t *pr
     const spill_request_t *request = document->request;
     bool ops = request->kind == SPILL_REQUEST_READ && (request->op || request->want_ops);
     spill_mongo_project_state(document, ops, projection);
-    if (request->want == SPILL_WANT_ID)
+    if (request->want == SPILL_WANT_ID && (document->head || !document->apart))
         spill_mongo_project_element(document, projection);
     else if (request->want != SPILL_WANT_NONE && (document->head || !document->apart))
         project_run(document, projection);
@@ -281,7 +281,9 @@ static bson_t *make_pipeline(const search_t *search)
     const char *key;
     bson_uint32_to_string(bson_count_keys(stages), &key, buffer, sizeof buffer);
     append_projection(document, key, stages);
-    if (request->page == SPILL_PAGE_WITH_ID)
+    if (request->page == SPILL_PAGE_WITH_ID && document->apart)
+        BCON_APPEND(stages, "3", "{", "$limit", BCON_INT32(1), "}");
+    else if (request->page == SPILL_PAGE_WITH_ID)
         BCON_APPEND(stages, "3", "{", "$match", "{", "from", "{", "$gte", BCON_INT64(0), "}", "}",
                     "}", "4", "{", "$limit", BCON_INT32(1), "}");
     if (request->want_fields && document->head)
