@@ -12,7 +12,7 @@ _spillway_options() {
             --page-collection= --page-owner= --page-number= --page-array= --page-count=
             --id-field= --time-field= --retain-elements= --retain-age=
             --window= --window-field= --window-source= --value-field= --stats-field= --stats-count=
-            --stats-average= --stats-sum= --stats-min= --stats-max=
+            --stats-average= --stats-sum= --stats-min= --stats-max= --top= --top-field= --sort-by=
             --json --quiet --durability="
         ;;
     import)
@@ -20,7 +20,7 @@ _spillway_options() {
             --json --quiet --durability="
         ;;
     append) echo "$common --op= --atomic --json --quiet --durability=" ;;
-    read) echo "$common --limit= --before= --after= --skip= --oldest --from= --to= --cursor= --json
+    read) echo "$common --limit= --before= --after= --skip= --oldest --top --from= --to= --cursor= --json
             --quiet" ;;
     count) echo "$common --json" ;;
     edit) echo "$common --id= --durability=" ;;
@@ -49,8 +49,8 @@ _spillway_options() {
 _spillway_values() {
     case $1 in
     --durability) echo 'fsync log' ;;
-    --preset) echo 'feed feed-recent sales reviews-separate reviews-bucket' ;;
-    --layout) echo 'outlier capped reference bucket' ;;
+    --preset) echo 'feed feed-recent sales reviews-separate reviews-subset reviews-bucket' ;;
+    --layout) echo 'outlier capped reference subset bucket' ;;
     --window) echo 'hour day week month year field' ;;
     --keep) echo 'newest oldest' ;;
     --order) echo 'oldest-first newest-first' ;;

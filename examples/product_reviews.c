@@ -1,6 +1,7 @@
 /*
  * Product reviews in a collection of their own: the product's document has no reviews, only how
- * many there are and their average rating, which are exact after every change.
+ * many there are and their average rating, which are exact after every change. And then the same
+ * with the three best reviews in the product's document, for a page that shows these.
  *
  *   product_reviews [STORE]      STORE is rocksdb:PATH; without it, a store in memory
  */
@@ -29,6 +30,20 @@ static spill_array_t *open_reviews(spill_store_t *store)
     check(spill_definition_preset(&reviews, "reviews-separate", "reviews", &error), &error);
     check(spill_store_define(store, &reviews, &error), &error);
     check(spill_array_open(store, "reviews", &array, &error), &error);
+    return array;
+}
+
+/* Beside the others: with a field and a collection of their own. */
+static spill_array_t *open_best_reviews(spill_store_t *store)
+{
+    spill_error_t error;
+    spill_definition_t best;
+    spill_array_t *array;
+    check(spill_definition_preset(&best, "reviews-subset", "best", &error), &error);
+    strcpy(best.array, "bestReviews");
+    strcpy(best.page_collection, "ratedReviews");
+    check(spill_store_define(store, &best, &error), &error);
+    check(spill_array_open(store, "best", &array, &error), &error);
     return array;
 }
 
@@ -103,16 +118,42 @@ static bool newest_are_right(spill_array_t *reviews, const spill_value_t *produc
     return right;
 }
 
-static bool run(spill_array_t *reviews)
+/* Are these the best reviews, by their numbers? The product's document alone is read. */
+static bool best_are(spill_array_t *best, const spill_value_t *product, int64_t first,
+                     int64_t second, int64_t third)
+{
+    const int64_t expected[] = {first, second, third};
+    spill_error_t error;
+    spill_slice_t *top;
+    check(spill_array_top(best, product, 3, &top, &error), &error);
+    bool right = top->count == 3;
+    for (size_t i = 0; i < top->count; i++) {
+        char *json = spill_value_to_json(&top->elements[i].value, false);
+        printf("%zu. %s\n", i + 1, json);
+        bson_free(json);
+        right = right && top->elements[i].seq == expected[i];
+    }
+    spill_slice_free(top);
+    return right;
+}
+
+/* What ranks next comes in when a review is withdrawn. */
+static bool run_best(spill_array_t *best, const spill_value_t *product)
 {
     spill_error_t error;
-    bson_t storage = BSON_INITIALIZER;
-    bson_oid_t id;
-    bson_iter_t iter;
-    bson_oid_init_from_string(&id, mountain_100);
-    BSON_APPEND_OID(&storage, "", &id);
-    bson_iter_init_find(&iter, &storage, "");
-    spill_value_t product = spill_value_from_iter(&iter);
+    int documents = 0;
+    for (int i = 0; i < 20; i++)
+        write_review(best, product, make_review("Gitte Olsen", i * 7 % 9 + 1, "Rated 1 to 9", i));
+    bool right = best_are(best, product, 14, 5, 19);
+    check(spill_array_documents(best, product, true, print_document, &documents, &error), &error);
+    check(spill_array_remove(best, product, 5, &error), &error);
+    return right && documents == 21 && best_are(best, product, 14, 19, 10);
+}
+
+static bool run(spill_array_t *reviews, const spill_value_t *product_id)
+{
+    spill_error_t error;
+    spill_value_t product = *product_id;
     int documents = 0;
 
     add_product(reviews, &product);
@@ -136,9 +177,7 @@ static bool run(spill_array_t *reviews)
     for (int i = 2; i < 110; i++)
         write_review(reviews, &product, make_review("Moina Potongia", i % 5 + 1, "So so", i));
     right = right && has(reviews, &product, 109, (5 + 327.0) / 109);
-    right = right && newest_are_right(reviews, &product);
-    bson_destroy(&storage);
-    return right;
+    return right && newest_are_right(reviews, &product);
 }
 
 int main(int argc, char **argv)
@@ -146,9 +185,19 @@ int main(int argc, char **argv)
     spill_error_t error;
     spill_store_t *store;
     check(spill_store_open(argc > 1 ? argv[1] : "memory:", NULL, &store, &error), &error);
+    bson_t storage = BSON_INITIALIZER;
+    bson_oid_t id;
+    bson_iter_t iter;
+    bson_oid_init_from_string(&id, mountain_100);
+    BSON_APPEND_OID(&storage, "", &id);
+    bson_iter_init_find(&iter, &storage, "");
+    spill_value_t product = spill_value_from_iter(&iter);
     spill_array_t *reviews = open_reviews(store);
-    bool right = run(reviews);
+    spill_array_t *best = open_best_reviews(store);
+    bool right = run(reviews, &product) && run_best(best, &product);
     spill_array_close(reviews);
+    spill_array_close(best);
+    bson_destroy(&storage);
     check(spill_store_close(store, &error), &error);
     return right ? 0 : 1;
 }

@@ -166,13 +166,24 @@ SPILL_API spill_code_t spill_array_get_activities(spill_array_t *array, const sp
                                                   int64_t skip, int64_t limit,
                                                   spill_slice_t **slice, spill_error_t *error);
 
+/*
+ * Layout subset: the first `limit` of the elements in the head's summary, the highest ranking one
+ * first: all of top_count, or of the array, but where they take more than half of head_bytes_max
+ * (definition.h). They are those that rank highest at one moment during the call; while an edit of
+ * one of them is under way, it may still count as it was. slice->more: the summary has more than
+ * `limit`; slice->next is not used. An owner that does not exist reads as empty.
+ * Cost: one store operation, on the head alone. SPILL_INVALID: another layout.
+ */
+SPILL_API spill_code_t spill_array_top(spill_array_t *array, const spill_value_t *owner,
+                                       int64_t limit, spill_slice_t **slice, spill_error_t *error);
+
 typedef struct spill_count {
     bool exists;   /* has the owner a head? */
     int64_t count; /* elements, exact at one moment during the call */
     int64_t head;  /* of which in the head document */
     int64_t pages; /* page documents */
     int64_t next;  /* the sequence number that the next element will get */
-    /* Layout reference: the values at the definition's value_field, also without reading elements.
+    /* Layouts reference and subset: the values at the definition's value_field, also without reading elements.
      */
     int64_t values; /* how many elements have a number there */
     double sum;

@@ -17,7 +17,8 @@ typedef enum spill_layout {
     SPILL_LAYOUT_OUTLIER,   /* a head, and pages for what it does not hold */
     SPILL_LAYOUT_REFERENCE, /* each element a document of its own; the head has a summary */
     SPILL_LAYOUT_BUCKET,    /* time windows with statistics: bucket.h */
-    SPILL_LAYOUT_CAPPED     /* a head with the newest elements; older ones are dropped for good */
+    SPILL_LAYOUT_CAPPED,    /* a head with the newest elements; older ones are dropped for good */
+    SPILL_LAYOUT_SUBSET     /* as reference; the summary has the best or newest elements, too */
 } spill_layout_t;
 
 /* Which end of the array an outlier layout keeps in the head. */
@@ -48,6 +49,7 @@ typedef enum spill_window {
 } spill_window_t;
 
 #define SPILL_NAME_SIZE 128 /* most bytes of any name below, with its NUL */
+#define SPILL_TOP_MAX 1000  /* layout subset: most elements in the summary */
 
 /*
  * The bounds of documents. They may change while the array lives, and so may op_window and what is
@@ -118,6 +120,17 @@ typedef struct spill_definition {
     char stats_sum[SPILL_NAME_SIZE];     /* "sum", or "" */
     char stats_min[SPILL_NAME_SIZE];     /* "min", or "" */
     char stats_max[SPILL_NAME_SIZE];     /* "max", or "" */
+    /*
+     * Layout subset: as reference, and the summary's field top_field is an array of the top_count
+     * elements that rank highest, the highest first. Elements rank by what is at sort_field: dates
+     * above numbers (int32, int64, double but NaN), and these above everything else; then by their
+     * sequence number, the newer one higher, as they all do where sort_field is "". The elements in
+     * the array take at most half of head_bytes_max: of larger ones there are fewer. That half is
+     * set aside, so it is the other one that bounds the head's other fields and its journal.
+     */
+    char top_field[SPILL_NAME_SIZE];  /* "topReviews" */
+    char sort_field[SPILL_NAME_SIZE]; /* "rating", a path within an element; "": the newest */
+    int64_t top_count;                /* 1 to SPILL_TOP_MAX; it does not change */
     spill_bounds_t largest;              /* the largest each bound has ever been (for verify) */
 } spill_definition_t;
 
@@ -131,6 +144,7 @@ SPILL_API void spill_definition_init(spill_definition_t *definition, const char 
  * Fill from a preset: "feed" (000 and 001: the oldest 1000 in the head), "feed-recent" (the same
  * documents, the newest 1000 in the head), "sales" (the MongoDB manual's example: 50 in the head),
  * "reviews-separate" (003's product reviews in a collection of their own),
+ * "reviews-subset" (the same, and the 3 best in the product, by rating),
  * "reviews-bucket" (003's reviews by month, with their statistics).
  * SPILL_NOT_FOUND lists the presets.
  */
@@ -140,7 +154,8 @@ SPILL_API spill_code_t spill_definition_preset(spill_definition_t *definition, c
 /*
  * Make it a definition of that layout: what the layout does not have becomes empty or 0 (capped:
  * everything of pages, and it keeps the newest), what it needs and the definition has not comes
- * from preset "feed-recent".
+ * from preset "feed-recent" (subset: the names and number of its top elements from
+ * "reviews-subset").
  */
 SPILL_API void spill_definition_set_layout(spill_definition_t *definition, spill_layout_t layout);
 

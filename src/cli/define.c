@@ -40,6 +40,9 @@ typedef struct define_options {
     const char *stats_sum;
     const char *stats_min;
     const char *stats_max;
+    const char *top_field; /* layout subset; so are the rest */
+    const char *sort_by;
+    int64_t top;
 } define_options_t;
 
 static const define_options_t DEFAULTS = {.threshold = -1,
@@ -47,7 +50,8 @@ static const define_options_t DEFAULTS = {.threshold = -1,
                                           .head_bytes = -1,
                                           .page_bytes = -1,
                                           .op_window = -1,
-                                          .retain_elements = -1};
+                                          .retain_elements = -1,
+                                          .top = -1};
 
 #define NAME_OPTION(field) offsetof(define_options_t, field), offsetof(spill_definition_t, field)
 
@@ -56,13 +60,29 @@ static const struct {
     size_t option;
     size_t field;
 } NAMES[] = {
-    {NAME_OPTION(collection)},     {NAME_OPTION(array)},         {NAME_OPTION(count_field)},
-    {NAME_OPTION(overflow_field)}, {NAME_OPTION(pages_field)},   {NAME_OPTION(page_collection)},
-    {NAME_OPTION(page_owner)},     {NAME_OPTION(page_number)},   {NAME_OPTION(page_array)},
-    {NAME_OPTION(page_count)},     {NAME_OPTION(id_field)},      {NAME_OPTION(time_field)},
-    {NAME_OPTION(window_field)},   {NAME_OPTION(window_source)}, {NAME_OPTION(value_field)},
-    {NAME_OPTION(stats_field)},    {NAME_OPTION(stats_count)},   {NAME_OPTION(stats_average)},
-    {NAME_OPTION(stats_sum)},      {NAME_OPTION(stats_min)},     {NAME_OPTION(stats_max)},
+    {NAME_OPTION(collection)},
+    {NAME_OPTION(array)},
+    {NAME_OPTION(count_field)},
+    {NAME_OPTION(overflow_field)},
+    {NAME_OPTION(pages_field)},
+    {NAME_OPTION(page_collection)},
+    {NAME_OPTION(page_owner)},
+    {NAME_OPTION(page_number)},
+    {NAME_OPTION(page_array)},
+    {NAME_OPTION(page_count)},
+    {NAME_OPTION(id_field)},
+    {NAME_OPTION(time_field)},
+    {NAME_OPTION(window_field)},
+    {NAME_OPTION(window_source)},
+    {NAME_OPTION(value_field)},
+    {NAME_OPTION(stats_field)},
+    {NAME_OPTION(stats_count)},
+    {NAME_OPTION(stats_average)},
+    {NAME_OPTION(stats_sum)},
+    {NAME_OPTION(stats_min)},
+    {NAME_OPTION(stats_max)},
+    {NAME_OPTION(top_field)},
+    {offsetof(define_options_t, sort_by), offsetof(spill_definition_t, sort_field)},
 };
 
 /* ---- listing --------------------------------------------------------------------------------- */
@@ -112,6 +132,10 @@ static void print_definition(const spill_invocation_t *invocation,
            (long long)bounds->page_capacity, (long long)bounds->head_bytes_max,
            (long long)bounds->page_bytes_max, definition->op_window, definition->collection,
            definition->array, definition->page_collection);
+    if (spill_has_top(definition))
+        printf("; %s has the %lld %s%s", definition->top_field, (long long)definition->top_count,
+               definition->sort_field[0] != '\0' ? "highest by " : "newest",
+               definition->sort_field);
     if (definition->keep_elements > 0)
         printf("; keeps the newest %lld", (long long)definition->keep_elements);
     if (definition->keep_seconds > 0)
@@ -156,7 +180,7 @@ static spill_code_t set_kind(const define_options_t *options, spill_definition_t
     if (options->layout && !spill_layout_of_name(options->layout, &layout))
         return spill_fail(error, SPILL_INVALID,
                           "there is no layout '%s'; the layouts are: outlier, capped, "
-                          "reference, bucket",
+                          "reference, subset, bucket",
                           options->layout);
     if (layout != definition->layout)
         spill_definition_set_layout(definition, layout);
@@ -221,6 +245,7 @@ static spill_code_t set_bounds(const define_options_t *options, spill_definition
     if (spill_definition_has_pages(definition))
         set_number(options->head_bytes, &definition->bounds.page_bytes_max);
     set_number(options->page_bytes, &definition->bounds.page_bytes_max);
+    set_number(options->top, &definition->top_count);
     if (options->op_window > INT32_MAX)
         return spill_fail(error, SPILL_INVALID, "--op-window is too large");
     if (options->op_window >= 0)
@@ -243,6 +268,8 @@ static spill_code_t make_definition(const spill_invocation_t *invocation,
     const char *preset = options->preset;
     if (!preset && options->layout && strcmp(options->layout, "reference") == 0)
         preset = "reviews-separate";
+    if (!preset && options->layout && strcmp(options->layout, "subset") == 0)
+        preset = "reviews-subset";
     if (!preset && options->layout && strcmp(options->layout, "bucket") == 0)
         preset = "reviews-bucket";
     if (!preset) {
@@ -285,7 +312,8 @@ static spill_code_t starting_point(const spill_invocation_t *invocation, spill_s
         return spill_fail(
             error, SPILL_INVALID,
             "there is no definition '%s' yet: say --preset feed, feed-recent, "
-            "sales or reviews-separate, or --layout outlier, capped or reference, to make it",
+            "sales, reviews-separate or reviews-subset, or --layout outlier, capped, reference or "
+            "subset, to make it",
             name);
     return make_definition(invocation, definition, error);
 }
@@ -342,8 +370,8 @@ static spill_exit_t run(const spill_invocation_t *invocation)
 
 static const spill_option_t OPTIONS[] = {
     {"preset", "P", TEXT(preset),
-     "Start from feed, feed-recent, sales, reviews-separate, reviews-bucket"},
-    {"layout", "L", TEXT(layout), "Layout: outlier, capped, reference or bucket"},
+     "Start from feed, feed-recent, sales, reviews-separate, reviews-subset, reviews-bucket"},
+    {"layout", "L", TEXT(layout), "Layout: outlier, capped, reference, subset or bucket"},
     {"keep", "newest|oldest", TEXT(keep), "Which elements the head keeps"},
     {"order", "oldest-first|newest-first", TEXT(order), "Which end of an array is its start"},
     {"threshold", "N", NUMBER(threshold),
@@ -378,6 +406,9 @@ static const spill_option_t OPTIONS[] = {
     {"stats-sum", "F", TEXT(stats_sum), "The sum, or ''"},
     {"stats-min", "F", TEXT(stats_min), "The least value, or ''"},
     {"stats-max", "F", TEXT(stats_max), "The greatest value, or ''"},
+    {"top", "K", NUMBER(top), "Layout subset: elements in the summary, 1 to 1000"},
+    {"top-field", "F", TEXT(top_field), "The summary's array of them"},
+    {"sort-by", "PATH", TEXT(sort_by), "What they rank by, or '' for the newest"},
     {0}};
 
 const spill_command_t spill_command_define = {
@@ -386,38 +417,45 @@ const spill_command_t spill_command_define = {
     .arguments_min = 1,
     .arguments_max = 2,
     .summary = "Save a definition in the store, or list them",
-    .text = "Without NAME the definitions are listed; with NAME alone that one is shown. Options "
-            "make a definition (and the store), or change the one that is there. Once it has "
-            "data, only its bounds and its window may change; anything else is refused (exit "
-            "code 4).\n"
-            "\n"
-            "Presets: feed (the oldest 1000 in the head), feed-recent (the newest 1000 in the "
-            "head), sales (the oldest 50 in the head; the names of the MongoDB manual's example), "
-            "reviews-separate (layout reference: each element a document in a collection of their "
-            "own, a summary in the head; --array names the summary), "
-            "reviews-bucket (product reviews by month, with statistics of their ratings).\n"
-            "\n"
-            "Layout bucket: a document for each window of an owner, by --time-field in UTC; a full "
-            "window continues in a next part. Heads and pages are parts: --page-owner is the "
-            "documents' owner field, --page (and --threshold, where the first part differs) the "
-            "most elements of one.\n"
-            "\n"
-            "Layout capped keeps the newest N elements of each owner (--threshold N), as many as "
-            "fit --max-bytes, in one document, and drops what is older for good: recently viewed "
-            "products, the last logins, a log of which the end is wanted.\n"
-            "\n"
-            "Examples:\n"
-            "  spillway define feeds.db events --preset feed-recent\n"
-            "  spillway define feeds.db events --threshold 500 --page 2000\n"
-            "  spillway define feeds.db visits --layout outlier --keep oldest \\\n"
-            "    --collection pages --array visits \\\n"
-            "    --page-collection moreVisits --page-array visits\n"
-            "  spillway define shop.db reviews --preset reviews-separate\n"
-            "  spillway define shop.db reviews --preset reviews-bucket --window week\n"
-            "  spillway define feeds.db viewed --layout capped --threshold 50 \\\n"
-            "    --order newest-first --collection users --array recentlyViewed \\\n"
-            "    --count-field ''\n"
-            "  spillway define feeds.db --json",
+    .text =
+        "Without NAME the definitions are listed; with NAME alone that one is shown. Options "
+        "make a definition (and the store), or change the one that is there. Once it has "
+        "data, only its bounds and its window may change; anything else is refused (exit "
+        "code 4).\n"
+        "\n"
+        "Presets: feed (the oldest 1000 in the head), feed-recent (the newest 1000 in the "
+        "head), sales (the oldest 50 in the head; the names of the MongoDB manual's example), "
+        "reviews-separate (layout reference: each element a document in a collection of their "
+        "own, a summary in the head; --array names the summary), "
+        "reviews-subset (the same, and the 3 best rated in the summary), "
+        "reviews-bucket (product reviews by month, with statistics of their ratings).\n"
+        "\n"
+        "Layout bucket: a document for each window of an owner, by --time-field in UTC; a full "
+        "window continues in a next part. Heads and pages are parts: --page-owner is the "
+        "documents' owner field, --page (and --threshold, where the first part differs) the "
+        "most elements of one.\n"
+        "\n"
+        "Layout subset shows in the summary the K elements (--top K) that rank highest by a number "
+        "or a time in them (--sort-by PATH; '': the newest); all of them lie in documents of "
+        "their own. K does not change.\n"
+        "\n"
+        "Layout capped keeps the newest N elements of each owner (--threshold N), as many as "
+        "fit --max-bytes, in one document, and drops what is older for good: recently viewed "
+        "products, the last logins, a log of which the end is wanted.\n"
+        "\n"
+        "Examples:\n"
+        "  spillway define feeds.db events --preset feed-recent\n"
+        "  spillway define feeds.db events --threshold 500 --page 2000\n"
+        "  spillway define feeds.db visits --layout outlier --keep oldest \\\n"
+        "    --collection pages --array visits \\\n"
+        "    --page-collection moreVisits --page-array visits\n"
+        "  spillway define shop.db reviews --preset reviews-separate\n"
+        "  spillway define shop.db reviews --preset reviews-subset --top 5 --sort-by ''\n"
+        "  spillway define shop.db reviews --preset reviews-bucket --window week\n"
+        "  spillway define feeds.db viewed --layout capped --threshold 50 \\\n"
+        "    --order newest-first --collection users --array recentlyViewed \\\n"
+        "    --count-field ''\n"
+        "  spillway define feeds.db --json",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
     .options = OPTIONS,
     .defaults = &DEFAULTS,

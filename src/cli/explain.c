@@ -201,6 +201,10 @@ static void print_costs(const spill_definition_t *definition, const spill_count_
                bounds->threshold);
         puts("a page by cursor: the head, and one operation for all of its documents");
         puts("count and average: the head");
+        if (spill_has_top(definition))
+            printf("the %" PRId64 " %s%s: the head\n", definition->top_count,
+                   definition->sort_field[0] != '\0' ? "highest by " : "newest",
+                   definition->sort_field);
         return;
     }
     if (!spill_definition_has_pages(definition)) {

@@ -11,6 +11,7 @@ typedef struct read_options {
     int64_t after; /* INT64_MAX: not given */
     int64_t skip;
     bool oldest;
+    bool top;         /* layout subset */
     const char *from; /* layout bucket */
     const char *to;
     const char *cursor;
@@ -48,10 +49,32 @@ static spill_code_t read_bucket(spill_cli_session_t *session, spill_error_t *err
     return spill_cli_bucket_read(session, &read, error);
 }
 
+/* Layout subset: the summary's elements, from the head alone. */
+static spill_code_t read_top(spill_cli_session_t *session, spill_error_t *error)
+{
+    const read_options_t *given = session->invocation->options;
+    if (given->before != INT64_MAX || given->after != INT64_MAX || given->skip != 0 ||
+        given->oldest || given->from || given->to || given->cursor)
+        return spill_fail(error, SPILL_INVALID, "--top goes with --limit alone");
+    spill_slice_t *slice = NULL;
+    spill_code_t code =
+        spill_array_top(session->array, session->owner, given->limit, &slice, error);
+    if (code != SPILL_OK)
+        return code;
+    print_slice(session, slice);
+    code = spill_cli_flush(error);
+    if (code == SPILL_OK && slice->count == 0)
+        code = spill_cli_remark_absent(session, error);
+    spill_slice_free(slice);
+    return code;
+}
+
 static spill_code_t read_page(spill_cli_session_t *session, spill_error_t *error)
 {
     const spill_invocation_t *invocation = session->invocation;
     const read_options_t *given = invocation->options;
+    if (given->top)
+        return read_top(session, error);
     if (spill_cli_is_bucket(session))
         return read_bucket(session, error);
     if (given->from || given->to || given->cursor)
@@ -96,6 +119,8 @@ static const spill_option_t OPTIONS[] = {
      "Pass over N elements first, counted from the end that is read from"},
     {"oldest", NULL, SPILL_OPTION_FLAG, offsetof(read_options_t, oldest),
      "Oldest first; newest first is the default"},
+    {"top", NULL, SPILL_OPTION_FLAG, offsetof(read_options_t, top),
+     "Layout subset: the elements in the summary, the highest ranking one first"},
     {"from", "TIME", SPILL_OPTION_TEXT, offsetof(read_options_t, from),
      "Layout bucket: only elements from TIME on, such as 2026-03 or 2026-03-05T10:20 (UTC)"},
     {"to", "TIME", SPILL_OPTION_TEXT, offsetof(read_options_t, to),
@@ -121,10 +146,13 @@ const spill_command_t spill_command_read = {
         "With layout bucket, lines begin with WINDOW:SEQ, and the cursor is one; --from and --to "
         "take windows, both included, where these are named by a field.\n"
         "\n"
+        "With layout subset, --top reads the elements that rank highest from the head alone.\n"
+        "\n"
         "Examples:\n"
         "  spillway read feeds.db events alice\n"
         "  spillway read feeds.db events alice --before 98\n"
-        "  spillway read feeds.db events alice --oldest --after 999 --limit 100 --json",
+        "  spillway read feeds.db events alice --oldest --after 999 --limit 100 --json\n"
+        "  spillway read shop.db reviews bike --top --limit 3",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET,
     .options = OPTIONS,
     .defaults = &DEFAULTS,

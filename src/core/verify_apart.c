@@ -1,9 +1,10 @@
 /*
- * Elements apart: their documents are read as runs, as a reader would, and the head's sum is made
- * anew from them. Only where elements are missing are documents asked for one by one.
+ * Elements apart: their documents are read as runs, as a reader would, and the head's sum and top
+ * are made anew from them. Only where elements are missing are documents asked for one by one.
  */
 #include "core/verify_owner.h"
 
+#include "bson/value.h"
 #include "layout/apart.h"
 
 #include <inttypes.h>
@@ -18,6 +19,8 @@ typedef struct apart {
     double size; /* of all values, without their signs */
     int64_t next;
     int64_t live;
+    spill_top_t top;        /* layout subset: those that rank highest of the elements met */
+    const spill_run_t *run; /* ... and those that the head shows */
 } apart_t;
 
 static void add_value(apart_t *apart, const spill_sum_t *value)
@@ -25,6 +28,59 @@ static void add_value(apart_t *apart, const spill_sum_t *value)
     spill_sum_add(&apart->sum, value);
     apart->size += fabs((double)value->whole) + fabs(value->high);
 }
+
+/* ---- the top --------------------------------------------------------------------------------- */
+
+static void rank_element(apart_t *apart, const spill_element_t *element)
+{
+    const spill_definition_t *definition = &apart->inspection->owner->array->definition;
+    if (!spill_has_top(definition))
+        return;
+    spill_top_entry_t entry = spill_top_entry_of(definition, element->seq, &element->value);
+    spill_top_add(&apart->top, (size_t)definition->top_count, &entry);
+    for (size_t i = 0; i < apart->run->count; i++) {
+        spill_element_t shown = spill_run_element(apart->run, i);
+        if (shown.seq == element->seq && !spill_value_equal(&shown.value, &element->value))
+            spill_inspection_add(apart->inspection, SPILL_HEAD, 5,
+                                 "shows element %" PRId64 " other than it is", element->seq);
+    }
+}
+
+/*
+ * While an edit is under way the head has its element as it was, which nobody else may have any
+ * more: then the others are compared.
+ */
+static void check_top(apart_t *apart)
+{
+    const spill_definition_t *definition = &apart->inspection->owner->array->definition;
+    const spill_state_t *head = apart->head;
+    spill_top_t kept = {0};
+    bool edit = head->intent && head->intent_edit;
+    if (!spill_has_top(definition))
+        return;
+    spill_top_copy(&head->top, &kept);
+    if (edit)
+        spill_top_remove(&kept, head->intent_seq);
+    size_t missing = apart->top.count - kept.count;
+    bool same = kept.count <= apart->top.count && missing <= (edit ? 1 : 0);
+    kept.shown = 0;
+    apart->top.shown = 0;
+    apart->top.count = same ? kept.count : apart->top.count;
+    if (!same || !spill_top_equal(&kept, &apart->top))
+        spill_inspection_add(apart->inspection, SPILL_HEAD, 5,
+                             "its top %zu are not the elements that rank highest", kept.count);
+    if (apart->run->count != head->top.shown)
+        spill_inspection_add(apart->inspection, SPILL_HEAD, 5, "shows %zu elements, and counts %zu",
+                             apart->run->count, head->top.shown);
+    for (size_t i = 0; i < apart->run->count && i < head->top.count; i++)
+        if (apart->run->entries[i].seq != head->top.at[i].seq)
+            spill_inspection_add(apart->inspection, SPILL_HEAD, 5,
+                                 "shows element %" PRId64 " where %" PRId64 " ranks",
+                                 apart->run->entries[i].seq, head->top.at[i].seq);
+    spill_top_release(&kept);
+}
+
+/* ---- the elements ---------------------------------------------------------------------------- */
 
 /* The element of an intent counts as the intent says, whatever its document has by now. */
 static void add_element(apart_t *apart, const spill_element_t *element)
@@ -34,6 +90,7 @@ static void add_element(apart_t *apart, const spill_element_t *element)
         return;
     spill_sum_t value = spill_sum_of(&apart->inspection->owner->array->definition, &element->value);
     add_value(apart, &value);
+    rank_element(apart, element);
 }
 
 static void inspect_run(apart_t *apart, const spill_run_t *run)
@@ -134,7 +191,7 @@ spill_code_t spill_inspect_apart(spill_inspection_t *inspection, const spill_res
                                  int64_t *live, spill_error_t *error)
 {
     const spill_state_t *state = &head->state;
-    apart_t apart = {.inspection = inspection, .head = state};
+    apart_t apart = {.inspection = inspection, .head = state, .run = &head->top_run};
     if (state->pages != state->first)
         spill_inspection_add(inspection, SPILL_HEAD, 4,
                              "counts %" PRId64 " documents before element %" PRId64, state->pages,
@@ -150,6 +207,9 @@ spill_code_t spill_inspect_apart(spill_inspection_t *inspection, const spill_res
         code = find_missing(&apart, error);
     if (code == SPILL_OK && inspection->found == 0)
         check_sum(&apart);
+    if (code == SPILL_OK && inspection->found == 0)
+        check_top(&apart);
+    spill_top_release(&apart.top);
     inspection->pages += apart.live;
     *live = apart.live;
     return code;

@@ -205,6 +205,7 @@ static spill_code_t read_whole(spill_inspection_t *inspection, int64_t page,
     read.want = SPILL_WANT_FORWARD;
     read.limit = INT64_MAX;
     read.want_ops = true;
+    read.want_top = page == SPILL_HEAD;
     spill_store_t *store = inspection->owner->array->store;
     spill_code_t code = spill_store_call(store, &read, response, &failure);
     *readable = code != SPILL_CORRUPT;

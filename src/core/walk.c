@@ -173,6 +173,7 @@ static spill_code_t show_document(const documents_t *documents, const spill_owne
     read.limit = INT64_MAX;
     read.want_ops = true;
     read.want_fields = page == SPILL_HEAD;
+    read.want_top = page == SPILL_HEAD;
     spill_code_t code = spill_owner_call(owner, &read, response, error);
     bool removed = page != SPILL_HEAD && spill_elements_apart(definition) && documents->plain &&
                    response->state.live == 0;
@@ -182,7 +183,7 @@ static spill_code_t show_document(const documents_t *documents, const spill_owne
     const char *collection = definition->collection;
     if (page == SPILL_HEAD) {
         spill_render_head(definition, &response->state, response->fields, &response->run,
-                          &response->ops, documents->plain, &document);
+                          &response->top_run, &response->ops, documents->plain, &document);
     } else {
         spill_render_page(definition, owner->value, &response->state, &response->run,
                           &response->ops, documents->plain, &document);

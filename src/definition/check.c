@@ -20,10 +20,14 @@ static spill_code_t check_range(const char *label, int64_t value, int64_t lowest
     return SPILL_OK;
 }
 
-static int64_t bytes_lowest(int64_t op_window)
+/* Half of a subset's head is its top elements', and what is noted of them is beside these. */
+static int64_t bytes_lowest(const spill_definition_t *definition)
 {
-    int64_t needed = SPILL_BOOKKEEPING_BYTES_MAX + op_window * SPILL_OP_BYTES_MAX;
-    return needed > SPILL_DOCUMENT_BYTES_LOWEST ? needed : SPILL_DOCUMENT_BYTES_LOWEST;
+    int64_t needed = SPILL_BOOKKEEPING_BYTES_MAX + definition->op_window * SPILL_OP_BYTES_MAX +
+                     definition->top_count * SPILL_TOP_ENTRY_BYTES_MAX;
+    if (needed < SPILL_DOCUMENT_BYTES_LOWEST)
+        needed = SPILL_DOCUMENT_BYTES_LOWEST;
+    return spill_has_top(definition) ? 2 * needed : needed;
 }
 
 static spill_code_t check_numbers(const spill_definition_t *definition, spill_error_t *error)
@@ -33,7 +37,7 @@ static spill_code_t check_numbers(const spill_definition_t *definition, spill_er
         check_range("opWindow (--op-window)", definition->op_window, 1, SPILL_OP_WINDOW_MAX, error);
     if (code != SPILL_OK)
         return code;
-    int64_t lowest = bytes_lowest(definition->op_window);
+    int64_t lowest = bytes_lowest(definition);
     const struct {
         const char *label;
         int64_t value, lowest, highest;
@@ -165,7 +169,14 @@ static bool begins_with(const char *path, const char *name)
     return strncmp(path, name, length) == 0 && (path[length] == '\0' || path[length] == '.');
 }
 
-static spill_code_t check_reference(const spill_definition_t *definition, spill_error_t *error)
+/* Elements apart: no element has it, but the document that one is kept as. */
+static bool is_of_document(const spill_definition_t *definition, const char *path)
+{
+    return begins_with(path, "_id") || begins_with(path, "spill") ||
+           begins_with(path, definition->page_owner);
+}
+
+static spill_code_t check_apart(const spill_definition_t *definition, spill_error_t *error)
 {
     const struct {
         const char *label, *name;
@@ -177,23 +188,55 @@ static spill_code_t check_reference(const spill_definition_t *definition, spill_
         {"pageArray (--page-array)", definition->page_array},
         {"pageCount (--page-count)", definition->page_count},
     };
+    const char *layout = spill_layout_name(definition->layout);
     if (definition->keep != SPILL_KEEP_NEWEST)
-        return spill_fail(error, SPILL_INVALID, "layout 'reference': keep is 'newest'");
-    if (begins_with(definition->id_field, "_id") || begins_with(definition->id_field, "spill") ||
-        begins_with(definition->id_field, definition->page_owner))
+        return spill_fail(error, SPILL_INVALID, "layout '%s': keep is 'newest'", layout);
+    if (is_of_document(definition, definition->id_field))
         return spill_fail(error, SPILL_INVALID,
-                          "idField '%s': with layout 'reference' no element has it, but the "
-                          "document that the element is kept as",
-                          definition->id_field);
+                          "idField '%s': with layout '%s' no element has it, but the document that "
+                          "the element is kept as",
+                          definition->id_field, layout);
     if (definition->order != SPILL_ARRAY_OLDEST_FIRST)
         return spill_fail(error, SPILL_INVALID,
-                          "layout 'reference': there is no array whose order (--order) could be "
-                          "another");
+                          "layout '%s': there is no array whose order (--order) could be another",
+                          layout);
     for (size_t i = 0; i < sizeof unused / sizeof *unused; i++)
         if (unused[i].name[0] != '\0')
             return spill_fail(error, SPILL_INVALID,
-                              "layout 'reference' has no %s: an element is a document of its own",
+                              "layout '%s' has no %s: an element is a document of its own", layout,
                               unused[i].label);
+    return SPILL_OK;
+}
+
+/* A part of a path that servers may take for a place in an array, or for a name. */
+static bool has_number(const char *path)
+{
+    for (size_t length; *path != '\0'; path += length + (path[length] == '.')) {
+        length = strcspn(path, ".");
+        if (strspn(path, "0123456789") == length)
+            return true;
+    }
+    return false;
+}
+
+/* Before the bounds, which depend on it. */
+static spill_code_t check_top(const spill_definition_t *definition, spill_error_t *error)
+{
+    bool named = definition->top_field[0] != '\0' || definition->sort_field[0] != '\0';
+    if (spill_has_top(definition) && definition->top_field[0] == '\0')
+        return spill_fail(error, SPILL_INVALID, "topField (--top-field) is missing");
+    if (spill_has_top(definition) && is_of_document(definition, definition->sort_field))
+        return fail_name(&spill_name_fields[SPILL_NAME_FIELDS - 1], definition->sort_field,
+                         "is of the document that an element is kept as, not of the element",
+                         error);
+    if (spill_has_top(definition) && has_number(definition->sort_field))
+        return fail_name(&spill_name_fields[SPILL_NAME_FIELDS - 1], definition->sort_field,
+                         "has a number as a name", error);
+    if (spill_has_top(definition))
+        return check_range("topCount (--top)", definition->top_count, 1, SPILL_TOP_MAX, error);
+    if (named || definition->top_count != 0)
+        return spill_fail(error, SPILL_INVALID,
+                          "topField, sortField and topCount belong to layout 'subset'");
     return SPILL_OK;
 }
 
@@ -204,8 +247,8 @@ static spill_code_t check_outlier(const spill_definition_t *definition, spill_er
     if (definition->value_field[0] != '\0' || definition->stats_count[0] != '\0' ||
         definition->stats_average[0] != '\0')
         return spill_fail(error, SPILL_INVALID,
-                          "valueField, statsCount and statsAverage belong to layouts 'reference' "
-                          "and 'bucket'");
+                          "valueField, statsCount and statsAverage belong to layouts 'reference', "
+                          "'subset' and 'bucket'");
     return SPILL_OK;
 }
 
@@ -331,10 +374,12 @@ spill_code_t spill_definition_check(const spill_definition_t *definition, spill_
     else if (definition->layout == SPILL_LAYOUT_CAPPED)
         code = check_capped(definition, error);
     else
-        code = spill_elements_apart(definition) ? check_reference(definition, error)
+        code = spill_elements_apart(definition) ? check_apart(definition, error)
                                                 : check_outlier(definition, error);
     if (code == SPILL_OK && definition->layout != SPILL_LAYOUT_BUCKET)
         code = check_no_bucket(definition, error);
+    if (code == SPILL_OK)
+        code = check_top(definition, error);
     return code == SPILL_OK ? check_numbers(definition, error) : code;
 }
 
@@ -364,6 +409,11 @@ spill_code_t spill_definition_compatible(const spill_definition_t *now,
     if (now->window != next->window)
         return fail_change(now, "window", spill_window_name(now->window),
                            spill_window_name(next->window), error);
+    if (now->top_count != next->top_count)
+        return spill_fail(error, SPILL_REFUSED,
+                          "definition '%s' has data: topCount cannot change from %" PRId64
+                          " to %" PRId64,
+                          now->name, now->top_count, next->top_count);
     for (size_t i = 0; i < SPILL_NAME_FIELDS; i++) {
         const spill_name_field_t *field = &spill_name_fields[i];
         const char *name_now = spill_definition_get_name(now, field);

@@ -4,7 +4,8 @@
  *   {name, layout, keep, order, collection, ... (every name), window (layout bucket), opWindow,
  *    bounds: {threshold, pageCapacity, headBytesMax, pageBytesMax}, largest: {the same}}
  *
- * `order` is there where it is newest-first, keepElements and keepSeconds where they are not 0.
+ * `order` is there where it is newest-first, keepElements, keepSeconds and topCount where they are
+ * not 0.
  * Where the layout has no pages, what is of pages is not.
  */
 #include "definition/fields.h"
@@ -48,6 +49,8 @@ void spill_definition_to_bson(const spill_definition_t *definition, bson_t *docu
         BSON_APPEND_INT64(document, "keepElements", definition->keep_elements);
     if (definition->keep_seconds > 0)
         BSON_APPEND_INT64(document, "keepSeconds", definition->keep_seconds);
+    if (definition->top_count > 0)
+        BSON_APPEND_INT64(document, "topCount", definition->top_count);
     append_bounds(document, "bounds", &definition->bounds, pages);
     append_bounds(document, "largest", &definition->largest, pages);
 }
@@ -173,7 +176,7 @@ static spill_code_t read_window(const bson_t *document, spill_definition_t *defi
 }
 
 /* 0 where it is missing. */
-static spill_code_t read_retained(const bson_t *document, const char *label, int64_t *number,
+static spill_code_t read_optional(const bson_t *document, const char *label, int64_t *number,
                                   spill_error_t *error)
 {
     bson_iter_t iter;
@@ -196,9 +199,9 @@ static spill_code_t read_names(const bson_t *document, spill_definition_t *defin
 
 static bool is_known(const char *label)
 {
-    static const char *const others[] = {"layout",  "keep",         "order",
-                                         "window",  "opWindow",     "bounds",
-                                         "largest", "keepElements", "keepSeconds"};
+    static const char *const others[] = {"layout",      "keep",    "order",   "window",
+                                         "opWindow",    "bounds",  "largest", "keepElements",
+                                         "keepSeconds", "topCount"};
     for (size_t i = 0; i < SPILL_NAME_FIELDS; i++)
         if (strcmp(label, spill_name_fields[i].label) == 0)
             return true;
@@ -241,9 +244,11 @@ static spill_code_t read_all(const bson_t *document, spill_definition_t *definit
     if (code == SPILL_OK)
         code = read_window(document, definition, error);
     if (code == SPILL_OK)
-        code = read_retained(document, "keepElements", &definition->keep_elements, error);
+        code = read_optional(document, "keepElements", &definition->keep_elements, error);
     if (code == SPILL_OK)
-        code = read_retained(document, "keepSeconds", &definition->keep_seconds, error);
+        code = read_optional(document, "keepSeconds", &definition->keep_seconds, error);
+    if (code == SPILL_OK)
+        code = read_optional(document, "topCount", &definition->top_count, error);
     if (code == SPILL_OK)
         code = read_bounds(document, "bounds", pages, &definition->bounds, error);
     if (code == SPILL_OK)

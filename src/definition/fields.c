@@ -39,6 +39,8 @@ const spill_name_field_t spill_name_fields[SPILL_NAME_FIELDS] = {
     ADDED("statsSum", stats_sum, STATISTIC),
     ADDED("statsMin", stats_min, STATISTIC),
     ADDED("statsMax", stats_max, STATISTIC),
+    ADDED("topField", top_field, STATISTIC),
+    ADDED("sortField", sort_field, ELEMENT_FIELD),
 };
 
 const spill_bound_field_t spill_bound_fields[SPILL_BOUND_FIELDS] = {
@@ -67,7 +69,8 @@ int64_t spill_bounds_get(const spill_bounds_t *bounds, const spill_bound_field_t
 static const char *const layout_names[] = {[SPILL_LAYOUT_OUTLIER] = "outlier",
                                            [SPILL_LAYOUT_REFERENCE] = "reference",
                                            [SPILL_LAYOUT_BUCKET] = "bucket",
-                                           [SPILL_LAYOUT_CAPPED] = "capped"};
+                                           [SPILL_LAYOUT_CAPPED] = "capped",
+                                           [SPILL_LAYOUT_SUBSET] = "subset"};
 static const char *const keep_names[] = {
     [SPILL_KEEP_OLDEST] = "oldest", [SPILL_KEEP_NEWEST] = "newest"};
 static const char *const order_names[] = {
@@ -85,7 +88,12 @@ static const char *const window_names[] = {
 
 bool spill_elements_apart(const spill_definition_t *definition)
 {
-    return definition->layout == SPILL_LAYOUT_REFERENCE;
+    return definition->layout == SPILL_LAYOUT_REFERENCE || spill_has_top(definition);
+}
+
+bool spill_has_top(const spill_definition_t *definition)
+{
+    return definition->layout == SPILL_LAYOUT_SUBSET;
 }
 
 const char *spill_layout_name(spill_layout_t layout)

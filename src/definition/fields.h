@@ -32,7 +32,7 @@ typedef struct spill_bound_field {
     bool pages;    /* of pages: only in a definition that has pages */
 } spill_bound_field_t;
 
-#define SPILL_NAME_FIELDS 22
+#define SPILL_NAME_FIELDS 24
 #define SPILL_BOUND_FIELDS 4
 
 extern const spill_name_field_t spill_name_fields[SPILL_NAME_FIELDS];
@@ -45,8 +45,11 @@ const char *spill_definition_get_name(const spill_definition_t *definition,
                                       const spill_name_field_t *field);
 int64_t spill_bounds_get(const spill_bounds_t *bounds, const spill_bound_field_t *field);
 
-/* Is each element a document of its own, whose number is the element's? (layout reference) */
+/* Is each element a document of its own, whose number is the element's? (reference, subset) */
 bool spill_elements_apart(const spill_definition_t *definition);
+
+/* Has the summary the elements that rank highest? (subset) */
+bool spill_has_top(const spill_definition_t *definition);
 
 /*
  * "outlier"; "oldest", "newest"; "oldest-first", "newest-first"; "month". NULL for

@@ -18,6 +18,9 @@
 
 #define SPILL_OP_WINDOW_MAX 10000
 
+/* Layout subset: what is noted of each element in the summary. */
+#define SPILL_TOP_ENTRY_BYTES_MAX 52
+
 /* Retention: 2^53 elements, and a thousand years of 366 days. */
 #define SPILL_KEEP_ELEMENTS_MAX (INT64_C(1) << 53)
 #define SPILL_KEEP_SECONDS_MAX (INT64_C(366000) * 86400)

@@ -28,7 +28,9 @@
                .page_bytes_max = DEFAULT_BYTES_MAX}
 
 static const char *const preset_names[] = {
-    "feed", "feed-recent", "sales", "reviews-separate", "reviews-bucket", NULL};
+    "feed", "feed-recent", "sales", "reviews-separate", "reviews-bucket", "reviews-subset", NULL};
+
+enum { SUBSET = 5 }; /* the place of "reviews-subset" */
 
 static const spill_definition_t preset_definitions[] = {
     {.keep = SPILL_KEEP_OLDEST, BOUNDS(1000, 1000), FEED_FIELDS},
@@ -80,6 +82,24 @@ static const spill_definition_t preset_definitions[] = {
         .stats_min = "min",
         .stats_max = "max",
     },
+    [SUBSET] =
+        {
+            .layout = SPILL_LAYOUT_SUBSET,
+            .keep = SPILL_KEEP_NEWEST,
+            BOUNDS(1, 100),
+            .op_window = DEFAULT_OP_WINDOW,
+            .collection = "products",
+            .array = "reviewSummary",
+            .page_collection = "reviews",
+            .page_owner = "productId",
+            .time_field = "createdAt",
+            .value_field = "rating",
+            .stats_count = "totalCount",
+            .stats_average = "averageRating",
+            .top_field = "topReviews",
+            .sort_field = "rating",
+            .top_count = 3,
+        },
 };
 
 const char *const *spill_definition_presets(void)
@@ -100,6 +120,22 @@ static void start_from(spill_definition_t *definition, const spill_definition_t 
 void spill_definition_init(spill_definition_t *definition, const char *name)
 {
     start_from(definition, &preset_definitions[1], name);
+}
+
+/* What a subset has for its top elements, and no other layout. */
+static void set_top(spill_definition_t *definition)
+{
+    if (!spill_has_top(definition)) {
+        definition->top_field[0] = '\0';
+        definition->sort_field[0] = '\0';
+        definition->top_count = 0;
+        return;
+    }
+    const spill_definition_t *preset = &preset_definitions[SUBSET];
+    if (definition->top_field[0] == '\0')
+        strcpy(definition->top_field, preset->top_field);
+    if (definition->top_count == 0)
+        definition->top_count = preset->top_count;
 }
 
 void spill_definition_set_layout(spill_definition_t *definition, spill_layout_t layout)
@@ -125,6 +161,7 @@ void spill_definition_set_layout(spill_definition_t *definition, spill_layout_t 
             bound = !pages ? 0 : bound == 0 ? spill_bounds_get(&preset->bounds, field) : bound;
         memcpy((char *)&definition->bounds + field->offset, &bound, sizeof bound);
     }
+    set_top(definition);
     if (!pages)
         definition->keep = SPILL_KEEP_NEWEST;
     if (!pages && had_pages) { /* there an age keeps what a number of elements does not */

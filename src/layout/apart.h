@@ -11,6 +11,8 @@
  *         ^                           |
  *         +------------CUT------------+
  *
+ * Layout subset is the same, and its head has a top besides: the elements that rank highest.
+ *
  * All functions as those of array.h and outlier.h.
  */
 #ifndef SPILL_LAYOUT_APART_H
@@ -45,5 +47,22 @@ spill_code_t spill_apart_settle(const spill_owner_t *owner, const spill_state_t 
 spill_code_t spill_apart_read(const spill_owner_t *owner, const spill_state_t *head, int64_t low,
                               int64_t end, int64_t seq, spill_want_t want, int64_t limit,
                               spill_response_t *response, spill_error_t *error);
+
+/*
+ * Layout subset: the `limit` elements that rank highest among the documents that `head` counts,
+ * with numbers from `low` on and without number `without`: response->best, and those of them that
+ * a head shows in response->run. One operation. (apart_top.c)
+ */
+spill_code_t spill_apart_read_best(const spill_owner_t *owner, const spill_state_t *head,
+                                   int64_t low, int64_t without, int64_t limit,
+                                   spill_response_t *response, spill_error_t *error);
+
+/*
+ * ... into `best`, for a step on the head as it is in `head`, where the step takes an element out
+ * of its top: request->refill, which borrows from `best`. Else nothing is done. (apart_top.c)
+ */
+spill_code_t spill_apart_refill(const spill_owner_t *owner, const spill_state_t *head,
+                                spill_request_t *request, spill_response_t *best,
+                                spill_error_t *error);
 
 #endif

@@ -48,6 +48,19 @@ static spill_sum_t value_in(const spill_owner_t *owner, const spill_response_t *
     return spill_sum_of(&owner->array->definition, &element.value);
 }
 
+/* A step on the head that `head` shows, with what its top takes in for what goes. */
+static spill_code_t step(const spill_owner_t *owner, const spill_state_t *head,
+                         spill_request_t *request, bool *done, spill_error_t *error)
+{
+    spill_response_t best = SPILL_RESPONSE_INIT;
+    *done = false;
+    spill_code_t code = spill_apart_refill(owner, head, request, &best, error);
+    if (code == SPILL_OK)
+        code = spill_owner_step(owner, request, done, error);
+    spill_response_release(&best);
+    return code;
+}
+
 /* Where an element is, as it was found: the head, settled, and its document, which may be the head.
  */
 typedef struct place {
@@ -113,16 +126,27 @@ static spill_code_t find(const spill_owner_t *owner, spill_which_t *which, place
 
 /* ---- edit ------------------------------------------------------------------------------------ */
 
-static spill_code_t settle(const spill_owner_t *owner, int64_t seq, int64_t rev, spill_sum_t value,
-                           spill_error_t *error)
+static spill_request_t settle_request(const spill_owner_t *owner, int64_t seq, int64_t rev)
 {
-    bool done;
     spill_request_t settle = spill_owner_request(owner, SPILL_REQUEST_SETTLE, SPILL_HEAD);
     settle.rev = rev;
     settle.seq = seq;
     settle.intent_page = seq;
-    settle.given = value;
-    return spill_owner_step(owner, &settle, &done, error);
+    return settle;
+}
+
+/* The edit is at its end: `there` has what is in the document. */
+static spill_code_t settle(const spill_owner_t *owner, const spill_state_t *head, int64_t seq,
+                           int64_t rev, const spill_response_t *there, spill_error_t *error)
+{
+    bool done;
+    spill_element_t element = spill_run_element(&there->run, 0);
+    spill_request_t settle = settle_request(owner, seq, rev);
+    settle.given = value_in(owner, there);
+    settle.elements = &element.value;
+    settle.element_count = 1;
+    settle.elements_bytes = element.value.size_bytes;
+    return step(owner, head, &settle, &done, error);
 }
 
 /* Put an element with the src of an intent; `there` is then what the document has. */
@@ -157,7 +181,7 @@ spill_code_t spill_apart_settle(const spill_owner_t *owner, const spill_state_t 
             code = put(owner, seq, head->epoch, head->intent_src, &old.value, &there, error);
         const spill_response_t *final = page.state.src < head->intent_src ? &there : &page;
         if (code == SPILL_OK && has(final, seq) && final->state.src >= head->intent_src)
-            code = settle(owner, seq, head->rev, value_in(owner, final), error);
+            code = settle(owner, head, seq, head->rev, final, error);
     }
     spill_response_release(&page);
     spill_response_release(&there);
@@ -187,7 +211,7 @@ static spill_code_t edit_in_journal(const spill_owner_t *owner, int64_t seq,
     edit.elements_bytes = element->size_bytes;
     edit.taken = value_in(owner, &place->head);
     edit.given = spill_sum_of(definition, element);
-    spill_code_t code = spill_owner_step(owner, &edit, done, error);
+    spill_code_t code = step(owner, head, &edit, done, error);
     spill_response_t after = SPILL_RESPONSE_INIT;
     if (code == SPILL_OK && !*done)
         code = spill_owner_read_state(owner, SPILL_HEAD, &after, error);
@@ -224,7 +248,7 @@ static spill_code_t edit_in_document(const spill_owner_t *owner, int64_t seq,
     if (code == SPILL_OK && has(&there, seq) && there.state.src >= src) {
         spill_element_t now = spill_run_element(&there.run, 0);
         *done = spill_value_equal(&now.value, element);
-        code = settle(owner, seq, src, value_in(owner, &there), error);
+        code = settle(owner, head, seq, src, &there, error);
     }
     spill_response_release(&there);
     return code;
@@ -261,7 +285,7 @@ static spill_code_t remove_in_document(const spill_owner_t *owner, int64_t seq,
     intend.seq = seq;
     intend.intent_page = seq;
     intend.taken = value_in(owner, &place->page);
-    spill_code_t code = spill_owner_step(owner, &intend, done, error);
+    spill_code_t code = step(owner, head, &intend, done, error);
     if (code != SPILL_OK || !*done)
         return code;
     /* The removal stands from here on: whoever comes next finishes what we cannot. */
@@ -270,7 +294,8 @@ static spill_code_t remove_in_document(const spill_owner_t *owner, int64_t seq,
     pull.epoch = head->epoch;
     pull.seq = seq;
     code = spill_owner_step(owner, &pull, &pulled, error);
-    return code == SPILL_OK ? settle(owner, seq, head->rev + 1, (spill_sum_t){0}, error) : code;
+    spill_request_t settle = settle_request(owner, seq, head->rev + 1);
+    return code == SPILL_OK ? spill_owner_step(owner, &settle, NULL, error) : code;
 }
 
 spill_code_t spill_apart_remove(spill_owner_t *owner, spill_which_t *which, spill_error_t *error)
@@ -286,7 +311,7 @@ spill_code_t spill_apart_remove(spill_owner_t *owner, spill_which_t *which, spil
             remove.rev = place.head.state.rev;
             remove.seq = which->seq;
             remove.taken = value_in(owner, &place.head);
-            code = spill_owner_step(owner, &remove, &done, error);
+            code = step(owner, &place.head.state, &remove, &done, error);
         } else if (code == SPILL_OK) {
             code = remove_in_document(owner, which->seq, &place, &done, error);
         }
@@ -394,7 +419,7 @@ static spill_code_t take_step(const spill_owner_t *owner, const spill_state_t *h
     trim.low = trimming->bound < most ? trimming->bound : most;
     spill_code_t code = measure(owner, head, &trim, error);
     if (code == SPILL_OK)
-        code = spill_owner_step(owner, &trim, made, error);
+        code = step(owner, head, &trim, made, error);
     if (code != SPILL_OK || !*made)
         return code;
     trimming->rev = head->rev + 1;

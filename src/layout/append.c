@@ -25,9 +25,10 @@ bool spill_part_fits(const spill_owner_t *owner, int64_t count, int64_t bytes)
     if (!spill_limits_allow(&limits, count, count,
                             spill_part_bytes_alone(owner, false, count, bytes)))
         return false;
+    int64_t top = spill_top_room(definition); /* is not for them */
     return definition->keep == SPILL_KEEP_OLDEST ||
-           spill_part_bytes_alone(owner, true, count, bytes) <=
-               definition->bounds.head_bytes_max / 2;
+           spill_part_bytes_alone(owner, true, count, bytes) - top <=
+               (definition->bounds.head_bytes_max - top) / 2;
 }
 
 spill_request_t spill_append_request(const spill_owner_t *owner, int64_t page,

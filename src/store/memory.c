@@ -24,7 +24,7 @@ static void read_document(const spill_memory_store_t *memory, const spill_reques
 {
     response->outcome = SPILL_DONE;
     if (request->page == SPILL_ELEMENTS) {
-        spill_memory_read_elements(memory, request, &response->run);
+        spill_memory_read_elements(memory, request, response);
         return;
     }
     const spill_memory_document_t *document = spill_memory_find_document(memory, request);
@@ -32,6 +32,8 @@ static void read_document(const spill_memory_store_t *memory, const spill_reques
         return;
     spill_state_copy(&document->state, &response->state);
     spill_memory_document_read(document, request, &response->run);
+    if (request->want_top && request->page == SPILL_HEAD)
+        spill_memory_read_top(memory, request, &response->top_run);
     if (request->op)
         look_up_op(document, request->op, response);
     if (request->want_ops)

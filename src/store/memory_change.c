@@ -14,6 +14,7 @@ typedef struct step {
     size_t index;   /* of element request->seq */
     bson_t *fields; /* what the head's fields become; NULL: they stay */
     spill_facts_t facts;
+    spill_top_t journal;
 } step_t;
 
 static int64_t size_of(void *context, int64_t seq)
@@ -43,6 +44,14 @@ static void gather_facts(step_t *step)
         spill_memory_document_read(document, &all, &run);
         step->facts.tally = spill_tally_after(request, &run);
         spill_run_release(&run);
+    }
+    if (spill_needs_journal(request)) {
+        spill_request_t all = {.want = SPILL_WANT_FORWARD, .limit = INT64_MAX};
+        spill_run_t run = {0};
+        spill_memory_document_read(document, &all, &run);
+        spill_top_note(&step->journal, request->definition, &run);
+        spill_run_release(&run);
+        step->facts.journal = &step->journal;
     }
     if (request->kind == SPILL_REQUEST_TRIM)
         step->facts.erased_bytes = spill_memory_document_bytes(
@@ -170,6 +179,7 @@ spill_code_t spill_memory_change(spill_memory_store_t *memory, const spill_reque
         commit(memory, &step, &effect);
     }
     bson_destroy(step.fields);
+    spill_top_release(&step.journal);
     spill_memory_document_release(&step.fresh);
     return code;
 }

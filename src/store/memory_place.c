@@ -148,16 +148,55 @@ static void take_page(const spill_memory_document_t *page, const spill_request_t
         spill_run_add(run, page->state.page, &page->elements[0]);
 }
 
-void spill_memory_read_elements(const spill_memory_store_t *memory, const spill_request_t *request,
-                                spill_run_t *run)
+/* SPILL_WANT_BEST: of the documents from place `first` to `end`, by a look at each. */
+static void read_best(const spill_memory_owner_t *owner, size_t first, size_t end,
+                      const spill_request_t *request, spill_response_t *response)
+{
+    spill_top_t *best = &response->best;
+    for (size_t at = first; at < end; at++) {
+        const spill_memory_document_t *page = owner->pages[at];
+        if (page->state.epoch != request->epoch || page->count == 0 ||
+            page->state.page == request->seq)
+            continue;
+        spill_top_entry_t entry =
+            spill_top_entry_of(request->definition, page->state.page, &page->elements[0]);
+        spill_top_add(best, (size_t)request->limit, &entry);
+    }
+    spill_top_show(best, request->definition, SIZE_MAX);
+    for (size_t i = 0; i < best->shown; i++)
+        take_page(find_page(owner, best->at[i].seq), request, &response->run);
+}
+
+void spill_memory_read_top(const spill_memory_store_t *memory, const spill_request_t *request,
+                           spill_run_t *run)
 {
     const spill_memory_owner_t *owner = spill_memory_find_owner(memory, request);
+    const spill_memory_document_t *head = owner ? owner->head : NULL;
+    for (size_t i = 0; head && i < head->state.top.shown; i++) {
+        int64_t seq = head->state.top.at[i].seq;
+        const spill_memory_document_t *page =
+            seq < head->state.first ? find_page(owner, seq) : NULL;
+        size_t index;
+        if (page && page->count > 0)
+            spill_run_add(run, seq, &page->elements[0]);
+        else if (!page && spill_memory_document_find(head, seq, &index))
+            spill_run_add(run, seq, &head->elements[index]);
+    }
+}
+
+void spill_memory_read_elements(const spill_memory_store_t *memory, const spill_request_t *request,
+                                spill_response_t *response)
+{
+    const spill_memory_owner_t *owner = spill_memory_find_owner(memory, request);
+    spill_run_t *run = &response->run;
     if (!owner)
         return;
     size_t first = seek_page(owner, owner->page_count, request->low);
     size_t end = seek_page(owner, owner->page_count, request->pages);
     size_t limit = (size_t)request->limit;
-    if (request->want == SPILL_WANT_FORWARD) {
+    if (request->want == SPILL_WANT_BEST) {
+        read_best(owner, first, end, request, response);
+    } else if (request->want == SPILL_WANT_FORWARD) {
         size_t at = seek_page(owner, owner->page_count, request->seq);
         for (at = at < first ? first : at; at < end && run->count < limit; at++)
             take_page(owner->pages[at], request, run);

@@ -56,7 +56,11 @@ spill_memory_document_t *spill_memory_find_document(const spill_memory_store_t *
 
 /* READ of SPILL_ELEMENTS. */
 void spill_memory_read_elements(const spill_memory_store_t *memory, const spill_request_t *request,
-                                spill_run_t *run);
+                                spill_response_t *response);
+
+/* READ with want_top, of a subset's head. */
+void spill_memory_read_top(const spill_memory_store_t *memory, const spill_request_t *request,
+                           spill_run_t *run);
 
 /*
  * Put a document in the place that the request names; a head needs its fields there. Takes what

@@ -63,6 +63,22 @@ static int64_t summary_bytes(const spill_definition_t *definition)
            field_bytes("src", SPILL_NUMBER_BYTES);
 }
 
+/*
+ * Layout subset: room for as many elements as there may be, so that a step that changes them never
+ * has to be refused for want of it.
+ */
+static int64_t top_bytes(const spill_definition_t *definition, const spill_top_t *top)
+{
+    int64_t noted = definition->top_count;
+    int64_t shown = spill_array_framing((int64_t)top->shown) + top->shown_bytes;
+    int64_t room = spill_top_room(definition);
+    if (!spill_has_top(definition))
+        return 0;
+    return field_bytes(definition->top_field, FRAME_BYTES + (shown > room ? shown : room)) +
+           field_bytes("shown", SPILL_NUMBER_BYTES) +
+           field_bytes("top", array_bytes(noted) + noted * SPILL_TOP_ENTRY_BYTES);
+}
+
 /* Layout bucket: all but the elements, of a head and of a page. */
 static int64_t bucket_bytes(const spill_definition_t *definition, const spill_value_t *window,
                             bool head, const spill_state_t *state)
@@ -112,9 +128,10 @@ int64_t spill_state_document_bytes(const spill_definition_t *definition, const s
     int64_t elements = array_bytes(live) + live_bytes;
     int64_t bytes = bookkeeping_bytes(definition, state);
     if (spill_elements_apart(definition))
-        return bytes + (head ? head_bytes(definition, owner, state) + summary_bytes(definition) +
-                                   field_bytes("journal", elements)
-                             : page_bytes(definition, owner) + live_bytes);
+        return bytes +
+               (head ? head_bytes(definition, owner, state) + summary_bytes(definition) +
+                           top_bytes(definition, &state->top) + field_bytes("journal", elements)
+                     : page_bytes(definition, owner) + live_bytes);
     if (definition->layout == SPILL_LAYOUT_BUCKET)
         return bytes + bucket_bytes(definition, owner, head, state) +
                field_bytes(definition->array, elements);
@@ -144,13 +161,15 @@ void spill_render_count(bson_t *document, const char *name, int64_t count)
         bson_append_int64(document, name, -1, count);
 }
 
-static void append_elements(bson_t *document, const spill_definition_t *definition,
-                            const char *name, const spill_run_t *run)
+/* As they stand in the run; or by the definition's order, the run being ascending. */
+static void append_elements(bson_t *document, const spill_definition_t *by_order, const char *name,
+                            const spill_run_t *run)
 {
     bson_t array;
     bson_append_array_begin(document, name, -1, &array);
     for (size_t i = 0; i < run->count; i++) {
-        int64_t rank = spill_place(definition, (int64_t)run->count, (int64_t)i);
+        int64_t rank =
+            by_order ? spill_place(by_order, (int64_t)run->count, (int64_t)i) : (int64_t)i;
         spill_element_t element = spill_run_element(run, (size_t)rank);
         char buffer[16];
         const char *key;
@@ -238,6 +257,19 @@ int64_t spill_state_count(const spill_definition_t *definition, const spill_stat
     return end - state->low - state->removed;
 }
 
+void spill_render_summary(const spill_definition_t *definition, const spill_state_t *state,
+                          const spill_run_t *top, bson_t *document)
+{
+    bson_t summary;
+    bson_append_document_begin(document, definition->array, -1, &summary);
+    if (spill_has_top(definition))
+        append_elements(&summary, NULL, definition->top_field, top);
+    spill_render_count(&summary, definition->stats_count, spill_state_count(definition, state));
+    if (definition->stats_average[0] != '\0' && state->sum.values > 0)
+        bson_append_double(&summary, definition->stats_average, -1, spill_sum_average(&state->sum));
+    bson_append_document_end(document, &summary);
+}
+
 void spill_render_intent(bson_t *document, const char *name, const spill_state_t *state)
 {
     bson_t intent;
@@ -277,6 +309,10 @@ static void append_head_bookkeeping(bson_t *document, const spill_definition_t *
     if (spill_elements_apart(definition)) {
         spill_sum_append(&state->sum, "sum", &spill);
         append_elements(&spill, definition, "journal", run);
+    }
+    if (spill_has_top(definition)) {
+        BSON_APPEND_INT64(&spill, "shown", (int64_t)state->top.shown);
+        spill_top_append(&state->top, "top", &spill);
     }
     bson_append_document_end(&arrays, &spill);
     bson_append_document_end(document, &arrays);
@@ -331,8 +367,8 @@ static void render_bucket(const spill_definition_t *definition, const spill_valu
 /* ---- heads and pages ------------------------------------------------------------------------- */
 
 void spill_render_head(const spill_definition_t *definition, const spill_state_t *state,
-                       const bson_t *fields, const spill_run_t *run, const spill_ops_t *ops,
-                       bool plain, bson_t *document)
+                       const bson_t *fields, const spill_run_t *run, const spill_run_t *top,
+                       const spill_ops_t *ops, bool plain, bson_t *document)
 {
     bson_iter_t id;
     if (definition->layout == SPILL_LAYOUT_BUCKET && bson_iter_init_find(&id, fields, "_id")) {
@@ -343,8 +379,7 @@ void spill_render_head(const spill_definition_t *definition, const spill_state_t
     bson_init(document);
     bson_concat(document, fields);
     if (spill_elements_apart(definition)) {
-        spill_sum_append_summary(&state->sum, definition, spill_state_count(definition, state),
-                                 definition->array, document);
+        spill_render_summary(definition, state, top, document);
         if (!plain)
             append_head_bookkeeping(document, definition, state, ops, run);
         return;

@@ -12,8 +12,9 @@
  * Page: {_id: {owner, page}, <owner>, <page>, <array>, <count>, spill: {...}}.
  * Layout bucket: both are {_id: {owner, window, part}, <owner>, <window>, <part>, <array>,
  * <statistics>, spill: {...}}, part 0 the head. The owner that is passed is {owner, window}.
- * Elements apart (layout reference):
- * Head: {_id, <other fields>, <array>: {<count>, <average>}, spill: {<array>: {..., journal}}}.
+ * Elements apart (layouts reference and subset):
+ * Head: {_id, <other fields>, <array>: {<top>, <count>, <average>}, spill: {<array>: {..., journal,
+ * shown, top}}}, of a subset the elements of `top` that state->top shows, in its order.
  * Page: {_id: {owner, page}, <owner>, <the element's fields>, spill: {...}}; {_id, spill} where the
  * element was removed.
  * `fields` is {_id, ...}; `run` holds the document's live elements, ascending; they stand in the
@@ -21,11 +22,18 @@
  * overflow flag is written once it is true.
  */
 void spill_render_head(const spill_definition_t *definition, const spill_state_t *state,
-                       const bson_t *fields, const spill_run_t *run, const spill_ops_t *ops,
-                       bool plain, bson_t *document);
+                       const bson_t *fields, const spill_run_t *run, const spill_run_t *top,
+                       const spill_ops_t *ops, bool plain, bson_t *document);
 void spill_render_page(const spill_definition_t *definition, const spill_value_t *owner,
                        const spill_state_t *state, const spill_run_t *run, const spill_ops_t *ops,
                        bool plain, bson_t *document);
+
+/*
+ * Elements apart: the summary of a head in that state, under the name of the array. `top`: the
+ * elements that state->top shows, of a subset.
+ */
+void spill_render_summary(const spill_definition_t *definition, const spill_state_t *state,
+                          const spill_run_t *top, bson_t *document);
 
 /* Layout bucket: {owner, window, part} of a page (SPILL_HEAD: part 0) under a key. */
 void spill_render_part_id(bson_t *document, const char *key, const spill_value_t *window,

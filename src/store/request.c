@@ -19,12 +19,16 @@ const char *spill_request_kind_name(spill_request_kind_t kind)
 void spill_response_clear(spill_response_t *response)
 {
     spill_response_t empty = SPILL_RESPONSE_INIT;
-    empty.state.gone = response->state.gone;
-    empty.state.gone.count = 0;
+    spill_state_clear(&response->state);
+    empty.state = response->state;
     empty.run = response->run;
     spill_run_clear(&empty.run);
-    empty.beyond.gone = response->beyond.gone;
-    empty.beyond.gone.count = 0;
+    empty.top_run = response->top_run;
+    spill_run_clear(&empty.top_run);
+    empty.best = response->best;
+    spill_top_clear(&empty.best);
+    spill_state_clear(&response->beyond);
+    empty.beyond = response->beyond;
     empty.beyond_run = response->beyond_run;
     spill_run_clear(&empty.beyond_run);
     empty.ops = response->ops;
@@ -37,6 +41,8 @@ void spill_response_release(spill_response_t *response)
 {
     spill_state_release(&response->state);
     spill_run_release(&response->run);
+    spill_run_release(&response->top_run);
+    spill_top_release(&response->best);
     spill_state_release(&response->beyond);
     spill_run_release(&response->beyond_run);
     spill_ops_release(&response->ops);
@@ -57,6 +63,8 @@ typedef struct clone {
     spill_run_t run;
     spill_seqs_t gone;
     spill_ops_t ops;
+    spill_top_t refill;
+    spill_run_t refill_run;
 } clone_t;
 
 static void *copy_bytes(const void *data, size_t size)
@@ -127,6 +135,14 @@ static void clone_content(const spill_request_t *request, clone_t *clone)
         spill_ops_copy(request->ops, &clone->ops);
         clone->request.ops = &clone->ops;
     }
+    if (request->refill) {
+        spill_top_copy(request->refill, &clone->refill);
+        clone->request.refill = &clone->refill;
+    }
+    if (request->refill_run) {
+        spill_run_copy(request->refill_run, &clone->refill_run);
+        clone->request.refill_run = &clone->refill_run;
+    }
     if (request->update)
         clone->request.update = bson_copy(request->update);
 }
@@ -179,5 +195,7 @@ void spill_request_free(spill_request_t *clone)
     spill_run_release(&owned->run);
     spill_seqs_release(&owned->gone);
     spill_ops_release(&owned->ops);
+    spill_top_release(&owned->refill);
+    spill_run_release(&owned->refill_run);
     bson_free(owned);
 }

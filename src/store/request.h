@@ -45,6 +45,12 @@
  * an INTEND (`edit`), a PUT_PAGE whose src is the rev that it left, and a SETTLE. All steps that
  * change elements or make intents keep the head's sum: `taken` goes out of it, `given` comes in.
  *
+ * Layout subset: as well, the head's top has the elements that rank highest. APPEND puts its own
+ * in. A step that takes an element out of it brings those that rank highest among the documents
+ * (`refill`), and is refused without; what the journal has to offer, the store looks for itself, at
+ * the moment of the step: appends do not raise rev. An edit that goes by an intent changes the top
+ * with its SETTLE.
+ *
  * A store may refuse more, where no client that keeps to the protocols can miss it: a PUT_PAGE of a
  * page that the head counts already, or of elements that it has trimmed; an EDIT or PULL in a page
  * that the head does not count.
@@ -110,7 +116,7 @@ typedef enum spill_request_kind {
 
 /*
  * READ only, elements apart: no document but a run of those of `epoch`, of elements with numbers in
- * [low, pages). Only response->run is filled.
+ * [low, pages). Only response->run is filled; with SPILL_WANT_BEST also response->best.
  */
 #define SPILL_ELEMENTS (-6)
 
@@ -119,7 +125,13 @@ typedef enum spill_want {
     SPILL_WANT_NONE,
     SPILL_WANT_FORWARD,  /* `limit` elements with numbers >= seq, ascending */
     SPILL_WANT_BACKWARD, /* `limit` elements with numbers <= seq, descending */
-    SPILL_WANT_ID        /* of those with numbers >= seq whose id is `id`, the lowest one */
+    SPILL_WANT_ID,       /* of those with numbers >= seq whose id is `id`, the lowest one */
+    /*
+     * Layout subset, of SPILL_ELEMENTS: the `limit` elements that rank highest, without number seq;
+     * in the run the first of them, as many as a head shows. By an index: the cost is that of
+     * `limit` elements.
+     */
+    SPILL_WANT_BEST
 } spill_want_t;
 
 /* One of several appends that are asked for as one. */
@@ -196,6 +208,14 @@ typedef struct spill_request {
      */
     spill_sum_t taken;
     spill_sum_t given;
+    /*
+     * Layout subset. REMOVE, EDIT, INTEND (but of an edit), SETTLE of an edit, TRIM: what
+     * SPILL_WANT_BEST finds, as it is at `rev`, among what this step leaves: without number seq, or
+     * without those below `low`; NULL where the top has none that goes. SETTLE of an edit also has
+     * the element that turned out to be in the page, in `elements`.
+     */
+    const spill_top_t *refill;
+    const spill_run_t *refill_run;
     bool edit; /* INTEND: not a removal; PUT_PAGE: of an edit, so the page is likely to be there */
 
     /* READ. */
@@ -214,6 +234,7 @@ typedef struct spill_request {
      */
     bool spare;
     bool want_ops;    /* response->ops: the whole window */
+    bool want_top;    /* of a subset's head: response->top_run */
     bool want_fields; /* response->fields */
 } spill_request_t;
 
@@ -235,6 +256,8 @@ typedef struct spill_response {
     bool judged;          /* APPEND when REFUSED: the rest is what a READ (with op) then showed */
     bool looked;          /* APPEND with due, or judged: state and run are what a READ shows */
     spill_run_t run;      /* READ */
+    spill_top_t best;     /* READ with SPILL_WANT_BEST */
+    spill_run_t top_run;  /* READ with want_top: the elements that state.top shows, in its order */
     spill_state_t beyond; /* READ with want_beyond: the page after, if it was brought along */
     spill_run_t beyond_run;
     bool spared;         /* READ with spare: the run may go on */

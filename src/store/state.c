@@ -100,13 +100,26 @@ int64_t spill_state_rank(const spill_state_t *state, int64_t seq)
 void spill_state_copy(const spill_state_t *from, spill_state_t *to)
 {
     spill_seqs_t gone = to->gone;
+    spill_top_t top = to->top;
     *to = *from;
     to->gone = gone;
+    to->top = top;
     spill_seqs_copy(&from->gone, &to->gone);
+    spill_top_copy(&from->top, &to->top);
+}
+
+void spill_state_clear(spill_state_t *state)
+{
+    spill_seqs_t gone = state->gone;
+    spill_top_t top = state->top;
+    gone.count = 0;
+    spill_top_clear(&top);
+    *state = (spill_state_t){.gone = gone, .top = top};
 }
 
 void spill_state_release(spill_state_t *state)
 {
     spill_seqs_release(&state->gone);
+    spill_top_release(&state->top);
     *state = (spill_state_t){0};
 }

@@ -10,6 +10,7 @@
 
 #include "store/sum.h"
 #include "store/tally.h"
+#include "store/top.h"
 
 #include <spillway/definition.h>
 #include <spillway/value.h>
@@ -67,6 +68,11 @@ typedef struct spill_state {
     int64_t intent_src;       /* ... which is the PUT_PAGE with this src, ... */
     spill_sum_t intent_value; /* ... and the sum has this for it */
     spill_sum_t sum;          /* elements apart: of all that are counted */
+    /*
+     * Layout subset: the elements that rank highest of all that are counted, top_count of them or
+     * all; while an edit is under way, its element as it was before.
+     */
+    spill_top_t top;
 
     /* Pages. */
     int64_t page; /* 0-based number */
@@ -92,6 +98,7 @@ int64_t spill_state_count(const spill_definition_t *definition, const spill_stat
 
 /* Deep copy into an empty or zeroed `to`; release frees what it owns and zeroes it. */
 void spill_state_copy(const spill_state_t *from, spill_state_t *to);
+void spill_state_clear(spill_state_t *state); /* zero, but for memory, which is kept */
 void spill_state_release(spill_state_t *state);
 
 /*

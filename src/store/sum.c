@@ -1,7 +1,6 @@
 #include "store/sum.h"
 
 #include "bson/value.h"
-#include "store/render.h"
 #include "store/tally.h"
 
 #include <math.h>
@@ -131,15 +130,4 @@ bool spill_sum_read(const spill_value_t *value, spill_sum_t *sum)
             return false;
     }
     return sum->values >= 0;
-}
-
-void spill_sum_append_summary(const spill_sum_t *sum, const spill_definition_t *definition,
-                              int64_t count, const char *name, bson_t *document)
-{
-    bson_t fields;
-    bson_append_document_begin(document, name, -1, &fields);
-    spill_render_count(&fields, definition->stats_count, count);
-    if (definition->stats_average[0] != '\0' && sum->values > 0)
-        bson_append_double(&fields, definition->stats_average, -1, spill_sum_average(sum));
-    bson_append_document_end(document, &fields);
 }

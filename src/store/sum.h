@@ -43,11 +43,4 @@ bool spill_sum_read(const spill_value_t *value, spill_sum_t *sum);
 /* Most bytes of what is appended, without the name. */
 enum { SPILL_SUM_BYTES = 5 + (2 + 6 + 8) + (2 + 5 + 8) + (2 + 4 + 8) + (2 + 3 + 8) };
 
-/*
- * The summary of an array of `count` elements, whose fields the definition names:
- * {totalCount: 2, averageRating: 4.5}; no average where there are no values.
- */
-void spill_sum_append_summary(const spill_sum_t *sum, const spill_definition_t *definition,
-                              int64_t count, const char *name, bson_t *document);
-
 #endif

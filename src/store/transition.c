@@ -98,6 +98,97 @@ static void tally_appended(const spill_request_t *append, spill_state_t *state)
         spill_tally_add(&state->tally, append->definition, &append->elements[i]);
 }
 
+/* ---- the top --------------------------------------------------------------------------------- */
+
+bool spill_needs_journal(const spill_request_t *request)
+{
+    return spill_has_top(request->definition) && request->refill != NULL;
+}
+
+static size_t top_most(const spill_request_t *request)
+{
+    return (size_t)request->definition->top_count;
+}
+
+/* Does the step take this element, as it was, out of the top? */
+static bool leaves_top(const spill_request_t *request, int64_t seq)
+{
+    return request->kind == SPILL_REQUEST_TRIM ? seq < request->low : seq == request->seq;
+}
+
+/* What ranks next has to be known. */
+static bool top_allows(const spill_request_t *request, const spill_state_t *state)
+{
+    for (size_t i = 0; !request->refill && i < state->top.count; i++)
+        if (leaves_top(request, state->top.at[i].seq))
+            return false;
+    return true;
+}
+
+/*
+ * New elements are in the top, those from number `from` on or number `seq`: show what the document
+ * then has the elements of, which are these and those that it showed before.
+ */
+static void show_new(const spill_request_t *request, int64_t from, int64_t seq, spill_top_t *top)
+{
+    size_t known = 0, old = 0, new = 0;
+    for (; known < top->count; known++) {
+        bool is_new = top->at[known].seq >= from || top->at[known].seq == seq;
+        if (!is_new && old == top->shown)
+            break;
+        old += !is_new;
+        new += is_new;
+    }
+    if (new > 0)
+        spill_top_show(top, request->definition, known);
+}
+
+static void append_to_top(const spill_request_t *request, int64_t end, spill_state_t *state)
+{
+    if (!spill_has_top(request->definition))
+        return;
+    for (size_t i = 0; i < request->element_count; i++) {
+        spill_top_entry_t entry =
+            spill_top_entry_of(request->definition, end + (int64_t)i, &request->elements[i]);
+        spill_top_add(&state->top, top_most(request), &entry);
+    }
+    show_new(request, end, -1, &state->top);
+}
+
+static void add_what_stays(const spill_request_t *request, const spill_top_t *from,
+                           spill_top_t *top)
+{
+    for (size_t i = 0; i < from->count; i++)
+        if (!leaves_top(request, from->at[i].seq))
+            spill_top_add(top, top_most(request), &from->at[i]);
+}
+
+/* Take out what goes, where the step brings what ranks next; put in the element that it becomes. */
+static void change_top(const spill_request_t *request, const spill_facts_t *facts,
+                       const spill_value_t *edited, spill_state_t *state)
+{
+    spill_top_t *top = &state->top;
+    if (!spill_has_top(request->definition))
+        return;
+    if (request->refill) {
+        if (request->kind == SPILL_REQUEST_TRIM)
+            spill_top_drop_below(top, request->low);
+        else
+            spill_top_remove(top, request->seq);
+        add_what_stays(request, request->refill, top);
+        if (facts->journal)
+            add_what_stays(request, facts->journal, top);
+    }
+    if (edited) {
+        spill_top_entry_t entry = spill_top_entry_of(request->definition, request->seq, edited);
+        spill_top_add(top, top_most(request), &entry);
+    }
+    if (request->refill)
+        spill_top_show(top, request->definition, SIZE_MAX);
+    else
+        show_new(request, INT64_MAX, request->seq, top);
+}
+
 /* ---- what several steps share ---------------------------------------------------------------- */
 
 /* The element goes; its number stays, as a gone one. */
@@ -128,25 +219,19 @@ static void empty_document(spill_state_t *state, spill_effect_t *effect)
 static spill_outcome_t drop_document(spill_state_t *state, spill_effect_t *effect)
 {
     *effect = (spill_effect_t){.kind = SPILL_EFFECT_DROP};
-    spill_seqs_t gone = state->gone;
-    gone.count = 0;
-    *state = (spill_state_t){.gone = gone};
+    spill_state_clear(state);
     return SPILL_DONE;
 }
 
-/* Start a document's state over, keeping the memory of `gone`. */
+/* Start a document's state over. */
 static void make_document(const spill_request_t *request, spill_state_t *state, int64_t rev)
 {
-    spill_seqs_t gone = state->gone;
-    gone.count = 0;
-    *state = (spill_state_t){
-        .present = true,
-        .epoch = request->epoch,
-        .rev = rev,
-        .gone = gone,
-        .first = request->first,
-        .page = request->page == SPILL_HEAD ? 0 : request->page,
-    };
+    spill_state_clear(state);
+    state->present = true;
+    state->epoch = request->epoch;
+    state->rev = rev;
+    state->first = request->first;
+    state->page = request->page == SPILL_HEAD ? 0 : request->page;
 }
 
 /* ---- append ---------------------------------------------------------------------------------- */
@@ -281,6 +366,7 @@ static spill_outcome_t append(const spill_request_t *request, const spill_facts_
         return SPILL_REFUSED_GUARD;
     *effect = (spill_effect_t){.kind = SPILL_EFFECT_ADD, .seq = end};
     *state = after;
+    append_to_top(request, end, state);
     if (!is_capped(request))
         return SPILL_DONE;
     effect->end = first;
@@ -408,7 +494,7 @@ static spill_outcome_t edit(const spill_request_t *request, const spill_facts_t 
                             spill_state_t *state, spill_effect_t *effect)
 {
     assert(request->element_count == 1);
-    if (!at_rev(request, state) || !holds(request, facts, state))
+    if (!at_rev(request, state) || !holds(request, facts, state) || !top_allows(request, state))
         return SPILL_REFUSED_GUARD;
     int64_t live_bytes = state->live_bytes - facts->old_bytes + request->elements_bytes;
     int64_t bytes =
@@ -422,6 +508,7 @@ static spill_outcome_t edit(const spill_request_t *request, const spill_facts_t 
     spill_sum_take(&state->sum, &request->taken);
     spill_sum_add(&state->sum, &request->given);
     state->tally = facts->tally;
+    change_top(request, facts, request->elements, state);
     state->rev++;
     *effect = (spill_effect_t){.kind = SPILL_EFFECT_REPLACE, .seq = request->seq};
     return SPILL_DONE;
@@ -430,9 +517,10 @@ static spill_outcome_t edit(const spill_request_t *request, const spill_facts_t 
 static spill_outcome_t remove_in_head(const spill_request_t *request, const spill_facts_t *facts,
                                       spill_state_t *state, spill_effect_t *effect)
 {
-    if (!at_rev(request, state) || !holds(request, facts, state))
+    if (!at_rev(request, state) || !holds(request, facts, state) || !top_allows(request, state))
         return SPILL_REFUSED_GUARD;
     delete_element(request, facts, state, effect);
+    change_top(request, facts, NULL, state);
     spill_sum_take(&state->sum, &request->taken);
     if (!keeps_newest(request))
         state->removed++;
@@ -442,10 +530,13 @@ static spill_outcome_t remove_in_head(const spill_request_t *request, const spil
     return SPILL_DONE;
 }
 
-static spill_outcome_t intend(const spill_request_t *request, spill_state_t *state)
+static spill_outcome_t intend(const spill_request_t *request, const spill_facts_t *facts,
+                              spill_state_t *state)
 {
-    if (!at_rev(request, state) || state->intent)
+    if (!at_rev(request, state) || state->intent || (!request->edit && !top_allows(request, state)))
         return SPILL_REFUSED_GUARD;
+    if (!request->edit)
+        change_top(request, facts, NULL, state);
     state->intent = true;
     state->intent_seq = request->seq;
     state->intent_page = request->intent_page;
@@ -469,12 +560,15 @@ static spill_outcome_t pull(const spill_request_t *request, const spill_facts_t 
     return SPILL_DONE;
 }
 
-static spill_outcome_t settle(const spill_request_t *request, spill_state_t *state)
+static spill_outcome_t settle(const spill_request_t *request, const spill_facts_t *facts,
+                              spill_state_t *state)
 {
     if (!at_rev(request, state) || !state->intent || state->intent_seq != request->seq ||
-        state->intent_page != request->intent_page)
+        state->intent_page != request->intent_page ||
+        (state->intent_edit && !top_allows(request, state)))
         return SPILL_REFUSED_GUARD;
     if (state->intent_edit) {
+        change_top(request, facts, request->elements, state);
         spill_sum_take(&state->sum, &state->intent_value);
         spill_sum_add(&state->sum, &request->given);
     }
@@ -491,8 +585,10 @@ static spill_outcome_t settle(const spill_request_t *request, spill_state_t *sta
 static spill_outcome_t trim(const spill_request_t *request, const spill_facts_t *facts,
                             spill_state_t *state, spill_effect_t *effect)
 {
-    if (!at_rev(request, state) || state->intent || request->low <= state->low)
+    if (!at_rev(request, state) || state->intent || request->low <= state->low ||
+        !top_allows(request, state))
         return SPILL_REFUSED_GUARD;
+    change_top(request, facts, NULL, state);
     int64_t end = spill_state_end(state);
     int64_t first = request->low < end ? request->low : end;
     state->low = request->low;
@@ -574,11 +670,11 @@ spill_outcome_t spill_transition(const spill_request_t *request, const spill_fac
     case SPILL_REQUEST_REMOVE:
         return remove_in_head(request, facts, state, effect);
     case SPILL_REQUEST_INTEND:
-        return intend(request, state);
+        return intend(request, facts, state);
     case SPILL_REQUEST_PULL:
         return pull(request, facts, state, effect);
     case SPILL_REQUEST_SETTLE:
-        return settle(request, state);
+        return settle(request, facts, state);
     case SPILL_REQUEST_TRIM:
         return trim(request, facts, state, effect);
     case SPILL_REQUEST_EMPTY_PAGE:

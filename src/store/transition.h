@@ -40,6 +40,10 @@ typedef struct spill_facts {
     bool op_seen;         /* APPEND: request->op is in the document's window */
     int64_t old_bytes;    /* EDIT, REMOVE, PULL: size of element request->seq; -1: not there */
     int64_t erased_bytes; /* TRIM: size of the head's live elements below request->low */
+    /*
+     * Layout subset, where spill_needs_journal: all of the journal's elements; else NULL.
+     */
+    const spill_top_t *journal;
     spill_tally_t tally;  /* layout bucket; EDIT, REMOVE, PULL, TRIM: see spill_tally_after */
     /*
      * APPEND, UPDATE_FIELDS: size of the head's other fields after request->update, or of those of
@@ -63,6 +67,9 @@ spill_outcome_t spill_transition(const spill_request_t *request, const spill_fac
  */
 bool spill_needs_tally(const spill_request_t *request);
 spill_tally_t spill_tally_after(const spill_request_t *request, const spill_run_t *run);
+
+/* Layout subset: does it bring a refill, so that the journal's elements are to be looked at? */
+bool spill_needs_journal(const spill_request_t *request);
 
 /* Most bytes that an update (may be NULL) adds to a head's other fields. */
 int64_t spill_update_growth(const bson_t *update);

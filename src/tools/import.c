@@ -2,6 +2,8 @@
 #include "tools/import.h"
 
 #include "definition/fields.h"
+#include "definition/limits.h"
+#include "store/top.h"
 
 #include "tools/import_apply.h"
 #include "tools/import_format.h"
@@ -356,10 +358,18 @@ static bool choose_parts(import_t *import, spill_chunk_bounds_t *bounds)
     return fill;
 }
 
+/* Of a head, half of what is not for a summary's elements and what is noted of them. */
+static int64_t half_of_head(const spill_definition_t *definition)
+{
+    int64_t noted = definition->top_count * SPILL_TOP_ENTRY_BYTES_MAX;
+    return (definition->bounds.head_bytes_max - spill_top_room(definition)) / 2 - noted;
+}
+
 static spill_code_t prepare(import_t *import, spill_error_t *error)
 {
     spill_parser_options_t *parsing = &import->parsing;
     const spill_bounds_t *bounds = &import->definition->bounds;
+    int64_t half_head = half_of_head(import->definition);
     parsing->path = import->options->path;
     parsing->owner = import->options->owner;
     parsing->definition = import->definition;
@@ -370,9 +380,7 @@ static spill_code_t prepare(import_t *import, spill_error_t *error)
         .records_max = CHUNK_RECORDS_MAX,
         .bytes_max = CHUNK_BYTES_MAX,
         .page_capacity = bounds->page_capacity,
-        .part_bytes_max = bounds->page_bytes_max < bounds->head_bytes_max / 2
-                              ? bounds->page_bytes_max
-                              : bounds->head_bytes_max / 2,
+        .part_bytes_max = bounds->page_bytes_max < half_head ? bounds->page_bytes_max : half_head,
         .op_window = import->definition->op_window,
     };
     /* An element's own document has the owner in a field of that name. */

@@ -21,8 +21,10 @@ static int run_in_order(const contract_kind_t *kind, const char *name, spill_arr
         add_combined_tests(&suite);
     add_newest_tests(&suite);
     add_oldest_tests(&suite);
-    if (order == SPILL_ARRAY_OLDEST_FIRST)
+    if (order == SPILL_ARRAY_OLDEST_FIRST) {
         add_apart_tests(&suite);
+        add_top_tests(&suite);
+    }
     add_capped_tests(&suite);
     add_read_tests(&suite);
     add_id_tests(&suite);

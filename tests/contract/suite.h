@@ -18,6 +18,7 @@ void add_combined_tests(suite_t *suite); /* combined.c: several appends in one s
 void add_newest_tests(suite_t *suite);   /* newest.c: the life of an array, keep newest */
 void add_oldest_tests(suite_t *suite);   /* oldest.c: the same, keep oldest */
 void add_apart_tests(suite_t *suite);    /* apart.c: each element a document (layout reference) */
+void add_top_tests(suite_t *suite);      /* top.c: the elements of a summary (layout subset) */
 void add_capped_tests(suite_t *suite);   /* capped.c: what an append drops */
 void add_read_tests(suite_t *suite);     /* reads.c: runs, the page that holds a number */
 void add_id_tests(suite_t *suite);       /* ids.c: elements by their ids */

@@ -46,7 +46,7 @@ def without_spill(document):
 def check_bookkeeping(spill, pages):
     """Of the fields under `spill` only the names here; their values are docs/mongodb.md's."""
     allowed = {"epoch", "rev", "first", "n", "gone", "ops", "sealed", "closed", "pages", "low",
-               "removed", "total", "intent", "src", "open", "sum", "journal"}
+               "removed", "total", "intent", "src", "open", "sum", "journal", "top", "shown"}
     expect(set(spill) - allowed, set(), "fields of spill")
     for field in ("epoch", "rev", "first", "n"):
         expect(type(spill[field]), Int64, f"type of spill.{field}")
@@ -316,6 +316,12 @@ def review_line(product, number):
     return json.dumps({"productId": product, **made})
 
 
+def review_element(number):
+    made = review(number)
+    made["createdAt"] = {"$date": made["createdAt"].isoformat() + "Z"}
+    return json.dumps(made)
+
+
 def check_product(numbers):
     """The product's document, and its reviews newest first, as 003 asks for them."""
     ratings = [review(number)["rating"] for number in numbers]
@@ -352,6 +358,44 @@ def check_reviews():
             for name, index in DATABASE.reviews.index_information().items()}
     expect(keys, {"_id_": ["_id"], "spillway_page": ["productId", "createdAt"],
                   "spillway_first": ["productId", "spill.first", "_id"]}, "indexes of reviews")
+
+
+# ---- preset reviews-subset: the best three in the product -----------------------------------------
+
+def check_top(numbers):
+    """As 003 shows them, the best rated first, of two alike the later one."""
+    head = DATABASE.goods.find_one({"_id": "mountain"})
+    best = sorted(numbers, key=lambda number: (-review(number)["rating"], -number))[:3]
+    expect(head["reviewSummary"]["topReviews"], [review(number) for number in best], "topReviews")
+    expect(list(head["reviewSummary"]), ["topReviews", "totalCount", "averageRating"],
+           "fields of a summary")
+    expect(head["reviewSummary"]["totalCount"], len(numbers), "totalCount")
+    check_bookkeeping(head["spill"]["reviewSummary"], 40)
+    expect([int(entry["seq"]) for entry in head["spill"]["reviewSummary"]["top"]], best, "top")
+    expect(head["spill"]["reviewSummary"]["shown"], Int64(len(best)), "shown")
+
+
+def check_subset():
+    spillway("define", URI, "best", "--preset", "reviews-subset", "--collection", "goods",
+             "--page-collection", "goodsReviews")
+    for number in range(20):
+        spillway("append", URI, "best", "mountain", review_element(number))
+        if number in (0, 1, 7):
+            expect(len(DATABASE.goods.find_one({})["reviewSummary"]["topReviews"]),
+                   min(3, number + 1), "length of topReviews")
+    spillway("import", URI, "best", "-", "--owner", "productId", "--format", "ndjson",
+             stdin="\n".join(review_line("mountain", number) for number in range(20, 40)))
+    kept = list(range(40))
+    check_top(kept)
+    for number in (39, 34, 29, 5):
+        spillway("remove", URI, "best", "mountain", str(number))
+        kept.remove(number)
+        check_top(kept)
+    spillway("trim", URI, "best", "mountain", "--below", "30")
+    check_top([number for number in kept if number >= 30])
+    keys = [field for field, _ in DATABASE.goodsReviews.index_information()["spillway_rank"]["key"]]
+    expect(keys, ["productId", "rating", "spill.first"], "index of ranks")
+    expect(findings(URI, "best"), 0, "findings of verify")
 
 
 # ---- writers that know nothing of Spillway -------------------------------------------------------
@@ -417,6 +461,7 @@ def main():
     check_newest_first("oldest")
     check_sales()
     check_reviews()
+    check_subset()
     check_plain_push()
     check_indexes()
     check_explain()

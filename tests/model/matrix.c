@@ -197,6 +197,8 @@ static void play(player_t *player)
             append(player, (size_t)sim_random_between(&player->random, 2, BATCH_MAX));
         else if (roll < 70)
             read_some(player);
+        else if (roll < 78 && player->model.top > 0)
+            model_check_top(&player->model, player->array, &player->owner);
         else if (roll < 78)
             model_check_count(&player->model, player->array, &player->owner);
         else if (roll < 87)
@@ -213,6 +215,8 @@ static void play(player_t *player)
             trim(player);
     }
     model_check_count(&player->model, player->array, &player->owner);
+    if (player->model.top > 0)
+        model_check_top(&player->model, player->array, &player->owner);
     model_check_export(&player->model, player->array, &player->owner);
     model_check_verify(player->array, &player->owner);
 }
@@ -274,8 +278,38 @@ void matrix_play_apart(spill_store_t *store, int64_t threshold, int64_t page)
     model_clear(&player.model);
 }
 
+void matrix_play_subset(spill_store_t *store, int64_t top, const char *by, int64_t threshold)
+{
+    spill_definition_t definition;
+    spill_error_t error;
+    char name[64];
+    int64_t owner = top;
+    player_t player = {.random = {(uint64_t)(threshold * 10007 + top * 31) + strlen(by)},
+                       .owner = {.data = (const uint8_t *)&owner,
+                                 .size_bytes = sizeof owner,
+                                 .type = BSON_TYPE_INT64},
+                       .model = {.documents = true, .top = top, .by = by}};
+    snprintf(name, sizeof name, "subset-k%d-%s", (int)top, by);
+    expect_ok(spill_definition_preset(&definition, "reviews-subset", name, &error), &error);
+    snprintf(definition.collection, sizeof definition.collection, "%s", name);
+    snprintf(definition.page_collection, sizeof definition.page_collection, "%s.elements", name);
+    snprintf(definition.sort_field, sizeof definition.sort_field, "%s", by);
+    snprintf(definition.id_field, sizeof definition.id_field, "value.number");
+    definition.top_count = top;
+    definition.bounds.threshold = threshold;
+    definition.bounds.page_capacity = 3;
+    expect_ok(spill_store_define(store, &definition, &error), &error);
+    expect_ok(spill_array_open(store, name, &player.array, &error), &error);
+    play(&player);
+    spill_array_close(player.array);
+    model_clear(&player.model);
+}
+
 void matrix_play(spill_store_t *store)
 {
+    static const char *const ranks[] = {"rating", "value", ""};
+    for (int i = 0; i < MATRIX_SUBSETS; i++)
+        matrix_play_subset(store, sizes[i % 4], ranks[i / 4], 1 + i % 3);
     for (int i = 0; i < MATRIX_APART; i++)
         matrix_play_apart(store, sizes[i % 4], sizes[1 + i / 4]);
     for (int i = 0; i < 2 * MATRIX_SIZES; i++) {

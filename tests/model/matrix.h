@@ -23,6 +23,9 @@ void matrix_play_cell(spill_store_t *store, const matrix_cell_t *cell);
 /* Layout reference; with the statistics of its elements, which are documents. */
 #define MATRIX_APART 16 /* cells of it */
 void matrix_play_apart(spill_store_t *store, int64_t threshold, int64_t page);
+/* Layout subset, of `top` elements by `by`: "rating", "value" or "". */
+#define MATRIX_SUBSETS 12 /* cells of it */
+void matrix_play_subset(spill_store_t *store, int64_t top, const char *by, int64_t threshold);
 void matrix_play(spill_store_t *store); /* every cell */
 
 #endif

@@ -231,6 +231,75 @@ void model_check_count(const model_t *model, spill_array_t *array, const spill_v
         check_statistics(model, &count);
 }
 
+/* A number ranks above everything but a date; higher is better. */
+typedef struct rank {
+    int class;
+    double value;
+} rank_t;
+
+static rank_t rank_of(const model_t *model, int kind)
+{
+    spill_value_t value = model_value(kind);
+    if (strcmp(model->by, "rating") == 0)
+        return has_rating(kind) ? (rank_t){1, rating_of(kind)} : (rank_t){0};
+    if (strcmp(model->by, "value") != 0)
+        return (rank_t){0};
+    switch (value.type) {
+    case BSON_TYPE_DOUBLE:
+        return (rank_t){1, 0.25};
+    case BSON_TYPE_INT32:
+        return (rank_t){1, -7};
+    case BSON_TYPE_INT64:
+        return (rank_t){1, (double)INT64_MIN};
+    case BSON_TYPE_DATE_TIME:
+        return (rank_t){2, 0};
+    default:
+        return (rank_t){0};
+    }
+}
+
+static bool ranks_above(rank_t left, rank_t right)
+{
+    return left.class != right.class ? left.class > right.class : left.value > right.value;
+}
+
+/* The one that ranks highest of those that are not taken, the newest of several; -1: none is left.
+ */
+static int64_t next_in_rank(const model_t *model, const bool *taken)
+{
+    int64_t best = -1;
+    for (int64_t seq = model->count - 1; seq >= 0; seq--)
+        if (model->kinds[seq] >= 0 && !taken[seq] &&
+            (best < 0 ||
+             ranks_above(rank_of(model, model->kinds[seq]), rank_of(model, model->kinds[best]))))
+            best = seq;
+    return best;
+}
+
+void model_check_top(const model_t *model, spill_array_t *array, const spill_value_t *owner)
+{
+    spill_error_t error;
+    spill_slice_t *all, *one;
+    size_t expected = (size_t)(model->live < model->top ? model->live : model->top);
+    bool *taken = bson_malloc0((size_t)model->count + 1);
+    expect_ok(spill_array_top(array, owner, INT64_MAX, &all, &error), &error);
+    expect_ok(spill_array_top(array, owner, 1, &one, &error), &error);
+    assert_int_equal(all->count, expected);
+    assert_false(all->more);
+    for (size_t i = 0; i < expected; i++) {
+        int64_t seq = next_in_rank(model, taken);
+        expect_element(model, seq, &all->elements[i]);
+        taken[seq] = true;
+    }
+    assert_int_equal(one->count, expected > 0);
+    assert_int_equal(one->more, expected > 1);
+    if (expected > 0)
+        assert_int_equal(one->elements[0].seq, all->elements[0].seq);
+    spill_slice_free(all);
+    spill_slice_free(one);
+    bson_free(taken);
+}
+
 typedef struct walk {
     const model_t *model;
     int64_t seq;

@@ -15,6 +15,8 @@ typedef struct model {
     bool documents; /* elements are documents with the value and a rating */
     int64_t cap;    /* of a capped array: how many elements stay; 0: all */
     int64_t low;    /* where the live ones begin, at the earliest */
+    int64_t top;    /* of a subset: elements in the summary; 0: none are */
+    const char *by; /* ... and what they rank by: "rating", "value", or "" */
 } model_t;
 
 /* Values of every kind, numbered from 0. They last. */
@@ -43,6 +45,8 @@ void model_check_read(const model_t *model, spill_array_t *array, const spill_va
                       const spill_read_options_t *options);
 /* With documents: also their ratings' statistics. */
 void model_check_count(const model_t *model, spill_array_t *array, const spill_value_t *owner);
+/* Of a subset: the summary's elements, also with a lower limit. */
+void model_check_top(const model_t *model, spill_array_t *array, const spill_value_t *owner);
 void model_check_export(const model_t *model, spill_array_t *array, const spill_value_t *owner);
 void model_check_verify(spill_array_t *array, const spill_value_t *owner);
 

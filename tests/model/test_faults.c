@@ -17,7 +17,7 @@
 
 enum { TRIES = 4 };
 
-typedef enum shape { SHAPE_OLDEST, SHAPE_NEWEST, SHAPE_APART, SHAPES } shape_t;
+typedef enum shape { SHAPE_OLDEST, SHAPE_NEWEST, SHAPE_APART, SHAPE_SUBSET, SHAPES } shape_t;
 
 typedef struct run {
     spill_array_t *array;
@@ -112,6 +112,8 @@ static void check(run_t *run, spill_store_t *store)
     spill_error_t error;
     assert_int_equal(spill_array_open(store, NAME, &array, &error), SPILL_OK);
     model_check_count(&run->model, array, &run->owner);
+    if (run->model.top > 0)
+        model_check_top(&run->model, array, &run->owner);
     model_check_export(&run->model, array, &run->owner);
     model_check_verify(array, &run->owner);
     spill_array_close(array);
@@ -119,8 +121,9 @@ static void check(run_t *run, spill_store_t *store)
 
 /* False: the run made no more calls than `at`, so that none went wrong. */
 static bool run_with(spill_store_t *store, int64_t owner, spill_fault_t fault, int64_t at,
-                     bool apart)
+                     shape_t shape)
 {
+    bool subset = shape == SHAPE_SUBSET;
     spill_fault_once_t once = {.at = at, .fault = fault};
     spill_fault_hooks_t hooks = spill_fault_once(&once);
     spill_store_t *faulty;
@@ -128,7 +131,9 @@ static bool run_with(spill_store_t *store, int64_t owner, spill_fault_t fault, i
     run_t run = {.owner = {.data = (const uint8_t *)&owner,
                            .size_bytes = sizeof owner,
                            .type = BSON_TYPE_INT64},
-                 .model = {.documents = apart}};
+                 .model = {.documents = subset || shape == SHAPE_APART,
+                           .top = subset ? 2 : 0,
+                           .by = "rating"}};
     spill_fault_wrap(store, &hooks, &faulty);
     spill_code_t code = SPILL_UNKNOWN;
     for (int i = 0; i < TRIES && again(code); i++)
@@ -152,17 +157,19 @@ static void loop(spill_store_t *store, shape_t shape)
     static int64_t owner;
     spill_definition_t definition;
     spill_error_t error;
-    if (shape == SHAPE_APART)
-        spill_definition_preset(&definition, "reviews-separate", NAME, NULL);
+    if (shape == SHAPE_APART || shape == SHAPE_SUBSET)
+        spill_definition_preset(
+            &definition, shape == SHAPE_APART ? "reviews-separate" : "reviews-subset", NAME, NULL);
     else
         spill_definition_init(&definition, NAME);
+    definition.top_count = shape == SHAPE_SUBSET ? 2 : 0;
     definition.keep = shape == SHAPE_OLDEST ? SPILL_KEEP_OLDEST : SPILL_KEEP_NEWEST;
     definition.bounds.threshold = 2;
     definition.bounds.page_capacity = 2;
     assert_int_equal(spill_store_define(store, &definition, &error), SPILL_OK);
     for (spill_fault_t fault = SPILL_FAULT_NONE; fault < SPILL_FAULT_COUNT; fault++) {
         int64_t at = 0;
-        while (run_with(store, ++owner, fault, at, shape == SHAPE_APART))
+        while (run_with(store, ++owner, fault, at, shape))
             at++;
         assert_true(at > 50);
     }

@@ -19,6 +19,9 @@ static void cut(spill_store_t *store)
     } cells[] = {{1, 1}, {1, 1000}, {2, 7}, {7, 3}, {100, 100}, {1000, 2}};
     matrix_play_apart(store, 1, 3);
     matrix_play_apart(store, 3, 100);
+    matrix_play_subset(store, 3, "rating", 1);
+    matrix_play_subset(store, 7, "value", 3);
+    matrix_play_subset(store, 2, "", 1);
     for (size_t i = 0; i < 2 * sizeof cells / sizeof *cells; i++) {
         matrix_cell_t cell = {.keep = i % 2 ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST,
                               .order =

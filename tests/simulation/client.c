@@ -196,7 +196,7 @@ static int32_t version_of(const sim_client_t *client, int owner)
     return sim_plain_version(&client->world->plains[owner]);
 }
 
-static bool failed_by_fault(const sim_client_t *client, spill_code_t code)
+bool sim_failed_by_fault(const sim_client_t *client, spill_code_t code)
 {
     return client->crashed ||
            ((code == SPILL_UNKNOWN || code == SPILL_IO) && client->faults_met > 0);
@@ -219,6 +219,10 @@ static void do_read(sim_client_t *client, int owner)
 {
     sim_world_t *world = client->world;
     sim_random_t *random = &world->random;
+    if (world->settings.top > 0 && sim_random_chance(random, 400)) {
+        sim_check_top(client, owner, false);
+        return;
+    }
     spill_read_options_t options;
     spill_read_options_init(&options);
     options.order = sim_random_below(random, 2) ? SPILL_NEWEST_FIRST : SPILL_OLDEST_FIRST;
@@ -237,7 +241,7 @@ static void do_read(sim_client_t *client, int owner)
     report_call(client, "read", owner, slice ? (int64_t)slice->count : -1, code);
     if (code == SPILL_OK)
         sim_check_read(client, owner, span_since(client, owner, from), &options, slice);
-    else if (!failed_by_fault(client, code))
+    else if (!sim_failed_by_fault(client, code))
         sim_fail(world, "owner %d: a read failed: %s", owner, error.message);
     spill_slice_free(slice);
 }
@@ -257,7 +261,7 @@ static void do_statistics(sim_client_t *client, int owner)
     report_call(client, "statistics", owner, statistics.count, code);
     if (code == SPILL_OK && found)
         sim_check_statistics(client, owner, span_since(client, owner, from), &statistics);
-    else if (!failed_by_fault(client, code))
+    else if (!sim_failed_by_fault(client, code))
         sim_fail(world, "owner %d: statistics failed: %s", owner, error.message);
 }
 
@@ -275,7 +279,7 @@ static void do_count(sim_client_t *client, int owner)
     report_call(client, "count", owner, count.count, code);
     if (code == SPILL_OK)
         sim_check_count(client, owner, span_since(client, owner, from), &count);
-    else if (!failed_by_fault(client, code))
+    else if (!sim_failed_by_fault(client, code))
         sim_fail(client->world, "owner %d: a count failed: %s", owner, error.message);
 }
 
@@ -314,7 +318,7 @@ static void do_edit(sim_client_t *client, int owner)
         by_id ? spill_array_edit_id(client->array, &whose, &by, &element, &seq, &error)
               : spill_array_edit(client->array, &whose, seq, &element, &error);
     report_call(client, by_id ? "edit by id" : "edit", owner, seq, code);
-    if (failed_by_fault(client, code))
+    if (sim_failed_by_fault(client, code))
         return;
     sim_span_t span = span_since(client, owner, from);
     if (by_id)
@@ -333,7 +337,7 @@ static void do_find(sim_client_t *client, int owner)
     int32_t from = version_of(client, owner);
     spill_code_t code = spill_array_find_id(client->array, &whose, &by, &seq, &error);
     report_call(client, "find by id", owner, seq, code);
-    if (!failed_by_fault(client, code))
+    if (!sim_failed_by_fault(client, code))
         sim_check_id(client, owner, span_since(client, owner, from), code, id, seq, "find");
 }
 
@@ -352,7 +356,7 @@ static void do_remove_where(sim_client_t *client, int owner)
     spill_code_t code =
         spill_array_remove_where(client->array, &whose, filter, limit, &removed, &error);
     report_call(client, "remove where", owner, removed, code);
-    if (!failed_by_fault(client, code))
+    if (!sim_failed_by_fault(client, code))
         sim_check_removed_where(client, owner, span_since(client, owner, from), code, limit,
                                 removed);
     client->removing.active = false;
@@ -375,7 +379,7 @@ static void do_remove(sim_client_t *client, int owner)
     spill_code_t code = by_id ? spill_array_remove_id(client->array, &whose, &by, &seq, &error)
                               : spill_array_remove(client->array, &whose, seq, &error);
     report_call(client, by_id ? "remove by id" : "remove", owner, seq, code);
-    if (failed_by_fault(client, code))
+    if (sim_failed_by_fault(client, code))
         return;
     sim_span_t span = span_since(client, owner, from);
     if (by_id)
@@ -409,7 +413,7 @@ static void do_trim_to(sim_client_t *client, int owner)
         by_count ? spill_array_trim_keep(client->array, &whose, trimming->keep, &below, &error)
                  : spill_array_trim_older(client->array, &whose, trimming->time_ms, &below, &error);
     report_call(client, by_count ? "trim keep" : "trim older", owner, below, code);
-    if (!failed_by_fault(client, code))
+    if (!sim_failed_by_fault(client, code))
         sim_check_trim_to(client, owner, span_since(client, owner, trimming->from), code, below);
     *trimming = sim_retention(world);
 }
@@ -424,7 +428,7 @@ static void do_trim(sim_client_t *client, int owner)
     int32_t from = version_of(client, owner);
     spill_code_t code = spill_array_trim(client->array, &value, below, &error);
     report_call(client, "trim", owner, below, code);
-    if (!failed_by_fault(client, code))
+    if (!sim_failed_by_fault(client, code))
         sim_check_trim(client, owner, span_since(client, owner, from), code, below);
     client->trimming = sim_retention(world);
 }
@@ -436,7 +440,7 @@ static void do_drop(sim_client_t *client, int owner)
     int32_t from = version_of(client, owner);
     spill_code_t code = spill_array_drop_owner(client->array, &value, &error);
     report_call(client, "drop", owner, 0, code);
-    if (!failed_by_fault(client, code))
+    if (!sim_failed_by_fault(client, code))
         sim_check_drop(client, owner, span_since(client, owner, from), code);
 }
 
@@ -447,7 +451,7 @@ static void do_update(sim_client_t *client, int owner)
     spill_error_t error;
     spill_code_t code = spill_array_update(client->array, &value, update, &error);
     report_call(client, "update", owner, 0, code);
-    if (code != SPILL_OK && !failed_by_fault(client, code))
+    if (code != SPILL_OK && !sim_failed_by_fault(client, code))
         sim_fail(client->world, "owner %d: an update failed: %s", owner, error.message);
     bson_destroy(update);
 }
@@ -526,7 +530,7 @@ static void do_export(sim_client_t *client, int owner)
         spill_slice_t slice = {.elements = elements, .count = run.count};
         sim_check_read(client, owner, span_since(client, owner, from), &options, &slice);
         bson_free(elements);
-    } else if (!failed_by_fault(client, code)) {
+    } else if (!sim_failed_by_fault(client, code)) {
         sim_fail(client->world, "owner %d: an export failed: %s", owner, error.message);
     }
     spill_run_release(&run);
@@ -543,7 +547,7 @@ static void do_repair(sim_client_t *client, int owner)
     spill_code_t code =
         spill_array_repair(client->array, &value, look_only, NULL, NULL, &summary, &error);
     report_call(client, "repair", owner, summary.findings, code);
-    if (code != SPILL_OK && !failed_by_fault(client, code))
+    if (code != SPILL_OK && !sim_failed_by_fault(client, code))
         sim_fail(world, "owner %d: repair failed: %s", owner, error.message);
 }
 
@@ -556,7 +560,7 @@ static void do_verify(sim_client_t *client, int owner)
     spill_code_t code =
         spill_array_verify(client->array, &value, sim_check_finding, world, &summary, &error);
     report_call(client, "verify", owner, summary.findings, code);
-    if (code != SPILL_OK && !failed_by_fault(client, code))
+    if (code != SPILL_OK && !sim_failed_by_fault(client, code))
         sim_fail(client->world, "owner %d: verify failed: %s", owner, error.message);
 }
 

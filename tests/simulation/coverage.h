@@ -76,6 +76,11 @@
     X(EDIT_APART, "an edit of a document of one element was made")                                 \
     X(EDIT_BY_ANOTHER, "... was ended by another client")                                          \
     X(EDIT_FORESTALLED, "... came too late: another had ended it as not made")                     \
+    X(TOP_READ, "the elements of a summary were read")                                             \
+    X(TOP_REFILLED, "one that left a summary was replaced by what ranks next")                     \
+    X(TOP_BY_JOURNAL, "... by one of the journal")                                                 \
+    X(TOP_EDITED, "an edit ended with its element in a summary")                                   \
+    X(TOP_PARTLY_SHOWN, "a summary had no room for all of its elements")                           \
     X(REPEAT_RECOGNIZED, "a retry was answered with its first try's numbers")                      \
     X(REPEAT_BY_SUCCESSOR, "... by the client that took a crashed one's place")                    \
     X(RETRY_STALE, "a retry came too late: unknown")                                               \

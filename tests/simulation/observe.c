@@ -206,14 +206,17 @@ static const char *observe_intend(sim_world_t *world, int owner, const spill_req
     if (!request->edit)
         return sim_plain_intend(&world->plains[owner], request->seq);
     world->traces[owner].edited_value = request->given.whole;
+    world->traces[owner].editing = true;
     return NULL;
 }
 
-static const char *observe_settle(const sim_world_t *world, const sim_plain_t *plain,
-                                  const spill_request_t *request)
+static const char *observe_settle(sim_world_t *world, int owner, const spill_request_t *request)
 {
-    if (world->before.state.intent_edit)
+    const sim_plain_t *plain = &world->plains[owner];
+    if (world->before.state.intent_edit) {
+        world->traces[owner].editing = false;
         return NULL;
+    }
     const sim_plain_element_t *element = sim_plain_find(plain, request->seq);
     if (element == NULL || element->died == SIM_ALIVE)
         return "a removal was ended before the element was gone";
@@ -250,7 +253,7 @@ static void observe_change(sim_world_t *world, int owner, int client,
             wrong = sim_plain_delete(plain, request->seq);
         break;
     case SPILL_REQUEST_SETTLE:
-        wrong = observe_settle(world, plain, request);
+        wrong = observe_settle(world, owner, request);
         break;
     case SPILL_REQUEST_TRIM:
         wrong = sim_plain_trim(plain, request->low);
@@ -259,6 +262,7 @@ static void observe_change(sim_world_t *world, int owner, int client,
         break;
     case SPILL_REQUEST_DROP_HEAD:
         wrong = sim_plain_drop(plain);
+        world->traces[owner].editing = false;
         break;
     default:
         break;
@@ -370,6 +374,10 @@ void sim_observe(sim_world_t *world, int client, const spill_request_t *request,
         observe_update(world, owner, request);
     else
         observe_change(world, owner, client, request);
-    if (world->settings.apart && request->page == SPILL_HEAD && !world->failure[0])
-        check_sum(world, owner, request);
+    if (!world->settings.apart || request->page != SPILL_HEAD || world->failure[0])
+        return;
+    spill_top_copy(&world->before.state.top, &world->top_before);
+    check_sum(world, owner, request);
+    if (world->settings.top > 0 && !world->failure[0])
+        sim_observe_top(world, owner, request);
 }

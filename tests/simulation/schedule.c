@@ -48,6 +48,7 @@ void sim_world_release(sim_world_t *world)
     bson_free(world->appends);
     bson_free(world->origins);
     spill_response_release(&world->before);
+    spill_top_release(&world->top_before);
 }
 
 /* ---- begin ----------------------------------------------------------------------------------- */
@@ -85,12 +86,14 @@ void sim_schedule_begin(sim_world_t *world)
     for (int i = 0; i < SIM_OWNERS_MAX; i++) {
         sim_plain_clear(&world->plains[i]);
         world->hits[i] = 0;
-        world->traces[i] = (sim_traces_t){-1, -1, -1, -1};
+        world->traces[i] = (sim_traces_t){-1, -1, -1, -1, false};
     }
     sim_engine_open(world);
     if (world->settings.apart || world->settings.bucket)
         spill_definition_preset(&world->definition,
-                                world->settings.apart ? "reviews-separate" : "reviews-bucket",
+                                world->settings.top > 0 ? "reviews-subset"
+                                : world->settings.apart ? "reviews-separate"
+                                                        : "reviews-bucket",
                                 SIM_ARRAY_NAME, NULL);
     else
         spill_definition_init(&world->definition, SIM_ARRAY_NAME);
@@ -100,6 +103,10 @@ void sim_schedule_begin(sim_world_t *world)
     world->definition.op_window = world->settings.op_window;
     if (world->settings.apart)
         strcpy(world->definition.value_field, SIM_VALUE_FIELD);
+    if (world->settings.top > 0) {
+        world->definition.top_count = world->settings.top;
+        strcpy(world->definition.sort_field, world->settings.sort_field);
+    }
     if (!world->settings.bucket) {
         world->definition.keep_elements = world->settings.keep_elements;
         world->definition.keep_seconds = world->settings.keep_seconds;
@@ -361,6 +368,8 @@ static void reckon(sim_world_t *world, sim_client_t *client, int owner)
             sim_fail(world, "owner %d, at the end: statistics: %s", owner, error.message);
         sim_check_statistics(client, owner, (sim_span_t){version, version}, &statistics);
     }
+    if (world->settings.top > 0)
+        sim_check_top(client, owner, true);
     verify(world, client, owner);
 }
 
@@ -498,6 +507,8 @@ bool sim_schedule_run(sim_world_t *world, uint64_t seed)
     bool naive = world->execute || world->body || world->adjust; /* of the outlier layout */
     /* Not by chance: what the others of these seeds do stays. */
     world->settings.apart = !naive && world->settings.keep == SPILL_KEEP_NEWEST && seed % 3 == 0;
+    if (world->settings.apart && seed / 3 % 2 == 0)
+        sim_settings_top(&world->settings, seed);
     if (naive) {
         world->settings.bucket = false;
         world->settings.keep_seconds = 0;

@@ -100,12 +100,22 @@ void sim_settings_cap(sim_settings_t *settings)
     }
 }
 
+void sim_settings_top(sim_settings_t *settings, uint64_t seed)
+{
+    static const char *const fields[] = {SIM_ID_FIELD, SIM_VALUE_FIELD, "", SIM_TIME_FIELD};
+    settings->top = (int)(seed / 6 % 3) + 1;
+    settings->sort_field = fields[seed / 18 % 4];
+    for (int i = 0; i < 2; i++) /* half is set aside, and what is noted of the top is beside it */
+        settings->bounds[i].head_bytes_max = 2 * settings->bounds[i].head_bytes_max + 600;
+}
+
 void sim_settings_print(const sim_settings_t *settings, FILE *file)
 {
     if (settings->layout == SPILL_LAYOUT_CAPPED)
         fputs("capped, ", file);
     fprintf(file, "%skeep %s, %d clients with %d actions each, %d owner%s, window %d, ",
-            settings->apart    ? "elements apart, "
+            settings->top > 0  ? "a summary of the top, "
+            : settings->apart  ? "elements apart, "
             : settings->bucket ? "buckets, "
                                : "",
             settings->keep == SPILL_KEEP_NEWEST ? "newest" : "oldest", settings->clients,

@@ -50,8 +50,10 @@ typedef enum sim_action {
 typedef struct sim_settings {
     spill_layout_t layout;
     spill_keep_t keep;
-    bool apart;  /* layout reference */
-    bool bucket; /* layout bucket, which keeps the oldest */
+    bool apart;             /* layout reference, or with a top */
+    int top;                /* ... layout subset, of so many elements */
+    const char *sort_field; /* ... that rank by this */
+    bool bucket;            /* layout bucket, which keeps the oldest */
     int clients;
     int owners;
     int actions_each;
@@ -155,6 +157,7 @@ typedef struct sim_traces {
     int64_t put_page;
     int intent_client;
     int64_t edited_value; /* what the last edit in a page is to put there */
+    bool editing;         /* ... which is under way */
 } sim_traces_t;
 
 typedef spill_code_t (*sim_execute_fn)(sim_world_t *world, const spill_request_t *request,
@@ -197,12 +200,15 @@ struct sim_world {
     size_t origin_count, origin_capacity;
 
     spill_response_t before; /* scratch of observe.c */
-    char failure[512];       /* what went wrong first; "" while nothing did */
+    spill_top_t top_before;
+    char failure[512]; /* what went wrong first; "" while nothing did */
 };
 
 /* ---- settings.c ------------------------------------------------------------------------------ */
 
 void sim_settings_choose(sim_settings_t *settings, sim_engine_t engine, sim_random_t *random);
+/* ... of arrays with a top, which the seed decides. */
+void sim_settings_top(sim_settings_t *settings, uint64_t seed);
 /* Make it a schedule of capped arrays. */
 void sim_settings_cap(sim_settings_t *settings);
 void sim_settings_print(const sim_settings_t *settings, FILE *file);
@@ -263,6 +269,8 @@ int sim_append_new(sim_client_t *client, int owner, int count, bool has_op);
 
 /* Values never used before. */
 int64_t sim_value_new(sim_world_t *world, int32_t append, int padding);
+/* Is an error what a fault explains? */
+bool sim_failed_by_fault(const sim_client_t *client, spill_code_t code);
 spill_value_t sim_value_of(const sim_world_t *world, sim_value_bytes_t *bytes, int64_t id);
 spill_value_t sim_owner_value(const sim_world_t *world, int owner);
 
@@ -305,6 +313,13 @@ void sim_check_trim_to(sim_client_t *client, int owner, sim_span_t span, spill_c
 void sim_check_trimmed(sim_client_t *client, int owner, int32_t before);
 void sim_check_trim(sim_client_t *client, int owner, sim_span_t span, spill_code_t code,
                     int64_t below);
+/*
+ * Layout subset: read the top, and check it; at the end, when all is quiet, it is exactly that of
+ * the plain array. (top.c)
+ */
+void sim_check_top(sim_client_t *client, int owner, bool at_the_end);
+/* ... the head's, after a step on it, as it is in world->before. */
+void sim_observe_top(sim_world_t *world, int owner, const spill_request_t *request);
 void sim_check_drop(sim_client_t *client, int owner, sim_span_t span, spill_code_t code);
 
 /*

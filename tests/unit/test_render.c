@@ -64,7 +64,7 @@ static void add_users(subject_t *subject, int64_t count)
 static void assert_head(const subject_t *subject, bool plain, const char *expected)
 {
     bson_t document;
-    spill_render_head(&subject->definition, &subject->state, &subject->fields, &subject->run,
+    spill_render_head(&subject->definition, &subject->state, &subject->fields, &subject->run, NULL,
                       &subject->ops, plain, &document);
     char *json = bson_as_relaxed_extended_json(&document, NULL);
     assert_string_equal(json, expected);
@@ -226,7 +226,7 @@ static void an_older_longer_window_is_not_shown(void **state)
     }
     subject.definition.op_window = 2;
     bson_t document;
-    spill_render_head(&subject.definition, &subject.state, &subject.fields, &subject.run,
+    spill_render_head(&subject.definition, &subject.state, &subject.fields, &subject.run, NULL,
                       &subject.ops, false, &document);
     bson_iter_t iter, ops;
     bson_iter_init(&iter, &document);
@@ -249,7 +249,7 @@ static void a_large_count_is_a_long(void **state)
     subject.state.first = 5000000000;
     bson_t document;
     spill_render_head(&subject.definition, &subject.state, &subject.fields, &subject.run, NULL,
-                      true, &document);
+                      NULL, true, &document);
     bson_iter_t iter;
     assert_true(bson_iter_init_find(&iter, &document, "activityCount"));
     assert_int_equal(bson_iter_type(&iter), BSON_TYPE_INT64);
@@ -311,7 +311,7 @@ static void the_bound_is_over_the_size_and_close(void **state)
                 subject.state.n = 0; /* such a page knows of no operations */
             if (head)
                 spill_render_head(&subject.definition, &subject.state, &subject.fields,
-                                  &subject.run, &subject.ops, false, &document);
+                                  &subject.run, NULL, &subject.ops, false, &document);
             else
                 spill_render_page(&subject.definition, &subject.owner, &subject.state, &subject.run,
                                   &subject.ops, false, &document);
@@ -341,7 +341,7 @@ static void the_fullest_head_reaches_the_bound(void **state)
     spill_seqs_insert(&subject.state.gone, 3);
     add_users(&subject, 11);
     bson_t document;
-    spill_render_head(&subject.definition, &subject.state, &subject.fields, &subject.run,
+    spill_render_head(&subject.definition, &subject.state, &subject.fields, &subject.run, NULL,
                       &subject.ops, false, &document);
     assert_int_equal(document.len, spill_state_document_bytes(
                                        &subject.definition, &subject.owner, true, &subject.state,

@@ -30,6 +30,7 @@ typedef struct decision {
     spill_state_t *state; /* the document, before and after */
     spill_record_key_t key;
     spill_facts_t facts;
+    spill_top_t journal; /* layout subset: the ranks of the head's elements */
     spill_before_t before;
     bson_t *fields; /* what the head's other fields become; NULL: not touched */
     spill_buffer_t value;
@@ -125,6 +126,28 @@ static spill_code_t find_element(decision_t *decision, spill_error_t *error)
         spill_seqs_contains(&state->gone, request->seq))
         return SPILL_OK;
     return measure(decision, request->seq, &decision->facts.old_bytes, error);
+}
+
+/* Layout subset: the journal's elements, as they rank. */
+static spill_code_t rank_journal(decision_t *decision, spill_error_t *error)
+{
+    const spill_state_t *state = decision->state;
+    spill_value_t element = decision->before.element;
+    spill_code_t code = SPILL_OK;
+    for (int64_t seq = state->first; code == SPILL_OK && seq < spill_state_end(state); seq++) {
+        int64_t bytes;
+        if (spill_seqs_contains(&state->gone, seq))
+            continue;
+        code = measure(decision, seq, &bytes, error);
+        if (code != SPILL_OK)
+            break;
+        spill_top_entry_t entry =
+            spill_top_entry_of(decision->request->definition, seq, &decision->before.element);
+        spill_top_add(&decision->journal, SIZE_MAX, &entry);
+    }
+    decision->before.element = element;
+    decision->facts.journal = &decision->journal;
+    return code;
 }
 
 /* For the transition, which refuses where it fails: then `failed` says why. */
@@ -252,6 +275,10 @@ static spill_code_t ask_head(decision_t *decision, bool *allowed, spill_error_t 
 static spill_code_t gather_facts(decision_t *decision, spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
+    if (spill_needs_journal(decision->request) && decision->state->present)
+        code = rank_journal(decision, error);
+    if (code != SPILL_OK)
+        return code;
     switch (decision->request->kind) {
     case SPILL_REQUEST_APPEND:
         if (decision->request->op)
@@ -335,6 +362,7 @@ spill_code_t spill_embedded_decide(void *context, spill_batch_t *batch, spill_er
     decision.facts = (spill_facts_t){.size_of = size_of, .context = &decision};
     decision.failed = SPILL_OK;
     decision.error = error;
+    decision.journal = (spill_top_t){0};
     decision.before = (spill_before_t){0};
     decision.fields = NULL;
     decision.value = (spill_buffer_t)SPILL_BUFFER_INIT;
@@ -345,6 +373,7 @@ spill_code_t spill_embedded_decide(void *context, spill_batch_t *batch, spill_er
         return spill_store_ended(error);
     spill_code_t code = decide(&decision, call->response, error);
     bson_destroy(decision.fields);
+    spill_top_release(&decision.journal);
     spill_buffer_release(&decision.value);
     return code;
 }

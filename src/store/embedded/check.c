@@ -3,6 +3,7 @@
 #include "definition/fields.h"
 #include "store/embedded/codec.h"
 #include "util/error.h"
+#include "util/hash.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -308,8 +309,108 @@ static void check_ids(checking_t *checking)
              "the index of ids has %" PRId64 " entries, of which %" PRId64
              " are those of an element",
              entries, expected);
-    if (iter->valid && spill_record_key_kind_of(&checking->key, iter->key, iter->key_bytes) != 0)
+    uint8_t kind =
+        iter->valid ? spill_record_key_kind_of(&checking->key, iter->key, iter->key_bytes) : 0;
+    if (kind != 0 && kind < SPILL_RECORD_RANK)
         find(checking, SPILL_HEAD, RECOVERABLE, "there is a record of an unknown kind");
+}
+
+/* ---- the index of ranks ---------------------------------------------------------------------- */
+
+/* Has the element at the iterator its entry? The iterator comes back to it. */
+static bool has_rank(checking_t *checking, int64_t epoch, int64_t seq)
+{
+    spill_kv_iter_t *iter = checking->iter;
+    spill_value_t element;
+    if (!spill_element_decode(iter->value, iter->value_bytes, &element))
+        return false;
+    spill_rank_t rank = spill_rank_of(checking->request->definition, &element);
+    spill_record_key_rank(&checking->key, epoch, &rank, seq);
+    iter->ops->seek(iter, checking->key.data, checking->key.size);
+    bool has = iter->valid && iter->key_bytes == checking->key.size &&
+               memcmp(iter->key, checking->key.data, checking->key.size) == 0;
+    spill_record_key_element(&checking->key, epoch, seq);
+    iter->ops->seek(iter, checking->key.data, checking->key.size);
+    return has;
+}
+
+/* A number of keys, and a sum over them by which two sets are told apart. */
+typedef struct key_set {
+    int64_t count;
+    uint64_t sum;
+} key_set_t;
+
+static void add_key(key_set_t *set, const uint8_t *key, size_t key_bytes)
+{
+    set->count++;
+    set->sum += spill_hash(key, key_bytes);
+}
+
+/* The entries that elements of any incarnation are to have. */
+static key_set_t ranks_of_elements(checking_t *checking)
+{
+    spill_kv_iter_t *iter = checking->iter;
+    spill_value_t element;
+    int64_t epoch, seq;
+    key_set_t set = {0};
+    spill_record_key_kind(&checking->key, SPILL_RECORD_ELEMENT);
+    iter->ops->seek(iter, checking->key.data, checking->key.size);
+    for (; iter->valid &&
+           spill_record_key_is_element(&checking->key, iter->key, iter->key_bytes, &epoch, &seq);
+         iter->ops->next(iter)) {
+        if (!spill_element_decode(iter->value, iter->value_bytes, &element))
+            continue;
+        spill_rank_t rank = spill_rank_of(checking->request->definition, &element);
+        spill_record_key_rank(&checking->key, epoch, &rank, seq);
+        add_key(&set, checking->key.data, checking->key.size);
+    }
+    return set;
+}
+
+static void find_elements_without_rank(checking_t *checking)
+{
+    spill_kv_iter_t *iter = checking->iter;
+    int64_t epoch, seq;
+    spill_record_key_kind(&checking->key, SPILL_RECORD_ELEMENT);
+    iter->ops->seek(iter, checking->key.data, checking->key.size);
+    while (iter->valid &&
+           spill_record_key_is_element(&checking->key, iter->key, iter->key_bytes, &epoch, &seq)) {
+        if (!has_rank(checking, epoch, seq))
+            find(checking, SPILL_HEAD, RECOVERABLE, "the rank of element %" PRId64 " has no entry",
+                 seq);
+        if (iter->valid)
+            iter->ops->next(iter);
+    }
+}
+
+/* Every element has one entry, and there are no others. */
+static void check_ranks(checking_t *checking)
+{
+    spill_kv_iter_t *iter = checking->iter;
+    int64_t epoch, seq;
+    bool indexed = checking->request->definition->sort_field[0] != '\0';
+    key_set_t expected = {0}, entries = {0};
+    if (indexed)
+        expected = ranks_of_elements(checking);
+    spill_record_key_kind(&checking->key, SPILL_RECORD_RANK);
+    iter->ops->seek(iter, checking->key.data, checking->key.size);
+    for (; iter->valid &&
+           spill_record_key_is_rank(&checking->key, iter->key, iter->key_bytes, &epoch, &seq);
+         iter->ops->next(iter))
+        add_key(&entries, iter->key, iter->key_bytes);
+    if (find_damage(checking, SPILL_HEAD, "the index of ranks"))
+        return;
+    uint8_t kind =
+        iter->valid ? spill_record_key_kind_of(&checking->key, iter->key, iter->key_bytes) : 0;
+    if (kind != 0)
+        find(checking, SPILL_HEAD, RECOVERABLE, "there is a record of an unknown kind");
+    if (entries.count == expected.count && entries.sum == expected.sum)
+        return;
+    find(checking, SPILL_HEAD, RECOVERABLE,
+         "the index of ranks has %" PRId64 " entries, which are not those of %" PRId64 " elements",
+         entries.count, expected.count);
+    if (indexed)
+        find_elements_without_rank(checking);
 }
 
 /* ---- the rest -------------------------------------------------------------------------------- */
@@ -349,6 +450,7 @@ static void check_all(checking_t *checking)
     count_pages(checking);
     check_ops(checking);
     check_ids(checking);
+    check_ranks(checking);
 }
 
 spill_code_t spill_embedded_check(spill_store_t *base, const spill_binding_t *binding,

@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-enum { STATE_FORM = 1 };
+/* The second form has what a subset's top notes at its end. */
+enum { STATE_FORM = 1, STATE_FORM_TOP = 2 };
 
 enum {
     FLAG_HEAD = 1,
@@ -120,11 +121,56 @@ static void decode_tally(spill_reader_t *reader, spill_tally_t *tally)
     tally->max = decode_amount(reader, (flags & TALLY_MAX_REAL) != 0);
 }
 
+/* ---- tops ------------------------------------------------------------------------------------ */
+
+static void encode_top(const spill_top_t *top, spill_buffer_t *bytes)
+{
+    spill_buffer_append_varint(bytes, top->count);
+    spill_buffer_append_varint(bytes, top->shown);
+    for (size_t i = 0; i < top->count; i++) {
+        const spill_top_entry_t *entry = &top->at[i];
+        spill_buffer_append_varint(bytes, (uint64_t)entry->seq);
+        spill_buffer_append_varint(bytes, entry->size_bytes);
+        spill_buffer_append_byte(bytes, entry->rank.class);
+        if (entry->rank.class == SPILL_RANK_NONE)
+            continue;
+        encode_real(entry->rank.value, bytes);
+        spill_buffer_append_varint(bytes, entry->rank.rest);
+    }
+}
+
+static void decode_top(spill_reader_t *reader, spill_top_t *top)
+{
+    uint64_t count = spill_reader_varint(reader), shown = spill_reader_varint(reader);
+    if (count == 0 || count > SPILL_TOP_MAX || shown > count)
+        reader->bad = 1;
+    for (uint64_t i = 0; i < count && !reader->bad; i++) {
+        uint64_t seq = spill_reader_varint(reader), size = spill_reader_varint(reader), rest = 0;
+        spill_top_entry_t entry = {.rank = {.class = spill_reader_byte(reader)}};
+        if (entry.rank.class != SPILL_RANK_NONE) {
+            entry.rank.value = decode_real(reader);
+            rest = spill_reader_varint(reader);
+        }
+        entry.seq = (int64_t)seq;
+        entry.size_bytes = (uint32_t)size;
+        entry.rank.rest = (uint16_t)rest;
+        if (seq > INT64_MAX / 4 || size > UINT32_MAX || rest > UINT16_MAX ||
+            entry.rank.class > SPILL_RANK_DATE)
+            reader->bad = 1;
+        else
+            spill_top_add(top, SPILL_TOP_MAX, &entry);
+        if (top->count != i + 1 || top->at[i].seq != entry.seq)
+            reader->bad = 1;
+    }
+    for (; !reader->bad && top->shown < shown; top->shown++)
+        top->shown_bytes += top->at[top->shown].size_bytes;
+}
+
 /* ---- whole states ---------------------------------------------------------------------------- */
 
 void spill_state_encode(const spill_state_t *state, bool head, spill_buffer_t *bytes)
 {
-    spill_buffer_append_byte(bytes, STATE_FORM);
+    spill_buffer_append_byte(bytes, state->top.count > 0 ? STATE_FORM_TOP : STATE_FORM);
     spill_buffer_append_byte(bytes, flags_of(state, head));
     spill_buffer_append_zigzag(bytes, state->epoch);
     spill_buffer_append_zigzag(bytes, state->rev - state->epoch);
@@ -155,6 +201,8 @@ void spill_state_encode(const spill_state_t *state, bool head, spill_buffer_t *b
         encode_gone(state, bytes);
     if (state->tally.values > 0)
         encode_tally(&state->tally, bytes);
+    if (state->top.count > 0)
+        encode_top(&state->top, bytes);
 }
 
 /* A number that is never negative. */
@@ -230,12 +278,11 @@ static void decode_head(spill_reader_t *reader, spill_state_t *state)
 bool spill_state_decode(const uint8_t *data, size_t size, bool head, spill_state_t *state)
 {
     spill_reader_t reader = {.at = data, .end = data + size};
-    spill_seqs_t gone = state->gone;
-    gone.count = 0;
-    *state = (spill_state_t){.gone = gone};
+    spill_state_clear(state);
     uint8_t form = spill_reader_byte(&reader);
     uint8_t flags = spill_reader_byte(&reader);
-    if (form != STATE_FORM || (flags & ~FLAG_ALL) != 0 || ((flags & FLAG_HEAD) != 0) != head)
+    if ((form != STATE_FORM && form != STATE_FORM_TOP) || (flags & ~FLAG_ALL) != 0 ||
+        ((flags & FLAG_HEAD) != 0) != head)
         return false;
     state->sealed = (flags & FLAG_SEALED) != 0;
     state->closed = (flags & FLAG_CLOSED) != 0;
@@ -265,6 +312,8 @@ bool spill_state_decode(const uint8_t *data, size_t size, bool head, spill_state
         decode_gone(&reader, state);
     if (flags & FLAG_TALLY)
         decode_tally(&reader, &state->tally);
+    if (form == STATE_FORM_TOP)
+        decode_top(&reader, &state->top);
     state->present = !reader.bad && reader.at == reader.end;
     return state->present;
 }

@@ -29,11 +29,16 @@ static void put_element(const making_t *making, int64_t seq, const spill_value_t
         memcpy(place + 1, value->data, value->size_bytes);
 }
 
-/* ---- the index of ids ------------------------------------------------------------------------ */
+/* ---- the indexes of elements: of ids, and of ranks ------------------------------------------- */
 
 static bool has_ids(const making_t *making)
 {
     return making->request->definition->id_field[0] != '\0';
+}
+
+static bool has_ranks(const making_t *making)
+{
+    return making->request->definition->sort_field[0] != '\0';
 }
 
 /* Set the key of the entry that an element has; false: it has no id. */
@@ -48,36 +53,52 @@ static bool id_entry(const making_t *making, int64_t epoch, int64_t seq,
     return has;
 }
 
-static void index_id(const making_t *making, int64_t seq, const spill_value_t *element)
+static void rank_entry(const making_t *making, int64_t epoch, int64_t seq,
+                       const spill_value_t *element)
+{
+    spill_rank_t rank = spill_rank_of(making->request->definition, element);
+    spill_record_key_rank(making->key, epoch, &rank, seq);
+}
+
+static void index_element(const making_t *making, int64_t seq, const spill_value_t *element)
 {
     if (has_ids(making) && id_entry(making, making->state->epoch, seq, element))
         spill_batch_put(making->batch, making->key->data, making->key->size, NULL, 0);
+    if (!has_ranks(making))
+        return;
+    rank_entry(making, making->state->epoch, seq, element);
+    spill_batch_put(making->batch, making->key->data, making->key->size, NULL, 0);
 }
 
-static void forget_id(const making_t *making, int64_t epoch, int64_t seq,
-                      const spill_value_t *element)
+static void forget_element(const making_t *making, int64_t epoch, int64_t seq,
+                           const spill_value_t *element)
 {
     if (has_ids(making) && id_entry(making, epoch, seq, element))
         spill_batch_delete(making->batch, making->key->data, making->key->size);
+    if (!has_ranks(making))
+        return;
+    rank_entry(making, epoch, seq, element);
+    spill_batch_delete(making->batch, making->key->data, making->key->size);
 }
 
 /*
  * The entries of elements in [first, end), as far as they are there: before they go. `batch` may
  * be NULL where no change of it concerns them.
  */
-static spill_code_t forget_ids(const making_t *making, const spill_batch_t *batch, int64_t epoch,
-                               int64_t first, int64_t end, spill_error_t *error)
+static spill_code_t forget_elements(const making_t *making, const spill_batch_t *batch,
+                                    int64_t epoch, int64_t first, int64_t end, spill_error_t *error)
 {
     spill_buffer_t record = SPILL_BUFFER_INIT;
     spill_code_t code = SPILL_OK;
-    for (int64_t seq = first; has_ids(making) && code == SPILL_OK && seq < end; seq++) {
+    bool indexed = has_ids(making) || has_ranks(making);
+    for (int64_t seq = first; indexed && code == SPILL_OK && seq < end; seq++) {
         spill_value_t element;
         bool found;
         spill_record_key_element(making->key, epoch, seq);
         code = spill_embedded_get(making->store, batch, making->key->data, making->key->size,
                                   &record, &found, error);
         if (code == SPILL_OK && found && spill_element_decode(record.data, record.size, &element))
-            forget_id(making, epoch, seq, &element);
+            forget_element(making, epoch, seq, &element);
     }
     spill_buffer_release(&record);
     return code;
@@ -95,7 +116,7 @@ static void delete_element(const making_t *making, int64_t epoch, int64_t seq)
 static spill_code_t delete_elements(const making_t *making, int64_t epoch, int64_t first,
                                     int64_t end, spill_error_t *error)
 {
-    spill_code_t code = forget_ids(making, NULL, epoch, first, end, error);
+    spill_code_t code = forget_elements(making, NULL, epoch, first, end, error);
     if (end - first <= SINGLE_DELETES_MAX) {
         for (int64_t seq = first; seq < end; seq++)
             delete_element(making, epoch, seq);
@@ -165,7 +186,8 @@ static spill_code_t drop_oldest(const making_t *making, int64_t below, spill_err
     int64_t end = below < before->end ? below : before->end;
     if (!before->present)
         return SPILL_OK;
-    spill_code_t code = forget_ids(making, making->batch, before->epoch, before->first, end, error);
+    spill_code_t code =
+        forget_elements(making, making->batch, before->epoch, before->first, end, error);
     for (int64_t seq = before->first; seq < end; seq++)
         delete_element(making, before->epoch, seq);
     return code;
@@ -179,7 +201,7 @@ static spill_code_t add_elements(const making_t *making, const spill_effect_t *e
     for (int64_t i = (int64_t)request->element_count; i > skipped; i--)
         put_element(making, effect->seq + i - 1, &request->elements[i - 1]);
     for (int64_t i = skipped; i < (int64_t)request->element_count; i++)
-        index_id(making, effect->seq + i, &request->elements[i]);
+        index_element(making, effect->seq + i, &request->elements[i]);
     if (request->op)
         remember_op(making, effect->seq);
     return drop_oldest(making, effect->end, error);
@@ -197,17 +219,18 @@ static spill_code_t fill(const making_t *making, spill_error_t *error)
     const spill_before_t *before = making->before;
     spill_code_t code = SPILL_OK;
     if (before->present && !before->shared) {
-        code = forget_ids(making, making->batch, before->epoch, before->first, before->end, error);
+        code = forget_elements(making, making->batch, before->epoch, before->first, before->end,
+                               error);
         for (int64_t seq = before->first; seq < before->end; seq++)
             delete_element(making, before->epoch, seq);
     }
     for (size_t i = 0;
          code == SPILL_OK && request->run && !before->is_view && i < request->run->count; i++) {
         spill_element_t element = spill_run_element(request->run, i);
-        code = forget_ids(making, making->batch, making->state->epoch, element.seq, element.seq + 1,
-                          error);
+        code = forget_elements(making, making->batch, making->state->epoch, element.seq,
+                               element.seq + 1, error);
         put_element(making, element.seq, &element.value);
-        index_id(making, element.seq, &element.value);
+        index_element(making, element.seq, &element.value);
     }
     return code == SPILL_OK ? carry_ops(making, error) : code;
 }
@@ -293,12 +316,12 @@ spill_code_t spill_embedded_carry_out(spill_embedded_t *store, const spill_reque
         code = add_elements(&making, effect, error);
         break;
     case SPILL_EFFECT_REPLACE:
-        forget_id(&making, state->epoch, effect->seq, &before->element);
+        forget_element(&making, state->epoch, effect->seq, &before->element);
         put_element(&making, effect->seq, request->elements);
-        index_id(&making, effect->seq, request->elements);
+        index_element(&making, effect->seq, request->elements);
         break;
     case SPILL_EFFECT_DELETE:
-        forget_id(&making, state->epoch, effect->seq, &before->element);
+        forget_element(&making, state->epoch, effect->seq, &before->element);
         delete_element(&making, state->epoch, effect->seq);
         break;
     case SPILL_EFFECT_ERASE:

@@ -73,6 +73,18 @@ void spill_record_key_id(spill_record_key_t *key, int64_t epoch, const spill_buf
     add_number(key, (uint64_t)seq);
 }
 
+void spill_record_key_rank(spill_record_key_t *key, int64_t epoch, const spill_rank_t *rank,
+                           int64_t seq)
+{
+    spill_record_key_kind(key, SPILL_RECORD_RANK);
+    add_number(key, ~(uint64_t)epoch);
+    if (!rank)
+        return;
+    spill_rank_key(rank, key->data + key->size);
+    key->size += SPILL_RANK_KEY_BYTES;
+    add_number(key, ~(uint64_t)seq);
+}
+
 uint8_t spill_record_key_kind_of(const spill_record_key_t *owner, const uint8_t *data, size_t size)
 {
     if (size <= owner->prefix || memcmp(data, owner->data, owner->prefix) != 0)
@@ -150,6 +162,19 @@ bool spill_record_key_is_id(const spill_record_key_t *owner, const uint8_t *data
     memcpy(&bytes, data + size - sizeof bytes, sizeof bytes);
     *epoch = (int64_t)~number_at(owner, data, 0);
     *seq = (int64_t)BSON_UINT64_FROM_BE(bytes);
+    return true;
+}
+
+bool spill_record_key_is_rank(const spill_record_key_t *owner, const uint8_t *data, size_t size,
+                              int64_t *epoch, int64_t *seq)
+{
+    uint64_t bytes;
+    if (size != owner->prefix + 1 + sizeof bytes + SPILL_RANK_KEY_BYTES + sizeof bytes ||
+        spill_record_key_kind_of(owner, data, size) != SPILL_RECORD_RANK)
+        return false;
+    memcpy(&bytes, data + size - sizeof bytes, sizeof bytes);
+    *epoch = (int64_t)~number_at(owner, data, 0);
+    *seq = (int64_t)~BSON_UINT64_FROM_BE(bytes);
     return true;
 }
 

@@ -10,6 +10,7 @@
 
 #include "bson/element.h"
 #include "bson/key.h"
+#include "store/top.h"
 
 #include <stdbool.h>
 
@@ -26,6 +27,7 @@ typedef enum spill_record {
     SPILL_RECORD_FIRST = 0x40,   /* be64 ~epoch, be64 ~first, be64 ~page    nothing */
     SPILL_RECORD_OP = 0x50,      /* be64 ~epoch, be64 ordinal               an operation's entry */
     SPILL_RECORD_ID = 0x60,      /* be64 ~epoch, id's key, be64 seq         nothing */
+    SPILL_RECORD_RANK = 0x70,    /* be64 ~epoch, rank's key, be64 ~seq      nothing */
     SPILL_RECORD_END = 0xff
 } spill_record_t;
 
@@ -63,6 +65,10 @@ void spill_record_key_op(spill_record_key_t *key, int64_t epoch, int64_t ordinal
 void spill_record_key_id(spill_record_key_t *key, int64_t epoch, const spill_buffer_t *id,
                          int64_t seq);
 
+/* `rank` NULL: before all of the incarnation. */
+void spill_record_key_rank(spill_record_key_t *key, int64_t epoch, const spill_rank_t *rank,
+                           int64_t seq);
+
 /* Is `data` a key of this owner and kind? Then its numbers. */
 bool spill_record_key_is_element(const spill_record_key_t *owner, const uint8_t *data, size_t size,
                                  int64_t *epoch, int64_t *seq);
@@ -76,6 +82,9 @@ bool spill_record_key_is_op(const spill_record_key_t *owner, const uint8_t *data
 /* `id` borrows from `data`. */
 bool spill_record_key_is_id(const spill_record_key_t *owner, const uint8_t *data, size_t size,
                             int64_t *epoch, const uint8_t **id, size_t *id_bytes, int64_t *seq);
+
+bool spill_record_key_is_rank(const spill_record_key_t *owner, const uint8_t *data, size_t size,
+                              int64_t *epoch, int64_t *seq);
 
 /* Does it begin with this owner's prefix? Then its kind byte, else 0. */
 uint8_t spill_record_key_kind_of(const spill_record_key_t *owner, const uint8_t *data, size_t size);

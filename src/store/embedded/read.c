@@ -426,6 +426,112 @@ static spill_code_t read_elements(reading_t *reading, spill_error_t *error)
     return code;
 }
 
+/* ---- what ranks highest ---------------------------------------------------------------------- */
+
+/* Copy an element's record into the run; *found: it is there. */
+static spill_code_t copy_element(reading_t *reading, int64_t epoch, int64_t seq, spill_run_t *run,
+                                 bool *found, spill_error_t *error)
+{
+    spill_value_t value;
+    spill_record_key_element(&reading->key, epoch, seq);
+    spill_code_t code = seek(reading, found, error);
+    if (code != SPILL_OK || !*found)
+        return code;
+    if (!spill_element_decode(reading->iter->value, reading->iter->value_bytes, &value))
+        return corrupt(reading, error, "the record of an element cannot be read");
+    spill_run_add(run, seq, &value);
+    return SPILL_OK;
+}
+
+/* The elements that a head shows. */
+static spill_code_t read_top(reading_t *reading, spill_error_t *error)
+{
+    const spill_state_t *state = &reading->response->state;
+    spill_code_t code = SPILL_OK;
+    for (size_t i = 0; code == SPILL_OK && i < state->top.shown; i++) {
+        bool found;
+        code = copy_element(reading, state->epoch, state->top.at[i].seq,
+                            &reading->response->top_run, &found, error);
+        if (code == SPILL_OK && !found)
+            return corrupt(reading, error, "the record of an element that it shows is missing");
+    }
+    return code;
+}
+
+/* Is the iterator at an entry of the incarnation's by which elements follow as they rank? */
+static bool at_ranked(const reading_t *reading, int64_t *seq)
+{
+    const spill_kv_iter_t *iter = reading->iter;
+    int64_t epoch;
+    bool ranked = reading->request->definition->sort_field[0] != '\0';
+    return iter->valid &&
+           (ranked
+                ? spill_record_key_is_rank(&reading->key, iter->key, iter->key_bytes, &epoch, seq)
+                : spill_record_key_is_element(&reading->key, iter->key, iter->key_bytes, &epoch,
+                                              seq)) &&
+           epoch == reading->request->epoch;
+}
+
+/* The numbers of those that rank highest; of the journal's and of trimmed ones it passes over few.
+ */
+static spill_code_t list_best(reading_t *reading, int64_t *numbers, size_t *count,
+                              spill_error_t *error)
+{
+    const spill_request_t *request = reading->request;
+    bool ranked = request->definition->sort_field[0] != '\0';
+    int64_t seq;
+    bool found;
+    *count = 0;
+    if (ranked)
+        spill_record_key_rank(&reading->key, request->epoch, NULL, 0);
+    else
+        spill_record_key_element(&reading->key, request->epoch, request->pages - 1);
+    spill_code_t code = seek(reading, &found, error);
+    while (code == SPILL_OK && at_ranked(reading, &seq) && (int64_t)*count < request->limit &&
+           (ranked || seq >= request->low)) {
+        if (seq >= request->low && seq < request->pages && seq != request->seq)
+            numbers[(*count)++] = seq;
+        reading->iter->ops->next(reading->iter);
+        code = reading->iter->valid ? SPILL_OK : reading->iter->ops->status(reading->iter, error);
+    }
+    return code;
+}
+
+/* SPILL_WANT_BEST: by the index of ranks, or as the records lie. */
+static spill_code_t read_best(reading_t *reading, spill_error_t *error)
+{
+    const spill_request_t *request = reading->request;
+    spill_top_t *best = &reading->response->best;
+    spill_run_t one = {0};
+    size_t count;
+    int64_t bytes = 0;
+    int64_t *numbers = bson_malloc((size_t)request->limit * sizeof *numbers);
+    spill_code_t code = list_best(reading, numbers, &count, error);
+    for (size_t i = 0; code == SPILL_OK && i < count; i++) {
+        bool found;
+        spill_run_clear(&one);
+        reading->page = numbers[i];
+        code = copy_element(reading, request->epoch, numbers[i], &one, &found, error);
+        if (code == SPILL_OK && !found)
+            code = corrupt(reading, error, "an element in the index of ranks has no record");
+        if (code != SPILL_OK)
+            break;
+        spill_element_t element = spill_run_element(&one, 0);
+        spill_top_entry_t entry =
+            spill_top_entry_of(request->definition, numbers[i], &element.value);
+        spill_top_add(best, (size_t)request->limit, &entry);
+        bytes += element.value.size_bytes;
+        if (bytes <= spill_top_room(request->definition))
+            spill_run_add(&reading->response->run, numbers[i], &element.value);
+    }
+    spill_top_show(best, request->definition, SIZE_MAX);
+    if (reading->response->run.count > best->shown)
+        reading->response->run.count = best->shown;
+    spill_run_release(&one);
+    bson_free(numbers);
+    return code;
+}
+
 /* ---- what else is wanted --------------------------------------------------------------------- */
 
 static void reverse_ops(spill_ops_t *ops)
@@ -498,7 +604,8 @@ static spill_code_t read_all(reading_t *reading, spill_error_t *error)
 {
     const spill_request_t *request = reading->request;
     if (request->page == SPILL_ELEMENTS)
-        return read_elements(reading, error);
+        return request->want == SPILL_WANT_BEST ? read_best(reading, error)
+                                                : read_elements(reading, error);
     spill_code_t code = read_document(reading, error);
     if (code != SPILL_OK || !reading->response->state.present)
         return code;
@@ -506,6 +613,8 @@ static spill_code_t read_all(reading_t *reading, spill_error_t *error)
         code = read_id(reading, error);
     else if (request->want != SPILL_WANT_NONE)
         code = read_run(reading, error);
+    if (code == SPILL_OK && request->want_top && request->page == SPILL_HEAD)
+        code = read_top(reading, error);
     if (code == SPILL_OK && (request->op || request->want_ops))
         code = read_ops(reading, error);
     if (code == SPILL_OK && request->want_fields && request->page == SPILL_HEAD)
@@ -524,7 +633,7 @@ spill_code_t spill_embedded_read(spill_embedded_t *store, const spill_request_t 
     spill_record_key_init(&reading.key, request->array_id, request->key, request->key_bytes);
     response->outcome = SPILL_DONE;
     bool state_only = request->want == SPILL_WANT_NONE && !request->op && !request->want_ops &&
-                      !request->want_fields && request->page >= SPILL_HEAD;
+                      !request->want_fields && !request->want_top && request->page >= SPILL_HEAD;
     if (state_only)
         return spill_embedded_get_state(store, NULL, request, &reading.key, request->page,
                                         &response->state, error);

@@ -1,9 +1,10 @@
 /*
- * Layout reference: documents of one element {_id: {owner, page}, <owner>, <its fields>, spill},
- * and the head's summary.
+ * Layouts reference and subset: documents of one element {_id: {owner, page}, <owner>, <its
+ * fields>, spill}, and the head's summary.
  */
 #include "store/mongo/mongo.h"
 
+#include "store/render.h"
 #include "store/transition.h"
 
 /* ---- the summary ----------------------------------------------------------------------------- */
@@ -14,20 +15,21 @@ bool spill_mongo_summary_changes(const spill_mongo_document_t *document,
     const spill_definition_t *definition = document->request->definition;
     return document->apart && document->head && after->present &&
            (!spill_sum_equal(&before->sum, &after->sum) ||
+            !spill_top_equal(&before->top, &after->top) ||
             spill_state_count(definition, before) != spill_state_count(definition, after));
 }
 
 void spill_mongo_set_summary(const spill_mongo_document_t *document, const spill_state_t *after,
-                             bool literal, bson_t *set)
+                             const spill_run_t *top, bool literal, bson_t *set)
 {
     const spill_definition_t *definition = document->request->definition;
     char path[SPILL_MONGO_PATH_SIZE];
     bson_t summary = BSON_INITIALIZER, sum = BSON_INITIALIZER;
-    spill_sum_append_summary(&after->sum, definition, spill_state_count(definition, after),
-                             definition->array, &summary);
+    spill_render_summary(definition, after, top, &summary);
     spill_sum_append(&after->sum, "sum", &sum);
     spill_mongo_set_document(definition->array, &summary, literal, set);
     spill_mongo_set_document(spill_mongo_path(document, "sum", path), &sum, literal, set);
+    spill_mongo_set_top(document, &after->top, literal, set);
     bson_destroy(&summary);
     bson_destroy(&sum);
 }
@@ -43,6 +45,7 @@ static spill_code_t look(spill_mongo_t *store, const spill_request_t *request,
     spill_request_t read = *request;
     read.kind = SPILL_REQUEST_READ;
     read.want = request->due > 0 && request->due <= JOURNAL_SHORT ? request->want : SPILL_WANT_NONE;
+    read.want_top = request->element_count > 1; /* they may stand among others */
     spill_response_clear(response);
     return spill_mongo_read(store, &read, response, error);
 }
@@ -75,7 +78,7 @@ static spill_code_t try_append(spill_mongo_t *store, const spill_mongo_document_
     spill_state_copy(&response->state, &after);
     *done = false;
     if (spill_transition(request, &facts, &after, &effect) == SPILL_DONE)
-        code = spill_mongo_append_computed(store, document, &response->state, &after, done, error);
+        code = spill_mongo_append_computed(store, document, response, &after, done, error);
     if (code == SPILL_OK && *done)
         answer(request, effect.seq, &after, response);
     spill_state_release(&after);
@@ -140,10 +143,14 @@ static bool element_of(const spill_definition_t *definition, const bson_t *docum
     return true;
 }
 
-static spill_value_t value_of(const bson_t *element)
+bool spill_mongo_element_of(const spill_definition_t *definition, const bson_t *document,
+                            int64_t *seq, bson_t *element)
 {
-    return (spill_value_t){
-        .data = bson_get_data(element), .size_bytes = element->len, .type = BSON_TYPE_DOCUMENT};
+    bson_iter_t iter, first;
+    bool numbered =
+        bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, "spill.first", &first);
+    *seq = numbered ? bson_iter_as_int64(&first) : -1;
+    return element_of(definition, document, element) && numbered;
 }
 
 static bool is_wanted(const spill_request_t *request, int64_t seq)
@@ -167,7 +174,7 @@ void spill_mongo_take_apart(const spill_mongo_document_t *document, const bson_t
     if (!bson_init_static(&whole, data, size))
         return;
     if (element_of(document->request->definition, &whole, &element)) {
-        spill_value_t value = value_of(&element);
+        spill_value_t value = spill_value_from_document(&element);
         state->live = 1;
         state->live_bytes = element.len;
         if (is_wanted(document->request, state->first))
@@ -186,14 +193,11 @@ typedef struct gathering {
 static void gather(void *context, const bson_t *document)
 {
     gathering_t *gathering = context;
-    bson_iter_t iter, first;
+    int64_t seq;
     bson_t element;
-    if (!bson_iter_init(&iter, document) ||
-        !bson_iter_find_descendant(&iter, "spill.first", &first))
-        return;
-    if (element_of(gathering->request->definition, document, &element)) {
-        spill_value_t value = value_of(&element);
-        spill_run_add(gathering->run, bson_iter_as_int64(&first), &value);
+    if (spill_mongo_element_of(gathering->request->definition, document, &seq, &element)) {
+        spill_value_t value = spill_value_from_document(&element);
+        spill_run_add(gathering->run, seq, &value);
     }
     bson_destroy(&element);
 }
@@ -231,6 +235,8 @@ spill_code_t spill_mongo_read_elements(spill_mongo_t *store, const spill_request
 {
     bool forward = request->want == SPILL_WANT_FORWARD;
     int64_t low = request->low, end = request->pages;
+    if (request->want == SPILL_WANT_BEST)
+        return spill_mongo_read_best(store, request, response, error);
     if (forward && request->seq > low)
         low = request->seq;
     if (!forward && request->seq < end - 1)

@@ -198,7 +198,7 @@ static spill_code_t append(attempt_t *attempt, spill_response_t *response, spill
     bson_t update, fields, after;
     if (spill_request_ops(request) > 0)
         spill_mongo_append_op_guard(document, &attempt->filter);
-    spill_mongo_update_of_append(document, &attempt->open, attempt->roll, &update);
+    spill_mongo_update_of_append(document, &attempt->open, NULL, attempt->roll, &update);
     ask(attempt, &fields);
     bool found;
     spill_code_t code = spill_mongo_modify(attempt->store, document->collection, &attempt->filter,

@@ -42,7 +42,7 @@ spill_code_t spill_mongo_append_to_bucket(spill_mongo_t *store,
     spill_code_t code = SPILL_OK;
     spill_state_copy(&response->state, &after);
     if (spill_transition(request, &facts, &after, &effect) == SPILL_DONE)
-        code = spill_mongo_append_computed(store, document, &response->state, &after, &done, error);
+        code = spill_mongo_append_computed(store, document, response, &after, &done, error);
     response->outcome = done ? SPILL_DONE : SPILL_REFUSED_GUARD;
     if (done) {
         response->seq = effect.seq;
@@ -70,7 +70,7 @@ spill_code_t spill_mongo_insert_bucket(spill_mongo_t *store, const spill_mongo_d
     spill_mongo_list_ops(&dated, &ops);
     bson_t fields = BSON_INITIALIZER, head;
     spill_value_append(dated.owner, &fields, "_id");
-    spill_render_head(dated.definition, &state, &fields, &run, &ops, false, &head);
+    spill_render_head(dated.definition, &state, &fields, &run, NULL, &ops, false, &head);
     spill_code_t code = spill_mongo_insert(store, document->collection, &head, done, error);
     bson_destroy(&fields);
     bson_destroy(&head);

@@ -93,7 +93,8 @@ static spill_code_t make_index(spill_mongo_t *store, const char *collection, con
 
 /*
  * Pages are found by owner and number, as the sources find them, by the first element's number, as
- * READ of SPILL_PAGE_HOLDING does, and by their elements' ids, as READ of SPILL_PAGE_WITH_ID.
+ * READ of SPILL_PAGE_HOLDING does, by their elements' ids, as READ of SPILL_PAGE_WITH_ID, and by
+ * rank, as SPILL_WANT_BEST.
  */
 static spill_code_t make_indexes(spill_mongo_t *store, const bson_t *entry, spill_error_t *error)
 {
@@ -120,9 +121,14 @@ static spill_code_t make_indexes(spill_mongo_t *store, const bson_t *entry, spil
     bson_t *by_id = BCON_NEW(definition.page_owner, BCON_INT32(1), path, BCON_INT32(1));
     if (code == SPILL_OK && definition.id_field[0] != '\0')
         code = make_index(store, definition.page_collection, "spillway_id", by_id, error);
+    bson_t *by_rank = BCON_NEW(definition.page_owner, BCON_INT32(1), definition.sort_field,
+                               BCON_INT32(-1), "spill.first", BCON_INT32(-1));
+    if (code == SPILL_OK && definition.sort_field[0] != '\0')
+        code = make_index(store, definition.page_collection, "spillway_rank", by_rank, error);
     bson_destroy(by_first);
     bson_destroy(by_page);
     bson_destroy(by_id);
+    bson_destroy(by_rank);
     return code;
 }
 

@@ -6,6 +6,7 @@
  */
 #include "store/mongo/mongo.h"
 
+#include "definition/fields.h"
 #include "store/render.h"
 #include "store/transition.h"
 #include "util/error.h"
@@ -21,6 +22,8 @@ typedef struct step {
     bool assumed;          /* ... was not read: nothing is gone, and there are so many elements */
     spill_state_t after;
     spill_effect_t effect;
+    spill_top_t journal; /* layout subset: the ranks of the elements in it */
+    spill_run_t top;     /* ... and the elements that the head will show */
 } step_t;
 
 /* ---- the guard: nothing has changed since it was read ---------------------------------------- */
@@ -77,7 +80,7 @@ static spill_code_t write_state(step_t *step, bool *done, spill_error_t *error)
     bson_t filter, pipeline;
     spill_code_t code = SPILL_OK;
     *done = !spill_mongo_rewrite(&step->document, &step->read.state, &step->after, &step->effect,
-                                 &pipeline);
+                                 &step->top, &pipeline);
     if (!*done) {
         unchanged_filter(step, &filter);
         code = spill_mongo_modify(step->store, step->document.collection, &filter, &pipeline, NULL,
@@ -102,7 +105,7 @@ static spill_code_t write_element(step_t *step, bool *done, spill_error_t *error
     spill_value_append(step->request->elements, &set, path);
     bson_append_int64(&set, spill_mongo_path(&step->document, "rev", rev), -1, step->after.rev);
     if (step->document.apart)
-        spill_mongo_set_summary(&step->document, &step->after, false, &set);
+        spill_mongo_set_summary(&step->document, &step->after, &step->top, false, &set);
     bool tallied = spill_mongo_is_bucket(&step->document);
     if (tallied)
         spill_mongo_set_statistics(&step->document, &step->after, false, &set);
@@ -267,6 +270,15 @@ static bool means_element(const spill_request_t *request)
            request->kind == SPILL_REQUEST_PULL;
 }
 
+/* Layout subset: does it write the head's summary anew? */
+static bool changes_top(const step_t *step)
+{
+    const spill_request_t *request = step->request;
+    bool changes = means_element(request) || request->kind == SPILL_REQUEST_INTEND ||
+                   request->kind == SPILL_REQUEST_SETTLE || request->kind == SPILL_REQUEST_TRIM;
+    return changes && step->document.head && spill_has_top(request->definition);
+}
+
 /* -1: the element is not in the run. */
 static int64_t size_of(const spill_run_t *run, int64_t seq)
 {
@@ -290,8 +302,9 @@ static spill_code_t read_before(step_t *step, spill_facts_t *facts, spill_error_
         read.seq = request->seq;
         read.limit = 1;
     }
-    bool tally = spill_needs_tally(request);
-    if (tally) {
+    bool tally = spill_needs_tally(request), journal = spill_needs_journal(request);
+    read.want_top = changes_top(step);
+    if (tally || journal) {
         read.want = SPILL_WANT_FORWARD;
         read.seq = 0;
         read.limit = INT64_MAX;
@@ -302,6 +315,11 @@ static spill_code_t read_before(step_t *step, spill_facts_t *facts, spill_error_
     *facts = (spill_facts_t){.old_bytes = size_of(run, request->seq)};
     if (tally && code == SPILL_OK)
         facts->tally = spill_tally_after(request, run);
+    if (journal && code == SPILL_OK) {
+        spill_top_clear(&step->journal);
+        spill_top_note(&step->journal, request->definition, run);
+        facts->journal = &step->journal;
+    }
     return code;
 }
 
@@ -368,6 +386,8 @@ spill_code_t spill_mongo_change(spill_mongo_t *store, const spill_request_t *req
         spill_state_copy(&step.read.state, &step.after);
         if (spill_transition(request, &facts, &step.after, &step.effect) != SPILL_DONE)
             break;
+        if (changes_top(&step))
+            spill_mongo_gather_top(request, -1, &step.read, &step.after.top, &step.top);
         code = write_effect(&step, &done, error);
     }
     if (done && request->kind == SPILL_REQUEST_CUT)
@@ -377,5 +397,7 @@ spill_code_t spill_mongo_change(spill_mongo_t *store, const spill_request_t *req
         response->outcome = SPILL_DONE;
     spill_response_release(&step.read);
     spill_state_release(&step.after);
+    spill_top_release(&step.journal);
+    spill_run_release(&step.top);
     return code;
 }

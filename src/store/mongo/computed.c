@@ -5,6 +5,8 @@
  */
 #include "store/mongo/mongo.h"
 
+#include "definition/fields.h"
+
 void spill_mongo_append_as_read(const spill_mongo_document_t *document, const spill_state_t *state,
                                 bson_t *filter)
 {
@@ -31,28 +33,35 @@ void spill_mongo_set_document(const char *path, const bson_t *holder, bool liter
 
 spill_code_t spill_mongo_append_computed(spill_mongo_t *store,
                                          const spill_mongo_document_t *document,
-                                         const spill_state_t *before, const spill_state_t *after,
+                                         const spill_response_t *before, spill_state_t *after,
                                          bool *done, spill_error_t *error)
 {
     char path[SPILL_MONGO_PATH_SIZE];
-    bson_t filter, update, set = BSON_INITIALIZER;
+    bson_t filter, update, sum = BSON_INITIALIZER, set = BSON_INITIALIZER, push = BSON_INITIALIZER;
     bool bucket = spill_mongo_is_bucket(document);
     spill_mongo_select(document, &filter);
-    spill_mongo_append_as_read(document, before, &filter);
+    spill_mongo_append_as_read(document, &before->state, &filter);
     if (bucket)
         BCON_APPEND(&filter, spill_mongo_path(document, "sealed", path), "{", "$ne",
                     BCON_BOOL(true), "}");
     if (spill_request_ops(document->request) > 0)
         spill_mongo_append_op_guard(document, &filter);
-    if (bucket)
+    if (bucket) {
         spill_mongo_set_statistics(document, after, false, &set);
-    else
-        spill_mongo_set_summary(document, after, false, &set);
-    spill_mongo_update_of_append(document, &set, NULL, &update);
+    } else if (spill_has_top(document->request->definition)) {
+        spill_sum_append(&after->sum, "sum", &sum);
+        spill_mongo_set_document(spill_mongo_path(document, "sum", path), &sum, false, &set);
+        spill_mongo_append_to_summary(document, before, after, &set, &push);
+    } else {
+        spill_mongo_set_summary(document, after, NULL, false, &set);
+    }
+    spill_mongo_update_of_append(document, &set, &push, NULL, &update);
     spill_code_t code =
         spill_mongo_modify(store, document->collection, &filter, &update, NULL, NULL, done, error);
     bson_destroy(&filter);
     bson_destroy(&update);
+    bson_destroy(&sum);
     bson_destroy(&set);
+    bson_destroy(&push);
     return code;
 }

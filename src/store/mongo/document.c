@@ -228,6 +228,7 @@ void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops,
     project_live(document, projection);
     if (ops)
         BSON_APPEND_UTF8(projection, "ops", spill_mongo_ref(document, "ops", path));
+    spill_mongo_project_top(document, projection);
     project_sizes(document, projection);
 }
 
@@ -446,15 +447,15 @@ spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bso
 {
     parser_t parser = {.document = document, .error = error};
     bson_iter_t iter, fields;
-    spill_seqs_t gone = state->gone;
-    gone.count = 0;
-    *state = (spill_state_t){.gone = gone};
+    spill_state_clear(state);
     if (bson_iter_init_find(&iter, projected, "state") && BSON_ITER_HOLDS_DOCUMENT(&iter) &&
         bson_iter_recurse(&iter, &fields))
         while (bson_iter_next(&fields))
             read_field(&parser, &fields, state);
     state->present = state->epoch > 0;
     spill_code_t code = read_live(document, projected, state, error);
+    if (code == SPILL_OK)
+        code = spill_mongo_take_top(document, projected, state, error);
     if (code != SPILL_OK)
         return code;
     state->page = document->head ? 0 : find_number(projected, "page", 0);

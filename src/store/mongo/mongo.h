@@ -19,7 +19,8 @@
  *   computed.c     appends whose effect is computed here, under the guard that nothing came between
  *   append.c       APPEND, UPDATE_FIELDS, and making a head
  *   rewrite.c      the update from one state of a document to another
- *   apart.c        documents of one element, and the head's summary (layout reference)
+ *   apart.c        documents of one element, and the head's summary (layouts reference, subset)
+ *   top.c          ... with the elements that rank highest (layout subset)
  *   change.c       all other steps: read the state, ask transition.c, compare and set
  *   catalog.c      definitions, imports, indexes, owners
  *   same.c         whether another connection is to the same database
@@ -123,7 +124,7 @@ spill_code_t spill_mongo_command(spill_mongo_t *store, const char *collection,
 typedef struct spill_mongo_document {
     const spill_request_t *request;
     bool head;
-    bool apart; /* layout reference: a page has no array, but is an element */
+    bool apart; /* layouts reference, subset: a page has no array, but is an element */
     bool sharded;
     const char *collection;
     const char *array; /* field of the elements; elements apart: the head's journal */
@@ -278,9 +279,10 @@ void spill_mongo_append_open(const spill_mongo_document_t *document, int64_t epo
 
 /* All initialize `update`, which has the caller's operators (request->update) too. */
 
-/* `open`: what the append sets in the bookkeeping beside itself; may be empty. */
+/* `open` and `push` (or NULL): what the append sets and pushes beside itself; may be empty. */
 void spill_mongo_update_of_append(const spill_mongo_document_t *document, const bson_t *open,
-                                  const spill_mongo_roll_t *roll, bson_t *update);
+                                  const bson_t *push, const spill_mongo_roll_t *roll,
+                                  bson_t *update);
 /* An upsert's, that makes a head with request's elements; it is open for quick appends. */
 void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, int64_t epoch,
                                     const spill_mongo_roll_t *roll, bson_t *update);
@@ -306,7 +308,7 @@ void spill_mongo_set_document(const char *path, const bson_t *holder, bool liter
  */
 spill_code_t spill_mongo_append_computed(spill_mongo_t *store,
                                          const spill_mongo_document_t *document,
-                                         const spill_state_t *before, const spill_state_t *after,
+                                         const spill_response_t *before, spill_state_t *after,
                                          bool *done, spill_error_t *error);
 
 /* ---- apart.c --------------------------------------------------------------------------------- */
@@ -327,15 +329,22 @@ spill_code_t spill_mongo_append_apart(spill_mongo_t *store, const spill_mongo_do
 bool spill_mongo_summary_changes(const spill_mongo_document_t *document,
                                  const spill_state_t *before, const spill_state_t *after);
 
-/* Summary and sum of a head in state `after`, into the operands of a $set; `literal`: a stage's. */
+/*
+ * Summary, sum and top of a head in state `after`, into the operands of a $set; `literal`: a
+ * stage's. `top`: the elements that after->top shows.
+ */
 void spill_mongo_set_summary(const spill_mongo_document_t *document, const spill_state_t *after,
-                             bool literal, bson_t *set);
+                             const spill_run_t *top, bool literal, bson_t *set);
 
 /* Of a page, to a projection: what the next function takes. */
 void spill_mongo_project_apart(bson_t *projection);
 /* The element of a page, if it has one: live and live_bytes of its state, and with want its run. */
 void spill_mongo_take_apart(const spill_mongo_document_t *document, const bson_t *projected,
                             spill_state_t *state, spill_run_t *run);
+
+/* The number and the element of such a document; false where it has none. To be destroyed. */
+bool spill_mongo_element_of(const spill_definition_t *definition, const bson_t *document,
+                            int64_t *seq, bson_t *element);
 
 /* READ of SPILL_ELEMENTS. */
 spill_code_t spill_mongo_read_elements(spill_mongo_t *store, const spill_request_t *request,
@@ -345,6 +354,39 @@ spill_code_t spill_mongo_read_elements(spill_mongo_t *store, const spill_request
 spill_code_t spill_mongo_delete_element(spill_mongo_t *store,
                                         const spill_mongo_document_t *document, bool *done,
                                         spill_error_t *error);
+
+/* ---- top.c ----------------------------------------------------------------------------------- */
+
+/* Append to a projection what the next two take: the top of a head's state; with want_top its run.
+ */
+void spill_mongo_project_top(const spill_mongo_document_t *document, bson_t *projection);
+spill_code_t spill_mongo_take_top(const spill_mongo_document_t *document, const bson_t *projected,
+                                  spill_state_t *state, spill_error_t *error);
+void spill_mongo_take_top_run(const bson_t *projected, const spill_state_t *state,
+                              spill_run_t *run);
+
+/*
+ * The elements that a top shows, into `values`: the request's own (an append's have numbers from
+ * `from` on), its refill, and what was read of the head. Should one be nowhere, less is shown.
+ */
+void spill_mongo_gather_top(const spill_request_t *request, int64_t from,
+                            const spill_response_t *read, spill_top_t *top, spill_run_t *values);
+
+/* What is noted of them, into the operands of a $set. */
+void spill_mongo_set_top(const spill_mongo_document_t *document, const spill_top_t *top,
+                         bool literal, bson_t *set);
+
+/*
+ * An append's part of the summary of the head that was read, and is then as in `after`: into the
+ * operands of $set and $push. Only what changes is written.
+ */
+void spill_mongo_append_to_summary(const spill_mongo_document_t *document,
+                                   const spill_response_t *read, spill_state_t *after, bson_t *set,
+                                   bson_t *push);
+
+/* READ of SPILL_ELEMENTS with SPILL_WANT_BEST. */
+spill_code_t spill_mongo_read_best(spill_mongo_t *store, const spill_request_t *request,
+                                   spill_response_t *response, spill_error_t *error);
 
 /* ---- bucket.c -------------------------------------------------------------------------------- */
 
@@ -382,11 +424,12 @@ spill_code_t spill_mongo_windows(spill_store_t *store, const spill_definition_t 
 /*
  * The pipeline that makes of a document in state `before`, whatever was appended to it meanwhile,
  * one in state `after`: bookkeeping, elements that go by `effect`, and the sources' own fields.
+ * `top`: the elements that after->top shows, of a subset.
  * Initializes `pipeline`. False: the states do not differ, there is nothing to write.
  */
 bool spill_mongo_rewrite(const spill_mongo_document_t *document, const spill_state_t *before,
                          const spill_state_t *after, const spill_effect_t *effect,
-                         bson_t *pipeline);
+                         const spill_run_t *top, bson_t *pipeline);
 
 /* ---- read.c ---------------------------------------------------------------------------------- */
 

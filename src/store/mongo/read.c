@@ -343,6 +343,7 @@ static void take_document(findings_t *findings, const bson_t *projected)
     if (findings->code == SPILL_OK && response->state.present) {
         response->spared = request->spare && response->state.pages > 0 &&
                            !begins_within(request, &response->state);
+        spill_mongo_take_top_run(projected, &response->state, &response->top_run);
         take_fields(projected, &response->fields);
         if (response->fields && spill_mongo_is_bucket(findings->document))
             spill_mongo_bucket_fields(findings->document, &response->fields);

@@ -9,6 +9,7 @@ typedef struct rewrite {
     const spill_state_t *before;
     const spill_state_t *after;
     const spill_effect_t *effect;
+    const spill_run_t *top;
 } rewrite_t;
 
 /* ---- the new bookkeeping --------------------------------------------------------------------- */
@@ -149,7 +150,7 @@ static void set_derived(const rewrite_t *rewrite, bson_t *set)
     const spill_state_t *after = rewrite->after;
     if (rewrite->document->apart) {
         if (spill_mongo_summary_changes(rewrite->document, rewrite->before, after))
-            spill_mongo_set_summary(rewrite->document, after, true, set);
+            spill_mongo_set_summary(rewrite->document, after, rewrite->top, true, set);
         return;
     }
     if (rewrite->document->count[0] != '\0')
@@ -186,9 +187,10 @@ static void append_stage(const char *operator, bson_type_t type, const bson_t *o
 }
 
 bool spill_mongo_rewrite(const spill_mongo_document_t *document, const spill_state_t *before,
-                         const spill_state_t *after, const spill_effect_t *effect, bson_t *pipeline)
+                         const spill_state_t *after, const spill_effect_t *effect,
+                         const spill_run_t *top, bson_t *pipeline)
 {
-    const rewrite_t rewrite = {document, before, after, effect};
+    const rewrite_t rewrite = {document, before, after, effect, top};
     bson_t set = BSON_INITIALIZER, unset = BSON_INITIALIZER, derived = BSON_INITIALIZER;
     bson_init(pipeline);
     set_changed(&rewrite, &set);

@@ -4,6 +4,7 @@
  */
 #include "store/mongo/mongo.h"
 
+#include "definition/fields.h"
 #include "store/render.h"
 
 /* ---- operators ------------------------------------------------------------------------------- */
@@ -102,7 +103,8 @@ static void increment_by_roll(const spill_mongo_document_t *document,
 }
 
 void spill_mongo_update_of_append(const spill_mongo_document_t *document, const bson_t *open,
-                                  const spill_mongo_roll_t *roll, bson_t *update)
+                                  const bson_t *push, const spill_mongo_roll_t *roll,
+                                  bson_t *update)
 {
     const spill_request_t *request = document->request;
     int64_t count = (int64_t)request->element_count;
@@ -110,6 +112,8 @@ void spill_mongo_update_of_append(const spill_mongo_document_t *document, const 
     update_t parts;
     update_init(&parts);
     bson_concat(&parts.set, open);
+    if (push)
+        bson_concat(&parts.push, push);
     spill_mongo_push(document, roll, &parts.push);
     if (roll)
         increment_by_roll(document, roll, &parts);
@@ -133,8 +137,19 @@ static void set_first_summary(const spill_mongo_document_t *document, bson_t *se
     for (size_t i = 0; i < request->element_count; i++) {
         spill_sum_t value = spill_sum_of(request->definition, &request->elements[i]);
         spill_sum_add(&state.sum, &value);
+        if (!spill_has_top(request->definition))
+            continue;
+        spill_top_entry_t entry =
+            spill_top_entry_of(request->definition, (int64_t)i, &request->elements[i]);
+        spill_top_add(&state.top, (size_t)request->definition->top_count, &entry);
     }
-    spill_mongo_set_summary(document, &state, false, set);
+    spill_response_t nothing = SPILL_RESPONSE_INIT;
+    spill_run_t top = {0};
+    spill_top_show(&state.top, request->definition, SIZE_MAX);
+    spill_mongo_gather_top(request, 0, &nothing, &state.top, &top);
+    spill_mongo_set_summary(document, &state, &top, false, set);
+    spill_run_release(&top);
+    spill_state_release(&state);
 }
 
 void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, int64_t epoch,

@@ -1,0 +1,305 @@
+/*
+ * Layout subset: the elements that the head's summary shows, and the index by which those are found
+ * that rank next.
+ */
+#include "store/mongo/mongo.h"
+
+#include "definition/fields.h"
+#include "store/render.h"
+#include "util/error.h"
+
+#include <stdio.h>
+
+enum { TOP_PATH_SIZE = 2 * SPILL_NAME_SIZE };
+
+static bool has_top(const spill_mongo_document_t *document)
+{
+    return document->head && spill_has_top(document->request->definition);
+}
+
+/* "reviewSummary.topReviews" */
+static const char *summary_path(const spill_definition_t *definition, const char *name,
+                                char path[TOP_PATH_SIZE])
+{
+    snprintf(path, TOP_PATH_SIZE, "%s.%s", definition->array, name);
+    return path;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+void spill_mongo_project_top(const spill_mongo_document_t *document, bson_t *projection)
+{
+    char path[TOP_PATH_SIZE], ref[TOP_PATH_SIZE + 1], own[SPILL_MONGO_PATH_SIZE];
+    if (!has_top(document))
+        return;
+    BSON_APPEND_UTF8(projection, "top", spill_mongo_ref(document, "top", own));
+    BSON_APPEND_UTF8(projection, "shown", spill_mongo_ref(document, "shown", own));
+    if (!document->request->want_top)
+        return;
+    const spill_definition_t *definition = document->request->definition;
+    snprintf(ref, sizeof ref, "$%s", summary_path(definition, definition->top_field, path));
+    BSON_APPEND_UTF8(projection, "topRun", ref);
+}
+
+spill_code_t spill_mongo_take_top(const spill_mongo_document_t *document, const bson_t *projected,
+                                  spill_state_t *state, spill_error_t *error)
+{
+    bson_iter_t top, shown;
+    if (!has_top(document) || !state->present || !bson_iter_init_find(&top, projected, "top"))
+        return SPILL_OK;
+    spill_value_t value = spill_value_from_iter(&top);
+    bool counted = bson_iter_init_find(&shown, projected, "shown") &&
+                   BSON_ITER_HOLDS_NUMBER(&shown) && bson_iter_as_int64(&shown) >= 0;
+    if (!counted || !spill_top_read(&value, (size_t)bson_iter_as_int64(&shown), &state->top))
+        return spill_fail(error, SPILL_CORRUPT, "%s: %s.top and shown are not those of a summary",
+                          document->collection, document->spill);
+    return SPILL_OK;
+}
+
+void spill_mongo_take_top_run(const bson_t *projected, const spill_state_t *state, spill_run_t *run)
+{
+    bson_iter_t iter, elements;
+    if (!bson_iter_init_find(&iter, projected, "topRun") || !BSON_ITER_HOLDS_ARRAY(&iter) ||
+        !bson_iter_recurse(&iter, &elements))
+        return;
+    for (size_t i = 0; i < state->top.shown && bson_iter_next(&elements); i++) {
+        spill_value_t value = spill_value_from_iter(&elements);
+        spill_run_add(run, state->top.at[i].seq, &value);
+    }
+}
+
+/* ---- what it is to show ---------------------------------------------------------------------- */
+
+static bool find_in(const spill_run_t *run, int64_t seq, spill_value_t *value)
+{
+    for (size_t i = 0; run && i < run->count; i++)
+        if (run->entries[i].seq == seq) {
+            *value = spill_run_element(run, i).value;
+            return true;
+        }
+    return false;
+}
+
+/* Of the request's own: an append gives its elements numbers from `from` on. */
+static bool find_own(const spill_request_t *request, int64_t from, int64_t seq,
+                     spill_value_t *value)
+{
+    bool append = request->kind == SPILL_REQUEST_APPEND;
+    int64_t index = append ? seq - from : seq == request->seq ? 0 : -1;
+    if (index < 0 || index >= (int64_t)request->element_count)
+        return false;
+    *value = request->elements[index];
+    return true;
+}
+
+void spill_mongo_gather_top(const spill_request_t *request, int64_t from,
+                            const spill_response_t *read, spill_top_t *top, spill_run_t *values)
+{
+    spill_run_clear(values);
+    for (size_t i = 0; i < top->shown; i++) {
+        spill_value_t value;
+        int64_t seq = top->at[i].seq;
+        if (!find_own(request, from, seq, &value) && !find_in(request->refill_run, seq, &value) &&
+            !find_in(&read->run, seq, &value) && !find_in(&read->top_run, seq, &value)) {
+            spill_top_show(top, request->definition, i); /* somebody else changed the summary */
+            return;
+        }
+        spill_run_add(values, seq, &value);
+    }
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+void spill_mongo_set_top(const spill_mongo_document_t *document, const spill_top_t *top,
+                         bool literal, bson_t *set)
+{
+    char path[SPILL_MONGO_PATH_SIZE];
+    bson_t noted = BSON_INITIALIZER;
+    if (has_top(document)) {
+        spill_top_append(top, "top", &noted);
+        bson_append_int64(set, spill_mongo_path(document, "shown", path), -1, (int64_t)top->shown);
+        spill_mongo_set_document(spill_mongo_path(document, "top", path), &noted, literal, set);
+    }
+    bson_destroy(&noted);
+}
+
+static void append_values(const spill_run_t *values, size_t from, size_t count, const char *name,
+                          bson_t *to)
+{
+    bson_t array;
+    bson_append_array_begin(to, name, -1, &array);
+    for (size_t i = 0; i < count; i++) {
+        char buffer[16];
+        const char *key;
+        spill_element_t element = spill_run_element(values, from + i);
+        bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
+        spill_value_append(&element.value, &array, key);
+    }
+    bson_append_array_end(to, &array);
+}
+
+/* New elements among those shown, if they stand beside each other: first ... first + count - 1. */
+static bool find_block(const spill_top_t *top, int64_t from, size_t *first, size_t *count)
+{
+    size_t end = 0;
+    *first = 0;
+    *count = 0;
+    for (size_t i = 0; i < top->shown; i++) {
+        if (top->at[i].seq < from)
+            continue;
+        *first = *count == 0 ? i : *first;
+        end = i + 1;
+        ++*count;
+    }
+    return *count == 0 || end - *first == *count;
+}
+
+void spill_mongo_append_to_summary(const spill_mongo_document_t *document,
+                                   const spill_response_t *read, spill_state_t *after, bson_t *set,
+                                   bson_t *push)
+{
+    const spill_request_t *request = document->request;
+    const spill_definition_t *definition = request->definition;
+    int64_t from = spill_state_end(&read->state);
+    char path[TOP_PATH_SIZE];
+    if (!spill_top_equal(&read->state.top, &after->top)) {
+        spill_run_t values = {0};
+        bson_t operand;
+        size_t first, count;
+        bool block = find_block(&after->top, from, &first, &count);
+        summary_path(definition, definition->top_field, path);
+        if (block) { /* it goes between what is there */
+            for (size_t i = first; i < first + count; i++)
+                spill_run_add(&values, after->top.at[i].seq,
+                              &request->elements[after->top.at[i].seq - from]);
+            bson_append_document_begin(push, path, -1, &operand);
+            append_values(&values, 0, count, "$each", &operand);
+            BSON_APPEND_INT64(&operand, "$position", (int64_t)first);
+            BSON_APPEND_INT64(&operand, "$slice", (int64_t)after->top.shown);
+            bson_append_document_end(push, &operand);
+        } else {
+            spill_mongo_gather_top(request, from, read, &after->top, &values);
+            append_values(&values, 0, values.count, path, set);
+        }
+        spill_mongo_set_top(document, &after->top, false, set);
+        spill_run_release(&values);
+    }
+    if (definition->stats_count[0] != '\0')
+        spill_render_count(set, summary_path(definition, definition->stats_count, path),
+                           spill_state_count(definition, after));
+    if (definition->stats_average[0] != '\0' && after->sum.values > 0)
+        BSON_APPEND_DOUBLE(set, summary_path(definition, definition->stats_average, path),
+                           spill_sum_average(&after->sum));
+}
+
+/* ---- what ranks highest ---------------------------------------------------------------------- */
+
+typedef struct ranking {
+    const spill_request_t *request;
+    spill_response_t *response;
+    spill_run_t values; /* of those that rank highest, as far as a head shows them */
+    int64_t bytes;
+    int64_t found; /* documents that the server had */
+} ranking_t;
+
+/* Documents come as they rank; those that a server ranks otherwise are left to the last look. */
+static void rank(ranking_t *ranking, int64_t seq, const spill_value_t *element, bool unranked)
+{
+    const spill_request_t *request = ranking->request;
+    spill_top_t *best = &ranking->response->best;
+    spill_top_entry_t entry = spill_top_entry_of(request->definition, seq, element);
+    if (seq == request->seq || (entry.rank.class == SPILL_RANK_NONE) != unranked ||
+        (int64_t)best->count >= request->limit)
+        return;
+    ranking->bytes += element->size_bytes;
+    if (ranking->bytes <= spill_top_room(request->definition))
+        spill_run_add(&ranking->values, seq, element);
+    spill_top_add(best, (size_t)request->limit, &entry);
+}
+
+static void rank_document(void *context, const bson_t *document)
+{
+    ranking_t *ranking = context;
+    int64_t seq;
+    bson_t element;
+    ranking->found++;
+    if (spill_mongo_element_of(ranking->request->definition, document, &seq, &element)) {
+        spill_value_t value = spill_value_from_document(&element);
+        rank(ranking, seq, &value, false);
+    }
+    bson_destroy(&element);
+}
+
+/* Of those with a number or a date to sort by the first `most`, by the index. */
+static spill_code_t read_ranked(spill_mongo_t *store, ranking_t *ranking, int64_t most,
+                                spill_error_t *error)
+{
+    const spill_request_t *request = ranking->request;
+    const char *field = request->definition->sort_field;
+    bson_t pipeline = BSON_INITIALIZER, stage, match;
+    BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
+    spill_mongo_append_page_owner(request, &match);
+    BCON_APPEND(&match, field, "{", "$type", "[", BCON_INT32(BSON_TYPE_DOUBLE),
+                BCON_INT32(BSON_TYPE_INT32), BCON_INT32(BSON_TYPE_INT64),
+                BCON_INT32(BSON_TYPE_DATE_TIME), "]", "}", "spill.first", "{", "$gte",
+                BCON_INT64(request->low), "$lt", BCON_INT64(request->pages), "}", "spill.epoch",
+                BCON_INT64(request->epoch));
+    bson_append_document_end(&stage, &match);
+    bson_append_document_end(&pipeline, &stage);
+    BCON_APPEND(&pipeline, "1", "{", "$sort", "{", field, BCON_INT32(-1), "spill.first",
+                BCON_INT32(-1), "}", "}", "2", "{", "$limit", BCON_INT64(most), "}");
+    ranking->found = 0;
+    spill_code_t code = spill_mongo_each(store, request->definition->page_collection, &pipeline,
+                                         false, rank_document, ranking, error);
+    bson_destroy(&pipeline);
+    return code;
+}
+
+/*
+ * The rest, the newest first: among twice as many as are wanted are enough, for less than are
+ * wanted have a number or a date.
+ */
+static spill_code_t read_newest(spill_mongo_t *store, ranking_t *ranking, spill_error_t *error)
+{
+    const spill_request_t *request = ranking->request;
+    spill_response_t newest = SPILL_RESPONSE_INIT;
+    spill_request_t read = *request;
+    read.want = SPILL_WANT_BACKWARD;
+    read.seq = request->pages - 1;
+    read.limit = 2 * request->limit + 1;
+    spill_code_t code = spill_mongo_read_elements(store, &read, &newest, error);
+    for (size_t i = 0; code == SPILL_OK && i < newest.run.count; i++) {
+        spill_element_t element = spill_run_element(&newest.run, i);
+        rank(ranking, element.seq, &element.value, true);
+    }
+    spill_response_release(&newest);
+    return code;
+}
+
+spill_code_t spill_mongo_read_best(spill_mongo_t *store, const spill_request_t *request,
+                                   spill_response_t *response, spill_error_t *error)
+{
+    ranking_t ranking = {.request = request, .response = response};
+    spill_top_t *best = &response->best;
+    spill_code_t code = SPILL_OK;
+    bool more = request->definition->sort_field[0] != '\0' && request->low < request->pages;
+    for (int64_t most = request->limit + 1; code == SPILL_OK && more; most *= 4) {
+        spill_top_clear(best);
+        spill_run_clear(&ranking.values);
+        ranking.bytes = 0;
+        code = read_ranked(store, &ranking, most, error);
+        more = ranking.found == most && (int64_t)best->count < request->limit;
+    }
+    if (code == SPILL_OK && (int64_t)best->count < request->limit && request->low < request->pages)
+        code = read_newest(store, &ranking, error);
+    spill_top_show(best, request->definition, SIZE_MAX);
+    for (size_t i = 0; code == SPILL_OK && i < best->shown; i++) {
+        spill_value_t value;
+        if (find_in(&ranking.values, best->at[i].seq, &value))
+            spill_run_add(&response->run, best->at[i].seq, &value);
+    }
+    spill_run_release(&ranking.values);
+    response->outcome = SPILL_DONE;
+    return code;
+}

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# Layout subset: the elements that rank highest, or the newest, in the head's summary.
+# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+source "$(dirname "$0")/lib.sh"
+
+# The numbers in the summary, as `read --top` prints them.
+tops() {
+    local name=$1 owner=$2 expected=$3
+    expect 0 read "$db" "$name" "$owner" --top --limit 1000
+    [ "$(cut -f1 out | paste -sd' ')" = "$expected" ] ||
+        fail "the top of $owner is $(cut -f1 out | paste -sd' '), not $expected"
+}
+
+# ---- what it does --------------------------------------------------------------------------------
+
+new_store
+expect 0 define "$db" reviews --preset reviews-subset
+has out 'reviews: subset, keep newest, threshold 1, page 100'
+has out 'topReviews has the 3 highest by rating'
+for rating in 5 3 4 1 5; do
+    expect 0 append "$db" reviews p1 "{\"customerName\": \"c$rating\", \"rating\": $rating}"
+done
+tops reviews p1 '4 0 2'
+expect 0 read "$db" reviews p1 --top --limit 1 --json
+is out '{"seq":4,"element":{ "customerName" : "c5", "rating" : 5 }}'
+expect 0 export "$db" reviews p1 --documents --plain --relaxed
+has out '"reviewSummary" : { "topReviews" : [ { "customerName" : "c5", "rating" : 5 }, { "customerName" : "c5", "rating" : 5 }, { "customerName" : "c4", "rating" : 4 } ], "totalCount" : 5, "averageRating" : 3.6'
+expect 0 remove "$db" reviews p1 4
+tops reviews p1 '0 2 1'
+expect 0 edit "$db" reviews p1 3 '{"rating": 4.5}'
+tops reviews p1 '0 3 2'
+expect 0 edit "$db" reviews p1 0 '{"title": "no rating"}'
+tops reviews p1 '3 2 1'
+expect 0 trim "$db" reviews p1 --below 2
+tops reviews p1 '3 2'
+counts "$db" reviews p1 2
+expect 0 explain "$db" reviews p1
+has out 'the 3 highest by rating: the head'
+expect 0 read "$db" reviews nobody --top
+clean "$db"
+
+# ---- what it refuses -----------------------------------------------------------------------------
+
+expect 4 define "$db" reviews --top 5
+has err 'topCount cannot change from 3 to 5'
+expect 2 define "$db" other --preset reviews-subset --top 0
+expect 2 define "$db" other --preset reviews-subset --top-field ''
+expect 2 define "$db" other --preset feed --top 3
+expect 2 define "$db" other --preset reviews-separate --sort-by rating
+has err "belong to layout 'subset'"
+expect 2 read "$db" reviews p1 --top --before 3
+expect 2 append "$db" reviews p1 '"good"'
+expect 0 drop "$db" reviews p1 --yes
+clean "$db"
+
+# ---- many, of several kinds, and to another layout and back --------------------------------------
+
+for i in {0..299}; do
+    echo "{\"productId\": \"p$((i % 3))\", \"rating\": $((i * 7919 % 1009)), \"i\": $i}"
+done >reviews.ndjson
+expect 0 import "$db" reviews reviews.ndjson --owner productId
+python3 - reviews.ndjson <<'END' >expected
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+ranked = sorted(rows[1::3], key=lambda row: -row["rating"])
+print(" ".join(str(row["i"] // 3) for row in ranked[:3]))
+END
+tops reviews p1 "$(cat expected)"
+expect 0 convert "$db" reviews --to reference --as apart
+expect 2 read "$db" apart p1 --top
+has err "its layout is 'reference', not 'subset'"
+expect 0 define "$db" best --preset reviews-subset --top 3 --collection best --page-collection \
+    best.reviews --quiet
+expect 0 convert "$db" apart --as best
+tops best p1 "$(cat expected)"
+expect 0 convert "$db" best --to outlier --as arrays
+expect 0 convert "$db" arrays --to subset --as newest
+tops newest p1 '99 98 97'
+expect 0 export "$db" reviews
+sort out >before
+for name in apart best arrays newest; do
+    expect 0 export "$db" "$name"
+    sort out | cmp -s - before || fail "the arrays of $name are not those of reviews"
+done
+clean "$db"

@@ -1,0 +1,432 @@
+/* Layout subset: the elements that rank highest, in the head's summary. */
+#include "suite.h"
+
+#include "bson/value.h"
+#include "store/render.h"
+
+#include <stdlib.h>
+
+enum { BATCH_MAX = 16 };
+
+static void open_top(fixture_t *fixture, const contract_kind_t *kind, int64_t count,
+                     const char *sort_field)
+{
+    spill_definition_t definition;
+    assert_int_equal(spill_definition_preset(&definition, "reviews-subset", "top", NULL), SPILL_OK);
+    definition.op_window = 3;
+    definition.top_count = count;
+    strcpy(definition.sort_field, sort_field);
+    fixture_open_with(fixture, kind, &definition);
+}
+
+static spill_value_t value_of(const bson_t *document)
+{
+    return (spill_value_t){
+        .data = bson_get_data(document), .size_bytes = document->len, .type = BSON_TYPE_DOCUMENT};
+}
+
+/* "5", "4.5", "date 7", "text"; NULL: none. */
+static bson_t *make_review(const char *rating)
+{
+    bson_t *review = bson_new();
+    if (rating && strncmp(rating, "date ", 5) == 0)
+        BSON_APPEND_DATE_TIME(review, "rating", strtoll(rating + 5, NULL, 10));
+    else if (rating && strpbrk(rating, ".n"))
+        BSON_APPEND_DOUBLE(review, "rating", strtod(rating, NULL));
+    else if (rating && rating[0] == '[')
+        BCON_APPEND(review, "rating", "[", BCON_INT32(9), "]");
+    else if (rating && strpbrk(rating, "abcdefghijklm"))
+        BSON_APPEND_UTF8(review, "rating", rating);
+    else if (rating)
+        BSON_APPEND_INT64(review, "rating", strtoll(rating, NULL, 10));
+    return review;
+}
+
+/* Append reviews of these ratings, which end with "", in one step. */
+static void append(fixture_t *fixture, const char *const *ratings)
+{
+    bson_t *reviews[BATCH_MAX];
+    spill_value_t values[BATCH_MAX];
+    size_t count = 0;
+    for (; !ratings[count] || ratings[count][0] != '\0'; count++) {
+        assert_true(count < BATCH_MAX);
+        reviews[count] = make_review(ratings[count]);
+        values[count] = value_of(reviews[count]);
+    }
+    spill_request_t append = make_append(fixture, SPILL_HEAD, values, count);
+    append.create = true;
+    assert_done(fixture, &append);
+    while (count > 0)
+        bson_destroy(reviews[--count]);
+}
+
+#define APPEND(fixture, ...) append(fixture, (const char *const[]){__VA_ARGS__, ""})
+
+static const spill_state_t *read_head(fixture_t *fixture)
+{
+    spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.want = SPILL_WANT_FORWARD;
+    read.limit = INT64_MAX;
+    read.want_top = true;
+    assert_done(fixture, &read);
+    return &fixture->response.state;
+}
+
+/* "3 1 0 | 2": the numbers in the top, and how many of them are shown, with the elements there. */
+static void assert_top(fixture_t *fixture, const char *expected)
+{
+    char text[256] = "";
+    const spill_state_t *head = read_head(fixture);
+    const spill_run_t *run = &fixture->response.top_run;
+    for (size_t i = 0; i < head->top.count; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%lld ",
+                 (long long)head->top.at[i].seq);
+    snprintf(text + strlen(text), sizeof text - strlen(text), "| %zu", head->top.shown);
+    assert_string_equal(text, expected);
+    assert_int_equal(run->count, head->top.shown);
+    for (size_t i = 0; i < run->count; i++) {
+        spill_element_t element = spill_run_element(run, i);
+        spill_top_entry_t entry =
+            spill_top_entry_of(&fixture->definition, element.seq, &element.value);
+        spill_top_t one = {.at = &entry, .count = 1}, kept = {.at = &head->top.at[i], .count = 1};
+        assert_true(spill_top_equal(&one, &kept));
+    }
+}
+
+/* The head's whole journal into documents. */
+static void write_out(fixture_t *fixture)
+{
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.want = SPILL_WANT_FORWARD;
+    read.limit = INT64_MAX;
+    assert_int_equal(spill_store_call(fixture->store, &read, &head, NULL), SPILL_OK);
+    for (int64_t seq = head.state.first; seq < spill_state_end(&head.state); seq++) {
+        spill_run_t one = {0};
+        spill_element_t element = spill_run_element(&head.run, (size_t)(seq - head.state.first));
+        spill_run_add(&one, seq, &element.value);
+        spill_request_t put = make_request(fixture, SPILL_REQUEST_PUT_PAGE, seq);
+        put.src = head.state.rev;
+        put.first = seq;
+        put.slots = 1;
+        put.run = &one;
+        assert_done(fixture, &put);
+        spill_run_release(&one);
+    }
+    spill_request_t cut = make_request(fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
+    cut.rev = head.state.rev;
+    cut.pages = head.state.pages;
+    cut.first = head.state.first;
+    cut.slots = spill_state_slots(&head.state);
+    cut.bytes = spill_run_bytes(&head.run);
+    assert_done(fixture, &cut);
+    spill_response_release(&head);
+}
+
+/* What ranks highest among the documents from `low` on, without number `without`. */
+static void read_best(fixture_t *fixture, int64_t low, int64_t without, int64_t limit,
+                      spill_response_t *best)
+{
+    const spill_state_t *head = read_head(fixture);
+    spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, SPILL_ELEMENTS);
+    read.low = low;
+    read.pages = head->pages;
+    read.seq = without;
+    read.want = SPILL_WANT_BEST;
+    read.limit = limit;
+    assert_int_equal(spill_store_call(fixture->store, &read, best, NULL), SPILL_OK);
+}
+
+static void assert_best(fixture_t *fixture, int64_t low, int64_t without, int64_t limit,
+                        const char *expected)
+{
+    char text[256] = "";
+    spill_response_t best = SPILL_RESPONSE_INIT;
+    read_best(fixture, low, without, limit, &best);
+    for (size_t i = 0; i < best.best.count; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%lld", i > 0 ? " " : "",
+                 (long long)best.best.at[i].seq);
+    assert_string_equal(text, expected);
+    assert_int_equal(best.run.count, best.best.shown);
+    for (size_t i = 0; i < best.run.count; i++)
+        assert_int_equal(best.run.entries[i].seq, best.best.at[i].seq);
+    spill_response_release(&best);
+}
+
+/* Send a step on the head; with a refill, unless it is to go without. */
+static spill_outcome_t send_step(fixture_t *fixture, spill_request_t *request, bool refilled)
+{
+    spill_response_t best = SPILL_RESPONSE_INIT;
+    bool trim = request->kind == SPILL_REQUEST_TRIM;
+    request->rev = read_head(fixture)->rev;
+    if (refilled) {
+        read_best(fixture, trim ? request->low : 0, trim ? -1 : request->seq,
+                  fixture->definition.top_count, &best);
+        request->refill = &best.best;
+        request->refill_run = &best.run;
+    }
+    spill_outcome_t outcome = call(fixture, request);
+    request->refill = NULL;
+    request->refill_run = NULL;
+    spill_response_release(&best);
+    return outcome;
+}
+
+/* ---- the tests ------------------------------------------------------------------------------- */
+
+static void the_highest_are_kept(void **state)
+{
+    fixture_t fixture;
+    open_top(&fixture, *state, 3, "rating");
+    APPEND(&fixture, "2");
+    assert_top(&fixture, "0 | 1");
+    APPEND(&fixture, "5", "1", "5", "3");
+    assert_top(&fixture, "3 1 4 | 3"); /* of two alike the newer one first */
+    write_out(&fixture);
+    assert_top(&fixture, "3 1 4 | 3");
+    APPEND(&fixture, "4");
+    assert_top(&fixture, "3 1 5 | 3");
+    APPEND(&fixture, "1");
+    assert_top(&fixture, "3 1 5 | 3");
+    APPEND(&fixture, "7", "4.5", "6");
+    assert_top(&fixture, "7 9 3 | 3");
+    APPEND(&fixture, "5.5", "7", "6"); /* two of these, with another between them */
+    assert_top(&fixture, "11 7 12 | 3");
+    fixture_reopen(&fixture);
+    assert_top(&fixture, "11 7 12 | 3");
+    fixture_close(&fixture);
+}
+
+static void values_rank_by_class(void **state)
+{
+    fixture_t fixture;
+    open_top(&fixture, *state, 7, "rating");
+    APPEND(&fixture, NULL, "text", "9007199254740993", "9007199254740992.0", "date 1", "nan");
+    APPEND(&fixture, "[]", "-inf", "date 2", "-0.0", "0");
+    assert_top(&fixture, "8 4 2 3 10 9 7 | 7");
+    write_out(&fixture);
+    assert_best(&fixture, 0, -1, 20, "8 4 2 3 10 9 7 6 5 1 0");
+    assert_best(&fixture, 0, -1, 8, "8 4 2 3 10 9 7 6");
+    assert_best(&fixture, 0, 4, 2, "8 2");
+    assert_best(&fixture, 7, -1, 20, "8 10 9 7");
+    assert_best(&fixture, 0, 6, 9, "8 4 2 3 10 9 7 5 1");
+    fixture_close(&fixture);
+}
+
+static void the_newest_are_kept(void **state)
+{
+    fixture_t fixture;
+    open_top(&fixture, *state, 2, "");
+    APPEND(&fixture, "5", "4", "3");
+    assert_top(&fixture, "2 1 | 2");
+    write_out(&fixture);
+    APPEND(&fixture, "1");
+    assert_top(&fixture, "3 2 | 2");
+    assert_best(&fixture, 0, -1, 2, "2 1");
+    assert_best(&fixture, 0, 2, 9, "1 0");
+    spill_request_t remove = make_request(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
+    remove.seq = 3;
+    assert_int_equal(send_step(&fixture, &remove, true), SPILL_DONE);
+    assert_top(&fixture, "2 1 | 2");
+    fixture_close(&fixture);
+}
+
+static void documents_are_those_of_the_source(void **state)
+{
+    fixture_t fixture;
+    open_top(&fixture, *state, 3, "rating");
+    APPEND(&fixture, "2", "5", "4", "1");
+    bson_t document;
+    spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.want = SPILL_WANT_FORWARD;
+    read.limit = 10;
+    read.want_top = true;
+    read.want_fields = true;
+    assert_done(&fixture, &read);
+    spill_response_t *response = &fixture.response;
+    spill_render_head(&fixture.definition, &response->state, response->fields, &response->run,
+                      &response->top_run, NULL, true, &document);
+    char *json = bson_as_relaxed_extended_json(&document, NULL);
+    assert_string_equal(json, "{ \"_id\" : \"ada\", \"reviewSummary\" : { \"topReviews\" : [ "
+                              "{ \"rating\" : 5 }, { \"rating\" : 4 }, { \"rating\" : 2 } ], "
+                              "\"totalCount\" : 4, \"averageRating\" : 3.0 } }");
+    bson_free(json);
+    bson_destroy(&document);
+    fixture_close(&fixture);
+}
+
+/* An append that comes between the look and the step is in the journal, not in what was read. */
+static void what_leaves_is_replaced(void **state)
+{
+    fixture_t fixture;
+    open_top(&fixture, *state, 2, "rating");
+    APPEND(&fixture, "3", "5", "4", "1");
+    write_out(&fixture);
+    APPEND(&fixture, "2");
+    assert_top(&fixture, "1 2 | 2");
+    spill_request_t intend = make_request(&fixture, SPILL_REQUEST_INTEND, SPILL_HEAD);
+    intend.seq = 1;
+    intend.intent_page = 1;
+    assert_int_equal(send_step(&fixture, &intend, false), SPILL_REFUSED_GUARD);
+    spill_response_t best = SPILL_RESPONSE_INIT;
+    read_best(&fixture, 0, 1, 2, &best);
+    intend.rev = read_head(&fixture)->rev;
+    intend.refill = &best.best;
+    intend.refill_run = &best.run;
+    APPEND(&fixture, "3"); /* not in the top yet */
+    assert_done(&fixture, &intend);
+    assert_top(&fixture, "2 5 | 2");
+    spill_request_t pull = make_request(&fixture, SPILL_REQUEST_PULL, 1);
+    pull.seq = 1;
+    assert_done(&fixture, &pull);
+    spill_request_t settle = make_request(&fixture, SPILL_REQUEST_SETTLE, SPILL_HEAD);
+    settle.seq = 1;
+    settle.intent_page = 1;
+    assert_int_equal(send_step(&fixture, &settle, false), SPILL_DONE);
+    assert_top(&fixture, "2 5 | 2");
+    assert_best(&fixture, 0, -1, 9, "2 0 3");
+    /* One that is in no top takes nothing along. */
+    intend.seq = 3;
+    intend.intent_page = 3;
+    intend.refill = NULL;
+    intend.refill_run = NULL;
+    assert_int_equal(send_step(&fixture, &intend, false), SPILL_DONE);
+    assert_top(&fixture, "2 5 | 2");
+    spill_response_release(&best);
+    fixture_close(&fixture);
+}
+
+/* Set the rating of a written element as an edit does. */
+static void edit_written(fixture_t *fixture, int64_t seq, const char *rating, bool refilled)
+{
+    bson_t *review = make_review(rating);
+    spill_value_t value = value_of(review);
+    spill_run_t run = {0};
+    spill_run_add(&run, seq, &value);
+    spill_request_t intend = make_request(fixture, SPILL_REQUEST_INTEND, SPILL_HEAD);
+    intend.seq = seq;
+    intend.intent_page = seq;
+    intend.edit = true;
+    assert_int_equal(send_step(fixture, &intend, false), SPILL_DONE);
+    spill_request_t put = make_request(fixture, SPILL_REQUEST_PUT_PAGE, seq);
+    put.src = read_head(fixture)->rev;
+    put.first = seq;
+    put.slots = 1;
+    put.run = &run;
+    put.edit = true;
+    assert_done(fixture, &put);
+    spill_request_t settle = make_request(fixture, SPILL_REQUEST_SETTLE, SPILL_HEAD);
+    settle.seq = seq;
+    settle.intent_page = seq;
+    settle.elements = &value;
+    settle.element_count = 1;
+    settle.elements_bytes = value.size_bytes;
+    if (refilled)
+        assert_int_equal(send_step(fixture, &settle, false), SPILL_REFUSED_GUARD);
+    assert_int_equal(send_step(fixture, &settle, refilled), SPILL_DONE);
+    spill_run_release(&run);
+    bson_destroy(review);
+}
+
+static void edits_move_elements(void **state)
+{
+    fixture_t fixture;
+    open_top(&fixture, *state, 2, "rating");
+    APPEND(&fixture, "3", "5", "4", "1");
+    write_out(&fixture);
+    edit_written(&fixture, 3, "6", false); /* into the top */
+    assert_top(&fixture, "3 1 | 2");
+    edit_written(&fixture, 1, "2", true); /* out of it */
+    assert_top(&fixture, "3 2 | 2");
+    edit_written(&fixture, 3, "3.5", true); /* within it */
+    assert_top(&fixture, "2 3 | 2");
+    edit_written(&fixture, 0, "1", false); /* beside it */
+    assert_top(&fixture, "2 3 | 2");
+    assert_best(&fixture, 0, -1, 9, "2 3 1 0");
+    APPEND(&fixture, "1");
+    bson_t *review = make_review("9");
+    spill_value_t value = value_of(review);
+    spill_request_t edit = make_request(&fixture, SPILL_REQUEST_EDIT, SPILL_HEAD);
+    edit.seq = 4;
+    edit.elements = &value;
+    edit.element_count = 1;
+    edit.elements_bytes = value.size_bytes;
+    assert_int_equal(send_step(&fixture, &edit, false), SPILL_DONE);
+    assert_top(&fixture, "4 2 | 2");
+    bson_destroy(review);
+    review = make_review(NULL);
+    value = value_of(review);
+    edit.elements_bytes = value.size_bytes;
+    assert_int_equal(send_step(&fixture, &edit, false), SPILL_REFUSED_GUARD);
+    assert_int_equal(send_step(&fixture, &edit, true), SPILL_DONE);
+    assert_top(&fixture, "2 3 | 2");
+    bson_destroy(review);
+    fixture_close(&fixture);
+}
+
+static void a_trim_refills(void **state)
+{
+    fixture_t fixture;
+    open_top(&fixture, *state, 2, "rating");
+    APPEND(&fixture, "9", "8", "1", "2", "3");
+    write_out(&fixture);
+    APPEND(&fixture, "7", "2");
+    assert_top(&fixture, "0 1 | 2");
+    spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
+    trim.low = 1;
+    assert_int_equal(send_step(&fixture, &trim, false), SPILL_REFUSED_GUARD);
+    assert_int_equal(send_step(&fixture, &trim, true), SPILL_DONE);
+    assert_top(&fixture, "1 5 | 2");
+    trim.low = 3;
+    assert_int_equal(send_step(&fixture, &trim, true), SPILL_DONE);
+    assert_top(&fixture, "5 4 | 2");
+    trim.low = 6;
+    assert_int_equal(send_step(&fixture, &trim, true), SPILL_DONE);
+    assert_top(&fixture, "6 | 1");
+    fixture_close(&fixture);
+}
+
+/* Of the elements as many are shown as take half of the head; of the others the ranks are known. */
+static void large_elements_are_not_shown(void **state)
+{
+    fixture_t fixture;
+    open_top(&fixture, *state, 3, "rating");
+    fixture.definition.bounds.head_bytes_max = 20000;
+    static const struct {
+        int rating;
+        uint32_t size;
+        const char *expected;
+    } steps[] = {{2, 3000, "0 | 1"},    {3, 9000, "1 0 | 1"},   {1, 50, "1 0 2 | 1"},
+                 {4, 100, "3 1 0 | 2"}, {5, 4000, "4 3 1 | 2"}, {0, 50, "4 3 1 | 2"}};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        spill_value_t text = text_value(steps[i].size, 'x');
+        bson_t *review = BCON_NEW("rating", BCON_INT32(steps[i].rating));
+        spill_value_append(&text, review, "text");
+        spill_value_t value = value_of(review);
+        spill_request_t append = make_append(&fixture, SPILL_HEAD, &value, 1);
+        append.create = true;
+        assert_done(&fixture, &append);
+        assert_top(&fixture, steps[i].expected);
+        bson_free((void *)text.data);
+        bson_destroy(review);
+    }
+    write_out(&fixture);
+    spill_request_t intend = make_request(&fixture, SPILL_REQUEST_INTEND, SPILL_HEAD);
+    intend.seq = 4;
+    intend.intent_page = 4;
+    assert_int_equal(send_step(&fixture, &intend, true), SPILL_DONE);
+    assert_top(&fixture, "3 1 0 | 2");
+    fixture_close(&fixture);
+}
+
+void add_top_tests(suite_t *suite)
+{
+    SUITE_ADD(suite, the_highest_are_kept);
+    SUITE_ADD(suite, values_rank_by_class);
+    SUITE_ADD(suite, the_newest_are_kept);
+    suite_add(suite, "the summary is that of the source", documents_are_those_of_the_source);
+    SUITE_ADD(suite, what_leaves_is_replaced);
+    SUITE_ADD(suite, edits_move_elements);
+    SUITE_ADD(suite, a_trim_refills);
+    SUITE_ADD(suite, large_elements_are_not_shown);
+}

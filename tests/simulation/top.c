@@ -1,0 +1,137 @@
+/*
+ * Layout subset: after every step the head's top is that of the plain array, and readers are told
+ * one that it was.
+ */
+#include "world.h"
+
+#include <assert.h>
+
+static spill_top_entry_t entry_of(const sim_world_t *world, int64_t seq, int64_t value)
+{
+    sim_value_bytes_t bytes;
+    spill_value_t element = sim_value_of(world, &bytes, value);
+    return spill_top_entry_of(&world->definition, seq, &element);
+}
+
+/* What ranks highest at a version, but for elements whose removal is counted, and number `without`.
+ */
+static void rank_version(const sim_world_t *world, int owner, int32_t version, int64_t without,
+                         spill_top_t *top)
+{
+    const sim_plain_t *plain = &world->plains[owner];
+    int32_t incarnation = plain->moments[version].incarnation;
+    spill_top_clear(top);
+    for (size_t i = 0; i < plain->element_count; i++) {
+        const sim_plain_element_t *element = &plain->elements[i];
+        int64_t value =
+            element->incarnation == incarnation ? sim_plain_value(plain, element, version) : -1;
+        bool pending = element->pending && element->died == SIM_ALIVE;
+        if (value < 0 || pending || element->seq == without)
+            continue;
+        spill_top_entry_t entry = entry_of(world, element->seq, value);
+        spill_top_add(top, (size_t)world->settings.top, &entry);
+    }
+}
+
+/* ---- after each step ------------------------------------------------------------------------- */
+
+static void see(sim_world_t *world, const spill_request_t *request, const spill_state_t *head)
+{
+    const spill_top_t *before = &world->top_before;
+    if (head->top.shown < head->top.count)
+        sim_saw(world, SIM_TOP_PARTLY_SHOWN);
+    if (request->kind == SPILL_REQUEST_SETTLE && request->element_count > 0 &&
+        spill_top_contains(&head->top, request->seq))
+        sim_saw(world, SIM_TOP_EDITED);
+    for (size_t i = 0; request->refill && i < head->top.count; i++) {
+        int64_t seq = head->top.at[i].seq;
+        if (seq == request->seq || spill_top_contains(before, seq))
+            continue;
+        sim_saw(world, seq >= head->first ? SIM_TOP_BY_JOURNAL : SIM_TOP_REFILLED);
+    }
+}
+
+/*
+ * While an edit is under way its element may be in the top as it was: then the others are compared,
+ * and one may be missing.
+ */
+void sim_observe_top(sim_world_t *world, int owner, const spill_request_t *request)
+{
+    const spill_state_t *head = &world->before.state;
+    if (!sim_plain_now(&world->plains[owner])->exists)
+        return;
+    spill_top_t expected = {0}, kept = {0};
+    int64_t without = head->intent_edit ? head->intent_seq : -1;
+    rank_version(world, owner, sim_plain_version(&world->plains[owner]), without, &expected);
+    spill_top_copy(&head->top, &kept);
+    if (without >= 0)
+        spill_top_remove(&kept, without);
+    if (without >= 0 && kept.count + 1 == expected.count)
+        expected.count--;
+    expected.shown = kept.shown;
+    if (!spill_top_equal(&expected, &kept))
+        sim_fail(world, "owner %d: the top has %zu elements, from %lld on, not %zu from %lld on",
+                 owner, kept.count, kept.count > 0 ? (long long)kept.at[0].seq : -1, expected.count,
+                 expected.count > 0 ? (long long)expected.at[0].seq : -1);
+    see(world, request, head);
+    spill_top_release(&expected);
+    spill_top_release(&kept);
+}
+
+/* ---- what readers are told ------------------------------------------------------------------- */
+
+static bool matches(const sim_world_t *world, int owner, int32_t version,
+                    const spill_slice_t *slice, spill_top_t *top)
+{
+    const sim_plain_t *plain = &world->plains[owner];
+    rank_version(world, owner, version, -1, top);
+    if (slice->count > top->count)
+        return false;
+    for (size_t i = 0; i < slice->count; i++) {
+        const sim_plain_element_t *element = sim_plain_find_at(plain, version, top->at[i].seq);
+        if (slice->elements[i].seq != top->at[i].seq || !element ||
+            sim_value_id(&slice->elements[i].value, NULL) !=
+                sim_plain_value(plain, element, version))
+            return false;
+    }
+    return true;
+}
+
+/* Removals and edits have two steps, between which a top is that of no version. */
+static bool only_whole_steps(const sim_world_t *world, int owner, sim_span_t span)
+{
+    const sim_plain_t *plain = &world->plains[owner];
+    for (int32_t v = span.from; v <= span.to; v++)
+        if (plain->moments[v].change == SIM_CHANGE_EDIT ||
+            plain->moments[v].change == SIM_CHANGE_INTEND || plain->moments[v].pending > 0)
+            return false;
+    return !world->traces[owner].editing;
+}
+
+void sim_check_top(sim_client_t *client, int owner, bool at_the_end)
+{
+    sim_world_t *world = client->world;
+    const sim_plain_t *plain = &world->plains[owner];
+    spill_value_t value = sim_owner_value(world, owner);
+    sim_span_t span = {.from = sim_plain_version(plain)};
+    spill_slice_t *slice;
+    spill_error_t error;
+    spill_top_t top = {0};
+    spill_code_t code = spill_array_top(client->array, &value, INT64_MAX, &slice, &error);
+    span.to = sim_plain_version(plain);
+    if (code != SPILL_OK) {
+        if (at_the_end || !sim_failed_by_fault(client, code))
+            sim_fail(world, "owner %d: its top cannot be read: %s", owner, error.message);
+        return;
+    }
+    sim_saw(world, SIM_TOP_READ);
+    bool found = !at_the_end && !only_whole_steps(world, owner, span);
+    for (int32_t v = span.from; !found && v <= span.to; v++)
+        found = matches(world, owner, v, slice, &top);
+    bool all = slice->count == top.count || world->settings.padded || !at_the_end;
+    if (!found || !all)
+        sim_fail(world, "owner %d: a top of %zu elements was read, that was none", owner,
+                 slice->count);
+    spill_top_release(&top);
+    spill_slice_free(slice);
+}
