@@ -11,7 +11,7 @@
  *
  *   - an element that is appended, or takes another's place, has to lie in that window
  *   - updates of other fields are SPILL_INVALID: these documents have none
- *   - trims are SPILL_INVALID: what is old goes by windows (spill_bucket_drop_before)
+ *   - trims are SPILL_INVALID: what is old goes by owner (spill_bucket_trim_keep, _trim_older)
  *   - spill_array_owners and the other walks go from window to window
  *
  * The functions below work on an owner, over its windows. On a definition of another layout each
@@ -211,6 +211,67 @@ SPILL_API spill_code_t spill_bucket_read(spill_array_t *array, const spill_value
                                          const spill_bucket_read_options_t *options,
                                          spill_bucket_slice_t **slice, spill_error_t *error);
 SPILL_API void spill_bucket_slice_free(spill_bucket_slice_t *slice); /* NULL is allowed */
+
+/* ---- elements by their ids, and by a filter -------------------------------------------------- */
+
+/*
+ * The element of an owner with this id, as spill_array_find_id: of several the one in the earliest
+ * window, and there with the lowest number. `window` ("" where none was found) and *seq (-1) say
+ * where. Cost: one operation that finds the windows, through an index, and that of
+ * spill_array_find_id for each of them, mostly one.
+ */
+SPILL_API spill_code_t spill_bucket_find_id(spill_array_t *array, const spill_value_t *owner,
+                                            const spill_value_t *id, char window[SPILL_WINDOW_SIZE],
+                                            int64_t *seq, spill_error_t *error);
+
+/*
+ * Edit or remove it, as spill_array_edit_id and spill_array_remove_id. The new element has to lie
+ * in the same window, else SPILL_INVALID. Cost: as above, with the edit or removal.
+ */
+SPILL_API spill_code_t spill_bucket_edit_id(spill_array_t *array, const spill_value_t *owner,
+                                            const spill_value_t *id, const spill_value_t *element,
+                                            char window[SPILL_WINDOW_SIZE], int64_t *seq,
+                                            spill_error_t *error);
+SPILL_API spill_code_t spill_bucket_remove_id(spill_array_t *array, const spill_value_t *owner,
+                                              const spill_value_t *id,
+                                              char window[SPILL_WINDOW_SIZE], int64_t *seq,
+                                              spill_error_t *error);
+
+/*
+ * Remove the elements that match a filter, at most `limit` of them (0: no limit), from the earliest
+ * window on: spill_array_remove_where for each. *removed (may be NULL) is set after an error, too.
+ * SPILL_NOT_FOUND is none of the errors: an owner that does not exist has nothing to remove.
+ */
+SPILL_API spill_code_t spill_bucket_remove_where(spill_array_t *array, const spill_value_t *owner,
+                                                 const bson_t *filter, int64_t limit,
+                                                 int64_t *removed, spill_error_t *error);
+
+/* ---- trims ----------------------------------------------------------------------------------- */
+
+/* Retention drops at most so many windows after an append; the next one goes on. */
+#define SPILL_BUCKET_RETAINED 16
+
+/*
+ * Remove what is older than a time, in milliseconds since 1970: windows that end at or before it
+ * go as a whole (as by spill_bucket_drop_older), and in the window in which it lies the oldest
+ * elements, up to the first one that is not older. There, elements that the first part holds go one
+ * by one; of a later part all go, or none: so with elements in the order of their times at most
+ * one part's are left that are older. Statistics follow. Not for windows of a field.
+ *
+ * Cost: that of the drops; and as spill_array_trim_older in the one window. One that dies is
+ * finished by the next, or by spill_array_repair; statistics are right meanwhile.
+ */
+SPILL_API spill_code_t spill_bucket_trim_older(spill_array_t *array, const spill_value_t *owner,
+                                               int64_t time_ms, spill_error_t *error);
+
+/*
+ * Remove all but an owner's newest `keep` elements, the newest window first and in a window the
+ * highest number: windows before these go as a whole, and in the window that they begin in, what
+ * is before them, by parts as above. So no fewer are left, and at most one part more. Cost: one
+ * small read for each part that stays, one operation for each 100 windows, and what goes as above.
+ */
+SPILL_API spill_code_t spill_bucket_trim_keep(spill_array_t *array, const spill_value_t *owner,
+                                              int64_t keep, spill_error_t *error);
 
 /* ---- owners, and dropping -------------------------------------------------------------------- */
 

@@ -94,10 +94,12 @@ typedef struct spill_definition {
      * appends besides, while it is appended to and no writer dies (where bytes fill documents, up
      * to the sum of the three). What is not appended to stays.
      *
-     * Layout reference: the append does it that takes the numbers past a multiple of page_capacity.
-     * Layout capped: the threshold is what is kept by number (keep_elements is 0); of these go the
-     * ones that are older than keep_seconds. The append does it that takes the numbers past a
-     * multiple of an eighth of the threshold (each append, with a threshold below 16).
+     * Layout bucket: keep_elements is 0; the append that makes a window or a part does, for its
+     * owner, what spill_bucket_trim_older does, of SPILL_BUCKET_RETAINED windows at most. Layout
+     * reference: the append does it that takes the numbers past a multiple of page_capacity. Layout
+     * capped: the threshold is what is kept by number (keep_elements is 0); of these go the ones
+     * that are older than keep_seconds. The append does it that takes the numbers past a multiple
+     * of an eighth of the threshold (each append, with a threshold below 16).
      */
     int64_t keep_elements;
     int64_t keep_seconds; /* needs time_field */

@@ -33,8 +33,12 @@ static spill_code_t edit_element(spill_cli_session_t *session, const spill_value
         return code;
     }
     spill_value_t id;
+    char window[SPILL_WINDOW_SIZE];
     code = spill_value_from_json(options->id, strlen(options->id), &storage, &id, error);
-    if (code == SPILL_OK)
+    if (code == SPILL_OK && spill_cli_is_bucket(session))
+        code =
+            spill_bucket_edit_id(session->array, session->owner, &id, element, window, &seq, error);
+    else if (code == SPILL_OK)
         code = spill_array_edit_id(session->array, session->owner, &id, element, &seq, error);
     bson_destroy(&storage);
     return code;

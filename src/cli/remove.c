@@ -20,11 +20,14 @@ static spill_code_t remove_by_id(spill_cli_session_t *session, const char *json,
     bson_t storage = BSON_INITIALIZER;
     spill_value_t id;
     int64_t seq;
+    char window[SPILL_WINDOW_SIZE] = "";
     spill_code_t code = spill_value_from_json(json, strlen(json), &storage, &id, error);
-    if (code == SPILL_OK)
+    if (code == SPILL_OK && spill_cli_is_bucket(session))
+        code = spill_bucket_remove_id(session->array, session->owner, &id, window, &seq, error);
+    else if (code == SPILL_OK)
         code = spill_array_remove_id(session->array, session->owner, &id, &seq, error);
     if (code == SPILL_OK)
-        printf("%" PRId64 "\n", seq);
+        printf("%s%s%" PRId64 "\n", window, window[0] != '\0' ? ":" : "", seq);
     bson_destroy(&storage);
     return code;
 }
@@ -42,8 +45,9 @@ static spill_code_t remove_where(spill_cli_session_t *session, const remove_opti
                              !bson_init_static(&filter, value.data, value.size_bytes)))
         code = spill_fail(error, SPILL_INVALID, "--where takes a document");
     if (code == SPILL_OK) {
-        code = spill_array_remove_where(session->array, session->owner, &filter, options->limit,
-                                        &removed, error);
+        code =
+            (spill_cli_is_bucket(session) ? spill_bucket_remove_where : spill_array_remove_where)(
+                session->array, session->owner, &filter, options->limit, &removed, error);
         printf("%" PRId64 "\n", removed);
     }
     bson_destroy(&storage);

@@ -21,7 +21,7 @@ static bool parse_older(const trim_options_t *options, int64_t *time_ms)
     return spill_cli_parse_time(options->older_than, spill_clock_now_us(NULL) / 1000, time_ms);
 }
 
-/* Whole windows go. */
+/* Windows go as a whole, but for the one that it ends in. */
 static spill_code_t trim_windows(const spill_cli_session_t *session, spill_error_t *error)
 {
     const trim_options_t *options = session->invocation->options;
@@ -31,11 +31,13 @@ static spill_code_t trim_windows(const spill_cli_session_t *session, spill_error
     if (options->windows)
         return spill_bucket_drop_before(session->array, session->owner, options->windows, NULL,
                                         error);
+    if (options->keep >= 0)
+        return spill_bucket_trim_keep(session->array, session->owner, options->keep, error);
     if (!options->older_than || !parse_older(options, &time_ms))
         return spill_fail(error, SPILL_INVALID,
-                          "the layout is bucket, where what is old goes by windows: give "
-                          "--windows-before or --older-than");
-    return spill_bucket_drop_older(session->array, session->owner, time_ms, NULL, error);
+                          "the layout is bucket, where numbers are a window's: give --keep, "
+                          "--older-than or --windows-before");
+    return spill_bucket_trim_older(session->array, session->owner, time_ms, error);
 }
 
 static spill_code_t trim(spill_cli_session_t *session, spill_error_t *error)
@@ -92,11 +94,16 @@ const spill_command_t spill_command_trim = {
     .arguments_min = 3,
     .arguments_max = 3,
     .summary = "Remove an owner's oldest elements",
-    .text = "Examples:\n"
-            "  spillway trim feeds.db events alice --keep 10000\n"
-            "  spillway trim feeds.db events alice --below 5000\n"
-            "  spillway trim feeds.db events alice --older-than 90d\n"
-            "  spillway trim shop.db reviews bike-7 --windows-before 2026-03",
+    .text =
+        "With layout bucket windows go as a whole; in the window that the trim ends in, elements "
+        "of the first part one by one, and later parts as a whole, so that up to one part's "
+        "elements are left that could go.\n"
+        "\n"
+        "Examples:\n"
+        "  spillway trim feeds.db events alice --keep 10000\n"
+        "  spillway trim feeds.db events alice --below 5000\n"
+        "  spillway trim feeds.db events alice --older-than 90d\n"
+        "  spillway trim shop.db reviews bike-7 --windows-before 2026-03",
     .common = SPILL_COMMON_DURABILITY,
     .options = OPTIONS,
     .defaults = &DEFAULTS,

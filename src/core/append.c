@@ -1,6 +1,6 @@
 /* Appends as the caller sees them: checks, and batches split into parts that each fit a page. */
 #include "bson/value.h"
-#include "core/array.h"
+#include "core/windows.h"
 #include "definition/fields.h"
 #include "definition/window.h"
 #include "layout/apart.h"
@@ -241,6 +241,8 @@ spill_code_t spill_array_append(spill_array_t *array, const spill_value_t *owner
         code = spill_array_check_update(array, options->update, error);
     if (code == SPILL_OK)
         code = append_parts(&own, elements, count, options, result, error);
+    if (own.grew)
+        spill_windows_retain(array, owner);
     spill_owner_release(&own);
     return code;
 }

@@ -12,6 +12,10 @@ spill_code_t spill_array_check_update(const spill_array_t *array, const bson_t *
 spill_code_t spill_array_check_element(const spill_value_t *element, size_t index,
                                        spill_error_t *error);
 
+/* The definition has an id_field, and the value can be an id. SPILL_INVALID. (change.c) */
+spill_code_t spill_array_check_id(const spill_array_t *array, const spill_value_t *id,
+                                  spill_error_t *error);
+
 /* Layout bucket: does the element lie in the window that `owner` is? SPILL_INVALID. (append.c) */
 spill_code_t spill_array_check_window(const spill_owner_t *owner, const spill_value_t *element,
                                       spill_error_t *error);

@@ -3,8 +3,8 @@
 #include "core/array.h"
 #include "util/error.h"
 
-static spill_code_t check_id(const spill_array_t *array, const spill_value_t *id,
-                             spill_error_t *error)
+spill_code_t spill_array_check_id(const spill_array_t *array, const spill_value_t *id,
+                                  spill_error_t *error)
 {
     if (array->definition.id_field[0] == '\0')
         return spill_fail(error, SPILL_INVALID,
@@ -90,7 +90,7 @@ spill_code_t spill_array_find_id(spill_array_t *array, const spill_value_t *owne
     spill_which_t which = {.id = id, .seq = -1};
     spill_owner_t own;
     *seq = -1;
-    spill_code_t code = check_id(array, id, error);
+    spill_code_t code = spill_array_check_id(array, id, error);
     if (code != SPILL_OK)
         return code;
     code = spill_owner_init(&own, array, owner, error);
@@ -105,7 +105,7 @@ spill_code_t spill_array_edit_id(spill_array_t *array, const spill_value_t *owne
                                  int64_t *seq, spill_error_t *error)
 {
     spill_which_t which = {.id = id, .seq = -1};
-    spill_code_t code = check_id(array, id, error);
+    spill_code_t code = spill_array_check_id(array, id, error);
     if (code == SPILL_OK)
         code = edit(array, owner, &which, element, error);
     return tell_seq(&which, seq, code);
@@ -115,7 +115,7 @@ spill_code_t spill_array_remove_id(spill_array_t *array, const spill_value_t *ow
                                    const spill_value_t *id, int64_t *seq, spill_error_t *error)
 {
     spill_which_t which = {.id = id, .seq = -1};
-    spill_code_t code = check_id(array, id, error);
+    spill_code_t code = spill_array_check_id(array, id, error);
     if (code == SPILL_OK)
         code = remove_element(array, owner, &which, error);
     return tell_seq(&which, seq, code);

@@ -43,6 +43,7 @@ spill_code_t spill_each_window(spill_array_t *array, const spill_value_t *owner,
                                   .from = range->from,
                                   .to = range->to,
                                   .newest_first = range->newest_first,
+                                  .id = range->id,
                                   .limit = WINDOWS_AT_A_TIME};
     spill_code_t code = spill_array_check_layout(array, true, "there are no windows", error);
     bool end = range->from && range->to && strcmp(range->from, range->to) > 0;
@@ -70,12 +71,15 @@ typedef struct summing {
     int64_t windows;
 } summing_t;
 
-static void add_document(const spill_state_t *state, spill_bucket_window_t *window)
+/* `low`: the head's; a part wholly below it was trimmed, and only not emptied yet. */
+static void add_document(const spill_state_t *state, int64_t low, spill_bucket_window_t *window)
 {
     spill_statistics_t own;
+    window->parts++;
+    if (spill_state_end(state) <= low)
+        return;
     spill_tally_statistics(&state->tally, state->live, &own);
     spill_statistics_join(&window->statistics, &own);
-    window->parts++;
 }
 
 static spill_code_t sum_window(summing_t *summing, const spill_value_t *name,
@@ -87,11 +91,11 @@ static spill_code_t sum_window(summing_t *summing, const spill_value_t *name,
     if (code == SPILL_OK)
         code = spill_owner_read_state(&own, SPILL_HEAD, &head, error);
     if (code == SPILL_OK && head.state.present)
-        add_document(&head.state, window);
+        add_document(&head.state, head.state.low, window);
     for (int64_t number = 0; code == SPILL_OK && number < head.state.pages; number++) {
         code = spill_owner_read_state(&own, number, &page, error);
         if (code == SPILL_OK && page.state.present && page.state.epoch == head.state.epoch)
-            add_document(&page.state, window);
+            add_document(&page.state, head.state.low, window);
     }
     spill_response_release(&head);
     spill_response_release(&page);
@@ -121,7 +125,8 @@ spill_code_t spill_bucket_windows(spill_array_t *array, const spill_value_t *own
                                   spill_bucket_window_fn visit, void *context, spill_error_t *error)
 {
     summing_t summing = {.array = array, .visit = visit, .context = context};
-    spill_window_range_t range = {from, to, order == SPILL_NEWEST_FIRST};
+    spill_window_range_t range = {
+        .from = from, .to = to, .newest_first = order == SPILL_NEWEST_FIRST};
     return spill_each_window(array, owner, &range, show_window, &summing, error);
 }
 
@@ -131,7 +136,7 @@ spill_code_t spill_bucket_statistics(spill_array_t *array, const spill_value_t *
                                      spill_error_t *error)
 {
     summing_t summing = {.array = array};
-    spill_window_range_t range = {from, to, false};
+    spill_window_range_t range = {.from = from, .to = to};
     spill_code_t code = spill_each_window(array, owner, &range, show_window, &summing, error);
     *statistics = summing.all;
     if (windows)
@@ -184,7 +189,9 @@ spill_code_t spill_bucket_owners(spill_array_t *array, spill_owner_fn visit, voi
 typedef struct dropping {
     spill_array_t *array;
     const char *before; /* or NULL */
+    int64_t limit;
     int64_t dropped;
+    bool more;
 } dropping_t;
 
 static spill_code_t drop_window(void *context, const spill_value_t *name, const char *window,
@@ -193,6 +200,8 @@ static spill_code_t drop_window(void *context, const spill_value_t *name, const 
     (void)last;
     dropping_t *dropping = context;
     *stop = dropping->before && strcmp(window, dropping->before) >= 0;
+    dropping->more = !*stop && dropping->dropped == dropping->limit;
+    *stop = *stop || dropping->more;
     if (*stop)
         return SPILL_OK;
     spill_code_t code = spill_array_drop_owner(dropping->array, name, error);
@@ -200,15 +209,27 @@ static spill_code_t drop_window(void *context, const spill_value_t *name, const 
     return code == SPILL_NOT_FOUND ? SPILL_OK : code; /* another client was faster */
 }
 
+spill_code_t spill_windows_drop(spill_array_t *array, const spill_value_t *owner,
+                                const char *before, int64_t limit, int64_t *dropped, bool *more,
+                                spill_error_t *error)
+{
+    dropping_t dropping = {.array = array, .before = before, .limit = limit};
+    spill_window_range_t range = {.to = before};
+    spill_code_t code = spill_each_window(array, owner, &range, drop_window, &dropping, error);
+    *dropped = dropping.dropped;
+    *more = dropping.more;
+    return code;
+}
+
 spill_code_t spill_bucket_drop_before(spill_array_t *array, const spill_value_t *owner,
                                       const char *window, int64_t *dropped, spill_error_t *error)
 {
-    dropping_t dropping = {.array = array, .before = window};
-    spill_window_range_t range = {.to = window};
-    spill_code_t code = spill_each_window(array, owner, &range, drop_window, &dropping, error);
+    int64_t count;
+    bool more;
+    spill_code_t code = spill_windows_drop(array, owner, window, INT64_MAX, &count, &more, error);
     if (dropped)
-        *dropped = dropping.dropped;
-    if (code == SPILL_OK && window == NULL && dropping.dropped == 0)
+        *dropped = count;
+    if (code == SPILL_OK && window == NULL && count == 0)
         code = spill_fail(error, SPILL_NOT_FOUND, "there is no such owner in '%s'",
                           array->definition.name);
     return code;

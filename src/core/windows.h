@@ -10,6 +10,7 @@ typedef struct spill_window_range {
     const char *from; /* or NULL */
     const char *to;
     bool newest_first;
+    const spill_value_t *id;
 } spill_window_range_t;
 
 /*
@@ -24,5 +25,19 @@ typedef spill_code_t (*spill_each_window_fn)(void *context, const spill_value_t 
 spill_code_t spill_each_window(spill_array_t *array, const spill_value_t *owner,
                                const spill_window_range_t *range, spill_each_window_fn call,
                                void *context, spill_error_t *error);
+
+/*
+ * Drop windows before `before` (NULL: any), the oldest first, up to `limit` of them; *dropped: how
+ * many were; *more: the limit ended it.
+ */
+spill_code_t spill_windows_drop(spill_array_t *array, const spill_value_t *owner,
+                                const char *before, int64_t limit, int64_t *dropped, bool *more,
+                                spill_error_t *error);
+
+/*
+ * After an append that made a window, or a part of one: what the definition keeps of the owner.
+ * What fails is put off, with a warning to the store's log. (bucket_change.c)
+ */
+void spill_windows_retain(spill_array_t *array, const spill_value_t *window);
 
 #endif

@@ -298,11 +298,12 @@ static spill_code_t check_bucket(const spill_definition_t *definition, spill_err
         return fail_bucket("countField, overflowField, pagesField and pageCount are empty: "
                            "a document's count is one of its statistics",
                            error);
-    if (definition->id_field[0] != '\0')
-        return fail_bucket("elements are found by window and number: idField is empty", error);
-    if (definition->keep_elements > 0 || definition->keep_seconds > 0)
-        return fail_bucket("keepElements and keepSeconds are 0: what is old goes by windows",
+    if (definition->keep_elements > 0)
+        return fail_bucket("keepElements (--retain-elements) is 0: keepSeconds (--retain-age) says "
+                           "what stays",
                            error);
+    if (definition->keep_seconds > 0 && by_field)
+        return fail_bucket("keepSeconds (--retain-age) needs windows of a time", error);
     return check_bucket_fields(definition, error);
 }
 

@@ -292,6 +292,8 @@ spill_code_t spill_oldest_append(spill_owner_t *owner, const spill_part_t *part,
     }
     if (code == SPILL_OK && attempt.sealed)
         spill_outlier_retain(owner);
+    owner->grew = owner->grew || attempt.sealed ||
+                  (code == SPILL_OK && result->first == 0 && !result->repeated);
     if (code == SPILL_OK && part->update != NULL && !in_head && !result->repeated)
         code = update_fields(owner, attempt.tail.epoch, part->update, error);
     return code;

@@ -38,6 +38,7 @@ typedef struct spill_owner {
     spill_array_t *array;
     const spill_value_t *value;
     spill_buffer_t key;
+    bool grew; /* layout bucket: an append has made the window or a part of it */
 } spill_owner_t;
 
 /* Checks the owner's type. Release in every case. */

@@ -47,7 +47,8 @@ void spill_outlier_retain(spill_owner_t *owner)
 {
     const spill_definition_t *definition = &owner->array->definition;
     spill_trim_t trim = {.below = INT64_MAX, .keep = definition->keep_elements};
-    if (!owner->array->retains || (trim.keep == 0 && definition->keep_seconds == 0))
+    if (!owner->array->retains || (trim.keep == 0 && definition->keep_seconds == 0) ||
+        definition->layout == SPILL_LAYOUT_BUCKET) /* of all windows: core/bucket_change.c */
         return;
     if (definition->keep_seconds > 0) {
         trim.by_time = true;

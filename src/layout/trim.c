@@ -7,6 +7,11 @@
 #include "layout/apart.h"
 #include "util/error.h"
 
+static bool is_bucket(const spill_owner_t *owner)
+{
+    return owner->array->definition.layout == SPILL_LAYOUT_BUCKET;
+}
+
 /*
  * Live elements in pages (and, with keep oldest, the head) with numbers in [from, end): the walk
  * goes down from the page that holds the last of them. One small read for each page.
@@ -62,8 +67,13 @@ spill_code_t spill_outlier_trimmed_pages(const spill_owner_t *owner, const spill
     read.pages = head->pages;
     read.seq = head->low - 1;
     spill_code_t code = spill_owner_call(owner, &read, &page, error);
-    if (code == SPILL_OK && page.state.present)
+    if (code == SPILL_OK && page.state.present) {
         *from = *end = page.state.page;
+        /* In a bucket it goes as well, with its statistics; numbers have no gap between parts. */
+        if (is_bucket(owner) && spill_state_slots(&page.state) > 0 &&
+            spill_state_end(&page.state) <= head->low)
+            ++*end;
+    }
     while (code == SPILL_OK && *from > 0) {
         code = spill_owner_read_state(owner, *from - 1, &page, error);
         if (code != SPILL_OK || !page.state.present || spill_state_slots(&page.state) == 0)
@@ -84,6 +94,31 @@ spill_code_t spill_outlier_empty_pages(const spill_owner_t *owner, int64_t epoch
         empty.epoch = epoch;
         code = spill_owner_step(owner, &empty, &done, error);
     }
+    return code;
+}
+
+/*
+ * Layout bucket: elements that are below low but still in a part would be in its statistics. So
+ * from parts behind the first, which is the head, a trim takes none but all; from the last one,
+ * where that takes more elements, none.
+ */
+static spill_code_t round_to_part(const spill_owner_t *owner, const spill_state_t *head,
+                                  int64_t *low, spill_error_t *error)
+{
+    if (!is_bucket(owner) || *low <= spill_state_end(head))
+        return SPILL_OK;
+    spill_response_t part = SPILL_RESPONSE_INIT;
+    const spill_state_t *state = &part.state;
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
+    read.epoch = head->epoch;
+    read.pages = head->pages;
+    read.seq = *low;
+    spill_code_t code = spill_owner_call(owner, &read, &part, error);
+    if (code == SPILL_OK && !state->present)
+        *low = spill_state_end(head);
+    else if (code == SPILL_OK && !(state->sealed && spill_state_end(state) <= *low))
+        *low = state->first;
+    spill_response_release(&part);
     return code;
 }
 
@@ -108,6 +143,8 @@ static spill_code_t try_trim(spill_owner_t *owner, const spill_trim_t *trim, spi
     code = spill_outlier_trim_bound(owner, trim, &head->state, &count, low, error);
     if (code == SPILL_OK && *low < 0)
         return SPILL_OK; /* the head has another rev by now */
+    if (code == SPILL_OK)
+        code = round_to_part(owner, &head->state, low, error);
     if (code != SPILL_OK || *low <= head->state.low) {
         *low = head->state.low;
         *done = code == SPILL_OK;

@@ -180,11 +180,25 @@ static spill_code_t owners(spill_store_t *store, const spill_definition_t *defin
     return SPILL_OK;
 }
 
+/* Has a document of the window an element with the id that the query asks for, if it does? */
+static bool may_have_id(const spill_memory_owner_t *owner, const spill_definition_t *definition,
+                        const spill_value_t *id)
+{
+    spill_request_t request = {.definition = definition, .id = id};
+    size_t index;
+    int64_t seq;
+    if (!id || spill_memory_document_find_id(owner->head, &request, &index, &seq))
+        return true;
+    for (size_t i = 0; i < owner->page_count; i++)
+        if (spill_memory_document_find_id(owner->pages[i], &request, &index, &seq))
+            return true;
+    return false;
+}
+
 static spill_code_t windows(spill_store_t *store, const spill_definition_t *definition,
                             const spill_binding_t *binding, const spill_window_query_t *query,
                             bson_t *texts, spill_error_t *error)
 {
-    (void)definition;
     spill_memory_store_t *memory = (spill_memory_store_t *)store;
     const spill_memory_table_t *table = &memory->owners;
     spill_window_keys_t keys;
@@ -202,7 +216,7 @@ static spill_code_t windows(spill_store_t *store, const spill_definition_t *defi
             if (entry->id != binding->array_id ||
                 !spill_window_keys_hold(&keys, entry->key, entry->key_bytes))
                 break;
-            if (owner->head)
+            if (owner->head && may_have_id(owner, definition, query->id))
                 spill_window_keys_list(&keys, entry->key, entry->key_bytes, found++, texts);
             index = query->newest_first ? index - 1 : index + 1;
         }

@@ -14,6 +14,11 @@ typedef struct spill_window_query {
     const char *last; /* only those behind this one, in the order asked for; it lies between them */
     bool newest_first;
     size_t limit; /* 1..1000 */
+    /*
+     * Not NULL: only windows that may have an element with this id, by an index; some may be listed
+     * that have none any more. With the definition's id_field, and the oldest first.
+     */
+    const spill_value_t *id;
 } spill_window_query_t;
 
 /* For stores that keep owners in the order of their keys: the keys that the query is about. */

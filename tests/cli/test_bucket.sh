@@ -83,13 +83,15 @@ has out "2026-05: 2 elements, 2 values, sum 16"
 expect 0 count "$db" reviews boat
 has out '"count":2,"windows":1'
 
-expect 2 trim "$db" reviews bike --keep 1
+expect 2 trim "$db" reviews bike --below 1
 has err "--windows-before"
 expect 0 trim "$db" reviews bike --older-than 2026-03-01
 expect 0 count "$db" reviews bike
 has out '"windows":3'
 expect 2 define "$db" reviews --retain-elements 5
-expect 2 remove "$db" reviews bike --where '{"rating": 2.5}'
+expect 0 remove "$db" reviews bike --where '{"rating": 1000}'
+is out 0
+expect 2 remove "$db" reviews bike --id 5
 expect 0 trim "$db" reviews bike --windows-before 2026-04
 expect 0 count "$db" reviews bike
 has out '"windows":2'
@@ -100,6 +102,39 @@ expect 3 drop "$db" reviews bike --yes
 clean "$db"
 expect 2 convert "$db" reviews --to outlier
 has err "bucket"
+
+# Ids, filters, trims and retention over all windows.
+expect 0 define "$db" visits --preset reviews-bucket --collection visits --window day --threshold 2 \
+    --id-field n --order newest-first
+for i in 1 2 3 4 5 6 7 8 9; do
+    echo "{\"n\": $i, \"rating\": $i, \"createdAt\": {\"\$date\": \"2026-01-0$(((i + 3) / 4))T0$i:00:00Z\"}}"
+done | "$SPILLWAY" append "$db" visits shop - >out 2>err || fail "append of visits: $?"
+expect 0 export "$db" visits shop --documents --plain --relaxed
+has out '"reviews" : [ { "n" : 2, '
+expect 0 edit "$db" visits shop --id 6 \
+    '{"n": 6, "rating": 60, "createdAt": {"$date": "2026-01-02T06:00:00Z"}}'
+expect 2 edit "$db" visits shop --id 6 '{"n": 6, "createdAt": {"$date": "2026-01-03T06:00:00Z"}}'
+expect 0 remove "$db" visits shop --id 7
+is out "2026-01-02:2"
+expect 3 remove "$db" visits shop --id 7
+expect 0 remove "$db" visits shop --where '{"rating": {"$gt": 7}}' --limit 2
+is out 2
+expect 0 stats "$db" visits shop
+has out "2026-01-02: 1 elements, 1 values, sum 5,"
+expect 0 trim "$db" visits shop --keep 4
+expect 0 count "$db" visits shop
+has out '"count":4,'
+expect 0 trim "$db" visits shop --older-than 2026-01-02T04:30:00Z
+expect 0 stats "$db" visits shop
+has out "in all 2 windows: 2 elements, 2 values, sum 14,"
+clean "$db"
+expect 2 define "$db" visits --window field --window-source n --retain-age 1d --time-field ''
+expect 0 define "$db" visits --retain-age 30d
+expect 0 append "$db" visits shop "{\"n\": 10, \"createdAt\": {\"\$date\": {\"\$numberLong\": \"$(date +%s)000\"}}}"
+expect 0 count "$db" visits shop
+has out '"windows":'
+expect 0 drop "$db" visits --yes
+clean "$db"
 
 # Windows that a field names, without statistics, in a collection of one's own.
 expect 0 define "$db" seasons --layout bucket --collection visits --array seen --window field \

@@ -6,6 +6,7 @@
 
 #include <spillway/spillway.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { WINDOWS = 5, MOST = 64 };
 
@@ -524,6 +525,167 @@ static void what_is_refused(void **state)
     world_close(&world);
 }
 
+/* ---- ids, filters and trims over windows ----------------------------------------------------- */
+
+/* With ids: the seed, which several elements may share. */
+static void open_with_ids(world_t *world, const contract_kind_t *kind, int64_t part)
+{
+    spill_error_t error;
+    world_open(world, kind, 1, part);
+    spill_array_close(world->array);
+    strcpy(world->definition.id_field, "seed");
+    expect_ok(spill_store_define(world->store, &world->definition, &error), &error);
+    expect_ok(spill_array_open(world->store, "reviews", &world->array, &error), &error);
+}
+
+static void assert_found(world_t *world, int id, const char *expected)
+{
+    char window[SPILL_WINDOW_SIZE], text[SPILL_WINDOW_SIZE + 24];
+    int64_t seq;
+    spill_error_t error;
+    spill_value_t value = {
+        .data = (const uint8_t *)&id, .size_bytes = sizeof id, .type = BSON_TYPE_INT32};
+    spill_code_t code =
+        spill_bucket_find_id(world->array, &world->owner, &value, window, &seq, &error);
+    assert_int_equal(code, expected ? SPILL_OK : SPILL_NOT_FOUND);
+    snprintf(text, sizeof text, "%s:%d", window, (int)seq);
+    assert_string_equal(text, expected ? expected : ":-1");
+}
+
+static spill_code_t remove_id(world_t *world, int id, char window[SPILL_WINDOW_SIZE])
+{
+    int64_t seq;
+    spill_error_t error;
+    spill_value_t value = {
+        .data = (const uint8_t *)&id, .size_bytes = sizeof id, .type = BSON_TYPE_INT32};
+    return spill_bucket_remove_id(world->array, &world->owner, &value, window, &seq, &error);
+}
+
+/* The verifier, and the store's own check with it, find nothing; all elements of the owner. */
+static void assert_sound_with(world_t *world, int64_t elements)
+{
+    spill_verify_summary_t summary;
+    spill_statistics_t all;
+    spill_error_t error;
+    expect_ok(spill_array_verify(world->array, NULL, NULL, NULL, &summary, &error), &error);
+    assert_int_equal(summary.findings, 0);
+    expect_ok(spill_bucket_statistics(world->array, &world->owner, NULL, NULL, &all, NULL, &error),
+              &error);
+    assert_int_equal(all.count, elements);
+}
+
+static void elements_are_found_by_id_in_any_window(void **state)
+{
+    world_t world;
+    char window[SPILL_WINDOW_SIZE];
+    int64_t seq;
+    spill_error_t error;
+    open_with_ids(&world, *state, 2);
+    for (int i = 0; i < WINDOWS; i++) /* three in each: the last is in a second part */
+        for (int k = 0; k < 3; k++)
+            append_one(&world, "bike", i, 10 * i + k);
+    append_one(&world, "bike", 2, 0); /* the same id as the first one of March */
+    append_one(&world, "boat", 0, 99);
+    assert_found(&world, 0, "2026-03:0");
+    assert_found(&world, 2, "2026-03:2");
+    assert_found(&world, 32, "2026-06:2");
+    assert_found(&world, 99, NULL);
+    assert_found(&world, 7, NULL);
+    expect_ok(remove_id(&world, 0, window), &error);
+    assert_string_equal(window, "2026-03");
+    assert_found(&world, 0, "2026-05:3");
+    expect_ok(remove_id(&world, 0, window), &error);
+    assert_string_equal(window, "2026-05");
+    assert_int_equal(remove_id(&world, 0, window), SPILL_NOT_FOUND);
+    assert_string_equal(window, "");
+    bson_t storage;
+    int id = 41, other = 44;
+    spill_value_t element = element_of(4, other, &storage);
+    spill_value_t by = {
+        .data = (const uint8_t *)&id, .size_bytes = sizeof id, .type = BSON_TYPE_INT32};
+    expect_ok(spill_bucket_edit_id(world.array, &world.owner, &by, &element, window, &seq, &error),
+              &error);
+    assert_string_equal(window, "2026-07");
+    assert_int_equal(seq, 1);
+    assert_found(&world, 41, NULL);
+    assert_found(&world, 44, "2026-07:1");
+    id = 12; /* of April, where an element of July cannot be */
+    assert_int_equal(
+        spill_bucket_edit_id(world.array, &world.owner, &by, &element, window, &seq, &error),
+        SPILL_INVALID);
+    bson_destroy(&storage);
+    expect_ok(spill_bucket_drop_before(world.array, &world.owner, "2026-05", NULL, &error), &error);
+    assert_found(&world, 12, NULL);
+    assert_found(&world, 22, "2026-05:2");
+    assert_sound_with(&world, 9);
+    world_close(&world);
+}
+
+static void elements_that_match_go_from_every_window(void **state)
+{
+    world_t world;
+    int64_t removed;
+    spill_error_t error;
+    open_with_ids(&world, *state, 2);
+    for (int i = 0; i < WINDOWS; i++)
+        for (int k = 0; k < 3; k++)
+            append_one(&world, "bike", i, 10 * i + k);
+    bson_t *filter = BCON_NEW("seed", "{", "$gte", BCON_INT32(11), "}");
+    expect_ok(spill_bucket_remove_where(world.array, &world.owner, filter, 4, &removed, &error),
+              &error);
+    assert_int_equal(removed, 4);
+    assert_found(&world, 10, "2026-04:0");
+    assert_found(&world, 21, NULL);
+    assert_found(&world, 22, "2026-05:2");
+    expect_ok(spill_bucket_remove_where(world.array, &world.owner, filter, 0, &removed, &error),
+              &error);
+    assert_int_equal(removed, 7);
+    assert_sound_with(&world, 4);
+    bson_destroy(filter);
+    world_close(&world);
+}
+
+/* Parts of two: in the window that a trim ends in, the head's elements one by one, then by parts.
+ */
+static void old_windows_go_and_old_parts(void **state)
+{
+    world_t world;
+    spill_error_t error;
+    open_with_ids(&world, *state, 2);
+    for (int i = 0; i < WINDOWS; i++)
+        for (int k = 0; k < 5; k++)
+            append_one(&world, "bike", i, 10 * i + k);
+    expect_ok(spill_bucket_trim_older(world.array, &world.owner, time_of(1, 11), &error), &error);
+    assert_sound_with(&world, 19);
+    assert_windows(&world, "bike", NULL, NULL, "2026-04:3 2026-05:3 2026-06:3 2026-07:3 ");
+    assert_found(&world, 10, NULL);
+    assert_found(&world, 11, "2026-04:1");
+    expect_ok(spill_bucket_trim_older(world.array, &world.owner, time_of(1, 13), &error), &error);
+    assert_sound_with(&world, 18); /* the second part has 12 and 13 */
+    assert_found(&world, 12, "2026-04:2");
+    expect_ok(spill_bucket_trim_older(world.array, &world.owner, time_of(1, 14), &error), &error);
+    assert_sound_with(&world, 16);
+    assert_found(&world, 14, "2026-04:4");
+    expect_ok(spill_bucket_trim_older(world.array, &world.owner, time_of(1, 500), &error), &error);
+    assert_sound_with(&world, 16); /* the last part takes more elements: it stays */
+    append_one(&world, "bike", 1, 15);
+    assert_found(&world, 15, "2026-04:5");
+    expect_ok(spill_bucket_trim_keep(world.array, &world.owner, 9, &error), &error);
+    assert_windows(&world, "bike", NULL, NULL, "2026-06:3 2026-07:3 ");
+    assert_sound_with(&world, 9);
+    assert_found(&world, 30, NULL);
+    expect_ok(spill_bucket_trim_keep(world.array, &world.owner, 6, &error), &error);
+    assert_sound_with(&world, 6);
+    expect_ok(spill_bucket_trim_keep(world.array, &world.owner, 100, &error), &error);
+    expect_ok(spill_bucket_trim_keep(world.array, &world.owner, 2, &error), &error);
+    assert_windows(&world, "bike", NULL, NULL, "2026-07:3 ");
+    assert_sound_with(&world, 3);
+    assert_int_equal(spill_bucket_trim_keep(world.array, &world.owner, 0, &error), SPILL_INVALID);
+    append_one(&world, "bike", 4, 50);
+    assert_sound_with(&world, 4);
+    world_close(&world);
+}
+
 void add_bucket_tests(suite_t *suite)
 {
     SUITE_ADD(suite, statistics_and_reads_follow_from_the_elements);
@@ -531,4 +693,7 @@ void add_bucket_tests(suite_t *suite)
     SUITE_ADD(suite, many_windows_of_one_owner);
     SUITE_ADD(suite, operations_are_known_by_window);
     SUITE_ADD(suite, what_is_refused);
+    SUITE_ADD(suite, elements_are_found_by_id_in_any_window);
+    SUITE_ADD(suite, elements_that_match_go_from_every_window);
+    SUITE_ADD(suite, old_windows_go_and_old_parts);
 }

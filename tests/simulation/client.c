@@ -311,7 +311,7 @@ static void do_edit(sim_client_t *client, int owner)
     spill_value_t whose = sim_owner_value(world, owner);
     int64_t id;
     spill_value_t by = some_id(world, &id);
-    bool by_id = sim_random_chance(&world->random, 300) && !world->settings.bucket;
+    bool by_id = sim_random_chance(&world->random, 300);
     spill_error_t error;
     int32_t from = version_of(client, owner);
     spill_code_t code =
@@ -373,7 +373,7 @@ static void do_remove(sim_client_t *client, int owner)
     spill_value_t whose = sim_owner_value(client->world, owner);
     int64_t id;
     spill_value_t by = some_id(client->world, &id);
-    bool by_id = sim_random_chance(&client->world->random, 400) && !client->world->settings.bucket;
+    bool by_id = sim_random_chance(&client->world->random, 400);
     spill_error_t error;
     int32_t from = version_of(client, owner);
     spill_code_t code = by_id ? spill_array_remove_id(client->array, &whose, &by, &seq, &error)
@@ -594,7 +594,7 @@ static void act(sim_client_t *client)
         do_read(client, owner);
         break;
     case SIM_ACTION_COUNT:
-        if (sim_random_chance(&world->random, 300) && !world->settings.bucket)
+        if (sim_random_chance(&world->random, 300))
             do_find(client, owner);
         else
             do_count(client, owner);

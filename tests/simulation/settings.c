@@ -76,7 +76,7 @@ void sim_settings_choose(sim_settings_t *settings, sim_engine_t engine, sim_rand
     if (settings->bucket)
         settings->keep_elements = 0;
     sim_random_t aged = {random->state ^ 0x616765u};
-    if (!settings->bucket && sim_random_chance(&aged, 200))
+    if (sim_random_chance(&aged, 200))
         settings->keep_seconds = sim_random_between(&aged, 1, 8);
     for (int i = 0; i < 2 && settings->bucket && settings->padded; i++) {
         settings->bounds[i].head_bytes_max += BUCKET_BYTES;

@@ -80,6 +80,16 @@ static void no_finding(void *context, const spill_finding_t *finding)
     fail_msg("page %d: %s", (int)finding->page, finding->text);
 }
 
+static void close_world(world_t *world)
+{
+    spill_verify_summary_t summary;
+    spill_error_t error;
+    expect_ok(spill_array_verify(world->array, NULL, no_finding, NULL, &summary, &error), &error);
+    spill_array_close(world->array);
+    expect_ok(spill_store_close(world->store, &error), &error);
+    bson_destroy(&world->storage);
+}
+
 static void end(world_t *world)
 {
     spill_verify_summary_t summary;
@@ -87,9 +97,21 @@ static void end(world_t *world)
     expect_ok(spill_array_verify(world->array, &world->owner, no_finding, NULL, &summary, &error),
               &error);
     assert_int_equal(summary.elements, count(world));
-    spill_array_close(world->array);
-    expect_ok(spill_store_close(world->store, &error), &error);
-    bson_destroy(&world->storage);
+    close_world(world);
+}
+
+/* In the window of this moment; the clock goes on by so many seconds. */
+static void append_to_bucket(world_t *world, int64_t seconds)
+{
+    bson_t *element = BCON_NEW("at", BCON_DATE_TIME(world->now_us / 1000));
+    spill_value_t value = spill_value_from_document(element);
+    size_t windows;
+    spill_error_t error;
+    expect_ok(
+        spill_bucket_append(world->array, &world->owner, &value, 1, NULL, NULL, &windows, &error),
+        &error);
+    bson_destroy(element);
+    world->now_us += seconds * 1000000;
 }
 
 /* An element of this second; the clock goes on by one. */
@@ -240,6 +262,46 @@ static void capped_arrays_lose_what_is_old(void **state)
     play_capped(1, 1);
 }
 
+/* Buckets of an hour, in parts of six: an element every ten minutes, and a day of them is kept. */
+static void old_windows_go(void **state)
+{
+    (void)state;
+    enum { PART = 6, TEN_MINUTES = 600, DAY = 86400, KEPT = DAY / TEN_MINUTES };
+    world_t world;
+    spill_error_t error;
+    begin(&world, SPILL_KEEP_NEWEST, 0, 0);
+    expect_ok(spill_definition_preset(&world.definition, "reviews-bucket", "feed", &error), &error);
+    world.definition.bounds.threshold = world.definition.bounds.page_capacity = PART;
+    world.definition.window = SPILL_WINDOW_HOUR;
+    world.definition.keep_seconds = DAY;
+    strcpy(world.definition.time_field, "at");
+    save(&world);
+    spill_statistics_t all;
+    int64_t windows;
+    for (int64_t i = 1; i <= 1000; i++) {
+        append_to_bucket(&world, TEN_MINUTES);
+        expect_ok(
+            spill_bucket_statistics(world.array, &world.owner, NULL, NULL, &all, &windows, &error),
+            &error);
+        assert_true(all.count >= (i < KEPT ? i : KEPT));
+        assert_true(all.count <= KEPT + 2 * PART);
+        assert_true(windows <= 26);
+    }
+    world.now_us += INT64_C(30) * DAY * 1000000; /* so many windows go at a time */
+    append_to_bucket(&world, TEN_MINUTES);
+    expect_ok(
+        spill_bucket_statistics(world.array, &world.owner, NULL, NULL, &all, &windows, &error),
+        &error);
+    assert_in_range(windows, 26 - SPILL_BUCKET_RETAINED, 27 - SPILL_BUCKET_RETAINED);
+    for (int i = 0; i < 2 * PART; i++)
+        append_to_bucket(&world, TEN_MINUTES);
+    expect_ok(
+        spill_bucket_statistics(world.array, &world.owner, NULL, NULL, &all, &windows, &error),
+        &error);
+    assert_int_equal(all.count, 2 * PART + 1);
+    close_world(&world);
+}
+
 static void it_may_change_while_there_is_data(void **state)
 {
     (void)state;
@@ -304,6 +366,7 @@ int main(void)
         cmocka_unit_test(the_young_stay),
         cmocka_unit_test(what_either_keeps_stays),
         cmocka_unit_test(elements_apart_go_likewise),
+        cmocka_unit_test(old_windows_go),
         cmocka_unit_test(capped_arrays_lose_what_is_old),
         cmocka_unit_test(it_may_change_while_there_is_data),
         cmocka_unit_test(an_age_needs_a_time),

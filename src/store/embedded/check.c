@@ -243,21 +243,33 @@ static void check_others(checking_t *checking)
 
 /* ---- the index of ids ------------------------------------------------------------------------ */
 
-/* Has the element at the iterator, if it has an id, its entry? The iterator moves. */
+static bool is_there(checking_t *checking, const spill_record_key_t *key)
+{
+    spill_kv_iter_t *iter = checking->iter;
+    iter->ops->seek(iter, key->data, key->size);
+    return iter->valid && iter->key_bytes == key->size &&
+           memcmp(iter->key, key->data, key->size) == 0;
+}
+
+/* Has the element at the iterator, if it has an id, its entries? The iterator moves. */
 static bool has_entry(checking_t *checking, int64_t epoch, int64_t seq, bool *has_id)
 {
     spill_kv_iter_t *iter = checking->iter;
     spill_buffer_t id = SPILL_BUFFER_INIT;
+    spill_record_key_t window;
     spill_value_t element;
+    bool has = false;
     *has_id = spill_element_decode(iter->value, iter->value_bytes, &element) &&
               spill_element_key(&element, checking->request->definition->id_field, &id);
     if (*has_id) {
         spill_record_key_id(&checking->key, epoch, &id, seq);
-        iter->ops->seek(iter, checking->key.data, checking->key.size);
+        has = is_there(checking, &checking->key);
+        if (spill_embedded_window_entry(checking->request, checking->request->array_id, &id, epoch,
+                                        seq, &window))
+            has = is_there(checking, &window) && has;
     }
     spill_buffer_release(&id);
-    return *has_id && iter->valid && iter->key_bytes == checking->key.size &&
-           memcmp(iter->key, checking->key.data, checking->key.size) == 0;
+    return has;
 }
 
 /* Every element that has an id, of any incarnation; how many of them have their entry. */
@@ -402,7 +414,7 @@ static void check_ranks(checking_t *checking)
         return;
     uint8_t kind =
         iter->valid ? spill_record_key_kind_of(&checking->key, iter->key, iter->key_bytes) : 0;
-    if (kind != 0)
+    if (kind != 0 && kind < SPILL_RECORD_WINDOW_ID)
         find(checking, SPILL_HEAD, RECOVERABLE, "there is a record of an unknown kind");
     if (entries.count == expected.count && entries.sum == expected.sum)
         return;
@@ -462,7 +474,8 @@ spill_code_t spill_embedded_check(spill_store_t *base, const spill_binding_t *bi
     spill_buffer_t owner_key = SPILL_BUFFER_INIT;
     spill_code_t code = spill_owner_key(owner, &owner_key, error);
     if (code == SPILL_OK) {
-        spill_request_t request = {.definition = definition, .owner = owner};
+        spill_request_t request = {
+            .definition = definition, .owner = owner, .array_id = binding->array_id};
         checking_t checking = {.kv = kv,
                                .request = &request,
                                .iter = kv->ops->iterate(kv),

@@ -41,44 +41,51 @@ static bool has_ranks(const making_t *making)
     return making->request->definition->sort_field[0] != '\0';
 }
 
-/* Set the key of the entry that an element has; false: it has no id. */
-static bool id_entry(const making_t *making, int64_t epoch, int64_t seq,
-                     const spill_value_t *element)
+static void set_entry(const making_t *making, const spill_record_key_t *key, bool put)
 {
-    spill_buffer_t id = SPILL_BUFFER_INIT;
-    bool has = spill_element_key(element, making->request->definition->id_field, &id);
-    if (has)
-        spill_record_key_id(making->key, epoch, &id, seq);
-    spill_buffer_release(&id);
-    return has;
+    if (put)
+        spill_batch_put(making->batch, key->data, key->size, NULL, 0);
+    else
+        spill_batch_delete(making->batch, key->data, key->size);
 }
 
-static void rank_entry(const making_t *making, int64_t epoch, int64_t seq,
-                       const spill_value_t *element)
+/* The entry, or in a bucket the two, that an element with an id has: put or deleted. */
+static void set_id(const making_t *making, int64_t epoch, int64_t seq, const spill_value_t *element,
+                   bool put)
 {
+    spill_buffer_t id = SPILL_BUFFER_INIT;
+    spill_record_key_t key;
+    if (has_ids(making) && spill_element_key(element, making->request->definition->id_field, &id)) {
+        spill_record_key_id(making->key, epoch, &id, seq);
+        set_entry(making, making->key, put);
+        if (spill_embedded_window_entry(making->request, making->request->array_id, &id, epoch, seq,
+                                        &key))
+            set_entry(making, &key, put);
+    }
+    spill_buffer_release(&id);
+}
+
+static void set_rank(const making_t *making, int64_t epoch, int64_t seq,
+                     const spill_value_t *element, bool put)
+{
+    if (!has_ranks(making))
+        return;
     spill_rank_t rank = spill_rank_of(making->request->definition, element);
     spill_record_key_rank(making->key, epoch, &rank, seq);
+    set_entry(making, making->key, put);
 }
 
 static void index_element(const making_t *making, int64_t seq, const spill_value_t *element)
 {
-    if (has_ids(making) && id_entry(making, making->state->epoch, seq, element))
-        spill_batch_put(making->batch, making->key->data, making->key->size, NULL, 0);
-    if (!has_ranks(making))
-        return;
-    rank_entry(making, making->state->epoch, seq, element);
-    spill_batch_put(making->batch, making->key->data, making->key->size, NULL, 0);
+    set_id(making, making->state->epoch, seq, element, true);
+    set_rank(making, making->state->epoch, seq, element, true);
 }
 
 static void forget_element(const making_t *making, int64_t epoch, int64_t seq,
                            const spill_value_t *element)
 {
-    if (has_ids(making) && id_entry(making, epoch, seq, element))
-        spill_batch_delete(making->batch, making->key->data, making->key->size);
-    if (!has_ranks(making))
-        return;
-    rank_entry(making, epoch, seq, element);
-    spill_batch_delete(making->batch, making->key->data, making->key->size);
+    set_id(making, epoch, seq, element, false);
+    set_rank(making, epoch, seq, element, false);
 }
 
 /*

@@ -169,6 +169,18 @@ spill_code_t spill_embedded_windows(spill_store_t *store, const spill_definition
 spill_code_t spill_embedded_delete_array(spill_embedded_t *store, spill_batch_t *batch,
                                          uint32_t array_id, bool *deleted, spill_error_t *error);
 
+/*
+ * Layout bucket: the entry that an element with this id (as a key) has in the index over all of the
+ * windows of its owner. False: it has none. (window_ids.c)
+ */
+bool spill_embedded_window_entry(const spill_request_t *request, uint32_t array_id,
+                                 const spill_buffer_t *id, int64_t epoch, int64_t seq,
+                                 spill_record_key_t *key);
+/* spill_embedded_windows where the query has an id. */
+spill_code_t spill_embedded_windows_with_id(spill_embedded_t *store, uint32_t array_id,
+                                            const spill_window_query_t *query, bson_t *texts,
+                                            spill_error_t *error);
+
 spill_code_t spill_embedded_check(spill_store_t *store, const spill_binding_t *binding,
                                   const spill_definition_t *definition, const spill_value_t *owner,
                                   spill_store_finding_fn report, void *context,

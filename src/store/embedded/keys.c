@@ -34,6 +34,13 @@ static void add_number(spill_record_key_t *key, uint64_t number)
     key->size += sizeof bytes;
 }
 
+static void add_id(spill_record_key_t *key, const spill_buffer_t *id)
+{
+    assert(id->size <= SPILL_ELEMENT_ID_MAX);
+    memcpy(key->data + key->size, id->data, id->size);
+    key->size += id->size;
+}
+
 void spill_record_key_element(spill_record_key_t *key, int64_t epoch, int64_t seq)
 {
     spill_record_key_kind(key, SPILL_RECORD_ELEMENT);
@@ -65,11 +72,9 @@ void spill_record_key_op(spill_record_key_t *key, int64_t epoch, int64_t ordinal
 void spill_record_key_id(spill_record_key_t *key, int64_t epoch, const spill_buffer_t *id,
                          int64_t seq)
 {
-    assert(id->size <= SPILL_ELEMENT_ID_MAX);
     spill_record_key_kind(key, SPILL_RECORD_ID);
     add_number(key, ~(uint64_t)epoch);
-    memcpy(key->data + key->size, id->data, id->size);
-    key->size += id->size;
+    add_id(key, id);
     add_number(key, (uint64_t)seq);
 }
 
@@ -83,6 +88,39 @@ void spill_record_key_rank(spill_record_key_t *key, int64_t epoch, const spill_r
     spill_rank_key(rank, key->data + key->size);
     key->size += SPILL_RANK_KEY_BYTES;
     add_number(key, ~(uint64_t)seq);
+}
+
+void spill_record_key_window_ids(spill_record_key_t *key, const spill_buffer_t *id,
+                                 const char *window, bool behind)
+{
+    size_t length = strlen(window);
+    spill_record_key_kind(key, SPILL_RECORD_WINDOW_ID);
+    add_id(key, id);
+    memcpy(key->data + key->size, window, length);
+    key->size += length;
+    if (behind) /* no text has such a byte */
+        key->data[key->size++] = 1;
+}
+
+void spill_record_key_window_id(spill_record_key_t *key, const spill_buffer_t *id,
+                                const char *window, int64_t epoch, int64_t seq)
+{
+    spill_record_key_window_ids(key, id, window, false);
+    key->data[key->size++] = 0;
+    add_number(key, ~(uint64_t)epoch);
+    add_number(key, (uint64_t)seq);
+}
+
+bool spill_record_key_is_window_id(const spill_record_key_t *key, const spill_buffer_t *id,
+                                   const uint8_t *data, size_t size, const char **window)
+{
+    enum { TAIL = 1 + 2 * sizeof(uint64_t) };
+    size_t before = key->prefix + 1 + id->size;
+    if (spill_record_key_kind_of(key, data, size) != SPILL_RECORD_WINDOW_ID ||
+        size <= before + TAIL || memcmp(data + key->prefix + 1, id->data, id->size) != 0)
+        return false;
+    *window = (const char *)data + before;
+    return memchr(*window, '\0', size - before) == data + size - TAIL;
 }
 
 uint8_t spill_record_key_kind_of(const spill_record_key_t *owner, const uint8_t *data, size_t size)

@@ -28,6 +28,8 @@ typedef enum spill_record {
     SPILL_RECORD_OP = 0x50,      /* be64 ~epoch, be64 ordinal               an operation's entry */
     SPILL_RECORD_ID = 0x60,      /* be64 ~epoch, id's key, be64 seq         nothing */
     SPILL_RECORD_RANK = 0x70,    /* be64 ~epoch, rank's key, be64 ~seq      nothing */
+    /* Layout bucket: of all windows of an owner, under the owner's own key. */
+    SPILL_RECORD_WINDOW_ID = 0x80, /* id's key, window, 00, be64 ~epoch, be64 seq   nothing */
     SPILL_RECORD_END = 0xff
 } spill_record_t;
 
@@ -68,6 +70,15 @@ void spill_record_key_id(spill_record_key_t *key, int64_t epoch, const spill_buf
 /* `rank` NULL: before all of the incarnation. */
 void spill_record_key_rank(spill_record_key_t *key, int64_t epoch, const spill_rank_t *rank,
                            int64_t seq);
+/* The owner is that of the windows. */
+void spill_record_key_window_id(spill_record_key_t *key, const spill_buffer_t *id,
+                                const char *window, int64_t epoch, int64_t seq);
+/* Before all entries of that id, and window or ("") any; before those of windows behind it. */
+void spill_record_key_window_ids(spill_record_key_t *key, const spill_buffer_t *id,
+                                 const char *window, bool behind);
+/* Is `data` an entry of the id that `key` is about? Then its window, which borrows. */
+bool spill_record_key_is_window_id(const spill_record_key_t *key, const spill_buffer_t *id,
+                                   const uint8_t *data, size_t size, const char **window);
 
 /* Is `data` a key of this owner and kind? Then its numbers. */
 bool spill_record_key_is_element(const spill_record_key_t *owner, const uint8_t *data, size_t size,

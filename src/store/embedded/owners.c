@@ -183,6 +183,9 @@ spill_code_t spill_embedded_windows(spill_store_t *store, const spill_definition
 {
     (void)definition;
     spill_window_keys_t keys;
+    if (query->id)
+        return spill_embedded_windows_with_id((spill_embedded_t *)store, binding->array_id, query,
+                                              texts, error);
     spill_code_t code = spill_window_keys_init(&keys, query, error);
     if (code == SPILL_OK) {
         bson_init(texts);

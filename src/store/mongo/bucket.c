@@ -5,6 +5,7 @@
 #include "store/render.h"
 #include "util/error.h"
 
+#include <stdio.h>
 #include <string.h>
 
 bool spill_mongo_is_bucket(const spill_mongo_document_t *document)
@@ -99,14 +100,43 @@ typedef struct listing {
 static void add_window(void *context, const bson_t *document)
 {
     listing_t *listing = context;
-    bson_iter_t iter, window;
+    bson_iter_t window;
     char buffer[16];
     const char *key;
-    if (!bson_iter_init(&iter, document) ||
-        !bson_iter_find_descendant(&iter, "_id.window", &window) || !BSON_ITER_HOLDS_UTF8(&window))
+    if (!bson_iter_init_find(&window, document, "_id") || !BSON_ITER_HOLDS_UTF8(&window))
         return;
     bson_uint32_to_string(listing->count++, &key, buffer, sizeof buffer);
     bson_append_iter(listing->texts, key, -1, &window);
+}
+
+static void match_id(const spill_definition_t *definition, const spill_value_t *value,
+                     bson_t *match)
+{
+    char path[SPILL_MONGO_ID_PATH_SIZE];
+    bson_t id;
+    spill_mongo_id_path(definition, path);
+    BSON_APPEND_DOCUMENT_BEGIN(match, path, &id);
+    spill_value_append(value, &id, "$eq");
+    bson_append_document_end(match, &id);
+}
+
+/* Each window once, as {_id: text}: by an id several parts may be found. */
+static void append_list(const spill_definition_t *definition, const spill_window_query_t *query,
+                        bson_t *pipeline)
+{
+    char window[SPILL_NAME_SIZE + 1];
+    const char *field = definition->window_field;
+    int order = query->newest_first ? -1 : 1;
+    int64_t limit = (int64_t)query->limit;
+    snprintf(window, sizeof window, "$%s", field);
+    if (query->id)
+        BCON_APPEND(pipeline, "1", "{", "$group", "{", "_id", BCON_UTF8(window), "}", "}", "2", "{",
+                    "$sort", "{", "_id", BCON_INT32(order), "}", "}", "3", "{", "$limit",
+                    BCON_INT64(limit), "}");
+    else
+        BCON_APPEND(pipeline, "1", "{", "$sort", "{", field, BCON_INT32(order), "}", "}", "2", "{",
+                    "$limit", BCON_INT64(limit), "}", "3", "{", "$project", "{", "_id",
+                    BCON_UTF8(window), "}", "}");
 }
 
 spill_code_t spill_mongo_windows(spill_store_t *store, const spill_definition_t *definition,
@@ -130,14 +160,14 @@ spill_code_t spill_mongo_windows(spill_store_t *store, const spill_definition_t 
             BSON_APPEND_UTF8(&window, query->newest_first ? "$lt" : "$gt", query->last);
         bson_append_document_end(&match, &window);
     }
-    BCON_APPEND(&match, "_id.part", BCON_INT32(0), "spill.epoch", "{", "$exists", BCON_BOOL(true),
-                "}");
+    if (query->id)
+        match_id(definition, query->id, &match);
+    else
+        BCON_APPEND(&match, "_id.part", BCON_INT32(0), "spill.epoch", "{", "$exists",
+                    BCON_BOOL(true), "}");
     bson_append_document_end(&stage, &match);
     bson_append_document_end(&pipeline, &stage);
-    BCON_APPEND(&pipeline, "1", "{", "$sort", "{", definition->window_field,
-                BCON_INT32(query->newest_first ? -1 : 1), "}", "}", "2", "{", "$limit",
-                BCON_INT64((int64_t)query->limit), "}", "3", "{", "$project", "{", "_id",
-                BCON_INT32(1), "}", "}");
+    append_list(definition, query, &pipeline);
     bson_init(texts);
     listing_t listing = {.texts = texts};
     spill_code_t code = spill_mongo_each((spill_mongo_t *)store, definition->collection, &pipeline,

@@ -43,8 +43,8 @@ void spill_mongo_match_id(const spill_mongo_document_t *document, bson_t *stages
     BSON_APPEND_DOCUMENT_BEGIN(&match, path, &id);
     spill_value_append(request->id, &id, "$eq");
     bson_append_document_end(&match, &id);
-    BCON_APPEND(&match, "spill.epoch", BCON_INT64(request->epoch), "_id.page", "{", "$lt",
-                BCON_INT64(request->pages), "}");
+    BCON_APPEND(&match, "spill.epoch", BCON_INT64(request->epoch));
+    spill_mongo_append_pages(definition, request->pages, &match);
     if (document->apart)
         match_itself(request, &match);
     bson_append_document_end(&stage, &match);

@@ -1,0 +1,219 @@
+/*
+ * Changes over several windows: by an element's id, by a filter, and of what is old. A window is
+ * found first; what is then done in it is done as in any array.
+ */
+#include "bson/match.h"
+#include "core/windows.h"
+#include "util/error.h"
+
+#include <string.h>
+
+/* ---- by id ----------------------------------------------------------------------------------- */
+
+typedef enum action { ACTION_FIND, ACTION_EDIT, ACTION_REMOVE } action_t;
+
+typedef struct search {
+    spill_array_t *array;
+    action_t action;
+    const spill_value_t *id;
+    const spill_value_t *element; /* ACTION_EDIT */
+    char *window;
+    int64_t *seq;
+} search_t;
+
+static spill_code_t act(void *context, const spill_value_t *name, const char *window, bool last,
+                        bool *stop, spill_error_t *error)
+{
+    (void)last;
+    const search_t *search = context;
+    spill_code_t code;
+    if (search->action == ACTION_EDIT)
+        code = spill_array_edit_id(search->array, name, search->id, search->element, search->seq,
+                                   error);
+    else if (search->action == ACTION_REMOVE)
+        code = spill_array_remove_id(search->array, name, search->id, search->seq, error);
+    else
+        code = spill_array_find_id(search->array, name, search->id, search->seq, error);
+    if (code == SPILL_NOT_FOUND) /* any more: perhaps in another window */
+        return SPILL_OK;
+    memcpy(search->window, window, strlen(window) + 1);
+    *stop = true;
+    return code;
+}
+
+static spill_code_t by_id(spill_array_t *array, const spill_value_t *owner, search_t *search,
+                          spill_error_t *error)
+{
+    spill_window_range_t range = {.id = search->id};
+    spill_which_t which = {.id = search->id};
+    spill_owner_t own = {.array = array, .value = owner};
+    search->array = array;
+    search->window[0] = '\0';
+    *search->seq = -1;
+    spill_code_t code = spill_array_check_layout(array, true, "there are no windows", error);
+    if (code == SPILL_OK)
+        code = spill_array_check_id(array, search->id, error);
+    if (code == SPILL_OK)
+        code = spill_each_window(array, owner, &range, act, search, error);
+    if (code == SPILL_OK && search->window[0] == '\0')
+        code = spill_outlier_absent_element(&own, &which, error);
+    return code;
+}
+
+spill_code_t spill_bucket_find_id(spill_array_t *array, const spill_value_t *owner,
+                                  const spill_value_t *id, char window[SPILL_WINDOW_SIZE],
+                                  int64_t *seq, spill_error_t *error)
+{
+    search_t search = {.action = ACTION_FIND, .id = id, .window = window, .seq = seq};
+    return by_id(array, owner, &search, error);
+}
+
+spill_code_t spill_bucket_edit_id(spill_array_t *array, const spill_value_t *owner,
+                                  const spill_value_t *id, const spill_value_t *element,
+                                  char window[SPILL_WINDOW_SIZE], int64_t *seq,
+                                  spill_error_t *error)
+{
+    search_t search = {
+        .action = ACTION_EDIT, .id = id, .element = element, .window = window, .seq = seq};
+    return by_id(array, owner, &search, error);
+}
+
+spill_code_t spill_bucket_remove_id(spill_array_t *array, const spill_value_t *owner,
+                                    const spill_value_t *id, char window[SPILL_WINDOW_SIZE],
+                                    int64_t *seq, spill_error_t *error)
+{
+    search_t search = {.action = ACTION_REMOVE, .id = id, .window = window, .seq = seq};
+    return by_id(array, owner, &search, error);
+}
+
+/* ---- by a filter ----------------------------------------------------------------------------- */
+
+typedef struct removing {
+    spill_array_t *array;
+    const bson_t *filter;
+    int64_t limit; /* 0: none */
+    int64_t removed;
+} removing_t;
+
+static spill_code_t remove_where(void *context, const spill_value_t *name, const char *window,
+                                 bool last, bool *stop, spill_error_t *error)
+{
+    (void)window;
+    (void)last;
+    removing_t *removing = context;
+    int64_t removed = 0;
+    int64_t left = removing->limit > 0 ? removing->limit - removing->removed : 0;
+    spill_code_t code =
+        spill_array_remove_where(removing->array, name, removing->filter, left, &removed, error);
+    removing->removed += removed;
+    *stop = removing->limit > 0 && removing->removed >= removing->limit;
+    return code;
+}
+
+spill_code_t spill_bucket_remove_where(spill_array_t *array, const spill_value_t *owner,
+                                       const bson_t *filter, int64_t limit, int64_t *removed,
+                                       spill_error_t *error)
+{
+    removing_t removing = {.array = array, .filter = filter, .limit = limit};
+    spill_window_range_t range = {.newest_first = false};
+    if (removed)
+        *removed = 0;
+    if (limit < 0)
+        return spill_fail(error, SPILL_INVALID, "the limit is %lld, below 0", (long long)limit);
+    spill_code_t code = spill_match_check(filter, error);
+    if (code == SPILL_OK)
+        code = spill_each_window(array, owner, &range, remove_where, &removing, error);
+    if (removed)
+        *removed = removing.removed;
+    return code;
+}
+
+/* ---- trims ----------------------------------------------------------------------------------- */
+
+/* Within one window; one that is not there is none to trim. */
+static spill_code_t trim_window(spill_array_t *array, const spill_value_t *owner,
+                                const char *window, const spill_trim_t *trim, spill_error_t *error)
+{
+    spill_owner_t own;
+    int64_t low;
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t name = spill_bucket_name(&storage, owner, window);
+    spill_code_t code = spill_owner_init(&own, array, &name, error);
+    if (code == SPILL_OK)
+        code = spill_outlier_trim(&own, trim, &low, error);
+    spill_owner_release(&own);
+    bson_destroy(&storage);
+    return code == SPILL_NOT_FOUND ? SPILL_OK : code;
+}
+
+/* At most `limit` windows; the one that is begun is left to a call that comes so far. */
+static spill_code_t trim_older(spill_array_t *array, const spill_value_t *owner, int64_t time_ms,
+                               int64_t limit, spill_error_t *error)
+{
+    const spill_trim_t trim = {.below = INT64_MAX, .by_time = true, .time_ms = time_ms};
+    char window[SPILL_WINDOW_SIZE];
+    int64_t dropped;
+    bool more;
+    spill_code_t code = spill_array_check_layout(array, true, "there are no windows", error);
+    if (code == SPILL_OK)
+        code = spill_window_of_time(array->definition.window, time_ms, window, error);
+    if (code == SPILL_OK)
+        code = spill_windows_drop(array, owner, window, limit, &dropped, &more, error);
+    return code == SPILL_OK && !more ? trim_window(array, owner, window, &trim, error) : code;
+}
+
+spill_code_t spill_bucket_trim_older(spill_array_t *array, const spill_value_t *owner,
+                                     int64_t time_ms, spill_error_t *error)
+{
+    return trim_older(array, owner, time_ms, INT64_MAX, error);
+}
+
+/* Where the newest elements begin. */
+typedef struct counting {
+    int64_t keep; /* still to be found */
+    char window[SPILL_WINDOW_SIZE];
+} counting_t;
+
+static bool count_window(void *context, const spill_bucket_window_t *window)
+{
+    counting_t *counting = context;
+    memcpy(counting->window, window->window, strlen(window->window) + 1);
+    if (window->statistics.count >= counting->keep)
+        return false;
+    counting->keep -= window->statistics.count;
+    return true;
+}
+
+spill_code_t spill_bucket_trim_keep(spill_array_t *array, const spill_value_t *owner, int64_t keep,
+                                    spill_error_t *error)
+{
+    counting_t counting = {.keep = keep};
+    int64_t dropped;
+    bool more;
+    if (keep < 1)
+        return spill_fail(error, SPILL_INVALID,
+                          "at least one element is kept, not %lld: drop the owner instead",
+                          (long long)keep);
+    spill_code_t code = spill_bucket_windows(array, owner, NULL, NULL, SPILL_NEWEST_FIRST,
+                                             count_window, &counting, error);
+    if (code != SPILL_CANCELLED) /* there are no more */
+        return code;
+    code = spill_windows_drop(array, owner, counting.window, INT64_MAX, &dropped, &more, error);
+    const spill_trim_t trim = {.below = INT64_MAX, .keep = counting.keep};
+    return code == SPILL_OK ? trim_window(array, owner, counting.window, &trim, error) : code;
+}
+
+void spill_windows_retain(spill_array_t *array, const spill_value_t *window)
+{
+    const spill_definition_t *definition = &array->definition;
+    spill_value_t owner;
+    const char *text;
+    spill_error_t error;
+    if (definition->layout != SPILL_LAYOUT_BUCKET || !array->retains ||
+        definition->keep_seconds == 0 || !spill_window_split(window, &owner, &text))
+        return;
+    spill_owner_t own = {.array = array, .value = &owner};
+    int64_t time_ms = spill_owner_now(&own) / 1000 - definition->keep_seconds * 1000;
+    if (trim_older(array, &owner, time_ms, SPILL_BUCKET_RETAINED, &error) != SPILL_OK)
+        spill_store_log(array->store, SPILL_LOG_WARNING, "retention put off: %s", error.message);
+}
