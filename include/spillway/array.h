@@ -183,7 +183,8 @@ typedef struct spill_count {
     int64_t head;  /* of which in the head document */
     int64_t pages; /* page documents */
     int64_t next;  /* the sequence number that the next element will get */
-    /* Layouts reference and subset: the values at the definition's value_field, also without reading elements.
+    /* Layouts reference and subset: the values at the definition's value_field, also without
+     * reading elements.
      */
     int64_t values; /* how many elements have a number there */
     double sum;

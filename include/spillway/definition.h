@@ -133,7 +133,7 @@ typedef struct spill_definition {
     char top_field[SPILL_NAME_SIZE];  /* "topReviews" */
     char sort_field[SPILL_NAME_SIZE]; /* "rating", a path within an element; "": the newest */
     int64_t top_count;                /* 1 to SPILL_TOP_MAX; it does not change */
-    spill_bounds_t largest;              /* the largest each bound has ever been (for verify) */
+    spill_bounds_t largest;           /* the largest each bound has ever been (for verify) */
 } spill_definition_t;
 
 /*

@@ -44,7 +44,7 @@ typedef struct spill_facts {
      * Layout subset, where spill_needs_journal: all of the journal's elements; else NULL.
      */
     const spill_top_t *journal;
-    spill_tally_t tally;  /* layout bucket; EDIT, REMOVE, PULL, TRIM: see spill_tally_after */
+    spill_tally_t tally; /* layout bucket; EDIT, REMOVE, PULL, TRIM: see spill_tally_after */
     /*
      * APPEND, UPDATE_FIELDS: size of the head's other fields after request->update, or of those of
      * the head to be made; 0: as they are.

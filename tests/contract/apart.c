@@ -203,8 +203,8 @@ static void documents_are_those_of_the_source(void **state)
     read.want_fields = true;
     assert_done(&fixture, &read);
     spill_response_t *response = &fixture.response;
-    spill_render_head(&fixture.definition, &response->state, response->fields, &response->run,
-                      NULL, &response->ops, true, &document);
+    spill_render_head(&fixture.definition, &response->state, response->fields, &response->run, NULL,
+                      &response->ops, true, &document);
     char *json = bson_as_relaxed_extended_json(&document, NULL);
     assert_string_equal(json, "{ \"_id\" : \"ada\", \"reviewSummary\" : { \"totalCount\" : 2, "
                               "\"averageRating\" : 0.5 } }");
