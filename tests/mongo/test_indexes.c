@@ -45,11 +45,11 @@ static void define(fixture_t *fixture, const char *page_owner)
         fail_msg("%s: %s", page_owner, error.message);
 }
 
-/* The pages have an index of this name and these keys, in relaxed JSON. */
-static bool has_index(fixture_t *fixture, const char *name, const char *keys)
+/* The collection has an index of this name and these keys, in relaxed JSON. */
+static bool has_index_in(fixture_t *fixture, const char *collection, const char *name,
+                         const char *keys)
 {
-    mongoc_collection_t *pages =
-        mongoc_database_get_collection(fixture->database, "overflowActivities");
+    mongoc_collection_t *pages = mongoc_database_get_collection(fixture->database, collection);
     mongoc_cursor_t *cursor = mongoc_collection_find_indexes_with_opts(pages, NULL);
     const bson_t *index;
     bool found = false;
@@ -63,6 +63,11 @@ static bool has_index(fixture_t *fixture, const char *name, const char *keys)
     mongoc_cursor_destroy(cursor);
     mongoc_collection_destroy(pages);
     return found;
+}
+
+static bool has_index(fixture_t *fixture, const char *name, const char *keys)
+{
+    return has_index_in(fixture, "overflowActivities", name, keys);
 }
 
 static void assert_indexes(fixture_t *fixture, const char *page_owner)
@@ -135,12 +140,39 @@ static void they_stand_beside_those_of_others(void **state)
     fixture_close(&fixture);
 }
 
+/* Of ids: where the elements of a layout's documents have them. */
+static void ids_have_one(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *preset, *collection, *keys;
+    } cases[] = {
+        {"feed", "overflowActivities", "{ \"userId\" : 1, \"activities.by.id\" : 1 }"},
+        {"reviews-separate", "reviews", "{ \"productId\" : 1, \"by.id\" : 1 }"},
+        {"reviews-bucket", "reviewBuckets", "{ \"productId\" : 1, \"reviews.by.id\" : 1 }"},
+    };
+    fixture_t fixture;
+    fixture_open(&fixture);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        spill_definition_t definition;
+        spill_error_t error;
+        assert_int_equal(
+            spill_definition_preset(&definition, cases[i].preset, cases[i].preset, &error),
+            SPILL_OK);
+        snprintf(definition.id_field, SPILL_NAME_SIZE, "by.id");
+        assert_int_equal(spill_store_define(fixture.store, &definition, &error), SPILL_OK);
+        assert_true(has_index_in(&fixture, cases[i].collection, "spillway_id", cases[i].keys));
+    }
+    fixture_close(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(they_follow_another_field),
         cmocka_unit_test(they_follow_a_definition_that_was_dropped),
         cmocka_unit_test(they_stand_beside_those_of_others),
+        cmocka_unit_test(ids_have_one),
     };
     server_uri();
     return cmocka_run_group_tests(tests, NULL, NULL);
