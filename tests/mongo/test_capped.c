@@ -119,6 +119,7 @@ static void open_race(race_t *race, spill_array_order_t order)
     spill_definition_init(&definition, "last");
     spill_definition_set_layout(&definition, SPILL_LAYOUT_CAPPED);
     definition.bounds.threshold = CAP;
+    definition.op_window = THREADS * APPENDS; /* one may be held up after it has its base */
     definition.order = order;
     for (int i = 0; i < CLIENTS; i++) {
         race->stores[i] = server_open(race->uri);
