@@ -48,21 +48,20 @@ spill_code_t spill_apart_read(const spill_owner_t *owner, const spill_state_t *h
                               int64_t end, int64_t seq, spill_want_t want, int64_t limit,
                               spill_response_t *response, spill_error_t *error);
 
-/*
- * Layout subset: the `limit` elements that rank highest among the documents that `head` counts,
- * with numbers from `low` on and without number `without`: response->best, and those of them that
- * a head shows in response->run. One operation. (apart_top.c)
- */
-spill_code_t spill_apart_read_best(const spill_owner_t *owner, const spill_state_t *head,
-                                   int64_t low, int64_t without, int64_t limit,
-                                   spill_response_t *response, spill_error_t *error);
+/* Layout subset: what a step needs that takes elements out of the top (spill_request.refill). */
+typedef struct spill_refill {
+    spill_top_t top;
+    spill_run_t run;
+} spill_refill_t;
 
 /*
- * ... into `best`, for a step on the head as it is in `head`, where the step takes an element out
- * of its top: request->refill, which borrows from `best`. Else nothing is done. (apart_top.c)
+ * Fill *refill, which is zeroed, for a step on the head as it is in `head`, where the step takes an
+ * element out of its top, and let the request borrow from it. Else nothing is done. Two operations,
+ * and one for each element of the top that the head has no room to show. (apart_top.c)
  */
 spill_code_t spill_apart_refill(const spill_owner_t *owner, const spill_state_t *head,
-                                spill_request_t *request, spill_response_t *best,
+                                spill_request_t *request, spill_refill_t *refill,
                                 spill_error_t *error);
+void spill_refill_release(spill_refill_t *refill);
 
 #endif

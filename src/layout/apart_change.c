@@ -52,12 +52,12 @@ static spill_sum_t value_in(const spill_owner_t *owner, const spill_response_t *
 static spill_code_t step(const spill_owner_t *owner, const spill_state_t *head,
                          spill_request_t *request, bool *done, spill_error_t *error)
 {
-    spill_response_t best = SPILL_RESPONSE_INIT;
+    spill_refill_t refill = {0};
     *done = false;
-    spill_code_t code = spill_apart_refill(owner, head, request, &best, error);
+    spill_code_t code = spill_apart_refill(owner, head, request, &refill, error);
     if (code == SPILL_OK)
         code = spill_owner_step(owner, request, done, error);
-    spill_response_release(&best);
+    spill_refill_release(&refill);
     return code;
 }
 

@@ -160,6 +160,8 @@ static void read_best(const spill_memory_owner_t *owner, size_t first, size_t en
             continue;
         spill_top_entry_t entry =
             spill_top_entry_of(request->definition, page->state.page, &page->elements[0]);
+        if (request->below && spill_top_compare(request->below, &entry) <= 0)
+            continue;
         spill_top_add(best, (size_t)request->limit, &entry);
     }
     spill_top_show(best, request->definition, SIZE_MAX);

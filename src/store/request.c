@@ -58,6 +58,7 @@ typedef struct clone {
     spill_definition_t definition;
     spill_value_t owner;
     spill_value_t id;
+    spill_top_entry_t below;
     spill_op_t op;
     uint8_t op_id[SPILL_OP_ID_MAX];
     spill_run_t run;
@@ -105,6 +106,10 @@ static void clone_address(const spill_request_t *request, clone_t *clone)
     if (request->id) {
         clone_value(request->id, &clone->id);
         clone->request.id = &clone->id;
+    }
+    if (request->below) {
+        clone->below = *request->below;
+        clone->request.below = &clone->below;
     }
     clone->request.key = copy_bytes(request->key, request->key_bytes);
 }

@@ -127,9 +127,9 @@ typedef enum spill_want {
     SPILL_WANT_BACKWARD, /* `limit` elements with numbers <= seq, descending */
     SPILL_WANT_ID,       /* of those with numbers >= seq whose id is `id`, the lowest one */
     /*
-     * Layout subset, of SPILL_ELEMENTS: the `limit` elements that rank highest, without number seq;
-     * in the run the first of them, as many as a head shows. By an index: the cost is that of
-     * `limit` elements.
+     * Layout subset, of SPILL_ELEMENTS: the `limit` elements that rank highest of those that rank
+     * below `below`, without number seq; in the run the first of them, as many as a head shows. By
+     * an index: the cost is that of `limit` elements.
      */
     SPILL_WANT_BEST
 } spill_want_t;
@@ -209,10 +209,12 @@ typedef struct spill_request {
     spill_sum_t taken;
     spill_sum_t given;
     /*
-     * Layout subset. REMOVE, EDIT, INTEND (but of an edit), SETTLE of an edit, TRIM: what
-     * SPILL_WANT_BEST finds, as it is at `rev`, among what this step leaves: without number seq, or
-     * without those below `low`; NULL where the top has none that goes. SETTLE of an edit also has
-     * the element that turned out to be in the page, in `elements`.
+     * Layout subset. REMOVE, EDIT, INTEND (but of an edit), SETTLE of an edit, TRIM: the top as it
+     * is at `rev`, and where elements are missing to it once the step has taken its own, as many as
+     * that of those that rank below it among the documents, without number seq or those below
+     * `low`; and in refill_run the elements, as far as they may have to be shown. NULL where the
+     * top has none that goes. SETTLE of an edit also has the element that turned out to be in the
+     * page, in `elements`.
      */
     const spill_top_t *refill;
     const spill_run_t *refill_run;
@@ -221,7 +223,8 @@ typedef struct spill_request {
     /* READ. */
     spill_want_t want;
     int64_t limit;
-    const spill_value_t *id; /* SPILL_WANT_ID: it has a key (bson/element.h) */
+    const spill_value_t *id;        /* SPILL_WANT_ID: it has a key (bson/element.h) */
+    const spill_top_entry_t *below; /* SPILL_WANT_BEST; NULL: above all */
     /*
      * Of a page, with elements: the run will likely go on in the next page of its direction, which
      * a store may bring along (response->beyond), where that spares a round trip.

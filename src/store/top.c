@@ -81,8 +81,7 @@ void spill_rank_key(const spill_rank_t *rank, uint8_t key[SPILL_RANK_KEY_BYTES])
     *key = (uint8_t)~rank->rest;
 }
 
-/* Above 0: the left one ranks higher. */
-static int compare(const spill_top_entry_t *left, const spill_top_entry_t *right)
+int spill_top_compare(const spill_top_entry_t *left, const spill_top_entry_t *right)
 {
     const spill_rank_t *a = &left->rank, *b = &right->rank;
     int order = (a->class > b->class) - (a->class < b->class);
@@ -108,7 +107,7 @@ static size_t seek(const spill_top_t *top, const spill_top_entry_t *entry)
     size_t low = 0, high = top->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (compare(&top->at[middle], entry) > 0)
+        if (spill_top_compare(&top->at[middle], entry) > 0)
             low = middle + 1;
         else
             high = middle;
@@ -178,7 +177,7 @@ bool spill_top_equal(const spill_top_t *left, const spill_top_t *right)
 {
     bool same = left->count == right->count && left->shown == right->shown;
     for (size_t i = 0; same && i < left->count; i++)
-        same = compare(&left->at[i], &right->at[i]) == 0 &&
+        same = spill_top_compare(&left->at[i], &right->at[i]) == 0 &&
                left->at[i].size_bytes == right->at[i].size_bytes;
     return same;
 }

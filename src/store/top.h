@@ -61,6 +61,9 @@ void spill_rank_key(const spill_rank_t *rank, uint8_t key[SPILL_RANK_KEY_BYTES])
 spill_top_entry_t spill_top_entry_of(const spill_definition_t *definition, int64_t seq,
                                      const spill_value_t *element);
 
+/* Above 0: the left one ranks higher. */
+int spill_top_compare(const spill_top_entry_t *left, const spill_top_entry_t *right);
+
 /* Take it in, if it is not there, and ranks among the `most` highest; others go. O(count). */
 void spill_top_add(spill_top_t *top, size_t most, const spill_top_entry_t *entry);
 /* As if each was added. */

@@ -125,34 +125,58 @@ static bool top_allows(const spill_request_t *request, const spill_state_t *stat
     return true;
 }
 
-/*
- * New elements are in the top, those from number `from` on or number `seq`: show what the document
- * then has the elements of, which are these and those that it showed before.
- */
-static void show_new(const spill_request_t *request, int64_t from, int64_t seq, spill_top_t *top)
+static bool is_in(const spill_top_t *top, size_t count, int64_t seq)
 {
-    size_t known = 0, old = 0, new = 0;
-    for (; known < top->count; known++) {
-        bool is_new = top->at[known].seq >= from || top->at[known].seq == seq;
-        if (!is_new && old == top->shown)
-            break;
-        old += !is_new;
-        new += is_new;
-    }
-    if (new > 0)
-        spill_top_show(top, request->definition, known);
+    for (size_t i = 0; top && i < count && i < top->count; i++)
+        if (top->at[i].seq == seq)
+            return true;
+    return false;
 }
 
-static void append_to_top(const spill_request_t *request, int64_t end, spill_state_t *state)
+static bool is_brought(const spill_request_t *request, int64_t seq)
 {
+    for (size_t i = 0; request->refill_run && i < request->refill_run->count; i++)
+        if (request->refill_run->entries[i].seq == seq)
+            return true;
+    return false;
+}
+
+/*
+ * The top has changed: show what the document then can have the elements of. These are the
+ * request's own (of numbers from `from` on, or of number `seq`), what it brings, the journal's, and
+ * those of the `old` that it showed before.
+ */
+static void show_known(const spill_request_t *request, const spill_facts_t *facts,
+                       const spill_top_t *old, int64_t from, int64_t seq, spill_top_t *top)
+{
+    size_t known = 0;
+    for (; known < top->count; known++) {
+        int64_t number = top->at[known].seq;
+        if (number < from && number != seq && !is_brought(request, number) &&
+            !is_in(facts->journal, SIZE_MAX, number) && !is_in(old, old->shown, number))
+            break;
+    }
+    spill_top_show(top, request->definition, known);
+}
+
+static void append_to_top(const spill_request_t *request, const spill_facts_t *facts, int64_t end,
+                          spill_state_t *state)
+{
+    spill_top_t old = {0};
+    bool enters = false;
     if (!spill_has_top(request->definition))
         return;
+    spill_top_copy(&state->top, &old);
     for (size_t i = 0; i < request->element_count; i++) {
         spill_top_entry_t entry =
             spill_top_entry_of(request->definition, end + (int64_t)i, &request->elements[i]);
         spill_top_add(&state->top, top_most(request), &entry);
     }
-    show_new(request, end, -1, &state->top);
+    for (size_t i = 0; i < state->top.count; i++)
+        enters = enters || state->top.at[i].seq >= end;
+    if (enters)
+        show_known(request, facts, &old, end, -1, &state->top);
+    spill_top_release(&old);
 }
 
 static void add_what_stays(const spill_request_t *request, const spill_top_t *from,
@@ -167,9 +191,10 @@ static void add_what_stays(const spill_request_t *request, const spill_top_t *fr
 static void change_top(const spill_request_t *request, const spill_facts_t *facts,
                        const spill_value_t *edited, spill_state_t *state)
 {
-    spill_top_t *top = &state->top;
+    spill_top_t *top = &state->top, old = {0};
     if (!spill_has_top(request->definition))
         return;
+    spill_top_copy(top, &old);
     if (request->refill) {
         if (request->kind == SPILL_REQUEST_TRIM)
             spill_top_drop_below(top, request->low);
@@ -183,10 +208,9 @@ static void change_top(const spill_request_t *request, const spill_facts_t *fact
         spill_top_entry_t entry = spill_top_entry_of(request->definition, request->seq, edited);
         spill_top_add(top, top_most(request), &entry);
     }
-    if (request->refill)
-        spill_top_show(top, request->definition, SIZE_MAX);
-    else
-        show_new(request, INT64_MAX, request->seq, top);
+    if (request->refill || (edited && spill_top_contains(top, request->seq)))
+        show_known(request, facts, &old, INT64_MAX, edited ? request->seq : -1, top);
+    spill_top_release(&old);
 }
 
 /* ---- what several steps share ---------------------------------------------------------------- */
@@ -366,7 +390,7 @@ static spill_outcome_t append(const spill_request_t *request, const spill_facts_
         return SPILL_REFUSED_GUARD;
     *effect = (spill_effect_t){.kind = SPILL_EFFECT_ADD, .seq = end};
     *state = after;
-    append_to_top(request, end, state);
+    append_to_top(request, facts, end, state);
     if (!is_capped(request))
         return SPILL_DONE;
     effect->end = first;

@@ -124,17 +124,40 @@ static void write_out(fixture_t *fixture)
 }
 
 /* What ranks highest among the documents from `low` on, without number `without`. */
-static void read_best(fixture_t *fixture, int64_t low, int64_t without, int64_t limit,
-                      spill_response_t *best)
+static void read_below(fixture_t *fixture, int64_t low, int64_t without, int64_t limit,
+                       const spill_top_entry_t *below, spill_response_t *best)
 {
-    const spill_state_t *head = read_head(fixture);
+    int64_t pages = read_head(fixture)->pages;
     spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, SPILL_ELEMENTS);
     read.low = low;
-    read.pages = head->pages;
+    read.pages = pages;
     read.seq = without;
     read.want = SPILL_WANT_BEST;
     read.limit = limit;
+    read.below = below;
     assert_int_equal(spill_store_call(fixture->store, &read, best, NULL), SPILL_OK);
+}
+
+static void read_best(fixture_t *fixture, int64_t low, int64_t without, int64_t limit,
+                      spill_response_t *best)
+{
+    read_below(fixture, low, without, limit, NULL, best);
+}
+
+/* Each of those that rank highest is followed by the others. */
+static void assert_each_below(fixture_t *fixture, int64_t limit)
+{
+    spill_response_t all = SPILL_RESPONSE_INIT, below = SPILL_RESPONSE_INIT;
+    read_best(fixture, 0, -1, 1000, &all);
+    for (size_t i = 0; i < all.best.count; i++) {
+        size_t left = all.best.count - i - 1;
+        read_below(fixture, 0, -1, limit, &all.best.at[i], &below);
+        assert_int_equal(below.best.count, left < (size_t)limit ? left : (size_t)limit);
+        for (size_t k = 0; k < below.best.count; k++)
+            assert_int_equal(below.best.at[k].seq, all.best.at[i + 1 + k].seq);
+    }
+    spill_response_release(&all);
+    spill_response_release(&below);
 }
 
 static void assert_best(fixture_t *fixture, int64_t low, int64_t without, int64_t limit,
@@ -159,7 +182,7 @@ static spill_outcome_t send_step(fixture_t *fixture, spill_request_t *request, b
     spill_response_t best = SPILL_RESPONSE_INIT;
     bool trim = request->kind == SPILL_REQUEST_TRIM;
     request->rev = read_head(fixture)->rev;
-    if (refilled) {
+    if (refilled) { /* more than need be: without what goes */
         read_best(fixture, trim ? request->low : 0, trim ? -1 : request->seq,
                   fixture->definition.top_count, &best);
         request->refill = &best.best;
@@ -210,6 +233,8 @@ static void values_rank_by_class(void **state)
     assert_best(&fixture, 0, 4, 2, "8 2");
     assert_best(&fixture, 7, -1, 20, "8 10 9 7");
     assert_best(&fixture, 0, 6, 9, "8 4 2 3 10 9 7 5 1");
+    assert_each_below(&fixture, 1);
+    assert_each_below(&fixture, 3);
     fixture_close(&fixture);
 }
 
@@ -224,6 +249,7 @@ static void the_newest_are_kept(void **state)
     assert_top(&fixture, "3 2 | 2");
     assert_best(&fixture, 0, -1, 2, "2 1");
     assert_best(&fixture, 0, 2, 9, "1 0");
+    assert_each_below(&fixture, 2);
     spill_request_t remove = make_request(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
     remove.seq = 3;
     assert_int_equal(send_step(&fixture, &remove, true), SPILL_DONE);
@@ -293,6 +319,44 @@ static void what_leaves_is_replaced(void **state)
     assert_int_equal(send_step(&fixture, &intend, false), SPILL_DONE);
     assert_top(&fixture, "2 5 | 2");
     spill_response_release(&best);
+    fixture_close(&fixture);
+}
+
+/* Many alike, and many that are not, through every way in which a server is asked. */
+static void what_ranks_below_is_found(void **state)
+{
+    enum { EACH = 14, BATCHES = 14 };
+    fixture_t fixture;
+    open_top(&fixture, *state, 7, "rating");
+    for (int batch = 0; batch < BATCHES; batch++) {
+        char texts[EACH][32];
+        const char *ratings[EACH + 1] = {0};
+        for (int i = 0; i < EACH; i++) {
+            int number = batch * EACH + i;
+            if (number % 3 != 0)
+                strcpy(texts[i], number % 2 ? "5" : "5.0");
+            else
+                snprintf(texts[i], sizeof texts[i], "%s%d", number % 7 == 0 ? "date " : "",
+                         number * 7919 % 10007 - 5000);
+            ratings[i] = texts[i];
+        }
+        ratings[EACH] = "";
+        append(&fixture, ratings);
+        write_out(&fixture);
+    }
+    spill_response_t all = SPILL_RESPONSE_INIT, below = SPILL_RESPONSE_INIT;
+    read_best(&fixture, 0, -1, 1000, &all);
+    assert_int_equal(all.best.count, EACH * BATCHES);
+    for (size_t i = 1; i < all.best.count; i++)
+        assert_true(spill_top_compare(&all.best.at[i - 1], &all.best.at[i]) > 0);
+    for (size_t i = 0; i < all.best.count; i += 13) {
+        read_below(&fixture, 0, -1, 1, &all.best.at[i], &below);
+        if (i + 1 < all.best.count)
+            assert_int_equal(below.best.at[0].seq, all.best.at[i + 1].seq);
+        assert_int_equal(below.best.count, i + 1 < all.best.count);
+    }
+    spill_response_release(&all);
+    spill_response_release(&below);
     fixture_close(&fixture);
 }
 
@@ -426,6 +490,7 @@ void add_top_tests(suite_t *suite)
     SUITE_ADD(suite, the_newest_are_kept);
     suite_add(suite, "the summary is that of the source", documents_are_those_of_the_source);
     SUITE_ADD(suite, what_leaves_is_replaced);
+    SUITE_ADD(suite, what_ranks_below_is_found);
     SUITE_ADD(suite, edits_move_elements);
     SUITE_ADD(suite, a_trim_refills);
     SUITE_ADD(suite, large_elements_are_not_shown);

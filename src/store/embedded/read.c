@@ -482,14 +482,19 @@ static spill_code_t list_best(reading_t *reading, int64_t *numbers, size_t *coun
     int64_t seq;
     bool found;
     *count = 0;
+    int64_t last = request->pages - 1;
+    const spill_top_entry_t *below = request->below;
     if (ranked)
-        spill_record_key_rank(&reading->key, request->epoch, NULL, 0);
+        spill_record_key_rank(&reading->key, request->epoch, below ? &below->rank : NULL,
+                              below ? below->seq : 0);
     else
-        spill_record_key_element(&reading->key, request->epoch, request->pages - 1);
+        spill_record_key_element(&reading->key, request->epoch,
+                                 below && below->seq < last ? below->seq : last);
     spill_code_t code = seek(reading, &found, error);
     while (code == SPILL_OK && at_ranked(reading, &seq) && (int64_t)*count < request->limit &&
            (ranked || seq >= request->low)) {
-        if (seq >= request->low && seq < request->pages && seq != request->seq)
+        bool passed = seq == request->seq || (below && seq == below->seq);
+        if (seq >= request->low && seq < request->pages && !passed)
             numbers[(*count)++] = seq;
         reading->iter->ops->next(reading->iter);
         code = reading->iter->valid ? SPILL_OK : reading->iter->ops->status(reading->iter, error);

@@ -21,6 +21,7 @@
  *   rewrite.c      the update from one state of a document to another
  *   apart.c        documents of one element, and the head's summary (layouts reference, subset)
  *   top.c          ... with the elements that rank highest (layout subset)
+ *   rank.c         ... and the search for what ranks next
  *   change.c       all other steps: read the state, ask transition.c, compare and set
  *   catalog.c      definitions, imports, indexes, owners
  *   same.c         whether another connection is to the same database
@@ -383,6 +384,11 @@ void spill_mongo_set_top(const spill_mongo_document_t *document, const spill_top
 void spill_mongo_append_to_summary(const spill_mongo_document_t *document,
                                    const spill_response_t *read, spill_state_t *after, bson_t *set,
                                    bson_t *push);
+
+/* The element of that number in a run. */
+bool spill_mongo_find_in(const spill_run_t *run, int64_t seq, spill_value_t *value);
+
+/* ---- rank.c ---------------------------------------------------------------------------------- */
 
 /* READ of SPILL_ELEMENTS with SPILL_WANT_BEST. */
 spill_code_t spill_mongo_read_best(spill_mongo_t *store, const spill_request_t *request,

@@ -1,7 +1,4 @@
-/*
- * Layout subset: the elements that the head's summary shows, and the index by which those are found
- * that rank next.
- */
+/* Layout subset: the elements that the head's summary shows. */
 #include "store/mongo/mongo.h"
 
 #include "definition/fields.h"
@@ -70,7 +67,7 @@ void spill_mongo_take_top_run(const bson_t *projected, const spill_state_t *stat
 
 /* ---- what it is to show ---------------------------------------------------------------------- */
 
-static bool find_in(const spill_run_t *run, int64_t seq, spill_value_t *value)
+bool spill_mongo_find_in(const spill_run_t *run, int64_t seq, spill_value_t *value)
 {
     for (size_t i = 0; run && i < run->count; i++)
         if (run->entries[i].seq == seq) {
@@ -99,8 +96,10 @@ void spill_mongo_gather_top(const spill_request_t *request, int64_t from,
     for (size_t i = 0; i < top->shown; i++) {
         spill_value_t value;
         int64_t seq = top->at[i].seq;
-        if (!find_own(request, from, seq, &value) && !find_in(request->refill_run, seq, &value) &&
-            !find_in(&read->run, seq, &value) && !find_in(&read->top_run, seq, &value)) {
+        if (!find_own(request, from, seq, &value) &&
+            !spill_mongo_find_in(request->refill_run, seq, &value) &&
+            !spill_mongo_find_in(&read->run, seq, &value) &&
+            !spill_mongo_find_in(&read->top_run, seq, &value)) {
             spill_top_show(top, request->definition, i); /* somebody else changed the summary */
             return;
         }
@@ -190,116 +189,4 @@ void spill_mongo_append_to_summary(const spill_mongo_document_t *document,
     if (definition->stats_average[0] != '\0' && after->sum.values > 0)
         BSON_APPEND_DOUBLE(set, summary_path(definition, definition->stats_average, path),
                            spill_sum_average(&after->sum));
-}
-
-/* ---- what ranks highest ---------------------------------------------------------------------- */
-
-typedef struct ranking {
-    const spill_request_t *request;
-    spill_response_t *response;
-    spill_run_t values; /* of those that rank highest, as far as a head shows them */
-    int64_t bytes;
-    int64_t found; /* documents that the server had */
-} ranking_t;
-
-/* Documents come as they rank; those that a server ranks otherwise are left to the last look. */
-static void rank(ranking_t *ranking, int64_t seq, const spill_value_t *element, bool unranked)
-{
-    const spill_request_t *request = ranking->request;
-    spill_top_t *best = &ranking->response->best;
-    spill_top_entry_t entry = spill_top_entry_of(request->definition, seq, element);
-    if (seq == request->seq || (entry.rank.class == SPILL_RANK_NONE) != unranked ||
-        (int64_t)best->count >= request->limit)
-        return;
-    ranking->bytes += element->size_bytes;
-    if (ranking->bytes <= spill_top_room(request->definition))
-        spill_run_add(&ranking->values, seq, element);
-    spill_top_add(best, (size_t)request->limit, &entry);
-}
-
-static void rank_document(void *context, const bson_t *document)
-{
-    ranking_t *ranking = context;
-    int64_t seq;
-    bson_t element;
-    ranking->found++;
-    if (spill_mongo_element_of(ranking->request->definition, document, &seq, &element)) {
-        spill_value_t value = spill_value_from_document(&element);
-        rank(ranking, seq, &value, false);
-    }
-    bson_destroy(&element);
-}
-
-/* Of those with a number or a date to sort by the first `most`, by the index. */
-static spill_code_t read_ranked(spill_mongo_t *store, ranking_t *ranking, int64_t most,
-                                spill_error_t *error)
-{
-    const spill_request_t *request = ranking->request;
-    const char *field = request->definition->sort_field;
-    bson_t pipeline = BSON_INITIALIZER, stage, match;
-    BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
-    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
-    spill_mongo_append_page_owner(request, &match);
-    BCON_APPEND(&match, field, "{", "$type", "[", BCON_INT32(BSON_TYPE_DOUBLE),
-                BCON_INT32(BSON_TYPE_INT32), BCON_INT32(BSON_TYPE_INT64),
-                BCON_INT32(BSON_TYPE_DATE_TIME), "]", "}", "spill.first", "{", "$gte",
-                BCON_INT64(request->low), "$lt", BCON_INT64(request->pages), "}", "spill.epoch",
-                BCON_INT64(request->epoch));
-    bson_append_document_end(&stage, &match);
-    bson_append_document_end(&pipeline, &stage);
-    BCON_APPEND(&pipeline, "1", "{", "$sort", "{", field, BCON_INT32(-1), "spill.first",
-                BCON_INT32(-1), "}", "}", "2", "{", "$limit", BCON_INT64(most), "}");
-    ranking->found = 0;
-    spill_code_t code = spill_mongo_each(store, request->definition->page_collection, &pipeline,
-                                         false, rank_document, ranking, error);
-    bson_destroy(&pipeline);
-    return code;
-}
-
-/*
- * The rest, the newest first: among twice as many as are wanted are enough, for less than are
- * wanted have a number or a date.
- */
-static spill_code_t read_newest(spill_mongo_t *store, ranking_t *ranking, spill_error_t *error)
-{
-    const spill_request_t *request = ranking->request;
-    spill_response_t newest = SPILL_RESPONSE_INIT;
-    spill_request_t read = *request;
-    read.want = SPILL_WANT_BACKWARD;
-    read.seq = request->pages - 1;
-    read.limit = 2 * request->limit + 1;
-    spill_code_t code = spill_mongo_read_elements(store, &read, &newest, error);
-    for (size_t i = 0; code == SPILL_OK && i < newest.run.count; i++) {
-        spill_element_t element = spill_run_element(&newest.run, i);
-        rank(ranking, element.seq, &element.value, true);
-    }
-    spill_response_release(&newest);
-    return code;
-}
-
-spill_code_t spill_mongo_read_best(spill_mongo_t *store, const spill_request_t *request,
-                                   spill_response_t *response, spill_error_t *error)
-{
-    ranking_t ranking = {.request = request, .response = response};
-    spill_top_t *best = &response->best;
-    spill_code_t code = SPILL_OK;
-    bool more = request->definition->sort_field[0] != '\0' && request->low < request->pages;
-    for (int64_t most = request->limit + 1; code == SPILL_OK && more; most *= 4) {
-        spill_top_clear(best);
-        spill_run_clear(&ranking.values);
-        ranking.bytes = 0;
-        code = read_ranked(store, &ranking, most, error);
-        more = ranking.found == most && (int64_t)best->count < request->limit;
-    }
-    if (code == SPILL_OK && (int64_t)best->count < request->limit && request->low < request->pages)
-        code = read_newest(store, &ranking, error);
-    spill_top_show(best, request->definition, SIZE_MAX);
-    for (size_t i = 0; code == SPILL_OK && i < best->shown; i++) {
-        spill_value_t value;
-        if (find_in(&ranking.values, best->at[i].seq, &value))
-            spill_run_add(&response->run, best->at[i].seq, &value);
-    }
-    spill_run_release(&ranking.values);
-    response->outcome = SPILL_DONE;
-    return code;
 }

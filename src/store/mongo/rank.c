@@ -1,0 +1,342 @@
+/*
+ * Layout subset: the documents that rank next, through the index {owner, sort field, number}.
+ *
+ * A server may sort all that a query finds before it takes the first of them, as the DocumentDB
+ * engine does, and may have to look at all of it. So no query here is to find many: the search goes
+ * down from where it starts by looks at short stretches of the index. Of a value it asks for the
+ * newest numbers; from one value to the next it widens the stretch until there is something in it,
+ * and where there is much, goes up again among a few of what is there, in no order.
+ */
+#include "store/mongo/mongo.h"
+
+#include "definition/fields.h"
+#include "util/error.h"
+
+#include <math.h>
+
+/* FEW: what a look without an order takes. Stretches grow from FIRST_NUMBERS numbers. */
+enum { FEW = 64, FIRST_NUMBERS = 64, NUMBERS_GROW = 8, VALUES_GROW = 64 };
+
+static const double FIRST_PART = 0x1p-20; /* of a value, to look below it first */
+
+typedef struct search {
+    spill_mongo_t *store;
+    const spill_request_t *request;
+    spill_response_t *response;
+    spill_run_t values; /* of those that rank highest, as far as a head shows them */
+    int64_t bytes;
+} search_t;
+
+/* One look: which documents of a class. */
+typedef struct look {
+    spill_rank_class_t class;
+    const spill_rank_t *equal;
+    const spill_rank_t *from;  /* the lowest value; NULL: of the class */
+    const spill_rank_t *above; /* ... or what it is above */
+    const spill_rank_t *below; /* what it is below; NULL: above all of the class */
+    int64_t low, end;          /* numbers */
+    int64_t limit;
+    bool newest; /* the newest of them, else any */
+} look_t;
+
+/* What it found: documents, and those of them that are of the class here, too. */
+typedef struct found {
+    const search_t *search;
+    spill_rank_class_t class;
+    int64_t documents;
+    spill_run_t run;
+    spill_top_t top; /* of the run */
+} found_t;
+
+static bool is_full(const search_t *search)
+{
+    return (int64_t)search->response->best.count >= search->request->limit;
+}
+
+/* ---- looks ----------------------------------------------------------------------------------- */
+
+static void append_types(spill_rank_class_t class, bson_t *condition)
+{
+    if (class == SPILL_RANK_DATE)
+        BCON_APPEND(condition, "$type", BCON_INT32(BSON_TYPE_DATE_TIME));
+    else
+        BCON_APPEND(condition, "$type", "[", BCON_INT32(BSON_TYPE_DOUBLE),
+                    BCON_INT32(BSON_TYPE_INT32), BCON_INT32(BSON_TYPE_INT64), "]");
+}
+
+static void append_match(const search_t *search, const look_t *look, bson_t *match)
+{
+    const spill_request_t *request = search->request;
+    bson_t value;
+    spill_mongo_append_page_owner(request, match);
+    bson_append_document_begin(match, request->definition->sort_field, -1, &value);
+    if (look->equal)
+        spill_rank_append(look->equal, &value, "$eq");
+    if (look->from)
+        spill_rank_append(look->from, &value, "$gte");
+    if (look->above)
+        spill_rank_append(look->above, &value, "$gt");
+    if (look->below)
+        spill_rank_append(look->below, &value, "$lt");
+    if (!look->equal)
+        append_types(look->class, &value);
+    bson_append_document_end(match, &value);
+    BCON_APPEND(match, "spill.first", "{", "$gte", BCON_INT64(look->low), "$lt",
+                BCON_INT64(look->end), "}", "spill.epoch", BCON_INT64(request->epoch));
+}
+
+/* What a server takes for a match may be none here: an array is not of the class of what is in it.
+ */
+static void take_document(void *context, const bson_t *document)
+{
+    found_t *found = context;
+    const spill_definition_t *definition = found->search->request->definition;
+    int64_t seq;
+    bson_t element;
+    found->documents++;
+    if (spill_mongo_element_of(definition, document, &seq, &element)) {
+        spill_value_t value = spill_value_from_document(&element);
+        spill_top_entry_t entry = spill_top_entry_of(definition, seq, &value);
+        if (entry.rank.class == found->class) {
+            spill_run_add(&found->run, seq, &value);
+            spill_top_add(&found->top, SIZE_MAX, &entry);
+        }
+    }
+    bson_destroy(&element);
+}
+
+static spill_code_t carry_out(const search_t *search, const look_t *look, found_t *found,
+                              spill_error_t *error)
+{
+    bson_t pipeline = BSON_INITIALIZER, stage, match;
+    found->search = search;
+    found->class = look->class;
+    found->documents = 0;
+    spill_run_clear(&found->run);
+    spill_top_clear(&found->top);
+    BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
+    append_match(search, look, &match);
+    bson_append_document_end(&stage, &match);
+    bson_append_document_end(&pipeline, &stage);
+    if (look->newest)
+        BCON_APPEND(&pipeline, "1", "{", "$sort", "{", "spill.first", BCON_INT32(-1), "}", "}");
+    BCON_APPEND(&pipeline, look->newest ? "2" : "1", "{", "$limit", BCON_INT64(look->limit), "}");
+    spill_code_t code =
+        spill_mongo_each(search->store, search->request->definition->page_collection, &pipeline,
+                         false, take_document, found, error);
+    bson_destroy(&pipeline);
+    return code;
+}
+
+static void release(found_t *found)
+{
+    spill_run_release(&found->run);
+    spill_top_release(&found->top);
+}
+
+/* In the order of rank, until there are enough. */
+static void take(search_t *search, const found_t *found)
+{
+    const spill_request_t *request = search->request;
+    for (size_t i = 0; i < found->top.count && !is_full(search); i++) {
+        const spill_top_entry_t *entry = &found->top.at[i];
+        spill_value_t value;
+        if (entry->seq == request->seq || spill_top_contains(&search->response->best, entry->seq))
+            continue;
+        search->bytes += entry->size_bytes;
+        if (search->bytes <= spill_top_room(request->definition) &&
+            spill_mongo_find_in(&found->run, entry->seq, &value))
+            spill_run_add(&search->values, entry->seq, &value);
+        spill_top_add(&search->response->best, (size_t)request->limit, entry);
+    }
+}
+
+/* ---- elements of one value ------------------------------------------------------------------- */
+
+/* The newest with numbers below `end`. */
+static spill_code_t take_alike(search_t *search, const spill_rank_t *rank, int64_t end,
+                               spill_error_t *error)
+{
+    int64_t low = search->request->low, width = FIRST_NUMBERS, most = search->request->limit + 1;
+    found_t found = {0};
+    look_t look = {.class = (spill_rank_class_t)rank->class,
+                   .equal = rank,
+                   .low = low,
+                   .end = end,
+                   .limit = FEW};
+    spill_code_t code = SPILL_OK;
+    if (low < end)
+        code = carry_out(search, &look, &found, error);
+    if (code == SPILL_OK && found.documents < FEW) {
+        take(search, &found);
+        end = low;
+    }
+    look.newest = true;
+    while (code == SPILL_OK && low < end && !is_full(search)) {
+        look.low = end - low > width ? end - width : low;
+        look.end = end;
+        look.limit = most;
+        code = carry_out(search, &look, &found, error);
+        if (code == SPILL_OK)
+            take(search, &found);
+        if (found.documents == most) { /* there may be more, behind some of another class */
+            most *= NUMBERS_GROW;
+        } else {
+            width *= NUMBERS_GROW;
+            end = look.low;
+        }
+    }
+    release(&found);
+    return code;
+}
+
+/* ---- from one value to the next -------------------------------------------------------------- */
+
+/* *next is the highest of what was found; it is not the highest there is while all of it was few.
+ */
+static spill_code_t climb(search_t *search, look_t *look, found_t *found, spill_rank_t *next,
+                          spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    *next = found->top.at[0].rank;
+    look->from = NULL;
+    look->above = next;
+    while (code == SPILL_OK && found->documents == look->limit) {
+        code = carry_out(search, look, found, error);
+        if (code == SPILL_OK && found->top.count > 0)
+            *next = found->top.at[0].rank;
+        else if (found->documents == look->limit)
+            look->limit *= NUMBERS_GROW; /* of another class, all of them */
+    }
+    return code;
+}
+
+/* The lower end of a stretch below a value; false: as low as can be. */
+static bool reach(const spill_rank_t *below, double width, spill_rank_t *from)
+{
+    *from = (spill_rank_t){.class = below->class, .value = below->value - width};
+    if (!isfinite(from->value) || from->value <= -0x1p62)
+        return false;
+    if (below->class == SPILL_RANK_DATE)
+        from->value = (double)(int64_t)from->value - 1;
+    return true;
+}
+
+/* The next value below one of its class, or (NULL) the highest; *any: there is one. */
+static spill_code_t find_next(search_t *search, spill_rank_class_t class, const spill_rank_t *below,
+                              spill_rank_t *next, bool *any, spill_error_t *error)
+{
+    spill_rank_t from, bound = {0};
+    found_t found = {0};
+    double size = below ? fabs(below->value) : 0;
+    double width = (size > 1 ? size : 1) * FIRST_PART;
+    bool ends = false;
+    spill_code_t code = SPILL_OK;
+    *any = false;
+    if (below)
+        bound = *below; /* *next may be the same variable */
+    while (code == SPILL_OK && !ends && !*any) {
+        look_t look = {.class = class,
+                       .below = below ? &bound : NULL,
+                       .low = search->request->low,
+                       .end = search->request->pages,
+                       .limit = FEW};
+        ends = !below || !reach(&bound, width, &from);
+        look.from = ends ? NULL : &from;
+        width *= VALUES_GROW;
+        code = carry_out(search, &look, &found, error);
+        while (code == SPILL_OK && found.top.count == 0 && found.documents == look.limit) {
+            look.limit *= NUMBERS_GROW; /* of another class, all of them */
+            code = carry_out(search, &look, &found, error);
+        }
+        *any = code == SPILL_OK && found.top.count > 0;
+        if (*any)
+            code = climb(search, &look, &found, next, error);
+    }
+    release(&found);
+    return code;
+}
+
+static spill_code_t search_class(search_t *search, spill_rank_class_t class, spill_error_t *error)
+{
+    const spill_request_t *request = search->request;
+    const spill_top_entry_t *start = request->below;
+    bool within = start && start->rank.class == class;
+    spill_rank_t value = within ? start->rank : (spill_rank_t){0};
+    bool any = true;
+    spill_code_t code = SPILL_OK;
+    if (within)
+        code = take_alike(search, &value, start->seq < request->pages ? start->seq : request->pages,
+                          error);
+    for (bool bounded = within; code == SPILL_OK && any && !is_full(search); bounded = true) {
+        code = find_next(search, class, bounded ? &value : NULL, &value, &any, error);
+        if (code == SPILL_OK && any)
+            code = take_alike(search, &value, request->pages, error);
+    }
+    return code;
+}
+
+/* ---- elements with nothing to sort by -------------------------------------------------------- */
+
+/*
+ * The newest of them. Of the others, those that rank above `below` are the top's and those below it
+ * have all been taken: so there are few, and the rest are among not many more than are wanted.
+ */
+static spill_code_t take_unranked(search_t *search, spill_error_t *error)
+{
+    const spill_request_t *request = search->request;
+    const spill_top_entry_t *start = request->below;
+    spill_response_t newest = SPILL_RESPONSE_INIT;
+    spill_request_t read = *request;
+    found_t found = {.search = search};
+    read.want = SPILL_WANT_BACKWARD;
+    read.seq = request->pages - 1;
+    if (start && start->rank.class == SPILL_RANK_NONE && start->seq <= read.seq)
+        read.seq = start->seq - 1;
+    read.limit = request->definition->top_count + request->limit + 1;
+    spill_code_t code = SPILL_OK;
+    if (read.seq >= request->low)
+        code = spill_mongo_read_elements(search->store, &read, &newest, error);
+    for (size_t i = 0; code == SPILL_OK && i < newest.run.count; i++) {
+        spill_element_t element = spill_run_element(&newest.run, i);
+        spill_top_entry_t entry =
+            spill_top_entry_of(request->definition, element.seq, &element.value);
+        if (entry.rank.class == SPILL_RANK_NONE) {
+            spill_run_add(&found.run, element.seq, &element.value);
+            spill_top_add(&found.top, SIZE_MAX, &entry);
+        }
+    }
+    if (code == SPILL_OK)
+        take(search, &found);
+    release(&found);
+    spill_response_release(&newest);
+    return code;
+}
+
+spill_code_t spill_mongo_read_best(spill_mongo_t *store, const spill_request_t *request,
+                                   spill_response_t *response, spill_error_t *error)
+{
+    search_t search = {.store = store, .request = request, .response = response};
+    spill_top_t *best = &response->best;
+    spill_code_t code = SPILL_OK;
+    bool ranked = request->definition->sort_field[0] != '\0';
+    int class = request->below ? request->below->rank.class : SPILL_RANK_DATE;
+    if (!ranked)
+        class = SPILL_RANK_NONE;
+    for (; code == SPILL_OK && class > SPILL_RANK_NONE && request->low < request->pages &&
+           !is_full(&search);
+         class --)
+        code = search_class(&search, (spill_rank_class_t) class, error);
+    if (code == SPILL_OK && !is_full(&search))
+        code = take_unranked(&search, error);
+    spill_top_show(best, request->definition, SIZE_MAX);
+    for (size_t i = 0; code == SPILL_OK && i < best->shown; i++) {
+        spill_value_t value;
+        if (spill_mongo_find_in(&search.values, best->at[i].seq, &value))
+            spill_run_add(&response->run, best->at[i].seq, &value);
+    }
+    spill_run_release(&search.values);
+    response->outcome = SPILL_DONE;
+    return code;
+}
