@@ -99,7 +99,7 @@ bool measure_wanted(const measure_report_t *report, const char *name)
 
 void measure_print_header(void)
 {
-    printf("%-14s %10s %10s %8s  %-8s\n", "figure", "ours us", "other us", "ratio", "bar");
+    printf("%-16s %10s %10s %8s  %-8s\n", "figure", "ours us", "other us", "ratio", "bar");
 }
 
 /* Microseconds for one. */
@@ -130,7 +130,7 @@ void measure_figure(measure_report_t *report, const measure_figure_t *figure)
     const char *verdict = figure->bar == 0 ? "" : kept ? "ok" : "FAIL";
     if (figure->bar > 0)
         snprintf(bar, sizeof bar, "%s %5.2f", figure->at_most ? "<=" : ">=", figure->bar);
-    printf("%-14s %10.2f %10.2f %8.2f  %-8s  %-4s %s\n", figure->name, measure_median(ours, rounds),
+    printf("%-16s %10.2f %10.2f %8.2f  %-8s  %-4s %s\n", figure->name, measure_median(ours, rounds),
            measure_median(other, rounds), ratio, bar, verdict, figure->what);
     fflush(stdout);
     report->failed |= figure->bar > 0 && !kept;

@@ -145,8 +145,9 @@ typedef bool (*spill_bucket_window_fn)(void *context, const spill_bucket_window_
 
 /*
  * Visit an owner's windows from `from` to `to`, both included (NULL: no bound), in time order or
- * the newest first. No element is read. Cost: one small read for each part, and one operation for
- * each 100 windows. Windows made meanwhile may or may not be met.
+ * the newest first. No element is read. Cost: one small read for each part, and to list windows one
+ * operation for the first 2, the next 8, the next 32 and each 100 from there on, or none where
+ * `from` and `to` are the same. Windows made meanwhile may or may not be met.
  */
 SPILL_API spill_code_t spill_bucket_windows(spill_array_t *array, const spill_value_t *owner,
                                             const char *from, const char *to, spill_order_t order,
@@ -205,7 +206,7 @@ typedef struct spill_bucket_slice {
  * which is that of their times only where they came in that order; so a bound in time leaves
  * elements out of its first and last window, which are read as far as the limit takes. An owner
  * that does not exist reads as empty. Cost: for each window touched that of spill_array_read, and
- * one operation for each 100 windows.
+ * to list them as spill_bucket_windows.
  */
 SPILL_API spill_code_t spill_bucket_read(spill_array_t *array, const spill_value_t *owner,
                                          const spill_bucket_read_options_t *options,

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-enum { WINDOWS_AT_A_TIME = 100 };
+/* What is listed first, and at most: who wants the newest elements needs a window or two. */
+enum { WINDOWS_FIRST = 2, WINDOWS_MORE = 4, WINDOWS_AT_A_TIME = 100 };
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
@@ -34,30 +35,49 @@ static spill_code_t call_each(walk_t *walk, const bson_t *texts, bool end, spill
     return code;
 }
 
-spill_code_t spill_each_window(spill_array_t *array, const spill_value_t *owner,
-                               const spill_window_range_t *range, spill_each_window_fn call,
-                               void *context, spill_error_t *error)
+static spill_code_t list_and_call(walk_t *walk, const spill_window_range_t *range,
+                                  spill_error_t *error)
 {
-    walk_t walk = {.array = array, .owner = owner, .call = call, .context = context};
-    spill_window_query_t query = {.owner = owner,
+    const spill_array_t *array = walk->array;
+    spill_window_query_t query = {.owner = walk->owner,
                                   .from = range->from,
                                   .to = range->to,
                                   .newest_first = range->newest_first,
                                   .id = range->id,
-                                  .limit = WINDOWS_AT_A_TIME};
-    spill_code_t code = spill_array_check_layout(array, true, "there are no windows", error);
-    bool end = range->from && range->to && strcmp(range->from, range->to) > 0;
-    while (code == SPILL_OK && !end && !walk.stop) {
+                                  .limit = WINDOWS_FIRST};
+    spill_code_t code = SPILL_OK;
+    bool end = false;
+    while (code == SPILL_OK && !end && !walk->stop) {
         bson_t texts;
         code = array->store->ops->windows(array->store, &array->definition, &array->binding, &query,
                                           &texts, error);
         if (code != SPILL_OK)
             break;
         end = bson_count_keys(&texts) < query.limit;
-        code = call_each(&walk, &texts, end, error);
+        code = call_each(walk, &texts, end, error);
         bson_destroy(&texts);
-        query.last = walk.last;
+        query.last = walk->last;
+        size_t more = WINDOWS_MORE * query.limit;
+        query.limit = more < WINDOWS_AT_A_TIME ? more : WINDOWS_AT_A_TIME;
     }
+    return code;
+}
+
+spill_code_t spill_each_window(spill_array_t *array, const spill_value_t *owner,
+                               const spill_window_range_t *range, spill_each_window_fn call,
+                               void *context, spill_error_t *error)
+{
+    walk_t walk = {.array = array, .owner = owner, .call = call, .context = context};
+    spill_code_t code = spill_array_check_layout(array, true, "there are no windows", error);
+    int order = range->from && range->to ? strcmp(range->from, range->to) : -1;
+    if (code != SPILL_OK || order > 0)
+        return code;
+    if (order < 0 || range->id)
+        return list_and_call(&walk, range, error);
+    bson_t texts = BSON_INITIALIZER; /* whoever visits it sees whether it is there */
+    BSON_APPEND_UTF8(&texts, "0", range->from);
+    code = call_each(&walk, &texts, true, error);
+    bson_destroy(&texts);
     return code;
 }
 

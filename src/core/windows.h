@@ -21,7 +21,11 @@ typedef spill_code_t (*spill_each_window_fn)(void *context, const spill_value_t 
                                              const char *window, bool last, bool *stop,
                                              spill_error_t *error);
 
-/* Checks the layout, and call a function for each window. One store operation for each 100. */
+/*
+ * Check the layout, and call a function for each window; where from and to are the same, for that
+ * one, though it may not be there. One store operation for the first 2 windows, the next 8, the
+ * next 32, and each 100 from there on; none where from and to are the same.
+ */
 spill_code_t spill_each_window(spill_array_t *array, const spill_value_t *owner,
                                const spill_window_range_t *range, spill_each_window_fn call,
                                void *context, spill_error_t *error);

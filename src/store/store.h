@@ -60,7 +60,8 @@ typedef struct spill_store_ops {
 
     /*
      * Layout bucket: the texts of an owner's windows that have a head, in the order asked for, as
-     * strings of a BSON array document, made where SPILL_OK.
+     * strings of a BSON array document, made where SPILL_OK. Dropped ones of which parts are left
+     * may be among them.
      */
     spill_code_t (*windows)(spill_store_t *store, const spill_definition_t *definition,
                             const spill_binding_t *binding, const spill_window_query_t *query,

@@ -16,7 +16,14 @@
 
 #include <cmocka.h>
 
-enum { ELEMENT_BYTES = 200, PAGE = 20, THRESHOLD = 100, CAPACITY = 100, FILLED = 2000 };
+enum {
+    ELEMENT_BYTES = 200,
+    PAGE = 20,
+    THRESHOLD = 100,
+    CAPACITY = 100,
+    FILLED = 2000,
+    REMOVE_TRIPS = 8
+};
 
 typedef struct wire {
     proxy_t *proxy;
@@ -182,6 +189,22 @@ static void check_pages(wire_t *wire, int64_t newest_trips)
         check_page(wire, INT64_MAX, after, 2);
 }
 
+/* A removal takes so many round trips at most, and less goes over the wire than a page has. */
+static void check_removals(wire_t *wire)
+{
+    spill_error_t error;
+    for (int64_t seq = 3; seq < FILLED; seq += 97) {
+        proxy_counts_t counts = proxy_counts(wire->proxy);
+        expect_ok(spill_array_remove(wire->array, &wire->owner, seq, &error), &error);
+        proxy_counts_t cost = since(wire, &counts);
+        if (cost.requests > REMOVE_TRIPS ||
+            cost.request_bytes + cost.reply_bytes > CAPACITY * ELEMENT_BYTES)
+            fail_msg("removal of %" PRId64 ": %" PRId64 " round trips, %" PRId64
+                     " bytes sent, %" PRId64 " received",
+                     seq, cost.requests, cost.request_bytes, cost.reply_bytes);
+    }
+}
+
 /* An owner without pages, too: only the first append has to find out where it goes. */
 static void young_owner(void **state)
 {
@@ -241,6 +264,7 @@ static void check_costs(spill_keep_t keep, spill_array_order_t order)
     check_appends(&wire, false);
     check_appends(&wire, true);
     check_pages(&wire, keep == SPILL_KEEP_NEWEST ? 1 : 2);
+    check_removals(&wire);
     close_wire(&wire);
 }
 

@@ -92,9 +92,13 @@ void spill_mongo_bucket_fields(const spill_mongo_document_t *document, bson_t **
     *fields = without;
 }
 
+/* So few windows are looked for one by one, from the newest on. */
+enum { STEPS_MAX = 8 };
+
 typedef struct listing {
     bson_t *texts;
     uint32_t count;
+    char last[SPILL_WINDOW_SIZE];
 } listing_t;
 
 static void add_window(void *context, const bson_t *document)
@@ -107,6 +111,7 @@ static void add_window(void *context, const bson_t *document)
         return;
     bson_uint32_to_string(listing->count++, &key, buffer, sizeof buffer);
     bson_append_iter(listing->texts, key, -1, &window);
+    snprintf(listing->last, sizeof listing->last, "%s", bson_iter_utf8(&window, NULL));
 }
 
 static void match_id(const spill_definition_t *definition, const spill_value_t *value,
@@ -139,11 +144,75 @@ static void append_list(const spill_definition_t *definition, const spill_window
                     BCON_UTF8(window), "}", "}");
 }
 
-spill_code_t spill_mongo_windows(spill_store_t *store, const spill_definition_t *definition,
-                                 const spill_binding_t *binding, const spill_window_query_t *query,
-                                 bson_t *texts, spill_error_t *error)
+/* A bound of _ids, {owner, window, part}: with `behind`, of what comes behind all of the owner's.
+ */
+static void append_bound(bson_t *range, const char *comparison, const spill_value_t *owner,
+                         const char *window, bool behind)
 {
-    (void)binding;
+    bson_t id;
+    BSON_APPEND_DOCUMENT_BEGIN(range, comparison, &id);
+    spill_value_append(owner, &id, "owner");
+    if (window)
+        BSON_APPEND_UTF8(&id, "window", window);
+    if (behind)
+        BSON_APPEND_MAXKEY(&id, window ? "part" : "window");
+    bson_append_document_end(range, &id);
+}
+
+/*
+ * The newest window before query->last. By the index of _ids alone, so that it costs the same
+ * however many documents the owner has.
+ */
+static spill_code_t step_back(spill_mongo_t *store, const spill_definition_t *definition,
+                              const spill_window_query_t *query, listing_t *listing,
+                              spill_error_t *error)
+{
+    bson_t pipeline = BSON_INITIALIZER, stage, match, owner, range;
+    const char *high = query->last ? query->last : query->to;
+    BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
+    if (store->sharded) {
+        BSON_APPEND_DOCUMENT_BEGIN(&match, definition->page_owner, &owner);
+        spill_value_append(query->owner, &owner, "$eq");
+        bson_append_document_end(&match, &owner);
+    }
+    BSON_APPEND_DOCUMENT_BEGIN(&match, "_id", &range);
+    append_bound(&range, "$gt", query->owner, query->from, false);
+    append_bound(&range, "$lt", query->owner, high, !query->last);
+    bson_append_document_end(&match, &range);
+    bson_append_document_end(&stage, &match);
+    bson_append_document_end(&pipeline, &stage);
+    BCON_APPEND(&pipeline, "1", "{", "$sort", "{", "_id", BCON_INT32(-1), "}", "}", "2", "{",
+                "$limit", BCON_INT64(1), "}", "3", "{", "$project", "{", "_id",
+                BCON_UTF8("$_id.window"), "}", "}");
+    spill_code_t code = spill_mongo_each(store, definition->collection, &pipeline, false,
+                                         add_window, listing, error);
+    bson_destroy(&pipeline);
+    return code;
+}
+
+static spill_code_t walk_back(spill_mongo_t *store, const spill_definition_t *definition,
+                              const spill_window_query_t *query, listing_t *listing,
+                              spill_error_t *error)
+{
+    spill_window_query_t next = *query;
+    char last[SPILL_WINDOW_SIZE];
+    spill_code_t code = SPILL_OK;
+    uint32_t before = UINT32_MAX;
+    while (code == SPILL_OK && listing->count < query->limit && listing->count != before) {
+        before = listing->count;
+        code = step_back(store, definition, &next, listing, error);
+        snprintf(last, sizeof last, "%s", listing->last);
+        next.last = last;
+    }
+    return code;
+}
+
+/* Many windows in one command, which looks at all of the owner's documents. */
+static spill_code_t list_windows(spill_mongo_t *store, const spill_definition_t *definition,
+                                 const spill_window_query_t *query, listing_t *listing,
+                                 spill_error_t *error)
+{
     bson_t pipeline = BSON_INITIALIZER, stage, match, owner, window;
     BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
@@ -168,11 +237,23 @@ spill_code_t spill_mongo_windows(spill_store_t *store, const spill_definition_t 
     bson_append_document_end(&stage, &match);
     bson_append_document_end(&pipeline, &stage);
     append_list(definition, query, &pipeline);
+    spill_code_t code = spill_mongo_each(store, definition->collection, &pipeline, false,
+                                         add_window, listing, error);
+    bson_destroy(&pipeline);
+    return code;
+}
+
+spill_code_t spill_mongo_windows(spill_store_t *store, const spill_definition_t *definition,
+                                 const spill_binding_t *binding, const spill_window_query_t *query,
+                                 bson_t *texts, spill_error_t *error)
+{
+    (void)binding;
     bson_init(texts);
     listing_t listing = {.texts = texts};
-    spill_code_t code = spill_mongo_each((spill_mongo_t *)store, definition->collection, &pipeline,
-                                         false, add_window, &listing, error);
-    bson_destroy(&pipeline);
+    spill_mongo_t *mongo = (spill_mongo_t *)store;
+    bool few = query->newest_first && !query->id && query->limit <= STEPS_MAX;
+    spill_code_t code = few ? walk_back(mongo, definition, query, &listing, error)
+                            : list_windows(mongo, definition, query, &listing, error);
     if (code != SPILL_OK)
         bson_destroy(texts);
     return code;

@@ -1,0 +1,450 @@
+/*
+ * Does what an operation costs depend on how long the array is? For each layout an owner of a
+ * million elements takes turns with owners of a thousand, on one store, and the median of the
+ * rounds' ratios counts. docs/benchmarks.md has the figures and the bars.
+ *
+ *   bench_length [--quick] [--length N] [--layout NAME] [--only NAME] [--dir FOLDER |
+ * mongodb://HOST/]
+ *
+ * Without a server: on the embedded store, in a new folder. A length of its own is for servers,
+ * where a million elements of each layout take minutes to bring in.
+ */
+#include "measure.h"
+
+#include <mongoc/mongoc.h>
+#include <spillway/spillway.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    CAPACITY = 100,    /* threshold and page */
+    CYCLES = 5,        /* spills of a round */
+    SHORT = 1000,      /* elements of the others */
+    PAGE = 20,         /* elements of a read */
+    HOUR = 3600,       /* elements of a window by the hour: there is one for each second */
+    FIRST_HOUR = 2000, /* of the first window: element 0 is of 12:26:40 */
+    READS = 20,        /* in a round */
+    REMOVALS = 5,
+    REMOVE_STEP = 7, /* removed are the numbers 0, 7, 14, ... */
+};
+
+typedef struct bench {
+    measure_report_t report;
+    const char *layout; /* the one that is wanted; NULL: all are */
+    const char *parent; /* of the folder */
+    const char *server;
+    char *place; /* the folder, or the database's connection string */
+    spill_store_t *store;
+    int64_t length;
+    int rounds, read_rounds;
+} bench_t;
+
+/* A layout, as its definition is made. */
+typedef struct kind {
+    const char *name;
+    const char *preset;
+    spill_layout_t layout;
+    spill_keep_t keep;
+    int64_t threshold, page;
+    spill_window_t window;
+    bool statistics; /* it has some that are kept */
+    bool removal;    /* there is another document besides the head for an element to be in */
+} kind_t;
+
+static const kind_t KINDS[] = {
+    {"newest", "feed-recent", SPILL_LAYOUT_OUTLIER, SPILL_KEEP_NEWEST, CAPACITY, CAPACITY,
+     SPILL_WINDOW_MONTH, false, true},
+    {"oldest", "feed", SPILL_LAYOUT_OUTLIER, SPILL_KEEP_OLDEST, CAPACITY, CAPACITY,
+     SPILL_WINDOW_MONTH, false, true},
+    {"reference", "reviews-separate", SPILL_LAYOUT_REFERENCE, SPILL_KEEP_NEWEST, 1, CAPACITY,
+     SPILL_WINDOW_MONTH, true, true},
+    {"capped", "feed-recent", SPILL_LAYOUT_CAPPED, SPILL_KEEP_NEWEST, CAPACITY, 0,
+     SPILL_WINDOW_MONTH, false, false},
+    {"hours", "reviews-bucket", SPILL_LAYOUT_BUCKET, SPILL_KEEP_OLDEST, CAPACITY, CAPACITY,
+     SPILL_WINDOW_HOUR, true, false},
+    {"year", "reviews-bucket", SPILL_LAYOUT_BUCKET, SPILL_KEEP_OLDEST, CAPACITY, CAPACITY,
+     SPILL_WINDOW_YEAR, false, true},
+};
+
+/* The owners of one length: one after the other has its turn. */
+typedef struct side {
+    const kind_t *kind;
+    spill_array_t *array;
+    const char *name;
+    int64_t length;  /* of each, at the start */
+    int owners;      /* how many there are */
+    int at_once;     /* appends that one of them takes before the next has its turn */
+    int64_t appends; /* of all of them so far */
+    int64_t turn;    /* of other operations */
+} side_t;
+
+/* ---- elements and owners --------------------------------------------------------------------- */
+
+static spill_value_t owner_value(const side_t *side, int64_t owner, bson_t *storage)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%s-%04" PRId64, side->name, owner);
+    bson_init(storage);
+    return spill_value_from_utf8(storage, name);
+}
+
+static bool is_bucket(const kind_t *kind)
+{
+    return kind->layout == SPILL_LAYOUT_BUCKET;
+}
+
+static void append(const side_t *side, const spill_value_t *owner, int64_t from, size_t count)
+{
+    enum { BATCH_MAX = 1000 };
+    static uint8_t bytes[BATCH_MAX][ELEMENT_BYTES];
+    spill_value_t elements[BATCH_MAX];
+    spill_error_t error;
+    for (size_t i = 0; i < count; i++) {
+        measure_element(bytes[i], (uint64_t)from + i);
+        elements[i] = (spill_value_t){
+            .data = bytes[i], .size_bytes = ELEMENT_BYTES, .type = BSON_TYPE_DOCUMENT};
+    }
+    if (is_bucket(side->kind)) {
+        spill_bucket_append_options_t options;
+        size_t windows;
+        spill_bucket_append_options_init(&options);
+        measure_check(spill_bucket_append(side->array, owner, elements, count, &options, NULL,
+                                          &windows, &error),
+                      &error);
+        return;
+    }
+    spill_append_result_t result;
+    measure_check(spill_array_append(side->array, owner, elements, count, NULL, &result, &error),
+                  &error);
+}
+
+/* Append the elements from `from` to `to` to one owner, many at once. */
+static void fill(const side_t *side, int64_t owner, int64_t from, int64_t to)
+{
+    enum { BATCH = 500 };
+    bson_t storage;
+    spill_value_t name = owner_value(side, owner, &storage);
+    for (int64_t done = from; done < to; done += BATCH)
+        append(side, &name, done, (size_t)(to - done < BATCH ? to - done : BATCH));
+    bson_destroy(&storage);
+}
+
+/*
+ * The long owner's last thousand elements come amid the others', so that the engine, which keeps
+ * what was written last in memory, has them at the same place.
+ */
+static void fill_both(const side_t *longer, const side_t *shorter)
+{
+    double from = measure_now();
+    fill(longer, 0, 0, longer->length - SHORT);
+    fprintf(stderr, "%s: %" PRId64 " elements in %.0f s\n", longer->kind->name, longer->length,
+            measure_now() - from);
+    for (int owner = 0; owner < shorter->owners; owner++) {
+        if (owner == shorter->owners / 2)
+            fill(longer, 0, longer->length - SHORT, longer->length);
+        fill(shorter, owner, 0, SHORT);
+    }
+}
+
+/* ---- what is measured ------------------------------------------------------------------------ */
+
+static void appends(void *context, int thread, int count)
+{
+    side_t *side = context;
+    (void)thread;
+    for (int i = 0; i < count; i++) {
+        int64_t cycle = side->appends / side->at_once;
+        int64_t before = cycle / side->owners * side->at_once + side->appends % side->at_once;
+        bson_t storage;
+        spill_value_t name = owner_value(side, cycle % side->owners, &storage);
+        append(side, &name, side->length + before, 1);
+        side->appends++;
+        bson_destroy(&storage);
+    }
+}
+
+static void newest_of_buckets(const side_t *side, const spill_value_t *owner)
+{
+    spill_bucket_read_options_t options;
+    spill_bucket_slice_t *slice;
+    spill_error_t error;
+    spill_bucket_read_options_init(&options);
+    options.limit = PAGE;
+    measure_check(spill_bucket_read(side->array, owner, &options, &slice, &error), &error);
+    if (slice->count != PAGE)
+        measure_stop("a page has %zu elements", slice->count);
+    spill_bucket_slice_free(slice);
+}
+
+static void newest_of_array(const side_t *side, const spill_value_t *owner)
+{
+    spill_read_options_t options;
+    spill_slice_t *slice;
+    spill_error_t error;
+    spill_read_options_init(&options);
+    options.limit = PAGE;
+    measure_check(spill_array_read(side->array, owner, &options, &slice, &error), &error);
+    if (slice->count != PAGE)
+        measure_stop("a page has %zu elements", slice->count);
+    spill_slice_free(slice);
+}
+
+static void newest(void *context, int thread, int count)
+{
+    side_t *side = context;
+    (void)thread;
+    for (int i = 0; i < count; i++) {
+        bson_t storage;
+        spill_value_t name = owner_value(side, side->turn++ % side->owners, &storage);
+        if (is_bucket(side->kind))
+            newest_of_buckets(side, &name);
+        else
+            newest_of_array(side, &name);
+        bson_destroy(&storage);
+    }
+}
+
+/* The window that an owner's last element lies in. */
+static void last_window(const side_t *side, char window[SPILL_WINDOW_SIZE])
+{
+    uint8_t bytes[ELEMENT_BYTES];
+    spill_value_t element = {
+        .data = bytes, .size_bytes = ELEMENT_BYTES, .type = BSON_TYPE_DOCUMENT};
+    spill_error_t error;
+    measure_element(bytes, (uint64_t)side->length - 1);
+    measure_check(
+        spill_bucket_window_of(spill_array_get_definition(side->array), &element, window, &error),
+        &error);
+}
+
+static void statistics(void *context, int thread, int count)
+{
+    side_t *side = context;
+    char window[SPILL_WINDOW_SIZE];
+    (void)thread;
+    if (is_bucket(side->kind))
+        last_window(side, window);
+    for (int i = 0; i < count; i++) {
+        bson_t storage;
+        spill_value_t name = owner_value(side, side->turn++ % side->owners, &storage);
+        spill_statistics_t found;
+        spill_count_t counted;
+        spill_error_t error;
+        if (is_bucket(side->kind))
+            measure_check(
+                spill_bucket_statistics(side->array, &name, window, window, &found, NULL, &error),
+                &error);
+        else
+            measure_check(spill_array_count(side->array, &name, &counted, &error), &error);
+        bson_destroy(&storage);
+    }
+}
+
+/* From the oldest elements on, which are in no head. */
+static void removals(void *context, int thread, int count)
+{
+    side_t *side = context;
+    (void)thread;
+    for (int i = 0; i < count; i++, side->turn++) {
+        bson_t storage, window_storage;
+        spill_value_t name = owner_value(side, side->turn % side->owners, &storage);
+        char window[SPILL_WINDOW_SIZE];
+        spill_error_t error;
+        bson_init(&window_storage);
+        if (is_bucket(side->kind)) {
+            last_window(side, window);
+            name = spill_bucket_name(&window_storage, &name, window);
+        }
+        int64_t seq = CAPACITY + REMOVE_STEP * (side->turn / side->owners);
+        measure_check(spill_array_remove(side->array, &name, seq, &error), &error);
+        bson_destroy(&window_storage);
+        bson_destroy(&storage);
+    }
+}
+
+/* ---- stores ---------------------------------------------------------------------------------- */
+
+static void connect_store(bench_t *bench)
+{
+    spill_store_options_t options;
+    spill_error_t error;
+    spill_store_options_init(&options);
+    if (!bench->server)
+        options.durability = SPILL_DURABILITY_LOG;
+    measure_check(spill_store_open(bench->place, &options, &bench->store, &error), &error);
+}
+
+/* A new one, so that nothing is left to do of the layout before. */
+static void open_store(bench_t *bench)
+{
+    static int number;
+    if (bench->server) {
+        size_t length = strlen(bench->server);
+        while (length > 0 && bench->server[length - 1] == '/')
+            length--;
+        bench->place = bson_strdup_printf("%.*s/spillway_bench_%ld_%d_%d", (int)length,
+                                          bench->server, (long)time(NULL), (int)getpid(), number++);
+    } else {
+        bench->place = measure_folder(bench->parent);
+    }
+    connect_store(bench);
+}
+
+/* What was filled in is written out then. */
+static void reopen_store(bench_t *bench)
+{
+    spill_error_t error;
+    measure_check(spill_store_close(bench->store, &error), &error);
+    connect_store(bench);
+}
+
+static void drop_database(const char *place)
+{
+    mongoc_uri_t *uri = mongoc_uri_new(place);
+    mongoc_client_t *client = mongoc_client_new_from_uri(uri);
+    mongoc_database_t *database = mongoc_client_get_database(client, mongoc_uri_get_database(uri));
+    mongoc_database_drop(database, NULL);
+    mongoc_database_destroy(database);
+    mongoc_client_destroy(client);
+    mongoc_uri_destroy(uri);
+}
+
+static void close_store(bench_t *bench)
+{
+    spill_error_t error;
+    measure_check(spill_store_close(bench->store, &error), &error);
+    if (bench->server) {
+        drop_database(bench->place);
+        bson_free(bench->place);
+    } else {
+        measure_remove_folder(bench->place);
+    }
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+typedef struct pair {
+    bench_t *bench;
+    const kind_t *kind;
+    side_t longer, shorter;
+} pair_t;
+
+/* Short rounds, and many, where that is possible: what else the machine does weighs on both sides.
+ */
+static void measure(pair_t *pair, const char *what, measure_fn run, int rounds, int count)
+{
+    char name[48];
+    snprintf(name, sizeof name, "%s-%s", pair->kind->name, what);
+    if (!measure_wanted(&pair->bench->report, name))
+        return;
+    pair->longer.turn = pair->shorter.turn = 0;
+    measure_figure_t figure = {.name = name,
+                               .what = "at the full length, against 1000",
+                               .bar = 1.25,
+                               .at_most = true,
+                               .threads = 1,
+                               .rounds = rounds,
+                               .ours = {run, &pair->longer, count},
+                               .other = {run, &pair->shorter, count}};
+    measure_figure(&pair->bench->report, &figure);
+}
+
+static void define(const bench_t *bench, const kind_t *kind)
+{
+    spill_error_t error;
+    spill_definition_t definition;
+    measure_check(spill_definition_preset(&definition, kind->preset, kind->name, &error), &error);
+    if (kind->layout == SPILL_LAYOUT_CAPPED)
+        spill_definition_set_layout(&definition, kind->layout);
+    snprintf(definition.collection, SPILL_NAME_SIZE, "%s", kind->name);
+    if (kind->page > 0)
+        snprintf(definition.page_collection, SPILL_NAME_SIZE, "%s%s", kind->name,
+                 is_bucket(kind) ? "" : "Pages");
+    definition.bounds.threshold = kind->threshold;
+    definition.bounds.page_capacity = kind->page;
+    if (is_bucket(kind))
+        definition.window = kind->window;
+    if (definition.value_field[0] != '\0') {
+        strcpy(definition.value_field, "actor");
+        strcpy(definition.time_field, "at");
+    }
+    measure_check(spill_store_define(bench->store, &definition, &error), &error);
+}
+
+static void open_arrays(pair_t *pair)
+{
+    spill_error_t error;
+    measure_check(
+        spill_array_open(pair->bench->store, pair->kind->name, &pair->longer.array, &error),
+        &error);
+    pair->shorter.array = pair->longer.array;
+}
+
+static void bench_kind(bench_t *bench, const kind_t *kind)
+{
+    if (bench->layout && strcmp(bench->layout, kind->name) != 0)
+        return;
+    /* The last window has 1000 elements, as those of the others have. */
+    int64_t length = FIRST_HOUR + bench->length / HOUR * HOUR + SHORT;
+    int owners = bench->rounds * CYCLES;
+    pair_t pair = {.bench = bench,
+                   .kind = kind,
+                   .longer = {kind, NULL, "long", length, 1, CAPACITY * CYCLES, 0, 0},
+                   .shorter = {kind, NULL, "short", SHORT, owners, CAPACITY, 0, 0}};
+    open_store(bench);
+    define(bench, kind);
+    open_arrays(&pair);
+    fill_both(&pair.longer, &pair.shorter);
+    spill_array_close(pair.longer.array);
+    reopen_store(bench);
+    open_arrays(&pair);
+    measure(&pair, "newest", newest, bench->read_rounds, READS);
+    if (kind->statistics)
+        measure(&pair, "stats", statistics, bench->read_rounds, READS);
+    measure(&pair, "append", appends, bench->rounds, CAPACITY * CYCLES);
+    if (kind->removal)
+        measure(&pair, "remove", removals, bench->read_rounds, REMOVALS);
+    spill_array_close(pair.longer.array);
+    close_store(bench);
+}
+
+/* ---- main ------------------------------------------------------------------------------------ */
+
+int main(int argc, char **argv)
+{
+    bench_t bench = {.parent = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", .length = 1000000};
+    bool quick = false;
+    for (int i = 1; i < argc; i++) {
+        bool more = i + 1 < argc;
+        if (strcmp(argv[i], "--quick") == 0)
+            quick = true;
+        else if (strcmp(argv[i], "--length") == 0 && more)
+            bench.length = strtoll(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--layout") == 0 && more)
+            bench.layout = argv[++i];
+        else if (strcmp(argv[i], "--only") == 0 && more)
+            bench.report.only = argv[++i];
+        else if (strcmp(argv[i], "--dir") == 0 && more)
+            bench.parent = argv[++i];
+        else if (strcmp(argv[i], "--server") == 0 && getenv("SPILLWAY_TEST_URI"))
+            bench.server = getenv("SPILLWAY_TEST_URI");
+        else if (strncmp(argv[i], "mongodb", strlen("mongodb")) == 0)
+            bench.server = argv[i];
+        else
+            measure_stop("usage: bench_length [--quick] [--length N] [--layout NAME] [--only NAME] "
+                         "[--dir FOLDER | --server | mongodb://HOST/]");
+    }
+    if (quick)
+        bench.length = 50000;
+    bench.rounds = quick || bench.server ? 5 : 15;
+    bench.read_rounds = bench.server ? 25 : 99;
+    measure_print_header();
+    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
+        bench_kind(&bench, &KINDS[i]);
+    return bench.report.failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
