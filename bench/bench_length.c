@@ -28,7 +28,9 @@ enum {
     PAGE = 20,         /* elements of a read */
     HOUR = 3600,       /* elements of a window by the hour: there is one for each second */
     FIRST_HOUR = 2000, /* of the first window: element 0 is of 12:26:40 */
-    READS = 20,        /* in a round */
+    LENGTH_QUICK = 50000,
+    SETTLE_SECONDS = 15,
+    READS = 20, /* in a round */
     REMOVALS = 5,
     REMOVE_STEP = 7, /* removed are the numbers 0, 7, 14, ... */
 };
@@ -295,12 +297,13 @@ static void open_store(bench_t *bench)
     connect_store(bench);
 }
 
-/* What was filled in is written out then. */
+/* What was filled in is written out then, and the engine has time to merge it. */
 static void reopen_store(bench_t *bench)
 {
     spill_error_t error;
     measure_check(spill_store_close(bench->store, &error), &error);
     connect_store(bench);
+    sleep(bench->length > LENGTH_QUICK && !bench->server ? SETTLE_SECONDS : 0);
 }
 
 static void drop_database(const char *place)
@@ -440,7 +443,7 @@ int main(int argc, char **argv)
                          "[--dir FOLDER | --server | mongodb://HOST/]");
     }
     if (quick)
-        bench.length = 50000;
+        bench.length = LENGTH_QUICK;
     bench.rounds = quick || bench.server ? 5 : 15;
     bench.read_rounds = bench.server ? 25 : 99;
     measure_print_header();

@@ -17,6 +17,7 @@ import json
 import os
 import sys
 
+TOP = 5  # elements in the head, layout subset
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
@@ -124,6 +125,7 @@ class Expected:
 
     def __init__(self, data, chosen, layout, value_field):
         path, record_of, self.owner_field, window_of = SETS[chosen]
+        self.layout = layout
         self.arrays = {}
         self.values = {}
         for event in lines(data, path):
@@ -131,7 +133,7 @@ class Expected:
             key = (json.dumps(record[self.owner_field]),)
             if layout == "bucket":
                 key += (window_of(record),)
-            if layout == "apart":  # the owner is a field of the element's document already
+            if layout in ("apart", "subset"):  # the owner is a field of the document already
                 del record[self.owner_field]
             self.arrays.setdefault(key, []).append(json.dumps(canonical(record)))
             if value_field:
@@ -213,6 +215,9 @@ def apart_document(expected, met, document, summary):
     key = (json.dumps(document["_id"]),)
     want = statistics(expected.values[key])
     field, average = summary
+    if expected.layout == "subset":
+        top = [json.dumps(element) for element in document[field].pop("top")]
+        compare(f"{key}, the newest in the head", top, expected.arrays[key][: -TOP - 1 : -1])
     got = {name: number(value) for name, value in document[field].items()}
     compare(f"{key}, summary", got, {"totalCount": want["count"], average: want["average"]})
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Real data in every layout that suits it: edits of a wiki by channel and hour, a chat by room and by
-# user, advisories by package and year. Every element, and every total, average, least and greatest
-# value, is what real_layouts.py computes from the raw files: each tenth message of the chat, the
-# other files whole; with SPILLWAY_LONG all of all. On a server, without it, each 20th or 200th line.
+# Real data in every layout that suits it: edits of a wiki by channel and hour, a chat by room and
+# by user, advisories by package and year. Every element, and every total, average, least and
+# greatest value, is what real_layouts.py computes from the raw files: each 20th message of the chat,
+# the other files whole; with SPILLWAY_LONG all of all. On a server, without it, each 20th or 400th
+# line.
 # Runs where SPILLWAY_DATA names a folder of data sets.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
@@ -56,7 +57,7 @@ in_one_array() {
     shift 3
     expect 0 export "$db" "$name"
     mv out elements
-    if [ "$layout" = apart ]; then
+    if [ "$layout" != array ]; then
         expect 0 export "$db" "$name" --documents --plain
         set -- "$@" --documents out
     fi
@@ -93,7 +94,7 @@ clean "$db"
 
 # ---- a chat, by room and by user -----------------------------------------------------------------
 
-prepare 10 200 room user
+prepare 20 400 room user
 for owner in room user; do
     new_store
     for keep in newest oldest; do
@@ -107,5 +108,11 @@ for owner in room user; do
         --value-field text_bytes --stats-average averageBytes --quiet
     expect 0 import "$db" apart "$owner.ndjson" --owner "$owner" --quiet
     in_one_array apart "$owner" apart --value text_bytes --summary messages averageBytes
+    expect 0 define "$db" subset --layout subset --top 5 --top-field top --sort-by '' \
+        --collection newest --array messages --page-collection newestMessages \
+        --page-owner "$owner" --time-field at --value-field text_bytes \
+        --stats-average averageBytes --quiet
+    expect 0 import "$db" subset "$owner.ndjson" --owner "$owner" --quiet
+    in_one_array subset "$owner" subset --value text_bytes --summary messages averageBytes
     clean "$db"
 done
