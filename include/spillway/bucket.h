@@ -268,8 +268,9 @@ SPILL_API spill_code_t spill_bucket_trim_older(spill_array_t *array, const spill
 /*
  * Remove all but an owner's newest `keep` elements, the newest window first and in a window the
  * highest number: windows before these go as a whole, and in the window that they begin in, what
- * is before them, by parts as above. So no fewer are left, and at most one part more. Cost: one
- * small read for each part that stays, one operation for each 100 windows, and what goes as above.
+ * is before them, by parts as above. So no fewer are left, but where others remove elements
+ * meanwhile, and at most one part more. Cost: one small read for each part that stays, one
+ * operation for each 100 windows, and what goes as above.
  */
 SPILL_API spill_code_t spill_bucket_trim_keep(spill_array_t *array, const spill_value_t *owner,
                                               int64_t keep, spill_error_t *error);
@@ -284,7 +285,7 @@ SPILL_API spill_code_t spill_bucket_owners(spill_array_t *array, spill_owner_fn 
  * Drop the windows of an owner that lie before a window's text (NULL: all of them), the oldest
  * first; *dropped (may be NULL) is how many. One that dies is finished by the next.
  * Cost: that of spill_array_drop_owner for each. SPILL_NOT_FOUND, for all of them, where there is
- * none.
+ * none. SPILL_INVALID, and nothing dropped: `window` is no text of a window of this definition.
  */
 SPILL_API spill_code_t spill_bucket_drop_before(spill_array_t *array, const spill_value_t *owner,
                                                 const char *window, int64_t *dropped,

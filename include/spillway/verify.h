@@ -55,8 +55,9 @@ typedef struct spill_repair_summary {
  *
  * Other clients may work on: each step is one that they may make as well, at any moment; what one
  * of them is just doing may be found, and is helped. SPILL_CORRUPT on a damaged owner: a walk over
- * all passes over it, with a warning to the store's log, and says so at its end. Cost: three to
- * five small reads an owner, none of them of elements.
+ * all passes over it, with a warning to the store's log, and says so at its end.
+ * Cost: three to five small reads an owner, none of them of elements; and the steps that it
+ * finishes (layouts reference and subset: one more read for each document that a trim left).
  */
 SPILL_API spill_code_t spill_array_repair(spill_array_t *array, const spill_value_t *owner,
                                           bool look_only, spill_finding_fn report, void *context,

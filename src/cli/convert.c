@@ -209,9 +209,10 @@ const spill_command_t spill_command_convert = {
     .text =
         "Brings all arrays of NAME into a new definition, beside the old documents, which stay "
         "until --finish. The new definition is the one that --as names; where there is none, "
-        "it is made with the old one's bounds and field names (to or from layout reference: with "
-        "the new layout's), and collections of its own. "
-        "Make it with 'define' first to choose them yourself.\n"
+        "it is made with the old one's bounds and field names (to or from layouts reference and "
+        "subset: with the new layout's), and collections of its own. "
+        "Make it with 'define' first to choose them yourself. Layouts are outlier, reference and "
+        "subset; from capped, too, but not to it, and neither to nor from bucket.\n"
         "\n"
         "Elements keep their sequence numbers, and all of it is compared, element by element. "
         "Interrupted, it goes on with the same command; so it does when NAME has grown since. "

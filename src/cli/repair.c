@@ -34,9 +34,12 @@ static spill_code_t repair_any(spill_cli_session_t *session, spill_error_t *erro
 {
     const work_t *work = session->context;
     session->owner = work->owner;
-    return session->owner != NULL && spill_cli_is_bucket(session)
-               ? spill_cli_each_window(session, repair, error)
-               : repair(session, error);
+    if (session->owner != NULL && spill_cli_is_bucket(session))
+        return spill_cli_each_window(session, repair, error);
+    spill_code_t code = repair(session, error);
+    return code == SPILL_OK && session->owner != NULL && work->total.findings == 0
+               ? spill_cli_remark_absent(session, error)
+               : code;
 }
 
 static spill_exit_t run(const spill_invocation_t *invocation)
@@ -78,7 +81,8 @@ const spill_command_t spill_command_repair = {
             "them is just doing may be found as well, and is helped.\n"
             "\n"
             "It goes by the owners that are there. What a drop left of one that is gone is "
-            "finished by giving its name as OWNER.\n"
+            "finished by giving its name as OWNER (not with layout bucket: there it is freed when "
+            "the window is made again, and dropped).\n"
             "\n"
             "With --dry-run the exit code is 1 where there is something to finish. What this does "
             "not mend, `spillway verify` finds.\n"

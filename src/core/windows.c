@@ -244,9 +244,13 @@ spill_code_t spill_windows_drop(spill_array_t *array, const spill_value_t *owner
 spill_code_t spill_bucket_drop_before(spill_array_t *array, const spill_value_t *owner,
                                       const char *window, int64_t *dropped, spill_error_t *error)
 {
-    int64_t count;
+    int64_t count = 0;
     bool more;
-    spill_code_t code = spill_windows_drop(array, owner, window, INT64_MAX, &count, &more, error);
+    spill_code_t code = spill_array_check_layout(array, true, "there are no windows", error);
+    if (code == SPILL_OK && window != NULL)
+        code = spill_window_check(&array->definition, window, error);
+    if (code == SPILL_OK)
+        code = spill_windows_drop(array, owner, window, INT64_MAX, &count, &more, error);
     if (dropped)
         *dropped = count;
     if (code == SPILL_OK && window == NULL && count == 0)

@@ -128,6 +128,49 @@ bool spill_window_text_valid(const char *text, size_t length)
     return true;
 }
 
+/* A digit stands for one, and the two digits behind the year for a number up to theirs. */
+static bool has_form(const char *text, const char *form)
+{
+    if (strlen(text) != strlen(form))
+        return false;
+    for (size_t i = 0; form[i] != '\0'; i++) {
+        bool digit = form[i] >= '0' && form[i] <= '9';
+        if (digit ? text[i] < '0' || text[i] > '9' : text[i] != form[i])
+            return false;
+    }
+    for (size_t i = 4; form[i] != '\0'; i++)
+        if (form[i] >= '0' && form[i] <= '9' && form[i + 1] >= '0' && form[i + 1] <= '9' &&
+            memcmp(text + i, form + i, 2) > 0)
+            return false;
+    return true;
+}
+
+spill_code_t spill_window_check(const spill_definition_t *definition, const char *text,
+                                spill_error_t *error)
+{
+    static const struct {
+        const char *largest;
+        const char *example;
+    } forms[] = {
+        [SPILL_WINDOW_HOUR] = {"9999-12-31T23", "2026-03-05T10"},
+        [SPILL_WINDOW_DAY] = {"9999-12-31", "2026-03-05"},
+        [SPILL_WINDOW_WEEK] = {"9999-W53", "2026-W10"},
+        [SPILL_WINDOW_MONTH] = {"9999-12", "2026-03"},
+        [SPILL_WINDOW_YEAR] = {"9999", "2026"},
+    };
+    spill_window_t window = definition->window;
+    if (window == SPILL_WINDOW_FIELD || window == SPILL_WINDOW_NONE)
+        return spill_window_text_valid(text, strlen(text))
+                   ? SPILL_OK
+                   : spill_fail(error, SPILL_INVALID, "the text of a window has 1 to %d bytes",
+                                SPILL_WINDOW_SIZE - 1);
+    return has_form(text, forms[window].largest)
+               ? SPILL_OK
+               : spill_fail(error, SPILL_INVALID,
+                            "'%.60s' is no window of '%s', whose windows are such as %s", text,
+                            definition->name, forms[window].example);
+}
+
 static spill_code_t window_of_field(const spill_definition_t *definition,
                                     const spill_value_t *element, char text[SPILL_WINDOW_SIZE],
                                     spill_error_t *error)

@@ -22,6 +22,14 @@ bool spill_window_time(const spill_definition_t *definition, const spill_value_t
 /* Is it the _id of a window? Then its owner and its text; both borrow. */
 bool spill_window_split(const spill_value_t *window, spill_value_t *owner, const char **text);
 
+/*
+ * Is it the text of a window of this definition, as spill_bucket_window_of makes them?
+ * SPILL_INVALID says what these look like: a text that is none has its place among them, too, but
+ * not one that anybody means.
+ */
+spill_code_t spill_window_check(const spill_definition_t *definition, const char *text,
+                                spill_error_t *error);
+
 /* Can a window have this text: 1 to SPILL_WINDOW_SIZE - 1 bytes of UTF-8, nothing below a blank? */
 bool spill_window_text_valid(const char *text, size_t length);
 

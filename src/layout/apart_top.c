@@ -6,13 +6,17 @@
 
 #include "definition/fields.h"
 
+static bool leaves(const spill_request_t *request, int64_t seq)
+{
+    return request->kind == SPILL_REQUEST_TRIM ? seq < request->low : seq == request->seq;
+}
+
 /* How many elements of the top the step takes. */
 static int64_t count_leaving(const spill_request_t *request, const spill_top_t *top)
 {
-    bool trim = request->kind == SPILL_REQUEST_TRIM;
     int64_t count = 0;
     for (size_t i = 0; i < top->count; i++)
-        count += trim ? top->at[i].seq < request->low : top->at[i].seq == request->seq;
+        count += leaves(request, top->at[i].seq);
     return count;
 }
 
@@ -44,15 +48,21 @@ static spill_code_t add_below(const spill_owner_t *owner, const spill_state_t *h
     return code;
 }
 
-/* Elements of the top that had no room in the head, and may now have. */
+/*
+ * Elements of the top that had no room in the head, and may have without those that leave. One
+ * operation for each.
+ */
 static spill_code_t add_not_shown(const spill_owner_t *owner, const spill_state_t *head,
-                                  spill_refill_t *refill, spill_error_t *error)
+                                  const spill_request_t *request, spill_refill_t *refill,
+                                  spill_error_t *error)
 {
     spill_response_t page = SPILL_RESPONSE_INIT;
     int64_t room = spill_top_room(&owner->array->definition);
     spill_code_t code = SPILL_OK;
     for (size_t i = head->top.shown; code == SPILL_OK && i < head->top.count; i++) {
         int64_t seq = head->top.at[i].seq;
+        if (leaves(request, seq))
+            continue;
         room -= head->top.at[i].size_bytes;
         if (room < 0)
             break;
@@ -86,7 +96,7 @@ spill_code_t spill_apart_refill(const spill_owner_t *owner, const spill_state_t 
         spill_run_copy(&now.top_run, &refill->run);
         request->refill = &refill->top;
         request->refill_run = &refill->run;
-        code = add_not_shown(owner, &now.state, refill, error);
+        code = add_not_shown(owner, &now.state, request, refill, error);
         if (code == SPILL_OK)
             code = add_below(owner, &now.state, request, missing, refill, error);
     }

@@ -3,11 +3,7 @@
 #include "bson/value.h"
 #include "store/tally.h"
 
-#include <math.h>
 #include <string.h>
-
-/* Of larger ones no more than 100 million could be summed. */
-static const double DOUBLE_MAX = 1e300;
 
 /* ---- the pair of doubles --------------------------------------------------------------------- */
 
@@ -35,8 +31,7 @@ static void add_integer_apart(spill_sum_t *sum, int64_t value)
 spill_sum_t spill_sum_of(const spill_definition_t *definition, const spill_value_t *element)
 {
     spill_amount_t amount;
-    if (!spill_amount_of(definition, element, &amount) ||
-        (amount.real && fabs(amount.value) > DOUBLE_MAX))
+    if (!spill_amount_of(definition, element, &amount))
         return (spill_sum_t){0};
     if (amount.real)
         return (spill_sum_t){.values = 1, .high = amount.value};

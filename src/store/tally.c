@@ -7,6 +7,9 @@
 #include <math.h>
 #include <string.h>
 
+/* Of larger ones no more than 100 million could be summed. */
+static const double AMOUNT_MAX = 1e300;
+
 bool spill_tally_wanted(const spill_definition_t *definition)
 {
     return definition->layout == SPILL_LAYOUT_BUCKET;
@@ -42,7 +45,7 @@ bool spill_amount_of(const spill_definition_t *definition, const spill_value_t *
     spill_value_t found;
     const char *path = definition->value_field;
     return path[0] != '\0' && spill_value_at(element, path, &found) &&
-           spill_amount_read(&found, amount) && isfinite(amount->value);
+           spill_amount_read(&found, amount) && fabs(amount->value) <= AMOUNT_MAX;
 }
 
 void spill_amount_append(const spill_amount_t *amount, const char *name, bson_t *document)

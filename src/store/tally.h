@@ -39,8 +39,8 @@ void spill_amount_append(const spill_amount_t *amount, const char *name, bson_t 
 bool spill_amount_read(const spill_value_t *value, spill_amount_t *amount);
 
 /*
- * The number at the definition's value_field: an int32, an int64 or a finite double. False where
- * the element has none of these, or the definition names no field.
+ * The number at the definition's value_field: an int32, an int64 or a double up to 1e300. False
+ * where the element has none of these, or the definition names no field.
  */
 bool spill_amount_of(const spill_definition_t *definition, const spill_value_t *element,
                      spill_amount_t *amount);

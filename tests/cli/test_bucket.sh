@@ -147,3 +147,17 @@ expect 0 export "$db" seasons --documents --plain --relaxed
 has out '{ "productId" : "park", "season" : "2026-1", "seen" : [ { "season" : "2026-1", "n" : 2 } ] }}'
 expect 0 drop "$db" seasons --yes
 clean "$db"
+
+# ---- what is not a window drops nothing ----------------------------------------------------------
+
+expect 0 define "$db" monthly --preset reviews-bucket --collection monthlyReviews
+for month in 01 06 11; do
+    expect 0 append "$db" monthly bike "{\"rating\": 3, \"createdAt\": {\"\$date\": \"2026-$month-05T10:00:00Z\"}}"
+done
+for window in 2026-6 'march 2020' 2026-13 2026-06-05 2027; do
+    expect 2 trim "$db" monthly bike --windows-before "$window"
+    has err "2026-03"
+done
+counts "$db" monthly bike 3
+expect 0 trim "$db" monthly bike --windows-before 2026-06
+counts "$db" monthly bike 2

@@ -83,3 +83,32 @@ for name in apart best arrays newest; do
     sort out | cmp -s - before || fail "the arrays of $name are not those of reviews"
 done
 clean "$db"
+
+# ---- elements that have no room in the summary ---------------------------------------------------
+
+# Half of 32 KiB: of 5, 12 and 5 KB the first is shown. What did not fit leaves: the others are shown.
+sized() { # owner rating bytes
+    printf '{"rating": %d, "text": "%s"}\n' "$2" "$(head -c "$3" /dev/zero | tr '\0' x)" >review
+    expect 0 append "$db" small "$1" - <review
+}
+shown() { # owner ratings
+    expect 0 read "$db" small "$1" --top --json
+    sed 's/.*"rating" : \([0-9]*\).*/\1/' out | tr "\n" " " >ratings
+    [ "$(cat ratings)" = "$2 " ] || fail "the summary of $1 shows $(head -c 80 ratings), not $2"
+}
+expect 0 define "$db" small --preset reviews-subset --collection things --page-collection thingReviews \
+    --max-bytes 32768
+for owner in removed edited trimmed; do
+    sized "$owner" 4 12000
+    sized "$owner" 5 5000
+    sized "$owner" 3 5000
+    sized "$owner" 2 100
+    shown "$owner" 5
+done
+expect 0 remove "$db" small removed 0
+shown removed '5 3 2'
+expect 0 edit "$db" small edited 0 '{"rating": 4}'
+shown edited '5 4 3'
+expect 0 trim "$db" small trimmed --below 1
+shown trimmed '5 3 2'
+clean "$db"
