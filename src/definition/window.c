@@ -151,24 +151,24 @@ spill_code_t spill_window_check(const spill_definition_t *definition, const char
     static const struct {
         const char *largest;
         const char *example;
-    } forms[] = {
+    } forms[SPILL_WINDOW_FIELD + 1] = {
         [SPILL_WINDOW_HOUR] = {"9999-12-31T23", "2026-03-05T10"},
         [SPILL_WINDOW_DAY] = {"9999-12-31", "2026-03-05"},
         [SPILL_WINDOW_WEEK] = {"9999-W53", "2026-W10"},
         [SPILL_WINDOW_MONTH] = {"9999-12", "2026-03"},
         [SPILL_WINDOW_YEAR] = {"9999", "2026"},
     };
-    spill_window_t window = definition->window;
-    if (window == SPILL_WINDOW_FIELD || window == SPILL_WINDOW_NONE)
+    const char *largest = forms[definition->window].largest;
+    if (largest == NULL) /* a field's: any text */
         return spill_window_text_valid(text, strlen(text))
                    ? SPILL_OK
                    : spill_fail(error, SPILL_INVALID, "the text of a window has 1 to %d bytes",
                                 SPILL_WINDOW_SIZE - 1);
-    return has_form(text, forms[window].largest)
+    return has_form(text, largest)
                ? SPILL_OK
                : spill_fail(error, SPILL_INVALID,
                             "'%.60s' is no window of '%s', whose windows are such as %s", text,
-                            definition->name, forms[window].example);
+                            definition->name, forms[definition->window].example);
 }
 
 static spill_code_t window_of_field(const spill_definition_t *definition,
