@@ -33,6 +33,15 @@ static void print_slice(const spill_cli_session_t *session, const spill_slice_t 
     }
 }
 
+/* Print what was read; or say that there is no such owner. */
+static spill_code_t show(const spill_cli_session_t *session, const spill_slice_t *slice,
+                         spill_error_t *error)
+{
+    print_slice(session, slice);
+    spill_code_t code = spill_cli_flush(error);
+    return code == SPILL_OK && slice->count == 0 ? spill_cli_remark_absent(session, error) : code;
+}
+
 /* Numbers are a window's own, so what goes by numbers alone has no meaning in a bucket. */
 static spill_code_t read_bucket(spill_cli_session_t *session, spill_error_t *error)
 {
@@ -61,10 +70,7 @@ static spill_code_t read_top(spill_cli_session_t *session, spill_error_t *error)
         spill_array_top(session->array, session->owner, given->limit, &slice, error);
     if (code != SPILL_OK)
         return code;
-    print_slice(session, slice);
-    code = spill_cli_flush(error);
-    if (code == SPILL_OK && slice->count == 0)
-        code = spill_cli_remark_absent(session, error);
+    code = show(session, slice, error);
     spill_slice_free(slice);
     return code;
 }
@@ -91,10 +97,7 @@ static spill_code_t read_page(spill_cli_session_t *session, spill_error_t *error
     spill_code_t code = spill_array_read(session->array, session->owner, &options, &slice, error);
     if (code != SPILL_OK)
         return code;
-    print_slice(session, slice);
-    code = spill_cli_flush(error);
-    if (code == SPILL_OK && slice->count == 0)
-        code = spill_cli_remark_absent(session, error);
+    code = show(session, slice, error);
     if (code == SPILL_OK && slice->more && !invocation->quiet)
         fprintf(stderr, "next: %s--limit %" PRId64 " --%s %" PRId64 "\n",
                 given->oldest ? "--oldest " : "", given->limit, given->oldest ? "after" : "before",

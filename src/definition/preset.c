@@ -27,6 +27,13 @@
                .head_bytes_max = DEFAULT_BYTES_MAX,                                                \
                .page_bytes_max = DEFAULT_BYTES_MAX}
 
+/* Every review is in its own document at once. */
+#define REVIEWS_FIELDS                                                                             \
+    .keep = SPILL_KEEP_NEWEST, BOUNDS(1, 100), .op_window = DEFAULT_OP_WINDOW,                     \
+    .collection = "products", .array = "reviewSummary", .page_collection = "reviews",              \
+    .page_owner = "productId", .time_field = "createdAt", .value_field = "rating",                 \
+    .stats_count = "totalCount", .stats_average = "averageRating"
+
 static const char *const preset_names[] = {
     "feed", "feed-recent", "sales", "reviews-separate", "reviews-bucket", "reviews-subset", NULL};
 
@@ -49,17 +56,7 @@ static const spill_definition_t preset_definitions[] = {
     },
     {
         .layout = SPILL_LAYOUT_REFERENCE,
-        .keep = SPILL_KEEP_NEWEST,
-        BOUNDS(1, 100), /* every review is in its own document at once */
-        .op_window = DEFAULT_OP_WINDOW,
-        .collection = "products",
-        .array = "reviewSummary",
-        .page_collection = "reviews",
-        .page_owner = "productId",
-        .time_field = "createdAt",
-        .value_field = "rating",
-        .stats_count = "totalCount",
-        .stats_average = "averageRating",
+        REVIEWS_FIELDS,
     },
     {
         .layout = SPILL_LAYOUT_BUCKET,
@@ -85,17 +82,7 @@ static const spill_definition_t preset_definitions[] = {
     [SUBSET] =
         {
             .layout = SPILL_LAYOUT_SUBSET,
-            .keep = SPILL_KEEP_NEWEST,
-            BOUNDS(1, 100),
-            .op_window = DEFAULT_OP_WINDOW,
-            .collection = "products",
-            .array = "reviewSummary",
-            .page_collection = "reviews",
-            .page_owner = "productId",
-            .time_field = "createdAt",
-            .value_field = "rating",
-            .stats_count = "totalCount",
-            .stats_average = "averageRating",
+            REVIEWS_FIELDS,
             .top_field = "topReviews",
             .sort_field = "rating",
             .top_count = 3,

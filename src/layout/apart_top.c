@@ -5,18 +5,14 @@
 #include "layout/apart.h"
 
 #include "definition/fields.h"
-
-static bool leaves(const spill_request_t *request, int64_t seq)
-{
-    return request->kind == SPILL_REQUEST_TRIM ? seq < request->low : seq == request->seq;
-}
+#include "store/step_top.h"
 
 /* How many elements of the top the step takes. */
 static int64_t count_leaving(const spill_request_t *request, const spill_top_t *top)
 {
     int64_t count = 0;
     for (size_t i = 0; i < top->count; i++)
-        count += leaves(request, top->at[i].seq);
+        count += spill_step_takes(request, top->at[i].seq);
     return count;
 }
 
@@ -61,7 +57,7 @@ static spill_code_t add_not_shown(const spill_owner_t *owner, const spill_state_
     spill_code_t code = SPILL_OK;
     for (size_t i = head->top.shown; code == SPILL_OK && i < head->top.count; i++) {
         int64_t seq = head->top.at[i].seq;
-        if (leaves(request, seq))
+        if (spill_step_takes(request, seq))
             continue;
         room -= head->top.at[i].size_bytes;
         if (room < 0)

@@ -146,12 +146,22 @@ void spill_top_note(spill_top_t *top, const spill_definition_t *definition, cons
     }
 }
 
-bool spill_top_contains(const spill_top_t *top, int64_t seq)
+static bool is_among(const spill_top_t *top, size_t first, int64_t seq)
 {
-    for (size_t i = 0; i < top->count; i++)
+    for (size_t i = 0; i < first; i++)
         if (top->at[i].seq == seq)
             return true;
     return false;
+}
+
+bool spill_top_contains(const spill_top_t *top, int64_t seq)
+{
+    return is_among(top, top->count, seq);
+}
+
+bool spill_top_shows(const spill_top_t *top, int64_t seq)
+{
+    return is_among(top, top->shown, seq);
 }
 
 static void keep(spill_top_t *top, int64_t low, int64_t without)

@@ -72,8 +72,9 @@ void spill_top_add_all(spill_top_t *top, size_t most, const spill_top_t *others)
 /* Take all of a run's elements in, however many. */
 void spill_top_note(spill_top_t *top, const spill_definition_t *definition, const spill_run_t *run);
 
-/* Is element `seq` in it? O(count). */
+/* Is element `seq` in it, or among those that are shown? O(count). */
 bool spill_top_contains(const spill_top_t *top, int64_t seq);
+bool spill_top_shows(const spill_top_t *top, int64_t seq);
 void spill_top_remove(spill_top_t *top, int64_t seq);
 void spill_top_drop_below(spill_top_t *top, int64_t seq); /* forget elements of smaller numbers */
 

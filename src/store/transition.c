@@ -1,6 +1,7 @@
 #include "store/transition.h"
 
 #include "definition/fields.h"
+#include "store/step_top.h"
 
 #include <assert.h>
 
@@ -73,6 +74,11 @@ bool spill_needs_tally(const spill_request_t *request)
     return changes && spill_tally_wanted(request->definition);
 }
 
+bool spill_needs_journal(const spill_request_t *request)
+{
+    return spill_has_top(request->definition) && request->refill != NULL;
+}
+
 spill_tally_t spill_tally_after(const spill_request_t *request, const spill_run_t *run)
 {
     bool edit = request->kind == SPILL_REQUEST_EDIT;
@@ -96,121 +102,6 @@ static void tally_appended(const spill_request_t *append, spill_state_t *state)
         return;
     for (size_t i = 0; i < append->element_count; i++)
         spill_tally_add(&state->tally, append->definition, &append->elements[i]);
-}
-
-/* ---- the top --------------------------------------------------------------------------------- */
-
-bool spill_needs_journal(const spill_request_t *request)
-{
-    return spill_has_top(request->definition) && request->refill != NULL;
-}
-
-static size_t top_most(const spill_request_t *request)
-{
-    return (size_t)request->definition->top_count;
-}
-
-/* Does the step take this element, as it was, out of the top? */
-static bool leaves_top(const spill_request_t *request, int64_t seq)
-{
-    return request->kind == SPILL_REQUEST_TRIM ? seq < request->low : seq == request->seq;
-}
-
-/* What ranks next has to be known. */
-static bool top_allows(const spill_request_t *request, const spill_state_t *state)
-{
-    for (size_t i = 0; !request->refill && i < state->top.count; i++)
-        if (leaves_top(request, state->top.at[i].seq))
-            return false;
-    return true;
-}
-
-static bool is_in(const spill_top_t *top, size_t count, int64_t seq)
-{
-    for (size_t i = 0; top && i < count && i < top->count; i++)
-        if (top->at[i].seq == seq)
-            return true;
-    return false;
-}
-
-static bool is_brought(const spill_request_t *request, int64_t seq)
-{
-    for (size_t i = 0; request->refill_run && i < request->refill_run->count; i++)
-        if (request->refill_run->entries[i].seq == seq)
-            return true;
-    return false;
-}
-
-/*
- * The top has changed: show what the document then can have the elements of. These are the
- * request's own (of numbers from `from` on, or of number `seq`), what it brings, the journal's, and
- * those of the `old` that it showed before.
- */
-static void show_known(const spill_request_t *request, const spill_facts_t *facts,
-                       const spill_top_t *old, int64_t from, int64_t seq, spill_top_t *top)
-{
-    size_t known = 0;
-    for (; known < top->count; known++) {
-        int64_t number = top->at[known].seq;
-        if (number < from && number != seq && !is_brought(request, number) &&
-            !is_in(facts->journal, SIZE_MAX, number) && !is_in(old, old->shown, number))
-            break;
-    }
-    spill_top_show(top, request->definition, known);
-}
-
-static void append_to_top(const spill_request_t *request, const spill_facts_t *facts, int64_t end,
-                          spill_state_t *state)
-{
-    spill_top_t old = {0};
-    bool enters = false;
-    if (!spill_has_top(request->definition))
-        return;
-    spill_top_copy(&state->top, &old);
-    for (size_t i = 0; i < request->element_count; i++) {
-        spill_top_entry_t entry =
-            spill_top_entry_of(request->definition, end + (int64_t)i, &request->elements[i]);
-        spill_top_add(&state->top, top_most(request), &entry);
-    }
-    for (size_t i = 0; i < state->top.count; i++)
-        enters = enters || state->top.at[i].seq >= end;
-    if (enters)
-        show_known(request, facts, &old, end, -1, &state->top);
-    spill_top_release(&old);
-}
-
-static void add_what_stays(const spill_request_t *request, const spill_top_t *from,
-                           spill_top_t *top)
-{
-    for (size_t i = 0; i < from->count; i++)
-        if (!leaves_top(request, from->at[i].seq))
-            spill_top_add(top, top_most(request), &from->at[i]);
-}
-
-/* Take out what goes, where the step brings what ranks next; put in the element that it becomes. */
-static void change_top(const spill_request_t *request, const spill_facts_t *facts,
-                       const spill_value_t *edited, spill_state_t *state)
-{
-    spill_top_t *top = &state->top, old = {0};
-    if (!spill_has_top(request->definition))
-        return;
-    spill_top_copy(top, &old);
-    if (request->refill) {
-        if (request->kind == SPILL_REQUEST_TRIM)
-            spill_top_drop_below(top, request->low);
-        else
-            spill_top_remove(top, request->seq);
-        add_what_stays(request, request->refill, top);
-        if (facts->journal)
-            add_what_stays(request, facts->journal, top);
-    }
-    if (edited) {
-        spill_top_entry_t entry = spill_top_entry_of(request->definition, request->seq, edited);
-        spill_top_add(top, top_most(request), &entry);
-    }
-    if (request->refill || (edited && spill_top_contains(top, request->seq)))
-        show_known(request, facts, &old, INT64_MAX, edited ? request->seq : -1, top);
-    spill_top_release(&old);
 }
 
 /* ---- what several steps share ---------------------------------------------------------------- */
@@ -390,7 +281,7 @@ static spill_outcome_t append(const spill_request_t *request, const spill_facts_
         return SPILL_REFUSED_GUARD;
     *effect = (spill_effect_t){.kind = SPILL_EFFECT_ADD, .seq = end};
     *state = after;
-    append_to_top(request, facts, end, state);
+    spill_step_appends_to_top(request, facts, end, state);
     if (!is_capped(request))
         return SPILL_DONE;
     effect->end = first;
@@ -518,7 +409,8 @@ static spill_outcome_t edit(const spill_request_t *request, const spill_facts_t 
                             spill_state_t *state, spill_effect_t *effect)
 {
     assert(request->element_count == 1);
-    if (!at_rev(request, state) || !holds(request, facts, state) || !top_allows(request, state))
+    if (!at_rev(request, state) || !holds(request, facts, state) ||
+        !spill_step_allows_top(request, state))
         return SPILL_REFUSED_GUARD;
     int64_t live_bytes = state->live_bytes - facts->old_bytes + request->elements_bytes;
     int64_t bytes =
@@ -532,7 +424,7 @@ static spill_outcome_t edit(const spill_request_t *request, const spill_facts_t 
     spill_sum_take(&state->sum, &request->taken);
     spill_sum_add(&state->sum, &request->given);
     state->tally = facts->tally;
-    change_top(request, facts, request->elements, state);
+    spill_step_changes_top(request, facts, request->elements, state);
     state->rev++;
     *effect = (spill_effect_t){.kind = SPILL_EFFECT_REPLACE, .seq = request->seq};
     return SPILL_DONE;
@@ -541,10 +433,11 @@ static spill_outcome_t edit(const spill_request_t *request, const spill_facts_t 
 static spill_outcome_t remove_in_head(const spill_request_t *request, const spill_facts_t *facts,
                                       spill_state_t *state, spill_effect_t *effect)
 {
-    if (!at_rev(request, state) || !holds(request, facts, state) || !top_allows(request, state))
+    if (!at_rev(request, state) || !holds(request, facts, state) ||
+        !spill_step_allows_top(request, state))
         return SPILL_REFUSED_GUARD;
     delete_element(request, facts, state, effect);
-    change_top(request, facts, NULL, state);
+    spill_step_changes_top(request, facts, NULL, state);
     spill_sum_take(&state->sum, &request->taken);
     if (!keeps_newest(request))
         state->removed++;
@@ -557,10 +450,11 @@ static spill_outcome_t remove_in_head(const spill_request_t *request, const spil
 static spill_outcome_t intend(const spill_request_t *request, const spill_facts_t *facts,
                               spill_state_t *state)
 {
-    if (!at_rev(request, state) || state->intent || (!request->edit && !top_allows(request, state)))
+    if (!at_rev(request, state) || state->intent ||
+        (!request->edit && !spill_step_allows_top(request, state)))
         return SPILL_REFUSED_GUARD;
     if (!request->edit)
-        change_top(request, facts, NULL, state);
+        spill_step_changes_top(request, facts, NULL, state);
     state->intent = true;
     state->intent_seq = request->seq;
     state->intent_page = request->intent_page;
@@ -589,10 +483,10 @@ static spill_outcome_t settle(const spill_request_t *request, const spill_facts_
 {
     if (!at_rev(request, state) || !state->intent || state->intent_seq != request->seq ||
         state->intent_page != request->intent_page ||
-        (state->intent_edit && !top_allows(request, state)))
+        (state->intent_edit && !spill_step_allows_top(request, state)))
         return SPILL_REFUSED_GUARD;
     if (state->intent_edit) {
-        change_top(request, facts, request->elements, state);
+        spill_step_changes_top(request, facts, request->elements, state);
         spill_sum_take(&state->sum, &state->intent_value);
         spill_sum_add(&state->sum, &request->given);
     }
@@ -610,9 +504,9 @@ static spill_outcome_t trim(const spill_request_t *request, const spill_facts_t 
                             spill_state_t *state, spill_effect_t *effect)
 {
     if (!at_rev(request, state) || state->intent || request->low <= state->low ||
-        !top_allows(request, state))
+        !spill_step_allows_top(request, state))
         return SPILL_REFUSED_GUARD;
-    change_top(request, facts, NULL, state);
+    spill_step_changes_top(request, facts, NULL, state);
     int64_t end = spill_state_end(state);
     int64_t first = request->low < end ? request->low : end;
     state->low = request->low;

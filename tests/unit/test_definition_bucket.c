@@ -1,5 +1,5 @@
 /* Definitions of the layout bucket. */
-#include <spillway/definition.h>
+#include "support/definition.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,52 +22,44 @@ static spill_definition_t bucket(void)
     return definition;
 }
 
-static void assert_no_bucket(const spill_definition_t *definition, const char *problem)
-{
-    spill_error_t error;
-    assert_int_equal(spill_definition_check(definition, &error), SPILL_INVALID);
-    if (strstr(error.message, problem) == NULL)
-        fail_msg("expected '%s' in '%s'", problem, error.message);
-}
-
 static void test_what_a_bucket_needs(void **state)
 {
     (void)state;
     spill_definition_t wrong = bucket();
     wrong.window = SPILL_WINDOW_NONE;
-    assert_no_bucket(&wrong, "(--window) is missing");
+    definition_assert_invalid(&wrong, "(--window) is missing");
     wrong = bucket();
     wrong.keep = SPILL_KEEP_NEWEST;
-    assert_no_bucket(&wrong, "keep is 'oldest'");
+    definition_assert_invalid(&wrong, "keep is 'oldest'");
     wrong = bucket();
     wrong.window_field[0] = '\0';
-    assert_no_bucket(&wrong, "(--window-field) is missing");
+    definition_assert_invalid(&wrong, "(--window-field) is missing");
     wrong = bucket();
     wrong.time_field[0] = '\0';
-    assert_no_bucket(&wrong, "(--time-field) is missing");
+    definition_assert_invalid(&wrong, "(--time-field) is missing");
     wrong = bucket();
     wrong.window = SPILL_WINDOW_FIELD;
-    assert_no_bucket(&wrong, "needs windowSource");
+    definition_assert_invalid(&wrong, "needs windowSource");
     strcpy(wrong.window_source, "season");
     wrong.time_field[0] = '\0';
     assert_int_equal(spill_definition_check(&wrong, NULL), SPILL_OK);
     wrong.window = SPILL_WINDOW_DAY;
-    assert_no_bucket(&wrong, "windowSource");
+    definition_assert_invalid(&wrong, "windowSource");
     wrong = bucket();
     strcpy(wrong.page_collection, "elsewhere");
-    assert_no_bucket(&wrong, "pageCollection");
+    definition_assert_invalid(&wrong, "pageCollection");
     wrong = bucket();
     strcpy(wrong.count_field, "count");
-    assert_no_bucket(&wrong, "countField");
+    definition_assert_invalid(&wrong, "countField");
     wrong = bucket();
     strcpy(wrong.stats_field, "month");
-    assert_no_bucket(&wrong, "have the same name, 'month'");
+    definition_assert_invalid(&wrong, "have the same name, 'month'");
     wrong = bucket();
     strcpy(wrong.stats_sum, "count");
-    assert_no_bucket(&wrong, "same name, 'count'");
+    definition_assert_invalid(&wrong, "same name, 'count'");
     wrong = feed();
     strcpy(wrong.window_field, "month");
-    assert_no_bucket(&wrong, "layout 'bucket'");
+    definition_assert_invalid(&wrong, "layout 'bucket'");
 }
 
 static void test_buckets_are_saved_and_compared(void **state)

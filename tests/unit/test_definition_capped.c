@@ -1,5 +1,5 @@
 /* Definitions of layout capped, which have nothing of pages, in their documents neither. */
-#include <spillway/definition.h>
+#include "support/definition.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,14 +16,6 @@ static spill_definition_t capped(void)
     return definition;
 }
 
-static void assert_invalid(const spill_definition_t *definition, const char *message)
-{
-    spill_error_t error;
-    assert_int_equal(spill_definition_check(definition, &error), SPILL_INVALID);
-    if (strstr(error.message, message) == NULL)
-        fail_msg("expected '%s' in '%s'", message, error.message);
-}
-
 static void has_nothing_of_pages(void **state)
 {
     (void)state;
@@ -32,16 +24,16 @@ static void has_nothing_of_pages(void **state)
     assert_int_equal(spill_definition_check(&definition, &error), SPILL_OK);
     assert_int_equal(definition.keep, SPILL_KEEP_NEWEST);
     definition.keep = SPILL_KEEP_OLDEST;
-    assert_invalid(&definition, "layout capped keeps the newest");
+    definition_assert_invalid(&definition, "layout capped keeps the newest");
     definition = capped();
     strcpy(definition.page_count, "count");
-    assert_invalid(&definition, "pageCount 'count': layout capped has no pages");
+    definition_assert_invalid(&definition, "pageCount 'count': layout capped has no pages");
     definition = capped();
     definition.bounds.page_capacity = 10;
-    assert_invalid(&definition, "pageCapacity is given: layout capped has no pages");
+    definition_assert_invalid(&definition, "pageCapacity is given: layout capped has no pages");
     definition = capped();
     definition.keep_elements = 10;
-    assert_invalid(&definition, "layout capped keeps as many as its threshold says");
+    definition_assert_invalid(&definition, "layout capped keeps as many as its threshold says");
 }
 
 static void comes_back_from_its_document(void **state)

@@ -1,5 +1,5 @@
 /* Definitions of layout subset: what their summaries show. */
-#include <spillway/definition.h>
+#include "support/definition.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,14 +13,6 @@ static spill_definition_t subset(void)
     spill_definition_t definition;
     assert_int_equal(spill_definition_preset(&definition, "reviews-subset", "r", NULL), SPILL_OK);
     return definition;
-}
-
-static void assert_invalid(const spill_definition_t *definition, const char *message)
-{
-    spill_error_t error;
-    assert_int_equal(spill_definition_check(definition, &error), SPILL_INVALID);
-    if (strstr(error.message, message) == NULL)
-        fail_msg("expected '%s' in '%s'", message, error.message);
 }
 
 static void the_preset_is_that_of_the_source(void **state)
@@ -52,10 +44,10 @@ static void other_layouts_have_none_of_it(void **state)
     assert_false(bson_has_field(&document, "topCount"));
     bson_destroy(&document);
     definition.top_count = 3;
-    assert_invalid(&definition, "belong to layout 'subset'");
+    definition_assert_invalid(&definition, "belong to layout 'subset'");
     spill_definition_init(&definition, "r");
     strcpy(definition.sort_field, "rating");
-    assert_invalid(&definition, "belong to layout 'subset'");
+    definition_assert_invalid(&definition, "belong to layout 'subset'");
 }
 
 static void what_is_out_of_range(void **state)
@@ -63,27 +55,28 @@ static void what_is_out_of_range(void **state)
     (void)state;
     spill_definition_t definition = subset();
     definition.top_field[0] = '\0';
-    assert_invalid(&definition, "topField (--top-field) is missing");
+    definition_assert_invalid(&definition, "topField (--top-field) is missing");
     definition = subset();
     strcpy(definition.top_field, "totalCount");
-    assert_invalid(&definition, "have the same name, 'totalCount'");
+    definition_assert_invalid(&definition, "have the same name, 'totalCount'");
     definition = subset();
     strcpy(definition.sort_field, "ratings.0");
-    assert_invalid(&definition, "sortField 'ratings.0' has a number as a name");
+    definition_assert_invalid(&definition, "sortField 'ratings.0' has a number as a name");
     definition = subset();
     definition.top_count = 0;
-    assert_invalid(&definition, "topCount (--top) must be at least 1");
+    definition_assert_invalid(&definition, "topCount (--top) must be at least 1");
     definition.top_count = INT64_MAX;
-    assert_invalid(&definition, "topCount (--top) must be at most 1000");
+    definition_assert_invalid(&definition, "topCount (--top) must be at most 1000");
     definition = subset();
     definition.bounds.head_bytes_max = 20000;
-    assert_invalid(&definition, "headBytesMax (--max-bytes) must be at least");
+    definition_assert_invalid(&definition, "headBytesMax (--max-bytes) must be at least");
     definition = subset();
     definition.keep = SPILL_KEEP_OLDEST;
-    assert_invalid(&definition, "layout 'subset': keep is 'newest'");
+    definition_assert_invalid(&definition, "layout 'subset': keep is 'newest'");
     definition = subset();
     strcpy(definition.sort_field, "spill.first");
-    assert_invalid(&definition, "sortField 'spill.first' is of the document that an element");
+    definition_assert_invalid(&definition,
+                              "sortField 'spill.first' is of the document that an element");
 }
 
 static void their_number_does_not_change(void **state)

@@ -71,6 +71,23 @@ static bool seek_state(checking_t *checking, int64_t page, spill_state_t *state)
     return true;
 }
 
+/* Go to the first record of that kind, or what comes after them. */
+static void seek_kind(checking_t *checking, spill_record_t kind)
+{
+    spill_record_key_kind(&checking->key, kind);
+    checking->iter->ops->seek(checking->iter, checking->key.data, checking->key.size);
+}
+
+/* The iterator is behind the records of one kind: is it among others before those of `next`? */
+static void find_unknown(const checking_t *checking, spill_record_t next)
+{
+    const spill_kv_iter_t *iter = checking->iter;
+    uint8_t kind =
+        iter->valid ? spill_record_key_kind_of(&checking->key, iter->key, iter->key_bytes) : 0;
+    if (kind != 0 && kind < next)
+        find(checking, SPILL_HEAD, RECOVERABLE, "there is a record of an unknown kind");
+}
+
 /* Is the iterator at an element of the incarnation that is looked at? */
 static bool at_element(const checking_t *checking, int64_t *seq)
 {
@@ -175,8 +192,7 @@ static void check_pages(checking_t *checking)
 {
     spill_kv_iter_t *iter = checking->iter;
     int64_t epoch, first, page;
-    spill_record_key_kind(&checking->key, SPILL_RECORD_FIRST);
-    iter->ops->seek(iter, checking->key.data, checking->key.size);
+    seek_kind(checking, SPILL_RECORD_FIRST);
     while (iter->valid && spill_record_key_is_first(&checking->key, iter->key, iter->key_bytes,
                                                     &epoch, &first, &page)) {
         checking->entries++;
@@ -194,8 +210,7 @@ static void count_pages(checking_t *checking)
     spill_kv_iter_t *iter = checking->iter;
     int64_t page;
     int64_t pages = 0;
-    spill_record_key_kind(&checking->key, SPILL_RECORD_PAGE);
-    iter->ops->seek(iter, checking->key.data, checking->key.size);
+    seek_kind(checking, SPILL_RECORD_PAGE);
     for (;
          iter->valid && spill_record_key_is_page(&checking->key, iter->key, iter->key_bytes, &page);
          iter->ops->next(iter))
@@ -226,8 +241,7 @@ static void check_others(checking_t *checking)
 {
     spill_kv_iter_t *iter = checking->iter;
     int64_t epoch, seq;
-    spill_record_key_kind(&checking->key, SPILL_RECORD_ELEMENT);
-    iter->ops->seek(iter, checking->key.data, checking->key.size);
+    seek_kind(checking, SPILL_RECORD_ELEMENT);
     while (iter->valid &&
            spill_record_key_is_element(&checking->key, iter->key, iter->key_bytes, &epoch, &seq)) {
         bool own = checking->head.present && epoch == checking->head.epoch;
@@ -278,8 +292,7 @@ static int64_t check_ids_of_elements(checking_t *checking)
     spill_kv_iter_t *iter = checking->iter;
     int64_t epoch, seq;
     int64_t entries = 0;
-    spill_record_key_kind(&checking->key, SPILL_RECORD_ELEMENT);
-    iter->ops->seek(iter, checking->key.data, checking->key.size);
+    seek_kind(checking, SPILL_RECORD_ELEMENT);
     while (iter->valid &&
            spill_record_key_is_element(&checking->key, iter->key, iter->key_bytes, &epoch, &seq)) {
         bool has_id;
@@ -308,8 +321,7 @@ static void check_ids(checking_t *checking)
     bool indexed = checking->request->definition->id_field[0] != '\0';
     int64_t expected = indexed ? check_ids_of_elements(checking) : 0;
     int64_t entries = 0;
-    spill_record_key_kind(&checking->key, SPILL_RECORD_ID);
-    iter->ops->seek(iter, checking->key.data, checking->key.size);
+    seek_kind(checking, SPILL_RECORD_ID);
     for (; iter->valid && spill_record_key_is_id(&checking->key, iter->key, iter->key_bytes, &epoch,
                                                  &id, &id_bytes, &seq);
          iter->ops->next(iter))
@@ -321,10 +333,7 @@ static void check_ids(checking_t *checking)
              "the index of ids has %" PRId64 " entries, of which %" PRId64
              " are those of an element",
              entries, expected);
-    uint8_t kind =
-        iter->valid ? spill_record_key_kind_of(&checking->key, iter->key, iter->key_bytes) : 0;
-    if (kind != 0 && kind < SPILL_RECORD_RANK)
-        find(checking, SPILL_HEAD, RECOVERABLE, "there is a record of an unknown kind");
+    find_unknown(checking, SPILL_RECORD_RANK);
 }
 
 /* ---- the index of ranks ---------------------------------------------------------------------- */
@@ -338,9 +347,7 @@ static bool has_rank(checking_t *checking, int64_t epoch, int64_t seq)
         return false;
     spill_rank_t rank = spill_rank_of(checking->request->definition, &element);
     spill_record_key_rank(&checking->key, epoch, &rank, seq);
-    iter->ops->seek(iter, checking->key.data, checking->key.size);
-    bool has = iter->valid && iter->key_bytes == checking->key.size &&
-               memcmp(iter->key, checking->key.data, checking->key.size) == 0;
+    bool has = is_there(checking, &checking->key);
     spill_record_key_element(&checking->key, epoch, seq);
     iter->ops->seek(iter, checking->key.data, checking->key.size);
     return has;
@@ -365,8 +372,7 @@ static key_set_t ranks_of_elements(checking_t *checking)
     spill_value_t element;
     int64_t epoch, seq;
     key_set_t set = {0};
-    spill_record_key_kind(&checking->key, SPILL_RECORD_ELEMENT);
-    iter->ops->seek(iter, checking->key.data, checking->key.size);
+    seek_kind(checking, SPILL_RECORD_ELEMENT);
     for (; iter->valid &&
            spill_record_key_is_element(&checking->key, iter->key, iter->key_bytes, &epoch, &seq);
          iter->ops->next(iter)) {
@@ -383,8 +389,7 @@ static void find_elements_without_rank(checking_t *checking)
 {
     spill_kv_iter_t *iter = checking->iter;
     int64_t epoch, seq;
-    spill_record_key_kind(&checking->key, SPILL_RECORD_ELEMENT);
-    iter->ops->seek(iter, checking->key.data, checking->key.size);
+    seek_kind(checking, SPILL_RECORD_ELEMENT);
     while (iter->valid &&
            spill_record_key_is_element(&checking->key, iter->key, iter->key_bytes, &epoch, &seq)) {
         if (!has_rank(checking, epoch, seq))
@@ -404,18 +409,14 @@ static void check_ranks(checking_t *checking)
     key_set_t expected = {0}, entries = {0};
     if (indexed)
         expected = ranks_of_elements(checking);
-    spill_record_key_kind(&checking->key, SPILL_RECORD_RANK);
-    iter->ops->seek(iter, checking->key.data, checking->key.size);
+    seek_kind(checking, SPILL_RECORD_RANK);
     for (; iter->valid &&
            spill_record_key_is_rank(&checking->key, iter->key, iter->key_bytes, &epoch, &seq);
          iter->ops->next(iter))
         add_key(&entries, iter->key, iter->key_bytes);
     if (find_damage(checking, SPILL_HEAD, "the index of ranks"))
         return;
-    uint8_t kind =
-        iter->valid ? spill_record_key_kind_of(&checking->key, iter->key, iter->key_bytes) : 0;
-    if (kind != 0 && kind < SPILL_RECORD_WINDOW_ID)
-        find(checking, SPILL_HEAD, RECOVERABLE, "there is a record of an unknown kind");
+    find_unknown(checking, SPILL_RECORD_WINDOW_ID);
     if (entries.count == expected.count && entries.sum == expected.sum)
         return;
     find(checking, SPILL_HEAD, RECOVERABLE,
@@ -432,19 +433,15 @@ static void check_ops(checking_t *checking)
     spill_kv_iter_t *iter = checking->iter;
     spill_op_entry_t entry;
     int64_t epoch, ordinal;
-    spill_record_key_kind(&checking->key, SPILL_RECORD_OP);
-    iter->ops->seek(iter, checking->key.data, checking->key.size);
+    seek_kind(checking, SPILL_RECORD_OP);
     for (; iter->valid &&
            spill_record_key_is_op(&checking->key, iter->key, iter->key_bytes, &epoch, &ordinal);
          iter->ops->next(iter))
         if (!spill_op_decode(iter->value, iter->value_bytes, &entry))
             find(checking, SPILL_HEAD, RECOVERABLE,
                  "the record of operation %" PRId64 " cannot be read", ordinal);
-    uint8_t kind = 0;
-    if (!find_damage(checking, SPILL_HEAD, "the records of operations") && iter->valid)
-        kind = spill_record_key_kind_of(&checking->key, iter->key, iter->key_bytes);
-    if (kind != 0 && kind < SPILL_RECORD_ID)
-        find(checking, SPILL_HEAD, RECOVERABLE, "there is a record of an unknown kind");
+    if (!find_damage(checking, SPILL_HEAD, "the records of operations"))
+        find_unknown(checking, SPILL_RECORD_ID);
 }
 
 static void check_all(checking_t *checking)

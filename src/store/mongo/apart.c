@@ -19,19 +19,26 @@ bool spill_mongo_summary_changes(const spill_mongo_document_t *document,
             spill_state_count(definition, before) != spill_state_count(definition, after));
 }
 
+void spill_mongo_set_sum(const spill_mongo_document_t *document, const spill_state_t *after,
+                         bool literal, bson_t *set)
+{
+    char path[SPILL_MONGO_PATH_SIZE];
+    bson_t sum = BSON_INITIALIZER;
+    spill_sum_append(&after->sum, "sum", &sum);
+    spill_mongo_set_document(spill_mongo_path(document, "sum", path), &sum, literal, set);
+    bson_destroy(&sum);
+}
+
 void spill_mongo_set_summary(const spill_mongo_document_t *document, const spill_state_t *after,
                              const spill_run_t *top, bool literal, bson_t *set)
 {
     const spill_definition_t *definition = document->request->definition;
-    char path[SPILL_MONGO_PATH_SIZE];
-    bson_t summary = BSON_INITIALIZER, sum = BSON_INITIALIZER;
+    bson_t summary = BSON_INITIALIZER;
     spill_render_summary(definition, after, top, &summary);
-    spill_sum_append(&after->sum, "sum", &sum);
     spill_mongo_set_document(definition->array, &summary, literal, set);
-    spill_mongo_set_document(spill_mongo_path(document, "sum", path), &sum, literal, set);
+    spill_mongo_set_sum(document, after, literal, set);
     spill_mongo_set_top(document, &after->top, literal, set);
     bson_destroy(&summary);
-    bson_destroy(&sum);
 }
 
 /* ---- appends --------------------------------------------------------------------------------- */

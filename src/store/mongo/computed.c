@@ -37,7 +37,7 @@ spill_code_t spill_mongo_append_computed(spill_mongo_t *store,
                                          bool *done, spill_error_t *error)
 {
     char path[SPILL_MONGO_PATH_SIZE];
-    bson_t filter, update, sum = BSON_INITIALIZER, set = BSON_INITIALIZER, push = BSON_INITIALIZER;
+    bson_t filter, update, set = BSON_INITIALIZER, push = BSON_INITIALIZER;
     bool bucket = spill_mongo_is_bucket(document);
     spill_mongo_select(document, &filter);
     spill_mongo_append_as_read(document, &before->state, &filter);
@@ -49,8 +49,7 @@ spill_code_t spill_mongo_append_computed(spill_mongo_t *store,
     if (bucket) {
         spill_mongo_set_statistics(document, after, false, &set);
     } else if (spill_has_top(document->request->definition)) {
-        spill_sum_append(&after->sum, "sum", &sum);
-        spill_mongo_set_document(spill_mongo_path(document, "sum", path), &sum, false, &set);
+        spill_mongo_set_sum(document, after, false, &set);
         spill_mongo_append_to_summary(document, before, after, &set, &push);
     } else {
         spill_mongo_set_summary(document, after, NULL, false, &set);
@@ -60,7 +59,6 @@ spill_code_t spill_mongo_append_computed(spill_mongo_t *store,
         spill_mongo_modify(store, document->collection, &filter, &update, NULL, NULL, done, error);
     bson_destroy(&filter);
     bson_destroy(&update);
-    bson_destroy(&sum);
     bson_destroy(&set);
     bson_destroy(&push);
     return code;

@@ -337,6 +337,10 @@ bool spill_mongo_summary_changes(const spill_mongo_document_t *document,
 void spill_mongo_set_summary(const spill_mongo_document_t *document, const spill_state_t *after,
                              const spill_run_t *top, bool literal, bson_t *set);
 
+/* The sum alone. */
+void spill_mongo_set_sum(const spill_mongo_document_t *document, const spill_state_t *after,
+                         bool literal, bson_t *set);
+
 /* Of a page, to a projection: what the next function takes. */
 void spill_mongo_project_apart(bson_t *projection);
 /* The element of a page, if it has one: live and live_bytes of its state, and with want its run. */

@@ -1,0 +1,101 @@
+#include "store/step_top.h"
+
+#include "definition/fields.h"
+
+static size_t top_most(const spill_request_t *request)
+{
+    return (size_t)request->definition->top_count;
+}
+
+bool spill_step_takes(const spill_request_t *request, int64_t seq)
+{
+    return request->kind == SPILL_REQUEST_TRIM ? seq < request->low : seq == request->seq;
+}
+
+bool spill_step_allows_top(const spill_request_t *request, const spill_state_t *state)
+{
+    for (size_t i = 0; !request->refill && i < state->top.count; i++)
+        if (spill_step_takes(request, state->top.at[i].seq))
+            return false;
+    return true;
+}
+
+static bool is_brought(const spill_request_t *request, int64_t seq)
+{
+    for (size_t i = 0; request->refill_run && i < request->refill_run->count; i++)
+        if (request->refill_run->entries[i].seq == seq)
+            return true;
+    return false;
+}
+
+/*
+ * The top has changed: show what the document then can have the elements of. These are the
+ * request's own (of numbers from `from` on, or of number `seq`), what it brings, the journal's, and
+ * those of the `old` that it showed before.
+ */
+static void show_known(const spill_request_t *request, const spill_facts_t *facts,
+                       const spill_top_t *old, int64_t from, int64_t seq, spill_top_t *top)
+{
+    size_t known = 0;
+    for (; known < top->count; known++) {
+        int64_t number = top->at[known].seq;
+        if (number < from && number != seq && !is_brought(request, number) &&
+            !(facts->journal && spill_top_contains(facts->journal, number)) &&
+            !spill_top_shows(old, number))
+            break;
+    }
+    spill_top_show(top, request->definition, known);
+}
+
+void spill_step_appends_to_top(const spill_request_t *request, const spill_facts_t *facts,
+                               int64_t end, spill_state_t *state)
+{
+    spill_top_t old = {0};
+    bool enters = false;
+    if (!spill_has_top(request->definition))
+        return;
+    spill_top_copy(&state->top, &old);
+    for (size_t i = 0; i < request->element_count; i++) {
+        spill_top_entry_t entry =
+            spill_top_entry_of(request->definition, end + (int64_t)i, &request->elements[i]);
+        spill_top_add(&state->top, top_most(request), &entry);
+    }
+    for (size_t i = 0; i < state->top.count; i++)
+        enters = enters || state->top.at[i].seq >= end;
+    if (enters)
+        show_known(request, facts, &old, end, -1, &state->top);
+    spill_top_release(&old);
+}
+
+static void add_what_stays(const spill_request_t *request, const spill_top_t *from,
+                           spill_top_t *top)
+{
+    for (size_t i = 0; i < from->count; i++)
+        if (!spill_step_takes(request, from->at[i].seq))
+            spill_top_add(top, top_most(request), &from->at[i]);
+}
+
+void spill_step_changes_top(const spill_request_t *request, const spill_facts_t *facts,
+                            const spill_value_t *edited, spill_state_t *state)
+{
+    spill_top_t *top = &state->top, old = {0};
+    if (!spill_has_top(request->definition))
+        return;
+    spill_top_copy(top, &old);
+    if (request->refill) {
+        if (request->kind == SPILL_REQUEST_TRIM)
+            spill_top_drop_below(top, request->low);
+        else
+            spill_top_remove(top, request->seq);
+        add_what_stays(request, request->refill, top);
+        if (facts->journal)
+            add_what_stays(request, facts->journal, top);
+    }
+    if (edited) {
+        spill_top_entry_t entry = spill_top_entry_of(request->definition, request->seq, edited);
+        spill_top_add(top, top_most(request), &entry);
+    }
+    if (request->refill || (edited && spill_top_contains(top, request->seq)))
+        show_known(request, facts, &old, INT64_MAX, edited ? request->seq : -1, top);
+    spill_top_release(&old);
+}
