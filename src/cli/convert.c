@@ -3,6 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/copy_report.h"
+#include "cli/definition_options.h"
 #include "definition/fields.h"
 #include "util/error.h"
 
@@ -13,11 +14,7 @@ typedef struct convert_options {
     const char *to;
     const char *keep;
     const char *as;
-    int64_t threshold; /* 0: not given; so are the others */
-    int64_t page;
-    int64_t head_bytes;
-    int64_t page_bytes;
-    bool no_verify;
+    spill_cli_copy_given_t copy;
     bool finish;
     bool yes;
 } convert_options_t;
@@ -39,12 +36,8 @@ static spill_code_t parse_layout(const convert_options_t *given, const spill_def
 {
     *layout = from->layout;
     *keep = from->keep;
-    if (given->to && !spill_layout_of_name(given->to, layout))
-        return spill_fail(error, SPILL_INVALID, "there is no layout '%s'", given->to);
-    if (given->keep && !spill_keep_of_name(given->keep, keep))
-        return spill_fail(error, SPILL_INVALID, "--keep is 'newest' or 'oldest', not '%s'",
-                          given->keep);
-    return SPILL_OK;
+    spill_code_t code = spill_cli_layout(given->to, layout, error);
+    return code == SPILL_OK ? spill_cli_keep(given->keep, keep, error) : code;
 }
 
 /* The name of the new definition: --as, or the old one's with the layout or the end behind it. */
@@ -118,16 +111,9 @@ static spill_code_t convert(convert_run_t *run, spill_error_t *error)
 {
     const convert_options_t *given = run->invocation->options;
     const char *name = run->invocation->arguments[1];
-    spill_copy_options_t options = {
-        .as = run->as,
-        .bounds = {.threshold = given->threshold,
-                   .page_capacity = given->page,
-                   .head_bytes_max = given->head_bytes,
-                   .page_bytes_max = given->page_bytes > 0 ? given->page_bytes : given->head_bytes},
-        .unverified = given->no_verify,
-    };
+    spill_copy_options_t options = {.as = run->as};
     spill_cli_copy_start(&run->copy, run->invocation);
-    spill_cli_copy_hook(&run->copy, &options);
+    spill_cli_copy_hook(&run->copy, &given->copy, &options);
     spill_code_t code = make_definition(run, error);
     if (code != SPILL_OK || run->finished)
         return code;
@@ -161,7 +147,7 @@ static spill_exit_t run(const spill_invocation_t *invocation)
     convert_run_t run = {.invocation = invocation};
     if (!given->to && !given->as && !given->keep)
         return spill_cli_usage(invocation, "say --to LAYOUT, --keep, or --as NAME");
-    if (given->finish && given->no_verify)
+    if (given->finish && given->copy.no_verify)
         return spill_cli_usage(invocation, "--finish compares first: --no-verify cannot be");
     spill_exit_t refused = SPILL_EXIT_DONE;
     if (given->finish && !given->yes)
@@ -183,19 +169,13 @@ static spill_exit_t run(const spill_invocation_t *invocation)
 }
 
 #define TEXT(field) SPILL_OPTION_TEXT, offsetof(convert_options_t, field)
-#define NUMBER(field) SPILL_OPTION_NUMBER, offsetof(convert_options_t, field)
-#define SIZE(field) SPILL_OPTION_SIZE, offsetof(convert_options_t, field)
 #define FLAG(field) SPILL_OPTION_FLAG, offsetof(convert_options_t, field)
 
 static const spill_option_t OPTIONS[] = {
     {"to", "LAYOUT", TEXT(to), "The new layout"},
     {"keep", "newest|oldest", TEXT(keep), "Which elements the new head keeps"},
     {"as", "NAME", TEXT(as), "The new definition (NAME.LAYOUT); made where it is not there yet"},
-    {"threshold", "N", NUMBER(threshold), "Elements that a new head is meant to hold"},
-    {"page", "N", NUMBER(page), "Most elements in a new page"},
-    {"max-bytes", "SIZE", SIZE(head_bytes), "Most bytes of a new head, and of a new page"},
-    {"page-bytes", "SIZE", SIZE(page_bytes), "Most bytes of a new page, where they differ"},
-    {"no-verify", NULL, FLAG(no_verify), "Do not read both arrays again to compare them"},
+    SPILL_CLI_COPY_OPTIONS(convert_options_t, copy),
     {"finish", NULL, FLAG(finish), "Go on, compare all, and drop the old definition"},
     {"yes", NULL, FLAG(yes), "With --finish: do not ask"},
     {0}};

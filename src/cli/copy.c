@@ -9,14 +9,10 @@
 #include <string.h>
 
 typedef struct copy_options {
-    int64_t threshold; /* 0: not given; so are the others */
-    int64_t page;
-    int64_t head_bytes;
-    int64_t page_bytes;
-    bool no_verify;
+    spill_cli_copy_given_t copy;
 } copy_options_t;
 
-static const copy_options_t DEFAULTS = {0};
+static const copy_options_t DEFAULTS = {.copy = {0}};
 
 typedef struct copy_run {
     const spill_invocation_t *invocation;
@@ -57,14 +53,8 @@ static spill_code_t list_names(const copy_run_t *run, char ***names, spill_error
 static spill_code_t copy_all(copy_run_t *run, char **names, spill_error_t *error)
 {
     const copy_options_t *given = run->invocation->options;
-    spill_copy_options_t options = {
-        .bounds = {.threshold = given->threshold,
-                   .page_capacity = given->page,
-                   .head_bytes_max = given->head_bytes,
-                   .page_bytes_max = given->page_bytes > 0 ? given->page_bytes : given->head_bytes},
-        .unverified = given->no_verify,
-    };
-    spill_cli_copy_hook(&run->copy, &options);
+    spill_copy_options_t options = {.as = NULL};
+    spill_cli_copy_hook(&run->copy, &given->copy, &options);
     spill_code_t damage = SPILL_OK;
     spill_code_t code = SPILL_OK;
     for (size_t i = 0; code == SPILL_OK && names[i]; i++) {
@@ -121,18 +111,7 @@ static spill_exit_t run(const spill_invocation_t *invocation)
     return spill_cli_copy_exit(&run.copy, code, result);
 }
 
-static const spill_option_t OPTIONS[] = {
-    {"threshold", "N", SPILL_OPTION_NUMBER, offsetof(copy_options_t, threshold),
-     "In the target: elements that a head is meant to hold"},
-    {"page", "N", SPILL_OPTION_NUMBER, offsetof(copy_options_t, page),
-     "In the target: most elements in a page"},
-    {"max-bytes", "SIZE", SPILL_OPTION_SIZE, offsetof(copy_options_t, head_bytes),
-     "In the target: most bytes of a head, and of a page"},
-    {"page-bytes", "SIZE", SPILL_OPTION_SIZE, offsetof(copy_options_t, page_bytes),
-     "In the target: most bytes of a page, where they differ"},
-    {"no-verify", NULL, SPILL_OPTION_FLAG, offsetof(copy_options_t, no_verify),
-     "Do not read both arrays again to compare them"},
-    {0}};
+static const spill_option_t OPTIONS[] = {SPILL_CLI_COPY_OPTIONS(copy_options_t, copy), {0}};
 
 const spill_command_t spill_command_copy = {
     .name = "copy",

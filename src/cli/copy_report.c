@@ -18,6 +18,10 @@ static void print_difference_json(const spill_copy_difference_t *difference)
     spill_cli_print_text(difference->definition);
     fputs(",\"owner\":", stdout);
     spill_cli_print_value(difference->owner, false);
+    if (difference->window) {
+        fputs(",\"window\":", stdout);
+        spill_cli_print_text(difference->window);
+    }
     if (difference->seq >= 0)
         printf(",\"seq\":%" PRId64, difference->seq);
     printf(",\"differences\":%" PRId64 ",\"text\":", difference->count);
@@ -35,6 +39,8 @@ static void print_difference(void *context, const spill_copy_difference_t *diffe
     }
     printf("%s: owner ", difference->definition);
     spill_cli_print_value(difference->owner, false);
+    if (difference->window)
+        printf(", window %s", difference->window);
     if (difference->seq >= 0)
         printf(", element %" PRId64, difference->seq);
     printf(": %s", difference->text);
@@ -50,9 +56,12 @@ void spill_cli_copy_print_result(const spill_cli_copy_t *copy)
     double seconds = spill_cli_progress_seconds(&copy->progress);
     if (!copy->invocation->quiet && result->elements > 0)
         fprintf(stderr, "%.1f s, %.0f elements/s\n", seconds, (double)result->elements / seconds);
-    printf("{\"owners\":%" PRId64 ",\"elements\":%" PRId64 ",\"before\":%" PRId64
-           ",\"verified\":%" PRId64 ",\"differences\":%" PRId64 "}\n",
-           result->owners, result->elements, result->before, result->verified, result->differences);
+    printf("{\"owners\":%" PRId64, result->owners);
+    if (result->windows > 0)
+        printf(",\"windows\":%" PRId64, result->windows);
+    printf(",\"elements\":%" PRId64 ",\"before\":%" PRId64 ",\"verified\":%" PRId64
+           ",\"differences\":%" PRId64 "}\n",
+           result->elements, result->before, result->verified, result->differences);
 }
 
 void spill_cli_copy_start(spill_cli_copy_t *copy, const spill_invocation_t *invocation)
@@ -61,8 +70,15 @@ void spill_cli_copy_start(spill_cli_copy_t *copy, const spill_invocation_t *invo
     spill_cli_progress_start(&copy->progress, invocation->quiet);
 }
 
-void spill_cli_copy_hook(spill_cli_copy_t *copy, spill_copy_options_t *options)
+void spill_cli_copy_hook(spill_cli_copy_t *copy, const spill_cli_copy_given_t *given,
+                         spill_copy_options_t *options)
 {
+    options->bounds = (spill_bounds_t){.threshold = given->threshold,
+                                       .page_capacity = given->page,
+                                       .head_bytes_max = given->head_bytes,
+                                       .page_bytes_max = given->page_bytes > 0 ? given->page_bytes
+                                                                               : given->head_bytes};
+    options->unverified = given->no_verify;
     options->differs = print_difference;
     options->progress = show_progress;
     options->context = copy;

@@ -1,10 +1,33 @@
-/* What copy and convert print while they run, and how they end. */
+/* What copy and convert share: options, what they print while they run, and how they end. */
 #ifndef SPILL_CLI_COPY_REPORT_H
 #define SPILL_CLI_COPY_REPORT_H
 
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "tools/copy.h"
+
+typedef struct spill_cli_copy_given {
+    int64_t threshold; /* 0: not given; so are the others */
+    int64_t page;
+    int64_t head_bytes;
+    int64_t page_bytes;
+    bool no_verify;
+} spill_cli_copy_given_t;
+
+/* Rows of a command's options, which has a spill_cli_copy_given_t as `member` of its `type`. */
+#define SPILL_CLI_COPY_OPTIONS(type, member)                                                       \
+    {"threshold", "N", SPILL_OPTION_NUMBER, offsetof(type, member.threshold),                      \
+     "Elements that a new head is meant to hold; capped: the most"},                               \
+        {"page", "N", SPILL_OPTION_NUMBER, offsetof(type, member.page),                            \
+         "Most elements in a new page"},                                                           \
+        {"max-bytes", "SIZE", SPILL_OPTION_SIZE, offsetof(type, member.head_bytes),                \
+         "Most bytes of a new head, and of a new page"},                                           \
+        {"page-bytes", "SIZE", SPILL_OPTION_SIZE, offsetof(type, member.page_bytes),               \
+         "Most bytes of a new page, where they differ"},                                           \
+    {                                                                                              \
+        "no-verify", NULL, SPILL_OPTION_FLAG, offsetof(type, member.no_verify),                    \
+            "Do not read both arrays again to compare them"                                        \
+    }
 
 /* One run of a command that copies. Zero it first. */
 typedef struct spill_cli_copy {
@@ -15,8 +38,9 @@ typedef struct spill_cli_copy {
 
 void spill_cli_copy_start(spill_cli_copy_t *copy, const spill_invocation_t *invocation);
 
-/* Have a copy with these options print its progress and its differences. */
-void spill_cli_copy_hook(spill_cli_copy_t *copy, spill_copy_options_t *options);
+/* A copy with these options has what the command line gave, and prints progress and differences. */
+void spill_cli_copy_hook(spill_cli_copy_t *copy, const spill_cli_copy_given_t *given,
+                         spill_copy_options_t *options);
 
 /* The summary: one line of JSON on stdout, and the speed on stderr. */
 void spill_cli_copy_print_result(const spill_cli_copy_t *copy);

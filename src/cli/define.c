@@ -1,5 +1,6 @@
 /* define: save, change, show and list definitions. */
 #include "cli/cli.h"
+#include "cli/definition_options.h"
 
 #include "definition/fields.h"
 #include "util/error.h"
@@ -87,6 +88,20 @@ static const struct {
 
 /* ---- listing --------------------------------------------------------------------------------- */
 
+/* What is said of elements, and the end of the line. */
+static void print_elements(const spill_definition_t *definition)
+{
+    if (definition->id_field[0] != '\0')
+        printf("; ids at %s", definition->id_field);
+    if (definition->time_field[0] != '\0')
+        printf("; times at %s", definition->time_field);
+    if (definition->keep_elements > 0)
+        printf("; keeps the newest %lld", (long long)definition->keep_elements);
+    if (definition->keep_seconds > 0)
+        printf("; keeps the last %lld seconds", (long long)definition->keep_seconds);
+    putchar('\n');
+}
+
 static void print_bucket(const spill_definition_t *definition)
 {
     const spill_bounds_t *bounds = &definition->bounds;
@@ -100,7 +115,7 @@ static void print_bucket(const spill_definition_t *definition)
                (long long)bounds->head_bytes_max);
     if (definition->value_field[0] != '\0')
         printf(", statistics of %s", definition->value_field);
-    putchar('\n');
+    print_elements(definition);
 }
 
 static void print_definition(const spill_invocation_t *invocation,
@@ -124,8 +139,9 @@ static void print_definition(const spill_invocation_t *invocation,
            spill_layout_name(definition->layout), spill_keep_name(definition->keep), order,
            (long long)bounds->threshold);
     if (!spill_definition_has_pages(definition)) {
-        printf("head %lld bytes, window %d; %s.%s\n", (long long)bounds->head_bytes_max,
+        printf("head %lld bytes, window %d; %s.%s", (long long)bounds->head_bytes_max,
                definition->op_window, definition->collection, definition->array);
+        print_elements(definition);
         return;
     }
     printf("page %lld, head %lld bytes, page %lld bytes, window %d; %s.%s, pages in %s",
@@ -136,11 +152,7 @@ static void print_definition(const spill_invocation_t *invocation,
         printf("; %s has the %lld %s%s", definition->top_field, (long long)definition->top_count,
                definition->sort_field[0] != '\0' ? "highest by " : "newest",
                definition->sort_field);
-    if (definition->keep_elements > 0)
-        printf("; keeps the newest %lld", (long long)definition->keep_elements);
-    if (definition->keep_seconds > 0)
-        printf("; keeps the last %lld seconds", (long long)definition->keep_seconds);
-    putchar('\n');
+    print_elements(definition);
 }
 
 static spill_code_t list(const spill_invocation_t *invocation, spill_store_t *store,
@@ -177,29 +189,19 @@ static spill_code_t set_kind(const define_options_t *options, spill_definition_t
                              spill_error_t *error)
 {
     spill_layout_t layout = definition->layout;
-    if (options->layout && !spill_layout_of_name(options->layout, &layout))
-        return spill_fail(error, SPILL_INVALID,
-                          "there is no layout '%s'; the layouts are: outlier, capped, "
-                          "reference, subset, bucket",
-                          options->layout);
+    spill_code_t code = spill_cli_layout(options->layout, &layout, error);
+    if (code != SPILL_OK)
+        return code;
     if (layout != definition->layout)
         spill_definition_set_layout(definition, layout);
     if (options->window && !spill_window_of_name(options->window, &definition->window))
         return spill_fail(error, SPILL_INVALID,
                           "--window is hour, day, week, month, year or field, not '%s'",
                           options->window);
-    if (options->keep && strcmp(options->keep, "newest") == 0) {
-        definition->keep = SPILL_KEEP_NEWEST;
-    } else if (options->keep && strcmp(options->keep, "oldest") == 0) {
-        definition->keep = SPILL_KEEP_OLDEST;
-    } else if (options->keep) {
-        return spill_fail(error, SPILL_INVALID, "--keep is 'newest' or 'oldest', not '%s'",
-                          options->keep);
-    }
     if (options->order && !spill_array_order_of_name(options->order, &definition->order))
         return spill_fail(error, SPILL_INVALID,
                           "--order is 'oldest-first' or 'newest-first', not '%s'", options->order);
-    return SPILL_OK;
+    return spill_cli_keep(options->keep, &definition->keep, error);
 }
 
 /* One collection, and one array in its documents; all parts alike, if not said otherwise. */
@@ -318,6 +320,24 @@ static spill_code_t starting_point(const spill_invocation_t *invocation, spill_s
     return make_definition(invocation, definition, error);
 }
 
+/* It cannot be saved: is that because its arrays lie otherwise? Then another command helps. */
+static spill_code_t name_convert(const spill_invocation_t *invocation, spill_store_t *store,
+                                 spill_code_t failed, spill_error_t *error)
+{
+    const define_options_t *options = invocation->options;
+    const char *name = invocation->arguments[1];
+    spill_definition_t there;
+    spill_layout_t layout;
+    if ((failed != SPILL_INVALID && failed != SPILL_REFUSED) || !options->layout ||
+        spill_cli_layout(options->layout, &layout, NULL) != SPILL_OK ||
+        spill_store_definition(store, name, &there, NULL) != SPILL_OK || there.layout == layout)
+        return failed;
+    return spill_fail(error, SPILL_REFUSED,
+                      "definition '%s' is there, and its layout is %s: 'spillway convert STORE %s "
+                      "--to %s' lays its arrays out anew, in a definition of another name",
+                      name, spill_layout_name(there.layout), name, options->layout);
+}
+
 static spill_code_t define(const spill_invocation_t *invocation, spill_store_t *store,
                            spill_error_t *error)
 {
@@ -332,7 +352,9 @@ static spill_code_t define(const spill_invocation_t *invocation, spill_store_t *
         code = apply_options(options, &definition, error);
     if (code == SPILL_OK)
         code = spill_store_define(store, &definition, error);
-    if (code == SPILL_OK && !invocation->quiet)
+    if (code != SPILL_OK)
+        return name_convert(invocation, store, code, error);
+    if (!invocation->quiet)
         print_definition(invocation, &definition);
     return code;
 }

@@ -54,15 +54,24 @@ static spill_code_t check_head_fields(const spill_definition_t *definition,
     return SPILL_OK;
 }
 
+/* What a collection holds that has a definition's heads, or its pages. */
+static const char *contents(const spill_definition_t *definition, bool heads)
+{
+    if (definition->layout == SPILL_LAYOUT_BUCKET)
+        return "buckets";
+    return heads ? "heads" : "pages";
+}
+
 spill_code_t spill_definition_beside(const spill_definition_t *definition,
                                      const spill_definition_t *other, spill_error_t *error)
 {
     const char *pages = definition->page_collection;
     if (strcmp(definition->collection, other->page_collection) == 0)
         return spill_fail(error, SPILL_REFUSED,
-                          "definition '%s' clashes with '%s': its heads would be in '%s', where "
-                          "the other has its pages; give it another --collection",
-                          definition->name, other->name, definition->collection);
+                          "definition '%s' clashes with '%s': its %s would be in '%s', where "
+                          "the other has its %s; give it another --collection",
+                          definition->name, other->name, contents(definition, true),
+                          definition->collection, contents(other, false));
     if (strcmp(definition->collection, other->collection) == 0) {
         spill_code_t code = check_head_fields(definition, other, error);
         if (code != SPILL_OK)
@@ -75,8 +84,11 @@ spill_code_t spill_definition_beside(const spill_definition_t *definition,
                           definition->name, other->name, pages);
     if (strcmp(pages, other->collection) == 0)
         return spill_fail(error, SPILL_REFUSED,
-                          "definition '%s' clashes with '%s': its pages would be in '%s', where "
-                          "the other has its heads; give it another --page-collection",
-                          definition->name, other->name, pages);
+                          "definition '%s' clashes with '%s': its %s would be in '%s', where "
+                          "the other has its %s; give it another --%s",
+                          definition->name, other->name, contents(definition, false), pages,
+                          contents(other, true),
+                          definition->layout == SPILL_LAYOUT_BUCKET ? "collection"
+                                                                    : "page-collection");
     return SPILL_OK;
 }

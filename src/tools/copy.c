@@ -1,6 +1,7 @@
 #include "tools/copy_owner.h"
 
 #include "core/array.h"
+#include "definition/window.h"
 #include "util/error.h"
 
 #include <string.h>
@@ -52,21 +53,43 @@ static spill_code_t copy_and_compare(spill_copy_owner_t *owner, spill_error_t *e
     return code;
 }
 
-static void report(spill_copy_owner_t *owner)
+/* Windows of an owner come one after the other: is it the owner of the one before? */
+static bool is_counted(spill_copy_t *copy, const spill_value_t *owner)
 {
-    const spill_copy_options_t *options = owner->copy->options;
-    owner->copy->result->owners++;
-    if (owner->difference.count > 0) {
-        owner->copy->result->differences++;
-        if (options->differs)
-            options->differs(options->context, &owner->difference);
+    bson_iter_t iter;
+    if (bson_iter_init_find(&iter, &copy->last, "")) {
+        spill_value_t last = spill_value_from_iter(&iter);
+        if (spill_value_same_owner(owner, &last))
+            return true;
     }
-    spill_copy_progress(owner->copy);
+    bson_reinit(&copy->last);
+    spill_value_append(owner, &copy->last, "");
+    copy->last_differs = false;
+    return false;
+}
+
+static void report(spill_copy_t *copy, spill_copy_difference_t *difference)
+{
+    const spill_copy_options_t *options = copy->options;
+    spill_value_t owner;
+    bool window = spill_array_get_definition(copy->source.array)->layout == SPILL_LAYOUT_BUCKET &&
+                  spill_window_split(difference->owner, &owner, &difference->window);
+    if (window)
+        difference->owner = &owner;
+    copy->result->windows += window;
+    copy->result->owners += !is_counted(copy, difference->owner);
+    if (difference->count > 0) {
+        copy->result->differences += !copy->last_differs;
+        copy->last_differs = true;
+        if (options->differs)
+            options->differs(options->context, difference);
+    }
+    spill_copy_progress(copy);
 }
 
 static spill_code_t copy_owner(void *context, const spill_value_t *value, spill_error_t *error)
 {
-    const spill_copy_t *copy = context;
+    spill_copy_t *copy = context;
     spill_copy_owner_t owner = {.copy = copy};
     owner.difference.definition = spill_array_get_definition(copy->source.array)->name;
     owner.difference.owner = value;
@@ -76,7 +99,7 @@ static spill_code_t copy_owner(void *context, const spill_value_t *value, spill_
     if (code == SPILL_OK)
         code = copy_and_compare(&owner, error);
     if (code == SPILL_OK)
-        report(&owner);
+        report(copy, &owner.difference);
     spill_owner_release(&owner.source);
     spill_owner_release(&owner.target);
     return code;
@@ -178,7 +201,8 @@ spill_code_t spill_copy(spill_store_t *source, spill_store_t *target, const char
     spill_copy_t copy = {.source = {.name = "source", .store = source},
                          .target = {.name = "target", .store = target},
                          .options = options,
-                         .result = result};
+                         .result = result,
+                         .last = BSON_INITIALIZER};
     spill_code_t code = refuse_itself(&copy, name, error);
     if (code == SPILL_OK)
         code = define(&copy, name, error);
@@ -190,5 +214,6 @@ spill_code_t spill_copy(spill_store_t *source, spill_store_t *target, const char
         code = spill_each_owner(copy.source.array, copy_owner, &copy, true, error);
     close_side(&copy.source);
     close_side(&copy.target);
+    bson_destroy(&copy.last);
     return code;
 }

@@ -19,13 +19,15 @@
 typedef struct spill_copy_difference {
     const char *definition;
     const spill_value_t *owner;
-    int64_t seq;      /* the first number that differs; -1: one of the head's other fields */
-    int64_t count;    /* how many do */
-    const char *text; /* what is wrong with the first */
+    const char *window; /* layout bucket: where; else NULL */
+    int64_t seq;        /* the first number that differs; -1: one of the head's other fields */
+    int64_t count;      /* how many do */
+    const char *text;   /* what is wrong with the first */
 } spill_copy_difference_t;
 
 typedef struct spill_copy_result {
     int64_t owners;
+    int64_t windows;     /* layout bucket: of these owners, one after the other */
     int64_t elements;    /* copied in this run */
     int64_t before;      /* that the target had already */
     int64_t verified;    /* compared, and equal */

@@ -23,6 +23,8 @@ typedef struct spill_copy {
     spill_copy_side_t target;
     const spill_copy_options_t *options;
     spill_copy_result_t *result;
+    bson_t last; /* the owner that was reported last, under an empty name */
+    bool last_differs;
 } spill_copy_t;
 
 /* One owner while it is its turn. */

@@ -13,6 +13,11 @@ has err "layout 'bucket'"
 expect 2 define "$db" r --preset reviews-bucket --window moment
 expect 0 define "$db" reviews --preset reviews-bucket --page 3
 has out "bucket by month, part 3 elements"
+has out "statistics of rating; times at createdAt"
+expect 4 define "$db" more --preset reviews-bucket
+has err "its buckets would be in 'reviewBuckets', where the other has its buckets; give it another"
+expect 4 define "$db" feed --preset feed-recent --collection reviewBuckets
+has err "its heads would be in 'reviewBuckets', where the other has its buckets"
 expect 0 append "$db" reviews bike "$(review 5 2026-03-01)" "$(review 4 2026-03-05)" \
     "$(review 2.5 2026-04-05)" "$(review '"x"' 2026-04-06)"
 is out $'2026-03:0..1\n2026-04:0..1'

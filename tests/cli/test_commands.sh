@@ -100,6 +100,13 @@ expect 0 count "$db" viewed ada
 has out '"count":3'
 clean "$db" viewed
 expect 4 define "$db" viewed --layout outlier
+expect 0 define "$db" lastly --layout capped --collection lastly --id-field n --time-field at \
+    --retain-age 7d
+has out "; ids at n; times at at; keeps the last 604800 seconds"
+for layout in subset bucket; do
+    expect 4 define "$db" lastly --layout "$layout"
+    has err "its layout is capped: 'spillway convert STORE lastly --to $layout'"
+done
 expect 4 convert "$db" events --to capped
 expect 0 convert "$db" viewed --to outlier
 expect 0 read "$db" viewed.outlier ada

@@ -44,7 +44,7 @@ has err "--as old --finish"
 expect 2 convert "$db" ev
 has err "--to LAYOUT"
 expect 2 convert "$db" ev --to tree
-has err "there is no layout 'tree'"
+has err "there is no layout 'tree'; the layouts are: outlier, capped, reference, subset, bucket"
 expect 2 convert "$db" ev --keep both
 has err "--keep is 'newest' or 'oldest'"
 expect 2 convert "$db" ev --as ev

@@ -147,6 +147,26 @@ expect 0 append "$target" last ada 1
 is out 2505
 clean "$target"
 
+# ---- buckets -------------------------------------------------------------------------------------
+
+# An owner is counted once, however many windows it has.
+at() {
+    echo "{\"n\": $1, \"createdAt\": {\"\$date\": \"$2T10:00:00Z\"}}"
+}
+expect 0 define buckets r --preset reviews-bucket --page 2
+expect 0 append buckets r ada "$(at 1 2026-01-01)" "$(at 2 2026-02-01)" "$(at 3 2026-02-02)"
+expect 0 append buckets r bob "$(at 4 2026-02-01)" "$(at 5 2026-03-01)"
+new_target
+expect 0 copy buckets "$target" r --quiet
+is out '{"owners":2,"windows":4,"elements":5,"before":0,"verified":5,"differences":0}'
+expect 0 edit "$target" r ada 2026-01:0 "$(at 9 2026-01-01)"
+expect 0 edit "$target" r ada 2026-02:1 "$(at 9 2026-02-02)"
+expect 1 copy buckets "$target" r --quiet
+has out 'r: owner "ada", window 2026-02, element 1: the target'"'"'s element is another one'
+has out '"owners":2,"windows":4,"elements":0,"before":5,"verified":3,"differences":1}'
+expect 1 copy buckets "$target" r --quiet --json
+has out '"owner":"ada","window":"2026-01","seq":0,'
+
 # ---- two at once ---------------------------------------------------------------------------------
 
 if on_server; then

@@ -95,10 +95,14 @@ static void test_nothing_lies_beside_buckets(void **state)
     assert_int_equal(spill_definition_beside(&definition, &other, &error), SPILL_OK);
     strcpy(other.collection, "reviewBuckets");
     assert_int_equal(spill_definition_beside(&definition, &other, &error), SPILL_REFUSED);
+    assert_non_null(strstr(error.message, "its buckets would be in 'reviewBuckets', where the "
+                                          "other has its heads; give it another --collection"));
     assert_int_equal(spill_definition_beside(&other, &definition, &error), SPILL_REFUSED);
     other = bucket();
     strcpy(other.name, "others");
     assert_int_equal(spill_definition_beside(&other, &definition, &error), SPILL_REFUSED);
+    assert_non_null(strstr(error.message, "its buckets would be in 'reviewBuckets', where the "
+                                          "other has its buckets; give it another --collection"));
 }
 
 int main(void)
