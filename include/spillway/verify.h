@@ -51,13 +51,16 @@ typedef struct spill_repair_summary {
  * did not empty, drops that did not come to their end. The next writer would finish them too; this
  * is for arrays that have none, and for readers of the documents. Each is a finding of invariant 7,
  * told to `report` (may be NULL) before it is finished, and counted; with `look_only` nothing is
- * written. What is left of an owner that has no head any more is found by its name alone.
+ * written. Layouts reference and subset: a head's sum and top that are not those of the elements,
+ * as verify has it, are made anew. What is left of an owner that has no head any more is found by
+ * its name alone.
  *
  * Other clients may work on: each step is one that they may make as well, at any moment; what one
  * of them is just doing may be found, and is helped. SPILL_CORRUPT on a damaged owner: a walk over
  * all passes over it, with a warning to the store's log, and says so at its end.
  * Cost: three to five small reads an owner, none of them of elements; and the steps that it
- * finishes (layouts reference and subset: one more read for each document that a trim left).
+ * finishes (layouts reference and subset: one more read for each document that a trim left, and
+ * where there is a value field every element once).
  */
 SPILL_API spill_code_t spill_array_repair(spill_array_t *array, const spill_value_t *owner,
                                           bool look_only, spill_finding_fn report, void *context,

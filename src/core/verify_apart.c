@@ -8,7 +8,6 @@
 #include "layout/apart.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 enum { ELEMENTS_AT_A_TIME = 1000 };
 
@@ -26,7 +25,7 @@ typedef struct apart {
 static void add_value(apart_t *apart, const spill_sum_t *value)
 {
     spill_sum_add(&apart->sum, value);
-    apart->size += fabs((double)value->whole) + fabs(value->high);
+    apart->size += spill_sum_size(value);
 }
 
 /* ---- the top --------------------------------------------------------------------------------- */
@@ -72,6 +71,12 @@ static void check_top(apart_t *apart)
     if (apart->run->count != head->top.shown)
         spill_inspection_add(apart->inspection, SPILL_HEAD, 5, "shows %zu elements, and counts %zu",
                              apart->run->count, head->top.shown);
+    spill_top_copy(&head->top, &kept);
+    spill_top_show(&kept, definition, SIZE_MAX);
+    if (head->top.shown < kept.shown)
+        spill_inspection_add(apart->inspection, SPILL_HEAD, 5,
+                             "shows %zu elements of its top where %zu have room", head->top.shown,
+                             kept.shown);
     for (size_t i = 0; i < apart->run->count && i < head->top.count; i++)
         if (apart->run->entries[i].seq != head->top.at[i].seq)
             spill_inspection_add(apart->inspection, SPILL_HEAD, 5,
@@ -171,20 +176,16 @@ static spill_code_t find_missing(const apart_t *apart, spill_error_t *error)
     return code;
 }
 
-/* Doubles, in another order, may differ in what their rounding leaves of the pair. */
 static void check_sum(const apart_t *apart)
 {
     const spill_sum_t *kept = &apart->head->sum;
     const spill_sum_t *found = &apart->sum;
-    double kept_total = spill_sum_total(kept), found_total = spill_sum_total(found);
-    bool same = kept->values == found->values &&
-                fabs(kept_total - found_total) <= apart->size * 1e-12 &&
-                (found->high != 0 || kept->high != 0 || kept->whole == found->whole);
-    if (!same)
+    if (!spill_sum_close(kept, found, apart->size))
         spill_inspection_add(apart->inspection, SPILL_HEAD, 5,
                              "counts %" PRId64 " values with a sum of %.17g where there are "
                              "%" PRId64 " with %.17g",
-                             kept->values, kept_total, found->values, found_total);
+                             kept->values, spill_sum_total(kept), found->values,
+                             spill_sum_total(found));
 }
 
 spill_code_t spill_inspect_apart(spill_inspection_t *inspection, const spill_response_t *head,

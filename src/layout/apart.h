@@ -64,4 +64,29 @@ spill_code_t spill_apart_refill(const spill_owner_t *owner, const spill_state_t 
                                 spill_error_t *error);
 void spill_refill_release(spill_refill_t *refill);
 
+/*
+ * What the head's summary is wrong in, and as what it is made anew. Zero it first, release it last.
+ * `text`: of a finding; "" where there is nothing wrong, or where that cannot be told.
+ */
+typedef struct spill_recount {
+    char text[160];
+    spill_sum_t sum;
+    spill_refill_t refill; /* layout subset: the top, and the elements that it shows */
+    int64_t rev, end;      /* of the head that was judged */
+} spill_recount_t;
+
+/*
+ * Count the elements, and judge the head's sum and top by them, at one moment: appends in between
+ * are followed, but where elements change again and again it gives up, with a warning to the
+ * store's log. Cost: with a value field every element once; the top's from an index. With
+ * `look_only` a change that its client left half done is not finished, and nothing is told of the
+ * summary. (apart_recount.c)
+ */
+spill_code_t spill_apart_count(const spill_owner_t *owner, bool look_only, spill_recount_t *recount,
+                               spill_error_t *error);
+/* Write it to the head, if that is still as it was judged. */
+spill_code_t spill_apart_recount(const spill_owner_t *owner, const spill_recount_t *recount,
+                                 bool *done, spill_error_t *error);
+void spill_recount_release(spill_recount_t *recount);
+
 #endif

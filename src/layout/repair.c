@@ -9,6 +9,9 @@
  *   a trim                 pages below low that hold elements         EMPTY_PAGE each
  *   a drop, a late put     pages of incarnations that are over        DROP_PAGE each
  *
+ * And what no client leaves, but arithmetic and other programs: a summary that is not that of the
+ * elements is made anew (RECOUNT).
+ *
  * A page that was put and not cut, elements that wait in a journal, and a head that is longer than
  * it is meant to be are nothing to finish: the array is as it would be without a crash.
  */
@@ -105,6 +108,30 @@ static spill_code_t repair_trim(const repair_t *repair, const spill_state_t *hea
                : SPILL_OK;
 }
 
+/* Elements apart: the head's sum and top. Told once, however often others come between. */
+static spill_code_t repair_summary(const repair_t *repair, spill_error_t *error)
+{
+    bool done = false, told = false;
+    int tries = 0;
+    spill_code_t code = SPILL_OK;
+    if (!spill_elements_apart(&repair->owner->array->definition))
+        return SPILL_OK;
+    while (code == SPILL_OK && !done) {
+        spill_recount_t recount = {0};
+        code = spill_apart_count(repair->owner, repair->look_only, &recount, error);
+        done = code != SPILL_OK || recount.text[0] == '\0';
+        if (!done && !told)
+            done = !found(repair, SPILL_HEAD, recount.text);
+        told = true;
+        if (!done)
+            code = spill_apart_recount(repair->owner, &recount, &done, error);
+        if (code == SPILL_OK && !done)
+            code = spill_owner_again(repair->owner, &tries, error);
+        spill_recount_release(&recount);
+    }
+    return code;
+}
+
 /* `over`: the incarnations up to this one are; INT64_MAX: there is no head. */
 static spill_code_t repair_drop(const repair_t *repair, int64_t over, spill_error_t *error)
 {
@@ -142,6 +169,8 @@ spill_code_t spill_outlier_repair(spill_owner_t *owner, bool look_only, spill_ha
             code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
         if (code == SPILL_OK && head.state.present)
             code = repair_trim(&repair, &head.state, error);
+        if (code == SPILL_OK && head.state.present)
+            code = repair_summary(&repair, error);
     }
     if (code == SPILL_OK)
         code = repair_drop(&repair, head.state.present ? head.state.epoch - 1 : INT64_MAX, error);

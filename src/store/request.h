@@ -27,6 +27,8 @@
  *   SETTLE        head      rev equal, intent is this one       no intent; rev + 1
  *   TRIM          head      rev equal, no intent, low < mine    low, removed; slots below low go:
  *                                                               first >= min(low, end); rev + 1
+ *   RECOUNT       head      rev equal, no intent, end equal     sum and top as they were found to
+ *                                                               be; rev + 1
  *   EMPTY_PAGE    page      epoch equal; keep oldest: sealed    keep newest: delete the document;
  *                           (the caller knows it lies below     keep oldest: empty it, first = end
  *                           low)
@@ -50,6 +52,9 @@
  * (`refill`), and is refused without; what the journal has to offer, the store looks for itself, at
  * the moment of the step: appends do not raise rev. An edit that goes by an intent changes the top
  * with its SETTLE.
+ *
+ * Elements apart: RECOUNT makes the sum (`given`) and the top (`refill`, with the elements that can
+ * be shown in `refill_run`) anew; `seq` is the head's end, by which no append came since.
  *
  * A store may refuse more, where no client that keeps to the protocols can miss it: a PUT_PAGE of a
  * page that the head counts already, or of elements that it has trimmed; an EDIT or PULL in a page
@@ -83,6 +88,7 @@
     X(PULL)                                                                                        \
     X(SETTLE)                                                                                      \
     X(TRIM)                                                                                        \
+    X(RECOUNT)                                                                                     \
     X(EMPTY_PAGE)                                                                                  \
     X(UPDATE_FIELDS)                                                                               \
     X(DROP_HEAD)                                                                                   \

@@ -99,3 +99,15 @@ void spill_step_changes_top(const spill_request_t *request, const spill_facts_t 
         show_known(request, facts, &old, INT64_MAX, edited ? request->seq : -1, top);
     spill_top_release(&old);
 }
+
+void spill_step_replaces_top(const spill_request_t *request, spill_state_t *state)
+{
+    spill_top_t *top = &state->top;
+    size_t known = 0;
+    if (!spill_has_top(request->definition))
+        return;
+    spill_top_copy(request->refill, top);
+    while (known < top->count && is_brought(request, top->at[known].seq))
+        known++;
+    spill_top_show(top, request->definition, known);
+}

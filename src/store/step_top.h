@@ -24,4 +24,7 @@ void spill_step_appends_to_top(const spill_request_t *request, const spill_facts
 void spill_step_changes_top(const spill_request_t *request, const spill_facts_t *facts,
                             const spill_value_t *edited, spill_state_t *state);
 
+/* RECOUNT: the top as it was found, shown as far as its elements were brought. */
+void spill_step_replaces_top(const spill_request_t *request, spill_state_t *state);
+
 #endif

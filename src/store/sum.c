@@ -3,6 +3,7 @@
 #include "bson/value.h"
 #include "store/tally.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- the pair of doubles --------------------------------------------------------------------- */
@@ -72,6 +73,18 @@ bool spill_sum_equal(const spill_sum_t *left, const spill_sum_t *right)
 {
     return left->values == right->values && left->whole == right->whole &&
            left->high == right->high && left->low == right->low;
+}
+
+bool spill_sum_close(const spill_sum_t *left, const spill_sum_t *right, double size)
+{
+    return left->values == right->values &&
+           fabs(spill_sum_total(left) - spill_sum_total(right)) <= size * 1e-12 &&
+           (left->high != 0 || right->high != 0 || left->whole == right->whole);
+}
+
+double spill_sum_size(const spill_sum_t *value)
+{
+    return fabs((double)value->whole) + fabs(value->high);
 }
 
 double spill_sum_total(const spill_sum_t *sum)

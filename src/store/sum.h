@@ -33,6 +33,14 @@ void spill_sum_take(spill_sum_t *sum, const spill_sum_t *other);
 /* In all four. None is NaN. */
 bool spill_sum_equal(const spill_sum_t *left, const spill_sum_t *right);
 
+/*
+ * Are both of the same values, summed in another order? Integers exactly; where there are doubles,
+ * the totals may differ by 1e-12 of `size`, the sum of all values without their signs.
+ */
+bool spill_sum_close(const spill_sum_t *left, const spill_sum_t *right, double size);
+/* The sum of one element without its sign. */
+double spill_sum_size(const spill_sum_t *value);
+
 double spill_sum_total(const spill_sum_t *sum);
 double spill_sum_average(const spill_sum_t *sum); /* 0 where there are no values */
 

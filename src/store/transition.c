@@ -530,6 +530,16 @@ static spill_outcome_t trim(const spill_request_t *request, const spill_facts_t 
     return SPILL_DONE;
 }
 
+static spill_outcome_t recount(const spill_request_t *request, spill_state_t *state)
+{
+    if (!at_rev(request, state) || state->intent || spill_state_end(state) != request->seq)
+        return SPILL_REFUSED_GUARD;
+    state->sum = request->given;
+    spill_step_replaces_top(request, state);
+    state->rev++;
+    return SPILL_DONE;
+}
+
 /* ---- documents go ---------------------------------------------------------------------------- */
 
 static spill_outcome_t empty_page(const spill_request_t *request, spill_state_t *state,
@@ -595,6 +605,8 @@ spill_outcome_t spill_transition(const spill_request_t *request, const spill_fac
         return settle(request, facts, state);
     case SPILL_REQUEST_TRIM:
         return trim(request, facts, state, effect);
+    case SPILL_REQUEST_RECOUNT:
+        return recount(request, state);
     case SPILL_REQUEST_EMPTY_PAGE:
         return empty_page(request, state, effect);
     case SPILL_REQUEST_UPDATE_FIELDS:

@@ -450,6 +450,52 @@ static void a_trim_refills(void **state)
     fixture_close(&fixture);
 }
 
+/* The head as it was counted: at its rev, with no append since. */
+static void a_summary_is_counted_anew(void **state)
+{
+    fixture_t fixture;
+    open_top(&fixture, *state, 2, "rating");
+    APPEND(&fixture, "9", "8", "1");
+    write_out(&fixture);
+    APPEND(&fixture, "7");
+    spill_response_t best = SPILL_RESPONSE_INIT;
+    read_best(&fixture, 0, 0, 1, &best); /* but for the highest */
+    spill_top_entry_t highest = {.seq = 3, .size_bytes = 1, .rank = best.best.at[0].rank};
+    spill_top_add(&best.best, 2, &highest);
+    spill_request_t recount = make_request(&fixture, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
+    recount.rev = read_head(&fixture)->rev;
+    recount.seq = 4;
+    recount.given = (spill_sum_t){.values = 4, .whole = 20, .high = 0.5};
+    recount.refill = &best.best;
+    recount.refill_run = &best.run;
+    APPEND(&fixture, "2");
+    assert_refused(&fixture, &recount);
+    recount.seq = 5;
+    recount.rev--;
+    assert_refused(&fixture, &recount);
+    recount.rev++;
+    assert_top(&fixture, "0 1 | 2");
+    assert_done(&fixture, &recount);
+    assert_refused(&fixture, &recount);
+    fixture_reopen(&fixture);
+    assert_top(&fixture, "3 1 | 0"); /* the highest was not brought */
+    assert_true(spill_sum_equal(&read_head(&fixture)->sum, &recount.given));
+    assert_int_equal(read_head(&fixture)->rev, recount.rev + 1);
+    recount.rev++;
+    spill_top_remove(&best.best, 3);
+    assert_done(&fixture, &recount);
+    assert_top(&fixture, "1 | 1");
+    spill_request_t intend = make_request(&fixture, SPILL_REQUEST_INTEND, SPILL_HEAD);
+    intend.rev = recount.rev + 1;
+    intend.seq = 2;
+    intend.intent_page = 2;
+    assert_done(&fixture, &intend);
+    recount.rev += 2;
+    assert_refused(&fixture, &recount);
+    spill_response_release(&best);
+    fixture_close(&fixture);
+}
+
 /* Of the elements as many are shown as take half of the head; of the others the ranks are known. */
 static void large_elements_are_not_shown(void **state)
 {
@@ -493,5 +539,6 @@ void add_top_tests(suite_t *suite)
     SUITE_ADD(suite, what_ranks_below_is_found);
     SUITE_ADD(suite, edits_move_elements);
     SUITE_ADD(suite, a_trim_refills);
+    SUITE_ADD(suite, a_summary_is_counted_anew);
     SUITE_ADD(suite, large_elements_are_not_shown);
 }

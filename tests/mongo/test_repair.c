@@ -1,6 +1,7 @@
 /* Repair finishes what dead clients left, on a server. */
 #include "support/half_done.h"
 #include "support/server.h"
+#include "support/spoiled.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@ static void server(void **state)
     char *uri = server_new_database(NULL);
     spill_store_t *store = server_open(uri);
     half_done_repaired(store);
+    spoiled_summaries_mended(store);
     server_close(store);
     server_drop(uri);
     bson_free(uri);

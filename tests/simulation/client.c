@@ -544,6 +544,7 @@ static void do_repair(sim_client_t *client, int owner)
     spill_value_t value = sim_owner_value(world, owner);
     spill_error_t error;
     bool look_only = sim_random_chance(&world->random, 100);
+    sim_spoil(client, owner);
     spill_code_t code =
         spill_array_repair(client->array, &value, look_only, NULL, NULL, &summary, &error);
     report_call(client, "repair", owner, summary.findings, code);

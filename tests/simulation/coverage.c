@@ -126,6 +126,8 @@ sim_event_t sim_request_event(const spill_request_t *request, const spill_state_
         return done ? SIM_SETTLE_DONE : SIM_SETTLE_REV;
     case SPILL_REQUEST_TRIM:
         return done ? SIM_TRIM_DONE : SIM_TRIM_REV;
+    case SPILL_REQUEST_RECOUNT:
+        return done ? SIM_RECOUNT_DONE : SIM_RECOUNT_REV;
     case SPILL_REQUEST_EMPTY_PAGE:
         return done ? SIM_EMPTY_PAGE_DONE : SIM_EMPTY_PAGE_REFUSED;
     case SPILL_REQUEST_UPDATE_FIELDS:

@@ -58,6 +58,8 @@
     X(SETTLE_REV, "SETTLE refused: rev, or absent")                                                \
     X(TRIM_DONE, "TRIM done")                                                                      \
     X(TRIM_REV, "TRIM refused: rev, or absent")                                                    \
+    X(RECOUNT_DONE, "RECOUNT done")                                                                \
+    X(RECOUNT_REV, "RECOUNT refused: rev, end, or absent")                                         \
     X(EMPTY_PAGE_DONE, "EMPTY_PAGE done")                                                          \
     X(EMPTY_PAGE_REFUSED, "EMPTY_PAGE refused")                                                    \
     X(UPDATE_FIELDS_DONE, "UPDATE_FIELDS done")                                                    \
@@ -80,6 +82,7 @@
     X(TOP_REFILLED, "one that left a summary was replaced by what ranks next")                     \
     X(TOP_BY_JOURNAL, "... by one of the journal")                                                 \
     X(TOP_EDITED, "an edit ended with its element in a summary")                                   \
+    X(SUMMARY_MENDED, "a spoiled summary was made anew")                                           \
     X(TOP_PARTLY_SHOWN, "a summary had no room for all of its elements")                           \
     X(REPEAT_RECOGNIZED, "a retry was answered with its first try's numbers")                      \
     X(REPEAT_BY_SUCCESSOR, "... by the client that took a crashed one's place")                    \

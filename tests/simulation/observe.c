@@ -376,7 +376,10 @@ void sim_observe(sim_world_t *world, int client, const spill_request_t *request,
         observe_change(world, owner, client, request);
     if (!world->settings.apart || request->page != SPILL_HEAD || world->failure[0])
         return;
+    sim_observe_spoiled(world, owner, request);
     spill_top_copy(&world->before.state.top, &world->top_before);
+    if (sim_is_spoiled(world, owner))
+        return;
     check_sum(world, owner, request);
     if (world->settings.top > 0 && !world->failure[0])
         sim_observe_top(world, owner, request);

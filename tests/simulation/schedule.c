@@ -86,6 +86,8 @@ void sim_schedule_begin(sim_world_t *world)
     for (int i = 0; i < SIM_OWNERS_MAX; i++) {
         sim_plain_clear(&world->plains[i]);
         world->hits[i] = 0;
+        world->spoiled[i] = false;
+        world->spoils[i] = 0;
         world->traces[i] = (sim_traces_t){-1, -1, -1, -1, false};
     }
     sim_engine_open(world);
@@ -411,7 +413,7 @@ static void drop(sim_world_t *world, sim_client_t *client, int owner)
     check_no_page(world, client, owner);
 }
 
-/* Whoever died: what repair finds it finishes. */
+/* Whoever died: what repair finds it finishes; what was spoiled is right. */
 static void repair(sim_world_t *world, sim_client_t *client, int owner)
 {
     spill_value_t value = sim_owner_value(world, owner);
@@ -430,6 +432,8 @@ static void repair(sim_world_t *world, sim_client_t *client, int owner)
         sim_saw(world, SIM_REPAIRED);
     if (sim_plain_now(&world->plains[owner])->pending > 0)
         sim_fail(world, "owner %d, at the end: repair did not finish a removal", owner);
+    world->spoiled[owner] = false;
+    verify(world, client, owner);
 }
 
 static void check_appends(sim_world_t *world)
@@ -452,7 +456,7 @@ static void reckon_all(sim_world_t *world, sim_client_t *client)
 {
     for (int owner = 0; owner < world->settings.owners && !world->failure[0]; owner++) {
         verify(world, client, owner);
-        if (sim_random_chance(&world->random, 500))
+        if (sim_random_chance(&world->random, 500) || sim_is_spoiled(world, owner))
             repair(world, client, owner);
         if (!sim_plain_now(&world->plains[owner])->exists && sim_random_chance(&world->random, 500))
             drop(world, client, owner);

@@ -6,6 +6,7 @@
  *   engine.c     the shared store; crashes of its machine
  *   network.c    the store as a client sees it: whose turn it is, faults, late deliveries
  *   observe.c    what each request that took effect means to the plain arrays
+ *   spoil.c      summaries that somebody spoils
  *   client.c     random calls of the public API; check.c: are their answers right?
  *   schedule.c   one schedule from beginning to end, and the checks when all is quiet
  */
@@ -194,6 +195,8 @@ struct sim_world {
     sim_plain_t plains[SIM_OWNERS_MAX];
     sim_traces_t traces[SIM_OWNERS_MAX];
     int64_t hits[SIM_OWNERS_MAX]; /* the field that appends raise */
+    bool spoiled[SIM_OWNERS_MAX]; /* the summary is not that of the elements, perhaps */
+    int spoils[SIM_OWNERS_MAX];   /* times that it was spoiled */
     sim_append_t *appends;
     size_t append_count, append_capacity;
     sim_origin_t *origins; /* by value id */
@@ -246,6 +249,14 @@ void sim_observe(sim_world_t *world, int client, const spill_request_t *request,
 
 /* Which owner a request speaks of. */
 int sim_owner_of(const spill_request_t *request);
+
+/* ---- spoil.c --------------------------------------------------------------------------------- */
+
+bool sim_is_spoiled(const sim_world_t *world, int owner);
+/* Elements apart: perhaps spoil the head's summary, behind the backs of all. */
+void sim_spoil(sim_client_t *client, int owner);
+/* A step on the head was done: a recount mends it, and a drop. */
+void sim_observe_spoiled(sim_world_t *world, int owner, const spill_request_t *request);
 
 /* ---- client.c -------------------------------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /* Repair finishes what dead clients left, on the stores that keep documents themselves. */
 #include "support/embedded.h"
 #include "support/half_done.h"
+#include "support/spoiled.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@ static void memory(void **state)
     spill_store_t *store;
     assert_int_equal(spill_store_open("memory:", NULL, &store, NULL), SPILL_OK);
     half_done_repaired(store);
+    spoiled_summaries_mended(store);
     spill_store_close(store, NULL);
 }
 
@@ -22,6 +24,7 @@ static void embedded(void **state)
     spill_disk_t *disk = spill_disk_new();
     spill_store_t *store = embedded_on_disk(disk, SPILL_DURABILITY_FSYNC);
     half_done_repaired(store);
+    spoiled_summaries_mended(store);
     embedded_close(store);
     spill_disk_free(disk);
 }

@@ -14,7 +14,8 @@ bool spill_mongo_summary_changes(const spill_mongo_document_t *document,
 {
     const spill_definition_t *definition = document->request->definition;
     return document->apart && document->head && after->present &&
-           (!spill_sum_equal(&before->sum, &after->sum) ||
+           (document->request->kind == SPILL_REQUEST_RECOUNT || /* whatever others wrote there */
+            !spill_sum_equal(&before->sum, &after->sum) ||
             !spill_top_equal(&before->top, &after->top) ||
             spill_state_count(definition, before) != spill_state_count(definition, after));
 }

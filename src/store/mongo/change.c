@@ -275,7 +275,8 @@ static bool changes_top(const step_t *step)
 {
     const spill_request_t *request = step->request;
     bool changes = means_element(request) || request->kind == SPILL_REQUEST_INTEND ||
-                   request->kind == SPILL_REQUEST_SETTLE || request->kind == SPILL_REQUEST_TRIM;
+                   request->kind == SPILL_REQUEST_SETTLE || request->kind == SPILL_REQUEST_TRIM ||
+                   request->kind == SPILL_REQUEST_RECOUNT;
     return changes && step->document.head && spill_has_top(request->definition);
 }
 

@@ -1,0 +1,10 @@
+/* Summaries that are wrong, and repair that makes them anew, on any store. */
+#ifndef TESTS_SUPPORT_SPOILED_H
+#define TESTS_SUPPORT_SPOILED_H
+
+#include <spillway/spillway.h>
+
+/* Fails the cmocka test where one is not found, or not mended. The store stays the caller's. */
+void spoiled_summaries_mended(spill_store_t *store);
+
+#endif
