@@ -1,0 +1,69 @@
+#include "tools/scan/owners.h"
+
+#include <string.h>
+
+static int compare_names(const spill_value_t *left, const spill_value_t *right)
+{
+    if (left->type != right->type)
+        return left->type < right->type ? -1 : 1;
+    uint32_t common = left->size_bytes < right->size_bytes ? left->size_bytes : right->size_bytes;
+    int order = common > 0 ? memcmp(left->data, right->data, common) : 0;
+    if (order != 0)
+        return order;
+    return (left->size_bytes > right->size_bytes) - (left->size_bytes < right->size_bytes);
+}
+
+/* Does `left` come before `right`? */
+static bool before(const spill_owner_t *left, const spill_owner_t *right)
+{
+    if (left->length != right->length)
+        return left->length > right->length;
+    if (left->bytes != right->bytes)
+        return left->bytes > right->bytes;
+    int order = compare_names(&left->value, &right->value);
+    return order != 0 ? order < 0 : left->place < right->place;
+}
+
+bool spill_owners_wanted(const spill_owners_t *owners, int64_t length, int64_t bytes)
+{
+    if (owners->count < SPILL_OWNERS_MAX)
+        return true;
+    const spill_owner_t *last = &owners->items[SPILL_OWNERS_MAX - 1];
+    return length > last->length || (length == last->length && bytes >= last->bytes);
+}
+
+void spill_owners_add(spill_owners_t *owners, const spill_owner_t *owner)
+{
+    spill_owner_t item = *owner;
+    if (!item.value.data || item.value.size_bytes > SPILL_OWNER_NAME_MAX)
+        item.value = (spill_value_t){0};
+    size_t at = owners->count;
+    while (at > 0 && before(&item, &owners->items[at - 1]))
+        at--;
+    if (at == SPILL_OWNERS_MAX)
+        return;
+    if (item.value.data) {
+        uint8_t *copy = bson_malloc(item.value.size_bytes + 1U); /* a null has no bytes */
+        memcpy(copy, item.value.data, item.value.size_bytes);
+        item.value.data = copy;
+    }
+    if (owners->count == SPILL_OWNERS_MAX)
+        bson_free((void *)(uintptr_t)owners->items[--owners->count].value.data);
+    memmove(&owners->items[at + 1], &owners->items[at],
+            (owners->count - at) * sizeof owners->items[0]);
+    owners->items[at] = item;
+    owners->count++;
+}
+
+void spill_owners_merge(spill_owners_t *into, const spill_owners_t *from)
+{
+    for (size_t i = 0; i < from->count; i++)
+        spill_owners_add(into, &from->items[i]);
+}
+
+void spill_owners_release(spill_owners_t *owners)
+{
+    for (size_t i = 0; i < owners->count; i++)
+        bson_free((void *)(uintptr_t)owners->items[i].value.data);
+    owners->count = 0;
+}

@@ -1,0 +1,36 @@
+/* The largest few owners of an array, by name: a list that keeps the best of all that it is shown.
+ */
+#ifndef SPILL_TOOLS_SCAN_OWNERS_H
+#define SPILL_TOOLS_SCAN_OWNERS_H
+
+#include <spillway/value.h>
+
+#include <stdbool.h>
+
+#define SPILL_OWNERS_MAX 10
+#define SPILL_OWNER_NAME_MAX 1024 /* of longer _id values only the place is kept */
+
+/* Owned by the list. */
+typedef struct spill_owner {
+    int64_t length; /* elements; of a list of documents 0 */
+    int64_t bytes;
+    int64_t document_bytes;
+    int64_t place;       /* where the document stands: a byte, a line; see spill_record */
+    spill_value_t value; /* the _id; data NULL: there is none, or it is too long */
+} spill_owner_t;
+
+/* Zero it to begin. Sorted: by length, then bytes, then _id, so that it depends on no order. */
+typedef struct spill_owners {
+    spill_owner_t items[SPILL_OWNERS_MAX];
+    size_t count;
+} spill_owners_t;
+
+/* Show it an owner, whose value is copied where it is kept. O(SPILL_OWNERS_MAX). */
+void spill_owners_add(spill_owners_t *owners, const spill_owner_t *owner);
+void spill_owners_merge(spill_owners_t *into, const spill_owners_t *from);
+void spill_owners_release(spill_owners_t *owners);
+
+/* Would one of this length and size be kept? Says true too often, never false. */
+bool spill_owners_wanted(const spill_owners_t *owners, int64_t length, int64_t bytes);
+
+#endif

@@ -1,0 +1,370 @@
+#include "tools/scan/paths.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NODES_MAX (1U << 20) /* indexes ever given; those of paths that went up in maps count */
+
+/* ---- making paths ---------------------------------------------------------------------------- */
+
+static spill_path_t *make_path(spill_paths_t *paths, spill_path_t *parent, spill_path_kind_t kind,
+                               const char *name, size_t name_size)
+{
+    spill_path_t *path = bson_malloc0(sizeof *path);
+    path->parent = parent;
+    path->kind = kind;
+    path->name_size = (uint32_t)name_size;
+    path->name = bson_malloc(name_size + 1);
+    memcpy(path->name, name, name_size);
+    path->name[name_size] = '\0';
+    spill_sketch_init(&path->lengths);
+    spill_sketch_init(&path->elements);
+    if (paths->node_count == paths->node_capacity) {
+        paths->node_capacity = paths->node_capacity ? 2 * paths->node_capacity : 16;
+        paths->nodes = bson_realloc(paths->nodes, paths->node_capacity * sizeof(spill_path_t *));
+    }
+    path->index = paths->node_count;
+    paths->nodes[paths->node_count++] = path;
+    paths->live++;
+    if (parent) {
+        if (parent->last_child)
+            parent->last_child->next = path;
+        else
+            parent->children = path;
+        parent->last_child = path;
+        parent->child_count++;
+    }
+    return path;
+}
+
+static void free_subtree(spill_paths_t *paths, spill_path_t *path)
+{
+    while (path->children) {
+        spill_path_t *child = path->children;
+        path->children = child->next;
+        free_subtree(paths, child);
+    }
+    spill_sketch_release(&path->lengths);
+    spill_sketch_release(&path->elements);
+    spill_owners_release(&path->owners);
+    bson_free(path->name);
+    bson_free(path);
+    paths->live--;
+}
+
+void spill_paths_init(spill_paths_t *paths, const spill_scan_limits_t *limits)
+{
+    *paths = (spill_paths_t){.limits = *limits};
+    paths->root = make_path(paths, NULL, SPILL_PATH_DOCUMENT, "", 0);
+    paths->overflow = make_path(paths, NULL, SPILL_PATH_DOCUMENT, "", 0);
+    spill_sketch_init(&paths->sizes);
+}
+
+void spill_paths_release(spill_paths_t *paths)
+{
+    free_subtree(paths, paths->root);
+    free_subtree(paths, paths->overflow);
+    spill_sketch_release(&paths->sizes);
+    spill_owners_release(&paths->largest);
+    bson_free(paths->nodes);
+    bson_free(paths->touched);
+    *paths = (spill_paths_t){0};
+}
+
+/* ---- the document at hand -------------------------------------------------------------------- */
+
+static void touch(spill_paths_t *paths, spill_path_t *path)
+{
+    if (path->touched)
+        return;
+    if (paths->touched_count == paths->touched_capacity) {
+        paths->touched_capacity = paths->touched_capacity ? 2 * paths->touched_capacity : 16;
+        paths->touched =
+            bson_realloc(paths->touched, paths->touched_capacity * sizeof *paths->touched);
+    }
+    paths->touched[paths->touched_count++] = path->index;
+    path->touched = true;
+    path->here_bytes = 0;
+    path->here_length = 0;
+    path->here_size = 0;
+    path->here_at = 0;
+}
+
+static void note_longest(spill_path_t *path, uint32_t length, uint32_t size_bytes, uint32_t at)
+{
+    bool longer =
+        length > path->here_length || (length == path->here_length && size_bytes > path->here_size);
+    if (!longer)
+        return;
+    path->here_length = length;
+    path->here_size = size_bytes;
+    path->here_at = at;
+}
+
+void spill_paths_add(spill_paths_t *paths, uint32_t index, uint32_t length, uint32_t size_bytes,
+                     const uint8_t *document, uint32_t at)
+{
+    spill_path_t *path = spill_paths_at(paths, index);
+    spill_sketch_add(&path->lengths, length, 1);
+    path->bytes += size_bytes;
+    touch(paths, path);
+    path->here_bytes += size_bytes;
+    note_longest(path, length, size_bytes, at);
+    bool grows = path->kind == SPILL_PATH_ARRAY || length >= SPILL_MAP_KEYS_MIN;
+    if (grows && length > 0 && path->parent && spill_times_open(&path->times))
+        spill_times_learn(&path->times, document + at);
+}
+
+void spill_paths_add_elements(spill_paths_t *paths, uint32_t index, uint32_t size_bytes,
+                              uint32_t times)
+{
+    spill_sketch_add(&spill_paths_at(paths, index)->elements, size_bytes, times);
+}
+
+/* Does its length say anything of growth? */
+static bool may_grow(const spill_path_t *path)
+{
+    return path->kind == SPILL_PATH_ARRAY ? path->here_length > 0
+                                          : path->here_length >= SPILL_MAP_KEYS_MIN;
+}
+
+static void end_path(const spill_paths_t *paths, spill_path_t *path, const spill_scan_array_t *here)
+{
+    const spill_scan_limits_t *limits = &paths->limits;
+    path->documents++;
+    if (path->here_bytes > path->bytes_max)
+        path->bytes_max = path->here_bytes;
+    if (!may_grow(path))
+        return;
+    path->over_elements += path->here_length > limits->elements;
+    path->over_bytes += path->here_bytes > limits->bytes;
+    path->paid += here->document_bytes > limits->bytes &&
+                  path->here_bytes * 100 >= here->document_bytes * limits->paid_per_cent;
+    if (spill_owners_wanted(&path->owners, path->here_length, path->here_bytes)) {
+        spill_owner_t owner = {path->here_length, path->here_bytes, here->document_bytes,
+                               here->place, *here->owner};
+        spill_owners_add(&path->owners, &owner);
+    }
+    if (paths->array) {
+        spill_scan_array_t array = *here;
+        array.path = path;
+        array.length = path->here_length;
+        array.data = here->data + path->here_at;
+        array.size_bytes = path->here_size;
+        paths->array(paths->context, &array);
+    }
+}
+
+void spill_paths_end_document(spill_paths_t *paths, const uint8_t *document, uint32_t size_bytes,
+                              const spill_value_t *owner, int64_t place)
+{
+    spill_scan_array_t here = {
+        .owner = owner, .place = place, .document_bytes = size_bytes, .data = document};
+    for (uint32_t i = 0; i < paths->touched_count; i++) {
+        spill_path_t *path = spill_paths_at(paths, paths->touched[i]);
+        if (path->touched && path != paths->overflow)
+            end_path(paths, path, &here);
+        path->touched = false; /* two that went up in one map come twice */
+    }
+    paths->touched_count = 0;
+    spill_sketch_add(&paths->sizes, size_bytes, 1);
+    paths->over_document += size_bytes > paths->limits.document_bytes / 2;
+    if (spill_owners_wanted(&paths->largest, 0, size_bytes)) {
+        spill_owner_t largest = {0, size_bytes, size_bytes, place, *owner};
+        spill_owners_add(&paths->largest, &largest);
+    }
+}
+
+/* ---- merging --------------------------------------------------------------------------------- */
+
+static void make_map(spill_paths_t *paths, spill_path_t *path);
+
+static void merge_totals(spill_paths_t *paths, spill_path_t *into, const spill_path_t *from)
+{
+    spill_sketch_merge(&into->lengths, &from->lengths);
+    spill_sketch_merge(&into->elements, &from->elements);
+    spill_owners_merge(&into->owners, &from->owners);
+    into->documents += from->documents;
+    into->bytes += from->bytes;
+    into->over_elements += from->over_elements;
+    into->over_bytes += from->over_bytes;
+    into->paid += from->paid;
+    if (from->bytes_max > into->bytes_max)
+        into->bytes_max = from->bytes_max;
+    if (into->times.type == 0)
+        into->times = from->times;
+    if (from->touched) {
+        touch(paths, into);
+        into->here_bytes += from->here_bytes;
+        note_longest(into, from->here_length, from->here_size, from->here_at);
+    }
+}
+
+/* With `own`, `from` is of this table and its indexes become those of `into`. */
+static void merge_subtree(spill_paths_t *paths, spill_path_t *into, const spill_path_t *from,
+                          bool own)
+{
+    merge_totals(paths, into, from);
+    if (own)
+        paths->nodes[from->index] = into;
+    if (from->map && !into->map && into != paths->overflow)
+        make_map(paths, into);
+    for (const spill_path_t *child = from->children; child; child = child->next) {
+        spill_path_t *mine =
+            spill_path_child(paths, into, NULL, child->kind, child->name, child->name_size);
+        merge_subtree(paths, mine, child, own);
+    }
+}
+
+void spill_paths_merge(spill_paths_t *into, const spill_paths_t *from)
+{
+    merge_subtree(into, into->root, from->root, false);
+    merge_totals(into, into->overflow, from->overflow);
+    spill_sketch_merge(&into->sizes, &from->sizes);
+    spill_owners_merge(&into->largest, &from->largest);
+    into->over_document += from->over_document;
+}
+
+/* ---- maps ------------------------------------------------------------------------------------ */
+
+static spill_path_t *child_of_kind(const spill_path_t *parent, spill_path_kind_t kind)
+{
+    spill_path_t *child = parent->children;
+    while (child && child->kind != kind)
+        child = child->next;
+    return child;
+}
+
+static void make_map(spill_paths_t *paths, spill_path_t *path)
+{
+    spill_path_t *children = path->children;
+    path->map = true;
+    path->children = NULL;
+    path->last_child = NULL;
+    path->child_count = 0;
+    for (const spill_path_t *child = children; child; child = child->next) {
+        spill_path_t *all = child_of_kind(path, child->kind);
+        if (!all) /* room or not: many are about to be one */
+            all = make_path(paths, path, child->kind, "", 0);
+        merge_subtree(paths, all, child, true);
+    }
+    while (children) {
+        spill_path_t *child = children;
+        children = child->next;
+        free_subtree(paths, child);
+    }
+}
+
+int64_t spill_path_documents(const spill_path_t *path, int64_t count)
+{
+    for (const spill_path_t *above = path->parent; above; above = above->parent)
+        if (above->documents < count)
+            count = above->documents;
+    return count;
+}
+
+/* ---- finding paths --------------------------------------------------------------------------- */
+
+static bool is_named(const spill_path_t *path, spill_path_kind_t kind, const char *name,
+                     size_t name_size)
+{
+    return path->kind == kind && path->name_size == name_size &&
+           memcmp(path->name, name, name_size) == 0;
+}
+
+static spill_path_t *find_named(const spill_path_t *parent, const spill_path_t *hint,
+                                spill_path_kind_t kind, const char *name, size_t name_size)
+{
+    spill_path_t *start = hint && hint->next ? hint->next : parent->children;
+    spill_path_t *child = start;
+    while (child) {
+        if (is_named(child, kind, name, name_size))
+            return child;
+        child = child->next ? child->next : parent->children;
+        if (child == start)
+            break;
+    }
+    return NULL;
+}
+
+spill_path_t *spill_path_child(spill_paths_t *paths, spill_path_t *parent, spill_path_t *hint,
+                               spill_path_kind_t kind, const char *name, size_t name_size)
+{
+    if (parent == paths->overflow)
+        return parent;
+    bool one = parent->map || parent->kind == SPILL_PATH_ARRAY;
+    if (one || name_size > SPILL_PATH_NAME_MAX)
+        name_size = one ? 0 : SPILL_PATH_NAME_MAX;
+    spill_path_t *child =
+        one ? child_of_kind(parent, kind) : find_named(parent, hint, kind, name, name_size);
+    if (child)
+        return child;
+    if (!one && parent->child_count == SPILL_PATH_CHILDREN_MAX) {
+        make_map(paths, parent);
+        child = child_of_kind(parent, kind);
+        name_size = 0;
+    }
+    if (child)
+        return child;
+    if (paths->live >= SPILL_PATHS_MAX || paths->node_count >= NODES_MAX)
+        return paths->overflow;
+    return make_path(paths, parent, kind, name, name_size);
+}
+
+/* ---- their texts ----------------------------------------------------------------------------- */
+
+/* Can the name stand as it is, between dots? */
+static bool is_plain(const spill_path_t *path)
+{
+    for (uint32_t i = 0; i < path->name_size; i++) {
+        unsigned char byte = (unsigned char)path->name[i];
+        if (byte <= ' ' || byte == 0x7F || strchr(".*[]\"\\", byte))
+            return false;
+    }
+    return path->name_size > 0;
+}
+
+static size_t put(char *text, size_t size, size_t at, const char *piece, size_t length)
+{
+    size_t room = at + 1 < size ? size - 1 - at : 0;
+    size_t fits = length < room ? length : room;
+    memcpy(text + at, piece, fits);
+    return at + fits;
+}
+
+/* As JSON has it; a byte below ' ' as \u00XX. */
+static size_t put_quoted(char *text, size_t size, size_t at, const spill_path_t *path)
+{
+    at = put(text, size, at, "\"", 1);
+    for (uint32_t i = 0; i < path->name_size; i++) {
+        char piece[8] = {path->name[i]};
+        unsigned char byte = (unsigned char)path->name[i];
+        if (byte < ' ')
+            snprintf(piece, sizeof piece, "\\u%04x", byte);
+        else if (byte == '"' || byte == '\\')
+            snprintf(piece, sizeof piece, "\\%c", byte);
+        at = put(text, size, at, piece, strlen(piece));
+    }
+    return put(text, size, at, "\"", 1);
+}
+
+static size_t put_path(const spill_path_t *path, char *text, size_t size)
+{
+    const spill_path_t *parent = path->parent;
+    if (!parent)
+        return 0;
+    size_t at = put_path(parent, text, size);
+    if (parent->kind == SPILL_PATH_ARRAY)
+        return put(text, size, at, "[]", 2);
+    if (parent->parent)
+        at = put(text, size, at, ".", 1);
+    if (parent->map)
+        return put(text, size, at, "*", 1);
+    return is_plain(path) ? put(text, size, at, path->name, path->name_size)
+                          : put_quoted(text, size, at, path);
+}
+
+void spill_path_text(const spill_path_t *path, char *text, size_t size)
+{
+    text[put_path(path, text, size)] = '\0';
+}

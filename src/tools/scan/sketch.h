@@ -1,0 +1,45 @@
+/*
+ * How values are distributed, in constant memory: quantiles within a stated relative error, and
+ * the number, sum, least and greatest exactly. Sketches of parts merge to that of the whole.
+ *
+ *   bucket  0 ... 127      one value each: exact
+ *   bucket  128 + 64 e + s values from (64 + s) 2^(e+1) on, 2^(e+1) of them
+ *
+ * so that a bucket is at most a 64th of its least value wide, and its middle is off by at most a
+ * 128th. That is DDSketch (Masson, Rim, Lee: VLDB 2019) with its logarithm interpolated linearly
+ * between powers of two, as HdrHistogram has it: exponent and leading bits, no logarithm.
+ */
+#ifndef SPILL_TOOLS_SCAN_SKETCH_H
+#define SPILL_TOOLS_SCAN_SKETCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A quantile is off by at most this part of itself. */
+#define SPILL_SKETCH_ERROR (1.0 / 128)
+
+typedef struct spill_sketch {
+    uint64_t *buckets; /* `capacity` of them, as far as values went; at most 30 KB */
+    uint32_t capacity;
+    uint64_t count;
+    uint64_t sum;
+    uint64_t min; /* of no values: UINT64_MAX */
+    uint64_t max;
+} spill_sketch_t;
+
+void spill_sketch_init(spill_sketch_t *sketch);
+void spill_sketch_release(spill_sketch_t *sketch); /* twice does no harm */
+
+/* Add a value `times` times. O(1), but for the growing of memory. */
+void spill_sketch_add(spill_sketch_t *sketch, uint64_t value, uint64_t times);
+
+void spill_sketch_merge(spill_sketch_t *into, const spill_sketch_t *from);
+
+/*
+ * The nearest-rank quantile: the least value that at least `per_mille` in 1000 of them do not
+ * exceed, within SPILL_SKETCH_ERROR; exact for 1000 (the greatest) and for values below 128. 0 of
+ * no values.
+ */
+uint64_t spill_sketch_quantile(const spill_sketch_t *sketch, uint64_t per_mille);
+
+#endif

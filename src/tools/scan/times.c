@@ -1,0 +1,147 @@
+#include "tools/scan/times.h"
+
+#include <string.h>
+
+#define TRIES_MAX 16   /* arrays */
+#define ELEMENTS_MAX 4 /* of each */
+
+bool spill_times_open(const spill_times_rule_t *rule)
+{
+    return rule->type == 0 && rule->tries < TRIES_MAX;
+}
+
+/* ---- learning -------------------------------------------------------------------------------- */
+
+/* 0 is no time; of others the greater is the better. */
+static int rank(uint8_t type)
+{
+    switch (type) {
+    case BSON_TYPE_DATE_TIME:
+        return 3;
+    case BSON_TYPE_TIMESTAMP:
+        return 2;
+    case BSON_TYPE_OID:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+typedef struct search {
+    const char *names[SPILL_TIMES_DEPTH_MAX];
+    spill_times_rule_t *rule;
+} search_t;
+
+/* Take what stands here, `depth` names down, where it is better than what is known. */
+static void consider(search_t *search, uint8_t type, uint8_t depth)
+{
+    spill_times_rule_t *rule = search->rule;
+    if (rank(type) <= rank(rule->type))
+        return;
+    size_t size = 0;
+    for (uint8_t i = 0; i < depth; i++)
+        size += strlen(search->names[i]) + 1;
+    if (size > sizeof rule->names)
+        return;
+    rule->type = type;
+    rule->depth = depth;
+    char *to = rule->names;
+    for (uint8_t i = 0; i < depth; i++) {
+        size_t length = strlen(search->names[i]) + 1;
+        memcpy(to, search->names[i], length);
+        to += length;
+    }
+}
+
+static void look(search_t *search, const spill_value_t *value, uint8_t depth)
+{
+    consider(search, value->type, depth);
+    if (value->type != BSON_TYPE_DOCUMENT || depth == SPILL_TIMES_DEPTH_MAX)
+        return;
+    spill_fields_t fields = spill_fields_of(value->data);
+    const char *name;
+    spill_value_t inner;
+    while (search->rule->type != BSON_TYPE_DATE_TIME && spill_fields_next(&fields, &name, &inner)) {
+        search->names[depth] = name;
+        look(search, &inner, (uint8_t)(depth + 1));
+    }
+}
+
+void spill_times_learn(spill_times_rule_t *rule, const uint8_t *data)
+{
+    search_t search = {.rule = rule};
+    spill_fields_t elements = spill_fields_of(data);
+    const char *name;
+    spill_value_t element;
+    rule->tries++;
+    for (int i = 0; i < ELEMENTS_MAX && rule->type == 0; i++)
+        if (spill_fields_next(&elements, &name, &element))
+            look(&search, &element, 0);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+spill_times_t spill_times_of(const spill_times_rule_t *rule, const uint8_t *data)
+{
+    return (spill_times_t){rule, spill_fields_of(data)};
+}
+
+static uint32_t be32(const uint8_t *data)
+{
+    return (uint32_t)data[0] << 24 | (uint32_t)data[1] << 16 | (uint32_t)data[2] << 8 | data[3];
+}
+
+static int64_t time_of(const spill_value_t *value)
+{
+    if (value->type == BSON_TYPE_OID)
+        return (int64_t)be32(value->data) * 1000;
+    int64_t number = spill_value_int64(value);
+    return value->type == BSON_TYPE_DATE_TIME ? number : (int64_t)((uint64_t)number >> 32) * 1000;
+}
+
+static bool field_of(const spill_value_t *document, const char *name, spill_value_t *found)
+{
+    spill_fields_t fields = spill_fields_of(document->data);
+    const char *next;
+    if (document->type != BSON_TYPE_DOCUMENT)
+        return false;
+    while (spill_fields_next(&fields, &next, found))
+        if (strcmp(next, name) == 0)
+            return true;
+    return false;
+}
+
+bool spill_times_next(spill_times_t *times, bool *known, int64_t *time_ms)
+{
+    const spill_times_rule_t *rule = times->rule;
+    const char *name;
+    spill_value_t value;
+    *known = false;
+    *time_ms = 0;
+    if (!spill_fields_next(&times->elements, &name, &value))
+        return false;
+    const char *wanted = rule->names;
+    for (uint8_t i = 0; i < rule->depth; i++) {
+        spill_value_t inner;
+        if (!field_of(&value, wanted, &inner))
+            return true;
+        value = inner;
+        wanted += strlen(wanted) + 1;
+    }
+    *known = rule->type != 0 && value.type == rule->type;
+    if (*known)
+        *time_ms = time_of(&value);
+    return true;
+}
+
+void spill_times_field(const spill_times_rule_t *rule, char *text, size_t size)
+{
+    size_t at = 0;
+    const char *name = rule->names;
+    text[0] = '\0';
+    for (uint8_t i = 0; i < rule->depth && at + 1 < size; i++) {
+        int length = snprintf(text + at, size - at, "%s%s", i > 0 ? "." : "", name);
+        at += length > 0 ? (size_t)length : 0;
+        name += strlen(name) + 1;
+    }
+}

@@ -1,0 +1,47 @@
+/*
+ * When the elements of an array came, as they say themselves: the value of a date, else of a
+ * timestamp, else of an ObjectId, that an element is or has in it. Which field it is becomes fixed
+ * for a path by the first elements that are seen there, so that all are read alike.
+ */
+#ifndef SPILL_TOOLS_SCAN_TIMES_H
+#define SPILL_TOOLS_SCAN_TIMES_H
+
+#include "bson/value.h"
+
+/* Names on the way from an element to its time; none where the element is the time itself. */
+#define SPILL_TIMES_DEPTH_MAX 3
+#define SPILL_TIMES_NAMES_SIZE 96
+
+/* Zero it to begin. */
+typedef struct spill_times_rule {
+    uint8_t type; /* BSON_TYPE_DATE_TIME, _TIMESTAMP or _OID; 0: none was found so far */
+    uint8_t depth;
+    uint8_t tries;                      /* arrays that were looked at */
+    char names[SPILL_TIMES_NAMES_SIZE]; /* `depth` of them, each ended by NUL */
+} spill_times_rule_t;
+
+/* Is it still to be learned? */
+bool spill_times_open(const spill_times_rule_t *rule);
+
+/* Look for a time in the first elements of the array or map at `data`, which is well-formed. */
+void spill_times_learn(spill_times_rule_t *rule, const uint8_t *data);
+
+/* The elements' times in the order of the array. */
+typedef struct spill_times {
+    const spill_times_rule_t *rule;
+    spill_fields_t elements;
+} spill_times_t;
+
+/* Over the array or map at `data`, which is well-formed; borrows both. */
+spill_times_t spill_times_of(const spill_times_rule_t *rule, const uint8_t *data);
+
+/*
+ * The next element: false at the end. *known: it has a time, and *time_ms is that, in milliseconds
+ * since 1970.
+ */
+bool spill_times_next(spill_times_t *times, bool *known, int64_t *time_ms);
+
+/* "at", "meta.at", or "" for the elements themselves; cut to fit. */
+void spill_times_field(const spill_times_rule_t *rule, char *text, size_t size);
+
+#endif

@@ -1,0 +1,382 @@
+#include "tools/scan/walk.h"
+
+#include "bson/utf8.h"
+
+#include <string.h>
+
+/*
+ * What was found in the document at hand waits here until the document is known to be sound. A
+ * document with more of it is checked first, and then told to the table piece by piece.
+ */
+#define ENTRIES_MAX 32768U
+#define RUNS_MAX 32768U
+
+/* An array or a document that was passed. */
+typedef struct entry {
+    uint32_t path; /* an index: paths may go up in maps meanwhile */
+    uint32_t length;
+    uint32_t size_bytes;
+    uint32_t at;
+} entry_t;
+
+/* So many elements of one size, one after the other. */
+typedef struct run {
+    uint32_t path;
+    uint32_t size_bytes;
+    uint32_t times;
+} run_t;
+
+struct spill_walker {
+    uint32_t entry_count;
+    uint32_t run_count;
+    entry_t entries[ENTRIES_MAX];
+    run_t runs[RUNS_MAX];
+};
+
+/* A document or array that is open. */
+typedef struct frame {
+    const uint8_t *data;
+    const uint8_t *end; /* its last byte, the terminator */
+    spill_path_t *path; /* NULL where no table is told */
+    spill_path_t *hint; /* the last field that has a path */
+    bool array;
+    uint32_t length;   /* fields so far */
+    uint32_t run_size; /* of the last elements */
+    uint32_t run_times;
+} frame_t;
+
+typedef struct walk {
+    spill_walker_t *walker; /* NULL: only check */
+    spill_paths_t *paths;
+    spill_walk_t *result;
+    const uint8_t *data;
+    const uint8_t *limit; /* behind the last byte */
+    bool sound;           /* it was checked, and told in part */
+    uint32_t depth;
+    frame_t frames[SPILL_NESTING_MAX];
+} walk_t;
+
+spill_walker_t *spill_walker_new(void)
+{
+    return bson_malloc0(sizeof(spill_walker_t));
+}
+
+void spill_walker_free(spill_walker_t *walker)
+{
+    bson_free(walker);
+}
+
+static bool fail(walk_t *walk, const uint8_t *at, const char *what)
+{
+    walk->result->damage = what;
+    walk->result->damage_at = (size_t)(at - walk->data);
+    return false;
+}
+
+static void note_flaw(walk_t *walk, const uint8_t *at, const char *what)
+{
+    if (walk->result->flaw)
+        return;
+    walk->result->flaw = what;
+    walk->result->flaw_at = (size_t)(at - walk->data);
+}
+
+/* ---- what was found -------------------------------------------------------------------------- */
+
+static void tell_table(walk_t *walk)
+{
+    spill_walker_t *walker = walk->walker;
+    for (uint32_t i = 0; i < walker->run_count; i++) {
+        const run_t *run = &walker->runs[i];
+        spill_paths_add_elements(walk->paths, run->path, run->size_bytes, run->times);
+    }
+    for (uint32_t i = 0; i < walker->entry_count; i++) {
+        const entry_t *entry = &walker->entries[i];
+        spill_paths_add(walk->paths, entry->path, entry->length, entry->size_bytes, walk->data,
+                        entry->at);
+    }
+    walker->run_count = 0;
+    walker->entry_count = 0;
+}
+
+static bool run(walk_t *walk);
+
+/* Make room. False where the document is damaged further on. */
+static bool make_room(walk_t *walk)
+{
+    if (!walk->sound) {
+        spill_walk_t found = {0};
+        walk_t check = {.result = &found, .data = walk->data, .limit = walk->limit};
+        if (!run(&check)) {
+            walk->result->damage = found.damage;
+            walk->result->damage_at = found.damage_at;
+            return false;
+        }
+        walk->sound = true;
+    }
+    tell_table(walk);
+    return true;
+}
+
+static bool end_run(walk_t *walk, frame_t *frame)
+{
+    spill_walker_t *walker = walk->walker;
+    if (frame->run_times == 0 || !walker)
+        return true;
+    if (walker->run_count == RUNS_MAX && !make_room(walk))
+        return false;
+    walker->runs[walker->run_count++] =
+        (run_t){frame->path->index, frame->run_size, frame->run_times};
+    frame->run_times = 0;
+    return true;
+}
+
+static bool add_element(walk_t *walk, frame_t *frame, uint32_t size_bytes)
+{
+    if (size_bytes != frame->run_size && !end_run(walk, frame))
+        return false;
+    frame->run_size = size_bytes;
+    frame->run_times++;
+    return true;
+}
+
+/* ---- documents and arrays -------------------------------------------------------------------- */
+
+static uint32_t read_u32(const uint8_t *data)
+{
+    uint32_t value;
+    memcpy(&value, data, sizeof value);
+    return BSON_UINT32_FROM_LE(value);
+}
+
+/* The document at `data`, which ends before `end`; 0 where there is none. */
+static uint32_t document_size(const uint8_t *data, const uint8_t *end)
+{
+    size_t available = (size_t)(end - data);
+    uint32_t size = available >= 5 ? read_u32(data) : 0;
+    return size >= 5 && size <= available && data[size - 1] == 0 ? size : 0;
+}
+
+static void open_frame(walk_t *walk, const uint8_t *data, uint32_t size, bool array,
+                       spill_path_t *path)
+{
+    frame_t *frame = &walk->frames[walk->depth++];
+    frame->data = data;
+    frame->end = data + size - 1;
+    frame->path = path;
+    frame->hint = NULL;
+    frame->array = array;
+    frame->length = 0;
+    frame->run_size = 0;
+    frame->run_times = 0;
+}
+
+static bool close_frame(walk_t *walk)
+{
+    frame_t *frame = &walk->frames[--walk->depth];
+    spill_walker_t *walker = walk->walker;
+    if (!walker)
+        return true;
+    if (!end_run(walk, frame) || (walker->entry_count == ENTRIES_MAX && !make_room(walk)))
+        return false;
+    walker->entries[walker->entry_count++] =
+        (entry_t){frame->path->index, frame->length, (uint32_t)(frame->end + 1 - frame->data),
+                  (uint32_t)(frame->data - walk->data)};
+    return true;
+}
+
+/* ---- fields ---------------------------------------------------------------------------------- */
+
+/* By its type, how many bytes a value has, and one more; BAD, where there is no such type. */
+enum { BAD = 0, MEASURED = 255 };
+static const uint8_t SIZES[256] = {
+    [BSON_TYPE_DOUBLE] = 1 + 8,
+    [BSON_TYPE_UTF8] = MEASURED,
+    [BSON_TYPE_DOCUMENT] = MEASURED,
+    [BSON_TYPE_ARRAY] = MEASURED,
+    [BSON_TYPE_BINARY] = MEASURED,
+    [BSON_TYPE_UNDEFINED] = 1,
+    [BSON_TYPE_OID] = 1 + 12,
+    [BSON_TYPE_BOOL] = 1 + 1,
+    [BSON_TYPE_DATE_TIME] = 1 + 8,
+    [BSON_TYPE_NULL] = 1,
+    [BSON_TYPE_REGEX] = MEASURED,
+    [BSON_TYPE_DBPOINTER] = MEASURED,
+    [BSON_TYPE_CODE] = MEASURED,
+    [BSON_TYPE_SYMBOL] = MEASURED,
+    [BSON_TYPE_CODEWSCOPE] = MEASURED,
+    [BSON_TYPE_INT32] = 1 + 4,
+    [BSON_TYPE_TIMESTAMP] = 1 + 8,
+    [BSON_TYPE_INT64] = 1 + 8,
+    [BSON_TYPE_DECIMAL128] = 1 + 16,
+    [BSON_TYPE_MAXKEY] = 1,
+    [BSON_TYPE_MINKEY] = 1,
+};
+
+#define ONES UINT64_C(0x0101010101010101)
+#define HIGH_BITS UINT64_C(0x8080808080808080)
+
+/* The first NUL from `at` on, of which there is one before `limit`. *plain: all ASCII up to it. */
+static inline const uint8_t *find_nul(const uint8_t *at, const uint8_t *limit, bool *plain)
+{
+    uint64_t high = 0;
+    while (limit - at >= 8) {
+        uint64_t word;
+        memcpy(&word, at, sizeof word);
+        word = BSON_UINT64_FROM_LE(word);
+        uint64_t nul = (word - ONES) & ~word & HIGH_BITS; /* its lowest bit is the first NUL's */
+        if (nul != 0) {
+            high |= word & ((nul & (~nul + 1)) - 1);
+            *plain = (high & HIGH_BITS) == 0;
+            return at + (__builtin_ctzll(nul) >> 3);
+        }
+        high |= word;
+        at += 8;
+    }
+    while (*at != 0)
+        high |= *at++;
+    *plain = (high & HIGH_BITS) == 0;
+    return at;
+}
+
+static void check_text(walk_t *walk, const uint8_t *text, size_t size)
+{
+    if (!spill_utf8_valid(text, size))
+        note_flaw(walk, text, "a text is not UTF-8");
+}
+
+/* The texts of a value that was measured. */
+static void check_texts(walk_t *walk, uint8_t type, const uint8_t *data)
+{
+    if (type == BSON_TYPE_UTF8 || type == BSON_TYPE_CODE || type == BSON_TYPE_SYMBOL)
+        check_text(walk, data + 4, read_u32(data) - 1);
+}
+
+/* A field whose value is a document or an array: goes into it. NULL: it is damaged. */
+static const uint8_t *enter(walk_t *walk, frame_t *frame, uint8_t type, const uint8_t *name,
+                            size_t name_size, const uint8_t *data)
+{
+    uint32_t size = document_size(data, frame->end);
+    bool array = type == BSON_TYPE_ARRAY;
+    if (size == 0) {
+        fail(walk, data, "the length of a document or array is wrong");
+        return NULL;
+    }
+    if (frame->array && !add_element(walk, frame, size))
+        return NULL;
+    if (walk->depth == SPILL_NESTING_MAX) {
+        note_flaw(walk, data, "nested more than 100 deep");
+        return data + size;
+    }
+    spill_path_t *path = NULL;
+    if (walk->walker) {
+        path = spill_path_child(walk->paths, frame->path, frame->hint,
+                                array ? SPILL_PATH_ARRAY : SPILL_PATH_DOCUMENT, (const char *)name,
+                                name_size);
+        frame->hint = path;
+    }
+    open_frame(walk, data, size, array, path);
+    return data + 4;
+}
+
+static void note_id(walk_t *walk, uint8_t type, const uint8_t *data, uint32_t size)
+{
+    if (!walk->result->id.data)
+        walk->result->id = (spill_value_t){data, size, type};
+}
+
+/*
+ * The fields of the innermost document from `at` on, up to its end or up to one that is entered.
+ * NULL: something is damaged.
+ */
+static const uint8_t *pass_fields(walk_t *walk, const uint8_t *at)
+{
+    frame_t *frame = &walk->frames[walk->depth - 1];
+    const uint8_t *end = frame->end;
+    while (at < end) {
+        uint8_t type = *at;
+        const uint8_t *name = at + 1;
+        bool plain = true;
+        const uint8_t *nul = find_nul(name, walk->limit, &plain);
+        uint8_t fixed = SIZES[type];
+        if (fixed == BAD || nul >= end) {
+            fail(walk, at, fixed == BAD ? "there is no such type" : "a name does not end");
+            return NULL;
+        }
+        const uint8_t *data = nul + 1;
+        uint32_t size = fixed - 1U;
+        frame->length++;
+        if (!plain && !frame->array)
+            check_text(walk, name, (size_t)(nul - name));
+        if (type == BSON_TYPE_DOCUMENT || type == BSON_TYPE_ARRAY) {
+            if (walk->depth == 1 && nul - name == 3 && memcmp(name, "_id", 3) == 0)
+                note_id(walk, type, data, document_size(data, end));
+            uint32_t depth = walk->depth;
+            at = enter(walk, frame, type, name, (size_t)(nul - name), data);
+            if (!at || walk->depth > depth)
+                return at;
+            continue;
+        }
+        if (fixed == MEASURED ? !spill_value_measure(type, data, (size_t)(end - data), &size)
+                              : (size_t)(end - data) < size) {
+            fail(walk, data, "a value does not fit");
+            return NULL;
+        }
+        if (fixed == MEASURED)
+            check_texts(walk, type, data);
+        if (walk->depth == 1 && nul - name == 3 && memcmp(name, "_id", 3) == 0)
+            note_id(walk, type, data, size);
+        if (frame->array && !add_element(walk, frame, size))
+            return NULL;
+        at = data + size;
+    }
+    return at;
+}
+
+/* The whole of it, from the root on. */
+static bool run(walk_t *walk)
+{
+    uint32_t size = document_size(walk->data, walk->limit);
+    if (size == 0 || walk->data + size != walk->limit)
+        return fail(walk, walk->data, "the length of the document is wrong");
+    open_frame(walk, walk->data, size, false, walk->walker ? walk->paths->root : NULL);
+    const uint8_t *at = walk->data + 4;
+    while (walk->depth > 0) {
+        at = pass_fields(walk, at);
+        if (!at)
+            return false;
+        if (at == walk->frames[walk->depth - 1].end) {
+            if (!close_frame(walk))
+                return false;
+            at++;
+        }
+    }
+    return true;
+}
+
+void spill_walk(spill_walker_t *walker, spill_paths_t *paths, const uint8_t *data, size_t size,
+                int64_t place, spill_walk_t *result)
+{
+    *result = (spill_walk_t){0};
+    walk_t walk;
+    walk.walker = walker;
+    walk.paths = paths;
+    walk.result = result;
+    walk.data = data;
+    walk.limit = data + size;
+    walk.sound = false;
+    walk.depth = 0; /* frames are set as they are opened */
+    walker->entry_count = 0;
+    walker->run_count = 0;
+    if (!run(&walk))
+        return;
+    tell_table(&walk);
+    spill_paths_end_document(paths, data, (uint32_t)size, &result->id, place);
+}
+
+bool spill_walk_check(const uint8_t *data, size_t size)
+{
+    spill_walk_t found = {0};
+    walk_t walk = {.result = &found, .data = data, .limit = data + size};
+    return run(&walk);
+}
