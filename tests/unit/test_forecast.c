@@ -125,15 +125,16 @@ static void when_a_steady_array_is_full(void **state)
     for (size_t i = 0; i < OWNERS; i += 13) {
         double rate = (double)world->history[i].seen / CUT;
         spill_reach_t reach = spill_outlook_reach(outlook, &world->history[i], 100 * rate);
-        assert_true(reach.earliest <= reach.likely && reach.likely <= reach.latest);
-        assert_true(reach.latest < STEPS);
-        assert_true(fabs(horizons_ms[reach.likely] / day_ms - 100) < 25);
+        assert_true(reach.earliest_ms <= reach.likely_ms);
+        assert_true(reach.likely_ms <= reach.latest_ms);
+        assert_true(isfinite(reach.latest_ms));
+        assert_true(fabs(reach.likely_ms / day_ms - 100) < 25);
         /* Farther than it looks ahead. */
         reach = spill_outlook_reach(outlook, &world->history[i], 3 * CUT * rate);
-        assert_true(reach.earliest == STEPS && reach.likely == STEPS && reach.latest == STEPS);
+        assert_true(isinf(reach.earliest_ms) && isinf(reach.likely_ms) && isinf(reach.latest_ms));
         /* It is there already. */
         reach = spill_outlook_reach(outlook, &world->history[i], 0);
-        assert_true(reach.earliest == 0 && reach.likely == 0 && reach.latest == 0);
+        assert_true(reach.earliest_ms == 0 && reach.likely_ms == 0 && reach.latest_ms == 0);
     }
     spill_outlook_free(outlook);
     free_world(world);
@@ -169,7 +170,7 @@ static void too_little_is_said(void **state)
     spill_outlook_t *outlook = spill_outlook_new(&only, 1, 0, 30 * (int64_t)day_ms, &horizon_ms, 1);
     assert_false(spill_outlook_forecast(outlook, 0, &history, &forecast));
     assert_true(forecast.high == 0);
-    assert_int_equal(spill_outlook_reach(outlook, &history, 1).earliest, 1);
+    assert_true(isinf(spill_outlook_reach(outlook, &history, 1).earliest_ms));
     spill_outlook_free(outlook);
     /* No arrays at all, and no time in which anything came. */
     outlook = spill_outlook_new(NULL, 0, 0, 10, &horizon_ms, 1);

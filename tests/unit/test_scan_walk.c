@@ -466,39 +466,53 @@ static void utf8(void **state)
 
 /* ---- times ----------------------------------------------------------------------------------- */
 
-static void note_times(void *context, const spill_scan_array_t *array)
+/* "field: time ..." of the array of that name, by its path's rule; "-" for an element without. */
+static void times_of(spill_paths_t *paths, const char *json, const char *name, char *text,
+                     size_t size)
 {
-    char *text = context;
-    char path[64], field[64];
-    spill_path_text(array->path, path, sizeof path);
-    spill_times_field(&array->path->times, field, sizeof field);
+    bson_error_t problem;
+    bson_iter_t iter;
+    bson_t *document = bson_new_from_json((const uint8_t *)json, -1, &problem);
+    assert_non_null(document);
+    assert_true(bson_iter_init_find(&iter, document, name));
+    spill_value_t array = spill_value_from_iter(&iter);
+    const spill_path_t *path =
+        spill_path_child(paths, paths->root, NULL, SPILL_PATH_ARRAY, name, strlen(name));
+    spill_times_field(&path->times, text, size);
     size_t at = strlen(text);
-    at += (size_t)snprintf(text + at, 400 - at, "%s@%s:", path, field);
-    spill_times_t times = spill_times_of(&array->path->times, array->data);
+    at += (size_t)snprintf(text + at, size - at, ":");
+    spill_times_t times = spill_times_of(&path->times, array.data);
     bool known;
     int64_t time_ms;
     while (spill_times_next(&times, &known, &time_ms))
-        at += (size_t)snprintf(text + at, 400 - at, known ? " %ld" : " -", (long)time_ms);
-    snprintf(text + at, 400 - at, ";");
+        at += (size_t)snprintf(text + at, size - at, known ? " %ld" : " -", (long)time_ms);
+    bson_destroy(document);
 }
 
 static void elements_have_times(void **state)
 {
     (void)state;
+    static const char *const json = "{\"e\":[{\"o\":{\"$oid\":\"000000010000000000000000\"},"
+                                    "\"m\":{\"at\":{\"$date\":5}}},{\"m\":3},"
+                                    "{\"m\":{\"at\":{\"$date\":7}}}],"
+                                    "\"ids\":[{\"$oid\":\"000000020000000000000000\"},1],"
+                                    "\"ts\":[{\"t\":{\"$timestamp\":{\"t\":3,\"i\":9}}}],"
+                                    "\"none\":[1]}";
+    static const char *const other =
+        "{\"e\":[{\"other\":{\"$date\":1},\"m\":{\"at\":{\"$date\":2}}}]}";
+    static const char *const expected[][2] = {
+        {"e", "m.at: 5 - 7"}, {"ids", ": 2000 -"}, {"ts", "t: 3000"}, {"none", ": -"}};
     spill_paths_t paths;
-    char text[400] = "";
+    char text[100];
     spill_paths_init(&paths, &LIMITS);
-    paths.array = note_times;
-    paths.context = text;
-    walk_json(&paths, "{\"e\":[{\"o\":{\"$oid\":\"000000010000000000000000\"},"
-                      "\"m\":{\"at\":{\"$date\":5}}},{\"m\":3},{\"m\":{\"at\":{\"$date\":7}}}],"
-                      "\"ids\":[{\"$oid\":\"000000020000000000000000\"},1],"
-                      "\"ts\":[{\"t\":{\"$timestamp\":{\"t\":3,\"i\":9}}}],"
-                      "\"none\":[1]}");
-    assert_string_equal(text, "e@m.at: 5 - 7;ids@: 2000 -;ts@t: 3000;none@: -;");
-    text[0] = '\0';
-    walk_json(&paths, "{\"e\":[{\"other\":{\"$date\":1},\"m\":{\"at\":{\"$date\":2}}}]}");
-    assert_string_equal(text, "e@m.at: 2;"); /* the field is fixed */
+    walk_json(&paths, json);
+    walk_json(&paths, other);
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        times_of(&paths, json, expected[i][0], text, sizeof text);
+        assert_string_equal(text, expected[i][1]);
+    }
+    times_of(&paths, other, "e", text, sizeof text);
+    assert_string_equal(text, "m.at: 2"); /* the field is fixed */
     spill_paths_release(&paths);
 }
 

@@ -213,17 +213,33 @@ bool spill_outlook_forecast(const spill_outlook_t *outlook, size_t horizon,
     return true;
 }
 
+/* Where the line from one horizon's value to the next one's gets to `more`; or as before. */
+static double crossing(double before_ms, double before, double at_ms, double at, double more,
+                       double found_ms)
+{
+    if (isfinite(found_ms) || at < more)
+        return found_ms;
+    double part = at > before ? (more - before) / (at - before) : 0;
+    return before_ms + fmin(fmax(part, 0), 1) * (at_ms - before_ms);
+}
+
 spill_reach_t spill_outlook_reach(const spill_outlook_t *outlook, const spill_history_t *history,
                                   double more)
 {
-    spill_reach_t reach = {outlook->count, outlook->count, outlook->count};
-    for (size_t i = outlook->count; i-- > 0;) {
-        spill_forecast_t forecast;
-        if (!spill_outlook_forecast(outlook, i, history, &forecast))
+    spill_reach_t reach = {INFINITY, INFINITY, INFINITY};
+    spill_forecast_t now, before = {0};
+    double before_ms = 0;
+    for (size_t i = 0; i < outlook->count; i++) {
+        double at_ms = outlook->steps[i].horizon_ms;
+        if (!spill_outlook_forecast(outlook, i, history, &now))
             continue;
-        reach.earliest = forecast.high >= more ? i : reach.earliest;
-        reach.likely = forecast.likely >= more ? i : reach.likely;
-        reach.latest = forecast.low >= more ? i : reach.latest;
+        reach.earliest_ms =
+            crossing(before_ms, before.high, at_ms, now.high, more, reach.earliest_ms);
+        reach.likely_ms =
+            crossing(before_ms, before.likely, at_ms, now.likely, more, reach.likely_ms);
+        reach.latest_ms = crossing(before_ms, before.low, at_ms, now.low, more, reach.latest_ms);
+        before = now;
+        before_ms = at_ms;
     }
     return reach;
 }

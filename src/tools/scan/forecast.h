@@ -48,12 +48,12 @@ bool spill_outlook_forecast(const spill_outlook_t *outlook, size_t horizon,
                             const spill_history_t *history, spill_forecast_t *forecast);
 
 /*
- * The first horizon, as an index, at which the array of `history` has got `more` elements: by the
- * high end of the interval (earliest), by the likely course, by the low end (latest). horizon_count
- * stands for: not within the horizons.
+ * How long until the array of `history` (sorted) has got `more` elements, in milliseconds from now:
+ * by the high end of the intervals, by the likely course, by their low end. Interpolated between
+ * horizons. INFINITY: not within the last of them.
  */
 typedef struct spill_reach {
-    size_t earliest, likely, latest;
+    double earliest_ms, likely_ms, latest_ms;
 } spill_reach_t;
 
 spill_reach_t spill_outlook_reach(const spill_outlook_t *outlook, const spill_history_t *history,

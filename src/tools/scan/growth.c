@@ -51,12 +51,13 @@ static void sift_down(spill_growth_owner_t *owners, size_t count)
     }
 }
 
-/* Takes the history over. */
-static void insert(spill_growth_t *growth, uint64_t hash, spill_history_t *history)
+static void insert(spill_growth_t *growth, uint64_t hash, const spill_history_t *history)
 {
+    spill_growth_owner_t owner = {.hash = hash};
+    spill_history_copy(history, &owner.history);
+    spill_history_sort(&owner.history);
     if (!growth->owners)
         growth->owners = bson_malloc0(SPILL_GROWTH_OWNERS * sizeof *growth->owners);
-    spill_growth_owner_t owner = {.hash = hash, .history = *history};
     if (growth->owner_count < SPILL_GROWTH_OWNERS) {
         growth->owners[growth->owner_count] = owner;
         sift_up(growth->owners, growth->owner_count++);
@@ -74,25 +75,16 @@ static bool belongs(const spill_growth_t *growth, uint64_t hash)
 
 void spill_growth_add(spill_growth_t *growth, uint64_t owner, const spill_history_t *history)
 {
-    spill_history_t copy;
     uint64_t hash = mix(owner);
     spill_history_merge(&growth->all, history);
-    if (history->seen < SPILL_GROWTH_LENGTH_MIN || !belongs(growth, hash))
-        return;
-    spill_history_copy(history, &copy);
-    spill_history_sort(&copy);
-    insert(growth, hash, &copy);
+    if (history->seen >= SPILL_GROWTH_LENGTH_MIN && belongs(growth, hash))
+        insert(growth, hash, history);
 }
 
-void spill_growth_merge(spill_growth_t *growth, spill_growth_t *from)
+void spill_growth_merge(spill_growth_t *growth, const spill_growth_t *from)
 {
     spill_history_merge(&growth->all, &from->all);
-    for (size_t i = 0; i < from->owner_count; i++) {
+    for (size_t i = 0; i < from->owner_count; i++)
         if (belongs(growth, from->owners[i].hash))
             insert(growth, from->owners[i].hash, &from->owners[i].history);
-        else
-            spill_history_release(&from->owners[i].history);
-    }
-    from->owner_count = 0;
-    spill_growth_release(from);
 }

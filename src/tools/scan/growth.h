@@ -41,7 +41,7 @@ void spill_growth_release(spill_growth_t *growth);
  */
 void spill_growth_add(spill_growth_t *growth, uint64_t owner, const spill_history_t *history);
 
-/* What another thread saw of the same path; *from is empty then, and still to be released. */
-void spill_growth_merge(spill_growth_t *growth, spill_growth_t *from);
+/* What another thread saw of the same path. O(points of both). */
+void spill_growth_merge(spill_growth_t *growth, const spill_growth_t *from);
 
 #endif

@@ -32,6 +32,29 @@ bool spill_owners_wanted(const spill_owners_t *owners, int64_t length, int64_t b
     return length > last->length || (length == last->length && bytes >= last->bytes);
 }
 
+static void release(spill_owner_t *owner)
+{
+    bson_free((void *)(uintptr_t)owner->value.data);
+    spill_owner_forget_history(owner);
+}
+
+void spill_owner_forget_history(spill_owner_t *owner)
+{
+    spill_history_t *history = (spill_history_t *)(uintptr_t)owner->history;
+    if (history)
+        spill_history_release(history);
+    bson_free(history);
+    owner->history = NULL;
+}
+
+static const spill_history_t *sorted_copy(const spill_history_t *history)
+{
+    spill_history_t *copy = bson_malloc(sizeof *copy);
+    spill_history_copy(history, copy);
+    spill_history_sort(copy);
+    return copy;
+}
+
 void spill_owners_add(spill_owners_t *owners, const spill_owner_t *owner)
 {
     spill_owner_t item = *owner;
@@ -48,7 +71,9 @@ void spill_owners_add(spill_owners_t *owners, const spill_owner_t *owner)
         item.value.data = copy;
     }
     if (owners->count == SPILL_OWNERS_MAX)
-        bson_free((void *)(uintptr_t)owners->items[--owners->count].value.data);
+        release(&owners->items[--owners->count]);
+    if (item.history)
+        item.history = sorted_copy(item.history);
     memmove(&owners->items[at + 1], &owners->items[at],
             (owners->count - at) * sizeof owners->items[0]);
     owners->items[at] = item;
@@ -64,6 +89,6 @@ void spill_owners_merge(spill_owners_t *into, const spill_owners_t *from)
 void spill_owners_release(spill_owners_t *owners)
 {
     for (size_t i = 0; i < owners->count; i++)
-        bson_free((void *)(uintptr_t)owners->items[i].value.data);
+        release(&owners->items[i]);
     owners->count = 0;
 }

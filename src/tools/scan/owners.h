@@ -3,6 +3,9 @@
 #ifndef SPILL_TOOLS_SCAN_OWNERS_H
 #define SPILL_TOOLS_SCAN_OWNERS_H
 
+#include "tools/scan/foresight.h"
+#include "tools/scan/history.h"
+
 #include <spillway/value.h>
 
 #include <stdbool.h>
@@ -17,6 +20,8 @@ typedef struct spill_owner {
     int64_t document_bytes;
     int64_t place;       /* where the document stands: a byte, a line; see spill_record */
     spill_value_t value; /* the _id; data NULL: there is none, or it is too long */
+    const spill_history_t *history; /* sorted; NULL: not known */
+    spill_foresight_t foresight;    /* see spill_paths_foresee */
 } spill_owner_t;
 
 /* Zero it to begin. Sorted: by length, then bytes, then _id, so that it depends on no order. */
@@ -25,10 +30,11 @@ typedef struct spill_owners {
     size_t count;
 } spill_owners_t;
 
-/* Show it an owner, whose value is copied where it is kept. O(SPILL_OWNERS_MAX). */
+/* Show it an owner, whose value and history are copied where it is kept. O(SPILL_OWNERS_MAX). */
 void spill_owners_add(spill_owners_t *owners, const spill_owner_t *owner);
 void spill_owners_merge(spill_owners_t *into, const spill_owners_t *from);
 void spill_owners_release(spill_owners_t *owners);
+void spill_owner_forget_history(spill_owner_t *owner);
 
 /* Would one of this length and size be kept? Says true too often, never false. */
 bool spill_owners_wanted(const spill_owners_t *owners, int64_t length, int64_t bytes);

@@ -1,5 +1,7 @@
 #include "tools/scan/paths.h"
 
+#include "util/hash.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -37,6 +39,27 @@ static spill_path_t *make_path(spill_paths_t *paths, spill_path_t *parent, spill
     return path;
 }
 
+/* Of this path, made where there is room for one more; or NULL. */
+static spill_growth_t *growth_of(spill_paths_t *paths, spill_path_t *path)
+{
+    if (path->growth || paths->growing == SPILL_PATHS_GROWING)
+        return path->growth;
+    path->growth = bson_malloc(sizeof *path->growth);
+    spill_growth_init(path->growth);
+    paths->growing++;
+    return path->growth;
+}
+
+static void drop_growth(spill_paths_t *paths, spill_path_t *path)
+{
+    if (!path->growth)
+        return;
+    spill_growth_release(path->growth);
+    bson_free(path->growth);
+    path->growth = NULL;
+    paths->growing--;
+}
+
 static void free_subtree(spill_paths_t *paths, spill_path_t *path)
 {
     while (path->children) {
@@ -47,6 +70,7 @@ static void free_subtree(spill_paths_t *paths, spill_path_t *path)
     spill_sketch_release(&path->lengths);
     spill_sketch_release(&path->elements);
     spill_owners_release(&path->owners);
+    drop_growth(paths, path);
     bson_free(path->name);
     bson_free(path);
     paths->live--;
@@ -58,6 +82,7 @@ void spill_paths_init(spill_paths_t *paths, const spill_scan_limits_t *limits)
     paths->root = make_path(paths, NULL, SPILL_PATH_DOCUMENT, "", 0);
     paths->overflow = make_path(paths, NULL, SPILL_PATH_DOCUMENT, "", 0);
     spill_sketch_init(&paths->sizes);
+    spill_history_init(&paths->history, SPILL_GROWTH_POINTS);
 }
 
 void spill_paths_release(spill_paths_t *paths)
@@ -66,6 +91,7 @@ void spill_paths_release(spill_paths_t *paths)
     free_subtree(paths, paths->overflow);
     spill_sketch_release(&paths->sizes);
     spill_owners_release(&paths->largest);
+    spill_history_release(&paths->history);
     bson_free(paths->nodes);
     bson_free(paths->touched);
     *paths = (spill_paths_t){0};
@@ -128,7 +154,35 @@ static bool may_grow(const spill_path_t *path)
                                           : path->here_length >= SPILL_MAP_KEYS_MIN;
 }
 
-static void end_path(const spill_paths_t *paths, spill_path_t *path, const spill_scan_array_t *here)
+/* The document that ends. */
+typedef struct ended {
+    const uint8_t *data;
+    const spill_value_t *owner;
+    int64_t place;
+    int64_t bytes;
+} ended_t;
+
+/* When the elements of the path's longest array came, told to its growth. NULL: not known. */
+static const spill_history_t *learn_history(spill_paths_t *paths, spill_path_t *path,
+                                            const ended_t *here)
+{
+    bool known;
+    int64_t time_ms;
+    if (path->times.type == 0 || path->here_length < SPILL_GROWTH_LENGTH_MIN ||
+        !growth_of(paths, path))
+        return NULL;
+    spill_history_clear(&paths->history);
+    spill_times_t times = spill_times_of(&path->times, here->data + path->here_at);
+    while (spill_times_next(&times, &known, &time_ms))
+        if (known)
+            spill_history_add(&paths->history, time_ms);
+    uint64_t owner = here->owner->data ? spill_hash(here->owner->data, here->owner->size_bytes)
+                                       : spill_hash(&here->place, sizeof here->place);
+    spill_growth_add(path->growth, owner, &paths->history);
+    return paths->history.seen >= SPILL_GROWTH_LENGTH_MIN ? &paths->history : NULL;
+}
+
+static void end_path(spill_paths_t *paths, spill_path_t *path, const ended_t *here)
 {
     const spill_scan_limits_t *limits = &paths->limits;
     path->documents++;
@@ -138,28 +192,24 @@ static void end_path(const spill_paths_t *paths, spill_path_t *path, const spill
         return;
     path->over_elements += path->here_length > limits->elements;
     path->over_bytes += path->here_bytes > limits->bytes;
-    path->paid += here->document_bytes > limits->bytes &&
-                  path->here_bytes * 100 >= here->document_bytes * limits->paid_per_cent;
+    path->paid += here->bytes > limits->bytes &&
+                  path->here_bytes * 100 >= here->bytes * limits->paid_per_cent;
+    const spill_history_t *history = learn_history(paths, path, here);
     if (spill_owners_wanted(&path->owners, path->here_length, path->here_bytes)) {
-        spill_owner_t owner = {path->here_length, path->here_bytes, here->document_bytes,
-                               here->place, *here->owner};
+        spill_owner_t owner = {.length = path->here_length,
+                               .bytes = path->here_bytes,
+                               .document_bytes = here->bytes,
+                               .place = here->place,
+                               .value = *here->owner,
+                               .history = history};
         spill_owners_add(&path->owners, &owner);
-    }
-    if (paths->array) {
-        spill_scan_array_t array = *here;
-        array.path = path;
-        array.length = path->here_length;
-        array.data = here->data + path->here_at;
-        array.size_bytes = path->here_size;
-        paths->array(paths->context, &array);
     }
 }
 
 void spill_paths_end_document(spill_paths_t *paths, const uint8_t *document, uint32_t size_bytes,
                               const spill_value_t *owner, int64_t place)
 {
-    spill_scan_array_t here = {
-        .owner = owner, .place = place, .document_bytes = size_bytes, .data = document};
+    ended_t here = {.data = document, .owner = owner, .place = place, .bytes = size_bytes};
     for (uint32_t i = 0; i < paths->touched_count; i++) {
         spill_path_t *path = spill_paths_at(paths, paths->touched[i]);
         if (path->touched && path != paths->overflow)
@@ -170,7 +220,8 @@ void spill_paths_end_document(spill_paths_t *paths, const uint8_t *document, uin
     spill_sketch_add(&paths->sizes, size_bytes, 1);
     paths->over_document += size_bytes > paths->limits.document_bytes / 2;
     if (spill_owners_wanted(&paths->largest, 0, size_bytes)) {
-        spill_owner_t largest = {0, size_bytes, size_bytes, place, *owner};
+        spill_owner_t largest = {
+            .bytes = size_bytes, .document_bytes = size_bytes, .place = place, .value = *owner};
         spill_owners_add(&paths->largest, &largest);
     }
 }
@@ -179,7 +230,17 @@ void spill_paths_end_document(spill_paths_t *paths, const uint8_t *document, uin
 
 static void make_map(spill_paths_t *paths, spill_path_t *path);
 
-static void merge_totals(spill_paths_t *paths, spill_path_t *into, const spill_path_t *from)
+static void merge_growth(spill_paths_t *paths, spill_path_t *into, spill_path_t *from, bool own)
+{
+    if (own && !into->growth) {
+        into->growth = from->growth;
+        from->growth = NULL;
+    }
+    if (from->growth && growth_of(paths, into))
+        spill_growth_merge(into->growth, from->growth);
+}
+
+static void merge_totals(spill_paths_t *paths, spill_path_t *into, spill_path_t *from, bool own)
 {
     spill_sketch_merge(&into->lengths, &from->lengths);
     spill_sketch_merge(&into->elements, &from->elements);
@@ -193,6 +254,7 @@ static void merge_totals(spill_paths_t *paths, spill_path_t *into, const spill_p
         into->bytes_max = from->bytes_max;
     if (into->times.type == 0)
         into->times = from->times;
+    merge_growth(paths, into, from, own);
     if (from->touched) {
         touch(paths, into);
         into->here_bytes += from->here_bytes;
@@ -201,25 +263,24 @@ static void merge_totals(spill_paths_t *paths, spill_path_t *into, const spill_p
 }
 
 /* With `own`, `from` is of this table and its indexes become those of `into`. */
-static void merge_subtree(spill_paths_t *paths, spill_path_t *into, const spill_path_t *from,
-                          bool own)
+static void merge_subtree(spill_paths_t *paths, spill_path_t *into, spill_path_t *from, bool own)
 {
-    merge_totals(paths, into, from);
+    merge_totals(paths, into, from, own);
     if (own)
         paths->nodes[from->index] = into;
     if (from->map && !into->map && into != paths->overflow)
         make_map(paths, into);
-    for (const spill_path_t *child = from->children; child; child = child->next) {
+    for (spill_path_t *child = from->children; child; child = child->next) {
         spill_path_t *mine =
             spill_path_child(paths, into, NULL, child->kind, child->name, child->name_size);
         merge_subtree(paths, mine, child, own);
     }
 }
 
-void spill_paths_merge(spill_paths_t *into, const spill_paths_t *from)
+void spill_paths_merge(spill_paths_t *into, spill_paths_t *from)
 {
     merge_subtree(into, into->root, from->root, false);
-    merge_totals(into, into->overflow, from->overflow);
+    merge_totals(into, into->overflow, from->overflow, false);
     spill_sketch_merge(&into->sizes, &from->sizes);
     spill_owners_merge(&into->largest, &from->largest);
     into->over_document += from->over_document;
@@ -242,7 +303,7 @@ static void make_map(spill_paths_t *paths, spill_path_t *path)
     path->children = NULL;
     path->last_child = NULL;
     path->child_count = 0;
-    for (const spill_path_t *child = children; child; child = child->next) {
+    for (spill_path_t *child = children; child; child = child->next) {
         spill_path_t *all = child_of_kind(path, child->kind);
         if (!all) /* room or not: many are about to be one */
             all = make_path(paths, path, child->kind, "", 0);
@@ -253,6 +314,34 @@ static void make_map(spill_paths_t *paths, spill_path_t *path)
         children = child->next;
         free_subtree(paths, child);
     }
+}
+
+/* ---- growth ---------------------------------------------------------------------------------- */
+
+static void foresee_path(spill_paths_t *paths, spill_path_t *path, int64_t scan_ms)
+{
+    spill_foreseer_t *foreseer = path->growth ? spill_foreseer_new(path->growth, scan_ms) : NULL;
+    if (foreseer)
+        spill_foresee_all(foreseer, &path->foresight);
+    for (size_t i = 0; i < path->owners.count; i++) {
+        spill_owner_t *owner = &path->owners.items[i];
+        spill_growing_t array = {.length = owner->length,
+                                 .bytes = owner->bytes,
+                                 .room = paths->limits.document_bytes - owner->document_bytes,
+                                 .elements_max = paths->limits.elements,
+                                 .history = owner->history};
+        spill_foresee(foreseer, &array, &owner->foresight);
+        spill_owner_forget_history(owner);
+    }
+    spill_foreseer_free(foreseer);
+    drop_growth(paths, path);
+}
+
+void spill_paths_foresee(spill_paths_t *paths, int64_t scan_ms)
+{
+    for (uint32_t i = 0; i < paths->node_count; i++)
+        if (paths->nodes[i]->index == i && paths->nodes[i]->owners.count > 0)
+            foresee_path(paths, paths->nodes[i], scan_ms);
 }
 
 int64_t spill_path_documents(const spill_path_t *path, int64_t count)

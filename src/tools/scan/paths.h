@@ -15,17 +15,22 @@
  * its names. Of paths in maps such counts (documents, over_*, paid) may be too high by that, and
  * never higher than the map's own number of documents; all else is exact.
  *
+ * When elements came is kept for the first SPILL_PATHS_GROWING paths with long arrays whose
+ * elements have times; see growth.h.
+ *
  * A table is one thread's; tables of parts merge to that of the whole.
  */
 #ifndef SPILL_TOOLS_SCAN_PATHS_H
 #define SPILL_TOOLS_SCAN_PATHS_H
 
+#include "tools/scan/growth.h"
 #include "tools/scan/owners.h"
 #include "tools/scan/sketch.h"
 #include "tools/scan/times.h"
 
 #define SPILL_PATHS_MAX 1000
 #define SPILL_PATH_CHILDREN_MAX 128
+#define SPILL_PATHS_GROWING 32
 #define SPILL_PATH_NAME_MAX 255 /* names that are alike so far are one */
 
 /* Fewer fields than this make no map: such a sub-document has a schema. */
@@ -65,6 +70,8 @@ struct spill_path {
     int64_t paid;            /* documents larger than limits.bytes of which it has the most part */
     spill_owners_t owners;   /* by the longest one of each document */
     spill_times_rule_t times;
+    spill_growth_t *growth;      /* or NULL */
+    spill_foresight_t foresight; /* of all owners' arrays together; see spill_paths_foresee */
 
     /* The document at hand. */
     bool touched;
@@ -73,20 +80,6 @@ struct spill_path {
     uint32_t here_size;
     uint32_t here_at; /* where it stands in the document */
 };
-
-/* The longest array of a path in a document. Borrowed for the length of the call that gets it. */
-typedef struct spill_scan_array {
-    const spill_path_t *path; /* path->times tells how its elements' times are found */
-    const spill_value_t *owner;
-    int64_t place;
-    int64_t document_bytes;
-    int64_t length;
-    const uint8_t *data; /* well-formed; see spill_times_of */
-    uint32_t size_bytes;
-} spill_scan_array_t;
-
-/* Called with each array and map of each document, once the document is known to be sound. */
-typedef void (*spill_scan_array_fn)(void *context, const spill_scan_array_t *array);
 
 typedef struct spill_paths {
     spill_scan_limits_t limits;
@@ -99,11 +92,11 @@ typedef struct spill_paths {
     uint32_t *touched;
     uint32_t touched_count;
     uint32_t touched_capacity;
-    spill_sketch_t sizes;      /* of the documents */
-    spill_owners_t largest;    /* documents */
-    int64_t over_document;     /* documents over half of the limit */
-    spill_scan_array_fn array; /* or NULL */
-    void *context;
+    spill_sketch_t sizes;    /* of the documents */
+    spill_owners_t largest;  /* documents */
+    int64_t over_document;   /* documents over half of the limit */
+    uint32_t growing;        /* paths with a growth */
+    spill_history_t history; /* of the array at hand */
 } spill_paths_t;
 
 void spill_paths_init(spill_paths_t *paths, const spill_scan_limits_t *limits);
@@ -135,7 +128,14 @@ void spill_paths_end_document(spill_paths_t *paths, const uint8_t *document, uin
                               const spill_value_t *owner, int64_t place);
 
 /* Add what another table knows, which is of the same limits and between two documents. */
-void spill_paths_merge(spill_paths_t *into, const spill_paths_t *from);
+void spill_paths_merge(spill_paths_t *into, spill_paths_t *from);
+
+/*
+ * All documents were seen by `scan_ms` (now, in milliseconds since 1970): find out how long each
+ * path's largest owners and all its arrays together have until the limits. What that was learned
+ * from is given back. Some milliseconds for each growing path.
+ */
+void spill_paths_foresee(spill_paths_t *paths, int64_t scan_ms);
 
 /* A count of documents of a path (see above), no higher than it can be. */
 int64_t spill_path_documents(const spill_path_t *path, int64_t count);

@@ -1,0 +1,127 @@
+#include "tools/scan/foresight.h"
+
+#include <bson/bson.h>
+#include <math.h>
+
+enum {
+    /* Horizons from a 64th of the past to all of it, each a fifth longer than the last. */
+    HORIZONS = 24,
+    HORIZON_SHORTEST = 64,
+    /* The one that is about a quarter of the past. */
+    HORIZON_QUARTER = 15,
+    /* Elements that are that part of all from the oldest are strays, for all that is known. */
+    STRAYS = 200
+};
+
+struct spill_foreseer {
+    int64_t now_ms;
+    double horizons_ms[HORIZONS];
+    const spill_history_t *all; /* the growth's */
+    spill_outlook_t *owners;    /* learned from the sample */
+    spill_outlook_t *together;  /* learned from all as one */
+};
+
+/* The newest time that is not later than the scan. */
+static int64_t present(const spill_history_t *all, int64_t scan_ms)
+{
+    if (all->newest <= scan_ms)
+        return all->newest;
+    for (size_t i = all->count; i > 0; i--)
+        if (all->points[i - 1] <= scan_ms)
+            return all->points[i - 1];
+    return all->oldest;
+}
+
+spill_foreseer_t *spill_foreseer_new(spill_growth_t *growth, int64_t scan_ms)
+{
+    spill_history_t *all = &growth->all;
+    const spill_history_t *histories[SPILL_GROWTH_OWNERS];
+    spill_history_sort(all);
+    int64_t since_ms = all->count > 0 ? all->points[all->count / STRAYS] : 0;
+    int64_t now_ms = all->count > 0 ? present(all, scan_ms) + 1 : 0;
+    if (now_ms <= since_ms + HORIZON_SHORTEST)
+        return NULL;
+    spill_foreseer_t *foreseer = bson_malloc(sizeof *foreseer);
+    double past_ms = (double)(now_ms - since_ms);
+    for (int i = 0; i < HORIZONS; i++)
+        foreseer->horizons_ms[i] = past_ms * pow(HORIZON_SHORTEST, (double)i / (HORIZONS - 1) - 1);
+    for (size_t i = 0; i < growth->owner_count; i++)
+        histories[i] = &growth->owners[i].history;
+    foreseer->now_ms = now_ms;
+    foreseer->all = all;
+    foreseer->owners = spill_outlook_new(histories, growth->owner_count, since_ms, now_ms,
+                                         foreseer->horizons_ms, HORIZONS);
+    foreseer->together =
+        spill_outlook_new(&foreseer->all, 1, since_ms, now_ms, foreseer->horizons_ms, HORIZONS);
+    return foreseer;
+}
+
+void spill_foreseer_free(spill_foreseer_t *foreseer)
+{
+    if (!foreseer)
+        return;
+    spill_outlook_free(foreseer->owners);
+    spill_outlook_free(foreseer->together);
+    bson_free(foreseer);
+}
+
+static void foresee(const spill_foreseer_t *foreseer, const spill_outlook_t *outlook,
+                    const spill_history_t *history, double share, spill_foresight_t *foresight)
+{
+    double neighbours = history->seen > 1 ? (double)(history->seen - 1) : 1;
+    foresight->timed = true;
+    foresight->oldest_ms = history->oldest;
+    foresight->newest_ms = history->newest;
+    foresight->rising = (double)history->rising / neighbours;
+    foresight->falling = (double)history->falling / neighbours;
+    foresight->pace = spill_history_pace(history, foreseer->now_ms);
+    foresight->horizon_ms = (int64_t)foreseer->horizons_ms[HORIZON_QUARTER];
+    foresight->forecast =
+        spill_outlook_forecast(outlook, HORIZON_QUARTER, history, &foresight->coming);
+    foresight->pace.per_day *= share;
+    foresight->coming.low *= share;
+    foresight->coming.likely *= share;
+    foresight->coming.high *= share;
+}
+
+static int64_t moment(const spill_foreseer_t *foreseer, double from_now_ms)
+{
+    return isfinite(from_now_ms) ? foreseer->now_ms + (int64_t)from_now_ms : SPILL_WHEN_UNKNOWN;
+}
+
+static spill_when_t when(const spill_foreseer_t *foreseer, const spill_history_t *history,
+                         double share, int64_t elements)
+{
+    spill_when_t when = {elements, SPILL_WHEN_UNKNOWN, SPILL_WHEN_UNKNOWN, SPILL_WHEN_UNKNOWN};
+    if (!foreseer || !history || elements == 0)
+        return when;
+    spill_reach_t reach = spill_outlook_reach(foreseer->owners, history, (double)elements / share);
+    when.earliest_ms = moment(foreseer, reach.earliest_ms);
+    when.likely_ms = moment(foreseer, reach.likely_ms);
+    when.latest_ms = moment(foreseer, reach.latest_ms);
+    return when;
+}
+
+void spill_foresee(const spill_foreseer_t *foreseer, const spill_growing_t *array,
+                   spill_foresight_t *foresight)
+{
+    const spill_history_t *history = array->history;
+    double element_bytes = (double)array->bytes / (double)array->length;
+    double to_limit = array->room > 0 ? floor((double)array->room / element_bytes) : 0;
+    int64_t to_threshold = array->elements_max - array->length;
+    /* Elements for each one that has a time. */
+    double share = history ? (double)array->length / (double)history->seen : 1;
+    *foresight = (spill_foresight_t){0};
+    foresight->threshold = when(foreseer, history, share, to_threshold > 0 ? to_threshold : 0);
+    foresight->limit = when(foreseer, history, share, (int64_t)to_limit);
+    if (foreseer && history)
+        foresee(foreseer, foreseer->owners, history, share, foresight);
+}
+
+void spill_foresee_all(const spill_foreseer_t *foreseer, spill_foresight_t *foresight)
+{
+    *foresight = (spill_foresight_t){0};
+    foresight->threshold = when(NULL, NULL, 1, 0);
+    foresight->limit = when(NULL, NULL, 1, 0);
+    foresee(foreseer, foreseer->together, foreseer->all, 1, foresight);
+}

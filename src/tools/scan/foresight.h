@@ -1,0 +1,62 @@
+/*
+ * What is to be said of an array's growth: its pace, what will come, and when it has grown up to a
+ * threshold and to the wall. Made of a path's growth.h by forecast.h.
+ */
+#ifndef SPILL_TOOLS_SCAN_FORESIGHT_H
+#define SPILL_TOOLS_SCAN_FORESIGHT_H
+
+#include "tools/scan/forecast.h"
+#include "tools/scan/growth.h"
+
+/* Milliseconds since 1970. */
+typedef struct spill_when {
+    int64_t elements; /* to go; 0: it is there */
+    /* SPILL_WHEN_UNKNOWN: later than can be foreseen, or nothing is known of times. */
+    int64_t earliest_ms, likely_ms, latest_ms;
+} spill_when_t;
+
+#define SPILL_WHEN_UNKNOWN INT64_MAX
+
+typedef struct spill_foresight {
+    spill_when_t threshold; /* elements */
+    spill_when_t limit;     /* bytes of the document, by the mean size of its elements */
+
+    /* Nothing below is known where the elements have no times, or too few have. */
+    bool timed;
+    int64_t oldest_ms, newest_ms; /* of its elements; strays included */
+    double rising, falling;       /* parts of the neighbours that are in order, or in reverse */
+    spill_pace_t pace;
+
+    bool forecast;           /* the rest is known: there was enough to learn from */
+    int64_t horizon_ms;      /* a length of time: about a quarter of the path's past */
+    spill_forecast_t coming; /* elements that come in it */
+} spill_foresight_t;
+
+/* What was learned of one path. */
+typedef struct spill_foreseer spill_foreseer_t;
+
+/*
+ * Learn from a path's growth, whose `all` gets sorted. The present is the newest element's time, or
+ * `scan_ms` where that is earlier (the times of dumps end before now; some are in the future). NULL
+ * where there is no time in which anything came. Free with spill_foreseer_free.
+ */
+spill_foreseer_t *spill_foreseer_new(spill_growth_t *growth, int64_t scan_ms);
+void spill_foreseer_free(spill_foreseer_t *foreseer); /* NULL is accepted */
+
+/* An array, as far as its future is concerned. */
+typedef struct spill_growing {
+    int64_t length;                 /* elements, with a time or not */
+    int64_t bytes;                  /* of them all */
+    int64_t room;                   /* bytes until its document is full */
+    int64_t elements_max;           /* the threshold */
+    const spill_history_t *history; /* sorted; or NULL */
+} spill_growing_t;
+
+/* `foreseer` may be NULL: then nothing is known but how many elements are to go. */
+void spill_foresee(const spill_foreseer_t *foreseer, const spill_growing_t *array,
+                   spill_foresight_t *foresight);
+
+/* All of the path's arrays together, for which there is neither threshold nor limit. */
+void spill_foresee_all(const spill_foreseer_t *foreseer, spill_foresight_t *foresight);
+
+#endif
