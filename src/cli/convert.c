@@ -7,6 +7,7 @@
 #include "definition/fields.h"
 #include "util/error.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,7 +36,7 @@ static spill_code_t parse_layout(const convert_options_t *given, const spill_def
                                  spill_layout_t *layout, spill_keep_t *keep, spill_error_t *error)
 {
     *layout = from->layout;
-    *keep = from->keep;
+    *keep = SPILL_KEEP_NEWEST;
     spill_code_t code = spill_cli_layout(given->to, layout, error);
     return code == SPILL_OK ? spill_cli_keep(given->keep, keep, error) : code;
 }
@@ -101,7 +102,8 @@ static spill_code_t make_definition(convert_run_t *run, spill_error_t *error)
         return code == SPILL_OK ? check_definition(given, &definition, layout, keep, error) : code;
     if (given->finish)
         return code; /* there is nothing to finish */
-    code = spill_convert_definition(&from, run->as, layout, keep, &definition, error);
+    code = spill_convert_definition(&from, run->as, layout, given->keep ? &keep : NULL, &definition,
+                                    error);
     return code == SPILL_OK ? spill_store_define(run->store, &definition, error) : code;
 }
 
@@ -134,11 +136,17 @@ static void say_what_next(const convert_run_t *run)
         fprintf(stderr, "'%s' is not there any more: it was finished before\n", name);
     else if (given->finish)
         fprintf(stderr, "'%s' is dropped; its arrays are in '%s'\n", name, run->as);
-    else if (run->copy.result.differences == 0)
+    else if (run->copy.result.differences == 0) {
+        if (run->copy.result.dropped > 0)
+            fprintf(stderr, "%" PRId64 " %s not in '%s', which keeps the newest alone\n",
+                    run->copy.result.dropped,
+                    spill_cli_plural(run->copy.result.dropped, "element is", "elements are"),
+                    run->as);
         fprintf(stderr,
                 "the arrays are in '%s'; '%s' is as it was. Let clients change over, then: convert "
                 "... --as %s --finish\n",
                 run->as, name, run->as);
+    }
 }
 
 static spill_exit_t run(const spill_invocation_t *invocation)
@@ -186,26 +194,28 @@ const spill_command_t spill_command_convert = {
     .arguments_min = 2,
     .arguments_max = 2,
     .summary = "Lay the arrays of a definition out in another way",
-    .text =
-        "Brings all arrays of NAME into a new definition, beside the old documents, which stay "
-        "until --finish. The new definition is the one that --as names; where there is none, "
-        "it is made with the old one's bounds and field names (to or from layouts reference and "
-        "subset: with the new layout's), and collections of its own. "
-        "Make it with 'define' first to choose them yourself. Layouts are outlier, reference and "
-        "subset; from capped, too, but not to it, and neither to nor from bucket.\n"
-        "\n"
-        "Elements keep their sequence numbers, and all of it is compared, element by element. "
-        "Interrupted, it goes on with the same command; so it does when NAME has grown since. "
-        "Owners whose arrays differ, because they were changed meanwhile, are printed, and the "
-        "exit code is 1: drop them in the new definition, and convert again.\n"
-        "\n"
-        "To change over: convert while clients work on NAME; stop them; convert with --finish, "
-        "which brings the rest, compares, and drops NAME; let clients open the new name.\n"
-        "\n"
-        "Examples:\n"
-        "  spillway convert feeds.db events --keep oldest\n"
-        "  spillway convert feeds.db events --to outlier --as recent --threshold 50 --page 50\n"
-        "  spillway convert feeds.db events --as recent --finish",
+    .text = "Brings all arrays of NAME into a new definition, beside the old documents, which stay "
+            "until --finish. The new definition is the one that --as names; where there is none, "
+            "it is made with the old one's bounds and field names, those of the new layout where "
+            "documents have another shape, and collections of its own. "
+            "Make it with 'define' first to choose them yourself. Layouts are outlier, capped, "
+            "reference, subset and bucket, from any to any.\n"
+            "\n"
+            "Elements keep their sequence numbers, and all of it is compared, element by element. "
+            "Layout capped keeps the newest elements; how many it drops is said (\"dropped\"). To "
+            "layout bucket each element goes to the window of its time, in the old order; from it, "
+            "elements are numbered anew, window by window. "
+            "Interrupted, it goes on with the same command; so it does when NAME has grown since. "
+            "Owners whose arrays differ, because they were changed meanwhile, are printed, and the "
+            "exit code is 1: drop them in the new definition, and convert again.\n"
+            "\n"
+            "To change over: convert while clients work on NAME; stop them; convert with --finish, "
+            "which brings the rest, compares, and drops NAME; let clients open the new name.\n"
+            "\n"
+            "Examples:\n"
+            "  spillway convert feeds.db events --keep oldest\n"
+            "  spillway convert feeds.db events --to outlier --as recent --threshold 50 --page 50\n"
+            "  spillway convert feeds.db events --as recent --finish",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
     .durability = SPILL_DURABILITY_LOG,
     .options = OPTIONS,

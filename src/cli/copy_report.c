@@ -59,9 +59,11 @@ void spill_cli_copy_print_result(const spill_cli_copy_t *copy)
     printf("{\"owners\":%" PRId64, result->owners);
     if (result->windows > 0)
         printf(",\"windows\":%" PRId64, result->windows);
-    printf(",\"elements\":%" PRId64 ",\"before\":%" PRId64 ",\"verified\":%" PRId64
-           ",\"differences\":%" PRId64 "}\n",
-           result->elements, result->before, result->verified, result->differences);
+    printf(",\"elements\":%" PRId64 ",\"before\":%" PRId64 ",\"verified\":%" PRId64,
+           result->elements, result->before, result->verified);
+    if (result->dropped > 0)
+        printf(",\"dropped\":%" PRId64, result->dropped);
+    printf(",\"differences\":%" PRId64 "}\n", result->differences);
 }
 
 void spill_cli_copy_start(spill_cli_copy_t *copy, const spill_invocation_t *invocation)
@@ -76,8 +78,7 @@ void spill_cli_copy_hook(spill_cli_copy_t *copy, const spill_cli_copy_given_t *g
     options->bounds = (spill_bounds_t){.threshold = given->threshold,
                                        .page_capacity = given->page,
                                        .head_bytes_max = given->head_bytes,
-                                       .page_bytes_max = given->page_bytes > 0 ? given->page_bytes
-                                                                               : given->head_bytes};
+                                       .page_bytes_max = given->page_bytes};
     options->unverified = given->no_verify;
     options->differs = print_difference;
     options->progress = show_progress;

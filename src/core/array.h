@@ -34,6 +34,10 @@ typedef spill_code_t (*spill_each_fn)(void *context, const spill_value_t *owner,
 spill_code_t spill_each_owner(spill_array_t *array, spill_each_fn call, void *context,
                               bool pass_damaged, spill_error_t *error);
 
+/* The same on layout bucket, where spill_each_owner goes from window to window. */
+spill_code_t spill_each_bucket_owner(spill_array_t *array, spill_each_fn call, void *context,
+                                     bool pass_damaged, spill_error_t *error);
+
 /* What a walk returns that its visitor stopped: SPILL_CANCELLED. */
 spill_code_t spill_walk_stopped(spill_error_t *error);
 

@@ -2,6 +2,8 @@
 #include "core/array.h"
 #include "util/error.h"
 
+#include <spillway/bucket.h>
+
 enum { OWNERS_AT_A_TIME = 256 };
 
 spill_code_t spill_walk_stopped(spill_error_t *error)
@@ -74,21 +76,37 @@ static bool call_next(void *context, const spill_value_t *owner)
     return true;
 }
 
+/* How a walk ended that ended with `code` and `walk`. */
+static spill_code_t end_each(const each_t *each, spill_code_t code, const spill_error_t *walk,
+                             spill_error_t *error)
+{
+    const spill_error_t *cause = walk;
+    if (each->code != SPILL_OK) {
+        code = each->code;
+        cause = &each->error;
+    } else if (code == SPILL_OK && each->damaged) {
+        code = SPILL_CORRUPT;
+        cause = &each->damage;
+    }
+    if (code != SPILL_OK && error != NULL)
+        *error = *cause;
+    return code;
+}
+
 spill_code_t spill_each_owner(spill_array_t *array, spill_each_fn call, void *context,
                               bool pass_damaged, spill_error_t *error)
 {
     each_t each = {.array = array, .call = call, .context = context, .pass_damaged = pass_damaged};
     spill_error_t walk;
     spill_code_t code = spill_array_owners(array, call_next, &each, &walk);
-    const spill_error_t *cause = &walk;
-    if (each.code != SPILL_OK) {
-        code = each.code;
-        cause = &each.error;
-    } else if (code == SPILL_OK && each.damaged) {
-        code = SPILL_CORRUPT;
-        cause = &each.damage;
-    }
-    if (code != SPILL_OK && error != NULL)
-        *error = *cause;
-    return code;
+    return end_each(&each, code, &walk, error);
+}
+
+spill_code_t spill_each_bucket_owner(spill_array_t *array, spill_each_fn call, void *context,
+                                     bool pass_damaged, spill_error_t *error)
+{
+    each_t each = {.array = array, .call = call, .context = context, .pass_damaged = pass_damaged};
+    spill_error_t walk;
+    spill_code_t code = spill_bucket_owners(array, call_next, &each, &walk);
+    return end_each(&each, code, &walk, error);
 }

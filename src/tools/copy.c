@@ -1,6 +1,7 @@
 #include "tools/copy_owner.h"
 
 #include "core/array.h"
+#include "definition/fields.h"
 #include "definition/window.h"
 #include "util/error.h"
 
@@ -35,18 +36,22 @@ static spill_code_t copy_and_compare(spill_copy_owner_t *owner, spill_error_t *e
     const spill_copy_t *copy = owner->copy;
     spill_copy_result_t *result = copy->result;
     int64_t copied = result->elements;
-    spill_code_t code = spill_copy_fields(owner, error);
+    spill_code_t code = copy->joins_windows ? SPILL_OK : spill_copy_fields(owner, error);
     int64_t fields = owner->difference.count;
     owner->difference.count = 0; /* a field that cannot be set is no reason to keep elements back */
     if (code == SPILL_OK)
         code = spill_copy_elements(owner, error);
     result->before += owner->live - (result->elements - copied);
     bool ahead = owner->next > owner->end;
-    if (code == SPILL_OK && !copy->options->unverified) {
+    bool compares = code == SPILL_OK && !copy->options->unverified;
+    int64_t from = 0;
+    if (compares)
         owner->difference.count = 0;
-        code = spill_copy_compare(owner, 0, ahead ? owner->next : owner->end, &result->verified,
+    if (code == SPILL_OK && spill_copy_is_capped(copy))
+        code = spill_copy_cap_check(owner, &from, error);
+    if (code == SPILL_OK && compares)
+        code = spill_copy_compare(owner, from, ahead ? owner->next : owner->end, &result->verified,
                                   error);
-    }
     if (code == SPILL_OK && ahead)
         spill_copy_differs(owner, owner->end, "the target has given more numbers than the source");
     owner->difference.count += fields;
@@ -72,7 +77,8 @@ static void report(spill_copy_t *copy, spill_copy_difference_t *difference)
 {
     const spill_copy_options_t *options = copy->options;
     spill_value_t owner;
-    bool window = spill_array_get_definition(copy->source.array)->layout == SPILL_LAYOUT_BUCKET &&
+    bool window = !copy->joins_windows &&
+                  spill_array_get_definition(copy->source.array)->layout == SPILL_LAYOUT_BUCKET &&
                   spill_window_split(difference->owner, &owner, &difference->window);
     if (window)
         difference->owner = &owner;
@@ -87,17 +93,27 @@ static void report(spill_copy_t *copy, spill_copy_difference_t *difference)
     spill_copy_progress(copy);
 }
 
+/* Where an owner is not one document's, but that of windows, it has a name alone. */
+static spill_code_t init_side(spill_owner_t *owner, spill_array_t *array, bool windows,
+                              const spill_value_t *value, spill_error_t *error)
+{
+    *owner = (spill_owner_t){.array = array, .value = value, .key = SPILL_BUFFER_INIT};
+    return windows ? SPILL_OK : spill_owner_init(owner, array, value, error);
+}
+
 static spill_code_t copy_owner(void *context, const spill_value_t *value, spill_error_t *error)
 {
     spill_copy_t *copy = context;
     spill_copy_owner_t owner = {.copy = copy};
     owner.difference.definition = spill_array_get_definition(copy->source.array)->name;
     owner.difference.owner = value;
-    spill_code_t code = spill_owner_init(&owner.source, copy->source.array, value, error);
+    spill_code_t code =
+        init_side(&owner.source, copy->source.array, copy->joins_windows, value, error);
     if (code == SPILL_OK)
-        code = spill_owner_init(&owner.target, copy->target.array, value, error);
+        code = init_side(&owner.target, copy->target.array, copy->makes_windows, value, error);
     if (code == SPILL_OK)
-        code = copy_and_compare(&owner, error);
+        code = copy->makes_windows ? spill_copy_to_windows(&owner, error)
+                                   : copy_and_compare(&owner, error);
     if (code == SPILL_OK)
         report(copy, &owner.difference);
     spill_owner_release(&owner.source);
@@ -130,35 +146,35 @@ static spill_code_t make_definition(const spill_copy_t *copy, const spill_defini
     set_bound(bounds->threshold, &definition->bounds.threshold);
     set_bound(bounds->page_capacity, &definition->bounds.page_capacity);
     set_bound(bounds->head_bytes_max, &definition->bounds.head_bytes_max);
+    if (spill_definition_has_pages(definition))
+        set_bound(bounds->head_bytes_max, &definition->bounds.page_bytes_max);
     set_bound(bounds->page_bytes_max, &definition->bounds.page_bytes_max);
+    if (definition->layout == SPILL_LAYOUT_BUCKET && bounds->threshold == 0)
+        set_bound(bounds->page_capacity, &definition->bounds.threshold); /* all parts alike */
+    if (definition->layout == SPILL_LAYOUT_BUCKET && bounds->page_capacity == 0)
+        set_bound(bounds->threshold, &definition->bounds.page_capacity);
     return code;
 }
 
-/* Windows are copied one by one, as they are. */
-static spill_code_t check_windows(const spill_definition_t *source,
-                                  const spill_definition_t *target, spill_error_t *error)
+/* Windows that both have are copied one by one, as they are. */
+static void look_at_windows(spill_copy_t *copy, const spill_definition_t *source,
+                            const spill_definition_t *target)
 {
-    bool none = source->layout != SPILL_LAYOUT_BUCKET && target->layout != SPILL_LAYOUT_BUCKET;
     bool same = source->layout == target->layout && source->window == target->window &&
                 strcmp(source->window_source, target->window_source) == 0 &&
                 strcmp(source->time_field, target->time_field) == 0;
-    if (none || same)
-        return SPILL_OK;
-    return spill_fail(error, SPILL_INVALID,
-                      "'%s' and '%s' have not the same windows: export what is to go from one to "
-                      "the other, and import it there",
-                      source->name, target->name);
+    copy->joins_windows = source->layout == SPILL_LAYOUT_BUCKET && !same;
+    copy->makes_windows = target->layout == SPILL_LAYOUT_BUCKET && !same;
 }
 
-static spill_code_t define(const spill_copy_t *copy, const char *name, spill_error_t *error)
+static spill_code_t define(spill_copy_t *copy, const char *name, spill_error_t *error)
 {
     spill_definition_t source, definition;
     spill_code_t code = spill_store_definition(copy->source.store, name, &source, error);
     if (code != SPILL_OK)
         return spill_copy_failed(&copy->source, code, error);
     code = make_definition(copy, &source, &definition, error);
-    if (code == SPILL_OK)
-        code = check_windows(&source, &definition, error);
+    look_at_windows(copy, &source, &definition);
     if (code == SPILL_OK)
         code = spill_store_define(copy->target.store, &definition, error);
     return spill_copy_failed(&copy->target, code, error);
@@ -211,7 +227,8 @@ spill_code_t spill_copy(spill_store_t *source, spill_store_t *target, const char
     if (code == SPILL_OK)
         code = open_side(&copy.target, options->as ? options->as : name, error);
     if (code == SPILL_OK)
-        code = spill_each_owner(copy.source.array, copy_owner, &copy, true, error);
+        code = (copy.joins_windows ? spill_each_bucket_owner : spill_each_owner)(
+            copy.source.array, copy_owner, &copy, true, error);
     close_side(&copy.source);
     close_side(&copy.target);
     bson_destroy(&copy.last);

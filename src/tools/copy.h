@@ -9,6 +9,9 @@
  * after whatever, goes on from it; docs/copy.md says why nothing is copied twice.
  *
  *      for each owner:  other fields -> tail checked -> batches appended -> all of it compared
+ *
+ * A capped target gets what its cap keeps. In a target with windows elements are numbered window by
+ * window, from a source with windows one window after the other (docs/copy.md).
  */
 #ifndef SPILL_TOOLS_COPY_H
 #define SPILL_TOOLS_COPY_H
@@ -31,6 +34,7 @@ typedef struct spill_copy_result {
     int64_t elements;    /* copied in this run */
     int64_t before;      /* that the target had already */
     int64_t verified;    /* compared, and equal */
+    int64_t dropped;     /* capped target: elements of the source that its cap does not keep */
     int64_t differences; /* owners that have one */
 } spill_copy_result_t;
 
@@ -42,7 +46,7 @@ typedef struct spill_copy_options {
     const char *as;
     /*
      * Bounds of the definition in the target, where they are to be others than it has there or, if
-     * it has none, than in the source. 0: not.
+     * it has none, than in the source. 0: not, and a page has the bytes of a head.
      */
     spill_bounds_t bounds;
     bool unverified; /* do not compare what has been copied */
@@ -64,8 +68,9 @@ typedef struct spill_copy_options {
  * name, or someone else appends to an owner there. SPILL_CORRUPT: an owner is damaged; it was told
  * to that store's log and passed over, and all others are copied. And those of spill_store_define,
  * spill_array_append and the reads. One thread; memory: a batch (1 MiB, or one element) and a
- * document of each store. Cost for each owner: some ten operations of the target, and one for each
- * 1000 elements, or for as many as a page holds; and all of both arrays is read to compare them.
+ * document of each store; to windows, some 100 bytes for each window of an owner. Cost for each
+ * owner: some ten operations of the target, and one for each 1000 elements, or for as many as a
+ * page holds; and all of both arrays is read to compare them.
  */
 spill_code_t spill_copy(spill_store_t *source, spill_store_t *target, const char *name,
                         const spill_copy_options_t *options, spill_copy_result_t *result,

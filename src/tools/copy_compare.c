@@ -2,21 +2,28 @@
 #include "tools/copy_owner.h"
 
 void spill_copy_cursor_init(spill_copy_cursor_t *cursor, const spill_copy_side_t *side,
-                            const spill_owner_t *owner, int64_t from, int64_t to)
+                            const spill_owner_t *owner, bool joins, int64_t from, int64_t to)
 {
-    *cursor = (spill_copy_cursor_t){
-        .side = side, .owner = owner, .to = to, .stretch.next = from, .ended = from >= to};
+    *cursor = (spill_copy_cursor_t){.side = side,
+                                    .owner = owner,
+                                    .to = to,
+                                    .stretch.next = from,
+                                    .ended = from >= to,
+                                    .joins = joins};
 }
 
 void spill_copy_cursor_release(spill_copy_cursor_t *cursor)
 {
     spill_stretch_release(&cursor->stretch);
+    spill_bucket_slice_free(cursor->slice);
 }
 
 spill_code_t spill_copy_cursor_get(spill_copy_cursor_t *cursor, spill_element_t *element,
                                    spill_error_t *error)
 {
     spill_stretch_t *stretch = &cursor->stretch;
+    if (cursor->joins)
+        return spill_copy_cursor_join(cursor, element, error);
     while (!cursor->ended && (!stretch->run || cursor->at == stretch->run->count)) {
         cursor->ended = stretch->last || stretch->next >= cursor->to;
         if (cursor->ended)
@@ -69,6 +76,11 @@ static spill_code_t compare_next(spill_copy_owner_t *owner, spill_copy_cursor_t 
         return SPILL_OK;
     }
     target->at++;
+    if (owner->cap_begins && there.seq < owner->cap_from &&
+        spill_copy_is_placeholder(&there.value)) {
+        source->at += !source->ended && here.seq == there.seq;
+        return SPILL_OK;
+    }
     if (source->ended || there.seq < here.seq)
         return surplus(owner, source, &there, error);
     source->at++;
@@ -86,8 +98,9 @@ spill_code_t spill_copy_compare(spill_copy_owner_t *owner, int64_t from, int64_t
                                 spill_error_t *error)
 {
     spill_copy_cursor_t source, target;
-    spill_copy_cursor_init(&source, &owner->copy->source, &owner->source, from, to);
-    spill_copy_cursor_init(&target, &owner->copy->target, &owner->target, from, to);
+    const spill_copy_t *copy = owner->copy;
+    spill_copy_cursor_init(&source, &copy->source, &owner->source, copy->joins_windows, from, to);
+    spill_copy_cursor_init(&target, &copy->target, &owner->target, false, from, to);
     spill_code_t code = SPILL_OK;
     while (code == SPILL_OK && !(source.ended && target.ended))
         code = compare_next(owner, &source, &target, equal, error);

@@ -17,17 +17,8 @@
 #include <stdio.h>
 
 #define BATCH_BYTES (1024 * 1024)
-#define TRIES_MAX 5 /* without an element more */
-
-typedef struct batch {
-    int64_t first; /* number of its first element */
-    size_t count;
-    size_t placeholders;
-    spill_buffer_t bytes;
-    spill_value_t values[SPILL_COPY_BATCH];
-    size_t offsets[SPILL_COPY_BATCH]; /* of the values' bytes */
-    bool gaps[SPILL_COPY_BATCH];      /* which are placeholders */
-} batch_t;
+#define TRIES_MAX 5        /* without an element more */
+#define SKIPPED_MAX 100000 /* numbers in one append, of which a capped target writes few */
 
 /* {placeholder: MinKey}, where elements have to be documents. */
 static const uint8_t PLACEHOLDER_DOCUMENT[] = "\x12\0\0\0\xffplaceholder\0";
@@ -56,7 +47,7 @@ spill_code_t spill_copy_remove(const spill_copy_owner_t *owner, int64_t seq, spi
  * Where the target is capped, no placeholder may take the place of an element: it is removed before
  * the next batch, and then there is room as the source had it.
  */
-static bool drops_none(const spill_copy_owner_t *owner, const batch_t *batch)
+static bool drops_none(const spill_copy_owner_t *owner, const spill_copy_batch_t *batch)
 {
     const spill_definition_t *definition = spill_array_get_definition(owner->copy->target.array);
     return definition->layout != SPILL_LAYOUT_CAPPED ||
@@ -64,16 +55,41 @@ static bool drops_none(const spill_copy_owner_t *owner, const batch_t *batch)
            owner->live + (int64_t)batch->count < definition->bounds.threshold;
 }
 
-static bool has_room(const spill_copy_owner_t *owner, const batch_t *batch,
+static bool has_room(const spill_copy_owner_t *owner, const spill_copy_batch_t *batch,
                      const spill_value_t *value)
 {
     size_t bytes = batch->bytes.size + value->size_bytes;
     return batch->count == 0 ||
-           (batch->count < SPILL_COPY_BATCH && bytes <= BATCH_BYTES && drops_none(owner, batch) &&
+           (spill_copy_batch_is_short(batch, value) && drops_none(owner, batch) &&
             spill_part_fits(&owner->target, (int64_t)batch->count + 1, (int64_t)bytes));
 }
 
-static void add(batch_t *batch, const spill_value_t *value, bool gap)
+spill_copy_batch_t *spill_copy_batch_new(int64_t first)
+{
+    spill_copy_batch_t *batch = bson_malloc0(sizeof *batch);
+    batch->first = first;
+    return batch;
+}
+
+void spill_copy_batch_free(spill_copy_batch_t *batch)
+{
+    spill_buffer_release(&batch->bytes);
+    bson_free(batch);
+}
+
+bool spill_copy_batch_is_short(const spill_copy_batch_t *batch, const spill_value_t *value)
+{
+    return batch->count == 0 || (batch->count < SPILL_COPY_BATCH &&
+                                 batch->bytes.size + value->size_bytes <= BATCH_BYTES);
+}
+
+void spill_copy_batch_settle(spill_copy_batch_t *batch)
+{
+    for (size_t i = 0; i < batch->count; i++)
+        batch->values[i].data = batch->bytes.data + batch->offsets[i];
+}
+
+void spill_copy_batch_add(spill_copy_batch_t *batch, const spill_value_t *value, bool gap)
 {
     batch->offsets[batch->count] = batch->bytes.size;
     batch->values[batch->count] = *value;
@@ -83,14 +99,13 @@ static void add(batch_t *batch, const spill_value_t *value, bool gap)
 }
 
 /* The batch from `at` on as one atomic append, or with keep oldest what of it fills a document. */
-static spill_part_t make_part(const spill_copy_owner_t *owner, const batch_t *batch, size_t at,
-                              const spill_op_t *op)
+static spill_part_t make_part(const spill_copy_owner_t *owner, const spill_copy_batch_t *batch,
+                              size_t at)
 {
     const spill_definition_t *definition = spill_array_get_definition(owner->copy->target.array);
     return (spill_part_t){.elements = batch->values + at,
                           .count = batch->count - at,
                           .bytes = (int64_t)(batch->bytes.size - batch->offsets[at]),
-                          .op = op,
                           .fill = definition->keep == SPILL_KEEP_OLDEST};
 }
 
@@ -119,32 +134,64 @@ static spill_code_t fail_misplaced(const spill_copy_owner_t *owner, int64_t seq,
     return spill_owner_name(&owner->target, SPILL_REFUSED, error);
 }
 
-/* Append the next part of the batch, at most once; *at moves on. */
-static spill_code_t append_part(spill_copy_owner_t *owner, const batch_t *batch, size_t *at,
-                                spill_error_t *error)
+/* Append a part that begins at a number, at most once; *count elements of it were. */
+static spill_code_t append_at(spill_copy_owner_t *owner, const spill_part_t *elements, int64_t seq,
+                              int64_t *count, spill_error_t *error)
 {
-    int64_t seq = batch->first + (int64_t)*at;
+    spill_part_t part = *elements;
     char id[SPILL_OP_ID_MAX];
     spill_op_t op = {.id = id, .base = owner->base};
     op.id_bytes = (size_t)snprintf(id, sizeof id, "spillway-copy:%" PRId64, seq);
-    spill_part_t part = make_part(owner, batch, *at, &op);
+    part.op = &op;
+    *count = 0;
     spill_append_result_t result;
-    spill_code_t code = check_size(owner, &part, seq, error);
-    if (code == SPILL_OK)
-        code = spill_outlier_append(&owner->target, &part, &result, error);
+    spill_code_t code = spill_outlier_append(&owner->target, &part, &result, error);
     if (code == SPILL_OK && result.first != seq)
         code = fail_misplaced(owner, seq, result.first, error);
     if (code == SPILL_OK) {
         owner->base = result.op_base;
-        *at += (size_t)result.count;
+        *count = result.count;
     }
     return spill_copy_failed(&owner->copy->target, code, error);
 }
 
-static spill_code_t append(spill_copy_owner_t *owner, batch_t *batch, spill_error_t *error)
+/* Append the next part of the batch; *at moves on. */
+static spill_code_t append_part(spill_copy_owner_t *owner, const spill_copy_batch_t *batch,
+                                size_t *at, spill_error_t *error)
 {
-    for (size_t i = 0; i < batch->count; i++)
-        batch->values[i].data = batch->bytes.data + batch->offsets[i];
+    int64_t seq = batch->first + (int64_t)*at;
+    int64_t count = 0;
+    spill_part_t part = make_part(owner, batch, *at);
+    spill_code_t code =
+        spill_copy_failed(&owner->copy->target, check_size(owner, &part, seq, error), error);
+    if (code == SPILL_OK)
+        code = append_at(owner, &part, seq, &count, error);
+    *at += (size_t)count;
+    return code;
+}
+
+spill_code_t spill_copy_skip(spill_copy_owner_t *owner, int64_t to, spill_error_t *error)
+{
+    int64_t count = to - owner->next < SKIPPED_MAX ? to - owner->next : SKIPPED_MAX;
+    spill_value_t *values = bson_malloc((size_t)count * sizeof *values);
+    for (int64_t i = 0; i < count; i++)
+        values[i] = PLACEHOLDERS[0];
+    spill_code_t code = SPILL_OK;
+    while (code == SPILL_OK && owner->next < to) {
+        int64_t left = to - owner->next, appended;
+        spill_part_t part = {.elements = values, .count = (size_t)(left < count ? left : count)};
+        code = append_at(owner, &part, owner->next, &appended, error);
+        if (code == SPILL_OK)
+            owner->next += appended;
+    }
+    bson_free(values);
+    return code;
+}
+
+static spill_code_t append(spill_copy_owner_t *owner, spill_copy_batch_t *batch,
+                           spill_error_t *error)
+{
+    spill_copy_batch_settle(batch);
     spill_code_t code = SPILL_OK;
     for (size_t at = 0; code == SPILL_OK && at < batch->count;)
         code = append_part(owner, batch, &at, error);
@@ -152,8 +199,8 @@ static spill_code_t append(spill_copy_owner_t *owner, batch_t *batch, spill_erro
 }
 
 /* Numbers that no element of the source has any more. A run at the array's start is trimmed. */
-static spill_code_t remove_placeholders(const spill_copy_owner_t *owner, const batch_t *batch,
-                                        spill_error_t *error)
+static spill_code_t remove_placeholders(const spill_copy_owner_t *owner,
+                                        const spill_copy_batch_t *batch, spill_error_t *error)
 {
     const spill_copy_side_t *target = &owner->copy->target;
     int64_t end = batch->first + (int64_t)batch->count;
@@ -169,7 +216,8 @@ static spill_code_t remove_placeholders(const spill_copy_owner_t *owner, const b
     return code;
 }
 
-static spill_code_t flush(spill_copy_owner_t *owner, batch_t *batch, spill_error_t *error)
+spill_code_t spill_copy_flush(spill_copy_owner_t *owner, spill_copy_batch_t *batch,
+                              spill_error_t *error)
 {
     if (batch->count == 0)
         return SPILL_OK;
@@ -208,23 +256,22 @@ static spill_code_t check_element(const spill_copy_owner_t *owner, const spill_e
     return code == SPILL_OK ? code : spill_owner_name(&owner->source, code, error);
 }
 
-/* Put a value, or a placeholder, into the batch; what is in it goes first where it does not fit. */
-static spill_code_t push(spill_copy_owner_t *owner, batch_t *batch, const spill_value_t *value,
-                         bool gap, spill_error_t *error)
+spill_code_t spill_copy_push(spill_copy_owner_t *owner, spill_copy_batch_t *batch,
+                             const spill_value_t *value, bool gap, spill_error_t *error)
 {
     bool leading = !gap && owner->live == 0 && batch->placeholders == batch->count;
     spill_code_t code = SPILL_OK;
     if (leading || !has_room(owner, batch, value))
-        code = flush(owner, batch, error);
+        code = spill_copy_flush(owner, batch, error);
     if (code == SPILL_OK)
-        add(batch, value, gap);
+        spill_copy_batch_add(batch, value, gap);
     return code;
 }
 
 /* ---- one owner ------------------------------------------------------------------------------- */
 
 static spill_code_t append_from(spill_copy_owner_t *owner, spill_copy_cursor_t *cursor,
-                                batch_t *batch, spill_error_t *error)
+                                spill_copy_batch_t *batch, spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
     int64_t next = owner->next;
@@ -233,54 +280,77 @@ static spill_code_t append_from(spill_copy_owner_t *owner, spill_copy_cursor_t *
         code = spill_copy_cursor_get(cursor, &element, error);
         int64_t end = cursor->ended ? owner->end : element.seq;
         for (; code == SPILL_OK && next < end; next++)
-            code = push(owner, batch, placeholder_of(&owner->copy->target), true, error);
+            code = spill_copy_push(owner, batch, placeholder_of(&owner->copy->target), true, error);
         if (code == SPILL_OK && !cursor->ended)
             code = check_element(owner, &element, error);
         if (code == SPILL_OK && !cursor->ended) {
-            code = push(owner, batch, &element.value, false, error);
+            code = spill_copy_push(owner, batch, &element.value, false, error);
             cursor->at++;
             next++;
         }
     }
-    return code == SPILL_OK ? flush(owner, batch, error) : code;
+    return code == SPILL_OK ? spill_copy_flush(owner, batch, error) : code;
 }
 
 static spill_code_t append_missing(spill_copy_owner_t *owner, spill_error_t *error)
 {
+    const spill_copy_t *copy = owner->copy;
     spill_copy_cursor_t cursor;
-    batch_t *batch = bson_malloc0(sizeof *batch);
-    batch->first = owner->next;
-    spill_copy_cursor_init(&cursor, &owner->copy->source, &owner->source, owner->next, owner->end);
+    spill_copy_batch_t *batch = spill_copy_batch_new(owner->next);
+    spill_copy_cursor_init(&cursor, &copy->source, &owner->source, copy->joins_windows, owner->next,
+                           owner->end);
     spill_code_t code = append_from(owner, &cursor, batch, error);
     spill_copy_cursor_release(&cursor);
-    spill_buffer_release(&batch->bytes);
-    bson_free(batch);
+    spill_copy_batch_free(batch);
     return code;
+}
+
+spill_code_t spill_copy_look_at_source(spill_copy_owner_t *owner, spill_error_t *error)
+{
+    const spill_copy_side_t *source = &owner->copy->source;
+    spill_count_t here = {0};
+    spill_code_t code;
+    if (owner->copy->joins_windows) {
+        code = spill_copy_join_count(source, &owner->source, &here.count, error);
+        here.next = here.count;
+    } else {
+        code = spill_copy_failed(
+            source, spill_array_count(source->array, owner->source.value, &here, error), error);
+    }
+    owner->end = here.next;
+    owner->has = here.count;
+    return code;
+}
+
+spill_code_t spill_copy_look_at_target(spill_copy_owner_t *owner, spill_error_t *error)
+{
+    const spill_copy_side_t *target = &owner->copy->target;
+    const spill_value_t *value = owner->target.value;
+    spill_count_t there = {0};
+    spill_code_t code = spill_array_op_base(target->array, value, &owner->base, error);
+    if (code == SPILL_OK)
+        code = spill_array_count(target->array, value, &there, error);
+    owner->next = there.next;
+    owner->live = there.count;
+    return spill_copy_failed(target, code, error);
 }
 
 /* What is there: the base first, then the target, then the source, which is never behind it. */
 static spill_code_t look(spill_copy_owner_t *owner, spill_error_t *error)
 {
-    const spill_copy_side_t *source = &owner->copy->source;
-    const spill_copy_side_t *target = &owner->copy->target;
-    const spill_value_t *value = owner->target.value;
-    spill_count_t here, there;
-    spill_code_t code = spill_array_op_base(target->array, value, &owner->base, error);
+    spill_code_t code = spill_copy_look_at_target(owner, error);
     if (code == SPILL_OK)
-        code = spill_array_count(target->array, value, &there, error);
-    if (code != SPILL_OK)
-        return spill_copy_failed(target, code, error);
-    code = spill_array_count(source->array, value, &here, error);
-    owner->next = there.next;
-    owner->live = there.count;
-    owner->end = here.next;
-    return spill_copy_failed(source, code, error);
+        code = spill_copy_look_at_source(owner, error);
+    return code == SPILL_OK && spill_copy_is_capped(owner->copy) ? spill_copy_cap_look(owner, error)
+                                                                 : code;
 }
 
 /* Is the target's end, where the copy goes on, the source's? Differences are counted. */
 static spill_code_t check_tail(spill_copy_owner_t *owner, spill_error_t *error)
 {
     int64_t from = owner->next < SPILL_COPY_BATCH ? 0 : owner->next - SPILL_COPY_BATCH;
+    if (spill_copy_is_capped(owner->copy) && from < owner->cap_low)
+        from = owner->cap_low;
     return spill_copy_compare(owner, from, owner->next, NULL, error);
 }
 
@@ -289,10 +359,15 @@ static spill_code_t try_elements(spill_copy_owner_t *owner, spill_error_t *error
 {
     spill_code_t code = look(owner, error);
     bool missing = owner->next < owner->end;
+    bool capped = spill_copy_is_capped(owner->copy);
+    owner->cap_begins = capped;
     if (code == SPILL_OK && (missing || owner->copy->options->unverified))
         code = check_tail(owner, error);
+    owner->cap_begins = false;
     bool same = code == SPILL_OK && owner->difference.count == 0;
-    return same && missing ? append_missing(owner, error) : code;
+    if (same && missing && capped)
+        code = spill_copy_cap_begin(owner, error);
+    return same && missing && code == SPILL_OK ? append_missing(owner, error) : code;
 }
 
 spill_code_t spill_copy_elements(spill_copy_owner_t *owner, spill_error_t *error)

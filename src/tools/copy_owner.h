@@ -5,6 +5,8 @@
 #include "core/walk.h"
 #include "tools/copy.h"
 
+#include <spillway/bucket.h>
+
 /* Elements of a batch at most; so many numbers below its end, an unfinished copy may have left
  * placeholders. */
 #define SPILL_COPY_BATCH 1000
@@ -21,6 +23,13 @@ typedef struct spill_copy_side {
 typedef struct spill_copy {
     spill_copy_side_t source;
     spill_copy_side_t target;
+    /*
+     * Between two definitions of the same windows, each window is an owner. Else a source that has
+     * windows is one array for each owner, the windows one after the other, its elements numbered
+     * from 0 in that order; and in a target that has windows each element goes to its own.
+     */
+    bool joins_windows;
+    bool makes_windows;
     const spill_copy_options_t *options;
     spill_copy_result_t *result;
     bson_t last; /* the owner that was reported last, under an empty name */
@@ -32,10 +41,15 @@ typedef struct spill_copy_owner {
     const spill_copy_t *copy;
     spill_owner_t source;
     spill_owner_t target;
-    int64_t end;  /* numbers of the source are copied below this */
-    int64_t next; /* of the target */
-    int64_t live; /* elements in the target */
-    int64_t base; /* of the next operation there */
+    int64_t end;      /* numbers of the source are copied below this */
+    int64_t has;      /* elements of the source below it */
+    int64_t next;     /* of the target */
+    int64_t live;     /* elements in the target */
+    int64_t base;     /* of the next operation there */
+    int64_t cap_room; /* capped target: so many elements it keeps at most, */
+    int64_t cap_from; /* and they are among those from this number of the source on */
+    int64_t cap_low;  /* where what it holds begins */
+    bool cap_begins;  /* what it holds below that is still to go, and may be placeholders */
     spill_copy_difference_t difference;
 } spill_copy_owner_t;
 
@@ -62,11 +76,73 @@ spill_code_t spill_copy_compare(spill_copy_owner_t *owner, int64_t from, int64_t
 /* Append what the source has and the target has not yet. (copy_elements.c) */
 spill_code_t spill_copy_elements(spill_copy_owner_t *owner, spill_error_t *error);
 
+/* Set end and has; next, live and base, the base being read first. (copy_elements.c) */
+spill_code_t spill_copy_look_at_source(spill_copy_owner_t *owner, spill_error_t *error);
+spill_code_t spill_copy_look_at_target(spill_copy_owner_t *owner, spill_error_t *error);
+
 /* A placeholder: MinKey, a type that applications do not store, or a document of it. */
 bool spill_copy_is_placeholder(const spill_value_t *value);
 
 /* Remove a placeholder; that it is gone already is as good. (copy_elements.c) */
 spill_code_t spill_copy_remove(const spill_copy_owner_t *owner, int64_t seq, spill_error_t *error);
+
+/* ---- batches (copy_elements.c) --------------------------------------------------------------- */
+
+typedef struct spill_copy_batch {
+    int64_t first; /* number of its first element in the target */
+    size_t count;
+    size_t placeholders;
+    spill_buffer_t bytes;
+    spill_value_t values[SPILL_COPY_BATCH];
+    size_t offsets[SPILL_COPY_BATCH]; /* of the values' bytes */
+    bool gaps[SPILL_COPY_BATCH];      /* which are placeholders */
+} spill_copy_batch_t;
+
+/* A batch that begins at a number of the target. Free it with spill_copy_batch_free. */
+spill_copy_batch_t *spill_copy_batch_new(int64_t first);
+void spill_copy_batch_free(spill_copy_batch_t *batch);
+
+/* Is it short enough for one more, whatever the target? */
+bool spill_copy_batch_is_short(const spill_copy_batch_t *batch, const spill_value_t *value);
+/* Copies the value's bytes. */
+void spill_copy_batch_add(spill_copy_batch_t *batch, const spill_value_t *value, bool gap);
+/* Let the values point to their bytes: after the last was added. */
+void spill_copy_batch_settle(spill_copy_batch_t *batch);
+
+/* Put a value into the batch; what is in it is appended first where it does not fit. */
+spill_code_t spill_copy_push(spill_copy_owner_t *owner, spill_copy_batch_t *batch,
+                             const spill_value_t *value, bool gap, spill_error_t *error);
+
+/* Append what is in the batch, at most once; it goes on behind that. */
+spill_code_t spill_copy_flush(spill_copy_owner_t *owner, spill_copy_batch_t *batch,
+                              spill_error_t *error);
+
+/* Capped target, which holds nothing: give the numbers from its next one up to `to`. */
+spill_code_t spill_copy_skip(spill_copy_owner_t *owner, int64_t to, spill_error_t *error);
+
+/* ---- a capped target (copy_cap.c) ------------------------------------------------------------ */
+
+bool spill_copy_is_capped(const spill_copy_t *copy);
+
+/* Set cap_low, cap_room and cap_from, by what both have now. Reads what the cap keeps. */
+spill_code_t spill_copy_cap_look(spill_copy_owner_t *owner, spill_error_t *error);
+
+/*
+ * Trim what the cap will not keep, and give the numbers up to it; next, live and base are as they
+ * are then. SPILL_CONFLICT where something was appended meanwhile.
+ */
+spill_code_t spill_copy_cap_begin(spill_copy_owner_t *owner, spill_error_t *error);
+
+/*
+ * What the target holds begins at *from. A difference where an element below that should be there:
+ * one more is within the cap, and fits its bytes.
+ */
+spill_code_t spill_copy_cap_check(spill_copy_owner_t *owner, int64_t *from, spill_error_t *error);
+
+/* ---- a target with windows (copy_windows.c) -------------------------------------------------- */
+
+/* Copy an owner's elements, each to its window, and compare all of them. */
+spill_code_t spill_copy_to_windows(spill_copy_owner_t *owner, spill_error_t *error);
 
 /* ---- a cursor (copy_compare.c) --------------------------------------------------------------- */
 
@@ -78,10 +154,15 @@ typedef struct spill_copy_cursor {
     spill_stretch_t stretch;
     size_t at;
     bool ended;
+    bool joins;                     /* windows, one after the other: */
+    spill_bucket_slice_t *slice;    /* what is read of them, `at` being a place in it; or NULL */
+    int64_t first;                  /* number of its first element */
+    char window[SPILL_WINDOW_SIZE]; /* where the first slice begins; "" where there is none */
 } spill_copy_cursor_t;
 
+/* `joins`: of a source whose windows are one array; then owner->key is not used. */
 void spill_copy_cursor_init(spill_copy_cursor_t *cursor, const spill_copy_side_t *side,
-                            const spill_owner_t *owner, int64_t from, int64_t to);
+                            const spill_owner_t *owner, bool joins, int64_t from, int64_t to);
 void spill_copy_cursor_release(spill_copy_cursor_t *cursor);
 
 /*
@@ -90,5 +171,13 @@ void spill_copy_cursor_release(spill_copy_cursor_t *cursor);
  */
 spill_code_t spill_copy_cursor_get(spill_copy_cursor_t *cursor, spill_element_t *element,
                                    spill_error_t *error);
+
+/* The same of windows: spill_copy_cursor_get calls it. (copy_join.c) */
+spill_code_t spill_copy_cursor_join(spill_copy_cursor_t *cursor, spill_element_t *element,
+                                    spill_error_t *error);
+
+/* How many elements an owner's windows have, those that are one array. (copy_join.c) */
+spill_code_t spill_copy_join_count(const spill_copy_side_t *side, const spill_owner_t *owner,
+                                   int64_t *count, spill_error_t *error);
 
 #endif

@@ -105,8 +105,11 @@ expect 0 count "$db" reviews bike
 is out '{"owner":"bike","count":0,"windows":0}'
 expect 3 drop "$db" reviews bike --yes
 clean "$db"
-expect 2 convert "$db" reviews --to outlier
-has err "bucket"
+expect 0 convert "$db" reviews --to reference --quiet
+has out '"owners":2,"elements":3,"before":0,"verified":3,'
+expect 0 define "$db" reviews.reference --json
+has out '"valueField" : "rating"'
+expect 0 drop "$db" reviews.reference --yes
 
 # Ids, filters, trims and retention over all windows.
 expect 0 define "$db" visits --preset reviews-bucket --collection visits --window day --threshold 2 \

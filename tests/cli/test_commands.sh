@@ -107,7 +107,7 @@ for layout in subset bucket; do
     expect 4 define "$db" lastly --layout "$layout"
     has err "its layout is capped: 'spillway convert STORE lastly --to $layout'"
 done
-expect 4 convert "$db" events --to capped
+expect 0 drop "$db" lastly --yes
 expect 0 convert "$db" viewed --to outlier
 expect 0 read "$db" viewed.outlier ada
 is out $'13\t13\n12\t12\n11\t11'

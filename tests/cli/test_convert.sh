@@ -104,3 +104,67 @@ has err "there is no definition 'ev'"
 clean "$db"
 expect 0 append "$db" old u5 '{"later": 1}'
 has out "$(($(sed -n 's/.*"owner":"u5","seq":\([0-9]*\),.*/\1/p' before | sort -n | tail -1) + 1))"
+
+# ---- a cap, and windows --------------------------------------------------------------------------
+
+for i in {1..3000}; do
+    printf '{"n": %d, "by": "u%d", "at": {"$date": {"$numberLong": "%d"}}}\n' \
+        "$i" $((i % 3)) $((1767225600000 + i * 1800000))
+done >timed.ndjson
+new_store
+expect 0 define "$db" all --preset feed-recent --threshold 50 --page 40 --id-field n \
+    --time-field at --retain-age 90000d --quiet
+expect 0 import "$db" all timed.ndjson --owner by
+expect 0 remove "$db" all u1 998
+expect 0 trim "$db" all u2 --below 900
+
+# elements NAME OWNER : what the owner's elements are, in order.
+elements() {
+    expect 0 export "$db" "$1" "$2"
+    sed 's/.*"element"://' out
+}
+
+until_done convert "$db" all --to capped --as last --threshold 40 --max-bytes 50KB
+expect 0 convert "$db" all --as last
+has out '"elements":0,"before":120,"verified":120,"dropped":1979,"differences":0}'
+has err "1979 elements are not in 'last', which keeps the newest alone"
+for owner in u0 u1 u2; do
+    expect 0 export "$db" all "$owner"
+    tail -40 out >before
+    expect 0 export "$db" last "$owner"
+    cmp -s out before || fail "the newest 40 of $owner are not what layout capped has"
+done
+expect 0 define "$db" last
+has out 'capped, keep newest, threshold 40, head 50000 bytes'
+has out 'ids at n; times at at; keeps the last 7776000000 seconds'
+expect 0 append "$db" last u0 '{"n": 3001}'
+is out 1000
+expect 1 convert "$db" all --as last # somebody has appended there
+
+until_done convert "$db" all --to bucket --as windows --page 70
+until_done convert "$db" windows --to outlier --as back
+until_done convert "$db" windows --to capped --as end --threshold 30
+for owner in u0 u1 u2; do
+    elements all "$owner" >before
+    for name in windows back; do
+        elements "$name" "$owner" | cmp -s - before || fail "$owner of $name is not that of all"
+    done
+    elements end "$owner" | cmp -s - <(tail -30 before) || fail "$owner of end is another one"
+done
+expect 0 stats "$db" windows u0
+has out "in all 3 windows: 1000 elements"
+expect 0 count "$db" back u2
+has out '"count":100,'
+expect 0 edit "$db" windows u1 2026-01:3 '{"at": {"$date": "2026-01-01T00:00:00Z"}}'
+expect 1 convert "$db" all --as windows --quiet
+has out 'all: owner "u1", element 3: the target'"'"'s element is another one'
+expect 1 convert "$db" windows --as back --quiet
+has out 'windows: owner "u1", element 3: the target'"'"'s element is another one'
+expect 0 define "$db" untimed --preset feed --collection untimed --page-collection untimed.pages
+expect 2 convert "$db" untimed --to bucket
+has err "timeField (--time-field) is missing"
+expect 0 drop "$db" windows u1 --yes
+until_done convert "$db" all --as windows --finish --yes
+elements windows u1 >before
+[ "$(wc -l <before)" = 999 ] || fail "windows has not all of u1: $(wc -l <before)"
+clean "$db"

@@ -289,7 +289,7 @@ static void define_converted(spill_store_t *store, const char *as, spill_keep_t 
     spill_definition_t from, definition;
     assert_int_equal(spill_store_definition(store, NAME, &from, NULL), SPILL_OK);
     assert_int_equal(
-        spill_convert_definition(&from, as, SPILL_LAYOUT_OUTLIER, keep, &definition, NULL),
+        spill_convert_definition(&from, as, SPILL_LAYOUT_OUTLIER, &keep, &definition, NULL),
         SPILL_OK);
     if (beside) { /* in the same heads */
         strcpy(definition.collection, from.collection);

@@ -1,0 +1,319 @@
+/*
+ * A target with windows: each element goes to the window that it lies in, in the order of the
+ * source. So the number of an element in its window is how many of the source's elements before it
+ * lie in the same one; and what a window has already says how far a copy has come there. A pass
+ * over the source goes on from that, or compares: elements are gathered, sorted by window, and each
+ * window's taken together. Appends are made at most once, as everywhere (copy_elements.c): their
+ * ids are made of the number in the window.
+ */
+#include "tools/copy_owner.h"
+
+#include "core/windows.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define TRIES_MAX 5
+
+/* A window of the owner, as far as a pass has come. */
+typedef struct place {
+    char window[SPILL_WINDOW_SIZE];
+    int64_t seen; /* elements of the source that lie in it */
+    int64_t next; /* of the target */
+    int64_t base; /* of the next operation there */
+    bool looked;  /* at both */
+} place_t;
+
+typedef struct pass {
+    spill_copy_owner_t *owner;
+    bool compares;   /* else it appends */
+    place_t *places; /* in the order of their texts */
+    size_t count;
+    size_t capacity;
+    spill_copy_batch_t *batch;              /* gathered, of any windows */
+    size_t at[SPILL_COPY_BATCH];            /* each one's place; SIZE_MAX once it is taken */
+    int64_t seqs[SPILL_COPY_BATCH];         /* and its number in the source */
+    spill_value_t values[SPILL_COPY_BATCH]; /* those of one window */
+    int64_t numbers[SPILL_COPY_BATCH];
+} pass_t;
+
+/* ---- windows --------------------------------------------------------------------------------- */
+
+/* Where the window is, or is to be. */
+static size_t find_place(const pass_t *pass, const char *window)
+{
+    size_t low = 0, high = pass->count;
+    if (high > 0 && strcmp(pass->places[high - 1].window, window) < 0)
+        return high;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(pass->places[middle].window, window) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool is_place(const pass_t *pass, size_t index, const char *window)
+{
+    return index < pass->count && strcmp(pass->places[index].window, window) == 0;
+}
+
+static size_t make_place(pass_t *pass, const char *window)
+{
+    size_t index = find_place(pass, window);
+    if (is_place(pass, index, window))
+        return index;
+    if (pass->count == pass->capacity) {
+        pass->capacity = pass->capacity ? 2 * pass->capacity : 16;
+        pass->places = bson_realloc(pass->places, pass->capacity * sizeof *pass->places);
+    }
+    memmove(pass->places + index + 1, pass->places + index,
+            (pass->count - index) * sizeof *pass->places);
+    pass->places[index] = (place_t){.seen = 0};
+    snprintf(pass->places[index].window, SPILL_WINDOW_SIZE, "%s", window);
+    pass->count++;
+    for (size_t i = 0; i < pass->batch->count; i++)
+        pass->at[i] += pass->at[i] != SIZE_MAX && pass->at[i] >= index;
+    return index;
+}
+
+/* ---- one window's part of what was gathered -------------------------------------------------- */
+
+typedef struct group {
+    spill_copy_owner_t window; /* of the target, as an owner */
+    const spill_value_t *values;
+    const int64_t *seqs; /* in the source */
+    int64_t first;       /* number of the first one in the window */
+    int64_t count;
+} group_t;
+
+static void differ(pass_t *pass, int64_t seq, const char *text)
+{
+    spill_copy_differs(pass->owner, seq, text);
+}
+
+/* Compare elements [from, to) of the group, which the target has, or should. */
+static spill_code_t compare_group(pass_t *pass, const group_t *group, int64_t from, int64_t to,
+                                  spill_error_t *error)
+{
+    const spill_copy_side_t *target = &pass->owner->copy->target;
+    spill_read_options_t read;
+    spill_read_options_init(&read);
+    read.order = SPILL_OLDEST_FIRST;
+    read.before = group->first + to;
+    spill_code_t code = SPILL_OK;
+    while (code == SPILL_OK && from < to) {
+        spill_slice_t *slice;
+        read.after = group->first + from - 1;
+        read.limit = to - from;
+        code = spill_array_read(target->array, group->window.target.value, &read, &slice, error);
+        if (code != SPILL_OK)
+            break;
+        size_t i = 0;
+        int64_t end = slice->count == 0 || !slice->more
+                          ? to
+                          : slice->elements[slice->count - 1].seq + 1 - group->first;
+        for (; from < end; from++) {
+            bool there = i < slice->count && slice->elements[i].seq == group->first + from;
+            if (!there)
+                differ(pass, group->seqs[from], "the target has not this element");
+            else if (!spill_value_equal(&slice->elements[i].value, &group->values[from]))
+                differ(pass, group->seqs[from], "the target's element is another one");
+            else if (pass->compares)
+                pass->owner->copy->result->verified++;
+            i += there;
+        }
+        spill_slice_free(slice);
+    }
+    return spill_copy_failed(target, code, error);
+}
+
+static int64_t within(int64_t number, int64_t highest)
+{
+    return number < 0 ? 0 : number < highest ? number : highest;
+}
+
+/* Append elements of the group from `from` on. */
+static spill_code_t append_group(group_t *group, int64_t from, spill_error_t *error)
+{
+    spill_copy_batch_t *batch = spill_copy_batch_new(group->first + from);
+    spill_code_t code = SPILL_OK;
+    for (; code == SPILL_OK && from < group->count; from++)
+        code = spill_copy_push(&group->window, batch, &group->values[from], false, error);
+    if (code == SPILL_OK)
+        code = spill_copy_flush(&group->window, batch, error);
+    spill_copy_batch_free(batch);
+    return code;
+}
+
+/* Append what the target has not yet; of what it has, the end is compared. */
+static spill_code_t complete_group(pass_t *pass, group_t *group, place_t *place,
+                                   spill_error_t *error)
+{
+    spill_copy_owner_t *window = &group->window;
+    spill_code_t code = SPILL_OK;
+    for (int tries = 0; tries < TRIES_MAX; tries++) {
+        if (!place->looked) {
+            code = spill_copy_look_at_target(window, error);
+            if (code != SPILL_OK)
+                break;
+        }
+        place->looked = true;
+        int64_t there = within(window->next - group->first, group->count);
+        int64_t from = within(window->next - SPILL_COPY_BATCH - group->first, there);
+        pass->owner->live += tries == 0 ? there : 0;
+        code = compare_group(pass, group, from, there, error);
+        if (code == SPILL_OK && pass->owner->difference.count == 0)
+            code = append_group(group, there, error);
+        if (code != SPILL_UNKNOWN && code != SPILL_CONFLICT)
+            break;
+        place->looked = false;
+    }
+    place->next = window->next;
+    place->base = window->base;
+    return code;
+}
+
+static spill_code_t take_group(pass_t *pass, place_t *place, group_t *group, spill_error_t *error)
+{
+    const spill_copy_t *copy = pass->owner->copy;
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t name = spill_bucket_name(&storage, pass->owner->target.value, place->window);
+    group->window = (spill_copy_owner_t){.copy = copy, .next = place->next, .base = place->base};
+    group->first = place->seen;
+    spill_code_t code = spill_owner_init(&group->window.target, copy->target.array, &name, error);
+    if (code == SPILL_OK)
+        code = pass->compares ? compare_group(pass, group, 0, group->count, error)
+                              : complete_group(pass, group, place, error);
+    place->seen += group->count;
+    spill_owner_release(&group->window.target);
+    bson_destroy(&storage);
+    return code;
+}
+
+/* All that was gathered, window by window. */
+static spill_code_t take_all(pass_t *pass, spill_error_t *error)
+{
+    spill_copy_batch_t *batch = pass->batch;
+    spill_code_t code = SPILL_OK;
+    spill_copy_batch_settle(batch);
+    for (size_t start = 0; code == SPILL_OK && start < batch->count; start++) {
+        size_t at = pass->at[start];
+        if (at == SIZE_MAX)
+            continue;
+        group_t group = {.values = pass->values, .seqs = pass->numbers};
+        for (size_t i = start; i < batch->count; i++) {
+            if (pass->at[i] != at)
+                continue;
+            pass->values[group.count] = batch->values[i];
+            pass->numbers[group.count++] = pass->seqs[i];
+            pass->at[i] = SIZE_MAX;
+        }
+        code = take_group(pass, &pass->places[at], &group, error);
+        if (!pass->compares && pass->owner->difference.count > 0)
+            break; /* nothing is appended to what is another array */
+    }
+    batch->count = 0;
+    spill_buffer_clear(&batch->bytes);
+    spill_copy_progress(pass->owner->copy);
+    return code;
+}
+
+/* ---- a pass over the source ------------------------------------------------------------------ */
+
+static spill_code_t gather(pass_t *pass, const spill_element_t *element, spill_error_t *error)
+{
+    const spill_copy_t *copy = pass->owner->copy;
+    char window[SPILL_WINDOW_SIZE];
+    spill_code_t code = spill_bucket_window_of(spill_array_get_definition(copy->target.array),
+                                               &element->value, window, error);
+    if (code != SPILL_OK) {
+        code = spill_fail_prefix(error, code, "element %" PRId64, element->seq);
+        return spill_owner_name(&pass->owner->source, code, error);
+    }
+    if (!spill_copy_batch_is_short(pass->batch, &element->value))
+        code = take_all(pass, error);
+    if (code == SPILL_OK) {
+        size_t at = make_place(pass, window);
+        pass->at[pass->batch->count] = at;
+        pass->seqs[pass->batch->count] = element->seq;
+        spill_copy_batch_add(pass->batch, &element->value, false);
+    }
+    return code;
+}
+
+static spill_code_t go_over(pass_t *pass, spill_error_t *error)
+{
+    const spill_copy_t *copy = pass->owner->copy;
+    spill_copy_cursor_t cursor;
+    spill_copy_cursor_init(&cursor, &copy->source, &pass->owner->source, copy->joins_windows, 0,
+                           pass->owner->end);
+    spill_code_t code = SPILL_OK;
+    while (code == SPILL_OK && !cursor.ended &&
+           (pass->compares || pass->owner->difference.count == 0)) {
+        spill_element_t element = {0};
+        code = spill_copy_cursor_get(&cursor, &element, error);
+        if (code == SPILL_OK && !cursor.ended)
+            code = gather(pass, &element, error);
+        cursor.at++;
+    }
+    if (code == SPILL_OK)
+        code = take_all(pass, error);
+    spill_copy_cursor_release(&cursor);
+    return code;
+}
+
+/* ---- what the target has besides ------------------------------------------------------------- */
+
+static spill_code_t check_window(void *context, const spill_value_t *name, const char *window,
+                                 bool last, bool *stop, spill_error_t *error)
+{
+    (void)last;
+    (void)stop;
+    pass_t *pass = context;
+    size_t index = find_place(pass, window);
+    int64_t seen = is_place(pass, index, window) ? pass->places[index].seen : 0;
+    spill_count_t count;
+    spill_code_t code = spill_array_count(pass->owner->copy->target.array, name, &count, error);
+    if (code == SPILL_OK && count.next > seen && count.count > 0)
+        differ(pass, -1, "a window of the target has more elements than the source");
+    return code;
+}
+
+static spill_code_t compare_all(pass_t *pass, spill_error_t *error)
+{
+    const spill_copy_side_t *target = &pass->owner->copy->target;
+    spill_window_range_t range = {.from = NULL};
+    for (size_t i = 0; i < pass->count; i++)
+        pass->places[i].seen = 0;
+    pass->owner->difference.count = 0;
+    pass->compares = true;
+    spill_code_t code = go_over(pass, error);
+    if (code == SPILL_OK)
+        code = spill_copy_failed(target,
+                                 spill_each_window(target->array, pass->owner->target.value, &range,
+                                                   check_window, pass, error),
+                                 error);
+    return code;
+}
+
+spill_code_t spill_copy_to_windows(spill_copy_owner_t *owner, spill_error_t *error)
+{
+    spill_copy_result_t *result = owner->copy->result;
+    pass_t *pass = bson_malloc0(sizeof *pass);
+    pass->owner = owner;
+    pass->batch = spill_copy_batch_new(0);
+    spill_code_t code = spill_copy_look_at_source(owner, error);
+    if (code == SPILL_OK)
+        code = go_over(pass, error);
+    result->before += owner->live;
+    if (code == SPILL_OK && !owner->copy->options->unverified)
+        code = compare_all(pass, error);
+    spill_copy_batch_free(pass->batch);
+    bson_free(pass->places);
+    bson_free(pass);
+    return code;
+}
