@@ -272,7 +272,8 @@ SPILL_API spill_code_t spill_array_trim_keep(spill_array_t *array, const spill_v
  * time, or a timestamp; an element that has none is not older, and ends the trim. An element that
  * is edited in the same moment may be judged by what it was. *below (may be NULL): what is below it
  * is gone. SPILL_INVALID where the definition has no time_field.
- * Cost: as spill_array_trim; the elements that go are read, and up to 256 more.
+ * Cost: as spill_array_trim; the elements that go are read, and up to 256 more (1000, where
+ * elements are apart).
  */
 SPILL_API spill_code_t spill_array_trim_older(spill_array_t *array, const spill_value_t *owner,
                                               int64_t time_ms, int64_t *below,

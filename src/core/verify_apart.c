@@ -9,8 +9,6 @@
 
 #include <inttypes.h>
 
-enum { ELEMENTS_AT_A_TIME = 1000 };
-
 typedef struct apart {
     spill_inspection_t *inspection;
     const spill_state_t *head;
@@ -119,18 +117,14 @@ static spill_code_t inspect_documents(apart_t *apart, spill_error_t *error)
 {
     spill_response_t response = SPILL_RESPONSE_INIT;
     const spill_state_t *head = apart->head;
+    spill_apart_walk_t walk = {.next = head->low};
     spill_code_t code = SPILL_OK;
-    size_t count = ELEMENTS_AT_A_TIME;
     apart->next = head->low;
-    while (code == SPILL_OK && count == ELEMENTS_AT_A_TIME && apart->next < head->first) {
-        int64_t from = apart->next;
-        code = spill_apart_read(apart->inspection->owner, head, head->low, head->first, from,
-                                SPILL_WANT_FORWARD, ELEMENTS_AT_A_TIME, &response, error);
-        count = response.run.count;
+    while (code == SPILL_OK && walk.next < head->first) {
+        code =
+            spill_apart_walk(apart->inspection->owner, head, head->first, &walk, &response, error);
         if (code == SPILL_OK)
             inspect_run(apart, &response.run);
-        if (apart->next == from)
-            break;
     }
     spill_response_release(&response);
     return code;
@@ -157,21 +151,20 @@ static spill_code_t find_missing(const apart_t *apart, spill_error_t *error)
 {
     spill_response_t response = SPILL_RESPONSE_INIT;
     const spill_state_t *head = apart->head;
+    spill_apart_walk_t walk = {.next = head->low};
     spill_code_t code = SPILL_OK;
     int64_t next = head->low;
-    while (code == SPILL_OK && next < head->first) {
-        code = spill_apart_read(apart->inspection->owner, head, head->low, head->first, next,
-                                SPILL_WANT_FORWARD, ELEMENTS_AT_A_TIME, &response, error);
+    while (code == SPILL_OK && walk.next < head->first) {
+        code =
+            spill_apart_walk(apart->inspection->owner, head, head->first, &walk, &response, error);
         for (size_t i = 0; code == SPILL_OK && i < response.run.count; i++) {
             int64_t seq = response.run.entries[i].seq;
             code = inspect_gap(apart, next, seq, error);
             next = seq + 1;
         }
-        if (code == SPILL_OK && response.run.count < ELEMENTS_AT_A_TIME) {
-            code = inspect_gap(apart, next, head->first, error);
-            next = head->first;
-        }
     }
+    if (code == SPILL_OK)
+        code = inspect_gap(apart, next, head->first, error);
     spill_response_release(&response);
     return code;
 }

@@ -79,13 +79,11 @@ static spill_code_t read_apart(const spill_owner_t *owner, spill_stretch_t *stre
                                spill_error_t *error)
 {
     const spill_state_t *head = &stretch->head.state;
+    stretch->apart.next = stretch->next;
     spill_code_t code =
-        spill_apart_read(owner, head, stretch->next, head->first, stretch->next, SPILL_WANT_FORWARD,
-                         ELEMENTS_AT_A_TIME, &stretch->page, error);
-    const spill_run_t *run = &stretch->page.run;
-    stretch->run = run;
-    stretch->next =
-        run->count < ELEMENTS_AT_A_TIME ? head->first : run->entries[run->count - 1].seq + 1;
+        spill_apart_walk(owner, head, head->first, &stretch->apart, &stretch->page, error);
+    stretch->run = &stretch->page.run;
+    stretch->next = stretch->apart.next;
     return code;
 }
 

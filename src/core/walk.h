@@ -2,7 +2,7 @@
 #ifndef SPILL_CORE_WALK_H
 #define SPILL_CORE_WALK_H
 
-#include "layout/outlier.h"
+#include "layout/apart.h"
 
 /* The part of an owner's array that starts at `next`, as far as one document goes. */
 typedef struct spill_stretch {
@@ -11,12 +11,13 @@ typedef struct spill_stretch {
     const spill_run_t *run; /* ascending; of this stretch */
     int64_t next;           /* where to go on */
     bool last;
+    spill_apart_walk_t apart; /* elements apart */
 } spill_stretch_t;
 
 /*
- * Read on from stretch->next, which is 0 in a zeroed stretch: up to 1000 elements of one document.
- * The run may be empty while `last` is not set yet. An owner that is not there has an empty, last
- * one. Cost: two or three store operations.
+ * Read on from stretch->next, which is 0 in a zeroed stretch: up to 1000 elements of one document,
+ * or of many where elements are apart. The run may be empty while `last` is not set yet. An owner
+ * that is not there has an empty, last one. Cost: two or three store operations.
  */
 spill_code_t spill_stretch_read(const spill_owner_t *owner, spill_stretch_t *stretch,
                                 spill_error_t *error);

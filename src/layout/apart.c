@@ -34,18 +34,56 @@ spill_code_t spill_apart_check_element(const spill_definition_t *definition,
     return SPILL_OK;
 }
 
-spill_code_t spill_apart_read(const spill_owner_t *owner, const spill_state_t *head, int64_t low,
-                              int64_t end, int64_t seq, spill_want_t want, int64_t limit,
-                              spill_response_t *response, spill_error_t *error)
+static spill_request_t read_request(const spill_owner_t *owner, const spill_state_t *head,
+                                    int64_t low, int64_t end)
 {
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_ELEMENTS);
     read.epoch = head->epoch;
     read.low = low > head->low ? low : head->low;
     read.pages = end < head->pages ? end : head->pages;
+    return read;
+}
+
+spill_code_t spill_apart_read(const spill_owner_t *owner, const spill_state_t *head, int64_t low,
+                              int64_t end, int64_t seq, spill_want_t want, int64_t limit,
+                              spill_response_t *response, spill_error_t *error)
+{
+    spill_request_t read = read_request(owner, head, low, end);
     read.seq = seq;
     read.want = want;
     read.limit = limit;
     return spill_owner_call(owner, &read, response, error);
+}
+
+/* As many as there may be in the bytes of a run, if they are like those that were read. */
+static int64_t next_limit(const spill_apart_walk_t *walk, const spill_response_t *read)
+{
+    int64_t count = (int64_t)read->run.count, bytes = spill_run_bytes(&read->run);
+    int64_t most = walk->limit < SPILL_APART_RUN / 8 ? walk->limit * 8 : SPILL_APART_RUN;
+    int64_t limit = count > 0 ? SPILL_APART_RUN_BYTES / (bytes / count + 1) + 1 : most;
+    return limit < most ? limit : most;
+}
+
+spill_code_t spill_apart_walk(const spill_owner_t *owner, const spill_state_t *head, int64_t end,
+                              spill_apart_walk_t *walk, spill_response_t *response,
+                              spill_error_t *error)
+{
+    enum { FIRST_RUN = 128 };
+    const spill_run_t *run = &response->run;
+    if (walk->limit == 0)
+        walk->limit = FIRST_RUN;
+    spill_request_t read = read_request(owner, head, walk->next, end);
+    read.seq = walk->next;
+    read.want = SPILL_WANT_FORWARD;
+    read.limit = walk->limit;
+    read.bytes_most = SPILL_APART_RUN_BYTES;
+    spill_code_t code = spill_owner_call(owner, &read, response, error);
+    if (code != SPILL_OK)
+        return code;
+    bool last = run->count == 0 || (!response->stopped && (int64_t)run->count < walk->limit);
+    walk->next = last ? end : run->entries[run->count - 1].seq + 1;
+    walk->limit = next_limit(walk, response);
+    return SPILL_OK;
 }
 
 /* ---- writing out ----------------------------------------------------------------------------- */

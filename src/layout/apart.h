@@ -48,6 +48,21 @@ spill_code_t spill_apart_read(const spill_owner_t *owner, const spill_state_t *h
                               int64_t end, int64_t seq, spill_want_t want, int64_t limit,
                               spill_response_t *response, spill_error_t *error);
 
+/* A walk over elements in documents, forwards. Zero it, but for `next`, the number to begin at. */
+typedef struct spill_apart_walk {
+    int64_t next;  /* the number to go on at; the end, when there are no more */
+    int64_t limit; /* elements of the next read, by the size of those before */
+} spill_apart_walk_t;
+
+/*
+ * The next run, of elements with numbers below `end`: up to SPILL_APART_RUN elements, and few
+ * beyond SPILL_APART_RUN_BYTES. It may be empty. One operation.
+ */
+enum { SPILL_APART_RUN = 1000, SPILL_APART_RUN_BYTES = 4 * 1024 * 1024 };
+spill_code_t spill_apart_walk(const spill_owner_t *owner, const spill_state_t *head, int64_t end,
+                              spill_apart_walk_t *walk, spill_response_t *response,
+                              spill_error_t *error);
+
 /* Layout subset: what a step needs that takes elements out of the top (spill_request.refill). */
 typedef struct spill_refill {
     spill_top_t top;

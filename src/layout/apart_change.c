@@ -343,11 +343,12 @@ static spill_code_t measure(const spill_owner_t *owner, const spill_state_t *hea
     int64_t end = low < head->first ? low : head->first; /* of the documents */
     spill_response_t response = SPILL_RESPONSE_INIT;
     spill_code_t code = SPILL_OK;
-    if (end > head->low)
-        code = spill_apart_read(owner, head, head->low, end, head->low, SPILL_WANT_FORWARD,
-                                TRIM_STEP, &response, error);
-    if (code == SPILL_OK)
-        add_run(owner, &response.run, end, &trim->taken, &live);
+    spill_apart_walk_t walk = {.next = head->low};
+    while (code == SPILL_OK && walk.next < end) {
+        code = spill_apart_walk(owner, head, end, &walk, &response, error);
+        if (code == SPILL_OK)
+            add_run(owner, &response.run, end, &trim->taken, &live);
+    }
     trim->removed = head->removed - (end > head->low ? end - head->low - live : 0);
     if (code == SPILL_OK && low > head->first) {
         spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);

@@ -17,7 +17,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { ELEMENTS_AT_A_TIME = 1000, BEGINNINGS_MAX = 20 };
+enum { BEGINNINGS_MAX = 20 };
 
 typedef struct counting {
     const spill_owner_t *owner;
@@ -65,16 +65,11 @@ static spill_code_t add_documents(counting_t *counting, spill_error_t *error)
     spill_response_t read = SPILL_RESPONSE_INIT;
     spill_code_t code = SPILL_OK;
     bool values = definition_of(counting)->value_field[0] != '\0';
-    while (code == SPILL_OK && values && counting->first < head->first) {
-        code =
-            spill_apart_read(counting->owner, head, counting->first, head->first, counting->first,
-                             SPILL_WANT_FORWARD, ELEMENTS_AT_A_TIME, &read, error);
-        if (code != SPILL_OK)
-            break;
-        add_run(definition_of(counting), &read.run, &counting->sum, &counting->size);
-        counting->first = read.run.count < ELEMENTS_AT_A_TIME
-                              ? head->first
-                              : read.run.entries[read.run.count - 1].seq + 1;
+    spill_apart_walk_t walk = {.next = counting->first};
+    while (code == SPILL_OK && values && walk.next < head->first) {
+        code = spill_apart_walk(counting->owner, head, head->first, &walk, &read, error);
+        if (code == SPILL_OK)
+            add_run(definition_of(counting), &read.run, &counting->sum, &counting->size);
     }
     counting->first = head->first;
     spill_response_release(&read);

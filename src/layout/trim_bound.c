@@ -15,6 +15,7 @@ typedef struct walk {
     const spill_state_t *head;
     spill_response_t read; /* the document at hand, unless it is the head */
     int64_t at;
+    spill_apart_walk_t apart; /* elements apart: over those in documents */
 } walk_t;
 
 /* The document that holds the lowest number that counts. */
@@ -53,11 +54,11 @@ static int64_t number_after(const spill_state_t *state, int64_t from, int64_t pa
     return seq;
 }
 
-/* Of elements in documents apart, those from number `from` on. */
-static spill_code_t read_apart(walk_t *walk, int64_t from, int64_t limit, spill_error_t *error)
+/* Elements apart: the next run of those in documents. */
+static spill_code_t read_apart(walk_t *walk, spill_error_t *error)
 {
-    return spill_apart_read(walk->owner, walk->head, from, walk->head->first, from,
-                            SPILL_WANT_FORWARD, limit, &walk->read, error);
+    return spill_apart_walk(walk->owner, walk->head, walk->head->first, &walk->apart, &walk->read,
+                            error);
 }
 
 /* ---- by count -------------------------------------------------------------------------------- */
@@ -66,17 +67,15 @@ static spill_code_t read_apart(walk_t *walk, int64_t from, int64_t limit, spill_
 static spill_code_t pass_apart(walk_t *walk, int64_t *excess, int64_t *bound, spill_error_t *error)
 {
     const spill_run_t *run = &walk->read.run;
-    int64_t from = walk->head->low;
+    walk->apart = (spill_apart_walk_t){.next = walk->head->low};
     spill_code_t code = SPILL_OK;
-    while (code == SPILL_OK && *excess > 0) {
-        code = read_apart(walk, from, *excess < RUN_ELEMENTS ? *excess : RUN_ELEMENTS, error);
-        if (code != SPILL_OK || run->count == 0)
-            break;
-        *excess -= (int64_t)run->count;
-        from = run->entries[run->count - 1].seq + 1;
+    while (code == SPILL_OK && *excess > 0 && walk->apart.next < walk->head->first) {
+        code = read_apart(walk, error);
+        int64_t count = code == SPILL_OK ? (int64_t)run->count : 0;
+        if (count > 0 && count >= *excess)
+            *bound = run->entries[*excess - 1].seq + 1;
+        *excess -= count < *excess ? count : *excess;
     }
-    if (code == SPILL_OK && *excess == 0)
-        *bound = from;
     return code;
 }
 
@@ -133,7 +132,7 @@ static bool find_younger(const walk_t *walk, int64_t time_ms, int64_t *seq)
 static spill_code_t read_run(walk_t *walk, int64_t from, spill_error_t *error)
 {
     if (is_apart(walk) && walk->at != SPILL_HEAD)
-        return read_apart(walk, from, RUN_ELEMENTS, error);
+        return read_apart(walk, error);
     spill_request_t read = spill_owner_request(walk->owner, SPILL_REQUEST_READ, walk->at);
     read.want = SPILL_WANT_FORWARD;
     read.seq = from;
@@ -144,6 +143,13 @@ static spill_code_t read_run(walk_t *walk, int64_t from, spill_error_t *error)
     return code;
 }
 
+static bool is_read_to_its_end(const walk_t *walk)
+{
+    if (is_apart(walk) && walk->at != SPILL_HEAD)
+        return walk->apart.next >= walk->head->first;
+    return walk->read.run.count < RUN_ELEMENTS;
+}
+
 /* *bound comes in as the highest that it may be. */
 static spill_code_t bound_by_time(walk_t *walk, int64_t time_ms, int64_t *bound,
                                   spill_error_t *error)
@@ -151,6 +157,7 @@ static spill_code_t bound_by_time(walk_t *walk, int64_t time_ms, int64_t *bound,
     int64_t from = walk->head->low;
     int64_t seq;
     walk->at = 0;
+    walk->apart = (spill_apart_walk_t){.next = from};
     spill_code_t code = is_apart(walk) ? SPILL_OK : begin(walk, error);
     while (code == SPILL_OK && walk->at != SPILL_NO_DOCUMENT && from < *bound) {
         code = read_run(walk, from, error);
@@ -163,7 +170,7 @@ static spill_code_t bound_by_time(walk_t *walk, int64_t time_ms, int64_t *bound,
             break;
         }
         from = seq + 1;
-        if (walk->read.run.count < RUN_ELEMENTS)
+        if (is_read_to_its_end(walk))
             go_on(walk);
     }
     return code;

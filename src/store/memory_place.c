@@ -148,6 +148,16 @@ static void take_page(const spill_memory_document_t *page, const spill_request_t
         spill_run_add(run, page->state.page, &page->elements[0]);
 }
 
+/* Another one of a run: as many as there may be, in number and in bytes. */
+static bool take_next(const spill_memory_document_t *page, const spill_request_t *request,
+                      spill_response_t *response)
+{
+    spill_run_t *run = &response->run;
+    take_page(page, request, run);
+    response->stopped = request->bytes_most > 0 && (int64_t)run->arena.size >= request->bytes_most;
+    return (int64_t)run->count < request->limit && !response->stopped;
+}
+
 /* SPILL_WANT_BEST: of the documents from place `first` to `end`, by a look at each. */
 static void read_best(const spill_memory_owner_t *owner, size_t first, size_t end,
                       const spill_request_t *request, spill_response_t *response)
@@ -190,23 +200,22 @@ void spill_memory_read_elements(const spill_memory_store_t *memory, const spill_
                                 spill_response_t *response)
 {
     const spill_memory_owner_t *owner = spill_memory_find_owner(memory, request);
-    spill_run_t *run = &response->run;
     if (!owner)
         return;
     size_t first = seek_page(owner, owner->page_count, request->low);
     size_t end = seek_page(owner, owner->page_count, request->pages);
-    size_t limit = (size_t)request->limit;
+    bool more = request->limit > 0;
     if (request->want == SPILL_WANT_BEST) {
         read_best(owner, first, end, request, response);
     } else if (request->want == SPILL_WANT_FORWARD) {
         size_t at = seek_page(owner, owner->page_count, request->seq);
-        for (at = at < first ? first : at; at < end && run->count < limit; at++)
-            take_page(owner->pages[at], request, run);
+        for (at = at < first ? first : at; more && at < end; at++)
+            more = take_next(owner->pages[at], request, response);
     } else {
         int64_t beyond = request->seq < INT64_MAX ? request->seq + 1 : INT64_MAX;
         size_t at = seek_page(owner, owner->page_count, beyond);
-        for (at = at > end ? end : at; at > first && run->count < limit; at--)
-            take_page(owner->pages[at - 1], request, run);
+        for (at = at > end ? end : at; more && at > first; at--)
+            more = take_next(owner->pages[at - 1], request, response);
     }
 }
 

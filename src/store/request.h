@@ -229,6 +229,11 @@ typedef struct spill_request {
     /* READ. */
     spill_want_t want;
     int64_t limit;
+    /*
+     * SPILL_ELEMENTS, 0: none. The run ends with the element that reaches it, or before it has
+     * twice as many bytes and another element.
+     */
+    int64_t bytes_most;
     const spill_value_t *id;        /* SPILL_WANT_ID: it has a key (bson/element.h) */
     const spill_top_entry_t *below; /* SPILL_WANT_BEST; NULL: above all */
     /*
@@ -270,6 +275,7 @@ typedef struct spill_response {
     spill_state_t beyond; /* READ with want_beyond: the page after, if it was brought along */
     spill_run_t beyond_run;
     bool spared;         /* READ with spare: the run may go on */
+    bool stopped;        /* READ with bytes_most: it ended the run, which may go on */
     bool op_found;       /* READ with op */
     spill_op_entry_t op; /* if so, its entry */
     /* READ with want_ops. A store may show later ones of the owner in a sealed document too. */

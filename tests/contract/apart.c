@@ -327,6 +327,62 @@ static void a_trim_takes_from_the_sum(void **state)
     fixture_close(&fixture);
 }
 
+/* A run ends with the element that reaches its bytes, if more may follow. */
+static void assert_run(fixture_t *fixture, spill_request_t *read, int64_t bytes_most,
+                       const char *expected)
+{
+    char text[256] = "";
+    read->bytes_most = bytes_most;
+    assert_done(fixture, read);
+    const spill_run_t *run = &fixture->response.run;
+    for (size_t i = 0; i < run->count; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%lld ",
+                 (long long)run->entries[i].seq);
+    if (fixture->response.stopped)
+        strcat(text, "...");
+    assert_string_equal(text, expected);
+}
+
+static void runs_are_bounded_in_bytes(void **state)
+{
+    enum { SIZE = 17, COUNT = 9 };
+    fixture_t fixture;
+    open_apart(&fixture, *state);
+    append_ratings(&fixture, 0, COUNT);
+    write_out(&fixture, COUNT);
+    const spill_state_t *head = read_head(&fixture);
+    spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_ELEMENTS);
+    read.low = head->low;
+    read.pages = head->pages;
+    read.limit = 1000;
+    read.want = SPILL_WANT_FORWARD;
+    assert_run(&fixture, &read, 0, "0 1 2 3 4 5 6 7 8 ");
+    assert_run(&fixture, &read, 1, "0 ...");
+    read.limit = 4;
+    assert_run(&fixture, &read, COUNT * 2 * SIZE, "0 1 2 3 ");
+    read.limit = 1000;
+    read.seq = 7;
+    assert_run(&fixture, &read, COUNT * 2 * SIZE, "7 8 ");
+    read.want = SPILL_WANT_BACKWARD;
+    read.seq = 5;
+    assert_run(&fixture, &read, 0, "5 4 3 2 1 0 ");
+    assert_run(&fixture, &read, 2 * SIZE, "5 4 ...");
+    read.want = SPILL_WANT_FORWARD;
+    /* However a store goes about it: bounded, and nothing left out on the way to the end. */
+    int64_t next = 0;
+    for (int runs = 0; next < COUNT && runs < COUNT; runs++) {
+        read.seq = next;
+        read.bytes_most = 3 * SIZE;
+        assert_done(&fixture, &read);
+        const spill_run_t *run = &fixture.response.run;
+        assert_in_range(run->count, 1, 6); /* a store may read up to as much again */
+        for (size_t i = 0; i < run->count; i++)
+            assert_int_equal(run->entries[i].seq, next++);
+    }
+    assert_int_equal(next, COUNT);
+    fixture_close(&fixture);
+}
+
 /* The number of the element whose rating, which is its id here, is that; -1: none. */
 static int64_t find_rating(fixture_t *fixture, int64_t page, double rating, int64_t from)
 {
@@ -435,6 +491,7 @@ void add_apart_tests(suite_t *suite)
     SUITE_ADD(suite, removed_in_the_journal);
     SUITE_ADD(suite, an_edit_is_put_once);
     SUITE_ADD(suite, a_trim_takes_from_the_sum);
+    SUITE_ADD(suite, runs_are_bounded_in_bytes);
     SUITE_ADD(suite, elements_are_found_by_id);
     SUITE_ADD(suite, an_array_is_no_id);
     SUITE_ADD(suite, runs_go_past_removed_elements);

@@ -374,24 +374,31 @@ static spill_code_t read_id(reading_t *reading, spill_error_t *error)
 
 /* ---- elements apart -------------------------------------------------------------------------- */
 
-/* The elements that there are with numbers from `high` down to `low`. */
+/*
+ * The elements that there are with numbers from `high` down to `low`, until the run has `limit`, or
+ * so many bytes of these as there may be: then *stopped, where more may follow.
+ */
 static spill_code_t read_numbers(reading_t *reading, int64_t high, int64_t low, size_t limit,
-                                 spill_error_t *error)
+                                 bool *stopped, spill_error_t *error)
 {
+    const spill_request_t *request = reading->request;
     spill_kv_iter_t *iter = reading->iter;
     spill_run_t *run = &reading->response->run;
-    int64_t epoch, seq;
+    int64_t epoch, seq = high, bytes = 0;
     bool found;
-    spill_record_key_element(&reading->key, reading->request->epoch, high);
+    *stopped = false;
+    spill_record_key_element(&reading->key, request->epoch, high);
     spill_code_t code = seek(reading, &found, error);
-    while (code == SPILL_OK && iter->valid && run->count < limit &&
+    while (code == SPILL_OK && !*stopped && iter->valid && run->count < limit &&
            spill_record_key_is_element(&reading->key, iter->key, iter->key_bytes, &epoch, &seq) &&
-           epoch == reading->request->epoch && seq >= low) {
+           epoch == request->epoch && seq >= low) {
         spill_value_t value;
         reading->page = seq;
         if (!spill_element_decode(iter->value, iter->value_bytes, &value))
             return corrupt(reading, error, "the record of an element cannot be read");
         spill_run_add(run, seq, &value);
+        bytes += value.size_bytes;
+        *stopped = request->bytes_most > 0 && bytes >= request->bytes_most && seq > low;
         iter->ops->next(iter);
         code = iter->valid ? SPILL_OK : iter->ops->status(iter, error);
     }
@@ -399,31 +406,50 @@ static spill_code_t read_numbers(reading_t *reading, int64_t high, int64_t low, 
 }
 
 /*
- * The elements' records lie beside each other, the newest first. A run upwards is read in stretches
- * of numbers, each from its upper end down, as many as there may be elements missing yet.
+ * Upwards, in stretches of numbers, each from its upper end down, as many as there may be elements
+ * missing yet. One with too many bytes is read again as one of half as many numbers.
  */
-static spill_code_t read_elements(reading_t *reading, spill_error_t *error)
+static spill_code_t read_upwards(reading_t *reading, int64_t from, int64_t last,
+                                 spill_error_t *error)
 {
     const spill_request_t *request = reading->request;
     spill_run_t *run = &reading->response->run;
     size_t limit = (size_t)request->limit;
-    int64_t last = request->pages - 1;
-    if (request->want == SPILL_WANT_BACKWARD)
-        return read_numbers(reading, request->seq < last ? request->seq : last, request->low, limit,
-                            error);
-    int64_t from = request->seq > request->low ? request->seq : request->low;
+    int64_t length = request->limit;
     spill_code_t code = SPILL_OK;
-    for (int64_t length = request->limit; code == SPILL_OK && from <= last && run->count < limit;
-         length = length < INT64_MAX / 4 ? length * 2 : length) {
+    bool enough = false;
+    while (code == SPILL_OK && !enough && from <= last && run->count < limit) {
         int64_t high = length <= last - from ? from + length - 1 : last;
-        size_t had = run->count;
-        code = read_numbers(reading, high, from, SIZE_MAX, error);
+        size_t had = run->count, used = run->arena.size;
+        bool stopped;
+        code = read_numbers(reading, high, from, SIZE_MAX, &stopped, error);
+        if (stopped) {
+            run->count = had;
+            run->arena.size = used;
+            length = (high - from + 1) / 2;
+            continue;
+        }
         reverse(run, had);
         from = high + 1;
+        enough = request->bytes_most > 0 && (int64_t)run->arena.size >= request->bytes_most;
+        length = length < INT64_MAX / 4 ? length * 2 : length;
     }
+    reading->response->stopped = enough;
     if (run->count > limit)
         run->count = limit;
     return code;
+}
+
+/* The elements' records lie beside each other, the newest first. */
+static spill_code_t read_elements(reading_t *reading, spill_error_t *error)
+{
+    const spill_request_t *request = reading->request;
+    int64_t last = request->pages - 1;
+    if (request->want == SPILL_WANT_BACKWARD)
+        return read_numbers(reading, request->seq < last ? request->seq : last, request->low,
+                            (size_t)request->limit, &reading->response->stopped, error);
+    return read_upwards(reading, request->seq > request->low ? request->seq : request->low, last,
+                        error);
 }
 
 /* ---- what ranks highest ---------------------------------------------------------------------- */

@@ -195,28 +195,31 @@ void spill_mongo_take_apart(const spill_mongo_document_t *document, const bson_t
 
 typedef struct gathering {
     const spill_request_t *request;
-    spill_run_t *run;
+    spill_response_t *response;
 } gathering_t;
 
-static void gather(void *context, const bson_t *document)
+static bool gather(void *context, const bson_t *document)
 {
     gathering_t *gathering = context;
-    int64_t seq;
+    spill_run_t *run = &gathering->response->run;
+    int64_t seq, most = gathering->request->bytes_most;
     bson_t element;
     if (spill_mongo_element_of(gathering->request->definition, document, &seq, &element)) {
         spill_value_t value = spill_value_from_document(&element);
-        spill_run_add(gathering->run, seq, &value);
+        spill_run_add(run, seq, &value);
     }
     bson_destroy(&element);
+    gathering->response->stopped = most > 0 && (int64_t)run->arena.size >= most;
+    return !gathering->response->stopped;
 }
 
 /* Elements with numbers in [from, end), up to as many as are missing yet. */
 static spill_code_t read_between(spill_mongo_t *store, const spill_request_t *request, int64_t from,
-                                 int64_t end, spill_run_t *run, spill_error_t *error)
+                                 int64_t end, spill_response_t *response, spill_error_t *error)
 {
-    gathering_t gathering = {.request = request, .run = run};
+    gathering_t gathering = {.request = request, .response = response};
     int order = request->want == SPILL_WANT_FORWARD ? 1 : -1;
-    int64_t limit = request->limit - (int64_t)run->count;
+    int64_t limit = request->limit - (int64_t)response->run.count;
     bson_t pipeline = BSON_INITIALIZER, stage, match;
     BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
@@ -252,10 +255,11 @@ spill_code_t spill_mongo_read_elements(spill_mongo_t *store, const spill_request
     int64_t width = request->limit < INT32_MAX ? 2 * request->limit : INT32_MAX;
     spill_code_t code = SPILL_OK;
     response->outcome = SPILL_DONE;
-    while (code == SPILL_OK && low < end && (int64_t)response->run.count < request->limit) {
+    while (code == SPILL_OK && !response->stopped && low < end &&
+           (int64_t)response->run.count < request->limit) {
         int64_t from = forward || end - low <= width ? low : end - width;
         int64_t to = forward && end - low > width ? low + width : end;
-        code = read_between(store, request, from, to, &response->run, error);
+        code = read_between(store, request, from, to, response, error);
         low = forward ? to : low;
         end = forward ? end : from;
         width = width < INT64_MAX / 16 ? width * 8 : width;

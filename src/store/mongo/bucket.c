@@ -101,17 +101,18 @@ typedef struct listing {
     char last[SPILL_WINDOW_SIZE];
 } listing_t;
 
-static void add_window(void *context, const bson_t *document)
+static bool add_window(void *context, const bson_t *document)
 {
     listing_t *listing = context;
     bson_iter_t window;
     char buffer[16];
     const char *key;
     if (!bson_iter_init_find(&window, document, "_id") || !BSON_ITER_HOLDS_UTF8(&window))
-        return;
+        return true;
     bson_uint32_to_string(listing->count++, &key, buffer, sizeof buffer);
     bson_append_iter(listing->texts, key, -1, &window);
     snprintf(listing->last, sizeof listing->last, "%s", bson_iter_utf8(&window, NULL));
+    return true;
 }
 
 static void match_id(const spill_definition_t *definition, const spill_value_t *value,

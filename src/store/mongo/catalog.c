@@ -177,16 +177,16 @@ typedef struct list {
     uint32_t count;
 } list_t;
 
-static void add_id(void *context, const bson_t *document)
+static bool add_id(void *context, const bson_t *document)
 {
     list_t *list = context;
     bson_iter_t iter;
     char buffer[16];
     const char *key;
     if (!bson_iter_init_find(&iter, document, "_id"))
-        return;
+        return true;
     bson_uint32_to_string(list->count++, &key, buffer, sizeof buffer);
-    bson_append_iter(list->array, key, -1, &iter);
+    return bson_append_iter(list->array, key, -1, &iter);
 }
 
 spill_code_t spill_mongo_catalog_names(spill_store_t *store, spill_catalog_t kind, bson_t *names,

@@ -140,7 +140,8 @@ spill_code_t spill_mongo_each(spill_mongo_t *store, const char *collection, cons
         use.collection, MONGOC_QUERY_NONE, pipeline, NULL, may_be_old ? NULL : store->primary);
     const bson_t *document;
     while (mongoc_cursor_next(cursor, &document))
-        visit(context, document);
+        if (!visit(context, document))
+            break;
     const bson_t *reply = NULL;
     spill_code_t code = SPILL_OK;
     if (mongoc_cursor_error_document(cursor, &use.cause, &reply))
@@ -155,12 +156,12 @@ typedef struct first {
     bool found;
 } first_t;
 
-static void keep_first(void *context, const bson_t *document)
+static bool keep_first(void *context, const bson_t *document)
 {
     first_t *first = context;
-    if (!first->found)
-        bson_concat(first->document, document);
+    bson_concat(first->document, document);
     first->found = true;
+    return false;
 }
 
 spill_code_t spill_mongo_first(spill_mongo_t *store, const char *collection, const bson_t *pipeline,

@@ -105,10 +105,10 @@ spill_code_t spill_mongo_first(spill_mongo_t *store, const char *collection, con
                                bson_t *document, bool *found, spill_error_t *error);
 
 /*
- * Every document that a pipeline gives, to `visit`, in order. From the primary, where writes go, or
- * with may_be_old by the URI's read preference.
+ * Every document that a pipeline gives, to `visit`, in order, until it returns false. From the
+ * primary, where writes go, or with may_be_old by the URI's read preference.
  */
-typedef void (*spill_mongo_visit_fn)(void *context, const bson_t *document);
+typedef bool (*spill_mongo_visit_fn)(void *context, const bson_t *document);
 spill_code_t spill_mongo_each(spill_mongo_t *store, const char *collection, const bson_t *pipeline,
                               bool may_be_old, spill_mongo_visit_fn visit, void *context,
                               spill_error_t *error);

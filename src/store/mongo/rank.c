@@ -87,7 +87,7 @@ static void append_match(const search_t *search, const look_t *look, bson_t *mat
 
 /* What a server takes for a match may be none here: an array is not of the class of what is in it.
  */
-static void take_document(void *context, const bson_t *document)
+static bool take_document(void *context, const bson_t *document)
 {
     found_t *found = context;
     const spill_definition_t *definition = found->search->request->definition;
@@ -103,6 +103,7 @@ static void take_document(void *context, const bson_t *document)
         }
     }
     bson_destroy(&element);
+    return true;
 }
 
 static spill_code_t carry_out(const search_t *search, const look_t *look, found_t *found,

@@ -369,15 +369,14 @@ static bool is_meant(const spill_request_t *request, const bson_t *projected)
            bson_iter_as_int64(&first) <= request->seq;
 }
 
-static void take(void *context, const bson_t *projected)
+static bool take(void *context, const bson_t *projected)
 {
     findings_t *findings = context;
-    if (findings->code != SPILL_OK)
-        return;
     if (!findings->response->state.present && is_meant(findings->document->request, projected))
         take_document(findings, projected);
     else
         take_beyond(findings, projected);
+    return findings->code == SPILL_OK;
 }
 
 static spill_code_t find(spill_mongo_t *store, const search_t *search, spill_response_t *response,
