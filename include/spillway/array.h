@@ -170,8 +170,8 @@ SPILL_API spill_code_t spill_array_get_activities(spill_array_t *array, const sp
  * Layout subset: the first `limit` of the elements in the head's summary, the highest ranking one
  * first: all of top_count, or of the array, but where they take more than half of head_bytes_max
  * (definition.h). They are those that rank highest at one moment during the call; while an edit of
- * one of them is under way, it may still count as it was. slice->more: the summary has more than
- * `limit`; slice->next is not used. An owner that does not exist reads as empty.
+ * one of them is under way, it may still count as it was. slice->more: more of them rank as high,
+ * beyond `limit` or without room in the head; slice->next is not used. An owner that does not exist reads as empty.
  * Cost: one store operation, on the head alone. SPILL_INVALID: another layout.
  */
 SPILL_API spill_code_t spill_array_top(spill_array_t *array, const spill_value_t *owner,

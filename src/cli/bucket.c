@@ -12,6 +12,15 @@ bool spill_cli_is_bucket(const spill_cli_session_t *session)
     return spill_array_get_definition(session->array)->layout == SPILL_LAYOUT_BUCKET;
 }
 
+static spill_code_t no_owner(const spill_cli_session_t *session, spill_error_t *error)
+{
+    char *owner = spill_value_to_json(session->owner, false);
+    spill_fail(error, SPILL_NOT_FOUND, "'%s' has no owner %s",
+               spill_array_get_definition(session->array)->name, owner);
+    bson_free(owner);
+    return SPILL_NOT_FOUND;
+}
+
 /* ---- arguments ------------------------------------------------------------------------------- */
 
 static bool split_address(const char *text, spill_cli_address_t *address)
@@ -260,6 +269,37 @@ spill_code_t spill_cli_bucket_read(const spill_cli_session_t *session,
     return code;
 }
 
+spill_code_t spill_cli_bucket_oldest(const spill_cli_session_t *session, spill_error_t *error)
+{
+    spill_bucket_read_options_t options;
+    spill_bucket_slice_t *slice = NULL;
+    spill_bucket_read_options_init(&options);
+    options.order = SPILL_OLDEST_FIRST;
+    options.limit = 1;
+    spill_code_t code = spill_bucket_read(session->array, session->owner, &options, &slice, error);
+    if (code == SPILL_OK && slice->count > 0)
+        printf("%s:%" PRId64 "\n", slice->elements[0].window, slice->elements[0].seq);
+    spill_bucket_slice_free(slice);
+    return code;
+}
+
+static bool note_window(void *context, const spill_bucket_window_t *window)
+{
+    (void)window;
+    *(bool *)context = true;
+    return false;
+}
+
+spill_code_t spill_cli_bucket_exists(const spill_cli_session_t *session, spill_error_t *error)
+{
+    bool any = false;
+    spill_code_t code = spill_bucket_windows(session->array, session->owner, NULL, NULL,
+                                             SPILL_NEWEST_FIRST, note_window, &any, error);
+    if (any)
+        return SPILL_OK;
+    return code == SPILL_OK ? no_owner(session, error) : code;
+}
+
 /* ---- statistics ------------------------------------------------------------------------------ */
 
 static void print_amount(const spill_amount_t *amount)
@@ -382,7 +422,6 @@ spill_code_t spill_cli_each_window(const spill_cli_session_t *session, spill_cli
     if (code != SPILL_OK)
         *error = walking;
     else if (!walk.any)
-        code = spill_fail(error, SPILL_NOT_FOUND, "'%s' has no such owner",
-                          spill_array_get_definition(session->array)->name);
+        code = no_owner(session, error);
     return code;
 }

@@ -60,4 +60,10 @@ spill_code_t spill_cli_bucket_stats(const spill_cli_session_t *session, spill_er
 spill_code_t spill_cli_each_window(const spill_cli_session_t *session, spill_cli_work_fn work,
                                    spill_error_t *error);
 
+/* Print the address of an owner's oldest element; nothing where there is none. */
+spill_code_t spill_cli_bucket_oldest(const spill_cli_session_t *session, spill_error_t *error);
+
+/* SPILL_NOT_FOUND: the owner has no window. */
+spill_code_t spill_cli_bucket_exists(const spill_cli_session_t *session, spill_error_t *error);
+
 #endif

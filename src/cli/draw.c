@@ -90,6 +90,15 @@ void spill_cli_draw_place(const spill_cli_place_t *place)
            spill_cli_size_text(place->bytes).text, place->collection);
 }
 
+void spill_cli_draw_top(const spill_cli_place_t *top, int64_t known)
+{
+    printf("  %-12s ", top->name);
+    draw_bar(spill_cli_fill(top));
+    printf(" %3d %% of %-7s  %" PRId64 " of %" PRId64 " elements shown, %s in %s\n",
+           percent(spill_cli_fill(top)), spill_cli_size_text(top->limits.bytes_max).text,
+           top->elements, known, spill_cli_size_text(top->bytes).text, top->collection);
+}
+
 void spill_cli_stretch_add(spill_cli_stretch_t *stretch, const spill_cli_place_t *place)
 {
     double fill = spill_cli_fill(place);

@@ -28,6 +28,9 @@ double spill_cli_fill(const spill_cli_place_t *place);
  */
 void spill_cli_draw_place(const spill_cli_place_t *place);
 
+/* The elements that a summary shows, of the `known` that it has. */
+void spill_cli_draw_top(const spill_cli_place_t *top, int64_t known);
+
 /* A stretch of documents that are not drawn one by one. Start from SPILL_CLI_STRETCH_INIT. */
 typedef struct spill_cli_stretch {
     int64_t documents;

@@ -81,10 +81,34 @@ static void read_place(const explain_t *explain, bool head, const bson_t *docume
         place->limits.slots_max = 1;
 }
 
+/* What a head's summary shows; *known: the elements that it could, with room. False: no summary. */
+static bool read_top(const explain_t *explain, const bson_t *document, spill_cli_place_t *top,
+                     int64_t *known)
+{
+    const spill_definition_t *definition = explain->definition;
+    char noted[SPILL_NAME_SIZE + 16], shown[2 * SPILL_NAME_SIZE];
+    bson_iter_t iter;
+    if (!spill_has_top(definition))
+        return false;
+    snprintf(noted, sizeof noted, "spill.%s.top", definition->array);
+    snprintf(shown, sizeof shown, "%s.%s", definition->array, definition->top_field);
+    *known = find(document, noted, &iter) ? array_length(&iter) : 0;
+    if (find(document, shown, &iter)) {
+        top->elements = array_length(&iter);
+        top->bytes = spill_value_from_iter(&iter).size_bytes;
+    }
+    top->limits = (spill_limits_t){.slots_max = INT64_MAX, .bytes_max = spill_top_room(definition)};
+    return true;
+}
+
 /* ---- printing -------------------------------------------------------------------------------- */
 
-/* `window`: of a bucket, whose part 0 is page -1; "" where there are none. */
-static void print_place(const spill_cli_place_t *place, const char *window, int64_t page)
+/*
+ * `window`: of a bucket, whose part 0 is page -1; "" where there are none. `top`: of a head with a
+ * summary, or NULL.
+ */
+static void print_place(const spill_cli_place_t *place, const char *window, int64_t page,
+                        const spill_cli_place_t *top, int64_t known)
 {
     fputs("{\"collection\":", stdout);
     spill_cli_print_text(place->collection);
@@ -93,9 +117,14 @@ static void print_place(const spill_cli_place_t *place, const char *window, int6
         spill_cli_print_text(window);
     }
     printf(",\"page\":%" PRId64 ",\"first\":%" PRId64 ",\"end\":%" PRId64 ",\"elements\":%" PRId64
-           ",\"elementsMax\":%" PRId64 ",\"bytes\":%" PRId64 ",\"bytesMax\":%" PRId64 "}\n",
+           ",\"elementsMax\":%" PRId64 ",\"bytes\":%" PRId64 ",\"bytesMax\":%" PRId64,
            page, place->first, place->end, place->elements, place->limits.slots_max, place->bytes,
            place->limits.bytes_max);
+    if (top)
+        printf(",\"top\":%" PRId64 ",\"topShown\":%" PRId64 ",\"topBytes\":%" PRId64
+               ",\"topBytesMax\":%" PRId64,
+               known, top->elements, top->bytes, top->limits.bytes_max);
+    puts("}");
 }
 
 /* In the middle of many pages? These are summed up, but with --all. */
@@ -112,20 +141,25 @@ static void show_place(explain_t *explain, const char *collection, int64_t page,
     char name[32] = "head";
     bool apart = page >= 0 && spill_elements_apart(explain->definition);
     spill_cli_place_t place = {.name = name, .collection = collection};
+    spill_cli_place_t top = {.name = "top", .collection = collection};
+    int64_t known = 0;
     read_place(explain, page < 0, document, &place);
+    bool has_top = page < 0 && read_top(explain, document, &top, &known);
     int64_t number = apart ? place.first : page;
     if (explain->definition->layout == SPILL_LAYOUT_BUCKET)
         snprintf(name, sizeof name, "part %" PRId64, page + 1);
     else if (page >= 0)
         snprintf(name, sizeof name, apart ? "%" PRId64 : "page %" PRId64, number);
     if (explain->session->invocation->json) {
-        print_place(&place, explain->window, number);
+        print_place(&place, explain->window, number, has_top ? &top : NULL, known);
     } else if (is_left_out(explain, page)) {
         spill_cli_stretch_add(&explain->stretch, &place);
     } else {
         if (page == explain->pages - DRAWN_AT_EACH_END)
             spill_cli_draw_stretch(&explain->stretch);
         spill_cli_draw_place(&place);
+        if (has_top)
+            spill_cli_draw_top(&top, known);
     }
 }
 

@@ -20,18 +20,19 @@ static void print_help(FILE *stream)
           stream);
     for (size_t i = 0; spill_commands[i]; i++)
         fprintf(stream, "  %-10s %s\n", spill_commands[i]->name, spill_commands[i]->summary);
-    fputs("\n"
-          "'spillway help COMMAND' and 'spillway COMMAND --help' say more, with examples.\n"
-          "\n"
-          "STORE is rocksdb:PATH or a plain path (a folder), mongodb://HOST:PORT/DATABASE (on a\n"
-          "server), @FILE for a file that holds one of these, or - for the one in the environment\n"
-          "variable SPILLWAY_URI: both keep a password out of the command line. NAME is a\n"
-          "definition's name. OWNER is Extended JSON or a plain word, which is a string.\n"
-          "Sizes take units: 200KB is 200 000 bytes, 16MiB is 16 777 216.\n"
-          "\n"
-          "Exit codes: 0 done; 1 a check found something; 2 usage; 3 the store or a file failed;\n"
-          "4 refused, because it would break a bound or a guard.\n",
-          stream);
+    fputs(
+        "\n"
+        "'spillway help COMMAND' and 'spillway COMMAND --help' say more, with examples.\n"
+        "\n"
+        "STORE is rocksdb:PATH or a plain path (a folder), mongodb://HOST:PORT/DATABASE (on a\n"
+        "server), @FILE for a file that holds one of these, or - for the one in the environment\n"
+        "variable SPILLWAY_URI: both keep a password out of the command line. NAME is a\n"
+        "definition's name. OWNER is Extended JSON or a plain word, which is a string.\n"
+        "Sizes take units: 200KB is 200 000 bytes, 16MiB is 16 777 216.\n"
+        "\n"
+        "Exit codes: 0 done; 1 a check found something; 2 usage; 3 the store or a file failed, or\n"
+        "what was named is not there; 4 refused, because it would break a bound or a guard.\n",
+        stream);
 }
 
 static spill_exit_t unknown_command(const char *name)

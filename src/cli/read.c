@@ -71,6 +71,12 @@ static spill_code_t read_top(spill_cli_session_t *session, spill_error_t *error)
     if (code != SPILL_OK)
         return code;
     code = show(session, slice, error);
+    if (code == SPILL_OK && slice->more && (int64_t)slice->count < given->limit &&
+        !session->invocation->quiet)
+        fprintf(stderr,
+                "spillway: the summary has room for %zu of the elements that rank highest, in half "
+                "of %" PRId64 " bytes; read without --top has them all\n",
+                slice->count, spill_array_get_definition(session->array)->bounds.head_bytes_max);
     spill_slice_free(slice);
     return code;
 }

@@ -5,6 +5,7 @@
 
 #include "util/clock.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 typedef struct trim_options {
@@ -28,6 +29,9 @@ static spill_code_t trim_windows(const spill_cli_session_t *session, spill_error
     int64_t time_ms;
     if (!spill_cli_is_bucket(session))
         return spill_fail(error, SPILL_INVALID, "--windows-before is for the layout bucket");
+    spill_code_t code = spill_cli_bucket_exists(session, error);
+    if (code != SPILL_OK)
+        return code;
     if (options->windows)
         return spill_bucket_drop_before(session->array, session->owner, options->windows, NULL,
                                         error);
@@ -40,11 +44,9 @@ static spill_code_t trim_windows(const spill_cli_session_t *session, spill_error
     return spill_bucket_trim_older(session->array, session->owner, time_ms, error);
 }
 
-static spill_code_t trim(spill_cli_session_t *session, spill_error_t *error)
+static spill_code_t trim_numbers(const spill_cli_session_t *session, spill_error_t *error)
 {
     const trim_options_t *options = session->invocation->options;
-    if (spill_cli_is_bucket(session) || options->windows)
-        return trim_windows(session, error);
     const spill_value_t *owner = session->owner;
     int64_t time_ms = INT64_MIN;
     spill_code_t code;
@@ -57,6 +59,31 @@ static spill_code_t trim(spill_cli_session_t *session, spill_error_t *error)
         code = spill_array_trim_older(session->array, owner, time_ms, NULL, error);
     }
     return code;
+}
+
+/* The address of the oldest element that is left. */
+static spill_code_t print_oldest(const spill_cli_session_t *session, spill_error_t *error)
+{
+    if (spill_cli_is_bucket(session))
+        return spill_cli_bucket_oldest(session, error);
+    spill_read_options_t options;
+    spill_slice_t *slice = NULL;
+    spill_read_options_init(&options);
+    options.order = SPILL_OLDEST_FIRST;
+    options.limit = 1;
+    spill_code_t code = spill_array_read(session->array, session->owner, &options, &slice, error);
+    if (code == SPILL_OK && slice->count > 0)
+        printf("%" PRId64 "\n", slice->elements[0].seq);
+    spill_slice_free(slice);
+    return code;
+}
+
+static spill_code_t trim(spill_cli_session_t *session, spill_error_t *error)
+{
+    const trim_options_t *options = session->invocation->options;
+    bool windows = spill_cli_is_bucket(session) || options->windows;
+    spill_code_t code = windows ? trim_windows(session, error) : trim_numbers(session, error);
+    return code == SPILL_OK ? print_oldest(session, error) : code;
 }
 
 static spill_exit_t run(const spill_invocation_t *invocation)
@@ -95,6 +122,8 @@ const spill_command_t spill_command_trim = {
     .arguments_max = 3,
     .summary = "Remove an owner's oldest elements",
     .text =
+        "Prints the sequence number of the oldest element that is left, or nothing where none is.\n"
+        "\n"
         "With layout bucket windows go as a whole; in the window that the trim ends in, elements "
         "of the first part one by one, and later parts as a whole, so that up to one part's "
         "elements are left that could go.\n"

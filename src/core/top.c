@@ -4,15 +4,15 @@
 #include "util/error.h"
 
 /* The run becomes the slice's. */
-static spill_slice_t *make_slice(spill_run_t *run, int64_t limit)
+static spill_slice_t *make_slice(const spill_top_t *top, spill_run_t *run, int64_t limit)
 {
     spill_slice_t *slice = bson_malloc0(sizeof *slice);
     spill_run_t *own = bson_malloc0(sizeof *own);
     *own = *run;
     *run = (spill_run_t){0};
     slice->memory = own;
-    slice->more = (int64_t)own->count > limit;
-    slice->count = slice->more ? (size_t)limit : own->count;
+    slice->count = (int64_t)own->count > limit ? (size_t)limit : own->count;
+    slice->more = top->count > slice->count;
     slice->elements = bson_malloc0((slice->count + 1) * sizeof *slice->elements);
     for (size_t i = 0; i < slice->count; i++)
         slice->elements[i] = spill_run_element(own, i);
@@ -39,7 +39,7 @@ spill_code_t spill_array_top(spill_array_t *array, const spill_value_t *owner, i
         code = spill_owner_call(&own, &read, &head, error);
     }
     if (code == SPILL_OK)
-        *slice = make_slice(&head.top_run, limit);
+        *slice = make_slice(&head.state.top, &head.top_run, limit);
     spill_response_release(&head);
     spill_owner_release(&own);
     return code;

@@ -130,6 +130,12 @@ is out 2
 expect 0 stats "$db" visits shop
 has out "2026-01-02: 1 elements, 1 values, sum 5,"
 expect 0 trim "$db" visits shop --keep 4
+has out "2026-01-0"
+for how in "--keep 4" "--older-than 2026-03-01" "--windows-before 2026-03-01"; do
+    # shellcheck disable=SC2086 # two words
+    expect 3 trim "$db" visits nobody $how
+    has err "'visits' has no owner \"nobody\""
+done
 expect 0 count "$db" visits shop
 has out '"count":4,'
 expect 0 trim "$db" visits shop --older-than 2026-01-02T04:30:00Z

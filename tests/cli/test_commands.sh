@@ -264,13 +264,17 @@ expect 2 remove "$db" events alice --id nonsense
 expect 2 remove "$db" events alice --id 1
 has err "idField"
 expect 0 trim "$db" events alice --below 2
+is out 2
 counts "$db" events alice 8
 expect 0 trim "$db" events alice --keep 4
+is out 7
 expect 0 read "$db" events alice --oldest --quiet
 printf '7\t7\n8\t8\n9\t9\n10\t10\n' | cmp -s - out || fail "after trim: $(cat out)"
 expect 0 trim "$db" events alice --keep 100
 counts "$db" events alice 4
 expect 0 trim "$db" events bob --keep 0
+is out ''
+expect 3 trim "$db" events nobody --keep 1
 counts "$db" events bob 0
 
 expect 0 define "$db" ids --preset feed-recent --collection idOwners --page-collection idPages \
@@ -301,6 +305,8 @@ expect 0 remove "$db" ids nobody --where '{"n": 1}'
 is out 0
 expect 2 remove "$db" ids o --where '{"$or": []}'
 expect 2 remove "$db" ids o --where 7
+expect 2 remove "$db" ids o --where '{}'
+is out ''
 expect 2 remove "$db" ids o 3 --where '{"n": 1}'
 counts "$db" ids o 13
 expect 4 define "$db" ids --id-field n

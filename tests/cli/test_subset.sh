@@ -36,6 +36,9 @@ tops reviews p1 '3 2'
 counts "$db" reviews p1 2
 expect 0 explain "$db" reviews p1
 has out 'the 3 highest by rating: the head'
+has out '2 of 2 elements shown, '
+expect 0 explain "$db" reviews p1 --json
+has out '"top":2,"topShown":2,'
 expect 0 read "$db" reviews nobody --top
 clean "$db"
 
@@ -105,6 +108,15 @@ for owner in removed edited trimmed; do
     sized "$owner" 2 100
     shown "$owner" 5
 done
+has err 'the summary has room for 1 of the elements that rank highest, in half of 32768 bytes'
+expect 0 explain "$db" small trimmed
+has out '1 of 3 elements shown, '
+sized none 9 17000
+expect 0 read "$db" small none --top
+is out ''
+has err 'the summary has room for 0 of'
+expect 0 read "$db" small none --top --quiet
+is err ''
 expect 0 remove "$db" small removed 0
 shown removed '5 3 2'
 expect 0 edit "$db" small edited 0 '{"rating": 4}'

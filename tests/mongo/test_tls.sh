@@ -78,5 +78,5 @@ fails "TLS handshake failed"
 over_tls "tls=true&tlsCAFile=$PWD/ours.ca.pem&tlsAllowInvalidHostnames=true"
 counts "$secure" ev alice 10
 over_tls "tls=true&tlsCAFile=$PWD/nowhere.pem"
-fails "TLS"
+fails "$PWD/nowhere.pem, which the connection string names as tlsCAFile"
 counts "$uri" ev alice 10

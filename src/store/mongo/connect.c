@@ -3,8 +3,10 @@
 
 #include "util/error.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 /*
  * The oldest server that has what the commands use: MongoDB 4.4.2 (wire version 9), for $bsonSize
@@ -62,6 +64,25 @@ static bool is_ambiguous(const char *text)
     return at > end || (next && (!options || next < options));
 }
 
+/* The driver's own error does not name a file that cannot be read. */
+static spill_code_t check_files(const mongoc_uri_t *uri, spill_error_t *error)
+{
+    static const struct {
+        const char *option, *name;
+    } options[] = {{MONGOC_URI_TLSCAFILE, "tlsCAFile"},
+                   {MONGOC_URI_TLSCERTIFICATEKEYFILE, "tlsCertificateKeyFile"}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        const char *path = mongoc_uri_get_option_as_utf8(uri, options[i].option, NULL);
+        if (!path || access(path, R_OK) == 0)
+            continue;
+        int cause = errno;
+        return spill_fail(error, cause == EACCES ? SPILL_DENIED : SPILL_NOT_FOUND,
+                          "%s, which the connection string names as %s: %s", path, options[i].name,
+                          strerror(cause));
+    }
+    return SPILL_OK;
+}
+
 static spill_code_t parse(const char *text, mongoc_uri_t **uri, spill_error_t *error)
 {
     bson_error_t cause;
@@ -89,7 +110,7 @@ static spill_code_t parse(const char *text, mongoc_uri_t **uri, spill_error_t *e
                           "a connection; raise maxPoolSize",
                           MONGOC_URI_WAITQUEUETIMEOUTMS);
     spill_mongo_fill_defaults(*uri);
-    return SPILL_OK;
+    return check_files(*uri, error);
 }
 
 /* "localhost:27017/feeds": what messages say, so that no password is printed. */
