@@ -1,7 +1,7 @@
 # bash completion for spillway: commands, options, and the names of a store's definitions.
 
 _spillway_commands='define import append read count edit remove trim export explain verify repair stats
-    threshold drop convert copy backup help'
+    threshold scan drop convert copy backup help'
 
 _spillway_options() {
     local common='--help'
@@ -32,6 +32,10 @@ _spillway_options() {
     repair) echo "$common --dry-run --json --durability=" ;;
     stats) echo "$common --top= --json" ;;
     threshold) echo "$common --target= --element= --json --quiet" ;;
+    scan)
+        echo "$common --format= --max-elements= --max-bytes= --max-share= --document-limit= --fail-on=
+            --threads= --json --quiet"
+        ;;
     drop) echo "$common --yes --durability=" ;;
     convert)
         echo "$common --to= --keep= --as= --threshold= --page= --max-bytes= --page-bytes= --no-verify
@@ -54,6 +58,7 @@ _spillway_values() {
     --window) echo 'hour day week month year field' ;;
     --keep) echo 'newest oldest' ;;
     --order) echo 'oldest-first newest-first' ;;
+    --fail-on) echo 'any critical unbounded-array unbounded-map paid-by-array large-document' ;;
     --format) echo 'ndjson json csv bson ndjson.gz json.gz csv.gz bson.gz ndjson.zst' ;;
     esac
 }

@@ -14,10 +14,11 @@
 /* The program's exit codes; spill_cli_exit_code says which error code ends in which. */
 typedef enum spill_exit {
     SPILL_EXIT_DONE = 0,
-    SPILL_EXIT_FOUND = 1,   /* a check ran and found something */
-    SPILL_EXIT_USAGE = 2,   /* the command line asks for what cannot be */
-    SPILL_EXIT_FAILED = 3,  /* the store or a file failed */
-    SPILL_EXIT_REFUSED = 4, /* it would have broken a bound or a guard */
+    SPILL_EXIT_FOUND = 1,         /* a check ran and found something */
+    SPILL_EXIT_USAGE = 2,         /* the command line asks for what cannot be */
+    SPILL_EXIT_FAILED = 3,        /* the store or a file failed */
+    SPILL_EXIT_REFUSED = 4,       /* it would have broken a bound or a guard */
+    SPILL_EXIT_INTERRUPTED = 130, /* Ctrl-C: what was printed is of a part */
 } spill_exit_t;
 
 typedef enum spill_option_kind {
@@ -87,6 +88,7 @@ extern const spill_command_t spill_command_export;
 extern const spill_command_t spill_command_import;
 extern const spill_command_t spill_command_read;
 extern const spill_command_t spill_command_remove;
+extern const spill_command_t spill_command_scan;
 extern const spill_command_t spill_command_stats;
 extern const spill_command_t spill_command_threshold;
 extern const spill_command_t spill_command_trim;

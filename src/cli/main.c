@@ -31,7 +31,8 @@ static void print_help(FILE *stream)
         "Sizes take units: 200KB is 200 000 bytes, 16MiB is 16 777 216.\n"
         "\n"
         "Exit codes: 0 done; 1 a check found something; 2 usage; 3 the store or a file failed, or\n"
-        "what was named is not there; 4 refused, because it would break a bound or a guard.\n",
+        "what was named is not there; 4 refused, because it would break a bound or a guard; 130\n"
+        "interrupted, after a part.\n",
         stream);
 }
 

@@ -154,6 +154,18 @@ static bool may_grow(const spill_path_t *path)
                                           : path->here_length >= SPILL_MAP_KEYS_MIN;
 }
 
+/* Has a document its bytes from many fields, as a map has, and not from one of them? */
+static bool is_spread(const spill_path_t *path, const uint8_t *document)
+{
+    spill_fields_t fields = spill_fields_of(document + path->here_at);
+    const char *name;
+    spill_value_t value;
+    uint32_t largest = 0;
+    while (spill_fields_next(&fields, &name, &value))
+        largest = value.size_bytes > largest ? value.size_bytes : largest;
+    return largest < path->here_size / 2;
+}
+
 /* The document that ends. */
 typedef struct ended {
     const uint8_t *data;
@@ -191,9 +203,11 @@ static void end_path(spill_paths_t *paths, spill_path_t *path, const ended_t *he
     if (!may_grow(path))
         return;
     path->over_elements += path->here_length > limits->elements;
-    path->over_bytes += path->here_bytes > limits->bytes;
-    path->paid += here->bytes > limits->bytes &&
-                  path->here_bytes * 100 >= here->bytes * limits->paid_per_cent;
+    if (path->here_bytes > limits->bytes &&
+        (path->kind == SPILL_PATH_ARRAY || is_spread(path, here->data))) {
+        path->over_bytes++;
+        path->paid += path->parent && path->here_bytes * 100 >= here->bytes * limits->paid_per_cent;
+    }
     const spill_history_t *history = learn_history(paths, path, here);
     if (spill_owners_wanted(&path->owners, path->here_length, path->here_bytes)) {
         spill_owner_t owner = {.length = path->here_length,

@@ -67,7 +67,7 @@ struct spill_path {
     int64_t bytes_max;       /* in one document */
     int64_t over_elements;   /* documents with a longer one */
     int64_t over_bytes;      /* documents with more of it */
-    int64_t paid;            /* documents larger than limits.bytes of which it has the most part */
+    int64_t paid;            /* of these, documents of which it is the most part */
     spill_owners_t owners;   /* by the longest one of each document */
     spill_times_rule_t times;
     spill_growth_t *growth;      /* or NULL */

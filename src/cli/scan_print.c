@@ -1,0 +1,175 @@
+#include "cli/scan_print.h"
+
+#include "cli/cli.h"
+#include "cli/draw.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PATHS_SHOWN = 8, OWNERS_SHOWN = 3, COLLECTIONS_SHOWN = 20 };
+
+static double per_cent(int64_t part, int64_t whole)
+{
+    return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static int64_t mean_of(const spill_scan_numbers_t *numbers)
+{
+    return numbers->count > 0 ? (numbers->sum + numbers->count / 2) / numbers->count : 0;
+}
+
+/* A document's name: its _id, or where it stands. */
+static void print_owner(const spill_owner_t *owner)
+{
+    if (owner->value.data)
+        spill_cli_print_value(&owner->value, false);
+    else
+        printf("the document at %" PRId64, owner->place);
+}
+
+/* ---- findings -------------------------------------------------------------------------------- */
+
+static void print_longest(const spill_scan_path_t *path)
+{
+    if (!path || path->owners.count == 0)
+        return;
+    const spill_owner_t *owner = &path->owners.items[0];
+    printf("    longest: %" PRId64 " %s, %s of a document of %s, _id ", owner->length,
+           path->map ? "keys" : "elements", spill_cli_size_text(owner->bytes).text,
+           spill_cli_size_text(owner->document_bytes).text);
+    print_owner(owner);
+    printf("\n    lengths: half have %" PRId64 " or fewer, 99 %% %" PRId64 " or fewer",
+           path->lengths.p50, path->lengths.p99);
+    if (path->threshold > 0)
+        printf("; a head of 200 KB holds %" PRId64, path->threshold);
+    putchar('\n');
+    for (size_t i = 1; i < path->owners.count && i < OWNERS_SHOWN; i++) {
+        printf("    next:    %" PRId64 ", ", path->owners.items[i].length);
+        print_owner(&path->owners.items[i]);
+        putchar('\n');
+    }
+}
+
+static void print_largest(const spill_scan_result_t *result,
+                          const spill_scan_collection_t *collection)
+{
+    if (collection->largest.count == 0)
+        return;
+    const spill_owner_t *owner = &collection->largest.items[0];
+    printf("    largest: %s, %.1f %% of the limit, _id ", spill_cli_size_text(owner->bytes).text,
+           per_cent(owner->bytes, result->limits.document_bytes));
+    print_owner(owner);
+    putchar('\n');
+}
+
+static void print_what(const spill_scan_result_t *result, const spill_scan_finding_t *finding)
+{
+    const spill_scan_limits_t *limits = &result->limits;
+    const char *documents = spill_cli_plural(finding->documents, "document", "documents");
+    switch (finding->kind) {
+    case SPILL_SCAN_FINDING_ARRAY:
+    case SPILL_SCAN_FINDING_MAP:
+        printf("    %" PRId64 " %s with more than %" PRId64 " %s or %s of it\n", finding->documents,
+               documents, limits->elements,
+               finding->kind == SPILL_SCAN_FINDING_MAP ? "keys" : "elements",
+               spill_cli_size_text(limits->bytes).text);
+        print_longest(finding->path);
+        break;
+    case SPILL_SCAN_FINDING_PAID:
+        printf("    whoever reads another field of %" PRId64 " %s reads this too: it is %" PRId64
+               " %% of them or more\n",
+               finding->documents, documents, limits->paid_per_cent);
+        break;
+    default:
+        printf("    %" PRId64 " %s larger than half of the limit of %s\n", finding->documents,
+               documents, spill_cli_size_text(limits->document_bytes).text);
+        print_largest(result, &result->collections[finding->collection]);
+        break;
+    }
+}
+
+static void print_finding(const spill_scan_result_t *result, const spill_scan_finding_t *finding)
+{
+    printf("%s  %s (%s)  %s", finding->critical ? "CRITICAL" : "WARNING",
+           spill_scan_finding_name(finding->kind), spill_scan_finding_atlas(finding->kind),
+           result->collections[finding->collection].name);
+    if (finding->path)
+        printf(": %s", finding->path->path);
+    putchar('\n');
+    print_what(result, finding);
+}
+
+/* ---- collections ----------------------------------------------------------------------------- */
+
+static void print_path(const spill_scan_collection_t *collection, const spill_scan_path_t *path)
+{
+    printf("  %-28s %9" PRId64 " %7" PRId64 " %7" PRId64 " %7" PRId64 " %9s %5.1f %%\n", path->path,
+           path->lengths.count, path->lengths.p50, path->lengths.p99, path->lengths.max,
+           spill_cli_size_text(mean_of(&path->elements)).text,
+           per_cent(path->bytes, collection->bytes));
+}
+
+static void print_collection(const spill_scan_result_t *result,
+                             const spill_scan_collection_t *collection)
+{
+    printf("\n%s: %" PRId64 " %s, %s\n", collection->name, collection->documents,
+           spill_cli_plural(collection->documents, "document", "documents"),
+           spill_cli_size_text(collection->bytes).text);
+    if (collection->documents > 0)
+        printf("  document sizes: half %s or less, 99 %% %s, largest %s (%.1f %% of the limit)\n",
+               spill_cli_size_text(collection->sizes.p50).text,
+               spill_cli_size_text(collection->sizes.p99).text,
+               spill_cli_size_text(collection->sizes.max).text,
+               per_cent(collection->sizes.max, result->limits.document_bytes));
+    if (collection->path_count > 0)
+        printf("  %-28s %9s %7s %7s %7s %9s %7s\n", "array", "number", "p50", "p99", "longest",
+               "element", "share");
+    size_t shown = collection->path_count < PATHS_SHOWN ? collection->path_count : PATHS_SHOWN;
+    for (size_t i = 0; i < shown; i++)
+        print_path(collection, &collection->paths[i]);
+    int64_t more = (int64_t)(collection->path_count - shown) + collection->paths_left_out;
+    if (more > 0)
+        printf("  and %" PRId64 " more with fewer bytes\n", more);
+    if (collection->overflow > 0)
+        printf("  %" PRId64
+               " arrays and documents are of paths beyond the %d that are told apart\n",
+               collection->overflow, SPILL_PATHS_MAX);
+}
+
+void spill_cli_print_scan(const spill_scan_result_t *result)
+{
+    int64_t findings = (int64_t)result->finding_count;
+    int64_t collections = (int64_t)result->collection_count;
+    printf("%" PRId64 " %s in %" PRId64 " %s, %" PRId64 " %s, %s%s\n", findings,
+           spill_cli_plural(findings, "finding", "findings"), collections,
+           spill_cli_plural(collections, "collection", "collections"), result->documents,
+           spill_cli_plural(result->documents, "document", "documents"),
+           spill_cli_size_text(result->bytes).text,
+           result->interrupted ? " (interrupted: of what was read)" : "");
+    for (size_t i = 0; i < result->finding_count; i++)
+        print_finding(result, &result->findings[i]);
+    size_t shown = result->collection_count;
+    shown = shown < COLLECTIONS_SHOWN ? shown : COLLECTIONS_SHOWN;
+    for (size_t i = 0; i < shown; i++)
+        print_collection(result, &result->collections[i]);
+    if (shown < result->collection_count)
+        printf("\nand %zu more collections (--json lists all)\n", result->collection_count - shown);
+}
+
+void spill_cli_print_problems(const spill_scan_result_t *result)
+{
+    fflush(stdout);
+    for (size_t i = 0; i < result->problem_count; i++) {
+        const spill_scan_problem_t *problem = &result->problems[i];
+        fprintf(stderr, "spillway: %s", problem->input);
+        if (problem->place >= 0 && problem->by_line)
+            fprintf(stderr, ":%" PRId64, problem->place);
+        else if (problem->place >= 0)
+            fprintf(stderr, ": byte %" PRId64, problem->place);
+        fprintf(stderr, ": %s\n", problem->text);
+    }
+    int64_t more = result->problems_all - (int64_t)result->problem_count;
+    if (more > 0)
+        fprintf(stderr, "spillway: and %" PRId64 " more problems\n", more);
+}

@@ -1,0 +1,86 @@
+/*
+ * Where documents come from: a feed cuts its input into blocks of whole documents, which workers
+ * take one at a time. What is damaged is reported, and passed over as far as what follows can be
+ * found again.
+ */
+#ifndef SPILL_TOOLS_SCAN_FEED_H
+#define SPILL_TOOLS_SCAN_FEED_H
+
+#include "tools/import_records.h"
+#include "util/buffer.h"
+
+/* A longer document is passed over: no database of the family takes one. */
+#define SPILL_DOCUMENT_BYTES_MAX (24 * 1024 * 1024)
+
+#define SPILL_BLOCK_BYTES (1024 * 1024) /* of a block, unless one document is larger */
+
+typedef struct spill_feed_record {
+    size_t at; /* in the block */
+    size_t size_bytes;
+    int64_t place; /* its offset in the decompressed input, or its line */
+} spill_feed_record_t;
+
+typedef struct spill_block {
+    spill_buffer_t data;
+    spill_feed_record_t *records;
+    size_t count;
+    size_t capacity;
+    size_t collection; /* an index, given by the feed */
+} spill_block_t;
+
+void spill_block_clear(spill_block_t *block); /* what a huge document took is given back */
+void spill_block_release(spill_block_t *block);
+void spill_block_add(spill_block_t *block, size_t at, size_t size_bytes, int64_t place);
+
+/*
+ * Something is wrong in the input. `place` as of records, -1 where none can be told. `text` is a
+ * sentence's end: "the document is cut off".
+ */
+typedef void (*spill_feed_problem_fn)(void *context, int64_t place, const char *text);
+
+typedef struct spill_feed spill_feed_t;
+
+typedef struct spill_feed_ops {
+    /* The next block into an empty one; none where that is left empty. */
+    spill_code_t (*next)(spill_feed_t *feed, spill_block_t *block, spill_error_t *error);
+    void (*close)(spill_feed_t *feed);
+    bool text;    /* records are Extended JSON */
+    bool by_line; /* places are lines */
+} spill_feed_ops_t;
+
+struct spill_feed {
+    const spill_feed_ops_t *ops;
+    spill_source_t *source; /* NULL where it is no file */
+    const char *name;       /* of the file, for messages */
+    int64_t done;           /* records so far, and how many there may be; of what is no file */
+    int64_t expected;       /* or -1 */
+    spill_feed_problem_fn problem;
+    void *context;
+};
+
+/*
+ * Open a file's feed: of documents one after the other in BSON, or of lines or documents of
+ * Extended JSON. The source becomes the feed's. SPILL_IO, SPILL_PARSE. Close in every case.
+ */
+spill_code_t spill_feed_bson(spill_source_t *source, spill_feed_t **feed, spill_error_t *error);
+spill_code_t spill_feed_text(spill_source_t *source, spill_format_t format, spill_feed_t **feed,
+                             spill_error_t *error);
+void spill_feed_close(spill_feed_t *feed); /* NULL is allowed */
+
+void spill_feed_report(const spill_feed_t *feed, int64_t place, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* ---- finding documents again ----------------------------------------------------------------- */
+
+/* Could a document begin here, by its length and its first type? `size` bytes are there. */
+bool spill_feed_header(const uint8_t *data, size_t size);
+
+/*
+ * The first place from `from` on where a document begins, as far as can be told: one that is sound
+ * and is followed by another, or by the end (where `ended`). *wanted: where none is found, so many
+ * bytes from *at on are needed to tell, 0 for more. O(size), and a walk of each candidate.
+ */
+bool spill_feed_find(const uint8_t *data, size_t size, size_t from, bool ended, size_t *at,
+                     size_t *wanted);
+
+#endif

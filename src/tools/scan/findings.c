@@ -1,0 +1,102 @@
+/*
+ * What is wrong with a collection's shape. The rules, which docs/scan.md gives to users:
+ *
+ *   unbounded-array  an array of some document is over a threshold, and lengths differ: the longest
+ *   unbounded-map    is more than a quarter longer than that of the shortest tenth. (Vectors and
+ *                    the like are long, and do not grow.) Of fewer than ten arrays all that are
+ *                    over a threshold count. A map has SPILL_MAP_KEYS_MIN keys or more, and
+ *                    no single value in it is half of it.
+ *   paid-by-array    what is over the threshold in bytes is most of its document.
+ *   large-document   a document is larger than half of the limit.
+ *
+ * Critical is what concerns a document that is larger than four fifths of the limit.
+ */
+#include "tools/scan/scan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FEW 10 /* arrays: too few to tell from their lengths whether they grow */
+
+const char *spill_scan_finding_name(spill_scan_finding_kind_t kind)
+{
+#define OUR_NAME(name, ours, atlas) [SPILL_SCAN_FINDING_##name] = ours,
+    static const char *const NAMES[] = {SPILL_SCAN_FINDINGS(OUR_NAME)};
+#undef OUR_NAME
+    return NAMES[kind];
+}
+
+const char *spill_scan_finding_atlas(spill_scan_finding_kind_t kind)
+{
+#define ATLAS_NAME(name, ours, atlas) [SPILL_SCAN_FINDING_##name] = atlas,
+    static const char *const NAMES[] = {SPILL_SCAN_FINDINGS(ATLAS_NAME)};
+#undef ATLAS_NAME
+    return NAMES[kind];
+}
+
+static void add(spill_scan_result_t *result, spill_scan_finding_kind_t kind, size_t collection,
+                const spill_scan_path_t *path, int64_t documents, bool critical)
+{
+    result->findings =
+        bson_realloc(result->findings, (result->finding_count + 1) * sizeof *result->findings);
+    result->findings[result->finding_count++] =
+        (spill_scan_finding_t){kind, critical, collection, path, documents};
+}
+
+static bool is_critical(const spill_scan_result_t *result, int64_t document_bytes)
+{
+    return document_bytes > result->limits.document_bytes / 5 * 4;
+}
+
+static int64_t largest_document(const spill_owners_t *owners)
+{
+    int64_t largest = 0;
+    for (size_t i = 0; i < owners->count; i++)
+        if (owners->items[i].document_bytes > largest)
+            largest = owners->items[i].document_bytes;
+    return largest;
+}
+
+static bool lengths_differ(const spill_scan_path_t *path)
+{
+    return path->lengths.count < FEW || path->lengths.max * 4 > path->lengths.p10 * 5;
+}
+
+static void find_in_path(spill_scan_result_t *result, size_t collection,
+                         const spill_scan_path_t *path)
+{
+    bool critical = is_critical(result, largest_document(&path->owners));
+    int64_t over = path->over_elements > path->over_bytes ? path->over_elements : path->over_bytes;
+    if (over > 0 && lengths_differ(path))
+        add(result, path->map ? SPILL_SCAN_FINDING_MAP : SPILL_SCAN_FINDING_ARRAY, collection, path,
+            over, critical);
+    if (path->paid > 0)
+        add(result, SPILL_SCAN_FINDING_PAID, collection, path, path->paid, critical);
+}
+
+static int by_weight(const void *left, const void *right)
+{
+    const spill_scan_finding_t *one = left, *two = right;
+    if (one->critical != two->critical)
+        return one->critical ? -1 : 1;
+    if (one->collection != two->collection)
+        return one->collection < two->collection ? -1 : 1;
+    if (one->kind != two->kind)
+        return one->kind < two->kind ? -1 : 1;
+    return (one->path > two->path) - (one->path < two->path);
+}
+
+void spill_scan_find(spill_scan_result_t *result)
+{
+    result->finding_count = 0;
+    for (size_t i = 0; i < result->collection_count; i++) {
+        const spill_scan_collection_t *collection = &result->collections[i];
+        for (size_t j = 0; j < collection->path_count; j++)
+            find_in_path(result, i, &collection->paths[j]);
+        if (collection->over_half > 0)
+            add(result, SPILL_SCAN_FINDING_DOCUMENT, i, NULL, collection->over_half,
+                is_critical(result, collection->sizes.max));
+    }
+    if (result->finding_count > 0)
+        qsort(result->findings, result->finding_count, sizeof *result->findings, by_weight);
+}

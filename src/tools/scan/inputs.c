@@ -1,0 +1,293 @@
+#include "tools/scan/inputs.h"
+
+#include "tools/import_format.h"
+#include "util/error.h"
+
+#include <bson/bson.h>
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct listing {
+    spill_scan_inputs_t *inputs;
+    spill_scan_missing_fn missing;
+    void *context;
+} listing_t;
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), size = strlen(end);
+    return length > size && strcmp(text + length - size, end) == 0;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int64_t size_of(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) ? status.st_size : -1;
+}
+
+static spill_scan_input_t *add(spill_scan_inputs_t *inputs, const char *path, spill_format_t format,
+                               spill_codec_t codec)
+{
+    inputs->items = bson_realloc(inputs->items, (inputs->count + 1) * sizeof *inputs->items);
+    spill_scan_input_t *item = &inputs->items[inputs->count++];
+    *item = (spill_scan_input_t){bson_strdup(path), NULL, format, codec, size_of(path)};
+    bool known = item->size_bytes >= 0 && inputs->size_bytes >= 0;
+    inputs->size_bytes = known ? inputs->size_bytes + item->size_bytes : -1;
+    return item;
+}
+
+void spill_scan_inputs_release(spill_scan_inputs_t *inputs)
+{
+    for (size_t i = 0; i < inputs->count; i++) {
+        bson_free(inputs->items[i].path);
+        bson_free(inputs->items[i].collection);
+    }
+    bson_free(inputs->items);
+    *inputs = (spill_scan_inputs_t){0};
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static int hex(char digit)
+{
+    if (digit >= '0' && digit <= '9')
+        return digit - '0';
+    int letter = tolower((unsigned char)digit);
+    return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
+}
+
+/* mongodump writes %2F for what a file's name cannot have. */
+static void unescape(char *name)
+{
+    char *to = name;
+    for (const char *from = name; *from; from++) {
+        bool escaped = from[0] == '%' && hex(from[1]) >= 0 && hex(from[2]) >= 0;
+        *to++ = escaped ? (char)(hex(from[1]) * 16 + hex(from[2])) : *from;
+        from += escaped ? 2 : 0;
+    }
+    *to = '\0';
+}
+
+/* The file's name without what tells its format. */
+static char *stem_of(const char *path)
+{
+    static const char *const endings[] = {".gz",    ".zst",  ".bson",   ".ndjson",
+                                          ".jsonl", ".json", ".archive"};
+    char *name = bson_strdup(base_name(path));
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
+        if (ends_with(name, endings[i]))
+            name[strlen(name) - strlen(endings[i])] = '\0';
+    return name;
+}
+
+static char *collection_of(const char *database, const char *path)
+{
+    char *stem = stem_of(path);
+    unescape(stem);
+    char *name = database[0] ? bson_strdup_printf("%s.%s", database, stem) : bson_strdup(stem);
+    bson_free(stem);
+    return name;
+}
+
+/* ---- a folder -------------------------------------------------------------------------------- */
+
+/* Does a collection with this description have a file of its own? Views have none. */
+static bool has_documents(const char *metadata)
+{
+    char text[4096];
+    if (ends_with(metadata, ".gz"))
+        return true;
+    FILE *file = fopen(metadata, "rb");
+    size_t size = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file)
+        fclose(file);
+    text[size] = '\0';
+    return !strstr(text, "\"viewOn\"") && !strstr(text, "\"timeseries\"");
+}
+
+/* Is there a file of this path with one ending in the place of the other? */
+static bool has_beside(const char *path, const char *ending, const char *other)
+{
+    int length = (int)(strlen(path) - strlen(ending));
+    char *plain = bson_strdup_printf("%.*s%s", length, path, other);
+    char *zipped = bson_strdup_printf("%s.gz", plain);
+    bool there = size_of(plain) >= 0 || size_of(zipped) >= 0;
+    bson_free(plain);
+    bson_free(zipped);
+    return there;
+}
+
+static void check_metadata(const listing_t *listing, const char *path)
+{
+    const char *ending = ends_with(path, ".gz") ? ".metadata.json.gz" : ".metadata.json";
+    if (!has_beside(path, ending, ".bson") && has_documents(path))
+        listing->missing(listing->context, path, "the collection's documents are not in the dump");
+}
+
+static void add_dumped(const listing_t *listing, const char *database, const char *path)
+{
+    spill_format_t format;
+    spill_codec_t codec;
+    if (!spill_import_format(path, true, &format, &codec) || format != SPILL_FORMAT_BSON)
+        return;
+    if (database[0] == '\0' && strncmp(base_name(path), "oplog.", 6) == 0)
+        return; /* what happened during the dump: no collection */
+    spill_scan_input_t *item = add(listing->inputs, path, format, codec);
+    item->collection = collection_of(database, path);
+    const char *ending = codec == SPILL_CODEC_GZIP ? ".bson.gz" : ".bson";
+    if (item->size_bytes == 0 && !has_beside(path, ending, ".metadata.json"))
+        listing->missing(listing->context, path, "the file is empty");
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static int compare_texts(const void *left, const void *right)
+{
+    return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+/* The names in a folder, sorted, without those that begin with a dot. */
+static spill_code_t names_in(const char *path, char ***names, size_t *count, spill_error_t *error)
+{
+    *names = NULL;
+    *count = 0;
+    DIR *folder = opendir(path);
+    if (!folder)
+        return spill_fail_errno(error, errno, "cannot open %s", path);
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        if (entry->d_name[0] == '.')
+            continue;
+        *names = bson_realloc(*names, (*count + 1) * sizeof **names);
+        (*names)[(*count)++] = bson_strdup_printf("%s/%s", path, entry->d_name);
+    }
+    closedir(folder);
+    if (*count > 0)
+        qsort(*names, *count, sizeof **names, compare_texts);
+    return SPILL_OK;
+}
+
+static spill_code_t list_folder(const listing_t *listing, const char *path, const char *database,
+                                bool inner, spill_error_t *error)
+{
+    char **names;
+    size_t count;
+    spill_code_t code = names_in(path, &names, &count, error);
+    for (size_t i = 0; i < count; i++) {
+        const char *name = names[i];
+        if (code == SPILL_OK && is_folder(name) && !inner)
+            code = list_folder(listing, name, base_name(name), true, error);
+        else if (ends_with(name, ".metadata.json") || ends_with(name, ".metadata.json.gz"))
+            check_metadata(listing, name);
+        else
+            add_dumped(listing, database, name);
+        bson_free(names[i]);
+    }
+    bson_free(names);
+    return code;
+}
+
+/* The database's name where the folder itself holds collections: its own. */
+static char *folder_name(const char *path)
+{
+    char *copy = bson_strdup(path);
+    size_t length = strlen(copy);
+    while (length > 1 && copy[length - 1] == '/')
+        copy[--length] = '\0';
+    const char *name = base_name(copy);
+    char *database = bson_strdup(strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ? "" : name);
+    bson_free(copy);
+    return database;
+}
+
+static bool is_store(const char *path)
+{
+    char *current = bson_strdup_printf("%s/CURRENT", path);
+    bool store = size_of(current) >= 0;
+    bson_free(current);
+    return store;
+}
+
+static spill_code_t list_dump(const listing_t *listing, const char *path, spill_error_t *error)
+{
+    if (is_store(path))
+        return spill_fail(error, SPILL_INVALID,
+                          "%s is an embedded store: its arrays are laid out already, and stats and "
+                          "verify tell of them; a scan reads dumps and files",
+                          path);
+    char *database = folder_name(path);
+    spill_code_t code = list_folder(listing, path, database, false, error);
+    bson_free(database);
+    if (code == SPILL_OK && listing->inputs->count == 0)
+        code = spill_fail(error, SPILL_NOT_FOUND,
+                          "%s holds no .bson file, as a folder that mongodump made does", path);
+    return code;
+}
+
+/* ---- a file ---------------------------------------------------------------------------------- */
+
+/* How a file begins, for those whose names do not tell. */
+static size_t peek(const char *path, uint8_t *bytes, size_t size)
+{
+    FILE *file = fopen(path, "rb");
+    size_t count = file ? fread(bytes, 1, size, file) : 0;
+    if (file)
+        fclose(file);
+    return count;
+}
+
+static spill_code_t add_file(const listing_t *listing, const char *path, const char *given,
+                             spill_error_t *error)
+{
+    spill_format_t format;
+    spill_codec_t codec = SPILL_CODEC_PLAIN;
+    bool is_stdin = strcmp(path, "-") == 0;
+    bool known = given ? spill_import_format(given, false, &format, &codec)
+                       : spill_import_format(path, true, &format, &codec);
+    if (!known && given)
+        return spill_fail(error, SPILL_INVALID, "there is no format '%s'", given);
+    if (!known)
+        return spill_fail(error, SPILL_INVALID,
+                          "%s: its name does not tell the format; say it with --format", path);
+    if (format == SPILL_FORMAT_CSV)
+        return spill_fail(error, SPILL_INVALID, "%s: lines of CSV hold no arrays", path);
+    static const uint8_t gzip[] = {0x1F, 0x8B, 0x08};
+    uint8_t head[sizeof gzip];
+    if (!is_stdin && codec == SPILL_CODEC_PLAIN && peek(path, head, sizeof head) == sizeof head &&
+        memcmp(head, gzip, sizeof gzip) == 0)
+        codec = SPILL_CODEC_GZIP; /* whatever its name says */
+    spill_scan_input_t *item = add(listing->inputs, path, format, codec);
+    item->collection = is_stdin ? bson_strdup("stdin") : collection_of("", path);
+    if (item->size_bytes == 0)
+        listing->missing(listing->context, path, "the file is empty");
+    return SPILL_OK;
+}
+
+spill_code_t spill_scan_inputs(const char *path, const char *format, spill_scan_inputs_t *inputs,
+                               spill_scan_missing_fn missing, void *context, spill_error_t *error)
+{
+    *inputs = (spill_scan_inputs_t){0};
+    listing_t listing = {inputs, missing, context};
+    struct stat status;
+    if (strcmp(path, "-") == 0)
+        return add_file(&listing, path, format, error);
+    if (stat(path, &status) != 0)
+        return spill_fail_errno(error, errno, "cannot open %s", path);
+    if (S_ISDIR(status.st_mode))
+        return list_dump(&listing, path, error);
+    return add_file(&listing, path, format, error);
+}

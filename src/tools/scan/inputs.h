@@ -1,0 +1,33 @@
+/* What a source on disk consists of: one file, or the files of a dump, each a collection. */
+#ifndef SPILL_TOOLS_SCAN_INPUTS_H
+#define SPILL_TOOLS_SCAN_INPUTS_H
+
+#include "tools/import_records.h"
+
+typedef struct spill_scan_input {
+    char *path;
+    char *collection; /* "shop.products" of a dump, "products" of a file; owned */
+    spill_format_t format;
+    spill_codec_t codec;
+    int64_t size_bytes; /* of the file; -1: not known */
+} spill_scan_input_t;
+
+typedef struct spill_scan_inputs {
+    spill_scan_input_t *items;
+    size_t count;
+    int64_t size_bytes; /* of all; -1: not known */
+} spill_scan_inputs_t;
+
+/* Called for a file that should be there, or should have something in it. */
+typedef void (*spill_scan_missing_fn)(void *context, const char *path, const char *text);
+
+/*
+ * The inputs of a path: a file, "-", or a folder as mongodump makes it, in the order of
+ * collections' names. `format` (or NULL) is that of import's --format. SPILL_NOT_FOUND,
+ * SPILL_INVALID: what cannot be scanned. Release in every case.
+ */
+spill_code_t spill_scan_inputs(const char *path, const char *format, spill_scan_inputs_t *inputs,
+                               spill_scan_missing_fn missing, void *context, spill_error_t *error);
+void spill_scan_inputs_release(spill_scan_inputs_t *inputs);
+
+#endif

@@ -1,0 +1,241 @@
+/* A scan's result as one JSON document. Its schema is in docs/scan.md; version it there and here.
+ */
+#include "tools/scan/scan.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define SCHEMA_VERSION 1
+
+static void put_value(FILE *to, const spill_value_t *value)
+{
+    char *json = value->data ? spill_value_to_json(value, false) : NULL;
+    fputs(json ? json : "null", to);
+    bson_free(json);
+}
+
+static void put_text(FILE *to, const char *text)
+{
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t value = {0};
+    if (text)
+        value = spill_value_from_utf8(&storage, text);
+    put_value(to, &value);
+    bson_destroy(&storage);
+}
+
+static void put_number(FILE *to, const char *name, int64_t number)
+{
+    fprintf(to, ",\"%s\":%" PRId64, name, number);
+}
+
+static double mean_of(int64_t sum, int64_t count)
+{
+    return count > 0 ? (double)sum / (double)count : 0;
+}
+
+static void put_numbers(FILE *to, const char *name, const spill_scan_numbers_t *numbers)
+{
+    fprintf(to, ",\"%s\":{\"count\":%" PRId64 ",\"sum\":%" PRId64 ",\"mean\":%.6g", name,
+            numbers->count, numbers->sum, mean_of(numbers->sum, numbers->count));
+    put_number(to, "min", numbers->min);
+    put_number(to, "p10", numbers->p10);
+    put_number(to, "p50", numbers->p50);
+    put_number(to, "p90", numbers->p90);
+    put_number(to, "p99", numbers->p99);
+    put_number(to, "p999", numbers->p999);
+    put_number(to, "max", numbers->max);
+    fputs("}", to);
+}
+
+/* ---- growth ---------------------------------------------------------------------------------- */
+
+static void put_date(FILE *to, const char *name, int64_t time_ms)
+{
+    int64_t little = (int64_t)BSON_UINT64_TO_LE((uint64_t)time_ms);
+    spill_value_t value = {(const uint8_t *)&little, sizeof little, BSON_TYPE_DATE_TIME};
+    fprintf(to, ",\"%s\":", name);
+    if (time_ms == SPILL_WHEN_UNKNOWN)
+        fputs("null", to);
+    else
+        put_value(to, &value);
+}
+
+static void put_when(FILE *to, const char *name, const spill_when_t *when)
+{
+    fprintf(to, "\"%s\":{\"elements\":%" PRId64, name, when->elements);
+    put_date(to, "earliest", when->earliest_ms);
+    put_date(to, "likely", when->likely_ms);
+    put_date(to, "latest", when->latest_ms);
+    fputs("}", to);
+}
+
+/* What is known of times, after a comma where one is due. */
+static void put_times(FILE *to, const spill_foresight_t *foresight, const char *before)
+{
+    if (!foresight->timed)
+        return;
+    fprintf(to, "%s\"rising\":%.4g,\"falling\":%.4g", before, foresight->rising,
+            foresight->falling);
+    put_date(to, "oldest", foresight->oldest_ms);
+    put_date(to, "newest", foresight->newest_ms);
+    fprintf(to, ",\"perDay\":%.6g,\"acceleration\":%.4g,\"burst\":%.4g", foresight->pace.per_day,
+            foresight->pace.acceleration, foresight->pace.burst);
+    if (!foresight->forecast)
+        return;
+    fprintf(to,
+            ",\"coming\":{\"horizonMs\":%" PRId64 ",\"low\":%.6g,\"likely\":%.6g,\"high\":%.6g}",
+            foresight->horizon_ms, foresight->coming.low, foresight->coming.likely,
+            foresight->coming.high);
+}
+
+static void put_owner_growth(FILE *to, const spill_foresight_t *foresight)
+{
+    fputs(",\"growth\":{", to);
+    put_when(to, "threshold", &foresight->threshold);
+    fputs(",", to);
+    put_when(to, "limit", &foresight->limit);
+    put_times(to, foresight, ",");
+    fputs("}", to);
+}
+
+static void put_path_growth(FILE *to, const spill_foresight_t *foresight)
+{
+    fputs(foresight->timed ? ",\"growth\":{" : ",\"growth\":null", to);
+    put_times(to, foresight, "");
+    fputs(foresight->timed ? "}" : "", to);
+}
+
+/* ---- paths and owners ------------------------------------------------------------------------ */
+
+static void put_owners(FILE *to, const char *name, const spill_owners_t *owners, bool lengths)
+{
+    fprintf(to, ",\"%s\":[", name);
+    for (size_t i = 0; i < owners->count; i++) {
+        const spill_owner_t *owner = &owners->items[i];
+        fputs(i ? ",{\"owner\":" : "{\"owner\":", to);
+        put_value(to, &owner->value);
+        if (lengths) {
+            put_number(to, "length", owner->length);
+            put_number(to, "bytes", owner->bytes);
+        }
+        put_number(to, "documentBytes", owner->document_bytes);
+        put_number(to, "place", owner->place);
+        if (lengths)
+            put_owner_growth(to, &owner->foresight);
+        fputs("}", to);
+    }
+    fputs("]", to);
+}
+
+static void put_path(FILE *to, const spill_scan_collection_t *collection,
+                     const spill_scan_path_t *path)
+{
+    fputs("{\"path\":", to);
+    put_text(to, path->path);
+    fprintf(to, ",\"kind\":\"%s\"", path->map ? "map" : "array");
+    put_number(to, "documents", path->documents);
+    put_numbers(to, "lengths", &path->lengths);
+    if (path->map)
+        fprintf(to, ",\"elementBytes\":{\"count\":%" PRId64 ",\"sum\":%" PRId64 ",\"mean\":%.6g}",
+                path->elements.count, path->elements.sum,
+                mean_of(path->elements.sum, path->elements.count));
+    else
+        put_numbers(to, "elementBytes", &path->elements);
+    put_number(to, "bytes", path->bytes);
+    fprintf(to, ",\"share\":%.6g", mean_of(path->bytes, collection->bytes));
+    put_number(to, "bytesMax", path->bytes_max);
+    put_number(to, "overElements", path->over_elements);
+    put_number(to, "overBytes", path->over_bytes);
+    put_number(to, "paid", path->paid);
+    put_number(to, "threshold", path->threshold);
+    fputs(",\"time\":", to);
+    if (path->time_type) {
+        fputs("{\"field\":", to);
+        put_text(to, path->time_field);
+        fprintf(to, ",\"type\":\"%s\"}", path->time_type);
+    } else {
+        fputs("null", to);
+    }
+    put_path_growth(to, &path->foresight);
+    put_owners(to, "owners", &path->owners, true);
+    fputs("}", to);
+}
+
+static void put_collection(FILE *to, const spill_scan_collection_t *collection)
+{
+    fputs("{\"collection\":", to);
+    put_text(to, collection->name);
+    fputs(",\"input\":", to);
+    put_text(to, collection->input);
+    put_number(to, "documents", collection->documents);
+    put_number(to, "bytes", collection->bytes);
+    put_number(to, "damaged", collection->damaged);
+    put_numbers(to, "sizes", &collection->sizes);
+    put_number(to, "overHalf", collection->over_half);
+    put_owners(to, "largest", &collection->largest, false);
+    fputs(",\"paths\":[", to);
+    for (size_t i = 0; i < collection->path_count; i++) {
+        fputs(i ? "," : "", to);
+        put_path(to, collection, &collection->paths[i]);
+    }
+    fputs("]", to);
+    put_number(to, "pathsLeftOut", collection->paths_left_out);
+    put_number(to, "overflow", collection->overflow);
+    fputs("}", to);
+}
+
+static void put_finding(FILE *to, const spill_scan_result_t *result,
+                        const spill_scan_finding_t *finding)
+{
+    fprintf(to, "{\"finding\":\"%s\",\"atlas\":\"%s\",\"severity\":\"%s\",\"collection\":",
+            spill_scan_finding_name(finding->kind), spill_scan_finding_atlas(finding->kind),
+            finding->critical ? "critical" : "warning");
+    put_text(to, result->collections[finding->collection].name);
+    fputs(",\"path\":", to);
+    put_text(to, finding->path ? finding->path->path : NULL);
+    put_number(to, "documents", finding->documents);
+    fputs("}", to);
+}
+
+static void put_problem(FILE *to, const spill_scan_problem_t *problem)
+{
+    fputs("{\"input\":", to);
+    put_text(to, problem->input);
+    if (problem->place >= 0)
+        put_number(to, problem->by_line ? "line" : "byte", problem->place);
+    fputs(",\"text\":", to);
+    put_text(to, problem->text);
+    fputs("}", to);
+}
+
+void spill_scan_write_json(const spill_scan_result_t *result, const char *source, FILE *to)
+{
+    fprintf(to, "{\"spillwayScan\":%d,\"source\":", SCHEMA_VERSION);
+    put_text(to, source);
+    fprintf(to, ",\"limits\":{\"elements\":%" PRId64, result->limits.elements);
+    put_number(to, "bytes", result->limits.bytes);
+    put_number(to, "documentBytes", result->limits.document_bytes);
+    put_number(to, "paidPerCent", result->limits.paid_per_cent);
+    fprintf(to, "},\"quantileError\":%.7f", SPILL_SKETCH_ERROR);
+    put_number(to, "documents", result->documents);
+    put_number(to, "bytes", result->bytes);
+    fprintf(to, ",\"interrupted\":%s,\"findings\":[", result->interrupted ? "true" : "false");
+    for (size_t i = 0; i < result->finding_count; i++) {
+        fputs(i ? "," : "", to);
+        put_finding(to, result, &result->findings[i]);
+    }
+    fputs("],\"collections\":[", to);
+    for (size_t i = 0; i < result->collection_count; i++) {
+        fputs(i ? "," : "", to);
+        put_collection(to, &result->collections[i]);
+    }
+    fputs("],\"problems\":[", to);
+    for (size_t i = 0; i < result->problem_count; i++) {
+        fputs(i ? "," : "", to);
+        put_problem(to, &result->problems[i]);
+    }
+    fputs("]", to);
+    put_number(to, "problemCount", result->problems_all);
+    fputs("}\n", to);
+}

@@ -1,0 +1,175 @@
+/* From tables of paths to what is told of them. */
+#include "tools/scan/scan.h"
+
+#include <spillway/definition.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PATH_TEXT_SIZE 1024
+
+static spill_scan_numbers_t numbers_of(const spill_sketch_t *sketch)
+{
+    if (sketch->count == 0)
+        return (spill_scan_numbers_t){0};
+    return (spill_scan_numbers_t){
+        .count = (int64_t)sketch->count,
+        .sum = (int64_t)sketch->sum,
+        .min = (int64_t)sketch->min,
+        .p10 = (int64_t)spill_sketch_quantile(sketch, 100),
+        .p50 = (int64_t)spill_sketch_quantile(sketch, 500),
+        .p90 = (int64_t)spill_sketch_quantile(sketch, 900),
+        .p99 = (int64_t)spill_sketch_quantile(sketch, 990),
+        .p999 = (int64_t)spill_sketch_quantile(sketch, 999),
+        .max = (int64_t)sketch->max,
+    };
+}
+
+/* Is it something that may grow: an array, or a document with the keys of a map? */
+static bool is_told(const spill_path_t *path)
+{
+    if (path->lengths.count == 0 || !path->name)
+        return false;
+    return path->kind == SPILL_PATH_ARRAY || path->map || path->lengths.max >= SPILL_MAP_KEYS_MIN;
+}
+
+static const char *type_name(uint8_t type)
+{
+    switch (type) {
+    case BSON_TYPE_DATE_TIME:
+        return "date";
+    case BSON_TYPE_TIMESTAMP:
+        return "timestamp";
+    case BSON_TYPE_OID:
+        return "objectId";
+    default:
+        return NULL;
+    }
+}
+
+static char *text_of(const spill_path_t *path)
+{
+    char text[PATH_TEXT_SIZE];
+    spill_path_text(path, text, sizeof text);
+    if (path->kind == SPILL_PATH_ARRAY)
+        return bson_strdup(text);
+    return bson_strdup_printf("%s%s*", text, text[0] ? "." : "");
+}
+
+static void tell_path(spill_scan_path_t *told, spill_path_t *path)
+{
+    *told = (spill_scan_path_t){
+        .path = text_of(path),
+        .map = path->kind == SPILL_PATH_DOCUMENT,
+        .documents = spill_path_documents(path, path->documents),
+        .lengths = numbers_of(&path->lengths),
+        .elements = numbers_of(&path->elements),
+        .bytes = path->bytes,
+        .bytes_max = path->bytes_max,
+        .over_elements = spill_path_documents(path, path->over_elements),
+        .over_bytes = spill_path_documents(path, path->over_bytes),
+        .paid = spill_path_documents(path, path->paid),
+        .time_type = type_name(path->times.type),
+        .foresight = path->foresight,
+        .owners = path->owners,
+    };
+    path->owners.count = 0; /* they are the result's now */
+    spill_times_field(&path->times, told->time_field, sizeof told->time_field);
+    if (told->map) { /* 5 bytes are the document's own */
+        told->elements.count = told->lengths.sum;
+        told->elements.sum = told->bytes - 5 * told->lengths.count;
+    }
+    int64_t count = told->elements.count;
+    if (count > 0 && told->elements.sum > 0)
+        told->threshold =
+            spill_threshold(SPILL_SCAN_BYTES, (told->elements.sum + count - 1) / count);
+}
+
+static int by_bytes(const void *left, const void *right)
+{
+    const spill_path_t *one = *(spill_path_t *const *)left;
+    const spill_path_t *two = *(spill_path_t *const *)right;
+    if (one->bytes != two->bytes)
+        return one->bytes > two->bytes ? -1 : 1;
+    return (one->index > two->index) - (one->index < two->index);
+}
+
+static void tell_paths(spill_scan_collection_t *collection, const spill_paths_t *paths)
+{
+    spill_path_t **told = bson_malloc(paths->live * sizeof(spill_path_t *));
+    size_t count = 0;
+    for (uint32_t i = 0; i < paths->node_count; i++) {
+        spill_path_t *path = spill_paths_at(paths, i);
+        if (path->index == i && path != paths->overflow && is_told(path))
+            told[count++] = path;
+    }
+    qsort(told, count, sizeof(spill_path_t *), by_bytes);
+    size_t kept = count < SPILL_SCAN_PATHS_KEPT ? count : SPILL_SCAN_PATHS_KEPT;
+    collection->paths = bson_malloc0((kept + 1) * sizeof *collection->paths);
+    collection->path_count = kept;
+    collection->paths_left_out = (int64_t)(count - kept);
+    for (size_t i = 0; i < kept; i++)
+        tell_path(&collection->paths[i], told[i]);
+    bson_free(told);
+}
+
+void spill_scan_add_collection(spill_scan_result_t *result, const char *name, const char *input,
+                               spill_paths_t *paths, int64_t damaged)
+{
+    result->collections = bson_realloc(result->collections, (result->collection_count + 1) *
+                                                                sizeof *result->collections);
+    spill_scan_collection_t *collection = &result->collections[result->collection_count++];
+    *collection = (spill_scan_collection_t){
+        .name = bson_strdup(name),
+        .input = bson_strdup(input),
+        .documents = (int64_t)paths->sizes.count,
+        .bytes = (int64_t)paths->sizes.sum,
+        .sizes = numbers_of(&paths->sizes),
+        .over_half = paths->over_document,
+        .damaged = damaged,
+        .largest = paths->largest,
+        .overflow = (int64_t)paths->overflow->lengths.count,
+    };
+    paths->largest.count = 0;
+    tell_paths(collection, paths);
+    result->documents += collection->documents;
+    result->bytes += collection->bytes;
+}
+
+void spill_scan_add_problem(spill_scan_result_t *result, const char *input, bool by_line,
+                            int64_t place, const char *text)
+{
+    result->problems_all++;
+    if (result->problem_count == SPILL_SCAN_PROBLEMS_KEPT)
+        return;
+    result->problems =
+        bson_realloc(result->problems, (result->problem_count + 1) * sizeof *result->problems);
+    result->problems[result->problem_count++] =
+        (spill_scan_problem_t){bson_strdup(input), place, by_line, bson_strdup(text)};
+}
+
+static void release_collection(spill_scan_collection_t *collection)
+{
+    for (size_t i = 0; i < collection->path_count; i++) {
+        bson_free(collection->paths[i].path);
+        spill_owners_release(&collection->paths[i].owners);
+    }
+    spill_owners_release(&collection->largest);
+    bson_free(collection->paths);
+    bson_free(collection->name);
+    bson_free(collection->input);
+}
+
+void spill_scan_release(spill_scan_result_t *result)
+{
+    for (size_t i = 0; i < result->collection_count; i++)
+        release_collection(&result->collections[i]);
+    for (size_t i = 0; i < result->problem_count; i++) {
+        bson_free(result->problems[i].input);
+        bson_free(result->problems[i].text);
+    }
+    bson_free(result->collections);
+    bson_free(result->problems);
+    bson_free(result->findings);
+    *result = (spill_scan_result_t){0};
+}

@@ -1,0 +1,168 @@
+/*
+ * scan: which arrays grow, in documents wherever they are. Reads every document of a source once,
+ * in memory that does not depend on how many there are, and says what was found.
+ *
+ *   source -> inputs -> feed -> blocks -> workers: walk, table of paths -> merged -> findings
+ */
+#ifndef SPILL_TOOLS_SCAN_SCAN_H
+#define SPILL_TOOLS_SCAN_SCAN_H
+
+#include "tools/scan/paths.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+/* What is told by default; see spill_scan_options_init. */
+#define SPILL_SCAN_ELEMENTS 10000                    /* what Atlas warns of, too */
+#define SPILL_SCAN_BYTES (200 * 1000)                /* a head of the size that thresholds aim at */
+#define SPILL_SCAN_DOCUMENT_LIMIT (16 * 1024 * 1024) /* MongoDB's, Azure DocumentDB's */
+#define SPILL_SCAN_PAID_PER_CENT 80
+
+#define SPILL_SCAN_PATHS_KEPT 100    /* of a collection */
+#define SPILL_SCAN_PROBLEMS_KEPT 100 /* of a scan; all are counted */
+
+/* ---- what was found -------------------------------------------------------------------------- */
+
+/* A distribution. Quantiles are within SPILL_SKETCH_ERROR; the other figures are exact. */
+typedef struct spill_scan_numbers {
+    int64_t count;
+    int64_t sum;
+    int64_t min;
+    int64_t p10;
+    int64_t p50;
+    int64_t p90;
+    int64_t p99;
+    int64_t p999;
+    int64_t max;
+} spill_scan_numbers_t;
+
+/* An array, or a map (a sub-document that grows by keys), by its path. */
+typedef struct spill_scan_path {
+    char *path;
+    bool map;
+    int64_t documents; /* that have it; in a map at most so many */
+    spill_scan_numbers_t lengths;
+    spill_scan_numbers_t elements; /* bytes of elements' values; of a map only the sum, with keys */
+    int64_t bytes;                 /* of all of them */
+    int64_t bytes_max;             /* in one document */
+    int64_t over_elements;         /* documents over options.limits.elements */
+    int64_t over_bytes;
+    int64_t paid;
+    int64_t threshold; /* elements that a head should hold, by their mean size; 0: no elements */
+    char time_field[SPILL_TIMES_NAMES_SIZE]; /* where their elements say when they came */
+    const char *time_type;                   /* "date", "timestamp", "objectId", or NULL: nowhere */
+    spill_foresight_t foresight;             /* of all together; each owner has its own */
+    spill_owners_t owners;
+} spill_scan_path_t;
+
+typedef struct spill_scan_collection {
+    char *name;
+    char *input; /* the file, or NULL */
+    int64_t documents;
+    int64_t bytes;
+    spill_scan_numbers_t sizes; /* of documents */
+    int64_t over_half;          /* documents over half of the limit */
+    int64_t damaged;            /* documents that could not be read */
+    spill_owners_t largest;
+    spill_scan_path_t *paths; /* by their bytes */
+    size_t path_count;
+    int64_t paths_left_out; /* smaller ones */
+    int64_t overflow;       /* arrays and documents of paths that the table had no room for */
+} spill_scan_collection_t;
+
+/* Something that is wrong in the input. */
+typedef struct spill_scan_problem {
+    char *input;
+    int64_t place; /* a byte, or a line; -1: of the whole */
+    bool by_line;
+    char *text;
+} spill_scan_problem_t;
+
+/* X(name, ours, Atlas's) */
+#define SPILL_SCAN_FINDINGS(X)                                                                     \
+    X(ARRAY, "unbounded-array", "AVOID_UNBOUNDED_ARRAY")                                           \
+    X(MAP, "unbounded-map", "AVOID_UNBOUNDED_ARRAY")                                               \
+    X(PAID, "paid-by-array", "REDUCE_DOCUMENT_SIZE")                                               \
+    X(DOCUMENT, "large-document", "REDUCE_DOCUMENT_SIZE")
+
+typedef enum spill_scan_finding_kind {
+#define SPILL_SCAN_FINDING_ENUM(name, ours, atlas) SPILL_SCAN_FINDING_##name,
+    SPILL_SCAN_FINDINGS(SPILL_SCAN_FINDING_ENUM)
+#undef SPILL_SCAN_FINDING_ENUM
+        SPILL_SCAN_FINDING_KINDS
+} spill_scan_finding_kind_t;
+
+typedef struct spill_scan_finding {
+    spill_scan_finding_kind_t kind;
+    bool critical; /* a document is within a fifth of the limit, or past it */
+    size_t collection;
+    const spill_scan_path_t *path; /* NULL: of the documents */
+    int64_t documents;             /* concerned */
+} spill_scan_finding_t;
+
+const char *spill_scan_finding_name(spill_scan_finding_kind_t kind);
+const char *spill_scan_finding_atlas(spill_scan_finding_kind_t kind);
+
+/* ---- scanning -------------------------------------------------------------------------------- */
+
+typedef struct spill_scan_progress {
+    int64_t documents;
+    int64_t bytes_done;  /* of the files */
+    int64_t bytes_total; /* -1: not known */
+} spill_scan_progress_t;
+
+typedef struct spill_scan_options {
+    const char *source; /* a file, "-", or a folder that mongodump made */
+    const char *format; /* or NULL: the file's name tells */
+    spill_scan_limits_t limits;
+    int threads;       /* 1 or 2 */
+    atomic_bool *stop; /* or NULL: once true, the scan ends with what is known */
+    void (*progress)(void *context, const spill_scan_progress_t *progress);
+    void *context;
+} spill_scan_options_t;
+
+/* The defaults: two threads, no stop, no calls. The source is the caller's to set. */
+void spill_scan_options_init(spill_scan_options_t *options);
+
+typedef struct spill_scan {
+    spill_scan_limits_t limits;
+    spill_scan_collection_t *collections; /* in the order of the source */
+    size_t collection_count;
+    spill_scan_finding_t *findings; /* critical ones first, then by collection */
+    size_t finding_count;
+    spill_scan_problem_t *problems;
+    size_t problem_count; /* kept */
+    int64_t problems_all;
+    int64_t documents;
+    int64_t bytes;
+    bool interrupted;
+} spill_scan_result_t;
+
+/*
+ * Scan. *result is filled in every case, for spill_scan_release. What is wrong in the input is no
+ * error, but among result->problems. SPILL_NOT_FOUND, SPILL_INVALID, SPILL_DENIED, SPILL_IO:
+ * nothing could be read. Memory: a few blocks of 1 MiB or of one document, and the tables.
+ */
+spill_code_t spill_scan(const spill_scan_options_t *options, spill_scan_result_t *result,
+                        spill_error_t *error);
+void spill_scan_release(spill_scan_result_t *result);
+
+/* ---- in parts, for the scan itself ----------------------------------------------------------- */
+
+/* What a table of paths knows of a collection; `name` and `input` (or NULL) are copied. */
+void spill_scan_add_collection(spill_scan_result_t *result, const char *name, const char *input,
+                               spill_paths_t *paths, int64_t damaged);
+
+void spill_scan_add_problem(spill_scan_result_t *result, const char *input, bool by_line,
+                            int64_t place, const char *text);
+
+/* Fill result->findings from its collections. */
+void spill_scan_find(spill_scan_result_t *result);
+
+/*
+ * Write it as one JSON document (docs/scan.md). `source` is how it was named. What JSON cannot hold
+ * is null.
+ */
+void spill_scan_write_json(const spill_scan_result_t *result, const char *source, FILE *to);
+
+#endif

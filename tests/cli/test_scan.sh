@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# scan: what it tells of generated inputs in every format is what scan_figures.py computes from the
+# documents; sets in which nothing grows have no finding; what is broken is reported with its place,
+# and the rest is scanned.
+# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+source "$(dirname "$0")/lib.sh"
+
+here=${SPILLWAY_SOURCE:?}/tests/cli
+figures() {
+    python3 "$here/scan_figures.py" "$@" || fail "scan_figures.py $*"
+}
+figures make . >places
+at=$(sed 's/.*"at": \([0-9]*\).*/\1/' places)
+cut=$(sed 's/.*"cut": \([0-9]*\).*/\1/' places)
+
+lacks() { # FILE TEXT
+    grep -qF -- "$2" "$1" && fail "$1 has '$2'"
+}
+
+# scans SET FILE... : each of them tells what the set's documents are.
+scans() {
+    local set=$1 file outputs=()
+    shift
+    for file in "$@"; do
+        expect 0 scan "$file" --json --quiet
+        mv out "out.${#outputs[@]}"
+        outputs+=("out.${#outputs[@]}")
+    done
+    figures check "$set" "${outputs[@]}"
+}
+
+# ---- every format ---------------------------------------------------------------------------------
+
+for set in grown constant small; do
+    scans $set.ndjson $set.ndjson $set.ndjson.gz $set.json $set.bson $set.bson.gz
+done
+"$SPILLWAY" scan - --format bson --json <grown.bson >out 2>err || fail "stdin: $(cat err)"
+sed -i 's/"collection":"stdin"/"collection":"grown"/g' out
+figures check grown.ndjson out
+expect 0 scan grown.bson --threads 1 --json --quiet
+figures check grown.ndjson out
+
+for folder in dump zipped; do
+    expect 0 scan "$folder" --json --quiet
+    has out '"collection":"shop.grown","path":"reviews","documents":1}'
+    lacks out '"collection":"shop.constant","path"'
+    lacks out '"finding":"unbounded-map"'
+    has out '"collection":"shop.small"'
+done
+expect 0 scan dump
+has out '2 findings in 5 collections, 916 documents'
+has out 'unbounded-array (AVOID_UNBOUNDED_ARRAY)  shop.grown: reviews'
+has out 'shop.a/b: 1 document,'
+has out 'shop.none: 0 documents, 0 B'
+
+# ---- thresholds and exit codes --------------------------------------------------------------------
+
+expect 1 scan grown.bson --fail-on any
+expect 1 scan grown.bson --fail-on critical,AVOID_UNBOUNDED_ARRAY
+expect 0 scan grown.bson --fail-on critical,large-document
+expect 0 scan small.bson --fail-on any
+expect 1 scan grown.bson --fail-on critical --document-limit 1MB
+has out 'CRITICAL  large-document'
+expect 1 scan small.bson --fail-on any --max-elements 5
+has out '71 documents with more than 5 elements'
+expect 2 scan small.bson --fail-on nothing
+has err "there is no finding 'nothing'"
+expect 2 scan small.bson --max-share 0
+expect 2 scan places
+has err 'does not tell the format'
+expect 2 scan mongodb://localhost/shop
+has err 'a server cannot be scanned'
+expect 3 scan missing.bson
+mkdir bare
+expect 3 scan bare
+has err 'holds no .bson file'
+expect 0 define store.db feeds --preset feed --quiet
+expect 2 scan store.db
+has err 'is an embedded store'
+
+# ---- broken input ---------------------------------------------------------------------------------
+
+# broken FILE DOCUMENTS TEXT : so many are scanned, and what is wrong is told.
+broken() {
+    expect 3 scan "$1" --json --quiet
+    has out "\"documents\":$2,\"bytes\""
+    has err "$3"
+}
+
+broken cut.bson 300 "cut.bson: byte $cut: the document is cut off: of 96 bytes 9 are there"
+broken type.bson 499 "type.bson: byte $((at + 4)): there is no such type"
+broken length.bson 499 "length.bson: byte $at: "
+broken negative.bson 499 "negative.bson: byte $at: this is not a BSON document; 78 bytes are passed"
+broken short.bson 499 "short.bson: byte $((at + 69)): "
+broken hole.bson 498 "hole.bson: byte $at: this is not a BSON document"
+broken noise.bson 0 'noise.bson: byte 0: this is not a BSON document; 3000000 bytes are passed over'
+broken front.bson 500 'front.bson: byte 0: this is not a BSON document; 1500000 bytes are passed over'
+broken text.bson 0 'text.bson: byte 0: this is not a BSON document; 1560 bytes'
+broken latin.bson 501 "latin.bson: byte $((at + 20)): a text is not UTF-8"
+broken deep.bson 501 'nested more than 100 deep'
+broken empty.bson 0 'empty.bson: the file is empty'
+broken empty.ndjson 0 'empty.ndjson: the file is empty'
+broken bad.ndjson 2 'bad.ndjson:2: malformed JSON at offset 15'
+has err 'bad.ndjson:4: '
+broken wrong.bson.gz 0 'the compressed data is damaged near byte'
+broken plain.bson.gz 0 'the compressed data is damaged near byte'
+broken half 500 'gone.metadata.json: the collection'
+has err 'half/shop/empty.bson: the file is empty'
+expect 3 scan half.bson.gz --json --quiet
+has err 'half.bson.gz is cut off: the compressed data does not end'
+lacks out '"documents":0,"bytes"'
+
+# ---- Ctrl-C ---------------------------------------------------------------------------------------
+
+mkfifo pipe
+"$SPILLWAY" scan - --format bson --quiet <pipe >out 2>err &
+pid=$!
+exec 3>pipe
+cat grown.bson grown.bson >&3
+sleep 0.3
+kill -TERM $pid
+cat grown.bson >&3 2>/dev/null
+exec 3>&-
+wait $pid
+status=$?
+[ "$status" = 130 ] || fail "an interrupted scan ended with $status: $(cat err)"
+has out '(interrupted: of what was read)'
