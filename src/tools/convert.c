@@ -127,6 +127,7 @@ spill_code_t spill_convert_finish(spill_store_t *store, const char *name,
 {
     spill_copy_options_t compared = *options;
     compared.unverified = false;
+    compared.dropping = true;
     int64_t differences = result->differences;
     spill_code_t code = spill_convert(store, name, &compared, result, error);
     differences = result->differences - differences;

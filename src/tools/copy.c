@@ -49,6 +49,8 @@ static spill_code_t copy_and_compare(spill_copy_owner_t *owner, spill_error_t *e
         owner->difference.count = 0;
     if (code == SPILL_OK && spill_copy_is_capped(copy))
         code = spill_copy_cap_check(owner, &from, error);
+    if (from < owner->begin)
+        from = owner->begin;
     if (code == SPILL_OK && compares)
         code = spill_copy_compare(owner, from, ahead ? owner->next : owner->end, &result->verified,
                                   error);
@@ -73,22 +75,23 @@ static bool is_counted(spill_copy_t *copy, const spill_value_t *owner)
     return false;
 }
 
-static void report(spill_copy_t *copy, spill_copy_difference_t *difference)
+static void report(spill_copy_t *copy, const spill_copy_difference_t *found)
 {
     const spill_copy_options_t *options = copy->options;
+    spill_copy_difference_t difference = *found;
     spill_value_t owner;
     bool window = !copy->joins_windows &&
                   spill_array_get_definition(copy->source.array)->layout == SPILL_LAYOUT_BUCKET &&
-                  spill_window_split(difference->owner, &owner, &difference->window);
+                  spill_window_split(difference.owner, &owner, &difference.window);
     if (window)
-        difference->owner = &owner;
+        difference.owner = &owner;
     copy->result->windows += window;
-    copy->result->owners += !is_counted(copy, difference->owner);
-    if (difference->count > 0) {
+    copy->result->owners += !is_counted(copy, difference.owner);
+    if (difference.count > 0) {
         copy->result->differences += !copy->last_differs;
         copy->last_differs = true;
         if (options->differs)
-            options->differs(options->context, difference);
+            options->differs(options->context, &difference);
     }
     spill_copy_progress(copy);
 }
@@ -165,6 +168,7 @@ static void look_at_windows(spill_copy_t *copy, const spill_definition_t *source
                 strcmp(source->time_field, target->time_field) == 0;
     copy->joins_windows = source->layout == SPILL_LAYOUT_BUCKET && !same;
     copy->makes_windows = target->layout == SPILL_LAYOUT_BUCKET && !same;
+    copy->drops_windows = copy->joins_windows && copy->options->dropping;
 }
 
 static spill_code_t define(spill_copy_t *copy, const char *name, spill_error_t *error)

@@ -50,6 +50,7 @@ typedef struct spill_copy_options {
      */
     spill_bounds_t bounds;
     bool unverified; /* do not compare what has been copied */
+    bool dropping;   /* the source is to be dropped, and part of it may be already */
 
     /* Both may be NULL. */
     void (*differs)(void *context, const spill_copy_difference_t *difference);

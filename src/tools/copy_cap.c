@@ -160,7 +160,7 @@ static spill_code_t newest_below(const spill_copy_owner_t *owner, int64_t below,
     if (copy->joins_windows) {
         spill_copy_cursor_t cursor;
         spill_element_t element = {.seq = -1};
-        spill_copy_cursor_init(&cursor, &copy->source, &owner->source, true, below - 1, below);
+        spill_copy_cursor_source(&cursor, owner, below - 1, below);
         spill_code_t code = spill_copy_cursor_get(&cursor, &element, error);
         *seq = cursor.ended ? -1 : element.seq;
         *bytes = element.value.size_bytes;

@@ -1,15 +1,26 @@
 /* Comparing an owner's arrays, element by element, and the cursors that do it. */
 #include "tools/copy_owner.h"
 
-void spill_copy_cursor_init(spill_copy_cursor_t *cursor, const spill_copy_side_t *side,
-                            const spill_owner_t *owner, bool joins, int64_t from, int64_t to)
+void spill_copy_cursor_source(spill_copy_cursor_t *cursor, const spill_copy_owner_t *owner,
+                              int64_t from, int64_t to)
 {
-    *cursor = (spill_copy_cursor_t){.side = side,
-                                    .owner = owner,
+    *cursor = (spill_copy_cursor_t){.side = &owner->copy->source,
+                                    .owner = &owner->source,
                                     .to = to,
                                     .stretch.next = from,
                                     .ended = from >= to,
-                                    .joins = joins};
+                                    .joins = owner->copy->joins_windows,
+                                    .first = owner->begin};
+}
+
+void spill_copy_cursor_target(spill_copy_cursor_t *cursor, const spill_copy_owner_t *owner,
+                              int64_t from, int64_t to)
+{
+    *cursor = (spill_copy_cursor_t){.side = &owner->copy->target,
+                                    .owner = &owner->target,
+                                    .to = to,
+                                    .stretch.next = from,
+                                    .ended = from >= to};
 }
 
 void spill_copy_cursor_release(spill_copy_cursor_t *cursor)
@@ -98,9 +109,8 @@ spill_code_t spill_copy_compare(spill_copy_owner_t *owner, int64_t from, int64_t
                                 spill_error_t *error)
 {
     spill_copy_cursor_t source, target;
-    const spill_copy_t *copy = owner->copy;
-    spill_copy_cursor_init(&source, &copy->source, &owner->source, copy->joins_windows, from, to);
-    spill_copy_cursor_init(&target, &copy->target, &owner->target, false, from, to);
+    spill_copy_cursor_source(&source, owner, from, to);
+    spill_copy_cursor_target(&target, owner, from, to);
     spill_code_t code = SPILL_OK;
     while (code == SPILL_OK && !(source.ended && target.ended))
         code = compare_next(owner, &source, &target, equal, error);

@@ -294,11 +294,9 @@ static spill_code_t append_from(spill_copy_owner_t *owner, spill_copy_cursor_t *
 
 static spill_code_t append_missing(spill_copy_owner_t *owner, spill_error_t *error)
 {
-    const spill_copy_t *copy = owner->copy;
     spill_copy_cursor_t cursor;
     spill_copy_batch_t *batch = spill_copy_batch_new(owner->next);
-    spill_copy_cursor_init(&cursor, &copy->source, &owner->source, copy->joins_windows, owner->next,
-                           owner->end);
+    spill_copy_cursor_source(&cursor, owner, owner->next, owner->end);
     spill_code_t code = append_from(owner, &cursor, batch, error);
     spill_copy_cursor_release(&cursor);
     spill_copy_batch_free(batch);
@@ -317,6 +315,7 @@ spill_code_t spill_copy_look_at_source(spill_copy_owner_t *owner, spill_error_t 
         code = spill_copy_failed(
             source, spill_array_count(source->array, owner->source.value, &here, error), error);
     }
+    owner->begin = 0;
     owner->end = here.next;
     owner->has = here.count;
     return code;
@@ -341,6 +340,10 @@ static spill_code_t look(spill_copy_owner_t *owner, spill_error_t *error)
     spill_code_t code = spill_copy_look_at_target(owner, error);
     if (code == SPILL_OK)
         code = spill_copy_look_at_source(owner, error);
+    if (code == SPILL_OK && owner->copy->drops_windows && owner->next > owner->end) {
+        owner->begin = owner->next - owner->end;
+        owner->end = owner->next;
+    }
     return code == SPILL_OK && spill_copy_is_capped(owner->copy) ? spill_copy_cap_look(owner, error)
                                                                  : code;
 }
@@ -349,6 +352,7 @@ static spill_code_t look(spill_copy_owner_t *owner, spill_error_t *error)
 static spill_code_t check_tail(spill_copy_owner_t *owner, spill_error_t *error)
 {
     int64_t from = owner->next < SPILL_COPY_BATCH ? 0 : owner->next - SPILL_COPY_BATCH;
+    from = from < owner->begin ? owner->begin : from;
     if (spill_copy_is_capped(owner->copy) && from < owner->cap_low)
         from = owner->cap_low;
     return spill_copy_compare(owner, from, owner->next, NULL, error);

@@ -30,6 +30,11 @@ typedef struct spill_copy {
      */
     bool joins_windows;
     bool makes_windows;
+    /*
+     * The source is dropped afterwards, and perhaps was begun to be: of windows that are one array
+     * the first may be gone. Then the source is what the target ends with.
+     */
+    bool drops_windows;
     const spill_copy_options_t *options;
     spill_copy_result_t *result;
     bson_t last; /* the owner that was reported last, under an empty name */
@@ -41,7 +46,9 @@ typedef struct spill_copy_owner {
     const spill_copy_t *copy;
     spill_owner_t source;
     spill_owner_t target;
-    int64_t end;      /* numbers of the source are copied below this */
+    int64_t begin;    /* where the source's numbers begin: not at 0 where windows that are one
+                         array were dropped meanwhile */
+    int64_t end;      /* they are copied below this */
     int64_t has;      /* elements of the source below it */
     int64_t next;     /* of the target */
     int64_t live;     /* elements in the target */
@@ -160,9 +167,10 @@ typedef struct spill_copy_cursor {
     char window[SPILL_WINDOW_SIZE]; /* where the first slice begins; "" where there is none */
 } spill_copy_cursor_t;
 
-/* `joins`: of a source whose windows are one array; then owner->key is not used. */
-void spill_copy_cursor_init(spill_copy_cursor_t *cursor, const spill_copy_side_t *side,
-                            const spill_owner_t *owner, bool joins, int64_t from, int64_t to);
+void spill_copy_cursor_source(spill_copy_cursor_t *cursor, const spill_copy_owner_t *owner,
+                              int64_t from, int64_t to);
+void spill_copy_cursor_target(spill_copy_cursor_t *cursor, const spill_copy_owner_t *owner,
+                              int64_t from, int64_t to);
 void spill_copy_cursor_release(spill_copy_cursor_t *cursor);
 
 /*

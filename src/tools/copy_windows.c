@@ -19,14 +19,17 @@
 /* A window of the owner, as far as a pass has come. */
 typedef struct place {
     char window[SPILL_WINDOW_SIZE];
-    int64_t seen; /* elements of the source that lie in it */
-    int64_t next; /* of the target */
-    int64_t base; /* of the next operation there */
-    bool looked;  /* at both */
+    int64_t begin; /* the number of the source's first element in it: 0, but of a source that is
+                      being dropped */
+    int64_t seen;  /* the number of the next one */
+    int64_t next;  /* of the target */
+    int64_t base;  /* of the next operation there */
+    bool looked;   /* at both */
 } place_t;
 
 typedef struct pass {
     spill_copy_owner_t *owner;
+    bool counts;     /* how many elements lie in each window: nothing else */
     bool compares;   /* else it appends */
     place_t *places; /* in the order of their texts */
     size_t count;
@@ -234,6 +237,11 @@ static spill_code_t gather(pass_t *pass, const spill_element_t *element, spill_e
         code = spill_fail_prefix(error, code, "element %" PRId64, element->seq);
         return spill_owner_name(&pass->owner->source, code, error);
     }
+    if (pass->counts) {
+        size_t at = make_place(pass, window);
+        pass->places[at].seen++;
+        return SPILL_OK;
+    }
     if (!spill_copy_batch_is_short(pass->batch, &element->value))
         code = take_all(pass, error);
     if (code == SPILL_OK) {
@@ -247,10 +255,8 @@ static spill_code_t gather(pass_t *pass, const spill_element_t *element, spill_e
 
 static spill_code_t go_over(pass_t *pass, spill_error_t *error)
 {
-    const spill_copy_t *copy = pass->owner->copy;
     spill_copy_cursor_t cursor;
-    spill_copy_cursor_init(&cursor, &copy->source, &pass->owner->source, copy->joins_windows, 0,
-                           pass->owner->end);
+    spill_copy_cursor_source(&cursor, pass->owner, 0, pass->owner->end);
     spill_code_t code = SPILL_OK;
     while (code == SPILL_OK && !cursor.ended &&
            (pass->compares || pass->owner->difference.count == 0)) {
@@ -276,6 +282,8 @@ static spill_code_t check_window(void *context, const spill_value_t *name, const
     pass_t *pass = context;
     size_t index = find_place(pass, window);
     int64_t seen = is_place(pass, index, window) ? pass->places[index].seen : 0;
+    if (pass->owner->copy->drops_windows && seen == 0)
+        return SPILL_OK; /* its elements are dropped */
     spill_count_t count;
     spill_code_t code = spill_array_count(pass->owner->copy->target.array, name, &count, error);
     if (code == SPILL_OK && count.next > seen && count.count > 0)
@@ -288,7 +296,7 @@ static spill_code_t compare_all(pass_t *pass, spill_error_t *error)
     const spill_copy_side_t *target = &pass->owner->copy->target;
     spill_window_range_t range = {.from = NULL};
     for (size_t i = 0; i < pass->count; i++)
-        pass->places[i].seen = 0;
+        pass->places[i].seen = pass->places[i].begin;
     pass->owner->difference.count = 0;
     pass->compares = true;
     spill_code_t code = go_over(pass, error);
@@ -300,6 +308,30 @@ static spill_code_t compare_all(pass_t *pass, spill_error_t *error)
     return code;
 }
 
+/*
+ * Of a source whose first windows may be dropped already: its elements are the last ones of each
+ * window of the target.
+ */
+static spill_code_t find_begins(pass_t *pass, spill_error_t *error)
+{
+    const spill_copy_side_t *target = &pass->owner->copy->target;
+    pass->counts = true;
+    spill_code_t code = go_over(pass, error);
+    pass->counts = false;
+    for (size_t i = 0; code == SPILL_OK && i < pass->count; i++) {
+        place_t *place = &pass->places[i];
+        bson_t storage = BSON_INITIALIZER;
+        spill_value_t name = spill_bucket_name(&storage, pass->owner->target.value, place->window);
+        spill_count_t count;
+        code = spill_array_count(target->array, &name, &count, error);
+        code = spill_copy_failed(target, code, error);
+        place->begin = count.next > place->seen ? count.next - place->seen : 0;
+        place->seen = place->begin;
+        bson_destroy(&storage);
+    }
+    return code;
+}
+
 spill_code_t spill_copy_to_windows(spill_copy_owner_t *owner, spill_error_t *error)
 {
     spill_copy_result_t *result = owner->copy->result;
@@ -307,6 +339,8 @@ spill_code_t spill_copy_to_windows(spill_copy_owner_t *owner, spill_error_t *err
     pass->owner = owner;
     pass->batch = spill_copy_batch_new(0);
     spill_code_t code = spill_copy_look_at_source(owner, error);
+    if (code == SPILL_OK && owner->copy->drops_windows)
+        code = find_begins(pass, error);
     if (code == SPILL_OK)
         code = go_over(pass, error);
     result->before += owner->live;

@@ -1,0 +1,285 @@
+/* What the tests of conversions work with: arrays of each layout, and lists of what is to arrive.
+ */
+#include "model/convert.h"
+
+#include "bson/value.h"
+#include "definition/window.h"
+#include "model/model.h"
+#include "tools/convert.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { OWNERS = 4, ELEMENTS = 19, CAP = 5, LISTED_MAX = 128 };
+
+/* ---- definitions ----------------------------------------------------------------------------- */
+
+static void set_bounds(spill_definition_t *definition, int64_t threshold)
+{
+    bool pages = definition->layout != SPILL_LAYOUT_CAPPED;
+    definition->bounds.threshold = threshold;
+    definition->bounds.page_capacity = pages ? 4 : 0;
+    definition->op_window = 3;
+    definition->largest = definition->bounds;
+}
+
+void convert_define_source(spill_store_t *store, spill_layout_t layout, int64_t cap)
+{
+    spill_definition_t base, definition;
+    spill_definition_init(&base, "base");
+    strcpy(base.id_field, "n");
+    strcpy(base.time_field, "at");
+    assert_int_equal(spill_convert_definition(&base, CONVERT_NAME, layout, NULL, &definition, NULL),
+                     SPILL_OK);
+    set_bounds(&definition, layout == SPILL_LAYOUT_CAPPED ? cap : 3);
+    assert_int_equal(spill_store_define(store, &definition, NULL), SPILL_OK);
+}
+
+/* Windows are weeks, where those of a source with windows are months. */
+void convert_define_target(spill_store_t *source, spill_store_t *target, spill_layout_t layout)
+{
+    spill_definition_t from, definition;
+    assert_int_equal(spill_store_definition(source, CONVERT_NAME, &from, NULL), SPILL_OK);
+    assert_int_equal(
+        spill_convert_definition(&from, CONVERT_OTHER, layout, NULL, &definition, NULL), SPILL_OK);
+    assert_string_equal(definition.id_field, "n");
+    assert_string_equal(definition.time_field, "at");
+    set_bounds(&definition, CAP);
+    if (layout == SPILL_LAYOUT_BUCKET)
+        definition.window = SPILL_WINDOW_WEEK;
+    assert_int_equal(spill_store_define(target, &definition, NULL), SPILL_OK);
+}
+
+static spill_array_t *open_array(spill_store_t *store, const char *name)
+{
+    spill_array_t *array;
+    assert_int_equal(spill_array_open(store, name, &array, NULL), SPILL_OK);
+    return array;
+}
+
+spill_store_t *convert_memory_store(void)
+{
+    spill_store_t *store;
+    assert_int_equal(spill_store_open("memory:", NULL, &store, NULL), SPILL_OK);
+    return store;
+}
+
+/* ---- elements -------------------------------------------------------------------------------- */
+
+/* A day each, but that every fifth element came late. */
+static spill_value_t element(bson_t *storage, int64_t number)
+{
+    int64_t day = 9 * number - (number % 5 == 0 ? 20 : 0);
+    BSON_APPEND_INT64(storage, "n", number);
+    BSON_APPEND_DATE_TIME(storage, "at", (20500 + day) * INT64_C(86400000));
+    return spill_value_from_document(storage);
+}
+
+static void append(spill_array_t *array, const spill_value_t *owner, int64_t from, int64_t to)
+{
+    bool bucket = spill_array_get_definition(array)->layout == SPILL_LAYOUT_BUCKET;
+    for (int64_t i = from; i < to; i++) {
+        bson_t storage = BSON_INITIALIZER;
+        spill_value_t value = element(&storage, i);
+        size_t count;
+        spill_code_t code =
+            bucket ? spill_bucket_append(array, owner, &value, 1, NULL, NULL, &count, NULL)
+                   : spill_array_append(array, owner, &value, 1, NULL, NULL, NULL);
+        assert_int_equal(code, SPILL_OK);
+        bson_destroy(&storage);
+    }
+}
+
+static void remove_element(spill_array_t *array, const spill_value_t *owner, int64_t number)
+{
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t id = spill_value_from_int64(&storage, number);
+    bool bucket = spill_array_get_definition(array)->layout == SPILL_LAYOUT_BUCKET;
+    char window[SPILL_WINDOW_SIZE];
+    int64_t seq;
+    spill_code_t code = bucket ? spill_bucket_remove_id(array, owner, &id, window, &seq, NULL)
+                               : spill_array_remove_id(array, owner, &id, &seq, NULL);
+    assert_true(code == SPILL_OK || code == SPILL_NOT_FOUND); /* it may have fallen off */
+    bson_destroy(&storage);
+}
+
+/* Owners: whole; with elements removed, the last among them; emptied; with 2 elements. */
+void convert_fill(spill_store_t *store)
+{
+    spill_array_t *array = open_array(store, CONVERT_NAME);
+    bson_t storage = BSON_INITIALIZER;
+    for (int64_t i = 0; i < OWNERS; i++) {
+        spill_value_t owner = spill_value_from_int64(&storage, i);
+        append(array, &owner, 0, i == 3 ? 2 : ELEMENTS);
+        for (int64_t number = 0; i == 1 && number < ELEMENTS; number++)
+            if (number == 1 || number % 7 == 6 || number >= 17)
+                remove_element(array, &owner, number);
+        for (int64_t number = 0; i == 2 && number < ELEMENTS; number++)
+            remove_element(array, &owner, number);
+    }
+    bson_destroy(&storage);
+    spill_array_close(array);
+}
+
+/* ---- are they the same? ---------------------------------------------------------------------- */
+
+typedef struct listed {
+    int64_t seq;
+    int64_t number; /* the element's own */
+    char window[SPILL_WINDOW_SIZE];
+} listed_t;
+
+typedef struct list {
+    listed_t at[LISTED_MAX];
+    size_t count;
+    int64_t end; /* the next number, where one speaks of one */
+    int64_t owner;
+    const spill_definition_t *windows; /* whose windows elements are to be listed with, or NULL */
+} list_t;
+
+static bool collect(void *context, const spill_value_t *name, const spill_element_t *element)
+{
+    list_t *list = context;
+    spill_value_t found, owner = *name;
+    const char *window;
+    int64_t number;
+    spill_window_split(name, &owner, &window);
+    if (owner.type != BSON_TYPE_INT64 || memcmp(owner.data, &list->owner, 8) != 0)
+        return true;
+    listed_t *listed = &list->at[list->count++];
+    assert_true(list->count < LISTED_MAX);
+    assert_true(spill_value_at(&element->value, "n", &found));
+    memcpy(&number, found.data, sizeof number);
+    *listed = (listed_t){.seq = element->seq, .number = number};
+    if (list->windows)
+        assert_int_equal(
+            spill_bucket_window_of(list->windows, &element->value, listed->window, NULL), SPILL_OK);
+    return true;
+}
+
+static void list_owner(spill_array_t *array, int64_t number, const spill_definition_t *windows,
+                       list_t *list)
+{
+    *list = (list_t){.owner = number, .windows = windows};
+    assert_int_equal(spill_array_export(array, NULL, collect, list, NULL), SPILL_OK);
+    if (spill_array_get_definition(array)->layout == SPILL_LAYOUT_BUCKET)
+        return;
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner = spill_value_from_int64(&storage, number);
+    spill_count_t count;
+    assert_int_equal(spill_array_count(array, &owner, &count, NULL), SPILL_OK);
+    assert_int_equal(count.count, list->count);
+    list->end = count.next;
+    bson_destroy(&storage);
+}
+
+static int by_window(const void *left, const void *right)
+{
+    const listed_t *one = left, *other = right;
+    int order = strcmp(one->window, other->window);
+    if (order != 0)
+        return order;
+    return one->seq < other->seq ? -1 : one->seq > other->seq;
+}
+
+/* What the target is to have of an owner, by what the source has. */
+static void expect_list(const spill_definition_t *from, const spill_definition_t *to, list_t *list)
+{
+    if (from->layout == SPILL_LAYOUT_BUCKET) {
+        for (size_t i = 0; i < list->count; i++)
+            list->at[i].seq = (int64_t)i;
+        list->end = (int64_t)list->count;
+    }
+    if (to->layout == SPILL_LAYOUT_CAPPED) {
+        size_t room = CAP;
+        if (list->count > 0 && list->at[list->count - 1].seq != list->end - 1)
+            room--;
+        size_t drop = list->count > room ? list->count - room : 0;
+        memmove(list->at, list->at + drop, (list->count - drop) * sizeof *list->at);
+        list->count -= drop;
+    }
+    if (to->layout == SPILL_LAYOUT_BUCKET) {
+        qsort(list->at, list->count, sizeof *list->at, by_window);
+        for (size_t i = 0, start = 0; i < list->count; i++) {
+            if (strcmp(list->at[i].window, list->at[start].window) != 0)
+                start = i;
+            list->at[i].seq = (int64_t)(i - start);
+        }
+        list->end = 0;
+    }
+}
+
+static bool verify_name(void *context, const spill_value_t *name)
+{
+    model_check_verify(context, name);
+    return true;
+}
+
+void convert_check_same(spill_store_t *source, spill_store_t *target)
+{
+    spill_array_t *here = open_array(source, CONVERT_NAME),
+                  *there = open_array(target, CONVERT_OTHER);
+    const spill_definition_t *from = spill_array_get_definition(here);
+    const spill_definition_t *to = spill_array_get_definition(there);
+    const spill_definition_t *windows = to->layout == SPILL_LAYOUT_BUCKET ? to : NULL;
+    list_t *lists = bson_malloc(2 * sizeof *lists);
+    for (int64_t i = 0; i < OWNERS; i++) {
+        list_owner(here, i, windows, &lists[0]);
+        list_owner(there, i, windows, &lists[1]);
+        expect_list(from, to, &lists[0]);
+        assert_int_equal(lists[0].count, lists[1].count);
+        assert_int_equal(lists[0].end, lists[1].end);
+        assert_memory_equal(lists[0].at, lists[1].at, lists[0].count * sizeof *lists[0].at);
+    }
+    bson_free(lists);
+    assert_int_equal(spill_array_owners(there, verify_name, there, NULL), SPILL_OK);
+    spill_array_close(here);
+    spill_array_close(there);
+}
+
+/* ---- one conversion -----------------------------------------------------------------------------
+ */
+
+void convert_see(void *context, const spill_copy_difference_t *difference)
+{
+    (void)context;
+    char *owner = spill_value_to_json(difference->owner, false);
+    print_message("owner %s, element %lld: %s\n", owner, (long long)difference->seq,
+                  difference->text);
+    bson_free(owner);
+}
+
+void convert_and_grow(spill_store_t *store, spill_layout_t from, spill_layout_t to)
+{
+    spill_copy_options_t options = {.as = CONVERT_OTHER, .differs = convert_see};
+    spill_copy_result_t result = {0};
+    bson_t storage = BSON_INITIALIZER;
+    convert_define_source(store, from, to == SPILL_LAYOUT_BUCKET ? 2 * ELEMENTS : 15);
+    convert_fill(store);
+    convert_define_target(store, store, to);
+    assert_int_equal(spill_convert(store, CONVERT_NAME, &options, &result, NULL), SPILL_OK);
+    assert_int_equal(result.differences, 0);
+    assert_int_equal(result.elements, result.verified);
+    assert_true((result.dropped > 0) == (to == SPILL_LAYOUT_CAPPED));
+    convert_check_same(store, store);
+    spill_array_t *array = open_array(store, CONVERT_NAME);
+    for (int64_t i = 0; i < OWNERS; i++) {
+        spill_value_t owner = spill_value_from_int64(&storage, i);
+        append(array, &owner, 102, 105); /* in windows after all others */
+    }
+    spill_array_close(array);
+    spill_copy_result_t more = {0};
+    assert_int_equal(spill_convert(store, CONVERT_NAME, &options, &more, NULL), SPILL_OK);
+    assert_int_equal(more.elements, (int64_t)3 * OWNERS);
+    assert_int_equal(more.differences, 0);
+    convert_check_same(store, store);
+    assert_int_equal(spill_convert_finish(store, CONVERT_NAME, &options, &result, NULL), SPILL_OK);
+    assert_int_equal(spill_array_open(store, CONVERT_NAME, &array, NULL), SPILL_NOT_FOUND);
+    assert_int_equal(spill_store_drop(store, CONVERT_OTHER, NULL), SPILL_OK);
+    bson_destroy(&storage);
+}

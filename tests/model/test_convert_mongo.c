@@ -1,0 +1,33 @@
+/* Conversions on a MongoDB-compatible server: those to and from caps and windows. */
+#include "model/convert.h"
+#include "support/server.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static void to_and_from(void **state)
+{
+    (void)state;
+    static const spill_layout_t others[] = {SPILL_LAYOUT_OUTLIER, SPILL_LAYOUT_SUBSET,
+                                            SPILL_LAYOUT_BUCKET};
+    char *uri = server_new_database(NULL);
+    spill_store_t *store = server_open(uri);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        convert_and_grow(store, others[i], SPILL_LAYOUT_CAPPED);
+        convert_and_grow(store, others[i], SPILL_LAYOUT_BUCKET);
+        convert_and_grow(store, SPILL_LAYOUT_BUCKET, others[i]);
+    }
+    convert_and_grow(store, SPILL_LAYOUT_CAPPED, SPILL_LAYOUT_BUCKET);
+    server_close(store);
+    server_drop(uri);
+    bson_free(uri);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(to_and_from)};
+    server_uri();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
