@@ -224,7 +224,7 @@ static void split_cluster(const spill_sprawl_collection_t *collections, cluster_
             count += add_patterns(collections[cluster->members[i]].name, i, &patterns[count]);
         qsort(patterns, count, sizeof *patterns, by_hash);
         run_t run = best_run(patterns, count);
-        if (run.count < min)
+        if (!run.first || run.count < min)
             break;
         sprawl->groups = bson_realloc(sprawl->groups, (sprawl->count + 1) * sizeof *sprawl->groups);
         sprawl->groups[sprawl->count++] = make_group(collections, cluster->members, &run);
