@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 enum { PATHS_SHOWN = 8, OWNERS_SHOWN = 3, COLLECTIONS_SHOWN = 20 };
 
@@ -30,6 +31,77 @@ static void print_owner(const spill_owner_t *owner)
 
 /* ---- findings -------------------------------------------------------------------------------- */
 
+/* A day, in UTC. */
+typedef struct day_text {
+    char text[16];
+} day_text_t;
+
+static day_text_t day_of(int64_t time_ms)
+{
+    day_text_t day = {"?"};
+    struct tm parts;
+    time_t seconds = (time_t)(time_ms / 1000);
+    if (gmtime_r(&seconds, &parts))
+        strftime(day.text, sizeof day.text, "%Y-%m-%d", &parts);
+    return day;
+}
+
+/* "2027-03-01 (80 %: 2026-12-24 to 2028-02-02)" */
+static void print_when(const spill_when_t *when)
+{
+    if (when->likely_ms != SPILL_WHEN_UNKNOWN)
+        printf("%s", day_of(when->likely_ms).text);
+    else
+        printf("later than can be foreseen");
+    if (when->earliest_ms == SPILL_WHEN_UNKNOWN)
+        return;
+    printf(" (80 %%: %s ", day_of(when->earliest_ms).text);
+    if (when->latest_ms != SPILL_WHEN_UNKNOWN)
+        printf("to %s)", day_of(when->latest_ms).text);
+    else
+        printf("or later)");
+}
+
+static int64_t soonest_of(const spill_owner_t *owner)
+{
+    const spill_when_t *limit = &owner->foresight.limit;
+    if (owner->foresight.limit.elements == 0)
+        return SPILL_WHEN_UNKNOWN;
+    return limit->likely_ms != SPILL_WHEN_UNKNOWN ? limit->likely_ms : limit->earliest_ms;
+}
+
+/* Of the longest, the one that gets to the limit first. */
+static const spill_owner_t *first_at_limit(const spill_owners_t *owners)
+{
+    const spill_owner_t *first = &owners->items[0];
+    for (size_t i = 1; i < owners->count; i++)
+        if (soonest_of(&owners->items[i]) < soonest_of(first))
+            first = &owners->items[i];
+    return first;
+}
+
+static void print_growth(const spill_scan_path_t *path)
+{
+    const spill_owner_t *owner = first_at_limit(&path->owners);
+    const spill_foresight_t *growth = &owner->foresight;
+    const char *what = path->map ? "keys" : "elements";
+    if (path->owners.items[0].foresight.timed && owner != &path->owners.items[0])
+        printf("    its newest element is of %s; %.3g a day come now\n",
+               day_of(path->owners.items[0].foresight.newest_ms).text,
+               path->owners.items[0].foresight.pace.per_day);
+    printf("    limit:   ");
+    if (owner != &path->owners.items[0]) {
+        print_owner(owner);
+        printf(" first, with ");
+    }
+    printf("%" PRId64 " more %s", growth->limit.elements, what);
+    if (growth->timed) {
+        printf(" at %.3g a day: ", growth->pace.per_day);
+        print_when(&growth->limit);
+    }
+    putchar('\n');
+}
+
 static void print_longest(const spill_scan_path_t *path)
 {
     if (!path || path->owners.count == 0)
@@ -49,6 +121,7 @@ static void print_longest(const spill_scan_path_t *path)
         print_owner(&path->owners.items[i]);
         putchar('\n');
     }
+    print_growth(path);
 }
 
 static void print_largest(const spill_scan_result_t *result,

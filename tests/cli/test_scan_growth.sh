@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# scan: steady feeds reach the threshold and the limit when simple arithmetic says so; feeds that
+# fell silent do not.
+# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+source "$(dirname "$0")/lib.sh"
+
+# 80 feeds from 2024-01-01 on, an element of about 300 bytes every few hours for 400 days. Every tenth
+# one stops after 250 days: nothing of it comes any more.
+python3 - <<'EOF' || fail "making feeds"
+import datetime, json
+start = datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc)
+with open("feeds.ndjson", "w") as out:
+    for owner in range(80):
+        hours = 3 + owner % 7
+        days = 250 if owner % 10 == 9 else 400
+        times = [start + datetime.timedelta(hours=h, minutes=owner)
+                 for h in range(0, 24 * days, hours)]
+        out.write(json.dumps({"_id": f"feed{owner}", "posts": [
+            {"at": {"$date": t.isoformat().replace("+00:00", "Z")}, "text": "x" * 250}
+            for t in times]}) + "\n")
+EOF
+
+expect 0 scan feeds.ndjson --max-elements 4000 --document-limit 1200KB --json --quiet
+python3 - out <<'EOF' || fail "dates"
+import datetime, json, sys
+[path] = json.load(open(sys.argv[1]))["collections"][0]["paths"]
+start = datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc)
+
+def day(date):
+    time = datetime.datetime.fromisoformat(date["$date"].replace("Z", "+00:00"))
+    return (time - start).total_seconds() / 86400
+
+assert path["time"] == {"field": "at", "type": "date"}, path["time"]
+assert path["growth"]["rising"] > 0.99, path["growth"]
+assert len(path["owners"]) == 10
+for owner in path["owners"]:  # the longest: one each three hours, 3200 by day 400
+    growth = owner["growth"]
+    assert owner["length"] == 3200, owner
+    assert abs(growth["perDay"] - 8) < 0.5, growth
+    assert growth["threshold"]["elements"] == 800
+    likely = day(growth["threshold"]["likely"])
+    assert abs(likely - 500) < 12, likely
+    assert day(growth["threshold"]["earliest"]) <= likely
+    latest = growth["threshold"]["latest"]
+    assert latest is None or day(latest) >= likely
+    room = 1200000 - owner["documentBytes"]
+    expected = 400 + room / (owner["bytes"] / owner["length"]) / 8
+    assert abs(day(growth["limit"]["likely"]) - expected) < 15, (growth, expected)
+EOF
+expect 0 scan feeds.ndjson --max-elements 1000 --document-limit 1200KB
+grep -qE 'more elements at (7\.[5-9]|8)' out || fail "no pace in: $(cat out)"
+grep -qE 'a day: 2025-0[2-6]-[0-9]+ \(80 %: 2025-' out || fail "no date in: $(cat out)"
+
+# Only one that goes on, and those that fell silent: of them nothing comes, and no limit is in sight.
+grep -E '"feed[0-9]*9"' feeds.ndjson >silent.ndjson
+head -n 1 feeds.ndjson >one.ndjson
+cat one.ndjson silent.ndjson >mixed.ndjson
+expect 0 scan mixed.ndjson --max-elements 500 --document-limit 1200KB --json --quiet
+python3 - out <<'EOF' || fail "silent feeds"
+import json, sys
+[path] = json.load(open(sys.argv[1]))["collections"][0]["paths"]
+silent = [owner for owner in path["owners"] if owner["owner"] != "feed0"]
+assert len(silent) == 8
+for owner in silent:
+    assert owner["growth"]["perDay"] == 0, owner
+    assert owner["growth"]["limit"]["likely"] is None, owner
+EOF
