@@ -175,7 +175,9 @@ static spill_exit_t run(const spill_invocation_t *invocation)
 
 static const spill_option_t OPTIONS[] = {
     {"format", "F", SPILL_OPTION_TEXT, offsetof(scan_options_t, format),
-     "ndjson, json or bson, with .gz or .zst; otherwise the file's name tells"},
+     "ndjson, json, bson or archive, with .gz or .zst; otherwise the file's name tells, or its "
+     "first "
+     "bytes"},
     {"max-elements", "N", SPILL_OPTION_NUMBER, offsetof(scan_options_t, max_elements),
      "Elements of an array, or keys of a map, from which on it is too long (10000)"},
     {"max-bytes", "SIZE", SPILL_OPTION_SIZE, offsetof(scan_options_t, max_bytes),
@@ -195,26 +197,27 @@ const spill_command_t spill_command_scan = {
     .arguments_min = 1,
     .arguments_max = 1,
     .summary = "Find the arrays that grow without a bound",
-    .text = "SOURCE is a folder that mongodump made, or a file: .bson, NDJSON or Extended JSON; "
-            "all plain, .gz or .zst. Each document is read once, and no more than a few "
-            "megabytes are kept.\n"
-            "\n"
-            "For each array, nested ones too, and for each sub-document that grows by its keys: "
-            "how long they are, how large their elements, what share of the documents they are, "
-            "how many documents are over the thresholds, and the largest owners by their _id. "
-            "Percentiles are within 1 % of themselves; everything else is exact. Findings: "
-            "unbounded-array and unbounded-map (over a threshold, and not of one length "
-            "everywhere), paid-by-array (most of a large document), large-document (over half of "
-            "the limit).\n"
-            "\n"
-            "What cannot be read is reported with its place and passed over; the exit code is 3 "
-            "then. Ctrl-C ends the scan and prints what is known so far; the exit code is 130 "
-            "then.\n"
-            "\n"
-            "Examples:\n"
-            "  spillway scan dump/\n"
-            "  spillway scan dump/shop/products.bson.gz --max-elements 1000\n"
-            "  spillway scan products.ndjson.gz --json --fail-on any >scan.json",
+    .text =
+        "SOURCE is a folder or an archive that mongodump made, or a file: .bson, NDJSON or "
+        "Extended JSON; all plain, .gz or .zst. Each document is read once, and no more than a few "
+        "megabytes are kept.\n"
+        "\n"
+        "For each array, nested ones too, and for each sub-document that grows by its keys: "
+        "how long they are, how large their elements, what share of the documents they are, "
+        "how many documents are over the thresholds, and the largest owners by their _id. "
+        "Percentiles are within 1 % of themselves; everything else is exact. Findings: "
+        "unbounded-array and unbounded-map (over a threshold, and not of one length "
+        "everywhere), paid-by-array (most of a large document), large-document (over half of "
+        "the limit).\n"
+        "\n"
+        "What cannot be read is reported with its place and passed over; the exit code is 3 "
+        "then. Ctrl-C ends the scan and prints what is known so far; the exit code is 130 "
+        "then.\n"
+        "\n"
+        "Examples:\n"
+        "  spillway scan dump/\n"
+        "  spillway scan dump/shop/products.bson.gz --max-elements 1000\n"
+        "  spillway scan products.ndjson.gz --json --fail-on any >scan.json",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET,
     .options = OPTIONS,
     .defaults = &DEFAULTS,

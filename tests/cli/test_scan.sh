@@ -31,8 +31,10 @@ scans() {
 
 # ---- every format ---------------------------------------------------------------------------------
 
-for set in grown constant small; do
-    scans $set.ndjson $set.ndjson $set.ndjson.gz $set.json $set.bson $set.bson.gz
+scans grown.ndjson grown.ndjson grown.ndjson.gz grown.json grown.bson grown.bson.gz dump/ zipped \
+    shop.archive shop.archive.gz
+for set in constant small; do
+    scans $set.ndjson $set.bson.gz dump shop.archive
 done
 "$SPILLWAY" scan - --format bson --json <grown.bson >out 2>err || fail "stdin: $(cat err)"
 sed -i 's/"collection":"stdin"/"collection":"grown"/g' out
@@ -109,6 +111,16 @@ has err 'half/shop/empty.bson: the file is empty'
 expect 3 scan half.bson.gz --json --quiet
 has err 'half.bson.gz is cut off: the compressed data does not end'
 lacks out '"documents":0,"bytes"'
+
+expect 3 scan cut.archive --json --quiet
+has err 'cut.archive: byte '
+has err 'the archive ends before the collection shop.constant does'
+expect 3 scan noise.archive --json --quiet
+has err 'bytes are passed over'
+has out '"collection":"shop.small"'
+head -c 50 shop.archive >start.archive
+expect 3 scan start.archive
+has err "the archive's list of collections is damaged at byte"
 
 # ---- Ctrl-C ---------------------------------------------------------------------------------------
 

@@ -55,6 +55,52 @@ void spill_feed_report(const spill_feed_t *feed, int64_t place, const char *form
         feed->problem(feed->context, place, text);
 }
 
+/* ---- what feeds of bytes are made of --------------------------------------------------------- */
+
+void spill_feed_window_begin(spill_feed_window_t *window, spill_block_t *block)
+{
+    spill_buffer_append(&block->data, window->rest.data, window->rest.size);
+    if (window->rest.size > SPILL_BLOCK_BYTES)
+        spill_buffer_release(&window->rest);
+    spill_buffer_clear(&window->rest);
+}
+
+void spill_feed_window_fill(spill_feed_t *feed, spill_feed_window_t *window, spill_block_t *block,
+                            size_t wanted)
+{
+    while (block->data.size < wanted && !window->ended) {
+        size_t room = wanted - block->data.size;
+        size_t got = 0;
+        spill_error_t error;
+        uint8_t *to = spill_buffer_reserve(&block->data, room);
+        if (spill_source_read(feed->source, to, room, &got, &error) != SPILL_OK) {
+            window->failed = true;
+            window->ended = true;
+            spill_feed_report(feed, window->offset + (int64_t)block->data.size, "%s",
+                              error.message);
+        }
+        window->ended = window->ended || got == 0;
+        block->data.size += got;
+    }
+}
+
+void spill_feed_window_drop(spill_feed_window_t *window, spill_block_t *block, size_t count)
+{
+    if (count == 0)
+        return;
+    memmove(block->data.data, block->data.data + count, block->data.size - count);
+    block->data.size -= count;
+    window->offset += (int64_t)count;
+}
+
+void spill_feed_window_keep(spill_feed_window_t *window, spill_block_t *block, size_t count)
+{
+    spill_buffer_clear(&window->rest);
+    spill_buffer_append(&window->rest, block->data.data + count, block->data.size - count);
+    block->data.size = count;
+    window->offset += (int64_t)count;
+}
+
 /* ---- finding documents again ----------------------------------------------------------------- */
 
 static uint32_t length_of(const uint8_t *data)

@@ -44,6 +44,9 @@ typedef struct spill_feed_ops {
     /* The next block into an empty one; none where that is left empty. */
     spill_code_t (*next)(spill_feed_t *feed, spill_block_t *block, spill_error_t *error);
     void (*close)(spill_feed_t *feed);
+    /* Of feeds of several collections, else NULL: one's name, borrowed, and is there no more of it?
+     */
+    const char *(*collection)(const spill_feed_t *feed, size_t index, bool *ended);
     bool text;    /* records are Extended JSON */
     bool by_line; /* places are lines */
 } spill_feed_ops_t;
@@ -65,10 +68,31 @@ struct spill_feed {
 spill_code_t spill_feed_bson(spill_source_t *source, spill_feed_t **feed, spill_error_t *error);
 spill_code_t spill_feed_text(spill_source_t *source, spill_format_t format, spill_feed_t **feed,
                              spill_error_t *error);
+spill_code_t spill_feed_archive(spill_source_t *source, spill_feed_t **feed, spill_error_t *error);
 void spill_feed_close(spill_feed_t *feed); /* NULL is allowed */
 
 void spill_feed_report(const spill_feed_t *feed, int64_t place, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* ---- what feeds of bytes are made of --------------------------------------------------------- */
+
+/* A file's bytes, of which some are in a block and some were read beyond it. */
+typedef struct spill_feed_window {
+    spill_buffer_t rest; /* read, and not in a block yet */
+    int64_t offset;      /* of the block's first byte */
+    bool ended;
+    bool failed; /* ... and not by the end of the file; that was reported */
+} spill_feed_window_t;
+
+/* The rest to the block, which is empty. */
+void spill_feed_window_begin(spill_feed_window_t *window, spill_block_t *block);
+/* Have at least `wanted` bytes in the block, unless the input ends before. */
+void spill_feed_window_fill(spill_feed_t *feed, spill_feed_window_t *window, spill_block_t *block,
+                            size_t wanted);
+/* Take the block's first bytes away. */
+void spill_feed_window_drop(spill_feed_window_t *window, spill_block_t *block, size_t count);
+/* What is behind the block's first `count` bytes is for the next one. */
+void spill_feed_window_keep(spill_feed_window_t *window, spill_block_t *block, size_t count);
 
 /* ---- finding documents again ----------------------------------------------------------------- */
 

@@ -9,39 +9,8 @@
 
 typedef struct bson_feed {
     spill_feed_t base;
-    spill_buffer_t rest; /* read, and not in a block yet */
-    int64_t offset;      /* of what is read next, or of the rest's first byte */
-    bool ended;
-    bool failed; /* ... and not by the end of the file */
+    spill_feed_window_t window;
 } bson_feed_t;
-
-/* Have at least `wanted` bytes in the block, unless the input ends before. */
-static void fill(bson_feed_t *feed, spill_block_t *block, size_t wanted)
-{
-    while (block->data.size < wanted && !feed->ended) {
-        size_t room = wanted - block->data.size;
-        size_t got = 0;
-        spill_error_t error;
-        uint8_t *to = spill_buffer_reserve(&block->data, room);
-        if (spill_source_read(feed->base.source, to, room, &got, &error) != SPILL_OK) {
-            feed->failed = true;
-            feed->ended = true;
-            spill_feed_report(&feed->base, feed->offset + (int64_t)block->data.size, "%s",
-                              error.message);
-        }
-        feed->ended = feed->ended || got == 0;
-        block->data.size += got;
-    }
-}
-
-/* What is behind `at` is for later; places count from there. */
-static void keep_rest(bson_feed_t *feed, spill_block_t *block, size_t at)
-{
-    spill_buffer_clear(&feed->rest);
-    spill_buffer_append(&feed->rest, block->data.data + at, block->data.size - at);
-    block->data.size = at;
-    feed->offset += (int64_t)at;
-}
 
 static uint32_t length_at(const spill_block_t *block, size_t at)
 {
@@ -50,44 +19,37 @@ static uint32_t length_at(const spill_block_t *block, size_t at)
     return BSON_UINT32_FROM_LE(value);
 }
 
-/* Pass over the block's first `count` bytes. */
-static void drop(bson_feed_t *feed, spill_block_t *block, size_t count)
-{
-    memmove(block->data.data, block->data.data + count, block->data.size - count);
-    block->data.size -= count;
-    feed->offset += (int64_t)count;
-}
-
 /* There is no document at the block's begin: look for the next one. */
 static void find_next(bson_feed_t *feed, spill_block_t *block, const char *what)
 {
-    int64_t damaged = feed->offset;
+    int64_t damaged = feed->window.offset;
     size_t from = 1;
     for (;;) {
         size_t at, wanted;
-        bool found =
-            spill_feed_find(block->data.data, block->data.size, from, feed->ended, &at, &wanted);
-        if (found || feed->ended) {
-            drop(feed, block, found ? at : block->data.size);
+        bool found = spill_feed_find(block->data.data, block->data.size, from, feed->window.ended,
+                                     &at, &wanted);
+        if (found || feed->window.ended) {
+            spill_feed_window_drop(&feed->window, block, found ? at : block->data.size);
             break;
         }
         if (wanted > 0) { /* the one at `at` may be it */
-            drop(feed, block, at);
-            fill(feed, block, wanted);
+            spill_feed_window_drop(&feed->window, block, at);
+            spill_feed_window_fill(&feed->base, &feed->window, block, wanted);
             from = 0;
             if (block->data.size >= wanted && length_at(block, 0) == wanted &&
                 spill_feed_header(block->data.data + wanted, block->data.size - wanted))
                 continue;
             from = 1;
         } else {
-            drop(feed, block, at < block->data.size ? at : block->data.size);
+            spill_feed_window_drop(&feed->window, block,
+                                   at < block->data.size ? at : block->data.size);
             from = 0;
-            fill(feed, block, SPILL_BLOCK_BYTES);
+            spill_feed_window_fill(&feed->base, &feed->window, block, SPILL_BLOCK_BYTES);
         }
     }
-    if (!feed->failed || block->data.size > 0)
+    if (!feed->window.failed || block->data.size > 0)
         spill_feed_report(&feed->base, damaged, "%s; %" PRId64 " bytes are passed over", what,
-                          feed->offset - damaged);
+                          feed->window.offset - damaged);
 }
 
 /* The document that begins at the block's first byte is not all there. */
@@ -106,27 +68,27 @@ static bool cut(bson_feed_t *feed, spill_block_t *block)
     while (at < block->data.size) {
         const uint8_t *here = block->data.data + at;
         size_t left = block->data.size - at;
-        if (left < 4 && !feed->ended)
+        if (left < 4 && !feed->window.ended)
             break;
         uint32_t length = left < 4 ? 0 : length_at(block, at);
         bool good = length >= 5 && length <= SPILL_DOCUMENT_BYTES_MAX;
         bool whole = good && length <= left;
         if (whole && here[length - 1] == 0) {
-            spill_block_add(block, at, length, feed->offset + (int64_t)at);
+            spill_block_add(block, at, length, feed->window.offset + (int64_t)at);
             at += length;
             continue;
         }
         if (block->count > 0)
             break; /* what is good first */
-        if (good && !whole && !feed->ended)
-            fill(feed, block, length);
+        if (good && !whole && !feed->window.ended)
+            spill_feed_window_fill(&feed->base, &feed->window, block, length);
         else if (good && !whole)
             find_after_cut(feed, block, length);
         else
             find_next(feed, block, "this is not a BSON document");
         return false;
     }
-    keep_rest(feed, block, at);
+    spill_feed_window_keep(&feed->window, block, at);
     return true;
 }
 
@@ -134,12 +96,9 @@ static spill_code_t next(spill_feed_t *base, spill_block_t *block, spill_error_t
 {
     (void)error; /* what cannot be read is reported, and is the end */
     bson_feed_t *feed = (bson_feed_t *)base;
-    spill_buffer_append(&block->data, feed->rest.data, feed->rest.size);
-    if (feed->rest.size > SPILL_BLOCK_BYTES)
-        spill_buffer_release(&feed->rest);
-    spill_buffer_clear(&feed->rest);
+    spill_feed_window_begin(&feed->window, block);
     do {
-        fill(feed, block, SPILL_BLOCK_BYTES);
+        spill_feed_window_fill(&feed->base, &feed->window, block, SPILL_BLOCK_BYTES);
     } while (!cut(feed, block));
     return SPILL_OK;
 }
@@ -147,7 +106,7 @@ static spill_code_t next(spill_feed_t *base, spill_block_t *block, spill_error_t
 static void close_feed(spill_feed_t *base)
 {
     bson_feed_t *feed = (bson_feed_t *)base;
-    spill_buffer_release(&feed->rest);
+    spill_buffer_release(&feed->window.rest);
     bson_free(feed);
 }
 

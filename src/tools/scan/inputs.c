@@ -41,7 +41,8 @@ static spill_scan_input_t *add(spill_scan_inputs_t *inputs, const char *path, sp
 {
     inputs->items = bson_realloc(inputs->items, (inputs->count + 1) * sizeof *inputs->items);
     spill_scan_input_t *item = &inputs->items[inputs->count++];
-    *item = (spill_scan_input_t){bson_strdup(path), NULL, format, codec, size_of(path)};
+    *item = (spill_scan_input_t){
+        .path = bson_strdup(path), .format = format, .codec = codec, .size_bytes = size_of(path)};
     bool known = item->size_bytes >= 0 && inputs->size_bytes >= 0;
     inputs->size_bytes = known ? inputs->size_bytes + item->size_bytes : -1;
     return item;
@@ -240,24 +241,52 @@ static spill_code_t list_dump(const listing_t *listing, const char *path, spill_
 
 /* ---- a file ---------------------------------------------------------------------------------- */
 
-/* How a file begins, for those whose names do not tell. */
-static size_t peek(const char *path, uint8_t *bytes, size_t size)
+/* How a file begins, decompressed; 0 where it cannot be read. */
+static size_t peek(const char *path, spill_codec_t codec, uint8_t *bytes, size_t size)
 {
-    FILE *file = fopen(path, "rb");
-    size_t count = file ? fread(bytes, 1, size, file) : 0;
-    if (file)
-        fclose(file);
+    spill_source_t *source;
+    spill_error_t ignored;
+    size_t count = 0, got = 1;
+    if (spill_source_open(path, codec, &source, &ignored) == SPILL_OK)
+        while (count < size && got > 0) {
+            if (spill_source_read(source, bytes + count, size - count, &got, &ignored) != SPILL_OK)
+                break;
+            count += got;
+        }
+    spill_source_close(source);
     return count;
+}
+
+static bool begins_with(const char *path, spill_codec_t codec, const char *bytes, size_t size)
+{
+    uint8_t head[8];
+    return strcmp(path, "-") != 0 && peek(path, codec, head, size) == size &&
+           memcmp(head, bytes, size) == 0;
+}
+
+/* An archive, by what is said, or by its first bytes. */
+static bool is_archive(const char *path, const char *given, spill_codec_t *codec)
+{
+    const char *name = given ? given : path;
+    *codec = ends_with(name, ".gz")    ? SPILL_CODEC_GZIP
+             : ends_with(name, ".zst") ? SPILL_CODEC_ZSTD
+                                       : SPILL_CODEC_PLAIN;
+    if (given)
+        return strncmp(given, "archive", 7) == 0 && (given[7] == '\0' || given[7] == '.');
+    if (*codec == SPILL_CODEC_PLAIN && begins_with(path, *codec, "\x1F\x8B\x08", 3))
+        *codec = SPILL_CODEC_GZIP;
+    return begins_with(path, *codec, "\x6D\xE2\x99\x81", 4);
 }
 
 static spill_code_t add_file(const listing_t *listing, const char *path, const char *given,
                              spill_error_t *error)
 {
-    spill_format_t format;
-    spill_codec_t codec = SPILL_CODEC_PLAIN;
-    bool is_stdin = strcmp(path, "-") == 0;
-    bool known = given ? spill_import_format(given, false, &format, &codec)
-                       : spill_import_format(path, true, &format, &codec);
+    spill_format_t format = SPILL_FORMAT_BSON;
+    spill_codec_t codec;
+    bool archive = is_archive(path, given, &codec);
+    spill_codec_t sniffed = codec;
+    bool known = archive || (given ? spill_import_format(given, false, &format, &codec)
+                                   : spill_import_format(path, true, &format, &codec));
     if (!known && given)
         return spill_fail(error, SPILL_INVALID, "there is no format '%s'", given);
     if (!known)
@@ -265,13 +294,11 @@ static spill_code_t add_file(const listing_t *listing, const char *path, const c
                           "%s: its name does not tell the format; say it with --format", path);
     if (format == SPILL_FORMAT_CSV)
         return spill_fail(error, SPILL_INVALID, "%s: lines of CSV hold no arrays", path);
-    static const uint8_t gzip[] = {0x1F, 0x8B, 0x08};
-    uint8_t head[sizeof gzip];
-    if (!is_stdin && codec == SPILL_CODEC_PLAIN && peek(path, head, sizeof head) == sizeof head &&
-        memcmp(head, gzip, sizeof gzip) == 0)
-        codec = SPILL_CODEC_GZIP; /* whatever its name says */
+    if (!given && codec == SPILL_CODEC_PLAIN)
+        codec = sniffed; /* whatever its name says */
     spill_scan_input_t *item = add(listing->inputs, path, format, codec);
-    item->collection = is_stdin ? bson_strdup("stdin") : collection_of("", path);
+    item->archive = archive;
+    item->collection = strcmp(path, "-") == 0 ? bson_strdup("stdin") : collection_of("", path);
     if (item->size_bytes == 0)
         listing->missing(listing->context, path, "the file is empty");
     return SPILL_OK;

@@ -9,6 +9,7 @@ typedef struct spill_scan_input {
     char *collection; /* "shop.products" of a dump, "products" of a file; owned */
     spill_format_t format;
     spill_codec_t codec;
+    bool archive;       /* of mongodump; the format says nothing */
     int64_t size_bytes; /* of the file; -1: not known */
 } spill_scan_input_t;
 

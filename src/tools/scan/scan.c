@@ -11,7 +11,15 @@
 #include <stdarg.h>
 #include <string.h>
 
-enum { THREADS_MAX = 2, PATH_SHOWN = 40 };
+enum { THREADS_MAX = 2 };
+
+/* One that is being scanned. */
+typedef struct collection {
+    char *name;
+    spill_paths_t *tables[THREADS_MAX]; /* one for each thread; NULL: it had none of it */
+    int busy;                           /* threads that have a block of it */
+    int64_t damaged;
+} collection_t;
 
 /* One scan. The lock guards the feed, and what both threads change. */
 typedef struct scanner {
@@ -19,20 +27,21 @@ typedef struct scanner {
     spill_scan_result_t *result;
     pthread_mutex_t lock;
     spill_feed_t *feed;
-    const char *input;
+    const spill_scan_input_t *input;
+    collection_t **collections; /* of the feed, by index; NULL: not met, or told */
+    size_t count;
     int64_t bytes_before; /* of the files before this one */
     int64_t bytes_total;
     int64_t documents;
-    int64_t damaged; /* of the collection at hand */
     bool ended;
 } scanner_t;
 
 typedef struct worker {
     scanner_t *scanner;
     spill_walker_t *walker;
-    spill_paths_t paths;
     spill_block_t block;
-    bool leads; /* reports progress */
+    collection_t *collection; /* of the block */
+    int number;               /* 0 reports progress */
     pthread_t thread;
 } worker_t;
 
@@ -51,8 +60,8 @@ void spill_scan_options_init(spill_scan_options_t *options)
 static void note_problem(void *context, int64_t place, const char *text)
 {
     scanner_t *scanner = context;
-    spill_scan_add_problem(scanner->result, scanner->input, scanner->feed->ops->by_line, place,
-                           text);
+    spill_scan_add_problem(scanner->result, scanner->input->path, scanner->feed->ops->by_line,
+                           place, text);
 }
 
 static void note_missing(void *context, const char *path, const char *text)
@@ -61,11 +70,12 @@ static void note_missing(void *context, const char *path, const char *text)
     spill_scan_add_problem(scanner->result, path, false, -1, text);
 }
 
-static void report(scanner_t *scanner, int64_t place, bool damaged, const char *format, ...)
+static void report(worker_t *worker, int64_t place, bool damaged, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-static void report(scanner_t *scanner, int64_t place, bool damaged, const char *format, ...)
+static void report(worker_t *worker, int64_t place, bool damaged, const char *format, ...)
 {
+    scanner_t *scanner = worker->scanner;
     char text[SPILL_ERROR_MESSAGE_SIZE];
     va_list arguments;
     va_start(arguments, format);
@@ -73,7 +83,7 @@ static void report(scanner_t *scanner, int64_t place, bool damaged, const char *
     va_end(arguments);
     pthread_mutex_lock(&scanner->lock);
     note_problem(scanner, place, text);
-    scanner->damaged += damaged;
+    worker->collection->damaged += damaged;
     pthread_mutex_unlock(&scanner->lock);
 }
 
@@ -81,15 +91,15 @@ static void report(scanner_t *scanner, int64_t place, bool damaged, const char *
 
 static void walk_document(worker_t *worker, const uint8_t *data, size_t size, int64_t place)
 {
-    scanner_t *scanner = worker->scanner;
-    bool by_line = scanner->feed->ops->by_line;
+    bool by_line = worker->scanner->feed->ops->by_line;
     spill_walk_t walk;
-    spill_walk(worker->walker, &worker->paths, data, size, place, &walk);
+    spill_walk(worker->walker, worker->collection->tables[worker->number], data, size, place,
+               &walk);
     if (walk.damage)
-        report(scanner, by_line ? place : place + (int64_t)walk.damage_at, true,
+        report(worker, by_line ? place : place + (int64_t)walk.damage_at, true,
                "%s: the document is passed over", walk.damage);
     else if (walk.flaw)
-        report(scanner, by_line ? place : place + (int64_t)walk.flaw_at, false, "%s", walk.flaw);
+        report(worker, by_line ? place : place + (int64_t)walk.flaw_at, false, "%s", walk.flaw);
 }
 
 static void walk_text(worker_t *worker, const spill_feed_record_t *record)
@@ -101,12 +111,91 @@ static void walk_text(worker_t *worker, const spill_feed_record_t *record)
     bson_t document;
     spill_error_t error;
     if (spill_decode(&decoder, &text, &document, &error) != SPILL_OK) {
-        report(worker->scanner, record->place, true, "%s", error.message);
+        report(worker, record->place, true, "%s", error.message);
         return;
     }
     walk_document(worker, bson_get_data(&document), document.len, record->place);
     bson_destroy(&document);
 }
+
+/* ---- collections: under the lock ------------------------------------------------------------- */
+
+/* The one that the worker's block is of, with a table for the worker. */
+static collection_t *collection_of(worker_t *worker)
+{
+    scanner_t *scanner = worker->scanner;
+    size_t index = worker->block.collection;
+    bool ended = false;
+    if (index >= scanner->count) {
+        size_t more = index + 1 - scanner->count;
+        scanner->collections =
+            bson_realloc(scanner->collections, (index + 1) * sizeof(collection_t *));
+        memset(scanner->collections + scanner->count, 0, more * sizeof(collection_t *));
+        scanner->count = index + 1;
+    }
+    collection_t *collection = scanner->collections[index];
+    if (!collection) {
+        const char *name = scanner->feed->ops->collection
+                               ? scanner->feed->ops->collection(scanner->feed, index, &ended)
+                               : scanner->input->collection;
+        collection = bson_malloc0(sizeof *collection);
+        collection->name = bson_strdup(name);
+        scanner->collections[index] = collection;
+    }
+    if (!collection->tables[worker->number]) {
+        spill_paths_t *paths = bson_malloc(sizeof *paths);
+        spill_paths_init(paths, &scanner->options->limits);
+        collection->tables[worker->number] = paths;
+    }
+    return collection;
+}
+
+/* All of it was walked: what was found goes to the result. */
+static void tell(scanner_t *scanner, collection_t *collection)
+{
+    spill_paths_t none, *first = NULL;
+    for (int i = 0; i < THREADS_MAX; i++) {
+        spill_paths_t *paths = collection->tables[i];
+        if (first && paths)
+            spill_paths_merge(first, paths);
+        first = first ? first : paths;
+    }
+    if (!first) {
+        spill_paths_init(&none, &scanner->options->limits);
+        first = &none;
+    }
+    spill_paths_foresee(first, spill_clock_now_us(NULL) / 1000);
+    spill_scan_add_collection(scanner->result, collection->name, scanner->input->path, first,
+                              collection->damaged);
+    if (first == &none)
+        spill_paths_release(&none);
+    for (int i = 0; i < THREADS_MAX; i++) {
+        if (collection->tables[i])
+            spill_paths_release(collection->tables[i]);
+        bson_free(collection->tables[i]);
+    }
+    bson_free(collection->name);
+    bson_free(collection);
+}
+
+/* Tell of collections that have ended, so that no more are kept than the input has at a time. */
+static void tell_ended(scanner_t *scanner, bool all)
+{
+    for (size_t i = 0; i < scanner->count; i++) {
+        collection_t *collection = scanner->collections[i];
+        if (!collection || collection->busy > 0)
+            continue;
+        bool ended = all;
+        if (!all && scanner->feed->ops->collection)
+            scanner->feed->ops->collection(scanner->feed, i, &ended);
+        if (ended) {
+            tell(scanner, collection);
+            scanner->collections[i] = NULL;
+        }
+    }
+}
+
+/* ---- workers --------------------------------------------------------------------------------- */
 
 static bool is_stopped(const scanner_t *scanner)
 {
@@ -114,26 +203,41 @@ static bool is_stopped(const scanner_t *scanner)
     return stop && atomic_load_explicit(stop, memory_order_relaxed);
 }
 
+static void feed_block(worker_t *worker)
+{
+    scanner_t *scanner = worker->scanner;
+    spill_error_t error;
+    scanner->result->interrupted = scanner->result->interrupted || is_stopped(scanner);
+    if (scanner->ended || scanner->result->interrupted)
+        return;
+    if (scanner->feed->ops->next(scanner->feed, &worker->block, &error) != SPILL_OK)
+        note_problem(scanner, -1, error.message);
+    scanner->ended = worker->block.count == 0;
+    if (scanner->ended)
+        return;
+    worker->collection = collection_of(worker);
+    worker->collection->busy++;
+    scanner->documents += (int64_t)worker->block.count;
+}
+
 /* The next block; false at the end. */
 static bool take_block(worker_t *worker)
 {
     scanner_t *scanner = worker->scanner;
-    spill_error_t error;
     spill_block_clear(&worker->block);
     pthread_mutex_lock(&scanner->lock);
-    scanner->result->interrupted = scanner->result->interrupted || is_stopped(scanner);
-    if (!scanner->ended && !scanner->result->interrupted) {
-        if (scanner->feed->ops->next(scanner->feed, &worker->block, &error) != SPILL_OK)
-            note_problem(scanner, -1, error.message);
-        scanner->ended = worker->block.count == 0;
+    if (worker->collection) {
+        worker->collection->busy--;
+        worker->collection = NULL;
+        tell_ended(scanner, false);
     }
-    scanner->documents += (int64_t)worker->block.count;
+    feed_block(worker);
     spill_scan_progress_t progress = {.documents = scanner->documents,
                                       .bytes_total = scanner->bytes_total};
     if (scanner->feed->source)
         progress.bytes_done = scanner->bytes_before + spill_source_position(scanner->feed->source);
     pthread_mutex_unlock(&scanner->lock);
-    if (worker->leads && scanner->options->progress)
+    if (worker->number == 0 && scanner->options->progress)
         scanner->options->progress(scanner->options->context, &progress);
     return worker->block.count > 0;
 }
@@ -155,45 +259,36 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* ---- collections ----------------------------------------------------------------------------- */
-
-static void start_worker(scanner_t *scanner, worker_t *worker, bool leads)
+/* All of the feed. */
+static void scan_feed(scanner_t *scanner)
 {
-    *worker = (worker_t){.scanner = scanner, .leads = leads, .walker = spill_walker_new()};
-    spill_paths_init(&worker->paths, &scanner->options->limits);
-}
-
-static void end_worker(worker_t *worker)
-{
-    spill_walker_free(worker->walker);
-    spill_paths_release(&worker->paths);
-    spill_block_release(&worker->block);
-}
-
-/* All of the feed, which is of one collection. */
-static void scan_feed(scanner_t *scanner, const char *collection)
-{
-    worker_t workers[THREADS_MAX];
-    int threads = scanner->options->threads == 1 ? 1 : THREADS_MAX;
+    worker_t workers[THREADS_MAX] = {0};
     bool started[THREADS_MAX] = {false};
+    int threads = scanner->options->threads == 1 ? 1 : THREADS_MAX;
     scanner->ended = false;
-    scanner->damaged = 0;
-    for (int i = 0; i < threads; i++)
-        start_worker(scanner, &workers[i], i == 0);
+    for (int i = 0; i < threads; i++) {
+        workers[i].scanner = scanner;
+        workers[i].number = i;
+        workers[i].walker = spill_walker_new();
+    }
+    if (!scanner->feed->ops->collection)
+        collection_of(&workers[0]); /* which is told of, also where it is empty */
     for (int i = 1; i < threads; i++)
         started[i] = pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0;
     work(&workers[0]);
-    for (int i = 1; i < threads; i++) {
+    for (int i = 0; i < threads; i++) {
         if (started[i])
             pthread_join(workers[i].thread, NULL);
-        spill_paths_merge(&workers[0].paths, &workers[i].paths);
+        spill_walker_free(workers[i].walker);
+        spill_block_release(&workers[i].block);
     }
-    spill_paths_foresee(&workers[0].paths, spill_clock_now_us(NULL) / 1000);
-    spill_scan_add_collection(scanner->result, collection, scanner->input, &workers[0].paths,
-                              scanner->damaged);
-    for (int i = 0; i < threads; i++)
-        end_worker(&workers[i]);
+    tell_ended(scanner, true);
+    bson_free(scanner->collections);
+    scanner->collections = NULL;
+    scanner->count = 0;
 }
+
+/* ---- inputs ---------------------------------------------------------------------------------- */
 
 static spill_code_t open_feed(const spill_scan_input_t *input, spill_feed_t **feed,
                               spill_error_t *error)
@@ -205,6 +300,8 @@ static spill_code_t open_feed(const spill_scan_input_t *input, spill_feed_t **fe
         spill_source_close(source);
         return code;
     }
+    if (input->archive)
+        return spill_feed_archive(source, feed, error);
     return input->format == SPILL_FORMAT_BSON ? spill_feed_bson(source, feed, error)
                                               : spill_feed_text(source, input->format, feed, error);
 }
@@ -212,11 +309,11 @@ static spill_code_t open_feed(const spill_scan_input_t *input, spill_feed_t **fe
 static void scan_input(scanner_t *scanner, const spill_scan_input_t *input)
 {
     spill_error_t error;
-    scanner->input = input->path;
+    scanner->input = input;
     if (open_feed(input, &scanner->feed, &error) == SPILL_OK) {
         scanner->feed->problem = note_problem;
         scanner->feed->context = scanner;
-        scan_feed(scanner, input->collection);
+        scan_feed(scanner);
     } else {
         spill_scan_add_problem(scanner->result, input->path, false, -1, error.message);
     }
