@@ -32,6 +32,7 @@ enum {
     SETTLE_SECONDS = 15,
     READS = 20, /* in a round */
     REMOVALS = 5,
+    TOP = 3,         /* layout subset: elements in the summary, the newest by their times */
     REMOVE_STEP = 7, /* removed are the numbers 0, 7, 14, ... */
 };
 
@@ -64,6 +65,8 @@ static const kind_t KINDS[] = {
     {"oldest", "feed", SPILL_LAYOUT_OUTLIER, SPILL_KEEP_OLDEST, CAPACITY, CAPACITY,
      SPILL_WINDOW_MONTH, false, true},
     {"reference", "reviews-separate", SPILL_LAYOUT_REFERENCE, SPILL_KEEP_NEWEST, 1, CAPACITY,
+     SPILL_WINDOW_MONTH, true, true},
+    {"subset", "reviews-subset", SPILL_LAYOUT_SUBSET, SPILL_KEEP_NEWEST, 1, CAPACITY,
      SPILL_WINDOW_MONTH, true, true},
     {"capped", "feed-recent", SPILL_LAYOUT_CAPPED, SPILL_KEEP_NEWEST, CAPACITY, 0,
      SPILL_WINDOW_MONTH, false, false},
@@ -247,6 +250,38 @@ static void statistics(void *context, int thread, int count)
     }
 }
 
+/* Layout subset: the summary's elements, and taking its highest out, which brings another in. */
+static void tops(void *context, int thread, int count)
+{
+    side_t *side = context;
+    (void)thread;
+    for (int i = 0; i < count; i++) {
+        bson_t storage;
+        spill_value_t name = owner_value(side, side->turn++ % side->owners, &storage);
+        spill_slice_t *slice;
+        spill_error_t error;
+        measure_check(spill_array_top(side->array, &name, PAGE, &slice, &error), &error);
+        if (slice->count != TOP)
+            measure_stop("a summary has %zu elements", slice->count);
+        spill_slice_free(slice);
+        bson_destroy(&storage);
+    }
+}
+
+static void top_removals(void *context, int thread, int count)
+{
+    side_t *side = context;
+    (void)thread;
+    for (int i = 0; i < count; i++, side->turn++) {
+        bson_t storage;
+        spill_value_t name = owner_value(side, side->turn % side->owners, &storage);
+        spill_error_t error;
+        int64_t seq = side->length - 1 - side->turn / side->owners;
+        measure_check(spill_array_remove(side->array, &name, seq, &error), &error);
+        bson_destroy(&storage);
+    }
+}
+
 /* From the oldest elements on, which are in no head. */
 static void removals(void *context, int thread, int count)
 {
@@ -372,6 +407,10 @@ static void define(const bench_t *bench, const kind_t *kind)
     definition.bounds.page_capacity = kind->page;
     if (is_bucket(kind))
         definition.window = kind->window;
+    if (kind->layout == SPILL_LAYOUT_SUBSET) {
+        definition.top_count = TOP;
+        strcpy(definition.sort_field, "at");
+    }
     if (definition.value_field[0] != '\0') {
         strcpy(definition.value_field, "actor");
         strcpy(definition.time_field, "at");
@@ -409,6 +448,10 @@ static void bench_kind(bench_t *bench, const kind_t *kind)
     measure(&pair, "newest", newest, bench->read_rounds, READS);
     if (kind->statistics)
         measure(&pair, "stats", statistics, bench->read_rounds, READS);
+    if (kind->layout == SPILL_LAYOUT_SUBSET) {
+        measure(&pair, "top", tops, bench->read_rounds, READS);
+        measure(&pair, "remove-top", top_removals, bench->read_rounds, REMOVALS);
+    }
     measure(&pair, "append", appends, bench->rounds, CAPACITY * CYCLES);
     if (kind->removal)
         measure(&pair, "remove", removals, bench->read_rounds, REMOVALS);

@@ -5,7 +5,7 @@
  * engine does, and may have to look at all of it. So no query here is to find many: the search goes
  * down from where it starts by looks at short stretches of the index. Of a value it asks for the
  * newest numbers; from one value to the next it widens the stretch until there is something in it,
- * and where there is much, goes up again among a few of what is there, in no order.
+ * and where there is much, halves what is above a few of it, which come in no order.
  */
 #include "store/mongo/mongo.h"
 
@@ -13,6 +13,7 @@
 #include "util/error.h"
 
 #include <math.h>
+#include <string.h>
 
 /* FEW: what a look without an order takes. Stretches grow from FIRST_NUMBERS numbers. */
 enum { FEW = 64, FIRST_NUMBERS = 64, NUMBERS_GROW = 8, VALUES_GROW = 64 };
@@ -194,21 +195,58 @@ static spill_code_t take_alike(search_t *search, const spill_rank_t *rank, int64
 
 /* ---- from one value to the next -------------------------------------------------------------- */
 
-/* *next is the highest of what was found; it is not the highest there is while all of it was few.
+/* Numbers that order as doubles do. */
+static uint64_t place_of(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
+}
+
+/* The value in the middle of those that there are between two, which need not be halfway. */
+static double middle_of(double low, double high)
+{
+    uint64_t from = place_of(low), bits = from + (place_of(high) - from) / 2;
+    double value;
+    bits = bits >> 63 ? bits & ~(UINT64_C(1) << 63) : ~bits;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/*
+ * *next is the highest of what was found; it is not the highest there is where more may have been
+ * found. Then the values above it are halved: so there are few looks, 64 at most, in whatever order
+ * a server meets its documents.
  */
 static spill_code_t climb(search_t *search, look_t *look, found_t *found, spill_rank_t *next,
                           spill_error_t *error)
 {
+    double high = look->below                      ? look->below->value
+                  : look->class == SPILL_RANK_DATE ? 0x1p63
+                                                   : INFINITY;
+    bool highest = found->documents < look->limit;
     spill_code_t code = SPILL_OK;
     *next = found->top.at[0].rank;
-    look->from = NULL;
-    look->above = next;
-    while (code == SPILL_OK && found->documents == look->limit) {
+    while (code == SPILL_OK && !highest) {
+        spill_rank_t middle = {.class = next->class, .value = middle_of(next->value, high)};
+        if (look->class == SPILL_RANK_DATE)
+            middle.value = floor(middle.value);
+        bool between = middle.value > next->value;
+        look->from = between ? &middle : NULL;
+        look->above = between ? NULL : next;
         code = carry_out(search, look, found, error);
-        if (code == SPILL_OK && found->top.count > 0)
+        if (code != SPILL_OK)
+            break;
+        if (found->top.count > 0) {
             *next = found->top.at[0].rank;
-        else if (found->documents == look->limit)
+            highest = found->documents < look->limit;
+        } else if (found->documents == look->limit) {
             look->limit *= NUMBERS_GROW; /* of another class, all of them */
+        } else if (between) {
+            high = middle.value;
+        } else {
+            highest = true;
+        }
     }
     return code;
 }
