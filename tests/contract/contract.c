@@ -32,6 +32,7 @@ static int run_in_order(const contract_kind_t *kind, const char *name, spill_arr
     add_owner_tests(&suite);
     add_bucket_tests(&suite);
     add_random_tests(&suite);
+    add_random_apart_tests(&suite);
     for (size_t i = 0; i < suite.count; i++)
         suite.tests[i].initial_state = (void *)kind;
     return _cmocka_run_group_tests(name, suite.tests, suite.count, NULL, NULL);

@@ -8,14 +8,18 @@
 #define PAIR_ARRAYS 5
 #define PAIR_BUCKETS 3
 #define PAIR_CAPPED 4
+/* And two whose elements are apart, for random_apart.c. */
+#define PAIR_REFERENCE 5
+#define PAIR_SUBSET 6
+#define PAIR_ALL 7
 #define PAIR_OWNERS 2
 #define PAIR_PAGES 12 /* no test goes beyond */
 
 typedef struct pair {
     const contract_kind_t *kind;
     spill_store_t *stores[2]; /* memory first */
-    spill_definition_t definitions[PAIR_ARRAYS];
-    spill_binding_t bindings[2][PAIR_ARRAYS];
+    spill_definition_t definitions[PAIR_ALL];
+    spill_binding_t bindings[2][PAIR_ALL];
     /* Numbers, and behind them as many windows, the owners of the buckets. */
     bson_t owner_storage[2 * PAIR_OWNERS];
     spill_value_t owners[2 * PAIR_OWNERS];

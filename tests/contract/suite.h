@@ -26,5 +26,6 @@ void add_catalog_tests(suite_t *suite);  /* catalog.c: catalog, numbers, owners 
 void add_owner_tests(suite_t *suite);    /* owners.c: owners whose _id is of any type */
 void add_bucket_tests(suite_t *suite);   /* bucket.c: windows and statistics, by the public API */
 void add_random_tests(suite_t *suite);   /* random.c: against the memory store, step by step */
+void add_random_apart_tests(suite_t *suite); /* random_apart.c: the same, elements apart */
 
 #endif

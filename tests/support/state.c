@@ -34,6 +34,11 @@ void assert_same_state(const spill_state_t *left, const spill_state_t *right)
     assert_int_equal(left->intent, right->intent);
     assert_int_equal(left->intent_seq, right->intent_seq);
     assert_int_equal(left->intent_page, right->intent_page);
+    assert_int_equal(left->intent_edit, right->intent_edit);
+    assert_int_equal(left->intent_src, right->intent_src);
+    assert_true(spill_sum_equal(&left->intent_value, &right->intent_value));
+    assert_true(spill_sum_equal(&left->sum, &right->sum));
+    assert_true(spill_top_equal(&left->top, &right->top));
     assert_int_equal(left->page, right->page);
     assert_true(spill_tally_equal(&left->tally, &right->tally));
     assert_int_equal(left->src, right->src);

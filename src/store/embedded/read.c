@@ -387,6 +387,8 @@ static spill_code_t read_numbers(reading_t *reading, int64_t high, int64_t low, 
     int64_t epoch, seq = high, bytes = 0;
     bool found;
     *stopped = false;
+    if (high < low)
+        return SPILL_OK;
     spill_record_key_element(&reading->key, request->epoch, high);
     spill_code_t code = seek(reading, &found, error);
     while (code == SPILL_OK && !*stopped && iter->valid && run->count < limit &&
