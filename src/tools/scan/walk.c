@@ -131,7 +131,7 @@ static bool end_run(walk_t *walk, frame_t *frame)
     return true;
 }
 
-static bool add_element(walk_t *walk, frame_t *frame, uint32_t size_bytes)
+static inline bool add_element(walk_t *walk, frame_t *frame, uint32_t size_bytes)
 {
     if (size_bytes != frame->run_size && !end_run(walk, frame))
         return false;
@@ -239,17 +239,46 @@ static inline const uint8_t *find_nul(const uint8_t *at, const uint8_t *limit, b
     return at;
 }
 
+/* Most texts are short and ASCII: looked at here, by words, of which the last may overlap. */
+static inline bool is_ascii(const uint8_t *text, size_t size)
+{
+    uint64_t high = 0, word;
+    if (size < sizeof word) {
+        for (size_t i = 0; i < size; i++)
+            high |= (uint64_t)text[i] << 56;
+        return (high & HIGH_BITS) == 0;
+    }
+    for (size_t i = 0; i + sizeof word < size; i += sizeof word) {
+        memcpy(&word, text + i, sizeof word);
+        high |= word;
+    }
+    memcpy(&word, text + size - sizeof word, sizeof word);
+    return ((high | word) & HIGH_BITS) == 0;
+}
+
 static void check_text(walk_t *walk, const uint8_t *text, size_t size)
 {
-    if (!spill_utf8_valid(text, size))
+    if (!is_ascii(text, size) && !spill_utf8_valid(text, size))
         note_flaw(walk, text, "a text is not UTF-8");
 }
 
-/* The texts of a value that was measured. */
-static void check_texts(walk_t *walk, uint8_t type, const uint8_t *data)
+/* Bytes of a value whose type does not tell; 0 where it does not fit. Its texts are looked at. */
+static uint32_t measure(walk_t *walk, uint8_t type, const uint8_t *data, const uint8_t *end)
 {
-    if (type == BSON_TYPE_UTF8 || type == BSON_TYPE_CODE || type == BSON_TYPE_SYMBOL)
+    size_t available = (size_t)(end - data);
+    uint32_t size = 0;
+    if (type == BSON_TYPE_UTF8) { /* by far the most */
+        uint32_t length = available >= 5 ? read_u32(data) : 0;
+        if (length == 0 || length > available - 4 || data[3 + length] != 0)
+            return 0;
+        check_text(walk, data + 4, length - 1);
+        return length + 4;
+    }
+    if (!spill_value_measure(type, data, available, &size))
+        return 0;
+    if (type == BSON_TYPE_CODE || type == BSON_TYPE_SYMBOL)
         check_text(walk, data + 4, read_u32(data) - 1);
+    return size;
 }
 
 /* A field whose value is a document or an array: goes into it. NULL: it is damaged. */
@@ -279,9 +308,10 @@ static const uint8_t *enter(walk_t *walk, frame_t *frame, uint8_t type, const ui
     return data + 4;
 }
 
-static void note_id(walk_t *walk, uint8_t type, const uint8_t *data, uint32_t size)
+static void note_id(walk_t *walk, uint8_t type, const uint8_t *name, const uint8_t *data,
+                    uint32_t size)
 {
-    if (!walk->result->id.data)
+    if (!walk->result->id.data && memcmp(name, "_id", 4) == 0)
         walk->result->id = (spill_value_t){data, size, type};
 }
 
@@ -292,41 +322,41 @@ static void note_id(walk_t *walk, uint8_t type, const uint8_t *data, uint32_t si
 static const uint8_t *pass_fields(walk_t *walk, const uint8_t *at)
 {
     frame_t *frame = &walk->frames[walk->depth - 1];
-    const uint8_t *end = frame->end;
+    const uint8_t *const end = frame->end, *const limit = walk->limit;
+    const bool array = frame->array;
+    const bool root = walk->depth == 1;
     while (at < end) {
-        uint8_t type = *at;
+        const uint8_t type = *at, fixed = SIZES[type];
         const uint8_t *name = at + 1;
         bool plain = true;
-        const uint8_t *nul = find_nul(name, walk->limit, &plain);
-        uint8_t fixed = SIZES[type];
+        const uint8_t *nul = find_nul(name, limit, &plain);
+        const uint8_t *data = nul + 1;
+        uint32_t size = fixed - 1U;
         if (fixed == BAD || nul >= end) {
             fail(walk, at, fixed == BAD ? "there is no such type" : "a name does not end");
             return NULL;
         }
-        const uint8_t *data = nul + 1;
-        uint32_t size = fixed - 1U;
         frame->length++;
-        if (!plain && !frame->array)
+        if (!plain && !array)
             check_text(walk, name, (size_t)(nul - name));
         if (type == BSON_TYPE_DOCUMENT || type == BSON_TYPE_ARRAY) {
-            if (walk->depth == 1 && nul - name == 3 && memcmp(name, "_id", 3) == 0)
-                note_id(walk, type, data, document_size(data, end));
             uint32_t depth = walk->depth;
+            if (root && nul - name == 3)
+                note_id(walk, type, name, data, document_size(data, end));
             at = enter(walk, frame, type, name, (size_t)(nul - name), data);
             if (!at || walk->depth > depth)
                 return at;
             continue;
         }
-        if (fixed == MEASURED ? !spill_value_measure(type, data, (size_t)(end - data), &size)
-                              : (size_t)(end - data) < size) {
+        if (fixed == MEASURED)
+            size = measure(walk, type, data, end);
+        if ((fixed == MEASURED && size == 0) || (size_t)(end - data) < size) {
             fail(walk, data, "a value does not fit");
             return NULL;
         }
-        if (fixed == MEASURED)
-            check_texts(walk, type, data);
-        if (walk->depth == 1 && nul - name == 3 && memcmp(name, "_id", 3) == 0)
-            note_id(walk, type, data, size);
-        if (frame->array && !add_element(walk, frame, size))
+        if (root && nul - name == 3)
+            note_id(walk, type, name, data, size);
+        if (array && !add_element(walk, frame, size))
             return NULL;
         at = data + size;
     }
