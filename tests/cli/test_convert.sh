@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Arrays that are laid out in another way, within a store: what it says, what it refuses, conversions
 # that are killed and started again, and the end of the old documents.
-# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+# shellcheck disable=SC1091,SC2016,SC2154 # lib.sh is not followed; JSON has dollars in it
 source "$(dirname "$0")/lib.sh"
 
 seed_random
@@ -107,6 +107,8 @@ has out "$(($(sed -n 's/.*"owner":"u5","seq":\([0-9]*\),.*/\1/p' before | sort -
 
 # ---- a cap, and windows --------------------------------------------------------------------------
 
+export SPILLWAY_KILLS=${SPILLWAY_KILLS:-2} # each
+
 for i in {1..3000}; do
     printf '{"n": %d, "by": "u%d", "at": {"$date": {"$numberLong": "%d"}}}\n' \
         "$i" $((i % 3)) $((1767225600000 + i * 1800000))
@@ -137,6 +139,15 @@ done
 expect 0 define "$db" last
 has out 'capped, keep newest, threshold 40, head 50000 bytes'
 has out 'ids at n; times at at; keeps the last 7776000000 seconds'
+expect 0 convert "$db" all --to capped --as small --threshold 900 --max-bytes 20KB --quiet
+expect 0 convert "$db" all --as small --quiet # it is the bytes that leave no room for more
+has out '"elements":0,'
+expect 0 export "$db" small u1
+mv out one
+expect 0 export "$db" all u1
+tail -"$(wc -l <one)" out | cmp -s - one || fail "u1 of small is not the end of all"
+[ "$(wc -l <one)" -lt 700 ] || fail "20KB hold $(wc -l <one) elements"
+[ "$(wc -l <one)" -gt 50 ] || fail "20KB hold $(wc -l <one) elements alone"
 expect 0 append "$db" last u0 '{"n": 3001}'
 is out 1000
 expect 1 convert "$db" all --as last # somebody has appended there
