@@ -1,7 +1,7 @@
 # bash completion for spillway: commands, options, and the names of a store's definitions.
 
 _spillway_commands='define import append read count edit remove trim export explain verify repair stats
-    threshold scan drop convert copy backup help'
+    threshold scan plan drop convert copy backup help'
 
 _spillway_options() {
     local common='--help'
@@ -36,6 +36,7 @@ _spillway_options() {
         echo "$common --format= --max-elements= --max-bytes= --max-share= --document-limit= --fail-on=
             --threads= --json --quiet"
         ;;
+    plan) echo "$common --target= --output= --json --quiet" ;;
     drop) echo "$common --yes --durability=" ;;
     convert)
         echo "$common --to= --keep= --as= --threshold= --page= --max-bytes= --page-bytes= --no-verify

@@ -86,6 +86,7 @@ extern const spill_command_t spill_command_edit;
 extern const spill_command_t spill_command_explain;
 extern const spill_command_t spill_command_export;
 extern const spill_command_t spill_command_import;
+extern const spill_command_t spill_command_plan;
 extern const spill_command_t spill_command_read;
 extern const spill_command_t spill_command_remove;
 extern const spill_command_t spill_command_scan;

@@ -1,28 +1,12 @@
 /* A scan's result as one JSON document. Its schema is in docs/scan.md; version it there and here.
  */
+#include "tools/scan/json_put.h"
 #include "tools/scan/scan.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #define SCHEMA_VERSION 1
-
-static void put_value(FILE *to, const spill_value_t *value)
-{
-    char *json = value->data ? spill_value_to_json(value, false) : NULL;
-    fputs(json ? json : "null", to);
-    bson_free(json);
-}
-
-static void put_text(FILE *to, const char *text)
-{
-    bson_t storage = BSON_INITIALIZER;
-    spill_value_t value = {0};
-    if (text)
-        value = spill_value_from_utf8(&storage, text);
-    put_value(to, &value);
-    bson_destroy(&storage);
-}
 
 static void put_number(FILE *to, const char *name, int64_t number)
 {
@@ -58,7 +42,7 @@ static void put_date(FILE *to, const char *name, int64_t time_ms)
     if (time_ms == SPILL_WHEN_UNKNOWN)
         fputs("null", to);
     else
-        put_value(to, &value);
+        spill_json_put_value(to, &value);
 }
 
 static void put_when(FILE *to, const char *name, const spill_when_t *when)
@@ -114,7 +98,7 @@ static void put_owners(FILE *to, const char *name, const spill_owners_t *owners,
     for (size_t i = 0; i < owners->count; i++) {
         const spill_owner_t *owner = &owners->items[i];
         fputs(i ? ",{\"owner\":" : "{\"owner\":", to);
-        put_value(to, &owner->value);
+        spill_json_put_value(to, &owner->value);
         if (lengths) {
             put_number(to, "length", owner->length);
             put_number(to, "bytes", owner->bytes);
@@ -132,7 +116,7 @@ static void put_path(FILE *to, const spill_scan_collection_t *collection,
                      const spill_scan_path_t *path)
 {
     fputs("{\"path\":", to);
-    put_text(to, path->path);
+    spill_json_put_text(to, path->path);
     fprintf(to, ",\"kind\":\"%s\"", path->map ? "map" : "array");
     put_number(to, "documents", path->documents);
     put_numbers(to, "lengths", &path->lengths);
@@ -152,7 +136,7 @@ static void put_path(FILE *to, const spill_scan_collection_t *collection,
     fputs(",\"time\":", to);
     if (path->time_type) {
         fputs("{\"field\":", to);
-        put_text(to, path->time_field);
+        spill_json_put_text(to, path->time_field);
         fprintf(to, ",\"type\":\"%s\"}", path->time_type);
     } else {
         fputs("null", to);
@@ -165,9 +149,9 @@ static void put_path(FILE *to, const spill_scan_collection_t *collection,
 static void put_collection(FILE *to, const spill_scan_collection_t *collection)
 {
     fputs("{\"collection\":", to);
-    put_text(to, collection->name);
+    spill_json_put_text(to, collection->name);
     fputs(",\"input\":", to);
-    put_text(to, collection->input);
+    spill_json_put_text(to, collection->input);
     put_number(to, "documents", collection->documents);
     put_number(to, "bytes", collection->bytes);
     put_number(to, "damaged", collection->damaged);
@@ -191,9 +175,9 @@ static void put_finding(FILE *to, const spill_scan_result_t *result,
     fprintf(to, "{\"finding\":\"%s\",\"atlas\":\"%s\",\"severity\":\"%s\",\"collection\":",
             spill_scan_finding_name(finding->kind), spill_scan_finding_atlas(finding->kind),
             finding->critical ? "critical" : "warning");
-    put_text(to, result->collections[finding->collection].name);
+    spill_json_put_text(to, result->collections[finding->collection].name);
     fputs(",\"path\":", to);
-    put_text(to, finding->path ? finding->path->path : NULL);
+    spill_json_put_text(to, finding->path ? finding->path->path : NULL);
     put_number(to, "documents", finding->documents);
     fputs("}", to);
 }
@@ -201,18 +185,18 @@ static void put_finding(FILE *to, const spill_scan_result_t *result,
 static void put_problem(FILE *to, const spill_scan_problem_t *problem)
 {
     fputs("{\"input\":", to);
-    put_text(to, problem->input);
+    spill_json_put_text(to, problem->input);
     if (problem->place >= 0)
         put_number(to, problem->by_line ? "line" : "byte", problem->place);
     fputs(",\"text\":", to);
-    put_text(to, problem->text);
+    spill_json_put_text(to, problem->text);
     fputs("}", to);
 }
 
 void spill_scan_write_json(const spill_scan_result_t *result, const char *source, FILE *to)
 {
     fprintf(to, "{\"spillwayScan\":%d,\"source\":", SCHEMA_VERSION);
-    put_text(to, source);
+    spill_json_put_text(to, source);
     fprintf(to, ",\"limits\":{\"elements\":%" PRId64, result->limits.elements);
     put_number(to, "bytes", result->limits.bytes);
     put_number(to, "documentBytes", result->limits.document_bytes);

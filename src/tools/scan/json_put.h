@@ -1,0 +1,15 @@
+/* Values and texts as JSON, for documents that are written piece by piece. */
+#ifndef SPILL_TOOLS_SCAN_JSON_PUT_H
+#define SPILL_TOOLS_SCAN_JSON_PUT_H
+
+#include <spillway/value.h>
+
+#include <stdio.h>
+
+/* In relaxed Extended JSON; null where there is none, or where JSON cannot hold it. */
+void spill_json_put_value(FILE *to, const spill_value_t *value);
+
+/* As a string; null for NULL. */
+void spill_json_put_text(FILE *to, const char *text);
+
+#endif

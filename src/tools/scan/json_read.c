@@ -1,0 +1,332 @@
+/* A scan's result back from its JSON document: what json.c writes, docs/scan.md describes. */
+#include "tools/scan/scan.h"
+
+#include "util/error.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SCHEMA_VERSION 1
+
+/* Where a value is sought, and what was wrong first. */
+typedef struct reader {
+    const char *file;
+    spill_error_t *error;
+    spill_code_t code;
+} reader_t;
+
+static void complain(reader_t *reader, const char *what, const char *name)
+{
+    if (reader->code == SPILL_OK)
+        reader->code =
+            spill_fail(reader->error, SPILL_PARSE,
+                       "%s: %s: '%s'; it is not what scan --json writes", reader->file, what, name);
+}
+
+static bool find(reader_t *reader, const bson_t *from, const char *name, bson_iter_t *iter)
+{
+    if (reader->code == SPILL_OK && bson_iter_init_find(iter, from, name))
+        return true;
+    complain(reader, "there is no", name);
+    return false;
+}
+
+static int64_t number(reader_t *reader, const bson_t *from, const char *name)
+{
+    bson_iter_t iter;
+    if (!find(reader, from, name, &iter))
+        return 0;
+    if (!BSON_ITER_HOLDS_NUMBER(&iter))
+        complain(reader, "there is no number in", name);
+    return bson_iter_as_int64(&iter);
+}
+
+/* 0 where there is none. */
+static double real(const bson_t *from, const char *name)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, from, name) ? bson_iter_as_double(&iter) : 0;
+}
+
+/* Copied; NULL where it is null or none. */
+static char *text(const bson_t *from, const char *name)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, from, name) && BSON_ITER_HOLDS_UTF8(&iter)
+               ? bson_strdup(bson_iter_utf8(&iter, NULL))
+               : NULL;
+}
+
+/* An empty document where there is none; *inner borrows. */
+static bool inner_of(bson_iter_t *iter, bson_t *inner)
+{
+    const uint8_t *data = NULL;
+    uint32_t size = 0;
+    if (BSON_ITER_HOLDS_DOCUMENT(iter))
+        bson_iter_document(iter, &size, &data);
+    else if (BSON_ITER_HOLDS_ARRAY(iter))
+        bson_iter_array(iter, &size, &data);
+    bson_init(inner);
+    return data && bson_init_static(inner, data, size);
+}
+
+/* What is there under the name, or empty; only a missing name is a mistake. */
+static bool inner(reader_t *reader, const bson_t *from, const char *name, bson_t *found)
+{
+    bson_iter_t iter;
+    bson_init(found);
+    return find(reader, from, name, &iter) && inner_of(&iter, found);
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+static spill_scan_numbers_t numbers(reader_t *reader, const bson_t *from, const char *name)
+{
+    bson_t at;
+    if (!inner(reader, from, name, &at))
+        return (spill_scan_numbers_t){0};
+    spill_scan_numbers_t numbers = {.count = number(reader, &at, "count"),
+                                    .sum = number(reader, &at, "sum")};
+    if (!bson_has_field(&at, "min")) /* a map's elements */
+        return numbers;
+    numbers.min = number(reader, &at, "min");
+    numbers.p10 = number(reader, &at, "p10");
+    numbers.p50 = number(reader, &at, "p50");
+    numbers.p90 = number(reader, &at, "p90");
+    numbers.p99 = number(reader, &at, "p99");
+    numbers.p999 = number(reader, &at, "p999");
+    numbers.max = number(reader, &at, "max");
+    return numbers;
+}
+
+static int64_t date(const bson_t *from, const char *name)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, from, name) && BSON_ITER_HOLDS_DATE_TIME(&iter)
+               ? bson_iter_date_time(&iter)
+               : SPILL_WHEN_UNKNOWN;
+}
+
+static spill_when_t when(reader_t *reader, const bson_t *from, const char *name)
+{
+    bson_t at;
+    inner(reader, from, name, &at);
+    return (spill_when_t){.elements = number(reader, &at, "elements"),
+                          .earliest_ms = date(&at, "earliest"),
+                          .likely_ms = date(&at, "likely"),
+                          .latest_ms = date(&at, "latest")};
+}
+
+static void read_times(reader_t *reader, const bson_t *from, spill_foresight_t *growth)
+{
+    bson_t coming;
+    growth->timed = bson_has_field(from, "rising");
+    if (!growth->timed)
+        return;
+    growth->rising = real(from, "rising");
+    growth->falling = real(from, "falling");
+    growth->oldest_ms = date(from, "oldest");
+    growth->newest_ms = date(from, "newest");
+    growth->pace = (spill_pace_t){.per_day = real(from, "perDay"),
+                                  .acceleration = real(from, "acceleration"),
+                                  .burst = real(from, "burst")};
+    growth->forecast = bson_has_field(from, "coming");
+    if (!growth->forecast || !inner(reader, from, "coming", &coming))
+        return;
+    growth->horizon_ms = number(reader, &coming, "horizonMs");
+    growth->coming = (spill_forecast_t){.low = real(&coming, "low"),
+                                        .likely = real(&coming, "likely"),
+                                        .high = real(&coming, "high")};
+}
+
+/* ---- owners, paths, collections -------------------------------------------------------------- */
+
+static void read_owner(reader_t *reader, const bson_t *from, bool of_path, spill_owners_t *owners)
+{
+    bson_iter_t iter;
+    bson_t growth;
+    spill_owner_t owner = {.document_bytes = number(reader, from, "documentBytes"),
+                           .place = number(reader, from, "place")};
+    if (bson_iter_init_find(&iter, from, "owner") && !BSON_ITER_HOLDS_NULL(&iter))
+        owner.value = spill_value_from_iter(&iter);
+    owner.bytes = owner.document_bytes;
+    if (of_path) {
+        owner.length = number(reader, from, "length");
+        owner.bytes = number(reader, from, "bytes");
+        inner(reader, from, "growth", &growth);
+        owner.foresight.threshold = when(reader, &growth, "threshold");
+        owner.foresight.limit = when(reader, &growth, "limit");
+        read_times(reader, &growth, &owner.foresight);
+    }
+    if (reader->code == SPILL_OK)
+        spill_owners_add(owners, &owner);
+}
+
+static void read_owners(reader_t *reader, const bson_t *from, const char *name, bool of_path,
+                        spill_owners_t *owners)
+{
+    bson_iter_t iter;
+    bson_t list, at;
+    if (!inner(reader, from, name, &list) || !bson_iter_init(&iter, &list))
+        return;
+    while (reader->code == SPILL_OK && bson_iter_next(&iter))
+        if (inner_of(&iter, &at))
+            read_owner(reader, &at, of_path, owners);
+}
+
+static const char *type_of(const bson_t *time)
+{
+    static const char *const types[] = {"date", "timestamp", "objectId"};
+    bson_iter_t iter;
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (bson_iter_init_find(&iter, time, "type") && BSON_ITER_HOLDS_UTF8(&iter) &&
+            strcmp(bson_iter_utf8(&iter, NULL), types[i]) == 0)
+            return types[i];
+    return NULL;
+}
+
+static void read_path(reader_t *reader, const bson_t *from, spill_scan_path_t *path)
+{
+    bson_t time, growth;
+    char *kind = text(from, "kind");
+    path->path = text(from, "path");
+    path->map = kind && strcmp(kind, "map") == 0;
+    bson_free(kind);
+    if (!path->path)
+        complain(reader, "there is no", "path");
+    path->documents = number(reader, from, "documents");
+    path->lengths = numbers(reader, from, "lengths");
+    path->elements = numbers(reader, from, "elementBytes");
+    path->bytes = number(reader, from, "bytes");
+    path->bytes_max = number(reader, from, "bytesMax");
+    path->over_elements = number(reader, from, "overElements");
+    path->over_bytes = number(reader, from, "overBytes");
+    path->paid = number(reader, from, "paid");
+    path->threshold = number(reader, from, "threshold");
+    if (inner(reader, from, "time", &time)) {
+        char *field = text(&time, "field");
+        path->time_type = type_of(&time);
+        bson_strncpy(path->time_field, field ? field : "", sizeof path->time_field);
+        bson_free(field);
+    }
+    inner(reader, from, "growth", &growth);
+    read_times(reader, &growth, &path->foresight);
+    read_owners(reader, from, "owners", true, &path->owners);
+}
+
+/* How many items the array under the name has. */
+static size_t count_items(reader_t *reader, const bson_t *from, const char *name, bson_t *list)
+{
+    return inner(reader, from, name, list) ? bson_count_keys(list) : 0;
+}
+
+static void read_collection(reader_t *reader, const bson_t *from,
+                            spill_scan_collection_t *collection)
+{
+    bson_iter_t iter;
+    bson_t list, at;
+    collection->name = text(from, "collection");
+    collection->input = text(from, "input");
+    if (!collection->name)
+        complain(reader, "there is no", "collection");
+    collection->documents = number(reader, from, "documents");
+    collection->bytes = number(reader, from, "bytes");
+    collection->damaged = number(reader, from, "damaged");
+    collection->sizes = numbers(reader, from, "sizes");
+    collection->over_half = number(reader, from, "overHalf");
+    collection->paths_left_out = number(reader, from, "pathsLeftOut");
+    collection->overflow = number(reader, from, "overflow");
+    read_owners(reader, from, "largest", false, &collection->largest);
+    size_t count = count_items(reader, from, "paths", &list);
+    collection->paths = bson_malloc0((count + 1) * sizeof *collection->paths);
+    bson_iter_init(&iter, &list);
+    while (reader->code == SPILL_OK && bson_iter_next(&iter))
+        if (inner_of(&iter, &at))
+            read_path(reader, &at, &collection->paths[collection->path_count++]);
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static void read_result(reader_t *reader, const bson_t *from, spill_scan_result_t *result)
+{
+    bson_iter_t iter;
+    bson_t limits, list, at;
+    int64_t version = number(reader, from, "spillwayScan");
+    if (reader->code == SPILL_OK && version != SCHEMA_VERSION)
+        reader->code = spill_fail(reader->error, SPILL_FORMAT,
+                                  "%s: version %" PRId64 " of a scan; this program knows %d",
+                                  reader->file, version, SCHEMA_VERSION);
+    inner(reader, from, "limits", &limits);
+    result->limits =
+        (spill_scan_limits_t){.elements = number(reader, &limits, "elements"),
+                              .bytes = number(reader, &limits, "bytes"),
+                              .document_bytes = number(reader, &limits, "documentBytes"),
+                              .paid_per_cent = number(reader, &limits, "paidPerCent")};
+    result->documents = number(reader, from, "documents");
+    result->bytes = number(reader, from, "bytes");
+    result->problems_all = number(reader, from, "problemCount");
+    if (find(reader, from, "interrupted", &iter))
+        result->interrupted = bson_iter_as_bool(&iter);
+    size_t count = count_items(reader, from, "collections", &list);
+    result->collections = bson_malloc0((count + 1) * sizeof *result->collections);
+    bson_iter_init(&iter, &list);
+    while (reader->code == SPILL_OK && bson_iter_next(&iter))
+        if (inner_of(&iter, &at))
+            read_collection(reader, &at, &result->collections[result->collection_count++]);
+}
+
+static spill_code_t read_whole(const char *file, char **data, size_t *size, spill_error_t *error)
+{
+    FILE *from = fopen(file, "rb");
+    size_t capacity = 0, got = 1;
+    *data = NULL;
+    *size = 0;
+    if (!from)
+        return spill_fail_errno(error, errno, "%s", file);
+    for (; got > 0; *size += got) {
+        if (capacity - *size < 65536)
+            *data = bson_realloc(*data, capacity = 2 * capacity + 131072);
+        got = fread(*data + *size, 1, capacity - *size, from);
+    }
+    int problem = ferror(from) ? errno : 0;
+    fclose(from);
+    return problem ? spill_fail_errno(error, problem, "%s", file) : SPILL_OK;
+}
+
+spill_code_t spill_scan_read_json(const char *file, spill_scan_result_t *result,
+                                  spill_error_t *error)
+{
+    char *data;
+    size_t size;
+    bson_error_t problem;
+    *result = (spill_scan_result_t){0};
+    spill_code_t code = read_whole(file, &data, &size, error);
+    if (code == SPILL_OK) {
+        bson_t *document = bson_new_from_json((const uint8_t *)data, (ssize_t)size, &problem);
+        if (document) {
+            reader_t reader = {.file = file, .error = error};
+            read_result(&reader, document, result);
+            code = reader.code;
+            bson_destroy(document);
+        } else {
+            code = spill_fail(error, SPILL_PARSE, "%s: %s", file, problem.message);
+        }
+    }
+    bson_free(data);
+    if (code == SPILL_OK)
+        spill_scan_find(result);
+    return code;
+}
+
+bool spill_scan_is_json(const char *file)
+{
+    static const char start[] = "{\"spillwayScan\"";
+    char head[sizeof start - 1];
+    FILE *from = fopen(file, "rb");
+    size_t got = from ? fread(head, 1, sizeof head, from) : 0;
+    if (from)
+        fclose(from);
+    return got == sizeof head && memcmp(head, start, sizeof head) == 0;
+}

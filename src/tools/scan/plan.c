@@ -1,0 +1,303 @@
+#include "tools/scan/plan.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+enum {
+    /* Elements of more than this part of a head are better off as documents. */
+    LARGE_PART = 10,
+    /* A page that is smaller than this is not worth a document. */
+    PAGE_MIN = 10
+};
+
+/* Neighbours in reverse order of time beyond which an array grows at its front. */
+static const double front_share = 0.9;
+
+static void say(spill_plan_texts_t *texts, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void say(spill_plan_texts_t *texts, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    texts->at = bson_realloc(texts->at, (texts->count + 1) * sizeof *texts->at);
+    texts->at[texts->count++] = bson_strdupv_printf(format, arguments);
+    va_end(arguments);
+}
+
+static int64_t mean_bytes(const spill_scan_path_t *path)
+{
+    int64_t count = path->elements.count > 0 ? path->elements.count : 1;
+    return (path->elements.sum + count - 1) / count;
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* The last name of a path: "feed" of "user.feed". */
+static const char *last_name(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot ? dot + 1 : path;
+}
+
+/* Put the name together; false where it does not fit. */
+static bool put_name(char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static bool put_name(char *name, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(name, SPILL_NAME_SIZE, format, arguments);
+    va_end(arguments);
+    return length >= 0 && length < SPILL_NAME_SIZE;
+}
+
+/* Names after the collection and the array; what the layout does not have stays empty. */
+static bool put_names(spill_definition_t *definition, const char *collection, const char *path)
+{
+    const char *array = last_name(path);
+    bool has_pages = definition->layout == SPILL_LAYOUT_OUTLIER;
+    bool fits = put_name(definition->name, "%s-%s", collection, array) &&
+                put_name(definition->collection, "%s", collection) &&
+                put_name(definition->array, "%s%s", path, has_pages ? "" : "Summary") &&
+                put_name(definition->page_collection, "%s_%s", collection, array) &&
+                put_name(definition->page_owner, "owner");
+    if (has_pages)
+        fits = fits && put_name(definition->page_array, "%s", array) &&
+               put_name(definition->count_field, "%sCount", path) &&
+               put_name(definition->overflow_field, "%sHasPages", path) &&
+               put_name(definition->pages_field, "%sPages", path);
+    return fits;
+}
+
+/* ---- choosing -------------------------------------------------------------------------------- */
+
+/* Can the array be named in a definition at all? */
+static bool can_be_laid_out(const spill_scan_path_t *path, spill_plan_texts_t *why)
+{
+    if (path->map) {
+        say(why, "It grows by keys. Make it an array of {key, value} first: keys cannot be paged, "
+                 "and names with dots or dollars are trouble to every query.");
+        return false;
+    }
+    if (strstr(path->path, "[]") || strchr(path->path, '*')) {
+        say(why, "It stands inside the elements of another array or map. Give those elements "
+                 "documents of their own first; then it is an array of theirs.");
+        return false;
+    }
+    if (strchr(path->path, '"')) {
+        say(why, "Its name has characters that fields of a definition cannot have.");
+        return false;
+    }
+    return true;
+}
+
+static bool is_large(const spill_scan_path_t *path, int64_t target)
+{
+    return mean_bytes(path) > target / LARGE_PART;
+}
+
+/* Four fifths of the target stay in the head, which grows to all of it before the rest moves. */
+static void choose_bounds(spill_definition_t *definition, const spill_scan_path_t *path,
+                          int64_t target, spill_plan_texts_t *why)
+{
+    int64_t threshold = spill_threshold(target / 5 * 4, mean_bytes(path));
+    int64_t page = threshold / 4 > PAGE_MIN ? threshold / 4 : PAGE_MIN;
+    definition->bounds.threshold = threshold;
+    definition->bounds.page_capacity = page;
+    say(why,
+        "Elements have %" PRId64 " bytes on average: the newest %" PRId64
+        " stay in the head, and when it has %" PRId64 " the oldest %" PRId64
+        " of them move to a page, so that it has %" PRId64 " KB of them at most.",
+        mean_bytes(path), threshold, threshold + page, page,
+        ((threshold + page) * mean_bytes(path) + 500) / 1000);
+}
+
+/* Of the preset's statistics only the number: which field is averaged, nobody has said. */
+static void start_reference(spill_definition_t *definition, const spill_scan_path_t *path)
+{
+    bool dated = path->time_type && strcmp(path->time_type, "date") == 0;
+    spill_definition_preset(definition, "reviews-separate", "plan", NULL);
+    definition->value_field[0] = '\0';
+    definition->stats_average[0] = '\0';
+    bson_strncpy(definition->time_field, dated ? path->time_field : "",
+                 sizeof definition->time_field);
+}
+
+static void choose_layout(spill_definition_t *definition, const spill_scan_path_t *path,
+                          int64_t target, spill_plan_texts_t *why)
+{
+    const spill_foresight_t *growth = &path->foresight;
+    if (is_large(path, target)) {
+        start_reference(definition, path);
+        say(why,
+            "Layout reference: an element has %" PRId64
+            " bytes on average, enough for a document of its own.",
+            mean_bytes(path));
+        return;
+    }
+    say(why, "Layout outlier, which keeps the newest elements in the head: appends and reads of "
+             "the newest touch one bounded document, and most documents stay as they are.");
+    choose_bounds(definition, path, target, why);
+    if (growth->timed && growth->falling >= front_share) {
+        definition->order = SPILL_ARRAY_NEWEST_FIRST;
+        say(why,
+            "It grows at its front: %.0f %% of the elements are followed by an older one (%s).",
+            100 * growth->falling, path->time_field);
+    }
+}
+
+/* The longest window of which the longest array has no more than a page's elements. */
+static const char *window_of(double per_day, int64_t page_capacity)
+{
+    static const struct {
+        const char *name;
+        double days;
+    } windows[] = {{"year", 365}, {"month", 30}, {"week", 7}, {"day", 1}, {"hour", 1.0 / 24}};
+    for (size_t i = 0; i < sizeof windows / sizeof windows[0]; i++)
+        if (per_day * windows[i].days <= (double)page_capacity)
+            return windows[i].name;
+    return NULL;
+}
+
+static void tell_alternatives(const spill_plan_item_t *item, spill_plan_texts_t *others)
+{
+    const spill_scan_path_t *path = item->path;
+    double per_day = 0;
+    for (size_t i = 0; i < path->owners.count; i++)
+        per_day = fmax(per_day, path->owners.items[i].foresight.pace.per_day);
+    if (item->definition.layout == SPILL_LAYOUT_OUTLIER) {
+        say(others, "subset, if only the best or the newest few are shown with the document, or a "
+                    "count and an average of them.");
+        say(others, "capped, if nobody needs more than the newest %" PRId64 ".",
+            item->definition.bounds.threshold);
+    }
+    if (!path->time_type || strcmp(path->time_type, "date") != 0 || per_day == 0)
+        return;
+    int64_t page = item->definition.bounds.page_capacity;
+    const char *window = window_of(per_day, page > 1 ? page : 1000);
+    if (window)
+        say(others,
+            "bucket by the %s (time field %s), if it is read by time, or with statistics of a "
+            "time.",
+            window, path->time_field);
+}
+
+/* ---- what it saves --------------------------------------------------------------------------- */
+
+/* Bytes of the array that stay in the head, at most. */
+static int64_t kept_bytes(const spill_plan_item_t *item)
+{
+    const spill_bounds_t *bounds = &item->definition.bounds;
+    if (item->definition.layout != SPILL_LAYOUT_OUTLIER)
+        return 0;
+    return (bounds->threshold + bounds->page_capacity) * mean_bytes(item->path);
+}
+
+static void tell_savings(spill_plan_item_t *item)
+{
+    const spill_owner_t *largest = &item->path->owners.items[0];
+    int64_t then = largest->document_bytes - largest->bytes + kept_bytes(item);
+    item->rewritten_now = item->read_now = largest->document_bytes;
+    item->read_then = then < largest->document_bytes ? then : largest->document_bytes;
+    item->rewritten_then = item->read_then;
+}
+
+/* A head's bound has to leave its other fields room to be twice what they are. */
+static void make_room(spill_plan_item_t *item, int64_t document_limit)
+{
+    spill_definition_t *definition = &item->definition;
+    int64_t wanted = 2 * item->read_then;
+    wanted = wanted < document_limit ? wanted : document_limit;
+    if (wanted > definition->bounds.head_bytes_max)
+        definition->bounds.head_bytes_max = wanted;
+    definition->largest = definition->bounds;
+}
+
+static char *detection_of(const spill_plan_item_t *item, int64_t elements_max)
+{
+    const char *collection = item->collection->name, *path = item->path->path;
+    const char *length = item->path->map ? "{$size: {$objectToArray: " : "{$size: ";
+    const char *end = item->path->map ? "}}" : "}";
+    bool pages = item->possible && item->definition.layout == SPILL_LAYOUT_OUTLIER;
+    int64_t more = pages ? item->definition.bounds.threshold : elements_max;
+    char *field = bson_strndup(path, strlen(path) - (item->path->map ? strlen(".*") : 0));
+    char *text = bson_strdup_printf(
+        "db.getCollection(\"%s\").aggregate([{$project: {length: %s{$ifNull: [\"$%s\", %s]}%s, "
+        "bytes: {$bsonSize: \"$$ROOT\"}}}, {$match: {length: {$gt: %" PRId64
+        "}}}, {$sort: {length: -1}}, {$limit: 100}])",
+        collection, length, field, item->path->map ? "{}" : "[]", end, more);
+    bson_free(field);
+    return text;
+}
+
+/* ---- a plan ---------------------------------------------------------------------------------- */
+
+static spill_plan_item_t make_item(const spill_scan_collection_t *collection,
+                                   const spill_scan_path_t *path, const spill_scan_limits_t *limits,
+                                   int64_t target)
+{
+    spill_plan_item_t item = {.collection = collection, .path = path};
+    spill_error_t error;
+    spill_definition_init(&item.definition, "plan");
+    item.possible = can_be_laid_out(path, &item.why);
+    if (item.possible) {
+        choose_layout(&item.definition, path, target, &item.why);
+        tell_alternatives(&item, &item.alternatives);
+        item.possible = put_names(&item.definition, collection->name, path->path);
+        if (!item.possible)
+            say(&item.why, "Its names are too long to make others of them: name the definition, "
+                           "its pages and its fields yourself.");
+    }
+    tell_savings(&item);
+    make_room(&item, limits->document_bytes);
+    if (item.possible && spill_definition_check(&item.definition, &error) != SPILL_OK) {
+        item.possible = false;
+        say(&item.why, "It cannot be defined as it is: %s", error.message);
+    }
+    if (!strstr(path->path, "[]") && !strchr(path->path, '"'))
+        item.detection = detection_of(&item, limits->elements);
+    return item;
+}
+
+static bool is_planned(const spill_plan_t *plan, const spill_scan_path_t *path)
+{
+    for (size_t i = 0; i < plan->count; i++)
+        if (plan->items[i].path == path)
+            return true;
+    return false;
+}
+
+spill_plan_t spill_plan_make(const spill_scan_result_t *result, int64_t target)
+{
+    spill_plan_t plan = {0};
+    plan.items = bson_malloc0((result->finding_count + 1) * sizeof *plan.items);
+    for (size_t i = 0; i < result->finding_count; i++) {
+        const spill_scan_finding_t *finding = &result->findings[i];
+        if (!finding->path || finding->path->owners.count == 0 || is_planned(&plan, finding->path))
+            continue;
+        plan.items[plan.count++] = make_item(&result->collections[finding->collection],
+                                             finding->path, &result->limits, target);
+    }
+    return plan;
+}
+
+static void release_texts(spill_plan_texts_t *texts)
+{
+    for (size_t i = 0; i < texts->count; i++)
+        bson_free(texts->at[i]);
+    bson_free(texts->at);
+}
+
+void spill_plan_release(spill_plan_t *plan)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        release_texts(&plan->items[i].why);
+        release_texts(&plan->items[i].alternatives);
+        bson_free(plan->items[i].detection);
+    }
+    bson_free(plan->items);
+    *plan = (spill_plan_t){0};
+}

@@ -1,0 +1,50 @@
+/*
+ * plan: for each array that a scan found, the layout that fits, why, and what it saves. A plan is a
+ * proposal: a file that a person reads, changes and hands to the migration.
+ *
+ * What documents alone cannot tell (whether elements are edited, which ones are read, whether
+ * statistics are wanted) is not guessed: the default serves all of them, and `alternatives` says
+ * what would fit better if.
+ */
+#ifndef SPILL_TOOLS_SCAN_PLAN_H
+#define SPILL_TOOLS_SCAN_PLAN_H
+
+#include "tools/scan/scan.h"
+
+#include <spillway/definition.h>
+
+/* Sentences; the texts are owned. */
+typedef struct spill_plan_texts {
+    char **at;
+    size_t count;
+} spill_plan_texts_t;
+
+typedef struct spill_plan_item {
+    const spill_scan_collection_t *collection; /* the result's */
+    const spill_scan_path_t *path;             /* the result's */
+    bool possible; /* the array can be laid out; else `why` says what has to be done first */
+    spill_definition_t definition;
+    spill_plan_texts_t why;
+    spill_plan_texts_t alternatives;
+    /* Of the largest owner, in bytes; afterwards at most. */
+    int64_t rewritten_now, rewritten_then; /* by an append */
+    int64_t read_now, read_then;           /* by a query for the document's other fields */
+    char *detection;                       /* an aggregation for the shell, to look for oneself */
+} spill_plan_item_t;
+
+typedef struct spill_plan {
+    spill_plan_item_t *items; /* in the order of the findings */
+    size_t count;
+} spill_plan_t;
+
+/*
+ * Plan for each array and map that a finding names. The result has to outlive the plan. `target` is
+ * how many bytes a head is meant to have, SPILL_SCAN_BYTES by default.
+ */
+spill_plan_t spill_plan_make(const spill_scan_result_t *result, int64_t target);
+void spill_plan_release(spill_plan_t *plan);
+
+/* Write it as one JSON document (docs/plan.md), a line a sentence, for an editor. */
+void spill_plan_write_json(const spill_plan_t *plan, const char *source, FILE *to);
+
+#endif

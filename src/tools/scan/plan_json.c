@@ -1,0 +1,78 @@
+/* A plan as a JSON document that is pleasant to edit. Its schema is in docs/plan.md. */
+#include "tools/scan/json_put.h"
+#include "tools/scan/plan.h"
+
+#include <inttypes.h>
+
+#define SCHEMA_VERSION 1
+
+static void put_texts(FILE *to, const char *name, const spill_plan_texts_t *texts)
+{
+    fprintf(to, ",\n     \"%s\": [", name);
+    for (size_t i = 0; i < texts->count; i++) {
+        fputs(i ? ",\n       " : "\n       ", to);
+        spill_json_put_text(to, texts->at[i]);
+    }
+    fputs("]", to);
+}
+
+/* A field a line. */
+static void put_definition(FILE *to, const spill_definition_t *definition)
+{
+    bson_t document;
+    bson_iter_t iter;
+    const char *before = "\n       ";
+    spill_definition_to_bson(definition, &document);
+    fputs(",\n     \"definition\": {", to);
+    bson_iter_init(&iter, &document);
+    while (bson_iter_next(&iter)) {
+        spill_value_t value = spill_value_from_iter(&iter);
+        fputs(before, to);
+        spill_json_put_text(to, bson_iter_key(&iter));
+        fputs(": ", to);
+        spill_json_put_value(to, &value);
+        before = ",\n       ";
+    }
+    fputs("}", to);
+    bson_destroy(&document);
+}
+
+static void put_item(FILE *to, const spill_plan_item_t *item)
+{
+    const spill_owner_t *largest = &item->path->owners.items[0];
+    fputs("\n    {\"collection\": ", to);
+    spill_json_put_text(to, item->collection->name);
+    fputs(", \"path\": ", to);
+    spill_json_put_text(to, item->path->path);
+    fprintf(to, ",\n     \"migrate\": %s", item->possible ? "true" : "false");
+    put_texts(to, "why", &item->why);
+    if (item->possible)
+        put_definition(to, &item->definition);
+    if (item->alternatives.count > 0)
+        put_texts(to, "alternatives", &item->alternatives);
+    fputs(",\n     \"largest\": {\"owner\": ", to);
+    spill_json_put_value(to, &largest->value);
+    fprintf(to, ", \"length\": %" PRId64 "}", largest->length);
+    if (item->possible)
+        fprintf(to,
+                ",\n     \"saves\": {\"appendRewrites\": {\"now\": %" PRId64 ", \"then\": %" PRId64
+                "}, \"otherFieldsRead\": {\"now\": %" PRId64 ", \"then\": %" PRId64 "}}",
+                item->rewritten_now, item->rewritten_then, item->read_now, item->read_then);
+    if (item->detection) {
+        fputs(",\n     \"detect\": ", to);
+        spill_json_put_text(to, item->detection);
+    }
+    fputs("}", to);
+}
+
+void spill_plan_write_json(const spill_plan_t *plan, const char *source, FILE *to)
+{
+    fprintf(to, "{\"spillwayPlan\": %d,\n \"source\": ", SCHEMA_VERSION);
+    spill_json_put_text(to, source);
+    fputs(",\n \"arrays\": [", to);
+    for (size_t i = 0; i < plan->count; i++) {
+        fputs(i ? "," : "", to);
+        put_item(to, &plan->items[i]);
+    }
+    fputs("]}\n", to);
+}

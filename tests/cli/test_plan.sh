@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# plan: the layout for each finding, from a scan's JSON or from the documents; definitions in a plan
+# are such as `define' makes; a file that is no scan is refused with what is wrong.
+# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+source "$(dirname "$0")/lib.sh"
+
+python3 - <<'EOF' || fail "making documents"
+import datetime, json
+
+def date(minutes):
+    time = datetime.datetime(2025, 1, 1, tzinfo=datetime.timezone.utc)
+    return {"$date": (time + datetime.timedelta(minutes=minutes)).isoformat().replace("+00:00", "Z")}
+
+with open("users.ndjson", "w") as out:
+    for user in range(60):
+        count = 3000 if user == 7 else 20 + user
+        posts = [{"at": date(10 * i), "text": "x" * 170} for i in range(count)]
+        views = [{"at": date(10 * i), "page": "y" * 170} for i in range(count)][::-1]
+        files = [{"at": date(i), "data": "z" * 30000} for i in range(10 if user == 7 else 1)]
+        prices = {f"2025-{i}": {"cents": i} for i in range(9000 if user == 7 else 70)}
+        groups = [{"members": [{"name": "m" * 90} for i in range(3000 if user == 7 else 3)]}]
+        out.write(json.dumps({"_id": user, "name": "u", "posts": posts, "views": views,
+                              "files": files, "prices": prices, "groups": groups}) + "\n")
+EOF
+
+expect 0 scan users.ndjson --json --quiet
+mv out scan.json
+expect 0 plan scan.json --output plan.json
+has out 'users: posts -> layout outlier, threshold'
+has out 'users: views -> layout outlier, threshold'
+has out ', newest first'
+has out 'users: files -> layout reference'
+has out 'users: prices.* -> not as it is'
+has out 'users: groups[].members -> not as it is'
+has out 'db.getCollection("users").aggregate('
+[ "$(grep -c 'newest first' out)" = 1 ] || fail "newest first: $(cat out)"
+
+python3 - <<'EOF' || fail "the plan: $(cat plan.json)"
+import json
+plan = json.load(open("plan.json"))
+assert plan["spillwayPlan"] == 1
+items = {item["path"]: item for item in plan["arrays"]}
+assert set(items) == {"posts", "views", "files", "prices.*", "groups[].members"}, set(items)
+posts = items["posts"]
+assert posts["migrate"] is True
+bounds = posts["definition"]["bounds"]
+element = 170 + 5 + 8 + 4 + 6 + 5 + 5  # about: a date, a text, two names
+assert 600 <= bounds["threshold"] <= 900, bounds
+assert bounds["pageCapacity"] == bounds["threshold"] // 4
+assert (bounds["threshold"] + bounds["pageCapacity"]) * element < 250000
+assert posts["definition"]["collection"] == "users" and posts["definition"]["array"] == "posts"
+assert posts["largest"] == {"owner": 7, "length": 3000}
+saves = posts["saves"]["appendRewrites"]
+assert saves["now"] > 1500000 and saves["then"] < saves["now"]
+assert any("bucket by the day" in text for text in posts["alternatives"]), posts["alternatives"]
+assert items["views"]["definition"]["order"] == "newest-first"
+files = items["files"]["definition"]
+assert files["layout"] == "reference" and files["array"] == "filesSummary", files
+assert files["timeField"] == "at" and files["countField"] == "", files
+for path in ("prices.*", "groups[].members"):
+    assert items[path]["migrate"] is False and "definition" not in items[path]
+assert "$objectToArray" in items["prices.*"]["detect"] and "detect" not in items["groups[].members"]
+EOF
+
+# From the documents, the same plan.
+expect 0 plan users.ndjson --quiet --json
+sed 's/"source": "[^"]*"/"source": "scan.json"/' out | cmp - plan.json || fail "another plan: $(cat out)"
+expect 0 plan scan.json --target 2MB --json
+grep -q '"path": "posts"' out || fail "no posts: $(cat out)"
+
+# Nothing to plan.
+head -n 3 users.ndjson | sed 's/"files": \[.*"prices"/"prices"/' >few.ndjson
+expect 0 plan few.ndjson --quiet
+has out 'nothing to plan'
+
+# What is no scan.
+printf '{"spillwayScan":2}' >newer.json
+expect 3 plan newer.json
+has err 'newer.json: version 2 of a scan; this program knows 1'
+head -c 2000 scan.json >cut.json
+expect 3 plan cut.json
+has err 'cut.json: '
+sed 's/"lengths"/"widths"/' scan.json >other.json
+expect 3 plan other.json
+has err "there is no: 'lengths'"
+expect 3 plan missing.json
+expect 2 plan scan.json --target 10
+expect 3 plan scan.json --output no/such/folder/plan.json
+has err 'no/such/folder/plan.json'
