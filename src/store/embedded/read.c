@@ -1,203 +1,9 @@
-#include "store/embedded/embedded.h"
-
-#include "store/embedded/codec.h"
+/* READ of a document: its state, elements, operations, other fields. */
+#include "store/embedded/view.h"
 
 #include <string.h>
 
 enum { RESERVED_BYTES_MAX = 1024 * 1024 };
-
-/* One READ: one iterator, so that all of it is seen at one moment. */
-typedef struct reading {
-    spill_embedded_t *store;
-    const spill_request_t *request;
-    spill_response_t *response;
-    spill_kv_iter_t *iter;
-    spill_record_key_t key;
-    int64_t page; /* which document it turned out to be */
-} reading_t;
-
-static spill_code_t corrupt(const reading_t *reading, spill_error_t *error, const char *what)
-{
-    return spill_embedded_corrupt(reading->store, reading->request, reading->page, error, what);
-}
-
-/* Go to reading->key. *found: there is such a record. */
-static spill_code_t seek(reading_t *reading, bool *found, spill_error_t *error)
-{
-    spill_kv_iter_t *iter = reading->iter;
-    const spill_record_key_t *key = &reading->key;
-    iter->ops->seek(iter, key->data, key->size);
-    *found =
-        iter->valid && iter->key_bytes == key->size && memcmp(iter->key, key->data, key->size) == 0;
-    if (iter->valid)
-        return SPILL_OK;
-    spill_code_t code = iter->ops->status(iter, error);
-    return code == SPILL_OK ? code
-                            : spill_embedded_place(reading->request, reading->page, code, error);
-}
-
-static spill_code_t read_state(reading_t *reading, int64_t page, spill_state_t *state,
-                               spill_error_t *error)
-{
-    bool found;
-    reading->page = page;
-    spill_embedded_state_key(&reading->key, page);
-    spill_code_t code = seek(reading, &found, error);
-    if (code != SPILL_OK || !found)
-        return code;
-    if (!spill_state_decode(reading->iter->value, reading->iter->value_bytes, page == SPILL_HEAD,
-                            state))
-        return corrupt(reading, error, "the record of its state cannot be read");
-    if (page != SPILL_HEAD)
-        state->page = page;
-    return SPILL_OK;
-}
-
-/* ---- the page that holds a number ------------------------------------------------------------ */
-
-/* The page of the first entry, in the index's order, that is at or after (first, page); or -1. */
-static spill_code_t seek_entry(reading_t *reading, int64_t *first, int64_t *page,
-                               spill_error_t *error)
-{
-    const spill_request_t *request = reading->request;
-    spill_kv_iter_t *iter = reading->iter;
-    int64_t epoch;
-    bool found;
-    spill_record_key_first(&reading->key, request->epoch, *first, *page);
-    spill_code_t code = seek(reading, &found, error);
-    while (
-        code == SPILL_OK && iter->valid &&
-        spill_record_key_is_first(&reading->key, iter->key, iter->key_bytes, &epoch, first, page) &&
-        epoch == request->epoch) {
-        if (*page < request->pages)
-            return SPILL_OK;
-        iter->ops->next(iter); /* not committed */
-        code = iter->valid ? SPILL_OK : iter->ops->status(iter, error);
-    }
-    *page = -1;
-    return code;
-}
-
-static spill_code_t find_page(reading_t *reading, spill_error_t *error)
-{
-    if (reading->request->seq < 0)
-        return SPILL_OK;
-    int64_t first = reading->request->seq;
-    int64_t page = INT64_MAX;
-    spill_code_t code = seek_entry(reading, &first, &page, error);
-    if (code != SPILL_OK || page < 0)
-        return code;
-    spill_state_t *state = &reading->response->state;
-    code = read_state(reading, page, state, error);
-    if (code == SPILL_OK && (!state->present || state->epoch != reading->request->epoch))
-        return corrupt(reading, error, "the index has a page that is not there");
-    return code;
-}
-
-/* ---- an element by its id -------------------------------------------------------------------- */
-
-/* The lowest number from `from` on, of the incarnation's, that has the id; -1: there is none. */
-static spill_code_t seek_id(reading_t *reading, int64_t epoch, int64_t from, int64_t *seq,
-                            spill_error_t *error)
-{
-    const spill_kv_iter_t *iter = reading->iter;
-    spill_buffer_t id = SPILL_BUFFER_INIT;
-    const uint8_t *data;
-    size_t size;
-    int64_t of, number;
-    bool found;
-    *seq = -1;
-    spill_code_t code = spill_element_id_key(reading->request->id, &id, error);
-    if (code == SPILL_OK) {
-        spill_record_key_id(&reading->key, epoch, &id, from > 0 ? from : 0);
-        code = seek(reading, &found, error);
-    }
-    if (code == SPILL_OK && iter->valid &&
-        spill_record_key_is_id(&reading->key, iter->key, iter->key_bytes, &of, &data, &size,
-                               &number) &&
-        of == epoch && size == id.size && memcmp(data, id.data, size) == 0)
-        *seq = number;
-    spill_buffer_release(&id);
-    return code;
-}
-
-static spill_code_t find_page_with_id(reading_t *reading, spill_error_t *error)
-{
-    spill_state_t *state = &reading->response->state;
-    const spill_request_t *request = reading->request;
-    int64_t seq;
-    spill_code_t code = seek_id(reading, request->epoch, request->seq, &seq, error);
-    if (code != SPILL_OK || seq < 0)
-        return code;
-    spill_request_t holding = *request;
-    holding.seq = seq;
-    reading->request = &holding;
-    code = find_page(reading, error);
-    reading->request = request;
-    if (seq >= spill_state_end(state)) /* the head's */
-        spill_state_release(state);
-    return code;
-}
-
-/* ---- a page that is left over ---------------------------------------------------------------- */
-
-/* An element of the incarnations up to request->epoch, the latest one's newest. */
-static spill_code_t seek_left_over(reading_t *reading, int64_t *epoch, int64_t *seq, bool *found,
-                                   spill_error_t *error)
-{
-    const spill_kv_iter_t *iter = reading->iter;
-    spill_record_key_element(&reading->key, reading->request->epoch, INT64_MAX);
-    spill_code_t code = seek(reading, found, error);
-    *found = code == SPILL_OK && iter->valid &&
-             spill_record_key_is_element(&reading->key, iter->key, iter->key_bytes, epoch, seq);
-    return code;
-}
-
-/* The page of the index's first entry from the iterator's place on, if it is what the index says.
- */
-static spill_code_t read_entry(reading_t *reading, int64_t holding, spill_error_t *error)
-{
-    const spill_kv_iter_t *iter = reading->iter;
-    spill_state_t *state = &reading->response->state;
-    int64_t epoch, first, page;
-    if (!iter->valid || !spill_record_key_is_first(&reading->key, iter->key, iter->key_bytes,
-                                                   &epoch, &first, &page))
-        return SPILL_OK;
-    spill_code_t code = read_state(reading, page, state, error);
-    if (state->epoch != epoch || holding >= spill_state_end(state))
-        spill_state_release(state);
-    return code;
-}
-
-/*
- * Pages lie in the index, the latest incarnation first. With keep oldest every tombstone does, too,
- * so the way to a page that is none goes by an element.
- */
-static spill_code_t find_left_over(reading_t *reading, spill_error_t *error)
-{
-    bool oldest = reading->request->definition->keep == SPILL_KEEP_OLDEST;
-    int64_t epoch = reading->request->epoch, seq = -1;
-    bool found = true;
-    spill_code_t code = SPILL_OK;
-    if (oldest)
-        code = seek_left_over(reading, &epoch, &seq, &found, error);
-    if (code != SPILL_OK || !found)
-        return code;
-    spill_record_key_first(&reading->key, epoch, oldest ? seq : INT64_MAX, INT64_MAX);
-    code = seek(reading, &found, error);
-    return code == SPILL_OK ? read_entry(reading, seq, error) : code;
-}
-
-static spill_code_t read_document(reading_t *reading, spill_error_t *error)
-{
-    if (reading->request->page == SPILL_PAGE_HOLDING)
-        return find_page(reading, error);
-    if (reading->request->page == SPILL_PAGE_LEFT_OVER)
-        return find_left_over(reading, error);
-    if (reading->request->page == SPILL_PAGE_WITH_ID)
-        return find_page_with_id(reading, error);
-    return read_state(reading, reading->request->page, &reading->response->state, error);
-}
 
 /* ---- its elements ---------------------------------------------------------------------------- */
 
@@ -236,7 +42,7 @@ static range_t range_of(const spill_request_t *request, const spill_state_t *sta
 }
 
 /* Go to the record of element `seq`. The newest of a head is next to the head. */
-static spill_code_t seek_element(reading_t *reading, int64_t seq, spill_error_t *error)
+static spill_code_t seek_element(spill_view_t *reading, int64_t seq, spill_error_t *error)
 {
     spill_kv_iter_t *iter = reading->iter;
     int64_t wanted = reading->response->state.epoch;
@@ -252,19 +58,19 @@ static spill_code_t seek_element(reading_t *reading, int64_t seq, spill_error_t 
     }
     bool found;
     spill_record_key_element(&reading->key, wanted, seq);
-    return seek(reading, &found, error);
+    return spill_view_seek(reading, &found, error);
 }
 
 /*
  * There is no record for a number that the document should hold. A page that is not committed is a
  * view of records that the head has, and may have removed since.
  */
-static spill_code_t judge_missing(reading_t *reading, int64_t seq, spill_error_t *error)
+static spill_code_t judge_missing(spill_view_t *reading, int64_t seq, spill_error_t *error)
 {
     int64_t page = reading->page;
     if (page != SPILL_HEAD) {
         spill_state_t head = {0};
-        spill_code_t code = read_state(reading, SPILL_HEAD, &head, error);
+        spill_code_t code = spill_view_read_state(reading, SPILL_HEAD, &head, error);
         bool committed = head.present && head.epoch == reading->response->state.epoch &&
                          page < head.pages && seq >= head.low;
         spill_state_release(&head);
@@ -272,11 +78,12 @@ static spill_code_t judge_missing(reading_t *reading, int64_t seq, spill_error_t
         if (code != SPILL_OK || !committed)
             return code;
     }
-    return corrupt(reading, error, "the record of an element is missing");
+    return spill_view_corrupt(reading, error, "the record of an element is missing");
 }
 
 /* Is the iterator at the record of element `seq`? Then add it to the run. */
-static spill_code_t take_element(reading_t *reading, int64_t seq, bool *taken, spill_error_t *error)
+static spill_code_t take_element(spill_view_t *reading, int64_t seq, bool *taken,
+                                 spill_error_t *error)
 {
     spill_kv_iter_t *iter = reading->iter;
     int64_t epoch, number;
@@ -292,14 +99,13 @@ static spill_code_t take_element(reading_t *reading, int64_t seq, bool *taken, s
         epoch != reading->response->state.epoch || number != seq)
         return SPILL_OK;
     if (!spill_element_decode(iter->value, iter->value_bytes, &value))
-        return corrupt(reading, error, "the record of an element cannot be read");
+        return spill_view_corrupt(reading, error, "the record of an element cannot be read");
     spill_run_add(&reading->response->run, seq, &value);
     *taken = true;
     return SPILL_OK;
 }
 
-/* The entries from place `from` on, in the other order. */
-static void reverse(spill_run_t *run, size_t from)
+void spill_view_reverse(spill_run_t *run, size_t from)
 {
     for (size_t i = from, k = run->count; i + 1 < k; i++, k--) {
         spill_run_entry_t entry = run->entries[i];
@@ -309,7 +115,7 @@ static void reverse(spill_run_t *run, size_t from)
 }
 
 /* Room for the run, as far as it can be told from the document's average, in one piece. */
-static void reserve_run(reading_t *reading, const range_t *range)
+static void reserve_run(spill_view_t *reading, const range_t *range)
 {
     const spill_state_t *state = &reading->response->state;
     int64_t numbers = range->high - range->low + 1;
@@ -321,7 +127,7 @@ static void reserve_run(reading_t *reading, const range_t *range)
     spill_buffer_reserve(&reading->response->run.arena, (size_t)bytes);
 }
 
-static spill_code_t read_run(reading_t *reading, spill_error_t *error)
+static spill_code_t read_run(spill_view_t *reading, spill_error_t *error)
 {
     const spill_state_t *state = &reading->response->state;
     range_t range = range_of(reading->request, state);
@@ -348,18 +154,18 @@ static spill_code_t read_run(reading_t *reading, spill_error_t *error)
             reading->iter->ops->next(reading->iter);
     }
     if (reading->request->want == SPILL_WANT_FORWARD)
-        reverse(&reading->response->run, 0);
+        spill_view_reverse(&reading->response->run, 0);
     return SPILL_OK;
 }
 
 /* The element that SPILL_WANT_ID means, if the document has it. */
-static spill_code_t read_id(reading_t *reading, spill_error_t *error)
+static spill_code_t read_id(spill_view_t *reading, spill_error_t *error)
 {
     const spill_state_t *state = &reading->response->state;
     const spill_request_t *request = reading->request;
     int64_t from = request->seq > state->first ? request->seq : state->first;
     int64_t seq;
-    spill_code_t code = seek_id(reading, state->epoch, from, &seq, error);
+    spill_code_t code = spill_view_seek_id(reading, state->epoch, from, &seq, error);
     if (code != SPILL_OK || seq < 0 || seq >= spill_state_end(state))
         return code;
     spill_request_t one = *request;
@@ -369,199 +175,6 @@ static spill_code_t read_id(reading_t *reading, spill_error_t *error)
     reading->request = &one;
     code = read_run(reading, error);
     reading->request = request;
-    return code;
-}
-
-/* ---- elements apart -------------------------------------------------------------------------- */
-
-/*
- * The elements that there are with numbers from `high` down to `low`, until the run has `limit`, or
- * so many bytes of these as there may be: then *stopped, where more may follow.
- */
-static spill_code_t read_numbers(reading_t *reading, int64_t high, int64_t low, size_t limit,
-                                 bool *stopped, spill_error_t *error)
-{
-    const spill_request_t *request = reading->request;
-    spill_kv_iter_t *iter = reading->iter;
-    spill_run_t *run = &reading->response->run;
-    int64_t epoch, seq = high, bytes = 0;
-    bool found;
-    *stopped = false;
-    if (high < low)
-        return SPILL_OK;
-    spill_record_key_element(&reading->key, request->epoch, high);
-    spill_code_t code = seek(reading, &found, error);
-    while (code == SPILL_OK && !*stopped && iter->valid && run->count < limit &&
-           spill_record_key_is_element(&reading->key, iter->key, iter->key_bytes, &epoch, &seq) &&
-           epoch == request->epoch && seq >= low) {
-        spill_value_t value;
-        reading->page = seq;
-        if (!spill_element_decode(iter->value, iter->value_bytes, &value))
-            return corrupt(reading, error, "the record of an element cannot be read");
-        spill_run_add(run, seq, &value);
-        bytes += value.size_bytes;
-        *stopped = request->bytes_most > 0 && bytes >= request->bytes_most && seq > low;
-        iter->ops->next(iter);
-        code = iter->valid ? SPILL_OK : iter->ops->status(iter, error);
-    }
-    return code;
-}
-
-/*
- * Upwards, in stretches of numbers, each from its upper end down, as many as there may be elements
- * missing yet. One with too many bytes is read again as one of half as many numbers.
- */
-static spill_code_t read_upwards(reading_t *reading, int64_t from, int64_t last,
-                                 spill_error_t *error)
-{
-    const spill_request_t *request = reading->request;
-    spill_run_t *run = &reading->response->run;
-    size_t limit = (size_t)request->limit;
-    int64_t length = request->limit;
-    spill_code_t code = SPILL_OK;
-    bool enough = false;
-    while (code == SPILL_OK && !enough && from <= last && run->count < limit) {
-        int64_t high = length <= last - from ? from + length - 1 : last;
-        size_t had = run->count, used = run->arena.size;
-        bool stopped;
-        code = read_numbers(reading, high, from, SIZE_MAX, &stopped, error);
-        if (stopped) {
-            run->count = had;
-            run->arena.size = used;
-            length = (high - from + 1) / 2;
-            continue;
-        }
-        reverse(run, had);
-        from = high + 1;
-        enough = request->bytes_most > 0 && (int64_t)run->arena.size >= request->bytes_most;
-        length = length < INT64_MAX / 4 ? length * 2 : length;
-    }
-    reading->response->stopped = enough;
-    if (run->count > limit)
-        run->count = limit;
-    return code;
-}
-
-/* The elements' records lie beside each other, the newest first. */
-static spill_code_t read_elements(reading_t *reading, spill_error_t *error)
-{
-    const spill_request_t *request = reading->request;
-    int64_t last = request->pages - 1;
-    if (request->want == SPILL_WANT_BACKWARD)
-        return read_numbers(reading, request->seq < last ? request->seq : last, request->low,
-                            (size_t)request->limit, &reading->response->stopped, error);
-    return read_upwards(reading, request->seq > request->low ? request->seq : request->low, last,
-                        error);
-}
-
-/* ---- what ranks highest ---------------------------------------------------------------------- */
-
-/* Copy an element's record into the run; *found: it is there. */
-static spill_code_t copy_element(reading_t *reading, int64_t epoch, int64_t seq, spill_run_t *run,
-                                 bool *found, spill_error_t *error)
-{
-    spill_value_t value;
-    spill_record_key_element(&reading->key, epoch, seq);
-    spill_code_t code = seek(reading, found, error);
-    if (code != SPILL_OK || !*found)
-        return code;
-    if (!spill_element_decode(reading->iter->value, reading->iter->value_bytes, &value))
-        return corrupt(reading, error, "the record of an element cannot be read");
-    spill_run_add(run, seq, &value);
-    return SPILL_OK;
-}
-
-/* The elements that a head shows. */
-static spill_code_t read_top(reading_t *reading, spill_error_t *error)
-{
-    const spill_state_t *state = &reading->response->state;
-    spill_code_t code = SPILL_OK;
-    for (size_t i = 0; code == SPILL_OK && i < state->top.shown; i++) {
-        bool found;
-        code = copy_element(reading, state->epoch, state->top.at[i].seq,
-                            &reading->response->top_run, &found, error);
-        if (code == SPILL_OK && !found)
-            return corrupt(reading, error, "the record of an element that it shows is missing");
-    }
-    return code;
-}
-
-/* Is the iterator at an entry of the incarnation's by which elements follow as they rank? */
-static bool at_ranked(const reading_t *reading, int64_t *seq)
-{
-    const spill_kv_iter_t *iter = reading->iter;
-    int64_t epoch;
-    bool ranked = reading->request->definition->sort_field[0] != '\0';
-    return iter->valid &&
-           (ranked
-                ? spill_record_key_is_rank(&reading->key, iter->key, iter->key_bytes, &epoch, seq)
-                : spill_record_key_is_element(&reading->key, iter->key, iter->key_bytes, &epoch,
-                                              seq)) &&
-           epoch == reading->request->epoch;
-}
-
-/* The numbers of those that rank highest; of the journal's and of trimmed ones it passes over few.
- */
-static spill_code_t list_best(reading_t *reading, int64_t *numbers, size_t *count,
-                              spill_error_t *error)
-{
-    const spill_request_t *request = reading->request;
-    bool ranked = request->definition->sort_field[0] != '\0';
-    int64_t seq;
-    bool found;
-    *count = 0;
-    int64_t last = request->pages - 1;
-    const spill_top_entry_t *below = request->below;
-    if (ranked)
-        spill_record_key_rank(&reading->key, request->epoch, below ? &below->rank : NULL,
-                              below ? below->seq : 0);
-    else
-        spill_record_key_element(&reading->key, request->epoch,
-                                 below && below->seq < last ? below->seq : last);
-    spill_code_t code = seek(reading, &found, error);
-    while (code == SPILL_OK && at_ranked(reading, &seq) && (int64_t)*count < request->limit &&
-           (ranked || seq >= request->low)) {
-        bool passed = seq == request->seq || (below && seq == below->seq);
-        if (seq >= request->low && seq < request->pages && !passed)
-            numbers[(*count)++] = seq;
-        reading->iter->ops->next(reading->iter);
-        code = reading->iter->valid ? SPILL_OK : reading->iter->ops->status(reading->iter, error);
-    }
-    return code;
-}
-
-/* SPILL_WANT_BEST: by the index of ranks, or as the records lie. */
-static spill_code_t read_best(reading_t *reading, spill_error_t *error)
-{
-    const spill_request_t *request = reading->request;
-    spill_top_t *best = &reading->response->best;
-    spill_run_t one = {0};
-    size_t count;
-    int64_t bytes = 0;
-    int64_t *numbers = bson_malloc((size_t)request->limit * sizeof *numbers);
-    spill_code_t code = list_best(reading, numbers, &count, error);
-    for (size_t i = 0; code == SPILL_OK && i < count; i++) {
-        bool found;
-        spill_run_clear(&one);
-        reading->page = numbers[i];
-        code = copy_element(reading, request->epoch, numbers[i], &one, &found, error);
-        if (code == SPILL_OK && !found)
-            code = corrupt(reading, error, "an element in the index of ranks has no record");
-        if (code != SPILL_OK)
-            break;
-        spill_element_t element = spill_run_element(&one, 0);
-        spill_top_entry_t entry =
-            spill_top_entry_of(request->definition, numbers[i], &element.value);
-        spill_top_add(best, (size_t)request->limit, &entry);
-        bytes += element.value.size_bytes;
-        if (bytes <= spill_top_room(request->definition))
-            spill_run_add(&reading->response->run, numbers[i], &element.value);
-    }
-    spill_top_show(best, request->definition, SIZE_MAX);
-    if (reading->response->run.count > best->shown)
-        reading->response->run.count = best->shown;
-    spill_run_release(&one);
-    bson_free(numbers);
     return code;
 }
 
@@ -581,7 +194,7 @@ static void reverse_ops(spill_ops_t *ops)
  * newest down to the first that is forgotten. By single reads: older ones were deleted one by one,
  * and an iterator would have to pass over each that is not yet compacted away.
  */
-static spill_code_t read_ops(reading_t *reading, spill_error_t *error)
+static spill_code_t read_ops(spill_view_t *reading, spill_error_t *error)
 {
     const spill_request_t *request = reading->request;
     spill_response_t *response = reading->response;
@@ -600,7 +213,7 @@ static spill_code_t read_ops(reading_t *reading, spill_error_t *error)
         if (code != SPILL_OK || !found)
             break;
         if (!spill_op_decode(value.data, value.size, &entry)) {
-            code = corrupt(reading, error, "the record of an operation cannot be read");
+            code = spill_view_corrupt(reading, error, "the record of an operation cannot be read");
             break;
         }
         entry.ordinal = ordinal;
@@ -617,29 +230,30 @@ static spill_code_t read_ops(reading_t *reading, spill_error_t *error)
     return code;
 }
 
-static spill_code_t read_fields(reading_t *reading, spill_error_t *error)
+static spill_code_t read_fields(spill_view_t *reading, spill_error_t *error)
 {
     const spill_request_t *request = reading->request;
     bool found;
     spill_record_key_init(&reading->key, request->collection_id, request->key, request->key_bytes);
-    spill_code_t code = seek(reading, &found, error);
+    spill_code_t code = spill_view_seek(reading, &found, error);
     if (code != SPILL_OK)
         return code;
     if (found)
         reading->response->fields =
             bson_new_from_data(reading->iter->value, reading->iter->value_bytes);
     if (!reading->response->fields)
-        return corrupt(reading, error, "the record of the other fields is missing or damaged");
+        return spill_view_corrupt(reading, error,
+                                  "the record of the other fields is missing or damaged");
     return SPILL_OK;
 }
 
-static spill_code_t read_all(reading_t *reading, spill_error_t *error)
+static spill_code_t read_all(spill_view_t *reading, spill_error_t *error)
 {
     const spill_request_t *request = reading->request;
     if (request->page == SPILL_ELEMENTS)
-        return request->want == SPILL_WANT_BEST ? read_best(reading, error)
-                                                : read_elements(reading, error);
-    spill_code_t code = read_document(reading, error);
+        return request->want == SPILL_WANT_BEST ? spill_view_read_best(reading, error)
+                                                : spill_view_read_elements(reading, error);
+    spill_code_t code = spill_view_find_document(reading, error);
     if (code != SPILL_OK || !reading->response->state.present)
         return code;
     if (request->want == SPILL_WANT_ID)
@@ -647,7 +261,7 @@ static spill_code_t read_all(reading_t *reading, spill_error_t *error)
     else if (request->want != SPILL_WANT_NONE)
         code = read_run(reading, error);
     if (code == SPILL_OK && request->want_top && request->page == SPILL_HEAD)
-        code = read_top(reading, error);
+        code = spill_view_read_top(reading, error);
     if (code == SPILL_OK && (request->op || request->want_ops))
         code = read_ops(reading, error);
     if (code == SPILL_OK && request->want_fields && request->page == SPILL_HEAD)
@@ -658,7 +272,7 @@ static spill_code_t read_all(reading_t *reading, spill_error_t *error)
 spill_code_t spill_embedded_read(spill_embedded_t *store, const spill_request_t *request,
                                  spill_response_t *response, spill_error_t *error)
 {
-    reading_t reading;
+    spill_view_t reading;
     reading.store = store;
     reading.request = request;
     reading.response = response;

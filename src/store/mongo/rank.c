@@ -225,10 +225,11 @@ static spill_code_t climb(search_t *search, look_t *look, found_t *found, spill_
                   : look->class == SPILL_RANK_DATE ? 0x1p63
                                                    : INFINITY;
     bool highest = found->documents < look->limit;
+    spill_rank_t middle;
     spill_code_t code = SPILL_OK;
     *next = found->top.at[0].rank;
     while (code == SPILL_OK && !highest) {
-        spill_rank_t middle = {.class = next->class, .value = middle_of(next->value, high)};
+        middle = (spill_rank_t){.class = next->class, .value = middle_of(next->value, high)};
         if (look->class == SPILL_RANK_DATE)
             middle.value = floor(middle.value);
         bool between = middle.value > next->value;
@@ -248,6 +249,7 @@ static spill_code_t climb(search_t *search, look_t *look, found_t *found, spill_
             highest = true;
         }
     }
+    look->from = NULL;
     return code;
 }
 
