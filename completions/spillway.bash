@@ -34,7 +34,7 @@ _spillway_options() {
     threshold) echo "$common --target= --element= --json --quiet" ;;
     scan)
         echo "$common --format= --max-elements= --max-bytes= --max-share= --document-limit= --fail-on=
-            --threads= --json --quiet"
+            --threads= --collections= --sample= --rate= --read-preference= --json --quiet"
         ;;
     plan) echo "$common --target= --output= --json --quiet" ;;
     drop) echo "$common --yes --durability=" ;;
@@ -59,6 +59,7 @@ _spillway_values() {
     --window) echo 'hour day week month year field' ;;
     --keep) echo 'newest oldest' ;;
     --order) echo 'oldest-first newest-first' ;;
+    --read-preference) echo 'primary primaryPreferred secondary secondaryPreferred nearest' ;;
     --fail-on) echo 'any critical unbounded-array unbounded-map paid-by-array large-document' ;;
     --format) echo 'ndjson json csv bson ndjson.gz json.gz csv.gz bson.gz ndjson.zst' ;;
     esac

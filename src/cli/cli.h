@@ -72,6 +72,13 @@ typedef enum spill_cli_mode { SPILL_CLI_READ, SPILL_CLI_WRITE, SPILL_CLI_CREATE 
 spill_code_t spill_cli_open_store(const spill_invocation_t *invocation, spill_cli_mode_t mode,
                                   spill_store_t **store, spill_error_t *error);
 
+/*
+ * What STORE names, in the place of @FILE (and of -) what these stand for. `uri` has SPILL_CLI_URI
+ * bytes. SPILL_INVALID, SPILL_NOT_FOUND, SPILL_IO.
+ */
+enum { SPILL_CLI_URI = 4096 };
+spill_code_t spill_cli_store_uri(const char *text, char uri[SPILL_CLI_URI], spill_error_t *error);
+
 /* STORE NAME: open both. On an error both are NULL. */
 spill_code_t spill_cli_open_array(const spill_invocation_t *invocation, spill_cli_mode_t mode,
                                   spill_store_t **store, spill_array_t **array,

@@ -17,6 +17,10 @@ typedef struct scan_options {
     int64_t max_share;
     int64_t document_limit;
     int64_t threads;
+    const char *collections;
+    const char *read_preference;
+    int64_t sample;
+    int64_t rate;
 } scan_options_t;
 
 static const scan_options_t DEFAULTS = {.max_elements = SPILL_SCAN_ELEMENTS,
@@ -94,8 +98,18 @@ static bool fails(const char *list, const spill_scan_result_t *result)
 
 static void show_progress(void *context, const spill_scan_progress_t *progress)
 {
-    spill_cli_progress_show(context, progress->documents, progress->bytes_done,
-                            progress->bytes_total);
+    int64_t total = progress->documents_total;
+    if (total <= 0 || progress->documents > total) {
+        spill_cli_progress_show(context, progress->documents, progress->bytes_done,
+                                progress->bytes_total);
+        return;
+    }
+    double seconds = spill_cli_progress_seconds(context);
+    double part = (double)progress->documents / (double)total;
+    spill_cli_progress_print(
+        context, "%" PRId64 " of about %" PRId64 " documents, %.0f/s, %.0f %%, %.0f s left",
+        progress->documents, total, (double)progress->documents / seconds, part * 100,
+        part > 0 ? seconds / part - seconds : 0);
 }
 
 /* What is wrong with the options, or SPILL_EXIT_DONE. */
@@ -103,7 +117,6 @@ static spill_exit_t check(const spill_invocation_t *invocation)
 {
     const scan_options_t *given = invocation->options;
     const char *list = given->fail_on;
-    const char *source = invocation->arguments[0];
     size_t length;
     for (const char *word; (word = next_word(&list, &length)) != NULL;)
         if (!is_known(word, length))
@@ -117,11 +130,26 @@ static spill_exit_t check(const spill_invocation_t *invocation)
         return spill_cli_usage(invocation, "--max-share is a percentage from 1 to 100");
     if (given->document_limit < 1 || given->document_limit > SPILL_DOCUMENT_BYTES_MAX)
         return spill_cli_usage(invocation, "--document-limit is at most 24 MiB");
-    if (strncmp(source, "mongodb://", 10) == 0 || strncmp(source, "mongodb+srv://", 14) == 0)
-        return spill_cli_usage(invocation,
-                               "a server cannot be scanned: scan a dump that mongodump makes of "
-                               "it");
     return SPILL_EXIT_DONE;
+}
+
+static spill_exit_t check_source(const spill_invocation_t *invocation, const char *source)
+{
+    const scan_options_t *given = invocation->options;
+    bool of_server = given->collections || given->read_preference || given->sample || given->rate;
+    if (of_server && !spill_browse_serves(source))
+        return spill_cli_usage(invocation, "--collections, --sample, --rate and --read-preference "
+                                           "are for servers");
+    return SPILL_EXIT_DONE;
+}
+
+/* Its name in the output, which has no password. */
+static const char *shown_source(const spill_invocation_t *invocation,
+                                const spill_scan_result_t *result)
+{
+    const char *given = invocation->arguments[0];
+    bool of_server = spill_browse_serves(given) || given[0] == '@';
+    return of_server && result->collection_count > 0 ? result->collections[0].input : given;
 }
 
 static spill_exit_t finish(const spill_invocation_t *invocation, const spill_scan_result_t *result)
@@ -129,7 +157,7 @@ static spill_exit_t finish(const spill_invocation_t *invocation, const spill_sca
     const scan_options_t *given = invocation->options;
     spill_error_t error;
     if (invocation->json)
-        spill_scan_write_json(result, invocation->arguments[0], stdout);
+        spill_scan_write_json(result, shown_source(invocation, result), stdout);
     else
         spill_cli_print_scan(result);
     spill_cli_print_problems(result);
@@ -148,21 +176,35 @@ static spill_exit_t run(const spill_invocation_t *invocation)
     spill_exit_t wrong = check(invocation);
     if (wrong != SPILL_EXIT_DONE)
         return wrong;
+    char uri[SPILL_CLI_URI];
+    spill_error_t error;
+    const char *source = invocation->arguments[0];
+    if (source[0] == '@') {
+        if (spill_cli_store_uri(source, uri, &error) != SPILL_OK)
+            return spill_cli_fail(&error);
+        source = uri;
+    }
+    wrong = check_source(invocation, source);
+    if (wrong != SPILL_EXIT_DONE)
+        return wrong;
     spill_cli_progress_t progress;
     spill_cli_progress_start(&progress, invocation->quiet);
     spill_scan_options_t options;
     spill_scan_options_init(&options);
-    options.source = invocation->arguments[0];
+    options.source = source;
     options.format = given->format;
     options.threads = (int)given->threads;
     options.limits = (spill_scan_limits_t){given->max_elements, given->max_bytes,
                                            given->document_limit, given->max_share};
+    options.only = given->collections;
+    options.sample = given->sample;
+    options.rate = given->rate;
+    options.preference = given->read_preference;
     options.stop = &stop;
     options.progress = show_progress;
     options.context = &progress;
     catch_interrupts();
     spill_scan_result_t result;
-    spill_error_t error;
     spill_code_t code = spill_scan(&options, &result, &error);
     spill_cli_progress_break(&progress);
     double seconds = spill_cli_progress_seconds(&progress);
@@ -189,6 +231,14 @@ static const spill_option_t OPTIONS[] = {
     {"fail-on", "LIST", SPILL_OPTION_TEXT, offsetof(scan_options_t, fail_on),
      "Exit code 1 where there is one of these: any, critical, or names of findings, with commas"},
     {"threads", "N", SPILL_OPTION_NUMBER, offsetof(scan_options_t, threads), "1 or 2 (2)"},
+    {"collections", "LIST", SPILL_OPTION_TEXT, offsetof(scan_options_t, collections),
+     "Of a server: these collections, with commas between, in the place of all"},
+    {"sample", "N", SPILL_OPTION_NUMBER, offsetof(scan_options_t, sample),
+     "Of a server: N documents of each collection, of the server's choice"},
+    {"rate", "N", SPILL_OPTION_NUMBER, offsetof(scan_options_t, rate),
+     "Of a server: at most N documents a second"},
+    {"read-preference", "MODE", SPILL_OPTION_TEXT, offsetof(scan_options_t, read_preference),
+     "Of a server: primary, primaryPreferred, secondary, secondaryPreferred or nearest"},
     {0}};
 
 const spill_command_t spill_command_scan = {
@@ -197,27 +247,29 @@ const spill_command_t spill_command_scan = {
     .arguments_min = 1,
     .arguments_max = 1,
     .summary = "Find the arrays that grow without a bound",
-    .text =
-        "SOURCE is a folder or an archive that mongodump made, or a file: .bson, NDJSON or "
-        "Extended JSON; all plain, .gz or .zst. Each document is read once, and no more than a few "
-        "megabytes are kept.\n"
-        "\n"
-        "For each array, nested ones too, and for each sub-document that grows by its keys: "
-        "how long they are, how large their elements, what share of the documents they are, "
-        "how many documents are over the thresholds, and the largest owners by their _id. "
-        "Percentiles are within 1 % of themselves; everything else is exact. Findings: "
-        "unbounded-array and unbounded-map (over a threshold, and not of one length "
-        "everywhere), paid-by-array (most of a large document), large-document (over half of "
-        "the limit).\n"
-        "\n"
-        "What cannot be read is reported with its place and passed over; the exit code is 3 "
-        "then. Ctrl-C ends the scan and prints what is known so far; the exit code is 130 "
-        "then.\n"
-        "\n"
-        "Examples:\n"
-        "  spillway scan dump/\n"
-        "  spillway scan dump/shop/products.bson.gz --max-elements 1000\n"
-        "  spillway scan products.ndjson.gz --json --fail-on any >scan.json",
+    .text = "SOURCE is a folder or an archive that mongodump made, or a file: .bson, NDJSON or "
+            "Extended JSON; all plain, .gz or .zst; or a server's database, "
+            "mongodb://HOST/DATABASE, or @FILE for a "
+            "file that holds that. Each document is read once, and no more than a few "
+            "megabytes are kept.\n"
+            "\n"
+            "For each array, nested ones too, and for each sub-document that grows by its keys: "
+            "how long they are, how large their elements, what share of the documents they are, "
+            "how many documents are over the thresholds, and the largest owners by their _id. "
+            "Percentiles are within 1 % of themselves; everything else is exact. Findings: "
+            "unbounded-array and unbounded-map (over a threshold, and not of one length "
+            "everywhere), paid-by-array (most of a large document), large-document (over half of "
+            "the limit).\n"
+            "\n"
+            "What cannot be read is reported with its place and passed over; the exit code is 3 "
+            "then. Ctrl-C ends the scan and prints what is known so far; the exit code is 130 "
+            "then.\n"
+            "\n"
+            "Examples:\n"
+            "  spillway scan dump/\n"
+            "  spillway scan dump/shop/products.bson.gz --max-elements 1000\n"
+            "  spillway scan products.ndjson.gz --json --fail-on any >scan.json\n"
+            "  spillway scan mongodb://localhost/shop --rate 5000 --read-preference secondary",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET,
     .options = OPTIONS,
     .defaults = &DEFAULTS,

@@ -7,23 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define URI_SIZE 4096
-
 /* The first line of a file, without blanks around it. */
-static spill_code_t read_uri_file(const char *path, char uri[URI_SIZE], spill_error_t *error)
+static spill_code_t read_uri_file(const char *path, char uri[SPILL_CLI_URI], spill_error_t *error)
 {
     FILE *file = fopen(path, "r");
     if (!file)
         return spill_fail_errno(error, errno, "cannot open %s, which should name the store", path);
-    bool found = fgets(uri, URI_SIZE, file) != NULL;
-    bool cut = found && strlen(uri) == URI_SIZE - 1 && uri[URI_SIZE - 2] != '\n' && !feof(file) &&
-               fgetc(file) != EOF;
+    bool found = fgets(uri, SPILL_CLI_URI, file) != NULL;
+    bool cut = found && strlen(uri) == SPILL_CLI_URI - 1 && uri[SPILL_CLI_URI - 2] != '\n' &&
+               !feof(file) && fgetc(file) != EOF;
     fclose(file);
     if (cut)
         return spill_fail(
             error, SPILL_INVALID,
             "%s: the first line, which should name the store, is longer than %d bytes", path,
-            URI_SIZE - 1);
+            SPILL_CLI_URI - 1);
     size_t start = found ? strspn(uri, " \t") : 0;
     size_t length = found ? strcspn(uri + start, "\r\n") : 0;
     while (length > 0 && strchr(" \t", uri[start + length - 1]))
@@ -38,8 +36,7 @@ static spill_code_t read_uri_file(const char *path, char uri[URI_SIZE], spill_er
     return SPILL_OK;
 }
 
-/* STORE as it stands in the command line, to a URI. */
-static spill_code_t resolve_store(const char *text, char uri[URI_SIZE], spill_error_t *error)
+spill_code_t spill_cli_store_uri(const char *text, char uri[SPILL_CLI_URI], spill_error_t *error)
 {
     if (text[0] == '@')
         return read_uri_file(text + 1, uri, error);
@@ -49,7 +46,7 @@ static spill_code_t resolve_store(const char *text, char uri[URI_SIZE], spill_er
             return spill_fail(error, SPILL_INVALID,
                               "STORE is -, but the environment variable SPILLWAY_URI is not set");
     }
-    if (text[0] == '\0' || strlen(text) >= URI_SIZE)
+    if (text[0] == '\0' || strlen(text) >= SPILL_CLI_URI)
         return spill_fail(error, SPILL_INVALID, "STORE is empty or too long");
     strcpy(uri, text);
     return SPILL_OK;
@@ -66,8 +63,8 @@ spill_code_t spill_cli_open_store(const spill_invocation_t *invocation, spill_cl
                                   spill_store_t **store, spill_error_t *error)
 {
     *store = NULL;
-    char uri[URI_SIZE];
-    spill_code_t code = resolve_store(invocation->arguments[0], uri, error);
+    char uri[SPILL_CLI_URI];
+    spill_code_t code = spill_cli_store_uri(invocation->arguments[0], uri, error);
     if (code != SPILL_OK)
         return code;
     spill_store_options_t options;

@@ -70,8 +70,12 @@ has err "there is no finding 'nothing'"
 expect 2 scan small.bson --max-share 0
 expect 2 scan places
 has err 'does not tell the format'
-expect 2 scan mongodb://localhost/shop
-has err 'a server cannot be scanned'
+expect 2 scan small.bson --sample 10
+has err 'are for servers'
+expect 2 scan mongodb://localhost/shop --read-preference fastest
+has err "a read preference is primary"
+expect 2 scan mongodb://localhost
+has err 'names no database'
 expect 3 scan missing.bson
 mkdir bare
 expect 3 scan bare

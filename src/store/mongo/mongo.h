@@ -24,6 +24,7 @@
  *   rank.c         ... and the search for what ranks next
  *   change.c       all other steps: read the state, ask transition.c, compare and set
  *   catalog.c      definitions, imports, indexes, owners
+ *   browse.c       any collection's documents, as they are (store/browse.h)
  *   same.c         whether another connection is to the same database
  */
 #ifndef SPILL_STORE_MONGO_MONGO_H

@@ -6,6 +6,7 @@
 #ifndef SPILL_TOOLS_SCAN_FEED_H
 #define SPILL_TOOLS_SCAN_FEED_H
 
+#include "store/browse.h"
 #include "tools/import_records.h"
 #include "util/buffer.h"
 
@@ -69,6 +70,13 @@ spill_code_t spill_feed_bson(spill_source_t *source, spill_feed_t **feed, spill_
 spill_code_t spill_feed_text(spill_source_t *source, spill_format_t format, spill_feed_t **feed,
                              spill_error_t *error);
 spill_code_t spill_feed_archive(spill_source_t *source, spill_feed_t **feed, spill_error_t *error);
+
+/*
+ * The feed of a server's collection: all of it, or with `sample` > 0 so many documents; with `rate`
+ * > 0 at most so many a second. The browser is borrowed, and has no other feed at the time.
+ */
+spill_feed_t *spill_feed_server(spill_browse_t *browse, const char *collection, int64_t sample,
+                                int64_t rate);
 void spill_feed_close(spill_feed_t *feed); /* NULL is allowed */
 
 void spill_feed_report(const spill_feed_t *feed, int64_t place, const char *format, ...)

@@ -33,6 +33,7 @@ typedef struct scanner {
     int64_t bytes_before; /* of the files before this one */
     int64_t bytes_total;
     int64_t documents;
+    int64_t documents_total;
     bool ended;
 } scanner_t;
 
@@ -233,6 +234,7 @@ static bool take_block(worker_t *worker)
     }
     feed_block(worker);
     spill_scan_progress_t progress = {.documents = scanner->documents,
+                                      .documents_total = scanner->documents_total,
                                       .bytes_total = scanner->bytes_total};
     if (scanner->feed->source)
         progress.bytes_done = scanner->bytes_before + spill_source_position(scanner->feed->source);
@@ -323,20 +325,108 @@ static void scan_input(scanner_t *scanner, const spill_scan_input_t *input)
         scanner->bytes_before += input->size_bytes;
 }
 
+static spill_code_t scan_files(scanner_t *scanner, spill_error_t *error)
+{
+    const spill_scan_options_t *options = scanner->options;
+    spill_scan_inputs_t inputs;
+    spill_code_t code =
+        spill_scan_inputs(options->source, options->format, &inputs, note_missing, scanner, error);
+    scanner->bytes_total = inputs.size_bytes;
+    scanner->documents_total = -1;
+    for (size_t i = 0; code == SPILL_OK && i < inputs.count && !scanner->result->interrupted; i++)
+        scan_input(scanner, &inputs.items[i]);
+    spill_scan_inputs_release(&inputs);
+    return code;
+}
+
+/* ---- a server -------------------------------------------------------------------------------- */
+
+/* Is the name among those that are wanted, with commas between? */
+static bool is_wanted(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+    while (list && *list) {
+        size_t word = strcspn(list, ",");
+        if (word == length && strncmp(list, name, length) == 0)
+            return true;
+        list += word + (list[word] == ',');
+    }
+    return false;
+}
+
+static void scan_collection(scanner_t *scanner, spill_browse_t *browse, const char *name)
+{
+    const spill_scan_options_t *options = scanner->options;
+    spill_scan_input_t input = {
+        .path = bson_strdup(spill_browse_place(browse)),
+        .collection = bson_strdup_printf("%s.%s", spill_browse_database(browse), name)};
+    scanner->input = &input;
+    scanner->feed = spill_feed_server(browse, name, options->sample, options->rate);
+    scanner->feed->problem = note_problem;
+    scanner->feed->context = scanner;
+    scan_feed(scanner);
+    spill_feed_close(scanner->feed);
+    scanner->feed = NULL;
+    bson_free(input.path);
+    bson_free(input.collection);
+}
+
+/* How many documents there are to read, for the progress. */
+static void count_documents(scanner_t *scanner, spill_browse_t *browse, char **names)
+{
+    int64_t sample = scanner->options->sample;
+    for (size_t i = 0; names[i] && scanner->documents_total >= 0; i++) {
+        int64_t count = spill_browse_count(browse, names[i]);
+        int64_t part = sample > 0 && count > sample ? sample : count;
+        scanner->documents_total = count < 0 ? -1 : scanner->documents_total + part;
+    }
+}
+
+/* Those that are not wanted go. */
+static void keep_wanted(const char *list, char **names)
+{
+    size_t kept = 0;
+    for (size_t i = 0; names[i]; i++) {
+        if (list && !is_wanted(list, names[i]))
+            bson_free(names[i]);
+        else
+            names[kept++] = names[i];
+    }
+    names[kept] = NULL;
+}
+
+static spill_code_t scan_server(scanner_t *scanner, spill_error_t *error)
+{
+    const spill_scan_options_t *options = scanner->options;
+    spill_browse_t *browse;
+    char **names = NULL;
+    scanner->bytes_total = -1;
+    spill_code_t code = spill_browse_open(options->source, options->preference, &browse, error);
+    if (code == SPILL_OK)
+        code = spill_browse_collections(browse, &names, error);
+    if (code == SPILL_OK) {
+        keep_wanted(options->only, names);
+        count_documents(scanner, browse, names);
+        if (!names[0])
+            code = spill_fail(error, SPILL_NOT_FOUND, "%s has no such collection",
+                              spill_browse_place(browse));
+        for (size_t i = 0; names[i] && !scanner->result->interrupted; i++)
+            scan_collection(scanner, browse, names[i]);
+    }
+    bson_strfreev(names);
+    spill_browse_close(browse);
+    return code;
+}
+
 spill_code_t spill_scan(const spill_scan_options_t *options, spill_scan_result_t *result,
                         spill_error_t *error)
 {
     *result = (spill_scan_result_t){.limits = options->limits};
     scanner_t scanner = {.options = options, .result = result};
-    spill_scan_inputs_t inputs;
-    spill_code_t code =
-        spill_scan_inputs(options->source, options->format, &inputs, note_missing, &scanner, error);
-    scanner.bytes_total = inputs.size_bytes;
     pthread_mutex_init(&scanner.lock, NULL);
-    for (size_t i = 0; code == SPILL_OK && i < inputs.count && !result->interrupted; i++)
-        scan_input(&scanner, &inputs.items[i]);
+    spill_code_t code = spill_browse_serves(options->source) ? scan_server(&scanner, error)
+                                                             : scan_files(&scanner, error);
     pthread_mutex_destroy(&scanner.lock);
-    spill_scan_inputs_release(&inputs);
     spill_scan_find(result);
     return code;
 }

@@ -107,13 +107,23 @@ const char *spill_scan_finding_atlas(spill_scan_finding_kind_t kind);
 
 typedef struct spill_scan_progress {
     int64_t documents;
-    int64_t bytes_done;  /* of the files */
-    int64_t bytes_total; /* -1: not known */
+    int64_t documents_total; /* of a server; -1: not known */
+    int64_t bytes_done;      /* of the files */
+    int64_t bytes_total;     /* -1: not known */
 } spill_scan_progress_t;
 
 typedef struct spill_scan_options {
-    const char *source; /* a file, "-", or a folder that mongodump made */
+    /* A file, "-", a folder or an archive that mongodump made, or a server's URI with a database.
+     */
+    const char *source;
     const char *format; /* or NULL: the file's name tells */
+    /* Of a server: these collections, with commas between (NULL: all); a sample of so many
+     * documents of each (0: all); at most so many a second (0: no bound); as of browse.h (NULL: the
+     * URI's). */
+    const char *only;
+    int64_t sample;
+    int64_t rate;
+    const char *preference;
     spill_scan_limits_t limits;
     int threads;       /* 1 or 2 */
     atomic_bool *stop; /* or NULL: once true, the scan ends with what is known */
@@ -160,7 +170,7 @@ void spill_scan_add_problem(spill_scan_result_t *result, const char *input, bool
 void spill_scan_find(spill_scan_result_t *result);
 
 /*
- * Write it as one JSON document (docs/scan.md). `source` is how it was named. What JSON cannot hold
+ * Write it as one JSON document (docs/scan.md). `source` is how it was named, without a password. What JSON cannot hold
  * is null.
  */
 void spill_scan_write_json(const spill_scan_result_t *result, const char *source, FILE *to);

@@ -1,0 +1,52 @@
+/*
+ * A server's database as it is: its collections and their documents, whoever made them. For tools
+ * that look at data which no definition is of. Reads only.
+ *
+ * Threads: a browser and its cursor are one thread's at a time.
+ */
+#ifndef SPILL_STORE_BROWSE_H
+#define SPILL_STORE_BROWSE_H
+
+#include <spillway/store.h>
+
+typedef struct spill_browse spill_browse_t;
+
+/* Is this the URI of a server that can be browsed? */
+bool spill_browse_serves(const char *uri);
+
+/*
+ * Open a database by its URI, which names it. `preference` is "primary", "primaryPreferred",
+ * "secondary", "secondaryPreferred" or "nearest", or NULL: the URI's. SPILL_INVALID, and what
+ * opening a store fails with. Close in every case.
+ */
+spill_code_t spill_browse_open(const char *uri, const char *preference, spill_browse_t **browse,
+                               spill_error_t *error);
+void spill_browse_close(spill_browse_t *browse); /* NULL is allowed */
+
+/* "localhost:27017/shop": without user or password. Borrowed. */
+const char *spill_browse_place(const spill_browse_t *browse);
+const char *spill_browse_database(const spill_browse_t *browse);
+
+/*
+ * The names of its collections, sorted, without views and the server's own. Free with
+ * bson_strfreev. One command.
+ */
+spill_code_t spill_browse_collections(spill_browse_t *browse, char ***names, spill_error_t *error);
+
+/* How many documents the server believes a collection has; -1: it does not say. One command. */
+int64_t spill_browse_count(spill_browse_t *browse, const char *collection);
+
+/*
+ * Begin to read a collection, in no order, in the place of what was read before: all of it, or with
+ * `sample` > 0 so many documents of the server's choice ($sample).
+ */
+void spill_browse_begin(spill_browse_t *browse, const char *collection, int64_t sample);
+
+/*
+ * The next document, borrowed until the next call; *data is NULL at the end. An error ends the
+ * collection.
+ */
+spill_code_t spill_browse_next(spill_browse_t *browse, const uint8_t **data, uint32_t *size_bytes,
+                               spill_error_t *error);
+
+#endif

@@ -1,0 +1,191 @@
+/* Any collection's documents, as they are. */
+#include "store/browse.h"
+
+#include "store/mongo/mongo.h"
+#include "util/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct spill_browse {
+    spill_mongo_t *store;
+    mongoc_client_t *client;
+    mongoc_read_prefs_t *preference; /* NULL: the URI's */
+    mongoc_collection_t *collection;
+    mongoc_cursor_t *cursor;
+};
+
+bool spill_browse_serves(const char *uri)
+{
+    return strncmp(uri, "mongodb://", 10) == 0 || strncmp(uri, "mongodb+srv://", 14) == 0;
+}
+
+static spill_code_t parse_preference(const char *text, mongoc_read_prefs_t **preference,
+                                     spill_error_t *error)
+{
+    static const struct {
+        const char *name;
+        mongoc_read_mode_t mode;
+    } modes[] = {{"primary", MONGOC_READ_PRIMARY},
+                 {"primaryPreferred", MONGOC_READ_PRIMARY_PREFERRED},
+                 {"secondary", MONGOC_READ_SECONDARY},
+                 {"secondaryPreferred", MONGOC_READ_SECONDARY_PREFERRED},
+                 {"nearest", MONGOC_READ_NEAREST}};
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        if (strcmp(text, modes[i].name) == 0) {
+            *preference = mongoc_read_prefs_new(modes[i].mode);
+            return SPILL_OK;
+        }
+    }
+    return spill_fail(error, SPILL_INVALID,
+                      "a read preference is primary, primaryPreferred, secondary, "
+                      "secondaryPreferred or nearest, not '%s'",
+                      text);
+}
+
+spill_code_t spill_browse_open(const char *uri, const char *preference, spill_browse_t **browse,
+                               spill_error_t *error)
+{
+    spill_browse_t *made = bson_malloc0(sizeof *made);
+    spill_store_options_t options;
+    spill_store_t *store = NULL;
+    *browse = made;
+    spill_store_options_init(&options);
+    options.read_only = true;
+    spill_code_t code =
+        preference ? parse_preference(preference, &made->preference, error) : SPILL_OK;
+    if (code == SPILL_OK)
+        code = spill_mongo_open(uri, &options, &store, error);
+    if (code == SPILL_OK) {
+        made->store = (spill_mongo_t *)store;
+        made->client = mongoc_client_pool_pop(made->store->pool);
+    }
+    return code;
+}
+
+static void end(spill_browse_t *browse)
+{
+    mongoc_cursor_destroy(browse->cursor);
+    mongoc_collection_destroy(browse->collection);
+    browse->cursor = NULL;
+    browse->collection = NULL;
+}
+
+void spill_browse_close(spill_browse_t *browse)
+{
+    if (!browse)
+        return;
+    end(browse);
+    if (browse->client)
+        mongoc_client_pool_push(browse->store->pool, browse->client);
+    if (browse->store)
+        spill_store_close(&browse->store->base, NULL);
+    mongoc_read_prefs_destroy(browse->preference);
+    bson_free(browse);
+}
+
+const char *spill_browse_place(const spill_browse_t *browse)
+{
+    return browse->store->place;
+}
+
+const char *spill_browse_database(const spill_browse_t *browse)
+{
+    return browse->store->database;
+}
+
+/* ---- collections ----------------------------------------------------------------------------- */
+
+/* NULL of a view, and of the server's own. */
+static const char *name_in(const bson_t *description)
+{
+    bson_iter_t iter;
+    if (bson_iter_init_find(&iter, description, "type") && BSON_ITER_HOLDS_UTF8(&iter) &&
+        strcmp(bson_iter_utf8(&iter, NULL), "collection") != 0)
+        return NULL;
+    if (!bson_iter_init_find(&iter, description, "name") || !BSON_ITER_HOLDS_UTF8(&iter))
+        return NULL;
+    const char *name = bson_iter_utf8(&iter, NULL);
+    return strncmp(name, "system.", 7) == 0 ? NULL : name;
+}
+
+static int compare_names(const void *left, const void *right)
+{
+    return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+spill_code_t spill_browse_collections(spill_browse_t *browse, char ***names, spill_error_t *error)
+{
+    mongoc_database_t *database =
+        mongoc_client_get_database(browse->client, browse->store->database);
+    mongoc_cursor_t *cursor = mongoc_database_find_collections_with_opts(database, NULL);
+    const bson_t *document, *reply = NULL;
+    bson_error_t cause;
+    size_t count = 0;
+    *names = bson_malloc0(sizeof **names);
+    while (mongoc_cursor_next(cursor, &document)) {
+        const char *name = name_in(document);
+        if (!name)
+            continue;
+        *names = bson_realloc(*names, (count + 2) * sizeof **names);
+        (*names)[count++] = bson_strdup(name);
+        (*names)[count] = NULL;
+    }
+    if (count > 0)
+        qsort(*names, count, sizeof **names, compare_names);
+    spill_code_t code = SPILL_OK;
+    if (mongoc_cursor_error_document(cursor, &cause, &reply))
+        code = spill_mongo_fail(browse->store, NULL, false, &cause, reply, error);
+    mongoc_cursor_destroy(cursor);
+    mongoc_database_destroy(database);
+    return code;
+}
+
+int64_t spill_browse_count(spill_browse_t *browse, const char *collection)
+{
+    bson_error_t ignored;
+    mongoc_collection_t *counted =
+        mongoc_client_get_collection(browse->client, browse->store->database, collection);
+    int64_t count = mongoc_collection_estimated_document_count(counted, NULL, browse->preference,
+                                                               NULL, &ignored);
+    mongoc_collection_destroy(counted);
+    return count;
+}
+
+/* ---- documents ------------------------------------------------------------------------------- */
+
+void spill_browse_begin(spill_browse_t *browse, const char *collection, int64_t sample)
+{
+    end(browse);
+    browse->collection =
+        mongoc_client_get_collection(browse->client, browse->store->database, collection);
+    if (sample > 0) {
+        bson_t *pipeline = BCON_NEW("pipeline", "[", "{", "$sample", "{", "size",
+                                    BCON_INT64(sample), "}", "}", "]");
+        browse->cursor = mongoc_collection_aggregate(browse->collection, MONGOC_QUERY_NONE,
+                                                     pipeline, NULL, browse->preference);
+        bson_destroy(pipeline);
+    } else {
+        bson_t filter = BSON_INITIALIZER;
+        browse->cursor =
+            mongoc_collection_find_with_opts(browse->collection, &filter, NULL, browse->preference);
+    }
+}
+
+spill_code_t spill_browse_next(spill_browse_t *browse, const uint8_t **data, uint32_t *size_bytes,
+                               spill_error_t *error)
+{
+    const bson_t *document, *reply = NULL;
+    bson_error_t cause;
+    *data = NULL;
+    *size_bytes = 0;
+    if (mongoc_cursor_next(browse->cursor, &document)) {
+        *data = bson_get_data(document);
+        *size_bytes = document->len;
+        return SPILL_OK;
+    }
+    if (mongoc_cursor_error_document(browse->cursor, &cause, &reply))
+        return spill_mongo_fail(browse->store, mongoc_collection_get_name(browse->collection),
+                                false, &cause, reply, error);
+    return SPILL_OK;
+}

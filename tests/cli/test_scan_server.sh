@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# scan of a server's database: what it tells of each collection is what scan_figures.py computes
+# from the documents; samples, rates, read preferences.
+# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+SPILLWAY_TEST_STORE=server source "$(dirname "$0")/lib.sh"
+
+here=${SPILLWAY_SOURCE:?}/tests/cli
+python3 "$here/scan_figures.py" make . >/dev/null || fail "scan_figures.py make"
+new_database "$SPILLWAY_TEST_URI"
+"$(python_with_pymongo)" - "$uri" <<'END' || fail "the database cannot be filled"
+import sys, pymongo
+from bson import json_util
+with pymongo.MongoClient(sys.argv[1]) as client:
+    database = client.get_default_database()
+    for name in "grown", "constant", "small":
+        with open(f"{name}.ndjson", encoding="utf-8") as lines:
+            options = json_util.JSONOptions(datetime_representation=
+                                            json_util.DatetimeRepresentation.LEGACY)
+            documents = [json_util.loads(line, json_options=options) for line in lines]
+        for at in range(0, len(documents), 100): # by a command: older drivers refuse dots in keys
+            database.command("insert", name, documents=documents[at:at + 100])
+    database.create_collection("empty")
+END
+expect 0 scan "$uri" --json --quiet
+for set in grown constant small; do
+    python3 "$here/scan_figures.py" check $set.ndjson out || fail "$set differs"
+done
+has out 'empty","input"'
+grep -q 'mongodb://' out && fail "the connection string is shown"
+
+expect 0 scan "$uri" --collections small,constant
+has out ' in 2 collections, 515 documents'
+expect 0 scan "$uri" --collections small --sample 40 --json
+has out '"documents":40,"bytes"'
+expect 0 scan "$uri" --collections small --read-preference nearest --threads 1
+has out '500 documents'
+began=$SECONDS
+expect 0 scan "$uri" --collections small --rate 250 --quiet
+[ $((SECONDS - began)) -ge 1 ] || fail "500 documents at 250 a second took less than a second"
+echo "$uri" >uri
+expect 0 scan @uri --collections empty
+has out '0 findings in 1 collection, 0 documents'
+expect 3 scan "$uri" --collections nothing
+has err 'has no such collection'
