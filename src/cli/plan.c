@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/draw.h"
 #include "cli/progress.h"
+#include "cli/scan_print.h"
 
 #include "tools/scan/plan.h"
 #include "util/error.h"
@@ -99,7 +100,7 @@ static spill_code_t tell(const spill_invocation_t *invocation, const spill_scan_
                          spill_error_t *error)
 {
     const plan_options_t *given = invocation->options;
-    const char *source = invocation->arguments[0];
+    const char *source = spill_cli_shown_source(invocation, result);
     spill_code_t code = SPILL_OK;
     spill_plan_t plan = spill_plan_make(result, given->target);
     if (given->output)

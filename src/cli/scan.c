@@ -143,21 +143,12 @@ static spill_exit_t check_source(const spill_invocation_t *invocation, const cha
     return SPILL_EXIT_DONE;
 }
 
-/* Its name in the output, which has no password. */
-static const char *shown_source(const spill_invocation_t *invocation,
-                                const spill_scan_result_t *result)
-{
-    const char *given = invocation->arguments[0];
-    bool of_server = spill_browse_serves(given) || given[0] == '@';
-    return of_server && result->collection_count > 0 ? result->collections[0].input : given;
-}
-
 static spill_exit_t finish(const spill_invocation_t *invocation, const spill_scan_result_t *result)
 {
     const scan_options_t *given = invocation->options;
     spill_error_t error;
     if (invocation->json)
-        spill_scan_write_json(result, shown_source(invocation, result), stdout);
+        spill_scan_write_json(result, spill_cli_shown_source(invocation, result), stdout);
     else
         spill_cli_print_scan(result);
     spill_cli_print_problems(result);

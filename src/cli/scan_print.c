@@ -2,6 +2,7 @@
 
 #include "cli/cli.h"
 #include "cli/draw.h"
+#include "store/browse.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,6 +10,15 @@
 #include <time.h>
 
 enum { PATHS_SHOWN = 8, OWNERS_SHOWN = 3, COLLECTIONS_SHOWN = 20 };
+
+const char *spill_cli_shown_source(const spill_invocation_t *invocation,
+                                   const spill_scan_result_t *result)
+{
+    const char *given = invocation->arguments[0];
+    if (!spill_browse_serves(given) && given[0] != '@')
+        return given;
+    return result->collection_count > 0 ? result->collections[0].input : "a server";
+}
 
 static double per_cent(int64_t part, int64_t whole)
 {

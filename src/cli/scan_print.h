@@ -2,7 +2,12 @@
 #ifndef SPILL_CLI_SCAN_PRINT_H
 #define SPILL_CLI_SCAN_PRINT_H
 
+#include "cli/command.h"
 #include "tools/scan/scan.h"
+
+/* How the source is named in what is printed: as it was given, of a server without a password. */
+const char *spill_cli_shown_source(const spill_invocation_t *invocation,
+                                   const spill_scan_result_t *result);
 
 /* On stdout. */
 void spill_cli_print_scan(const spill_scan_result_t *result);

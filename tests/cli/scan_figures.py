@@ -364,7 +364,22 @@ def make(folder):
     whole = archive(encoded)
     write(f"{folder}/cut.archive", whole[:len(whole) * 2 // 3])
     write(f"{folder}/noise.archive", whole[:900000] + bytes(300000) + whole[1200000:])
+    write(f"{folder}/wide.bson", wide() * 4)
     damage(folder, encoded["small"])
+
+
+def wide():
+    """Two documents near the limit: of nothing but empty documents, and of elements of two sizes."""
+    many = (struct.pack("<B", 3) + b"%d\0" % i + b"\5\0\0\0\0" for i in range(1_150_000))
+    sizes = ((b"\x12%d\0" % i + bytes(8)) if i % 2 else (b"\x10%d\0" % i + bytes(4))
+             for i in range(1_000_000))
+    whole = b""
+    for number, parts in enumerate((many, sizes)):
+        body = b"".join(parts)
+        fields = (b"\x10_id\0" + struct.pack("<i", number) + b"\x04list\0" +
+                  struct.pack("<i", len(body) + 5) + body + b"\0")
+        whole += struct.pack("<i", len(fields) + 5) + fields + b"\0"
+    return whole
 
 
 def damage(folder, documents):

@@ -84,6 +84,19 @@ expect 0 define store.db feeds --preset feed --quiet
 expect 2 scan store.db
 has err 'is an embedded store'
 
+# ---- memory ---------------------------------------------------------------------------------------
+
+# Documents near the limit, of as many parts as there can be. Sanitizers take memory of their own.
+if [ -z "${UBSAN_OPTIONS:-}" ]; then
+    most=$(python3 -c 'import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$SPILLWAY" scan wide.bson --quiet)
+    [ "$most" -lt 128000 ] || fail "a scan took $most KB"
+fi
+expect 0 scan wide.bson --json --quiet
+has out '"documents":8,"bytes"'
+has out '"lengths":{"count":8,"sum":8600000,'
+
 # ---- broken input ---------------------------------------------------------------------------------
 
 # broken FILE DOCUMENTS TEXT : so many are scanned, and what is wrong is told.

@@ -42,3 +42,6 @@ expect 0 scan @uri --collections empty
 has out '0 findings in 1 collection, 0 documents'
 expect 3 scan "$uri" --collections nothing
 has err 'has no such collection'
+expect 0 plan "$uri" --json
+grep -q 'mongodb://' out && fail "the connection string is shown"
+:
