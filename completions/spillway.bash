@@ -33,8 +33,9 @@ _spillway_options() {
     stats) echo "$common --top= --json" ;;
     threshold) echo "$common --target= --element= --json --quiet" ;;
     scan)
-        echo "$common --format= --max-elements= --max-bytes= --max-share= --document-limit= --fail-on=
-            --threads= --collections= --sample= --rate= --read-preference= --json --quiet"
+        echo "$common --format= --max-elements= --max-bytes= --max-share= --document-limit=
+            --collection-limit= --fail-on= --threads= --collections= --sample= --rate=
+            --read-preference= --json --quiet"
         ;;
     plan) echo "$common --target= --output= --json --quiet" ;;
     drop) echo "$common --yes --durability=" ;;

@@ -15,6 +15,7 @@ typedef struct scan_options {
     int64_t max_elements;
     int64_t max_bytes;
     int64_t max_share;
+    int64_t collection_limit;
     int64_t document_limit;
     int64_t threads;
     const char *collections;
@@ -26,6 +27,7 @@ typedef struct scan_options {
 static const scan_options_t DEFAULTS = {.max_elements = SPILL_SCAN_ELEMENTS,
                                         .max_bytes = SPILL_SCAN_BYTES,
                                         .max_share = SPILL_SCAN_PAID_PER_CENT,
+                                        .collection_limit = SPILL_SCAN_COLLECTIONS,
                                         .document_limit = SPILL_SCAN_DOCUMENT_LIMIT,
                                         .threads = 2};
 
@@ -191,6 +193,7 @@ static spill_exit_t run(const spill_invocation_t *invocation)
     options.sample = given->sample;
     options.rate = given->rate;
     options.preference = given->read_preference;
+    options.collections_max = given->collection_limit;
     options.stop = &stop;
     options.progress = show_progress;
     options.context = &progress;
@@ -219,6 +222,8 @@ static const spill_option_t OPTIONS[] = {
      "Share of a document from which on its other fields are paid for by an array (80)"},
     {"document-limit", "SIZE", SPILL_OPTION_SIZE, offsetof(scan_options_t, document_limit),
      "Most bytes of a document that the database takes (16MiB)"},
+    {"collection-limit", "N", SPILL_OPTION_NUMBER, offsetof(scan_options_t, collection_limit),
+     "Most collections that the database takes (1000)"},
     {"fail-on", "LIST", SPILL_OPTION_TEXT, offsetof(scan_options_t, fail_on),
      "Exit code 1 where there is one of these: any, critical, or names of findings, with commas"},
     {"threads", "N", SPILL_OPTION_NUMBER, offsetof(scan_options_t, threads), "1 or 2 (2)"},

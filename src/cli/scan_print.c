@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { PATHS_SHOWN = 8, OWNERS_SHOWN = 3, COLLECTIONS_SHOWN = 20 };
+enum { PATHS_SHOWN = 8, OWNERS_SHOWN = 3, COLLECTIONS_SHOWN = 20, EXAMPLES_SHOWN = 3 };
 
 const char *spill_cli_shown_source(const spill_invocation_t *invocation,
                                    const spill_scan_result_t *result)
@@ -146,6 +146,19 @@ static void print_largest(const spill_scan_result_t *result,
     putchar('\n');
 }
 
+static void print_group(const spill_scan_result_t *result, const spill_sprawl_group_t *group)
+{
+    printf("    %zu collections with the same fields differ by their %s (", group->count,
+           spill_sprawl_kind_name(group->kind));
+    for (size_t i = 0; i < group->count && i < EXAMPLES_SHOWN; i++)
+        printf("%s%s", i ? ", " : "", result->collections[group->members[i]].name);
+    printf("%s)\n    one collection with a field for that would hold their %" PRId64
+           " documents, %s; there are %zu collections, and %" PRId64 " are too many\n",
+           group->count > EXAMPLES_SHOWN ? ", ..." : "", group->documents,
+           spill_cli_size_text(group->bytes).text, result->collection_count,
+           result->collections_max);
+}
+
 static void print_what(const spill_scan_result_t *result, const spill_scan_finding_t *finding)
 {
     const spill_scan_limits_t *limits = &result->limits;
@@ -164,6 +177,9 @@ static void print_what(const spill_scan_result_t *result, const spill_scan_findi
                " %% of them or more\n",
                finding->documents, documents, limits->paid_per_cent);
         break;
+    case SPILL_SCAN_FINDING_SPRAWL:
+        print_group(result, finding->group);
+        break;
     default:
         printf("    %" PRId64 " %s larger than half of the limit of %s\n", finding->documents,
                documents, spill_cli_size_text(limits->document_bytes).text);
@@ -176,7 +192,8 @@ static void print_finding(const spill_scan_result_t *result, const spill_scan_fi
 {
     printf("%s  %s (%s)  %s", finding->critical ? "CRITICAL" : "WARNING",
            spill_scan_finding_name(finding->kind), spill_scan_finding_atlas(finding->kind),
-           result->collections[finding->collection].name);
+           finding->group ? finding->group->pattern
+                          : result->collections[finding->collection].name);
     if (finding->path)
         printf(": %s", finding->path->path);
     putchar('\n');

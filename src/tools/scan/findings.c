@@ -8,8 +8,10 @@
  *                    no single value in it is half of it.
  *   paid-by-array    what is over the threshold in bytes is most of its document.
  *   large-document   a document is larger than half of the limit.
+ *   collection-sprawl  collections are alike and differ by an identifier in their names (sprawl.h).
  *
- * Critical is what concerns a document that is larger than four fifths of the limit.
+ * Critical is what concerns a document that is larger than four fifths of the limit, and sprawl
+ * where there are more collections than four fifths of their limit.
  */
 #include "tools/scan/scan.h"
 
@@ -39,8 +41,11 @@ static void add(spill_scan_result_t *result, spill_scan_finding_kind_t kind, siz
 {
     result->findings =
         bson_realloc(result->findings, (result->finding_count + 1) * sizeof *result->findings);
-    result->findings[result->finding_count++] =
-        (spill_scan_finding_t){kind, critical, collection, path, documents};
+    result->findings[result->finding_count++] = (spill_scan_finding_t){.kind = kind,
+                                                                       .critical = critical,
+                                                                       .collection = collection,
+                                                                       .path = path,
+                                                                       .documents = documents};
 }
 
 static bool is_critical(const spill_scan_result_t *result, int64_t document_bytes)
@@ -74,6 +79,32 @@ static void find_in_path(spill_scan_result_t *result, size_t collection,
         add(result, SPILL_SCAN_FINDING_PAID, collection, path, path->paid, critical);
 }
 
+static void find_in_groups(spill_scan_result_t *result)
+{
+    bool critical = (int64_t)result->collection_count > result->collections_max / 5 * 4;
+    for (size_t i = 0; i < result->sprawl.count; i++) {
+        const spill_sprawl_group_t *group = &result->sprawl.groups[i];
+        add(result, SPILL_SCAN_FINDING_SPRAWL, group->members[0], NULL, group->documents, critical);
+        result->findings[result->finding_count - 1].group = group;
+    }
+}
+
+void spill_scan_find_sprawl(spill_scan_result_t *result)
+{
+    size_t count = result->collection_count;
+    spill_sprawl_collection_t *all = bson_malloc0((count + 1) * sizeof *all);
+    for (size_t i = 0; i < count; i++) {
+        const spill_scan_collection_t *collection = &result->collections[i];
+        all[i] = (spill_sprawl_collection_t){.name = collection->name,
+                                             .shape = &collection->shape,
+                                             .documents = collection->documents,
+                                             .bytes = collection->bytes};
+    }
+    spill_sprawl_release(&result->sprawl);
+    result->sprawl = spill_sprawl_find(all, count, SPILL_SPRAWL_MIN);
+    bson_free(all);
+}
+
 static int by_weight(const void *left, const void *right)
 {
     const spill_scan_finding_t *one = left, *two = right;
@@ -83,7 +114,9 @@ static int by_weight(const void *left, const void *right)
         return one->collection < two->collection ? -1 : 1;
     if (one->kind != two->kind)
         return one->kind < two->kind ? -1 : 1;
-    return (one->path > two->path) - (one->path < two->path);
+    if (one->path != two->path)
+        return one->path < two->path ? -1 : 1;
+    return (one->group > two->group) - (one->group < two->group);
 }
 
 void spill_scan_find(spill_scan_result_t *result)
@@ -97,6 +130,7 @@ void spill_scan_find(spill_scan_result_t *result)
             add(result, SPILL_SCAN_FINDING_DOCUMENT, i, NULL, collection->over_half,
                 is_critical(result, collection->sizes.max));
     }
+    find_in_groups(result);
     if (result->finding_count > 0)
         qsort(result->findings, result->finding_count, sizeof *result->findings, by_weight);
 }

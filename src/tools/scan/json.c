@@ -178,8 +178,28 @@ static void put_finding(FILE *to, const spill_scan_result_t *result,
     spill_json_put_text(to, result->collections[finding->collection].name);
     fputs(",\"path\":", to);
     spill_json_put_text(to, finding->path ? finding->path->path : NULL);
+    if (finding->group) {
+        fputs(",\"pattern\":", to);
+        spill_json_put_text(to, finding->group->pattern);
+    }
     put_number(to, "documents", finding->documents);
     fputs("}", to);
+}
+
+static void put_group(FILE *to, const spill_scan_result_t *result,
+                      const spill_sprawl_group_t *group)
+{
+    fputs("{\"pattern\":", to);
+    spill_json_put_text(to, group->pattern);
+    fprintf(to, ",\"identifiers\":\"%s\"", spill_sprawl_kind_name(group->kind));
+    put_number(to, "documents", group->documents);
+    put_number(to, "bytes", group->bytes);
+    fputs(",\"collections\":[", to);
+    for (size_t i = 0; i < group->count; i++) {
+        fputs(i ? "," : "", to);
+        spill_json_put_text(to, result->collections[group->members[i]].name);
+    }
+    fputs("]}", to);
 }
 
 static void put_problem(FILE *to, const spill_scan_problem_t *problem)
@@ -201,6 +221,7 @@ void spill_scan_write_json(const spill_scan_result_t *result, const char *source
     put_number(to, "bytes", result->limits.bytes);
     put_number(to, "documentBytes", result->limits.document_bytes);
     put_number(to, "paidPerCent", result->limits.paid_per_cent);
+    put_number(to, "collections", result->collections_max);
     fprintf(to, "},\"quantileError\":%.7f", SPILL_SKETCH_ERROR);
     put_number(to, "documents", result->documents);
     put_number(to, "bytes", result->bytes);
@@ -213,6 +234,11 @@ void spill_scan_write_json(const spill_scan_result_t *result, const char *source
     for (size_t i = 0; i < result->collection_count; i++) {
         fputs(i ? "," : "", to);
         put_collection(to, &result->collections[i]);
+    }
+    fputs("],\"sprawl\":[", to);
+    for (size_t i = 0; i < result->sprawl.count; i++) {
+        fputs(i ? "," : "", to);
+        put_group(to, result, &result->sprawl.groups[i]);
     }
     fputs("],\"problems\":[", to);
     for (size_t i = 0; i < result->problem_count; i++) {

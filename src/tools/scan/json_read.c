@@ -247,6 +247,44 @@ static void read_collection(reader_t *reader, const bson_t *from,
             read_path(reader, &at, &collection->paths[collection->path_count++]);
 }
 
+/* ---- sprawl ---------------------------------------------------------------------------------- */
+
+/* Names of members come in the order of the collections. */
+static void read_members(reader_t *reader, const bson_t *names, const spill_scan_result_t *result,
+                         spill_sprawl_group_t *group)
+{
+    bson_iter_t iter;
+    size_t at = 0;
+    bson_iter_init(&iter, names);
+    while (bson_iter_next(&iter)) {
+        const char *name = BSON_ITER_HOLDS_UTF8(&iter) ? bson_iter_utf8(&iter, NULL) : "";
+        while (at < result->collection_count && strcmp(result->collections[at].name, name) != 0)
+            at++;
+        if (at == result->collection_count) {
+            complain(reader, "there is no collection", name);
+            return;
+        }
+        group->members[group->count++] = at++;
+    }
+}
+
+static void read_group(reader_t *reader, const bson_t *from, spill_scan_result_t *result)
+{
+    bson_t names;
+    spill_sprawl_group_t *group = &result->sprawl.groups[result->sprawl.count++];
+    char *kind = text(from, "identifiers");
+    group->pattern = text(from, "pattern");
+    group->kind = spill_sprawl_kind_of(kind ? kind : "");
+    bson_free(kind);
+    group->documents = number(reader, from, "documents");
+    group->bytes = number(reader, from, "bytes");
+    size_t count = count_items(reader, from, "collections", &names);
+    group->members = bson_malloc0((count + 1) * sizeof *group->members);
+    read_members(reader, &names, result, group);
+    if (!group->pattern || group->count == 0)
+        complain(reader, "there is nothing in", "sprawl");
+}
+
 /* ---- the whole ------------------------------------------------------------------------------- */
 
 static void read_result(reader_t *reader, const bson_t *from, spill_scan_result_t *result)
@@ -264,6 +302,7 @@ static void read_result(reader_t *reader, const bson_t *from, spill_scan_result_
                               .bytes = number(reader, &limits, "bytes"),
                               .document_bytes = number(reader, &limits, "documentBytes"),
                               .paid_per_cent = number(reader, &limits, "paidPerCent")};
+    result->collections_max = number(reader, &limits, "collections");
     result->documents = number(reader, from, "documents");
     result->bytes = number(reader, from, "bytes");
     result->problems_all = number(reader, from, "problemCount");
@@ -275,6 +314,12 @@ static void read_result(reader_t *reader, const bson_t *from, spill_scan_result_
     while (reader->code == SPILL_OK && bson_iter_next(&iter))
         if (inner_of(&iter, &at))
             read_collection(reader, &at, &result->collections[result->collection_count++]);
+    count = count_items(reader, from, "sprawl", &list);
+    result->sprawl.groups = bson_malloc0((count + 1) * sizeof *result->sprawl.groups);
+    bson_iter_init(&iter, &list);
+    while (reader->code == SPILL_OK && bson_iter_next(&iter))
+        if (inner_of(&iter, &at))
+            read_group(reader, &at, result);
 }
 
 static spill_code_t read_whole(const char *file, char **data, size_t *size, spill_error_t *error)

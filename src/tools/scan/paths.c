@@ -232,6 +232,7 @@ void spill_paths_end_document(spill_paths_t *paths, const uint8_t *document, uin
     }
     paths->touched_count = 0;
     spill_sketch_add(&paths->sizes, size_bytes, 1);
+    spill_shape_add(&paths->shape, document);
     paths->over_document += size_bytes > paths->limits.document_bytes / 2;
     if (spill_owners_wanted(&paths->largest, 0, size_bytes)) {
         spill_owner_t largest = {
@@ -296,6 +297,7 @@ void spill_paths_merge(spill_paths_t *into, spill_paths_t *from)
     merge_subtree(into, into->root, from->root, false);
     merge_totals(into, into->overflow, from->overflow, false);
     spill_sketch_merge(&into->sizes, &from->sizes);
+    spill_shape_merge(&into->shape, &from->shape);
     spill_owners_merge(&into->largest, &from->largest);
     into->over_document += from->over_document;
 }

@@ -25,6 +25,7 @@
 
 #include "tools/scan/growth.h"
 #include "tools/scan/owners.h"
+#include "tools/scan/shape.h"
 #include "tools/scan/sketch.h"
 #include "tools/scan/times.h"
 
@@ -93,6 +94,7 @@ typedef struct spill_paths {
     uint32_t touched_count;
     uint32_t touched_capacity;
     spill_sketch_t sizes;    /* of the documents */
+    spill_shape_t shape;     /* of the documents */
     spill_owners_t largest;  /* documents */
     int64_t over_document;   /* documents over half of the limit */
     uint32_t growing;        /* paths with a growth */

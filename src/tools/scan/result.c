@@ -128,6 +128,7 @@ void spill_scan_add_collection(spill_scan_result_t *result, const char *name, co
         .over_half = paths->over_document,
         .damaged = damaged,
         .largest = paths->largest,
+        .shape = paths->shape,
         .overflow = (int64_t)paths->overflow->lengths.count,
     };
     paths->largest.count = 0;
@@ -168,6 +169,7 @@ void spill_scan_release(spill_scan_result_t *result)
         bson_free(result->problems[i].input);
         bson_free(result->problems[i].text);
     }
+    spill_sprawl_release(&result->sprawl);
     bson_free(result->collections);
     bson_free(result->problems);
     bson_free(result->findings);

@@ -48,7 +48,8 @@ typedef struct worker {
 
 void spill_scan_options_init(spill_scan_options_t *options)
 {
-    *options = (spill_scan_options_t){.limits = {.elements = SPILL_SCAN_ELEMENTS,
+    *options = (spill_scan_options_t){.collections_max = SPILL_SCAN_COLLECTIONS,
+                                      .limits = {.elements = SPILL_SCAN_ELEMENTS,
                                                  .bytes = SPILL_SCAN_BYTES,
                                                  .document_bytes = SPILL_SCAN_DOCUMENT_LIMIT,
                                                  .paid_per_cent = SPILL_SCAN_PAID_PER_CENT},
@@ -421,12 +422,14 @@ static spill_code_t scan_server(scanner_t *scanner, spill_error_t *error)
 spill_code_t spill_scan(const spill_scan_options_t *options, spill_scan_result_t *result,
                         spill_error_t *error)
 {
-    *result = (spill_scan_result_t){.limits = options->limits};
+    *result = (spill_scan_result_t){.limits = options->limits,
+                                    .collections_max = options->collections_max};
     scanner_t scanner = {.options = options, .result = result};
     pthread_mutex_init(&scanner.lock, NULL);
     spill_code_t code = spill_browse_serves(options->source) ? scan_server(&scanner, error)
                                                              : scan_files(&scanner, error);
     pthread_mutex_destroy(&scanner.lock);
+    spill_scan_find_sprawl(result);
     spill_scan_find(result);
     return code;
 }

@@ -8,6 +8,7 @@
 #define SPILL_TOOLS_SCAN_SCAN_H
 
 #include "tools/scan/paths.h"
+#include "tools/scan/sprawl.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #define SPILL_SCAN_BYTES (200 * 1000)                /* a head of the size that thresholds aim at */
 #define SPILL_SCAN_DOCUMENT_LIMIT (16 * 1024 * 1024) /* MongoDB's, Azure DocumentDB's */
 #define SPILL_SCAN_PAID_PER_CENT 80
+#define SPILL_SCAN_COLLECTIONS 1000 /* Azure DocumentDB's limit */
 
 #define SPILL_SCAN_PATHS_KEPT 100    /* of a collection */
 #define SPILL_SCAN_PROBLEMS_KEPT 100 /* of a scan; all are counted */
@@ -64,6 +66,7 @@ typedef struct spill_scan_collection {
     int64_t over_half;          /* documents over half of the limit */
     int64_t damaged;            /* documents that could not be read */
     spill_owners_t largest;
+    spill_shape_t shape;      /* empty in what was read back */
     spill_scan_path_t *paths; /* by their bytes */
     size_t path_count;
     int64_t paths_left_out; /* smaller ones */
@@ -83,7 +86,8 @@ typedef struct spill_scan_problem {
     X(ARRAY, "unbounded-array", "AVOID_UNBOUNDED_ARRAY")                                           \
     X(MAP, "unbounded-map", "AVOID_UNBOUNDED_ARRAY")                                               \
     X(PAID, "paid-by-array", "REDUCE_DOCUMENT_SIZE")                                               \
-    X(DOCUMENT, "large-document", "REDUCE_DOCUMENT_SIZE")
+    X(DOCUMENT, "large-document", "REDUCE_DOCUMENT_SIZE")                                          \
+    X(SPRAWL, "collection-sprawl", "REDUCE_NUMBER_OF_NAMESPACES")
 
 typedef enum spill_scan_finding_kind {
 #define SPILL_SCAN_FINDING_ENUM(name, ours, atlas) SPILL_SCAN_FINDING_##name,
@@ -94,10 +98,12 @@ typedef enum spill_scan_finding_kind {
 
 typedef struct spill_scan_finding {
     spill_scan_finding_kind_t kind;
-    bool critical; /* a document is within a fifth of the limit, or past it */
-    size_t collection;
-    const spill_scan_path_t *path; /* NULL: of the documents */
-    int64_t documents;             /* concerned */
+    bool critical;     /* a document is within a fifth of the limit, or past it; of a sprawl: the
+                          number of collections is */
+    size_t collection; /* of a sprawl: its first */
+    const spill_sprawl_group_t *group; /* of a sprawl, else NULL */
+    const spill_scan_path_t *path;     /* NULL: of the documents */
+    int64_t documents;                 /* concerned */
 } spill_scan_finding_t;
 
 const char *spill_scan_finding_name(spill_scan_finding_kind_t kind);
@@ -125,8 +131,9 @@ typedef struct spill_scan_options {
     int64_t rate;
     const char *preference;
     spill_scan_limits_t limits;
-    int threads;       /* 1 or 2 */
-    atomic_bool *stop; /* or NULL: once true, the scan ends with what is known */
+    int64_t collections_max; /* SPILL_SCAN_COLLECTIONS */
+    int threads;             /* 1 or 2 */
+    atomic_bool *stop;       /* or NULL: once true, the scan ends with what is known */
     void (*progress)(void *context, const spill_scan_progress_t *progress);
     void *context;
 } spill_scan_options_t;
@@ -138,6 +145,8 @@ typedef struct spill_scan {
     spill_scan_limits_t limits;
     spill_scan_collection_t *collections; /* in the order of the source */
     size_t collection_count;
+    int64_t collections_max;        /* how many are too many */
+    spill_sprawl_t sprawl;          /* members are indexes of collections */
     spill_scan_finding_t *findings; /* critical ones first, then by collection */
     size_t finding_count;
     spill_scan_problem_t *problems;
@@ -166,7 +175,10 @@ void spill_scan_add_collection(spill_scan_result_t *result, const char *name, co
 void spill_scan_add_problem(spill_scan_result_t *result, const char *input, bool by_line,
                             int64_t place, const char *text);
 
-/* Fill result->findings from its collections. */
+/* Fill result->sprawl from its collections. */
+void spill_scan_find_sprawl(spill_scan_result_t *result);
+
+/* Fill result->findings from its collections and sprawl. */
 void spill_scan_find(spill_scan_result_t *result);
 
 /*

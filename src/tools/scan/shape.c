@@ -18,11 +18,11 @@ static size_t find(const spill_shape_t *shape, uint64_t name)
     return low;
 }
 
-static void add_name(spill_shape_t *shape, uint64_t name)
+static void add_name(spill_shape_t *shape, uint64_t name, uint16_t seen)
 {
     size_t at = find(shape, name);
     if (at < shape->count && shape->names[at] == name) {
-        shape->seen[at]++;
+        shape->seen[at] = (uint16_t)(shape->seen[at] + seen);
         return;
     }
     if (shape->count == SPILL_SHAPE_FIELDS)
@@ -30,7 +30,7 @@ static void add_name(spill_shape_t *shape, uint64_t name)
     memmove(&shape->names[at + 1], &shape->names[at], (shape->count - at) * sizeof shape->names[0]);
     memmove(&shape->seen[at + 1], &shape->seen[at], (shape->count - at) * sizeof shape->seen[0]);
     shape->names[at] = name;
-    shape->seen[at] = 1;
+    shape->seen[at] = seen;
     shape->count++;
 }
 
@@ -39,11 +39,18 @@ void spill_shape_add(spill_shape_t *shape, const uint8_t *document)
     spill_fields_t fields = spill_fields_of(document);
     const char *name;
     spill_value_t value;
-    if (shape->documents == SPILL_SHAPE_DOCUMENTS)
+    if (shape->documents >= SPILL_SHAPE_DOCUMENTS)
         return;
     shape->documents++;
     while (spill_fields_next(&fields, &name, &value))
-        add_name(shape, spill_hash(name, strlen(name)));
+        add_name(shape, spill_hash(name, strlen(name)), 1);
+}
+
+void spill_shape_merge(spill_shape_t *shape, const spill_shape_t *from)
+{
+    for (size_t i = 0; i < from->count; i++)
+        add_name(shape, from->names[i], from->seen[i]);
+    shape->documents = (uint16_t)(shape->documents + from->documents);
 }
 
 /* Has at least half of the documents the name at that index? */

@@ -24,6 +24,9 @@ typedef struct spill_shape {
 /* A document's bytes, which are well-formed. O(fields). */
 void spill_shape_add(spill_shape_t *shape, const uint8_t *document);
 
+/* Add the documents of another part of the collection. */
+void spill_shape_merge(spill_shape_t *shape, const spill_shape_t *from);
+
 /*
  * How alike two shapes are, 0 to 1: names that at least half of the documents of both have, as a
  * part of those that half of the documents of one have (Jaccard). 0 where one has none.

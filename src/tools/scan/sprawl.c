@@ -17,6 +17,23 @@
 /* Of patterns that cover nearly as many, the one that says most. */
 #define NEARLY 0.9
 
+static const char *const kind_names[] = {[SPILL_SPRAWL_NAMES] = "names",
+                                         [SPILL_SPRAWL_NUMBERS] = "numbers",
+                                         [SPILL_SPRAWL_DATES] = "dates"};
+
+const char *spill_sprawl_kind_name(spill_sprawl_kind_t kind)
+{
+    return kind_names[kind];
+}
+
+spill_sprawl_kind_t spill_sprawl_kind_of(const char *name)
+{
+    for (int kind = SPILL_SPRAWL_NUMBERS; kind <= SPILL_SPRAWL_DATES; kind++)
+        if (strcmp(name, kind_names[kind]) == 0)
+            return (spill_sprawl_kind_t)kind;
+    return SPILL_SPRAWL_NAMES;
+}
+
 /* ---- clusters of like shape and indexes ------------------------------------------------------ */
 
 typedef struct cluster {

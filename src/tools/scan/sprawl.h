@@ -36,6 +36,10 @@ typedef enum spill_sprawl_kind {
     SPILL_SPRAWL_DATES    /* digits that begin with a year from 1970 to 2099, perhaps with marks */
 } spill_sprawl_kind_t;
 
+/* "names", "numbers" or "dates"; and back, names where it is another. */
+const char *spill_sprawl_kind_name(spill_sprawl_kind_t kind);
+spill_sprawl_kind_t spill_sprawl_kind_of(const char *name);
+
 typedef struct spill_sprawl_group {
     char *pattern; /* "customer_*_orders"; "*" where names have nothing in common */
     spill_sprawl_kind_t kind;

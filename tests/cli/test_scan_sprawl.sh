@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# scan: collections of one shape that differ by a tenant, a date or a number are sprawl; those that
+# are named alike and hold different things are not.
+# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+source "$(dirname "$0")/lib.sh"
+
+python3 - <<'EOF' || fail "making dumps"
+import os, struct
+
+def document(fields):
+    body = b"".join(b"\x10" + name.encode() + b"\0" + struct.pack("<i", value)
+                    for name, value in fields.items())
+    return struct.pack("<i", len(body) + 5) + body + b"\0"
+
+def put(folder, name, fields, count=30):
+    os.makedirs(f"{folder}/shop", exist_ok=True)
+    with open(f"{folder}/shop/{name}.bson", "wb") as out:
+        for i in range(count):
+            out.write(document({"_id": i, **fields}))
+    with open(f"{folder}/shop/{name}.metadata.json", "w") as out:
+        out.write('{"indexes":[{"v":2,"key":{"_id":1},"name":"_id_"}]}')
+
+for i, tenant in enumerate("acme contoso fabrikam initech umbrella hooli globex stark wayne tyrell".split()):
+    put("many", f"customer_{tenant}_orders", {"customer": i, "total": 5, "at": 7})
+    put("many", f"customer_{tenant}_notes", {"text": i, "by": 5})
+for month in range(24):
+    put("many", f"readings_{2024 + month // 12}_{month % 12 + 1:02}", {"device": 1, "celsius": 20})
+for name in ("customers", "products", "suppliers"):
+    put("many", name, {f"{name}_a": 1, f"{name}_b": 2})
+for i in range(50):
+    put("different", f"module_{i}_data", {f"a{i}": 1, f"b{i}": 2, "at": 3})
+for i in range(9):
+    put("different", f"orders_{i}", {"customer": i, "total": 5})
+for i in range(20):
+    put("different", f"empty_{i}", {}, 0)
+EOF
+
+expect 0 scan many
+has out '3 findings in 47 collections'
+has out 'WARNING  collection-sprawl (REDUCE_NUMBER_OF_NAMESPACES)  shop.customer_*_notes'
+has out 'shop.customer_*_orders'
+has out '24 collections with the same fields differ by their dates (shop.readings_2024_01, '
+has out 'would hold their 720 documents'
+expect 1 scan many --collection-limit 50 --fail-on critical
+has out 'CRITICAL  collection-sprawl'
+has out 'there are 47 collections, and 50 are too many'
+expect 1 scan many --fail-on REDUCE_NUMBER_OF_NAMESPACES
+
+expect 0 scan many --json --quiet
+mv out scan.json
+python3 - <<'EOF' || fail "the JSON: $(cat scan.json)"
+import json
+scan = json.load(open("scan.json"))
+groups = {group["pattern"]: group for group in scan["sprawl"]}
+assert set(groups) == {"shop.customer_*_orders", "shop.customer_*_notes", "shop.readings_*"}, groups
+readings = groups["shop.readings_*"]
+assert readings["identifiers"] == "dates" and readings["documents"] == 720
+assert readings["collections"] == sorted(readings["collections"]) and len(readings["collections"]) == 24
+assert groups["shop.customer_*_orders"]["identifiers"] == "names"
+assert {finding["pattern"] for finding in scan["findings"]} == set(groups)
+assert scan["limits"]["collections"] == 1000
+EOF
+expect 0 plan scan.json # which reads groups back
+has out 'nothing to plan'
+sed 's/"collections":\["shop.customer_acme/"collections":["shop.customer_other/' scan.json >wrong.json
+expect 3 plan wrong.json
+has err "there is no collection: 'shop.customer_other"
+
+expect 0 scan different --fail-on any
+has out '0 findings in 79 collections'
