@@ -178,7 +178,8 @@ static void print_what(const spill_scan_result_t *result, const spill_scan_findi
                finding->documents, documents, limits->paid_per_cent);
         break;
     case SPILL_SCAN_FINDING_SPRAWL:
-        print_group(result, finding->group);
+        if (finding->group)
+            print_group(result, finding->group);
         break;
     default:
         printf("    %" PRId64 " %s larger than half of the limit of %s\n", finding->documents,

@@ -182,8 +182,8 @@ void spill_scan_find_sprawl(spill_scan_result_t *result);
 void spill_scan_find(spill_scan_result_t *result);
 
 /*
- * Write it as one JSON document (docs/scan.md). `source` is how it was named, without a password. What JSON cannot hold
- * is null.
+ * Write it as one JSON document (docs/scan.md). `source` is how it was named, without a password.
+ * What JSON cannot hold is null.
  */
 void spill_scan_write_json(const spill_scan_result_t *result, const char *source, FILE *to);
 
