@@ -3,9 +3,12 @@
  * which is the least that a program in C has to do to see every array.
  *
  *      bench_scan FILE [MEGABYTES [ROUNDS]]
+ *      bench_scan mongodb://HOST/DATABASE [MEGABYTES [ROUNDS]]
  *
  * FILE is made where it is not there: feeds and profiles, some of them grown, 1100 megabytes unless
- * told otherwise. bench/scan_pymongo.py computes the same lengths and sizes in Python.
+ * told otherwise. Of a server, where the collection `feeds` is made in the same way (64 megabytes),
+ * the other side is a cursor of libmongoc over all documents, which looks at none.
+ * bench/scan_pymongo.py computes the same lengths and sizes in Python.
  */
 #include "measure.h"
 #include "tools/scan/scan.h"
@@ -14,6 +17,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
+#include <mongoc/mongoc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,6 +179,71 @@ static void visit(void *context, int thread, int count)
     other_count += count;
 }
 
+/* ---- a server -------------------------------------------------------------------------------- */
+
+static mongoc_collection_t *feeds_of(mongoc_client_t *client, const mongoc_uri_t *uri)
+{
+    return mongoc_client_get_collection(client, mongoc_uri_get_database(uri), "feeds");
+}
+
+static void fill_server(mongoc_collection_t *feeds, int64_t bytes)
+{
+    bson_error_t error;
+    int64_t size = 0;
+    for (int64_t number = 0; size < bytes; number++) {
+        bson_t document;
+        make_document(&document, number);
+        size += document.len;
+        if (!mongoc_collection_insert_one(feeds, &document, NULL, NULL, &error))
+            measure_stop("the collection cannot be filled: %s", error.message);
+        bson_destroy(&document);
+    }
+}
+
+static void read_cursor(void *context, int thread, int count)
+{
+    (void)thread;
+    bson_t filter = BSON_INITIALIZER;
+    for (int i = 0; i < count; i++) {
+        mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(context, &filter, NULL, NULL);
+        const bson_t *document;
+        bson_error_t error;
+        int64_t size = 0;
+        while (mongoc_cursor_next(cursor, &document))
+            size += document->len;
+        if (mongoc_cursor_error(cursor, &error) || size == 0)
+            measure_stop("the cursor ended with an error");
+        mongoc_cursor_destroy(cursor);
+    }
+}
+
+static int measure_server(char *text, int64_t megabytes, int rounds)
+{
+    mongoc_init();
+    mongoc_uri_t *uri = mongoc_uri_new(text);
+    mongoc_client_t *client = uri ? mongoc_client_new_from_uri(uri) : NULL;
+    if (!client || !mongoc_uri_get_database(uri))
+        measure_stop("%s names no database", text);
+    mongoc_collection_t *feeds = feeds_of(client, uri);
+    bson_t all = BSON_INITIALIZER;
+    if (mongoc_collection_count_documents(feeds, &all, NULL, NULL, NULL, NULL) <= 0)
+        fill_server(feeds, megabytes * 1000000);
+    measure_report_t report = {0};
+    measure_figure_t figure = {.name = "scan-server",
+                               .what = "a collection: a scan, a cursor that looks at nothing",
+                               .bar = 0.8,
+                               .threads = 1,
+                               .rounds = rounds,
+                               .ours = {scan, text, 1},
+                               .other = {read_cursor, feeds, 1}};
+    measure_print_header();
+    measure_figure(&report, &figure);
+    mongoc_collection_destroy(feeds);
+    mongoc_client_destroy(client);
+    mongoc_uri_destroy(uri);
+    return report.failed ? 1 : 0;
+}
+
 /* So that both sides read from memory: once. */
 static int64_t warm(const char *path)
 {
@@ -192,8 +261,11 @@ int main(int argc, char **argv)
     if (argc < 2 || argc > 4)
         measure_stop("usage: bench_scan FILE [MEGABYTES [ROUNDS]]");
     char *path = argv[1];
-    int64_t megabytes = argc > 2 ? strtol(argv[2], NULL, 10) : 1100;
+    bool server = strncmp(path, "mongodb", 7) == 0;
+    int64_t megabytes = argc > 2 ? strtol(argv[2], NULL, 10) : server ? 64 : 1100;
     int rounds = argc > 3 ? (int)strtol(argv[3], NULL, 10) : 5;
+    if (server)
+        return measure_server(path, megabytes, rounds);
     if (access(path, R_OK) != 0)
         make_file(path, megabytes * 1000000);
     int64_t size = warm(path);
