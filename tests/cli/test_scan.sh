@@ -80,9 +80,16 @@ expect 3 scan missing.bson
 mkdir bare
 expect 3 scan bare
 has err 'holds no .bson file'
-expect 0 define store.db feeds --preset feed --quiet
-expect 2 scan store.db
-has err 'is an embedded store'
+expect 0 define store.db recent --preset feed-recent --threshold 20 --page 20 --quiet
+for owner in ann bob; do
+    seq 1 130 | "$SPILLWAY" append store.db recent "$owner" - --quiet >/dev/null 2>err ||
+        fail "append: $(cat err)"
+done
+expect 0 scan store.db --json --quiet
+"$SPILLWAY" export store.db recent --documents >documents 2>err || fail "export: $(cat err)"
+has out "\"documents\":$(wc -l <documents),\"bytes\""
+has out '"collection":"recent.users"'
+expect 1 scan rocksdb:store.db --max-elements 5 --fail-on unbounded-array
 
 # ---- memory ---------------------------------------------------------------------------------------
 

@@ -215,9 +215,11 @@ static char *folder_name(const char *path)
     return database;
 }
 
-static bool is_store(const char *path)
+bool spill_scan_is_store(const char *source)
 {
-    char *current = bson_strdup_printf("%s/CURRENT", path);
+    if (strncmp(source, "rocksdb:", 8) == 0)
+        return true;
+    char *current = bson_strdup_printf("%s/CURRENT", source);
     bool store = size_of(current) >= 0;
     bson_free(current);
     return store;
@@ -225,11 +227,6 @@ static bool is_store(const char *path)
 
 static spill_code_t list_dump(const listing_t *listing, const char *path, spill_error_t *error)
 {
-    if (is_store(path))
-        return spill_fail(error, SPILL_INVALID,
-                          "%s is an embedded store: its arrays are laid out already, and stats and "
-                          "verify tell of them; a scan reads dumps and files",
-                          path);
     char *database = folder_name(path);
     spill_code_t code = list_folder(listing, path, database, false, error);
     bson_free(database);

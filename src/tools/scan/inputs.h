@@ -19,6 +19,9 @@ typedef struct spill_scan_inputs {
     int64_t size_bytes; /* of all; -1: not known */
 } spill_scan_inputs_t;
 
+/* Is it an embedded store: a folder of one, or "rocksdb:" and its path? */
+bool spill_scan_is_store(const char *source);
+
 /* Called for a file that should be there, or should have something in it. */
 typedef void (*spill_scan_missing_fn)(void *context, const char *path, const char *text);
 

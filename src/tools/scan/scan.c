@@ -7,6 +7,8 @@
 #include "util/clock.h"
 #include "util/error.h"
 
+#include <spillway/array.h>
+
 #include <pthread.h>
 #include <stdarg.h>
 #include <string.h>
@@ -122,6 +124,23 @@ static void walk_text(worker_t *worker, const spill_feed_record_t *record)
 
 /* ---- collections: under the lock ------------------------------------------------------------- */
 
+static collection_t *new_collection(const char *name)
+{
+    collection_t *collection = bson_malloc0(sizeof *collection);
+    collection->name = bson_strdup(name);
+    return collection;
+}
+
+/* A table for the worker, unless it has one. */
+static void give_table(const worker_t *worker, collection_t *collection)
+{
+    if (collection->tables[worker->number])
+        return;
+    spill_paths_t *paths = bson_malloc(sizeof *paths);
+    spill_paths_init(paths, &worker->scanner->options->limits);
+    collection->tables[worker->number] = paths;
+}
+
 /* The one that the worker's block is of, with a table for the worker. */
 static collection_t *collection_of(worker_t *worker)
 {
@@ -140,15 +159,10 @@ static collection_t *collection_of(worker_t *worker)
         const char *name = scanner->feed->ops->collection
                                ? scanner->feed->ops->collection(scanner->feed, index, &ended)
                                : scanner->input->collection;
-        collection = bson_malloc0(sizeof *collection);
-        collection->name = bson_strdup(name);
+        collection = new_collection(name);
         scanner->collections[index] = collection;
     }
-    if (!collection->tables[worker->number]) {
-        spill_paths_t *paths = bson_malloc(sizeof *paths);
-        spill_paths_init(paths, &scanner->options->limits);
-        collection->tables[worker->number] = paths;
-    }
+    give_table(worker, collection);
     return collection;
 }
 
@@ -419,17 +433,105 @@ static spill_code_t scan_server(scanner_t *scanner, spill_error_t *error)
     return code;
 }
 
+/* ---- an embedded store ----------------------------------------------------------------------- */
+
+/* Its documents come by a call each, and one thread walks them. */
+typedef struct pushed {
+    worker_t worker;
+    const char *definition;
+} pushed_t;
+
+/* "feed.users": heads and pages of each definition by themselves. */
+static collection_t *collection_named(worker_t *worker, const char *definition, const char *name)
+{
+    scanner_t *scanner = worker->scanner;
+    char *full = bson_strdup_printf("%s.%s", definition, name);
+    size_t i = 0;
+    while (i < scanner->count && strcmp(scanner->collections[i]->name, full) != 0)
+        i++;
+    if (i == scanner->count) {
+        scanner->collections = bson_realloc(scanner->collections, (i + 1) * sizeof(collection_t *));
+        scanner->collections[i] = new_collection(full);
+        scanner->count++;
+    }
+    bson_free(full);
+    return scanner->collections[i];
+}
+
+static bool walk_pushed(void *context, const char *name, const bson_t *document)
+{
+    pushed_t *pushed = context;
+    worker_t *worker = &pushed->worker;
+    scanner_t *scanner = worker->scanner;
+    worker->collection = collection_named(worker, pushed->definition, name);
+    give_table(worker, worker->collection);
+    walk_document(worker, bson_get_data(document), document->len, scanner->documents++);
+    spill_scan_progress_t progress = {
+        .documents = scanner->documents, .documents_total = -1, .bytes_total = -1};
+    if (scanner->options->progress)
+        scanner->options->progress(scanner->options->context, &progress);
+    scanner->result->interrupted = is_stopped(scanner);
+    return !scanner->result->interrupted;
+}
+
+static spill_code_t scan_array(scanner_t *scanner, spill_store_t *store, const char *name,
+                               spill_error_t *error)
+{
+    pushed_t pushed = {.worker = {.scanner = scanner}, .definition = name};
+    spill_array_t *array;
+    spill_code_t code = spill_array_open(store, name, &array, error);
+    if (code != SPILL_OK)
+        return code;
+    pushed.worker.walker = spill_walker_new();
+    code = spill_array_documents(array, NULL, false, walk_pushed, &pushed, error);
+    spill_walker_free(pushed.worker.walker);
+    spill_array_close(array);
+    return code == SPILL_CANCELLED ? SPILL_OK : code;
+}
+
+static spill_code_t scan_store(scanner_t *scanner, spill_error_t *error)
+{
+    static const spill_feed_ops_t none = {0};
+    spill_feed_t feed = {.ops = &none};
+    spill_scan_input_t input = {.path = bson_strdup(scanner->options->source)};
+    spill_store_options_t options;
+    spill_definition_t *definitions = NULL;
+    spill_store_t *store;
+    size_t count = 0;
+    spill_store_options_init(&options);
+    options.read_only = true;
+    scanner->feed = &feed;
+    scanner->input = &input;
+    spill_code_t code = spill_store_open(scanner->options->source, &options, &store, error);
+    if (code == SPILL_OK) {
+        code = spill_store_definitions(store, &definitions, &count, error);
+        for (size_t i = 0; code == SPILL_OK && i < count && !scanner->result->interrupted; i++)
+            code = scan_array(scanner, store, definitions[i].name, error);
+        spill_store_close(store, NULL);
+    }
+    tell_ended(scanner, true);
+    scanner->feed = NULL;
+    scanner->input = NULL;
+    bson_free(scanner->collections);
+    bson_free(definitions);
+    bson_free(input.path);
+    return code;
+}
+
 spill_code_t spill_scan(const spill_scan_options_t *options, spill_scan_result_t *result,
                         spill_error_t *error)
 {
-    *result = (spill_scan_result_t){.limits = options->limits,
-                                    .collections_max = options->collections_max};
+    *result = (spill_scan_result_t){.limits = options->limits};
     scanner_t scanner = {.options = options, .result = result};
     pthread_mutex_init(&scanner.lock, NULL);
-    spill_code_t code = spill_browse_serves(options->source) ? scan_server(&scanner, error)
-                                                             : scan_files(&scanner, error);
+    spill_code_t code;
+    if (spill_browse_serves(options->source))
+        code = scan_server(&scanner, error);
+    else if (spill_scan_is_store(options->source))
+        code = scan_store(&scanner, error);
+    else
+        code = scan_files(&scanner, error);
     pthread_mutex_destroy(&scanner.lock);
-    spill_scan_find_sprawl(result);
     spill_scan_find(result);
     return code;
 }
