@@ -171,8 +171,8 @@ SPILL_API spill_code_t spill_array_get_activities(spill_array_t *array, const sp
  * first: all of top_count, or of the array, but where they take more than half of head_bytes_max
  * (definition.h). They are those that rank highest at one moment during the call; while an edit of
  * one of them is under way, it may still count as it was. slice->more: more of them rank as high,
- * beyond `limit` or without room in the head; slice->next is not used. An owner that does not exist reads as empty.
- * Cost: one store operation, on the head alone. SPILL_INVALID: another layout.
+ * beyond `limit` or without room in the head; slice->next is not used. An owner that does not exist
+ * reads as empty. Cost: one store operation, on the head alone. SPILL_INVALID: another layout.
  */
 SPILL_API spill_code_t spill_array_top(spill_array_t *array, const spill_value_t *owner,
                                        int64_t limit, spill_slice_t **slice, spill_error_t *error);

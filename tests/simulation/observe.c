@@ -130,7 +130,7 @@ static void observe_append(sim_world_t *world, int owner, const spill_request_t 
                            const spill_response_t *response)
 {
     sim_plain_t *plain = &world->plains[owner];
-    int64_t values[SIM_BATCH_MAX];
+    int64_t values[SIM_BATCH_MAX] = {0};
     assert(request->element_count <= SIM_BATCH_MAX);
     if (!sim_plain_now(plain)->exists) {
         if (request->page != SPILL_HEAD)
