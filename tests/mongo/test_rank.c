@@ -130,6 +130,36 @@ static bson_t *rising_number(int64_t number)
     return BCON_NEW("by", BCON_DOUBLE(1e-3 * (double)number));
 }
 
+/* Elements are read by number through an index that may have been dropped. */
+static void without_the_index(void **state)
+{
+    (void)state;
+    stage_t stage;
+    spill_error_t error;
+    bson_error_t cause;
+    spill_slice_t *slice;
+    spill_read_options_t options;
+    mongoc_database_t *database;
+    open_stage(&stage, falling_date);
+    mongoc_client_t *client = server_client(stage.uri, &database);
+    mongoc_collection_t *elements = mongoc_database_get_collection(database, "reviews");
+    spill_read_options_init(&options);
+    options.limit = 9;
+    for (int i = 0; i < 2; i++) {
+        expect_ok(spill_array_read(stage.array, &stage.owner, &options, &slice, &error), &error);
+        assert_int_equal(slice->count, 9);
+        for (size_t k = 0; k < slice->count; k++)
+            assert_int_equal(slice->elements[k].seq, newest((int64_t)k));
+        spill_slice_free(slice);
+        if (i == 0)
+            assert_true(mongoc_collection_drop_index(elements, "spillway_first", &cause));
+    }
+    mongoc_collection_destroy(elements);
+    mongoc_database_destroy(database);
+    mongoc_client_destroy(client);
+    close_stage(&stage);
+}
+
 static void rising_dates(void **state)
 {
     (void)state;
@@ -154,6 +184,7 @@ int main(void)
         cmocka_unit_test(rising_dates),
         cmocka_unit_test(falling_dates),
         cmocka_unit_test(rising_numbers),
+        cmocka_unit_test(without_the_index),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

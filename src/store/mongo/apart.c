@@ -4,6 +4,7 @@
  */
 #include "store/mongo/mongo.h"
 
+#include "definition/fields.h"
 #include "store/render.h"
 #include "store/transition.h"
 
@@ -219,7 +220,8 @@ static spill_code_t read_between(spill_mongo_t *store, const spill_request_t *re
 {
     gathering_t gathering = {.request = request, .response = response};
     int order = request->want == SPILL_WANT_FORWARD ? 1 : -1;
-    int64_t limit = request->limit - (int64_t)response->run.count;
+    size_t had = response->run.count, used = response->run.arena.size;
+    int64_t limit = request->limit - (int64_t)had;
     bson_t pipeline = BSON_INITIALIZER, stage, match;
     BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
@@ -231,8 +233,28 @@ static spill_code_t read_between(spill_mongo_t *store, const spill_request_t *re
     BCON_APPEND(&pipeline, "1", "{", "$sort", "{", "spill.first", BCON_INT32(order), "_id",
                 BCON_INT32(order), "}", "}", "2", "{", "$limit",
                 BCON_INT64(limit < INT32_MAX ? limit : INT32_MAX), "}");
-    spill_code_t code = spill_mongo_each(store, request->definition->page_collection, &pipeline,
-                                         request->may_be_old, gather, &gathering, error);
+    /*
+     * The index of ranks has the numbers, too, but behind the values: a server may think it as
+     * good, and go through all of the owner's. Where the right one was dropped, any has to do.
+     */
+    const char *collection = request->definition->page_collection;
+    bool ranked = spill_has_top(request->definition) && request->definition->sort_field[0] != '\0';
+    spill_error_t no_index;
+    spill_code_t code = SPILL_INVALID;
+    if (ranked)
+        code = spill_mongo_each_by(store, collection, &pipeline, "spillway_first",
+                                   request->may_be_old, gather, &gathering, &no_index);
+    if (code != SPILL_OK && ranked && no_index.retryable) {
+        if (error)
+            *error = no_index;
+    } else if (code != SPILL_OK) {
+        spill_run_t *run = &response->run;
+        run->count = had;
+        run->arena.size = used;
+        response->stopped = false;
+        code = spill_mongo_each(store, collection, &pipeline, request->may_be_old, gather,
+                                &gathering, error);
+    }
     bson_destroy(&pipeline);
     return code;
 }

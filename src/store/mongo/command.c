@@ -133,11 +133,23 @@ spill_code_t spill_mongo_each(spill_mongo_t *store, const char *collection, cons
                               bool may_be_old, spill_mongo_visit_fn visit, void *context,
                               spill_error_t *error)
 {
+    return spill_mongo_each_by(store, collection, pipeline, NULL, may_be_old, visit, context,
+                               error);
+}
+
+spill_code_t spill_mongo_each_by(spill_mongo_t *store, const char *collection,
+                                 const bson_t *pipeline, const char *index, bool may_be_old,
+                                 spill_mongo_visit_fn visit, void *context, spill_error_t *error)
+{
     use_t use;
+    bson_t options = BSON_INITIALIZER;
     begin(&use, store, collection);
+    if (index)
+        BSON_APPEND_UTF8(&options, "hint", index);
     /* Without preferences of its own a command takes the URI's. */
     mongoc_cursor_t *cursor = mongoc_collection_aggregate(
-        use.collection, MONGOC_QUERY_NONE, pipeline, NULL, may_be_old ? NULL : store->primary);
+        use.collection, MONGOC_QUERY_NONE, pipeline, &options, may_be_old ? NULL : store->primary);
+    bson_destroy(&options);
     const bson_t *document;
     while (mongoc_cursor_next(cursor, &document))
         if (!visit(context, document))

@@ -114,6 +114,11 @@ spill_code_t spill_mongo_each(spill_mongo_t *store, const char *collection, cons
                               bool may_be_old, spill_mongo_visit_fn visit, void *context,
                               spill_error_t *error);
 
+/* The same through the index of that name; an error where there is none. */
+spill_code_t spill_mongo_each_by(spill_mongo_t *store, const char *collection,
+                                 const bson_t *pipeline, const char *index, bool may_be_old,
+                                 spill_mongo_visit_fn visit, void *context, spill_error_t *error);
+
 /* A command on the database, whose reply does not matter. */
 spill_code_t spill_mongo_command(spill_mongo_t *store, const char *collection,
                                  const bson_t *command, spill_error_t *error);
