@@ -48,7 +48,7 @@ expect 1 scan many --fail-on REDUCE_NUMBER_OF_NAMESPACES
 
 expect 0 scan many --json --quiet
 mv out scan.json
-python3 - <<'EOF' || fail "the JSON: $(cat scan.json)"
+python3 - <<'EOF' || fail "the JSON"
 import json
 scan = json.load(open("scan.json"))
 groups = {group["pattern"]: group for group in scan["sprawl"]}

@@ -100,7 +100,8 @@ void spill_history_copy(const spill_history_t *history, spill_history_t *copy)
     *copy = *history;
     copy->capacity = history->count;
     copy->points = bson_malloc(history->count * sizeof *history->points + 1);
-    memcpy(copy->points, history->points, history->count * sizeof *history->points);
+    if (history->count > 0)
+        memcpy(copy->points, history->points, history->count * sizeof *history->points);
 }
 
 static int by_time(const void *left, const void *right)

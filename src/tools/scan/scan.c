@@ -521,7 +521,8 @@ static spill_code_t scan_store(scanner_t *scanner, spill_error_t *error)
 spill_code_t spill_scan(const spill_scan_options_t *options, spill_scan_result_t *result,
                         spill_error_t *error)
 {
-    *result = (spill_scan_result_t){.limits = options->limits};
+    *result = (spill_scan_result_t){.limits = options->limits,
+                                    .collections_max = options->collections_max};
     scanner_t scanner = {.options = options, .result = result};
     pthread_mutex_init(&scanner.lock, NULL);
     spill_code_t code;
@@ -532,6 +533,7 @@ spill_code_t spill_scan(const spill_scan_options_t *options, spill_scan_result_t
     else
         code = scan_files(&scanner, error);
     pthread_mutex_destroy(&scanner.lock);
+    spill_scan_find_sprawl(result);
     spill_scan_find(result);
     return code;
 }
