@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { ELEMENTS = 3000, TOP = 3, REMOVALS = 6, REQUESTS_MOST = 40 };
+enum { ELEMENTS = 3000, TOP = 3, REMOVALS = 6, REQUESTS_MOST = 35 };
 
 typedef struct stage {
     proxy_t *proxy;
@@ -130,6 +130,31 @@ static bson_t *rising_number(int64_t number)
     return BCON_NEW("by", BCON_DOUBLE(1e-3 * (double)number));
 }
 
+/* Four high ones, the oldest, above a great many from 1 to 5. */
+static bson_t *rating(int64_t number)
+{
+    return BCON_NEW("by", BCON_INT32(number < 4 ? 9 - (int32_t)number : (int32_t)number % 5 + 1));
+}
+
+static int64_t rated(int64_t rank)
+{
+    return rank < 4 ? rank : ELEMENTS - 1 - 5 * (rank - 4);
+}
+
+/* A great many different ones, below as many that are alike. */
+static bson_t *ceiling_number(int64_t number)
+{
+    double by = 1 + 0x1p-9 * (double)(number % 1500);
+    if (by > 3)
+        by = 3;
+    return BCON_NEW("by", BCON_DOUBLE(number < 4 ? 9 - (double)number : by));
+}
+
+static int64_t ceiling(int64_t rank)
+{
+    return rank < 4 ? rank : ELEMENTS - 1 - (rank - 4);
+}
+
 /* Elements are read by number through an index that may have been dropped. */
 static void without_the_index(void **state)
 {
@@ -178,12 +203,26 @@ static void rising_numbers(void **state)
     check_removals(rising_number, newest);
 }
 
+static void ratings(void **state)
+{
+    (void)state;
+    check_removals(rating, rated);
+}
+
+static void numbers_below_a_ceiling(void **state)
+{
+    (void)state;
+    check_removals(ceiling_number, ceiling);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rising_dates),
         cmocka_unit_test(falling_dates),
         cmocka_unit_test(rising_numbers),
+        cmocka_unit_test(ratings),
+        cmocka_unit_test(numbers_below_a_ceiling),
         cmocka_unit_test(without_the_index),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,8 +15,11 @@
 #include <math.h>
 #include <string.h>
 
-/* FEW: what a look without an order takes. Stretches grow from FIRST_NUMBERS numbers. */
-enum { FEW = 64, FIRST_NUMBERS = 64, NUMBERS_GROW = 8, VALUES_GROW = 64 };
+/*
+ * FEW: what a look without an order takes. Stretches grow from FIRST_NUMBERS numbers. ALIKE: so
+ * many elements for each different value are many. MISSES: of halves in which there is nothing.
+ */
+enum { FEW = 64, FIRST_NUMBERS = 64, NUMBERS_GROW = 8, VALUES_GROW = 64, ALIKE = 8, MISSES = 3 };
 
 static const double FIRST_PART = 0x1p-20; /* of a value, to look below it first */
 
@@ -213,10 +216,30 @@ static double middle_of(double low, double high)
     return value;
 }
 
+/* Are there few different values among what was found? Then the highest may be one of them. */
+static bool is_alike(const found_t *found)
+{
+    size_t values = 0;
+    for (size_t i = 0; i < found->top.count; i++)
+        values += i == 0 || found->top.at[i].rank.value != found->top.at[i - 1].rank.value ? 1 : 0;
+    return values * ALIKE <= found->top.count;
+}
+
+/* Between *next and `high`: all above *next, or (false) from the middle on, which is *middle. */
+static bool looks_above(const spill_rank_t *next, double high, int misses, spill_rank_t *middle)
+{
+    *middle = (spill_rank_t){.class = next->class, .value = middle_of(next->value, high)};
+    if (next->class == SPILL_RANK_DATE)
+        middle->value = floor(middle->value);
+    return misses >= MISSES || middle->value <= next->value;
+}
+
 /*
  * *next is the highest of what was found; it is not the highest there is where more may have been
- * found. Then the values above it are halved: so there are few looks, 64 at most, in whatever order
- * a server meets its documents.
+ * found. Then the values above it are halved: so there are few looks in whatever order a server
+ * meets its documents, mostly as many as it takes to tell the values apart, 128 at most. That there
+ * is nothing above the highest, halves show last: all above *next is looked at where many are
+ * alike, every second time, and after some halves with nothing in them.
  */
 static spill_code_t climb(search_t *search, look_t *look, found_t *found, spill_rank_t *next,
                           spill_error_t *error)
@@ -225,31 +248,32 @@ static spill_code_t climb(search_t *search, look_t *look, found_t *found, spill_
                   : look->class == SPILL_RANK_DATE ? 0x1p63
                                                    : INFINITY;
     bool highest = found->documents < look->limit;
+    int misses = is_alike(found) ? MISSES : 0; /* since *next was found */
     spill_rank_t middle;
     spill_code_t code = SPILL_OK;
     *next = found->top.at[0].rank;
     while (code == SPILL_OK && !highest) {
-        middle = (spill_rank_t){.class = next->class, .value = middle_of(next->value, high)};
-        if (look->class == SPILL_RANK_DATE)
-            middle.value = floor(middle.value);
-        bool between = middle.value > next->value;
-        look->from = between ? &middle : NULL;
-        look->above = between ? NULL : next;
+        bool above = looks_above(next, high, misses, &middle);
+        look->from = above ? NULL : &middle;
+        look->above = above ? next : NULL;
         code = carry_out(search, look, found, error);
         if (code != SPILL_OK)
             break;
         if (found->top.count > 0) {
             *next = found->top.at[0].rank;
             highest = found->documents < look->limit;
+            misses = !is_alike(found) ? 0 : above ? MISSES - 1 : MISSES;
         } else if (found->documents == look->limit) {
             look->limit *= NUMBERS_GROW; /* of another class, all of them */
-        } else if (between) {
+        } else if (!above) {
             high = middle.value;
+            misses++;
         } else {
             highest = true;
         }
     }
     look->from = NULL;
+    look->above = NULL;
     return code;
 }
 
