@@ -86,16 +86,19 @@ void spill_refill_release(spill_refill_t *refill);
 typedef struct spill_recount {
     char text[160];
     spill_sum_t sum;
-    spill_refill_t refill; /* layout subset: the top, and the elements that it shows */
-    int64_t rev, end;      /* of the head that was judged */
+    spill_refill_t refill;           /* layout subset: the top, and the elements that it shows */
+    int64_t rev, end;                /* of the head that was judged */
+    struct spill_counting *counting; /* what was counted, of which the next count makes use */
 } spill_recount_t;
 
 /*
  * Count the elements, and judge the head's sum and top by them, at one moment: appends in between
  * are followed, but where elements change again and again it gives up, with a warning to the
- * store's log. Cost: with a value field every element once; the top's from an index. With
- * `look_only` a change that its client left half done is not finished, and nothing is told of the
- * summary. (apart_recount.c)
+ * store's log, as after 200 rounds of following. With a *recount that the head did not take, the
+ * same count goes on, of the same owner. Cost: with a value field every element once, and where
+ * only appends came since the last count those alone; the top's from an index. With `look_only` a
+ * change that its client left half done is not finished, and nothing is told of the summary.
+ * (apart_recount.c)
  */
 spill_code_t spill_apart_count(const spill_owner_t *owner, bool look_only, spill_recount_t *recount,
                                spill_error_t *error);

@@ -7,7 +7,8 @@
  * All of it has to hold for one moment, which is that of a rev: elements in documents change only
  * by steps that raise it. Writing the journal out raises it too, with every append where threshold
  * is 1. So where only that has happened since the documents were counted, the count goes on with
- * those that came: each CUT raised rev by one, and its documents carry the rev that it took.
+ * those that came: each CUT raised rev by one, and its documents carry the rev that it took. So it
+ * does after a RECOUNT that was refused.
  */
 #include "layout/apart.h"
 
@@ -17,14 +18,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { BEGINNINGS_MAX = 20 };
+enum { BEGINNINGS_MAX = 20, ROUNDS_MAX = 200 };
 
-typedef struct counting {
+typedef struct spill_counting {
     const spill_owner_t *owner;
     bool look_only;
-    spill_response_t head; /* with its journal and the elements of its top */
-    spill_response_t best; /* layout subset: of the documents */
-    int beginnings;
+    spill_response_t head;  /* with its journal and the elements of its top */
+    spill_response_t best;  /* layout subset: of the documents */
+    int beginnings, rounds; /* rounds: those that went on, too */
     /* The elements in documents with numbers in [low, first), as they were at rev. */
     int64_t epoch, rev, low, first;
     spill_sum_t sum;
@@ -223,6 +224,7 @@ static spill_code_t count(counting_t *counting, spill_error_t *error)
     spill_code_t code = check_followed(counting, &followed, error);
     if (code != SPILL_OK)
         return code;
+    counting->rounds++;
     if (!followed) {
         counting->beginnings++;
         counting->epoch = head->epoch;
@@ -236,16 +238,24 @@ static spill_code_t count(counting_t *counting, spill_error_t *error)
     return code == SPILL_OK ? read_best(counting, error) : code;
 }
 
+/* Does the head speak of what was counted? */
+static bool is_counted(const counting_t *counting)
+{
+    const spill_state_t *head = &counting->head.state;
+    return counting->rounds > 0 && head->present && head->epoch == counting->epoch &&
+           head->rev == counting->rev;
+}
+
 static spill_code_t count_all(counting_t *counting, spill_recount_t *recount, spill_error_t *error)
 {
     const spill_state_t *head = &counting->head.state;
-    bool skip = false, same = false;
+    bool skip = false;
     spill_code_t code = read_head(counting, error);
-    while (code == SPILL_OK && !same) {
+    while (code == SPILL_OK && !is_counted(counting)) {
         code = settle(counting, &skip, error);
         if (code != SPILL_OK || skip)
             return code;
-        if (counting->beginnings == BEGINNINGS_MAX) {
+        if (counting->beginnings == BEGINNINGS_MAX || counting->rounds == ROUNDS_MAX) {
             spill_store_log(counting->owner->array->store, SPILL_LOG_WARNING,
                             "%s: elements change too quickly for a summary to be checked",
                             definition_of(counting)->name);
@@ -254,7 +264,6 @@ static spill_code_t count_all(counting_t *counting, spill_recount_t *recount, sp
         code = count(counting, error);
         if (code == SPILL_OK)
             code = read_head(counting, error);
-        same = head->present && head->epoch == counting->epoch && head->rev == counting->rev;
     }
     if (code != SPILL_OK)
         return code;
@@ -268,14 +277,16 @@ static spill_code_t count_all(counting_t *counting, spill_recount_t *recount, sp
 spill_code_t spill_apart_count(const spill_owner_t *owner, bool look_only, spill_recount_t *recount,
                                spill_error_t *error)
 {
-    counting_t counting = {.owner = owner,
-                           .look_only = look_only,
-                           .head = SPILL_RESPONSE_INIT,
-                           .best = SPILL_RESPONSE_INIT};
-    spill_code_t code = count_all(&counting, recount, error);
-    spill_response_release(&counting.head);
-    spill_response_release(&counting.best);
-    return code;
+    if (!recount->counting) {
+        recount->counting = bson_malloc(sizeof *recount->counting);
+        *recount->counting = (counting_t){.owner = owner,
+                                          .look_only = look_only,
+                                          .head = SPILL_RESPONSE_INIT,
+                                          .best = SPILL_RESPONSE_INIT};
+    }
+    recount->text[0] = '\0';
+    spill_refill_release(&recount->refill);
+    return count_all(recount->counting, recount, error);
 }
 
 spill_code_t spill_apart_recount(const spill_owner_t *owner, const spill_recount_t *recount,
@@ -293,4 +304,10 @@ spill_code_t spill_apart_recount(const spill_owner_t *owner, const spill_recount
 void spill_recount_release(spill_recount_t *recount)
 {
     spill_refill_release(&recount->refill);
+    if (recount->counting) {
+        spill_response_release(&recount->counting->head);
+        spill_response_release(&recount->counting->best);
+        bson_free(recount->counting);
+    }
+    recount->counting = NULL;
 }

@@ -113,11 +113,11 @@ static spill_code_t repair_summary(const repair_t *repair, spill_error_t *error)
 {
     bool done = false, told = false;
     int tries = 0;
+    spill_recount_t recount = {0};
     spill_code_t code = SPILL_OK;
     if (!spill_elements_apart(&repair->owner->array->definition))
         return SPILL_OK;
     while (code == SPILL_OK && !done) {
-        spill_recount_t recount = {0};
         code = spill_apart_count(repair->owner, repair->look_only, &recount, error);
         done = code != SPILL_OK || recount.text[0] == '\0';
         if (!done && !told)
@@ -127,8 +127,8 @@ static spill_code_t repair_summary(const repair_t *repair, spill_error_t *error)
             code = spill_apart_recount(repair->owner, &recount, &done, error);
         if (code == SPILL_OK && !done)
             code = spill_owner_again(repair->owner, &tries, error);
-        spill_recount_release(&recount);
     }
+    spill_recount_release(&recount);
     return code;
 }
 

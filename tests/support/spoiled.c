@@ -172,7 +172,9 @@ typedef struct other {
     bool (*acts)(stage_t *stage, int times); /* false: no more */
     int times;
     int reads; /* of runs of elements */
+    int begun; /* ... that begin at the first */
     int recounts;
+    int refused; /* recounts that are to be: an append comes before each */
 } other_t;
 
 static bool appends(stage_t *stage, int times)
@@ -182,11 +184,36 @@ static bool appends(stage_t *stage, int times)
     return times < 3;
 }
 
+/* A bound, lest a repair without one hang. */
+static bool appends_always(stage_t *stage, int times)
+{
+    if (times < 1000)
+        append(stage, 1, 1);
+    return times < 1000;
+}
+
+static bool does_nothing(stage_t *stage, int times)
+{
+    (void)stage;
+    (void)times;
+    return false;
+}
+
 static bool removes_once(stage_t *stage, int times)
 {
     if (times == 0)
         remove_element(stage, 4);
     return times == 0;
+}
+
+static void before_call(void *context, int64_t index, const spill_request_t *request)
+{
+    other_t *other = context;
+    (void)index;
+    if (!request || request->kind != SPILL_REQUEST_RECOUNT || other->recounts >= other->refused)
+        return;
+    append(other->stage, 1, 1);
+    other->times++;
 }
 
 static void after_call(void *context, int64_t index, const spill_request_t *request)
@@ -199,43 +226,58 @@ static void after_call(void *context, int64_t index, const spill_request_t *requ
     if (request->kind != SPILL_REQUEST_READ || request->page != SPILL_ELEMENTS)
         return;
     other->reads++;
+    other->begun += request->seq == 0 ? 1 : 0;
     if (other->acts(other->stage, other->times))
         other->times++;
 }
 
-static void repair_beside(stage_t *stage, bool (*acts)(stage_t *stage, int times), int reads,
-                          double average)
+/* With other->acts and other->refused as they are set. */
+static int64_t repair_with(other_t *other)
 {
     spill_error_t error;
     spill_repair_summary_t summary;
     spill_store_t *store;
     spill_array_t *array;
-    other_t other = {.stage = stage, .acts = acts};
-    const spill_fault_hooks_t hooks = {.context = &other, .after = after_call};
+    stage_t *stage = other->stage;
+    const spill_fault_hooks_t hooks = {
+        .context = other, .before = before_call, .after = after_call};
     spill_fault_wrap(stage->store, &hooks, &store);
     must(spill_array_open(store, stage->definition.name, &array, &error), &error);
     must(spill_array_repair(array, &stage->owner, false, NULL, NULL, &summary, &error), &error);
-    assert_int_equal(summary.findings, 1);
+    spill_array_close(array);
+    spill_store_close(store, NULL);
+    return summary.findings;
+}
+
+static void repair_beside(stage_t *stage, bool (*acts)(stage_t *stage, int times), int reads,
+                          double average)
+{
+    other_t other = {.stage = stage, .acts = acts};
+    assert_int_equal(repair_with(&other), 1);
     assert_true(other.times > 0);
     assert_int_equal(other.reads, reads);
     assert_int_equal(other.recounts, 1);
     assert_verified(stage, "");
     assert_average(stage, average);
-    spill_array_close(array);
-    spill_store_close(store, NULL);
+}
+
+/* Of 1e200, 1e100, 4.5, 2.5 and 9 the first two leave: 4.5, 2.5 and 9 are not in the sum. */
+static void spoil(stage_t *stage)
+{
+    append(stage, 1e200, 1);
+    append(stage, 1e100, 1);
+    append(stage, 4.5, 1);
+    append(stage, 2.5, 1);
+    append(stage, 9, 1);
+    remove_element(stage, 0);
+    remove_element(stage, 1);
 }
 
 static void sum_beside_others(spill_store_t *store)
 {
     stage_t stage;
     begin(&stage, store, "reviews-separate", "busy");
-    append(&stage, 1e200, 1);
-    append(&stage, 1e100, 1);
-    append(&stage, 4.5, 1);
-    append(&stage, 2.5, 1);
-    append(&stage, 9, 1);
-    remove_element(&stage, 0);
-    remove_element(&stage, 1);
+    spoil(&stage);
     /* With each append the count goes on, from where it was. */
     repair_beside(&stage, appends, 4, 19.0 / 6);
     append(&stage, 1e200, 1);
@@ -244,6 +286,25 @@ static void sum_beside_others(spill_store_t *store)
     remove_element(&stage, 9);
     /* After a removal it begins again. */
     repair_beside(&stage, removes_once, 2, 2);
+    end(&stage);
+}
+
+/* What was counted stays counted where RECOUNT is refused, as only appends came between. */
+static void sum_refused(spill_store_t *store, const char *name, int64_t threshold, int reads)
+{
+    enum { REFUSED = 5 };
+    stage_t stage;
+    begin(&stage, store, "reviews-separate", name);
+    spoil(&stage);
+    stage.definition.bounds.threshold = threshold;
+    define(&stage);
+    other_t other = {.stage = &stage, .acts = does_nothing, .refused = REFUSED};
+    assert_int_equal(repair_with(&other), 1);
+    assert_int_equal(other.recounts, REFUSED + 1);
+    assert_int_equal(other.begun, 1);
+    assert_int_equal(other.reads, reads);
+    assert_verified(&stage, "");
+    assert_average(&stage, (4.5 + 2.5 + 9 + REFUSED) / (3 + REFUSED));
     end(&stage);
 }
 
@@ -274,5 +335,24 @@ void spoiled_summaries_mended(spill_store_t *store)
 {
     sum_without_small_values(store);
     sum_beside_others(store);
+    sum_refused(store, "refused", 1, 6);
+    sum_refused(store, "journal", 100, 1);
     top_with_room(store);
+}
+
+void spoiled_beside_appender(spill_store_t *store)
+{
+    enum { ROUNDS = 200 };
+    stage_t stage;
+    begin(&stage, store, "reviews-separate", "endless");
+    spoil(&stage);
+    other_t other = {.stage = &stage, .acts = appends_always};
+    assert_int_equal(repair_with(&other), 0);
+    assert_int_equal(other.recounts, 0);
+    assert_int_equal(other.reads, ROUNDS);
+    other = (other_t){.stage = &stage, .acts = does_nothing};
+    assert_int_equal(repair_with(&other), 1);
+    assert_verified(&stage, "");
+    assert_average(&stage, (4.5 + 2.5 + 9 + ROUNDS) / (3 + ROUNDS));
+    end(&stage);
 }

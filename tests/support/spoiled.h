@@ -6,5 +6,7 @@
 
 /* Fails the cmocka test where one is not found, or not mended. The store stays the caller's. */
 void spoiled_summaries_mended(spill_store_t *store);
+/* Beside one who never ceases to append, repair gives up. Hundreds of appends. */
+void spoiled_beside_appender(spill_store_t *store);
 
 #endif
