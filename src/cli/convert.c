@@ -71,12 +71,14 @@ static spill_code_t check_definition(const convert_options_t *given,
 }
 
 /* Was the old definition dropped, and the program stopped before it could say so? */
-static bool is_finished(const convert_run_t *run)
+static spill_code_t look_if_finished(convert_run_t *run, spill_code_t missing, spill_error_t *error)
 {
-    const convert_options_t *given = run->invocation->options;
-    spill_definition_t definition;
-    return given->finish && given->as &&
-           spill_store_definition(run->store, given->as, &definition, NULL) == SPILL_OK;
+    spill_error_t other;
+    spill_code_t code = spill_convert_finished(run->store, run->invocation->arguments[1], run->as,
+                                               &run->finished, &other);
+    if (code != SPILL_OK)
+        *error = other;
+    return code != SPILL_OK || run->finished ? code : missing;
 }
 
 static spill_code_t make_definition(convert_run_t *run, spill_error_t *error)
@@ -86,16 +88,14 @@ static spill_code_t make_definition(convert_run_t *run, spill_error_t *error)
     spill_layout_t layout;
     spill_keep_t keep;
     const char *name = run->invocation->arguments[1];
-    spill_code_t code = spill_store_definition(run->store, name, &from, error);
-    if (code == SPILL_NOT_FOUND && is_finished(run)) {
-        run->finished = true;
-        return SPILL_OK;
-    }
+    spill_code_t code = choose_name(run, error);
     if (code == SPILL_OK)
+        code = spill_store_definition(run->store, name, &from, error);
+    if (code == SPILL_NOT_FOUND && given->finish)
+        code = look_if_finished(run, code, error);
+    if (code == SPILL_OK && !run->finished)
         code = parse_layout(given, &from, &layout, &keep, error);
-    if (code == SPILL_OK)
-        code = choose_name(run, error);
-    if (code != SPILL_OK)
+    if (code != SPILL_OK || run->finished)
         return code;
     code = spill_store_definition(run->store, run->as, &definition, error);
     if (code != SPILL_NOT_FOUND)
@@ -142,10 +142,17 @@ static void say_what_next(const convert_run_t *run)
                     run->copy.result.dropped,
                     spill_cli_plural(run->copy.result.dropped, "element is", "elements are"),
                     run->as);
+        fprintf(
+            stderr,
+            "the arrays are in '%s'; '%s' is as it was. To change over, stop the clients, then: "
+            "convert ... --as %s --finish; then let them open '%s'\n",
+            run->as, name, run->as, run->as);
+    } else if (run->copy.result.ahead > 0) {
         fprintf(stderr,
-                "the arrays are in '%s'; '%s' is as it was. Let clients change over, then: convert "
-                "... --as %s --finish\n",
-                run->as, name, run->as);
+                "of %" PRId64 " %s '%s' has more than '%s': it may be the only whole copy, so let "
+                "nothing be dropped there before it is known why\n",
+                run->copy.result.ahead, spill_cli_plural(run->copy.result.ahead, "owner", "owners"),
+                run->as, name);
     }
 }
 
@@ -181,7 +188,7 @@ static spill_exit_t run(const spill_invocation_t *invocation)
 
 static const spill_option_t OPTIONS[] = {
     {"to", "LAYOUT", TEXT(to), "The new layout"},
-    {"keep", "newest|oldest", TEXT(keep), "Which elements the new head keeps"},
+    {"keep", "newest|oldest", TEXT(keep), "Which elements the new head keeps (outlier)"},
     {"as", "NAME", TEXT(as), "The new definition (NAME.LAYOUT); made where it is not there yet"},
     SPILL_CLI_COPY_OPTIONS(convert_options_t, copy),
     {"finish", NULL, FLAG(finish), "Go on, compare all, and drop the old definition"},
@@ -207,10 +214,12 @@ const spill_command_t spill_command_convert = {
             "elements are numbered anew, window by window. "
             "Interrupted, it goes on with the same command; so it does when NAME has grown since. "
             "Owners whose arrays differ, because they were changed meanwhile, are printed, and the "
-            "exit code is 1: drop them in the new definition, and convert again.\n"
+            "exit code is 1. Look at both: where nobody has written to the new definition and it "
+            "has no more than NAME, drop the owner there, and convert again. Where it has more, it "
+            "may be the only whole copy: drop nothing there.\n"
             "\n"
             "To change over: convert while clients work on NAME; stop them; convert with --finish, "
-            "which brings the rest, compares, and drops NAME; let clients open the new name.\n"
+            "which brings the rest, compares, and drops NAME; let them open the new name.\n"
             "\n"
             "Examples:\n"
             "  spillway convert feeds.db events --keep oldest\n"

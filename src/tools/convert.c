@@ -1,6 +1,8 @@
 #include "tools/convert.h"
 
+#include "core/array.h"
 #include "definition/fields.h"
+#include "tools/convert_mark.h"
 #include "tools/import_mark.h"
 #include "util/error.h"
 
@@ -98,6 +100,11 @@ spill_code_t spill_convert_definition(const spill_definition_t *from, const char
                           SPILL_NAME_SIZE - sizeof suffix);
     strcpy(definition->name, as);
     strcpy(definition->collection, as);
+    if (keep && layout != SPILL_LAYOUT_OUTLIER)
+        return spill_fail(error, SPILL_INVALID,
+                          "which elements a head keeps (--keep) is to choose with layout outlier "
+                          "alone, not with %s",
+                          spill_layout_name(layout));
     spill_definition_set_layout(definition, layout);
     carry_retention(from, definition);
     if (keep)
@@ -109,34 +116,155 @@ spill_code_t spill_convert_definition(const spill_definition_t *from, const char
     return spill_definition_check(definition, error);
 }
 
+/* ---- bringing arrays ------------------------------------------------------------------------- */
+
+static spill_code_t refuse_itself(const char *name, const char *as, spill_error_t *error)
+{
+    if (strcmp(name, as) != 0)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_INVALID,
+                      "'%s' cannot be converted into itself: the old documents stay beside the "
+                      "new ones, so it takes a definition of another name",
+                      name);
+}
+
+/* What is left of a definition that is being dropped is nothing to begin a conversion with. */
+static spill_code_t refuse_dropped(const char *name, const spill_convert_mark_t *mark,
+                                   spill_error_t *error)
+{
+    return spill_fail(error, SPILL_REFUSED,
+                      "'%s' is being dropped, and part of it may be gone: '%s' may be the only "
+                      "whole copy, so let nothing be dropped there. Convert as '%s' with --finish "
+                      "goes on; dropping '%s' removes what is left of it",
+                      name, mark->as, mark->as, name);
+}
+
 spill_code_t spill_convert(spill_store_t *store, const char *name,
                            const spill_copy_options_t *options, spill_copy_result_t *result,
                            spill_error_t *error)
 {
-    if (strcmp(name, options->as) == 0)
-        return spill_fail(error, SPILL_INVALID,
-                          "'%s' cannot be converted into itself: the old documents stay beside the "
-                          "new ones, so it takes a definition of another name",
-                          name);
-    return spill_copy(store, store, name, options, result, error);
+    spill_convert_mark_t mark = {0};
+    spill_code_t code = refuse_itself(name, options->as, error);
+    if (code == SPILL_OK)
+        code = spill_convert_mark_load(store, name, &mark, error);
+    if (code == SPILL_OK && spill_convert_mark_stands(&mark))
+        code = refuse_dropped(name, &mark, error);
+    spill_convert_mark_release(&mark);
+    return code == SPILL_OK ? spill_copy(store, store, name, options, result, error) : code;
+}
+
+/* ---- the end of the old documents ------------------------------------------------------------ */
+
+static spill_code_t refuse_differences(const char *name, const char *as, int64_t differences,
+                                       int64_t ahead, spill_error_t *error)
+{
+    if (ahead > 0)
+        return spill_fail(error, SPILL_REFUSED,
+                          "'%s' is kept: %" PRId64 " of its owners are not the same in '%s', and "
+                          "of %" PRId64 " '%s' has more than '%s': it may be the only whole copy, "
+                          "so let nothing be dropped there before it is known why",
+                          name, differences, as, ahead, as, name);
+    return spill_fail(error, SPILL_REFUSED,
+                      "'%s' is kept: %" PRId64 " of its owners are not the same in '%s', which has "
+                      "no more of them than '%s'. Look at both; where nobody but convert has "
+                      "written to '%s', an owner that is dropped there is brought anew",
+                      name, differences, as, name, as);
+}
+
+/* What is left of a source that is being dropped differs: it cannot be brought anew. */
+static spill_code_t refuse_rest(const char *name, const char *as, int64_t differences,
+                                spill_error_t *error)
+{
+    return spill_fail(error, SPILL_REFUSED,
+                      "'%s' was being dropped, and %" PRId64 " of the owners that are left are not "
+                      "the same in '%s', which may be the only whole copy: let nothing be dropped "
+                      "there. Once it is known that nothing of '%s' is needed, dropping '%s' "
+                      "removes what is left of it",
+                      name, differences, as, name, name);
+}
+
+static spill_code_t compare_all(spill_store_t *store, const char *name,
+                                const spill_copy_options_t *options, bool dropping,
+                                spill_copy_result_t *result, spill_error_t *error)
+{
+    spill_copy_options_t compared = *options;
+    compared.unverified = false;
+    compared.dropping = dropping;
+    int64_t differences = result->differences, ahead = result->ahead;
+    spill_code_t code = spill_copy(store, store, name, &compared, result, error);
+    differences = result->differences - differences;
+    ahead = result->ahead - ahead;
+    if (code != SPILL_OK || differences == 0)
+        return code;
+    return dropping ? refuse_rest(name, options->as, differences, error)
+                    : refuse_differences(name, options->as, differences, ahead, error);
+}
+
+static spill_code_t drop_owner(void *context, const spill_value_t *owner, spill_error_t *error)
+{
+    spill_code_t code = spill_array_drop_owner(context, owner, error);
+    return code == SPILL_NOT_FOUND ? SPILL_OK : code;
+}
+
+static spill_code_t drop_owners(spill_store_t *store, const char *name, spill_error_t *error)
+{
+    spill_array_t *array;
+    spill_code_t code = spill_array_open(store, name, &array, error);
+    if (code != SPILL_OK)
+        return code;
+    code = spill_each_owner(array, drop_owner, array, false, error);
+    spill_array_close(array);
+    return code;
+}
+
+/* The mark is saved before the first array goes, and says so before the definition does: one that
+ * gets the old name later is not taken for what is left of this one. */
+static spill_code_t drop_all(spill_store_t *store, const char *name, const char *as,
+                             spill_convert_mark_t *mark, spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    if (!spill_convert_mark_stands(mark)) {
+        code = spill_import_marks_drop(store, name, error); /* and what a mark was before */
+        spill_convert_mark_release(mark);
+        if (code == SPILL_OK)
+            code = spill_convert_mark_save(store, name, as, false, mark, error);
+    }
+    if (code == SPILL_OK)
+        code = drop_owners(store, name, error);
+    if (code == SPILL_OK)
+        code = spill_convert_mark_save(store, name, as, true, mark, error);
+    return code == SPILL_OK ? spill_store_drop(store, name, error) : code;
 }
 
 spill_code_t spill_convert_finish(spill_store_t *store, const char *name,
                                   const spill_copy_options_t *options, spill_copy_result_t *result,
                                   spill_error_t *error)
 {
-    spill_copy_options_t compared = *options;
-    compared.unverified = false;
-    compared.dropping = true;
-    int64_t differences = result->differences;
-    spill_code_t code = spill_convert(store, name, &compared, result, error);
-    differences = result->differences - differences;
-    if (code == SPILL_OK && differences > 0)
-        return spill_fail(error, SPILL_REFUSED,
-                          "'%s' is kept: %" PRId64 " of its owners are not the same in '%s'; drop "
-                          "these there, and convert again",
-                          name, differences, options->as);
+    spill_convert_mark_t mark = {0};
+    spill_code_t code = refuse_itself(name, options->as, error);
     if (code == SPILL_OK)
-        code = spill_import_marks_drop(store, name, error);
-    return code == SPILL_OK ? spill_store_drop(store, name, error) : code;
+        code = spill_convert_mark_load(store, name, &mark, error);
+    bool dropping = spill_convert_mark_stands(&mark);
+    if (code == SPILL_OK && dropping && strcmp(mark.as, options->as) != 0)
+        code = refuse_dropped(name, &mark, error);
+    if (code == SPILL_OK)
+        code = compare_all(store, name, options, dropping, result, error);
+    if (code == SPILL_OK)
+        code = drop_all(store, name, options->as, &mark, error);
+    spill_convert_mark_release(&mark);
+    return code;
+}
+
+spill_code_t spill_convert_finished(spill_store_t *store, const char *name, const char *as,
+                                    bool *finished, spill_error_t *error)
+{
+    spill_definition_t definition;
+    spill_convert_mark_t mark = {0};
+    *finished = false;
+    spill_code_t code = spill_store_definition(store, as, &definition, error);
+    if (code == SPILL_OK)
+        code = spill_convert_mark_load(store, name, &mark, error);
+    *finished = code == SPILL_OK && strcmp(mark.as, as) == 0;
+    spill_convert_mark_release(&mark);
+    return code == SPILL_NOT_FOUND ? SPILL_OK : code;
 }

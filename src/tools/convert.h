@@ -14,7 +14,7 @@
  * `as`.pages for the pages. Where documents change their shape (docs/copy.md) it has those of a
  * preset; ids, times, retention and statistics are those of `from` as far as the layout has them.
  * SPILL_INVALID where `as` is no name of a definition, a collection's name would be too long, or
- * something is missing that the layout needs.
+ * something is missing that the layout needs, or `keep` is given for a layout that has no choice.
  */
 spill_code_t spill_convert_definition(const spill_definition_t *from, const char *as,
                                       spill_layout_t layout, const spill_keep_t *keep,
@@ -23,7 +23,7 @@ spill_code_t spill_convert_definition(const spill_definition_t *from, const char
 /*
  * Bring the arrays of `name` into those of `options->as`, a definition of the same store. Started
  * again, it goes on, and brings what was appended since. As spill_copy; SPILL_INVALID where both
- * are one definition.
+ * are one definition; SPILL_REFUSED where spill_convert_finish has begun to drop `name`.
  */
 spill_code_t spill_convert(spill_store_t *store, const char *name,
                            const spill_copy_options_t *options, spill_copy_result_t *result,
@@ -31,12 +31,19 @@ spill_code_t spill_convert(spill_store_t *store, const char *name,
 
 /*
  * The same once more and, where no owner differs, drop `name` with its old documents (other fields
- * of heads that both share stay). Nobody may write to `name` meanwhile: what is appended after an
- * owner was compared goes with the rest. SPILL_REFUSED where something differs; nothing was dropped
- * then. After a crash, call it again: owners that are dropped already are left as they are in `as`.
+ * of heads that both share stay). Nobody may write to `name` from then on: what is appended after
+ * an owner was compared goes with the rest. SPILL_REFUSED where something differs; nothing was
+ * dropped by this call then. A mark in the catalog says that the dropping was begun: where it was,
+ * this goes on after a crash, what is left has to be what `as` ends with, and spill_convert or
+ * another `as` is SPILL_REFUSED. Without the mark all has to be the same. A definition that is
+ * dropped otherwise, and may get its name again, takes spill_import_marks_drop.
  */
 spill_code_t spill_convert_finish(spill_store_t *store, const char *name,
                                   const spill_copy_options_t *options, spill_copy_result_t *result,
                                   spill_error_t *error);
+
+/* Was `name`, which is not there, dropped into `as`, which is? Two reads. */
+spill_code_t spill_convert_finished(spill_store_t *store, const char *name, const char *as,
+                                    bool *finished, spill_error_t *error);
 
 #endif

@@ -22,6 +22,12 @@ void spill_copy_differs(spill_copy_owner_t *owner, int64_t seq, const char *text
     owner->difference.count++;
 }
 
+void spill_copy_differs_ahead(spill_copy_owner_t *owner, int64_t seq, const char *text)
+{
+    spill_copy_differs(owner, seq, text);
+    owner->difference.ahead = true;
+}
+
 void spill_copy_progress(const spill_copy_t *copy)
 {
     if (copy->options->progress)
@@ -45,8 +51,10 @@ static spill_code_t copy_and_compare(spill_copy_owner_t *owner, spill_error_t *e
     bool ahead = owner->next > owner->end;
     bool compares = code == SPILL_OK && !copy->options->unverified;
     int64_t from = 0;
-    if (compares)
+    if (compares) {
         owner->difference.count = 0;
+        owner->difference.ahead = false;
+    }
     if (code == SPILL_OK && spill_copy_is_capped(copy))
         code = spill_copy_cap_check(owner, &from, error);
     if (from < owner->begin)
@@ -55,7 +63,8 @@ static spill_code_t copy_and_compare(spill_copy_owner_t *owner, spill_error_t *e
         code = spill_copy_compare(owner, from, ahead ? owner->next : owner->end, &result->verified,
                                   error);
     if (code == SPILL_OK && ahead)
-        spill_copy_differs(owner, owner->end, "the target has given more numbers than the source");
+        spill_copy_differs_ahead(owner, owner->end,
+                                 "the target has given more numbers than the source");
     owner->difference.count += fields;
     return code;
 }
@@ -72,6 +81,7 @@ static bool is_counted(spill_copy_t *copy, const spill_value_t *owner)
     bson_reinit(&copy->last);
     spill_value_append(owner, &copy->last, "");
     copy->last_differs = false;
+    copy->last_ahead = false;
     return false;
 }
 
@@ -89,6 +99,8 @@ static void report(spill_copy_t *copy, const spill_copy_difference_t *found)
     copy->result->owners += !is_counted(copy, difference.owner);
     if (difference.count > 0) {
         copy->result->differences += !copy->last_differs;
+        copy->result->ahead += difference.ahead && !copy->last_ahead;
+        copy->last_ahead = copy->last_ahead || difference.ahead;
         copy->last_differs = true;
         if (options->differs)
             options->differs(options->context, &difference);

@@ -26,6 +26,7 @@ typedef struct spill_copy_difference {
     int64_t seq;        /* the first number that differs; -1: one of the head's other fields */
     int64_t count;      /* how many do */
     const char *text;   /* what is wrong with the first */
+    bool ahead;         /* the target has more: elements, or numbers given */
 } spill_copy_difference_t;
 
 typedef struct spill_copy_result {
@@ -36,6 +37,7 @@ typedef struct spill_copy_result {
     int64_t verified;    /* compared, and equal */
     int64_t dropped;     /* capped target: elements of the source that its cap does not keep */
     int64_t differences; /* owners that have one */
+    int64_t ahead;       /* of these, owners of which the target has more, elements or numbers */
 } spill_copy_result_t;
 
 typedef struct spill_copy_options {
@@ -50,7 +52,7 @@ typedef struct spill_copy_options {
      */
     spill_bounds_t bounds;
     bool unverified; /* do not compare what has been copied */
-    bool dropping;   /* the source is to be dropped, and part of it may be already */
+    bool dropping;   /* the source is being dropped, and part of it may be gone already */
 
     /* Both may be NULL. */
     void (*differs)(void *context, const spill_copy_difference_t *difference);

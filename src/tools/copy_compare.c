@@ -67,7 +67,8 @@ static spill_code_t surplus(spill_copy_owner_t *owner, const spill_copy_cursor_t
         owner->live--;
         return spill_copy_remove(owner, element->seq, error);
     }
-    spill_copy_differs(owner, element->seq, "the target has an element that the source has not");
+    spill_copy_differs_ahead(owner, element->seq,
+                             "the target has an element that the source has not");
     return SPILL_OK;
 }
 

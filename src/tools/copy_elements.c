@@ -126,11 +126,12 @@ static spill_code_t check_size(const spill_copy_owner_t *owner, const spill_part
 static spill_code_t fail_misplaced(const spill_copy_owner_t *owner, int64_t seq, int64_t got,
                                    spill_error_t *error)
 {
-    spill_fail(error, SPILL_REFUSED,
-               "element %" PRId64 " of the source was given the number %" PRId64
-               ": someone else appends to this owner; drop it in the target, see to it that nobody "
-               "does, and copy again",
-               seq, got);
+    spill_fail(
+        error, SPILL_REFUSED,
+        "element %" PRId64 " of the source was given the number %" PRId64
+        ": someone else appends to this owner; see to it that nobody does. Once nothing that "
+        "the target alone has is needed, drop the owner there, and copy again",
+        seq, got);
     return spill_owner_name(&owner->target, SPILL_REFUSED, error);
 }
 

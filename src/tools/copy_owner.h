@@ -31,14 +31,15 @@ typedef struct spill_copy {
     bool joins_windows;
     bool makes_windows;
     /*
-     * The source is dropped afterwards, and perhaps was begun to be: of windows that are one array
-     * the first may be gone. Then the source is what the target ends with.
+     * The source is being dropped: of windows that are one array the first may be gone. Then the
+     * source is what the target ends with.
      */
     bool drops_windows;
     const spill_copy_options_t *options;
     spill_copy_result_t *result;
     bson_t last; /* the owner that was reported last, under an empty name */
     bool last_differs;
+    bool last_ahead;
 } spill_copy_t;
 
 /* One owner while it is its turn. */
@@ -57,7 +58,7 @@ typedef struct spill_copy_owner {
     int64_t cap_from; /* and they are among those from this number of the source on */
     int64_t cap_low;  /* where what it holds begins */
     bool cap_begins;  /* what it holds below that is still to go, and may be placeholders */
-    spill_copy_difference_t difference;
+    spill_copy_difference_t difference; /* `ahead` is of all of them */
 } spill_copy_owner_t;
 
 /* Put the side before the message of an error. */
@@ -66,6 +67,8 @@ spill_code_t spill_copy_failed(const spill_copy_side_t *side, spill_code_t code,
 
 /* Count a difference, and keep it where it is the owner's first. `text` is static. */
 void spill_copy_differs(spill_copy_owner_t *owner, int64_t seq, const char *text);
+/* The same, where the target has more than the source. */
+void spill_copy_differs_ahead(spill_copy_owner_t *owner, int64_t seq, const char *text);
 
 void spill_copy_progress(const spill_copy_t *copy);
 

@@ -287,7 +287,8 @@ static spill_code_t check_window(void *context, const spill_value_t *name, const
     spill_count_t count;
     spill_code_t code = spill_array_count(pass->owner->copy->target.array, name, &count, error);
     if (code == SPILL_OK && count.next > seen && count.count > 0)
-        differ(pass, -1, "a window of the target has more elements than the source");
+        spill_copy_differs_ahead(pass->owner, -1,
+                                 "a window of the target has more elements than the source");
     return code;
 }
 

@@ -40,7 +40,7 @@ has out 'old.activities, pages in old.pages'
 expect 0 convert "$db" ev --keep oldest --as old
 has out '"elements":0,'
 has err "'ev' is as it was"
-has err "--as old --finish"
+has err "stop the clients, then: convert ... --as old --finish; then let them open 'old'"
 expect 2 convert "$db" ev
 has err "--to LAYOUT"
 expect 2 convert "$db" ev --to tree
@@ -57,6 +57,9 @@ expect 3 convert "$db" nothing --keep oldest
 has err "there is no definition 'nothing'"
 expect 3 convert "$db" ev --keep oldest --as none --finish --yes
 has err "there is no definition 'none'"
+expect 2 convert "$db" ev --to reference --keep oldest --as none
+has err "which elements a head keeps (--keep) is to choose with layout outlier alone"
+expect 3 define "$db" none
 expect 2 convert "$db" ev --as old --finish --no-verify
 has err "--finish compares first"
 expect 2 convert "$db" ev --as old --finish
@@ -81,6 +84,7 @@ expect 1 convert "$db" ev --as old --quiet
 has out 'ev: owner "u4", element 300: the target'"'"'s element is another one'
 expect 4 convert "$db" ev --as old --finish --yes
 has err "'ev' is kept: 1 of its owners"
+has err "where nobody but convert has written to 'old', an owner that is dropped there is brought anew"
 counts "$db" ev u4 "$(grep -c '"u4"' before)"
 expect 0 drop "$db" old u4 --yes
 expect 0 convert "$db" ev --as old --quiet
@@ -97,6 +101,8 @@ until_done convert "$db" ev --as old --finish --yes
 same old
 expect 0 convert "$db" ev --as old --finish --yes # as it may be found after a crash
 has err "'ev' is not there any more"
+expect 3 convert "$db" typo --as old --finish --yes
+has err "there is no definition 'typo'"
 expect 3 convert "$db" ev --as old
 has err "there is no definition 'ev'"
 expect 3 count "$db" ev u5
@@ -179,3 +185,20 @@ until_done convert "$db" all --as windows --finish --yes
 elements windows u1 >before
 [ "$(wc -l <before)" = 999 ] || fail "windows has not all of u1: $(wc -l <before)"
 clean "$db"
+
+# ---- removed from the old windows, after they were converted -------------------------------------
+
+new_store
+expect 0 define "$db" b --preset reviews-bucket --id-field id --time-field at --value-field "" --quiet
+for i in 1 2 3; do
+    expect 0 append "$db" b p1 "{\"id\": $i, \"at\": {\"\$date\": \"2026-0$i-01T00:00:00Z\"}}"
+done
+expect 0 convert "$db" b --to outlier --quiet
+expect 0 remove "$db" b p1 --id 1
+expect 1 convert "$db" b --to outlier
+has err "of 1 owner 'b.outlier' has more than 'b': it may be the only whole copy"
+expect 4 convert "$db" b --to outlier --finish --yes
+has err "'b' is kept: 1 of its owners are not the same in 'b.outlier'"
+has err "let nothing be dropped there"
+expect 0 export "$db" b p1
+[ "$(wc -l <out)" = 2 ] || fail "b has not its two elements any more"

@@ -126,6 +126,16 @@ void convert_fill(spill_store_t *store)
     spill_array_close(array);
 }
 
+void convert_remove_first(spill_store_t *store)
+{
+    spill_array_t *array = open_array(store, CONVERT_NAME);
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner = spill_value_from_int64(&storage, 0);
+    remove_element(array, &owner, 0);
+    bson_destroy(&storage);
+    spill_array_close(array);
+}
+
 /* ---- are they the same? ---------------------------------------------------------------------- */
 
 typedef struct listed {

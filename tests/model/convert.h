@@ -16,6 +16,8 @@ spill_store_t *convert_memory_store(void);
 void convert_define_source(spill_store_t *store, spill_layout_t layout, int64_t cap);
 void convert_define_target(spill_store_t *source, spill_store_t *target, spill_layout_t layout);
 void convert_fill(spill_store_t *store);
+/* The first element of the first owner, whose windows follow each other. */
+void convert_remove_first(spill_store_t *store);
 
 /* Has the target what is to arrive there of what the source has? */
 void convert_check_same(spill_store_t *source, spill_store_t *target);

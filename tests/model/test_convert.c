@@ -6,6 +6,7 @@
 #include "model/convert.h"
 #include "store/fault.h"
 #include "support/embedded.h"
+#include "tools/convert_mark.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -174,6 +175,105 @@ static void every_end_goes_wrong(void **state)
     }
 }
 
+/* What was removed from the old windows is no sign that they are being dropped. */
+static void finish_sees_removals(void **state)
+{
+    (void)state;
+    static const spill_layout_t layouts[] = {SPILL_LAYOUT_OUTLIER, SPILL_LAYOUT_CAPPED,
+                                             SPILL_LAYOUT_BUCKET};
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
+        spill_store_t *store = convert_memory_store();
+        spill_copy_options_t options = {.as = CONVERT_OTHER, .differs = convert_see};
+        spill_copy_result_t result = {0};
+        spill_error_t error;
+        spill_definition_t kept;
+        convert_define_source(store, SPILL_LAYOUT_BUCKET, 0);
+        convert_fill(store);
+        convert_define_target(store, store, layouts[i]);
+        assert_int_equal(spill_convert(store, CONVERT_NAME, &options, &result, NULL), SPILL_OK);
+        convert_remove_first(store);
+        assert_int_equal(spill_convert_finish(store, CONVERT_NAME, &options, &result, &error),
+                         SPILL_REFUSED);
+        assert_non_null(strstr(error.message, "may be the only whole copy"));
+        assert_int_equal(result.differences, 1);
+        assert_int_equal(result.ahead, 1);
+        assert_int_equal(spill_store_definition(store, CONVERT_NAME, &kept, NULL), SPILL_OK);
+        assert_int_equal(spill_store_close(store, NULL), SPILL_OK);
+    }
+}
+
+/* Old windows that are going: only the same command goes on. False: they went without the fault. */
+static bool only_finish_goes_on(int64_t at)
+{
+    spill_fault_once_t once = {.at = at, .fault = SPILL_FAULT_FAIL};
+    spill_fault_hooks_t hooks = spill_fault_once(&once);
+    spill_store_t *store = convert_memory_store(), *wrapped;
+    spill_copy_options_t options = {.as = CONVERT_OTHER, .differs = convert_see};
+    spill_copy_result_t result = {0};
+    spill_convert_mark_t mark;
+    spill_definition_t definition;
+    convert_define_source(store, SPILL_LAYOUT_BUCKET, 0);
+    convert_fill(store);
+    convert_define_target(store, store, SPILL_LAYOUT_OUTLIER);
+    assert_int_equal(spill_convert(store, CONVERT_NAME, &options, &result, NULL), SPILL_OK);
+    spill_fault_wrap(store, &hooks, &wrapped);
+    bool failed = spill_convert_finish(wrapped, CONVERT_NAME, &options, &result, NULL) != SPILL_OK;
+    assert_int_equal(spill_store_close(wrapped, NULL), SPILL_OK);
+    assert_int_equal(spill_convert_mark_load(store, CONVERT_NAME, &mark, NULL), SPILL_OK);
+    if (failed && spill_convert_mark_stands(&mark)) {
+        assert_string_equal(mark.as, CONVERT_OTHER);
+        assert_int_equal(spill_convert(store, CONVERT_NAME, &options, &result, NULL),
+                         SPILL_REFUSED);
+        options.as = "third";
+        assert_int_equal(spill_convert_finish(store, CONVERT_NAME, &options, &result, NULL),
+                         SPILL_REFUSED);
+        options.as = CONVERT_OTHER;
+        assert_int_equal(spill_convert_finish(store, CONVERT_NAME, &options, &result, NULL),
+                         SPILL_OK);
+        assert_int_equal(spill_store_definition(store, CONVERT_NAME, &definition, NULL),
+                         SPILL_NOT_FOUND);
+    }
+    spill_convert_mark_release(&mark);
+    assert_int_equal(spill_store_close(store, NULL), SPILL_OK);
+    return failed;
+}
+
+/* A later definition of the old name is not taken for what is left of the first one. */
+static void name_comes_again(void **state)
+{
+    (void)state;
+    spill_store_t *store = convert_memory_store();
+    spill_copy_options_t options = {.as = CONVERT_OTHER, .differs = convert_see};
+    for (int i = 0; i < 2; i++) {
+        spill_copy_result_t result = {0};
+        bool finished;
+        convert_define_source(store, SPILL_LAYOUT_BUCKET, 0);
+        convert_fill(store);
+        if (i == 0)
+            convert_define_target(store, store, SPILL_LAYOUT_OUTLIER);
+        else
+            convert_remove_first(store);
+        assert_int_equal(spill_convert(store, CONVERT_NAME, &options, &result, NULL), SPILL_OK);
+        assert_int_equal(result.differences, i);
+        assert_int_equal(spill_convert_finish(store, CONVERT_NAME, &options, &result, NULL),
+                         i == 0 ? SPILL_OK : SPILL_REFUSED);
+        assert_int_equal(
+            spill_convert_finished(store, CONVERT_NAME, CONVERT_OTHER, &finished, NULL), SPILL_OK);
+        assert_true(finished || i > 0);
+        assert_int_equal(spill_convert_finished(store, "typo", CONVERT_OTHER, &finished, NULL),
+                         SPILL_OK);
+        assert_false(finished);
+    }
+    assert_int_equal(spill_store_close(store, NULL), SPILL_OK);
+}
+
+static void old_windows_that_are_going(void **state)
+{
+    (void)state;
+    for (int64_t at = 0; only_finish_goes_on(at); at++)
+        continue;
+}
+
 /* ---- two at once ----------------------------------------------------------------------------- */
 
 /* Before call `at` of one copy, another runs until its own call `dies` fails, or to its end. */
@@ -243,6 +343,9 @@ int main(void)
         cmocka_unit_test(each_to_each),
         cmocka_unit_test(every_call_goes_wrong),
         cmocka_unit_test(every_end_goes_wrong),
+        cmocka_unit_test(finish_sees_removals),
+        cmocka_unit_test(old_windows_that_are_going),
+        cmocka_unit_test(name_comes_again),
         cmocka_unit_test(two_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
