@@ -81,7 +81,24 @@ static spill_code_t look_if_finished(convert_run_t *run, spill_code_t missing, s
     return code != SPILL_OK || run->finished ? code : missing;
 }
 
-static spill_code_t make_definition(convert_run_t *run, spill_error_t *error)
+/* It is made with all that the command line says: what is refused leaves nothing behind. */
+static spill_code_t define(const convert_run_t *run, const spill_definition_t *from,
+                           spill_layout_t layout, const spill_keep_t *keep,
+                           const spill_bounds_t *bounds, spill_error_t *error)
+{
+    spill_definition_t definition;
+    spill_code_t code = spill_convert_check(run->store, from->name, run->as, error);
+    if (code == SPILL_OK)
+        code = spill_convert_definition(from, run->as, layout, keep, &definition, error);
+    if (code != SPILL_OK)
+        return code;
+    spill_copy_set_bounds(bounds, &definition);
+    definition.largest = definition.bounds;
+    return spill_store_define(run->store, &definition, error);
+}
+
+static spill_code_t make_definition(convert_run_t *run, const spill_bounds_t *bounds,
+                                    spill_error_t *error)
 {
     const convert_options_t *given = run->invocation->options;
     spill_definition_t from, definition;
@@ -102,9 +119,7 @@ static spill_code_t make_definition(convert_run_t *run, spill_error_t *error)
         return code == SPILL_OK ? check_definition(given, &definition, layout, keep, error) : code;
     if (given->finish)
         return code; /* there is nothing to finish */
-    code = spill_convert_definition(&from, run->as, layout, given->keep ? &keep : NULL, &definition,
-                                    error);
-    return code == SPILL_OK ? spill_store_define(run->store, &definition, error) : code;
+    return define(run, &from, layout, given->keep ? &keep : NULL, bounds, error);
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -116,7 +131,7 @@ static spill_code_t convert(convert_run_t *run, spill_error_t *error)
     spill_copy_options_t options = {.as = run->as};
     spill_cli_copy_start(&run->copy, run->invocation);
     spill_cli_copy_hook(&run->copy, &given->copy, &options);
-    spill_code_t code = make_definition(run, error);
+    spill_code_t code = make_definition(run, &options.bounds, error);
     if (code != SPILL_OK || run->finished)
         return code;
     code = given->finish

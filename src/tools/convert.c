@@ -139,17 +139,24 @@ static spill_code_t refuse_dropped(const char *name, const spill_convert_mark_t 
                       name, mark->as, mark->as, name);
 }
 
-spill_code_t spill_convert(spill_store_t *store, const char *name,
-                           const spill_copy_options_t *options, spill_copy_result_t *result,
-                           spill_error_t *error)
+spill_code_t spill_convert_check(spill_store_t *store, const char *name, const char *as,
+                                 spill_error_t *error)
 {
     spill_convert_mark_t mark = {0};
-    spill_code_t code = refuse_itself(name, options->as, error);
+    spill_code_t code = refuse_itself(name, as, error);
     if (code == SPILL_OK)
         code = spill_convert_mark_load(store, name, &mark, error);
     if (code == SPILL_OK && spill_convert_mark_stands(&mark))
         code = refuse_dropped(name, &mark, error);
     spill_convert_mark_release(&mark);
+    return code;
+}
+
+spill_code_t spill_convert(spill_store_t *store, const char *name,
+                           const spill_copy_options_t *options, spill_copy_result_t *result,
+                           spill_error_t *error)
+{
+    spill_code_t code = spill_convert_check(store, name, options->as, error);
     return code == SPILL_OK ? spill_copy(store, store, name, options, result, error) : code;
 }
 

@@ -21,9 +21,16 @@ spill_code_t spill_convert_definition(const spill_definition_t *from, const char
                                       spill_definition_t *definition, spill_error_t *error);
 
 /*
+ * May `name` be converted into `as`, which need not be there? SPILL_INVALID where both are one
+ * definition; SPILL_REFUSED where spill_convert_finish has begun to drop `name`. One read.
+ */
+spill_code_t spill_convert_check(spill_store_t *store, const char *name, const char *as,
+                                 spill_error_t *error);
+
+/*
  * Bring the arrays of `name` into those of `options->as`, a definition of the same store. Started
- * again, it goes on, and brings what was appended since. As spill_copy; SPILL_INVALID where both
- * are one definition; SPILL_REFUSED where spill_convert_finish has begun to drop `name`.
+ * again, it goes on, and brings what was appended since. As spill_copy and
+ * spill_convert_check.
  */
 spill_code_t spill_convert(spill_store_t *store, const char *name,
                            const spill_copy_options_t *options, spill_copy_result_t *result,

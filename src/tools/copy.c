@@ -144,20 +144,8 @@ static void set_bound(int64_t given, int64_t *bound)
         *bound = given;
 }
 
-/* The definition as it is to be in the target. */
-static spill_code_t make_definition(const spill_copy_t *copy, const spill_definition_t *source,
-                                    spill_definition_t *definition, spill_error_t *error)
+void spill_copy_set_bounds(const spill_bounds_t *bounds, spill_definition_t *definition)
 {
-    const spill_bounds_t *bounds = &copy->options->bounds;
-    const char *as = copy->options->as;
-    spill_code_t code =
-        spill_store_definition(copy->target.store, as ? as : source->name, definition, error);
-    if (code == SPILL_OK && !as) {
-        code = spill_definition_compatible(definition, source, error);
-    } else if (code == SPILL_NOT_FOUND && !as) {
-        *definition = *source;
-        code = SPILL_OK;
-    }
     set_bound(bounds->threshold, &definition->bounds.threshold);
     set_bound(bounds->page_capacity, &definition->bounds.page_capacity);
     set_bound(bounds->head_bytes_max, &definition->bounds.head_bytes_max);
@@ -168,6 +156,22 @@ static spill_code_t make_definition(const spill_copy_t *copy, const spill_defini
         set_bound(bounds->page_capacity, &definition->bounds.threshold); /* all parts alike */
     if (definition->layout == SPILL_LAYOUT_BUCKET && bounds->page_capacity == 0)
         set_bound(bounds->threshold, &definition->bounds.page_capacity);
+}
+
+/* The definition as it is to be in the target. */
+static spill_code_t make_definition(const spill_copy_t *copy, const spill_definition_t *source,
+                                    spill_definition_t *definition, spill_error_t *error)
+{
+    const char *as = copy->options->as;
+    spill_code_t code =
+        spill_store_definition(copy->target.store, as ? as : source->name, definition, error);
+    if (code == SPILL_OK && !as) {
+        code = spill_definition_compatible(definition, source, error);
+    } else if (code == SPILL_NOT_FOUND && !as) {
+        *definition = *source;
+        code = SPILL_OK;
+    }
+    spill_copy_set_bounds(&copy->options->bounds, definition);
     return code;
 }
 

@@ -79,4 +79,7 @@ spill_code_t spill_copy(spill_store_t *source, spill_store_t *target, const char
                         const spill_copy_options_t *options, spill_copy_result_t *result,
                         spill_error_t *error);
 
+/* Give a definition the bounds of spill_copy_options_t, as spill_copy does. */
+void spill_copy_set_bounds(const spill_bounds_t *bounds, spill_definition_t *definition);
+
 #endif

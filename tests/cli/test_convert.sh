@@ -60,6 +60,8 @@ has err "there is no definition 'none'"
 expect 2 convert "$db" ev --to reference --keep oldest --as none
 has err "which elements a head keeps (--keep) is to choose with layout outlier alone"
 expect 3 define "$db" none
+expect 2 convert "$db" ev --to outlier --as none --threshold 7 --page 9 --max-bytes 17MB
+expect 3 define "$db" none
 expect 2 convert "$db" ev --as old --finish --no-verify
 has err "--finish compares first"
 expect 2 convert "$db" ev --as old --finish
@@ -202,3 +204,10 @@ has err "'b' is kept: 1 of its owners are not the same in 'b.outlier'"
 has err "let nothing be dropped there"
 expect 0 export "$db" b p1
 [ "$(wc -l <out)" = 2 ] || fail "b has not its two elements any more"
+expect 0 drop "$db" b.outlier p1 --yes # it is known why
+until_done convert "$db" b --as b.outlier --finish --yes
+expect 0 convert "$db" b --to outlier --finish --yes
+has err "'b' is not there any more"
+expect 0 export "$db" b.outlier p1
+[ "$(wc -l <out)" = 2 ] || fail "b.outlier has not the two elements of b"
+clean "$db"
