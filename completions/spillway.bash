@@ -34,7 +34,7 @@ _spillway_options() {
     threshold) echo "$common --target= --element= --json --quiet" ;;
     scan)
         echo "$common --format= --max-elements= --max-bytes= --max-share= --document-limit=
-            --collection-limit= --fail-on= --threads= --collections= --sample= --rate=
+            --collection-limit= --since= --fail-on= --threads= --collections= --sample= --rate=
             --read-preference= --json --quiet"
         ;;
     plan) echo "$common --target= --output= --json --quiet" ;;

@@ -128,8 +128,8 @@ static spill_exit_t run(const spill_invocation_t *invocation)
     if (code != SPILL_OK)
         return spill_cli_fail(&error);
     if (problems > 0)
-        fprintf(stderr, "spillway: %" PRId64 " problems in the input; `spillway scan' names them\n",
-                problems);
+        fprintf(stderr, "spillway: %" PRId64 " %s in the input; `spillway scan' has the places\n",
+                problems, spill_cli_plural(problems, "problem", "problems"));
     return problems > 0 ? SPILL_EXIT_FAILED : SPILL_EXIT_DONE;
 }
 

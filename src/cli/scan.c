@@ -4,6 +4,8 @@
 #include "cli/scan_print.h"
 
 #include "tools/scan/feed.h"
+#include "util/clock.h"
+#include "util/error.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -12,6 +14,7 @@
 typedef struct scan_options {
     const char *format;
     const char *fail_on;
+    const char *since;
     int64_t max_elements;
     int64_t max_bytes;
     int64_t max_share;
@@ -145,6 +148,20 @@ static spill_exit_t check_source(const spill_invocation_t *invocation, const cha
     return SPILL_EXIT_DONE;
 }
 
+/* The scan to compare with; none without the option. */
+static spill_code_t read_earlier(const char *file, spill_scan_result_t *earlier,
+                                 spill_error_t *error)
+{
+    if (!file)
+        return SPILL_OK;
+    spill_code_t code = spill_scan_read_json(file, earlier, error);
+    if (code == SPILL_OK &&
+        (earlier->scanned_ms <= 0 || earlier->scanned_ms >= spill_clock_now_us(NULL) / 1000))
+        code = spill_fail(error, SPILL_INVALID,
+                          "%s: it does not say when it was made, or a time to come", file);
+    return code;
+}
+
 static spill_exit_t finish(const spill_invocation_t *invocation, const spill_scan_result_t *result)
 {
     const scan_options_t *given = invocation->options;
@@ -198,8 +215,16 @@ static spill_exit_t run(const spill_invocation_t *invocation)
     options.progress = show_progress;
     options.context = &progress;
     catch_interrupts();
-    spill_scan_result_t result;
-    spill_code_t code = spill_scan(&options, &result, &error);
+    spill_scan_result_t result, earlier = {0};
+    spill_code_t code = read_earlier(given->since, &earlier, &error);
+    if (code != SPILL_OK) {
+        spill_scan_release(&earlier);
+        return spill_cli_fail(&error);
+    }
+    code = spill_scan(&options, &result, &error);
+    if (given->since)
+        spill_scan_since(&result, &earlier);
+    spill_scan_release(&earlier);
     spill_cli_progress_break(&progress);
     double seconds = spill_cli_progress_seconds(&progress);
     if (code == SPILL_OK && !invocation->quiet && result.documents > 0)
@@ -224,6 +249,8 @@ static const spill_option_t OPTIONS[] = {
      "Most bytes of a document that the database takes (16MiB)"},
     {"collection-limit", "N", SPILL_OPTION_NUMBER, offsetof(scan_options_t, collection_limit),
      "Most collections that the database takes (1000)"},
+    {"since", "FILE", SPILL_OPTION_TEXT, offsetof(scan_options_t, since),
+     "Compare with an earlier scan, which --json printed to this file: what has come since"},
     {"fail-on", "LIST", SPILL_OPTION_TEXT, offsetof(scan_options_t, fail_on),
      "Exit code 1 where there is one of these: any, critical, or names of findings, with commas"},
     {"threads", "N", SPILL_OPTION_NUMBER, offsetof(scan_options_t, threads), "1 or 2 (2)"},

@@ -90,6 +90,16 @@ static const spill_owner_t *first_at_limit(const spill_owners_t *owners)
     return first;
 }
 
+static void print_since(const spill_scan_path_t *path)
+{
+    const spill_foresight_t *growth = &path->foresight;
+    const char *sign = growth->added < 0 ? "" : "+";
+    if (growth->elapsed_ms > 0)
+        printf("    since:   %s%" PRId64 " %s in %.3g days, in all documents\n", sign,
+               growth->added, path->map ? "keys" : "elements",
+               (double)growth->elapsed_ms / 86400e3);
+}
+
 static void print_growth(const spill_scan_path_t *path)
 {
     const spill_owner_t *owner = first_at_limit(&path->owners);
@@ -105,7 +115,7 @@ static void print_growth(const spill_scan_path_t *path)
         printf(" first, with ");
     }
     printf("%" PRId64 " more %s", growth->limit.elements, what);
-    if (growth->timed) {
+    if (growth->timed || growth->elapsed_ms > 0) {
         printf(" at %.3g a day: ", growth->pace.per_day);
         print_when(&growth->limit);
     }
@@ -131,6 +141,7 @@ static void print_longest(const spill_scan_path_t *path)
         print_owner(&path->owners.items[i]);
         putchar('\n');
     }
+    print_since(path);
     print_growth(path);
 }
 

@@ -21,11 +21,16 @@ typedef struct spill_foresight {
     spill_when_t threshold; /* elements */
     spill_when_t limit;     /* bytes of the document, by the mean size of its elements */
 
-    /* Nothing below is known where the elements have no times, or too few have. */
+    /* Not known, but for the comparison, where the elements have no times, or too few have. */
     bool timed;
     int64_t oldest_ms, newest_ms; /* of its elements; strays included */
     double rising, falling;       /* parts of the neighbours that are in order, or in reverse */
     spill_pace_t pace;
+
+    /* Compared with an earlier scan; elapsed 0: not, or it was not among the largest then. What has
+     * no times has its pace per day from here. */
+    int64_t elapsed_ms;
+    int64_t added; /* elements; fewer than 0 where they are fewer */
 
     bool forecast;           /* the rest is known: there was enough to learn from */
     int64_t horizon_ms;      /* a length of time: about a quarter of the path's past */

@@ -73,6 +73,16 @@ static void put_times(FILE *to, const spill_foresight_t *foresight, const char *
             foresight->coming.high);
 }
 
+/* What has come since an earlier scan, after a comma where one is due. */
+static void put_since(FILE *to, const spill_foresight_t *foresight, const char *before)
+{
+    if (foresight->elapsed_ms == 0)
+        return;
+    fprintf(to, "%s\"since\":{\"elapsedMs\":%" PRId64 ",\"added\":%" PRId64 ",\"perDay\":%.6g}",
+            before, foresight->elapsed_ms, foresight->added,
+            (double)foresight->added / ((double)foresight->elapsed_ms / 86400e3));
+}
+
 static void put_owner_growth(FILE *to, const spill_foresight_t *foresight)
 {
     fputs(",\"growth\":{", to);
@@ -80,14 +90,17 @@ static void put_owner_growth(FILE *to, const spill_foresight_t *foresight)
     fputs(",", to);
     put_when(to, "limit", &foresight->limit);
     put_times(to, foresight, ",");
+    put_since(to, foresight, ",");
     fputs("}", to);
 }
 
 static void put_path_growth(FILE *to, const spill_foresight_t *foresight)
 {
-    fputs(foresight->timed ? ",\"growth\":{" : ",\"growth\":null", to);
+    bool known = foresight->timed || foresight->elapsed_ms > 0;
+    fputs(known ? ",\"growth\":{" : ",\"growth\":null", to);
     put_times(to, foresight, "");
-    fputs(foresight->timed ? "}" : "", to);
+    put_since(to, foresight, foresight->timed ? "," : "");
+    fputs(known ? "}" : "", to);
 }
 
 /* ---- paths and owners ------------------------------------------------------------------------ */
@@ -225,6 +238,7 @@ void spill_scan_write_json(const spill_scan_result_t *result, const char *source
     fprintf(to, "},\"quantileError\":%.7f", SPILL_SKETCH_ERROR);
     put_number(to, "documents", result->documents);
     put_number(to, "bytes", result->bytes);
+    put_date(to, "at", result->scanned_ms);
     fprintf(to, ",\"interrupted\":%s,\"findings\":[", result->interrupted ? "true" : "false");
     for (size_t i = 0; i < result->finding_count; i++) {
         fputs(i ? "," : "", to);

@@ -141,6 +141,17 @@ static void read_times(reader_t *reader, const bson_t *from, spill_foresight_t *
                                         .high = real(&coming, "high")};
 }
 
+static void read_since(reader_t *reader, const bson_t *from, spill_foresight_t *growth)
+{
+    bson_t since;
+    if (!bson_has_field(from, "since") || !inner(reader, from, "since", &since))
+        return;
+    growth->elapsed_ms = number(reader, &since, "elapsedMs");
+    growth->added = number(reader, &since, "added");
+    if (!growth->timed)
+        growth->pace.per_day = real(&since, "perDay");
+}
+
 /* ---- owners, paths, collections -------------------------------------------------------------- */
 
 static void read_owner(reader_t *reader, const bson_t *from, bool of_path, spill_owners_t *owners)
@@ -159,6 +170,7 @@ static void read_owner(reader_t *reader, const bson_t *from, bool of_path, spill
         owner.foresight.threshold = when(reader, &growth, "threshold");
         owner.foresight.limit = when(reader, &growth, "limit");
         read_times(reader, &growth, &owner.foresight);
+        read_since(reader, &growth, &owner.foresight);
     }
     if (reader->code == SPILL_OK)
         spill_owners_add(owners, &owner);
@@ -213,6 +225,7 @@ static void read_path(reader_t *reader, const bson_t *from, spill_scan_path_t *p
     }
     inner(reader, from, "growth", &growth);
     read_times(reader, &growth, &path->foresight);
+    read_since(reader, &growth, &path->foresight);
     read_owners(reader, from, "owners", true, &path->owners);
 }
 
@@ -306,6 +319,9 @@ static void read_result(reader_t *reader, const bson_t *from, spill_scan_result_
     result->documents = number(reader, from, "documents");
     result->bytes = number(reader, from, "bytes");
     result->problems_all = number(reader, from, "problemCount");
+    result->scanned_ms = date(from, "at");
+    if (result->scanned_ms == SPILL_WHEN_UNKNOWN)
+        result->scanned_ms = 0;
     if (find(reader, from, "interrupted", &iter))
         result->interrupted = bson_iter_as_bool(&iter);
     size_t count = count_items(reader, from, "collections", &list);
@@ -367,11 +383,15 @@ spill_code_t spill_scan_read_json(const char *file, spill_scan_result_t *result,
 
 bool spill_scan_is_json(const char *file)
 {
-    static const char start[] = "{\"spillwayScan\"";
-    char head[sizeof start - 1];
+    static const char name[] = "\"spillwayScan\"";
+    char head[64] = "";
     FILE *from = fopen(file, "rb");
-    size_t got = from ? fread(head, 1, sizeof head, from) : 0;
-    if (from)
-        fclose(from);
-    return got == sizeof head && memcmp(head, start, sizeof head) == 0;
+    if (!from)
+        return false;
+    size_t got = fread(head, 1, sizeof head - 1, from);
+    fclose(from);
+    head[got] = '\0';
+    const char *at = head + strspn(head, " \t\r\n");
+    at = *at == '{' ? at + 1 + strspn(at + 1, " \t\r\n") : "";
+    return strncmp(at, name, sizeof name - 1) == 0;
 }

@@ -522,7 +522,8 @@ spill_code_t spill_scan(const spill_scan_options_t *options, spill_scan_result_t
                         spill_error_t *error)
 {
     *result = (spill_scan_result_t){.limits = options->limits,
-                                    .collections_max = options->collections_max};
+                                    .collections_max = options->collections_max,
+                                    .scanned_ms = spill_clock_now_us(NULL) / 1000};
     scanner_t scanner = {.options = options, .result = result};
     pthread_mutex_init(&scanner.lock, NULL);
     spill_code_t code;

@@ -155,6 +155,7 @@ typedef struct spill_scan {
     int64_t documents;
     int64_t bytes;
     bool interrupted;
+    int64_t scanned_ms; /* when, in milliseconds since 1970; 0: not known */
 } spill_scan_result_t;
 
 /*
@@ -165,6 +166,13 @@ typedef struct spill_scan {
 spill_code_t spill_scan(const spill_scan_options_t *options, spill_scan_result_t *result,
                         spill_error_t *error);
 void spill_scan_release(spill_scan_result_t *result);
+
+/*
+ * Tell in foresights what has come since an earlier scan of the same source, made before this one:
+ * of paths by their sums, of the largest owners of both by their lengths. What has no times in its
+ * elements gets likely dates by the pace between the two.
+ */
+void spill_scan_since(spill_scan_result_t *result, const spill_scan_result_t *earlier);
 
 /* ---- in parts, for the scan itself ----------------------------------------------------------- */
 
