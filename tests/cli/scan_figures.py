@@ -393,6 +393,7 @@ def damage(folder, documents):
         return whole[:at] + bytes([byte]) + whole[at + 1:]
 
     at = offsets[200]
+    rng = random.Random(3)
     write(f"{folder}/cut.bson", whole[:offsets[300] + 9])
     write(f"{folder}/type.bson", changed(at + 4, 0x77))
     write(f"{folder}/length.bson", changed(at + 2, 0x77))
@@ -409,6 +410,11 @@ def damage(folder, documents):
     deep = {}
     for _ in range(120):
         deep = {"d": deep}
+    step = [document({"_id": i, "feed": [{"at": {"$date": 1700000000000 + rng.randrange(10 ** 9)}}
+                                         for _ in range(60)]}.items()) for i in range(800)]
+    for name, length in (("step", 3), ("leap", 300_000)):
+        write(f"{folder}/{name}.bson",
+              b"".join(step[:9]) + struct.pack("<i", length) + step[9][4:] + b"".join(step[10:]))
     write(f"{folder}/deep.bson", whole[:at] + document(deep.items()) + whole[at:])
     write(f"{folder}/bad.ndjson", b'{"_id":1,"a":[1]}\n{"_id":2,"a":[\n{"_id":3,"a":[1,2]}\nno\n')
     zipped = gzip.compress(whole)
@@ -420,7 +426,8 @@ def damage(folder, documents):
     write(f"{folder}/half/shop/there.metadata.json", b"{}")
     write(f"{folder}/half/shop/gone.metadata.json", b"{}")
     write(f"{folder}/half/shop/empty.bson", b"")
-    print(json.dumps({"at": at, "cut": offsets[300]}))
+    print(json.dumps({"at": at, "cut": offsets[300],
+                      "step": sum(map(len, step[:9]))}))
 
 
 def main():

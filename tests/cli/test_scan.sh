@@ -11,6 +11,7 @@ figures() {
 }
 figures make . >places
 at=$(sed 's/.*"at": \([0-9]*\).*/\1/' places)
+step=$(sed 's/.*"step": \([0-9]*\).*/\1/' places)
 cut=$(sed 's/.*"cut": \([0-9]*\).*/\1/' places)
 
 lacks() { # FILE TEXT
@@ -117,7 +118,11 @@ broken cut.bson 300 "cut.bson: byte $cut: the document is cut off: of 96 bytes 9
 broken type.bson 499 "type.bson: byte $((at + 4)): there is no such type"
 broken length.bson 499 "length.bson: byte $at: "
 broken negative.bson 499 "negative.bson: byte $at: this is not a BSON document; 78 bytes are passed"
-broken short.bson 499 "short.bson: byte $((at + 69)): "
+broken short.bson 499 "short.bson: byte $at: this is not a BSON document; 78 bytes are passed"
+for name in step leap; do # a length too small or too large, in documents that hold others
+    broken $name.bson 799 "$name.bson: byte $step: this is not a BSON document"
+    [ "$(wc -l <err)" = 1 ] || fail "$name.bson: $(cat err)"
+done
 broken hole.bson 498 "hole.bson: byte $at: this is not a BSON document"
 broken noise.bson 0 'noise.bson: byte 0: this is not a BSON document; 3000000 bytes are passed over'
 broken front.bson 500 'front.bson: byte 0: this is not a BSON document; 1500000 bytes are passed over'

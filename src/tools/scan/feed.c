@@ -125,29 +125,64 @@ bool spill_feed_header(const uint8_t *data, size_t size)
 
 static bool begins_with_id(const uint8_t *data, size_t size)
 {
-    return size >= 9 && memcmp(data + 5, "_id", 4) == 0;
+    return size >= 9 && spill_feed_header(data, size) && memcmp(data + 5, "_id", 4) == 0;
 }
 
-bool spill_feed_find(const uint8_t *data, size_t size, size_t from, bool ended, size_t *at,
-                     size_t *wanted)
+bool spill_feed_two(const uint8_t *data, size_t size)
+{
+    if (!begins_with_id(data, size))
+        return false;
+    uint32_t length = length_of(data);
+    return length < size && data[length - 1] == 0 && begins_with_id(data + length, size - length);
+}
+
+spill_feed_sight_t spill_feed_sound(const uint8_t *data, size_t size, bool ended, size_t *wanted)
+{
+    *wanted = 5;
+    if (size < 5)
+        return ended ? SPILL_FEED_NO : SPILL_FEED_CANNOT_TELL;
+    uint32_t length = length_of(data);
+    if (!spill_feed_header(data, size) || length == 5)
+        return SPILL_FEED_NO;
+    *wanted = length;
+    if (length > size)
+        return ended ? SPILL_FEED_NO : SPILL_FEED_CANNOT_TELL;
+    return data[length - 1] == 0 && spill_walk_check(data, length) ? SPILL_FEED_YES : SPILL_FEED_NO;
+}
+
+/* Is there a sound document, and behind it another one, or the end? */
+static spill_feed_sight_t look(const uint8_t *data, size_t size, bool ended, bool ids,
+                               size_t *wanted)
+{
+    bool id = begins_with_id(data, size);
+    uint32_t length = length_of(data);
+    if (!spill_feed_header(data, size) || length == 5)
+        return SPILL_FEED_NO;
+    if (length > size && ids && !id)
+        return SPILL_FEED_NO;
+    if (length < size && !spill_feed_header(data + length, size - length))
+        return SPILL_FEED_NO;
+    spill_feed_sight_t first = spill_feed_sound(data, size, ended, wanted);
+    if (first != SPILL_FEED_YES || (length == size && ended))
+        return first;
+    const uint8_t *behind = data + length;
+    size_t left = size - length;
+    if (ids && !id && left >= 9 && !begins_with_id(behind, left))
+        return SPILL_FEED_NO;
+    spill_feed_sight_t second = spill_feed_sound(behind, left, ended, wanted);
+    *wanted += length;
+    return second;
+}
+
+bool spill_feed_find(const uint8_t *data, size_t size, size_t from, bool ended, bool ids,
+                     size_t *at, size_t *wanted)
 {
     *wanted = 0;
     for (*at = from; *at + 5 <= size; ++*at) {
-        const uint8_t *here = data + *at;
-        size_t left = size - *at;
-        uint32_t length = length_of(here);
-        if (!spill_feed_header(here, left) || length == 5)
-            continue;
-        if (length > left) {
-            if (!ended && begins_with_id(here, left)) {
-                *wanted = length;
-                return false;
-            }
-            continue;
-        }
-        bool followed = length == left ? true : spill_feed_header(here + length, left - length);
-        if (here[length - 1] == 0 && followed && spill_walk_check(here, length))
-            return true;
+        spill_feed_sight_t sight = look(data + *at, size - *at, ended, ids, wanted);
+        if (sight != SPILL_FEED_NO)
+            return sight == SPILL_FEED_YES;
     }
+    *wanted = 0;
     return false;
 }

@@ -107,12 +107,29 @@ void spill_feed_window_keep(spill_feed_window_t *window, spill_block_t *block, s
 /* Could a document begin here, by its length and its first type? `size` bytes are there. */
 bool spill_feed_header(const uint8_t *data, size_t size);
 
+typedef enum spill_feed_sight {
+    SPILL_FEED_NO,
+    SPILL_FEED_YES,
+    SPILL_FEED_CANNOT_TELL /* without more bytes */
+} spill_feed_sight_t;
+
+/*
+ * Is there a sound document at `data`, of which `size` bytes are there, and no more where `ended`?
+ * *wanted: where that cannot be told, so many bytes are needed. O(the document).
+ */
+spill_feed_sight_t spill_feed_sound(const uint8_t *data, size_t size, bool ended, size_t *wanted);
+
+/* Does a document with _id as its first field begin here, and another one where it ends? O(1). */
+bool spill_feed_two(const uint8_t *data, size_t size);
+
 /*
  * The first place from `from` on where a document begins, as far as can be told: one that is sound
- * and is followed by another, or by the end (where `ended`). *wanted: where none is found, so many
- * bytes from *at on are needed to tell, 0 for more. O(size), and a walk of each candidate.
+ * and is followed by another sound one, or by the end (where `ended`). With `ids` the first field
+ * of one of the two is _id. *wanted: where that cannot be told, so many bytes from *at on are
+ * needed, 0 for more. O(size), and a walk of what looks like a document with another one's length
+ * behind it.
  */
-bool spill_feed_find(const uint8_t *data, size_t size, size_t from, bool ended, size_t *at,
-                     size_t *wanted);
+bool spill_feed_find(const uint8_t *data, size_t size, size_t from, bool ended, bool ids,
+                     size_t *at, size_t *wanted);
 
 #endif

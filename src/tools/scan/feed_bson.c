@@ -10,6 +10,8 @@
 typedef struct bson_feed {
     spill_feed_t base;
     spill_feed_window_t window;
+    bool some;    /* a document was found */
+    bool without; /* ... and one whose first field is not _id */
 } bson_feed_t;
 
 static uint32_t length_at(const spill_block_t *block, size_t at)
@@ -27,25 +29,18 @@ static void find_next(bson_feed_t *feed, spill_block_t *block, const char *what)
     for (;;) {
         size_t at, wanted;
         bool found = spill_feed_find(block->data.data, block->data.size, from, feed->window.ended,
-                                     &at, &wanted);
+                                     feed->some && !feed->without, &at, &wanted);
         if (found || feed->window.ended) {
             spill_feed_window_drop(&feed->window, block, found ? at : block->data.size);
             break;
         }
-        if (wanted > 0) { /* the one at `at` may be it */
+        if (at >= SPILL_BLOCK_BYTES && at >= block->data.size / 2) {
             spill_feed_window_drop(&feed->window, block, at);
-            spill_feed_window_fill(&feed->base, &feed->window, block, wanted);
-            from = 0;
-            if (block->data.size >= wanted && length_at(block, 0) == wanted &&
-                spill_feed_header(block->data.data + wanted, block->data.size - wanted))
-                continue;
-            from = 1;
-        } else {
-            spill_feed_window_drop(&feed->window, block,
-                                   at < block->data.size ? at : block->data.size);
-            from = 0;
-            spill_feed_window_fill(&feed->base, &feed->window, block, SPILL_BLOCK_BYTES);
+            at = 0;
         }
+        from = at;
+        spill_feed_window_fill(&feed->base, &feed->window, block,
+                               at + (wanted > 0 ? wanted : SPILL_BLOCK_BYTES));
     }
     if (!feed->window.failed || block->data.size > 0)
         spill_feed_report(&feed->base, damaged, "%s; %" PRId64 " bytes are passed over", what,
@@ -61,27 +56,69 @@ static void find_after_cut(bson_feed_t *feed, spill_block_t *block, uint32_t len
     find_next(feed, block, what);
 }
 
+/* Do the document's fields end where it does? What is in them is not looked at. O(fields). */
+static bool fields_fit(const uint8_t *data, size_t length)
+{
+    bson_iter_t iter;
+    if (!bson_iter_init_from_data(&iter, data, length))
+        return false;
+    while (bson_iter_next(&iter))
+        ;
+    return iter.err_off == 0;
+}
+
+/*
+ * Is the length of the document at `at` to be believed? It is where another document follows, or
+ * where it is that of the document's fields. *wanted as of spill_feed_sound, from `at` on.
+ */
+static spill_feed_sight_t judge(const bson_feed_t *feed, const spill_block_t *block, size_t at,
+                                uint32_t length, size_t *wanted)
+{
+    const uint8_t *here = block->data.data + at;
+    const uint8_t *behind = here + length;
+    size_t left = block->data.size - at - length;
+    if (here[length - 1] != 0)
+        return SPILL_FEED_NO;
+    bool end = left == 0 && feed->window.ended;
+    if (end || spill_feed_two(behind, left) || fields_fit(here, length))
+        return SPILL_FEED_YES;
+    spill_feed_sight_t sight = spill_feed_sound(behind, left, feed->window.ended, wanted);
+    *wanted += length;
+    return sight;
+}
+
+static void add(bson_feed_t *feed, spill_block_t *block, size_t at, uint32_t length)
+{
+    const uint8_t *data = block->data.data + at;
+    feed->some = true;
+    feed->without = feed->without || length < 9 || memcmp(data + 5, "_id", 4) != 0;
+    spill_block_add(block, at, length, feed->window.offset + (int64_t)at);
+}
+
 /* Cut the block into documents. False: there is none at its begin, and something was done. */
 static bool cut(bson_feed_t *feed, spill_block_t *block)
 {
     size_t at = 0;
     while (at < block->data.size) {
-        const uint8_t *here = block->data.data + at;
         size_t left = block->data.size - at;
         if (left < 4 && !feed->window.ended)
             break;
         uint32_t length = left < 4 ? 0 : length_at(block, at);
         bool good = length >= 5 && length <= SPILL_DOCUMENT_BYTES_MAX;
         bool whole = good && length <= left;
-        if (whole && here[length - 1] == 0) {
-            spill_block_add(block, at, length, feed->window.offset + (int64_t)at);
+        size_t wanted = length;
+        spill_feed_sight_t sight = whole ? judge(feed, block, at, length, &wanted)
+                                   : good && !feed->window.ended ? SPILL_FEED_CANNOT_TELL
+                                                                 : SPILL_FEED_NO;
+        if (sight == SPILL_FEED_YES) {
+            add(feed, block, at, length);
             at += length;
             continue;
         }
         if (block->count > 0)
             break; /* what is good first */
-        if (good && !whole && !feed->window.ended)
-            spill_feed_window_fill(&feed->base, &feed->window, block, length);
+        if (sight == SPILL_FEED_CANNOT_TELL)
+            spill_feed_window_fill(&feed->base, &feed->window, block, wanted);
         else if (good && !whole)
             find_after_cut(feed, block, length);
         else
