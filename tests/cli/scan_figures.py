@@ -317,6 +317,10 @@ def archive(collections):
     for name, documents in collections.items():
         out += document({"db": "shop", "collection": name, "metadata": "{}", "size": 0,
                          "type": "collection"}.items())
+    for kind, metadata in (("view", "{}"), ("timeseries", "{}"),
+                           ("", '{"options":{"viewOn":"small"}}')):  # these have no parts
+        out += document({"db": "shop", "collection": f"no {kind}", "metadata": metadata, "size": 0,
+                         "type": kind}.items())
     out += end
     places = {name: 0 for name in collections}
     while places:
@@ -359,10 +363,19 @@ def make(folder):
     write(f"{folder}/dump/shop/none.bson", b"")
     write(f"{folder}/dump/shop/none.metadata.json", b"{}")
     write(f"{folder}/dump/shop/view.metadata.json", b'{"options":{"viewOn":"small"}}')
+    write(f"{folder}/zipped/shop/view.metadata.json.gz", b'{"options":{"viewOn":"small"}}')
+    write(f"{folder}/zipped/shop/times.metadata.json.gz", b'{"options":{"timeseries":{}}}')
+    write(f"{folder}/zipped/shop/none.bson.gz", b"")
+    write(f"{folder}/zipped/shop/none.metadata.json.gz", b"{}")
+    write(f"{folder}/nothing.bson.gz", b"")
+    write(f"{folder}/nothing/shop/some.bson.gz", b"")
     write(f"{folder}/shop.archive", archive(encoded))
     write(f"{folder}/shop.archive.gz", archive(encoded))
     whole = archive(encoded)
     write(f"{folder}/cut.archive", whole[:len(whole) * 2 // 3])
+    head = whole.index(b"\xff\xff\xff\xff") + 4  # of the first part
+    write(f"{folder}/prelude.archive", whole[:head])
+    write(f"{folder}/part.archive", whole[:whole.index(b"\xff\xff\xff\xff", head) + 4])
     write(f"{folder}/noise.archive", whole[:900000] + bytes(300000) + whole[1200000:])
     write(f"{folder}/wide.bson", wide() * 4)
     damage(folder, encoded["small"])

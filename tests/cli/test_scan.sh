@@ -121,7 +121,7 @@ broken negative.bson 499 "negative.bson: byte $at: this is not a BSON document; 
 broken short.bson 499 "short.bson: byte $at: this is not a BSON document; 78 bytes are passed"
 for name in step leap; do # a length too small or too large, in documents that hold others
     broken $name.bson 799 "$name.bson: byte $step: this is not a BSON document"
-    [ "$(wc -l <err)" = 1 ] || fail "$name.bson: $(cat err)"
+    [ "$(grep -c "$name.bson: byte" err)" = 1 ] || fail "$name.bson: $(cat err)"
 done
 broken hole.bson 498 "hole.bson: byte $at: this is not a BSON document"
 broken noise.bson 0 'noise.bson: byte 0: this is not a BSON document; 3000000 bytes are passed over'
@@ -131,6 +131,11 @@ broken latin.bson 501 "latin.bson: byte $((at + 20)): a text is not UTF-8"
 broken deep.bson 501 'nested more than 100 deep'
 broken empty.bson 0 'empty.bson: the file is empty'
 broken empty.ndjson 0 'empty.ndjson: the file is empty'
+broken nothing.bson.gz 0 'nothing.bson.gz: the file is empty'
+broken nothing 0 'some.bson.gz: the file is empty'
+"$SPILLWAY" scan - --format bson >out 2>err </dev/null
+[ $? = 3 ] || fail "no input: $(cat err)"
+has err 'there is no input'
 broken bad.ndjson 2 'bad.ndjson:2: malformed JSON at offset 15'
 has err 'bad.ndjson:4: '
 broken wrong.bson.gz 0 'the compressed data is damaged near byte'
@@ -144,6 +149,14 @@ lacks out '"documents":0,"bytes"'
 expect 3 scan cut.archive --json --quiet
 has err 'cut.archive: byte '
 has err 'the archive ends before the collection shop.constant does'
+expect 3 scan prelude.archive
+for name in grown constant small; do
+    has err "the archive does not have the collection shop.$name"
+done
+lacks err 'shop.no '
+expect 3 scan part.archive
+has err 'the archive ends before the collection shop.grown does'
+has err 'the archive does not have the collection shop.small'
 expect 3 scan noise.archive --json --quiet
 has err 'bytes are passed over'
 has out '"collection":"shop.small"'

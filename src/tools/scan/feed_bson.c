@@ -12,6 +12,7 @@ typedef struct bson_feed {
     spill_feed_window_t window;
     bool some;    /* a document was found */
     bool without; /* ... and one whose first field is not _id */
+    bool told;    /* that the input is empty */
 } bson_feed_t;
 
 static uint32_t length_at(const spill_block_t *block, size_t at)
@@ -129,6 +130,15 @@ static bool cut(bson_feed_t *feed, spill_block_t *block)
     return true;
 }
 
+/* There was not a byte. Of a file with a size that is known before, and may be meant. */
+static void tell_nothing(bson_feed_t *feed)
+{
+    bool file = spill_source_size(feed->base.source) >= 0 && strcmp(feed->base.name, "stdin") != 0;
+    if (!file && !feed->window.failed && !feed->told)
+        spill_feed_report(&feed->base, -1, "there is no input");
+    feed->told = true;
+}
+
 static spill_code_t next(spill_feed_t *base, spill_block_t *block, spill_error_t *error)
 {
     (void)error; /* what cannot be read is reported, and is the end */
@@ -137,6 +147,8 @@ static spill_code_t next(spill_feed_t *base, spill_block_t *block, spill_error_t
     do {
         spill_feed_window_fill(&feed->base, &feed->window, block, SPILL_BLOCK_BYTES);
     } while (!cut(feed, block));
+    if (block->data.size == 0 && feed->window.offset == 0)
+        tell_nothing(feed);
     return SPILL_OK;
 }
 

@@ -7,7 +7,6 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -101,18 +100,42 @@ static char *collection_of(const char *database, const char *path)
     return name;
 }
 
+/* ---- how a file begins ----------------------------------------------------------------------- */
+
+/* Its first bytes, decompressed. False where they cannot be read; *count are there. */
+static bool peek(const char *path, spill_codec_t codec, void *bytes, size_t size, size_t *count)
+{
+    spill_source_t *source;
+    spill_error_t ignored;
+    size_t got = 1;
+    spill_code_t code = spill_source_open(path, codec, &source, &ignored);
+    *count = 0;
+    while (code == SPILL_OK && *count < size && got > 0) {
+        code = spill_source_read(source, (uint8_t *)bytes + *count, size - *count, &got, &ignored);
+        *count += code == SPILL_OK ? got : 0;
+    }
+    spill_source_close(source);
+    return code == SPILL_OK;
+}
+
+/* A file, no pipe, that holds nothing. */
+static bool is_empty(const spill_scan_input_t *item)
+{
+    char byte;
+    size_t count;
+    return item->size_bytes == 0 || (item->size_bytes > 0 && item->codec != SPILL_CODEC_PLAIN &&
+                                     peek(item->path, item->codec, &byte, 1, &count) && count == 0);
+}
+
 /* ---- a folder -------------------------------------------------------------------------------- */
 
 /* Does a collection with this description have a file of its own? Views have none. */
 static bool has_documents(const char *metadata)
 {
     char text[4096];
-    if (ends_with(metadata, ".gz"))
-        return true;
-    FILE *file = fopen(metadata, "rb");
-    size_t size = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file)
-        fclose(file);
+    size_t size;
+    peek(metadata, ends_with(metadata, ".gz") ? SPILL_CODEC_GZIP : SPILL_CODEC_PLAIN, text,
+         sizeof text - 1, &size);
     text[size] = '\0';
     return !strstr(text, "\"viewOn\"") && !strstr(text, "\"timeseries\"");
 }
@@ -147,7 +170,7 @@ static void add_dumped(const listing_t *listing, const char *database, const cha
     spill_scan_input_t *item = add(listing->inputs, path, format, codec);
     item->collection = collection_of(database, path);
     const char *ending = codec == SPILL_CODEC_GZIP ? ".bson.gz" : ".bson";
-    if (item->size_bytes == 0 && !has_beside(path, ending, ".metadata.json"))
+    if (!has_beside(path, ending, ".metadata.json") && is_empty(item))
         listing->missing(listing->context, path, "the file is empty");
 }
 
@@ -238,26 +261,11 @@ static spill_code_t list_dump(const listing_t *listing, const char *path, spill_
 
 /* ---- a file ---------------------------------------------------------------------------------- */
 
-/* How a file begins, decompressed; 0 where it cannot be read. */
-static size_t peek(const char *path, spill_codec_t codec, uint8_t *bytes, size_t size)
-{
-    spill_source_t *source;
-    spill_error_t ignored;
-    size_t count = 0, got = 1;
-    if (spill_source_open(path, codec, &source, &ignored) == SPILL_OK)
-        while (count < size && got > 0) {
-            if (spill_source_read(source, bytes + count, size - count, &got, &ignored) != SPILL_OK)
-                break;
-            count += got;
-        }
-    spill_source_close(source);
-    return count;
-}
-
 static bool begins_with(const char *path, spill_codec_t codec, const char *bytes, size_t size)
 {
     uint8_t head[8];
-    return strcmp(path, "-") != 0 && peek(path, codec, head, size) == size &&
+    size_t count;
+    return strcmp(path, "-") != 0 && peek(path, codec, head, size, &count) && count == size &&
            memcmp(head, bytes, size) == 0;
 }
 
@@ -296,7 +304,7 @@ static spill_code_t add_file(const listing_t *listing, const char *path, const c
     spill_scan_input_t *item = add(listing->inputs, path, format, codec);
     item->archive = archive;
     item->collection = strcmp(path, "-") == 0 ? bson_strdup("stdin") : collection_of("", path);
-    if (item->size_bytes == 0)
+    if (is_empty(item))
         listing->missing(listing->context, path, "the file is empty");
     return SPILL_OK;
 }
