@@ -23,6 +23,7 @@
 
 typedef struct member {
     char *name; /* "shop.products" */
+    bool begun; /* a part of it was there */
     bool ended;
 } member_t;
 
@@ -107,6 +108,7 @@ static bool read_head(archive_feed_t *feed, const uint8_t *data, uint32_t size)
     if (!database || !collection || !bson_iter_init_find(&iter, &head, "EOF"))
         return false;
     feed->at = member_of(feed, database, collection);
+    feed->members[feed->at].begun = true;
     feed->members[feed->at].ended = bson_iter_as_bool(&iter);
     return true;
 }
@@ -172,7 +174,26 @@ static step_t take(archive_feed_t *feed, spill_block_t *block)
     return block->data.size < SPILL_BLOCK_BYTES ? STEP_ON : STEP_BLOCK_DONE;
 }
 
-/* Pass over what the archive says of itself. */
+/*
+ * A document of the prelude may be a collection's, of which there will be parts: there are none of
+ * views, and those of time series have another name.
+ */
+static void expect_member(archive_feed_t *feed, const uint8_t *data, uint32_t size)
+{
+    bson_t document;
+    if (!spill_walk_check(data, size) || !bson_init_static(&document, data, size))
+        return;
+    const char *database = text_in(&document, "db");
+    const char *name = text_in(&document, "collection");
+    const char *type = text_in(&document, "type");
+    const char *metadata = text_in(&document, "metadata");
+    bool other = (type && *type && strcmp(type, "collection") != 0) ||
+                 (metadata && strstr(metadata, "\"viewOn\""));
+    if (database && name && !other)
+        member_of(feed, database, name);
+}
+
+/* Read what the archive says of itself. */
 static spill_code_t start(archive_feed_t *feed, spill_error_t *error)
 {
     feed->started = true;
@@ -187,6 +208,7 @@ static spill_code_t start(archive_feed_t *feed, spill_error_t *error)
             return spill_fail(error, SPILL_PARSE,
                               "the archive's list of collections is damaged at byte %" PRId64,
                               offset_of(feed));
+        expect_member(feed, here(feed), size);
         feed->begin += size;
     }
     feed->begin += 4;
@@ -199,7 +221,9 @@ static void check_ends(archive_feed_t *feed)
     for (size_t i = 0; i < feed->count; i++) {
         if (!feed->members[i].ended)
             spill_feed_report(&feed->base, offset_of(feed),
-                              "the archive ends before the collection %s does",
+                              feed->members[i].begun
+                                  ? "the archive ends before the collection %s does"
+                                  : "the archive does not have the collection %s",
                               feed->members[i].name);
         feed->members[i].ended = true;
     }
