@@ -425,7 +425,7 @@ def damage(folder, documents):
         deep = {"d": deep}
     step = [document({"_id": i, "feed": [{"at": {"$date": 1700000000000 + rng.randrange(10 ** 9)}}
                                          for _ in range(60)]}.items()) for i in range(800)]
-    for name, length in (("step", 3), ("leap", 300_000)):
+    for name, length in (("step", 3), ("leap", 300_000), ("inner", 26)):
         write(f"{folder}/{name}.bson",
               b"".join(step[:9]) + struct.pack("<i", length) + step[9][4:] + b"".join(step[10:]))
     write(f"{folder}/deep.bson", whole[:at] + document(deep.items()) + whole[at:])

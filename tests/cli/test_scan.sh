@@ -119,7 +119,7 @@ broken type.bson 499 "type.bson: byte $((at + 4)): there is no such type"
 broken length.bson 499 "length.bson: byte $at: "
 broken negative.bson 499 "negative.bson: byte $at: this is not a BSON document; 78 bytes are passed"
 broken short.bson 499 "short.bson: byte $at: this is not a BSON document; 78 bytes are passed"
-for name in step leap; do # a length too small or too large, in documents that hold others
+for name in step leap inner; do # a length too small or too large, in documents that hold others
     broken $name.bson 799 "$name.bson: byte $step: this is not a BSON document"
     [ "$(grep -c "$name.bson: byte" err)" = 1 ] || fail "$name.bson: $(cat err)"
 done

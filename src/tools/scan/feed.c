@@ -136,7 +136,8 @@ bool spill_feed_two(const uint8_t *data, size_t size)
     return length < size && data[length - 1] == 0 && begins_with_id(data + length, size - length);
 }
 
-spill_feed_sight_t spill_feed_sound(const uint8_t *data, size_t size, bool ended, size_t *wanted)
+/* Is there a sound document? */
+static spill_feed_sight_t look_at_one(const uint8_t *data, size_t size, bool ended, size_t *wanted)
 {
     *wanted = 5;
     if (size < 5)
@@ -150,10 +151,12 @@ spill_feed_sight_t spill_feed_sound(const uint8_t *data, size_t size, bool ended
     return data[length - 1] == 0 && spill_walk_check(data, length) ? SPILL_FEED_YES : SPILL_FEED_NO;
 }
 
-/* Is there a sound document, and behind it another one, or the end? */
-static spill_feed_sight_t look(const uint8_t *data, size_t size, bool ended, bool ids,
-                               size_t *wanted)
+spill_feed_sight_t spill_feed_look(const uint8_t *data, size_t size, bool ended, bool ids,
+                                   size_t *wanted)
 {
+    *wanted = 5;
+    if (size < 5)
+        return ended ? SPILL_FEED_NO : SPILL_FEED_CANNOT_TELL;
     bool id = begins_with_id(data, size);
     uint32_t length = length_of(data);
     if (!spill_feed_header(data, size) || length == 5)
@@ -162,14 +165,14 @@ static spill_feed_sight_t look(const uint8_t *data, size_t size, bool ended, boo
         return SPILL_FEED_NO;
     if (length < size && !spill_feed_header(data + length, size - length))
         return SPILL_FEED_NO;
-    spill_feed_sight_t first = spill_feed_sound(data, size, ended, wanted);
+    spill_feed_sight_t first = look_at_one(data, size, ended, wanted);
     if (first != SPILL_FEED_YES || (length == size && ended))
         return first;
     const uint8_t *behind = data + length;
     size_t left = size - length;
     if (ids && !id && left >= 9 && !begins_with_id(behind, left))
         return SPILL_FEED_NO;
-    spill_feed_sight_t second = spill_feed_sound(behind, left, ended, wanted);
+    spill_feed_sight_t second = look_at_one(behind, left, ended, wanted);
     *wanted += length;
     return second;
 }
@@ -179,7 +182,7 @@ bool spill_feed_find(const uint8_t *data, size_t size, size_t from, bool ended, 
 {
     *wanted = 0;
     for (*at = from; *at + 5 <= size; ++*at) {
-        spill_feed_sight_t sight = look(data + *at, size - *at, ended, ids, wanted);
+        spill_feed_sight_t sight = spill_feed_look(data + *at, size - *at, ended, ids, wanted);
         if (sight != SPILL_FEED_NO)
             return sight == SPILL_FEED_YES;
     }

@@ -114,20 +114,21 @@ typedef enum spill_feed_sight {
 } spill_feed_sight_t;
 
 /*
- * Is there a sound document at `data`, of which `size` bytes are there, and no more where `ended`?
- * *wanted: where that cannot be told, so many bytes are needed. O(the document).
+ * Does a document begin at `data`, of which `size` bytes are there, and no more where `ended`? One
+ * that is sound and is followed by another sound one, or by the end; with `ids` the first field of
+ * one of the two is _id. *wanted: where that cannot be told, so many bytes are needed. A walk of
+ * both.
  */
-spill_feed_sight_t spill_feed_sound(const uint8_t *data, size_t size, bool ended, size_t *wanted);
+spill_feed_sight_t spill_feed_look(const uint8_t *data, size_t size, bool ended, bool ids,
+                                   size_t *wanted);
 
 /* Does a document with _id as its first field begin here, and another one where it ends? O(1). */
 bool spill_feed_two(const uint8_t *data, size_t size);
 
 /*
- * The first place from `from` on where a document begins, as far as can be told: one that is sound
- * and is followed by another sound one, or by the end (where `ended`). With `ids` the first field
- * of one of the two is _id. *wanted: where that cannot be told, so many bytes from *at on are
- * needed, 0 for more. O(size), and a walk of what looks like a document with another one's length
- * behind it.
+ * The first place from `from` on where spill_feed_look sees a document. *wanted: where that cannot
+ * be told, so many bytes from *at on are needed, 0 for more. O(size), and a walk of what looks like
+ * a document with another one's length behind it.
  */
 bool spill_feed_find(const uint8_t *data, size_t size, size_t from, bool ended, bool ids,
                      size_t *at, size_t *wanted);

@@ -22,6 +22,12 @@ static uint32_t length_at(const spill_block_t *block, size_t at)
     return BSON_UINT32_FROM_LE(value);
 }
 
+/* Has every document so far begun with its _id? */
+static bool ids_first(const bson_feed_t *feed)
+{
+    return feed->some && !feed->without;
+}
+
 /* There is no document at the block's begin: look for the next one. */
 static void find_next(bson_feed_t *feed, spill_block_t *block, const char *what)
 {
@@ -30,7 +36,7 @@ static void find_next(bson_feed_t *feed, spill_block_t *block, const char *what)
     for (;;) {
         size_t at, wanted;
         bool found = spill_feed_find(block->data.data, block->data.size, from, feed->window.ended,
-                                     feed->some && !feed->without, &at, &wanted);
+                                     ids_first(feed), &at, &wanted);
         if (found || feed->window.ended) {
             spill_feed_window_drop(&feed->window, block, found ? at : block->data.size);
             break;
@@ -70,7 +76,7 @@ static bool fields_fit(const uint8_t *data, size_t length)
 
 /*
  * Is the length of the document at `at` to be believed? It is where another document follows, or
- * where it is that of the document's fields. *wanted as of spill_feed_sound, from `at` on.
+ * where it is that of the document's fields. *wanted as of spill_feed_look, from `at` on.
  */
 static spill_feed_sight_t judge(const bson_feed_t *feed, const spill_block_t *block, size_t at,
                                 uint32_t length, size_t *wanted)
@@ -83,7 +89,8 @@ static spill_feed_sight_t judge(const bson_feed_t *feed, const spill_block_t *bl
     bool end = left == 0 && feed->window.ended;
     if (end || spill_feed_two(behind, left) || fields_fit(here, length))
         return SPILL_FEED_YES;
-    spill_feed_sight_t sight = spill_feed_sound(behind, left, feed->window.ended, wanted);
+    spill_feed_sight_t sight =
+        spill_feed_look(behind, left, feed->window.ended, ids_first(feed), wanted);
     *wanted += length;
     return sight;
 }
