@@ -187,6 +187,45 @@ static void maps_are_one_path(void **state)
     spill_paths_release(&paths);
 }
 
+/* A map whose values have become maps before it does: what points to them follows twice. */
+static void maps_in_maps(void **state)
+{
+    (void)state;
+    spill_paths_t paths;
+    spill_walker_t *own = spill_walker_new();
+    bson_t document = BSON_INITIALIZER, outer, middle, inner;
+    char key[16];
+    BSON_APPEND_DOCUMENT_BEGIN(&document, "m", &outer);
+    for (int i = 0; i < 200; i++) {
+        bson_snprintf(key, sizeof key, "k%d", i);
+        bson_append_document_begin(&outer, key, -1, &middle);
+        for (int j = 0; j < (i == 0 ? 200 : 3); j++) {
+            bson_snprintf(key, sizeof key, "j%d", j);
+            bson_append_document_begin(&middle, key, -1, &inner);
+            BSON_APPEND_INT32(&inner, "n", j);
+            bson_append_document_end(&middle, &inner);
+        }
+        bson_append_document_end(&outer, &middle);
+    }
+    bson_append_document_end(&document, &outer);
+    spill_paths_init(&paths, &LIMITS);
+    for (int i = 0; i < 3; i++) {
+        spill_walk_t result;
+        spill_walk(own, &paths, bson_get_data(&document), document.len, i, &result);
+        assert_null(result.damage);
+    }
+    spill_path_t *map = spill_path_child(&paths, paths.root, NULL, SPILL_PATH_DOCUMENT, "m", 1);
+    spill_path_t *values = spill_path_child(&paths, map, NULL, SPILL_PATH_DOCUMENT, "x", 1);
+    spill_path_t *innermost = spill_path_child(&paths, values, NULL, SPILL_PATH_DOCUMENT, "x", 1);
+    assert_true(map->map && values->map);
+    assert_int_equal(values->lengths.count, 3 * 200);
+    assert_int_equal(innermost->lengths.count, 3 * (200 + 199 * 3));
+    assert_int_equal(innermost->lengths.sum, 3 * (200 + 199 * 3));
+    spill_paths_release(&paths);
+    spill_walker_free(own);
+    bson_destroy(&document);
+}
+
 static void the_table_is_bounded(void **state)
 {
     (void)state;
@@ -519,11 +558,17 @@ static void elements_have_times(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arrays_of_documents),       cmocka_unit_test(over_thresholds),
-        cmocka_unit_test(maps_are_one_path),         cmocka_unit_test(the_table_is_bounded),
-        cmocka_unit_test(halves_merge_to_the_whole), cmocka_unit_test(large_documents),
-        cmocka_unit_test(damage_leaves_no_trace),    cmocka_unit_test(nesting_is_bounded),
-        cmocka_unit_test(texts_are_looked_at),       cmocka_unit_test(utf8),
+        cmocka_unit_test(arrays_of_documents),
+        cmocka_unit_test(over_thresholds),
+        cmocka_unit_test(maps_are_one_path),
+        cmocka_unit_test(the_table_is_bounded),
+        cmocka_unit_test(maps_in_maps),
+        cmocka_unit_test(halves_merge_to_the_whole),
+        cmocka_unit_test(large_documents),
+        cmocka_unit_test(damage_leaves_no_trace),
+        cmocka_unit_test(nesting_is_bounded),
+        cmocka_unit_test(texts_are_looked_at),
+        cmocka_unit_test(utf8),
         cmocka_unit_test(elements_have_times),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

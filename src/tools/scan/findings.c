@@ -53,15 +53,6 @@ static bool is_critical(const spill_scan_result_t *result, int64_t document_byte
     return document_bytes > result->limits.document_bytes / 5 * 4;
 }
 
-static int64_t largest_document(const spill_owners_t *owners)
-{
-    int64_t largest = 0;
-    for (size_t i = 0; i < owners->count; i++)
-        if (owners->items[i].document_bytes > largest)
-            largest = owners->items[i].document_bytes;
-    return largest;
-}
-
 static bool lengths_differ(const spill_scan_path_t *path)
 {
     return path->lengths.count < FEW || path->lengths.max * 4 > path->lengths.p10 * 5;
@@ -70,7 +61,7 @@ static bool lengths_differ(const spill_scan_path_t *path)
 static void find_in_path(spill_scan_result_t *result, size_t collection,
                          const spill_scan_path_t *path)
 {
-    bool critical = is_critical(result, largest_document(&path->owners));
+    bool critical = is_critical(result, path->document_max);
     int64_t over = path->over_elements > path->over_bytes ? path->over_elements : path->over_bytes;
     if (over > 0 && lengths_differ(path))
         add(result, path->map ? SPILL_SCAN_FINDING_MAP : SPILL_SCAN_FINDING_ARRAY, collection, path,
@@ -101,7 +92,7 @@ void spill_scan_find_sprawl(spill_scan_result_t *result)
                                              .bytes = collection->bytes};
     }
     spill_sprawl_release(&result->sprawl);
-    result->sprawl = spill_sprawl_find(all, count, SPILL_SPRAWL_MIN);
+    result->sprawl = spill_sprawl_find(all, count, SPILL_SPRAWL_MIN, result->qualified);
     bson_free(all);
 }
 

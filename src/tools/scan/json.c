@@ -142,6 +142,7 @@ static void put_path(FILE *to, const spill_scan_collection_t *collection,
     put_number(to, "bytes", path->bytes);
     fprintf(to, ",\"share\":%.6g", mean_of(path->bytes, collection->bytes));
     put_number(to, "bytesMax", path->bytes_max);
+    put_number(to, "documentMax", path->document_max);
     put_number(to, "overElements", path->over_elements);
     put_number(to, "overBytes", path->over_bytes);
     put_number(to, "paid", path->paid);
@@ -239,6 +240,7 @@ void spill_scan_write_json(const spill_scan_result_t *result, const char *source
     put_number(to, "documents", result->documents);
     put_number(to, "bytes", result->bytes);
     put_date(to, "at", result->scanned_ms);
+    fprintf(to, ",\"qualified\":%s", result->qualified ? "true" : "false");
     fprintf(to, ",\"interrupted\":%s,\"findings\":[", result->interrupted ? "true" : "false");
     for (size_t i = 0; i < result->finding_count; i++) {
         fputs(i ? "," : "", to);

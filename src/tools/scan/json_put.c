@@ -1,5 +1,7 @@
 #include "tools/scan/json_put.h"
 
+#include <string.h>
+
 void spill_json_put_value(FILE *to, const spill_value_t *value)
 {
     char *json = value->data ? spill_value_to_json(value, false) : NULL;
@@ -7,12 +9,24 @@ void spill_json_put_value(FILE *to, const spill_value_t *value)
     bson_free(json);
 }
 
+/* With '?' for what is not ASCII, where the text is not UTF-8. */
+static char *repaired(const char *text)
+{
+    char *copy = bson_strdup(text);
+    for (char *at = copy; *at && !bson_utf8_validate(text, strlen(text), false); at++)
+        if ((unsigned char)*at >= 0x80)
+            *at = '?';
+    return copy;
+}
+
 void spill_json_put_text(FILE *to, const char *text)
 {
     bson_t storage = BSON_INITIALIZER;
     spill_value_t value = {0};
-    if (text)
-        value = spill_value_from_utf8(&storage, text);
+    char *sound = text ? repaired(text) : NULL;
+    if (sound)
+        value = spill_value_from_utf8(&storage, sound);
     spill_json_put_value(to, &value);
+    bson_free(sound);
     bson_destroy(&storage);
 }

@@ -213,6 +213,7 @@ static void read_path(reader_t *reader, const bson_t *from, spill_scan_path_t *p
     path->elements = numbers(reader, from, "elementBytes");
     path->bytes = number(reader, from, "bytes");
     path->bytes_max = number(reader, from, "bytesMax");
+    path->document_max = number(reader, from, "documentMax");
     path->over_elements = number(reader, from, "overElements");
     path->over_bytes = number(reader, from, "overBytes");
     path->paid = number(reader, from, "paid");
@@ -232,7 +233,12 @@ static void read_path(reader_t *reader, const bson_t *from, spill_scan_path_t *p
 /* How many items the array under the name has. */
 static size_t count_items(reader_t *reader, const bson_t *from, const char *name, bson_t *list)
 {
-    return inner(reader, from, name, list) ? bson_count_keys(list) : 0;
+    bson_iter_t iter;
+    if (!inner(reader, from, name, list))
+        return 0;
+    if (!bson_iter_init_find(&iter, from, name) || !BSON_ITER_HOLDS_ARRAY(&iter))
+        complain(reader, "there is no array in", name);
+    return bson_count_keys(list);
 }
 
 static void read_collection(reader_t *reader, const bson_t *from,
@@ -322,6 +328,8 @@ static void read_result(reader_t *reader, const bson_t *from, spill_scan_result_
     result->scanned_ms = date(from, "at");
     if (result->scanned_ms == SPILL_WHEN_UNKNOWN)
         result->scanned_ms = 0;
+    if (find(reader, from, "qualified", &iter))
+        result->qualified = bson_iter_as_bool(&iter);
     if (find(reader, from, "interrupted", &iter))
         result->interrupted = bson_iter_as_bool(&iter);
     size_t count = count_items(reader, from, "collections", &list);

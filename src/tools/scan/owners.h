@@ -15,8 +15,9 @@
 
 /* Owned by the list. */
 typedef struct spill_owner {
-    int64_t length; /* elements; of a list of documents 0 */
-    int64_t bytes;
+    int64_t length;      /* elements; of a list of documents 0 */
+    int64_t bytes;       /* of all arrays of the path in the document */
+    int64_t array_bytes; /* of the longest, which has that length */
     int64_t document_bytes;
     int64_t place;       /* where the document stands: a byte, a line; see spill_record */
     spill_value_t value; /* the _id; data NULL: there is none, or it is too long */

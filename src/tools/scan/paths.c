@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define YEAR_9999_MS INT64_C(253402300799999) /* later, and as long before 1970, is no time */
 #define NODES_MAX (1U << 20) /* indexes ever given; those of paths that went up in maps count */
 
 /* ---- making paths ---------------------------------------------------------------------------- */
@@ -24,8 +25,10 @@ static spill_path_t *make_path(spill_paths_t *paths, spill_path_t *parent, spill
     if (paths->node_count == paths->node_capacity) {
         paths->node_capacity = paths->node_capacity ? 2 * paths->node_capacity : 16;
         paths->nodes = bson_realloc(paths->nodes, paths->node_capacity * sizeof(spill_path_t *));
+        paths->moved = bson_realloc(paths->moved, paths->node_capacity * sizeof *paths->moved);
     }
     path->index = paths->node_count;
+    paths->moved[path->index] = path->index;
     paths->nodes[paths->node_count++] = path;
     paths->live++;
     if (parent) {
@@ -93,6 +96,7 @@ void spill_paths_release(spill_paths_t *paths)
     spill_owners_release(&paths->largest);
     spill_history_release(&paths->history);
     bson_free(paths->nodes);
+    bson_free(paths->moved);
     bson_free(paths->touched);
     *paths = (spill_paths_t){0};
 }
@@ -186,7 +190,7 @@ static const spill_history_t *learn_history(spill_paths_t *paths, spill_path_t *
     spill_history_clear(&paths->history);
     spill_times_t times = spill_times_of(&path->times, here->data + path->here_at);
     while (spill_times_next(&times, &known, &time_ms))
-        if (known)
+        if (known && time_ms > -YEAR_9999_MS && time_ms < YEAR_9999_MS)
             spill_history_add(&paths->history, time_ms);
     uint64_t owner = here->owner->data ? spill_hash(here->owner->data, here->owner->size_bytes)
                                        : spill_hash(&here->place, sizeof here->place);
@@ -202,16 +206,21 @@ static void end_path(spill_paths_t *paths, spill_path_t *path, const ended_t *he
         path->bytes_max = path->here_bytes;
     if (!may_grow(path))
         return;
-    path->over_elements += path->here_length > limits->elements;
+    bool over = path->here_length > limits->elements;
+    path->over_elements += over;
     if (path->here_bytes > limits->bytes &&
         (path->kind == SPILL_PATH_ARRAY || is_spread(path, here->data))) {
+        over = true;
         path->over_bytes++;
         path->paid += path->parent && path->here_bytes * 100 >= here->bytes * limits->paid_per_cent;
     }
+    if (over && here->bytes > path->document_max)
+        path->document_max = here->bytes;
     const spill_history_t *history = learn_history(paths, path, here);
     if (spill_owners_wanted(&path->owners, path->here_length, path->here_bytes)) {
         spill_owner_t owner = {.length = path->here_length,
                                .bytes = path->here_bytes,
+                               .array_bytes = path->here_size,
                                .document_bytes = here->bytes,
                                .place = here->place,
                                .value = *here->owner,
@@ -255,8 +264,33 @@ static void merge_growth(spill_paths_t *paths, spill_path_t *into, spill_path_t 
         spill_growth_merge(into->growth, from->growth);
 }
 
+static int64_t seen_of(const spill_path_t *path)
+{
+    return path->growth ? path->growth->all.seen : 0;
+}
+
+static void forget_histories(spill_path_t *path)
+{
+    if (path->growth)
+        spill_growth_release(path->growth);
+    for (size_t i = 0; i < path->owners.count; i++)
+        spill_owner_forget_history(&path->owners.items[i]);
+}
+
+/* Two that found times in different fields: those of the one that has more of them stay. */
+static void settle_rule(spill_path_t *into, spill_path_t *from)
+{
+    if (from->times.type == 0 || spill_times_same(&into->times, &from->times))
+        return;
+    bool keep = into->times.type != 0 && seen_of(into) >= seen_of(from);
+    forget_histories(keep ? from : into);
+    if (!keep)
+        into->times = from->times;
+}
+
 static void merge_totals(spill_paths_t *paths, spill_path_t *into, spill_path_t *from, bool own)
 {
+    settle_rule(into, from);
     spill_sketch_merge(&into->lengths, &from->lengths);
     spill_sketch_merge(&into->elements, &from->elements);
     spill_owners_merge(&into->owners, &from->owners);
@@ -267,8 +301,8 @@ static void merge_totals(spill_paths_t *paths, spill_path_t *into, spill_path_t 
     into->paid += from->paid;
     if (from->bytes_max > into->bytes_max)
         into->bytes_max = from->bytes_max;
-    if (into->times.type == 0)
-        into->times = from->times;
+    if (from->document_max > into->document_max)
+        into->document_max = from->document_max;
     merge_growth(paths, into, from, own);
     if (from->touched) {
         touch(paths, into);
@@ -282,7 +316,7 @@ static void merge_subtree(spill_paths_t *paths, spill_path_t *into, spill_path_t
 {
     merge_totals(paths, into, from, own);
     if (own)
-        paths->nodes[from->index] = into;
+        paths->moved[from->index] = into->index;
     if (from->map && !into->map && into != paths->overflow)
         make_map(paths, into);
     for (spill_path_t *child = from->children; child; child = child->next) {
@@ -342,7 +376,7 @@ static void foresee_path(spill_paths_t *paths, spill_path_t *path, int64_t scan_
     for (size_t i = 0; i < path->owners.count; i++) {
         spill_owner_t *owner = &path->owners.items[i];
         spill_growing_t array = {.length = owner->length,
-                                 .bytes = owner->bytes,
+                                 .bytes = owner->array_bytes,
                                  .room = paths->limits.document_bytes - owner->document_bytes,
                                  .elements_max = paths->limits.elements,
                                  .history = owner->history};
@@ -356,7 +390,7 @@ static void foresee_path(spill_paths_t *paths, spill_path_t *path, int64_t scan_
 void spill_paths_foresee(spill_paths_t *paths, int64_t scan_ms)
 {
     for (uint32_t i = 0; i < paths->node_count; i++)
-        if (paths->nodes[i]->index == i && paths->nodes[i]->owners.count > 0)
+        if (paths->moved[i] == i && paths->nodes[i]->owners.count > 0)
             foresee_path(paths, paths->nodes[i], scan_ms);
 }
 

@@ -66,6 +66,7 @@ struct spill_path {
     int64_t documents;       /* that have it */
     int64_t bytes;           /* of all its arrays or documents */
     int64_t bytes_max;       /* in one document */
+    int64_t document_max;    /* bytes of the largest document in which it is over a threshold */
     int64_t over_elements;   /* documents with a longer one */
     int64_t over_bytes;      /* documents with more of it */
     int64_t paid;            /* of these, documents of which it is the most part */
@@ -86,7 +87,8 @@ typedef struct spill_paths {
     spill_scan_limits_t limits;
     spill_path_t *root;
     spill_path_t *overflow; /* stands for all that have no room */
-    spill_path_t **nodes;   /* by index; of paths that went up in a map: the map's */
+    spill_path_t **nodes;   /* by index */
+    uint32_t *moved;        /* by index: to which index a path that went up in a map has moved */
     uint32_t node_count;
     uint32_t node_capacity;
     uint32_t live; /* paths there are */
@@ -114,6 +116,8 @@ spill_path_t *spill_path_child(spill_paths_t *paths, spill_path_t *parent, spill
 
 static inline spill_path_t *spill_paths_at(const spill_paths_t *paths, uint32_t index)
 {
+    while (paths->moved[index] != index)
+        index = paths->moved[index];
     return paths->nodes[index];
 }
 

@@ -27,20 +27,14 @@ static void say(spill_plan_texts_t *texts, const char *format, ...)
     va_end(arguments);
 }
 
+/* Bytes that an element takes in its document, name and type included. */
 static int64_t mean_bytes(const spill_scan_path_t *path)
 {
-    int64_t count = path->elements.count > 0 ? path->elements.count : 1;
-    return (path->elements.sum + count - 1) / count;
+    int64_t count = path->lengths.sum > 0 ? path->lengths.sum : 1;
+    return (path->bytes + count - 1) / count;
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
-
-/* The last name of a path: "feed" of "user.feed". */
-static const char *last_name(const char *path)
-{
-    const char *dot = strrchr(path, '.');
-    return dot ? dot + 1 : path;
-}
 
 /* Put the name together; false where it does not fit. */
 static bool put_name(char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -57,7 +51,7 @@ static bool put_name(char *name, const char *format, ...)
 /* Names after the collection and the array; what the layout does not have stays empty. */
 static bool put_names(spill_definition_t *definition, const char *collection, const char *path)
 {
-    const char *array = last_name(path);
+    const char *array = path;
     bool has_pages = definition->layout == SPILL_LAYOUT_OUTLIER;
     bool fits = put_name(definition->name, "%s-%s", collection, array) &&
                 put_name(definition->collection, "%s", collection) &&
@@ -85,6 +79,11 @@ static bool can_be_laid_out(const spill_scan_path_t *path, spill_plan_texts_t *w
     if (strstr(path->path, "[]") || strchr(path->path, '*')) {
         say(why, "It stands inside the elements of another array or map. Give those elements "
                  "documents of their own first; then it is an array of theirs.");
+        return false;
+    }
+    if (strchr(path->path, '.')) {
+        say(why, "It stands in a sub-document, and the array of a definition is a field of the "
+                 "document itself: move it up first.");
         return false;
     }
     if (strchr(path->path, '"')) {
@@ -198,11 +197,13 @@ static int64_t kept_bytes(const spill_plan_item_t *item)
 
 static void tell_savings(spill_plan_item_t *item)
 {
-    const spill_owner_t *largest = &item->path->owners.items[0];
-    int64_t then = largest->document_bytes - largest->bytes + kept_bytes(item);
-    item->rewritten_now = item->read_now = largest->document_bytes;
-    item->read_then = then < largest->document_bytes ? then : largest->document_bytes;
-    item->rewritten_then = item->read_then;
+    const spill_scan_path_t *path = item->path;
+    int64_t now =
+        path->document_max > 0 ? path->document_max : path->owners.items[0].document_bytes;
+    int64_t others = now > path->bytes_max ? now - path->bytes_max : 0;
+    int64_t then = others + kept_bytes(item);
+    item->rewritten_now = item->read_now = now;
+    item->rewritten_then = item->read_then = then < now ? then : now;
 }
 
 /* A head's bound has to leave its other fields room to be twice what they are. */
@@ -216,27 +217,59 @@ static void make_room(spill_plan_item_t *item, int64_t document_limit)
     definition->largest = definition->bounds;
 }
 
-static char *detection_of(const spill_plan_item_t *item, int64_t elements_max)
+/* The name in a collection's name without its database. */
+static const char *bare_name(const spill_scan_result_t *result, const char *collection)
+{
+    const char *dot = result->qualified ? strchr(collection, '.') : NULL;
+    return dot ? dot + 1 : collection;
+}
+
+/* As a string of the shell's language. */
+static char *quoted(const char *text, size_t size)
+{
+    bson_t storage = BSON_INITIALIZER;
+    char *copy = bson_strndup(text, size);
+    spill_value_t value = spill_value_from_utf8(&storage, copy);
+    char *json = spill_value_to_json(&value, false);
+    bson_free(copy);
+    bson_destroy(&storage);
+    return json ? json : bson_strdup("\"?\"");
+}
+
+/* Only of a field of the document, or a sub-document's: the shell cannot name others so. */
+static bool can_be_detected(const spill_scan_path_t *path)
+{
+    size_t length = strlen(path->path);
+    size_t plain = strcspn(path->path, "[]\"*");
+    return plain == length || (path->map && plain == length - 1 && length > strlen(".*"));
+}
+
+static char *detection_of(const spill_plan_item_t *item, const spill_scan_result_t *result)
 {
     const char *collection = item->collection->name, *path = item->path->path;
+    const char *bare = bare_name(result, collection);
     const char *length = item->path->map ? "{$size: {$objectToArray: " : "{$size: ";
     const char *end = item->path->map ? "}}" : "}";
     bool pages = item->possible && item->definition.layout == SPILL_LAYOUT_OUTLIER;
-    int64_t more = pages ? item->definition.bounds.threshold : elements_max;
-    char *field = bson_strndup(path, strlen(path) - (item->path->map ? strlen(".*") : 0));
+    int64_t more = pages ? item->definition.bounds.threshold : result->limits.elements;
+    size_t path_size = strlen(path) - (item->path->map ? strlen(".*") : 0);
+    char *name = quoted(bare, strlen(bare));
+    char *database = bare > collection ? quoted(collection, (size_t)(bare - collection) - 1) : NULL;
     char *text = bson_strdup_printf(
-        "db.getCollection(\"%s\").aggregate([{$project: {length: %s{$ifNull: [\"$%s\", %s]}%s, "
-        "bytes: {$bsonSize: \"$$ROOT\"}}}, {$match: {length: {$gt: %" PRId64
+        "db%s%s%s.getCollection(%s).aggregate([{$project: {length: %s{$ifNull: [\"$%.*s\", "
+        "%s]}%s, bytes: {$bsonSize: \"$$ROOT\"}}}, {$match: {length: {$gt: %" PRId64
         "}}}, {$sort: {length: -1}}, {$limit: 100}])",
-        collection, length, field, item->path->map ? "{}" : "[]", end, more);
-    bson_free(field);
+        database ? ".getSiblingDB(" : "", database ? database : "", database ? ")" : "", name,
+        length, (int)path_size, path, item->path->map ? "{}" : "[]", end, more);
+    bson_free(name);
+    bson_free(database);
     return text;
 }
 
 /* ---- a plan ---------------------------------------------------------------------------------- */
 
 static spill_plan_item_t make_item(const spill_scan_collection_t *collection,
-                                   const spill_scan_path_t *path, const spill_scan_limits_t *limits,
+                                   const spill_scan_path_t *path, const spill_scan_result_t *result,
                                    int64_t target)
 {
     spill_plan_item_t item = {.collection = collection, .path = path};
@@ -246,19 +279,20 @@ static spill_plan_item_t make_item(const spill_scan_collection_t *collection,
     if (item.possible) {
         choose_layout(&item.definition, path, target, &item.why);
         tell_alternatives(&item, &item.alternatives);
-        item.possible = put_names(&item.definition, collection->name, path->path);
+        item.possible =
+            put_names(&item.definition, bare_name(result, collection->name), path->path);
         if (!item.possible)
             say(&item.why, "Its names are too long to make others of them: name the definition, "
                            "its pages and its fields yourself.");
     }
     tell_savings(&item);
-    make_room(&item, limits->document_bytes);
+    make_room(&item, result->limits.document_bytes);
     if (item.possible && spill_definition_check(&item.definition, &error) != SPILL_OK) {
         item.possible = false;
         say(&item.why, "It cannot be defined as it is: %s", error.message);
     }
-    if (!strstr(path->path, "[]") && !strchr(path->path, '"'))
-        item.detection = detection_of(&item, limits->elements);
+    if (can_be_detected(path))
+        item.detection = detection_of(&item, result);
     return item;
 }
 
@@ -278,8 +312,8 @@ spill_plan_t spill_plan_make(const spill_scan_result_t *result, int64_t target)
         const spill_scan_finding_t *finding = &result->findings[i];
         if (!finding->path || finding->path->owners.count == 0 || is_planned(&plan, finding->path))
             continue;
-        plan.items[plan.count++] = make_item(&result->collections[finding->collection],
-                                             finding->path, &result->limits, target);
+        plan.items[plan.count++] =
+            make_item(&result->collections[finding->collection], finding->path, result, target);
     }
     return plan;
 }

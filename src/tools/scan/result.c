@@ -66,6 +66,7 @@ static void tell_path(spill_scan_path_t *told, spill_path_t *path)
         .elements = numbers_of(&path->elements),
         .bytes = path->bytes,
         .bytes_max = path->bytes_max,
+        .document_max = path->document_max,
         .over_elements = spill_path_documents(path, path->over_elements),
         .over_bytes = spill_path_documents(path, path->over_bytes),
         .paid = spill_path_documents(path, path->paid),
@@ -79,10 +80,9 @@ static void tell_path(spill_scan_path_t *told, spill_path_t *path)
         told->elements.count = told->lengths.sum;
         told->elements.sum = told->bytes - 5 * told->lengths.count;
     }
-    int64_t count = told->elements.count;
-    if (count > 0 && told->elements.sum > 0)
-        told->threshold =
-            spill_threshold(SPILL_SCAN_BYTES, (told->elements.sum + count - 1) / count);
+    if (told->lengths.sum > 0) /* with what an element costs besides its value */
+        told->threshold = spill_threshold(SPILL_SCAN_BYTES, (told->bytes + told->lengths.sum - 1) /
+                                                                told->lengths.sum);
 }
 
 static int by_bytes(const void *left, const void *right)
@@ -94,7 +94,21 @@ static int by_bytes(const void *left, const void *right)
     return (one->index > two->index) - (one->index < two->index);
 }
 
-static void tell_paths(spill_scan_collection_t *collection, const spill_paths_t *paths)
+/* How many of the paths, the largest first, are told: fewer once a scan has told of many. */
+static size_t choose_paths(const spill_scan_result_t *result, spill_path_t **paths, size_t count)
+{
+    size_t kept = 0;
+    size_t most = result->paths_told < SPILL_SCAN_PATHS_MOST ? SPILL_SCAN_PATHS_KEPT : 0;
+    for (size_t i = 0; i < count && kept < most; i++) {
+        bool over = paths[i]->over_elements + paths[i]->over_bytes + paths[i]->paid > 0;
+        if (over || result->paths_told + kept < SPILL_SCAN_PATHS_ALL)
+            paths[kept++] = paths[i];
+    }
+    return kept;
+}
+
+static void tell_paths(spill_scan_result_t *result, spill_scan_collection_t *collection,
+                       const spill_paths_t *paths)
 {
     spill_path_t **told = bson_malloc(paths->live * sizeof(spill_path_t *));
     size_t count = 0;
@@ -104,10 +118,11 @@ static void tell_paths(spill_scan_collection_t *collection, const spill_paths_t 
             told[count++] = path;
     }
     qsort(told, count, sizeof(spill_path_t *), by_bytes);
-    size_t kept = count < SPILL_SCAN_PATHS_KEPT ? count : SPILL_SCAN_PATHS_KEPT;
+    size_t kept = choose_paths(result, told, count);
     collection->paths = bson_malloc0((kept + 1) * sizeof *collection->paths);
     collection->path_count = kept;
     collection->paths_left_out = (int64_t)(count - kept);
+    result->paths_told += kept;
     for (size_t i = 0; i < kept; i++)
         tell_path(&collection->paths[i], told[i]);
     bson_free(told);
@@ -132,7 +147,7 @@ void spill_scan_add_collection(spill_scan_result_t *result, const char *name, co
         .overflow = (int64_t)paths->overflow->lengths.count,
     };
     paths->largest.count = 0;
-    tell_paths(collection, paths);
+    tell_paths(result, collection, paths);
     result->documents += collection->documents;
     result->bytes += collection->bytes;
 }

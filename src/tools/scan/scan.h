@@ -20,7 +20,10 @@
 #define SPILL_SCAN_PAID_PER_CENT 80
 #define SPILL_SCAN_COLLECTIONS 1000 /* Azure DocumentDB's limit */
 
-#define SPILL_SCAN_PATHS_KEPT 100    /* of a collection */
+#define SPILL_SCAN_PATHS_KEPT 100 /* of a collection */
+#define SPILL_SCAN_PATHS_ALL                                                                       \
+    5000 /* of a scan, beyond which those alone that are over a threshold */
+#define SPILL_SCAN_PATHS_MOST 20000  /* of these */
 #define SPILL_SCAN_PROBLEMS_KEPT 100 /* of a scan; all are counted */
 
 /* ---- what was found -------------------------------------------------------------------------- */
@@ -47,7 +50,8 @@ typedef struct spill_scan_path {
     spill_scan_numbers_t elements; /* bytes of elements' values; of a map only the sum, with keys */
     int64_t bytes;                 /* of all of them */
     int64_t bytes_max;             /* in one document */
-    int64_t over_elements;         /* documents over options.limits.elements */
+    int64_t document_max;  /* bytes of the largest document in which it is over a threshold */
+    int64_t over_elements; /* documents over options.limits.elements */
     int64_t over_bytes;
     int64_t paid;
     int64_t threshold; /* elements that a head should hold, by their mean size; 0: no elements */
@@ -155,6 +159,8 @@ typedef struct spill_scan {
     int64_t documents;
     int64_t bytes;
     bool interrupted;
+    bool qualified;     /* collections' names begin with their database's and a dot */
+    size_t paths_told;  /* in all collections */
     int64_t scanned_ms; /* when, in milliseconds since 1970; 0: not known */
 } spill_scan_result_t;
 

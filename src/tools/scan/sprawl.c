@@ -11,8 +11,10 @@
 /* Borders that are looked at in one name; words beyond are one. */
 #define BORDERS_MAX 17
 
-/* A pattern without beginning and end says little: it has to cover so many times more. */
+/* A pattern without beginning and end says little: small tables that happen to have the same fields
+ * would be a group. It has to cover so many times more than others, and so many times the least. */
 #define BARE_WEIGHT 0.4
+#define BARE_TIMES 5
 
 /* Of patterns that cover nearly as many, the one that says most. */
 #define NEARLY 0.9
@@ -133,6 +135,14 @@ static int by_hash(const void *left, const void *right)
     return (a->member > b->member) - (a->member < b->member);
 }
 
+/* The names of a cluster, and how many make a group. */
+typedef struct names {
+    const spill_sprawl_collection_t *collections;
+    const size_t *members;
+    size_t min;
+    bool qualified;
+} names_t;
+
 /* A run of equal patterns. */
 typedef struct run {
     const pattern_t *first;
@@ -140,28 +150,38 @@ typedef struct run {
     double score;
 } run_t;
 
-static run_t next_run(const pattern_t *patterns, size_t count, size_t from)
+/* Does the pattern say nothing, but perhaps the database ("shop.*")? */
+static bool is_bare(const names_t *names, const pattern_t *pattern)
+{
+    const char *name = names->collections[names->members[pattern->member]].name;
+    const char *dot = names->qualified ? strchr(name, '.') : NULL;
+    return pattern->tail == 0 &&
+           (pattern->head == 0 || (dot && pattern->head <= (size_t)(dot - name) + 1));
+}
+
+static run_t next_run(const names_t *names, const pattern_t *patterns, size_t count, size_t from)
 {
     run_t run = {.first = &patterns[from]};
     while (from + run.count < count && patterns[from + run.count].hash == run.first->hash)
         run.count++;
-    bool bare = run.first->head + run.first->tail == 0;
-    run.score = (double)run.count * (bare ? BARE_WEIGHT : 1);
+    run.score = (double)run.count;
+    if (is_bare(names, run.first))
+        run.score *= run.count >= BARE_TIMES * names->min ? BARE_WEIGHT : 0;
     return run;
 }
 
-static run_t best_run(const pattern_t *patterns, size_t count)
+static run_t best_run(const names_t *names, const pattern_t *patterns, size_t count)
 {
     run_t best = {0}, run;
     double highest = 0;
     for (size_t i = 0; i < count; i += run.count) {
-        run = next_run(patterns, count, i);
+        run = next_run(names, patterns, count, i);
         highest = run.score > highest ? run.score : highest;
     }
     for (size_t i = 0; i < count; i += run.count) {
-        run = next_run(patterns, count, i);
+        run = next_run(names, patterns, count, i);
         uint32_t says = run.first->head + run.first->tail;
-        if (run.score >= NEARLY * highest &&
+        if (run.score > 0 && run.score >= NEARLY * highest &&
             (!best.first || says > best.first->head + best.first->tail))
             best = run;
     }
@@ -231,16 +251,17 @@ static void take_out(cluster_t *cluster, const run_t *run)
 
 /* Groups within a cluster, the best first, until what is left is too few. */
 static void split_cluster(const spill_sprawl_collection_t *collections, cluster_t *cluster,
-                          size_t min, spill_sprawl_t *sprawl)
+                          size_t min, bool qualified, spill_sprawl_t *sprawl)
 {
     size_t most = cluster->count * (size_t)(BORDERS_MAX * (BORDERS_MAX - 1) / 2);
     pattern_t *patterns = cluster->count >= min ? bson_malloc(most * sizeof *patterns) : NULL;
     while (cluster->count >= min) {
+        names_t names = {collections, cluster->members, min, qualified};
         size_t count = 0;
         for (size_t i = 0; i < cluster->count; i++)
             count += add_patterns(collections[cluster->members[i]].name, i, &patterns[count]);
         qsort(patterns, count, sizeof *patterns, by_hash);
-        run_t run = best_run(patterns, count);
+        run_t run = best_run(&names, patterns, count);
         if (!run.first || run.count < min)
             break;
         sprawl->groups = bson_realloc(sprawl->groups, (sprawl->count + 1) * sizeof *sprawl->groups);
@@ -259,12 +280,12 @@ static int by_size(const void *left, const void *right)
 }
 
 spill_sprawl_t spill_sprawl_find(const spill_sprawl_collection_t *collections, size_t count,
-                                 size_t min)
+                                 size_t min, bool qualified)
 {
     spill_sprawl_t sprawl = {0};
     clusters_t clusters = find_clusters(collections, count);
     for (size_t i = 0; i < clusters.count; i++) {
-        split_cluster(collections, &clusters.at[i], min, &sprawl);
+        split_cluster(collections, &clusters.at[i], min, qualified, &sprawl);
         bson_free(clusters.at[i].members);
     }
     bson_free(clusters.at);

@@ -5,13 +5,16 @@
  *
  * Collections are alike when their documents have the same fields (shape.h) and they have the same
  * indexes. Of those that are alike, groups are formed by names: what is between the same beginning
- * and the same end, at the borders of words, is the identifier. Collections of different shapes are
- * never one group, however many and however named.
+ * and the same end, at the borders of words, is the identifier; where they have nothing in common,
+ * five times as many have to be alike. Collections of different shapes are never one group, however
+ * many and however named.
  */
 #ifndef SPILL_TOOLS_SCAN_SPRAWL_H
 #define SPILL_TOOLS_SCAN_SPRAWL_H
 
 #include "tools/scan/shape.h"
+
+#include <stdbool.h>
 
 /* Fewer collections are no sprawl. */
 #define SPILL_SPRAWL_MIN 10
@@ -57,11 +60,12 @@ typedef struct spill_sprawl {
 } spill_sprawl_t;
 
 /*
- * Find the groups of at least `min` (at least 2) collections of one database. Cost: that of
+ * Find the groups of at least `min` (at least 2) collections. `qualified`: names begin with their
+ * database's and a dot, which say nothing. Cost: that of
  * comparing each collection's shape with those of the clusters found so far, and O(n log n) names.
  */
 spill_sprawl_t spill_sprawl_find(const spill_sprawl_collection_t *collections, size_t count,
-                                 size_t min);
+                                 size_t min, bool qualified);
 void spill_sprawl_release(spill_sprawl_t *sprawl);
 
 #endif

@@ -10,6 +10,17 @@ bool spill_times_open(const spill_times_rule_t *rule)
     return rule->type == 0 && rule->tries < TRIES_MAX;
 }
 
+bool spill_times_same(const spill_times_rule_t *left, const spill_times_rule_t *right)
+{
+    const char *a = left->names, *b = right->names;
+    if (left->type != right->type || left->depth != right->depth)
+        return false;
+    for (uint8_t i = 0; i < left->depth; i++, a += strlen(a) + 1, b += strlen(b) + 1)
+        if (strcmp(a, b) != 0)
+            return false;
+    return true;
+}
+
 /* ---- learning -------------------------------------------------------------------------------- */
 
 /* 0 is no time; of others the greater is the better. */
@@ -101,10 +112,10 @@ static int64_t time_of(const spill_value_t *value)
 
 static bool field_of(const spill_value_t *document, const char *name, spill_value_t *found)
 {
-    spill_fields_t fields = spill_fields_of(document->data);
-    const char *next;
     if (document->type != BSON_TYPE_DOCUMENT)
         return false;
+    spill_fields_t fields = spill_fields_of(document->data);
+    const char *next;
     while (spill_fields_next(&fields, &next, found))
         if (strcmp(next, name) == 0)
             return true;

@@ -20,6 +20,9 @@ typedef struct spill_times_rule {
     char names[SPILL_TIMES_NAMES_SIZE]; /* `depth` of them, each ended by NUL */
 } spill_times_rule_t;
 
+/* Do both say the same? */
+bool spill_times_same(const spill_times_rule_t *left, const spill_times_rule_t *right);
+
 /* Is it still to be learned? */
 bool spill_times_open(const spill_times_rule_t *rule);
 
