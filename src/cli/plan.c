@@ -42,8 +42,8 @@ static void print_item(const spill_plan_item_t *item)
         printf("  or: %s\n", item->alternatives.at[i]);
     if (item->possible)
         printf("  saves: an append to the largest rewrites %s now, then at most %s\n",
-               spill_cli_size_text(item->rewritten_now).text,
-               spill_cli_size_text(item->rewritten_then).text);
+               spill_cli_size_text(item->bytes_now).text,
+               spill_cli_size_text(item->bytes_then).text);
     if (item->detection)
         printf("  see:   %s\n", item->detection);
 }
@@ -58,12 +58,6 @@ static void print_plan(const spill_plan_t *plan)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static void show_progress(void *context, const spill_scan_progress_t *progress)
-{
-    spill_cli_progress_show(context, progress->documents, progress->bytes_done,
-                            progress->bytes_total);
-}
-
 /* Read what a scan wrote, or scan. */
 static spill_code_t look(const spill_invocation_t *invocation, spill_scan_result_t *result,
                          spill_error_t *error)
@@ -76,7 +70,7 @@ static spill_code_t look(const spill_invocation_t *invocation, spill_scan_result
     spill_cli_progress_start(&progress, invocation->quiet);
     spill_scan_options_init(&options);
     options.source = source;
-    options.progress = show_progress;
+    options.progress = spill_cli_show_scan;
     options.context = &progress;
     spill_code_t code = spill_scan(&options, result, error);
     spill_cli_progress_break(&progress);

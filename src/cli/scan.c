@@ -101,22 +101,6 @@ static bool fails(const char *list, const spill_scan_result_t *result)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static void show_progress(void *context, const spill_scan_progress_t *progress)
-{
-    int64_t total = progress->documents_total;
-    if (total <= 0 || progress->documents > total) {
-        spill_cli_progress_show(context, progress->documents, progress->bytes_done,
-                                progress->bytes_total);
-        return;
-    }
-    double seconds = spill_cli_progress_seconds(context);
-    double part = (double)progress->documents / (double)total;
-    spill_cli_progress_print(
-        context, "%" PRId64 " of about %" PRId64 " documents, %.0f/s, %.0f %%, %.0f s left",
-        progress->documents, total, (double)progress->documents / seconds, part * 100,
-        part > 0 ? seconds / part - seconds : 0);
-}
-
 /* What is wrong with the options, or SPILL_EXIT_DONE. */
 static spill_exit_t check(const spill_invocation_t *invocation)
 {
@@ -212,7 +196,7 @@ static spill_exit_t run(const spill_invocation_t *invocation)
     options.preference = given->read_preference;
     options.collections_max = given->collection_limit;
     options.stop = &stop;
-    options.progress = show_progress;
+    options.progress = spill_cli_show_scan;
     options.context = &progress;
     catch_interrupts();
     spill_scan_result_t result, earlier = {0};

@@ -2,6 +2,7 @@
 
 #include "cli/cli.h"
 #include "cli/draw.h"
+#include "cli/progress.h"
 #include "store/browse.h"
 
 #include <inttypes.h>
@@ -284,4 +285,20 @@ void spill_cli_print_problems(const spill_scan_result_t *result)
     int64_t more = result->problems_all - (int64_t)result->problem_count;
     if (more > 0)
         fprintf(stderr, "spillway: and %" PRId64 " more problems\n", more);
+}
+
+void spill_cli_show_scan(void *context, const spill_scan_progress_t *progress)
+{
+    int64_t total = progress->documents_total;
+    if (total <= 0 || progress->documents > total) {
+        spill_cli_progress_show(context, progress->documents, progress->bytes_done,
+                                progress->bytes_total);
+        return;
+    }
+    double seconds = spill_cli_progress_seconds(context);
+    double part = (double)progress->documents / (double)total;
+    spill_cli_progress_print(
+        context, "%" PRId64 " of about %" PRId64 " documents, %.0f/s, %.0f %%, %.0f s left",
+        progress->documents, total, (double)progress->documents / seconds, part * 100,
+        part > 0 ? seconds / part - seconds : 0);
 }

@@ -9,6 +9,9 @@
 const char *spill_cli_shown_source(const spill_invocation_t *invocation,
                                    const spill_scan_result_t *result);
 
+/* Of spill_scan_options_t: tells a spill_cli_progress_t, the context, how far a scan is. */
+void spill_cli_show_scan(void *context, const spill_scan_progress_t *progress);
+
 /* On stdout. */
 void spill_cli_print_scan(const spill_scan_result_t *result);
 

@@ -4,6 +4,7 @@
  * another one, for every k.
  */
 #include "model/convert.h"
+#include "model/trouble.h"
 #include "store/fault.h"
 #include "support/embedded.h"
 #include "tools/convert_mark.h"
@@ -44,33 +45,10 @@ static void each_to_each(void **state)
 
 /* ---- trouble --------------------------------------------------------------------------------- */
 
-/* One call to the target goes wrong; what is still on its way arrives `delay` calls later. */
-typedef struct trouble {
-    int64_t at;
-    int64_t delay;
-    spill_fault_t fault;
-    spill_store_t *store; /* the wrapper */
-} trouble_t;
-
-static spill_fault_t decide(void *context, int64_t index, const spill_request_t *request)
-{
-    const trouble_t *trouble = context;
-    (void)request;
-    return index == trouble->at ? trouble->fault : SPILL_FAULT_NONE;
-}
-
-static void arrive(void *context, int64_t index, const spill_request_t *request)
-{
-    const trouble_t *trouble = context;
-    (void)request;
-    if (index >= trouble->at + trouble->delay && spill_fault_pending(trouble->store) > 0)
-        spill_fault_deliver(trouble->store, 0);
-}
-
 /* False: the copy made no more calls than trouble->at. */
 static bool survives(spill_store_t *source, spill_layout_t to, trouble_t *trouble)
 {
-    spill_fault_hooks_t hooks = {.context = trouble, .decide = decide, .before = arrive};
+    spill_fault_hooks_t hooks = trouble_hooks(trouble);
     spill_store_t *target = convert_memory_store();
     spill_copy_result_t result;
     convert_define_target(source, target, to);

@@ -45,11 +45,6 @@ struct spill_outlook {
     size_t count;
 };
 
-static double between(const spill_history_t *history, double from_ms, double to_ms)
-{
-    return spill_history_before(history, to_ms) - spill_history_before(history, from_ms);
-}
-
 /* log(1 + elements) that come within the horizon after that moment, if rates go on. */
 static double predict(const spill_history_t *history, double since_ms, double moment_ms,
                       double horizon_ms)
@@ -57,7 +52,8 @@ static double predict(const spill_history_t *history, double since_ms, double mo
     double sum = 0;
     for (size_t i = 0; i < WINDOWS; i++) {
         double window_ms = fmin(windows[i] * horizon_ms, moment_ms - since_ms);
-        sum += log1p(between(history, moment_ms - window_ms, moment_ms) * horizon_ms / window_ms);
+        sum += log1p(spill_history_between(history, moment_ms - window_ms, moment_ms) * horizon_ms /
+                     window_ms);
     }
     return sum / WINDOWS;
 }
@@ -82,8 +78,8 @@ static void look_back(const spill_outlook_t *outlook, const spill_history_t *con
         if (spill_history_before(history, moment_ms) < SPILL_GROWTH_LENGTH_MIN)
             continue;
         double predicted = predict(history, outlook->since_ms, moment_ms, end_ms - moment_ms);
-        step->pairs[step->count++] =
-            (pair_t){predicted, log1p(between(history, moment_ms, end_ms)) - predicted};
+        step->pairs[step->count++] = (pair_t){
+            predicted, log1p(spill_history_between(history, moment_ms, end_ms)) - predicted};
     }
 }
 

@@ -148,12 +148,12 @@ double spill_history_before(const spill_history_t *history, double time_ms)
     return to <= from ? below : below + (above - below) * (time_ms - from) / (to - from);
 }
 
-/* ---- pace ------------------------------------------------------------------------------------ */
-
-static double between(const spill_history_t *history, double from_ms, double to_ms)
+double spill_history_between(const spill_history_t *history, double from_ms, double to_ms)
 {
     return spill_history_before(history, to_ms) - spill_history_before(history, from_ms);
 }
+
+/* ---- pace ------------------------------------------------------------------------------------ */
 
 static double burst_of(const spill_history_t *history)
 {
@@ -173,9 +173,9 @@ spill_pace_t spill_history_pace(const spill_history_t *history, int64_t now_ms)
     if (history->count < 2 || now_ms <= history->oldest)
         return pace;
     double now = (double)now_ms, age = now - (double)history->oldest;
-    double newest = between(history, now - age / 4, now);
-    double before = between(history, now - age / 2, now - age / 4);
-    pace.per_day = between(history, now - age / 10, now) / (age / 10) * day_ms;
+    double newest = spill_history_between(history, now - age / 4, now);
+    double before = spill_history_between(history, now - age / 2, now - age / 4);
+    pace.per_day = spill_history_between(history, now - age / 10, now) / (age / 10) * day_ms;
     pace.acceleration = newest > 0 && before > 0 ? newest / before : 0;
     pace.burst = burst_of(history);
     return pace;

@@ -50,6 +50,9 @@ void spill_history_sort(spill_history_t *history);
  */
 double spill_history_before(const spill_history_t *history, double time_ms);
 
+/* How many came from the first moment on and before the second; likewise. */
+double spill_history_between(const spill_history_t *history, double from_ms, double to_ms);
+
 /* How an array grew until `now_ms`. All 0 for fewer than two elements. */
 typedef struct spill_pace {
     double per_day;      /* over the newest tenth of the time since its first element */

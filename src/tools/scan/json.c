@@ -6,8 +6,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define SCHEMA_VERSION 1
-
 static void put_number(FILE *to, const char *name, int64_t number)
 {
     fprintf(to, ",\"%s\":%" PRId64, name, number);
@@ -229,7 +227,7 @@ static void put_problem(FILE *to, const spill_scan_problem_t *problem)
 
 void spill_scan_write_json(const spill_scan_result_t *result, const char *source, FILE *to)
 {
-    fprintf(to, "{\"spillwayScan\":%d,\"source\":", SCHEMA_VERSION);
+    fprintf(to, "{\"spillwayScan\":%d,\"source\":", SPILL_SCAN_SCHEMA);
     spill_json_put_text(to, source);
     fprintf(to, ",\"limits\":{\"elements\":%" PRId64, result->limits.elements);
     put_number(to, "bytes", result->limits.bytes);

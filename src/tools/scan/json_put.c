@@ -13,7 +13,8 @@ void spill_json_put_value(FILE *to, const spill_value_t *value)
 static char *repaired(const char *text)
 {
     char *copy = bson_strdup(text);
-    for (char *at = copy; *at && !bson_utf8_validate(text, strlen(text), false); at++)
+    bool sound = bson_utf8_validate(text, strlen(text), false);
+    for (char *at = copy; *at && !sound; at++)
         if ((unsigned char)*at >= 0x80)
             *at = '?';
     return copy;

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SCHEMA_VERSION 1
-
 /* Where a value is sought, and what was wrong first. */
 typedef struct reader {
     const char *file;
@@ -311,10 +309,10 @@ static void read_result(reader_t *reader, const bson_t *from, spill_scan_result_
     bson_iter_t iter;
     bson_t limits, list, at;
     int64_t version = number(reader, from, "spillwayScan");
-    if (reader->code == SPILL_OK && version != SCHEMA_VERSION)
+    if (reader->code == SPILL_OK && version != SPILL_SCAN_SCHEMA)
         reader->code = spill_fail(reader->error, SPILL_FORMAT,
                                   "%s: version %" PRId64 " of a scan; this program knows %d",
-                                  reader->file, version, SCHEMA_VERSION);
+                                  reader->file, version, SPILL_SCAN_SCHEMA);
     inner(reader, from, "limits", &limits);
     result->limits =
         (spill_scan_limits_t){.elements = number(reader, &limits, "elements"),

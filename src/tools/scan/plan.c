@@ -202,15 +202,15 @@ static void tell_savings(spill_plan_item_t *item)
         path->document_max > 0 ? path->document_max : path->owners.items[0].document_bytes;
     int64_t others = now > path->bytes_max ? now - path->bytes_max : 0;
     int64_t then = others + kept_bytes(item);
-    item->rewritten_now = item->read_now = now;
-    item->rewritten_then = item->read_then = then < now ? then : now;
+    item->bytes_now = now;
+    item->bytes_then = then < now ? then : now;
 }
 
 /* A head's bound has to leave its other fields room to be twice what they are. */
 static void make_room(spill_plan_item_t *item, int64_t document_limit)
 {
     spill_definition_t *definition = &item->definition;
-    int64_t wanted = 2 * item->read_then;
+    int64_t wanted = 2 * item->bytes_then;
     wanted = wanted < document_limit ? wanted : document_limit;
     if (wanted > definition->bounds.head_bytes_max)
         definition->bounds.head_bytes_max = wanted;

@@ -26,10 +26,12 @@ typedef struct spill_plan_item {
     spill_definition_t definition;
     spill_plan_texts_t why;
     spill_plan_texts_t alternatives;
-    /* Of the largest owner, in bytes; afterwards at most. */
-    int64_t rewritten_now, rewritten_then; /* by an append */
-    int64_t read_now, read_then;           /* by a query for the document's other fields */
-    char *detection;                       /* an aggregation for the shell, to look for oneself */
+    /*
+     * The largest document with it, in bytes; afterwards at most. An append rewrites as much, and
+     * a query for the document's other fields reads as much.
+     */
+    int64_t bytes_now, bytes_then;
+    char *detection; /* an aggregation for the shell, to look for oneself */
 } spill_plan_item_t;
 
 typedef struct spill_plan {

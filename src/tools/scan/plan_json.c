@@ -57,7 +57,7 @@ static void put_item(FILE *to, const spill_plan_item_t *item)
         fprintf(to,
                 ",\n     \"saves\": {\"appendRewrites\": {\"now\": %" PRId64 ", \"then\": %" PRId64
                 "}, \"otherFieldsRead\": {\"now\": %" PRId64 ", \"then\": %" PRId64 "}}",
-                item->rewritten_now, item->rewritten_then, item->read_now, item->read_then);
+                item->bytes_now, item->bytes_then, item->bytes_now, item->bytes_then);
     if (item->detection) {
         fputs(",\n     \"detect\": ", to);
         spill_json_put_text(to, item->detection);

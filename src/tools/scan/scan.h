@@ -20,6 +20,8 @@
 #define SPILL_SCAN_PAID_PER_CENT 80
 #define SPILL_SCAN_COLLECTIONS 1000 /* Azure DocumentDB's limit */
 
+#define SPILL_SCAN_SCHEMA 1 /* the version of the JSON document: docs/scan.md */
+
 #define SPILL_SCAN_PATHS_KEPT 100 /* of a collection */
 #define SPILL_SCAN_PATHS_ALL                                                                       \
     5000 /* of a scan, beyond which those alone that are over a threshold */

@@ -1,0 +1,17 @@
+/* One call to a store goes wrong; what is still on its way then arrives `delay` calls later. */
+#ifndef TESTS_MODEL_TROUBLE_H
+#define TESTS_MODEL_TROUBLE_H
+
+#include "store/fault.h"
+
+typedef struct trouble {
+    int64_t at;
+    int64_t delay;
+    spill_fault_t fault;
+    spill_store_t *store; /* the wrapper, by spill_fault_wrap with the hooks */
+} trouble_t;
+
+/* The trouble is the hooks' context: it has to live as long as the wrapper is called. */
+spill_fault_hooks_t trouble_hooks(trouble_t *trouble);
+
+#endif
