@@ -75,7 +75,9 @@ static spill_code_t read_top(spill_cli_session_t *session, spill_error_t *error)
         !session->invocation->quiet)
         fprintf(stderr,
                 "spillway: the summary has room for %zu of the elements that rank highest, in half "
-                "of %" PRId64 " bytes; read without --top has them all\n",
+                "of %" PRId64
+                " bytes; read without --top has them all, and `define --max-bytes` with "
+                "more, then `repair`, makes room\n",
                 slice->count, spill_array_get_definition(session->array)->bounds.head_bytes_max);
     spill_slice_free(slice);
     return code;

@@ -55,15 +55,6 @@ spill_code_t spill_apart_read(const spill_owner_t *owner, const spill_state_t *h
     return spill_owner_call(owner, &read, response, error);
 }
 
-/* As many as there may be in the bytes of a run, if they are like those that were read. */
-static int64_t next_limit(const spill_apart_walk_t *walk, const spill_response_t *read)
-{
-    int64_t count = (int64_t)read->run.count, bytes = spill_run_bytes(&read->run);
-    int64_t most = walk->limit < SPILL_APART_RUN / 8 ? walk->limit * 8 : SPILL_APART_RUN;
-    int64_t limit = count > 0 ? SPILL_APART_RUN_BYTES / (bytes / count + 1) + 1 : most;
-    return limit < most ? limit : most;
-}
-
 spill_code_t spill_apart_walk(const spill_owner_t *owner, const spill_state_t *head, int64_t end,
                               spill_apart_walk_t *walk, spill_response_t *response,
                               spill_error_t *error)
@@ -82,7 +73,8 @@ spill_code_t spill_apart_walk(const spill_owner_t *owner, const spill_state_t *h
         return code;
     bool last = run->count == 0 || (!response->stopped && (int64_t)run->count < walk->limit);
     walk->next = last ? end : run->entries[run->count - 1].seq + 1;
-    walk->limit = next_limit(walk, response);
+    walk->limit = spill_run_next_limit(walk->limit, SPILL_APART_RUN, SPILL_APART_RUN_BYTES,
+                                       (int64_t)run->count, spill_run_bytes(run));
     return SPILL_OK;
 }
 

@@ -14,6 +14,14 @@ static void reserve(spill_run_t *run, size_t count)
     run->capacity = capacity;
 }
 
+int64_t spill_run_next_limit(int64_t limit, int64_t most, int64_t bytes_most, int64_t count,
+                             int64_t bytes)
+{
+    int64_t grown = limit < most / 8 ? limit * 8 : most;
+    int64_t fitting = count > 0 ? bytes_most / (bytes / count + 1) + 1 : grown;
+    return fitting < grown ? fitting : grown;
+}
+
 void spill_run_add(spill_run_t *run, int64_t seq, const spill_value_t *value)
 {
     reserve(run, run->count + 1);

@@ -24,6 +24,14 @@ typedef struct spill_run {
     spill_buffer_t arena;
 } spill_run_t;
 
+/*
+ * How many elements to ask for next, so that they have some `bytes_most` bytes if they are like the
+ * `count` of `bytes` that came when `limit` were asked for: at most eight times as many, and
+ * `most`.
+ */
+int64_t spill_run_next_limit(int64_t limit, int64_t most, int64_t bytes_most, int64_t count,
+                             int64_t bytes);
+
 void spill_run_add(spill_run_t *run, int64_t seq, const spill_value_t *value);
 spill_element_t spill_run_element(const spill_run_t *run, size_t index);
 int64_t spill_run_bytes(const spill_run_t *run);               /* sum of the values' sizes */

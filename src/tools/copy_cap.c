@@ -9,8 +9,6 @@
 #include "definition/limits.h"
 #include "util/error.h"
 
-enum { ELEMENTS_AT_A_TIME = 200 };
-
 bool spill_copy_is_capped(const spill_copy_t *copy)
 {
     return spill_array_get_definition(copy->target.array)->layout == SPILL_LAYOUT_CAPPED;
@@ -37,7 +35,7 @@ static spill_code_t look_at_numbers(spill_copy_owner_t *owner, const spill_bound
 {
     spill_read_options_t read;
     spill_read_options_init(&read);
-    read.limit = ELEMENTS_AT_A_TIME;
+    read.limit = SPILL_COPY_FIRST_READ;
     read.before = owner->end;
     int64_t count = 0, bytes = 0;
     bool more = owner->end > 0;
@@ -50,13 +48,16 @@ static spill_code_t look_at_numbers(spill_copy_owner_t *owner, const spill_bound
             break;
         more = slice->more;
         read.before = slice->next;
+        int64_t read_bytes = 0;
         for (size_t i = 0; i < slice->count; i++) {
             const spill_element_t *element = &slice->elements[i];
             if (!keep(owner, bounds, element->seq, element->value.size_bytes, &count, &bytes)) {
                 more = false;
                 break;
             }
+            read_bytes += element->value.size_bytes;
         }
+        read.limit = spill_copy_next_limit(read.limit, slice->count, read_bytes);
         spill_slice_free(slice);
     }
     return code;
@@ -67,7 +68,7 @@ static spill_code_t look_at_windows(spill_copy_owner_t *owner, const spill_bound
 {
     spill_bucket_read_options_t read;
     spill_bucket_read_options_init(&read);
-    read.limit = ELEMENTS_AT_A_TIME;
+    read.limit = SPILL_COPY_FIRST_READ;
     char window[SPILL_WINDOW_SIZE];
     int64_t seq = owner->end, count = 0, bytes = 0;
     bool more = owner->end > 0;
@@ -79,12 +80,15 @@ static spill_code_t look_at_windows(spill_copy_owner_t *owner, const spill_bound
         if (code != SPILL_OK)
             break;
         more = slice->more;
+        int64_t read_bytes = 0;
         for (size_t i = 0; i < slice->count; i++) {
             if (!keep(owner, bounds, --seq, slice->elements[i].value.size_bytes, &count, &bytes)) {
                 more = false;
                 break;
             }
+            read_bytes += slice->elements[i].value.size_bytes;
         }
+        read.limit = spill_copy_next_limit(read.limit, slice->count, read_bytes);
         snprintf(window, sizeof window, "%s", slice->cursor_window);
         read.cursor_window = window;
         read.cursor_seq = slice->cursor_seq;

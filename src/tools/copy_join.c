@@ -3,7 +3,11 @@
 
 #include <string.h>
 
-enum { ELEMENTS_AT_A_TIME = 200 };
+int64_t spill_copy_next_limit(int64_t limit, size_t count, int64_t bytes)
+{
+    enum { MOST = 200, BYTES_MOST = 2 * 1024 * 1024 };
+    return spill_run_next_limit(limit, MOST, BYTES_MOST, (int64_t)count, bytes);
+}
 
 spill_code_t spill_copy_join_count(const spill_copy_side_t *side, const spill_owner_t *owner,
                                    int64_t *count, spill_error_t *error)
@@ -55,7 +59,7 @@ static spill_code_t read_on(spill_copy_cursor_t *cursor, spill_error_t *error)
     spill_bucket_read_options_t read;
     spill_bucket_read_options_init(&read);
     read.order = SPILL_OLDEST_FIRST;
-    read.limit = ELEMENTS_AT_A_TIME;
+    read.limit = cursor->limit > 0 ? cursor->limit : SPILL_COPY_FIRST_READ;
     if (last) {
         read.cursor_window = last->cursor_window;
         read.cursor_seq = last->cursor_seq;
@@ -67,6 +71,13 @@ static spill_code_t read_on(spill_copy_cursor_t *cursor, spill_error_t *error)
         spill_bucket_read(cursor->side->array, cursor->owner->value, &read, &cursor->slice, error);
     spill_bucket_slice_free(last);
     cursor->at = 0;
+    cursor->limit = read.limit;
+    if (code == SPILL_OK) {
+        int64_t bytes = 0;
+        for (size_t i = 0; i < cursor->slice->count; i++)
+            bytes += cursor->slice->elements[i].value.size_bytes;
+        cursor->limit = spill_copy_next_limit(read.limit, cursor->slice->count, bytes);
+    }
     return code;
 }
 

@@ -167,6 +167,7 @@ typedef struct spill_copy_cursor {
     bool joins;                     /* windows, one after the other: */
     spill_bucket_slice_t *slice;    /* what is read of them, `at` being a place in it; or NULL */
     int64_t first;                  /* number of its first element */
+    int64_t limit;                  /* elements of the next read; 0: of the first */
     char window[SPILL_WINDOW_SIZE]; /* where the first slice begins; "" where there is none */
 } spill_copy_cursor_t;
 
@@ -186,6 +187,13 @@ spill_code_t spill_copy_cursor_get(spill_copy_cursor_t *cursor, spill_element_t 
 /* The same of windows: spill_copy_cursor_get calls it. (copy_join.c) */
 spill_code_t spill_copy_cursor_join(spill_copy_cursor_t *cursor, spill_element_t *element,
                                     spill_error_t *error);
+
+/*
+ * Reads of several documents at once begin with few elements, and go on with as many as their sizes
+ * allow, so that large ones do not fill the memory. (copy_join.c)
+ */
+enum { SPILL_COPY_FIRST_READ = 4 };
+int64_t spill_copy_next_limit(int64_t limit, size_t count, int64_t bytes);
 
 /* How many elements an owner's windows have, those that are one array. (copy_join.c) */
 spill_code_t spill_copy_join_count(const spill_copy_side_t *side, const spill_owner_t *owner,

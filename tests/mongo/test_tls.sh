@@ -79,4 +79,6 @@ over_tls "tls=true&tlsCAFile=$PWD/ours.ca.pem&tlsAllowInvalidHostnames=true"
 counts "$secure" ev alice 10
 over_tls "tls=true&tlsCAFile=$PWD/nowhere.pem"
 fails "$PWD/nowhere.pem, which the connection string names as tlsCAFile"
+over_tls "tls=true&tlsCAFile=$PWD"
+fails "$PWD, which the connection string names as tlsCAFile: Is a directory"
 counts "$uri" ev alice 10

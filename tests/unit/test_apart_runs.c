@@ -1,5 +1,6 @@
-/* Elements apart that are large: whatever reads all of them has few of them in memory. */
+/* Elements that are large: whatever reads many of them has few of them in memory. */
 #include "store/fault.h"
+#include "tools/convert.h"
 
 #include <spillway/spillway.h>
 
@@ -145,8 +146,34 @@ static void all_are_read_few_at_once(void **state)
     close_stage(&stage);
 }
 
+/* What the cap keeps is found from the newest element on; then one is copied. */
+static void a_capped_target_is_given_few_at_once(void **state)
+{
+    (void)state;
+    stage_t stage;
+    spill_definition_t capped;
+    spill_copy_result_t copied = {0};
+    spill_copy_options_t options = {.as = "newest"};
+    open_stage(&stage);
+    assert_int_equal(spill_convert_definition(spill_array_get_definition(stage.array), "newest",
+                                              SPILL_LAYOUT_CAPPED, NULL, &capped, NULL),
+                     SPILL_OK);
+    capped.bounds.threshold = 2;
+    capped.bounds.head_bytes_max = 4 * ELEMENT_BYTES;
+    assert_int_equal(spill_store_define(stage.memory, &capped, NULL), SPILL_OK);
+    begin(&stage);
+    assert_int_equal(spill_convert(stage.watched, "reviews", &options, &copied, NULL), SPILL_OK);
+    assert_int_equal(copied.elements, 2);
+    assert_int_equal(copied.differences, 0);
+    assert_few_at_once(&stage);
+    close_stage(&stage);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(all_are_read_few_at_once)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_are_read_few_at_once),
+        cmocka_unit_test(a_capped_target_is_given_few_at_once),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

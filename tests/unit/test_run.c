@@ -75,11 +75,23 @@ static void a_copy_is_its_own(void **state)
     spill_run_release(&copy);
 }
 
+static void reads_go_by_the_sizes_seen(void **state)
+{
+    (void)state;
+    assert_int_equal(spill_run_next_limit(4, 200, 1000, 0, 0), 32);     /* nothing known */
+    assert_int_equal(spill_run_next_limit(4, 200, 100000, 4, 40), 32);  /* small: a few more */
+    assert_int_equal(spill_run_next_limit(32, 200, 100000, 9, 9), 200); /* at most */
+    assert_int_equal(spill_run_next_limit(200, 200, 1000, 10, 2990), 4);
+    assert_int_equal(spill_run_next_limit(200, 200, 1000, 1, 5000), 1); /* never none */
+    assert_int_equal(spill_run_next_limit(1, 200, 1000, 1, 900), 2);    /* and up again */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_keeps_its_elements_while_it_grows),
         cmocka_unit_test(a_copy_is_its_own),
+        cmocka_unit_test(reads_go_by_the_sizes_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /*
@@ -73,9 +74,16 @@ static spill_code_t check_files(const mongoc_uri_t *uri, spill_error_t *error)
                    {MONGOC_URI_TLSCERTIFICATEKEYFILE, "tlsCertificateKeyFile"}};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         const char *path = mongoc_uri_get_option_as_utf8(uri, options[i].option, NULL);
-        if (!path || access(path, R_OK) == 0)
+        struct stat file;
+        int cause = 0;
+        if (!path)
             continue;
-        int cause = errno;
+        if (access(path, R_OK) != 0 || stat(path, &file) != 0)
+            cause = errno;
+        else if (S_ISDIR(file.st_mode))
+            cause = EISDIR;
+        if (cause == 0)
+            continue;
         return spill_fail(error, cause == EACCES ? SPILL_DENIED : SPILL_NOT_FOUND,
                           "%s, which the connection string names as %s: %s", path, options[i].name,
                           strerror(cause));
