@@ -1,7 +1,7 @@
 # bash completion for spillway: commands, options, and the names of a store's definitions.
 
 _spillway_commands='define import append read count edit remove trim export explain verify repair stats
-    threshold scan plan drop convert copy backup help'
+    threshold scan plan report drop convert copy backup help'
 
 _spillway_options() {
     local common='--help'
@@ -37,7 +37,16 @@ _spillway_options() {
             --collection-limit= --since= --fail-on= --threads= --collections= --sample= --rate=
             --read-preference= --json --quiet"
         ;;
-    plan) echo "$common --target= --output= --json --quiet" ;;
+    plan)
+        echo "$common --target= --output= --format= --max-elements= --max-bytes= --max-share=
+            --document-limit= --collection-limit= --since= --threads= --collections= --sample= --rate=
+            --read-preference= --json --quiet"
+        ;;
+    report)
+        echo "$common --output= --target= --format= --max-elements= --max-bytes= --max-share=
+            --document-limit= --collection-limit= --since= --threads= --collections= --sample= --rate=
+            --read-preference= --quiet"
+        ;;
     drop) echo "$common --yes --durability=" ;;
     convert)
         echo "$common --to= --keep= --as= --threshold= --page= --max-bytes= --page-bytes= --no-verify

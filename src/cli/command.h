@@ -89,6 +89,7 @@ extern const spill_command_t spill_command_import;
 extern const spill_command_t spill_command_plan;
 extern const spill_command_t spill_command_read;
 extern const spill_command_t spill_command_remove;
+extern const spill_command_t spill_command_report;
 extern const spill_command_t spill_command_scan;
 extern const spill_command_t spill_command_stats;
 extern const spill_command_t spill_command_threshold;

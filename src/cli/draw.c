@@ -1,6 +1,7 @@
 #include "cli/draw.h"
 
 #include "cli/cli.h"
+#include "util/text.h"
 
 #include <inttypes.h>
 #include <langinfo.h>
@@ -9,23 +10,6 @@
 #include <string.h>
 
 enum { BAR_CELLS = 20 };
-
-spill_cli_size_text_t spill_cli_size_text(int64_t bytes)
-{
-    static const char *const units[] = {"B", "KB", "MB", "GB", "TB", "PB", "EB"};
-    spill_cli_size_text_t size;
-    double value = (double)bytes;
-    size_t unit = 0;
-    for (; value >= 999.5; unit++)
-        value /= 1000;
-    bool whole = unit == 0 || value >= 99.95;
-    snprintf(size.text, sizeof size.text, "%.*f", whole ? 0 : 1, value);
-    size_t length = strlen(size.text);
-    if (length > 2 && strcmp(size.text + length - 2, ".0") == 0)
-        length -= 2;
-    snprintf(size.text + length, sizeof size.text - length, " %s", units[unit]);
-    return size;
-}
 
 static double slots_fill(const spill_cli_place_t *place)
 {
@@ -81,13 +65,13 @@ void spill_cli_draw_place(const spill_cli_place_t *place)
     char bound[24];
     snprintf(bound, sizeof bound, "%" PRId64, place->limits.slots_max);
     if (bytes_fill(place) > slots_fill(place))
-        strcpy(bound, spill_cli_size_text(place->limits.bytes_max).text);
+        strcpy(bound, spill_size_text(place->limits.bytes_max).text);
     printf("  %-12s ", place->name);
     draw_bar(spill_cli_fill(place));
     printf(" %3d %% of %-7s  [%" PRId64 "..%" PRId64 ")  %" PRId64 " %s, %s in %s\n",
            percent(spill_cli_fill(place)), bound, place->first, place->end, place->elements,
            spill_cli_plural(place->elements, "element", "elements"),
-           spill_cli_size_text(place->bytes).text, place->collection);
+           spill_size_text(place->bytes).text, place->collection);
 }
 
 void spill_cli_draw_top(const spill_cli_place_t *top, int64_t known)
@@ -95,8 +79,8 @@ void spill_cli_draw_top(const spill_cli_place_t *top, int64_t known)
     printf("  %-12s ", top->name);
     draw_bar(spill_cli_fill(top));
     printf(" %3d %% of %-7s  %" PRId64 " of %" PRId64 " elements shown, %s in %s\n",
-           percent(spill_cli_fill(top)), spill_cli_size_text(top->limits.bytes_max).text,
-           top->elements, known, spill_cli_size_text(top->bytes).text, top->collection);
+           percent(spill_cli_fill(top)), spill_size_text(top->limits.bytes_max).text, top->elements,
+           known, spill_size_text(top->bytes).text, top->collection);
 }
 
 void spill_cli_stretch_add(spill_cli_stretch_t *stretch, const spill_cli_place_t *place)
@@ -116,6 +100,6 @@ void spill_cli_draw_stretch(const spill_cli_stretch_t *stretch)
     if (stretch->documents == 0)
         return;
     printf("  ... %" PRId64 " more pages, %" PRId64 " elements, %s, %d to %d %% full\n",
-           stretch->documents, stretch->elements, spill_cli_size_text(stretch->bytes).text,
+           stretch->documents, stretch->elements, spill_size_text(stretch->bytes).text,
            percent(stretch->least_full), percent(stretch->most_full));
 }

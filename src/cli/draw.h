@@ -48,10 +48,4 @@ typedef struct spill_cli_stretch {
 void spill_cli_stretch_add(spill_cli_stretch_t *stretch, const spill_cli_place_t *place);
 void spill_cli_draw_stretch(const spill_cli_stretch_t *stretch); /* nothing for none */
 
-/* "999 B", "10.3 KB", "1 MB": three digits, units of 1000. */
-typedef struct spill_cli_size_text {
-    char text[16];
-} spill_cli_size_text_t;
-spill_cli_size_text_t spill_cli_size_text(int64_t bytes);
-
 #endif

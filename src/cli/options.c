@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OPTION_KEY_FIRST 0x100 /* above every character: no option has a short form */
+#define OPTION_KEY_FIRST 0x100 /* above every character: such options have no short form */
 #define OPTIONS_MAX 64
 
 enum { KEY_JSON = 0x200, KEY_QUIET, KEY_DURABILITY };
@@ -72,11 +72,27 @@ static void set_durability(const char *argument, spill_invocation_t *invocation,
         argp_error(state, "--durability is 'fsync' or 'log', not '%s'", argument);
 }
 
+/* The one short form is that which every tool has. */
+static int key_of(const spill_option_t *option, size_t index)
+{
+    return strcmp(option->name, "output") == 0 ? 'o' : OPTION_KEY_FIRST + (int)index;
+}
+
+static const spill_option_t *option_of(const spill_command_t *command, int key)
+{
+    size_t index = 0;
+    for (const spill_option_t *option = command->options; option && option->name; option++)
+        if (key_of(option, index++) == key)
+            return option;
+    return NULL;
+}
+
 static error_t parse_key(int key, char *argument, struct argp_state *state)
 {
     parse_t *parse = state->input;
     spill_invocation_t *invocation = parse->invocation;
     const spill_command_t *command = invocation->command;
+    const spill_option_t *option;
     argument = show_number(argument);
     switch (key) {
     case KEY_JSON:
@@ -98,10 +114,8 @@ static error_t parse_key(int key, char *argument, struct argp_state *state)
             argp_error(state, "arguments are missing: %s", command->arguments);
         return 0;
     default:
-        if (key >= OPTION_KEY_FIRST && key < OPTION_KEY_FIRST + OPTIONS_MAX)
-            return store_option(&command->options[key - OPTION_KEY_FIRST], argument, parse->options,
-                                state);
-        return ARGP_ERR_UNKNOWN;
+        option = option_of(command, key);
+        return option ? store_option(option, argument, parse->options, state) : ARGP_ERR_UNKNOWN;
     }
 }
 
@@ -129,7 +143,7 @@ static void fill_rows(const spill_command_t *command, struct argp_option *rows)
     for (const spill_option_t *option = command->options; option && option->name; option++) {
         rows[count] = (struct argp_option){
             .name = option->name,
-            .key = OPTION_KEY_FIRST + (int)count,
+            .key = key_of(option, count),
             .arg = option->argument,
             .flags = option->kind == SPILL_OPTION_LIMIT ? OPTION_ARG_OPTIONAL : 0,
             .doc = option->help};

@@ -1,14 +1,13 @@
 #include "cli/scan_print.h"
 
 #include "cli/cli.h"
-#include "cli/draw.h"
 #include "cli/progress.h"
 #include "store/browse.h"
+#include "util/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 enum { PATHS_SHOWN = 8, OWNERS_SHOWN = 3, COLLECTIONS_SHOWN = 20, EXAMPLES_SHOWN = 3 };
 
@@ -42,55 +41,6 @@ static void print_owner(const spill_owner_t *owner)
 
 /* ---- findings -------------------------------------------------------------------------------- */
 
-/* A day, in UTC. */
-typedef struct day_text {
-    char text[16];
-} day_text_t;
-
-static day_text_t day_of(int64_t time_ms)
-{
-    day_text_t day = {"?"};
-    struct tm parts;
-    time_t seconds = (time_t)(time_ms / 1000);
-    if (gmtime_r(&seconds, &parts))
-        strftime(day.text, sizeof day.text, "%Y-%m-%d", &parts);
-    return day;
-}
-
-/* "2027-03-01 (80 %: 2026-12-24 to 2028-02-02)" */
-static void print_when(const spill_when_t *when)
-{
-    if (when->likely_ms != SPILL_WHEN_UNKNOWN)
-        printf("%s", day_of(when->likely_ms).text);
-    else
-        printf("later than can be foreseen");
-    if (when->earliest_ms == SPILL_WHEN_UNKNOWN)
-        return;
-    printf(" (80 %%: %s ", day_of(when->earliest_ms).text);
-    if (when->latest_ms != SPILL_WHEN_UNKNOWN)
-        printf("to %s)", day_of(when->latest_ms).text);
-    else
-        printf("or later)");
-}
-
-static int64_t soonest_of(const spill_owner_t *owner)
-{
-    const spill_when_t *limit = &owner->foresight.limit;
-    if (owner->foresight.limit.elements == 0)
-        return SPILL_WHEN_UNKNOWN;
-    return limit->likely_ms != SPILL_WHEN_UNKNOWN ? limit->likely_ms : limit->earliest_ms;
-}
-
-/* Of the longest, the one that gets to the limit first. */
-static const spill_owner_t *first_at_limit(const spill_owners_t *owners)
-{
-    const spill_owner_t *first = &owners->items[0];
-    for (size_t i = 1; i < owners->count; i++)
-        if (soonest_of(&owners->items[i]) < soonest_of(first))
-            first = &owners->items[i];
-    return first;
-}
-
 static void print_since(const spill_scan_path_t *path)
 {
     const spill_foresight_t *growth = &path->foresight;
@@ -103,12 +53,12 @@ static void print_since(const spill_scan_path_t *path)
 
 static void print_growth(const spill_scan_path_t *path)
 {
-    const spill_owner_t *owner = first_at_limit(&path->owners);
+    const spill_owner_t *owner = spill_owners_first_at_limit(&path->owners);
     const spill_foresight_t *growth = &owner->foresight;
     const char *what = path->map ? "keys" : "elements";
     if (path->owners.items[0].foresight.timed && owner != &path->owners.items[0])
         printf("    its newest element is of %s; %.3g a day come now\n",
-               day_of(path->owners.items[0].foresight.newest_ms).text,
+               spill_day_text(path->owners.items[0].foresight.newest_ms).text,
                path->owners.items[0].foresight.pace.per_day);
     printf("    limit:   ");
     if (owner != &path->owners.items[0]) {
@@ -116,10 +66,8 @@ static void print_growth(const spill_scan_path_t *path)
         printf(" first, with ");
     }
     printf("%" PRId64 " more %s", growth->limit.elements, what);
-    if (growth->timed || growth->elapsed_ms > 0) {
-        printf(" at %.3g a day: ", growth->pace.per_day);
-        print_when(&growth->limit);
-    }
+    if (growth->timed || growth->elapsed_ms > 0)
+        printf(" at %.3g a day: %s", growth->pace.per_day, spill_when_text(&growth->limit).text);
     putchar('\n');
 }
 
@@ -129,8 +77,8 @@ static void print_longest(const spill_scan_path_t *path)
         return;
     const spill_owner_t *owner = &path->owners.items[0];
     printf("    longest: %" PRId64 " %s, %s of a document of %s, _id ", owner->length,
-           path->map ? "keys" : "elements", spill_cli_size_text(owner->bytes).text,
-           spill_cli_size_text(owner->document_bytes).text);
+           path->map ? "keys" : "elements", spill_size_text(owner->bytes).text,
+           spill_size_text(owner->document_bytes).text);
     print_owner(owner);
     printf("\n    lengths: half have %" PRId64 " or fewer, 99 %% %" PRId64 " or fewer",
            path->lengths.p50, path->lengths.p99);
@@ -152,7 +100,7 @@ static void print_largest(const spill_scan_result_t *result,
     if (collection->largest.count == 0)
         return;
     const spill_owner_t *owner = &collection->largest.items[0];
-    printf("    largest: %s, %.1f %% of the limit, _id ", spill_cli_size_text(owner->bytes).text,
+    printf("    largest: %s, %.1f %% of the limit, _id ", spill_size_text(owner->bytes).text,
            per_cent(owner->bytes, result->limits.document_bytes));
     print_owner(owner);
     putchar('\n');
@@ -167,8 +115,7 @@ static void print_group(const spill_scan_result_t *result, const spill_sprawl_gr
     printf("%s)\n    one collection with a field for that would hold their %" PRId64
            " documents, %s; there are %zu collections, and %" PRId64 " are too many\n",
            group->count > EXAMPLES_SHOWN ? ", ..." : "", group->documents,
-           spill_cli_size_text(group->bytes).text, result->collection_count,
-           result->collections_max);
+           spill_size_text(group->bytes).text, result->collection_count, result->collections_max);
 }
 
 static void print_what(const spill_scan_result_t *result, const spill_scan_finding_t *finding)
@@ -181,7 +128,7 @@ static void print_what(const spill_scan_result_t *result, const spill_scan_findi
         printf("    %" PRId64 " %s with more than %" PRId64 " %s or %s of it\n", finding->documents,
                documents, limits->elements,
                finding->kind == SPILL_SCAN_FINDING_MAP ? "keys" : "elements",
-               spill_cli_size_text(limits->bytes).text);
+               spill_size_text(limits->bytes).text);
         print_longest(finding->path);
         break;
     case SPILL_SCAN_FINDING_PAID:
@@ -195,7 +142,7 @@ static void print_what(const spill_scan_result_t *result, const spill_scan_findi
         break;
     default:
         printf("    %" PRId64 " %s larger than half of the limit of %s\n", finding->documents,
-               documents, spill_cli_size_text(limits->document_bytes).text);
+               documents, spill_size_text(limits->document_bytes).text);
         print_largest(result, &result->collections[finding->collection]);
         break;
     }
@@ -219,7 +166,7 @@ static void print_path(const spill_scan_collection_t *collection, const spill_sc
 {
     printf("  %-28s %9" PRId64 " %7" PRId64 " %7" PRId64 " %7" PRId64 " %9s %5.1f %%\n", path->path,
            path->lengths.count, path->lengths.p50, path->lengths.p99, path->lengths.max,
-           spill_cli_size_text(mean_of(&path->elements)).text,
+           spill_size_text(mean_of(&path->elements)).text,
            per_cent(path->bytes, collection->bytes));
 }
 
@@ -228,12 +175,12 @@ static void print_collection(const spill_scan_result_t *result,
 {
     printf("\n%s: %" PRId64 " %s, %s\n", collection->name, collection->documents,
            spill_cli_plural(collection->documents, "document", "documents"),
-           spill_cli_size_text(collection->bytes).text);
+           spill_size_text(collection->bytes).text);
     if (collection->documents > 0)
         printf("  document sizes: half %s or less, 99 %% %s, largest %s (%.1f %% of the limit)\n",
-               spill_cli_size_text(collection->sizes.p50).text,
-               spill_cli_size_text(collection->sizes.p99).text,
-               spill_cli_size_text(collection->sizes.max).text,
+               spill_size_text(collection->sizes.p50).text,
+               spill_size_text(collection->sizes.p99).text,
+               spill_size_text(collection->sizes.max).text,
                per_cent(collection->sizes.max, result->limits.document_bytes));
     if (collection->path_count > 0)
         printf("  %-28s %9s %7s %7s %7s %9s %7s\n", "array", "number", "p50", "p99", "longest",
@@ -258,7 +205,7 @@ void spill_cli_print_scan(const spill_scan_result_t *result)
            spill_cli_plural(findings, "finding", "findings"), collections,
            spill_cli_plural(collections, "collection", "collections"), result->documents,
            spill_cli_plural(result->documents, "document", "documents"),
-           spill_cli_size_text(result->bytes).text,
+           spill_size_text(result->bytes).text,
            result->interrupted ? " (interrupted: of what was read)" : "");
     for (size_t i = 0; i < result->finding_count; i++)
         print_finding(result, &result->findings[i]);
@@ -285,6 +232,14 @@ void spill_cli_print_problems(const spill_scan_result_t *result)
     int64_t more = result->problems_all - (int64_t)result->problem_count;
     if (more > 0)
         fprintf(stderr, "spillway: and %" PRId64 " more problems\n", more);
+}
+
+void spill_cli_remark_problems(const spill_scan_result_t *result)
+{
+    int64_t count = result->problems_all;
+    if (count > 0)
+        fprintf(stderr, "spillway: %" PRId64 " %s in the input; `spillway scan' has the places\n",
+                count, spill_cli_plural(count, "problem", "problems"));
 }
 
 void spill_cli_show_scan(void *context, const spill_scan_progress_t *progress)

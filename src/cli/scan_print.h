@@ -18,4 +18,7 @@ void spill_cli_print_scan(const spill_scan_result_t *result);
 /* On stderr, one a line. */
 void spill_cli_print_problems(const spill_scan_result_t *result);
 
+/* On stderr: how many there are, where there are any; for commands that do not print them. */
+void spill_cli_remark_problems(const spill_scan_result_t *result);
+
 #endif

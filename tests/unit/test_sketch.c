@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include <bson/bson.h>
 #include <cmocka.h>
 
 enum { VALUES = 20000 };
@@ -119,12 +120,43 @@ static void ends(void **context)
     spill_sketch_release(&sketch);
 }
 
+/* Every value is counted in the bin that it belongs to. */
+static void bins_have_all_values(void **context)
+{
+    (void)context;
+    static uint64_t values[VALUES];
+    spill_sketch_t sketch;
+    spill_sketch_bin_t *bins;
+    spill_sketch_init(&sketch);
+    for (size_t i = 0; i < VALUES; i++) {
+        values[i] = next_random() >> (next_random() % 40 + 24);
+        spill_sketch_add(&sketch, values[i], 1);
+    }
+    qsort(values, VALUES, sizeof *values, compare);
+    size_t count = spill_sketch_histogram(&sketch, &bins), at = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t end = spill_sketch_bin_end(bins[i].least), found = 0;
+        assert_true(i == 0 || bins[i].least >= spill_sketch_bin_end(bins[i - 1].least));
+        assert_true(bins[i].least < 8 ? end == bins[i].least + 1
+                                      : end <= bins[i].least + bins[i].least / 4);
+        for (; at < VALUES && values[at] < end; at++)
+            found += values[at] >= bins[i].least;
+        assert_true(found == bins[i].count && found > 0);
+    }
+    assert_int_equal(at, VALUES);
+    bson_free(bins);
+    spill_sketch_release(&sketch);
+    assert_int_equal(spill_sketch_histogram(&sketch, &bins), 0);
+    bson_free(bins);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quantiles_are_within_the_error),
         cmocka_unit_test(parts_merge_to_the_whole),
         cmocka_unit_test(ends),
+        cmocka_unit_test(bins_have_all_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,10 @@
 #include "tools/scan/foresight.h"
 
+#include "util/text.h"
+
 #include <bson/bson.h>
 #include <math.h>
+#include <stdio.h>
 
 enum {
     /* Horizons from a 64th of the past to all of it, each a fifth longer than the last. */
@@ -14,7 +17,7 @@ enum {
 };
 
 struct spill_foreseer {
-    int64_t now_ms;
+    int64_t since_ms, now_ms;
     double horizons_ms[HORIZONS];
     const spill_history_t *all; /* the growth's */
     spill_outlook_t *owners;    /* learned from the sample */
@@ -47,6 +50,7 @@ spill_foreseer_t *spill_foreseer_new(spill_growth_t *growth, int64_t scan_ms)
         foreseer->horizons_ms[i] = past_ms * pow(HORIZON_SHORTEST, (double)i / (HORIZONS - 1) - 1);
     for (size_t i = 0; i < growth->owner_count; i++)
         histories[i] = &growth->owners[i].history;
+    foreseer->since_ms = since_ms;
     foreseer->now_ms = now_ms;
     foreseer->all = all;
     foreseer->owners = spill_outlook_new(histories, growth->owner_count, since_ms, now_ms,
@@ -102,6 +106,56 @@ static spill_when_t when(const spill_foreseer_t *foreseer, const spill_history_t
     return when;
 }
 
+/* ---- the course ------------------------------------------------------------------------------ */
+
+static void add_past(spill_course_t *course, int64_t at_ms, double elements)
+{
+    course->past[course->past_count].at_ms = at_ms;
+    course->past[course->past_count++].elements = round(elements);
+}
+
+/* What is older than the path's strays counts where the others begin. */
+static void tell_past(const spill_foreseer_t *foreseer, const spill_growing_t *array,
+                      spill_course_t *course)
+{
+    const spill_history_t *history = array->history;
+    double scale = (double)array->length / (double)history->seen;
+    size_t steps = SPILL_COURSE_PAST - 2;
+    steps = steps < history->count ? steps : history->count - 1;
+    for (size_t i = 0; i <= steps; i++) {
+        size_t point = steps > 0 ? i * (history->count - 1) / steps : 0;
+        int64_t at_ms = history->points[point];
+        if (at_ms >= foreseer->now_ms)
+            break;
+        double elements = (double)(int64_t)point * (double)history->stride + 1;
+        add_past(course, at_ms > foreseer->since_ms ? at_ms : foreseer->since_ms, elements * scale);
+    }
+    add_past(course, foreseer->now_ms, (double)array->length);
+}
+
+static spill_course_t *tell_course(const spill_foreseer_t *foreseer, const spill_growing_t *array)
+{
+    enum { EVERY = HORIZONS / SPILL_COURSE_COMING };
+    spill_course_t *course = bson_malloc0(sizeof *course);
+    double length = (double)array->length;
+    double share = length / (double)array->history->seen;
+    tell_past(foreseer, array, course);
+    for (size_t i = EVERY - 1; i < HORIZONS; i += EVERY) {
+        spill_forecast_t more;
+        if (!spill_outlook_forecast(foreseer->owners, i, array->history, &more))
+            continue;
+        course->coming[course->coming_count].at_ms =
+            foreseer->now_ms + (int64_t)foreseer->horizons_ms[i];
+        course->coming[course->coming_count++].elements =
+            (spill_forecast_t){.low = round(length + more.low * share),
+                               .likely = round(length + more.likely * share),
+                               .high = round(length + more.high * share)};
+    }
+    return course;
+}
+
+/* ---- foreseeing ------------------------------------------------------------------------------ */
+
 void spill_foresee(const spill_foreseer_t *foreseer, const spill_growing_t *array,
                    spill_foresight_t *foresight)
 {
@@ -116,6 +170,8 @@ void spill_foresee(const spill_foreseer_t *foreseer, const spill_growing_t *arra
     foresight->limit = when(foreseer, history, share, (int64_t)to_limit);
     if (foreseer && history)
         foresee(foreseer, foreseer->owners, history, share, foresight);
+    if (foreseer && history && array->course)
+        foresight->course = tell_course(foreseer, array);
 }
 
 void spill_foresee_all(const spill_foreseer_t *foreseer, spill_foresight_t *foresight)
@@ -124,4 +180,18 @@ void spill_foresee_all(const spill_foreseer_t *foreseer, spill_foresight_t *fore
     foresight->threshold = when(NULL, NULL, 1, 0);
     foresight->limit = when(NULL, NULL, 1, 0);
     foresee(foreseer, foreseer->together, foreseer->all, 1, foresight);
+}
+
+spill_when_text_t spill_when_text(const spill_when_t *when)
+{
+    spill_when_text_t text;
+    bool likely = when->likely_ms != SPILL_WHEN_UNKNOWN;
+    bool latest = when->latest_ms != SPILL_WHEN_UNKNOWN;
+    int at = snprintf(text.text, sizeof text.text, "%s",
+                      likely ? spill_day_text(when->likely_ms).text : "later than can be foreseen");
+    if (when->earliest_ms != SPILL_WHEN_UNKNOWN)
+        snprintf(text.text + at, sizeof text.text - (size_t)at, " (80 %%: %s %s%s)",
+                 spill_day_text(when->earliest_ms).text, latest ? "to " : "or later",
+                 latest ? spill_day_text(when->latest_ms).text : "");
+    return text;
 }

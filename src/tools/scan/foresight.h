@@ -17,6 +17,28 @@ typedef struct spill_when {
 
 #define SPILL_WHEN_UNKNOWN INT64_MAX
 
+/* "2027-03-01 (80 %: 2026-12-24 to 2028-02-02)", or that it is later than can be foreseen. */
+typedef struct spill_when_text {
+    char text[80];
+} spill_when_text_t;
+spill_when_text_t spill_when_text(const spill_when_t *when);
+
+/* How an array's number of elements went, and how it may go on: the points of a plot. */
+enum { SPILL_COURSE_PAST = 34, SPILL_COURSE_COMING = 8 };
+
+typedef struct spill_course {
+    struct {
+        int64_t at_ms;
+        double elements;
+    } past[SPILL_COURSE_PAST]; /* evenly spaced in elements; the last is the present */
+    size_t past_count;
+    struct {
+        int64_t at_ms;
+        spill_forecast_t elements; /* that it will have */
+    } coming[SPILL_COURSE_COMING]; /* up to as far ahead as there is past */
+    size_t coming_count;
+} spill_course_t;
+
 typedef struct spill_foresight {
     spill_when_t threshold; /* elements */
     spill_when_t limit;     /* bytes of the document, by the mean size of its elements */
@@ -35,6 +57,8 @@ typedef struct spill_foresight {
     bool forecast;           /* the rest is known: there was enough to learn from */
     int64_t horizon_ms;      /* a length of time: about a quarter of the path's past */
     spill_forecast_t coming; /* elements that come in it */
+
+    spill_course_t *course; /* or NULL: not known, or not wanted; free with bson_free */
 } spill_foresight_t;
 
 /* What was learned of one path. */
@@ -54,6 +78,7 @@ typedef struct spill_growing {
     int64_t bytes;                  /* of them all */
     int64_t room;                   /* bytes until its document is full */
     int64_t elements_max;           /* the threshold */
+    bool course;                    /* is its course wanted? */
     const spill_history_t *history; /* sorted; or NULL */
 } spill_growing_t;
 

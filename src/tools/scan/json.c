@@ -1,5 +1,6 @@
 /* A scan's result as one JSON document. Its schema is in docs/scan.md; version it there and here.
  */
+#include "tools/scan/json_points.h"
 #include "tools/scan/json_put.h"
 #include "tools/scan/scan.h"
 
@@ -16,7 +17,9 @@ static double mean_of(int64_t sum, int64_t count)
     return count > 0 ? (double)sum / (double)count : 0;
 }
 
-static void put_numbers(FILE *to, const char *name, const spill_scan_numbers_t *numbers)
+/* `histogram` may be NULL. */
+static void put_numbers(FILE *to, const char *name, const spill_scan_numbers_t *numbers,
+                        const spill_scan_histogram_t *histogram)
 {
     fprintf(to, ",\"%s\":{\"count\":%" PRId64 ",\"sum\":%" PRId64 ",\"mean\":%.6g", name,
             numbers->count, numbers->sum, mean_of(numbers->sum, numbers->count));
@@ -27,6 +30,8 @@ static void put_numbers(FILE *to, const char *name, const spill_scan_numbers_t *
     put_number(to, "p99", numbers->p99);
     put_number(to, "p999", numbers->p999);
     put_number(to, "max", numbers->max);
+    if (histogram)
+        spill_json_put_histogram(to, histogram);
     fputs("}", to);
 }
 
@@ -89,6 +94,7 @@ static void put_owner_growth(FILE *to, const spill_foresight_t *foresight)
     put_when(to, "limit", &foresight->limit);
     put_times(to, foresight, ",");
     put_since(to, foresight, ",");
+    spill_json_put_course(to, foresight->course);
     fputs("}", to);
 }
 
@@ -130,13 +136,13 @@ static void put_path(FILE *to, const spill_scan_collection_t *collection,
     spill_json_put_text(to, path->path);
     fprintf(to, ",\"kind\":\"%s\"", path->map ? "map" : "array");
     put_number(to, "documents", path->documents);
-    put_numbers(to, "lengths", &path->lengths);
+    put_numbers(to, "lengths", &path->lengths, &path->length_bins);
     if (path->map)
         fprintf(to, ",\"elementBytes\":{\"count\":%" PRId64 ",\"sum\":%" PRId64 ",\"mean\":%.6g}",
                 path->elements.count, path->elements.sum,
                 mean_of(path->elements.sum, path->elements.count));
     else
-        put_numbers(to, "elementBytes", &path->elements);
+        put_numbers(to, "elementBytes", &path->elements, NULL);
     put_number(to, "bytes", path->bytes);
     fprintf(to, ",\"share\":%.6g", mean_of(path->bytes, collection->bytes));
     put_number(to, "bytesMax", path->bytes_max);
@@ -167,7 +173,7 @@ static void put_collection(FILE *to, const spill_scan_collection_t *collection)
     put_number(to, "documents", collection->documents);
     put_number(to, "bytes", collection->bytes);
     put_number(to, "damaged", collection->damaged);
-    put_numbers(to, "sizes", &collection->sizes);
+    put_numbers(to, "sizes", &collection->sizes, &collection->size_bins);
     put_number(to, "overHalf", collection->over_half);
     put_owners(to, "largest", &collection->largest, false);
     fputs(",\"paths\":[", to);

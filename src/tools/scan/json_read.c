@@ -1,4 +1,5 @@
 /* A scan's result back from its JSON document: what json.c writes, docs/scan.md describes. */
+#include "tools/scan/json_points.h"
 #include "tools/scan/scan.h"
 
 #include "util/error.h"
@@ -99,6 +100,16 @@ static spill_scan_numbers_t numbers(reader_t *reader, const bson_t *from, const 
     return numbers;
 }
 
+/* Of the numbers under the name. */
+static spill_scan_histogram_t histogram(const bson_t *from, const char *name)
+{
+    bson_iter_t iter;
+    bson_t at;
+    if (!bson_iter_init_find(&iter, from, name) || !inner_of(&iter, &at))
+        return (spill_scan_histogram_t){0};
+    return spill_json_read_histogram(&at);
+}
+
 static int64_t date(const bson_t *from, const char *name)
 {
     bson_iter_t iter;
@@ -169,9 +180,11 @@ static void read_owner(reader_t *reader, const bson_t *from, bool of_path, spill
         owner.foresight.limit = when(reader, &growth, "limit");
         read_times(reader, &growth, &owner.foresight);
         read_since(reader, &growth, &owner.foresight);
+        owner.foresight.course = spill_json_read_course(&growth);
     }
     if (reader->code == SPILL_OK)
         spill_owners_add(owners, &owner);
+    bson_free(owner.foresight.course);
 }
 
 static void read_owners(reader_t *reader, const bson_t *from, const char *name, bool of_path,
@@ -208,6 +221,7 @@ static void read_path(reader_t *reader, const bson_t *from, spill_scan_path_t *p
         complain(reader, "there is no", "path");
     path->documents = number(reader, from, "documents");
     path->lengths = numbers(reader, from, "lengths");
+    path->length_bins = histogram(from, "lengths");
     path->elements = numbers(reader, from, "elementBytes");
     path->bytes = number(reader, from, "bytes");
     path->bytes_max = number(reader, from, "bytesMax");
@@ -252,6 +266,7 @@ static void read_collection(reader_t *reader, const bson_t *from,
     collection->bytes = number(reader, from, "bytes");
     collection->damaged = number(reader, from, "damaged");
     collection->sizes = numbers(reader, from, "sizes");
+    collection->size_bins = histogram(from, "sizes");
     collection->over_half = number(reader, from, "overHalf");
     collection->paths_left_out = number(reader, from, "pathsLeftOut");
     collection->overflow = number(reader, from, "overflow");
@@ -313,6 +328,7 @@ static void read_result(reader_t *reader, const bson_t *from, spill_scan_result_
         reader->code = spill_fail(reader->error, SPILL_FORMAT,
                                   "%s: version %" PRId64 " of a scan; this program knows %d",
                                   reader->file, version, SPILL_SCAN_SCHEMA);
+    result->source = text(from, "source");
     inner(reader, from, "limits", &limits);
     result->limits =
         (spill_scan_limits_t){.elements = number(reader, &limits, "elements"),

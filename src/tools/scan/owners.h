@@ -31,11 +31,15 @@ typedef struct spill_owners {
     size_t count;
 } spill_owners_t;
 
-/* Show it an owner, whose value and history are copied where it is kept. O(SPILL_OWNERS_MAX). */
+/* Show it an owner, whose value, history and course are copied where it is kept.
+ * O(SPILL_OWNERS_MAX). */
 void spill_owners_add(spill_owners_t *owners, const spill_owner_t *owner);
 void spill_owners_merge(spill_owners_t *into, const spill_owners_t *from);
 void spill_owners_release(spill_owners_t *owners);
 void spill_owner_forget_history(spill_owner_t *owner);
+
+/* Of at least one, the owner that gets to the document limit first; the first where none does. */
+const spill_owner_t *spill_owners_first_at_limit(const spill_owners_t *owners);
 
 /* Would one of this length and size be kept? Says true too often, never false. */
 bool spill_owners_wanted(const spill_owners_t *owners, int64_t length, int64_t bytes);

@@ -379,6 +379,7 @@ static void foresee_path(spill_paths_t *paths, spill_path_t *path, int64_t scan_
                                  .bytes = owner->array_bytes,
                                  .room = paths->limits.document_bytes - owner->document_bytes,
                                  .elements_max = paths->limits.elements,
+                                 .course = path->over_elements + path->over_bytes > 0,
                                  .history = owner->history};
         spill_foresee(foreseer, &array, &owner->foresight);
         spill_owner_forget_history(owner);

@@ -25,6 +25,13 @@ static spill_scan_numbers_t numbers_of(const spill_sketch_t *sketch)
     };
 }
 
+static spill_scan_histogram_t bins_of(const spill_sketch_t *sketch)
+{
+    spill_scan_histogram_t histogram;
+    histogram.count = spill_sketch_histogram(sketch, &histogram.bins);
+    return histogram;
+}
+
 /* Is it something that may grow: an array, or a document with the keys of a map? */
 static bool is_told(const spill_path_t *path)
 {
@@ -63,6 +70,7 @@ static void tell_path(spill_scan_path_t *told, spill_path_t *path)
         .map = path->kind == SPILL_PATH_DOCUMENT,
         .documents = spill_path_documents(path, path->documents),
         .lengths = numbers_of(&path->lengths),
+        .length_bins = bins_of(&path->lengths),
         .elements = numbers_of(&path->elements),
         .bytes = path->bytes,
         .bytes_max = path->bytes_max,
@@ -140,6 +148,7 @@ void spill_scan_add_collection(spill_scan_result_t *result, const char *name, co
         .documents = (int64_t)paths->sizes.count,
         .bytes = (int64_t)paths->sizes.sum,
         .sizes = numbers_of(&paths->sizes),
+        .size_bins = bins_of(&paths->sizes),
         .over_half = paths->over_document,
         .damaged = damaged,
         .largest = paths->largest,
@@ -168,10 +177,12 @@ static void release_collection(spill_scan_collection_t *collection)
 {
     for (size_t i = 0; i < collection->path_count; i++) {
         bson_free(collection->paths[i].path);
+        bson_free(collection->paths[i].length_bins.bins);
         spill_owners_release(&collection->paths[i].owners);
     }
     spill_owners_release(&collection->largest);
     bson_free(collection->paths);
+    bson_free(collection->size_bins.bins);
     bson_free(collection->name);
     bson_free(collection->input);
 }
@@ -185,6 +196,7 @@ void spill_scan_release(spill_scan_result_t *result)
         bson_free(result->problems[i].text);
     }
     spill_sprawl_release(&result->sprawl);
+    bson_free(result->source);
     bson_free(result->collections);
     bson_free(result->problems);
     bson_free(result->findings);

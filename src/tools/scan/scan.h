@@ -43,12 +43,19 @@ typedef struct spill_scan_numbers {
     int64_t max;
 } spill_scan_numbers_t;
 
+/* The same as a plot shows it. */
+typedef struct spill_scan_histogram {
+    spill_sketch_bin_t *bins; /* owned */
+    size_t count;
+} spill_scan_histogram_t;
+
 /* An array, or a map (a sub-document that grows by keys), by its path. */
 typedef struct spill_scan_path {
     char *path;
     bool map;
     int64_t documents; /* that have it; in a map at most so many */
     spill_scan_numbers_t lengths;
+    spill_scan_histogram_t length_bins;
     spill_scan_numbers_t elements; /* bytes of elements' values; of a map only the sum, with keys */
     int64_t bytes;                 /* of all of them */
     int64_t bytes_max;             /* in one document */
@@ -69,8 +76,9 @@ typedef struct spill_scan_collection {
     int64_t documents;
     int64_t bytes;
     spill_scan_numbers_t sizes; /* of documents */
-    int64_t over_half;          /* documents over half of the limit */
-    int64_t damaged;            /* documents that could not be read */
+    spill_scan_histogram_t size_bins;
+    int64_t over_half; /* documents over half of the limit */
+    int64_t damaged;   /* documents that could not be read */
     spill_owners_t largest;
     spill_shape_t shape;      /* empty in what was read back */
     spill_scan_path_t *paths; /* by their bytes */
@@ -148,6 +156,7 @@ typedef struct spill_scan_options {
 void spill_scan_options_init(spill_scan_options_t *options);
 
 typedef struct spill_scan {
+    char *source; /* how it was named, of what was read back; else NULL */
     spill_scan_limits_t limits;
     spill_scan_collection_t *collections; /* in the order of the source */
     size_t collection_count;

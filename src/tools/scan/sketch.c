@@ -16,15 +16,21 @@ static uint32_t bucket_of(uint64_t value)
     return EXACT + (exponent - 7) * STEPS + step;
 }
 
+/* How many values a bucket has. */
+static uint64_t width_of(uint32_t bucket)
+{
+    return bucket < EXACT ? 1 : UINT64_C(1) << ((bucket - EXACT) / STEPS + 1);
+}
+
+static uint64_t least_of(uint32_t bucket)
+{
+    return bucket < EXACT ? bucket : (STEPS + (bucket - EXACT) % STEPS) * width_of(bucket);
+}
+
 /* The middle of a bucket's values. */
 static uint64_t value_of(uint32_t bucket)
 {
-    if (bucket < EXACT)
-        return bucket;
-    uint32_t exponent = (bucket - EXACT) / STEPS + 7;
-    uint64_t step = (bucket - EXACT) % STEPS;
-    uint64_t width = UINT64_C(1) << (exponent - 6);
-    return (STEPS + step) * width + width / 2;
+    return least_of(bucket) + width_of(bucket) / 2;
 }
 
 void spill_sketch_init(spill_sketch_t *sketch)
@@ -97,4 +103,36 @@ uint64_t spill_sketch_quantile(const spill_sketch_t *sketch, uint64_t per_mille)
     if (value < sketch->min)
         return sketch->min;
     return value > sketch->max ? sketch->max : value;
+}
+
+/* ---- in bins --------------------------------------------------------------------------------- */
+
+#define BIN_EXACT 8U /* values below have a bin each */
+
+/* How many values the bin of a value has: a quarter of what its highest bit is worth. */
+static uint64_t bin_width(uint64_t value)
+{
+    return value < BIN_EXACT ? 1 : UINT64_C(1) << (61U - (uint32_t)__builtin_clzll(value));
+}
+
+uint64_t spill_sketch_bin_end(uint64_t least)
+{
+    return least + bin_width(least);
+}
+
+size_t spill_sketch_histogram(const spill_sketch_t *sketch, spill_sketch_bin_t **bins)
+{
+    size_t count = 0;
+    *bins = bson_malloc((size_t)(BIN_EXACT + 4 * 64) * sizeof **bins);
+    for (uint32_t i = 0; i < sketch->capacity; i++) {
+        uint64_t value = least_of(i);
+        uint64_t least = value - value % bin_width(value);
+        if (sketch->buckets[i] == 0)
+            continue;
+        if (count == 0 || (*bins)[count - 1].least != least)
+            (*bins)[count++] = (spill_sketch_bin_t){least, 0};
+        (*bins)[count - 1].count += sketch->buckets[i];
+    }
+    *bins = bson_realloc(*bins, (count + 1) * sizeof **bins);
+    return count;
 }

@@ -42,4 +42,19 @@ void spill_sketch_merge(spill_sketch_t *into, const spill_sketch_t *from);
  */
 uint64_t spill_sketch_quantile(const spill_sketch_t *sketch, uint64_t per_mille);
 
+/*
+ * The same in a few coarse bins, for a plot: one for each value below 8, four between one power of
+ * two and the next. Counts are exact.
+ */
+typedef struct spill_sketch_bin {
+    uint64_t least; /* the least value that belongs to it */
+    uint64_t count; /* not 0 */
+} spill_sketch_bin_t;
+
+/* The bins that have something, ascending; free *bins with bson_free. Returns how many. */
+size_t spill_sketch_histogram(const spill_sketch_t *sketch, spill_sketch_bin_t **bins);
+
+/* The least value above those of the bin that begins with `least`. */
+uint64_t spill_sketch_bin_end(uint64_t least);
+
 #endif

@@ -1,0 +1,166 @@
+#include "cli/scan_options.h"
+
+#include "cli/cli.h"
+#include "cli/progress.h"
+#include "cli/scan_print.h"
+
+#include "store/browse.h"
+#include "tools/scan/feed.h"
+#include "util/clock.h"
+#include "util/error.h"
+
+#include <signal.h>
+#include <string.h>
+
+/* ---- Ctrl-C ---------------------------------------------------------------------------------- */
+
+static atomic_bool stop;
+
+/* The first one ends the scan with what is known; a second one ends the program. */
+static void on_interrupt(int signal_number)
+{
+    atomic_store(&stop, true);
+    signal(signal_number, SIG_DFL);
+}
+
+static void catch_interrupts(void)
+{
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+/* What is wrong with the options, or SPILL_EXIT_DONE. */
+static spill_exit_t check(const spill_invocation_t *invocation,
+                          const spill_cli_scan_options_t *given)
+{
+    if (given->threads < 1 || given->threads > 2)
+        return spill_cli_usage(invocation, "--threads is 1 or 2");
+    if (given->max_share < 1 || given->max_share > 100)
+        return spill_cli_usage(invocation, "--max-share is a percentage from 1 to 100");
+    if (given->document_limit < 1 || given->document_limit > SPILL_DOCUMENT_BYTES_MAX)
+        return spill_cli_usage(invocation, "--document-limit is at most 24 MiB");
+    return SPILL_EXIT_DONE;
+}
+
+static spill_exit_t check_source(const spill_invocation_t *invocation,
+                                 const spill_cli_scan_options_t *given, const char *source)
+{
+    bool of_server = given->collections || given->read_preference || given->sample || given->rate;
+    if (of_server && !spill_browse_serves(source))
+        return spill_cli_usage(invocation, "--collections, --sample, --rate and --read-preference "
+                                           "are for servers");
+    return SPILL_EXIT_DONE;
+}
+
+static bool are_defaults(const spill_cli_scan_options_t *given)
+{
+    static const spill_cli_scan_options_t usual = SPILL_CLI_SCAN_DEFAULTS;
+    return !given->format && !given->since && !given->collections && !given->read_preference &&
+           given->max_elements == usual.max_elements && given->max_bytes == usual.max_bytes &&
+           given->max_share == usual.max_share && given->document_limit == usual.document_limit &&
+           given->collection_limit == usual.collection_limit && given->threads == usual.threads &&
+           given->sample == usual.sample && given->rate == usual.rate;
+}
+
+/* ---- scanning -------------------------------------------------------------------------------- */
+
+/* The scan to compare with; none without the option. */
+static spill_code_t read_earlier(const char *file, spill_scan_result_t *earlier,
+                                 spill_error_t *error)
+{
+    if (!file)
+        return SPILL_OK;
+    spill_code_t code = spill_scan_read_json(file, earlier, error);
+    if (code == SPILL_OK &&
+        (earlier->scanned_ms <= 0 || earlier->scanned_ms >= spill_clock_now_us(NULL) / 1000))
+        code = spill_fail(error, SPILL_INVALID,
+                          "%s: it does not say when it was made, or a time to come", file);
+    return code;
+}
+
+static spill_code_t scan(const spill_invocation_t *invocation,
+                         const spill_cli_scan_options_t *given, const char *source,
+                         spill_scan_result_t *result, spill_error_t *error)
+{
+    spill_cli_progress_t progress;
+    spill_scan_options_t options;
+    spill_cli_progress_start(&progress, invocation->quiet);
+    spill_scan_options_init(&options);
+    options.source = source;
+    options.format = given->format;
+    options.threads = (int)given->threads;
+    options.limits = (spill_scan_limits_t){given->max_elements, given->max_bytes,
+                                           given->document_limit, given->max_share};
+    options.only = given->collections;
+    options.sample = given->sample;
+    options.rate = given->rate;
+    options.preference = given->read_preference;
+    options.collections_max = given->collection_limit;
+    options.stop = &stop;
+    options.progress = spill_cli_show_scan;
+    options.context = &progress;
+    catch_interrupts();
+    spill_code_t code = spill_scan(&options, result, error);
+    spill_cli_progress_break(&progress);
+    double seconds = spill_cli_progress_seconds(&progress);
+    if (code == SPILL_OK && !invocation->quiet && result->documents > 0)
+        fprintf(stderr, "%.1f s, %.0f MB/s\n", seconds, (double)result->bytes / 1e6 / seconds);
+    return code;
+}
+
+spill_exit_t spill_cli_scan(const spill_invocation_t *invocation,
+                            const spill_cli_scan_options_t *given, spill_scan_result_t *result)
+{
+    char uri[SPILL_CLI_URI];
+    spill_error_t error;
+    spill_scan_result_t earlier = {0};
+    const char *source = invocation->arguments[0];
+    *result = (spill_scan_result_t){0};
+    spill_exit_t wrong = check(invocation, given);
+    if (wrong != SPILL_EXIT_DONE)
+        return wrong;
+    if (source[0] == '@') {
+        if (spill_cli_store_uri(source, uri, &error) != SPILL_OK)
+            return spill_cli_fail(&error);
+        source = uri;
+    }
+    wrong = check_source(invocation, given, source);
+    if (wrong != SPILL_EXIT_DONE)
+        return wrong;
+    spill_code_t code = read_earlier(given->since, &earlier, &error);
+    if (code == SPILL_OK)
+        code = scan(invocation, given, source, result, &error);
+    if (code == SPILL_OK && given->since)
+        spill_scan_since(result, &earlier);
+    spill_scan_release(&earlier);
+    return code == SPILL_OK ? SPILL_EXIT_DONE : spill_cli_fail(&error);
+}
+
+spill_exit_t spill_cli_scan_or_read(const spill_invocation_t *invocation,
+                                    const spill_cli_scan_options_t *given,
+                                    spill_scan_result_t *result)
+{
+    const char *source = invocation->arguments[0];
+    spill_error_t error;
+    if (!spill_scan_is_json(source))
+        return spill_cli_scan(invocation, given, result);
+    *result = (spill_scan_result_t){0};
+    if (!are_defaults(given))
+        return spill_cli_usage(invocation,
+                               "%s is a scan that was made with options of its own: those of "
+                               "scanning are for sources",
+                               source);
+    return spill_scan_read_json(source, result, &error) == SPILL_OK ? SPILL_EXIT_DONE
+                                                                    : spill_cli_fail(&error);
+}
+
+spill_exit_t spill_cli_scan_exit(const spill_scan_result_t *result)
+{
+    if (result->interrupted)
+        return SPILL_EXIT_INTERRUPTED;
+    return result->problems_all > 0 ? SPILL_EXIT_FAILED : SPILL_EXIT_DONE;
+}

@@ -1,0 +1,77 @@
+/* How scan, plan and report look at a source: the options that they share, and the scan itself. */
+#ifndef SPILL_CLI_SCAN_OPTIONS_H
+#define SPILL_CLI_SCAN_OPTIONS_H
+
+#include "cli/command.h"
+#include "tools/scan/scan.h"
+
+/* A member of a command's own options. */
+typedef struct spill_cli_scan_options {
+    const char *format;
+    const char *since;
+    const char *collections;
+    const char *read_preference;
+    int64_t max_elements;
+    int64_t max_bytes;
+    int64_t max_share;
+    int64_t document_limit;
+    int64_t collection_limit;
+    int64_t threads;
+    int64_t sample;
+    int64_t rate;
+} spill_cli_scan_options_t;
+
+#define SPILL_CLI_SCAN_DEFAULTS                                                                    \
+    {                                                                                              \
+        .max_elements = SPILL_SCAN_ELEMENTS, .max_bytes = SPILL_SCAN_BYTES,                        \
+        .max_share = SPILL_SCAN_PAID_PER_CENT, .document_limit = SPILL_SCAN_DOCUMENT_LIMIT,        \
+        .collection_limit = SPILL_SCAN_COLLECTIONS, .threads = 2                                   \
+    }
+
+/* Rows of a command's table of options, whose struct `type` has the member. */
+#define SPILL_CLI_SCAN_OPTIONS(type, member)                                                       \
+    {"format", "F", SPILL_OPTION_TEXT, offsetof(type, member.format),                              \
+     "ndjson, json, bson or archive, with .gz or .zst; otherwise the file's name tells, or its "   \
+     "first bytes"},                                                                               \
+        {"max-elements", "N", SPILL_OPTION_NUMBER, offsetof(type, member.max_elements),            \
+         "Elements of an array, or keys of a map, from which on it is too long (10000)"},          \
+        {"max-bytes", "SIZE", SPILL_OPTION_SIZE, offsetof(type, member.max_bytes),                 \
+         "Bytes of an array or map in one document from which on it is too large (200KB)"},        \
+        {"max-share", "PERCENT", SPILL_OPTION_NUMBER, offsetof(type, member.max_share),            \
+         "Share of a document from which on its other fields are paid for by an array (80)"},      \
+        {"document-limit", "SIZE", SPILL_OPTION_SIZE, offsetof(type, member.document_limit),       \
+         "Most bytes of a document that the database takes (16MiB)"},                              \
+        {"collection-limit", "N", SPILL_OPTION_NUMBER, offsetof(type, member.collection_limit),    \
+         "Most collections that the database takes (1000)"},                                       \
+        {"since", "FILE", SPILL_OPTION_TEXT, offsetof(type, member.since),                         \
+         "Compare with an earlier scan, which scan --json printed to this file: what has come "    \
+         "since"},                                                                                 \
+        {"threads", "N", SPILL_OPTION_NUMBER, offsetof(type, member.threads), "1 or 2 (2)"},       \
+        {"collections", "LIST", SPILL_OPTION_TEXT, offsetof(type, member.collections),             \
+         "Of a server: these collections, with commas between, in the place of all"},              \
+        {"sample", "N", SPILL_OPTION_NUMBER, offsetof(type, member.sample),                        \
+         "Of a server: N documents of each collection, of the server's choice"},                   \
+        {"rate", "N", SPILL_OPTION_NUMBER, offsetof(type, member.rate),                            \
+         "Of a server: at most N documents a second"},                                             \
+    {                                                                                              \
+        "read-preference", "MODE", SPILL_OPTION_TEXT, offsetof(type, member.read_preference),      \
+            "Of a server: primary, primaryPreferred, secondary, secondaryPreferred or nearest"     \
+    }
+
+/*
+ * Scan the first argument, a source or @FILE for a file that has a server's URI, with progress on
+ * stderr; Ctrl-C ends the scan with what is known. *result is filled in every case, for
+ * spill_scan_release. Where it cannot be done, says why and returns the exit code.
+ */
+spill_exit_t spill_cli_scan(const spill_invocation_t *invocation,
+                            const spill_cli_scan_options_t *given, spill_scan_result_t *result);
+
+/* The same, but a file that scan --json printed is read: it was scanned with options of its own. */
+spill_exit_t spill_cli_scan_or_read(const spill_invocation_t *invocation,
+                                    const spill_cli_scan_options_t *given,
+                                    spill_scan_result_t *result);
+
+/* The exit code that a result asks for: interrupted, failed where something was wrong, or done. */
+spill_exit_t spill_cli_scan_exit(const spill_scan_result_t *result);
+
+#endif

@@ -1,0 +1,149 @@
+#include "tools/report/axes.h"
+
+#include "util/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+
+enum { LOG_MARKS_MAX = 7, LINEAR_STEPS = 5, TIME_MARKS_MAX = 4 };
+
+#define THIN_SPACE "\u00A0"
+
+spill_count_text_t spill_count_text(double count)
+{
+    static const char *const units[] = {"", "M", "G", "T"};
+    spill_count_text_t text;
+    size_t unit = 0;
+    for (double value = count; value >= 1e6 && unit < 3; value = count)
+        count = unit++ == 0 ? count / 1e6 : count / 1e3;
+    if (unit > 0)
+        snprintf(text.text, sizeof text.text, "%.3g" THIN_SPACE "%s", count, units[unit]);
+    else if (count >= 1000)
+        snprintf(text.text, sizeof text.text, "%d" THIN_SPACE "%03d", (int)count / 1000,
+                 (int)count % 1000);
+    else
+        snprintf(text.text, sizeof text.text, "%.3g", count);
+    return text;
+}
+
+/* ---- logarithmic ----------------------------------------------------------------------------- */
+
+/* The next mark of 1, 2, 5, 10 ..., or of each power alone. */
+static double next_log(double value, double power, double factor, bool fine)
+{
+    if (!fine)
+        return value * factor;
+    return value < power * 1.5 ? power * 2 : value < power * 3 ? power * 5 : power * 10;
+}
+
+static void put_log(FILE *script, char axis, double least, double most, bool bytes)
+{
+    double span = log10(most / least);
+    bool fine = span < 2;
+    double factor = pow(10, floor(span / LOG_MARKS_MAX) + 1);
+    const char *before = "";
+    double power = pow(10, floor(log10(least)));
+    fprintf(script, "set logscale %c 10\nset %ctics (", axis, axis);
+    for (double value = power; value <= most; value = next_log(value, power, factor, fine)) {
+        if (value >= power * 9.5)
+            power *= 10;
+        if (value < least || value < 1)
+            continue;
+        fprintf(script, "%s'%s' %g", before,
+                bytes ? spill_size_text((int64_t)value).text : spill_count_text(value).text, value);
+        before = ", ";
+    }
+    fputs(")\n", script);
+}
+
+void spill_axis_log(FILE *script, char axis, double least, double most)
+{
+    put_log(script, axis, least, most, false);
+}
+
+void spill_axis_log_bytes(FILE *script, char axis, double least, double most)
+{
+    put_log(script, axis, least, most, true);
+}
+
+/* ---- linear ---------------------------------------------------------------------------------- */
+
+void spill_axis_linear(FILE *script, char axis, double top)
+{
+    double step = pow(10, floor(log10(top / LINEAR_STEPS)));
+    double steps = top / step;
+    step *= steps > 5 * LINEAR_STEPS   ? 10
+            : steps > 2 * LINEAR_STEPS ? 5
+            : steps > LINEAR_STEPS     ? 2
+                                       : 1;
+    fprintf(script, "set %ctics (", axis);
+    for (int i = 0; i * step <= top * (1 + 1e-9); i++)
+        fprintf(script, "%s'%s' %.15g", i ? ", " : "", spill_count_text(i * step).text, i * step);
+    fputs(")\n", script);
+}
+
+/* ---- times ----------------------------------------------------------------------------------- */
+
+/* How far marks are apart: months, or seconds. */
+typedef struct pace {
+    int months;
+    int64_t seconds;
+    const char *format;
+} pace_t;
+
+static const pace_t paces[] = {
+    {0, 60, "%H:%M"},          {0, 600, "%H:%M"},         {0, 3600, "%H:%M"},
+    {0, 10800, "%m-%d %H:%M"}, {0, 43200, "%m-%d %H:%M"}, {0, 86400, "%Y-%m-%d"},
+    {0, 172800, "%Y-%m-%d"},   {0, 604800, "%Y-%m-%d"},   {1, 2629746, "%Y-%m"},
+    {3, 7889238, "%Y-%m"},     {6, 15778476, "%Y-%m"},    {12, 31556952, "%Y"},
+    {24, 63113904, "%Y"},      {60, 157784760, "%Y"},     {120, 315569520, "%Y"},
+    {600, 1577847600, "%Y"},   {1200, 3155695200, "%Y"}};
+
+static const pace_t *pace_of(int64_t seconds)
+{
+    size_t at = 0, last = sizeof paces / sizeof paces[0] - 1;
+    while (at < last && seconds / paces[at].seconds > TIME_MARKS_MAX)
+        at++;
+    return &paces[at];
+}
+
+/* The first mark that is not before that second. */
+static int64_t first_mark(const pace_t *pace, int64_t from)
+{
+    time_t second = (time_t)from;
+    struct tm parts;
+    if (pace->months == 0)
+        return (from + pace->seconds - 1) / pace->seconds * pace->seconds;
+    if (!gmtime_r(&second, &parts))
+        return from;
+    int month = parts.tm_year * 12 + parts.tm_mon;
+    month = (month + pace->months) / pace->months * pace->months;
+    struct tm start = {.tm_year = month / 12, .tm_mon = month % 12, .tm_mday = 1};
+    return (int64_t)timegm(&start);
+}
+
+static int64_t next_mark(const pace_t *pace, int64_t mark)
+{
+    return first_mark(pace, pace->months == 0 ? mark + pace->seconds : mark + 1);
+}
+
+void spill_axis_time(FILE *script, int64_t from_ms, int64_t to_ms)
+{
+    int64_t from = from_ms / 1000, to = to_ms / 1000;
+    const pace_t *pace = pace_of(to - from);
+    const char *before = "";
+    fputs("set xtics (", script);
+    for (int64_t mark = first_mark(pace, from); mark <= to; mark = next_mark(pace, mark)) {
+        char text[32] = "?";
+        struct tm parts;
+        time_t second = (time_t)mark;
+        if (gmtime_r(&second, &parts))
+            strftime(text, sizeof text, pace->format, &parts);
+        fprintf(script, "%s'%s' %" PRId64, before, text, mark);
+        before = ", ";
+    }
+    fputs(")\n", script);
+}

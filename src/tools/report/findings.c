@@ -1,0 +1,247 @@
+/* The findings of a report, each with what to do. */
+#include "tools/report/axes.h"
+#include "tools/report/html.h"
+#include "tools/report/report.h"
+#include "util/text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { EXAMPLES = 5 };
+
+static const char *plural(int64_t count, const char *one, const char *many)
+{
+    return count == 1 ? one : many;
+}
+
+/* ---- owners ---------------------------------------------------------------------------------- */
+
+static void put_owner_name(FILE *to, const spill_owner_t *owner)
+{
+    if (owner->value.data)
+        spill_html_value(to, &owner->value);
+    else
+        fprintf(to, "the document at %" PRId64, owner->place);
+}
+
+/* When it is there; empty where nothing is known of times. */
+static void put_when(FILE *to, const spill_foresight_t *growth, const spill_when_t *when)
+{
+    if (when->elements == 0)
+        fputs("reached", to);
+    else if (growth->timed || growth->elapsed_ms > 0)
+        fputs(spill_when_text(when).text, to);
+    else
+        fprintf(to, "in %s elements", spill_count_text((double)when->elements).text);
+}
+
+static void put_owners(FILE *to, const spill_scan_path_t *path)
+{
+    fprintf(to,
+            "<div class=\"wide\"><table><thead><tr><th>Largest, by _id</th><th>%s</th>"
+            "<th>Bytes</th><th>Document</th><th>Threshold</th><th>Document full</th></tr></thead>"
+            "<tbody>\n",
+            path->map ? "Keys" : "Elements");
+    for (size_t i = 0; i < path->owners.count && i < SPILL_REPORT_OWNERS; i++) {
+        const spill_owner_t *owner = &path->owners.items[i];
+        fputs("<tr><td>", to);
+        put_owner_name(to, owner);
+        fprintf(to, "</td><td>%s</td>", spill_count_text((double)owner->length).text);
+        fprintf(to, "<td>%s</td>", spill_size_text(owner->bytes).text);
+        fprintf(to, "<td>%s</td><td>", spill_size_text(owner->document_bytes).text);
+        put_when(to, &owner->foresight, &owner->foresight.threshold);
+        fputs("</td><td>", to);
+        put_when(to, &owner->foresight, &owner->foresight.limit);
+        fputs("</td></tr>\n", to);
+    }
+    fputs("</tbody></table></div>\n", to);
+}
+
+static void put_largest(const spill_report_t *report, const spill_scan_collection_t *collection)
+{
+    FILE *to = report->to;
+    fputs("<div class=\"wide\"><table><thead><tr><th>Largest, by _id</th><th>Bytes</th>"
+          "<th>Of the limit</th></tr></thead><tbody>\n",
+          to);
+    for (size_t i = 0; i < collection->largest.count && i < SPILL_REPORT_OWNERS; i++) {
+        const spill_owner_t *owner = &collection->largest.items[i];
+        fputs("<tr><td>", to);
+        put_owner_name(to, owner);
+        fprintf(to, "</td><td>%s</td><td>%.1f %%</td></tr>\n", spill_size_text(owner->bytes).text,
+                100.0 * (double)owner->bytes / (double)report->result->limits.document_bytes);
+    }
+    fputs("</tbody></table></div>\n", to);
+}
+
+/* ---- what to do ------------------------------------------------------------------------------ */
+
+static const spill_plan_item_t *item_of(const spill_plan_t *plan, const spill_scan_path_t *path)
+{
+    for (size_t i = 0; i < plan->count; i++)
+        if (plan->items[i].path == path)
+            return &plan->items[i];
+    return NULL;
+}
+
+static void put_texts(FILE *to, const spill_plan_texts_t *texts, const char *before)
+{
+    for (size_t i = 0; i < texts->count; i++) {
+        fprintf(to, "<li>%s", before);
+        spill_html_text(to, texts->at[i]);
+        fputs("</li>\n", to);
+    }
+}
+
+static void put_item(FILE *to, const spill_plan_item_t *item)
+{
+    fputs("<h4>What to do</h4><ul>\n", to);
+    put_texts(to, &item->why, "");
+    if (item->possible)
+        fprintf(to,
+                "<li>An append to the largest rewrites %s now, and then at most %s; a query for "
+                "its other fields reads as much.</li>\n",
+                spill_size_text(item->bytes_now).text, spill_size_text(item->bytes_then).text);
+    put_texts(to, &item->alternatives, "Or ");
+    fputs("</ul>\n", to);
+    if (item->detection) {
+        fputs("<p>To look for oneself, in the shell:</p><pre>", to);
+        spill_html_text(to, item->detection);
+        fputs("</pre>\n", to);
+    }
+}
+
+/* Only with the first finding of a path. */
+static void put_plan(const spill_report_t *report, size_t index)
+{
+    const spill_scan_path_t *path = report->result->findings[index].path;
+    const spill_plan_item_t *item = item_of(report->plan, path);
+    for (size_t i = 0; i < index; i++)
+        if (report->result->findings[i].path == path) {
+            fprintf(report->to, "<p>What to do: see <a href=\"#finding-%zu\">above</a>.</p>\n",
+                    i + 1);
+            return;
+        }
+    if (item)
+        put_item(report->to, item);
+}
+
+/* ---- what was found -------------------------------------------------------------------------- */
+
+static void put_array(const spill_report_t *report, const spill_scan_finding_t *finding)
+{
+    FILE *to = report->to;
+    const spill_scan_path_t *path = finding->path;
+    const spill_scan_limits_t *limits = &report->result->limits;
+    const char *what = path->map ? "keys" : "elements";
+    fprintf(to, "<p>%s %s more than ", spill_count_text((double)finding->documents).text,
+            plural(finding->documents, "document has", "documents have"));
+    fprintf(to, "%s %s or ", spill_count_text((double)limits->elements).text, what);
+    fprintf(to, "%s of it. Half of all %s have ", spill_size_text(limits->bytes).text,
+            path->map ? "maps" : "arrays");
+    fprintf(to, "%s or fewer, ", spill_count_text((double)path->lengths.p50).text);
+    fprintf(to, "99 %% have %s or fewer, the longest has ",
+            spill_count_text((double)path->lengths.p99).text);
+    fprintf(to, "%s.", spill_count_text((double)path->lengths.max).text);
+    if (path->foresight.elapsed_ms > 0)
+        fprintf(to, " %+" PRId64 " %s have come in %.3g days.", path->foresight.added, what,
+                (double)path->foresight.elapsed_ms / 86400e3);
+    fputs("</p>\n", to);
+    put_owners(to, path);
+}
+
+static void put_sprawl(const spill_report_t *report, const spill_sprawl_group_t *group)
+{
+    FILE *to = report->to;
+    const spill_scan_result_t *result = report->result;
+    fprintf(to, "<p>%zu collections with the same fields differ by their %s: ", group->count,
+            spill_sprawl_kind_name(group->kind));
+    for (size_t i = 0; i < group->count && i < EXAMPLES; i++) {
+        fputs(i ? ", " : "", to);
+        spill_html_name(to, result->collections[group->members[i]].name);
+    }
+    fprintf(to, "%s. There are %zu collections in all, and %" PRId64 " are too many.</p>\n",
+            group->count > EXAMPLES ? " and others" : "", result->collection_count,
+            result->collections_max);
+    fprintf(to,
+            "<h4>What to do</h4><ul><li>Make one collection of them, with a field for the "
+            "identifier: it holds their %s documents, ",
+            spill_count_text((double)group->documents).text);
+    fprintf(to, "%s, with one set of indexes that begin with that field.</li></ul>\n",
+            spill_size_text(group->bytes).text);
+}
+
+static void put_what(const spill_report_t *report, size_t index)
+{
+    FILE *to = report->to;
+    const spill_scan_finding_t *finding = &report->result->findings[index];
+    const char *documents = plural(finding->documents, "document", "documents");
+    switch (finding->kind) {
+    case SPILL_SCAN_FINDING_ARRAY:
+    case SPILL_SCAN_FINDING_MAP:
+        put_array(report, finding);
+        put_plan(report, index);
+        break;
+    case SPILL_SCAN_FINDING_PAID:
+        fprintf(to,
+                "<p>Whoever reads another field of %s %s reads this too: it is %" PRId64
+                " %% of them or more.</p>\n",
+                spill_count_text((double)finding->documents).text, documents,
+                report->result->limits.paid_per_cent);
+        put_plan(report, index);
+        break;
+    case SPILL_SCAN_FINDING_SPRAWL:
+        if (finding->group)
+            put_sprawl(report, finding->group);
+        break;
+    default:
+        fprintf(to, "<p>%s %s larger than half of the limit of ",
+                spill_count_text((double)finding->documents).text,
+                plural(finding->documents, "document is", "documents are"));
+        fprintf(to, "%s.</p>\n", spill_size_text(report->result->limits.document_bytes).text);
+        put_largest(report, &report->result->collections[finding->collection]);
+        fputs("<h4>What to do</h4><ul><li>Look which array or map of these documents is the most "
+              "of them: it has a finding of its own where it grows. Files and texts of this size "
+              "are better off in a store for files.</li></ul>\n",
+              to);
+        break;
+    }
+}
+
+static void put_finding(const spill_report_t *report, size_t index)
+{
+    FILE *to = report->to;
+    const spill_scan_finding_t *finding = &report->result->findings[index];
+    fprintf(to, "<article id=\"finding-%zu\" class=\"%s\">\n<h3><span class=\"badge\">%s</span> ",
+            index + 1, finding->critical ? "critical" : "warning",
+            finding->critical ? "Critical" : "Warning");
+    if (finding->group)
+        spill_html_name(to, finding->group->pattern);
+    else
+        spill_report_place(report, finding->collection, finding->path);
+    fprintf(to, "</h3>\n<p class=\"names\">%s &middot; Atlas: %s",
+            spill_scan_finding_name(finding->kind), spill_scan_finding_atlas(finding->kind));
+    for (size_t i = 0; i < report->path_count; i++)
+        if (finding->path && report->paths[i] == finding->path)
+            fprintf(to, " &middot; <a href=\"#plot-%zu\">plots</a>", i + 1);
+    fputs("</p>\n", to);
+    put_what(report, index);
+    fputs("</article>\n", to);
+}
+
+void spill_report_findings(const spill_report_t *report)
+{
+    const spill_scan_result_t *result = report->result;
+    FILE *to = report->to;
+    fputs("<section id=\"findings\"><h2>Findings</h2>\n", to);
+    if (result->finding_count == 0)
+        fputs("<p>None: no array and no map is over a threshold and differs in length, no "
+              "document is over half of the limit, and no collections differ by an identifier "
+              "alone.</p>\n",
+              to);
+    for (size_t i = 0; i < result->finding_count && i < SPILL_REPORT_FINDINGS; i++)
+        put_finding(report, i);
+    if (result->finding_count > SPILL_REPORT_FINDINGS)
+        fprintf(to, "<p>And %zu more, which the scan's JSON has.</p>\n",
+                result->finding_count - SPILL_REPORT_FINDINGS);
+    fputs("</section>\n", to);
+}

@@ -1,0 +1,52 @@
+/*
+ * report: what a scan found, as one page that needs nothing else: no network, no script, no other
+ * file. Findings first, each with what to do; then plots; then all collections. For the screen, a
+ * phone, and paper.
+ */
+#ifndef SPILL_TOOLS_REPORT_REPORT_H
+#define SPILL_TOOLS_REPORT_REPORT_H
+
+#include "tools/scan/plan.h"
+
+#include <stdio.h>
+
+/* More are counted, and are in the scan's JSON. */
+enum {
+    SPILL_REPORT_FINDINGS = 100,
+    SPILL_REPORT_PATHS = 12,    /* with plots */
+    SPILL_REPORT_PATHS_MIN = 4, /* ... even where nothing is found */
+    SPILL_REPORT_SIZES = 6,     /* collections with a plot of documents' sizes */
+    SPILL_REPORT_COLLECTIONS = 200,
+    SPILL_REPORT_OWNERS = 5,
+    SPILL_REPORT_PROBLEMS = 20
+};
+
+/*
+ * Write the page. `source` is how what was scanned is named, without a password; `plan` is of the
+ * result. SPILL_NOT_FOUND: gnuplot is not installed; SPILL_IO: it failed; the page is not whole
+ * then.
+ */
+spill_code_t spill_report_write(const spill_scan_result_t *result, const spill_plan_t *plan,
+                                const char *source, FILE *to, spill_error_t *error);
+
+/* ---- in parts -------------------------------------------------------------------------------- */
+
+/* What the parts of a page share. */
+typedef struct spill_report {
+    const spill_scan_result_t *result;
+    const spill_plan_t *plan;
+    FILE *to;
+    /* Paths with plots, in that order, and the collections that they are of. */
+    const spill_scan_path_t *paths[SPILL_REPORT_PATHS];
+    size_t path_collections[SPILL_REPORT_PATHS];
+    size_t path_count;
+} spill_report_t;
+
+/* "users: posts" */
+void spill_report_place(const spill_report_t *report, size_t collection,
+                        const spill_scan_path_t *path);
+
+void spill_report_findings(const spill_report_t *report);
+spill_code_t spill_report_plots(const spill_report_t *report, spill_error_t *error);
+
+#endif

@@ -1,0 +1,51 @@
+/* How a report looks: dark on white, wide or narrow, on paper too. */
+#ifndef SPILL_TOOLS_REPORT_STYLE_H
+#define SPILL_TOOLS_REPORT_STYLE_H
+
+#define SPILL_REPORT_STYLE                                                                         \
+    ":root{color-scheme:light}\n"                                                                  \
+    "*{box-sizing:border-box}\n"                                                                   \
+    "body{margin:0 auto;padding:1rem 1.25rem 3rem;max-width:72rem;background:#fff;color:#1a1a1a;"  \
+    "font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif}\n" \
+    "h1{font-size:1.6rem;line-height:1.25;margin:.5rem 0}\n"                                       \
+    "h2{font-size:1.3rem;margin:2rem 0 .75rem;border-bottom:2px solid #1a1a1a}\n"                  \
+    "h3{font-size:1.05rem;margin:0 0 .25rem;overflow-wrap:anywhere}\n"                             \
+    "h4{font-size:1rem;margin:.75rem 0 .25rem}\n"                                                  \
+    "p,ul{margin:.4rem 0}ul{padding-left:1.3rem}\n"                                                \
+    "a{color:#00507f}\n"                                                                           \
+    "code,pre{font-family:ui-monospace,'SF Mono',Menlo,Consolas,'DejaVu Sans Mono',monospace;"     \
+    "font-size:.92em}\n"                                                                           \
+    "code{overflow-wrap:anywhere}\n"                                                               \
+    "pre{background:#f4f4f4;border:1px solid #ddd;padding:.6rem;white-space:pre-wrap;"             \
+    "overflow-wrap:anywhere;margin:.4rem 0}\n"                                                     \
+    ".names,.meta,figcaption,footer{color:#444;font-size:.92rem}\n"                                \
+    ".tiles{display:flex;flex-wrap:wrap;gap:.75rem;margin:1rem 0;padding:0;list-style:none}\n"     \
+    ".tiles li{border:1px solid #bbb;border-radius:.4rem;padding:.4rem .9rem;min-width:8rem}\n"    \
+    ".tiles b{display:block;font-size:1.35rem;line-height:1.3}\n"                                  \
+    "article{border:1px solid #bbb;border-left:6px solid #c77700;border-radius:.3rem;"             \
+    "padding:.75rem 1rem;margin:0 0 1rem}\n"                                                       \
+    "article.critical{border-left-color:#a40000}\n"                                                \
+    ".badge{display:inline-block;padding:0 .5rem;border-radius:.25rem;background:#ffe3b0;"         \
+    "color:#4a2c00;font-size:.85rem}\n"                                                            \
+    ".critical .badge{background:#a40000;color:#fff}\n"                                            \
+    ".wide{overflow-x:auto;margin:.5rem 0}\n"                                                      \
+    "table{border-collapse:collapse;width:100%;font-size:.92rem}\n"                                \
+    "th,td{text-align:right;padding:.25rem .6rem;border-bottom:1px solid #ddd;"                    \
+    "vertical-align:top;white-space:nowrap}\n"                                                     \
+    "th:first-child,td:first-child{text-align:left;padding-left:0;white-space:normal;"             \
+    "min-width:8rem}\n"                                                                            \
+    ".plots{margin:0 0 1.5rem}\n"                                                                  \
+    ".figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr));"    \
+    "gap:1rem}\n"                                                                                  \
+    "figure{margin:0;border:1px solid #ddd;border-radius:.3rem;padding:.5rem;max-width:36rem}\n"   \
+    "figure svg{display:block;width:100%;height:auto}\n"                                           \
+    "figure svg tspan{font-family:system-ui,-apple-system,'Segoe UI',Roboto,Arial,sans-serif}\n"   \
+    "footer{border-top:1px solid #bbb;margin-top:2rem;padding-top:.5rem}\n"                        \
+    "@media print{body{max-width:none;padding:0;font-size:10.5pt}a{color:inherit;"                 \
+    "text-decoration:none}article,figure,tr,.tiles li{break-inside:avoid}h2,h3,h4,thead{"          \
+    "break-after:avoid}.wide{overflow:visible}th,td{white-space:normal}"                           \
+    ".figures{grid-template-columns:1fr 1fr}*{print-color-adjust:exact;"                           \
+    "-webkit-print-color-adjust:exact}}\n"                                                         \
+    "@page{margin:15mm}\n"
+
+#endif

@@ -1,0 +1,109 @@
+#include "tools/scan/json_points.h"
+
+#include <inttypes.h>
+
+void spill_json_put_histogram(FILE *to, const spill_scan_histogram_t *histogram)
+{
+    fputs(",\"histogram\":[", to);
+    for (size_t i = 0; i < histogram->count; i++)
+        fprintf(to, "%s[%" PRIu64 ",%" PRIu64 "]", i ? "," : "", histogram->bins[i].least,
+                histogram->bins[i].count);
+    fputs("]", to);
+}
+
+void spill_json_put_course(FILE *to, const spill_course_t *course)
+{
+    if (!course)
+        return;
+    fputs(",\"course\":{\"past\":[", to);
+    for (size_t i = 0; i < course->past_count; i++)
+        fprintf(to, "%s[%" PRId64 ",%.15g]", i ? "," : "", course->past[i].at_ms,
+                course->past[i].elements);
+    fputs("],\"coming\":[", to);
+    for (size_t i = 0; i < course->coming_count; i++)
+        fprintf(to, "%s[%" PRId64 ",%.15g,%.15g,%.15g]", i ? "," : "", course->coming[i].at_ms,
+                course->coming[i].elements.low, course->coming[i].elements.likely,
+                course->coming[i].elements.high);
+    fputs("]}", to);
+}
+
+/* ---- back ------------------------------------------------------------------------------------ */
+
+/* The list under the name: false where there is none. */
+static bool list_of(const bson_t *from, const char *name, bson_iter_t *items, size_t *count)
+{
+    bson_iter_t iter;
+    uint32_t size;
+    const uint8_t *data;
+    bson_t list;
+    if (!bson_iter_init_find(&iter, from, name) || !BSON_ITER_HOLDS_ARRAY(&iter))
+        return false;
+    bson_iter_array(&iter, &size, &data);
+    if (!bson_init_static(&list, data, size))
+        return false;
+    *count = bson_count_keys(&list);
+    return bson_iter_init_from_data(items, data, size);
+}
+
+/* The next point's numbers, of which it has just so many. */
+static bool next_point(bson_iter_t *items, double *numbers, size_t count)
+{
+    bson_iter_t inner;
+    size_t at = 0;
+    if (!bson_iter_next(items) || !BSON_ITER_HOLDS_ARRAY(items) ||
+        !bson_iter_recurse(items, &inner))
+        return false;
+    while (at < count && bson_iter_next(&inner) && BSON_ITER_HOLDS_NUMBER(&inner))
+        numbers[at++] = bson_iter_as_double(&inner);
+    return at == count;
+}
+
+/* As a whole number, of what JSON may hold. */
+static int64_t whole(double number)
+{
+    return number > -1e18 && number < 1e18 ? (int64_t)number : 0;
+}
+
+spill_scan_histogram_t spill_json_read_histogram(const bson_t *from)
+{
+    spill_scan_histogram_t histogram = {0};
+    bson_iter_t items;
+    size_t count;
+    double point[2];
+    if (!list_of(from, "histogram", &items, &count))
+        return histogram;
+    histogram.bins = bson_malloc0((count + 1) * sizeof *histogram.bins);
+    while (histogram.count < count && next_point(&items, point, 2) && point[0] >= 0 && point[1] > 0)
+        histogram.bins[histogram.count++] =
+            (spill_sketch_bin_t){(uint64_t)whole(point[0]), (uint64_t)whole(point[1])};
+    return histogram;
+}
+
+spill_course_t *spill_json_read_course(const bson_t *from)
+{
+    bson_iter_t iter, items;
+    bson_t storage;
+    uint32_t size;
+    const uint8_t *data;
+    size_t count;
+    double point[4];
+    if (!bson_iter_init_find(&iter, from, "course") || !BSON_ITER_HOLDS_DOCUMENT(&iter))
+        return NULL;
+    bson_iter_document(&iter, &size, &data);
+    if (!bson_init_static(&storage, data, size))
+        return NULL;
+    spill_course_t *course = bson_malloc0(sizeof *course);
+    if (list_of(&storage, "past", &items, &count))
+        for (size_t i = 0; i < SPILL_COURSE_PAST && next_point(&items, point, 2); i++) {
+            course->past[i].at_ms = whole(point[0]);
+            course->past[i].elements = point[1];
+            course->past_count++;
+        }
+    if (list_of(&storage, "coming", &items, &count))
+        for (size_t i = 0; i < SPILL_COURSE_COMING && next_point(&items, point, 4); i++) {
+            course->coming[i].at_ms = whole(point[0]);
+            course->coming[i].elements = (spill_forecast_t){point[1], point[2], point[3]};
+            course->coming_count++;
+        }
+    return course;
+}

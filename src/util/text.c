@@ -1,0 +1,85 @@
+#include "util/text.h"
+
+#include "util/buffer.h"
+
+#include <bson/bson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+spill_size_text_t spill_size_text(int64_t bytes)
+{
+    static const char *const units[] = {"B", "KB", "MB", "GB", "TB", "PB", "EB"};
+    spill_size_text_t size;
+    double value = (double)bytes;
+    size_t unit = 0;
+    for (; value >= 999.5; unit++)
+        value /= 1000;
+    bool whole = unit == 0 || value >= 99.95;
+    snprintf(size.text, sizeof size.text, "%.*f", whole ? 0 : 1, value);
+    size_t length = strlen(size.text);
+    if (length > 2 && strcmp(size.text + length - 2, ".0") == 0)
+        length -= 2;
+    snprintf(size.text + length, sizeof size.text - length, " %s", units[unit]);
+    return size;
+}
+
+spill_day_text_t spill_day_text(int64_t time_ms)
+{
+    spill_day_text_t day = {"?"};
+    struct tm parts;
+    time_t seconds = (time_t)(time_ms / 1000);
+    if (gmtime_r(&seconds, &parts))
+        strftime(day.text, sizeof day.text, "%Y-%m-%d", &parts);
+    return day;
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* The character at `text` and how many bytes it has; 0 for what is not UTF-8. */
+static size_t decode(const unsigned char *text, uint32_t *character)
+{
+    size_t size = text[0] < 0x80 ? 1 : text[0] < 0xE0 ? 2 : text[0] < 0xF0 ? 3 : 4;
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    *character = size == 1 ? text[0] : text[0] & (0x7FU >> size);
+    if ((text[0] >= 0x80 && text[0] < 0xC2) || text[0] > 0xF4)
+        return 0;
+    for (size_t i = 1; i < size; i++) {
+        if ((text[i] & 0xC0) != 0x80) /* the terminator, too */
+            return 0;
+        *character = *character << 6 | (text[i] & 0x3FU);
+    }
+    bool surrogate = *character >= 0xD800 && *character < 0xE000;
+    return *character < least[size] || surrogate || *character > 0x10FFFF ? 0 : size;
+}
+
+static bool is_hidden(uint32_t character)
+{
+    return character < 0x20 || (character >= 0x7F && character < 0xA0) || character == 0x061C ||
+           character == 0x200E || character == 0x200F ||
+           (character >= 0x2028 && character <= 0x202E) ||
+           (character >= 0x2066 && character <= 0x2069);
+}
+
+char *spill_visible_text(const char *text)
+{
+    spill_buffer_t visible = SPILL_BUFFER_INIT;
+    char piece[16];
+    uint32_t character;
+    for (const unsigned char *at = (const unsigned char *)text; *at;) {
+        size_t size = decode(at, &character);
+        if (size == 0)
+            snprintf(piece, sizeof piece, "\\x%02X", at[0]);
+        else
+            snprintf(piece, sizeof piece, "\\u%04X", character);
+        if (size > 0 && !is_hidden(character))
+            spill_buffer_append(&visible, at, size);
+        else
+            spill_buffer_append(&visible, piece, strlen(piece));
+        at += size > 0 ? size : 1;
+    }
+    spill_buffer_append_byte(&visible, '\0');
+    return (char *)visible.data;
+}

@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# report in a browser, on a desktop and on a phone: it shows something, nothing is cut off or stands
+# on something else, and nothing is loaded.
+# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+source "$(dirname "$0")/lib.sh"
+source "$(dirname "$0")/report_pages.sh"
+command -v gnuplot >/dev/null || skip "there is no gnuplot"
+command -v chromium >/dev/null || skip "there is no chromium"
+
+# browse WIDTH ARGUMENT... : a browser that asks nobody, and ends.
+browse() {
+    local width=$1
+    shift
+    timeout 100 chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage \
+        --hide-scrollbars --no-first-run --disable-background-networking --disable-sync \
+        --disable-component-update --host-resolver-rules='MAP * ~NOTFOUND' \
+        --user-data-dir="$work/profile" --window-size="$width,2400" "$@" 2>>browser.log
+}
+
+make_documents
+expect 0 report feeds.ndjson --max-elements 1500 --document-limit 900KB --quiet -o report.html
+
+# What the page itself would tell, if it ran scripts: the policy against that is left out here, so
+# that something that is loaded would show. A window has a least width; the body is made narrower.
+telling() {
+    python3 - "$1" <<'END' || fail "making a page that tells"
+import sys
+page = open("report.html", encoding="utf-8").read()
+policy = page.index('<meta http-equiv="Content-Security-Policy"')
+page = page[:policy] + page[page.index(">", policy) + 1:]
+script = """<style>body{margin:0;width:WIDTHpx;max-width:none}</style><script>
+const wrong = [];
+for (const svg of document.querySelectorAll("svg")) {
+    const frame = svg.getBoundingClientRect();
+    const texts = [...svg.querySelectorAll("text")].filter(text => text.textContent.trim());
+    const boxes = texts.map(text => text.getBoundingClientRect());
+    boxes.forEach((box, i) => {
+        const name = svg.getAttribute("aria-label") + ": " + texts[i].textContent;
+        if (box.left < frame.left - 1 || box.right > frame.right + 1 || box.height < 6 ||
+            box.top < frame.top - 1 || box.bottom > frame.bottom + 1)
+            wrong.push("cut off: " + name);
+        for (let j = 0; j < i; j++)
+            if (box.left < boxes[j].right - 1 && boxes[j].left < box.right - 1 &&
+                box.top < boxes[j].bottom - 3 && boxes[j].top < box.bottom - 3)
+                wrong.push(name + " on " + texts[j].textContent);
+    });
+}
+for (const part of document.querySelectorAll("h1,h2,h3,p,li,pre,figure,.tiles"))
+    if (part.getBoundingClientRect().right > WIDTH + 1)
+        wrong.push("too wide: " + part.textContent.slice(0, 40));
+const told = document.createElement("pre");
+told.textContent = "TOLD " + JSON.stringify({
+    scroll: document.body.scrollWidth, wrong: wrong,
+    loaded: performance.getEntriesByType("resource").map(entry => entry.name),
+    title: document.title, pictures: document.querySelectorAll("svg").length}) + " END";
+document.body.append(told);
+</script>""".replace("WIDTH", sys.argv[1])
+open("telling.html", "w", encoding="utf-8").write(page.replace("</body>", script + "</body>"))
+END
+}
+
+for width in 1200 390; do
+    telling "$width"
+    browse "$width" --dump-dom "file://$PWD/telling.html" >dom || fail "the browser: $(tail -3 browser.log)"
+    browse "$width" --screenshot="$PWD/$width.png" "file://$PWD/report.html" >/dev/null ||
+        fail "the browser: $(tail -3 browser.log)"
+    python3 - "$width" <<'END' || fail "at a width of $width"
+import html, json, re, struct, sys, zlib
+width = int(sys.argv[1])
+told = json.loads(html.unescape(re.search(r"TOLD (\{.*?\}) END</pre>", open("dom").read(), re.S)[1]))
+print(told)
+assert told["scroll"] <= width, "it has to be scrolled sideways"
+assert told["wrong"] == [] and told["loaded"] == [] and told["pictures"] == 4
+assert told["title"].startswith("Arrays that grow")
+
+# A line that is as the one before leaves nothing when it is filtered: there are not many of these.
+png = open(f"{width}.png", "rb").read()
+at, data = 8, b""
+while at < len(png):
+    size, kind = struct.unpack(">I4s", png[at:at + 8])
+    if kind == b"IHDR":
+        wide, high, depth, colour = struct.unpack(">IIBB", png[at + 8:at + 18])
+    if kind == b"IDAT":
+        data += png[at + 8:at + 8 + size]
+    at += size + 12
+assert (wide, high, depth) == (width, 2400, 8) and colour in (2, 6)
+row = 1 + wide * (3 if colour == 2 else 4)
+lines = zlib.decompress(data)
+busy = sum(1 for y in range(high) if lines[y * row + 1:(y + 1) * row].strip(b"\0"))
+assert busy > high / 4, f"{busy} of {high} lines have something"
+END
+done
