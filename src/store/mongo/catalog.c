@@ -277,6 +277,17 @@ static void append_types(bson_t *condition, int from, int end)
     bson_append_array_end(condition, &types);
 }
 
+bool spill_mongo_append_class(bson_t *condition, int type, bool behind)
+{
+    int class = class_of(type);
+    int from = behind ? class + 1 : class;
+    int end = behind ? CLASSES : class + 1;
+    if (from >= CLASSES)
+        return false;
+    append_types(condition, from, end);
+    return true;
+}
+
 /* Up to `limit` owners of classes [from, end), of the first class only those after `after`. */
 static spill_code_t list_owners(spill_mongo_t *store, const spill_definition_t *definition,
                                 const bson_iter_t *after, int from, int end, size_t limit,

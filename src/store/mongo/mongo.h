@@ -25,6 +25,7 @@
  *   change.c       all other steps: read the state, ask transition.c, compare and set
  *   catalog.c      definitions, imports, indexes, owners
  *   browse.c       any collection's documents, as they are (store/browse.h)
+ *   foreign.c      ... and written, renamed, dropped (store/foreign.h)
  *   same.c         whether another connection is to the same database
  */
 #ifndef SPILL_STORE_MONGO_MONGO_H
@@ -501,6 +502,12 @@ spill_code_t spill_mongo_catalog_delete(spill_store_t *store, spill_catalog_t ki
                                         const char *name, spill_error_t *error);
 spill_code_t spill_mongo_catalog_names(spill_store_t *store, spill_catalog_t kind, bson_t *names,
                                        spill_error_t *error);
+/*
+ * Append to a condition on _id: of the class of types that `type` is of, or `behind` it of all that
+ * servers sort behind that. False where there is none: it cannot be an _id, or sorts last.
+ */
+bool spill_mongo_append_class(bson_t *condition, int type, bool behind);
+
 
 /* ---- same.c ---------------------------------------------------------------------------------- */
 

@@ -1,0 +1,410 @@
+/* Collections that are the application's own: read, written and moved as wholes. */
+#include "store/foreign.h"
+
+#include "store/browse.h"
+#include "store/mongo/mongo.h"
+#include "util/error.h"
+
+/* Bytes after which a batch of documents ends. */
+#define BATCH_BYTES (4 << 20)
+
+/* The server's code for a collection that is not there. */
+enum { NAMESPACE_NOT_FOUND = 26 };
+
+typedef struct foreign {
+    spill_foreign_t base;
+    spill_mongo_t *store;
+    mongoc_client_t *client;
+} foreign_t;
+
+void spill_foreign_batch_add(spill_foreign_batch_t *batch, const bson_t *document)
+{
+    if ((batch->count & (batch->count - 1)) == 0) /* full at every power of two */
+        batch->documents =
+            bson_realloc(batch->documents, (2 * batch->count + 1) * sizeof *batch->documents);
+    batch->documents[batch->count++] = bson_copy(document);
+}
+
+void spill_foreign_batch_release(spill_foreign_batch_t *batch)
+{
+    for (size_t i = 0; i < batch->count; i++)
+        bson_destroy(batch->documents[i]);
+    bson_free(batch->documents);
+    *batch = (spill_foreign_batch_t){0};
+}
+
+/* ---- what is there --------------------------------------------------------------------------- */
+
+/* All that a cursor gives, as an array. The cursor is destroyed. */
+static spill_code_t take_all(foreign_t *foreign, const char *collection, mongoc_cursor_t *cursor,
+                             bson_t *array, spill_error_t *error)
+{
+    const bson_t *document, *reply = NULL;
+    bson_error_t cause;
+    uint32_t count = 0;
+    spill_code_t code = SPILL_OK;
+    bson_init(array);
+    while (mongoc_cursor_next(cursor, &document)) {
+        char buffer[16];
+        const char *key;
+        bson_uint32_to_string(count++, &key, buffer, sizeof buffer);
+        BSON_APPEND_DOCUMENT(array, key, document);
+    }
+    if (mongoc_cursor_error_document(cursor, &cause, &reply) && cause.code != NAMESPACE_NOT_FOUND)
+        code = spill_mongo_fail(foreign->store, collection, false, &cause, reply, error);
+    mongoc_cursor_destroy(cursor);
+    if (code != SPILL_OK)
+        bson_reinit(array);
+    return code;
+}
+
+static spill_code_t list(spill_foreign_t *base, bson_t *descriptions, spill_error_t *error)
+{
+    foreign_t *foreign = (foreign_t *)base;
+    mongoc_database_t *database =
+        mongoc_client_get_database(foreign->client, foreign->store->database);
+    mongoc_cursor_t *cursor = mongoc_database_find_collections_with_opts(database, NULL);
+    spill_code_t code = take_all(foreign, NULL, cursor, descriptions, error);
+    mongoc_database_destroy(database);
+    return code;
+}
+
+static mongoc_collection_t *collection_of(foreign_t *foreign, const char *name)
+{
+    return mongoc_client_get_collection(foreign->client, foreign->store->database, name);
+}
+
+static spill_code_t indexes(spill_foreign_t *base, const char *name, bson_t *found,
+                            spill_error_t *error)
+{
+    foreign_t *foreign = (foreign_t *)base;
+    mongoc_collection_t *collection = collection_of(foreign, name);
+    mongoc_cursor_t *cursor = mongoc_collection_find_indexes_with_opts(collection, NULL);
+    spill_code_t code = take_all(foreign, name, cursor, found, error);
+    mongoc_collection_destroy(collection);
+    return code;
+}
+
+static int64_t count_documents(spill_foreign_t *base, const char *name)
+{
+    foreign_t *foreign = (foreign_t *)base;
+    bson_error_t ignored;
+    mongoc_collection_t *collection = collection_of(foreign, name);
+    int64_t count = mongoc_collection_estimated_document_count(
+        collection, NULL, foreign->store->primary, NULL, &ignored);
+    mongoc_collection_destroy(collection);
+    return count;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* Documents that the filter finds, up to the limit, to the batch. */
+static spill_code_t find(foreign_t *foreign, const spill_foreign_read_t *what, const bson_t *filter,
+                         spill_foreign_batch_t *batch, spill_error_t *error)
+{
+    bson_t options = BSON_INITIALIZER;
+    if (!what->ids)
+        BCON_APPEND(&options, "sort", "{", "_id", BCON_INT32(1), "}");
+    if (what->limit > 0)
+        BSON_APPEND_INT64(&options, "limit", what->limit - (int64_t)batch->count);
+    if (what->ids_only)
+        BCON_APPEND(&options, "projection", "{", "_id", BCON_INT32(1), "}");
+    mongoc_collection_t *collection = collection_of(foreign, what->collection);
+    mongoc_cursor_t *cursor =
+        mongoc_collection_find_with_opts(collection, filter, &options, foreign->store->primary);
+    const bson_t *document, *reply = NULL;
+    bson_error_t cause;
+    spill_code_t code = SPILL_OK;
+    size_t bytes = 0;
+    batch->end = true;
+    while (mongoc_cursor_next(cursor, &document)) {
+        spill_foreign_batch_add(batch, document);
+        bytes += document->len;
+        batch->end = what->limit == 0 || (int64_t)batch->count < what->limit;
+        if (bytes > BATCH_BYTES && !what->ids) {
+            batch->end = false;
+            break;
+        }
+    }
+    if (mongoc_cursor_error_document(cursor, &cause, &reply))
+        code = spill_mongo_fail(foreign->store, what->collection, false, &cause, reply, error);
+    mongoc_cursor_destroy(cursor);
+    mongoc_collection_destroy(collection);
+    bson_destroy(&options);
+    return code;
+}
+
+static void start_filter(const spill_foreign_read_t *what, bson_t *filter)
+{
+    bson_init(filter);
+    if (what->filter)
+        bson_concat(filter, what->filter);
+}
+
+/* What lies behind: first of the same class of types, as comparisons in queries are, then others.
+ */
+static spill_code_t find_after(foreign_t *foreign, const spill_foreign_read_t *what,
+                               spill_foreign_batch_t *batch, spill_error_t *error)
+{
+    bson_t filter, condition;
+    start_filter(what, &filter);
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &condition);
+    spill_value_append(what->after, &condition, "$gt");
+    spill_mongo_append_class(&condition, what->after->type, false);
+    bson_append_document_end(&filter, &condition);
+    spill_code_t code = find(foreign, what, &filter, batch, error);
+    bson_destroy(&filter);
+    if (code != SPILL_OK || !batch->end)
+        return code;
+    start_filter(what, &filter);
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &condition);
+    bool more = spill_mongo_append_class(&condition, what->after->type, true);
+    bson_append_document_end(&filter, &condition);
+    if (more)
+        code = find(foreign, what, &filter, batch, error);
+    bson_destroy(&filter);
+    return code;
+}
+
+static spill_code_t read_documents(spill_foreign_t *base, const spill_foreign_read_t *what,
+                                   spill_foreign_batch_t *batch, spill_error_t *error)
+{
+    foreign_t *foreign = (foreign_t *)base;
+    bson_t filter, condition;
+    *batch = (spill_foreign_batch_t){0};
+    if (what->after)
+        return find_after(foreign, what, batch, error);
+    start_filter(what, &filter);
+    if (what->ids) {
+        BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &condition);
+        BSON_APPEND_ARRAY(&condition, "$in", what->ids);
+        bson_append_document_end(&filter, &condition);
+    }
+    spill_code_t code = find(foreign, what, &filter, batch, error);
+    bson_destroy(&filter);
+    return code;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static bool add_write(mongoc_bulk_operation_t *bulk, const spill_foreign_write_t *write,
+                      bson_error_t *cause)
+{
+    if (write->kind == SPILL_FOREIGN_INSERT)
+        return mongoc_bulk_operation_insert_with_opts(bulk, write->document, NULL, cause);
+    bson_t filter, condition;
+    bson_init(&filter);
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &condition);
+    spill_value_append(&write->id, &condition, "$eq");
+    bson_append_document_end(&filter, &condition);
+    if (write->filter)
+        bson_concat(&filter, write->filter);
+    bool good = write->kind == SPILL_FOREIGN_REPLACE
+                    ? mongoc_bulk_operation_replace_one_with_opts(bulk, &filter, write->document,
+                                                                  NULL, cause)
+                    : mongoc_bulk_operation_remove_one_with_opts(bulk, &filter, NULL, cause);
+    bson_destroy(&filter);
+    return good;
+}
+
+static int64_t number_in(const bson_t *document, const char *field)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, document, field) ? bson_iter_as_int64(&iter) : -1;
+}
+
+/* Note duplicates. False: there is another error than these, which is in `cause`. */
+static bool note_duplicates(const bson_t *reply, spill_foreign_write_t *writes, size_t count,
+                            bson_error_t *cause)
+{
+    bson_iter_t errors, at;
+    bool duplicates = false;
+    if (!bson_iter_init_find(&errors, reply, "writeErrors") || !bson_iter_recurse(&errors, &at))
+        return false;
+    while (bson_iter_next(&at)) {
+        bson_t entry;
+        const uint8_t *data;
+        uint32_t size;
+        bson_iter_t text;
+        bson_iter_document(&at, &size, &data);
+        if (!bson_init_static(&entry, data, size))
+            return false;
+        int64_t index = number_in(&entry, "index");
+        bson_error_t one = {.domain = MONGOC_ERROR_COMMAND,
+                            .code = (uint32_t)number_in(&entry, "code")};
+        if (bson_iter_init_find(&text, &entry, "errmsg") && BSON_ITER_HOLDS_UTF8(&text))
+            bson_strncpy(one.message, bson_iter_utf8(&text, NULL), sizeof one.message);
+        if (!spill_mongo_is_duplicate(&one) || index < 0 || (size_t)index >= count) {
+            *cause = one;
+            return false;
+        }
+        writes[index].duplicate = duplicates = true;
+    }
+    return duplicates && !bson_has_field(reply, "writeConcernErrors.0");
+}
+
+static spill_code_t write_documents(spill_foreign_t *base, const char *name,
+                                    spill_foreign_write_t *writes, size_t count,
+                                    spill_error_t *error)
+{
+    foreign_t *foreign = (foreign_t *)base;
+    mongoc_collection_t *collection = collection_of(foreign, name);
+    bson_t *unordered = BCON_NEW("ordered", BCON_BOOL(false));
+    mongoc_bulk_operation_t *bulk =
+        mongoc_collection_create_bulk_operation_with_opts(collection, unordered);
+    bson_error_t cause = {0};
+    bson_t reply;
+    bool good = true;
+    spill_code_t code = SPILL_OK;
+    for (size_t i = 0; i < count && good; i++) {
+        writes[i].duplicate = false;
+        good = add_write(bulk, &writes[i], &cause);
+    }
+    if (!good) {
+        code = spill_mongo_fail(foreign->store, name, true, &cause, NULL, error);
+    } else if (count > 0) {
+        good = mongoc_bulk_operation_execute(bulk, &reply, &cause) != 0;
+        if (!good && !note_duplicates(&reply, writes, count, &cause))
+            code = spill_mongo_fail(foreign->store, name, true, &cause, &reply, error);
+        bson_destroy(&reply);
+    }
+    mongoc_bulk_operation_destroy(bulk);
+    bson_destroy(unordered);
+    mongoc_collection_destroy(collection);
+    return code;
+}
+
+/* ---- collections ----------------------------------------------------------------------------- */
+
+static spill_code_t command_on(foreign_t *foreign, const char *database, const char *collection,
+                               const bson_t *command, bool missing_is_done, spill_error_t *error)
+{
+    bson_t reply;
+    bson_error_t cause;
+    bool good = mongoc_client_write_command_with_opts(foreign->client, database, command, NULL,
+                                                      &reply, &cause);
+    spill_code_t code = SPILL_OK;
+    if (!good && !(missing_is_done && cause.code == NAMESPACE_NOT_FOUND))
+        code = spill_mongo_fail(foreign->store, collection, true, &cause, &reply, error);
+    bson_destroy(&reply);
+    return code;
+}
+
+static spill_code_t create(spill_foreign_t *base, const char *name, const bson_t *made,
+                           spill_error_t *error)
+{
+    foreign_t *foreign = (foreign_t *)base;
+    bson_t *command = BCON_NEW("createIndexes", BCON_UTF8(name), "indexes", BCON_ARRAY(made));
+    spill_code_t code = command_on(foreign, foreign->store->database, name, command, false, error);
+    bson_destroy(command);
+    return code;
+}
+
+static spill_code_t create_view(spill_foreign_t *base, const char *name, const char *on,
+                                const bson_t *pipeline, spill_error_t *error)
+{
+    foreign_t *foreign = (foreign_t *)base;
+    bson_t *command = BCON_NEW("create", BCON_UTF8(name), "viewOn", BCON_UTF8(on), "pipeline",
+                               BCON_ARRAY(pipeline));
+    spill_code_t code = command_on(foreign, foreign->store->database, name, command, false, error);
+    bson_destroy(command);
+    return code;
+}
+
+static spill_code_t rename_collection(spill_foreign_t *base, const char *from, const char *to,
+                                      spill_error_t *error)
+{
+    foreign_t *foreign = (foreign_t *)base;
+    char *source = bson_strdup_printf("%s.%s", foreign->store->database, from);
+    char *target = bson_strdup_printf("%s.%s", foreign->store->database, to);
+    bson_t *command = BCON_NEW("renameCollection", BCON_UTF8(source), "to", BCON_UTF8(target));
+    spill_code_t code = command_on(foreign, "admin", from, command, false, error);
+    bson_destroy(command);
+    bson_free(source);
+    bson_free(target);
+    return code;
+}
+
+static spill_code_t drop(spill_foreign_t *base, const char *name, spill_error_t *error)
+{
+    foreign_t *foreign = (foreign_t *)base;
+    bson_t *command = BCON_NEW("drop", BCON_UTF8(name));
+    spill_code_t code = command_on(foreign, foreign->store->database, name, command, true, error);
+    bson_destroy(command);
+    return code;
+}
+
+/* ---- marks ----------------------------------------------------------------------------------- */
+
+static spill_code_t mark_get(spill_foreign_t *base, const char *name, bson_t **document,
+                             spill_error_t *error)
+{
+    return spill_mongo_catalog_get(&((foreign_t *)base)->store->base, SPILL_CATALOG_IMPORT, name,
+                                   document, error);
+}
+
+static spill_code_t mark_put(spill_foreign_t *base, const char *name, const bson_t *expected,
+                             const bson_t *document, bool *done, spill_error_t *error)
+{
+    return spill_mongo_catalog_put(&((foreign_t *)base)->store->base, SPILL_CATALOG_IMPORT, name,
+                                   expected, document, done, error);
+}
+
+static spill_code_t mark_delete(spill_foreign_t *base, const char *name, spill_error_t *error)
+{
+    return spill_mongo_catalog_delete(&((foreign_t *)base)->store->base, SPILL_CATALOG_IMPORT, name,
+                                      error);
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static void close_foreign(spill_foreign_t *base)
+{
+    foreign_t *foreign = (foreign_t *)base;
+    if (foreign->client)
+        mongoc_client_pool_push(foreign->store->pool, foreign->client);
+    if (foreign->store)
+        spill_store_close(&foreign->store->base, NULL);
+    bson_free(foreign);
+}
+
+static const spill_foreign_ops_t foreign_ops = {.list = list,
+                                                .indexes = indexes,
+                                                .count = count_documents,
+                                                .read = read_documents,
+                                                .write = write_documents,
+                                                .create = create,
+                                                .create_view = create_view,
+                                                .rename = rename_collection,
+                                                .drop = drop,
+                                                .mark_get = mark_get,
+                                                .mark_put = mark_put,
+                                                .mark_delete = mark_delete,
+                                                .close = close_foreign};
+
+spill_code_t spill_foreign_open(const char *uri, spill_foreign_t **foreign, spill_error_t *error)
+{
+    spill_store_options_t options;
+    spill_store_t *store = NULL;
+    *foreign = NULL;
+    if (!spill_browse_serves(uri))
+        return spill_fail(error, SPILL_INVALID,
+                          "an embedded store has no collections but those of its definitions: this "
+                          "is for a server's database, mongodb://HOST/DATABASE");
+    spill_store_options_init(&options);
+    spill_code_t code = spill_mongo_open(uri, &options, &store, error);
+    if (code != SPILL_OK)
+        return code;
+    foreign_t *made = bson_malloc0(sizeof *made);
+    made->store = (spill_mongo_t *)store;
+    made->client = mongoc_client_pool_pop(made->store->pool);
+    made->base = (spill_foreign_t){.ops = &foreign_ops, .place = made->store->place};
+    *foreign = &made->base;
+    return SPILL_OK;
+}
+
+void spill_foreign_close(spill_foreign_t *foreign)
+{
+    if (foreign)
+        foreign->ops->close(foreign);
+}

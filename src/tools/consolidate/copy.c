@@ -1,0 +1,235 @@
+/* What would be done, and the copy beside the application. */
+#include "tools/consolidate/run.h"
+
+#include "util/error.h"
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- looking --------------------------------------------------------------------------------- */
+
+/* What is known before a copy; all but the number are arrays. */
+typedef struct findings {
+    int64_t documents;
+    bson_t missing, strangers, indexes, refused, notes;
+} findings_t;
+
+static void findings_init(findings_t *findings)
+{
+    findings->documents = 0;
+    bson_init(&findings->missing);
+    bson_init(&findings->strangers);
+    bson_init(&findings->indexes);
+    bson_init(&findings->refused);
+    bson_init(&findings->notes);
+}
+
+static void findings_release(findings_t *findings)
+{
+    bson_destroy(&findings->missing);
+    bson_destroy(&findings->strangers);
+    bson_destroy(&findings->indexes);
+    bson_destroy(&findings->refused);
+    bson_destroy(&findings->notes);
+}
+
+static void look_at_member(spill_consolidate_run_t *run, const char *name, findings_t *findings)
+{
+    bson_t options;
+    spill_consolidate_kind_t kind = spill_consolidate_kind_of(run, name, &options);
+    if (kind == SPILL_CONSOLIDATE_ABSENT) {
+        spill_consolidate_say(&findings->missing, "%s", name);
+        return;
+    }
+    int64_t count = run->foreign->ops->count(run->foreign, name);
+    findings->documents += count > 0 ? count : 0;
+    if (kind != SPILL_CONSOLIDATE_COLLECTION)
+        spill_consolidate_say(&findings->refused, "'%s' is a view, or a time series", name);
+    if (bson_has_field(&options, "capped"))
+        spill_consolidate_say(&findings->refused,
+                              "'%s' is capped: one collection for all cannot be", name);
+    if (bson_has_field(&options, "collation"))
+        spill_consolidate_say(&findings->refused,
+                              "'%s' has a collation of its own, by which its _ids are told apart",
+                              name);
+    if (bson_has_field(&options, "validator"))
+        spill_consolidate_say(&findings->notes, "the validator of '%s' is not carried over", name);
+}
+
+/* Collections of the pattern that the plan does not name. */
+static void look_for_others(const spill_consolidate_run_t *run, bson_t *strangers)
+{
+    bson_iter_t iter, inner;
+    const spill_consolidation_t *group = run->group;
+    if (group->pattern[0] == '\0' || strcmp(group->pattern, "*") == 0)
+        return;
+    bson_iter_init(&iter, &run->listing);
+    while (bson_iter_next(&iter)) {
+        if (!bson_iter_recurse(&iter, &inner) || !bson_iter_find(&inner, "name") ||
+            !BSON_ITER_HOLDS_UTF8(&inner))
+            continue;
+        const char *name = bson_iter_utf8(&inner, NULL);
+        bool known = strcmp(name, group->into) == 0 || strncmp(name, "spillway", 8) == 0;
+        for (size_t i = 0; i < group->count && !known; i++)
+            known = strcmp(name, group->members[i].collection) == 0;
+        if (!known && fnmatch(group->pattern, name, 0) == 0)
+            spill_consolidate_say(strangers, "%s", name);
+    }
+}
+
+/* A collection of that name that is not ours. */
+static spill_code_t look_at_target(spill_consolidate_run_t *run, findings_t *findings,
+                                   spill_error_t *error)
+{
+    const char *into = run->group->into;
+    spill_foreign_read_t what = {.collection = into, .ids_only = true, .limit = 1};
+    spill_foreign_batch_t batch;
+    if (run->mark.stored)
+        return SPILL_OK;
+    spill_consolidate_kind_t kind = spill_consolidate_kind_of(run, into, NULL);
+    if (spill_consolidate_kind_of(run, run->group->aside, NULL) != SPILL_CONSOLIDATE_ABSENT)
+        spill_consolidate_say(&findings->refused, "there is a collection '%s'", run->group->aside);
+    if (kind == SPILL_CONSOLIDATE_ABSENT)
+        return SPILL_OK;
+    if (kind != SPILL_CONSOLIDATE_COLLECTION) {
+        spill_consolidate_say(&findings->refused, "'%s' is a view, or a time series", into);
+        return SPILL_OK;
+    }
+    spill_code_t code = run->foreign->ops->read(run->foreign, &what, &batch, error);
+    if (batch.count > 0)
+        spill_consolidate_say(&findings->refused,
+                              "there is a collection '%s' with documents already", into);
+    spill_foreign_batch_release(&batch);
+    return code;
+}
+
+static spill_code_t look(spill_consolidate_run_t *run, findings_t *findings, spill_error_t *error)
+{
+    findings_init(findings);
+    spill_code_t code = spill_consolidate_list(run, error);
+    if (code != SPILL_OK)
+        return code;
+    for (size_t i = 0; i < run->group->count; i++) {
+        const spill_joined_t *member = &run->group->members[i];
+        bool aside = spill_consolidate_kind_of(run, member->kept, NULL) != SPILL_CONSOLIDATE_ABSENT;
+        look_at_member(run, run->mark.stored && aside ? member->kept : member->collection,
+                       findings);
+        if (!run->mark.stored && aside)
+            spill_consolidate_say(&findings->refused, "there is a collection '%s'", member->kept);
+    }
+    look_for_others(run, &findings->strangers);
+    code = look_at_target(run, findings, error);
+    if (code == SPILL_OK && !run->mark.stored)
+        code = spill_consolidate_merge_indexes(run, &findings->indexes, &findings->refused,
+                                               &findings->notes, error);
+    return code;
+}
+
+static void report_on(const spill_consolidate_run_t *run, const findings_t *findings,
+                      bson_t *report)
+{
+    const spill_consolidation_t *group = run->group;
+    bool begun = run->mark.phase != SPILL_CONSOLIDATE_NONE;
+    BSON_APPEND_UTF8(report, "into", group->into);
+    BSON_APPEND_UTF8(report, "field", group->field);
+    BSON_APPEND_UTF8(report, "ids", group->keeps_ids ? "keep" : "compound");
+    BSON_APPEND_UTF8(report, "phase", spill_consolidate_phase_name(run->mark.phase));
+    BSON_APPEND_INT64(report, "collections", (int64_t)group->count);
+    BSON_APPEND_INT64(report, "documents", findings->documents);
+    BSON_APPEND_ARRAY(report, "missing", &findings->missing);
+    BSON_APPEND_ARRAY(report, "notInPlan", &findings->strangers);
+    BSON_APPEND_ARRAY(report, "indexes", begun ? run->mark.indexes : &findings->indexes);
+    BSON_APPEND_ARRAY(report, "refused", &findings->refused);
+    BSON_APPEND_ARRAY(report, "notes", &findings->notes);
+}
+
+spill_code_t spill_consolidate_look(spill_foreign_t *foreign, const spill_consolidation_t *group,
+                                    bson_t *report, spill_error_t *error)
+{
+    spill_consolidate_run_t run;
+    spill_consolidate_options_t options = {0};
+    spill_consolidate_result_t result;
+    findings_t findings;
+    bson_init(report);
+    spill_code_t code = spill_consolidate_start(&run, foreign, group, &options, &result, error);
+    findings_init(&findings);
+    if (code == SPILL_OK) {
+        findings_release(&findings);
+        code = look(&run, &findings, error);
+    }
+    if (code == SPILL_OK)
+        report_on(&run, &findings, report);
+    findings_release(&findings);
+    spill_consolidate_release(&run);
+    return code;
+}
+
+/* ---- copying --------------------------------------------------------------------------------- */
+
+static spill_code_t refuse_first(const bson_t *texts, const char *before, spill_error_t *error)
+{
+    bson_iter_t iter;
+    int64_t more = (int64_t)bson_count_keys(texts) - 1;
+    char others[48] = "";
+    if (!bson_iter_init(&iter, texts) || !bson_iter_next(&iter))
+        return SPILL_OK;
+    if (more > 0)
+        snprintf(others, sizeof others, " (and %" PRId64 " more)", more);
+    return spill_fail(error, SPILL_REFUSED, "%s%s%s", before, bson_iter_utf8(&iter, NULL), others);
+}
+
+/* Nothing was begun: may it be? Then the mark is saved, before anything is made. */
+static spill_code_t begin(spill_consolidate_run_t *run, spill_error_t *error)
+{
+    findings_t findings;
+    spill_code_t code = look(run, &findings, error);
+    if (code == SPILL_OK)
+        code = refuse_first(&findings.missing,
+                            "the plan names a collection that is not there: ", error);
+    if (code == SPILL_OK)
+        code = refuse_first(&findings.refused, "", error);
+    if (code == SPILL_OK) {
+        run->mark.indexes = bson_copy(&findings.indexes);
+        code = spill_consolidate_enter(run, SPILL_CONSOLIDATE_COPYING, error);
+    }
+    findings_release(&findings);
+    return code;
+}
+
+static spill_code_t copy(spill_consolidate_run_t *run, spill_error_t *error)
+{
+    spill_consolidate_way_t way = {.joint = run->group->into};
+    spill_code_t code = SPILL_OK;
+    if (run->mark.phase == SPILL_CONSOLIDATE_FINISHED) {
+        run->result->done = true;
+        return SPILL_OK;
+    }
+    if (run->mark.phase == SPILL_CONSOLIDATE_NONE)
+        code = begin(run, error);
+    if (code == SPILL_OK && run->mark.phase != SPILL_CONSOLIDATE_COPYING)
+        code = spill_fail(error, SPILL_REFUSED,
+                          "'%s' is past its copy (%s): what is in it is the application's now",
+                          run->group->into, spill_consolidate_phase_name(run->mark.phase));
+    if (code == SPILL_OK)
+        code = run->foreign->ops->create(run->foreign, run->group->into, run->mark.indexes, error);
+    if (code == SPILL_OK)
+        code = spill_consolidate_passes(run, &way, error);
+    if (code == SPILL_OK && run->result->changing == 0 && !run->mark.copied) {
+        run->mark.copied = true;
+        code = spill_consolidate_enter(run, SPILL_CONSOLIDATE_COPYING, error);
+    }
+    return code;
+}
+
+spill_code_t spill_consolidate_copy(spill_foreign_t *foreign, const spill_consolidation_t *group,
+                                    const spill_consolidate_options_t *options,
+                                    spill_consolidate_result_t *result, spill_error_t *error)
+{
+    spill_consolidate_run_t run;
+    spill_code_t code = spill_consolidate_start(&run, foreign, group, options, result, error);
+    if (code == SPILL_OK)
+        code = copy(&run, error);
+    spill_consolidate_release(&run);
+    return code;
+}

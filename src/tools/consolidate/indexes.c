@@ -1,0 +1,314 @@
+/*
+ * The indexes of the joint collection. Each of the old ones' comes once, with the discriminator
+ * before its keys; what is unique in each old collection stays unique in each slice by that.
+ *
+ *   plain, compound, partial, with a collation   discriminator before
+ *   unique                                       likewise, if all collections have it
+ *   unique and sparse, of one field              unique where the field is there (partial)
+ *   sparse, not unique                           without: each document has the discriminator
+ *   expiring (TTL)                               as it is, if all have it: it cannot be compound
+ *   text, geographic, hashed, wildcard           refused, until the plan leaves it out by its name
+ */
+#include "tools/consolidate/run.h"
+
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* An index as some of the old collections have it. */
+typedef struct shape {
+    bson_t keys;
+    bson_t options; /* of OPTIONS, in that order */
+    char *name;     /* in the first one */
+    const char *first;
+    size_t count; /* collections that have it */
+} shape_t;
+
+typedef struct shapes {
+    shape_t *at;
+    size_t count;
+    size_t collections; /* looked at */
+} shapes_t;
+
+/* What an index has besides its keys, as far as it means something. */
+static const char *const OPTIONS[] = {"unique",    "sparse", "partialFilterExpression",
+                                      "collation", "hidden", "expireAfterSeconds"};
+
+static bool has_flag(const bson_t *document, const char *field)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, document, field) && bson_iter_as_bool(&iter);
+}
+
+void spill_consolidate_say(bson_t *array, const char *format, ...)
+{
+    va_list arguments;
+    char buffer[16];
+    const char *key;
+    va_start(arguments, format);
+    char *text = bson_strdupv_printf(format, arguments);
+    va_end(arguments);
+    bson_uint32_to_string(bson_count_keys(array), &key, buffer, sizeof buffer);
+    BSON_APPEND_UTF8(array, key, text);
+    bson_free(text);
+}
+
+/* ---- collecting ------------------------------------------------------------------------------ */
+
+static void take_options(const bson_t *index, bson_t *options)
+{
+    bson_iter_t iter;
+    bson_init(options);
+    for (size_t i = 0; i < sizeof OPTIONS / sizeof OPTIONS[0]; i++) {
+        if (!bson_iter_init_find(&iter, index, OPTIONS[i]))
+            continue;
+        if (!BSON_ITER_HOLDS_BOOL(&iter) || bson_iter_bool(&iter))
+            bson_append_iter(options, OPTIONS[i], -1, &iter);
+    }
+}
+
+static void add_shape(shapes_t *shapes, const bson_t *index, const bson_t *keys, const char *name,
+                      const char *collection)
+{
+    bson_t options;
+    take_options(index, &options);
+    for (size_t i = 0; i < shapes->count; i++) {
+        shape_t *shape = &shapes->at[i];
+        if (bson_equal(&shape->keys, keys) && bson_equal(&shape->options, &options)) {
+            shape->count++;
+            bson_destroy(&options);
+            return;
+        }
+    }
+    shapes->at = bson_realloc(shapes->at, (shapes->count + 1) * sizeof *shapes->at);
+    shape_t *shape = &shapes->at[shapes->count++];
+    *shape = (shape_t){.name = bson_strdup(name), .first = collection, .count = 1};
+    bson_copy_to(keys, &shape->keys);
+    bson_copy_to(&options, &shape->options);
+    bson_destroy(&options);
+}
+
+static bool is_left_out(const spill_consolidation_t *group, const char *name)
+{
+    bson_iter_t iter;
+    bson_iter_init(&iter, &group->leave_out);
+    while (bson_iter_next(&iter))
+        if (BSON_ITER_HOLDS_UTF8(&iter) && strcmp(bson_iter_utf8(&iter, NULL), name) == 0)
+            return true;
+    return false;
+}
+
+static void collect(const spill_consolidate_run_t *run, const bson_t *indexes,
+                    const char *collection, shapes_t *shapes)
+{
+    bson_iter_t iter, field;
+    bson_iter_init(&iter, indexes);
+    while (bson_iter_next(&iter)) {
+        bson_t index, keys;
+        spill_value_t value = spill_value_from_iter(&iter);
+        if (!bson_init_static(&index, value.data, value.size_bytes) ||
+            !bson_iter_init_find(&field, &index, "name") || !BSON_ITER_HOLDS_UTF8(&field))
+            continue;
+        const char *name = bson_iter_utf8(&field, NULL);
+        if (strcmp(name, "_id_") == 0 || is_left_out(run->group, name) ||
+            !bson_iter_init_find(&field, &index, "key") || !BSON_ITER_HOLDS_DOCUMENT(&field))
+            continue;
+        value = spill_value_from_iter(&field);
+        if (bson_init_static(&keys, value.data, value.size_bytes))
+            add_shape(shapes, &index, &keys, name, collection);
+    }
+}
+
+static void release_shapes(shapes_t *shapes)
+{
+    for (size_t i = 0; i < shapes->count; i++) {
+        bson_destroy(&shapes->at[i].keys);
+        bson_destroy(&shapes->at[i].options);
+        bson_free(shapes->at[i].name);
+    }
+    bson_free(shapes->at);
+}
+
+/* ---- judging --------------------------------------------------------------------------------- */
+
+/* Keys of another kind than ascending and descending. */
+static const char *special_kind(const bson_t *keys)
+{
+    bson_iter_t iter;
+    bson_iter_init(&iter, keys);
+    while (bson_iter_next(&iter)) {
+        if (BSON_ITER_HOLDS_UTF8(&iter))
+            return bson_iter_utf8(&iter, NULL);
+        if (strstr(bson_iter_key(&iter), "$**"))
+            return "wildcard";
+    }
+    return NULL;
+}
+
+/* Why it cannot be merged; NULL: it can. */
+static const char *why_not(const shapes_t *shapes, const shape_t *shape)
+{
+    bool all = shape->count == shapes->collections;
+    if (has_flag(&shape->options, "unique") && !all)
+        return "it is unique, and not all of the collections have it";
+    if (bson_has_field(&shape->options, "expireAfterSeconds") && !all)
+        return "its documents expire, and not all of the collections have it";
+    if (has_flag(&shape->options, "unique") && has_flag(&shape->options, "sparse") &&
+        (bson_count_keys(&shape->keys) > 1 ||
+         bson_has_field(&shape->options, "partialFilterExpression")))
+        return "it is unique and sparse, of several fields";
+    if (bson_has_field(&shape->options, "expireAfterSeconds") &&
+        has_flag(&shape->options, "unique"))
+        return "it is unique, and its documents expire";
+    return NULL;
+}
+
+static bool judge(const shapes_t *shapes, const shape_t *shape, bson_t *refused)
+{
+    const char *kind = special_kind(&shape->keys), *why = why_not(shapes, shape);
+    if (kind)
+        spill_consolidate_say(
+            refused,
+            "index '%s' of '%s' is of the kind %s, which has to be made by hand: name "
+            "it in \"leaveOut\"",
+            shape->name, shape->first, kind);
+    else if (why)
+        spill_consolidate_say(
+            refused,
+            "index '%s' of '%s' (%zu of %zu collections): %s: name it in \"leaveOut\", or "
+            "make the collections alike",
+            shape->name, shape->first, shape->count, shapes->collections, why);
+    return !kind && !why;
+}
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+static bool is_taken(const bson_t *indexes, const char *name)
+{
+    bson_iter_t iter, inner;
+    bson_iter_init(&iter, indexes);
+    while (bson_iter_next(&iter))
+        if (bson_iter_recurse(&iter, &inner) && bson_iter_find(&inner, "name") &&
+            BSON_ITER_HOLDS_UTF8(&inner) && strcmp(bson_iter_utf8(&inner, NULL), name) == 0)
+            return true;
+    return false;
+}
+
+/* Append {key, name, ...}; the name gets a number where it is taken. */
+static void append_index(bson_t *indexes, const bson_t *keys, const char *name,
+                         const bson_t *options)
+{
+    bson_t index;
+    char buffer[16];
+    const char *at;
+    char *unique = bson_strdup(name);
+    for (int number = 2; is_taken(indexes, unique); number++) {
+        bson_free(unique);
+        unique = bson_strdup_printf("%s_%d", name, number);
+    }
+    bson_uint32_to_string(bson_count_keys(indexes), &at, buffer, sizeof buffer);
+    BSON_APPEND_DOCUMENT_BEGIN(indexes, at, &index);
+    BSON_APPEND_DOCUMENT(&index, "key", keys);
+    BSON_APPEND_UTF8(&index, "name", unique);
+    bson_concat(&index, options);
+    bson_append_document_end(indexes, &index);
+    bson_free(unique);
+}
+
+/* The options as they have to be behind the discriminator. */
+static void change_options(const shape_t *shape, bson_t *options)
+{
+    bson_iter_t iter;
+    bool sparse = has_flag(&shape->options, "sparse");
+    bson_init(options);
+    bson_copy_to_excluding_noinit(&shape->options, options, "sparse", NULL);
+    if (sparse && has_flag(&shape->options, "unique") && bson_iter_init(&iter, &shape->keys) &&
+        bson_iter_next(&iter))
+        BCON_APPEND(options, "partialFilterExpression", "{", bson_iter_key(&iter), "{", "$exists",
+                    BCON_BOOL(true), "}", "}");
+}
+
+static void merge(const spill_consolidate_run_t *run, const shape_t *shape, bson_t *indexes,
+                  bson_t *notes)
+{
+    const char *field = run->group->field;
+    bson_t keys = BSON_INITIALIZER, options;
+    char *name;
+    change_options(shape, &options);
+    if (bson_has_field(&options, "expireAfterSeconds")) {
+        spill_consolidate_say(
+            notes, "index '%s' stays without '%s' before it: an expiring index has one field",
+            shape->name, field);
+        name = bson_strdup(shape->name);
+    } else {
+        BSON_APPEND_INT32(&keys, field, 1);
+        name = bson_strdup_printf("%s_1_%s", field, shape->name);
+    }
+    bson_concat(&keys, &shape->keys);
+    append_index(indexes, &keys, name, &options);
+    bson_free(name);
+    bson_destroy(&options);
+    bson_destroy(&keys);
+}
+
+/* The one that slices are read by, and those that the plan asks for. */
+static void append_own(const spill_consolidate_run_t *run, bson_t *indexes, bson_t *refused)
+{
+    bson_iter_t iter, inner;
+    bson_t none = BSON_INITIALIZER;
+    bson_t *keys = BCON_NEW(run->group->field, BCON_INT32(1), "_id", BCON_INT32(1));
+    char *name = bson_strdup_printf("%s_1__id_1", run->group->field);
+    append_index(indexes, keys, name, &none);
+    bson_iter_init(&iter, &run->group->indexes);
+    while (bson_iter_next(&iter)) {
+        bson_t index, key, options = BSON_INITIALIZER;
+        spill_value_t value = spill_value_from_iter(&iter);
+        bool good = BSON_ITER_HOLDS_DOCUMENT(&iter) &&
+                    bson_init_static(&index, value.data, value.size_bytes) &&
+                    bson_iter_init_find(&inner, &index, "key") && BSON_ITER_HOLDS_DOCUMENT(&inner);
+        if (good) {
+            value = spill_value_from_iter(&inner);
+            good = bson_init_static(&key, value.data, value.size_bytes) && !bson_empty(&key);
+        }
+        if (good) {
+            char *text = bson_as_relaxed_extended_json(&key, NULL);
+            bson_copy_to_excluding_noinit(&index, &options, "key", "name", NULL);
+            bool named =
+                bson_iter_init_find(&inner, &index, "name") && BSON_ITER_HOLDS_UTF8(&inner);
+            append_index(indexes, &key, named ? bson_iter_utf8(&inner, NULL) : text, &options);
+            bson_free(text);
+        } else {
+            spill_consolidate_say(refused, "an entry of \"indexes\" in the plan has no \"key\"");
+        }
+        bson_destroy(&options);
+    }
+    bson_free(name);
+    bson_destroy(keys);
+}
+
+spill_code_t spill_consolidate_merge_indexes(spill_consolidate_run_t *run, bson_t *indexes,
+                                             bson_t *refused, bson_t *notes, spill_error_t *error)
+{
+    shapes_t shapes = {0};
+    spill_code_t code = SPILL_OK;
+    for (size_t i = 0; i < run->group->count && code == SPILL_OK; i++) {
+        bson_t of_one;
+        const char *name = run->group->members[i].collection;
+        if (spill_consolidate_kind_of(run, name, NULL) != SPILL_CONSOLIDATE_COLLECTION)
+            continue;
+        code = run->foreign->ops->indexes(run->foreign, name, &of_one, error);
+        if (code == SPILL_OK) {
+            collect(run, &of_one, name, &shapes);
+            shapes.collections++;
+        }
+        bson_destroy(&of_one);
+    }
+    if (code == SPILL_OK)
+        append_own(run, indexes, refused);
+    for (size_t i = 0; i < shapes.count && code == SPILL_OK; i++)
+        if (judge(&shapes, &shapes.at[i], refused))
+            merge(run, &shapes.at[i], indexes, notes);
+    release_shapes(&shapes);
+    return code;
+}

@@ -1,0 +1,122 @@
+/* Passes over all members, until one finds nothing to do. */
+#include "tools/consolidate/run.h"
+
+#include "util/error.h"
+
+#include <inttypes.h>
+
+static void count_documents(spill_consolidate_run_t *run, const spill_consolidate_way_t *way)
+{
+    run->progress.documents_all = 0;
+    for (size_t i = 0; i < run->group->count; i++) {
+        const spill_joined_t *member = &run->group->members[i];
+        const char *old = way->kept ? member->kept : member->collection;
+        int64_t count = run->foreign->ops->count(run->foreign, old);
+        run->progress.documents_all += count > 0 ? count : 0;
+    }
+}
+
+/* A collection that is gone is not one from which all documents were deleted. */
+static spill_code_t check_there(const spill_mirror_t *mirror, const spill_digest_t *source,
+                                const spill_digest_t *target, spill_error_t *error)
+{
+    const spill_consolidate_run_t *run = mirror->run;
+    const char *from = mirror->back ? mirror->joint : mirror->old;
+    if (source->documents > 0 || target->documents == 0 ||
+        spill_consolidate_kind_of(run, from, NULL) == SPILL_CONSOLIDATE_COLLECTION)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_REFUSED,
+                      "there is no collection '%s', and %" PRId64
+                      " documents of it are in '%s': where that is meant, make it, empty",
+                      from, target->documents, mirror->back ? mirror->old : mirror->joint);
+}
+
+/* Compare both sides and, where they differ, make them the same. */
+static spill_code_t compare(spill_mirror_t *mirror, spill_error_t *error)
+{
+    spill_digest_t target;
+    spill_digest_t *source = &mirror->moved.digest;
+    spill_code_t code = spill_mirror_digest(mirror, mirror->back, source, error);
+    if (code == SPILL_OK)
+        code = spill_mirror_digest(mirror, !mirror->back, &target, error);
+    if (code == SPILL_OK)
+        code = check_there(mirror, source, &target, error);
+    if (code != SPILL_OK)
+        return code;
+    mirror->moved.compared = true;
+    mirror->moved.equal = spill_digest_equal(source, &target);
+    if (mirror->moved.equal)
+        return SPILL_OK;
+    code = spill_mirror_bring(mirror, false, error);
+    return code == SPILL_OK ? spill_mirror_remove(mirror, error) : code;
+}
+
+static spill_code_t pass_member(spill_consolidate_run_t *run, const spill_consolidate_way_t *way,
+                                spill_error_t *error)
+{
+    spill_consolidate_place_t *place = &run->place;
+    const spill_joined_t *member = &run->group->members[place->member];
+    const char *old = way->kept ? member->kept : member->collection;
+    spill_mirror_t mirror;
+    spill_mirror_init(&mirror, run, place->member, old, way->joint, way->back);
+    mirror.moved.pass = place->pass;
+    spill_code_t code =
+        place->pass == 1 ? spill_mirror_bring(&mirror, true, error) : compare(&mirror, error);
+    spill_consolidate_result_t *result = run->result;
+    result->inserted += mirror.moved.inserted;
+    result->replaced += mirror.moved.replaced;
+    result->deleted += mirror.moved.deleted;
+    if (code != SPILL_OK) {
+        spill_fail_prefix(error, code, "%s", old);
+    } else {
+        place->changing += !mirror.moved.equal;
+        result->documents += mirror.moved.equal ? mirror.moved.digest.documents : 0;
+        if (run->options->moved)
+            run->options->moved(run->options->context, &mirror.moved);
+    }
+    spill_mirror_release(&mirror);
+    return code;
+}
+
+/* From the place on to the last member. */
+static spill_code_t pass(spill_consolidate_run_t *run, const spill_consolidate_way_t *way,
+                         spill_error_t *error)
+{
+    spill_consolidate_place_t *place = &run->place;
+    spill_code_t code = spill_consolidate_list(run, error);
+    run->progress.pass = place->pass;
+    run->progress.documents = 0;
+    run->progress.collections_all = run->group->count;
+    run->result->documents = 0;
+    while (code == SPILL_OK && place->member < run->group->count) {
+        run->progress.collections = place->member;
+        code = pass_member(run, way, error);
+        if (code != SPILL_OK)
+            break;
+        place->member++;
+        bson_reinit(&place->after);
+        code = spill_consolidate_place_save(run, error);
+    }
+    return code;
+}
+
+spill_code_t spill_consolidate_passes(spill_consolidate_run_t *run,
+                                      const spill_consolidate_way_t *way, spill_error_t *error)
+{
+    spill_consolidate_place_t *place = &run->place;
+    int64_t left = run->options->passes > 0 ? run->options->passes : SPILL_CONSOLIDATE_PASSES;
+    spill_code_t code = spill_consolidate_place_load(run, error);
+    count_documents(run, way);
+    for (bool again = true; code == SPILL_OK && again; left--) {
+        code = pass(run, way, error);
+        if (code != SPILL_OK)
+            break;
+        run->result->passes++;
+        run->result->changing = place->changing;
+        again = place->changing > 0 && left > 1;
+        place->pass = place->changing > 0 ? place->pass + 1 : 2;
+        place->member = place->changing = 0;
+        code = spill_consolidate_place_save(run, error);
+    }
+    return code;
+}

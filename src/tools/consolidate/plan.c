@@ -1,0 +1,264 @@
+#include "tools/consolidate/plan.h"
+
+#include "bson/key.h"
+#include "util/error.h"
+
+#include <string.h>
+
+/* The version of plans that is understood (docs/plan.md). */
+#define PLAN_VERSION 1
+
+/* Of what a collection's name may have on all servers. */
+#define NAME_BYTES_MAX 200
+
+/* ---- fields of a document -------------------------------------------------------------------- */
+
+static const char *text_in(const bson_t *document, const char *field)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, document, field) && BSON_ITER_HOLDS_UTF8(&iter)
+               ? bson_iter_utf8(&iter, NULL)
+               : NULL;
+}
+
+/* An empty one where there is none; borrows. */
+static void array_in(const bson_t *document, const char *field, bson_t *array)
+{
+    bson_iter_t iter;
+    const uint8_t *data;
+    uint32_t size;
+    bson_init(array);
+    if (!bson_iter_init_find(&iter, document, field) || !BSON_ITER_HOLDS_ARRAY(&iter))
+        return;
+    bson_iter_array(&iter, &size, &data);
+    if (!bson_init_static(array, data, size))
+        bson_init(array);
+}
+
+/* Append a field under its own name, where there is one. */
+static void keep_field(const bson_t *from, const char *field, bson_t *to)
+{
+    bson_iter_t iter;
+    if (bson_iter_init_find(&iter, from, field))
+        bson_append_iter(to, field, -1, &iter);
+}
+
+/* ---- what may be ----------------------------------------------------------------------------- */
+
+static spill_code_t check_collection(const char *name, const char *what, spill_error_t *error)
+{
+    if (!name || name[0] == '\0')
+        return spill_fail(error, SPILL_INVALID, "the plan names no %s", what);
+    if (strlen(name) > NAME_BYTES_MAX)
+        return spill_fail(error, SPILL_INVALID, "'%s' has more than %d bytes", name,
+                          NAME_BYTES_MAX);
+    if (strchr(name, '$') || strncmp(name, "system.", 7) == 0 ||
+        strncmp(name, "spillway", strlen("spillway")) == 0)
+        return spill_fail(error, SPILL_INVALID, "'%s' cannot be a collection of the application",
+                          name);
+    return SPILL_OK;
+}
+
+static spill_code_t check_field(const char *field, spill_error_t *error)
+{
+    if (!field || field[0] == '\0')
+        return spill_fail(error, SPILL_INVALID, "the plan names no 'field' for the discriminator");
+    if (strcmp(field, "_id") == 0 || strcmp(field, "id") == 0 || field[0] == '$' ||
+        strchr(field, '.'))
+        return spill_fail(error, SPILL_INVALID,
+                          "'%s' cannot be the discriminator: it is a field of the document itself, "
+                          "and neither _id nor id",
+                          field);
+    return SPILL_OK;
+}
+
+/* An entry of a set of keys, to find a second one of a kind. */
+static spill_code_t add_key(bson_t *seen, const char *kind, const spill_value_t *value,
+                            const char *collection, spill_error_t *error)
+{
+    spill_buffer_t key = SPILL_BUFFER_INIT;
+    char digits[2 * SPILL_OWNER_KEY_MAX + 16];
+    size_t length = (size_t)snprintf(digits, sizeof digits, "%s", kind);
+    spill_code_t code = spill_owner_key(value, &key, error);
+    for (size_t i = 0; i < key.size && length + 3 < sizeof digits; i++)
+        length += (size_t)snprintf(digits + length, sizeof digits - length, "%02x", key.data[i]);
+    if (code == SPILL_OK && bson_has_field(seen, digits))
+        code = spill_fail(error, SPILL_INVALID,
+                          "the plan has two collections '%s', or two with its value", collection);
+    BSON_APPEND_NULL(seen, digits);
+    spill_buffer_release(&key);
+    return code;
+}
+
+/* ---- members --------------------------------------------------------------------------------- */
+
+static spill_code_t add_member(spill_consolidation_t *group, const bson_t *entry, bson_t *seen,
+                               spill_error_t *error)
+{
+    bson_iter_t iter;
+    bson_t storage = BSON_INITIALIZER;
+    const char *name = text_in(entry, "collection");
+    spill_code_t code = check_collection(name, "collection", error);
+    if (code == SPILL_OK && strcmp(name, group->into) == 0)
+        code = spill_fail(error, SPILL_INVALID, "'%s' cannot be one of the old collections", name);
+    if (code == SPILL_OK && !bson_iter_init_find(&iter, entry, "value"))
+        code = spill_fail(error, SPILL_INVALID, "the plan has no 'value' for '%s'", name);
+    if (code == SPILL_OK) {
+        spill_joined_t *member = &group->members[group->count++];
+        spill_value_t named = spill_value_from_utf8(&storage, name);
+        member->collection = bson_strdup(name);
+        member->kept = bson_strdup_printf("%s%s", SPILL_KEPT_PREFIX, name);
+        member->value = spill_value_from_iter(&iter);
+        code = add_key(seen, "name", &named, name, error);
+        if (code == SPILL_OK)
+            code = add_key(seen, "value", &member->value, name, error);
+    }
+    bson_destroy(&storage);
+    return code;
+}
+
+static spill_code_t add_members(spill_consolidation_t *group, spill_error_t *error)
+{
+    bson_t list, entry, seen = BSON_INITIALIZER;
+    bson_iter_t iter;
+    spill_code_t code = SPILL_OK;
+    array_in(group->document, "collections", &list);
+    group->members = bson_malloc0((bson_count_keys(&list) + 1) * sizeof *group->members);
+    bson_iter_init(&iter, &list);
+    while (code == SPILL_OK && bson_iter_next(&iter)) {
+        const uint8_t *data = NULL;
+        uint32_t size = 0;
+        if (BSON_ITER_HOLDS_DOCUMENT(&iter))
+            bson_iter_document(&iter, &size, &data);
+        if (data && bson_init_static(&entry, data, size))
+            code = add_member(group, &entry, &seen, error);
+        else
+            code = spill_fail(error, SPILL_INVALID,
+                              "'collections' of the plan has {\"collection\", \"value\"}s");
+    }
+    if (code == SPILL_OK && group->count == 0)
+        code = spill_fail(error, SPILL_INVALID, "the plan names no 'collections'");
+    bson_destroy(&seen);
+    return code;
+}
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+static void copy_fields(const bson_t *document, spill_consolidation_t *group)
+{
+    static const char *const fields[] = {"into",    "field",    "ids",
+                                         "indexes", "leaveOut", "collections"};
+    group->document = bson_new();
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        keep_field(document, fields[i], group->document);
+}
+
+spill_code_t spill_consolidation_read(const bson_t *document, spill_consolidation_t *group,
+                                      spill_error_t *error)
+{
+    bson_iter_t iter;
+    *group = (spill_consolidation_t){0};
+    const char *into = text_in(document, "into"), *field = text_in(document, "field");
+    const char *ids = text_in(document, "ids"), *pattern = text_in(document, "pattern");
+    spill_code_t code = check_collection(into, "collection 'into' which the others go", error);
+    if (code == SPILL_OK)
+        code = check_field(field, error);
+    if (code == SPILL_OK && ids && strcmp(ids, "compound") != 0 && strcmp(ids, "keep") != 0)
+        code = spill_fail(error, SPILL_INVALID, "'ids' is compound or keep, not '%s'", ids);
+    if (code != SPILL_OK)
+        return code;
+    copy_fields(document, group);
+    group->pattern = bson_strdup(pattern ? pattern : "");
+    group->into = bson_strdup(into);
+    group->aside = bson_strdup_printf("%s%s", SPILL_KEPT_PREFIX, into);
+    group->field = bson_strdup(field);
+    group->keeps_ids = ids && strcmp(ids, "keep") == 0;
+    group->wanted =
+        !bson_iter_init_find(&iter, document, "consolidate") || bson_iter_as_bool(&iter);
+    array_in(group->document, "indexes", &group->indexes);
+    array_in(group->document, "leaveOut", &group->leave_out);
+    return add_members(group, error);
+}
+
+void spill_consolidation_release(spill_consolidation_t *group)
+{
+    for (size_t i = 0; i < group->count; i++) {
+        bson_free(group->members[i].collection);
+        bson_free(group->members[i].kept);
+    }
+    bson_free(group->members);
+    bson_destroy(group->document);
+    bson_free(group->pattern);
+    bson_free(group->into);
+    bson_free(group->aside);
+    bson_free(group->field);
+    *group = (spill_consolidation_t){0};
+}
+
+spill_slice_t spill_consolidation_slice(const spill_consolidation_t *group, size_t member)
+{
+    return (spill_slice_t){.field = group->field,
+                           .value = group->members[member].value,
+                           .keeps_ids = group->keeps_ids};
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static spill_code_t read_groups(const char *file, const bson_t *document,
+                                spill_consolidations_t *plan, spill_error_t *error)
+{
+    bson_t list, entry;
+    bson_iter_t iter;
+    spill_code_t code = SPILL_OK;
+    if (!bson_iter_init_find(&iter, document, "spillwayPlan") ||
+        bson_iter_as_int64(&iter) != PLAN_VERSION)
+        return spill_fail(error, SPILL_INVALID, "%s: it is no plan of version %d", file,
+                          PLAN_VERSION);
+    array_in(document, "sprawl", &list);
+    plan->items = bson_malloc0((bson_count_keys(&list) + 1) * sizeof *plan->items);
+    bson_iter_init(&iter, &list);
+    while (code == SPILL_OK && bson_iter_next(&iter)) {
+        const uint8_t *data = NULL;
+        uint32_t size = 0;
+        if (BSON_ITER_HOLDS_DOCUMENT(&iter))
+            bson_iter_document(&iter, &size, &data);
+        if (!data || !bson_init_static(&entry, data, size))
+            return spill_fail(error, SPILL_INVALID, "%s: 'sprawl' has documents", file);
+        code = spill_consolidation_read(&entry, &plan->items[plan->count++], error);
+        if (code != SPILL_OK)
+            spill_fail_prefix(error, code, "%s", file);
+    }
+    if (code == SPILL_OK && plan->count == 0)
+        code = spill_fail(error, SPILL_INVALID,
+                          "%s: it has nothing to consolidate ('sprawl' is missing or empty)", file);
+    return code;
+}
+
+spill_code_t spill_consolidations_read(const char *file, spill_consolidations_t *plan,
+                                       spill_error_t *error)
+{
+    bson_error_t cause;
+    bson_t document = BSON_INITIALIZER;
+    *plan = (spill_consolidations_t){0};
+    bson_json_reader_t *reader = bson_json_reader_new_from_file(file, &cause);
+    if (!reader)
+        return spill_fail(error, SPILL_IO, "%s: %s", file, cause.message);
+    spill_code_t code = SPILL_OK;
+    int got = bson_json_reader_read(reader, &document, &cause);
+    if (got != 1)
+        code = spill_fail(error, SPILL_PARSE, "%s: %s", file,
+                          got == 0 ? "it is empty" : cause.message);
+    else
+        code = read_groups(file, &document, plan, error);
+    bson_json_reader_destroy(reader);
+    bson_destroy(&document);
+    return code;
+}
+
+void spill_consolidations_release(spill_consolidations_t *plan)
+{
+    for (size_t i = 0; i < plan->count; i++)
+        spill_consolidation_release(&plan->items[i]);
+    bson_free(plan->items);
+    *plan = (spill_consolidations_t){0};
+}

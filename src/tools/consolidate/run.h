@@ -1,0 +1,183 @@
+/* What the parts of a consolidation share while one runs. */
+#ifndef SPILL_TOOLS_CONSOLIDATE_RUN_H
+#define SPILL_TOOLS_CONSOLIDATE_RUN_H
+
+#include "tools/consolidate/consolidate.h"
+
+#include <stdbool.h>
+
+/* ---- marks: what was begun ------------------------------------------------------------------- */
+
+/*
+ *   (none) -> COPYING -> CUTTING -> CUT -> FINISHING -> FINISHED
+ *                |          |        |
+ *                |          |        +--> UNDOING --+
+ *                +----------+-----------------------+--> RESTORING -> (none)
+ */
+typedef enum spill_consolidate_phase {
+    SPILL_CONSOLIDATE_NONE,
+    SPILL_CONSOLIDATE_COPYING,   /* the old collections are the application's */
+    SPILL_CONSOLIDATE_CUTTING,   /* they get other names; nobody writes */
+    SPILL_CONSOLIDATE_CUT,       /* the joint collection is the application's */
+    SPILL_CONSOLIDATE_FINISHING, /* the old collections are being dropped */
+    SPILL_CONSOLIDATE_FINISHED,
+    SPILL_CONSOLIDATE_UNDOING,  /* what was written to the joint collection goes back */
+    SPILL_CONSOLIDATE_RESTORING /* the old collections get their names again */
+} spill_consolidate_phase_t;
+
+const char *spill_consolidate_phase_name(spill_consolidate_phase_t phase);
+
+/*
+ * {phase, plan, copied, views, back, indexes}, as catalog entry "INTO:consolidate". It changes by
+ * compare and set alone, so that of two who are at it one is told.
+ */
+typedef struct spill_consolidate_mark {
+    spill_consolidate_phase_t phase;
+    bool copied;     /* a copy ended with all of it equal */
+    bool views;      /* views stand, or will stand, under the old names */
+    bool back;       /* undoing from CUT: the joint collection was put aside */
+    bson_t *indexes; /* of the joint collection, as they were merged at the beginning */
+    bson_t *stored;  /* as it is in the store; NULL: it is not */
+} spill_consolidate_mark_t;
+
+/* How far passes have come: entry "INTO:consolidate.at". */
+typedef struct spill_consolidate_place {
+    spill_consolidate_phase_t phase; /* whose passes: of another phase they begin anew */
+    int64_t pass;                    /* from 1; the first one of a copy finds nothing there */
+    size_t member;                   /* whose turn it is */
+    bson_t after;                    /* {"": _id} behind which it goes on, or empty */
+    size_t changing;                 /* members that differed in this pass */
+    bson_t *stored;
+} spill_consolidate_place_t;
+
+typedef struct spill_consolidate_run {
+    spill_foreign_t *foreign;
+    const spill_consolidation_t *group;
+    const spill_consolidate_options_t *options;
+    spill_consolidate_result_t *result;
+    spill_throttle_t throttle;
+    spill_consolidate_mark_t mark;
+    spill_consolidate_place_t place;
+    spill_consolidate_progress_t progress;
+    bson_t listing; /* as it was when it was read last; see spill_consolidate_list */
+} spill_consolidate_run_t;
+
+/*
+ * Begin and end. The mark is read; *result is cleared. SPILL_REFUSED: the plan was another one when
+ * it was begun. Release in every case.
+ */
+spill_code_t spill_consolidate_start(spill_consolidate_run_t *run, spill_foreign_t *foreign,
+                                     const spill_consolidation_t *group,
+                                     const spill_consolidate_options_t *options,
+                                     spill_consolidate_result_t *result, spill_error_t *error);
+void spill_consolidate_release(spill_consolidate_run_t *run);
+
+spill_code_t spill_consolidate_mark_load(spill_consolidate_run_t *run, spill_error_t *error);
+/* Save what run->mark says, with another phase. SPILL_CONFLICT: another one has. */
+spill_code_t spill_consolidate_enter(spill_consolidate_run_t *run, spill_consolidate_phase_t phase,
+                                     spill_error_t *error);
+/* Remove both entries. */
+spill_code_t spill_consolidate_mark_delete(spill_consolidate_run_t *run, spill_error_t *error);
+
+spill_code_t spill_consolidate_place_load(spill_consolidate_run_t *run, spill_error_t *error);
+spill_code_t spill_consolidate_place_save(spill_consolidate_run_t *run, spill_error_t *error);
+
+/* ---- what is there --------------------------------------------------------------------------- */
+
+typedef enum spill_consolidate_kind {
+    SPILL_CONSOLIDATE_ABSENT,
+    SPILL_CONSOLIDATE_COLLECTION,
+    SPILL_CONSOLIDATE_VIEW,
+    SPILL_CONSOLIDATE_OTHER /* a time series */
+} spill_consolidate_kind_t;
+
+/* Read into run->listing what collections there are. One command. */
+spill_code_t spill_consolidate_list(spill_consolidate_run_t *run, spill_error_t *error);
+
+/* By run->listing; `options` (may be NULL) borrows from it, and is empty where there are none. */
+spill_consolidate_kind_t spill_consolidate_kind_of(const spill_consolidate_run_t *run,
+                                                   const char *name, bson_t *options);
+
+/*
+ * By run->listing: SPILL_REFUSED where a name was taken again whose collection was put aside, that
+ * of an old one or the joint one's.
+ */
+spill_code_t spill_consolidate_check_names(const spill_consolidate_run_t *run,
+                                           spill_error_t *error);
+
+/* Append a text to an array. */
+void spill_consolidate_say(bson_t *array, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* ---- indexes.c ------------------------------------------------------------------------------- */
+
+/*
+ * The indexes of the joint collection, by those of the old ones, as an array for `create`; texts of
+ * what cannot be merged go to the array `refused`, and of what is done otherwise to `notes`. All
+ * three are initialized by the caller. A command for each collection.
+ */
+spill_code_t spill_consolidate_merge_indexes(spill_consolidate_run_t *run, bson_t *indexes,
+                                             bson_t *refused, bson_t *notes, spill_error_t *error);
+
+/* ---- mirror.c -------------------------------------------------------------------------------- */
+
+/* One collection and its slice, of which one becomes what the other is. */
+typedef struct spill_mirror {
+    spill_consolidate_run_t *run;
+    spill_slice_t slice;
+    const char *old;   /* the collection of the old form, whatever its name is now */
+    const char *joint; /* the collection with the slice */
+    bool back;         /* the slice is copied to the old collection, not the other way round */
+    bson_t filter;     /* {FIELD: VALUE} */
+    spill_consolidate_moved_t moved;
+} spill_mirror_t;
+
+void spill_mirror_init(spill_mirror_t *mirror, spill_consolidate_run_t *run, size_t member,
+                       const char *old, const char *joint, bool back);
+void spill_mirror_release(spill_mirror_t *mirror);
+
+/* What a side has, as the old form is. */
+spill_code_t spill_mirror_digest(spill_mirror_t *mirror, bool of_slice, spill_digest_t *digest,
+                                 spill_error_t *error);
+
+/*
+ * Bring what the other side does not have, or has otherwise. `fresh`: it is believed to have none
+ * of it; so is where run->place is, and that is saved after each chunk.
+ */
+spill_code_t spill_mirror_bring(spill_mirror_t *mirror, bool fresh, spill_error_t *error);
+
+/* Remove what the side that is copied from does not have. */
+spill_code_t spill_mirror_remove(spill_mirror_t *mirror, spill_error_t *error);
+
+/* ---- pass.c ---------------------------------------------------------------------------------- */
+
+/* Where a member's documents are copied from and to. */
+typedef struct spill_consolidate_way {
+    bool kept; /* the old collection has the name that it is kept aside by */
+    bool back;
+    const char *joint;
+} spill_consolidate_way_t;
+
+/*
+ * Pass over all members until one pass finds all equal, or options->passes are made;
+ * result->changing tells. The first pass of a copy brings without looking.
+ */
+spill_code_t spill_consolidate_passes(spill_consolidate_run_t *run,
+                                      const spill_consolidate_way_t *way, spill_error_t *error);
+
+/* ---- views.c --------------------------------------------------------------------------------- */
+
+/* The view's pipeline, an array initialized by the call. */
+void spill_consolidate_view_pipeline(const spill_consolidation_t *group, size_t member,
+                                     bson_t *pipeline);
+
+/* Does the server make views? SPILL_REFUSED: no. Makes one, looks, and drops it. */
+spill_code_t spill_consolidate_try_views(spill_consolidate_run_t *run, spill_error_t *error);
+
+/* Put a view under each old name, and read their definitions back. SPILL_REFUSED: one differs. */
+spill_code_t spill_consolidate_make_views(spill_consolidate_run_t *run, spill_error_t *error);
+
+/* Drop the views that stand under old names. */
+spill_code_t spill_consolidate_drop_views(spill_consolidate_run_t *run, spill_error_t *error);
+
+#endif

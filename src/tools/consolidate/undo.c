@@ -1,0 +1,210 @@
+/*
+ * Undoing: until the cut-over the joint collection is a copy, and goes; after it, it is where the
+ * application writes. It is put aside then, so that nobody writes to it any more, and each old
+ * collection becomes what its slice is, before it gets its name again.
+ */
+#include "tools/consolidate/run.h"
+
+#include "util/error.h"
+
+#include <inttypes.h>
+
+/* ---- looking --------------------------------------------------------------------------------- */
+
+/* The first of the joint collection's documents that are of no old one: none of them goes back. */
+static spill_code_t find_stranger(spill_consolidate_run_t *run, const char *joint,
+                                  spill_foreign_batch_t *batch, spill_error_t *error)
+{
+    const spill_consolidation_t *group = run->group;
+    bson_t filter = BSON_INITIALIZER, condition, values;
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, group->field, &condition);
+    BSON_APPEND_ARRAY_BEGIN(&condition, "$nin", &values);
+    for (size_t i = 0; i < group->count; i++) {
+        char buffer[16];
+        const char *key;
+        bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
+        spill_value_append(&group->members[i].value, &values, key);
+    }
+    bson_append_array_end(&condition, &values);
+    bson_append_document_end(&filter, &condition);
+    spill_foreign_read_t what = {
+        .collection = joint, .filter = &filter, .ids_only = true, .limit = 1};
+    spill_code_t code = run->foreign->ops->read(run->foreign, &what, batch, error);
+    bson_destroy(&filter);
+    return code;
+}
+
+static spill_code_t check_strangers(spill_consolidate_run_t *run, const char *joint,
+                                    spill_error_t *error)
+{
+    spill_foreign_batch_t batch = {0};
+    spill_code_t code = find_stranger(run, joint, &batch, error);
+    if (code == SPILL_OK && batch.count > 0) {
+        char *text = bson_as_relaxed_extended_json(batch.documents[0], NULL);
+        code = spill_fail(error, SPILL_REFUSED,
+                          "'%s' has documents that would be lost, since '%s' of them is that of no "
+                          "old collection; the first is %s",
+                          joint, run->group->field, text);
+        bson_free(text);
+    }
+    spill_foreign_batch_release(&batch);
+    return code;
+}
+
+/* May it be undone? Nothing is changed. */
+static spill_code_t check(spill_consolidate_run_t *run, spill_error_t *error)
+{
+    if (run->mark.phase == SPILL_CONSOLIDATE_FINISHING ||
+        run->mark.phase == SPILL_CONSOLIDATE_FINISHED)
+        return spill_fail(error, SPILL_REFUSED,
+                          "the old collections are being dropped, or are gone: it cannot be undone "
+                          "any more");
+    spill_code_t code = spill_consolidate_list(run, error);
+    if (code == SPILL_OK)
+        code = spill_consolidate_check_names(run, error);
+    if (code == SPILL_OK &&
+        spill_consolidate_kind_of(run, run->group->into, NULL) == SPILL_CONSOLIDATE_COLLECTION)
+        code = check_strangers(run, run->group->into, error);
+    return code;
+}
+
+static spill_code_t compare(spill_consolidate_run_t *run, bson_t *differing, spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    run->progress.collections_all = run->group->count;
+    for (size_t i = 0; i < run->group->count && code == SPILL_OK; i++) {
+        const spill_joined_t *member = &run->group->members[i];
+        spill_mirror_t mirror;
+        spill_digest_t old, now;
+        run->progress.collections = i;
+        spill_mirror_init(&mirror, run, i, member->kept, run->group->into, true);
+        code = spill_mirror_digest(&mirror, false, &old, error);
+        if (code == SPILL_OK)
+            code = spill_mirror_digest(&mirror, true, &now, error);
+        spill_mirror_release(&mirror);
+        if (code == SPILL_OK && !spill_digest_equal(&old, &now)) {
+            char buffer[16];
+            const char *key;
+            bson_uint32_to_string(bson_count_keys(differing), &key, buffer, sizeof buffer);
+            BCON_APPEND(differing, key, "{", "collection", BCON_UTF8(member->collection), "before",
+                        BCON_INT64(old.documents), "now", BCON_INT64(now.documents), "}");
+        }
+    }
+    return code;
+}
+
+spill_code_t spill_consolidate_look_undo(spill_foreign_t *foreign,
+                                         const spill_consolidation_t *group,
+                                         const spill_consolidate_options_t *options, bson_t *report,
+                                         spill_error_t *error)
+{
+    spill_consolidate_run_t run;
+    spill_consolidate_result_t result;
+    spill_error_t refusal = {0};
+    bson_t differing = BSON_INITIALIZER, refused = BSON_INITIALIZER;
+    bson_init(report);
+    spill_code_t code = spill_consolidate_start(&run, foreign, group, options, &result, error);
+    if (code == SPILL_OK && run.mark.stored) {
+        spill_code_t checked = check(&run, &refusal);
+        if (checked == SPILL_REFUSED)
+            spill_consolidate_say(&refused, "%s", refusal.message);
+        else if (checked != SPILL_OK)
+            code = spill_fail(error, checked, "%s", refusal.message);
+    }
+    if (code == SPILL_OK && run.mark.phase == SPILL_CONSOLIDATE_CUT)
+        code = compare(&run, &differing, error);
+    if (code == SPILL_OK) {
+        BSON_APPEND_UTF8(report, "into", group->into);
+        BSON_APPEND_UTF8(report, "phase", spill_consolidate_phase_name(run.mark.phase));
+        BSON_APPEND_ARRAY(report, "goesBack", &differing);
+        BSON_APPEND_ARRAY(report, "refused", &refused);
+    }
+    bson_destroy(&differing);
+    bson_destroy(&refused);
+    spill_consolidate_release(&run);
+    return code;
+}
+
+/* ---- undoing --------------------------------------------------------------------------------- */
+
+/* The joint collection gets a name under which nobody writes, and its documents go back. */
+static spill_code_t bring_back(spill_consolidate_run_t *run, spill_error_t *error)
+{
+    const spill_consolidation_t *group = run->group;
+    spill_consolidate_way_t way = {.joint = group->aside, .kept = true, .back = true};
+    spill_code_t code = spill_consolidate_list(run, error);
+    if (code == SPILL_OK)
+        code = spill_consolidate_check_names(run, error);
+    if (code == SPILL_OK &&
+        spill_consolidate_kind_of(run, group->aside, NULL) == SPILL_CONSOLIDATE_ABSENT)
+        code = run->foreign->ops->rename(run->foreign, group->into, group->aside, error);
+    if (code == SPILL_OK)
+        code = check_strangers(run, group->aside, error);
+    if (code == SPILL_OK)
+        code = spill_consolidate_passes(run, &way, error);
+    if (code == SPILL_OK && run->result->changing > 0)
+        code = spill_fail(error, SPILL_REFUSED,
+                          "%zu of %zu collections cannot be made what '%s' has of them",
+                          run->result->changing, group->count, group->aside);
+    return code;
+}
+
+static spill_code_t restore(spill_consolidate_run_t *run, spill_error_t *error)
+{
+    const spill_consolidation_t *group = run->group;
+    spill_code_t code = spill_consolidate_drop_views(run, error);
+    if (code == SPILL_OK)
+        code = spill_consolidate_list(run, error);
+    if (code == SPILL_OK)
+        code = spill_consolidate_check_names(run, error);
+    for (size_t i = 0; i < group->count && code == SPILL_OK; i++) {
+        const spill_joined_t *member = &group->members[i];
+        if (spill_consolidate_kind_of(run, member->kept, NULL) == SPILL_CONSOLIDATE_COLLECTION)
+            code = run->foreign->ops->rename(run->foreign, member->kept, member->collection, error);
+    }
+    if (code == SPILL_OK)
+        code = run->foreign->ops->drop(run->foreign, run->mark.back ? group->aside : group->into,
+                                       error);
+    return code == SPILL_OK ? spill_consolidate_mark_delete(run, error) : code;
+}
+
+static bool is_begun(const spill_consolidate_run_t *run)
+{
+    return run->mark.phase == SPILL_CONSOLIDATE_UNDOING ||
+           run->mark.phase == SPILL_CONSOLIDATE_RESTORING;
+}
+
+static spill_code_t undo(spill_consolidate_run_t *run, spill_error_t *error)
+{
+    if (run->mark.phase == SPILL_CONSOLIDATE_NONE) {
+        run->result->done = true;
+        return SPILL_OK;
+    }
+    spill_code_t code = SPILL_OK;
+    if (!is_begun(run)) {
+        code = check(run, error);
+        run->mark.back = run->mark.phase == SPILL_CONSOLIDATE_CUT;
+        if (code == SPILL_OK)
+            code = spill_consolidate_enter(
+                run, run->mark.back ? SPILL_CONSOLIDATE_UNDOING : SPILL_CONSOLIDATE_RESTORING,
+                error);
+    }
+    if (code == SPILL_OK && run->mark.phase == SPILL_CONSOLIDATE_UNDOING) {
+        code = bring_back(run, error);
+        if (code == SPILL_OK)
+            code = spill_consolidate_enter(run, SPILL_CONSOLIDATE_RESTORING, error);
+    }
+    return code == SPILL_OK ? restore(run, error) : code;
+}
+
+spill_code_t spill_consolidate_undo(spill_foreign_t *foreign, const spill_consolidation_t *group,
+                                    const spill_consolidate_options_t *options,
+                                    spill_consolidate_result_t *result, spill_error_t *error)
+{
+    spill_consolidate_run_t run;
+    spill_code_t code = spill_consolidate_start(&run, foreign, group, options, result, error);
+    if (code == SPILL_OK)
+        code = undo(&run, error);
+    spill_consolidate_release(&run);
+    return code;
+}

@@ -1,0 +1,124 @@
+/* Views under the old names: for applications, or reports, that go on reading by these. */
+#include "tools/consolidate/run.h"
+
+#include "util/error.h"
+
+#include <string.h>
+
+/*
+ * [{$match: {room: "a"}}, {$set: {_id: {$ifNull: ["$_id.id", "$_id"]}}}, {$unset: "room"}]: what
+ * the application writes to the joint collection with an _id of its own keeps that.
+ */
+void spill_consolidate_view_pipeline(const spill_consolidation_t *group, size_t member,
+                                     bson_t *pipeline)
+{
+    bson_t match = BSON_INITIALIZER;
+    spill_value_append(&group->members[member].value, &match, group->field);
+    bson_init(pipeline);
+    BCON_APPEND(pipeline, "0", "{", "$match", BCON_DOCUMENT(&match), "}");
+    if (group->keeps_ids)
+        BCON_APPEND(pipeline, "1", "{", "$unset", BCON_UTF8(group->field), "}");
+    else
+        BCON_APPEND(pipeline, "1", "{", "$set", "{", "_id", "{", "$ifNull", "[",
+                    BCON_UTF8("$_id.id"), BCON_UTF8("$_id"), "]", "}", "}", "}", "2", "{", "$unset",
+                    BCON_UTF8(group->field), "}");
+    bson_destroy(&match);
+}
+
+/* By the listing: is it a view on the joint collection with this pipeline? */
+static bool is_view(const spill_consolidate_run_t *run, const char *name, const bson_t *pipeline)
+{
+    bson_t options;
+    bson_iter_t on, steps;
+    if (spill_consolidate_kind_of(run, name, &options) != SPILL_CONSOLIDATE_VIEW)
+        return false;
+    if (!bson_iter_init_find(&on, &options, "viewOn") || !BSON_ITER_HOLDS_UTF8(&on) ||
+        strcmp(bson_iter_utf8(&on, NULL), run->group->into) != 0)
+        return false;
+    if (!bson_iter_init_find(&steps, &options, "pipeline") || !BSON_ITER_HOLDS_ARRAY(&steps))
+        return false;
+    spill_value_t value = spill_value_from_iter(&steps);
+    return value.size_bytes == pipeline->len &&
+           memcmp(value.data, bson_get_data(pipeline), pipeline->len) == 0;
+}
+
+spill_code_t spill_consolidate_try_views(spill_consolidate_run_t *run, spill_error_t *error)
+{
+    spill_foreign_t *foreign = run->foreign;
+    bson_t pipeline;
+    char *name = bson_strdup_printf("spillway_view_%s", run->group->into);
+    spill_consolidate_view_pipeline(run->group, 0, &pipeline);
+    spill_code_t code = spill_consolidate_list(run, error);
+    if (code == SPILL_OK && /* a try that was killed left it */
+        spill_consolidate_kind_of(run, name, NULL) != SPILL_CONSOLIDATE_ABSENT)
+        code = foreign->ops->drop(foreign, name, error);
+    if (code == SPILL_OK)
+        code = foreign->ops->create_view(foreign, name, run->group->into, &pipeline, error);
+    if (code == SPILL_OK)
+        code = spill_consolidate_list(run, error);
+    bool made = code == SPILL_OK && is_view(run, name, &pipeline);
+    if (code == SPILL_OK)
+        code = foreign->ops->drop(foreign, name, error);
+    if (code == SPILL_OK && !made)
+        code = spill_fail(error, SPILL_REFUSED,
+                          "%s: the server makes no views, but took the command for one; nothing "
+                          "was changed: go on without --views",
+                          foreign->place);
+    bson_free(name);
+    bson_destroy(&pipeline);
+    return code;
+}
+
+static spill_code_t make_view(spill_consolidate_run_t *run, size_t member, spill_error_t *error)
+{
+    const char *name = run->group->members[member].collection;
+    bson_t pipeline;
+    spill_code_t code = SPILL_OK;
+    spill_consolidate_view_pipeline(run->group, member, &pipeline);
+    if (!is_view(run, name, &pipeline))
+        code =
+            run->foreign->ops->create_view(run->foreign, name, run->group->into, &pipeline, error);
+    bson_destroy(&pipeline);
+    return code;
+}
+
+static spill_code_t check_view(const spill_consolidate_run_t *run, size_t member,
+                               spill_error_t *error)
+{
+    const char *name = run->group->members[member].collection;
+    bson_t pipeline;
+    spill_consolidate_view_pipeline(run->group, member, &pipeline);
+    bool good = is_view(run, name, &pipeline);
+    bson_destroy(&pipeline);
+    return good ? SPILL_OK
+                : spill_fail(error, SPILL_REFUSED,
+                             "'%s' is not the view on '%s' that it should be: something else was "
+                             "made under its name",
+                             name, run->group->into);
+}
+
+spill_code_t spill_consolidate_make_views(spill_consolidate_run_t *run, spill_error_t *error)
+{
+    spill_code_t code = spill_consolidate_list(run, error);
+    for (size_t i = 0; i < run->group->count && code == SPILL_OK; i++)
+        code = make_view(run, i, error);
+    if (code == SPILL_OK)
+        code = spill_consolidate_list(run, error);
+    for (size_t i = 0; i < run->group->count && code == SPILL_OK; i++)
+        code = check_view(run, i, error);
+    return code;
+}
+
+spill_code_t spill_consolidate_drop_views(spill_consolidate_run_t *run, spill_error_t *error)
+{
+    spill_code_t code = spill_consolidate_list(run, error);
+    for (size_t i = 0; i < run->group->count && code == SPILL_OK; i++) {
+        const char *name = run->group->members[i].collection;
+        bson_t pipeline;
+        spill_consolidate_view_pipeline(run->group, i, &pipeline);
+        if (is_view(run, name, &pipeline))
+            code = run->foreign->ops->drop(run->foreign, name, error);
+        bson_destroy(&pipeline);
+    }
+    return code;
+}

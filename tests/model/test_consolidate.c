@@ -1,0 +1,585 @@
+/*
+ * Consolidations of a few small collections in memory: writers between any two calls, each call
+ * failing in its turn with and without its effect, and every way back.
+ */
+#include "support/foreign.h"
+#include "tools/consolidate/consolidate.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define PLAN                                                                                       \
+    "{\"into\": \"messages\", \"field\": \"room\", \"ids\": \"%s\", \"pattern\": \"m_*\", "        \
+    "\"indexes\": [{\"key\": {\"room\": 1, \"at\": -1}}], \"collections\": ["                      \
+    "{\"collection\": \"m_a\", \"value\": \"a\"}, {\"collection\": \"m_b\", \"value\": \"b\"}, "   \
+    "{\"collection\": \"m_c\", \"value\": 3}]}"
+
+typedef struct world {
+    foreign_memory_t *memory;
+    spill_foreign_t *foreign;
+    spill_consolidation_t group;
+    spill_consolidate_options_t options;
+    spill_consolidate_result_t result;
+    spill_error_t error;
+} world_t;
+
+static void read_group(world_t *world, const char *ids)
+{
+    char text[1024];
+    snprintf(text, sizeof text, PLAN, ids);
+    bson_t *document = bson_new_from_json((const uint8_t *)text, -1, NULL);
+    assert_non_null(document);
+    assert_int_equal(spill_consolidation_read(document, &world->group, &world->error), SPILL_OK);
+    bson_destroy(document);
+}
+
+/* Three collections; with `compound` two documents of one _id. */
+static void world_open(world_t *world, const char *ids)
+{
+    *world = (world_t){.memory = foreign_memory_new()};
+    world->foreign = &world->memory->base;
+    world->options.throttle.chunk_first = world->options.throttle.chunk_max = 2;
+    read_group(world, ids);
+    for (int i = 0; i < 5; i++) {
+        char text[96];
+        snprintf(text, sizeof text, "{\"_id\": %d, \"text\": \"a%d\", \"at\": %d}", i, i, i);
+        foreign_memory_put(world->memory, "m_a", text);
+        snprintf(text, sizeof text, "{\"_id\": %d, \"text\": \"b%d\", \"at\": %d}",
+                 strcmp(ids, "keep") == 0 ? 100 + i : i, i, i);
+        foreign_memory_put(world->memory, "m_b", text);
+    }
+    foreign_memory_put(world->memory, "m_c", "{\"_id\": {\"x\": 1}, \"of\": [1, 2]}");
+    foreign_memory_put(world->memory, "m_c", "{\"_id\": \"word\"}");
+}
+
+static void world_close(world_t *world)
+{
+    spill_consolidation_release(&world->group);
+    spill_foreign_close(world->foreign);
+}
+
+typedef spill_code_t (*step_fn)(spill_foreign_t *, const spill_consolidation_t *,
+                                const spill_consolidate_options_t *, spill_consolidate_result_t *,
+                                spill_error_t *);
+
+static spill_code_t run(world_t *world, step_fn step)
+{
+    return step(world->foreign, &world->group, &world->options, &world->result, &world->error);
+}
+
+static void assert_done(world_t *world, step_fn step)
+{
+    spill_code_t code = run(world, step);
+    if (code != SPILL_OK)
+        fail_msg("%s: %s", spill_code_name(code), world->error.message);
+    assert_int_equal(world->result.changing, 0);
+}
+
+/* All documents of the three, by the names that they have, with those of the joint one. */
+typedef struct picture {
+    char *texts[4];
+} picture_t;
+
+static picture_t picture_of(world_t *world, bool kept)
+{
+    picture_t picture;
+    for (size_t i = 0; i < 3; i++)
+        picture.texts[i] =
+            foreign_memory_text(world->memory, kept ? world->group.members[i].kept
+                                                    : world->group.members[i].collection);
+    picture.texts[3] = foreign_memory_text(world->memory, "messages");
+    return picture;
+}
+
+static void picture_release(picture_t *picture)
+{
+    for (int i = 0; i < 4; i++)
+        bson_free(picture->texts[i]);
+}
+
+static void assert_same(const picture_t *left, const picture_t *right, int count)
+{
+    for (int i = 0; i < count; i++)
+        assert_string_equal(left->texts[i], right->texts[i]);
+}
+
+static bool exists(world_t *world, const char *name)
+{
+    return foreign_memory_find(world->memory, name) != NULL;
+}
+
+/* Each old document has its image, and there is no other. */
+static void assert_joint(world_t *world, bool kept)
+{
+    size_t images = 0;
+    for (size_t i = 0; i < world->group.count; i++) {
+        const spill_joined_t *member = &world->group.members[i];
+        foreign_collection_t *old =
+            foreign_memory_find(world->memory, kept ? member->kept : member->collection);
+        foreign_collection_t *joint = foreign_memory_find(world->memory, "messages");
+        spill_slice_t slice = spill_consolidation_slice(&world->group, i);
+        for (size_t j = 0; old && j < old->documents.count; j++, images++) {
+            bson_t image;
+            bool found = false;
+            assert_int_equal(spill_image_make(&slice, old->documents.documents[j], &image, NULL),
+                             SPILL_OK);
+            for (size_t k = 0; k < joint->documents.count; k++)
+                found = found || bson_equal(joint->documents.documents[k], &image);
+            assert_true(found);
+            bson_destroy(&image);
+        }
+    }
+    assert_int_equal(images, foreign_memory_count(world->memory, "messages"));
+}
+
+/* ---- the way there --------------------------------------------------------------------------- */
+
+static void test_all_of_it(void **state)
+{
+    (void)state;
+    static const char *const rules[] = {"compound", "keep"};
+    for (size_t i = 0; i < 2; i++) {
+        world_t world;
+        world_open(&world, rules[i]);
+        assert_done(&world, spill_consolidate_copy);
+        assert_joint(&world, false);
+        assert_int_equal(world.result.documents, 12);
+        assert_int_equal(world.result.inserted, 12);
+        picture_t before = picture_of(&world, false);
+        assert_done(&world, spill_consolidate_copy); /* finds nothing to do */
+        assert_int_equal(world.result.passes, 1);
+        assert_done(&world, spill_consolidate_cut_over);
+        picture_t cut = picture_of(&world, true);
+        assert_same(&before, &cut, 4);
+        assert_false(exists(&world, "m_a"));
+        assert_int_equal(run(&world, spill_consolidate_copy), SPILL_REFUSED);
+        assert_done(&world, spill_consolidate_finish);
+        assert_false(exists(&world, "spillway_kept_m_a"));
+        assert_int_equal(foreign_memory_count(world.memory, "messages"), 12);
+        assert_done(&world, spill_consolidate_finish);
+        assert_true(world.result.done);
+        assert_int_equal(run(&world, spill_consolidate_undo), SPILL_REFUSED);
+        picture_release(&before);
+        picture_release(&cut);
+        world_close(&world);
+    }
+}
+
+static void test_images(void **state)
+{
+    (void)state;
+    world_t world;
+    world_open(&world, "compound");
+    assert_done(&world, spill_consolidate_copy);
+    char *text = foreign_memory_text(world.memory, "messages");
+    assert_non_null(strstr(text, "{ \"_id\" : { \"room\" : 3, \"id\" : { \"x\" : 1 } }, \"room\" : "
+                                 "3, \"of\" : [ 1, 2 ] }"));
+    assert_non_null(strstr(text, "{ \"_id\" : { \"room\" : \"a\", \"id\" : 1 }, \"room\" : \"a\", "
+                                 "\"text\" : \"a1\", \"at\" : 1 }"));
+    bson_free(text);
+    world_close(&world);
+}
+
+/* ---- writers between any two calls ----------------------------------------------------------- */
+
+typedef struct writers {
+    int64_t until; /* calls */
+    unsigned seed;
+} writers_t;
+
+static void write_something(foreign_memory_t *memory)
+{
+    writers_t *writers = memory->context;
+    static const char *const names[] = {"m_a", "m_b", "m_c"};
+    if (memory->calls >= writers->until)
+        return;
+    char text[96];
+    const char *name = names[rand_r(&writers->seed) % 3];
+    int id = rand_r(&writers->seed) % 12;
+    if (!foreign_memory_find(memory, name)) /* renamed: the application gets an error */
+        return;
+    if (rand_r(&writers->seed) % 3 == 0) {
+        snprintf(text, sizeof text, "%d", id);
+        foreign_memory_delete(memory, name, text);
+    } else {
+        snprintf(text, sizeof text, "{\"_id\": %d, \"text\": \"new %lld\"}", id,
+                 (long long)memory->calls);
+        foreign_memory_put(memory, name, text);
+    }
+}
+
+/* Whatever they do, and however late they stop, the joint collection has it after the cut-over. */
+static void test_writers(void **state)
+{
+    (void)state;
+    for (unsigned seed = 1; seed <= 60; seed++) {
+        world_t world;
+        writers_t writers = {.until = 20 + 5 * (int64_t)seed, .seed = seed};
+        world_open(&world, "compound");
+        world.memory->before = write_something;
+        world.memory->context = &writers;
+        for (int i = 0; i < 50; i++) {
+            assert_int_equal(run(&world, spill_consolidate_copy), SPILL_OK);
+            if (world.result.changing == 0)
+                break;
+        }
+        assert_int_equal(world.result.changing, 0);
+        writers.until = world.memory->calls + seed % 30; /* on into the cut-over */
+        spill_code_t code = run(&world, spill_consolidate_cut_over);
+        for (int i = 0; i < 5 && code == SPILL_REFUSED; i++)
+            code = run(&world, spill_consolidate_cut_over);
+        assert_int_equal(code, SPILL_OK);
+        assert_joint(&world, true);
+        world_close(&world);
+    }
+}
+
+/* Values of a unique field go from one document to another while it is copied. */
+static void test_unique_values_exchanged(void **state)
+{
+    (void)state;
+    world_t world;
+    world_open(&world, "compound");
+    foreign_collection_t *a = foreign_memory_find(world.memory, "m_a");
+    bson_destroy(a->indexes);
+    a->indexes = BCON_NEW("0", "{", "key", "{", "text", BCON_INT32(1), "}", "name", "text_1",
+                          "unique", BCON_BOOL(true), "}");
+    foreign_collection_t *b = foreign_memory_find(world.memory, "m_b");
+    foreign_collection_t *c = foreign_memory_find(world.memory, "m_c");
+    foreign_memory_delete(world.memory, "m_c", "\"word\"");
+    bson_destroy(b->indexes);
+    bson_destroy(c->indexes);
+    b->indexes = bson_copy(a->indexes);
+    c->indexes = bson_copy(a->indexes);
+    assert_done(&world, spill_consolidate_copy);
+    foreign_memory_put(world.memory, "m_a", "{\"_id\": 9, \"text\": \"aside\"}");
+    foreign_memory_delete(world.memory, "m_a", "0");
+    foreign_memory_delete(world.memory, "m_a", "1");
+    assert_true(foreign_memory_put(world.memory, "m_a", "{\"_id\": 0, \"text\": \"a1\"}"));
+    assert_true(foreign_memory_put(world.memory, "m_a", "{\"_id\": 1, \"text\": \"a0\"}"));
+    assert_true(foreign_memory_put(world.memory, "m_a", "{\"_id\": 2, \"text\": \"other\"}"));
+    assert_true(foreign_memory_put(world.memory, "m_a", "{\"_id\": -1, \"text\": \"a2\"}"));
+    assert_done(&world, spill_consolidate_copy);
+    assert_joint(&world, false);
+    world_close(&world);
+}
+
+/* ---- each call fails in its turn ------------------------------------------------------------- */
+
+/* Steps by name, so that a failing call may be in any of them. */
+static spill_code_t run_to(world_t *world, const char *steps)
+{
+    spill_code_t code = SPILL_OK;
+    for (const char *at = steps; *at != '\0' && code == SPILL_OK; at++) {
+        step_fn step = *at == 'c'   ? spill_consolidate_copy
+                       : *at == 'o' ? spill_consolidate_cut_over
+                       : *at == 'f' ? spill_consolidate_finish
+                                    : spill_consolidate_undo;
+        code = run(world, step);
+        if (code == SPILL_OK)
+            assert_int_equal(world->result.changing, 0);
+    }
+    return code;
+}
+
+/*
+ * `begun` runs whole; then `steps` with call k failing, and `again` until it is done. What is there
+ * in the end is what there is without a failure.
+ */
+static void fail_each_call(const char *begun, const char *steps, const char *again, bool views)
+{
+    world_t plain;
+    world_open(&plain, "compound");
+    plain.options.views = views;
+    assert_int_equal(run_to(&plain, begun), SPILL_OK);
+    assert_int_equal(run_to(&plain, steps), SPILL_OK);
+    picture_t expected = picture_of(&plain, false), expected_kept = picture_of(&plain, true);
+    int failures = 0;
+    for (int applied = 0; applied < 2; applied++)
+        for (int64_t k = 1;; k++) {
+            world_t world;
+            world_open(&world, "compound");
+            world.options.views = views;
+            assert_int_equal(run_to(&world, begun), SPILL_OK);
+            world.memory->fail_applied = applied;
+            world.memory->fail_at = world.memory->calls + k;
+            spill_code_t code = run_to(&world, steps);
+            bool failed = world.memory->calls >= world.memory->fail_at;
+            if (code != SPILL_OK) {
+                assert_true(failed);
+                failures++;
+                code = run_to(&world, again);
+            }
+            if (code != SPILL_OK)
+                fail_msg("after call %lld of '%s': %s", (long long)k, steps, world.error.message);
+            picture_t got = picture_of(&world, false), got_kept = picture_of(&world, true);
+            assert_same(&expected, &got, 4);
+            assert_same(&expected_kept, &got_kept, 4);
+            for (int i = 0; i < FOREIGN_COLLECTIONS; i++)
+                assert_int_equal(
+                    world.memory->collections[i].name != NULL &&
+                        !exists(&plain, world.memory->collections[i].name) &&
+                        strncmp(world.memory->collections[i].name, "spillway_view_", 14) != 0,
+                    false);
+            picture_release(&got);
+            picture_release(&got_kept);
+            world_close(&world);
+            if (!failed)
+                break;
+        }
+    assert_true(failures > 5);
+    picture_release(&expected);
+    picture_release(&expected_kept);
+    world_close(&plain);
+}
+
+static void test_fault_in_copy(void **state)
+{
+    (void)state;
+    fail_each_call("", "c", "c", false);
+}
+
+static void test_fault_in_cut_over(void **state)
+{
+    (void)state;
+    fail_each_call("c", "o", "o", false);
+    fail_each_call("c", "o", "o", true);
+}
+
+static void test_fault_in_finish(void **state)
+{
+    (void)state;
+    fail_each_call("c", "f", "f", true);
+    fail_each_call("co", "f", "f", false);
+}
+
+static void test_fault_in_undo(void **state)
+{
+    (void)state;
+    fail_each_call("c", "u", "u", false);
+    fail_each_call("co", "u", "u", false);
+    fail_each_call("co", "u", "u", true);
+}
+
+/* From wherever the way there was broken off, all of it may be taken back. */
+static void test_undo_from_anywhere(void **state)
+{
+    (void)state;
+    world_t plain;
+    world_open(&plain, "compound");
+    picture_t expected = picture_of(&plain, false);
+    for (int64_t k = 1;; k++) {
+        world_t world;
+        world_open(&world, "compound");
+        world.options.views = true;
+        world.memory->fail_at = k;
+        world.memory->fail_applied = k % 2;
+        spill_code_t code = run_to(&world, "co");
+        assert_int_equal(run_to(&world, "u"), SPILL_OK);
+        picture_t got = picture_of(&world, false);
+        assert_same(&expected, &got, 4);
+        assert_false(exists(&world, "messages"));
+        assert_int_equal(world.memory->marks.documents.count, 0);
+        picture_release(&got);
+        world_close(&world);
+        if (code == SPILL_OK)
+            break;
+    }
+    picture_release(&expected);
+    world_close(&plain);
+}
+
+/* ---- taking it back -------------------------------------------------------------------------- */
+
+static void test_what_came_after_goes_back(void **state)
+{
+    (void)state;
+    world_t world;
+    bson_t report;
+    world_open(&world, "compound");
+    world.options.views = true;
+    assert_int_equal(run_to(&world, "co"), SPILL_OK);
+    assert_true(foreign_memory_find(world.memory, "m_a")->view);
+    foreign_memory_delete(world.memory, "messages", "{\"room\": \"a\", \"id\": 1}");
+    foreign_memory_put(world.memory, "messages",
+                       "{\"_id\": {\"room\": \"a\", \"id\": 2}, \"room\": \"a\", \"text\": \"2\"}");
+    foreign_memory_put(world.memory, "messages", /* with an _id of its own */
+                       "{\"_id\": \"own\", \"room\": \"b\", \"text\": \"new\"}");
+    assert_int_equal(spill_consolidate_look_undo(world.foreign, &world.group, &world.options,
+                                                 &report, &world.error),
+                     SPILL_OK);
+    char *text = bson_as_relaxed_extended_json(&report, NULL);
+    assert_non_null(strstr(text, "\"collection\" : \"m_a\", \"before\" : 5, \"now\" : 4"));
+    assert_non_null(strstr(text, "\"collection\" : \"m_b\", \"before\" : 5, \"now\" : 6"));
+    bson_free(text);
+    bson_destroy(&report);
+    assert_int_equal(run_to(&world, "u"), SPILL_OK);
+    text = foreign_memory_text(world.memory, "m_a");
+    assert_null(strstr(text, "a1"));
+    assert_non_null(strstr(text, "{ \"_id\" : 2, \"text\" : \"2\" }"));
+    bson_free(text);
+    text = foreign_memory_text(world.memory, "m_b");
+    assert_non_null(strstr(text, "{ \"_id\" : \"own\", \"text\" : \"new\" }"));
+    bson_free(text);
+    assert_false(foreign_memory_find(world.memory, "m_a")->view);
+    assert_false(exists(&world, "messages"));
+    world_close(&world);
+}
+
+static void test_undo_refuses_what_would_be_lost(void **state)
+{
+    (void)state;
+    world_t world;
+    world_open(&world, "compound");
+    assert_int_equal(run_to(&world, "co"), SPILL_OK);
+    foreign_memory_put(world.memory, "messages", "{\"_id\": 1, \"room\": \"new room\"}");
+    assert_int_equal(run(&world, spill_consolidate_undo), SPILL_REFUSED);
+    assert_true(exists(&world, "spillway_kept_m_a"));
+    assert_true(exists(&world, "messages"));
+    foreign_memory_delete(world.memory, "messages", "1");
+    assert_int_equal(run_to(&world, "u"), SPILL_OK);
+    world_close(&world);
+}
+
+/* ---- what is refused ------------------------------------------------------------------------- */
+
+static void assert_refused(world_t *world, step_fn step, const char *text)
+{
+    assert_int_equal(run(world, step), SPILL_REFUSED);
+    if (!strstr(world->error.message, text))
+        fail_msg("'%s' does not say '%s'", world->error.message, text);
+}
+
+static void test_clashing_ids_are_refused_where_kept(void **state)
+{
+    (void)state;
+    world_t world;
+    world_open(&world, "keep");
+    foreign_memory_put(world.memory, "m_b", "{\"_id\": 3, \"text\": \"also in a\"}");
+    assert_refused(&world, spill_consolidate_copy, "_id 3 is another collection's");
+    world_close(&world);
+}
+
+static void test_discriminator_in_documents_is_refused(void **state)
+{
+    (void)state;
+    world_t world;
+    world_open(&world, "compound");
+    foreign_memory_put(world.memory, "m_b", "{\"_id\": 77, \"room\": \"b\"}");
+    assert_refused(&world, spill_consolidate_copy, "document 77 has a field 'room' already");
+    world_close(&world);
+}
+
+static void test_foreign_target_is_refused(void **state)
+{
+    (void)state;
+    world_t world;
+    world_open(&world, "compound");
+    foreign_memory_put(world.memory, "messages", "{\"_id\": 1}");
+    assert_refused(&world, spill_consolidate_copy, "'messages' with documents already");
+    assert_int_equal(foreign_memory_count(world.memory, "messages"), 1);
+    assert_int_equal(world.memory->marks.documents.count, 0);
+    world_close(&world);
+}
+
+static void test_changed_plan_is_refused(void **state)
+{
+    (void)state;
+    world_t world;
+    world_open(&world, "compound");
+    assert_done(&world, spill_consolidate_copy);
+    spill_consolidation_release(&world.group);
+    read_group(&world, "keep");
+    assert_refused(&world, spill_consolidate_copy, "begun by another plan");
+    assert_refused(&world, spill_consolidate_undo, "begun by another plan");
+    world_close(&world);
+}
+
+static void test_lost_collection_is_not_an_empty_one(void **state)
+{
+    (void)state;
+    world_t world;
+    world_open(&world, "compound");
+    assert_done(&world, spill_consolidate_copy);
+    world.foreign->ops->drop(world.foreign, "m_b", NULL);
+    assert_refused(&world, spill_consolidate_copy, "there is no collection 'm_b'");
+    assert_int_equal(foreign_memory_count(world.memory, "messages"), 12);
+    assert_int_equal(
+        world.foreign->ops->create(world.foreign, "m_b", world.memory->marks.indexes, NULL),
+        SPILL_OK);
+    assert_done(&world, spill_consolidate_copy);
+    assert_int_equal(foreign_memory_count(world.memory, "messages"), 7);
+    world_close(&world);
+}
+
+static void test_stray_after_cut_over_is_refused(void **state)
+{
+    (void)state;
+    world_t world;
+    world_open(&world, "compound");
+    assert_int_equal(run_to(&world, "co"), SPILL_OK);
+    foreign_memory_put(world.memory, "m_a", "{\"_id\": 1, \"text\": \"too late\"}");
+    assert_refused(&world, spill_consolidate_finish, "somebody has written to 'm_a'");
+    assert_refused(&world, spill_consolidate_undo, "somebody has written to 'm_a'");
+    assert_true(exists(&world, "spillway_kept_m_a"));
+    world_close(&world);
+}
+
+static void test_server_without_views_is_refused(void **state)
+{
+    (void)state;
+    world_t world;
+    world_open(&world, "compound");
+    assert_done(&world, spill_consolidate_copy);
+    world.memory->no_views = true;
+    world.options.views = true;
+    assert_refused(&world, spill_consolidate_cut_over, "the server makes no views");
+    assert_true(exists(&world, "m_a"));
+    world.options.views = false;
+    assert_done(&world, spill_consolidate_cut_over);
+    world_close(&world);
+}
+
+static void test_cut_over_before_copy_is_refused(void **state)
+{
+    (void)state;
+    world_t world;
+    world_open(&world, "compound");
+    assert_refused(&world, spill_consolidate_cut_over, "copy first");
+    world.options.passes = 1; /* it cannot have compared anything */
+    assert_int_equal(run(&world, spill_consolidate_copy), SPILL_OK);
+    assert_int_equal(world.result.changing, 3);
+    assert_refused(&world, spill_consolidate_cut_over, "has not ended with all of it equal");
+    world_close(&world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_of_it),
+        cmocka_unit_test(test_images),
+        cmocka_unit_test(test_writers),
+        cmocka_unit_test(test_unique_values_exchanged),
+        cmocka_unit_test(test_fault_in_copy),
+        cmocka_unit_test(test_fault_in_cut_over),
+        cmocka_unit_test(test_fault_in_finish),
+        cmocka_unit_test(test_fault_in_undo),
+        cmocka_unit_test(test_undo_from_anywhere),
+        cmocka_unit_test(test_what_came_after_goes_back),
+        cmocka_unit_test(test_undo_refuses_what_would_be_lost),
+        cmocka_unit_test(test_clashing_ids_are_refused_where_kept),
+        cmocka_unit_test(test_discriminator_in_documents_is_refused),
+        cmocka_unit_test(test_foreign_target_is_refused),
+        cmocka_unit_test(test_changed_plan_is_refused),
+        cmocka_unit_test(test_lost_collection_is_not_an_empty_one),
+        cmocka_unit_test(test_stray_after_cut_over_is_refused),
+        cmocka_unit_test(test_server_without_views_is_refused),
+        cmocka_unit_test(test_cut_over_before_copy_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
