@@ -1,7 +1,7 @@
 # bash completion for spillway: commands, options, and the names of a store's definitions.
 
 _spillway_commands='define import append read count edit remove trim export explain verify repair stats
-    threshold scan plan report drop convert copy backup help'
+    threshold scan plan report consolidate drop convert copy backup help'
 
 _spillway_options() {
     local common='--help'
@@ -46,6 +46,10 @@ _spillway_options() {
         echo "$common --output= --target= --format= --max-elements= --max-bytes= --max-share=
             --document-limit= --collection-limit= --since= --threads= --collections= --sample= --rate=
             --read-preference= --quiet"
+        ;;
+    consolidate)
+        echo "$common --execute --rate= --max-latency= --pause-file= --chunk-time= --log= --into=
+            --passes= --cut-over --views --finish --undo --yes --json --quiet"
         ;;
     drop) echo "$common --yes --durability=" ;;
     convert)

@@ -49,12 +49,25 @@ static void print_item(const spill_plan_item_t *item)
         printf("  see:   %s\n", item->detection);
 }
 
+static void print_group(const spill_plan_group_t *group)
+{
+    printf("\n%s: %zu collections -> ", group->sprawl->pattern, group->sprawl->count);
+    if (group->possible)
+        printf("one, %s, told apart by %s\n", group->into, group->field);
+    else
+        printf("not as it is\n");
+    for (size_t i = 0; i < group->why.count; i++)
+        printf("  %s\n", group->why.at[i]);
+}
+
 static void print_plan(const spill_plan_t *plan)
 {
-    if (plan->count == 0)
-        printf("nothing to plan: no array is over a threshold\n");
+    if (plan->count + plan->group_count == 0)
+        printf("nothing to plan: no array is over a threshold, and no collections are sprawl\n");
     for (size_t i = 0; i < plan->count; i++)
         print_item(&plan->items[i]);
+    for (size_t i = 0; i < plan->group_count; i++)
+        print_group(&plan->groups[i]);
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */

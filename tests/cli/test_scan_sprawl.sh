@@ -60,8 +60,17 @@ assert groups["shop.customer_*_orders"]["identifiers"] == "names"
 assert {finding["pattern"] for finding in scan["findings"]} == set(groups)
 assert scan["limits"]["collections"] == 1000
 EOF
-expect 0 plan scan.json # which reads groups back
-has out 'nothing to plan'
+expect 0 plan scan.json --output plan.json # which reads groups back
+has out 'shop.customer_*_orders: 10 collections -> one, orders, told apart by customerId'
+has out 'shop.readings_*: 24 collections -> one, readings, told apart by period'
+python3 - <<'EOF' || fail "the plan"
+import json
+groups = {group["pattern"]: group for group in json.load(open("plan.json"))["sprawl"]}
+orders = groups["customer_*_orders"]
+assert orders["consolidate"] is True and orders["ids"] == "compound"
+assert {"collection": "customer_acme_orders", "value": "acme"} in orders["collections"], orders
+assert {"collection": "readings_2024_01", "value": "2024_01"} in groups["readings_*"]["collections"]
+EOF
 sed 's/"collections":\["shop.customer_acme/"collections":["shop.customer_other/' scan.json >wrong.json
 expect 3 plan wrong.json
 has err "there is no collection: 'shop.customer_other"

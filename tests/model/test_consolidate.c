@@ -122,7 +122,7 @@ static void assert_joint(world_t *world, bool kept)
         foreign_collection_t *old =
             foreign_memory_find(world->memory, kept ? member->kept : member->collection);
         foreign_collection_t *joint = foreign_memory_find(world->memory, "messages");
-        spill_slice_t slice = spill_consolidation_slice(&world->group, i);
+        spill_share_t slice = spill_consolidation_share(&world->group, i);
         for (size_t j = 0; old && j < old->documents.count; j++, images++) {
             bson_t image;
             bool found = false;
@@ -321,11 +321,8 @@ static void fail_each_call(const char *begun, const char *steps, const char *aga
             assert_same(&expected, &got, 4);
             assert_same(&expected_kept, &got_kept, 4);
             for (int i = 0; i < FOREIGN_COLLECTIONS; i++)
-                assert_int_equal(
-                    world.memory->collections[i].name != NULL &&
-                        !exists(&plain, world.memory->collections[i].name) &&
-                        strncmp(world.memory->collections[i].name, "spillway_view_", 14) != 0,
-                    false);
+                if (world.memory->collections[i].name)
+                    assert_true(exists(&plain, world.memory->collections[i].name));
             picture_release(&got);
             picture_release(&got_kept);
             world_close(&world);
@@ -380,6 +377,7 @@ static void test_undo_from_anywhere(void **state)
         world.memory->fail_at = k;
         world.memory->fail_applied = k % 2;
         spill_code_t code = run_to(&world, "co");
+        world.memory->fail_at = 0;
         assert_int_equal(run_to(&world, "u"), SPILL_OK);
         picture_t got = picture_of(&world, false);
         assert_same(&expected, &got, 4);

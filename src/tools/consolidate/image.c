@@ -10,7 +10,7 @@
 
 /* ---- _ids ------------------------------------------------------------------------------------ */
 
-void spill_image_id(const spill_slice_t *slice, const spill_value_t *id, bson_t *to,
+void spill_image_id(const spill_share_t *slice, const spill_value_t *id, bson_t *to,
                     const char *key)
 {
     bson_t pair;
@@ -25,7 +25,7 @@ void spill_image_id(const spill_slice_t *slice, const spill_value_t *id, bson_t 
 }
 
 /* Is it {FIELD: VALUE, id: ...}? Then *inner is what stands in `id`. */
-static bool is_pair(const spill_slice_t *slice, const spill_value_t *id, spill_value_t *inner)
+static bool is_pair(const spill_share_t *slice, const spill_value_t *id, spill_value_t *inner)
 {
     const char *name;
     spill_value_t value;
@@ -40,7 +40,7 @@ static bool is_pair(const spill_slice_t *slice, const spill_value_t *id, spill_v
     return !spill_fields_next(&fields, &name, &value);
 }
 
-void spill_image_old_id(const spill_slice_t *slice, const spill_value_t *id, bson_t *to,
+void spill_image_old_id(const spill_share_t *slice, const spill_value_t *id, bson_t *to,
                         const char *key)
 {
     spill_value_t inner;
@@ -61,7 +61,7 @@ spill_code_t spill_image_id_of(const bson_t *document, spill_value_t *id, spill_
 /* ---- documents ------------------------------------------------------------------------------- */
 
 /* Append all fields but _id and the discriminator, which may not be there if `strict`. */
-static bool append_others(const spill_slice_t *slice, const bson_t *document, bool strict,
+static bool append_others(const spill_share_t *slice, const bson_t *document, bool strict,
                           bson_t *to)
 {
     const char *name;
@@ -77,7 +77,7 @@ static bool append_others(const spill_slice_t *slice, const bson_t *document, bo
     return true;
 }
 
-spill_code_t spill_image_make(const spill_slice_t *slice, const bson_t *document, bson_t *image,
+spill_code_t spill_image_make(const spill_share_t *slice, const bson_t *document, bson_t *image,
                               spill_error_t *error)
 {
     spill_value_t id;
@@ -97,7 +97,7 @@ spill_code_t spill_image_make(const spill_slice_t *slice, const bson_t *document
     return code;
 }
 
-spill_code_t spill_image_unmake(const spill_slice_t *slice, const bson_t *image, bson_t *document,
+spill_code_t spill_image_unmake(const spill_share_t *slice, const bson_t *image, bson_t *document,
                                 spill_error_t *error)
 {
     spill_value_t id;

@@ -13,32 +13,32 @@
 #include <spillway/value.h>
 
 /* The documents of one old collection in the joint one. Borrows. */
-typedef struct spill_slice {
+typedef struct spill_share {
     const char *field; /* the discriminator */
     spill_value_t value;
     bool keeps_ids; /* _id is the same in both */
-} spill_slice_t;
+} spill_share_t;
 
 /* Append the image's _id under a key. */
-void spill_image_id(const spill_slice_t *slice, const spill_value_t *id, bson_t *to,
+void spill_image_id(const spill_share_t *slice, const spill_value_t *id, bson_t *to,
                     const char *key);
 
 /*
  * Append the old document's _id under a key. One that is not made as above is what it is: where the
  * application has written it to the joint collection itself.
  */
-void spill_image_old_id(const spill_slice_t *slice, const spill_value_t *id, bson_t *to,
+void spill_image_old_id(const spill_share_t *slice, const spill_value_t *id, bson_t *to,
                         const char *key);
 
 /*
  * The image of a document, initialized by the call. SPILL_REFUSED: the document has a field of the
  * discriminator's name already; SPILL_CORRUPT: it has no _id, or is malformed. O(size).
  */
-spill_code_t spill_image_make(const spill_slice_t *slice, const bson_t *document, bson_t *image,
+spill_code_t spill_image_make(const spill_share_t *slice, const bson_t *document, bson_t *image,
                               spill_error_t *error);
 
 /* The document of which that is the image, initialized by the call. As spill_image_make. */
-spill_code_t spill_image_unmake(const spill_slice_t *slice, const bson_t *image, bson_t *document,
+spill_code_t spill_image_unmake(const spill_share_t *slice, const bson_t *image, bson_t *document,
                                 spill_error_t *error);
 
 /* The _id of a document; SPILL_CORRUPT where there is none. */

@@ -252,6 +252,23 @@ static void merge(const spill_consolidate_run_t *run, const shape_t *shape, bson
     bson_destroy(&keys);
 }
 
+/* "room_1_at_-1", as drivers name an index. */
+static char *usual_name(const bson_t *keys)
+{
+    bson_iter_t iter;
+    bson_string_t *name = bson_string_new("");
+    bson_iter_init(&iter, keys);
+    while (bson_iter_next(&iter)) {
+        const char *kind = BSON_ITER_HOLDS_UTF8(&iter) ? bson_iter_utf8(&iter, NULL) : NULL;
+        bson_string_append_printf(name, "%s%s_", name->len > 0 ? "_" : "", bson_iter_key(&iter));
+        if (kind)
+            bson_string_append(name, kind);
+        else
+            bson_string_append_printf(name, "%" PRId64, bson_iter_as_int64(&iter));
+    }
+    return bson_string_free(name, false);
+}
+
 /* The one that slices are read by, and those that the plan asks for. */
 static void append_own(const spill_consolidate_run_t *run, bson_t *indexes, bson_t *refused)
 {
@@ -272,7 +289,7 @@ static void append_own(const spill_consolidate_run_t *run, bson_t *indexes, bson
             good = bson_init_static(&key, value.data, value.size_bytes) && !bson_empty(&key);
         }
         if (good) {
-            char *text = bson_as_relaxed_extended_json(&key, NULL);
+            char *text = usual_name(&key);
             bson_copy_to_excluding_noinit(&index, &options, "key", "name", NULL);
             bool named =
                 bson_iter_init_find(&inner, &index, "name") && BSON_ITER_HOLDS_UTF8(&inner);

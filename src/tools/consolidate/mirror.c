@@ -18,7 +18,7 @@ void spill_mirror_init(spill_mirror_t *mirror, spill_consolidate_run_t *run, siz
                        const char *old, const char *joint, bool back)
 {
     *mirror = (spill_mirror_t){.run = run,
-                               .slice = spill_consolidation_slice(run->group, member),
+                               .slice = spill_consolidation_share(run->group, member),
                                .old = old,
                                .joint = joint,
                                .back = back,
@@ -171,7 +171,7 @@ static void index_release(index_t *index)
 
 /* By their own _ids, or with a slice by those of their images. */
 static spill_code_t index_make(index_t *index, const spill_foreign_batch_t *batch,
-                               const spill_slice_t *imaged, spill_error_t *error)
+                               const spill_share_t *imaged, spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
     *index = (index_t){.entries = bson_malloc0((batch->count + 1) * sizeof(entry_t))};

@@ -156,7 +156,6 @@ static void copy_fields(const bson_t *document, spill_consolidation_t *group)
 spill_code_t spill_consolidation_read(const bson_t *document, spill_consolidation_t *group,
                                       spill_error_t *error)
 {
-    bson_iter_t iter;
     *group = (spill_consolidation_t){0};
     const char *into = text_in(document, "into"), *field = text_in(document, "field");
     const char *ids = text_in(document, "ids"), *pattern = text_in(document, "pattern");
@@ -173,8 +172,6 @@ spill_code_t spill_consolidation_read(const bson_t *document, spill_consolidatio
     group->aside = bson_strdup_printf("%s%s", SPILL_KEPT_PREFIX, into);
     group->field = bson_strdup(field);
     group->keeps_ids = ids && strcmp(ids, "keep") == 0;
-    group->wanted =
-        !bson_iter_init_find(&iter, document, "consolidate") || bson_iter_as_bool(&iter);
     array_in(group->document, "indexes", &group->indexes);
     array_in(group->document, "leaveOut", &group->leave_out);
     return add_members(group, error);
@@ -195,14 +192,21 @@ void spill_consolidation_release(spill_consolidation_t *group)
     *group = (spill_consolidation_t){0};
 }
 
-spill_slice_t spill_consolidation_slice(const spill_consolidation_t *group, size_t member)
+spill_share_t spill_consolidation_share(const spill_consolidation_t *group, size_t member)
 {
-    return (spill_slice_t){.field = group->field,
+    return (spill_share_t){.field = group->field,
                            .value = group->members[member].value,
                            .keeps_ids = group->keeps_ids};
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
+
+/* "consolidate": false: it may lack what it would need. */
+static bool is_left_alone(const bson_t *entry)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, entry, "consolidate") && !bson_iter_as_bool(&iter);
+}
 
 static spill_code_t read_groups(const char *file, const bson_t *document,
                                 spill_consolidations_t *plan, spill_error_t *error)
@@ -224,13 +228,17 @@ static spill_code_t read_groups(const char *file, const bson_t *document,
             bson_iter_document(&iter, &size, &data);
         if (!data || !bson_init_static(&entry, data, size))
             return spill_fail(error, SPILL_INVALID, "%s: 'sprawl' has documents", file);
+        if (is_left_alone(&entry))
+            continue;
         code = spill_consolidation_read(&entry, &plan->items[plan->count++], error);
         if (code != SPILL_OK)
             spill_fail_prefix(error, code, "%s", file);
     }
     if (code == SPILL_OK && plan->count == 0)
         code = spill_fail(error, SPILL_INVALID,
-                          "%s: it has nothing to consolidate ('sprawl' is missing or empty)", file);
+                          "%s: it has nothing to consolidate: no entry of 'sprawl' with "
+                          "\"consolidate\": true",
+                          file);
     return code;
 }
 

@@ -23,7 +23,6 @@ typedef struct spill_consolidation {
     char *aside; /* the joint collection's name while it is taken apart again */
     char *field; /* the discriminator */
     bool keeps_ids;
-    bool wanted; /* "consolidate" is true */
     spill_joined_t *members;
     size_t count;
     bson_t indexes;   /* beside those of the old collections; borrows from `document` */
@@ -36,7 +35,7 @@ typedef struct spill_consolidations {
 } spill_consolidations_t;
 
 /*
- * Read the groups of a plan's file. *plan is filled in every case, for
+ * Read the groups of a plan's file that are to be consolidated. *plan is filled in every case, for
  * spill_consolidations_release. SPILL_IO; SPILL_PARSE: it is no JSON; SPILL_INVALID names what is
  * missing or cannot be.
  */
@@ -50,6 +49,6 @@ spill_code_t spill_consolidation_read(const bson_t *document, spill_consolidatio
 void spill_consolidation_release(spill_consolidation_t *group);
 
 /* The slice of a member. Borrows. */
-spill_slice_t spill_consolidation_slice(const spill_consolidation_t *group, size_t member);
+spill_share_t spill_consolidation_share(const spill_consolidation_t *group, size_t member);
 
 #endif

@@ -124,7 +124,7 @@ spill_code_t spill_consolidate_merge_indexes(spill_consolidate_run_t *run, bson_
 /* One collection and its slice, of which one becomes what the other is. */
 typedef struct spill_mirror {
     spill_consolidate_run_t *run;
-    spill_slice_t slice;
+    spill_share_t slice;
     const char *old;   /* the collection of the old form, whatever its name is now */
     const char *joint; /* the collection with the slice */
     bool back;         /* the slice is copied to the old collection, not the other way round */

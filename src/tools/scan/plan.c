@@ -15,10 +15,7 @@ enum {
 /* Neighbours in reverse order of time beyond which an array grows at its front. */
 static const double front_share = 0.9;
 
-static void say(spill_plan_texts_t *texts, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void say(spill_plan_texts_t *texts, const char *format, ...)
+void spill_plan_say(spill_plan_texts_t *texts, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -72,22 +69,25 @@ static bool put_names(spill_definition_t *definition, const char *collection, co
 static bool can_be_laid_out(const spill_scan_path_t *path, spill_plan_texts_t *why)
 {
     if (path->map) {
-        say(why, "It grows by keys. Make it an array of {key, value} first: keys cannot be paged, "
+        spill_plan_say(
+            why, "It grows by keys. Make it an array of {key, value} first: keys cannot be paged, "
                  "and names with dots or dollars are trouble to every query.");
         return false;
     }
     if (strstr(path->path, "[]") || strchr(path->path, '*')) {
-        say(why, "It stands inside the elements of another array or map. Give those elements "
-                 "documents of their own first; then it is an array of theirs.");
+        spill_plan_say(why,
+                       "It stands inside the elements of another array or map. Give those elements "
+                       "documents of their own first; then it is an array of theirs.");
         return false;
     }
     if (strchr(path->path, '.')) {
-        say(why, "It stands in a sub-document, and the array of a definition is a field of the "
+        spill_plan_say(
+            why, "It stands in a sub-document, and the array of a definition is a field of the "
                  "document itself: move it up first.");
         return false;
     }
     if (strchr(path->path, '"')) {
-        say(why, "Its name has characters that fields of a definition cannot have.");
+        spill_plan_say(why, "Its name has characters that fields of a definition cannot have.");
         return false;
     }
     return true;
@@ -106,12 +106,12 @@ static void choose_bounds(spill_definition_t *definition, const spill_scan_path_
     int64_t page = threshold / 4 > PAGE_MIN ? threshold / 4 : PAGE_MIN;
     definition->bounds.threshold = threshold;
     definition->bounds.page_capacity = page;
-    say(why,
-        "Elements have %" PRId64 " bytes on average: the newest %" PRId64
-        " stay in the head, and when it has %" PRId64 " the oldest %" PRId64
-        " of them move to a page, so that it has %" PRId64 " KB of them at most.",
-        mean_bytes(path), threshold, threshold + page, page,
-        ((threshold + page) * mean_bytes(path) + 500) / 1000);
+    spill_plan_say(why,
+                   "Elements have %" PRId64 " bytes on average: the newest %" PRId64
+                   " stay in the head, and when it has %" PRId64 " the oldest %" PRId64
+                   " of them move to a page, so that it has %" PRId64 " KB of them at most.",
+                   mean_bytes(path), threshold, threshold + page, page,
+                   ((threshold + page) * mean_bytes(path) + 500) / 1000);
 }
 
 /* Of the preset's statistics only the number: which field is averaged, nobody has said. */
@@ -131,18 +131,20 @@ static void choose_layout(spill_definition_t *definition, const spill_scan_path_
     const spill_foresight_t *growth = &path->foresight;
     if (is_large(path, target)) {
         start_reference(definition, path);
-        say(why,
-            "Layout reference: an element has %" PRId64
-            " bytes on average, enough for a document of its own.",
-            mean_bytes(path));
+        spill_plan_say(why,
+                       "Layout reference: an element has %" PRId64
+                       " bytes on average, enough for a document of its own.",
+                       mean_bytes(path));
         return;
     }
-    say(why, "Layout outlier, which keeps the newest elements in the head: appends and reads of "
+    spill_plan_say(
+        why, "Layout outlier, which keeps the newest elements in the head: appends and reads of "
              "the newest touch one bounded document, and most documents stay as they are.");
     choose_bounds(definition, path, target, why);
     if (growth->timed && growth->falling >= front_share) {
         definition->order = SPILL_ARRAY_NEWEST_FIRST;
-        say(why,
+        spill_plan_say(
+            why,
             "It grows at its front: %.0f %% of the elements are followed by an older one (%s).",
             100 * growth->falling, path->time_field);
     }
@@ -168,17 +170,19 @@ static void tell_alternatives(const spill_plan_item_t *item, spill_plan_texts_t 
     for (size_t i = 0; i < path->owners.count; i++)
         per_day = fmax(per_day, path->owners.items[i].foresight.pace.per_day);
     if (item->definition.layout == SPILL_LAYOUT_OUTLIER) {
-        say(others, "subset, if only the best or the newest few are shown with the document, or a "
+        spill_plan_say(
+            others, "subset, if only the best or the newest few are shown with the document, or a "
                     "count and an average of them.");
-        say(others, "capped, if nobody needs more than the newest %" PRId64 ".",
-            item->definition.bounds.threshold);
+        spill_plan_say(others, "capped, if nobody needs more than the newest %" PRId64 ".",
+                       item->definition.bounds.threshold);
     }
     if (!path->time_type || strcmp(path->time_type, "date") != 0 || per_day == 0)
         return;
     int64_t page = item->definition.bounds.page_capacity;
     const char *window = window_of(per_day, page > 1 ? page : 1000);
     if (window)
-        say(others,
+        spill_plan_say(
+            others,
             "bucket by the %s (time field %s), if it is read by time, or with statistics of a "
             "time.",
             window, path->time_field);
@@ -282,14 +286,15 @@ static spill_plan_item_t make_item(const spill_scan_collection_t *collection,
         item.possible =
             put_names(&item.definition, bare_name(result, collection->name), path->path);
         if (!item.possible)
-            say(&item.why, "Its names are too long to make others of them: name the definition, "
+            spill_plan_say(&item.why,
+                           "Its names are too long to make others of them: name the definition, "
                            "its pages and its fields yourself.");
     }
     tell_savings(&item);
     make_room(&item, result->limits.document_bytes);
     if (item.possible && spill_definition_check(&item.definition, &error) != SPILL_OK) {
         item.possible = false;
-        say(&item.why, "It cannot be defined as it is: %s", error.message);
+        spill_plan_say(&item.why, "It cannot be defined as it is: %s", error.message);
     }
     if (can_be_detected(path))
         item.detection = detection_of(&item, result);
@@ -308,8 +313,11 @@ spill_plan_t spill_plan_make(const spill_scan_result_t *result, int64_t target)
 {
     spill_plan_t plan = {0};
     plan.items = bson_malloc0((result->finding_count + 1) * sizeof *plan.items);
+    plan.groups = bson_malloc0((result->finding_count + 1) * sizeof *plan.groups);
     for (size_t i = 0; i < result->finding_count; i++) {
         const spill_scan_finding_t *finding = &result->findings[i];
+        if (finding->group)
+            plan.groups[plan.group_count++] = spill_plan_make_group(result, finding->group);
         if (!finding->path || finding->path->owners.count == 0 || is_planned(&plan, finding->path))
             continue;
         plan.items[plan.count++] =
@@ -318,7 +326,7 @@ spill_plan_t spill_plan_make(const spill_scan_result_t *result, int64_t target)
     return plan;
 }
 
-static void release_texts(spill_plan_texts_t *texts)
+void spill_plan_release_texts(spill_plan_texts_t *texts)
 {
     for (size_t i = 0; i < texts->count; i++)
         bson_free(texts->at[i]);
@@ -328,10 +336,13 @@ static void release_texts(spill_plan_texts_t *texts)
 void spill_plan_release(spill_plan_t *plan)
 {
     for (size_t i = 0; i < plan->count; i++) {
-        release_texts(&plan->items[i].why);
-        release_texts(&plan->items[i].alternatives);
+        spill_plan_release_texts(&plan->items[i].why);
+        spill_plan_release_texts(&plan->items[i].alternatives);
         bson_free(plan->items[i].detection);
     }
+    for (size_t i = 0; i < plan->group_count; i++)
+        spill_plan_release_group(&plan->groups[i]);
+    bson_free(plan->groups);
     bson_free(plan->items);
     *plan = (spill_plan_t){0};
 }

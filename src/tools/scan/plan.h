@@ -34,19 +34,49 @@ typedef struct spill_plan_item {
     char *detection; /* an aggregation for the shell, to look for oneself */
 } spill_plan_item_t;
 
+/* Collections that are to become one, with a field that tells them apart: plan_sprawl.c. */
+typedef struct spill_plan_group {
+    const spill_scan_result_t *result;
+    const spill_sprawl_group_t *sprawl; /* the result's */
+    bool possible;                      /* else `why` says why not */
+    char *into;
+    char *field;       /* "customerId", "tenantId"... */
+    size_t database;   /* so many bytes of each collection's name are its database's, and a dot */
+    size_t head, tail; /* so many of the rest stand before and behind the identifier */
+    spill_plan_texts_t why;
+} spill_plan_group_t;
+
 typedef struct spill_plan {
     spill_plan_item_t *items; /* in the order of the findings */
     size_t count;
+    spill_plan_group_t *groups; /* likewise */
+    size_t group_count;
 } spill_plan_t;
 
 /*
- * Plan for each array and map that a finding names. The result has to outlive the plan. `target` is
- * how many bytes a head is meant to have, SPILL_SCAN_BYTES by default.
+ * Plan for each array and map that a finding names, and each group of collections. The result has
+ * to outlive the plan. `target` is how many bytes a head is meant to have, SPILL_SCAN_BYTES by
+ * default.
  */
 spill_plan_t spill_plan_make(const spill_scan_result_t *result, int64_t target);
 void spill_plan_release(spill_plan_t *plan);
 
 /* Write it as one JSON document (docs/plan.md), a line a sentence, for an editor. */
 void spill_plan_write_json(const spill_plan_t *plan, const char *source, FILE *to);
+
+/* ---- in parts, for the plan itself ----------------------------------------------------------- */
+
+/* Append a sentence. */
+void spill_plan_say(spill_plan_texts_t *texts, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void spill_plan_release_texts(spill_plan_texts_t *texts);
+
+spill_plan_group_t spill_plan_make_group(const spill_scan_result_t *result,
+                                         const spill_sprawl_group_t *sprawl);
+void spill_plan_release_group(spill_plan_group_t *group);
+void spill_plan_write_group(const spill_plan_group_t *group, FILE *to);
+
+/* "FIELD": [TEXT...], on lines of their own behind a comma. */
+void spill_plan_write_texts(FILE *to, const char *field, const spill_plan_texts_t *texts);
 
 #endif

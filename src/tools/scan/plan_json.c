@@ -6,9 +6,9 @@
 
 #define SCHEMA_VERSION 1
 
-static void put_texts(FILE *to, const char *name, const spill_plan_texts_t *texts)
+void spill_plan_write_texts(FILE *to, const char *field, const spill_plan_texts_t *texts)
 {
-    fprintf(to, ",\n     \"%s\": [", name);
+    fprintf(to, ",\n     \"%s\": [", field);
     for (size_t i = 0; i < texts->count; i++) {
         fputs(i ? ",\n       " : "\n       ", to);
         spill_json_put_text(to, texts->at[i]);
@@ -45,11 +45,11 @@ static void put_item(FILE *to, const spill_plan_item_t *item)
     fputs(", \"path\": ", to);
     spill_json_put_text(to, item->path->path);
     fprintf(to, ",\n     \"migrate\": %s", item->possible ? "true" : "false");
-    put_texts(to, "why", &item->why);
+    spill_plan_write_texts(to, "why", &item->why);
     if (item->possible)
         put_definition(to, &item->definition);
     if (item->alternatives.count > 0)
-        put_texts(to, "alternatives", &item->alternatives);
+        spill_plan_write_texts(to, "alternatives", &item->alternatives);
     fputs(",\n     \"largest\": {\"owner\": ", to);
     spill_json_put_value(to, &largest->value);
     fprintf(to, ", \"length\": %" PRId64 "}", largest->length);
@@ -73,6 +73,12 @@ void spill_plan_write_json(const spill_plan_t *plan, const char *source, FILE *t
     for (size_t i = 0; i < plan->count; i++) {
         fputs(i ? "," : "", to);
         put_item(to, &plan->items[i]);
+    }
+    if (plan->group_count > 0)
+        fputs("],\n \"sprawl\": [", to);
+    for (size_t i = 0; i < plan->group_count; i++) {
+        fputs(i ? "," : "", to);
+        spill_plan_write_group(&plan->groups[i], to);
     }
     fputs("]}\n", to);
 }

@@ -1,0 +1,318 @@
+/* consolidate: many collections of one shape become one. */
+#include "cli/operate.h"
+
+#include "tools/consolidate/consolidate.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct consolidate_options {
+    spill_cli_operate_given_t operate;
+    const char *into;
+    int64_t passes;
+    bool cut_over;
+    bool views;
+    bool finish;
+    bool undo;
+    bool yes;
+} consolidate_options_t;
+
+static const consolidate_options_t DEFAULTS = {0};
+
+typedef struct consolidate_run {
+    const spill_invocation_t *invocation;
+    spill_cli_operate_t operate;
+    spill_foreign_t *foreign;
+    spill_consolidations_t plan;
+    spill_consolidate_options_t options;
+    bool refused;  /* a dry run found what would be */
+    bool changing; /* a copy ended before all was equal */
+} consolidate_run_t;
+
+/* ---- what is done, as it is done ------------------------------------------------------------- */
+
+static void show_progress(void *context, const spill_consolidate_progress_t *progress)
+{
+    consolidate_run_t *run = context;
+    double seconds = spill_cli_progress_seconds(&run->operate.progress);
+    double part = progress->documents_all > 0
+                      ? (double)progress->documents / (double)progress->documents_all
+                      : 0;
+    char left[48] = "";
+    if (part > 0 && part <= 1 && progress->pass == 1)
+        snprintf(left, sizeof left, ", %.0f s left", seconds / part - seconds);
+    spill_cli_progress_print(
+        &run->operate.progress,
+        "pass %" PRId64 ": %zu of %zu collections, %" PRId64 " of %" PRId64 " documents, %.0f/s%s",
+        progress->pass, progress->collections, progress->collections_all, progress->documents,
+        progress->documents_all, (double)progress->documents / seconds, left);
+}
+
+static void log_moved(void *context, const spill_consolidate_moved_t *moved)
+{
+    consolidate_run_t *run = context;
+    bson_t line = BSON_INITIALIZER;
+    char digest[SPILL_DIGEST_TEXT];
+    BSON_APPEND_INT64(&line, "pass", moved->pass);
+    BSON_APPEND_UTF8(&line, "collection", moved->member->collection);
+    spill_value_append(&moved->member->value, &line, "value");
+    if (moved->compared) {
+        spill_digest_text(&moved->digest, digest);
+        BSON_APPEND_INT64(&line, "documents", moved->digest.documents);
+        BSON_APPEND_UTF8(&line, "hash", digest);
+        BSON_APPEND_BOOL(&line, "equal", moved->equal);
+    }
+    BSON_APPEND_INT64(&line, "inserted", moved->inserted);
+    BSON_APPEND_INT64(&line, "replaced", moved->replaced);
+    BSON_APPEND_INT64(&line, "deleted", moved->deleted);
+    spill_cli_operate_log(&run->operate, &line);
+    bson_destroy(&line);
+}
+
+/* ---- a dry run ------------------------------------------------------------------------------- */
+
+static void print_texts(const bson_t *report, const char *field, const char *before)
+{
+    bson_iter_t iter, inner;
+    if (!bson_iter_init_find(&iter, report, field) || !bson_iter_recurse(&iter, &inner))
+        return;
+    while (bson_iter_next(&inner)) {
+        spill_value_t value = spill_value_from_iter(&inner);
+        char *text = value.type == BSON_TYPE_UTF8 ? bson_strdup(bson_iter_utf8(&inner, NULL))
+                                                  : spill_value_to_json(&value, false);
+        printf("  %s%s\n", before, text ? text : "?");
+        bson_free(text);
+    }
+}
+
+static int64_t number_in(const bson_t *report, const char *field)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, report, field) ? bson_iter_as_int64(&iter) : 0;
+}
+
+static const char *text_in(const bson_t *report, const char *field)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, report, field) && BSON_ITER_HOLDS_UTF8(&iter)
+               ? bson_iter_utf8(&iter, NULL)
+               : "";
+}
+
+static bool has_any(const bson_t *report, const char *field)
+{
+    bson_iter_t iter, inner;
+    return bson_iter_init_find(&iter, report, field) && bson_iter_recurse(&iter, &inner) &&
+           bson_iter_next(&inner);
+}
+
+static void print_report(const bson_t *report, const spill_consolidation_t *group)
+{
+    printf("%s: %" PRId64 " collections, %" PRId64 " documents (%s)\n", group->into,
+           number_in(report, "collections"), number_in(report, "documents"),
+           text_in(report, "phase"));
+    printf("  discriminator: %s; _id: %s\n", group->field,
+           group->keeps_ids ? "as it is, and in no two collections" : "with the discriminator");
+    print_texts(report, "indexes", "index: ");
+    print_texts(report, "missing", "not there: ");
+    print_texts(report, "notInPlan", "not in the plan: ");
+    print_texts(report, "notes", "note: ");
+    print_texts(report, "refused", "refused: ");
+}
+
+static void print_undo(const bson_t *report, const spill_consolidation_t *group)
+{
+    printf("%s: %s\n", group->into, text_in(report, "phase"));
+    if (!has_any(report, "goesBack") && !has_any(report, "refused"))
+        printf("  nothing was written to it since that the old collections do not have\n");
+    print_texts(report, "goesBack", "goes back: ");
+    print_texts(report, "refused", "refused: ");
+}
+
+static spill_code_t look(consolidate_run_t *run, const spill_consolidation_t *group,
+                         spill_error_t *error)
+{
+    const consolidate_options_t *given = run->invocation->options;
+    bson_t report;
+    spill_code_t code = given->undo ? spill_consolidate_look_undo(run->foreign, group,
+                                                                  &run->options, &report, error)
+                                    : spill_consolidate_look(run->foreign, group, &report, error);
+    spill_cli_progress_break(&run->operate.progress);
+    if (code == SPILL_OK) {
+        run->refused = run->refused || has_any(&report, "refused");
+        if (run->invocation->json)
+            spill_cli_print_document(&report, false);
+        else if (given->undo)
+            print_undo(&report, group);
+        else
+            print_report(&report, group);
+    }
+    bson_destroy(&report);
+    return code;
+}
+
+/* ---- acting ---------------------------------------------------------------------------------- */
+
+static const char *step_name(const consolidate_options_t *given)
+{
+    if (given->undo)
+        return "undone";
+    if (given->finish)
+        return "finished";
+    return given->cut_over ? "cut over" : "copied";
+}
+
+static spill_code_t act(consolidate_run_t *run, const spill_consolidation_t *group,
+                        spill_error_t *error)
+{
+    const consolidate_options_t *given = run->invocation->options;
+    spill_consolidate_result_t result;
+    spill_code_t code = SPILL_OK;
+    if (given->undo)
+        code = spill_consolidate_undo(run->foreign, group, &run->options, &result, error);
+    else if (given->finish)
+        code = spill_consolidate_finish(run->foreign, group, &run->options, &result, error);
+    else if (given->cut_over)
+        code = spill_consolidate_cut_over(run->foreign, group, &run->options, &result, error);
+    else
+        code = spill_consolidate_copy(run->foreign, group, &run->options, &result, error);
+    spill_cli_progress_break(&run->operate.progress);
+    if (code != SPILL_OK)
+        return code;
+    run->changing = run->changing || result.changing > 0;
+    printf("{\"into\":");
+    spill_cli_print_text(group->into);
+    printf(",\"step\":\"%s\",\"before\":%s,\"passes\":%" PRId64 ",\"inserted\":%" PRId64
+           ",\"replaced\":%" PRId64 ",\"deleted\":%" PRId64 ",\"documents\":%" PRId64
+           ",\"changing\":%zu}\n",
+           step_name(given), result.done ? "true" : "false", result.passes, result.inserted,
+           result.replaced, result.deleted, result.documents, result.changing);
+    if (result.changing > 0 && !run->invocation->quiet)
+        fprintf(stderr,
+                "%zu of %zu collections had changed in the last pass: the same command goes on; it "
+                "ends with all equal once their writers have stopped\n",
+                result.changing, group->count);
+    return SPILL_OK;
+}
+
+static spill_code_t work(consolidate_run_t *run, spill_error_t *error)
+{
+    const consolidate_options_t *given = run->invocation->options;
+    char uri[SPILL_CLI_URI];
+    size_t matched = 0;
+    spill_code_t code = spill_consolidations_read(run->invocation->arguments[1], &run->plan, error);
+    if (code == SPILL_OK)
+        code = spill_cli_store_uri(run->invocation->arguments[0], uri, error);
+    if (code == SPILL_OK)
+        code = spill_foreign_open(uri, &run->foreign, error);
+    for (size_t i = 0; i < run->plan.count && code == SPILL_OK; i++) {
+        const spill_consolidation_t *group = &run->plan.items[i];
+        if (given->into && strcmp(given->into, group->into) != 0)
+            continue;
+        matched++;
+        code = given->operate.execute ? act(run, group, error) : look(run, group, error);
+    }
+    if (code == SPILL_OK && matched == 0 && !run->invocation->quiet)
+        fprintf(stderr, "the plan consolidates nothing into '%s'\n", given->into);
+    return code;
+}
+
+static spill_exit_t check(const spill_invocation_t *invocation)
+{
+    const consolidate_options_t *given = invocation->options;
+    if (given->cut_over + given->finish + given->undo > 1)
+        return spill_cli_usage(invocation, "one of --cut-over, --finish and --undo");
+    if (given->views && !given->cut_over && !given->finish)
+        return spill_cli_usage(invocation, "--views goes with --cut-over, or --finish");
+    if (given->finish && given->operate.execute && !given->yes)
+        return spill_cli_confirm(invocation, "Drop the old collections that '%s' names?",
+                                 invocation->arguments[1]);
+    return SPILL_EXIT_DONE;
+}
+
+static spill_exit_t run(const spill_invocation_t *invocation)
+{
+    const consolidate_options_t *given = invocation->options;
+    consolidate_run_t run = {.invocation = invocation};
+    spill_error_t error, closing;
+    spill_exit_t refused = check(invocation);
+    if (refused != SPILL_EXIT_DONE)
+        return refused;
+    run.options.passes = given->passes;
+    run.options.views = given->views;
+    run.options.moved = log_moved;
+    run.options.progress = show_progress;
+    run.options.context = &run;
+    spill_code_t code = spill_cli_operate_start(&run.operate, invocation, &given->operate,
+                                                &run.options.throttle, &error);
+    if (code == SPILL_OK)
+        code = work(&run, &error);
+    spill_foreign_close(run.foreign);
+    spill_consolidations_release(&run.plan);
+    if (spill_cli_operate_end(&run.operate, &closing) != SPILL_OK && code == SPILL_OK) {
+        code = closing.code;
+        error = closing;
+    }
+    if (code == SPILL_OK)
+        code = spill_cli_flush(&error);
+    if (code != SPILL_OK) {
+        spill_exit_t status = spill_cli_fail(&error);
+        return code == SPILL_CANCELLED ? SPILL_EXIT_INTERRUPTED : status;
+    }
+    if (!given->operate.execute && !invocation->quiet)
+        fprintf(stderr, "nothing was changed: --execute acts\n");
+    if (run.refused)
+        return SPILL_EXIT_REFUSED;
+    return run.changing ? SPILL_EXIT_FOUND : SPILL_EXIT_DONE;
+}
+
+#define TEXT(field) SPILL_OPTION_TEXT, offsetof(consolidate_options_t, field)
+#define NUMBER(field) SPILL_OPTION_NUMBER, offsetof(consolidate_options_t, field)
+#define FLAG(field) SPILL_OPTION_FLAG, offsetof(consolidate_options_t, field)
+
+static const spill_option_t OPTIONS[] = {
+    SPILL_CLI_OPERATE_OPTIONS(consolidate_options_t, operate, "documents"),
+    {"into", "NAME", TEXT(into), "Of the plan's groups that one alone"},
+    {"passes", "N", NUMBER(passes), "Passes at most while others write (10)"},
+    {"cut-over", NULL, FLAG(cut_over), "Put the old collections aside, and compare all"},
+    {"views", NULL, FLAG(views), "With that: put views under the old names"},
+    {"finish", NULL, FLAG(finish), "Drop the old collections; cut over first, where that was not"},
+    {"undo", NULL, FLAG(undo), "Give the old collections back what is theirs, and their names"},
+    {"yes", NULL, FLAG(yes), "With --finish: do not ask"},
+    {0}};
+
+const spill_command_t spill_command_consolidate = {
+    .name = "consolidate",
+    .arguments = "STORE PLAN",
+    .arguments_min = 2,
+    .arguments_max = 2,
+    .summary = "Make one collection of many of one shape",
+    .text =
+        "PLAN is what `spillway plan --output' writes where a scan found collection sprawl: which "
+        "collections become one, which field tells them apart, and each one's value of it. It may "
+        "be edited. STORE is a server's database.\n"
+        "\n"
+        "Without --execute it says what would be done. With it every document gets its image in "
+        "the "
+        "new collection, while the application goes on with the old ones; passes are repeated "
+        "until "
+        "one finds all equal, by number and hashes of each collection. It may be killed: the same "
+        "command goes on.\n"
+        "\n"
+        "Then: stop the writers; --cut-over puts the old collections aside under names that begin "
+        "with spillway_kept_, brings what came last, and compares all; start the application on "
+        "the "
+        "new collection. --undo takes all of it back, with what was written since. --finish drops "
+        "the old collections for good.\n"
+        "\n"
+        "Examples:\n"
+        "  spillway plan mongodb://localhost/chat --output plan.json\n"
+        "  spillway consolidate mongodb://localhost/chat plan.json\n"
+        "  spillway consolidate mongodb://localhost/chat plan.json --execute --rate 5000\n"
+        "  spillway consolidate mongodb://localhost/chat plan.json --execute --cut-over --views\n"
+        "  spillway consolidate mongodb://localhost/chat plan.json --execute --finish",
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET,
+    .options = OPTIONS,
+    .defaults = &DEFAULTS,
+    .options_bytes = sizeof DEFAULTS,
+    .run = run};

@@ -1,0 +1,173 @@
+/* Collections that are one in all but their names: what they could be one with. */
+#include "tools/scan/json_put.h"
+#include "tools/scan/plan.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+static const char *member_name(const spill_plan_group_t *group, size_t member)
+{
+    return group->result->collections[group->sprawl->members[member]].name + group->database;
+}
+
+/* ---- what the names say ---------------------------------------------------------------------- */
+
+/* Do all members' names begin with the same database's? Then that is left out. */
+static bool find_database(spill_plan_group_t *group)
+{
+    const char *first = member_name(group, 0);
+    const char *dot = group->result->qualified ? strchr(first, '.') : NULL;
+    size_t length = dot ? (size_t)(dot - first) + 1 : 0;
+    for (size_t i = 1; i < group->sprawl->count; i++)
+        if (strncmp(member_name(group, i), first, length) != 0)
+            return false;
+    group->database = length;
+    return true;
+}
+
+/* Where the identifier stands, by the pattern. */
+static bool find_identifier(spill_plan_group_t *group)
+{
+    const char *pattern = group->sprawl->pattern;
+    const char *star = strchr(pattern, '*');
+    if (!star || (size_t)(star - pattern) < group->database)
+        return false;
+    group->head = (size_t)(star - pattern) - group->database;
+    group->tail = strlen(star + 1);
+    for (size_t i = 0; i < group->sprawl->count; i++) {
+        const char *name = member_name(group, i);
+        size_t length = strlen(name);
+        if (length <= group->head + group->tail ||
+            strncmp(name, pattern + group->database, group->head) != 0 ||
+            strcmp(name + length - group->tail, star + 1) != 0)
+            return false;
+    }
+    return true;
+}
+
+static bool is_mark(char character)
+{
+    return !isalnum((unsigned char)character) && (unsigned char)character < 0x80;
+}
+
+/* A copy without marks at its ends ("_orders" -> "orders"). */
+static char *trimmed(const char *text, size_t length)
+{
+    for (; length > 0 && is_mark(text[length - 1]); length--)
+        ;
+    for (; length > 0 && is_mark(text[0]); length--)
+        text++;
+    return bson_strndup(text, length);
+}
+
+/* The last word of the text: of "eu_customer" it is "customer". */
+static const char *last_word(const char *text)
+{
+    const char *word = text + strlen(text);
+    while (word > text && !is_mark(word[-1]))
+        word--;
+    return word;
+}
+
+static bool is_taken(const spill_scan_result_t *result, size_t database, const char *name)
+{
+    for (size_t i = 0; i < result->collection_count; i++)
+        if (strlen(result->collections[i].name) > database &&
+            strcmp(result->collections[i].name + database, name) == 0)
+            return true;
+    return false;
+}
+
+/* "customer_*_orders": orders, by customerId. "messages_*": messages, by tenantId. */
+static void choose_names(spill_plan_group_t *group)
+{
+    const char *pattern = group->sprawl->pattern + group->database;
+    char *head = trimmed(pattern, group->head);
+    char *tail = trimmed(pattern + group->head + 1, group->tail);
+    bool dates = group->sprawl->kind == SPILL_SPRAWL_DATES;
+    if (tail[0] != '\0') {
+        group->into = bson_strdup(tail);
+        group->field = dates || head[0] == '\0' ? bson_strdup(dates ? "period" : "tenantId")
+                                                : bson_strdup_printf("%sId", last_word(head));
+    } else {
+        group->into = bson_strdup(head[0] != '\0' ? head : "consolidated");
+        group->field = bson_strdup(dates ? "period" : "tenantId");
+    }
+    while (is_taken(group->result, group->database, group->into)) {
+        char *longer = bson_strdup_printf("%s_all", group->into);
+        bson_free(group->into);
+        group->into = longer;
+    }
+    bson_free(head);
+    bson_free(tail);
+}
+
+/* ---- a group --------------------------------------------------------------------------------- */
+
+spill_plan_group_t spill_plan_make_group(const spill_scan_result_t *result,
+                                         const spill_sprawl_group_t *sprawl)
+{
+    spill_plan_group_t group = {.result = result, .sprawl = sprawl};
+    if (!find_database(&group) || !find_identifier(&group)) {
+        spill_plan_say(&group.why, "They are of several databases, or their names cannot be taken "
+                                   "apart: name them, and the value of each, yourself.");
+        return group;
+    }
+    choose_names(&group);
+    group.possible = true;
+    spill_plan_say(&group.why,
+                   "%zu collections of the same fields (%" PRId64 " documents) differ by an "
+                   "identifier in their names: one collection with that in a field, and an index "
+                   "on it, can be queried as a whole, and has one set of indexes.",
+                   sprawl->count, sprawl->documents);
+    spill_plan_say(&group.why,
+                   "_id becomes {%s, id}, which is unique whatever the old ones are: "
+                   "\"ids\": \"keep\" leaves them as they are, where no two "
+                   "collections have the same.",
+                   group.field);
+    return group;
+}
+
+void spill_plan_release_group(spill_plan_group_t *group)
+{
+    spill_plan_release_texts(&group->why);
+    bson_free(group->into);
+    bson_free(group->field);
+}
+
+static void put_member(const spill_plan_group_t *group, size_t member, FILE *to)
+{
+    const char *name = member_name(group, member);
+    char *value = bson_strndup(name + group->head, strlen(name) - group->head - group->tail);
+    fputs("\n       {\"collection\": ", to);
+    spill_json_put_text(to, name);
+    fputs(", \"value\": ", to);
+    spill_json_put_text(to, value);
+    fputs("}", to);
+    bson_free(value);
+}
+
+void spill_plan_write_group(const spill_plan_group_t *group, FILE *to)
+{
+    const char *pattern = group->sprawl->pattern + group->database;
+    fputs("\n    {\"pattern\": ", to);
+    spill_json_put_text(to, group->possible ? pattern : group->sprawl->pattern);
+    fprintf(to, ",\n     \"consolidate\": %s", group->possible ? "true" : "false");
+    spill_plan_write_texts(to, "why", &group->why);
+    if (group->possible) {
+        fputs(",\n     \"into\": ", to);
+        spill_json_put_text(to, group->into);
+        fputs(",\n     \"field\": ", to);
+        spill_json_put_text(to, group->field);
+        fputs(",\n     \"ids\": \"compound\",\n     \"indexes\": [],\n     \"leaveOut\": [],"
+              "\n     \"collections\": [",
+              to);
+        for (size_t i = 0; i < group->sprawl->count; i++) {
+            fputs(i ? "," : "", to);
+            put_member(group, i, to);
+        }
+        fputs("]", to);
+    }
+    fputs("}", to);
+}

@@ -1,0 +1,122 @@
+"""The collections of test_consolidate_server.sh: filled, written to meanwhile, and compared.
+
+    fill URI ROOMS            collections messages_<room>, with indexes
+    real URI FILE DOCUMENTS   the same from a file of chat messages (.ndjson.gz), at most so many
+    write URI FILE SECONDS    insert, update and delete in them as an application does; what was
+                              acknowledged goes to FILE
+    check URI PLAN [FILE]     the joint collection is what the old ones are, or with FILE, what was
+                              acknowledged
+"""
+
+import gzip
+import json
+import random
+import sys
+import time
+
+import pymongo
+from bson import json_util
+
+
+def fill(database, rooms):
+    generator = random.Random(7)
+    for room in range(rooms):
+        collection = database[f"messages_room{room:03}"]
+        collection.create_index([("at", -1)])
+        collection.create_index("number", unique=True, sparse=True)
+        count = 600 if room == 3 else generator.randrange(1, 12)
+        collection.insert_many([{"_id": i, "number": i, "at": generator.randrange(1000),
+                                 "text": "x" * generator.randrange(60)} for i in range(count)])
+    database.command("create", "unrelated")
+
+
+def real(database, path, most):
+    rooms = {}
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            message = json_util.loads(line)
+            rooms.setdefault(message.pop("room"), []).append(message)
+    left = most - len(rooms)
+    for room, messages in rooms.items():
+        extra = min(left, len(messages) - 1, max(1, most // 100))
+        left -= extra
+        for number, message in enumerate(messages[:1 + extra]):
+            message["_id"] = number # as each collection would have numbered its own
+        database[f"messages_{room}"].insert_many(messages[:1 + extra], ordered=False)
+    print(len(rooms), "rooms")
+
+
+def write(database, path, seconds):
+    generator = random.Random()
+    names = sorted(name for name in database.list_collection_names() if name.startswith("messages_"))
+    state = {name: {document["_id"]: document for document in database[name].find()}
+             for name in names}
+    end = time.time() + seconds
+    changes = 0
+    while time.time() < end:
+        name = generator.choice(names)
+        documents = state[name]
+        kind = generator.random()
+        if kind < 0.5 or not documents:
+            key = f"new{changes}"
+            documents[key] = {"_id": key, "text": "t" * generator.randrange(30), "at": changes}
+            database[name].insert_one(documents[key])
+        elif kind < 0.8:
+            key = generator.choice(list(documents))
+            documents[key]["text"] = f"edited {changes}"
+            database[name].update_one({"_id": key}, {"$set": {"text": documents[key]["text"]}})
+        else:
+            key = generator.choice(list(documents))
+            del documents[key]
+            database[name].delete_one({"_id": key})
+        changes += 1
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(json_util.dumps({name: list(documents.values())
+                                   for name, documents in state.items()}))
+    print(changes, "changes")
+
+
+def image(document, field, value):
+    rest = {name: at for name, at in document.items() if name != "_id"}
+    return {"_id": {field: value, "id": document["_id"]}, field: value, **rest}
+
+
+def check(database, plan, path=None):
+    with open(plan, encoding="utf-8") as lines:
+        group = json.load(lines)["sprawl"][0]
+    acknowledged = None
+    if path:
+        with open(path, encoding="utf-8") as lines:
+            acknowledged = json_util.loads(lines.read())
+    joint, expected = {}, {}
+    for document in database[group["into"]].find():
+        joint[json_util.dumps(document["_id"])] = json_util.dumps(document)
+    for member in group["collections"]:
+        name = member["collection"]
+        documents = acknowledged[name] if acknowledged else database[name].find()
+        for document in documents:
+            made = image(document, group["field"], member["value"])
+            expected[json_util.dumps(made["_id"])] = json_util.dumps(made)
+    assert joint == expected, (len(joint), len(expected),
+                               list(set(joint.items()) ^ set(expected.items()))[:4])
+    by_room = {one["_id"]: one["count"] for one in database[group["into"]].aggregate(
+        [{"$group": {"_id": "$" + group["field"], "count": {"$sum": 1}}}])}
+    assert sum(by_room.values()) == len(expected)
+    print(len(expected), "documents in", len(by_room), "collections are equal")
+
+
+def main():
+    command, uri, arguments = sys.argv[1], sys.argv[2], sys.argv[3:]
+    with pymongo.MongoClient(uri) as client:
+        database = client.get_default_database()
+        if command == "fill":
+            fill(database, int(arguments[0]))
+        elif command == "real":
+            real(database, arguments[0], int(arguments[1]))
+        elif command == "write":
+            write(database, arguments[0], float(arguments[1]))
+        else:
+            check(database, *arguments)
+
+
+main()

@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# consolidate on a server: a plan from a scan, the dry run, a copy that is killed again and again
+# beside a writer, the cut-over, one aggregation over all, undo, and finish.
+# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+SPILLWAY_TEST_STORE=server source "$(dirname "$0")/lib.sh"
+
+here=${SPILLWAY_SOURCE:?}/tests/cli
+python=$(python_with_pymongo)
+collections() { "$python" "$here/consolidate.py" "$@" || fail "consolidate.py $*"; }
+new_database "$SPILLWAY_TEST_URI"
+echo "$uri" >uri
+rooms=40
+[ -z "${SPILLWAY_LONG:-}" ] || rooms=300
+collections fill "$uri" $rooms
+
+# ---- a plan, and what it would do
+expect 0 plan "$uri" --output plan.json
+has out "messages_room*: $rooms collections -> one, messages_room, told apart by tenantId"
+sed -i 's/"messages_room"/"messages"/; s/"tenantId"/"room"/' plan.json
+sed -i 's/"indexes": \[\]/"indexes": [{"key": {"room": 1, "at": -1, "text": 1}}]/' plan.json
+expect 0 consolidate @uri plan.json
+has out "messages: $rooms collections, "
+has out '"name" : "room_1_number_1", "unique" : true, "partialFilterExpression" : { "number" : '
+has out '"name" : "room_1_at_-1" }'
+has out '"name" : "room_1_at_-1_text_1" }'
+has err 'nothing was changed: --execute acts'
+expect 4 consolidate @uri plan.json --execute --cut-over
+has err 'copy first'
+expect 0 consolidate @uri plan.json --json
+has out '"phase" : "not begun"'
+mkdir embedded
+expect 2 consolidate embedded plan.json
+has err 'an embedded store has no collections'
+expect 2 consolidate @uri plan.json --views
+expect 2 consolidate @uri plan.json --finish --undo
+
+# ---- killed again and again, while an application writes
+seed_random
+kills=0
+writer_seconds=4
+[ -z "${SPILLWAY_LONG:-}" ] || writer_seconds=20
+"$python" "$here/consolidate.py" write "$uri" written.json $writer_seconds >writer.out 2>&1 &
+writer=$!
+most=6
+[ -z "${SPILLWAY_LONG:-}" ] || most=20
+while [ $kills -lt $most ]; do
+    "$SPILLWAY" consolidate @uri plan.json --execute --quiet --chunk-time 5 --passes 100 >out 2>err &
+    pid=$!
+    sleep "0.$((RANDOM % 5))$((RANDOM % 10))"
+    kill -9 "$pid" 2>kill.err
+    wait "$pid" 2>wait.err
+    kills=$((kills + 1))
+done
+touch pause
+"$SPILLWAY" consolidate @uri plan.json --execute --pause-file pause --passes 100 >paused.out 2>paused.err &
+pid=$!
+for _ in $(seq 100); do grep -q 'paused: pause is there' paused.err && break; sleep 0.1; done
+has paused.err 'paused: pause is there'
+rm pause
+wait "$pid" || fail "the paused copy ended with $?: $(cat paused.err)"
+has paused.err 'going on'
+wait "$writer" || fail "the writer: $(cat writer.out)"
+echo "$kills kills, $(cat writer.out)"
+expect 0 consolidate @uri plan.json --execute --log log --max-latency 5000 --rate 100000
+has out '"changing":0}'
+[ "$(grep -c '"equal" : true' log)" -ge $rooms ] || fail "the log: $(head -3 log)"
+collections check "$uri" plan.json
+collections check "$uri" plan.json written.json
+
+# ---- cut over, and one query over all of it
+expect 4 consolidate @uri plan.json --execute --cut-over --views
+has err 'the server makes no views'
+expect 0 consolidate @uri plan.json --execute --cut-over
+expect 0 consolidate @uri plan.json --execute --cut-over
+has out '"before":true'
+collections check "$uri" plan.json written.json
+expect 4 consolidate @uri plan.json --execute
+has err "past its copy (cut over)"
+
+# ---- taken back, with what came since
+"$python" - "$uri" <<'END' || fail "writing to the joint collection"
+import sys, pymongo
+with pymongo.MongoClient(sys.argv[1]) as client:
+    database = client.get_default_database()
+    assert not [name for name in database.list_collection_names() if name.startswith("messages_")]
+    database.messages.insert_one({"_id": "own", "room": "000", "text": "since"})
+    try: # unique in each slice, as it was in each collection
+        database.messages.insert_one({"_id": 1, "room": "003", "number": 400})
+        database.messages.insert_one({"_id": 2, "room": "003", "number": 400})
+        sys.exit("the index is not unique")
+    except pymongo.errors.DuplicateKeyError:
+        database.messages.delete_one({"_id": 1})
+END
+expect 0 consolidate @uri plan.json --undo
+has out 'goes back: { "collection" : "messages_room000"'
+expect 0 consolidate @uri plan.json --undo --execute
+expect 0 consolidate @uri plan.json --undo --execute
+has out '"before":true'
+"$python" - "$uri" <<'END' || fail "after undo"
+import sys, pymongo
+with pymongo.MongoClient(sys.argv[1]) as client:
+    database = client.get_default_database()
+    assert database.messages_room000.find_one({"_id": "own"}) == {"_id": "own", "text": "since"}
+    assert "messages" not in database.list_collection_names()
+    database.messages_room000.delete_one({"_id": "own"})
+END
+
+# ---- and to the end
+expect 0 consolidate @uri plan.json --execute --quiet
+expect 2 consolidate @uri plan.json --execute --finish </dev/null
+expect 0 consolidate @uri plan.json --execute --finish --yes
+collections check "$uri" plan.json written.json
+expect 0 consolidate @uri plan.json --execute
+has out '"before":true'
+expect 4 consolidate @uri plan.json --execute --undo
+:
