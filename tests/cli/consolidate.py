@@ -1,7 +1,9 @@
 """The collections of test_consolidate_server.sh: filled, written to meanwhile, and compared.
 
     fill URI ROOMS            collections messages_<room>, with indexes
-    real URI FILE DOCUMENTS   the same from a file of chat messages (.ndjson.gz), at most so many
+    real URI FOLDER DOCUMENTS ROOMS
+                              the same of a set of chat messages, of about so many (0: of all) and so
+                              many rooms and all empty ones, with plan.json
     write URI FILE SECONDS    insert, update and delete in them as an application does; what was
                               acknowledged goes to FILE
     check URI PLAN [FILE]     the joint collection is what the old ones are, or with FILE, what was
@@ -30,19 +32,34 @@ def fill(database, rooms):
     database.command("create", "unrelated")
 
 
-def real(database, path, most):
+def real(database, folder, most, only):
     rooms = {}
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
+    with open(f"{folder}/rooms.ndjson", encoding="utf-8") as lines:
+        for line in lines:
+            room = json.loads(line)
+            if len(rooms) < only or room["messages"] == 0:
+                rooms[room["_id"]] = []
+    with gzip.open(f"{folder}/events.ndjson.gz", "rt", encoding="utf-8") as lines:
         for line in lines:
             message = json_util.loads(line)
-            rooms.setdefault(message.pop("room"), []).append(message)
-    left = most - len(rooms)
-    for room, messages in rooms.items():
-        extra = min(left, len(messages) - 1, max(1, most // 100))
-        left -= extra
-        for number, message in enumerate(messages[:1 + extra]):
-            message["_id"] = number # as each collection would have numbered its own
-        database[f"messages_{room}"].insert_many(messages[:1 + extra], ordered=False)
+            room = rooms.get(message.pop("room"))
+            if room is not None and (not most or len(room) < max(1, most // len(rooms))):
+                room.append(message)
+    members = []
+    for room, kept in rooms.items():
+        for number, message in enumerate(kept): # as its own collection would have numbered them
+            message["_id"] = number
+        name = "messages_" + room
+        if kept:
+            database.command("insert", name, documents=kept[:5000], ordered=False)
+        else:
+            database.command("create", name)
+        for at in range(5000, len(kept), 5000):
+            database.command("insert", name, documents=kept[at:at + 5000], ordered=False)
+        members.append({"collection": name, "value": room})
+    group = {"into": "messages", "field": "room", "collections": members}
+    with open("plan.json", "w", encoding="utf-8") as out:
+        json.dump({"spillwayPlan": 1, "sprawl": [group]}, out)
     print(len(rooms), "rooms")
 
 
@@ -81,6 +98,10 @@ def image(document, field, value):
     return {"_id": {field: value, "id": document["_id"]}, field: value, **rest}
 
 
+def by_id(documents):
+    return {json_util.dumps(document["_id"]): document for document in documents}
+
+
 def check(database, plan, path=None):
     with open(plan, encoding="utf-8") as lines:
         group = json.load(lines)["sprawl"][0]
@@ -88,12 +109,15 @@ def check(database, plan, path=None):
     if path:
         with open(path, encoding="utf-8") as lines:
             acknowledged = json_util.loads(lines.read())
+    names = database.list_collection_names()
     joint, expected = {}, {}
     for document in database[group["into"]].find():
         joint[json_util.dumps(document["_id"])] = json_util.dumps(document)
     for member in group["collections"]:
         name = member["collection"]
-        documents = acknowledged[name] if acknowledged else database[name].find()
+        documents = acknowledged[name] if acknowledged else list(database[name].find())
+        if acknowledged and name in names: # its collection is there still
+            assert by_id(documents) == by_id(database[name].find()), name
         for document in documents:
             made = image(document, group["field"], member["value"])
             expected[json_util.dumps(made["_id"])] = json_util.dumps(made)
@@ -112,7 +136,7 @@ def main():
         if command == "fill":
             fill(database, int(arguments[0]))
         elif command == "real":
-            real(database, arguments[0], int(arguments[1]))
+            real(database, arguments[0], int(arguments[1]), int(arguments[2]))
         elif command == "write":
             write(database, arguments[0], float(arguments[1]))
         else:

@@ -9,8 +9,8 @@ python=$(python_with_pymongo)
 collections() { "$python" "$here/consolidate.py" "$@" || fail "consolidate.py $*"; }
 new_database "$SPILLWAY_TEST_URI"
 echo "$uri" >uri
-rooms=40
-[ -z "${SPILLWAY_LONG:-}" ] || rooms=300
+rooms=14
+[ -z "${SPILLWAY_LONG:-}" ] || rooms=100
 collections fill "$uri" $rooms
 
 # ---- a plan, and what it would do
@@ -37,16 +37,16 @@ expect 2 consolidate @uri plan.json --finish --undo
 # ---- killed again and again, while an application writes
 seed_random
 kills=0
-writer_seconds=4
+writer_seconds=2
 [ -z "${SPILLWAY_LONG:-}" ] || writer_seconds=20
 "$python" "$here/consolidate.py" write "$uri" written.json $writer_seconds >writer.out 2>&1 &
 writer=$!
-most=6
+most=5
 [ -z "${SPILLWAY_LONG:-}" ] || most=20
 while [ $kills -lt $most ]; do
     "$SPILLWAY" consolidate @uri plan.json --execute --quiet --chunk-time 5 --passes 100 >out 2>err &
     pid=$!
-    sleep "0.$((RANDOM % 5))$((RANDOM % 10))"
+    sleep "0.$((RANDOM % 3))$((RANDOM % 10))"
     kill -9 "$pid" 2>kill.err
     wait "$pid" 2>wait.err
     kills=$((kills + 1))
@@ -64,7 +64,6 @@ echo "$kills kills, $(cat writer.out)"
 expect 0 consolidate @uri plan.json --execute --log log --max-latency 5000 --rate 100000
 has out '"changing":0}'
 [ "$(grep -c '"equal" : true' log)" -ge $rooms ] || fail "the log: $(head -3 log)"
-collections check "$uri" plan.json
 collections check "$uri" plan.json written.json
 
 # ---- cut over, and one query over all of it

@@ -21,7 +21,7 @@ void spill_foreign_batch_add(spill_foreign_batch_t *batch, const bson_t *documen
 {
     if ((batch->count & (batch->count - 1)) == 0) /* full at every power of two */
         batch->documents =
-            bson_realloc(batch->documents, (2 * batch->count + 1) * sizeof *batch->documents);
+            bson_realloc(batch->documents, (2 * batch->count + 1) * sizeof(bson_t *));
     batch->documents[batch->count++] = bson_copy(document);
 }
 
