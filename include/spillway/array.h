@@ -76,6 +76,11 @@ typedef struct spill_append_result {
     int64_t count;   /* elements acknowledged (all of them, unless an error was returned) */
     bool repeated;   /* the operation id was known: nothing was written this time */
     int64_t op_base; /* a base for the owner's next operation */
+    /*
+     * Layout capped: elements of it that the head did not keep, because there are newer ones, or
+     * others that rank higher; of a known operation, those that it does not hold any more.
+     */
+    int64_t dropped;
 } spill_append_result_t;
 
 /*
@@ -96,7 +101,9 @@ typedef struct spill_append_result {
  *
  * With layout capped a batch is never split, however large it is: the oldest elements that are then
  * too many are dropped for good in the same step, the batch's own first ones among them; all of the
- * batch is acknowledged with its numbers.
+ * batch is acknowledged with its numbers. With a sort_field it is those that rank lowest which are
+ * dropped, whether new or not (spill_array_top tells how elements rank); an element alone has to
+ * fit head_bytes_max then. result->dropped says how many of the batch are not there.
  *
  * Cost: one store operation; a spill (three) every page_capacity elements, and with retention a
  * trim; with fill up to three more for each document.
@@ -173,6 +180,9 @@ SPILL_API spill_code_t spill_array_get_activities(spill_array_t *array, const sp
  * one of them is under way, it may still count as it was. slice->more: more of them rank as high,
  * beyond `limit` or without room in the head; slice->next is not used. An owner that does not exist
  * reads as empty. Cost: one store operation, on the head alone. SPILL_INVALID: another layout.
+ *
+ * Layout capped with a sort_field: the first `limit` of all the elements that there are, in the
+ * same order.
  */
 SPILL_API spill_code_t spill_array_top(spill_array_t *array, const spill_value_t *owner,
                                        int64_t limit, spill_slice_t **slice, spill_error_t *error);

@@ -130,6 +130,10 @@ typedef struct spill_definition {
      * the array take at most half of head_bytes_max: of larger ones there are fewer. That half is
      * set aside, so it is the other one that bounds the head's other fields and its journal.
      */
+    /*
+     * Layout capped: with a sort_field the head keeps the elements that rank highest, and not the
+     * newest; top_field is "", top_count 0, and threshold at most SPILL_TOP_MAX.
+     */
     char top_field[SPILL_NAME_SIZE];  /* "topReviews" */
     char sort_field[SPILL_NAME_SIZE]; /* "rating", a path within an element; "": the newest */
     int64_t top_count;                /* 1 to SPILL_TOP_MAX; it does not change */

@@ -66,8 +66,11 @@ static spill_code_t print_result(const spill_invocation_t *invocation,
 {
     int64_t last = result->first + result->count - 1;
     if (invocation->json) {
-        printf("{\"first\":%" PRId64 ",\"count\":%" PRId64 ",\"repeated\":%s}\n", result->first,
+        printf("{\"first\":%" PRId64 ",\"count\":%" PRId64 ",\"repeated\":%s", result->first,
                result->count, result->repeated ? "true" : "false");
+        if (result->dropped > 0)
+            printf(",\"dropped\":%" PRId64, result->dropped);
+        puts("}");
     } else if (result->count == 1) {
         printf("%" PRId64 "\n", result->first);
     } else {
@@ -75,6 +78,10 @@ static spill_code_t print_result(const spill_invocation_t *invocation,
     }
     if (result->repeated && !invocation->quiet)
         fputs("spillway: the operation was known already: nothing was written this time\n", stderr);
+    if (result->dropped > 0 && !invocation->quiet)
+        fprintf(stderr, "spillway: %" PRId64 " of %s %s not kept: the cap keeps others\n",
+                result->dropped, result->count == 1 ? "1 element" : "the elements",
+                spill_cli_plural(result->dropped, "is", "are"));
     spill_code_t code = spill_cli_flush(error);
     if (code != SPILL_OK)
         spill_fail_prefix(error, code,
@@ -251,30 +258,34 @@ const spill_command_t spill_command_append = {
     .arguments_min = 3,
     .arguments_max = INT_MAX,
     .summary = "Append elements to an owner's array",
-    .text = "Elements are Extended JSON values, as arguments or one a line on stdin (-, or none "
-            "given). The sequence numbers that they got are printed: 7, or 7..9 for a batch.\n"
-            "\n"
-            "Elements given as arguments are one batch, and so is all of stdin with --op. "
-            "Without --op, stdin is appended a thousand lines at a time, and lines before a "
-            "malformed one stay appended.\n"
-            "\n"
-            "Where the oldest elements are kept in the head, a batch may be split to fill "
-            "documents: others' elements may come between, and after a failure a first part of "
-            "it may be there. With --atomic a batch that fits a page is not split: the document "
-            "before it is left short, or even the head empty, where it does not fit.\n"
-            "\n"
-            "With --op a retry cannot append twice. Without @BASE, the id with its base is "
-            "printed on stderr before the first try: give exactly that for a retry.\n"
-            "\n"
-            "With layout bucket each element goes to its window, and WINDOW:7 or WINDOW:7..9 is "
-            "printed for each of them; with --op all elements have to lie in one window.\n"
-            "\n"
-            "Examples:\n"
-            "  spillway append feeds.db events alice '{\"type\": \"login\"}'\n"
-            "  spillway append feeds.db events alice --op order-17 '\"paid\"'\n"
-            "  spillway append feeds.db events alice --op order-17@0 '\"paid\"'\n"
-            "  spillway append feeds.db events '{\"$oid\": \"5f1d7a3e9d1b2c0001a2b3c4\"}' - \\\n"
-            "    < new.ndjson",
+    .text =
+        "Elements are Extended JSON values, as arguments or one a line on stdin (-, or none "
+        "given). The sequence numbers that they got are printed: 7, or 7..9 for a batch.\n"
+        "\n"
+        "Elements given as arguments are one batch, and so is all of stdin with --op. "
+        "Without --op, stdin is appended a thousand lines at a time, and lines before a "
+        "malformed one stay appended.\n"
+        "\n"
+        "Where the oldest elements are kept in the head, a batch may be split to fill "
+        "documents: others' elements may come between, and after a failure a first part of "
+        "it may be there. With --atomic a batch that fits a page is not split: the document "
+        "before it is left short, or even the head empty, where it does not fit.\n"
+        "\n"
+        "With --op a retry cannot append twice. Without @BASE, the id with its base is "
+        "printed on stderr before the first try: give exactly that for a retry.\n"
+        "\n"
+        "With layout capped, how many of the elements are not kept is said on stderr, with --json "
+        "as \"dropped\".\n"
+        "\n"
+        "With layout bucket each element goes to its window, and WINDOW:7 or WINDOW:7..9 is "
+        "printed for each of them; with --op all elements have to lie in one window.\n"
+        "\n"
+        "Examples:\n"
+        "  spillway append feeds.db events alice '{\"type\": \"login\"}'\n"
+        "  spillway append feeds.db events alice --op order-17 '\"paid\"'\n"
+        "  spillway append feeds.db events alice --op order-17@0 '\"paid\"'\n"
+        "  spillway append feeds.db events '{\"$oid\": \"5f1d7a3e9d1b2c0001a2b3c4\"}' - \\\n"
+        "    < new.ndjson",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
     .options = OPTIONS,
     .defaults = &DEFAULTS,

@@ -136,11 +136,14 @@ static void print_definition(const spill_invocation_t *invocation,
     const char *order =
         definition->order == SPILL_ARRAY_NEWEST_FIRST ? ", arrays newest first" : "";
     printf("%s: %s, keep %s%s, threshold %lld, ", definition->name,
-           spill_layout_name(definition->layout), spill_keep_name(definition->keep), order,
+           spill_layout_name(definition->layout),
+           spill_keeps_best(definition) ? "best" : spill_keep_name(definition->keep), order,
            (long long)bounds->threshold);
     if (!spill_definition_has_pages(definition)) {
         printf("head %lld bytes, window %d; %s.%s", (long long)bounds->head_bytes_max,
                definition->op_window, definition->collection, definition->array);
+        if (spill_keeps_best(definition))
+            printf("; those highest by %s", definition->sort_field);
         print_elements(definition);
         return;
     }
@@ -430,7 +433,8 @@ static const spill_option_t OPTIONS[] = {
     {"stats-max", "F", TEXT(stats_max), "The greatest value, or ''"},
     {"top", "K", NUMBER(top), "Layout subset: elements in the summary, 1 to 1000"},
     {"top-field", "F", TEXT(top_field), "The summary's array of them"},
-    {"sort-by", "PATH", TEXT(sort_by), "What they rank by, or '' for the newest"},
+    {"sort-by", "PATH", TEXT(sort_by),
+     "What they rank by, or '' for the newest; capped: the highest are kept"},
     {0}};
 
 const spill_command_t spill_command_define = {
@@ -463,7 +467,11 @@ const spill_command_t spill_command_define = {
         "\n"
         "Layout capped keeps the newest N elements of each owner (--threshold N), as many as "
         "fit --max-bytes, in one document, and drops what is older for good: recently viewed "
-        "products, the last logins, a log of which the end is wanted.\n"
+        "products, the last logins, a log of which the end is wanted. With --sort-by PATH it keeps "
+        "the "
+        "N (1 to 1000) that rank highest by a number or a time in them, and drops the lowest: high "
+        "scores, the best offers; read --top reads them as they rank. Dates rank above numbers, "
+        "these above all else, and of equals the newer higher.\n"
         "\n"
         "Examples:\n"
         "  spillway define feeds.db events --preset feed-recent\n"

@@ -13,7 +13,7 @@ enum { BAR_CELLS = 20 };
 
 static double slots_fill(const spill_cli_place_t *place)
 {
-    return (double)(place->end - place->first) / (double)place->limits.slots_max;
+    return (double)place->slots / (double)place->limits.slots_max;
 }
 
 static double bytes_fill(const spill_cli_place_t *place)

@@ -13,6 +13,7 @@ typedef struct spill_cli_place {
     const char *collection;
     int64_t first; /* sequence numbers [first, end) */
     int64_t end;
+    int64_t slots; /* that count against limits.slots_max */
     int64_t elements;
     int64_t bytes;
     spill_limits_t limits; /* its bounds */

@@ -44,6 +44,17 @@ static int64_t array_length(const bson_iter_t *array)
     return length;
 }
 
+/* Numbers that are gone, in runs: the first one of each, and how many it has. */
+static int64_t sum_of_gaps(const bson_iter_t *array)
+{
+    bson_iter_t iter;
+    int64_t sum = 0;
+    if (BSON_ITER_HOLDS_ARRAY(array) && bson_iter_recurse(array, &iter))
+        while (bson_iter_next(&iter) && bson_iter_next(&iter))
+            sum += bson_iter_as_int64(&iter);
+    return sum;
+}
+
 static bool find(const bson_t *document, const char *path, bson_iter_t *found)
 {
     bson_iter_t iter;
@@ -55,11 +66,12 @@ static void read_place(const explain_t *explain, bool head, const bson_t *docume
                        spill_cli_place_t *place)
 {
     const spill_definition_t *definition = explain->definition;
-    char first[SPILL_NAME_SIZE + 16];
+    char first[SPILL_NAME_SIZE + 16], gaps[SPILL_NAME_SIZE + 16];
     char gone[SPILL_NAME_SIZE + 16];
     bool nested = head && definition->layout != SPILL_LAYOUT_BUCKET;
     const char *array = nested ? definition->array : "";
     snprintf(first, sizeof first, "spill.%s%sfirst", array, nested ? "." : "");
+    snprintf(gaps, sizeof gaps, "spill.%s%sgaps", array, nested ? "." : "");
     snprintf(gone, sizeof gone, "spill.%s%sgone", array, nested ? "." : "");
     bson_iter_t iter;
     place->first = find(document, first, &iter) ? bson_iter_as_int64(&iter) : 0;
@@ -75,6 +87,10 @@ static void read_place(const explain_t *explain, bool head, const bson_t *docume
     place->end = place->first + place->elements;
     if (find(document, gone, &iter))
         place->end += array_length(&iter);
+    if (find(document, gaps, &iter))
+        place->end += sum_of_gaps(&iter);
+    place->slots =
+        definition->layout == SPILL_LAYOUT_CAPPED ? place->elements : place->end - place->first;
     place->bytes = document->len;
     place->limits = spill_document_limits(definition, &definition->bounds, head);
     if (apart && !head)
@@ -243,8 +259,9 @@ static void print_costs(const spill_definition_t *definition, const spill_count_
     }
     if (!spill_definition_has_pages(definition)) {
         printf("append: the head, one operation; past %" PRId64 " elements or %" PRId64
-               " bytes its oldest elements are dropped\n",
-               bounds->threshold, bounds->head_bytes_max);
+               " bytes its %s elements are dropped\n",
+               bounds->threshold, bounds->head_bytes_max,
+               spill_keeps_best(definition) ? "lowest ranking" : "oldest");
         puts("any page: the head, one document");
         return;
     }

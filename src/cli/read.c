@@ -131,7 +131,7 @@ static const spill_option_t OPTIONS[] = {
     {"oldest", NULL, SPILL_OPTION_FLAG, offsetof(read_options_t, oldest),
      "Oldest first; newest first is the default"},
     {"top", NULL, SPILL_OPTION_FLAG, offsetof(read_options_t, top),
-     "Layout subset: the elements in the summary, the highest ranking one first"},
+     "The highest ranking first: layout subset, those in the summary; capped, those it keeps"},
     {"from", "TIME", SPILL_OPTION_TEXT, offsetof(read_options_t, from),
      "Layout bucket: only elements from TIME on, such as 2026-03 or 2026-03-05T10:20 (UTC)"},
     {"to", "TIME", SPILL_OPTION_TEXT, offsetof(read_options_t, to),
@@ -157,7 +157,8 @@ const spill_command_t spill_command_read = {
         "With layout bucket, lines begin with WINDOW:SEQ, and the cursor is one; --from and --to "
         "take windows, both included, where these are named by a field.\n"
         "\n"
-        "With layout subset, --top reads the elements that rank highest from the head alone.\n"
+        "With layout subset, --top reads the elements that rank highest from the head alone; with "
+        "layout capped that keeps the best, all of them as they rank.\n"
         "\n"
         "Examples:\n"
         "  spillway read feeds.db events alice\n"

@@ -28,6 +28,19 @@ spill_code_t spill_array_check_element(const spill_value_t *element, size_t inde
     return SPILL_OK;
 }
 
+/* Capped, keeping the best: a long element would push all others out, and no newer one it. */
+static spill_code_t check_best(const spill_owner_t *owner, int64_t bytes, size_t index,
+                               spill_error_t *error)
+{
+    int64_t most = owner->array->definition.bounds.head_bytes_max;
+    if (bytes <= most)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_TOO_BIG,
+                      "element %zu: with a head around it that is %" PRId64 " bytes, and one that "
+                      "keeps the best has at most %" PRId64 " (headBytesMax, --max-bytes)",
+                      index, bytes, most);
+}
+
 static spill_code_t check_elements(const spill_owner_t *owner, const spill_value_t *elements,
                                    size_t count, spill_error_t *error)
 {
@@ -45,6 +58,10 @@ static spill_code_t check_elements(const spill_owner_t *owner, const spill_value
         int64_t page = spill_part_bytes_alone(owner, false, 1, elements[i].size_bytes);
         if (bytes < page && spill_definition_has_pages(&owner->array->definition))
             bytes = page;
+        if (spill_keeps_best(&owner->array->definition))
+            code = check_best(owner, bytes, i, error);
+        if (code != SPILL_OK)
+            return code;
         if (bytes > SPILL_DOCUMENT_BYTES_MAX)
             return spill_fail(error, SPILL_TOO_BIG,
                               "element %zu has %u bytes: with a document around it that is %" PRId64
@@ -210,6 +227,7 @@ static spill_code_t append_parts(spill_owner_t *owner, const spill_value_t *elem
         result->count += done.count;
         result->repeated = result->repeated && done.repeated;
         result->op_base = done.op_base;
+        result->dropped += done.dropped;
         at += (size_t)done.count;
     }
     if (code != SPILL_OK && result->count == 0)

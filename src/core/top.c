@@ -1,4 +1,5 @@
-/* Layout subset: the elements in the head's summary. */
+/* Layout subset: the elements in the head's summary; capped, keeping the best: all of the head's.
+ */
 #include "definition/fields.h"
 #include "layout/owner.h"
 #include "util/error.h"
@@ -19,28 +20,65 @@ static spill_slice_t *make_slice(const spill_top_t *top, spill_run_t *run, int64
     return slice;
 }
 
+/* Capped, keeping the best: the head's elements, as they rank. */
+static spill_code_t read_best(const spill_owner_t *owner, int64_t limit, spill_slice_t **slice,
+                              spill_error_t *error)
+{
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_top_t ranks = {0};
+    spill_run_t run = {0};
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.may_be_old = owner->array->store->reads_copies;
+    read.want = SPILL_WANT_FORWARD;
+    read.limit = INT64_MAX;
+    spill_code_t code = spill_owner_call(owner, &read, &head, error);
+    if (code == SPILL_OK)
+        spill_top_note(&ranks, &owner->array->definition, &head.run);
+    for (size_t i = 0; i < ranks.count && (int64_t)i < limit; i++)
+        for (size_t k = 0; k < head.run.count; k++)
+            if (head.run.entries[k].seq == ranks.at[i].seq) {
+                spill_element_t element = spill_run_element(&head.run, k);
+                spill_run_add(&run, element.seq, &element.value);
+            }
+    if (code == SPILL_OK)
+        *slice = make_slice(&ranks, &run, limit);
+    spill_run_release(&run);
+    spill_top_release(&ranks);
+    spill_response_release(&head);
+    return code;
+}
+
+static spill_code_t read_summary(const spill_owner_t *owner, int64_t limit, spill_slice_t **slice,
+                                 spill_error_t *error)
+{
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.want_top = true;
+    read.may_be_old = owner->array->store->reads_copies;
+    spill_code_t code = spill_owner_call(owner, &read, &head, error);
+    if (code == SPILL_OK)
+        *slice = make_slice(&head.state.top, &head.top_run, limit);
+    spill_response_release(&head);
+    return code;
+}
+
 spill_code_t spill_array_top(spill_array_t *array, const spill_value_t *owner, int64_t limit,
                              spill_slice_t **slice, spill_error_t *error)
 {
     *slice = NULL;
-    if (!spill_has_top(&array->definition))
+    bool best = spill_keeps_best(&array->definition);
+    if (!spill_has_top(&array->definition) && !best)
         return spill_fail(error, SPILL_INVALID,
-                          "'%s' has no top elements: its layout is '%s', not 'subset'",
+                          "'%s' has no top elements: its layout is '%s', not 'subset', or "
+                          "'capped' with a sortField",
                           array->definition.name, spill_layout_name(array->definition.layout));
     if (limit < 0)
         return spill_fail(error, SPILL_INVALID, "limit cannot be negative");
     spill_owner_t own;
-    spill_response_t head = SPILL_RESPONSE_INIT;
     spill_code_t code = spill_owner_init(&own, array, owner, error);
-    if (code == SPILL_OK) {
-        spill_request_t read = spill_owner_request(&own, SPILL_REQUEST_READ, SPILL_HEAD);
-        read.want_top = true;
-        read.may_be_old = array->store->reads_copies;
-        code = spill_owner_call(&own, &read, &head, error);
-    }
     if (code == SPILL_OK)
-        *slice = make_slice(&head.state.top, &head.top_run, limit);
-    spill_response_release(&head);
+        code =
+            best ? read_best(&own, limit, slice, error) : read_summary(&own, limit, slice, error);
     spill_owner_release(&own);
     return code;
 }

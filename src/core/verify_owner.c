@@ -125,14 +125,14 @@ static void check_elements(spill_inspection_t *inspection, int64_t page, const s
         before = seq;
     }
     before = state->first - 1;
-    for (size_t i = 0; i < state->gone.count; i++) {
-        int64_t seq = state->gone.at[i];
-        if (seq <= before || seq >= spill_state_end(state)) {
+    for (size_t i = 0; i < state->gone.run_count; i++) {
+        const spill_seq_run_t *gone = &state->gone.runs[i];
+        if (gone->first <= before || gone->end > spill_state_end(state)) {
             spill_inspection_add(inspection, page, 4, "removed number %" PRId64 " is out of place",
-                                 seq);
+                                 gone->first <= before ? gone->first : gone->end - 1);
             break;
         }
-        before = seq;
+        before = gone->end - 1;
     }
 }
 

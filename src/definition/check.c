@@ -219,10 +219,26 @@ static bool has_number(const char *path)
     return false;
 }
 
+/* Capped, keeping the best: an append looks at all of the head's elements. */
+static spill_code_t check_best(const spill_definition_t *definition, spill_error_t *error)
+{
+    if (definition->top_field[0] != '\0' || definition->top_count != 0)
+        return spill_fail(error, SPILL_INVALID,
+                          "topField and topCount belong to layout 'subset': of layout 'capped' the "
+                          "threshold says how many are kept");
+    if (has_number(definition->sort_field))
+        return fail_name(&spill_name_fields[SPILL_NAME_FIELDS - 1], definition->sort_field,
+                         "has a number as a name", error);
+    return check_range("threshold (--threshold)", definition->bounds.threshold, 1, SPILL_TOP_MAX,
+                       error);
+}
+
 /* Before the bounds, which depend on it. */
 static spill_code_t check_top(const spill_definition_t *definition, spill_error_t *error)
 {
     bool named = definition->top_field[0] != '\0' || definition->sort_field[0] != '\0';
+    if (spill_keeps_best(definition))
+        return check_best(definition, error);
     if (spill_has_top(definition) && definition->top_field[0] == '\0')
         return spill_fail(error, SPILL_INVALID, "topField (--top-field) is missing");
     if (spill_has_top(definition) && is_of_document(definition, definition->sort_field))
@@ -235,8 +251,10 @@ static spill_code_t check_top(const spill_definition_t *definition, spill_error_
     if (spill_has_top(definition))
         return check_range("topCount (--top)", definition->top_count, 1, SPILL_TOP_MAX, error);
     if (named || definition->top_count != 0)
-        return spill_fail(error, SPILL_INVALID,
-                          "topField, sortField and topCount belong to layout 'subset'");
+        return spill_fail(
+            error, SPILL_INVALID,
+            "topField, sortField and topCount belong to layout 'subset', sortField to "
+            "'capped', too");
     return SPILL_OK;
 }
 

@@ -96,6 +96,16 @@ bool spill_has_top(const spill_definition_t *definition)
     return definition->layout == SPILL_LAYOUT_SUBSET;
 }
 
+bool spill_has_rank_index(const spill_definition_t *definition)
+{
+    return spill_has_top(definition) && definition->sort_field[0] != '\0';
+}
+
+bool spill_keeps_best(const spill_definition_t *definition)
+{
+    return definition->layout == SPILL_LAYOUT_CAPPED && definition->sort_field[0] != '\0';
+}
+
 const char *spill_layout_name(spill_layout_t layout)
 {
     return (size_t)layout < LAYOUTS ? layout_names[layout] : NULL;

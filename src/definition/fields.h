@@ -51,6 +51,12 @@ bool spill_elements_apart(const spill_definition_t *definition);
 /* Has the summary the elements that rank highest? (subset) */
 bool spill_has_top(const spill_definition_t *definition);
 
+/* ... by a value of theirs, so that there is an index of it? */
+bool spill_has_rank_index(const spill_definition_t *definition);
+
+/* Do those that rank highest stay, and not the newest? (capped, with a sortField) */
+bool spill_keeps_best(const spill_definition_t *definition);
+
 /*
  * "outlier"; "oldest", "newest"; "oldest-first", "newest-first"; "month". NULL for
  * a value outside the enum.

@@ -51,6 +51,15 @@ spill_request_t spill_append_request(const spill_owner_t *owner, int64_t page,
     return append;
 }
 
+/* Capped: how many of the elements that have these numbers the head does not hold. */
+static int64_t count_dropped(const spill_owner_t *owner, const spill_state_t *head, int64_t first,
+                             int64_t count)
+{
+    if (spill_definition_has_pages(&owner->array->definition))
+        return 0;
+    return count - spill_state_live_within(head, first, first + count);
+}
+
 static spill_code_t repeated(const spill_owner_t *owner, const spill_request_t *append,
                              const spill_response_t *response, spill_append_result_t *result,
                              spill_error_t *error)
@@ -60,6 +69,7 @@ static spill_code_t repeated(const spill_owner_t *owner, const spill_request_t *
         .count = response->op.count,
         .repeated = true,
         .op_base = response->state.n,
+        .dropped = count_dropped(owner, &response->state, response->op.seq, response->op.count),
     };
     if (response->op.count == (int64_t)append->element_count)
         return SPILL_OK;
@@ -148,6 +158,7 @@ spill_code_t spill_append_to_head(spill_owner_t *owner, const spill_part_t *part
             break;
         if (head.outcome == SPILL_DONE) {
             spill_append_done(part, &head, result);
+            result->dropped = count_dropped(owner, &head.state, result->first, result->count);
             if (steps->done != NULL)
                 steps->done(owner, &append, &head);
             break;

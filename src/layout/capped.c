@@ -1,9 +1,11 @@
 /*
- * Capped: the head holds the newest elements, at most `threshold` of them and headBytesMax bytes;
- * what is older is dropped for good. There are no pages. An append is one atomic step, which makes
+ * Capped: the head holds the newest elements, or with a sortField those that rank highest, at most
+ * `threshold` of them and headBytesMax bytes; what is older, or ranks lower, is dropped for good.
+ * There are no pages. An append is one atomic step, which makes
  * its own room: so no append is refused for want of it, a batch is never split, and a crash leaves
  * nothing half done. docs/protocol.md has the table.
  */
+#include "definition/fields.h"
 #include "layout/outlier.h"
 #include "util/error.h"
 
@@ -18,7 +20,13 @@ static spill_request_t append_request(const spill_owner_t *owner, const spill_pa
 static spill_code_t too_big(spill_owner_t *owner, const spill_part_t *part, spill_response_t *head,
                             spill_error_t *error)
 {
-    (void)owner;
+    const spill_definition_t *definition = &owner->array->definition;
+    if (spill_keeps_best(definition))
+        return spill_fail(error, SPILL_TOO_BIG,
+                          "an element of headBytesMax, %" PRId64 " bytes, would not fit a document "
+                          "of %d beside the head's other fields, which take %" PRId64,
+                          definition->bounds.head_bytes_max, SPILL_DOCUMENT_BYTES_MAX,
+                          head->state.fields_bytes);
     return spill_fail(
         error, SPILL_TOO_BIG,
         "an element of %u bytes does not fit a document of %d bytes beside the head's "

@@ -111,6 +111,13 @@ static spill_part_t merge(const group_t *group, size_t from, size_t end)
     return whole;
 }
 
+/* Of `all` elements that were dropped, the first ones of a batch, those of [from, from + count). */
+static int64_t share_of_dropped(int64_t all, int64_t from, int64_t count)
+{
+    int64_t dropped = all - from;
+    return dropped < 0 ? 0 : dropped < count ? dropped : count;
+}
+
 /* Give each of the jobs its share of what was appended, or the error. */
 static void share(const group_t *group, size_t from, size_t end, spill_code_t code,
                   const spill_append_result_t *result, const spill_error_t *error)
@@ -121,8 +128,11 @@ static void share(const group_t *group, size_t from, size_t end, spill_code_t co
         int64_t count = (int64_t)job->part->count;
         job->code = code;
         if (code == SPILL_OK)
-            *job->result =
-                (spill_append_result_t){.first = first, .count = count, .op_base = result->op_base};
+            *job->result = (spill_append_result_t){
+                .first = first,
+                .count = count,
+                .op_base = result->op_base,
+                .dropped = share_of_dropped(result->dropped, first - result->first, count)};
         else if (job->error != NULL)
             *job->error = *error;
         first += count;
@@ -196,7 +206,8 @@ spill_code_t spill_layout_append(spill_owner_t *owner, const spill_part_t *part,
 spill_code_t spill_outlier_append(spill_owner_t *owner, const spill_part_t *part,
                                   spill_append_result_t *result, spill_error_t *error)
 {
-    if (owner->array->combine == NULL || part->update != NULL)
+    bool best = spill_keeps_best(&owner->array->definition); /* each is told what it lost */
+    if (owner->array->combine == NULL || part->update != NULL || best)
         return spill_layout_append(owner, part, result, error);
     return spill_combine_append(owner->array->combine, owner, part, result, error);
 }

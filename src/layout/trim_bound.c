@@ -47,11 +47,7 @@ static void go_on(walk_t *walk)
 /* The number of the live element that has `passed` others between `from` and itself. */
 static int64_t number_after(const spill_state_t *state, int64_t from, int64_t passed)
 {
-    int64_t seq = (from > state->first ? from : state->first) + passed;
-    size_t gone = spill_seqs_count_below(&state->gone, from);
-    for (; gone < state->gone.count && state->gone.at[gone] <= seq; gone++)
-        seq++;
-    return seq;
+    return spill_seqs_absent(&state->gone, from > state->first ? from : state->first, passed);
 }
 
 /* Elements apart: the next run of those in documents. */

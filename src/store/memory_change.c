@@ -1,6 +1,7 @@
 #include "store/memory_store.h"
 
 #include "bson/update.h"
+#include "definition/fields.h"
 #include "store/transition.h"
 
 #include <assert.h>
@@ -15,6 +16,7 @@ typedef struct step {
     bson_t *fields; /* what the head's fields become; NULL: they stay */
     spill_facts_t facts;
     spill_top_t journal;
+    spill_run_t all; /* ... of which these are the elements */
 } step_t;
 
 static int64_t size_of(void *context, int64_t seq)
@@ -47,10 +49,8 @@ static void gather_facts(step_t *step)
     }
     if (spill_needs_journal(request)) {
         spill_request_t all = {.want = SPILL_WANT_FORWARD, .limit = INT64_MAX};
-        spill_run_t run = {0};
-        spill_memory_document_read(document, &all, &run);
-        spill_top_note(&step->journal, request->definition, &run);
-        spill_run_release(&run);
+        spill_memory_document_read(document, &all, &step->all);
+        spill_top_note(&step->journal, request->definition, &step->all);
         step->facts.journal = &step->journal;
     }
     if (request->kind == SPILL_REQUEST_TRIM)
@@ -83,8 +83,20 @@ static void fill(spill_memory_document_t *document, const spill_request_t *reque
         spill_ops_copy(request->ops, &document->ops);
 }
 
-static void add_elements(spill_memory_document_t *document, const spill_request_t *request,
-                         const spill_effect_t *effect)
+/* Capped, keeping the best: what was there, in `all`, and the new ones, without what is gone. */
+static void keep_best(spill_memory_document_t *document, const spill_request_t *request,
+                      const spill_run_t *all, int64_t first)
+{
+    for (size_t i = all->count; i > 0; i--)
+        if (spill_is_gone(&document->state, all->entries[i - 1].seq))
+            spill_memory_document_remove(document, i - 1, 1);
+    for (size_t i = 0; i < request->element_count; i++)
+        if (!spill_is_gone(&document->state, first + (int64_t)i))
+            spill_memory_document_insert(document, document->count, &request->elements[i]);
+}
+
+static void keep_newest(spill_memory_document_t *document, const spill_request_t *request,
+                        const spill_effect_t *effect)
 {
     int64_t seq = effect->seq;
     int64_t added = spill_state_end(&document->state) - (effect->end > seq ? effect->end : seq);
@@ -92,11 +104,21 @@ static void add_elements(spill_memory_document_t *document, const spill_request_
                                  document->count + (size_t)added - (size_t)document->state.live);
     for (size_t i = request->element_count - (size_t)added; i < request->element_count; i++)
         spill_memory_document_insert(document, document->count, &request->elements[i]);
+}
+
+static void add_elements(const step_t *step, const spill_effect_t *effect)
+{
+    const spill_request_t *request = step->request;
+    spill_memory_document_t *document = step->document;
+    if (spill_keeps_best(request->definition))
+        keep_best(document, request, &step->all, effect->seq);
+    else
+        keep_newest(document, request, effect);
     if (!request->op)
         return;
     spill_op_entry_t entry = {
         .ordinal = document->state.n - 1,
-        .seq = seq,
+        .seq = effect->seq,
         .count = (int64_t)request->element_count,
         .id_bytes = (uint8_t)request->op->id_bytes,
     };
@@ -114,7 +136,7 @@ static void carry_out(step_t *step, const spill_effect_t *effect)
     case SPILL_EFFECT_DROP:
         break;
     case SPILL_EFFECT_ADD:
-        add_elements(document, request, effect);
+        add_elements(step, effect);
         break;
     case SPILL_EFFECT_REPLACE:
         spill_memory_document_replace(document, step->index, request->elements);
@@ -180,6 +202,7 @@ spill_code_t spill_memory_change(spill_memory_store_t *memory, const spill_reque
     }
     bson_destroy(step.fields);
     spill_top_release(&step.journal);
+    spill_run_release(&step.all);
     spill_memory_document_release(&step.fresh);
     return code;
 }

@@ -114,15 +114,10 @@ int64_t spill_memory_document_bytes(const spill_memory_document_t *document, siz
 static void read_forward(const spill_memory_document_t *document, const spill_request_t *request,
                          spill_run_t *run)
 {
-    const spill_seqs_t *gone = &document->state.gone;
     int64_t seq = request->seq > document->state.first ? request->seq : document->state.first;
-    size_t next_gone = spill_seqs_count_below(gone, seq);
     size_t index = spill_memory_document_position(document, seq);
     for (; index < document->count && (int64_t)run->count < request->limit; index++, seq++) {
-        while (next_gone < gone->count && gone->at[next_gone] == seq) {
-            next_gone++;
-            seq++;
-        }
+        seq = spill_seqs_pass(&document->state.gone, seq);
         spill_run_add(run, seq, &document->elements[index]);
     }
 }
@@ -130,16 +125,11 @@ static void read_forward(const spill_memory_document_t *document, const spill_re
 static void read_backward(const spill_memory_document_t *document, const spill_request_t *request,
                           spill_run_t *run)
 {
-    const spill_seqs_t *gone = &document->state.gone;
     int64_t end = end_of(document);
     int64_t seq = request->seq < end ? request->seq : end - 1;
-    size_t gone_left = spill_seqs_count_below(gone, seq + 1);
     size_t index = spill_memory_document_position(document, seq + 1);
     for (; index > 0 && (int64_t)run->count < request->limit; index--, seq--) {
-        while (gone_left > 0 && gone->at[gone_left - 1] == seq) {
-            gone_left--;
-            seq--;
-        }
+        seq = spill_seqs_pass_down(&document->state.gone, seq);
         spill_run_add(run, seq, &document->elements[index - 1]);
     }
 }
@@ -154,8 +144,7 @@ bool spill_memory_document_find_id(const spill_memory_document_t *document,
     spill_element_id_key(request->id, &wanted, NULL);
     *seq = document->state.first;
     for (*index = 0; *index < document->count; ++*index, ++*seq) {
-        while (spill_seqs_contains(gone, *seq))
-            ++*seq;
+        *seq = spill_seqs_pass(gone, *seq);
         spill_buffer_clear(&key);
         found =
             *seq >= request->seq &&

@@ -42,9 +42,12 @@ static int64_t array_bytes(int64_t count)
     return FRAME_BYTES + spill_array_framing(count);
 }
 
-static int64_t bookkeeping_bytes(const spill_definition_t *definition, const spill_state_t *state)
+static int64_t bookkeeping_bytes(const spill_definition_t *definition, const spill_state_t *state,
+                                 int64_t live)
 {
-    int64_t gone = (int64_t)state->gone.count;
+    /* Runs of them lie between live elements: two numbers each, whichever elements stay. */
+    bool gaps = spill_keeps_best(definition);
+    int64_t gone = gaps ? 2 * (live + 1) : (int64_t)state->gone.count;
     int64_t ops = state->n < definition->op_window ? state->n : definition->op_window;
     if (ops == 0)
         ops = 1; /* there is always an entry */
@@ -126,7 +129,7 @@ int64_t spill_state_document_bytes(const spill_definition_t *definition, const s
                                    int64_t live_bytes)
 {
     int64_t elements = array_bytes(live) + live_bytes;
-    int64_t bytes = bookkeeping_bytes(definition, state);
+    int64_t bytes = bookkeeping_bytes(definition, state, live);
     if (spill_elements_apart(definition))
         return bytes +
                (head ? head_bytes(definition, owner, state) + summary_bytes(definition) +
@@ -179,17 +182,29 @@ static void append_elements(bson_t *document, const spill_definition_t *by_order
     bson_append_array_end(document, &array);
 }
 
-void spill_render_gone(bson_t *document, const char *name, const spill_seqs_t *gone)
+static void append_number(bson_t *array, uint32_t index, int64_t number)
+{
+    char buffer[16];
+    const char *key;
+    bson_uint32_to_string(index, &key, buffer, sizeof buffer);
+    bson_append_int64(array, key, -1, number);
+}
+
+void spill_render_gone(bson_t *document, const char *name, const spill_seqs_t *gone, bool gaps)
 {
     if (gone->count == 0)
         return;
     bson_t array;
     bson_append_array_begin(document, name, -1, &array);
-    for (size_t i = 0; i < gone->count; i++) {
-        char buffer[16];
-        const char *key;
-        bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
-        bson_append_int64(&array, key, -1, gone->at[i]);
+    uint32_t index = 0;
+    for (size_t i = 0; i < gone->run_count; i++) {
+        const spill_seq_run_t *run = &gone->runs[i];
+        if (gaps) {
+            append_number(&array, index++, run->first);
+            append_number(&array, index++, run->end - run->first);
+        }
+        for (int64_t seq = run->first; !gaps && seq < run->end; seq++)
+            append_number(&array, index++, seq);
     }
     bson_append_array_end(document, &array);
 }
@@ -244,7 +259,7 @@ static void append_bookkeeping(bson_t *spill, const spill_state_t *state)
         BSON_APPEND_BOOL(spill, "sealed", true);
     if (state->closed)
         BSON_APPEND_BOOL(spill, "closed", true);
-    spill_render_gone(spill, "gone", &state->gone);
+    spill_render_gone(spill, state->gaps ? "gaps" : "gone", &state->gone, state->gaps);
 }
 
 /* ---- heads ----------------------------------------------------------------------------------- */

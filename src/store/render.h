@@ -45,7 +45,10 @@ void spill_render_count(bson_t *document, const char *name, int64_t count);
 /* A head's intent, which it has. */
 void spill_render_intent(bson_t *document, const char *name, const spill_state_t *state);
 
-/* The numbers that are gone, in an array; nothing if there are none. */
-void spill_render_gone(bson_t *document, const char *name, const spill_seqs_t *gone);
+/*
+ * The numbers that are gone, in an array; as `gaps` the first number of each run, and how many it
+ * has. Nothing if there are none.
+ */
+void spill_render_gone(bson_t *document, const char *name, const spill_seqs_t *gone, bool gaps);
 
 #endif

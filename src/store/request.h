@@ -10,7 +10,9 @@
  *   ... capped    head      the same, but that of room: the      as well: the oldest slots go for
  *                           newest element has to fit            good until there are at most
  *                                                               slots_max elements, within the
- *                                                               bytes; low = first
+ *                                                               bytes; low = first. With a
+ *                                                               sort_field those that rank lowest
+ *                                                               go, and their numbers are gone
  *   PUT_PAGE      page      absent, or (epoch, src) < mine      the whole page
  *   CUT           head      epoch, pages and rev equal          `slots` slots go; first, removed;
  *                                                               pages + 1; rev + 1

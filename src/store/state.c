@@ -12,16 +12,17 @@ static void reserve(spill_seqs_t *seqs, size_t count)
     size_t capacity = seqs->capacity < 4 ? 4 : seqs->capacity * 2;
     if (capacity < count)
         capacity = count;
-    seqs->at = bson_realloc(seqs->at, capacity * sizeof *seqs->at);
+    seqs->runs = bson_realloc(seqs->runs, capacity * sizeof *seqs->runs);
     seqs->capacity = capacity;
 }
 
-size_t spill_seqs_count_below(const spill_seqs_t *seqs, int64_t seq)
+/* The first run that ends after `seq`. */
+static size_t seek_run(const spill_seqs_t *seqs, int64_t seq)
 {
-    size_t low = 0, high = seqs->count;
+    size_t low = 0, high = seqs->run_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (seqs->at[middle] < seq)
+        if (seqs->runs[middle].end <= seq)
             low = middle + 1;
         else
             high = middle;
@@ -29,49 +30,138 @@ size_t spill_seqs_count_below(const spill_seqs_t *seqs, int64_t seq)
     return low;
 }
 
+/* Count anew from a run on. */
+static void recount(spill_seqs_t *seqs, size_t from)
+{
+    size_t before = 0;
+    if (from > 0)
+        before = seqs->runs[from - 1].before +
+                 (size_t)(seqs->runs[from - 1].end - seqs->runs[from - 1].first);
+    for (size_t i = from; i < seqs->run_count; i++) {
+        seqs->runs[i].before = before;
+        before += (size_t)(seqs->runs[i].end - seqs->runs[i].first);
+    }
+    seqs->count = before;
+}
+
+size_t spill_seqs_count_below(const spill_seqs_t *seqs, int64_t seq)
+{
+    size_t index = seek_run(seqs, seq);
+    if (index == seqs->run_count)
+        return seqs->count;
+    const spill_seq_run_t *run = &seqs->runs[index];
+    return run->before + (size_t)(seq > run->first ? seq - run->first : 0);
+}
+
 bool spill_seqs_contains(const spill_seqs_t *seqs, int64_t seq)
 {
-    size_t index = spill_seqs_count_below(seqs, seq);
-    return index < seqs->count && seqs->at[index] == seq;
+    size_t index = seek_run(seqs, seq);
+    return index < seqs->run_count && seqs->runs[index].first <= seq;
+}
+
+bool spill_seqs_equal(const spill_seqs_t *left, const spill_seqs_t *right)
+{
+    bool equal = left->run_count == right->run_count;
+    for (size_t i = 0; equal && i < left->run_count; i++)
+        equal =
+            left->runs[i].first == right->runs[i].first && left->runs[i].end == right->runs[i].end;
+    return equal;
+}
+
+void spill_seqs_insert_run(spill_seqs_t *seqs, int64_t first, int64_t end)
+{
+    if (first >= end)
+        return;
+    size_t from = seek_run(seqs, first - 1), to = from; /* runs that it touches */
+    while (to < seqs->run_count && seqs->runs[to].first <= end)
+        to++;
+    spill_seq_run_t whole = {.first = first, .end = end};
+    if (from < to && seqs->runs[from].first < first)
+        whole.first = seqs->runs[from].first;
+    if (from < to && seqs->runs[to - 1].end > end)
+        whole.end = seqs->runs[to - 1].end;
+    if (from == to)
+        reserve(seqs, seqs->run_count + 1);
+    memmove(seqs->runs + from + 1, seqs->runs + to, (seqs->run_count - to) * sizeof *seqs->runs);
+    seqs->run_count = seqs->run_count - to + from + 1;
+    seqs->runs[from] = whole;
+    recount(seqs, from);
 }
 
 void spill_seqs_insert(spill_seqs_t *seqs, int64_t seq)
 {
-    size_t index = spill_seqs_count_below(seqs, seq);
-    if (index < seqs->count && seqs->at[index] == seq)
-        return;
-    reserve(seqs, seqs->count + 1);
-    memmove(seqs->at + index + 1, seqs->at + index, (seqs->count - index) * sizeof *seqs->at);
-    seqs->at[index] = seq;
-    seqs->count++;
+    spill_seqs_insert_run(seqs, seq, seq + 1);
+}
+
+int64_t spill_seqs_pass(const spill_seqs_t *seqs, int64_t seq)
+{
+    size_t index = seek_run(seqs, seq);
+    bool in = index < seqs->run_count && seqs->runs[index].first <= seq;
+    return in ? seqs->runs[index].end : seq;
+}
+
+int64_t spill_seqs_pass_down(const spill_seqs_t *seqs, int64_t seq)
+{
+    size_t index = seek_run(seqs, seq);
+    bool in = index < seqs->run_count && seqs->runs[index].first <= seq;
+    return in ? seqs->runs[index].first - 1 : seq;
+}
+
+int64_t spill_seqs_absent(const spill_seqs_t *seqs, int64_t from, int64_t passed)
+{
+    int64_t seq = from + passed;
+    for (size_t index = seek_run(seqs, from); index < seqs->run_count; index++) {
+        const spill_seq_run_t *run = &seqs->runs[index];
+        if (run->first > seq)
+            break;
+        seq += run->end - (run->first > from ? run->first : from);
+    }
+    return seq;
 }
 
 void spill_seqs_drop_below(spill_seqs_t *seqs, int64_t seq)
 {
-    size_t dropped = spill_seqs_count_below(seqs, seq);
-    if (dropped == 0)
+    size_t dropped = seek_run(seqs, seq);
+    bool cuts = dropped < seqs->run_count && seqs->runs[dropped].first < seq;
+    if (dropped == 0 && !cuts)
         return;
-    seqs->count -= dropped;
-    memmove(seqs->at, seqs->at + dropped, seqs->count * sizeof *seqs->at);
+    if (cuts)
+        seqs->runs[dropped].first = seq;
+    seqs->run_count -= dropped;
+    memmove(seqs->runs, seqs->runs + dropped, seqs->run_count * sizeof *seqs->runs);
+    recount(seqs, 0);
 }
 
 void spill_seqs_keep_below(spill_seqs_t *seqs, int64_t seq)
 {
-    seqs->count = spill_seqs_count_below(seqs, seq);
+    size_t index = seek_run(seqs, seq);
+    bool cuts = index < seqs->run_count && seqs->runs[index].first < seq;
+    if (cuts)
+        seqs->runs[index].end = seq;
+    seqs->run_count = index + cuts;
+    recount(seqs, 0);
+}
+
+void spill_seqs_clear(spill_seqs_t *seqs)
+{
+    seqs->run_count = 0;
+    seqs->count = 0;
 }
 
 void spill_seqs_copy(const spill_seqs_t *from, spill_seqs_t *to)
 {
-    to->count = from->count;
-    if (from->count == 0)
+    spill_seqs_clear(to);
+    if (from->run_count == 0)
         return;
-    reserve(to, from->count);
-    memcpy(to->at, from->at, from->count * sizeof *from->at);
+    reserve(to, from->run_count);
+    memcpy(to->runs, from->runs, from->run_count * sizeof *from->runs);
+    to->run_count = from->run_count;
+    to->count = from->count;
 }
 
 void spill_seqs_release(spill_seqs_t *seqs)
 {
-    bson_free(seqs->at);
+    bson_free(seqs->runs);
     *seqs = (spill_seqs_t){0};
 }
 
@@ -112,7 +202,7 @@ void spill_state_clear(spill_state_t *state)
 {
     spill_seqs_t gone = state->gone;
     spill_top_t top = state->top;
-    gone.count = 0;
+    spill_seqs_clear(&gone);
     spill_top_clear(&top);
     *state = (spill_state_t){.gone = gone, .top = top};
 }

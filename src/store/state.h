@@ -19,16 +19,33 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A sorted set of sequence numbers. */
+/* Numbers in [first, end), after `before` smaller ones of the set. */
+typedef struct spill_seq_run {
+    int64_t first;
+    int64_t end;
+    size_t before;
+} spill_seq_run_t;
+
+/* A sorted set of sequence numbers, kept as runs: it takes the memory of these. Zeroed: empty. */
 typedef struct spill_seqs {
-    int64_t *at;
-    size_t count;
+    spill_seq_run_t *runs; /* ascending, none beside another */
+    size_t run_count;
     size_t capacity;
+    size_t count; /* numbers in all of them */
 } spill_seqs_t;
 
 bool spill_seqs_contains(const spill_seqs_t *seqs, int64_t seq);
+bool spill_seqs_equal(const spill_seqs_t *left, const spill_seqs_t *right);
 void spill_seqs_insert(spill_seqs_t *seqs, int64_t seq); /* a second time: no effect */
+/* Numbers in [first, end), as if each was inserted. */
+void spill_seqs_insert_run(spill_seqs_t *seqs, int64_t first, int64_t end);
 size_t spill_seqs_count_below(const spill_seqs_t *seqs, int64_t seq);
+/* The number itself where it is not in the set, else the next higher, or lower, that is not. */
+int64_t spill_seqs_pass(const spill_seqs_t *seqs, int64_t seq);
+int64_t spill_seqs_pass_down(const spill_seqs_t *seqs, int64_t seq);
+/* The number that has `passed` others, from `from` on, before it, all that are not in the set. */
+int64_t spill_seqs_absent(const spill_seqs_t *seqs, int64_t from, int64_t passed);
+void spill_seqs_clear(spill_seqs_t *seqs);                        /* empty, memory kept */
 void spill_seqs_drop_below(spill_seqs_t *seqs, int64_t seq);      /* forget the smaller ones */
 void spill_seqs_keep_below(spill_seqs_t *seqs, int64_t seq);      /* forget the others */
 void spill_seqs_copy(const spill_seqs_t *from, spill_seqs_t *to); /* `to` is empty or zeroed */
@@ -43,6 +60,7 @@ typedef struct spill_state {
     int64_t live;        /* elements in the array */
     int64_t live_bytes;  /* sum of their value sizes */
     spill_seqs_t gone;   /* removed numbers among the slots */
+    bool gaps;           /* capped, keeping the best: they are noted as runs, for there are many */
     int64_t n;           /* appends that carried an operation id, up to here */
     bool sealed;         /* keep oldest: takes no more elements */
     bool closed;         /* keep oldest: sealed, and no page follows: the owner is being dropped */

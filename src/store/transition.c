@@ -1,6 +1,7 @@
 #include "store/transition.h"
 
 #include "definition/fields.h"
+#include "store/step_best.h"
 #include "store/step_top.h"
 
 #include <assert.h>
@@ -57,12 +58,10 @@ static void lift_low(const spill_request_t *request, spill_state_t *state)
 /* Keep newest: a leading run of removed numbers leaves the head, or it would grow for ever. */
 static void fold_leading_gone(spill_state_t *state)
 {
-    size_t run = 0;
-    while (run < state->gone.count && state->gone.at[run] == state->first + (int64_t)run)
-        run++;
-    state->first += (int64_t)run;
-    state->removed += (int64_t)run;
-    spill_seqs_drop_below(&state->gone, state->first);
+    int64_t first = spill_seqs_pass(&state->gone, state->first);
+    state->removed += first - state->first;
+    state->first = first;
+    spill_seqs_drop_below(&state->gone, first);
 }
 
 /* ---- statistics ------------------------------------------------------------------------------ */
@@ -74,8 +73,15 @@ bool spill_needs_tally(const spill_request_t *request)
     return changes && spill_tally_wanted(request->definition);
 }
 
+bool spill_is_gone(const spill_state_t *after, int64_t seq)
+{
+    return seq < after->first || spill_seqs_contains(&after->gone, seq);
+}
+
 bool spill_needs_journal(const spill_request_t *request)
 {
+    if (request->kind == SPILL_REQUEST_APPEND)
+        return spill_keeps_best(request->definition);
     return spill_has_top(request->definition) && request->refill != NULL;
 }
 
@@ -127,7 +133,7 @@ static void empty_document(spill_state_t *state, spill_effect_t *effect)
     state->live = 0;
     state->live_bytes = 0;
     state->tally = (spill_tally_t){0};
-    state->gone.count = 0;
+    spill_seqs_clear(&state->gone);
     state->rev++;
 }
 
@@ -147,6 +153,7 @@ static void make_document(const spill_request_t *request, spill_state_t *state, 
     state->rev = rev;
     state->first = request->first;
     state->page = request->page == SPILL_HEAD ? 0 : request->page;
+    state->gaps = spill_keeps_best(request->definition);
 }
 
 /* ---- append ---------------------------------------------------------------------------------- */
@@ -172,11 +179,38 @@ static bool newest_fits(const spill_request_t *append, const spill_state_t *stat
     spill_state_t after = *state;
     after.fields_bytes = fields_bytes;
     after.n += spill_request_ops(append);
-    after.gone.count = 0;
+    after.gone = (spill_seqs_t){0};
     int64_t size = append->elements[append->element_count - 1].size_bytes;
     int64_t bytes =
         spill_state_document_bytes(append->definition, append->owner, true, &after, 1, size);
     return spill_limits_allow(&append->limits, 1, 1, bytes);
+}
+
+/*
+ * ... keeping the best: it is any of them that may stay, alone. One of the head's bound in bytes
+ * has to fit, as no longer element comes to such a head.
+ */
+static bool best_fits(const spill_request_t *append, const spill_state_t *state,
+                      int64_t fields_bytes)
+{
+    spill_state_t after = *state;
+    after.fields_bytes = fields_bytes;
+    after.n += spill_request_ops(append);
+    int64_t largest = append->limits.bytes_max;
+    for (size_t i = 0; i < append->element_count; i++)
+        if (append->elements[i].size_bytes > largest)
+            largest = append->elements[i].size_bytes;
+    return spill_state_document_bytes(append->definition, append->owner, true, &after, 1,
+                                      largest) <= SPILL_DOCUMENT_BYTES_MAX;
+}
+
+static bool has_room(const spill_request_t *append, const spill_state_t *state,
+                     int64_t fields_bytes)
+{
+    if (spill_keeps_best(append->definition))
+        return best_fits(append, state, fields_bytes);
+    return is_capped(append) ? newest_fits(append, state, fields_bytes)
+                             : append_fits(append, state, fields_bytes);
 }
 
 static spill_refusal_t append_refusal(const spill_request_t *append, const spill_state_t *state,
@@ -193,8 +227,7 @@ static spill_refusal_t append_refusal(const spill_request_t *append, const spill
         return SPILL_REFUSAL_STALE;
     if (state->sealed)
         return SPILL_REFUSAL_SEALED;
-    if (is_capped(append) ? !newest_fits(append, state, fields_bytes)
-                          : !append_fits(append, state, fields_bytes))
+    if (!has_room(append, state, fields_bytes))
         return SPILL_REFUSAL_FULL;
     return SPILL_REFUSAL_NONE;
 }
@@ -233,11 +266,9 @@ static bool make_room(const spill_request_t *request, const spill_facts_t *facts
                       spill_state_t *state, int64_t *first)
 {
     spill_state_t left = *state;
-    size_t gone = 0;
     while (true) {
-        for (; gone < state->gone.count && state->gone.at[gone] == left.first; gone++)
-            left.first++;
-        left.gone.count = state->gone.count - gone;
+        left.first = spill_seqs_pass(&state->gone, left.first);
+        left.gone.count = state->gone.count - spill_seqs_count_below(&state->gone, left.first);
         int64_t bytes = spill_state_document_bytes(request->definition, request->owner, true, &left,
                                                    left.live, left.live_bytes);
         if (left.live == 1 ||
@@ -277,13 +308,21 @@ static spill_outcome_t append(const spill_request_t *request, const spill_facts_
         spill_sum_add(&after.sum, &value);
     }
     tally_appended(request, &after);
-    if (is_capped(request) && !make_room(request, facts, end, &after, &first))
+    bool best = spill_keeps_best(request->definition);
+    if (best && !spill_step_knows_all(facts, state))
+        return SPILL_REFUSED_GUARD;
+    if (is_capped(request) && !best && !make_room(request, facts, end, &after, &first))
         return SPILL_REFUSED_GUARD;
     *effect = (spill_effect_t){.kind = SPILL_EFFECT_ADD, .seq = end};
     *state = after;
     spill_step_appends_to_top(request, facts, end, state);
     if (!is_capped(request))
         return SPILL_DONE;
+    if (best) {
+        spill_step_keeps_best(request, facts, end, state);
+        fold_leading_gone(state);
+        first = state->first;
+    }
     effect->end = first;
     state->first = first;
     spill_seqs_drop_below(&state->gone, first);

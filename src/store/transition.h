@@ -12,7 +12,8 @@ typedef enum spill_effect_kind {
     SPILL_EFFECT_NONE,
     /*
      * request->elements at seq, seq + 1, ...; capped: what has a number below `end` goes for
-     * good, of the document's elements and of these.
+     * good, of the document's elements and of these. Capped, keeping the best: what is gone by the
+     * state (spill_is_gone) goes, of both.
      */
     SPILL_EFFECT_ADD,
     SPILL_EFFECT_REPLACE, /* element seq becomes request->elements[0] */
@@ -41,7 +42,8 @@ typedef struct spill_facts {
     int64_t old_bytes;    /* EDIT, REMOVE, PULL: size of element request->seq; -1: not there */
     int64_t erased_bytes; /* TRIM: size of the head's live elements below request->low */
     /*
-     * Layout subset, where spill_needs_journal: all of the journal's elements; else NULL.
+     * Where spill_needs_journal: all of the document's elements; else NULL. Layout subset: they are
+     * the journal's.
      */
     const spill_top_t *journal;
     spill_tally_t tally; /* layout bucket; EDIT, REMOVE, PULL, TRIM: see spill_tally_after */
@@ -68,8 +70,14 @@ spill_outcome_t spill_transition(const spill_request_t *request, const spill_fac
 bool spill_needs_tally(const spill_request_t *request);
 spill_tally_t spill_tally_after(const spill_request_t *request, const spill_run_t *run);
 
-/* Layout subset: does it bring a refill, so that the journal's elements are to be looked at? */
+/*
+ * Does it depend on how the document's elements rank? Layout subset: where it brings a refill;
+ * capped, keeping the best: every append.
+ */
 bool spill_needs_journal(const spill_request_t *request);
+
+/* Is element `seq`, which was in the document or was appended to it, no longer there? */
+bool spill_is_gone(const spill_state_t *after, int64_t seq);
 
 /* Most bytes that an update (may be NULL) adds to a head's other fields. */
 int64_t spill_update_growth(const bson_t *update);

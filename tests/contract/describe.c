@@ -16,8 +16,11 @@ static void say_state(bson_string_t *text, const spill_state_t *state)
     if (state->epoch != EPOCH)
         say(text, "epoch=", state->epoch);
     say(text, "first=", state->first);
-    for (size_t i = 0; i < state->gone.count; i++)
-        bson_string_append_printf(text, "%s%" PRId64, i == 0 ? " gone=" : ",", state->gone.at[i]);
+    for (size_t i = 0; i < state->gone.run_count; i++)
+        for (int64_t seq = state->gone.runs[i].first; seq < state->gone.runs[i].end; seq++)
+            bson_string_append_printf(text, "%s%" PRId64,
+                                      i == 0 && seq == state->gone.runs[i].first ? " gone=" : ",",
+                                      seq);
     say(text, "n=", state->n);
     bson_string_append(text, state->sealed ? " sealed" : "");
     bson_string_append(text, state->closed ? " closed" : "");

@@ -305,11 +305,41 @@ void matrix_play_subset(spill_store_t *store, int64_t top, const char *by, int64
     model_clear(&player.model);
 }
 
+void matrix_play_best(spill_store_t *store, int64_t cap, const char *by, spill_array_order_t order)
+{
+    spill_definition_t definition;
+    spill_error_t error;
+    char name[64];
+    int64_t owner = cap;
+    player_t player = {
+        .random = {(uint64_t)(cap * 10007) + strlen(by)},
+        .owner = {.data = (const uint8_t *)&owner,
+                  .size_bytes = sizeof owner,
+                  .type = BSON_TYPE_INT64},
+        .model = {.documents = true, .top = INT64_MAX, .by = by, .cap = cap, .best = true}};
+    snprintf(name, sizeof name, "best-c%d-%s-o%d", (int)cap, by, (int)order);
+    spill_definition_init(&definition, name);
+    spill_definition_set_layout(&definition, SPILL_LAYOUT_CAPPED);
+    snprintf(definition.collection, sizeof definition.collection, "%s", name);
+    snprintf(definition.sort_field, sizeof definition.sort_field, "%s", by);
+    snprintf(definition.id_field, sizeof definition.id_field, "value.number");
+    definition.bounds.threshold = cap;
+    definition.order = order;
+    expect_ok(spill_store_define(store, &definition, &error), &error);
+    expect_ok(spill_array_open(store, name, &player.array, &error), &error);
+    play(&player);
+    spill_array_close(player.array);
+    model_clear(&player.model);
+}
+
 void matrix_play(spill_store_t *store)
 {
     static const char *const ranks[] = {"rating", "value", ""};
     for (int i = 0; i < MATRIX_SUBSETS; i++)
         matrix_play_subset(store, sizes[i % 4], ranks[i / 4], 1 + i % 3);
+    for (int i = 0; i < MATRIX_BEST; i++)
+        matrix_play_best(store, sizes[i / 2], ranks[i % 2],
+                         i / 2 % 2 ? SPILL_ARRAY_NEWEST_FIRST : SPILL_ARRAY_OLDEST_FIRST);
     for (int i = 0; i < MATRIX_APART; i++)
         matrix_play_apart(store, sizes[i % 4], sizes[1 + i / 4]);
     for (int i = 0; i < 2 * MATRIX_SIZES; i++) {

@@ -26,6 +26,9 @@ void matrix_play_apart(spill_store_t *store, int64_t threshold, int64_t page);
 /* Layout subset, of `top` elements by `by`: "rating", "value" or "". */
 #define MATRIX_SUBSETS 12 /* cells of it */
 void matrix_play_subset(spill_store_t *store, int64_t top, const char *by, int64_t threshold);
+/* Layout capped, keeping the best by "rating" or "value". */
+#define MATRIX_BEST 8 /* cells of it */
+void matrix_play_best(spill_store_t *store, int64_t cap, const char *by, spill_array_order_t order);
 void matrix_play(spill_store_t *store); /* every cell */
 
 #endif

@@ -74,7 +74,7 @@ spill_value_t model_value(int kind)
         while (bson_iter_next(&iter))
             values[count++] = spill_value_from_iter(&iter);
     }
-    return values[kind % count];
+    return values[count > 0 ? kind % count : 0];
 }
 
 /* Ratings are integers and doubles; one in four documents has none. */
@@ -108,12 +108,57 @@ spill_value_t model_element(const model_t *model, int kind)
                            .type = BSON_TYPE_DOCUMENT};
 }
 
+/* ---- ranks ----------------------------------------------------------------------------------- */
+
+/* A number ranks above everything but a date; higher is better. */
+typedef struct rank {
+    int class;
+    double value;
+} rank_t;
+
+static rank_t rank_of(const model_t *model, int kind)
+{
+    spill_value_t value = model_value(kind);
+    if (strcmp(model->by, "rating") == 0)
+        return has_rating(kind) ? (rank_t){1, rating_of(kind)} : (rank_t){0};
+    if (strcmp(model->by, "value") != 0)
+        return (rank_t){0};
+    switch (value.type) {
+    case BSON_TYPE_DOUBLE:
+        return (rank_t){1, 0.25};
+    case BSON_TYPE_INT32:
+        return (rank_t){1, -7};
+    case BSON_TYPE_INT64:
+        return (rank_t){1, (double)INT64_MIN};
+    case BSON_TYPE_DATE_TIME:
+        return (rank_t){2, 0};
+    default:
+        return (rank_t){0};
+    }
+}
+
+static bool ranks_above(rank_t left, rank_t right)
+{
+    return left.class != right.class ? left.class > right.class : left.value > right.value;
+}
+
 /* ---- the plain array ------------------------------------------------------------------------- */
 
 void model_clear(model_t *model)
 {
     bson_free(model->kinds);
     *model = (model_t){0};
+}
+
+/* The one that ranks lowest, the oldest of several. */
+static int64_t last_in_rank(const model_t *model)
+{
+    int64_t last = -1;
+    for (int64_t seq = 0; seq < model->count; seq++)
+        if (model->kinds[seq] >= 0 && (last < 0 || ranks_above(rank_of(model, model->kinds[last]),
+                                                               rank_of(model, model->kinds[seq]))))
+            last = seq;
+    return last;
 }
 
 void model_push(model_t *model, int kind)
@@ -124,6 +169,8 @@ void model_push(model_t *model, int kind)
     }
     model->kinds[model->count++] = kind % model_kinds();
     model->live++;
+    while (model->best && model->live > model->cap)
+        model_remove(model, last_in_rank(model));
     for (; model->cap > 0 && model->live > model->cap; model->low++)
         model_remove(model, model->low);
 }
@@ -140,6 +187,10 @@ void model_appended(model_t *model, int count, const spill_append_result_t *resu
     assert_int_equal(result->count, count);
     for (int i = 0; i < count; i++)
         model_push(model, (int)model->count);
+    int64_t dropped = 0;
+    for (int64_t seq = result->first; seq < model->count; seq++)
+        dropped += model->kinds[seq] < 0;
+    assert_int_equal(result->dropped, dropped);
 }
 
 void model_set(model_t *model, int64_t seq, int kind)
@@ -227,40 +278,8 @@ void model_check_count(const model_t *model, spill_array_t *array, const spill_v
     assert_int_equal(count.exists, model->count > 0);
     assert_int_equal(count.count, model->live);
     assert_int_equal(count.next, model->count);
-    if (model->documents)
+    if (model->documents && !model->best)
         check_statistics(model, &count);
-}
-
-/* A number ranks above everything but a date; higher is better. */
-typedef struct rank {
-    int class;
-    double value;
-} rank_t;
-
-static rank_t rank_of(const model_t *model, int kind)
-{
-    spill_value_t value = model_value(kind);
-    if (strcmp(model->by, "rating") == 0)
-        return has_rating(kind) ? (rank_t){1, rating_of(kind)} : (rank_t){0};
-    if (strcmp(model->by, "value") != 0)
-        return (rank_t){0};
-    switch (value.type) {
-    case BSON_TYPE_DOUBLE:
-        return (rank_t){1, 0.25};
-    case BSON_TYPE_INT32:
-        return (rank_t){1, -7};
-    case BSON_TYPE_INT64:
-        return (rank_t){1, (double)INT64_MIN};
-    case BSON_TYPE_DATE_TIME:
-        return (rank_t){2, 0};
-    default:
-        return (rank_t){0};
-    }
-}
-
-static bool ranks_above(rank_t left, rank_t right)
-{
-    return left.class != right.class ? left.class > right.class : left.value > right.value;
 }
 
 /* The one that ranks highest of those that are not taken, the newest of several; -1: none is left.

@@ -17,6 +17,7 @@ typedef struct model {
     int64_t low;    /* where the live ones begin, at the earliest */
     int64_t top;    /* of a subset: elements in the summary; 0: none are */
     const char *by; /* ... and what they rank by: "rating", "value", or "" */
+    bool best;      /* capped: those that rank highest by it stay, and `top` is all of them */
 } model_t;
 
 /* Values of every kind, numbered from 0. They last. */

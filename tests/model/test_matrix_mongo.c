@@ -22,6 +22,8 @@ static void cut(spill_store_t *store)
     matrix_play_subset(store, 3, "rating", 1);
     matrix_play_subset(store, 7, "value", 3);
     matrix_play_subset(store, 2, "", 1);
+    matrix_play_best(store, 7, "rating", SPILL_ARRAY_OLDEST_FIRST);
+    matrix_play_best(store, 2, "value", SPILL_ARRAY_NEWEST_FIRST);
     for (size_t i = 0; i < 2 * sizeof cells / sizeof *cells; i++) {
         matrix_cell_t cell = {.keep = i % 2 ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST,
                               .order =

@@ -219,7 +219,7 @@ static void do_read(sim_client_t *client, int owner)
 {
     sim_world_t *world = client->world;
     sim_random_t *random = &world->random;
-    if (world->settings.top > 0 && sim_random_chance(random, 400)) {
+    if ((world->settings.top > 0 || world->settings.best) && sim_random_chance(random, 400)) {
         sim_check_top(client, owner, false);
         return;
     }

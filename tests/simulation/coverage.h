@@ -113,6 +113,11 @@
     X(CAPPED_BY_BYTES, "... to fit it in bytes")                                                   \
     X(CAPPED_WITHIN_BATCH, "... and the first of its own, a batch larger than the cap")            \
     X(CAPPED_GONE, "... past removed numbers")                                                     \
+    X(BEST, "an append dropped the lowest element of a capped head")                               \
+    X(BEST_BETWEEN, "... between others")                                                          \
+    X(BEST_NOT_KEPT, "... which was its own")                                                      \
+    X(BEST_BY_BYTES, "... to fit it in bytes")                                                     \
+    X(BEST_EDITED, "... that an edit had put there")                                               \
     X(PAUSED, "a client paused between tries")                                                     \
     X(DEFINED_AGAIN, "bounds were changed while clients ran")
 

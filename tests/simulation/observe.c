@@ -157,7 +157,9 @@ static void observe_append(sim_world_t *world, int owner, const spill_request_t 
     }
     if (response->state.live == 1 && alone_over_bound(request, &response->state))
         sim_saw(world, SIM_OVERSIZE_ALONE);
-    if (is_capped(world))
+    if (world->settings.best)
+        sim_observe_best(world, owner, request, response);
+    else if (is_capped(world))
         observe_fall(world, owner, request, response);
 }
 

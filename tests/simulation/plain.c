@@ -219,6 +219,17 @@ const char *sim_plain_fall(sim_plain_t *plain, int64_t first, int64_t cap, bool 
     return moment->low == first ? NULL : "the head does not begin with an element that is there";
 }
 
+const char *sim_plain_fall_one(sim_plain_t *plain, int64_t seq)
+{
+    sim_plain_moment_t *moment = &plain->moments[plain->moment_count - 1];
+    sim_plain_element_t *element = find_alive(plain, seq);
+    if (!element)
+        return "an element that is not there fell off";
+    bury(plain, moment, element);
+    moment->change = SIM_CHANGE_TRIM;
+    return NULL;
+}
+
 void sim_plain_lift(sim_plain_t *plain)
 {
     sim_plain_moment_t *moment = &plain->moments[plain->moment_count - 1];

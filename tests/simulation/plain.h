@@ -87,6 +87,8 @@ const char *sim_plain_drop(sim_plain_t *plain);
  * `cap`. `exactly`: no bound in bytes can have asked for more.
  */
 const char *sim_plain_fall(sim_plain_t *plain, int64_t first, int64_t cap, bool exactly);
+/* Capped, keeping the best: ... the element fell off. */
+const char *sim_plain_fall_one(sim_plain_t *plain, int64_t seq);
 /* Capped: what is not there any more at the beginning is below `low`. */
 void sim_plain_lift(sim_plain_t *plain);
 

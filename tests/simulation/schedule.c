@@ -109,6 +109,8 @@ void sim_schedule_begin(sim_world_t *world)
         world->definition.top_count = world->settings.top;
         strcpy(world->definition.sort_field, world->settings.sort_field);
     }
+    if (world->settings.best)
+        strcpy(world->definition.sort_field, world->settings.sort_field);
     world->definition.keep_elements = world->settings.keep_elements;
     world->definition.keep_seconds = world->settings.keep_seconds;
     strcpy(world->definition.id_field, SIM_ID_FIELD);
@@ -370,7 +372,7 @@ static void reckon(sim_world_t *world, sim_client_t *client, int owner)
             sim_fail(world, "owner %d, at the end: statistics: %s", owner, error.message);
         sim_check_statistics(client, owner, (sim_span_t){version, version}, &statistics);
     }
-    if (world->settings.top > 0)
+    if (world->settings.top > 0 || world->settings.best)
         sim_check_top(client, owner, true);
     verify(world, client, owner);
 }
@@ -521,7 +523,7 @@ bool sim_schedule_run(sim_world_t *world, uint64_t seed)
         world->adjust(world);
     else if (!world->settings.apart && !world->settings.bucket &&
              sim_random_chance(&world->random, 250))
-        sim_settings_cap(&world->settings);
+        sim_settings_cap(&world->settings, seed);
     if (world->trace)
         sim_settings_print(&world->settings, world->trace);
     sim_schedule_begin(world);

@@ -89,14 +89,20 @@ void sim_settings_choose(sim_settings_t *settings, sim_engine_t engine, sim_rand
         settings->weights[SIM_ACTION_TRIM] = settings->weights[SIM_ACTION_UPDATE] = 0;
 }
 
-void sim_settings_cap(sim_settings_t *settings)
+void sim_settings_cap(sim_settings_t *settings, uint64_t seed)
 {
+    static const char *const fields[] = {SIM_ID_FIELD, SIM_ID_FIELD, SIM_VALUE_FIELD,
+                                         SIM_TIME_FIELD};
+    settings->best = seed / 12 % 2 == 1;
+    settings->sort_field = fields[seed / 24 % 4];
     settings->layout = SPILL_LAYOUT_CAPPED;
     settings->keep = SPILL_KEEP_NEWEST;
     settings->keep_elements = 0;
     for (int i = 0; i < 2; i++) {
         settings->bounds[i].page_capacity = 0;
         settings->bounds[i].page_bytes_max = 0;
+        if (settings->best) /* each element fits alone: longer ones are refused */
+            settings->bounds[i].head_bytes_max += SIM_PADDING_MAX;
     }
 }
 
@@ -112,7 +118,7 @@ void sim_settings_top(sim_settings_t *settings, uint64_t seed)
 void sim_settings_print(const sim_settings_t *settings, FILE *file)
 {
     if (settings->layout == SPILL_LAYOUT_CAPPED)
-        fputs("capped, ", file);
+        fputs(settings->best ? "capped to the best, " : "capped, ", file);
     fprintf(file, "%skeep %s, %d clients with %d actions each, %d owner%s, window %d, ",
             settings->top > 0  ? "a summary of the top, "
             : settings->apart  ? "elements apart, "

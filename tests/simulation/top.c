@@ -1,6 +1,6 @@
 /*
  * Layout subset: after every step the head's top is that of the plain array, and readers are told
- * one that it was.
+ * one that it was. Readers of a capped array that keeps the best are told all of it, as it ranks.
  */
 #include "world.h"
 
@@ -20,6 +20,7 @@ static void rank_version(const sim_world_t *world, int owner, int32_t version, i
 {
     const sim_plain_t *plain = &world->plains[owner];
     int32_t incarnation = plain->moments[version].incarnation;
+    size_t most = world->settings.best ? SIZE_MAX : (size_t)world->settings.top;
     spill_top_clear(top);
     for (size_t i = 0; i < plain->element_count; i++) {
         const sim_plain_element_t *element = &plain->elements[i];
@@ -29,7 +30,7 @@ static void rank_version(const sim_world_t *world, int owner, int32_t version, i
         if (value < 0 || pending || element->seq == without)
             continue;
         spill_top_entry_t entry = entry_of(world, element->seq, value);
-        spill_top_add(top, (size_t)world->settings.top, &entry);
+        spill_top_add(top, most, &entry);
     }
 }
 

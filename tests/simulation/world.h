@@ -20,6 +20,7 @@
 #include "values.h"
 
 #include "store/store.h"
+#include "store/transition.h"
 
 #include <spillway/spillway.h>
 
@@ -54,6 +55,7 @@ typedef struct sim_settings {
     bool apart;             /* layout reference, or with a top */
     int top;                /* ... layout subset, of so many elements */
     const char *sort_field; /* ... that rank by this */
+    bool best;              /* capped: those that rank highest by it stay */
     bool bucket;            /* layout bucket, which keeps the oldest */
     int clients;
     int owners;
@@ -213,7 +215,7 @@ void sim_settings_choose(sim_settings_t *settings, sim_engine_t engine, sim_rand
 /* ... of arrays with a top, which the seed decides. */
 void sim_settings_top(sim_settings_t *settings, uint64_t seed);
 /* Make it a schedule of capped arrays. */
-void sim_settings_cap(sim_settings_t *settings);
+void sim_settings_cap(sim_settings_t *settings, uint64_t seed);
 void sim_settings_print(const sim_settings_t *settings, FILE *file);
 
 /* ---- engine.c ------------------------------------------------------------------------------- */
@@ -328,6 +330,10 @@ void sim_check_trim(sim_client_t *client, int owner, sim_span_t span, spill_code
  * Layout subset: read the top, and check it; at the end, when all is quiet, it is exactly that of
  * the plain array. (top.c)
  */
+/* Capped, keeping the best: what an append has dropped. (best.c) */
+void sim_observe_best(sim_world_t *world, int owner, const spill_request_t *request,
+                      const spill_response_t *response);
+
 void sim_check_top(sim_client_t *client, int owner, bool at_the_end);
 /* ... the head's, after a step on it, as it is in world->before. */
 void sim_observe_top(sim_world_t *world, int owner, const spill_request_t *request);

@@ -12,8 +12,8 @@ void assert_same_numbers(const spill_state_t *left, const spill_state_t *right)
     assert_int_equal(left->live, right->live);
     assert_int_equal(left->n, right->n);
     assert_int_equal(left->gone.count, right->gone.count);
-    for (size_t i = 0; i < left->gone.count; i++)
-        assert_int_equal(left->gone.at[i], right->gone.at[i]);
+    assert_true(spill_seqs_equal(&left->gone, &right->gone));
+    assert_int_equal(left->gaps, right->gaps);
 }
 
 void assert_same_state(const spill_state_t *left, const spill_state_t *right)

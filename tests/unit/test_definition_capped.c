@@ -36,6 +36,36 @@ static void has_nothing_of_pages(void **state)
     definition_assert_invalid(&definition, "layout capped keeps as many as its threshold says");
 }
 
+static void may_keep_the_best(void **state)
+{
+    (void)state;
+    spill_definition_t definition = capped(), again;
+    spill_error_t error;
+    bson_t document;
+    strcpy(definition.sort_field, "game.score");
+    assert_int_equal(spill_definition_check(&definition, &error), SPILL_OK);
+    spill_definition_to_bson(&definition, &document);
+    assert_int_equal(spill_definition_from_bson(&again, &document, &error), SPILL_OK);
+    assert_string_equal(again.sort_field, "game.score");
+    bson_destroy(&document);
+    spill_definition_set_layout(&definition, SPILL_LAYOUT_OUTLIER);
+    assert_string_equal(definition.sort_field, "");
+    definition = again;
+    definition.bounds.threshold = 1001;
+    definition_assert_invalid(&definition, "threshold (--threshold) must be at most 1000");
+    definition = again;
+    strcpy(definition.top_field, "best");
+    definition_assert_invalid(&definition, "topField and topCount belong to layout 'subset'");
+    definition = again;
+    strcpy(definition.sort_field, "games.0.score");
+    definition_assert_invalid(&definition, "has a number as a name");
+    definition = again;
+    definition.bounds.threshold = 7;
+    assert_int_equal(spill_definition_compatible(&again, &definition, &error), SPILL_OK);
+    strcpy(definition.sort_field, "");
+    assert_int_equal(spill_definition_compatible(&again, &definition, &error), SPILL_REFUSED);
+}
+
 static void comes_back_from_its_document(void **state)
 {
     (void)state;
@@ -84,9 +114,8 @@ static void two_are_beside_each_other(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(has_nothing_of_pages),
-        cmocka_unit_test(comes_back_from_its_document),
-        cmocka_unit_test(becomes_another_layout),
+        cmocka_unit_test(has_nothing_of_pages),         cmocka_unit_test(may_keep_the_best),
+        cmocka_unit_test(comes_back_from_its_document), cmocka_unit_test(becomes_another_layout),
         cmocka_unit_test(two_are_beside_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -157,28 +157,29 @@ static void keys_come_apart_again(void **state)
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static const int64_t gone_numbers[] = {1000, 1001, 1500};
+static const spill_seq_run_t gone_numbers[] = {{1000, 1002, 0}, {1500, 1501, 2}};
 
 static spill_state_t full_head(void)
 {
-    return (spill_state_t){.present = true,
-                           .epoch = 1763700000000000,
-                           .rev = 1763700000000042,
-                           .first = 1000,
-                           .live = 900,
-                           .live_bytes = 180000,
-                           .gone = {.at = (int64_t *)gone_numbers, .count = 3},
-                           .n = 77,
-                           .sealed = true,
-                           .closed = true,
-                           .pages = 12,
-                           .removed = -3,
-                           .low = 500,
-                           .total = 4000,
-                           .fields_bytes = 33,
-                           .intent = true,
-                           .intent_seq = 640,
-                           .intent_page = 3};
+    return (spill_state_t){
+        .present = true,
+        .epoch = 1763700000000000,
+        .rev = 1763700000000042,
+        .first = 1000,
+        .live = 900,
+        .live_bytes = 180000,
+        .gone = {.runs = (spill_seq_run_t *)gone_numbers, .run_count = 2, .count = 3},
+        .n = 77,
+        .sealed = true,
+        .closed = true,
+        .pages = 12,
+        .removed = -3,
+        .low = 500,
+        .total = 4000,
+        .fields_bytes = 33,
+        .intent = true,
+        .intent_seq = 640,
+        .intent_page = 3};
 }
 
 static void states_come_back(void **state)
@@ -202,12 +203,44 @@ static void states_come_back(void **state)
     spill_buffer_release(&bytes);
 }
 
+/* Capped, keeping the best: millions of numbers that are gone take a few bytes. */
+static void gaps_come_back(void **state)
+{
+    (void)state;
+    spill_buffer_t bytes = SPILL_BUFFER_INIT;
+    spill_state_t head = {.present = true, .epoch = 7, .rev = 9, .first = 3, .live = 2};
+    spill_state_t back = {0};
+    head.gaps = true;
+    spill_state_encode(&head, true, &bytes);
+    assert_true(spill_state_decode(bytes.data, bytes.size, true, &back));
+    assert_same_state(&head, &back);
+    spill_seqs_insert_run(&head.gone, 4, 3000000);
+    spill_seqs_insert_run(&head.gone, 3000001, 3000002);
+    spill_buffer_clear(&bytes);
+    spill_state_encode(&head, true, &bytes);
+    assert_in_range(bytes.size, 10, 40);
+    assert_true(spill_state_decode(bytes.data, bytes.size, true, &back));
+    assert_same_state(&head, &back);
+    for (size_t size = 0; size < bytes.size; size++)
+        assert_false(spill_state_decode(bytes.data, size, true, &back));
+    for (size_t bit = 0; bit < bytes.size * 8; bit++) {
+        bytes.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        if (spill_state_decode(bytes.data, bytes.size, true, &back))
+            for (size_t i = 0; i < back.gone.run_count; i++)
+                assert_in_range(back.gone.runs[i].end, back.first + 1, spill_state_end(&back));
+        bytes.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+    spill_state_release(&head);
+    spill_state_release(&back);
+    spill_buffer_release(&bytes);
+}
+
 static void a_plain_head_takes_few_bytes(void **state)
 {
     (void)state;
     spill_buffer_t bytes = SPILL_BUFFER_INIT;
     spill_state_t head = full_head();
-    head.gone.count = 0;
+    spill_seqs_clear(&head.gone);
     head.intent = false;
     spill_state_encode(&head, true, &bytes);
     assert_in_range(bytes.size, 20, 40);
@@ -228,8 +261,10 @@ static void damaged_states_are_harmless(void **state)
         bytes.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
         if (spill_state_decode(bytes.data, bytes.size, true, &back)) {
             assert_true(back.first >= 0 && back.live >= 0);
-            for (size_t i = 0; i < back.gone.count; i++)
-                assert_in_range(back.gone.at[i], back.first, spill_state_end(&back) - 1);
+            for (size_t i = 0; i < back.gone.run_count; i++) {
+                assert_in_range(back.gone.runs[i].first, back.first, spill_state_end(&back) - 1);
+                assert_in_range(back.gone.runs[i].end, back.first + 1, spill_state_end(&back));
+            }
         }
         bytes.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
     }
@@ -323,6 +358,7 @@ int main(void)
         cmocka_unit_test(records_of_an_owner_lie_in_order),
         cmocka_unit_test(keys_come_apart_again),
         cmocka_unit_test(states_come_back),
+        cmocka_unit_test(gaps_come_back),
         cmocka_unit_test(a_plain_head_takes_few_bytes),
         cmocka_unit_test(damaged_states_are_harmless),
         cmocka_unit_test(operations_come_back),

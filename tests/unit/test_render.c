@@ -1,4 +1,5 @@
 /* Documents as the sources have them, and the bound on their size. */
+#include "definition/fields.h"
 #include "store/render.h"
 
 #include <setjmp.h>
@@ -277,6 +278,7 @@ static void make_random_state(subject_t *subject, uint64_t *random)
     state->intent = below(random, 2);
     state->src = below(random, 2000);
     state->page = below(random, 2000);
+    state->gaps = spill_keeps_best(&subject->definition);
     uint32_t gone = below(random, 3) == 0 ? below(random, 250) : 0;
     for (uint32_t i = 0; i < gone; i++)
         spill_seqs_insert(&state->gone, state->first + below(random, 400));
@@ -325,6 +327,32 @@ static void the_bound_is_over_the_size_and_close(void **state)
     }
 }
 
+/* Capped, keeping the best: what is gone lies between live elements, however much it is. */
+static void the_bound_covers_gaps(void **state)
+{
+    (void)state;
+    subject_t subject;
+    open_subject(&subject, "feed-recent");
+    spill_definition_set_layout(&subject.definition, SPILL_LAYOUT_CAPPED);
+    strcpy(subject.definition.sort_field, "score");
+    subject.state.gaps = true;
+    add_users(&subject, 100);
+    for (int64_t i = 0; i < 100; i++) {
+        int64_t first = subject.state.first + i * 1000000 + 1;
+        subject.run.entries[i].seq = first - 1;
+        spill_seqs_insert_run(&subject.state.gone, first, first + 999999);
+    }
+    bson_t document;
+    spill_render_head(&subject.definition, &subject.state, &subject.fields, &subject.run, NULL,
+                      &subject.ops, false, &document);
+    int64_t bound =
+        spill_state_document_bytes(&subject.definition, &subject.owner, true, &subject.state,
+                                   subject.state.live, subject.state.live_bytes);
+    assert_in_range(bound, document.len, document.len + SLACK);
+    bson_destroy(&document);
+    close_subject(&subject);
+}
+
 static void the_fullest_head_reaches_the_bound(void **state)
 {
     (void)state;
@@ -369,6 +397,7 @@ int main(void)
         cmocka_unit_test(an_older_longer_window_is_not_shown),
         cmocka_unit_test(a_large_count_is_a_long),
         cmocka_unit_test(the_bound_is_over_the_size_and_close),
+        cmocka_unit_test(the_bound_covers_gaps),
         cmocka_unit_test(the_fullest_head_reaches_the_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,8 +19,26 @@ static void assert_same(const spill_seqs_t *seqs, const bool *flags)
         below += flags[seq];
     }
     assert_int_equal(seqs->count, below);
-    for (size_t i = 1; i < seqs->count; i++)
-        assert_true(seqs->at[i - 1] < seqs->at[i]);
+    for (size_t i = 1; i < seqs->run_count; i++)
+        assert_true(seqs->runs[i - 1].end < seqs->runs[i].first);
+}
+
+/* The numbers that are not in the set. */
+static void assert_passes(const spill_seqs_t *seqs, const bool *flags)
+{
+    for (int64_t seq = 0; seq < UNIVERSE; seq++) {
+        int64_t up = seq, down = seq;
+        while (up < UNIVERSE && flags[up])
+            up++;
+        while (down >= 0 && flags[down])
+            down--;
+        assert_int_equal(spill_seqs_pass(seqs, seq), up);
+        assert_int_equal(spill_seqs_pass_down(seqs, seq), down);
+        int64_t passed = 0;
+        for (int64_t absent = up; absent < UNIVERSE && passed < 5; absent++)
+            if (!flags[absent])
+                assert_int_equal(spill_seqs_absent(seqs, seq, passed++), absent);
+    }
 }
 
 static void sets_behave_as_sets(void **state)
@@ -39,10 +57,16 @@ static void sets_behave_as_sets(void **state)
         } else if (random % 16 == 1) {
             spill_seqs_keep_below(&seqs, seq);
             memset(flags + seq, 0, (size_t)(UNIVERSE - seq));
+        } else if (random % 16 == 2) {
+            int64_t end = seq + (random >> 4) % 8;
+            end = end < UNIVERSE ? end : UNIVERSE;
+            spill_seqs_insert_run(&seqs, seq, end);
+            memset(flags + seq, 1, (size_t)(end - seq));
         } else {
             spill_seqs_insert(&seqs, seq);
             flags[seq] = true;
         }
+        assert_passes(&seqs, flags);
         assert_same(&seqs, flags);
         spill_seqs_copy(&seqs, &copy);
         assert_same(&copy, flags);

@@ -30,7 +30,8 @@ typedef struct decision {
     spill_state_t *state; /* the document, before and after */
     spill_record_key_t key;
     spill_facts_t facts;
-    spill_top_t journal; /* layout subset: the ranks of the head's elements */
+    spill_top_t journal; /* how the document's elements rank, where it matters */
+    spill_seqs_t gone;   /* capped, keeping the best: the numbers that were, before */
     spill_before_t before;
     bson_t *fields; /* what the head's other fields become; NULL: not touched */
     spill_buffer_t value;
@@ -128,16 +129,17 @@ static spill_code_t find_element(decision_t *decision, spill_error_t *error)
     return measure(decision, request->seq, &decision->facts.old_bytes, error);
 }
 
-/* Layout subset: the journal's elements, as they rank. */
+/* The document's elements, as they rank: layout subset, the journal's. */
 static spill_code_t rank_journal(decision_t *decision, spill_error_t *error)
 {
     const spill_state_t *state = decision->state;
     spill_value_t element = decision->before.element;
     spill_code_t code = SPILL_OK;
-    for (int64_t seq = state->first; code == SPILL_OK && seq < spill_state_end(state); seq++) {
+    for (int64_t seq = state->first; code == SPILL_OK; seq++) {
         int64_t bytes;
-        if (spill_seqs_contains(&state->gone, seq))
-            continue;
+        seq = spill_seqs_pass(&state->gone, seq);
+        if (seq >= spill_state_end(state))
+            break;
         code = measure(decision, seq, &bytes, error);
         if (code != SPILL_OK)
             break;
@@ -340,6 +342,11 @@ static spill_code_t decide(decision_t *decision, spill_response_t *response, spi
     decision->before.first = decision->state->first;
     decision->before.end = spill_state_end(decision->state);
     decision->before.fields = decision->fields;
+    decision->before.elements = &decision->journal;
+    if (decision->state->gaps) {
+        spill_seqs_copy(&decision->state->gone, &decision->gone);
+        decision->before.gone = &decision->gone;
+    }
     int64_t rev = decision->state->rev;
     spill_effect_t effect;
     response->outcome = spill_transition(request, &decision->facts, decision->state, &effect);
@@ -363,6 +370,7 @@ spill_code_t spill_embedded_decide(void *context, spill_batch_t *batch, spill_er
     decision.failed = SPILL_OK;
     decision.error = error;
     decision.journal = (spill_top_t){0};
+    decision.gone = (spill_seqs_t){0};
     decision.before = (spill_before_t){0};
     decision.fields = NULL;
     decision.value = (spill_buffer_t)SPILL_BUFFER_INIT;
@@ -374,6 +382,7 @@ spill_code_t spill_embedded_decide(void *context, spill_batch_t *batch, spill_er
     spill_code_t code = decide(&decision, call->response, error);
     bson_destroy(decision.fields);
     spill_top_release(&decision.journal);
+    spill_seqs_release(&decision.gone);
     spill_buffer_release(&decision.value);
     return code;
 }

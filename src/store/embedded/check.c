@@ -105,8 +105,11 @@ static void find_missing(const checking_t *checking, int64_t page, const spill_s
 {
     /* A document that was put, and trimmed before it was cut, may have outlived its element. */
     bool apart = spill_elements_apart(checking->request->definition);
-    for (int64_t seq = end - 1; seq >= from; seq--) {
-        if (spill_seqs_contains(&state->gone, seq) || (apart && seq < checking->head.low))
+    for (int64_t seq = end - 1;; seq--) {
+        seq = spill_seqs_pass_down(&state->gone, seq);
+        if (seq < from)
+            break;
+        if (apart && seq < checking->head.low)
             continue;
         find(checking, page, NOTHING_LOST, "element %" PRId64 " has no record", seq);
     }
@@ -405,7 +408,7 @@ static void check_ranks(checking_t *checking)
 {
     spill_kv_iter_t *iter = checking->iter;
     int64_t epoch, seq;
-    bool indexed = checking->request->definition->sort_field[0] != '\0';
+    bool indexed = spill_has_rank_index(checking->request->definition);
     key_set_t expected = {0}, entries = {0};
     if (indexed)
         expected = ranks_of_elements(checking);

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* The second form has what a subset's top notes at its end. */
-enum { STATE_FORM = 1, STATE_FORM_TOP = 2 };
+/* The second form has what a subset's top notes at its end; in the third, gone numbers are runs. */
+enum { STATE_FORM = 1, STATE_FORM_TOP = 2, STATE_FORM_GAPS = 3 };
 
 enum {
     FLAG_HEAD = 1,
@@ -53,9 +53,23 @@ static void encode_gone(const spill_state_t *state, spill_buffer_t *bytes)
 {
     int64_t last = state->first;
     spill_buffer_append_varint(bytes, state->gone.count);
-    for (size_t i = 0; i < state->gone.count; i++) {
-        spill_buffer_append_varint(bytes, (uint64_t)(state->gone.at[i] - last));
-        last = state->gone.at[i];
+    for (size_t i = 0; i < state->gone.run_count; i++)
+        for (int64_t seq = state->gone.runs[i].first; seq < state->gone.runs[i].end; seq++) {
+            spill_buffer_append_varint(bytes, (uint64_t)(seq - last));
+            last = seq;
+        }
+}
+
+/* Runs: how far each begins behind the one before, and how many numbers it has. */
+static void encode_gaps(const spill_state_t *state, spill_buffer_t *bytes)
+{
+    int64_t last = state->first;
+    spill_buffer_append_varint(bytes, state->gone.run_count);
+    for (size_t i = 0; i < state->gone.run_count; i++) {
+        const spill_seq_run_t *run = &state->gone.runs[i];
+        spill_buffer_append_varint(bytes, (uint64_t)(run->first - last));
+        spill_buffer_append_varint(bytes, (uint64_t)(run->end - run->first));
+        last = run->end;
     }
 }
 
@@ -170,7 +184,8 @@ static void decode_top(spill_reader_t *reader, spill_top_t *top)
 
 void spill_state_encode(const spill_state_t *state, bool head, spill_buffer_t *bytes)
 {
-    spill_buffer_append_byte(bytes, state->top.count > 0 ? STATE_FORM_TOP : STATE_FORM);
+    uint8_t form = state->top.count > 0 ? STATE_FORM_TOP : STATE_FORM;
+    spill_buffer_append_byte(bytes, state->gaps ? STATE_FORM_GAPS : form);
     spill_buffer_append_byte(bytes, flags_of(state, head));
     spill_buffer_append_zigzag(bytes, state->epoch);
     spill_buffer_append_zigzag(bytes, state->rev - state->epoch);
@@ -197,7 +212,9 @@ void spill_state_encode(const spill_state_t *state, bool head, spill_buffer_t *b
     }
     if (state->sum.values > 0)
         encode_sum(&state->sum, bytes);
-    if (state->gone.count > 0)
+    if (state->gone.count > 0 && state->gaps)
+        encode_gaps(state, bytes);
+    else if (state->gone.count > 0)
         encode_gone(state, bytes);
     if (state->tally.values > 0)
         encode_tally(&state->tally, bytes);
@@ -243,6 +260,25 @@ static void decode_gone(spill_reader_t *reader, spill_state_t *state)
         reader->bad = 1;
 }
 
+static void decode_gaps(spill_reader_t *reader, spill_state_t *state)
+{
+    int64_t count = read_count(reader);
+    int64_t last = state->first;
+    if (count > reader->end - reader->at)
+        reader->bad = 1;
+    for (int64_t i = 0; i < count && !reader->bad; i++) {
+        int64_t step = read_count(reader), numbers = read_count(reader);
+        if ((step == 0 && i > 0) || numbers == 0 || last > INT64_MAX / 4)
+            reader->bad = 1;
+        last += step;
+        if (!reader->bad && last <= INT64_MAX / 4)
+            spill_seqs_insert_run(&state->gone, last, last + numbers);
+        last += numbers;
+    }
+    if (last > spill_state_end(state))
+        reader->bad = 1;
+}
+
 static double decode_double(spill_reader_t *reader)
 {
     uint64_t bits = 0;
@@ -281,7 +317,7 @@ bool spill_state_decode(const uint8_t *data, size_t size, bool head, spill_state
     spill_state_clear(state);
     uint8_t form = spill_reader_byte(&reader);
     uint8_t flags = spill_reader_byte(&reader);
-    if ((form != STATE_FORM && form != STATE_FORM_TOP) || (flags & ~FLAG_ALL) != 0 ||
+    if (form < STATE_FORM || form > STATE_FORM_GAPS || (flags & ~FLAG_ALL) != 0 ||
         ((flags & FLAG_HEAD) != 0) != head)
         return false;
     state->sealed = (flags & FLAG_SEALED) != 0;
@@ -308,7 +344,10 @@ bool spill_state_decode(const uint8_t *data, size_t size, bool head, spill_state
     }
     if (flags & FLAG_SUM)
         decode_sum(&reader, &state->sum);
-    if (flags & FLAG_GONE)
+    state->gaps = form == STATE_FORM_GAPS;
+    if ((flags & FLAG_GONE) && state->gaps)
+        decode_gaps(&reader, state);
+    else if (flags & FLAG_GONE)
         decode_gone(&reader, state);
     if (flags & FLAG_TALLY)
         decode_tally(&reader, &state->tally);

@@ -1,5 +1,6 @@
 #include "store/embedded/embedded.h"
 
+#include "definition/fields.h"
 #include "store/embedded/codec.h"
 
 #include <string.h>
@@ -38,7 +39,7 @@ static bool has_ids(const making_t *making)
 
 static bool has_ranks(const making_t *making)
 {
-    return making->request->definition->sort_field[0] != '\0';
+    return spill_has_rank_index(making->request->definition);
 }
 
 static void set_entry(const making_t *making, const spill_record_key_t *key, bool put)
@@ -98,9 +99,13 @@ static spill_code_t forget_elements(const making_t *making, const spill_batch_t 
     spill_buffer_t record = SPILL_BUFFER_INIT;
     spill_code_t code = SPILL_OK;
     bool indexed = has_ids(making) || has_ranks(making);
-    for (int64_t seq = first; indexed && code == SPILL_OK && seq < end; seq++) {
+    for (int64_t seq = first; indexed && code == SPILL_OK; seq++) {
         spill_value_t element;
         bool found;
+        if (making->before->gone)
+            seq = spill_seqs_pass(making->before->gone, seq);
+        if (seq >= end)
+            break;
         spill_record_key_element(making->key, epoch, seq);
         code = spill_embedded_get(making->store, batch, making->key->data, making->key->size,
                                   &record, &found, error);
@@ -200,11 +205,38 @@ static spill_code_t drop_oldest(const making_t *making, int64_t below, spill_err
     return code;
 }
 
+/* Capped, keeping the best: elements that were there, and new ones, without those that are gone. */
+static spill_code_t keep_best(const making_t *making, int64_t first, spill_error_t *error)
+{
+    const spill_before_t *before = making->before;
+    const spill_request_t *request = making->request;
+    spill_code_t code = SPILL_OK;
+    for (size_t i = 0; before->present && code == SPILL_OK && i < before->elements->count; i++) {
+        int64_t seq = before->elements->at[i].seq;
+        if (!spill_is_gone(making->state, seq))
+            continue;
+        code = forget_elements(making, making->batch, before->epoch, seq, seq + 1, error);
+        delete_element(making, before->epoch, seq);
+    }
+    for (size_t i = request->element_count; i > 0; i--) {
+        int64_t seq = first + (int64_t)i - 1;
+        if (spill_is_gone(making->state, seq))
+            continue;
+        put_element(making, seq, &request->elements[i - 1]);
+        index_element(making, seq, &request->elements[i - 1]);
+    }
+    if (request->op)
+        remember_op(making, first);
+    return code;
+}
+
 static spill_code_t add_elements(const making_t *making, const spill_effect_t *effect,
                                  spill_error_t *error)
 {
     const spill_request_t *request = making->request;
     int64_t skipped = effect->end > effect->seq ? effect->end - effect->seq : 0;
+    if (spill_keeps_best(request->definition))
+        return keep_best(making, effect->seq, error);
     for (int64_t i = (int64_t)request->element_count; i > skipped; i--)
         put_element(making, effect->seq + i - 1, &request->elements[i - 1]);
     for (int64_t i = skipped; i < (int64_t)request->element_count; i++)

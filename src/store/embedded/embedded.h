@@ -95,8 +95,10 @@ typedef struct spill_before {
     bool shared;    /* a page that is not cut yet: its elements are the head's */
     bool left_over; /* a page of an incarnation whose head is gone, perhaps with its elements */
     bool is_view;   /* PUT_PAGE: the elements are there, as the head's */
-    const bson_t *fields;  /* the head's other fields as they will be; NULL: not touched */
-    spill_value_t element; /* EDIT, REMOVE, PULL: element request->seq */
+    const bson_t *fields;        /* the head's other fields as they will be; NULL: not touched */
+    spill_value_t element;       /* EDIT, REMOVE, PULL: element request->seq */
+    const spill_top_t *elements; /* where spill_needs_journal: the document's */
+    const spill_seqs_t *gone;    /* numbers that it had not, where there may be many; or NULL */
 } spill_before_t;
 
 spill_code_t spill_embedded_decide(void *context, spill_batch_t *batch, spill_error_t *error);

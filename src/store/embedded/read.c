@@ -31,13 +31,9 @@ static range_t range_of(const spill_request_t *request, const spill_state_t *sta
         range.low = request->seq;
     if (range.low > range.high || request->limit > range.high - range.low)
         return range;
-    int64_t high = range.low + request->limit - 1;
-    size_t gone = spill_seqs_count_below(&state->gone, range.low);
-    while (gone < state->gone.count && state->gone.at[gone] <= high && high < range.high) {
-        gone++;
-        high++;
-    }
-    range.high = high;
+    int64_t high = spill_seqs_absent(&state->gone, range.low, request->limit - 1);
+    if (high < range.high)
+        range.high = high;
     return range;
 }
 
@@ -132,15 +128,13 @@ static spill_code_t read_run(spill_view_t *reading, spill_error_t *error)
     const spill_state_t *state = &reading->response->state;
     range_t range = range_of(reading->request, state);
     reserve_run(reading, &range);
-    size_t gone = spill_seqs_count_below(&state->gone, range.high + 1);
     int64_t left = range.count;
     bool placed = false;
-    for (int64_t seq = range.high; seq >= range.low && left > 0; seq--) {
-        if (gone > 0 && state->gone.at[gone - 1] == seq) {
-            gone--;
-            continue;
-        }
+    for (int64_t seq = range.high; left > 0; seq--) {
         bool taken;
+        seq = spill_seqs_pass_down(&state->gone, seq);
+        if (seq < range.low)
+            break;
         spill_code_t code = placed ? SPILL_OK : seek_element(reading, seq, error);
         if (code == SPILL_OK)
             code = take_element(reading, seq, &taken, error);

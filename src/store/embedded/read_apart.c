@@ -1,6 +1,8 @@
 /* Elements apart, and those that rank highest. */
 #include "store/embedded/view.h"
 
+#include "definition/fields.h"
+
 /* ---- elements apart -------------------------------------------------------------------------- */
 
 /*
@@ -121,7 +123,7 @@ static bool at_ranked(const spill_view_t *reading, int64_t *seq)
 {
     const spill_kv_iter_t *iter = reading->iter;
     int64_t epoch;
-    bool ranked = reading->request->definition->sort_field[0] != '\0';
+    bool ranked = spill_has_rank_index(reading->request->definition);
     return iter->valid &&
            (ranked
                 ? spill_record_key_is_rank(&reading->key, iter->key, iter->key_bytes, &epoch, seq)
@@ -136,7 +138,7 @@ static spill_code_t list_best(spill_view_t *reading, int64_t *numbers, size_t *c
                               spill_error_t *error)
 {
     const spill_request_t *request = reading->request;
-    bool ranked = request->definition->sort_field[0] != '\0';
+    bool ranked = spill_has_rank_index(request->definition);
     int64_t seq;
     bool found;
     *count = 0;

@@ -238,7 +238,7 @@ static spill_code_t read_between(spill_mongo_t *store, const spill_request_t *re
      * good, and go through all of the owner's. Where the right one was dropped, any has to do.
      */
     const char *collection = request->definition->page_collection;
-    bool ranked = spill_has_top(request->definition) && request->definition->sort_field[0] != '\0';
+    bool ranked = spill_has_rank_index(request->definition);
     spill_error_t no_index;
     spill_code_t code = SPILL_INVALID;
     if (ranked)

@@ -4,6 +4,7 @@
  */
 #include "store/mongo/mongo.h"
 
+#include "definition/fields.h"
 #include "store/render.h"
 #include "store/transition.h"
 #include "util/error.h"
@@ -87,6 +88,10 @@ spill_code_t spill_mongo_make_head(spill_mongo_t *store, const spill_mongo_docum
         response->state.first = roll ? roll->moved : 0;
         response->state.live = (int64_t)request->element_count - response->state.first;
         response->state.n = spill_request_ops(request);
+        if (roll && roll->best) {
+            response->state.live = roll->after->live;
+            spill_seqs_copy(&roll->after->gone, &response->state.gone);
+        }
         spill_mongo_hint_learn(store->hints, document, &response->state);
     }
     return code;
@@ -302,7 +307,7 @@ static spill_code_t append_rolling(spill_mongo_t *store, const spill_mongo_docum
     spill_mongo_append_as_read(document, before, filter);
     bson_append_int64(filter, spill_mongo_path(document, "first", path), -1, before->first);
     spill_render_count(&attempt.open, document->count, after->live);
-    spill_render_gone(&attempt.open, spill_mongo_path(document, "gone", path), &after->gone);
+    spill_mongo_set_gone(document, after, &attempt.open);
     if (after->gone.count == 0)
         spill_mongo_append_open(document, before->epoch, spill_mongo_path(document, "open", path),
                                 &attempt.open);
@@ -437,6 +442,8 @@ spill_code_t spill_mongo_append(spill_mongo_t *store, const spill_request_t *req
     spill_mongo_document_init(&document, store, request);
     if (document.apart)
         return spill_mongo_append_apart(store, &document, response, error);
+    if (spill_keeps_best(request->definition))
+        return spill_mongo_append_best(store, &document, response, error);
     if (request->definition->layout == SPILL_LAYOUT_CAPPED)
         return append_capped(store, &document, response, error);
     spill_mongo_hint_t hint;

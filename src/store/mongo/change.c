@@ -61,6 +61,8 @@ static void unchanged_filter(const step_t *step, bson_t *filter)
     bool capped = step->request->definition->layout == SPILL_LAYOUT_CAPPED; /* appends move it on */
     if (capped || (step->assumed && step->request->kind == SPILL_REQUEST_CUT))
         bson_append_int64(filter, spill_mongo_path(document, "first", path), -1, before->first);
+    if (spill_keeps_best(step->request->definition))
+        spill_mongo_append_as_numbered(document, before, filter);
     bool summary = spill_mongo_summary_changes(document, before, &step->after);
     if (step->assumed) {
         char last[SPILL_MONGO_PATH_SIZE + 24];
@@ -68,7 +70,7 @@ static void unchanged_filter(const step_t *step, bson_t *filter)
         BCON_APPEND(filter, spill_mongo_path(document, "gone", path), "{", "$exists",
                     BCON_BOOL(false), "}", spill_mongo_path(document, "sealed", sealed), "{", "$ne",
                     BCON_BOOL(true), "}", last, "{", "$exists", BCON_BOOL(true), "}");
-    } else if (depends_on_end(step) || summary)
+    } else if ((depends_on_end(step) || summary) && !spill_keeps_best(step->request->definition))
         BCON_APPEND(filter, document->array, "{", "$size", BCON_INT64(before->live), "}");
 }
 

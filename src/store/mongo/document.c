@@ -129,11 +129,24 @@ const char *spill_mongo_ref(const spill_mongo_document_t *document, const char *
     return path;
 }
 
+const char *spill_mongo_gone_name(const spill_state_t *state)
+{
+    return state->gaps ? "gaps" : "gone";
+}
+
+void spill_mongo_set_gone(const spill_mongo_document_t *document, const spill_state_t *state,
+                          bson_t *set)
+{
+    char path[SPILL_MONGO_PATH_SIZE];
+    spill_render_gone(set, spill_mongo_path(document, spill_mongo_gone_name(state), path),
+                      &state->gone, state->gaps);
+}
+
 /* ---- projection ------------------------------------------------------------------------------ */
 
-static const char *const numbers[] = {"epoch",  "rev",  "first",  "n",   "sealed",
-                                      "closed", "gone", "pages",  "low", "removed",
-                                      "total",  "src",  "intent", "sum"};
+static const char *const numbers[] = {"epoch",   "rev",   "first", "n",      "sealed",
+                                      "closed",  "gone",  "gaps",  "pages",  "low",
+                                      "removed", "total", "src",   "intent", "sum"};
 
 size_t spill_mongo_own_fields(const spill_definition_t *definition,
                               const char *names[SPILL_MONGO_OWN_FIELDS])
@@ -234,7 +247,7 @@ void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops,
 
 void spill_mongo_project_end(const spill_mongo_document_t *document, bson_t *projection)
 {
-    static const char *const end[] = {"epoch", "first", "n", "gone"};
+    static const char *const end[] = {"epoch", "first", "n", "gone", "gaps"};
     project_numbers(document, end, sizeof end / sizeof *end, projection);
     /* What an append has left is an array. */
     char array[SPILL_NAME_SIZE + 1];
@@ -278,6 +291,23 @@ static void read_gone(parser_t *parser, const bson_iter_t *field, spill_seqs_t *
         spill_seqs_insert(gone, number_of(parser, &iter, "gone"));
 }
 
+static void read_gaps(parser_t *parser, const bson_iter_t *field, spill_seqs_t *gone)
+{
+    bson_iter_t iter;
+    if (!BSON_ITER_HOLDS_ARRAY(field) || !bson_iter_recurse(field, &iter)) {
+        wrong(parser, "gaps", "an array");
+        return;
+    }
+    while (bson_iter_next(&iter)) {
+        int64_t first = number_of(parser, &iter, "gaps");
+        int64_t count = bson_iter_next(&iter) ? number_of(parser, &iter, "gaps") : -1;
+        if (count < 1 || first > INT64_MAX / 4 || count > INT64_MAX / 4)
+            wrong(parser, "gaps", "runs of numbers");
+        else
+            spill_seqs_insert_run(gone, first, first + count);
+    }
+}
+
 static void read_sum(parser_t *parser, const bson_iter_t *field, spill_sum_t *sum)
 {
     spill_value_t value = spill_value_from_iter(field);
@@ -311,6 +341,8 @@ static void read_field(parser_t *parser, const bson_iter_t *iter, spill_state_t 
     const char *key = bson_iter_key(iter);
     if (strcmp(key, "gone") == 0) {
         read_gone(parser, iter, &state->gone);
+    } else if (strcmp(key, "gaps") == 0) {
+        read_gaps(parser, iter, &state->gone);
     } else if (strcmp(key, "sum") == 0) {
         read_sum(parser, iter, &state->sum);
     } else if (strcmp(key, "intent") == 0) {
@@ -453,6 +485,7 @@ spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bso
         while (bson_iter_next(&fields))
             read_field(&parser, &fields, state);
     state->present = state->epoch > 0;
+    state->gaps = state->present && spill_keeps_best(document->request->definition);
     spill_code_t code = read_live(document, projected, state, error);
     if (code == SPILL_OK)
         code = spill_mongo_take_top(document, projected, state, error);

@@ -162,6 +162,12 @@ const char *spill_mongo_path(const spill_mongo_document_t *document, const char 
 const char *spill_mongo_ref(const spill_mongo_document_t *document, const char *name,
                             char path[SPILL_MONGO_PATH_SIZE]);
 
+/* What of a document has its removed numbers: `gone`, or `gaps`. */
+const char *spill_mongo_gone_name(const spill_state_t *state);
+/* Set that, where there are any. */
+void spill_mongo_set_gone(const spill_mongo_document_t *document, const spill_state_t *state,
+                          bson_t *set);
+
 /* The fields of a head that are the array's own, but for `spill`. Returns how many there are. */
 enum { SPILL_MONGO_OWN_FIELDS = 5 };
 size_t spill_mongo_own_fields(const spill_definition_t *definition,
@@ -212,7 +218,18 @@ typedef struct spill_mongo_roll {
     int64_t live;    /* elements afterwards */
     bool counted;    /* the caller sets the count */
     bool clears;     /* `gone` is to be removed */
+    /*
+     * Keeping the best: the whole array as it then is, ascending, and the state; NULL: the roll is
+     * of the newest.
+     */
+    const spill_run_t *best;
+    const spill_state_t *after;
+    bool same; /* ... which is the array as it was */
 } spill_mongo_roll_t;
+
+/* Set the array to the elements of an ascending run, in the definition's order. */
+void spill_mongo_set_array(const spill_mongo_document_t *document, const spill_run_t *run,
+                           bson_t *set);
 
 /*
  * Append to the operands of $push: request's elements, at the end where the array grows. With a
@@ -305,6 +322,12 @@ void spill_mongo_update_of_fields(const spill_mongo_document_t *document, bson_t
  */
 void spill_mongo_append_as_read(const spill_mongo_document_t *document, const spill_state_t *state,
                                 bson_t *filter);
+/*
+ * ... the same numbers: its length and which are gone. With `first` and rev that is a condition on
+ * all of a head that keeps the best, for each append gives numbers.
+ */
+void spill_mongo_append_as_numbered(const spill_mongo_document_t *document,
+                                    const spill_state_t *state, bson_t *filter);
 
 /* {name: {...}} becomes {path: {...}} in `set`; `literal`, in a stage's: {path: {$literal: ...}}.
  */
@@ -320,6 +343,10 @@ spill_code_t spill_mongo_append_computed(spill_mongo_t *store,
                                          bool *done, spill_error_t *error);
 
 /* ---- apart.c --------------------------------------------------------------------------------- */
+
+/* APPEND to a capped head that keeps the best. (append_best.c) */
+spill_code_t spill_mongo_append_best(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                     spill_response_t *response, spill_error_t *error);
 
 /* Make the head that a READ (in `response`) did not find. (append.c) */
 spill_code_t spill_mongo_make_head(spill_mongo_t *store, const spill_mongo_document_t *document,

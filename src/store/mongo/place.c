@@ -41,6 +41,23 @@ void spill_mongo_push(const spill_mongo_document_t *document, const spill_mongo_
     bson_append_document_end(push, &array);
 }
 
+void spill_mongo_set_array(const spill_mongo_document_t *document, const spill_run_t *run,
+                           bson_t *set)
+{
+    const spill_definition_t *definition = document->request->definition;
+    bson_t array;
+    bson_append_array_begin(set, document->array, -1, &array);
+    for (size_t i = 0; i < run->count; i++) {
+        char buffer[16];
+        const char *key;
+        bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
+        int64_t place = spill_place(definition, (int64_t)run->count, (int64_t)i);
+        spill_element_t element = spill_run_element(run, (size_t)place);
+        spill_value_append(&element.value, &array, key);
+    }
+    bson_append_array_end(set, &array);
+}
+
 bson_t *spill_mongo_slice(const spill_mongo_document_t *document, const bson_t *all,
                           const bson_t *live, const bson_t *rank, const bson_t *count)
 {

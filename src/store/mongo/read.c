@@ -1,6 +1,8 @@
 /* READ: one aggregation that finds a document and cuts out of it what is asked for. */
 #include "store/mongo/mongo.h"
 
+#include "bson/element.h"
+#include "definition/fields.h"
 #include "store/place.h"
 #include "util/error.h"
 
@@ -126,6 +128,15 @@ static bson_t *run_limit(const spill_mongo_document_t *document, int64_t seq, in
     return left;
 }
 
+/* Of a capped head that keeps the best: all of it, for choose. */
+static void project_all(const spill_mongo_document_t *document, bson_t *projection)
+{
+    char array[SPILL_MONGO_PATH_SIZE + 1];
+    snprintf(array, sizeof array, "$%s", document->array);
+    BCON_APPEND(projection, "from", "{", "$literal", BCON_INT64(0), "}", "run", "{", "$cond", "[",
+                "{", "$isArray", BCON_UTF8(array), "}", BCON_UTF8(array), "[", "]", "]", "}");
+}
+
 /*
  * run: the elements, as they stand in the array; from: the rank of the oldest of them. Forward that
  * is where seq begins, backward so far before its end that `limit` fit between.
@@ -133,6 +144,10 @@ static bson_t *run_limit(const spill_mongo_document_t *document, int64_t seq, in
 static void project_run(const spill_mongo_document_t *document, bson_t *projection)
 {
     const spill_request_t *request = document->request;
+    if (spill_keeps_best(request->definition)) {
+        project_all(document, projection);
+        return;
+    }
     bool forward = request->want == SPILL_WANT_FORWARD;
     int64_t limit = request->limit < INT32_MAX ? request->limit : INT32_MAX;
     int64_t seq = request->seq;
@@ -173,15 +188,49 @@ static void reverse(spill_run_t *run)
 /* Number an ascending run, whose first element has rank `from`, past the numbers that are gone. */
 static void number(const spill_state_t *state, int64_t from, spill_run_t *run)
 {
-    int64_t seq = state->first + from;
-    size_t passed = 0;
+    int64_t seq = spill_seqs_absent(&state->gone, state->first, from);
     for (size_t i = 0; i < run->count; i++) {
-        while (passed < state->gone.count && state->gone.at[passed] <= seq) {
-            passed++;
-            seq++;
-        }
+        seq = spill_seqs_pass(&state->gone, seq);
         run->entries[i].seq = seq++;
     }
+}
+
+static bool has_id(const spill_request_t *request, const spill_value_t *element)
+{
+    spill_buffer_t wanted = SPILL_BUFFER_INIT, own = SPILL_BUFFER_INIT;
+    spill_element_id_key(request->id, &wanted, NULL);
+    bool same = spill_element_key(element, request->definition->id_field, &own) &&
+                spill_buffer_equal(&own, &wanted);
+    spill_buffer_release(&wanted);
+    spill_buffer_release(&own);
+    return same;
+}
+
+/* Of all of a head's elements, ascending, those that are wanted. */
+static void choose(const spill_request_t *request, spill_run_t *run)
+{
+    size_t from = 0, end = run->count;
+    if (request->want == SPILL_WANT_BACKWARD) {
+        while (end > 0 && run->entries[end - 1].seq > request->seq)
+            end--;
+        if ((int64_t)end > request->limit)
+            from = end - (size_t)request->limit;
+    } else {
+        while (from < end && run->entries[from].seq < request->seq)
+            from++;
+        if (request->want == SPILL_WANT_FORWARD && (int64_t)(end - from) > request->limit)
+            end = from + (size_t)request->limit;
+    }
+    while (request->want == SPILL_WANT_ID && from < end) {
+        spill_element_t element = spill_run_element(run, from);
+        if (has_id(request, &element.value)) {
+            end = from + 1;
+            break;
+        }
+        from++;
+    }
+    memmove(run->entries, run->entries + from, (end - from) * sizeof *run->entries);
+    run->count = end - from;
 }
 
 /* The elements that project_run asked for, as READ gives them. */
@@ -202,6 +251,8 @@ static void take_run(const spill_mongo_document_t *document, const bson_t *proje
     if (spill_grows_at_front(document->request->definition))
         reverse(run);
     number(state, from, run);
+    if (spill_keeps_best(document->request->definition))
+        choose(document->request, run);
     if (document->request->want == SPILL_WANT_BACKWARD)
         reverse(run);
 }
@@ -245,7 +296,8 @@ void spill_mongo_project_read(const spill_mongo_document_t *document, bson_t *pr
     const spill_request_t *request = document->request;
     bool ops = request->kind == SPILL_REQUEST_READ && (request->op || request->want_ops);
     spill_mongo_project_state(document, ops, projection);
-    if (request->want == SPILL_WANT_ID && (document->head || !document->apart))
+    bool best = spill_keeps_best(request->definition);
+    if (request->want == SPILL_WANT_ID && !best && (document->head || !document->apart))
         spill_mongo_project_element(document, projection);
     else if (request->want != SPILL_WANT_NONE && (document->head || !document->apart))
         project_run(document, projection);

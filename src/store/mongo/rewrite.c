@@ -14,14 +14,6 @@ typedef struct rewrite {
 
 /* ---- the new bookkeeping --------------------------------------------------------------------- */
 
-static bool same_gone(const spill_seqs_t *left, const spill_seqs_t *right)
-{
-    bool same = left->count == right->count;
-    for (size_t i = 0; same && i < left->count; i++)
-        same = left->at[i] == right->at[i];
-    return same;
-}
-
 static bool changes_statistics(const rewrite_t *rewrite)
 {
     return spill_mongo_is_bucket(rewrite->document) &&
@@ -52,8 +44,8 @@ static void set_changed(const rewrite_t *rewrite, bson_t *set)
         bson_append_bool(set, spill_mongo_path(document, "sealed", path), -1, true);
     if (after->closed && !before->closed)
         bson_append_bool(set, spill_mongo_path(document, "closed", path), -1, true);
-    if (after->gone.count > 0 && !same_gone(&before->gone, &after->gone))
-        spill_render_gone(set, spill_mongo_path(document, "gone", path), &after->gone);
+    if (after->gone.count > 0 && !spill_seqs_equal(&before->gone, &after->gone))
+        spill_mongo_set_gone(document, after, set);
     if (changes_statistics(rewrite))
         spill_mongo_set_statistics(document, after, true, set);
     if (after->intent && !before->intent)
@@ -73,7 +65,7 @@ static void append_unset(const rewrite_t *rewrite, bson_t *unset)
     const struct {
         const char *name;
         bool goes;
-    } fields[] = {{"gone", before->gone.count > 0 && after->gone.count == 0},
+    } fields[] = {{spill_mongo_gone_name(after), before->gone.count > 0 && after->gone.count == 0},
                   {"intent", before->intent && !after->intent},
                   {"tally", before->tally.values > 0 && after->tally.values == 0},
                   {"open", closes(before, after)}};

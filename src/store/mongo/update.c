@@ -99,7 +99,8 @@ static void increment_by_roll(const spill_mongo_document_t *document,
                           roll->moved);
     }
     if (roll->clears)
-        BSON_APPEND_BOOL(&parts->unset, spill_mongo_path(document, "gone", path), true);
+        BSON_APPEND_BOOL(&parts->unset,
+                         spill_mongo_path(document, roll->best ? "gaps" : "gone", path), true);
 }
 
 void spill_mongo_update_of_append(const spill_mongo_document_t *document, const bson_t *open,
@@ -114,7 +115,10 @@ void spill_mongo_update_of_append(const spill_mongo_document_t *document, const 
     bson_concat(&parts.set, open);
     if (push)
         bson_concat(&parts.push, push);
-    spill_mongo_push(document, roll, &parts.push);
+    if (!roll || !roll->best)
+        spill_mongo_push(document, roll, &parts.push);
+    else if (!roll->same)
+        spill_mongo_set_array(document, roll->best, &parts.set);
     if (roll)
         increment_by_roll(document, roll, &parts);
     else
@@ -158,7 +162,8 @@ void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, int6
     const spill_request_t *request = document->request;
     const spill_definition_t *definition = request->definition;
     int64_t first = roll ? roll->moved : 0;
-    int64_t count = (int64_t)request->element_count - first;
+    bool best = roll && roll->best;
+    int64_t count = best ? (int64_t)roll->best->count : (int64_t)request->element_count - first;
     char path[SPILL_MONGO_PATH_SIZE];
     update_t parts;
     update_init(&parts);
@@ -177,11 +182,15 @@ void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, int6
     if (document->apart) {
         set_first_summary(document, &parts.set);
     } else {
-        spill_mongo_append_open(document, epoch, spill_mongo_path(document, "open", path),
-                                &parts.set);
+        if (!best)
+            spill_mongo_append_open(document, epoch, spill_mongo_path(document, "open", path),
+                                    &parts.set);
         spill_render_count(&parts.set, document->count, count);
     }
-    if (count > 0) {
+    if (best) {
+        spill_mongo_set_array(document, roll->best, &parts.set);
+        spill_mongo_set_gone(document, roll->after, &parts.set);
+    } else if (count > 0) {
         spill_mongo_push(document, roll, &parts.push);
     } else {
         bson_t none = BSON_INITIALIZER;

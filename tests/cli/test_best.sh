@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# Layout capped that keeps the elements that rank highest.
+# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+source "$(dirname "$0")/lib.sh"
+
+# The numbers of what is kept, as `read` prints them with these options.
+kept() {
+    local owner=$1 expected=$2
+    shift 2
+    expect 0 read "$db" scores "$owner" "$@"
+    [ "$(cut -f1 out | paste -sd' ')" = "$expected" ] ||
+        fail "$owner has $(cut -f1 out | paste -sd' '), not $expected"
+}
+
+new_store
+expect 0 define "$db" scores --layout capped --threshold 3 --sort-by game.score --id-field id
+has out 'scores: capped, keep best, threshold 3'
+has out '; those highest by game.score'
+expect 0 append "$db" scores ada '{"id": "a", "game": {"score": 5}}' \
+    '{"id": "b", "game": {"score": 1}}' '{"id": "c", "game": {"score": 9}}'
+is err ''
+expect 0 append "$db" scores ada '{"id": "d", "game": {"score": 3}}'
+is out '3'
+is err ''
+expect 0 append "$db" scores ada '{"id": "e", "game": {"score": 2}}'
+is out '4'
+has err '1 of 1 element is not kept'
+expect 0 append "$db" scores ada '{"id": "f", "game": {"score": 0}}' \
+    '{"id": "g", "game": {"score": 7}}' --json
+is out '{"first":5,"count":2,"repeated":false,"dropped":1}'
+kept ada '6 2 0'
+kept ada '2 6 0' --top
+kept ada '2' --top --limit 1
+is err ''
+kept ada '0 2 6' --oldest
+kept ada '2 0' --before 6
+counts "$db" scores ada 3
+clean "$db"
+
+# An operation is known whether its elements were kept or not.
+expect 0 append "$db" scores ada --op x@0 '{"id": "h", "game": {"score": 1}}'
+is out '7'
+expect 0 append "$db" scores ada --op x@0 '{"id": "h", "game": {"score": 1}}'
+is out '7'
+has err 'nothing was written this time'
+
+# Where an element is edited to rank lower, the next one takes its place.
+expect 0 edit "$db" scores ada --id '"c"' '{"id": "c", "game": {"score": 4}}'
+kept ada '6 0 2' --top
+expect 0 append "$db" scores ada '{"id": "i", "game": {"score": {"$date": "2026-01-01T00:00:00Z"}}}'
+kept ada '8 6 0' --top
+expect 3 remove "$db" scores ada --id '"c"'
+expect 0 remove "$db" scores ada --id '"i"'
+expect 0 append "$db" scores ada '{"id": "j"}'
+kept ada '9 6 0'
+expect 0 trim "$db" scores ada --keep 2
+kept ada '9 6'
+clean "$db"
+expect 0 explain "$db" scores ada
+has out '66 % of 3'
+has out '[6..10)  2 elements'
+has out 'its lowest ranking elements are dropped'
+expect 0 export "$db" scores ada --documents
+has out '"gaps" : [ { "$numberLong" : "7" }, { "$numberLong" : "2" } ]'
+
+# ---- what it refuses -----------------------------------------------------------------------------
+
+expect 4 define "$db" scores --sort-by score
+has err "sortField cannot change from 'game.score' to 'score'"
+expect 0 define "$db" scores --threshold 2
+expect 2 define "$db" other --layout capped --threshold 1001 --sort-by score
+has err 'must be at most 1000'
+expect 2 define "$db" other --layout capped --sort-by score --top 3
+expect 0 define "$db" plain --preset feed --collection plain --page-collection plain.pages
+expect 0 append "$db" plain ada '{"game": {"score": 5}}'
+expect 4 convert "$db" plain --as scores
+has err 'copying and converting to such arrays is not supported'
+expect 4 copy "$db" copy.db scores
+has err 'is not supported'
+expect 0 drop "$db" plain --yes
+
+# ---- from it, to another layout ------------------------------------------------------------------
+
+expect 0 convert "$db" scores --to outlier --as all
+has out '"elements":2,"before":0,"verified":2,"differences":0'
+expect 0 read "$db" all ada
+[ "$(cut -f1 out | paste -sd' ')" = '9 6' ] || fail 'numbers are not kept'
+clean "$db"
+expect 0 drop "$db" scores ada --yes
+expect 0 append "$db" scores ada '{"id": "k", "game": {"score": 1}}'
+is out '0'
+clean "$db"
