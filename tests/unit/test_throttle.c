@@ -1,0 +1,242 @@
+/* The throttle, on a clock of the test's own: nothing here takes time. */
+#include "tools/throttle.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct world {
+    int64_t now_us;
+    int64_t longest_sleep_us;
+    int64_t slow_until_us; /* until then the server is slow */
+    bool unreachable;
+    int64_t stop_at_us; /* 0: never */
+    const char *remove_at_end;
+    int64_t remove_at_us;
+    int notices;
+    char first_notice[512], last_notice[512];
+} world_t;
+
+static int64_t now(void *context)
+{
+    return ((world_t *)context)->now_us;
+}
+
+static void sleep_on(void *context, int64_t duration_us)
+{
+    world_t *world = context;
+    world->now_us += duration_us;
+    if (duration_us > world->longest_sleep_us)
+        world->longest_sleep_us = duration_us;
+    if (world->remove_at_end && world->now_us >= world->remove_at_us) {
+        unlink(world->remove_at_end);
+        world->remove_at_end = NULL;
+    }
+}
+
+static double latency(void *context)
+{
+    const world_t *world = context;
+    if (world->unreachable)
+        return -1;
+    return world->now_us < world->slow_until_us ? 0.2 : 0.001;
+}
+
+static bool stop(void *context)
+{
+    const world_t *world = context;
+    return world->stop_at_us > 0 && world->now_us >= world->stop_at_us;
+}
+
+static void notice(void *context, const char *text)
+{
+    world_t *world = context;
+    if (world->notices++ == 0)
+        snprintf(world->first_notice, sizeof world->first_notice, "%s", text);
+    snprintf(world->last_notice, sizeof world->last_notice, "%s", text);
+}
+
+static spill_throttle_options_t options_of(world_t *world)
+{
+    return (spill_throttle_options_t){.clock = {world, now, sleep_on},
+                                      .latency = latency,
+                                      .stop = stop,
+                                      .notice = notice,
+                                      .context = world};
+}
+
+/* Work off chunks that take so long a unit, for `span_us`. Returns the units. */
+static int64_t work(spill_throttle_t *throttle, world_t *world, int64_t unit_us, int64_t span_us)
+{
+    int64_t end_us = world->now_us + span_us, units = 0;
+    while (world->now_us < end_us && spill_throttle_wait(throttle)) {
+        int64_t size = spill_throttle_chunk_size(throttle);
+        world->now_us += size * unit_us;
+        spill_throttle_ran(throttle, size, size * unit_us);
+        units += size;
+    }
+    return units;
+}
+
+static void test_unthrottled_never_sleeps(void **state)
+{
+    (void)state;
+    world_t world = {.now_us = 1000000};
+    spill_throttle_options_t options = options_of(&world);
+    spill_throttle_t throttle;
+    spill_throttle_init(&throttle, &options);
+    for (int i = 0; i < 10; i++) {
+        assert_true(spill_throttle_wait(&throttle));
+        spill_throttle_ran(&throttle, 100, 1000);
+    }
+    assert_int_equal(world.now_us, 1000000);
+    assert_int_equal(world.notices, 0);
+}
+
+static void test_rate_holds(void **state)
+{
+    (void)state;
+    static const int64_t rates[] = {1, 7, 500, 20000};
+    for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++) {
+        world_t world = {.now_us = 1000000};
+        spill_throttle_options_t options = options_of(&world);
+        options.rate_per_s = rates[i];
+        spill_throttle_t throttle;
+        spill_throttle_init(&throttle, &options);
+        int64_t units = work(&throttle, &world, 20, 60000000);
+        assert_in_range(units, rates[i] * 60 * 95 / 100, rates[i] * 62);
+        assert_true(spill_throttle_chunk_size(&throttle) <= rates[i]);
+        assert_true(world.longest_sleep_us <= 500000); /* so that a stop is seen */
+    }
+}
+
+/* Time in which there was nothing to do is not caught up with. */
+static void test_rate_has_no_burst(void **state)
+{
+    (void)state;
+    world_t world = {.now_us = 1000000};
+    spill_throttle_options_t options = options_of(&world);
+    options.rate_per_s = 100;
+    spill_throttle_t throttle;
+    spill_throttle_init(&throttle, &options);
+    work(&throttle, &world, 20, 10000000);
+    world.now_us += 3600000000;
+    assert_in_range(work(&throttle, &world, 20, 10000000), 950, 1100);
+}
+
+static void test_chunks_follow_their_time(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t unit_us, size_min, size_max;
+    } cases[] = {{100, 900, 1100}, {10000, 9, 11}, {1000000, 1, 1}, {1, 10000, 10000}};
+    world_t world = {.now_us = 1};
+    spill_throttle_options_t options = options_of(&world);
+    spill_throttle_t throttle;
+    spill_throttle_init(&throttle, &options);
+    assert_int_equal(spill_throttle_chunk_size(&throttle), SPILL_THROTTLE_CHUNK_FIRST);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        for (int chunk = 0; chunk < 20; chunk++) {
+            int64_t size = spill_throttle_chunk_size(&throttle);
+            spill_throttle_ran(&throttle, size, size * cases[i].unit_us);
+        }
+        assert_in_range(spill_throttle_chunk_size(&throttle), cases[i].size_min, cases[i].size_max);
+    }
+}
+
+static void test_a_short_chunk_is_no_reason_to_grow(void **state)
+{
+    (void)state;
+    world_t world = {.now_us = 1};
+    spill_throttle_options_t options = options_of(&world);
+    options.chunk_first = 50;
+    spill_throttle_t throttle;
+    spill_throttle_init(&throttle, &options);
+    spill_throttle_ran(&throttle, 3, 10);
+    assert_int_equal(spill_throttle_chunk_size(&throttle), 50);
+    spill_throttle_ran(&throttle, 0, 0);
+    assert_int_equal(spill_throttle_chunk_size(&throttle), 50);
+    spill_throttle_ran(&throttle, 3, 10000000); /* but of one to shrink */
+    assert_int_equal(spill_throttle_chunk_size(&throttle), 25);
+}
+
+static void test_waits_for_a_slow_server(void **state)
+{
+    (void)state;
+    world_t world = {.now_us = 1000000, .slow_until_us = 4000000};
+    spill_throttle_options_t options = options_of(&world);
+    options.latency_max_s = 0.05;
+    spill_throttle_t throttle;
+    spill_throttle_init(&throttle, &options);
+    assert_true(spill_throttle_wait(&throttle));
+    assert_in_range(world.now_us, 4000000, 4500000);
+    assert_int_equal(world.notices, 2);
+    assert_string_equal(world.first_notice, "paused: the server takes 200.0 ms, more than 50.0");
+    assert_string_equal(world.last_notice, "going on");
+    assert_true(spill_throttle_wait(&throttle));
+    assert_int_equal(world.notices, 2);
+
+    world.unreachable = true;
+    int64_t before_us = world.now_us;
+    assert_true(spill_throttle_wait(&throttle));
+    assert_int_equal(world.now_us, before_us);
+}
+
+static void test_waits_for_the_pause_file(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/spillway-pause-XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    world_t world = {.now_us = 1000000, .remove_at_end = path, .remove_at_us = 9000000};
+    spill_throttle_options_t options = options_of(&world);
+    options.pause_file = path;
+    spill_throttle_t throttle;
+    spill_throttle_init(&throttle, &options);
+    assert_true(spill_throttle_wait(&throttle));
+    assert_in_range(world.now_us, 9000000, 9500000);
+    assert_int_equal(world.notices, 2);
+    assert_non_null(strstr(world.first_notice, path));
+}
+
+static void test_stops_while_it_waits(void **state)
+{
+    (void)state;
+    world_t world = {.now_us = 1000000, .slow_until_us = INT64_MAX, .stop_at_us = 3000000};
+    spill_throttle_options_t options = options_of(&world);
+    options.latency_max_s = 0.05;
+    spill_throttle_t throttle;
+    spill_throttle_init(&throttle, &options);
+    assert_false(spill_throttle_wait(&throttle));
+    assert_in_range(world.now_us, 3000000, 3500000);
+
+    world = (world_t){.now_us = 1000000, .stop_at_us = 3000000};
+    options.latency_max_s = 0;
+    options.rate_per_s = 1;
+    spill_throttle_init(&throttle, &options);
+    spill_throttle_ran(&throttle, 3600, 1000);
+    assert_false(spill_throttle_wait(&throttle));
+    assert_in_range(world.now_us, 3000000, 3500000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_unthrottled_never_sleeps),
+        cmocka_unit_test(test_rate_holds),
+        cmocka_unit_test(test_rate_has_no_burst),
+        cmocka_unit_test(test_chunks_follow_their_time),
+        cmocka_unit_test(test_a_short_chunk_is_no_reason_to_grow),
+        cmocka_unit_test(test_waits_for_a_slow_server),
+        cmocka_unit_test(test_waits_for_the_pause_file),
+        cmocka_unit_test(test_stops_while_it_waits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
