@@ -74,7 +74,7 @@ _spillway_values() {
     --keep) echo 'newest oldest' ;;
     --order) echo 'oldest-first newest-first' ;;
     --read-preference) echo 'primary primaryPreferred secondary secondaryPreferred nearest' ;;
-    --fail-on) echo 'any critical unbounded-array unbounded-map paid-by-array large-document' ;;
+    --fail-on) echo 'any critical unbounded-array unbounded-map overgrown-index paid-by-array large-document' ;;
     --format) echo 'ndjson json csv bson ndjson.gz json.gz csv.gz bson.gz ndjson.zst' ;;
     esac
 }

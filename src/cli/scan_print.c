@@ -106,6 +106,18 @@ static void print_largest(const spill_scan_result_t *result,
     putchar('\n');
 }
 
+/* How much a server keeps of them whether or not it is asked for: a table for each. */
+static void print_tables(const spill_sprawl_group_t *group)
+{
+    if (group->index_count == 0)
+        return;
+    printf("    they have %" PRId64 " indexes", group->index_count);
+    if (group->index_bytes > 0)
+        printf(" of %s", spill_size_text(group->index_bytes).text);
+    printf(": %" PRId64 " tables in all, each of which a server keeps open and in memory\n",
+           group->index_count + (int64_t)group->count);
+}
+
 static void print_group(const spill_scan_result_t *result, const spill_sprawl_group_t *group)
 {
     printf("    %zu collections with the same fields differ by their %s (", group->count,
@@ -116,6 +128,18 @@ static void print_group(const spill_scan_result_t *result, const spill_sprawl_gr
            " documents, %s; there are %zu collections, and %" PRId64 " are too many\n",
            group->count > EXAMPLES_SHOWN ? ", ..." : "", group->documents,
            spill_size_text(group->bytes).text, result->collection_count, result->collections_max);
+    print_tables(group);
+}
+
+static void print_index(const spill_scan_finding_t *finding)
+{
+    const spill_scan_numbers_t *lengths = &finding->path->lengths;
+    printf("    index %s: an entry for each element, up to %" PRId64 " of a document and %" PRId64
+           " in all",
+           finding->index->name, lengths->max, lengths->sum);
+    if (finding->index->bytes >= 0)
+        printf("; it has %s", spill_size_text(finding->index->bytes).text);
+    putchar('\n');
 }
 
 static void print_what(const spill_scan_result_t *result, const spill_scan_finding_t *finding)
@@ -135,6 +159,9 @@ static void print_what(const spill_scan_result_t *result, const spill_scan_findi
         printf("    whoever reads another field of %" PRId64 " %s reads this too: it is %" PRId64
                " %% of them or more\n",
                finding->documents, documents, limits->paid_per_cent);
+        break;
+    case SPILL_SCAN_FINDING_INDEX:
+        print_index(finding);
         break;
     case SPILL_SCAN_FINDING_SPRAWL:
         if (finding->group)

@@ -36,6 +36,16 @@ spill_code_t spill_browse_collections(spill_browse_t *browse, char ***names, spi
 /* How many documents the server believes a collection has; -1: it does not say. One command. */
 int64_t spill_browse_count(spill_browse_t *browse, const char *collection);
 
+/* Called for an index as the server describes it, {"key", "name", ...}; bytes -1: not known. */
+typedef void (*spill_browse_index_fn)(void *context, const bson_t *description, int64_t bytes);
+
+/*
+ * The indexes of a collection. What the server does not tell (it needs no more than the right to
+ * read) is left out. Two commands.
+ */
+void spill_browse_indexes(spill_browse_t *browse, const char *collection,
+                          spill_browse_index_fn index, void *context);
+
 /*
  * Begin to read a collection, in no order, in the place of what was read before: all of it, or with
  * `sample` > 0 so many documents of the server's choice ($sample).

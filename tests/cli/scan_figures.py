@@ -315,7 +315,8 @@ def archive(collections):
     out += document({"concurrent_collections": 4, "version": "0.1", "server_version": "7.0.0",
                      "tool_version": "100.9.0"}.items())
     for name, documents in collections.items():
-        out += document({"db": "shop", "collection": name, "metadata": "{}", "size": 0,
+        metadata = '{"indexes":[{"key":{"_id":1},"name":"_id_"},{"key":{"by":1},"name":"of an archive"}]}'
+        out += document({"db": "shop", "collection": name, "metadata": metadata, "size": 0,
                          "type": "collection"}.items())
     for kind, metadata in (("view", "{}"), ("timeseries", "{}"),
                            ("", '{"options":{"viewOn":"small"}}')):  # these have no parts

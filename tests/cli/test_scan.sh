@@ -146,6 +146,20 @@ expect 3 scan half.bson.gz --json --quiet
 has err 'half.bson.gz is cut off: the compressed data does not end'
 lacks out '"documents":0,"bytes"'
 
+# A dump's descriptions have indexes, which an archive has before its documents; damaged ones are told.
+mkdir -p indexed/shop
+cp grown.bson indexed/shop
+cp small.bson indexed/shop
+echo '{"indexes":[{"key":{"_id":1},"name":"_id_"},{"key":{"path.inner":1},"name":"deep"}]}' |
+    gzip >indexed/shop/grown.metadata.json.gz
+echo '{"indexes":[{"key"' >indexed/shop/small.metadata.json
+expect 0 scan shop.archive --json --quiet
+has out '{"name":"of an archive","key":{ "by" : 1 }}'
+expect 3 scan indexed --json --quiet
+has out '"indexes":[{"name":"_id_","key":{ "_id" : 1 }},{"name":"deep","key":{ "path.inner" : 1 }}]'
+has out '"indexes":null'
+has err "indexed/shop/small.metadata.json: the collection's description is damaged"
+
 expect 3 scan cut.archive --json --quiet
 has err 'cut.archive: byte '
 has err 'the archive ends before the collection shop.constant does'

@@ -20,6 +20,11 @@ with pymongo.MongoClient(sys.argv[1]) as client:
         for at in range(0, len(documents), 100): # by a command: older drivers refuse dots in keys
             database.command("insert", name, documents=documents[at:at + 100])
     database.create_collection("empty")
+    database["indexed"].insert_many(
+        [{"_id": i, "tags": [{"name": f"{i}-{j}"} for j in range(1500 if i == 3 else 5)], "vector": [1] * 1200}
+         for i in range(20)])
+    database["indexed"].create_index([("at", 1), ("tags.name", -1)], name="by tag")
+    database["indexed"].create_index([("vector", 1)])
 END
 expect 0 scan "$uri" --json --quiet
 for set in grown constant small; do
@@ -28,6 +33,22 @@ done
 has out 'empty","input"'
 grep -q 'mongodb://' out && fail "the connection string is shown"
 
+python3 - <<'END' || fail "indexes"
+import json
+scan = json.load(open("out"))
+[indexed] = [one for one in scan["collections"] if one["collection"].endswith(".indexed")]
+indexes = {index["name"]: index for index in indexed["indexes"]}
+assert set(indexes) == {"_id_", "by tag", "vector_1"}, indexes
+assert indexes["by tag"]["key"] == {"at": 1, "tags.name": -1}
+assert all(index["bytes"] > 0 for index in indexes.values()), indexes
+[finding] = [finding for finding in scan["findings"] if finding["finding"] == "overgrown-index"]
+assert finding["index"] == "by tag" and finding["path"] == "tags", finding
+END
+mv out scan.json
+expect 1 scan "$uri" --collections indexed --fail-on overgrown-index
+has out 'index by tag: an entry for each element, up to 1500 of a document and 1595 in all; it has '
+expect 0 plan scan.json
+has out '.indexed: tags ->'
 expect 0 scan "$uri" --collections small,constant
 has out ' in 2 collections, 515 documents'
 expect 0 scan "$uri" --collections small --sample 40 --json

@@ -35,7 +35,18 @@ for i in range(20):
     put("different", f"empty_{i}", {}, 0)
 EOF
 
+# Half of them have an index more: two things, each too few.
+python3 - <<'EOF' || fail "making indexes"
+import shutil
+for i in range(18):
+    shutil.copy("many/shop/products.bson", f"different/shop/part_{i}.bson")
+    with open(f"different/shop/part_{i}.metadata.json", "w") as out:
+        more = ',{"v":2,"key":{"products_a":1},"name":"a"}' if i % 2 else ""
+        out.write('{"indexes":[{"v":2,"key":{"_id":1},"name":"_id_"}' + more + "]}")
+EOF
+
 expect 0 scan many
+has out 'they have 24 indexes: 48 tables in all'
 has out '3 findings in 47 collections'
 has out 'WARNING  collection-sprawl (REDUCE_NUMBER_OF_NAMESPACES)  shop.customer_*_notes'
 has out 'shop.customer_*_orders'
@@ -59,6 +70,9 @@ assert readings["collections"] == sorted(readings["collections"]) and len(readin
 assert groups["shop.customer_*_orders"]["identifiers"] == "names"
 assert {finding["pattern"] for finding in scan["findings"]} == set(groups)
 assert scan["limits"]["collections"] == 1000
+assert readings["indexes"] == 24 and readings["indexBytes"] == 0
+assert all(collection["indexes"] == [{"name": "_id_", "key": {"_id": 1}}]
+           for collection in scan["collections"])
 EOF
 expect 0 plan scan.json --output plan.json # which reads groups back
 has out 'shop.customer_*_orders: 10 collections -> one, orders, told apart by customerId'
@@ -76,4 +90,4 @@ expect 3 plan wrong.json
 has err "there is no collection: 'shop.customer_other"
 
 expect 0 scan different --fail-on any
-has out '0 findings in 79 collections'
+has out '0 findings in 97 collections'

@@ -152,6 +152,42 @@ int64_t spill_browse_count(spill_browse_t *browse, const char *collection)
     return count;
 }
 
+/* ---- indexes --------------------------------------------------------------------------------- */
+
+/* Its size in what collStats said, or -1. */
+static int64_t index_bytes(const bson_t *stats, const char *name)
+{
+    bson_iter_t iter, sizes;
+    if (!bson_iter_init_find(&iter, stats, "indexSizes") || !BSON_ITER_HOLDS_DOCUMENT(&iter) ||
+        !bson_iter_recurse(&iter, &sizes) || !bson_iter_find(&sizes, name) ||
+        !BSON_ITER_HOLDS_NUMBER(&sizes))
+        return -1;
+    return bson_iter_as_int64(&sizes);
+}
+
+void spill_browse_indexes(spill_browse_t *browse, const char *collection,
+                          spill_browse_index_fn index, void *context)
+{
+    bson_error_t ignored;
+    bson_t stats;
+    bson_t *command = BCON_NEW("collStats", BCON_UTF8(collection));
+    mongoc_collection_t *described =
+        mongoc_client_get_collection(browse->client, browse->store->database, collection);
+    mongoc_client_command_simple(browse->client, browse->store->database, command,
+                                 browse->preference, &stats, &ignored);
+    mongoc_cursor_t *cursor = mongoc_collection_find_indexes_with_opts(described, NULL);
+    const bson_t *description;
+    bson_iter_t iter;
+    while (mongoc_cursor_next(cursor, &description)) {
+        bool named = bson_iter_init_find(&iter, description, "name") && BSON_ITER_HOLDS_UTF8(&iter);
+        index(context, description, named ? index_bytes(&stats, bson_iter_utf8(&iter, NULL)) : -1);
+    }
+    mongoc_cursor_destroy(cursor);
+    mongoc_collection_destroy(described);
+    bson_destroy(&stats);
+    bson_destroy(command);
+}
+
 /* ---- documents ------------------------------------------------------------------------------- */
 
 void spill_browse_begin(spill_browse_t *browse, const char *collection, int64_t sample)

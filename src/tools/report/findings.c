@@ -149,6 +149,27 @@ static void put_array(const spill_report_t *report, const spill_scan_finding_t *
     put_owners(to, path);
 }
 
+static void put_index(const spill_report_t *report, const spill_scan_finding_t *finding)
+{
+    FILE *to = report->to;
+    const spill_scan_numbers_t *lengths = &finding->path->lengths;
+    char *key = bson_as_relaxed_extended_json(finding->index->key, NULL);
+    fputs("<p>The index ", to);
+    spill_html_name(to, finding->index->name);
+    fputs(", ", to);
+    spill_html_name(to, key ? key : "?");
+    bson_free(key);
+    fprintf(to, ", has an entry for each element: up to %s of a document, ",
+            spill_count_text((double)lengths->max).text);
+    fprintf(to, "%s in all", spill_count_text((double)lengths->sum).text);
+    if (finding->index->bytes >= 0)
+        fprintf(to, ", in %s", spill_size_text(finding->index->bytes).text);
+    fputs(". To insert or drop such a document changes as many places in it.</p>\n"
+          "<h4>What to do</h4><ul><li>Drop it if no query needs it. Otherwise bound the array: an "
+          "index of pages has as many entries, but each document's are few.</li></ul>\n",
+          to);
+}
+
 static void put_sprawl(const spill_report_t *report, const spill_sprawl_group_t *group)
 {
     FILE *to = report->to;
@@ -162,6 +183,13 @@ static void put_sprawl(const spill_report_t *report, const spill_sprawl_group_t 
     fprintf(to, "%s. There are %zu collections in all, and %" PRId64 " are too many.</p>\n",
             group->count > EXAMPLES ? " and others" : "", result->collection_count,
             result->collections_max);
+    if (group->index_count > 0) {
+        fprintf(to, "<p>They have %s indexes", spill_count_text((double)group->index_count).text);
+        if (group->index_bytes > 0)
+            fprintf(to, " of %s", spill_size_text(group->index_bytes).text);
+        fprintf(to, ": %s tables in all, each of which a server keeps open and in memory.</p>\n",
+                spill_count_text((double)group->index_count + (double)group->count).text);
+    }
     fprintf(to,
             "<h4>What to do</h4><ul><li>Make one collection of them, with a field for the "
             "identifier: it holds their %s documents, ",
@@ -187,6 +215,10 @@ static void put_what(const spill_report_t *report, size_t index)
                 " %% of them or more.</p>\n",
                 spill_count_text((double)finding->documents).text, documents,
                 report->result->limits.paid_per_cent);
+        put_plan(report, index);
+        break;
+    case SPILL_SCAN_FINDING_INDEX:
+        put_index(report, finding);
         put_plan(report, index);
         break;
     case SPILL_SCAN_FINDING_SPRAWL:

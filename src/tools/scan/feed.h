@@ -48,6 +48,8 @@ typedef struct spill_feed_ops {
     /* Of feeds of several collections, else NULL: one's name, borrowed, and is there no more of it?
      */
     const char *(*collection)(const spill_feed_t *feed, size_t index, bool *ended);
+    /* Of feeds that have them, else NULL: one's description as mongodump writes it, or NULL. */
+    const char *(*metadata)(const spill_feed_t *feed, size_t index);
     bool text;    /* records are Extended JSON */
     bool by_line; /* places are lines */
 } spill_feed_ops_t;

@@ -22,8 +22,9 @@
 #define NOWHERE SIZE_MAX
 
 typedef struct member {
-    char *name; /* "shop.products" */
-    bool begun; /* a part of it was there */
+    char *name;     /* "shop.products" */
+    char *metadata; /* or NULL */
+    bool begun;     /* a part of it was there */
     bool ended;
 } member_t;
 
@@ -189,8 +190,12 @@ static void expect_member(archive_feed_t *feed, const uint8_t *data, uint32_t si
     const char *metadata = text_in(&document, "metadata");
     bool other = (type && *type && strcmp(type, "collection") != 0) ||
                  (metadata && strstr(metadata, "\"viewOn\""));
-    if (database && name && !other)
-        member_of(feed, database, name);
+    if (!database || !name || other)
+        return;
+    size_t index = member_of(feed, database, name);
+    member_t *member = &feed->members[index];
+    if (!member->metadata)
+        member->metadata = bson_strdup(metadata);
 }
 
 /* Read what the archive says of itself. */
@@ -256,18 +261,27 @@ static const char *collection(const spill_feed_t *base, size_t index, bool *ende
     return index < feed->count ? feed->members[index].name : NULL;
 }
 
+static const char *metadata_of(const spill_feed_t *base, size_t index)
+{
+    const archive_feed_t *feed = (const archive_feed_t *)base;
+    return index < feed->count ? feed->members[index].metadata : NULL;
+}
+
 static void close_feed(spill_feed_t *base)
 {
     archive_feed_t *feed = (archive_feed_t *)base;
-    for (size_t i = 0; i < feed->count; i++)
+    for (size_t i = 0; i < feed->count; i++) {
         bson_free(feed->members[i].name);
+        bson_free(feed->members[i].metadata);
+    }
     bson_free(feed->members);
     spill_buffer_release(&feed->window.rest);
     spill_block_release(&feed->held);
     bson_free(feed);
 }
 
-static const spill_feed_ops_t OPS = {.next = next, .close = close_feed, .collection = collection};
+static const spill_feed_ops_t OPS = {
+    .next = next, .close = close_feed, .collection = collection, .metadata = metadata_of};
 
 spill_code_t spill_feed_archive(spill_source_t *source, spill_feed_t **feed, spill_error_t *error)
 {

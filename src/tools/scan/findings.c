@@ -6,9 +6,11 @@
  *                    the like are long, and do not grow.) Of fewer than ten arrays all that are
  *                    over a threshold count. A map has SPILL_MAP_KEYS_MIN keys or more, and
  *                    no single value in it is half of it.
- *   paid-by-array    what is over the threshold in bytes is most of its document.
- *   large-document   a document is larger than half of the limit.
- *   collection-sprawl  collections are alike and differ by an identifier in their names (sprawl.h).
+ *   overgrown-index  an index has entries for the elements of an array (or map) whose lengths
+ * differ, and of some document more than a tenth of the threshold in elements. paid-by-array what
+ * is over the threshold in bytes is most of its document. large-document   a document is larger
+ * than half of the limit. collection-sprawl  collections are alike and differ by an identifier in
+ * their names (sprawl.h).
  *
  * Critical is what concerns a document that is larger than four fifths of the limit, and sprawl
  * where there are more collections than four fifths of their limit.
@@ -70,6 +72,34 @@ static void find_in_path(spill_scan_result_t *result, size_t collection,
         add(result, SPILL_SCAN_FINDING_PAID, collection, path, path->paid, critical);
 }
 
+/* Of the paths that the key lies in, the innermost has the entries. */
+static const spill_scan_path_t *path_of(const spill_scan_collection_t *collection,
+                                        const spill_scan_index_t *index)
+{
+    const spill_scan_path_t *found = NULL;
+    for (size_t i = 0; i < collection->path_count; i++) {
+        const spill_scan_path_t *path = &collection->paths[i];
+        if (!path->map && spill_scan_index_covers(index, path->path) &&
+            (!found || strlen(path->path) > strlen(found->path)))
+            found = path;
+    }
+    return found;
+}
+
+static void find_in_indexes(spill_scan_result_t *result, size_t at)
+{
+    const spill_scan_collection_t *collection = &result->collections[at];
+    for (size_t i = 0; i < collection->indexes.count; i++) {
+        const spill_scan_index_t *index = &collection->indexes.items[i];
+        const spill_scan_path_t *path = path_of(collection, index);
+        if (!path || !lengths_differ(path) ||
+            path->lengths.max <= result->limits.elements / SPILL_SCAN_INDEX_PART)
+            continue;
+        add(result, SPILL_SCAN_FINDING_INDEX, at, path, path->documents, false);
+        result->findings[result->finding_count - 1].index = index;
+    }
+}
+
 static void find_in_groups(spill_scan_result_t *result)
 {
     bool critical = (int64_t)result->collection_count > result->collections_max / 5 * 4;
@@ -88,6 +118,10 @@ void spill_scan_find_sprawl(spill_scan_result_t *result)
         const spill_scan_collection_t *collection = &result->collections[i];
         all[i] = (spill_sprawl_collection_t){.name = collection->name,
                                              .shape = &collection->shape,
+                                             .indexes = collection->indexes.hash,
+                                             .index_count = (int64_t)collection->indexes.count,
+                                             .index_bytes =
+                                                 spill_scan_indexes_bytes(&collection->indexes),
                                              .documents = collection->documents,
                                              .bytes = collection->bytes};
     }
@@ -107,6 +141,8 @@ static int by_weight(const void *left, const void *right)
         return one->kind < two->kind ? -1 : 1;
     if (one->path != two->path)
         return one->path < two->path ? -1 : 1;
+    if (one->index != two->index)
+        return one->index < two->index ? -1 : 1;
     return (one->group > two->group) - (one->group < two->group);
 }
 
@@ -117,6 +153,7 @@ void spill_scan_find(spill_scan_result_t *result)
         const spill_scan_collection_t *collection = &result->collections[i];
         for (size_t j = 0; j < collection->path_count; j++)
             find_in_path(result, i, &collection->paths[j]);
+        find_in_indexes(result, i);
         if (collection->over_half > 0)
             add(result, SPILL_SCAN_FINDING_DOCUMENT, i, NULL, collection->over_half,
                 is_critical(result, collection->sizes.max));

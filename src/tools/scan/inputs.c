@@ -35,6 +35,28 @@ static int64_t size_of(const char *path)
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) ? status.st_size : -1;
 }
 
+/* The file of this path with one ending in the place of the other, plain or .gz; NULL: none. */
+static char *beside(const char *path, const char *ending, const char *other)
+{
+    int length = (int)(strlen(path) - strlen(ending));
+    char *name = bson_strdup_printf("%.*s%s.gz", length, path, other);
+    if (size_of(name) >= 0)
+        return name;
+    name[strlen(name) - strlen(".gz")] = '\0';
+    if (size_of(name) >= 0)
+        return name;
+    bson_free(name);
+    return NULL;
+}
+
+/* The description of what a .bson file has. */
+static char *metadata_of(const char *path)
+{
+    if (!ends_with(path, ".bson") && !ends_with(path, ".bson.gz"))
+        return NULL;
+    return beside(path, ends_with(path, ".gz") ? ".bson.gz" : ".bson", ".metadata.json");
+}
+
 static spill_scan_input_t *add(spill_scan_inputs_t *inputs, const char *path, spill_format_t format,
                                spill_codec_t codec)
 {
@@ -42,6 +64,7 @@ static spill_scan_input_t *add(spill_scan_inputs_t *inputs, const char *path, sp
     spill_scan_input_t *item = &inputs->items[inputs->count++];
     *item = (spill_scan_input_t){
         .path = bson_strdup(path), .format = format, .codec = codec, .size_bytes = size_of(path)};
+    item->metadata = format == SPILL_FORMAT_BSON ? metadata_of(path) : NULL;
     bool known = item->size_bytes >= 0 && inputs->size_bytes >= 0;
     inputs->size_bytes = known ? inputs->size_bytes + item->size_bytes : -1;
     return item;
@@ -52,6 +75,7 @@ void spill_scan_inputs_release(spill_scan_inputs_t *inputs)
     for (size_t i = 0; i < inputs->count; i++) {
         bson_free(inputs->items[i].path);
         bson_free(inputs->items[i].collection);
+        bson_free(inputs->items[i].metadata);
     }
     bson_free(inputs->items);
     *inputs = (spill_scan_inputs_t){0};
@@ -118,6 +142,17 @@ static bool peek(const char *path, spill_codec_t codec, void *bytes, size_t size
     return code == SPILL_OK;
 }
 
+char *spill_scan_metadata(const spill_scan_input_t *input, size_t *size_bytes)
+{
+    enum { MOST = 16 * 1024 * 1024 };
+    char *text = bson_malloc(MOST);
+    spill_codec_t codec = ends_with(input->metadata, ".gz") ? SPILL_CODEC_GZIP : SPILL_CODEC_PLAIN;
+    if (peek(input->metadata, codec, text, MOST, size_bytes) && *size_bytes < MOST)
+        return bson_realloc(text, *size_bytes + 1);
+    bson_free(text);
+    return NULL;
+}
+
 /* A file, no pipe, that holds nothing. */
 static bool is_empty(const spill_scan_input_t *item)
 {
@@ -140,23 +175,13 @@ static bool has_documents(const char *metadata)
     return !strstr(text, "\"viewOn\"") && !strstr(text, "\"timeseries\"");
 }
 
-/* Is there a file of this path with one ending in the place of the other? */
-static bool has_beside(const char *path, const char *ending, const char *other)
-{
-    int length = (int)(strlen(path) - strlen(ending));
-    char *plain = bson_strdup_printf("%.*s%s", length, path, other);
-    char *zipped = bson_strdup_printf("%s.gz", plain);
-    bool there = size_of(plain) >= 0 || size_of(zipped) >= 0;
-    bson_free(plain);
-    bson_free(zipped);
-    return there;
-}
-
 static void check_metadata(const listing_t *listing, const char *path)
 {
     const char *ending = ends_with(path, ".gz") ? ".metadata.json.gz" : ".metadata.json";
-    if (!has_beside(path, ending, ".bson") && has_documents(path))
+    char *documents = beside(path, ending, ".bson");
+    if (!documents && has_documents(path))
         listing->missing(listing->context, path, "the collection's documents are not in the dump");
+    bson_free(documents);
 }
 
 static void add_dumped(const listing_t *listing, const char *database, const char *path)
@@ -169,8 +194,7 @@ static void add_dumped(const listing_t *listing, const char *database, const cha
         return; /* what happened during the dump: no collection */
     spill_scan_input_t *item = add(listing->inputs, path, format, codec);
     item->collection = collection_of(database, path);
-    const char *ending = codec == SPILL_CODEC_GZIP ? ".bson.gz" : ".bson";
-    if (!has_beside(path, ending, ".metadata.json") && is_empty(item))
+    if (!item->metadata && is_empty(item))
         listing->missing(listing->context, path, "the file is empty");
 }
 

@@ -10,6 +10,7 @@ typedef struct spill_scan_input {
     spill_format_t format;
     spill_codec_t codec;
     bool archive;       /* of mongodump; the format says nothing */
+    char *metadata;     /* the file with its description, beside it; or NULL; owned */
     int64_t size_bytes; /* of the file; -1: not known */
 } spill_scan_input_t;
 
@@ -32,6 +33,8 @@ typedef void (*spill_scan_missing_fn)(void *context, const char *path, const cha
  */
 spill_code_t spill_scan_inputs(const char *path, const char *format, spill_scan_inputs_t *inputs,
                                spill_scan_missing_fn missing, void *context, spill_error_t *error);
+/* The whole text of an input's metadata; free with bson_free. NULL: it cannot be read. */
+char *spill_scan_metadata(const spill_scan_input_t *input, size_t *size_bytes);
 void spill_scan_inputs_release(spill_scan_inputs_t *inputs);
 
 #endif

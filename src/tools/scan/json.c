@@ -164,6 +164,23 @@ static void put_path(FILE *to, const spill_scan_collection_t *collection,
     fputs("}", to);
 }
 
+static void put_indexes(FILE *to, const spill_scan_indexes_t *indexes)
+{
+    fputs(indexes->known ? ",\"indexes\":[" : ",\"indexes\":null", to);
+    for (size_t i = 0; i < indexes->count; i++) {
+        const spill_scan_index_t *index = &indexes->items[i];
+        spill_value_t key = spill_value_from_document(index->key);
+        fputs(i ? ",{\"name\":" : "{\"name\":", to);
+        spill_json_put_text(to, index->name);
+        fputs(",\"key\":", to);
+        spill_json_put_value(to, &key);
+        if (index->bytes >= 0)
+            put_number(to, "bytes", index->bytes);
+        fputs("}", to);
+    }
+    fputs(indexes->known ? "]" : "", to);
+}
+
 static void put_collection(FILE *to, const spill_scan_collection_t *collection)
 {
     fputs("{\"collection\":", to);
@@ -176,6 +193,7 @@ static void put_collection(FILE *to, const spill_scan_collection_t *collection)
     put_numbers(to, "sizes", &collection->sizes, &collection->size_bins);
     put_number(to, "overHalf", collection->over_half);
     put_owners(to, "largest", &collection->largest, false);
+    put_indexes(to, &collection->indexes);
     fputs(",\"paths\":[", to);
     for (size_t i = 0; i < collection->path_count; i++) {
         fputs(i ? "," : "", to);
@@ -196,6 +214,10 @@ static void put_finding(FILE *to, const spill_scan_result_t *result,
     spill_json_put_text(to, result->collections[finding->collection].name);
     fputs(",\"path\":", to);
     spill_json_put_text(to, finding->path ? finding->path->path : NULL);
+    if (finding->index) {
+        fputs(",\"index\":", to);
+        spill_json_put_text(to, finding->index->name);
+    }
     if (finding->group) {
         fputs(",\"pattern\":", to);
         spill_json_put_text(to, finding->group->pattern);
@@ -212,6 +234,8 @@ static void put_group(FILE *to, const spill_scan_result_t *result,
     fprintf(to, ",\"identifiers\":\"%s\"", spill_sprawl_kind_name(group->kind));
     put_number(to, "documents", group->documents);
     put_number(to, "bytes", group->bytes);
+    put_number(to, "indexes", group->index_count);
+    put_number(to, "indexBytes", group->index_bytes);
     fputs(",\"collections\":[", to);
     for (size_t i = 0; i < group->count; i++) {
         fputs(i ? "," : "", to);

@@ -253,6 +253,23 @@ static size_t count_items(reader_t *reader, const bson_t *from, const char *name
     return bson_count_keys(list);
 }
 
+/* Scans of the first programs have none. */
+static void read_indexes(reader_t *reader, const bson_t *from, spill_scan_indexes_t *indexes)
+{
+    bson_iter_t iter, items;
+    bson_t list, at;
+    if (!bson_iter_init_find(&iter, from, "indexes") || !BSON_ITER_HOLDS_ARRAY(&iter))
+        return;
+    indexes->known = true;
+    if (!inner_of(&iter, &list) || !bson_iter_init(&items, &list))
+        return;
+    while (bson_iter_next(&items)) {
+        bool sized = inner_of(&items, &at) && bson_has_field(&at, "bytes");
+        if (!spill_scan_indexes_add(indexes, &at, sized ? number(reader, &at, "bytes") : -1))
+            complain(reader, "there is no key in", "indexes");
+    }
+}
+
 static void read_collection(reader_t *reader, const bson_t *from,
                             spill_scan_collection_t *collection)
 {
@@ -271,6 +288,7 @@ static void read_collection(reader_t *reader, const bson_t *from,
     collection->paths_left_out = number(reader, from, "pathsLeftOut");
     collection->overflow = number(reader, from, "overflow");
     read_owners(reader, from, "largest", false, &collection->largest);
+    read_indexes(reader, from, &collection->indexes);
     size_t count = count_items(reader, from, "paths", &list);
     collection->paths = bson_malloc0((count + 1) * sizeof *collection->paths);
     bson_iter_init(&iter, &list);
@@ -310,6 +328,10 @@ static void read_group(reader_t *reader, const bson_t *from, spill_scan_result_t
     bson_free(kind);
     group->documents = number(reader, from, "documents");
     group->bytes = number(reader, from, "bytes");
+    if (bson_has_field(from, "indexes")) {
+        group->index_count = number(reader, from, "indexes");
+        group->index_bytes = number(reader, from, "indexBytes");
+    }
     size_t count = count_items(reader, from, "collections", &names);
     group->members = bson_malloc0((count + 1) * sizeof *group->members);
     read_members(reader, &names, result, group);

@@ -181,6 +181,7 @@ static void release_collection(spill_scan_collection_t *collection)
         spill_owners_release(&collection->paths[i].owners);
     }
     spill_owners_release(&collection->largest);
+    spill_scan_indexes_release(&collection->indexes);
     bson_free(collection->paths);
     bson_free(collection->size_bins.bins);
     bson_free(collection->name);

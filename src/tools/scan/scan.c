@@ -31,6 +31,8 @@ typedef struct scanner {
     pthread_mutex_t lock;
     spill_feed_t *feed;
     const spill_scan_input_t *input;
+    spill_browse_t *browse; /* of a server, else NULL; and the collection that is read */
+    const char *browsed;
     collection_t **collections; /* of the feed, by index; NULL: not met, or told */
     size_t count;
     int64_t bytes_before; /* of the files before this one */
@@ -167,9 +169,38 @@ static collection_t *collection_of(worker_t *worker)
     return collection;
 }
 
-/* All of it was walked: what was found goes to the result. */
-static void tell(scanner_t *scanner, collection_t *collection)
+/* ---- what ends: under the lock --------------------------------------------------------------- */
+
+static void add_index(void *indexes, const bson_t *description, int64_t bytes)
 {
+    spill_scan_indexes_add(indexes, description, bytes);
+}
+
+/* Of the feed's collection of that index, wherever its indexes are described. */
+static void learn_indexes(scanner_t *scanner, size_t index, spill_scan_indexes_t *indexes)
+{
+    const spill_feed_ops_t *ops = scanner->feed->ops;
+    const char *inner = ops->metadata ? ops->metadata(scanner->feed, index) : NULL;
+    if (scanner->browse) {
+        spill_browse_indexes(scanner->browse, scanner->browsed, add_index, indexes);
+    } else if (inner) {
+        spill_scan_indexes_parse(indexes, inner, strlen(inner));
+    } else if (scanner->input->metadata) {
+        size_t size = 0;
+        char *text = spill_scan_metadata(scanner->input, &size);
+        if (!text || !spill_scan_indexes_parse(indexes, text, size))
+            spill_scan_add_problem(scanner->result, scanner->input->metadata, false, -1,
+                                   "the collection's description is damaged: its indexes are not "
+                                   "known");
+        bson_free(text);
+    }
+}
+
+/* All of it was walked: what was found goes to the result. */
+static void tell(scanner_t *scanner, size_t index)
+{
+    spill_scan_result_t *result = scanner->result;
+    collection_t *collection = scanner->collections[index];
     spill_paths_t none, *first = NULL;
     for (int i = 0; i < THREADS_MAX; i++) {
         spill_paths_t *paths = collection->tables[i];
@@ -182,8 +213,9 @@ static void tell(scanner_t *scanner, collection_t *collection)
         first = &none;
     }
     spill_paths_foresee(first, spill_clock_now_us(NULL) / 1000);
-    spill_scan_add_collection(scanner->result, collection->name, scanner->input->path, first,
+    spill_scan_add_collection(result, collection->name, scanner->input->path, first,
                               collection->damaged);
+    learn_indexes(scanner, index, &result->collections[result->collection_count - 1].indexes);
     if (first == &none)
         spill_paths_release(&none);
     for (int i = 0; i < THREADS_MAX; i++) {
@@ -206,7 +238,7 @@ static void tell_ended(scanner_t *scanner, bool all)
         if (!all && scanner->feed->ops->collection)
             scanner->feed->ops->collection(scanner->feed, i, &ended);
         if (ended) {
-            tell(scanner, collection);
+            tell(scanner, i);
             scanner->collections[i] = NULL;
         }
     }
@@ -386,6 +418,8 @@ static void scan_collection(scanner_t *scanner, spill_browse_t *browse, const ch
         .path = bson_strdup(spill_browse_place(browse)),
         .collection = bson_strdup_printf("%s.%s", spill_browse_database(browse), name)};
     scanner->input = &input;
+    scanner->browse = browse;
+    scanner->browsed = name;
     scanner->feed = spill_feed_server(browse, name, options->sample, options->rate);
     scanner->feed->problem = note_problem;
     scanner->feed->context = scanner;

@@ -7,6 +7,7 @@
 #ifndef SPILL_TOOLS_SCAN_SCAN_H
 #define SPILL_TOOLS_SCAN_SCAN_H
 
+#include "tools/scan/indexes.h"
 #include "tools/scan/paths.h"
 #include "tools/scan/sprawl.h"
 
@@ -18,6 +19,7 @@
 #define SPILL_SCAN_BYTES (200 * 1000)                /* a head of the size that thresholds aim at */
 #define SPILL_SCAN_DOCUMENT_LIMIT (16 * 1024 * 1024) /* MongoDB's, Azure DocumentDB's */
 #define SPILL_SCAN_PAID_PER_CENT 80
+#define SPILL_SCAN_INDEX_PART 10    /* of limits.elements are too many entries of a document */
 #define SPILL_SCAN_COLLECTIONS 1000 /* Azure DocumentDB's limit */
 
 #define SPILL_SCAN_SCHEMA 1 /* the version of the JSON document: docs/scan.md */
@@ -80,7 +82,8 @@ typedef struct spill_scan_collection {
     int64_t over_half; /* documents over half of the limit */
     int64_t damaged;   /* documents that could not be read */
     spill_owners_t largest;
-    spill_shape_t shape;      /* empty in what was read back */
+    spill_shape_t shape; /* empty in what was read back */
+    spill_scan_indexes_t indexes;
     spill_scan_path_t *paths; /* by their bytes */
     size_t path_count;
     int64_t paths_left_out; /* smaller ones */
@@ -99,6 +102,7 @@ typedef struct spill_scan_problem {
 #define SPILL_SCAN_FINDINGS(X)                                                                     \
     X(ARRAY, "unbounded-array", "AVOID_UNBOUNDED_ARRAY")                                           \
     X(MAP, "unbounded-map", "AVOID_UNBOUNDED_ARRAY")                                               \
+    X(INDEX, "overgrown-index", "AVOID_UNBOUNDED_ARRAY")                                           \
     X(PAID, "paid-by-array", "REDUCE_DOCUMENT_SIZE")                                               \
     X(DOCUMENT, "large-document", "REDUCE_DOCUMENT_SIZE")                                          \
     X(SPRAWL, "collection-sprawl", "REDUCE_NUMBER_OF_NAMESPACES")
@@ -117,6 +121,7 @@ typedef struct spill_scan_finding {
     size_t collection; /* of a sprawl: its first */
     const spill_sprawl_group_t *group; /* of a sprawl, else NULL */
     const spill_scan_path_t *path;     /* NULL: of the documents */
+    const spill_scan_index_t *index;   /* of an overgrown index, else NULL */
     int64_t documents;                 /* concerned */
 } spill_scan_finding_t;
 

@@ -50,7 +50,8 @@ typedef struct clusters {
 
 static bool is_alike(const spill_sprawl_collection_t *left, const spill_sprawl_collection_t *right)
 {
-    return left->indexes == right->indexes &&
+    bool known = left->indexes != 0 && right->indexes != 0;
+    return (!known || left->indexes == right->indexes) &&
            spill_shape_likeness(left->shape, right->shape) >= SPILL_SPRAWL_LIKENESS;
 }
 
