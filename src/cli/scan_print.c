@@ -161,7 +161,8 @@ static void print_what(const spill_scan_result_t *result, const spill_scan_findi
                finding->documents, documents, limits->paid_per_cent);
         break;
     case SPILL_SCAN_FINDING_INDEX:
-        print_index(finding);
+        if (finding->path && finding->index)
+            print_index(finding);
         break;
     case SPILL_SCAN_FINDING_SPRAWL:
         if (finding->group)

@@ -17,8 +17,8 @@ spill_count_text_t spill_count_text(double count)
     static const char *const units[] = {"", "M", "G", "T"};
     spill_count_text_t text;
     size_t unit = 0;
-    for (double value = count; value >= 1e6 && unit < 3; value = count)
-        count = unit++ == 0 ? count / 1e6 : count / 1e3;
+    while (count >= 1e6 && unit < 3)
+        count /= unit++ == 0 ? 1e6 : 1e3;
     if (unit > 0)
         snprintf(text.text, sizeof text.text, "%.3g" THIN_SPACE "%s", count, units[unit]);
     else if (count >= 1000)
@@ -31,31 +31,25 @@ spill_count_text_t spill_count_text(double count)
 
 /* ---- logarithmic ----------------------------------------------------------------------------- */
 
-/* The next mark of 1, 2, 5, 10 ..., or of each power alone. */
-static double next_log(double value, double power, double factor, bool fine)
-{
-    if (!fine)
-        return value * factor;
-    return value < power * 1.5 ? power * 2 : value < power * 3 ? power * 5 : power * 10;
-}
-
+/* Powers of ten; where there are few of them, twice and five times these as well. */
 static void put_log(FILE *script, char axis, double least, double most, bool bytes)
 {
+    static const double parts[] = {1, 2, 5};
     double span = log10(most / least);
-    bool fine = span < 2;
-    double factor = pow(10, floor(span / LOG_MARKS_MAX) + 1);
+    int step = (int)(span / LOG_MARKS_MAX) + 1, first = (int)floor(log10(least));
+    size_t fine = span < 2 ? 3 : 1;
     const char *before = "";
-    double power = pow(10, floor(log10(least)));
     fprintf(script, "set logscale %c 10\nset %ctics (", axis, axis);
-    for (double value = power; value <= most; value = next_log(value, power, factor, fine)) {
-        if (value >= power * 9.5)
-            power *= 10;
-        if (value < least || value < 1)
-            continue;
-        fprintf(script, "%s'%s' %g", before,
-                bytes ? spill_size_text((int64_t)value).text : spill_count_text(value).text, value);
-        before = ", ";
-    }
+    for (int power = first > 0 ? first : 0; pow(10, power) <= most; power += step)
+        for (size_t i = 0; i < fine; i++) {
+            double value = parts[i] * pow(10, power);
+            if (value < least || value > most)
+                continue;
+            fprintf(script, "%s'%s' %g", before,
+                    bytes ? spill_size_text((int64_t)value).text : spill_count_text(value).text,
+                    value);
+            before = ", ";
+        }
     fputs(")\n", script);
 }
 

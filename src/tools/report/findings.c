@@ -206,7 +206,8 @@ static void put_what(const spill_report_t *report, size_t index)
     switch (finding->kind) {
     case SPILL_SCAN_FINDING_ARRAY:
     case SPILL_SCAN_FINDING_MAP:
-        put_array(report, finding);
+        if (finding->path)
+            put_array(report, finding);
         put_plan(report, index);
         break;
     case SPILL_SCAN_FINDING_PAID:
@@ -218,7 +219,8 @@ static void put_what(const spill_report_t *report, size_t index)
         put_plan(report, index);
         break;
     case SPILL_SCAN_FINDING_INDEX:
-        put_index(report, finding);
+        if (finding->path && finding->index)
+            put_index(report, finding);
         put_plan(report, index);
         break;
     case SPILL_SCAN_FINDING_SPRAWL:

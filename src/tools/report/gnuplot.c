@@ -14,8 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 /* The program under way: `socket` is its input and its output, `words` what it complains of. */
 typedef struct plotter {
     pid_t pid;
@@ -118,7 +116,7 @@ static void first_words(const plotter_t *plotter, char *words, size_t size)
 spill_code_t spill_gnuplot(const char *script, size_t size_bytes, spill_buffer_t *out,
                            spill_error_t *error)
 {
-    plotter_t plotter;
+    plotter_t plotter = {.socket = -1, .words = -1};
     char words[256];
     int status = 0;
     spill_code_t code = start(&plotter, error);
