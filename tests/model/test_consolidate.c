@@ -80,6 +80,13 @@ static void assert_done(world_t *world, step_fn step)
     assert_int_equal(world->result.changing, 0);
 }
 
+static void assert_refused(world_t *world, step_fn step, const char *text)
+{
+    assert_int_equal(run(world, step), SPILL_REFUSED);
+    if (!strstr(world->error.message, text))
+        fail_msg("'%s' does not say '%s'", world->error.message, text);
+}
+
 /* All documents of the three, by the names that they have, with those of the joint one. */
 typedef struct picture {
     char *texts[4];
@@ -183,6 +190,109 @@ static void test_images(void **state)
                                  "\"text\" : \"a1\", \"at\" : 1 }"));
     bson_free(text);
     world_close(&world);
+}
+
+/* ---- indexes ------------------------------------------------------------------------------- */
+
+static void set_indexes(world_t *world, const char *collection, const char *json)
+{
+    foreign_collection_t *found = foreign_memory_find(world->memory, collection);
+    bson_error_t error;
+    bson_destroy(found->indexes);
+    found->indexes = bson_new_from_json((const uint8_t *)json, -1, &error);
+    assert_non_null(found->indexes);
+}
+
+static void set_all_indexes(world_t *world, const char *json)
+{
+    set_indexes(world, "m_a", json);
+    set_indexes(world, "m_b", json);
+    set_indexes(world, "m_c", json);
+}
+
+/* What a look says has the text. */
+static void assert_says(world_t *world, const char *wanted)
+{
+    bson_t report;
+    assert_int_equal(spill_consolidate_look(world->foreign, &world->group, &report, &world->error),
+                     SPILL_OK);
+    char *text = bson_as_relaxed_extended_json(&report, NULL);
+    if (!strstr(text, wanted))
+        fail_msg("%s does not say '%s'", text, wanted);
+    bson_free(text);
+    bson_destroy(&report);
+}
+
+static void test_indexes_are_merged(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *old, *merged;
+    } cases[] = {
+        {"{\"key\": {\"at\": -1}, \"name\": \"at_-1\"}",
+         "{ \"key\" : { \"room\" : 1, \"at\" : -1 }, \"name\" : \"room_1_at_-1_2\" }"},
+        {"{\"key\": {\"x\": 1, \"y\": 1}, \"name\": \"xy\", \"v\": 2, \"unique\": true}",
+         "{ \"room\" : 1, \"x\" : 1, \"y\" : 1 }, \"name\" : \"room_1_xy\", \"unique\" : true }"},
+        {"{\"key\": {\"x\": 1}, \"name\": \"x\", \"sparse\": true}",
+         "{ \"room\" : 1, \"x\" : 1 }, \"name\" : \"room_1_x\" }"},
+        {"{\"key\": {\"x\": 1}, \"name\": \"x\", \"sparse\": true, \"unique\": true}",
+         "\"unique\" : true, \"partialFilterExpression\" : { \"x\" : { \"$exists\" : true } } }"},
+        {"{\"key\": {\"x\": 1}, \"name\": \"old\", \"expireAfterSeconds\": 60}",
+         "{ \"key\" : { \"x\" : 1 }, \"name\" : \"old\", \"expireAfterSeconds\" : 60 }"},
+        {"{\"key\": {\"_id\": 1}, \"name\": \"_id_\"}",
+         "{ \"room\" : 1, \"_id\" : 1 }, \"name\" : \"room_1__id_1\" }"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        world_t world;
+        char text[256];
+        world_open(&world, "compound");
+        snprintf(text, sizeof text, "[%s]", cases[i].old);
+        set_all_indexes(&world, text);
+        assert_says(&world, cases[i].merged);
+        assert_says(&world, "\"refused\" : [  ]");
+        world_close(&world);
+    }
+}
+
+static void test_indexes_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *old, *text;
+        bool not_all;
+    } cases[] = {
+        {"{\"key\": {\"_fts\": \"text\"}, \"name\": \"i\"}", "is of the kind text", false},
+        {"{\"key\": {\"p\": \"2dsphere\"}, \"name\": \"i\"}", "of the kind 2dsphere", false},
+        {"{\"key\": {\"p\": \"hashed\"}, \"name\": \"i\"}", "of the kind hashed", false},
+        {"{\"key\": {\"p.$**\": 1}, \"name\": \"i\"}", "of the kind wildcard", false},
+        {"{\"key\": {\"x\": 1}, \"name\": \"i\", \"unique\": true}",
+         "'m_a' (1 of 3 collections): it is unique", true},
+        {"{\"key\": {\"x\": 1}, \"name\": \"i\", \"expireAfterSeconds\": 5}",
+         "its documents expire, and not all", true},
+        {"{\"key\": {\"x\": 1, \"y\": 1}, \"name\": \"i\", \"unique\": true, "
+         "\"sparse\": true}",
+         "unique and sparse, of several fields", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        world_t world;
+        char text[256];
+        world_open(&world, "compound");
+        snprintf(text, sizeof text, "[%s]", cases[i].old);
+        if (cases[i].not_all)
+            set_indexes(&world, "m_a", text);
+        else
+            set_all_indexes(&world, text);
+        assert_says(&world, cases[i].text);
+        assert_refused(&world, spill_consolidate_copy, cases[i].text);
+        assert_false(exists(&world, "messages"));
+        bson_t names; /* as "leaveOut" of the plan */
+        bson_t *left_out = BCON_NEW("0", "i");
+        bson_init_static(&names, bson_get_data(left_out), left_out->len);
+        world.group.leave_out = names;
+        assert_done(&world, spill_consolidate_copy);
+        bson_destroy(left_out);
+        world_close(&world);
+    }
 }
 
 /* ---- writers between any two calls ----------------------------------------------------------- */
@@ -446,13 +556,6 @@ static void test_undo_refuses_what_would_be_lost(void **state)
 
 /* ---- what is refused ------------------------------------------------------------------------- */
 
-static void assert_refused(world_t *world, step_fn step, const char *text)
-{
-    assert_int_equal(run(world, step), SPILL_REFUSED);
-    if (!strstr(world->error.message, text))
-        fail_msg("'%s' does not say '%s'", world->error.message, text);
-}
-
 static void test_clashing_ids_are_refused_where_kept(void **state)
 {
     (void)state;
@@ -561,6 +664,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_of_it),
         cmocka_unit_test(test_images),
+        cmocka_unit_test(test_indexes_are_merged),
+        cmocka_unit_test(test_indexes_are_refused),
         cmocka_unit_test(test_writers),
         cmocka_unit_test(test_unique_values_exchanged),
         cmocka_unit_test(test_fault_in_copy),
