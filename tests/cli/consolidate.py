@@ -26,9 +26,12 @@ def fill(database, rooms):
         collection = database[f"messages_room{room:03}"]
         collection.create_index([("at", -1)])
         collection.create_index("number", unique=True, sparse=True)
-        count = 600 if room == 3 else generator.randrange(1, 12)
+        count = 600 if room == 0 else generator.randrange(1, 12)
         collection.insert_many([{"_id": i, "number": i, "at": generator.randrange(1000),
                                  "text": "x" * generator.randrange(60)} for i in range(count)])
+    # What drivers may refuse, and servers take: by a command.
+    odd = {"_id": "odd", "": 1, "a.b": {"": [None, {"": 2}]}, "c": {"$d": 3}}
+    database.command("insert", "messages_room001", documents=[odd])
     database.command("create", "unrelated")
 
 

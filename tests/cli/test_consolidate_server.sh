@@ -84,8 +84,8 @@ with pymongo.MongoClient(sys.argv[1]) as client:
     assert not [name for name in database.list_collection_names() if name.startswith("messages_")]
     database.messages.insert_one({"_id": "own", "room": "000", "text": "since"})
     try: # unique in each slice, as it was in each collection
-        database.messages.insert_one({"_id": 1, "room": "003", "number": 400})
-        database.messages.insert_one({"_id": 2, "room": "003", "number": 400})
+        database.messages.insert_one({"_id": 1, "room": "000", "number": 400})
+        database.messages.insert_one({"_id": 2, "room": "000", "number": 400})
         sys.exit("the index is not unique")
     except pymongo.errors.DuplicateKeyError:
         database.messages.delete_one({"_id": 1})

@@ -245,6 +245,30 @@ static void test_collections(void **state)
     assert_int_equal(foreign->ops->count(foreign, "third"), 0);
 }
 
+/* What the application may have, and the driver would refuse. */
+static void test_odd_documents(void **state)
+{
+    fixture_t *fixture = *state;
+    spill_foreign_t *foreign = fixture->foreign;
+    static const char text[] = "{\"_id\": {\"\": 1}, \"\": 1, \"a.b\": {\"$c\": [{\"\": 2}]}}";
+    bson_t *document = bson_new_from_json((const uint8_t *)text, -1, NULL);
+    bson_t *other = BCON_NEW("_id", "{", "", BCON_INT32(1), "}", "", BCON_INT32(2), "x.y", "z");
+    bson_iter_t id;
+    assert_true(bson_iter_init_find(&id, document, "_id"));
+    put(fixture, "odd", text);
+    spill_foreign_write_t write = {
+        .kind = SPILL_FOREIGN_REPLACE, .id = spill_value_from_iter(&id), .document = other};
+    assert_done(fixture, foreign->ops->write(foreign, "odd", &write, 1, &fixture->error));
+    spill_foreign_batch_t batch;
+    spill_foreign_read_t what = {.collection = "odd", .limit = 10};
+    assert_done(fixture, foreign->ops->read(foreign, &what, &batch, &fixture->error));
+    assert_int_equal(batch.count, 1);
+    assert_true(bson_equal(batch.documents[0], other));
+    spill_foreign_batch_release(&batch);
+    bson_destroy(document);
+    bson_destroy(other);
+}
+
 static void test_marks(void **state)
 {
     fixture_t *fixture = *state;
@@ -277,6 +301,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_reads_by_id, open_fixture, close_fixture),
         cmocka_unit_test_setup_teardown(test_writes, open_fixture, close_fixture),
         cmocka_unit_test_setup_teardown(test_collections, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(test_odd_documents, open_fixture, close_fixture),
         cmocka_unit_test_setup_teardown(test_marks, open_fixture, close_fixture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -187,11 +187,12 @@ static spill_code_t read_documents(spill_foreign_t *base, const spill_foreign_re
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
+/* Documents are the application's: the server says what it takes, not the driver. */
 static bool add_write(mongoc_bulk_operation_t *bulk, const spill_foreign_write_t *write,
-                      bson_error_t *cause)
+                      const bson_t *unchecked, bson_error_t *cause)
 {
     if (write->kind == SPILL_FOREIGN_INSERT)
-        return mongoc_bulk_operation_insert_with_opts(bulk, write->document, NULL, cause);
+        return mongoc_bulk_operation_insert_with_opts(bulk, write->document, unchecked, cause);
     bson_t filter, condition;
     bson_init(&filter);
     BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &condition);
@@ -201,7 +202,7 @@ static bool add_write(mongoc_bulk_operation_t *bulk, const spill_foreign_write_t
         bson_concat(&filter, write->filter);
     bool good = write->kind == SPILL_FOREIGN_REPLACE
                     ? mongoc_bulk_operation_replace_one_with_opts(bulk, &filter, write->document,
-                                                                  NULL, cause)
+                                                                  unchecked, cause)
                     : mongoc_bulk_operation_remove_one_with_opts(bulk, &filter, NULL, cause);
     bson_destroy(&filter);
     return good;
@@ -250,6 +251,7 @@ static spill_code_t write_documents(spill_foreign_t *base, const char *name,
     foreign_t *foreign = (foreign_t *)base;
     mongoc_collection_t *collection = collection_of(foreign, name);
     bson_t *unordered = BCON_NEW("ordered", BCON_BOOL(false));
+    bson_t *unchecked = BCON_NEW("validate", BCON_BOOL(false));
     mongoc_bulk_operation_t *bulk =
         mongoc_collection_create_bulk_operation_with_opts(collection, unordered);
     bson_error_t cause = {0};
@@ -258,7 +260,7 @@ static spill_code_t write_documents(spill_foreign_t *base, const char *name,
     spill_code_t code = SPILL_OK;
     for (size_t i = 0; i < count && good; i++) {
         writes[i].duplicate = false;
-        good = add_write(bulk, &writes[i], &cause);
+        good = add_write(bulk, &writes[i], unchecked, &cause);
     }
     if (!good) {
         code = spill_mongo_fail(foreign->store, name, true, &cause, NULL, error);
@@ -270,6 +272,7 @@ static spill_code_t write_documents(spill_foreign_t *base, const char *name,
     }
     mongoc_bulk_operation_destroy(bulk);
     bson_destroy(unordered);
+    bson_destroy(unchecked);
     mongoc_collection_destroy(collection);
     return code;
 }

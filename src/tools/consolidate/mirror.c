@@ -39,7 +39,7 @@ typedef struct walk {
     spill_mirror_t *mirror;
     bool of_slice;
     bool ids_only;
-    bson_t after; /* {"": _id}, or empty */
+    bson_t after; /* {id: _id}, or empty */
     spill_foreign_batch_t batch;
     int64_t began_us;
     bool counted; /* in the progress */
@@ -96,7 +96,7 @@ static spill_code_t walk_on(walk_t *walk, spill_error_t *error)
     spill_code_t code = spill_image_id_of(walk->batch.documents[count - 1], &id, error);
     if (code == SPILL_OK) {
         bson_t after = BSON_INITIALIZER; /* the old one may be what `id` borrows from */
-        spill_value_append(&id, &after, "");
+        spill_value_append(&id, &after, "id");
         bson_destroy(&walk->after);
         bson_steal(&walk->after, &after);
     }

@@ -45,7 +45,7 @@ typedef struct spill_consolidate_place {
     spill_consolidate_phase_t phase; /* whose passes: of another phase they begin anew */
     int64_t pass;                    /* from 1; the first one of a copy finds nothing there */
     size_t member;                   /* whose turn it is */
-    bson_t after;                    /* {"": _id} behind which it goes on, or empty */
+    bson_t after;                    /* {id: _id} behind which it goes on, or empty */
     size_t changing;                 /* members that differed in this pass */
     bson_t *stored;
 } spill_consolidate_place_t;
