@@ -50,6 +50,7 @@ void spill_image_old_id(const spill_share_t *slice, const spill_value_t *id, bso
 spill_code_t spill_image_id_of(const bson_t *document, spill_value_t *id, spill_error_t *error)
 {
     bson_iter_t iter;
+    *id = (spill_value_t){.type = BSON_TYPE_NULL};
     if (!spill_document_valid(document))
         return spill_fail(error, SPILL_CORRUPT, "a document is malformed");
     if (!bson_iter_init_find(&iter, document, "_id"))

@@ -41,7 +41,7 @@ spill_code_t spill_image_make(const spill_share_t *slice, const bson_t *document
 spill_code_t spill_image_unmake(const spill_share_t *slice, const bson_t *image, bson_t *document,
                                 spill_error_t *error);
 
-/* The _id of a document; SPILL_CORRUPT where there is none. */
+/* The _id of a document; null, and SPILL_CORRUPT, where there is none. */
 spill_code_t spill_image_id_of(const bson_t *document, spill_value_t *id, spill_error_t *error);
 
 /* Documents, whatever their order: how many, their bytes, and sums of two hashes of each. */
