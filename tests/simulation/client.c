@@ -8,14 +8,15 @@
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-int64_t sim_value_new(sim_world_t *world, int32_t append, int padding)
+int64_t sim_value_new(sim_world_t *world, int owner, int32_t append, int padding)
 {
     if (world->origin_count == world->origin_capacity) {
         world->origin_capacity = world->origin_capacity ? 2 * world->origin_capacity : 256;
         world->origins =
             bson_realloc(world->origins, world->origin_capacity * sizeof *world->origins);
     }
-    world->origins[world->origin_count] = (sim_origin_t){.append = append, .padding = padding};
+    world->origins[world->origin_count] = (sim_origin_t){
+        .append = append, .padding = padding, .second = world->settings.windows && owner == 1};
     int64_t value = (int64_t)world->origin_count++;
     if (world->settings.keep_seconds > 0 && world->now_us < 1000 * sim_value_time_ms(value))
         world->now_us = 1000 * sim_value_time_ms(value);
@@ -25,17 +26,22 @@ int64_t sim_value_new(sim_world_t *world, int32_t append, int padding)
 spill_value_t sim_value_of(const sim_world_t *world, sim_value_bytes_t *bytes, int64_t id)
 {
     int padding = world->origins[id].padding;
-    return world->settings.bucket ? sim_value_make_document(bytes, id, padding)
-                                  : sim_value_make(bytes, id, padding);
+    return world->settings.bucket
+               ? sim_value_make_document(bytes, id, padding, world->origins[id].second)
+               : sim_value_make(bytes, id, padding);
 }
 
 /* A number; in a bucket its window. */
 spill_value_t sim_owner_value(const sim_world_t *world, int owner)
 {
     static const int64_t numbers[SIM_OWNERS_MAX] = {0, 1};
-    static const char *const windows[SIM_OWNERS_MAX] = {SIM_WINDOW_OF("\0"), SIM_WINDOW_OF("\1")};
+    static const char *const owners[SIM_OWNERS_MAX] = {SIM_WINDOW_OF("\0", SIM_WINDOW),
+                                                       SIM_WINDOW_OF("\1", SIM_WINDOW)};
+    static const char *const windows[SIM_OWNERS_MAX] = {SIM_WINDOW_OF("\0", SIM_WINDOW),
+                                                        SIM_WINDOW_OF("\0", SIM_SECOND_WINDOW)};
+    const char *const *names = world->settings.windows ? windows : owners;
     if (world->settings.bucket)
-        return (spill_value_t){.data = (const uint8_t *)windows[owner],
+        return (spill_value_t){.data = (const uint8_t *)names[owner],
                                .size_bytes = SIM_WINDOW_BYTES,
                                .type = BSON_TYPE_DOCUMENT};
     return (spill_value_t){.data = (const uint8_t *)&numbers[owner],
@@ -71,7 +77,7 @@ int sim_append_new(sim_client_t *client, int owner, int count, bool has_op)
     };
     memcpy(world->appends[index].id, &(uint64_t){(uint64_t)index}, 8);
     for (int i = 0; i < count; i++)
-        sim_value_new(world, index, random_padding(world));
+        sim_value_new(world, owner, index, random_padding(world));
     return index;
 }
 
@@ -290,7 +296,7 @@ static int64_t value_to_set(sim_world_t *world, int owner, int64_t seq)
     const sim_plain_element_t *element = sim_plain_find(plain, seq);
     if (element && sim_random_chance(&world->random, 300))
         return element->value;
-    return sim_value_new(world, -1, random_padding(world));
+    return sim_value_new(world, owner, -1, random_padding(world));
 }
 
 /* One of the ids that elements share, as another type than theirs. */
@@ -554,12 +560,11 @@ static void do_repair(sim_client_t *client, int owner)
 
 static void do_verify(sim_client_t *client, int owner)
 {
-    sim_world_t *world = client->world;
     spill_verify_summary_t summary;
     spill_value_t value = sim_owner_value(client->world, owner);
     spill_error_t error;
     spill_code_t code =
-        spill_array_verify(client->array, &value, sim_check_finding, world, &summary, &error);
+        spill_array_verify(client->array, &value, sim_check_finding, client, &summary, &error);
     report_call(client, "verify", owner, summary.findings, code);
     if (code != SPILL_OK && !sim_failed_by_fault(client, code))
         sim_fail(client->world, "owner %d: verify failed: %s", owner, error.message);
@@ -584,6 +589,8 @@ static void act(sim_client_t *client)
 {
     sim_world_t *world = client->world;
     int owner = sim_random_below(&world->random, world->settings.owners);
+    if (world->settings.windows && sim_act_on_windows(client))
+        return;
     switch (choose_action(world)) {
     case SIM_ACTION_APPEND:
         do_append(client, owner, 1);

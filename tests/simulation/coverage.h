@@ -108,6 +108,12 @@
     X(TRIMMED_TO_TIME, "... to a time")                                                            \
     X(RETAINED, "... by an append, to what the definition keeps")                                  \
     X(RETAINED_YOUNG, "... to what is not older than it keeps")                                    \
+    X(WINDOWS_REMOVED, "an element was removed by its id, wherever among two windows")             \
+    X(WINDOWS_REMOVED_LATER, "... in the second one")                                              \
+    X(WINDOWS_TRIMMED, "an owner's windows were trimmed to a number of elements")                  \
+    X(WINDOWS_TRIMMED_WITHIN, "... within one")                                                    \
+    X(WINDOWS_DROPPED, "an owner's windows were dropped up to one")                                \
+    X(WINDOWS_DROPPED_BOTH, "... or all")                                                          \
     X(TRIMMED_PAGE_PUT, "a late put brought back a page that was trimmed")                         \
     X(CAPPED, "an append dropped the oldest elements of a capped head")                            \
     X(CAPPED_BY_BYTES, "... to fit it in bytes")                                                   \

@@ -9,15 +9,20 @@
 #include <assert.h>
 #include <string.h>
 
-int sim_owner_of(const spill_request_t *request)
+int sim_owner_number(const spill_value_t *value)
 {
     int64_t number;
-    spill_value_t owner = *request->owner;
-    char window[SPILL_WINDOW_SIZE];
-    spill_bucket_split(request->owner, &owner, window);
+    spill_value_t owner = *value;
+    char window[SPILL_WINDOW_SIZE] = "";
+    spill_bucket_split(value, &owner, window);
     assert(owner.type == BSON_TYPE_INT64);
     memcpy(&number, owner.data, sizeof number);
-    return (int)number;
+    return strcmp(window, SIM_SECOND_WINDOW) == 0 ? 1 : (int)number;
+}
+
+int sim_owner_of(const spill_request_t *request)
+{
+    return sim_owner_number(request->owner);
 }
 
 void sim_read_state(sim_world_t *world, const spill_request_t *request, spill_response_t *response)
@@ -370,12 +375,15 @@ void sim_observe(sim_world_t *world, int client, const spill_request_t *request,
     if (!done)
         return;
     observe_turns(world, owner, client, request);
+    int32_t live = sim_plain_now(&world->plains[owner])->live;
     if (request->kind == SPILL_REQUEST_APPEND)
         observe_append(world, owner, request, response);
     else if (request->kind == SPILL_REQUEST_UPDATE_FIELDS)
         observe_update(world, owner, request);
     else
         observe_change(world, owner, client, request);
+    if (sim_plain_now(&world->plains[owner])->live < live && !world->late_now)
+        world->clients[client].taken += live - sim_plain_now(&world->plains[owner])->live;
     if (!world->settings.apart || request->page != SPILL_HEAD || world->failure[0])
         return;
     sim_observe_spoiled(world, owner, request);

@@ -251,7 +251,7 @@ static void verify(sim_world_t *world, sim_client_t *client, int owner)
     spill_value_t value = sim_owner_value(world, owner);
     spill_verify_summary_t summary;
     spill_error_t error;
-    if (spill_array_verify(client->array, &value, sim_check_finding, world, &summary, &error) !=
+    if (spill_array_verify(client->array, &value, sim_check_finding, client, &summary, &error) !=
         SPILL_OK)
         sim_fail(world, "owner %d, at the end: verify: %s", owner, error.message);
 }
@@ -367,8 +367,8 @@ static void reckon(sim_world_t *world, sim_client_t *client, int owner)
     char window[SPILL_WINDOW_SIZE];
     spill_statistics_t statistics;
     if (world->settings.bucket && spill_bucket_split(&value, &of, window)) {
-        if (spill_bucket_statistics(client->array, &of, NULL, NULL, &statistics, NULL, &error) !=
-            SPILL_OK)
+        if (spill_bucket_statistics(client->array, &of, window, window, &statistics, NULL,
+                                    &error) != SPILL_OK)
             sim_fail(world, "owner %d, at the end: statistics: %s", owner, error.message);
         sim_check_statistics(client, owner, (sim_span_t){version, version}, &statistics);
     }
@@ -517,6 +517,7 @@ bool sim_schedule_run(sim_world_t *world, uint64_t seed)
         sim_settings_top(&world->settings, seed);
     if (naive) {
         world->settings.bucket = false;
+        world->settings.windows = false;
         world->settings.keep_seconds = 0;
     }
     if (world->adjust)

@@ -85,6 +85,9 @@ void sim_settings_choose(sim_settings_t *settings, sim_engine_t engine, sim_rand
     const int *temperament = temperaments[sim_random_below(random, TEMPERAMENTS)];
     for (int i = 0; i < SIM_ACTION_KINDS; i++)
         settings->weights[i] = temperament[i];
+    sim_random_t windows = {random->state ^ 0x77696e646f7773u};
+    settings->windows = settings->bucket && settings->owners == 2 && settings->keep_seconds == 0 &&
+                        sim_random_chance(&windows, 600);
     if (settings->bucket)
         settings->weights[SIM_ACTION_TRIM] = settings->weights[SIM_ACTION_UPDATE] = 0;
 }
@@ -120,10 +123,11 @@ void sim_settings_print(const sim_settings_t *settings, FILE *file)
     if (settings->layout == SPILL_LAYOUT_CAPPED)
         fputs(settings->best ? "capped to the best, " : "capped, ", file);
     fprintf(file, "%skeep %s, %d clients with %d actions each, %d owner%s, window %d, ",
-            settings->top > 0  ? "a summary of the top, "
-            : settings->apart  ? "elements apart, "
-            : settings->bucket ? "buckets, "
-                               : "",
+            settings->top > 0   ? "a summary of the top, "
+            : settings->apart   ? "elements apart, "
+            : settings->windows ? "two windows, "
+            : settings->bucket  ? "buckets, "
+                                : "",
             settings->keep == SPILL_KEEP_NEWEST ? "newest" : "oldest", settings->clients,
             settings->actions_each, settings->owners, settings->owners == 1 ? "" : "s",
             (int)settings->op_window);

@@ -52,12 +52,15 @@ spill_value_t sim_value_make(sim_value_bytes_t *bytes, int64_t id, int padding)
         .data = bytes->bytes, .size_bytes = (uint32_t)length, .type = BSON_TYPE_DOCUMENT};
 }
 
-spill_value_t sim_value_make_document(sim_value_bytes_t *bytes, int64_t id, int padding)
+spill_value_t sim_value_make_document(sim_value_bytes_t *bytes, int64_t id, int padding,
+                                      bool second)
 {
+    static const int64_t january_ms = 31LL * 24 * 3600 * 1000;
     static const uint8_t zeros[SIM_PADDING_MAX];
     bson_t document = BSON_INITIALIZER;
     BSON_APPEND_INT64(&document, "id", id);
-    BSON_APPEND_DATE_TIME(&document, SIM_TIME_FIELD, sim_value_time_ms(id));
+    BSON_APPEND_DATE_TIME(&document, SIM_TIME_FIELD,
+                          sim_value_time_ms(id) + (second ? january_ms : 0));
     BCON_APPEND(&document, "at", "{", "k", BCON_INT32((int32_t)(id % SIM_IDS)), "}");
     if (padding > 0)
         BSON_APPEND_BINARY(&document, "padding", BSON_SUBTYPE_BINARY, zeros, (uint32_t)padding);

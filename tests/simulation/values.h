@@ -8,6 +8,7 @@
 
 #include <spillway/value.h>
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define SIM_PADDING_MAX 1200
@@ -34,15 +35,20 @@ typedef struct sim_value_bytes {
 /* {v: int64, at: {k: int32}, t: date}; with padding (bytes) binary data besides. */
 spill_value_t sim_value_make(sim_value_bytes_t *bytes, int64_t id, int padding);
 
-/* A document of a bucket: a time in SIM_WINDOW, the id, the padding, and for most ids a value. */
-spill_value_t sim_value_make_document(sim_value_bytes_t *bytes, int64_t id, int padding);
+/*
+ * A document of a bucket: a time in the first window or the second, the id, the padding, and for
+ * most ids a value.
+ */
+spill_value_t sim_value_make_document(sim_value_bytes_t *bytes, int64_t id, int padding,
+                                      bool second);
 
 #define SIM_WINDOW "1970-01"
+#define SIM_SECOND_WINDOW "1970-02"
 
-/* {owner: int64, window: SIM_WINDOW}, as bytes. */
+/* {owner: int64, window}, as bytes. */
 enum { SIM_WINDOW_BYTES = 4 + (1 + 6 + 8) + (1 + 7 + 4 + 8) + 1 };
-#define SIM_WINDOW_OF(byte)                                                                        \
-    "\x28\0\0\0\x12owner\0" byte "\0\0\0\0\0\0\0\x02window\0\x08\0\0\0" SIM_WINDOW "\0\0"
+#define SIM_WINDOW_OF(byte, window)                                                                \
+    "\x28\0\0\0\x12owner\0" byte "\0\0\0\0\0\0\0\x02window\0\x08\0\0\0" window "\0\0"
 
 /* Its v; -1 for a value that neither function made. *padding may be NULL. */
 int64_t sim_value_id(const spill_value_t *value, int *padding);

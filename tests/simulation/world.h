@@ -57,6 +57,7 @@ typedef struct sim_settings {
     const char *sort_field; /* ... that rank by this */
     bool best;              /* capped: those that rank highest by it stay */
     bool bucket;            /* layout bucket, which keeps the oldest */
+    bool windows;           /* ... and the owners are two windows of one */
     int clients;
     int owners;
     int actions_each;
@@ -96,6 +97,7 @@ typedef struct sim_append {
 typedef struct sim_origin {
     int32_t append; /* into world.appends; -1: an edit's */
     int32_t padding;
+    bool second;     /* of two windows: it is for the second one */
     int32_t applied; /* times */
     int32_t incarnation;
     int32_t version;
@@ -146,6 +148,7 @@ typedef struct sim_client {
     int64_t refused_src;
     sim_trimming_t trimming;
     sim_removing_t removing;
+    int64_t taken; /* elements that its steps took out of the plain arrays */
 } sim_client_t;
 
 /* A request on its way, to be carried out late. */
@@ -249,8 +252,9 @@ void sim_observe_before(sim_world_t *world, const spill_request_t *request);
 void sim_observe(sim_world_t *world, int client, const spill_request_t *request,
                  const spill_response_t *response);
 
-/* Which owner a request speaks of. */
+/* Which owner a request speaks of; or a value that sim_owner_value made. */
 int sim_owner_of(const spill_request_t *request);
+int sim_owner_number(const spill_value_t *value);
 
 /* ---- spoil.c --------------------------------------------------------------------------------- */
 
@@ -281,11 +285,16 @@ bool sim_client_open(sim_client_t *client);
 int sim_append_new(sim_client_t *client, int owner, int count, bool has_op);
 
 /* Values never used before. */
-int64_t sim_value_new(sim_world_t *world, int32_t append, int padding);
+int64_t sim_value_new(sim_world_t *world, int owner, int32_t append, int padding);
 /* Is an error what a fault explains? */
 bool sim_failed_by_fault(const sim_client_t *client, spill_code_t code);
 spill_value_t sim_value_of(const sim_world_t *world, sim_value_bytes_t *bytes, int64_t id);
 spill_value_t sim_owner_value(const sim_world_t *world, int owner);
+
+/* ---- windows.c ------------------------------------------------------------------------------- */
+
+/* Several windows: an operation on all of an owner's, perhaps. False: none was made. */
+bool sim_act_on_windows(sim_client_t *client);
 
 /* ---- check.c, check_id.c
  * --------------------------------------------------------------------------------- */
@@ -344,7 +353,7 @@ void sim_check_drop(sim_client_t *client, int owner, sim_span_t span, spill_code
  * an operation that counts on a base of the earlier owner may stand twice in the later one's
  * window.
  */
-void sim_check_finding(void *world, const spill_finding_t *finding);
+void sim_check_finding(void *client, const spill_finding_t *finding);
 
 /* ---- schedule.c ------------------------------------------------------------------------------ */
 
