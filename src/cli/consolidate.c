@@ -25,8 +25,10 @@ typedef struct consolidate_run {
     spill_foreign_t *foreign;
     spill_consolidations_t plan;
     spill_consolidate_options_t options;
-    bool refused;  /* a dry run found what would be */
-    bool changing; /* a copy ended before all was equal */
+    int64_t pass;      /* that was shown last */
+    double pass_began; /* seconds */
+    bool refused;      /* a dry run found what would be */
+    bool changing;     /* a copy ended before all was equal */
 } consolidate_run_t;
 
 /* ---- what is done, as it is done ------------------------------------------------------------- */
@@ -34,18 +36,21 @@ typedef struct consolidate_run {
 static void show_progress(void *context, const spill_consolidate_progress_t *progress)
 {
     consolidate_run_t *run = context;
-    double seconds = spill_cli_progress_seconds(&run->operate.progress);
-    double part = progress->documents_all > 0
-                      ? (double)progress->documents / (double)progress->documents_all
-                      : 0;
-    char left[48] = "";
-    if (part > 0 && part <= 1 && progress->pass == 1)
-        snprintf(left, sizeof left, ", %.0f s left", seconds / part - seconds);
+    double now = spill_cli_progress_seconds(&run->operate.progress);
+    double done = (double)progress->documents, all = (double)progress->documents_all;
+    char left[64] = "";
+    if (progress->pass != run->pass) {
+        run->pass = progress->pass;
+        run->pass_began = now;
+    }
+    double seconds = now - run->pass_began;
+    if (done > 0 && done <= all)
+        snprintf(left, sizeof left, ", %.0f s left", seconds * all / done - seconds);
     spill_cli_progress_print(
         &run->operate.progress,
         "pass %" PRId64 ": %zu of %zu collections, %" PRId64 " of %" PRId64 " documents, %.0f/s%s",
         progress->pass, progress->collections, progress->collections_all, progress->documents,
-        progress->documents_all, (double)progress->documents / seconds, left);
+        progress->documents_all, seconds > 0 ? done / seconds : 0, left);
 }
 
 static void log_moved(void *context, const spill_consolidate_moved_t *moved)
@@ -139,7 +144,9 @@ static spill_code_t look(consolidate_run_t *run, const spill_consolidation_t *gr
                                     : spill_consolidate_look(run->foreign, group, &report, error);
     spill_cli_progress_break(&run->operate.progress);
     if (code == SPILL_OK) {
-        run->refused = run->refused || has_any(&report, "refused");
+        bool begun = strcmp(text_in(&report, "phase"), "not begun") != 0;
+        run->refused =
+            run->refused || has_any(&report, "refused") || (has_any(&report, "missing") && !begun);
         if (run->invocation->json)
             spill_cli_print_document(&report, false);
         else if (given->undo)

@@ -63,6 +63,7 @@ static spill_code_t list(spill_foreign_t *base, bson_t *descriptions, spill_erro
     foreign_t *foreign = (foreign_t *)base;
     mongoc_database_t *database =
         mongoc_client_get_database(foreign->client, foreign->store->database);
+    mongoc_database_set_read_prefs(database, foreign->store->primary);
     mongoc_cursor_t *cursor = mongoc_database_find_collections_with_opts(database, NULL);
     spill_code_t code = take_all(foreign, NULL, cursor, descriptions, error);
     mongoc_database_destroy(database);
@@ -71,7 +72,10 @@ static spill_code_t list(spill_foreign_t *base, bson_t *descriptions, spill_erro
 
 static mongoc_collection_t *collection_of(foreign_t *foreign, const char *name)
 {
-    return mongoc_client_get_collection(foreign->client, foreign->store->database, name);
+    mongoc_collection_t *collection =
+        mongoc_client_get_collection(foreign->client, foreign->store->database, name);
+    mongoc_collection_set_read_prefs(collection, foreign->store->primary);
+    return collection;
 }
 
 static spill_code_t indexes(spill_foreign_t *base, const char *name, bson_t *found,

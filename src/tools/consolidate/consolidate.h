@@ -40,7 +40,7 @@ typedef struct spill_consolidate_progress {
     size_t collections; /* done in this pass */
     size_t collections_all;
     int64_t documents;     /* worked off in this pass */
-    int64_t documents_all; /* that the server believes there are */
+    int64_t documents_all; /* of it, that the server believes there are */
 } spill_consolidate_progress_t;
 
 typedef struct spill_consolidate_options {

@@ -5,15 +5,18 @@
 
 #include <inttypes.h>
 
-static void count_documents(spill_consolidate_run_t *run, const spill_consolidate_way_t *way)
+/* How many documents the server believes members [from, end) have. */
+static int64_t count_documents(const spill_consolidate_run_t *run,
+                               const spill_consolidate_way_t *way, size_t from, size_t end)
 {
-    run->progress.documents_all = 0;
-    for (size_t i = 0; i < run->group->count; i++) {
+    int64_t all = 0;
+    for (size_t i = from; i < end; i++) {
         const spill_joined_t *member = &run->group->members[i];
         const char *old = way->kept ? member->kept : member->collection;
         int64_t count = run->foreign->ops->count(run->foreign, old);
-        run->progress.documents_all += count > 0 ? count : 0;
+        all += count > 0 ? count : 0;
     }
+    return all;
 }
 
 /* A collection that is gone is not one from which all documents were deleted. */
@@ -106,12 +109,15 @@ spill_code_t spill_consolidate_passes(spill_consolidate_run_t *run,
     spill_consolidate_place_t *place = &run->place;
     int64_t left = run->options->passes > 0 ? run->options->passes : SPILL_CONSOLIDATE_PASSES;
     spill_code_t code = spill_consolidate_place_load(run, error);
-    count_documents(run, way);
+    size_t before = place->member; /* done by another run */
+    run->progress.documents_all = count_documents(run, way, before, run->group->count);
     for (bool again = true; code == SPILL_OK && again; left--) {
         code = pass(run, way, error);
         if (code != SPILL_OK)
             break;
         run->result->passes++;
+        run->progress.documents_all += count_documents(run, way, 0, before);
+        before = 0;
         run->result->changing = place->changing;
         again = place->changing > 0 && left > 1;
         place->pass = place->changing > 0 ? place->pass + 1 : 2;
