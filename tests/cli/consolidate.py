@@ -4,7 +4,7 @@
     real URI FOLDER DOCUMENTS ROOMS
                               the same of a set of chat messages, of about so many (0: of all) and so
                               many rooms and all empty ones, with plan.json
-    write URI FILE SECONDS    insert, update and delete in them as an application does; what was
+    write URI FILE SECONDS    insert, update and delete in them as eight applications do; what was
                               acknowledged goes to FILE
     check URI PLAN [FILE]     the joint collection is what the old ones are, or with FILE, what was
                               acknowledged
@@ -14,10 +14,13 @@ import gzip
 import json
 import random
 import sys
+import threading
 import time
 
 import pymongo
 from bson import json_util
+
+WRITERS = 8
 
 
 def fill(database, rooms):
@@ -66,34 +69,49 @@ def real(database, folder, most, only):
     print(len(rooms), "rooms")
 
 
+def change(collection, documents, generator, number):
+    """One insert, update or delete, as an application does it, and in `documents`."""
+    kind = generator.random()
+    if kind < 0.5 or not documents:
+        key = f"new{number}"
+        documents[key] = {"_id": key, "text": "t" * generator.randrange(30), "at": number}
+        collection.insert_one(documents[key])
+    elif kind < 0.8:
+        key = generator.choice(list(documents))
+        documents[key]["text"] = f"edited {number}"
+        collection.update_one({"_id": key}, {"$set": {"text": documents[key]["text"]}})
+    else:
+        key = generator.choice(list(documents))
+        del documents[key]
+        collection.delete_one({"_id": key})
+
+
 def write(database, path, seconds):
-    generator = random.Random()
     names = sorted(name for name in database.list_collection_names() if name.startswith("messages_"))
     state = {name: {document["_id"]: document for document in database[name].find()}
              for name in names}
     end = time.time() + seconds
-    changes = 0
-    while time.time() < end:
-        name = generator.choice(names)
-        documents = state[name]
-        kind = generator.random()
-        if kind < 0.5 or not documents:
-            key = f"new{changes}"
-            documents[key] = {"_id": key, "text": "t" * generator.randrange(30), "at": changes}
-            database[name].insert_one(documents[key])
-        elif kind < 0.8:
-            key = generator.choice(list(documents))
-            documents[key]["text"] = f"edited {changes}"
-            database[name].update_one({"_id": key}, {"$set": {"text": documents[key]["text"]}})
-        else:
-            key = generator.choice(list(documents))
-            del documents[key]
-            database[name].delete_one({"_id": key})
-        changes += 1
+    changes = []
+
+    def work(own): # each writer has collections of its own, so that what it knows is what is there
+        generator = random.Random()
+        count = 0
+        while time.time() < end:
+            name = generator.choice(own)
+            change(database[name], state[name], generator, count)
+            count += 1
+        changes.append(count)
+
+    writers = [threading.Thread(target=work, args=(names[at::WRITERS],)) for at in range(WRITERS)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert len(changes) == WRITERS, "a writer has failed"
     with open(path, "w", encoding="utf-8") as out:
         out.write(json_util.dumps({name: list(documents.values())
                                    for name, documents in state.items()}))
-    print(changes, "changes")
+    print(sum(changes), "changes by", WRITERS, "writers")
 
 
 def image(document, field, value):
