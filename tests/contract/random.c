@@ -2,25 +2,19 @@
  * Random requests as clients send them: each follows from a READ, as the protocols have it, but may
  * arrive late, or twice. After each of them the store has the same documents as a memory store.
  */
+#include "late.h"
 #include "pair.h"
 
 #include "suite.h"
 #include <stdlib.h>
 
-#define LATE_MAX 24
-
-/* A request that is still on its way. */
-typedef struct late {
-    size_t array, owner;
-    spill_request_t *request;
-} late_t;
+enum { LATE_MAX = 24 };
 
 typedef struct walk {
     pair_t pair;
     uint64_t random;
     int64_t epoch; /* of the next head that is made */
-    late_t late[LATE_MAX];
-    size_t late_count;
+    late_queue_t late;
     size_t array, owner; /* whose turn it is */
     spill_state_t head;  /* as it was read */
     spill_state_t page;  /* the one that was read last */
@@ -28,11 +22,7 @@ typedef struct walk {
 
 static int64_t below(walk_t *walk, int64_t bound)
 {
-    walk->random += 0x9e3779b97f4a7c15u;
-    uint64_t mixed = walk->random;
-    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
-    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebu;
-    return (int64_t)((mixed ^ (mixed >> 31)) % (uint64_t)bound);
+    return dice_below(&walk->random, bound);
 }
 
 /* ---- what is there --------------------------------------------------------------------------- */
@@ -92,9 +82,8 @@ static void deliver(walk_t *walk, size_t array, size_t owner, const spill_reques
 static void deliver_some_time(walk_t *walk, const spill_request_t *request)
 {
     int64_t fate = below(walk, 10);
-    if (fate < 2 && walk->late_count < LATE_MAX)
-        walk->late[walk->late_count++] = (late_t){
-            .array = walk->array, .owner = walk->owner, .request = spill_request_clone(request)};
+    if (fate < 2)
+        late_add(&walk->late, LATE_MAX, walk->array, walk->owner, request);
     if (fate != 0)
         deliver(walk, walk->array, walk->owner, request);
 }
@@ -115,11 +104,9 @@ static bool of_no_use(walk_t *walk, const late_t *late)
 
 static void deliver_late(walk_t *walk)
 {
-    if (walk->late_count == 0)
+    late_t late;
+    if (!late_take(&walk->late, &walk->random, &late))
         return;
-    size_t index = (size_t)below(walk, (int64_t)walk->late_count);
-    late_t late = walk->late[index];
-    walk->late[index] = walk->late[--walk->late_count];
     if (!of_no_use(walk, &late))
         deliver(walk, late.array, late.owner, late.request);
     spill_request_free(late.request);
@@ -483,7 +470,7 @@ static void random_requests_have_the_same_effect(void **state)
             if (i == STEPS / 2)
                 pair_reopen(&walk.pair);
         }
-        while (walk.late_count > 0)
+        while (walk.late.count > 0)
             deliver_late(&walk);
         for (int kind = 0; kind < SPILL_REQUEST_KIND_COUNT; kind++) {
             done[kind] += walk.pair.done[kind];

@@ -2,6 +2,7 @@
  * Layouts reference and subset: random requests as clients send them, some late and some twice.
  * After each of them the store has the same documents as a memory store.
  */
+#include "late.h"
 #include "pair.h"
 
 #include "definition/fields.h"
@@ -11,17 +12,11 @@
 
 enum { LATE_MAX = 12, COMPARED = 4, TEXT_MOST = 500 };
 
-typedef struct late {
-    size_t array, owner;
-    spill_request_t *request;
-} late_t;
-
 typedef struct walk {
     pair_t pair;
     uint64_t random;
     int64_t epoch; /* of the next head that is made */
-    late_t late[LATE_MAX];
-    size_t late_count;
+    late_queue_t late;
     size_t array, owner; /* whose turn it is */
     spill_state_t head;  /* as it was read, with its journal */
     spill_run_t journal;
@@ -33,11 +28,7 @@ typedef struct walk {
 
 static int64_t below(walk_t *walk, int64_t bound)
 {
-    walk->random += 0x9e3779b97f4a7c15u;
-    uint64_t mixed = walk->random;
-    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
-    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebu;
-    return (int64_t)((mixed ^ (mixed >> 31)) % (uint64_t)bound);
+    return dice_below(&walk->random, bound);
 }
 
 static const spill_definition_t *definition_of(const walk_t *walk)
@@ -147,9 +138,8 @@ static void deliver(walk_t *walk, const spill_request_t *request)
 static void deliver_some_time(walk_t *walk, const spill_request_t *request)
 {
     int64_t fate = below(walk, 10);
-    if (fate < 2 && walk->late_count < LATE_MAX)
-        walk->late[walk->late_count++] = (late_t){
-            .array = walk->array, .owner = walk->owner, .request = spill_request_clone(request)};
+    if (fate < 2)
+        late_add(&walk->late, LATE_MAX, walk->array, walk->owner, request);
     if (fate != 0)
         deliver(walk, request);
 }
@@ -183,11 +173,9 @@ static bool of_no_use(walk_t *walk, const spill_request_t *request)
 
 static void deliver_late(walk_t *walk)
 {
-    if (walk->late_count == 0)
+    late_t late;
+    if (!late_take(&walk->late, &walk->random, &late))
         return;
-    size_t index = (size_t)below(walk, (int64_t)walk->late_count);
-    late_t late = walk->late[index];
-    walk->late[index] = walk->late[--walk->late_count];
     walk->array = late.array;
     walk->owner = late.owner;
     if (!of_no_use(walk, late.request))
@@ -537,7 +525,7 @@ static void random_requests_of_elements_apart(void **state)
             if (i == STEPS / 2)
                 pair_reopen(&walk.pair);
         }
-        while (walk.late_count > 0)
+        while (walk.late.count > 0)
             deliver_late(&walk);
         for (int kind = 0; kind < SPILL_REQUEST_KIND_COUNT; kind++) {
             done[kind] += walk.pair.done[kind];
