@@ -130,6 +130,9 @@ void spill_cli_print_document(const bson_t *document, bool canonical);
 /* The form of a word that goes with a count. */
 const char *spill_cli_plural(int64_t count, const char *one, const char *many);
 
+/* Print a name from a database, on stdout; what a terminal would take for a command is shown. */
+void spill_cli_print_name(const char *name);
+
 /* Print the text as it stands in a JSON string, quotes included. */
 void spill_cli_print_text(const char *text);
 

@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include "util/error.h"
+#include "util/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -24,6 +25,13 @@ void spill_cli_print_document(const bson_t *document, bool canonical)
     spill_value_t value = spill_value_from_document(document);
     spill_cli_print_value(&value, canonical);
     putchar('\n');
+}
+
+void spill_cli_print_name(const char *name)
+{
+    char *visible = spill_visible_text(name);
+    fputs(visible, stdout);
+    bson_free(visible);
 }
 
 const char *spill_cli_plural(int64_t count, const char *one, const char *many)

@@ -29,7 +29,11 @@ static const char *layout_name(spill_layout_t layout)
 
 static void print_item(const spill_plan_item_t *item)
 {
-    printf("\n%s: %s -> ", item->collection->name, item->path->path);
+    putchar('\n');
+    spill_cli_print_name(item->collection->name);
+    fputs(": ", stdout);
+    spill_cli_print_name(item->path->path);
+    fputs(" -> ", stdout);
     if (!item->possible)
         printf("not as it is\n");
     else if (item->definition.layout == SPILL_LAYOUT_OUTLIER)

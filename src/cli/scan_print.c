@@ -33,10 +33,12 @@ static int64_t mean_of(const spill_scan_numbers_t *numbers)
 /* A document's name: its _id, or where it stands. */
 static void print_owner(const spill_owner_t *owner)
 {
-    if (owner->value.data)
-        spill_cli_print_value(&owner->value, false);
+    char *json = owner->value.data ? spill_value_to_json(&owner->value, false) : NULL;
+    if (json)
+        spill_cli_print_name(json);
     else
         printf("the document at %" PRId64, owner->place);
+    bson_free(json);
 }
 
 /* ---- findings -------------------------------------------------------------------------------- */
@@ -122,8 +124,10 @@ static void print_group(const spill_scan_result_t *result, const spill_sprawl_gr
 {
     printf("    %zu collections with the same fields differ by their %s (", group->count,
            spill_sprawl_kind_name(group->kind));
-    for (size_t i = 0; i < group->count && i < EXAMPLES_SHOWN; i++)
-        printf("%s%s", i ? ", " : "", result->collections[group->members[i]].name);
+    for (size_t i = 0; i < group->count && i < EXAMPLES_SHOWN; i++) {
+        fputs(i ? ", " : "", stdout);
+        spill_cli_print_name(result->collections[group->members[i]].name);
+    }
     printf("%s)\n    one collection with a field for that would hold their %" PRId64
            " documents, %s; there are %zu collections, and %" PRId64 " are too many\n",
            group->count > EXAMPLES_SHOWN ? ", ..." : "", group->documents,
@@ -134,9 +138,10 @@ static void print_group(const spill_scan_result_t *result, const spill_sprawl_gr
 static void print_index(const spill_scan_finding_t *finding)
 {
     const spill_scan_numbers_t *lengths = &finding->path->lengths;
-    printf("    index %s: an entry for each element, up to %" PRId64 " of a document and %" PRId64
-           " in all",
-           finding->index->name, lengths->max, lengths->sum);
+    fputs("    index ", stdout);
+    spill_cli_print_name(finding->index->name);
+    printf(": an entry for each element, up to %" PRId64 " of a document and %" PRId64 " in all",
+           lengths->max, lengths->sum);
     if (finding->index->bytes >= 0)
         printf("; it has %s", spill_size_text(finding->index->bytes).text);
     putchar('\n');
@@ -178,12 +183,14 @@ static void print_what(const spill_scan_result_t *result, const spill_scan_findi
 
 static void print_finding(const spill_scan_result_t *result, const spill_scan_finding_t *finding)
 {
-    printf("%s  %s (%s)  %s", finding->critical ? "CRITICAL" : "WARNING",
-           spill_scan_finding_name(finding->kind), spill_scan_finding_atlas(finding->kind),
-           finding->group ? finding->group->pattern
-                          : result->collections[finding->collection].name);
-    if (finding->path)
-        printf(": %s", finding->path->path);
+    printf("%s  %s (%s)  ", finding->critical ? "CRITICAL" : "WARNING",
+           spill_scan_finding_name(finding->kind), spill_scan_finding_atlas(finding->kind));
+    spill_cli_print_name(finding->group ? finding->group->pattern
+                                        : result->collections[finding->collection].name);
+    if (finding->path) {
+        fputs(": ", stdout);
+        spill_cli_print_name(finding->path->path);
+    }
     putchar('\n');
     print_what(result, finding);
 }
@@ -192,16 +199,20 @@ static void print_finding(const spill_scan_result_t *result, const spill_scan_fi
 
 static void print_path(const spill_scan_collection_t *collection, const spill_scan_path_t *path)
 {
-    printf("  %-28s %9" PRId64 " %7" PRId64 " %7" PRId64 " %7" PRId64 " %9s %5.1f %%\n", path->path,
+    char *name = spill_visible_text(path->path);
+    printf("  %-28s %9" PRId64 " %7" PRId64 " %7" PRId64 " %7" PRId64 " %9s %5.1f %%\n", name,
            path->lengths.count, path->lengths.p50, path->lengths.p99, path->lengths.max,
            spill_size_text(mean_of(&path->elements)).text,
            per_cent(path->bytes, collection->bytes));
+    bson_free(name);
 }
 
 static void print_collection(const spill_scan_result_t *result,
                              const spill_scan_collection_t *collection)
 {
-    printf("\n%s: %" PRId64 " %s, %s\n", collection->name, collection->documents,
+    putchar('\n');
+    spill_cli_print_name(collection->name);
+    printf(": %" PRId64 " %s, %s\n", collection->documents,
            spill_cli_plural(collection->documents, "document", "documents"),
            spill_size_text(collection->bytes).text);
     if (collection->documents > 0)
@@ -250,12 +261,16 @@ void spill_cli_print_problems(const spill_scan_result_t *result)
     fflush(stdout);
     for (size_t i = 0; i < result->problem_count; i++) {
         const spill_scan_problem_t *problem = &result->problems[i];
-        fprintf(stderr, "spillway: %s", problem->input);
+        char *input = spill_visible_text(problem->input);
+        fprintf(stderr, "spillway: %s", input);
+        bson_free(input);
         if (problem->place >= 0 && problem->by_line)
             fprintf(stderr, ":%" PRId64, problem->place);
         else if (problem->place >= 0)
             fprintf(stderr, ": byte %" PRId64, problem->place);
-        fprintf(stderr, ": %s\n", problem->text);
+        char *text = spill_visible_text(problem->text);
+        fprintf(stderr, ": %s\n", text);
+        bson_free(text);
     }
     int64_t more = result->problems_all - (int64_t)result->problem_count;
     if (more > 0)

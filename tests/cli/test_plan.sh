@@ -59,7 +59,11 @@ assert files["layout"] == "reference" and files["array"] == "filesSummary", file
 assert files["timeField"] == "at" and files["countField"] == "", files
 for path in ("prices.*", "groups[].members"):
     assert items[path]["migrate"] is False and "definition" not in items[path]
-assert "$objectToArray" in items["prices.*"]["detect"] and "detect" not in items["groups[].members"]
+    assert "What fits it then:" in items[path]["why"], items[path]["why"]
+    assert any(text.startswith("Layout ") for text in items[path]["why"]), items[path]["why"]
+assert "$objectToArray" in items["prices.*"]["detect"]
+assert '"$groups"' in items["groups[].members"]["detect"]
+assert '{$size: {$ifNull: ["$$this.members"' in items["groups[].members"]["detect"]
 EOF
 
 # From the documents, the same plan.
@@ -67,6 +71,12 @@ expect 0 plan users.ndjson --quiet --json
 sed 's/"source": "[^"]*"/"source": "scan.json"/' out | cmp - plan.json || fail "another plan: $(cat out)"
 expect 0 plan scan.json --target 2MB --json
 grep -q '"path": "posts"' out || fail "no posts: $(cat out)"
+
+# Thresholds are those of a source; a scan has its own.
+expect 0 plan users.ndjson --quiet --max-elements 60 --max-bytes 10MB
+has out 'users: posts ->'
+expect 2 plan scan.json --max-elements 60
+has err 'a scan that was made with options of its own'
 
 # Nothing to plan.
 head -n 3 users.ndjson | sed 's/"files": \[.*"prices"/"prices"/' >few.ndjson

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # scan of real data: releases as arrays and as maps with dots in their keys, and advisories with
-# arrays that are long but not too long. What it tells is what scan_figures.py computes.
+# arrays that are long but not too long; and feeds, an array of events for each owner, made of the
+# streams' first 20 000 lines (with SPILLWAY_LONG of all). What it tells is what scan_figures.py
+# computes.
 # Runs where SPILLWAY_DATA names a folder of data sets.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
@@ -22,4 +24,28 @@ for set in eol_releases/products_array eol_releases/products_map pypa_advisories
         ;;
     *) has out '"findings":[]' ;;
     esac
+done
+
+# make_feeds FILE FIELD : feeds.ndjson, a document for each value of the field, with its events.
+make_feeds() {
+    python3 - "$1" "$2" "${SPILLWAY_LONG:+all}" <<'END' || fail "making feeds of $1"
+import gzip, itertools, json, sys
+with gzip.open(sys.argv[1], "rt", encoding="utf-8") as lines:
+    feeds = {}
+    for line in itertools.islice(lines, None if sys.argv[3] else 20000):
+        event = json.loads(line)
+        feeds.setdefault(event.pop(sys.argv[2]), []).append(event)
+with open("feeds.ndjson", "w", encoding="utf-8") as out:
+    for owner, events in feeds.items():
+        out.write(json.dumps({"_id": owner, "count": len(events), "feed": events}) + "\n")
+END
+}
+
+for stream in gitter_chat:room openstack_updates:project wiki_edits:channel eol_releases:product; do
+    file=$data/${stream%:*}/events.ndjson.gz
+    [ -r "$file" ] || skip "SPILLWAY_DATA has no ${stream%:*}/events.ndjson.gz"
+    make_feeds "$file" "${stream#*:}"
+    expect 0 scan feeds.ndjson --json --quiet
+    python3 "${SPILLWAY_SOURCE:?}/tests/cli/scan_figures.py" check feeds.ndjson out || fail "$stream"
+    has out '"time":{"field":"at","type":"date"}'
 done

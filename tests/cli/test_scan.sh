@@ -90,7 +90,8 @@ expect 0 scan store.db --json --quiet
 "$SPILLWAY" export store.db recent --documents >documents 2>err || fail "export: $(cat err)"
 has out "\"documents\":$(wc -l <documents),\"bytes\""
 has out '"collection":"recent.users"'
-expect 1 scan rocksdb:store.db --max-elements 5 --fail-on unbounded-array
+expect 0 scan rocksdb:store.db --max-elements 5 --fail-on unbounded-array # they are bounded
+has out '0 findings in 2 collections'
 
 # ---- memory ---------------------------------------------------------------------------------------
 
@@ -136,6 +137,18 @@ broken nothing 0 'some.bson.gz: the file is empty'
 "$SPILLWAY" scan - --format bson >out 2>err </dev/null
 [ $? = 3 ] || fail "no input: $(cat err)"
 has err 'there is no input'
+"$SPILLWAY" scan - --format ndjson >out 2>err </dev/null
+[ $? = 3 ] || fail "no lines: $(cat err)"
+has err 'there is no input'
+mkfifo pipe.bson
+cat small.bson >pipe.bson &
+expect 0 scan pipe.bson --quiet
+has out '500 documents'
+wait
+printf '{"_id":"\xc2\x9b31m\x7f","a\\u001b[31m":[1]}\n' >'terminal.ndjson'
+expect 0 scan terminal.ndjson --max-elements 0 --quiet
+has out '_id "\u009B31m\u007F"'
+has out '\u001b[31m'
 broken bad.ndjson 2 'bad.ndjson:2: malformed JSON at offset 15'
 has err 'bad.ndjson:4: '
 broken wrong.bson.gz 0 'the compressed data is damaged near byte'
@@ -193,3 +206,28 @@ wait $pid
 status=$?
 [ "$status" = 130 ] || fail "an interrupted scan ended with $status: $(cat err)"
 has out '(interrupted: of what was read)'
+
+# Arrays that Spillway keeps within bounds are none that grow, in heads, pages and windows; another one
+# among a head's fields is.
+expect 0 define own.db posts --preset feed-recent --collection users --array posts --threshold 50 --page 40
+expect 0 define own.db hours --layout bucket --collection hours --array events --window day \
+    --time-field at --threshold 50
+python3 - >events.ndjson <<'EOF' || fail "making events"
+import json
+for i in range(400):
+    print(json.dumps({"user": i % 2, "at": {"$date": f"2025-01-01T00:{i % 60:02}:00Z"}}))
+EOF
+expect 0 import own.db posts events.ndjson --owner user --quiet
+expect 0 import own.db hours events.ndjson --owner user --quiet
+expect 0 scan own.db --max-elements 20 --quiet
+has out '0 findings in '
+has out 'hours.hours'
+python3 - >both.ndjson <<'EOF' || fail "making a head"
+import json
+for i in range(12):
+    print(json.dumps({"_id": i, "posts": [1] * (i + 5), "other": [1] * (i + 5), "spill": {"posts": {"epoch": 1}}}))
+    print(json.dumps({"_id": {"owner": i, "page": 0}, "posts": [1] * (i + 5), "spill": {"epoch": 1}}))
+EOF
+expect 0 scan both.ndjson --max-elements 10 --quiet
+has out '1 finding in 1 collection'
+has out 'both: other'

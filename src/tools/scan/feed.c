@@ -101,6 +101,11 @@ void spill_feed_window_keep(spill_feed_window_t *window, spill_block_t *block, s
     window->offset += (int64_t)count;
 }
 
+bool spill_feed_has_no_size(const spill_feed_t *feed)
+{
+    return spill_source_size(feed->source) < 0 || strcmp(feed->name, "stdin") == 0;
+}
+
 /* ---- finding documents again ----------------------------------------------------------------- */
 
 static uint32_t length_of(const uint8_t *data)

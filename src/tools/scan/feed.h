@@ -84,6 +84,9 @@ void spill_feed_close(spill_feed_t *feed); /* NULL is allowed */
 void spill_feed_report(const spill_feed_t *feed, int64_t place, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Is it a pipe, of which it is not known before that there is nothing in it? */
+bool spill_feed_has_no_size(const spill_feed_t *feed);
+
 /* ---- what feeds of bytes are made of --------------------------------------------------------- */
 
 /* A file's bytes, of which some are in a block and some were read beyond it. */

@@ -140,8 +140,7 @@ static bool cut(bson_feed_t *feed, spill_block_t *block)
 /* There was not a byte. Of a file with a size that is known before, and may be meant. */
 static void tell_nothing(bson_feed_t *feed)
 {
-    bool file = spill_source_size(feed->base.source) >= 0 && strcmp(feed->base.name, "stdin") != 0;
-    if (!file && !feed->window.failed && !feed->told)
+    if (spill_feed_has_no_size(&feed->base) && !feed->window.failed && !feed->told)
         spill_feed_report(&feed->base, -1, "there is no input");
     feed->told = true;
 }

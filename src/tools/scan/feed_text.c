@@ -12,6 +12,7 @@ typedef struct text_feed {
     spill_feed_t base;
     spill_records_t *records;
     bool ended;
+    bool begun; /* there was something */
 } text_feed_t;
 
 /* Messages of records begin with their place, which stands beside the problem already. */
@@ -38,7 +39,11 @@ static spill_code_t next(spill_feed_t *base, spill_block_t *block, spill_error_t
             spill_feed_report(base, line, "%s", without_place(error->message, line));
             feed->ended = !more;
         }
+        feed->begun = feed->begun || !feed->ended || code != SPILL_OK;
     }
+    if (!feed->begun && spill_feed_has_no_size(base))
+        spill_feed_report(base, -1, "there is no input");
+    feed->begun = true;
     return SPILL_OK;
 }
 

@@ -285,11 +285,12 @@ static spill_code_t list_dump(const listing_t *listing, const char *path, spill_
 
 /* ---- a file ---------------------------------------------------------------------------------- */
 
+/* Of a plain file alone: what is read of a pipe is gone. */
 static bool begins_with(const char *path, spill_codec_t codec, const char *bytes, size_t size)
 {
     uint8_t head[8];
     size_t count;
-    return strcmp(path, "-") != 0 && peek(path, codec, head, size, &count) && count == size &&
+    return size_of(path) >= 0 && peek(path, codec, head, size, &count) && count == size &&
            memcmp(head, bytes, size) == 0;
 }
 

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Where a value is sought, and what was wrong first. */
 typedef struct reader {
@@ -429,7 +430,9 @@ bool spill_scan_is_json(const char *file)
 {
     static const char name[] = "\"spillwayScan\"";
     char head[64] = "";
-    FILE *from = fopen(file, "rb");
+    struct stat status;
+    bool plain = stat(file, &status) == 0 && S_ISREG(status.st_mode); /* a pipe is read but once */
+    FILE *from = plain ? fopen(file, "rb") : NULL;
     if (!from)
         return false;
     size_t got = fread(head, 1, sizeof head - 1, from);

@@ -178,6 +178,51 @@ typedef struct ended {
     int64_t bytes;
 } ended_t;
 
+/* The field of a document at `data`, where that is a document, too. */
+static const uint8_t *document_in(const uint8_t *data, const char *wanted, size_t size)
+{
+    spill_fields_t fields = spill_fields_of(data);
+    const char *name;
+    spill_value_t value;
+    while (spill_fields_next(&fields, &name, &value))
+        if (value.type == BSON_TYPE_DOCUMENT && strlen(name) == size &&
+            memcmp(name, wanted, size) == 0)
+            return value.data;
+    return NULL;
+}
+
+static bool has_field(const uint8_t *data, const char *wanted)
+{
+    spill_fields_t fields = spill_fields_of(data);
+    const char *name;
+    spill_value_t value;
+    while (spill_fields_next(&fields, &name, &value))
+        if (strcmp(name, wanted) == 0)
+            return true;
+    return false;
+}
+
+/* A page, or a part of a window, by its name and its bookkeeping. */
+static bool is_page(const uint8_t *data, const uint8_t *spill)
+{
+    const uint8_t *id = document_in(data, "_id", 3);
+    return id && has_field(spill, "epoch") && has_field(id, "owner") &&
+           (has_field(id, "page") || has_field(id, "part"));
+}
+
+/*
+ * Is what the document has of the path kept within bounds by Spillway? In a head there is
+ * bookkeeping for the field that it stands in; a page is bounded itself (docs/mongodb.md).
+ */
+static bool is_bounded(const spill_path_t *path, const ended_t *here)
+{
+    const spill_path_t *top = path;
+    while (top->parent && top->parent->parent)
+        top = top->parent;
+    const uint8_t *spill = top->parent ? document_in(here->data, "spill", 5) : NULL;
+    return spill && (document_in(spill, top->name, top->name_size) || is_page(here->data, spill));
+}
+
 /* When the elements of the path's longest array came, told to its growth. NULL: not known. */
 static const spill_history_t *learn_history(spill_paths_t *paths, spill_path_t *path,
                                             const ended_t *here)
@@ -207,13 +252,15 @@ static void end_path(spill_paths_t *paths, spill_path_t *path, const ended_t *he
     if (!may_grow(path))
         return;
     bool over = path->here_length > limits->elements;
+    bool large = path->here_bytes > limits->bytes &&
+                 (path->kind == SPILL_PATH_ARRAY || is_spread(path, here->data));
+    if ((over || large) && is_bounded(path, here))
+        over = large = false;
     path->over_elements += over;
-    if (path->here_bytes > limits->bytes &&
-        (path->kind == SPILL_PATH_ARRAY || is_spread(path, here->data))) {
-        over = true;
-        path->over_bytes++;
-        path->paid += path->parent && path->here_bytes * 100 >= here->bytes * limits->paid_per_cent;
-    }
+    path->over_bytes += large;
+    path->paid +=
+        large && path->parent && path->here_bytes * 100 >= here->bytes * limits->paid_per_cent;
+    over = over || large;
     if (over && here->bytes > path->document_max)
         path->document_max = here->bytes;
     const spill_history_t *history = learn_history(paths, path, here);

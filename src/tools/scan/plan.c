@@ -150,6 +150,13 @@ static void choose_layout(spill_definition_t *definition, const spill_scan_path_
     }
 }
 
+/* What fits an array that cannot be laid out where it stands, once it is where it can be. */
+static void advise_later(spill_plan_item_t *item, int64_t target)
+{
+    spill_plan_say(&item->why, "What fits it then:");
+    choose_layout(&item->definition, item->path, target, &item->why);
+}
+
 /* The longest window of which the longest array has no more than a page's elements. */
 static const char *window_of(double per_day, int64_t page_capacity)
 {
@@ -240,31 +247,56 @@ static char *quoted(const char *text, size_t size)
     return json ? json : bson_strdup("\"?\"");
 }
 
-/* Only of a field of the document, or a sub-document's: the shell cannot name others so. */
+/* Where the path goes through the elements of one array: behind its "[]", or NULL. */
+static const char *within(const char *path)
+{
+    const char *inner = strstr(path, "[].");
+    return inner ? inner + strlen("[].") : NULL;
+}
+
+/* Of fields, a sub-document's, and those of an array's elements: the shell can name no others. */
 static bool can_be_detected(const spill_scan_path_t *path)
 {
-    size_t length = strlen(path->path);
-    size_t plain = strcspn(path->path, "[]\"*");
+    const char *inner = within(path->path);
+    const char *from = inner && !path->map ? inner : path->path;
+    size_t outer = inner ? (size_t)(inner - path->path) - strlen("[].") : 0;
+    size_t length = strlen(from), plain = strcspn(from, "[]\"*");
+    if (from == inner && strcspn(path->path, "[]\"*") != outer)
+        return false;
     return plain == length || (path->map && plain == length - 1 && length > strlen(".*"));
+}
+
+/* How long it is, as an expression: of an array's elements the longest one's. */
+static char *length_of(const spill_scan_path_t *path)
+{
+    const char *inner = within(path->path);
+    int size = (int)strlen(path->path);
+    if (path->map)
+        return bson_strdup_printf("{$size: {$objectToArray: {$ifNull: [\"$%.*s\", {}]}}}",
+                                  size - (int)strlen(".*"), path->path);
+    if (!inner)
+        return bson_strdup_printf("{$size: {$ifNull: [\"$%s\", []]}}", path->path);
+    return bson_strdup_printf("{$max: {$map: {input: {$ifNull: [\"$%.*s\", []]}, in: {$size: "
+                              "{$ifNull: [\"$$this.%s\", []]}}}}}",
+                              (int)(inner - path->path) - (int)strlen("[]."), path->path, inner);
 }
 
 static char *detection_of(const spill_plan_item_t *item, const spill_scan_result_t *result)
 {
-    const char *collection = item->collection->name, *path = item->path->path;
+    const char *collection = item->collection->name;
     const char *bare = bare_name(result, collection);
-    const char *length = item->path->map ? "{$size: {$objectToArray: " : "{$size: ";
-    const char *end = item->path->map ? "}}" : "}";
     bool pages = item->possible && item->definition.layout == SPILL_LAYOUT_OUTLIER;
     int64_t more = pages ? item->definition.bounds.threshold : result->limits.elements;
-    size_t path_size = strlen(path) - (item->path->map ? strlen(".*") : 0);
+    char *length = length_of(item->path);
     char *name = quoted(bare, strlen(bare));
     char *database = bare > collection ? quoted(collection, (size_t)(bare - collection) - 1) : NULL;
     char *text = bson_strdup_printf(
-        "db%s%s%s.getCollection(%s).aggregate([{$project: {length: %s{$ifNull: [\"$%.*s\", "
-        "%s]}%s, bytes: {$bsonSize: \"$$ROOT\"}}}, {$match: {length: {$gt: %" PRId64
+        "db%s%s%s.getCollection(%s).aggregate([{$project: {length: %s, bytes: {$bsonSize: "
+        "\"$$ROOT\"}}}, {$match: {length: {$gt: %" PRId64
         "}}}, {$sort: {length: -1}}, {$limit: 100}])",
         database ? ".getSiblingDB(" : "", database ? database : "", database ? ")" : "", name,
-        length, (int)path_size, path, item->path->map ? "{}" : "[]", end, more);
+        length, more);
+    bson_free(length);
     bson_free(name);
     bson_free(database);
     return text;
@@ -289,7 +321,8 @@ static spill_plan_item_t make_item(const spill_scan_collection_t *collection,
             spill_plan_say(&item.why,
                            "Its names are too long to make others of them: name the definition, "
                            "its pages and its fields yourself.");
-    }
+    } else
+        advise_later(&item, target);
     tell_savings(&item);
     make_room(&item, result->limits.document_bytes);
     if (item.possible && spill_definition_check(&item.definition, &error) != SPILL_OK) {
