@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # scan of real data: releases as arrays and as maps with dots in their keys, and advisories with
 # arrays that are long but not too long; and feeds, an array of events for each owner, made of the
-# streams' first 20 000 lines (with SPILLWAY_LONG of all). What it tells is what scan_figures.py
+# streams' first 8000 lines (with SPILLWAY_LONG of all). What it tells is what scan_figures.py
 # computes.
 # Runs where SPILLWAY_DATA names a folder of data sets.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
@@ -32,7 +32,7 @@ make_feeds() {
 import gzip, itertools, json, sys
 with gzip.open(sys.argv[1], "rt", encoding="utf-8") as lines:
     feeds = {}
-    for line in itertools.islice(lines, None if sys.argv[3] else 20000):
+    for line in itertools.islice(lines, None if sys.argv[3] else 8000):
         event = json.loads(line)
         feeds.setdefault(event.pop(sys.argv[2]), []).append(event)
 with open("feeds.ndjson", "w", encoding="utf-8") as out:
