@@ -129,103 +129,6 @@ static spill_code_t bind(spill_store_t *store, const spill_definition_t *definit
     return SPILL_OK;
 }
 
-/* Where owners after the key begin, in the order of the table. */
-static size_t seek_after(const spill_memory_store_t *memory, uint32_t array_id,
-                         const uint8_t *after, size_t after_bytes)
-{
-    size_t index = spill_memory_table_seek(&memory->owners, array_id, after, after_bytes);
-    bool itself = after_bytes > 0 &&
-                  spill_memory_table_find(&memory->owners, array_id, after, after_bytes) != NULL;
-    return itself ? index + 1 : index;
-}
-
-static void add_owner(const spill_memory_store_t *memory, const spill_memory_owner_t *owner,
-                      uint32_t collection_id, uint32_t position, bson_t *owners)
-{
-    const spill_memory_fields_t *fields = spill_memory_table_find(
-        &memory->fields, collection_id, owner->entry.key, owner->entry.key_bytes);
-    bson_iter_t id;
-    if (!bson_iter_init_find(&id, fields->document, "_id"))
-        return;
-    char buffer[16];
-    const char *key;
-    bson_uint32_to_string(position, &key, buffer, sizeof buffer);
-    bson_append_iter(owners, key, -1, &id);
-}
-
-static spill_code_t owners(spill_store_t *store, const spill_definition_t *definition,
-                           const spill_binding_t *binding, const uint8_t *after, size_t after_bytes,
-                           size_t limit, bson_t *owners_found, spill_buffer_t *last,
-                           spill_error_t *error)
-{
-    (void)definition;
-    (void)error;
-    spill_memory_store_t *memory = (spill_memory_store_t *)store;
-    bson_init(owners_found);
-    spill_buffer_clear(last);
-    pthread_mutex_lock(&memory->lock);
-    uint32_t found = 0;
-    size_t index = seek_after(memory, binding->array_id, after, after_bytes);
-    for (; index < memory->owners.count && found < limit; index++) {
-        const spill_memory_owner_t *owner = (const spill_memory_owner_t *)memory->owners.at[index];
-        if (owner->entry.id != binding->array_id)
-            break;
-        if (!owner->head)
-            continue;
-        add_owner(memory, owner, binding->collection_id, found++, owners_found);
-        spill_buffer_clear(last);
-        spill_buffer_append(last, owner->entry.key, owner->entry.key_bytes);
-    }
-    pthread_mutex_unlock(&memory->lock);
-    return SPILL_OK;
-}
-
-/* Has a document of the window an element with the id that the query asks for, if it does? */
-static bool may_have_id(const spill_memory_owner_t *owner, const spill_definition_t *definition,
-                        const spill_value_t *id)
-{
-    spill_request_t request = {.definition = definition, .id = id};
-    size_t index;
-    int64_t seq;
-    if (!id || spill_memory_document_find_id(owner->head, &request, &index, &seq))
-        return true;
-    for (size_t i = 0; i < owner->page_count; i++)
-        if (spill_memory_document_find_id(owner->pages[i], &request, &index, &seq))
-            return true;
-    return false;
-}
-
-static spill_code_t windows(spill_store_t *store, const spill_definition_t *definition,
-                            const spill_binding_t *binding, const spill_window_query_t *query,
-                            bson_t *texts, spill_error_t *error)
-{
-    spill_memory_store_t *memory = (spill_memory_store_t *)store;
-    const spill_memory_table_t *table = &memory->owners;
-    spill_window_keys_t keys;
-    spill_code_t code = spill_window_keys_init(&keys, query, error);
-    if (code == SPILL_OK) {
-        bson_init(texts);
-        pthread_mutex_lock(&memory->lock);
-        uint32_t found = 0;
-        const spill_buffer_t *from = query->newest_first ? &keys.high : &keys.low;
-        size_t index = spill_memory_table_seek(table, binding->array_id, from->data, from->size);
-        index -= query->newest_first ? 1 : 0; /* before the first: beyond the count */
-        while (index < table->count && found < query->limit) {
-            const spill_memory_owner_t *owner = (const spill_memory_owner_t *)table->at[index];
-            const spill_memory_entry_t *entry = &owner->entry;
-            if (entry->id != binding->array_id ||
-                !spill_window_keys_hold(&keys, entry->key, entry->key_bytes))
-                break;
-            if (owner->head && may_have_id(owner, definition, query->id))
-                spill_window_keys_list(&keys, entry->key, entry->key_bytes, found++, texts);
-            index = query->newest_first ? index - 1 : index + 1;
-        }
-        pthread_mutex_unlock(&memory->lock);
-    }
-    spill_window_keys_release(&keys);
-    return code;
-}
-
 static spill_code_t catalog_get(spill_store_t *store, spill_catalog_t kind, const char *name,
                                 bson_t **document, spill_error_t *error)
 {
@@ -376,8 +279,9 @@ static const spill_store_ops_t memory_ops = {
     .name = "memory",
     .call = call,
     .bind = bind,
-    .owners = owners,
-    .windows = windows,
+    .owners = spill_memory_owners,
+    .overgrown = spill_memory_overgrown,
+    .windows = spill_memory_windows,
     .catalog_get = catalog_get,
     .catalog_put = catalog_put,
     .catalog_delete = catalog_delete,

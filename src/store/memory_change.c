@@ -2,6 +2,7 @@
 
 #include "bson/update.h"
 #include "definition/fields.h"
+#include "store/plain.h"
 #include "store/transition.h"
 
 #include <assert.h>
@@ -17,6 +18,7 @@ typedef struct step {
     spill_facts_t facts;
     spill_top_t journal;
     spill_run_t all; /* ... of which these are the elements */
+    spill_run_t plain; /* TAKE: the array that others keep */
 } step_t;
 
 static int64_t size_of(void *context, int64_t seq)
@@ -26,6 +28,18 @@ static int64_t size_of(void *context, int64_t seq)
     return spill_memory_document_find(document, seq, &index)
                ? spill_memory_document_bytes(document, index, index + 1)
                : -1;
+}
+
+/* CUT: are the elements in its slots those of its run? */
+static bool differs(const spill_memory_document_t *document, const spill_request_t *cut)
+{
+    size_t end = spill_memory_document_position(document, cut->first + cut->slots);
+    bool same = end == cut->run->count;
+    for (size_t i = 0; same && i < end; i++) {
+        spill_value_t expected = spill_run_element(cut->run, i).value;
+        same = spill_value_equal(&document->elements[i], &expected);
+    }
+    return !same;
 }
 
 static void gather_facts(step_t *step)
@@ -53,6 +67,8 @@ static void gather_facts(step_t *step)
         spill_top_note(&step->journal, request->definition, &step->all);
         step->facts.journal = &step->journal;
     }
+    if (request->kind == SPILL_REQUEST_CUT && request->run)
+        step->facts.differs = differs(document, request);
     if (request->kind == SPILL_REQUEST_TRIM)
         step->facts.erased_bytes = spill_memory_document_bytes(
             document, 0, spill_memory_document_position(document, request->low));
@@ -64,18 +80,40 @@ static spill_code_t make_fields(const spill_memory_store_t *memory, step_t *step
     const spill_request_t *request = step->request;
     step->fields = spill_memory_copy_fields(memory, request);
     spill_code_t code = SPILL_OK;
-    if (request->update)
+    if (!step->document->state.present)
+        code = spill_plain_check(request->definition, step->fields, error);
+    if (code == SPILL_OK && request->update)
         code = spill_update_replace(&step->fields, request->update, error);
     if (code == SPILL_OK)
         step->facts.fields_bytes = step->fields->len;
     return code;
 }
 
-static void fill(spill_memory_document_t *document, const spill_request_t *request)
+/* TAKE and GIVE_BACK: the array comes out of the fields, or goes into them. */
+static void move_array(const spill_memory_store_t *memory, step_t *step)
+{
+    const spill_request_t *request = step->request;
+    bson_t *fields = spill_memory_copy_fields(memory, request);
+    if (request->kind == SPILL_REQUEST_GIVE_BACK) {
+        spill_request_t all = {.want = SPILL_WANT_FORWARD, .limit = INT64_MAX};
+        spill_run_t own = {0};
+        spill_memory_document_read(step->document, &all, &own);
+        step->fields = spill_plain_join(request->definition, fields, request->run, &own);
+        spill_run_release(&own);
+    } else {
+        step->fields = spill_plain_split(request->definition, fields, &step->plain);
+        step->facts.plain = step->fields ? &step->plain : NULL;
+    }
+    step->facts.fields_bytes = step->fields ? step->fields->len : 0;
+    bson_destroy(fields);
+}
+
+static void fill(spill_memory_document_t *document, const spill_request_t *request,
+                 const spill_run_t *run)
 {
     spill_memory_document_remove(document, 0, document->count);
-    for (size_t i = 0; request->run && i < request->run->count; i++) {
-        spill_element_t element = spill_run_element(request->run, i);
+    for (size_t i = 0; run && i < run->count; i++) {
+        spill_element_t element = spill_run_element(run, i);
         spill_memory_document_insert(document, document->count, &element.value);
     }
     document->ops.count = 0;
@@ -149,7 +187,7 @@ static void carry_out(step_t *step, const spill_effect_t *effect)
         spill_memory_document_remove(document, 0, document->count - (size_t)document->state.live);
         break;
     case SPILL_EFFECT_FILL:
-        fill(document, request);
+        fill(document, request, step->facts.plain ? step->facts.plain : request->run);
         break;
     }
 }
@@ -188,6 +226,8 @@ spill_code_t spill_memory_change(spill_memory_store_t *memory, const spill_reque
     spill_code_t code = SPILL_OK;
     if (spill_writes_fields(request, &step.document->state, step.facts.op_seen))
         code = make_fields(memory, &step, error);
+    if (request->kind == SPILL_REQUEST_TAKE || request->kind == SPILL_REQUEST_GIVE_BACK)
+        move_array(memory, &step);
     spill_effect_t effect;
     if (code == SPILL_OK)
         response->outcome = spill_transition(request, &step.facts, &step.document->state, &effect);
@@ -196,13 +236,14 @@ spill_code_t spill_memory_change(spill_memory_store_t *memory, const spill_reque
             spill_state_copy(&step.document->state, &response->state);
             response->seq = effect.seq;
         }
-        if (request->kind == SPILL_REQUEST_DROP_HEAD && rev > memory->dropped_rev)
+        if (spill_ends_incarnation(request) && rev > memory->dropped_rev)
             memory->dropped_rev = rev;
         commit(memory, &step, &effect);
     }
     bson_destroy(step.fields);
     spill_top_release(&step.journal);
     spill_run_release(&step.all);
+    spill_run_release(&step.plain);
     spill_memory_document_release(&step.fresh);
     return code;
 }

@@ -82,6 +82,20 @@ void spill_memory_set_fields(spill_memory_store_t *memory, const spill_request_t
 
 void spill_memory_release_owner(spill_memory_owner_t *owner); /* documents and all */
 
+/* Of the table in store.h. (memory_owners.c) */
+spill_code_t spill_memory_owners(spill_store_t *store, const spill_definition_t *definition,
+                                 const spill_binding_t *binding, const uint8_t *after,
+                                 size_t after_bytes, size_t limit, bson_t *owners_found,
+                                 spill_buffer_t *last, spill_error_t *error);
+spill_code_t spill_memory_overgrown(spill_store_t *store, const spill_definition_t *definition,
+                                    const spill_binding_t *binding,
+                                    const spill_overgrown_query_t *query, bson_t *found,
+                                    spill_buffer_t *last, spill_error_t *error);
+spill_code_t spill_memory_windows(spill_store_t *store, const spill_definition_t *definition,
+                                  const spill_binding_t *binding,
+                                  const spill_window_query_t *query, bson_t *texts,
+                                  spill_error_t *error);
+
 /* Carry out a request that is not a READ (memory_change.c). */
 spill_code_t spill_memory_change(spill_memory_store_t *memory, const spill_request_t *request,
                                  spill_response_t *response, spill_error_t *error);

@@ -158,6 +158,11 @@ bool spill_request_is_due(const spill_request_t *append, int64_t slots)
            slots - (int64_t)append->element_count < append->due;
 }
 
+bool spill_ends_incarnation(const spill_request_t *request)
+{
+    return request->kind == SPILL_REQUEST_DROP_HEAD || request->kind == SPILL_REQUEST_GIVE_BACK;
+}
+
 int64_t spill_request_ops(const spill_request_t *request)
 {
     if (request->member_count > 0)

@@ -14,8 +14,8 @@
  *                                                               sort_field those that rank lowest
  *                                                               go, and their numbers are gone
  *   PUT_PAGE      page      absent, or (epoch, src) < mine      the whole page
- *   CUT           head      epoch, pages and rev equal          `slots` slots go; first, removed;
- *                                                               pages + 1; rev + 1
+ *   CUT           head      epoch, pages and rev equal; with    `slots` slots go; first, removed;
+ *                           a run: it is what is in the slots   pages + 1 + more_pages; rev + 1
  *   SEAL          head/tail epoch equal, not sealed; a page     sealed, closed = `close`; rev + 1;
  *                           has slots, or `close`               head: pages = 1, total = end
  *   ADVANCE       head      epoch equal                         pages = max(pages, mine),
@@ -29,8 +29,8 @@
  *   SETTLE        head      rev equal, intent is this one       no intent; rev + 1
  *   TRIM          head      rev equal, no intent, low < mine    low, removed; slots below low go:
  *                                                               first >= min(low, end); rev + 1
- *   RECOUNT       head      rev equal, no intent, end equal     sum and top as they were found to
- *                                                               be; rev + 1
+ *   RECOUNT       head      rev equal, no intent; elements      sum and top as they were found to
+ *                           apart: end equal                    be; counts anew; rev + 1
  *   EMPTY_PAGE    page      epoch equal; keep oldest: sealed    keep newest: delete the document;
  *                           (the caller knows it lies below     keep oldest: empty it, first = end
  *                           low)
@@ -42,6 +42,11 @@
  *   DROP_PAGE     page      epoch <= mine                       keep newest: delete the document;
  *                                                               keep oldest: a tombstone, that is
  *                                                               empty it, sealed and closed
+ *   TAKE          head      no array of ours, but in its        the array is ours, as it is:
+ *                           place one of others, not empty      first = 0
+ *   GIVE_BACK     head      epoch, pages and rev equal, no      the array is others': the run and
+ *                           intent; the document stays within   the head's own elements; counts
+ *                           SPILL_DOCUMENT_BYTES_MAX            and bookkeeping go
  *
  * Elements apart (layout reference): with keep newest, and each element a page of its own, whose
  * number is the element's. So CUT of m slots, and TRIM, raise `pages` to the head's `first`, and no
@@ -94,7 +99,9 @@
     X(EMPTY_PAGE)                                                                                  \
     X(UPDATE_FIELDS)                                                                               \
     X(DROP_HEAD)                                                                                   \
-    X(DROP_PAGE)
+    X(DROP_PAGE)                                                                                   \
+    X(TAKE)                                                                                        \
+    X(GIVE_BACK)
 
 typedef enum spill_request_kind {
 #define SPILL_REQUEST_ENUM(name) SPILL_REQUEST_##name,
@@ -188,22 +195,28 @@ typedef struct spill_request {
      * and limit would then have shown (response->looked).
      */
     int64_t due;
-    const spill_run_t *run;   /* PUT_PAGE: the live elements, ascending */
+    /*
+     * PUT_PAGE: the live elements, ascending. CUT, or NULL: those that the slots hold; for while
+     * nothing was cut yet, programs that do not keep to the protocols may change them. GIVE_BACK:
+     * those of the pages.
+     */
+    const spill_run_t *run;
     const spill_seqs_t *gone; /* PUT_PAGE */
     const spill_ops_t *ops;   /* CREATE_PAGE */
     const bson_t *update;     /* APPEND to a head, UPDATE_FIELDS: operators, or NULL */
     /*
-     * APPEND, UPDATE_FIELDS: make the head, with `epoch`. The request may have been long under way,
+     * APPEND, UPDATE_FIELDS: make the head, with `epoch`; also TAKE, always. The request may have been long under way,
      * and clocks differ: the store takes a later one where a head was dropped here whose rev was
      * not lower, so that incarnations of a name follow each other.
      */
     bool create;
     int64_t first;       /* PUT_PAGE, CREATE_PAGE; CUT: of the head that was copied */
     int64_t slots;       /* CUT: slots dropped; PUT_PAGE: slots in the page */
+    int64_t more_pages;  /* CUT: how many pages they are in besides page `pages` */
     int64_t bytes;       /* CUT: bytes of the live elements dropped */
     int64_t n;           /* CREATE_PAGE */
     int64_t total;       /* ADVANCE: elements appended so far */
-    int64_t pages;       /* ADVANCE; CUT, DROP_HEAD; READ of SPILL_PAGE_HOLDING, SPILL_ELEMENTS */
+    int64_t pages;       /* ADVANCE; CUT, DROP_HEAD, GIVE_BACK; READ of SPILL_PAGE_HOLDING, SPILL_ELEMENTS */
     bool close;          /* SEAL */
     int64_t low;         /* TRIM; READ of SPILL_ELEMENTS */
     int64_t removed;     /* TRIM: the new value of state.removed */
@@ -297,6 +310,9 @@ const char *spill_request_kind_name(spill_request_kind_t kind);
 
 /* How many operations an APPEND carries. */
 int64_t spill_request_ops(const spill_request_t *request);
+
+/* Is the head's incarnation over, once it is carried out? Later ones have to have later epochs. */
+bool spill_ends_incarnation(const spill_request_t *request);
 
 /* Is it the APPEND that takes a head, which then has so many slots, to where it is spilled? */
 bool spill_request_is_due(const spill_request_t *append, int64_t slots);

@@ -5,6 +5,7 @@
 #ifndef SPILL_STORE_STORE_H
 #define SPILL_STORE_STORE_H
 
+#include "store/overgrown.h"
 #include "store/request.h"
 #include "store/windows.h"
 
@@ -57,6 +58,15 @@ typedef struct spill_store_ops {
                            const spill_binding_t *binding, const uint8_t *after, size_t after_bytes,
                            size_t limit, bson_t *owners, spill_buffer_t *last,
                            spill_error_t *error);
+
+    /*
+     * Owners whose head has to be laid out (spill_overgrown_t), in the same order and by the same
+     * rules as `owners`; `found` is a BSON array document of documents, to be read by
+     * spill_overgrown_read.
+     */
+    spill_code_t (*overgrown)(spill_store_t *store, const spill_definition_t *definition,
+                              const spill_binding_t *binding, const spill_overgrown_query_t *query,
+                              bson_t *found, spill_buffer_t *last, spill_error_t *error);
 
     /*
      * Layout bucket: the texts of an owner's windows that have a head, in the order asked for, as

@@ -390,11 +390,11 @@ static spill_outcome_t create_page(const spill_request_t *request, spill_state_t
 
 /* ---- the array moves on ---------------------------------------------------------------------- */
 
-static spill_outcome_t cut(const spill_request_t *request, spill_state_t *state,
-                           spill_effect_t *effect)
+static spill_outcome_t cut(const spill_request_t *request, const spill_facts_t *facts,
+                           spill_state_t *state, spill_effect_t *effect)
 {
     if (!at_epoch(request, state) || !at_rev(request, state) || state->pages != request->pages ||
-        request->slots > spill_state_slots(state))
+        request->slots > spill_state_slots(state) || facts->differs)
         return SPILL_REFUSED_GUARD;
     int64_t end = state->first + request->slots;
     int64_t gone = (int64_t)spill_seqs_count_below(&state->gone, end);
@@ -408,7 +408,7 @@ static spill_outcome_t cut(const spill_request_t *request, spill_state_t *state,
         state->pages = end;
     } else {
         fold_leading_gone(state);
-        state->pages++;
+        state->pages += 1 + request->more_pages;
     }
     state->rev++;
     return SPILL_DONE;
@@ -571,10 +571,13 @@ static spill_outcome_t trim(const spill_request_t *request, const spill_facts_t 
 
 static spill_outcome_t recount(const spill_request_t *request, spill_state_t *state)
 {
-    if (!at_rev(request, state) || state->intent || spill_state_end(state) != request->seq)
+    if (!at_rev(request, state) || state->intent ||
+        (is_apart(request) && spill_state_end(state) != request->seq))
         return SPILL_REFUSED_GUARD;
-    state->sum = request->given;
-    spill_step_replaces_top(request, state);
+    if (is_apart(request)) {
+        state->sum = request->given;
+        spill_step_replaces_top(request, state);
+    }
     state->rev++;
     return SPILL_DONE;
 }
@@ -615,6 +618,30 @@ static spill_outcome_t drop_page(const spill_request_t *request, spill_state_t *
     return SPILL_DONE;
 }
 
+/* ---- arrays of others ------------------------------------------------------------------------ */
+
+static spill_outcome_t take(const spill_request_t *request, const spill_facts_t *facts,
+                            spill_state_t *state, spill_effect_t *effect)
+{
+    if (state->present || !facts->plain)
+        return SPILL_REFUSED_GUARD;
+    make_document(request, state, request->epoch);
+    state->live = (int64_t)facts->plain->count;
+    state->live_bytes = spill_run_bytes(facts->plain);
+    state->fields_bytes = facts->fields_bytes;
+    effect->kind = SPILL_EFFECT_FILL;
+    return SPILL_DONE;
+}
+
+static spill_outcome_t give_back(const spill_request_t *request, const spill_facts_t *facts,
+                                 spill_state_t *state, spill_effect_t *effect)
+{
+    if (!at_epoch(request, state) || !at_rev(request, state) || state->pages != request->pages ||
+        state->intent || facts->fields_bytes > SPILL_DOCUMENT_BYTES_MAX)
+        return SPILL_REFUSED_GUARD;
+    return drop_document(state, effect);
+}
+
 spill_outcome_t spill_transition(const spill_request_t *request, const spill_facts_t *facts,
                                  spill_state_t *state, spill_effect_t *effect)
 {
@@ -625,7 +652,7 @@ spill_outcome_t spill_transition(const spill_request_t *request, const spill_fac
     case SPILL_REQUEST_PUT_PAGE:
         return put_page(request, state, effect);
     case SPILL_REQUEST_CUT:
-        return cut(request, state, effect);
+        return cut(request, facts, state, effect);
     case SPILL_REQUEST_SEAL:
         return seal(request, state);
     case SPILL_REQUEST_ADVANCE:
@@ -654,6 +681,10 @@ spill_outcome_t spill_transition(const spill_request_t *request, const spill_fac
         return drop_head(request, state, effect);
     case SPILL_REQUEST_DROP_PAGE:
         return drop_page(request, state, effect);
+    case SPILL_REQUEST_TAKE:
+        return take(request, facts, state, effect);
+    case SPILL_REQUEST_GIVE_BACK:
+        return give_back(request, facts, state, effect);
     case SPILL_REQUEST_READ:
     case SPILL_REQUEST_KIND_COUNT:
         break;

@@ -21,7 +21,7 @@ typedef enum spill_effect_kind {
     SPILL_EFFECT_CUT,     /* elements in [seq, end) leave the head: they live on in a page */
     SPILL_EFFECT_ERASE,   /* elements in [seq, end) go for good */
     SPILL_EFFECT_FILL,    /* the document's elements are request->run */
-    SPILL_EFFECT_DROP     /* the document goes, with its elements */
+    SPILL_EFFECT_DROP     /* the document goes, with its elements (GIVE_BACK: to other fields) */
 } spill_effect_kind_t;
 
 typedef struct spill_effect {
@@ -39,6 +39,7 @@ typedef struct spill_facts {
     int64_t (*size_of)(void *context, int64_t seq);
     void *context;
     bool op_seen;         /* APPEND: request->op is in the document's window */
+    bool differs;         /* CUT with a run: the slots hold other elements */
     int64_t old_bytes;    /* EDIT, REMOVE, PULL: size of element request->seq; -1: not there */
     int64_t erased_bytes; /* TRIM: size of the head's live elements below request->low */
     /*
@@ -48,8 +49,13 @@ typedef struct spill_facts {
     const spill_top_t *journal;
     spill_tally_t tally; /* layout bucket; EDIT, REMOVE, PULL, TRIM: see spill_tally_after */
     /*
+     * TAKE: the elements that others keep in the array's place, ascending, from 0 on; NULL: none,
+     * or no array.
+     */
+    const spill_run_t *plain;
+    /*
      * APPEND, UPDATE_FIELDS: size of the head's other fields after request->update, or of those of
-     * the head to be made; 0: as they are.
+     * the head to be made; 0: as they are. TAKE: without the array; GIVE_BACK: with it.
      */
     int64_t fields_bytes;
 } spill_facts_t;

@@ -3,6 +3,7 @@
 #include "bson/update.h"
 #include "definition/fields.h"
 #include "store/embedded/codec.h"
+#include "store/plain.h"
 #include "util/error.h"
 
 /*
@@ -34,6 +35,7 @@ typedef struct decision {
     spill_seqs_t gone;   /* capped, keeping the best: the numbers that were, before */
     spill_before_t before;
     bson_t *fields; /* what the head's other fields become; NULL: not touched */
+    spill_run_t plain; /* TAKE: the array that others keep */
     spill_buffer_t value;
     spill_code_t failed; /* the transition could not be told a size; `error` says why */
     spill_error_t *error;
@@ -210,10 +212,45 @@ static spill_code_t make_fields(decision_t *decision, spill_error_t *error)
 {
     spill_code_t code = spill_embedded_get_fields(decision->store, decision->batch,
                                                   decision->request, &decision->fields, error);
+    if (code == SPILL_OK && !decision->state->present)
+        code = spill_plain_check(decision->request->definition, decision->fields, error);
     if (code == SPILL_OK && decision->request->update)
         code = spill_update_replace(&decision->fields, decision->request->update, error);
     if (code == SPILL_OK)
         decision->facts.fields_bytes = decision->fields->len;
+    return code;
+}
+
+/* GIVE_BACK: all elements that the head has. */
+static spill_code_t read_own(decision_t *decision, spill_response_t *own, spill_error_t *error)
+{
+    spill_request_t read = *decision->request;
+    read.kind = SPILL_REQUEST_READ;
+    read.want = SPILL_WANT_FORWARD;
+    read.seq = 0;
+    read.limit = INT64_MAX;
+    return spill_embedded_read(decision->store, &read, own, error);
+}
+
+/* TAKE and GIVE_BACK: the array comes out of the fields, or goes into them. */
+static spill_code_t move_array(decision_t *decision, spill_error_t *error)
+{
+    const spill_request_t *request = decision->request;
+    spill_response_t own = SPILL_RESPONSE_INIT;
+    bson_t *fields = NULL;
+    spill_code_t code = spill_embedded_get_fields(decision->store, decision->batch, request,
+                                                  &fields, error);
+    if (code == SPILL_OK && request->kind == SPILL_REQUEST_GIVE_BACK)
+        code = read_own(decision, &own, error);
+    if (code == SPILL_OK && request->kind == SPILL_REQUEST_GIVE_BACK) {
+        decision->fields = spill_plain_join(request->definition, fields, request->run, &own.run);
+    } else if (code == SPILL_OK) {
+        decision->fields = spill_plain_split(request->definition, fields, &decision->plain);
+        decision->facts.plain = decision->fields ? &decision->plain : NULL;
+    }
+    decision->facts.fields_bytes = decision->fields ? decision->fields->len : 0;
+    spill_response_release(&own);
+    bson_destroy(fields);
     return code;
 }
 
@@ -294,6 +331,10 @@ static spill_code_t gather_facts(decision_t *decision, spill_error_t *error)
     case SPILL_REQUEST_TRIM:
         code = measure_trim(decision, error);
         break;
+    case SPILL_REQUEST_TAKE:
+    case SPILL_REQUEST_GIVE_BACK:
+        code = move_array(decision, error);
+        break;
     default:
         break;
     }
@@ -308,7 +349,7 @@ static spill_code_t gather_facts(decision_t *decision, spill_error_t *error)
 /* Each time: a write before this one may have failed. */
 static void remember_dropped(decision_t *decision, int64_t rev)
 {
-    if (decision->request->kind != SPILL_REQUEST_DROP_HEAD)
+    if (!spill_ends_incarnation(decision->request))
         return;
     spill_buffer_t key = SPILL_BUFFER_INIT;
     if (rev > decision->store->dropped_rev)
@@ -347,6 +388,7 @@ static spill_code_t decide(decision_t *decision, spill_response_t *response, spi
         spill_seqs_copy(&decision->state->gone, &decision->gone);
         decision->before.gone = &decision->gone;
     }
+    decision->before.plain = decision->facts.plain;
     int64_t rev = decision->state->rev;
     spill_effect_t effect;
     response->outcome = spill_transition(request, &decision->facts, decision->state, &effect);
@@ -373,6 +415,7 @@ spill_code_t spill_embedded_decide(void *context, spill_batch_t *batch, spill_er
     decision.gone = (spill_seqs_t){0};
     decision.before = (spill_before_t){0};
     decision.fields = NULL;
+    decision.plain = (spill_run_t){0};
     decision.value = (spill_buffer_t)SPILL_BUFFER_INIT;
     spill_record_key_init(&decision.key, call->request->array_id, call->request->key,
                           call->request->key_bytes);
@@ -383,6 +426,7 @@ spill_code_t spill_embedded_decide(void *context, spill_batch_t *batch, spill_er
     bson_destroy(decision.fields);
     spill_top_release(&decision.journal);
     spill_seqs_release(&decision.gone);
+    spill_run_release(&decision.plain);
     spill_buffer_release(&decision.value);
     return code;
 }

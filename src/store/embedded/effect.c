@@ -256,6 +256,7 @@ static spill_code_t fill(const making_t *making, spill_error_t *error)
 {
     const spill_request_t *request = making->request;
     const spill_before_t *before = making->before;
+    const spill_run_t *run = before->plain ? before->plain : request->run;
     spill_code_t code = SPILL_OK;
     if (before->present && !before->shared) {
         code = forget_elements(making, making->batch, before->epoch, before->first, before->end,
@@ -264,8 +265,8 @@ static spill_code_t fill(const making_t *making, spill_error_t *error)
             delete_element(making, before->epoch, seq);
     }
     for (size_t i = 0;
-         code == SPILL_OK && request->run && !before->is_view && i < request->run->count; i++) {
-        spill_element_t element = spill_run_element(request->run, i);
+         code == SPILL_OK && run && !before->is_view && i < run->count; i++) {
+        spill_element_t element = spill_run_element(run, i);
         code = forget_elements(making, making->batch, making->state->epoch, element.seq,
                                element.seq + 1, error);
         put_element(making, element.seq, &element.value);

@@ -132,6 +132,7 @@ static bool needs_range(const spill_request_t *request)
     case SPILL_REQUEST_EMPTY_PAGE:
     case SPILL_REQUEST_DROP_HEAD:
     case SPILL_REQUEST_DROP_PAGE:
+    case SPILL_REQUEST_GIVE_BACK:
         return true;
     default:
         return false;
@@ -200,6 +201,7 @@ static const spill_store_ops_t embedded_ops = {
     .call = call,
     .bind = spill_embedded_bind,
     .owners = spill_embedded_owners,
+    .overgrown = spill_embedded_overgrown,
     .windows = spill_embedded_windows,
     .catalog_get = spill_embedded_catalog_get,
     .catalog_put = spill_embedded_catalog_put,

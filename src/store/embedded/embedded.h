@@ -99,6 +99,7 @@ typedef struct spill_before {
     spill_value_t element;       /* EDIT, REMOVE, PULL: element request->seq */
     const spill_top_t *elements; /* where spill_needs_journal: the document's */
     const spill_seqs_t *gone;    /* numbers that it had not, where there may be many; or NULL */
+    const spill_run_t *plain;    /* TAKE: the elements that become the head's; else NULL */
 } spill_before_t;
 
 spill_code_t spill_embedded_decide(void *context, spill_batch_t *batch, spill_error_t *error);
@@ -157,6 +158,11 @@ spill_code_t spill_embedded_owners(spill_store_t *store, const spill_definition_
                                    const spill_binding_t *binding, const uint8_t *after,
                                    size_t after_bytes, size_t limit, bson_t *owners,
                                    spill_buffer_t *last, spill_error_t *error);
+
+spill_code_t spill_embedded_overgrown(spill_store_t *store, const spill_definition_t *definition,
+                                      const spill_binding_t *binding,
+                                      const spill_overgrown_query_t *query, bson_t *found,
+                                      spill_buffer_t *last, spill_error_t *error);
 
 spill_code_t spill_embedded_windows(spill_store_t *store, const spill_definition_t *definition,
                                     const spill_binding_t *binding,

@@ -28,8 +28,8 @@ static spill_code_t look(spill_mongo_t *store, const spill_request_t *request, s
  * The epoch of a head that is to be made: later than of every one that was ever dropped, whatever
  * the clocks of clients say. The mark is raised before a head goes (change.c).
  */
-static spill_code_t date(spill_mongo_t *store, const spill_request_t *request, int64_t *epoch,
-                         spill_error_t *error)
+spill_code_t spill_mongo_date(spill_mongo_t *store, const spill_request_t *request, int64_t *epoch,
+                              spill_error_t *error)
 {
     bson_t *pipeline = BCON_NEW("0", "{", "$match", "{", "_id", "dropped", "}", "}");
     bson_t mark;
@@ -64,7 +64,7 @@ spill_code_t spill_mongo_make_head(spill_mongo_t *store, const spill_mongo_docum
     char path[SPILL_MONGO_PATH_SIZE];
     bool done = false;
     int64_t epoch = 0;
-    spill_code_t code = date(store, request, &epoch, error);
+    spill_code_t code = spill_mongo_date(store, request, &epoch, error);
     if (code == SPILL_OK && spill_mongo_is_bucket(document)) {
         code = spill_mongo_insert_bucket(store, document, epoch, &done, error);
     } else if (code == SPILL_OK) {

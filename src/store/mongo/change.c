@@ -72,6 +72,8 @@ static void unchanged_filter(const step_t *step, bson_t *filter)
                     BCON_BOOL(true), "}", last, "{", "$exists", BCON_BOOL(true), "}");
     } else if ((depends_on_end(step) || summary) && !spill_keeps_best(step->request->definition))
         BCON_APPEND(filter, document->array, "{", "$size", BCON_INT64(before->live), "}");
+    if (step->request->kind == SPILL_REQUEST_CUT && step->request->run)
+        spill_mongo_append_same_run(document, filter);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -179,17 +181,23 @@ static spill_code_t delete_page(step_t *step, bool *done, spill_error_t *error)
 }
 
 /* Before a head goes: heads that are made from now on are later (append.c). */
-static spill_code_t raise_mark(step_t *step, spill_error_t *error)
+spill_code_t spill_mongo_raise_mark(spill_mongo_t *store, int64_t rev, spill_error_t *error)
 {
     bson_t *filter = BCON_NEW("_id", "dropped");
-    bson_t *update = BCON_NEW("$max", "{", "rev", BCON_INT64(step->read.state.rev), "}");
+    bson_t *update = BCON_NEW("$max", "{", "rev", BCON_INT64(rev), "}");
     bool done = false;
     spill_code_t code = SPILL_OK;
     while (code == SPILL_OK && !done) /* two may make the mark at once */
-        code = spill_mongo_upsert(step->store, SPILL_MONGO_MARKS, filter, update, &done, error);
+        code = spill_mongo_upsert(store, SPILL_MONGO_MARKS, filter, update, &done, error);
     bson_destroy(filter);
     bson_destroy(update);
     return code;
+}
+
+void spill_mongo_append_without_spill(const char *key, bson_t *pipeline)
+{
+    BCON_APPEND(pipeline, key, "{", "$set", "{", "spill", "{", "$cond", "[", "{", "$eq", "[",
+                "$spill", "{", "}", "]", "}", "$$REMOVE", "$spill", "]", "}", "}", "}");
 }
 
 /* What is the array's own leaves the head; `spill` goes with its last array. */
@@ -209,8 +217,7 @@ static void drop_pipeline(const step_t *step, bson_t *pipeline)
     BSON_APPEND_DOCUMENT_BEGIN(pipeline, "0", &stage);
     BSON_APPEND_ARRAY(&stage, "$unset", &unset);
     bson_append_document_end(pipeline, &stage);
-    BCON_APPEND(pipeline, "1", "{", "$set", "{", "spill", "{", "$cond", "[", "{", "$eq", "[",
-                "$spill", "{", "}", "]", "}", "$$REMOVE", "$spill", "]", "}", "}", "}");
+    spill_mongo_append_without_spill("1", pipeline);
     bson_destroy(&unset);
 }
 
@@ -230,7 +237,7 @@ static spill_code_t delete_bare(step_t *step, spill_error_t *error)
 
 static spill_code_t drop_head(step_t *step, bool *done, spill_error_t *error)
 {
-    spill_code_t code = raise_mark(step, error);
+    spill_code_t code = spill_mongo_raise_mark(step->store, step->read.state.rev, error);
     if (code != SPILL_OK)
         return code;
     if (spill_mongo_is_bucket(&step->document))
@@ -392,6 +399,8 @@ spill_code_t spill_mongo_change(spill_mongo_t *store, const spill_request_t *req
         if (changes_top(&step))
             spill_mongo_gather_top(request, -1, &step.read, &step.after.top, &step.top);
         code = write_effect(&step, &done, error);
+        if (request->kind == SPILL_REQUEST_CUT && request->run && !step.assumed)
+            break; /* appends are no hindrance: it holds other elements than it was asked to cut */
     }
     if (done && request->kind == SPILL_REQUEST_CUT)
         spill_mongo_hint_shorten(store->hints, &step.document,

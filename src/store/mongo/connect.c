@@ -186,6 +186,10 @@ static spill_code_t call(spill_store_t *base, const spill_request_t *request,
         return spill_mongo_append(store, request, response, error);
     if (request->kind == SPILL_REQUEST_UPDATE_FIELDS)
         return spill_mongo_update_fields(store, request, response, error);
+    if (request->kind == SPILL_REQUEST_TAKE)
+        return spill_mongo_take_over(store, request, response, error);
+    if (request->kind == SPILL_REQUEST_GIVE_BACK)
+        return spill_mongo_give_back(store, request, response, error);
     return spill_mongo_change(store, request, response, error);
 }
 
@@ -210,6 +214,7 @@ static const spill_store_ops_t mongo_ops = {
     .call = call,
     .bind = spill_mongo_bind,
     .owners = spill_mongo_owners,
+    .overgrown = spill_mongo_overgrown,
     .windows = spill_mongo_windows,
     .catalog_get = spill_mongo_catalog_get,
     .catalog_put = spill_mongo_catalog_put,

@@ -2,6 +2,7 @@
 
 #include "definition/fields.h"
 #include "definition/window.h"
+#include "store/plain.h"
 #include "store/render.h"
 #include "util/error.h"
 
@@ -453,10 +454,7 @@ static spill_code_t read_live(const spill_mongo_document_t *document, const bson
     }
     state->live = bson_iter_as_int64(&iter);
     if (!state->present && document->head && state->live > 0)
-        return spill_fail(error, SPILL_REFUSED,
-                          "%s: field '%s' has %" PRId64 " elements that were not put there by "
-                          "Spillway; they have to be laid out before it takes over",
-                          document->collection, document->array, state->live);
+        return spill_plain_refuse(document->request->definition, state->live, error);
     return SPILL_OK;
 }
 

@@ -23,7 +23,9 @@
  *   top.c          ... with the elements that rank highest (layout subset)
  *   rank.c         ... and the search for what ranks next
  *   change.c       all other steps: read the state, ask transition.c, compare and set
- *   catalog.c      definitions, imports, indexes, owners
+ *   plain.c        arrays that others keep: TAKE, GIVE_BACK
+ *   catalog.c      definitions, imports, indexes
+ *   owners.c       owners, and heads that are to be laid out
  *   browse.c       any collection's documents, as they are (store/browse.h)
  *   foreign.c      ... and written, renamed, dropped (store/foreign.h)
  *   same.c         whether another connection is to the same database
@@ -348,6 +350,17 @@ spill_code_t spill_mongo_append_computed(spill_mongo_t *store,
 spill_code_t spill_mongo_append_best(spill_mongo_t *store, const spill_mongo_document_t *document,
                                      spill_response_t *response, spill_error_t *error);
 
+/* The epoch of a head made now: `request`'s, or a later one, after all that were dropped. (append.c)
+ */
+spill_code_t spill_mongo_date(spill_mongo_t *store, const spill_request_t *request, int64_t *epoch,
+                              spill_error_t *error);
+
+/* Before an incarnation ends whose head has that rev: later ones are dated after it. (change.c) */
+spill_code_t spill_mongo_raise_mark(spill_mongo_t *store, int64_t rev, spill_error_t *error);
+
+/* A pipeline's stage: `spill` goes, where no array has anything in it. (change.c) */
+void spill_mongo_append_without_spill(const char *key, bson_t *pipeline);
+
 /* Make the head that a READ (in `response`) did not find. (append.c) */
 spill_code_t spill_mongo_make_head(spill_mongo_t *store, const spill_mongo_document_t *document,
                                    const spill_mongo_roll_t *roll, spill_response_t *response,
@@ -463,6 +476,20 @@ spill_code_t spill_mongo_windows(spill_store_t *store, const spill_definition_t 
                                  const spill_binding_t *binding, const spill_window_query_t *query,
                                  bson_t *texts, spill_error_t *error);
 
+/* ---- plain.c --------------------------------------------------------------------------------- */
+
+/* TAKE and GIVE_BACK. */
+spill_code_t spill_mongo_take_over(spill_mongo_t *store, const spill_request_t *request,
+                                   spill_response_t *response, spill_error_t *error);
+spill_code_t spill_mongo_give_back(spill_mongo_t *store, const spill_request_t *request,
+                                   spill_response_t *response, spill_error_t *error);
+
+/*
+ * CUT with a run, to a filter: the slots that go hold its elements. Numbers of one value and one
+ * size are equal whatever their type.
+ */
+void spill_mongo_append_same_run(const spill_mongo_document_t *document, bson_t *filter);
+
 /* ---- rewrite.c ------------------------------------------------------------------------------- */
 
 /*
@@ -516,10 +543,6 @@ spill_code_t spill_mongo_change(spill_mongo_t *store, const spill_request_t *req
 
 spill_code_t spill_mongo_bind(spill_store_t *store, const spill_definition_t *definition,
                               spill_binding_t *binding, spill_error_t *error);
-spill_code_t spill_mongo_owners(spill_store_t *store, const spill_definition_t *definition,
-                                const spill_binding_t *binding, const uint8_t *after,
-                                size_t after_bytes, size_t limit, bson_t *owners,
-                                spill_buffer_t *last, spill_error_t *error);
 spill_code_t spill_mongo_catalog_get(spill_store_t *store, spill_catalog_t kind, const char *name,
                                      bson_t **document, spill_error_t *error);
 spill_code_t spill_mongo_catalog_put(spill_store_t *store, spill_catalog_t kind, const char *name,
@@ -529,12 +552,24 @@ spill_code_t spill_mongo_catalog_delete(spill_store_t *store, spill_catalog_t ki
                                         const char *name, spill_error_t *error);
 spill_code_t spill_mongo_catalog_names(spill_store_t *store, spill_catalog_t kind, bson_t *names,
                                        spill_error_t *error);
+
+
+/* ---- owners.c -------------------------------------------------------------------------------- */
+
 /*
  * Append to a condition on _id: of the class of types that `type` is of, or `behind` it of all that
  * servers sort behind that. False where there is none: it cannot be an _id, or sorts last.
  */
 bool spill_mongo_append_class(bson_t *condition, int type, bool behind);
 
+spill_code_t spill_mongo_owners(spill_store_t *store, const spill_definition_t *definition,
+                                const spill_binding_t *binding, const uint8_t *after,
+                                size_t after_bytes, size_t limit, bson_t *owners,
+                                spill_buffer_t *last, spill_error_t *error);
+spill_code_t spill_mongo_overgrown(spill_store_t *store, const spill_definition_t *definition,
+                                   const spill_binding_t *binding,
+                                   const spill_overgrown_query_t *query, bson_t *found,
+                                   spill_buffer_t *last, spill_error_t *error);
 
 /* ---- same.c ---------------------------------------------------------------------------------- */
 

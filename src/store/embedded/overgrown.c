@@ -1,0 +1,118 @@
+#include "store/embedded/embedded.h"
+
+#include "bson/value.h"
+#include "store/embedded/codec.h"
+#include "store/plain.h"
+
+/*
+ * As owners are listed (owners.c): from the records of the heads' other fields. An array of others
+ * lies in these; one of ours is told by its head's record.
+ */
+typedef struct listing {
+    spill_embedded_t *store;
+    const spill_definition_t *definition;
+    const spill_binding_t *binding;
+    const spill_overgrown_query_t *query;
+    spill_state_t head;
+    spill_buffer_t value;
+    bson_t *found;
+    uint32_t count;
+} listing_t;
+
+/* Is there a head, and what is it? One that cannot be read is for who reads it next. */
+static spill_code_t read_head(listing_t *listing, const uint8_t *owner, size_t owner_bytes,
+                              bool *readable, spill_error_t *error)
+{
+    spill_kv_t *kv = listing->store->kv;
+    spill_record_key_t key;
+    bool there = false;
+    spill_record_key_init(&key, listing->binding->array_id, owner, owner_bytes);
+    spill_record_key_kind(&key, SPILL_RECORD_HEAD);
+    spill_state_clear(&listing->head);
+    spill_code_t code = kv->ops->get(kv, key.data, key.size, &listing->value, &there, error);
+    *readable = code == SPILL_OK && (!there || spill_state_decode(listing->value.data,
+                                                                  listing->value.size, true,
+                                                                  &listing->head));
+    return code == SPILL_CORRUPT ? SPILL_OK : code;
+}
+
+static bool is_overgrown(const listing_t *listing, const bson_t *fields,
+                         spill_overgrown_t *overgrown)
+{
+    const spill_state_t *head = &listing->head;
+    bson_iter_t id;
+    *overgrown = (spill_overgrown_t){
+        .elements = head->live, .bytes = head->live_bytes, .ours = head->present};
+    if (!bson_iter_init_find(&id, fields, "_id"))
+        return false;
+    overgrown->owner = spill_value_from_iter(&id);
+    if (!head->present)
+        return spill_plain_measure(listing->definition, fields, &overgrown->elements,
+                                   &overgrown->bytes);
+    return head->live >= listing->query->elements ||
+           head->live_bytes + (int64_t)fields->len >= listing->query->bytes;
+}
+
+static spill_code_t look_at(listing_t *listing, const spill_kv_iter_t *iter, spill_buffer_t *last,
+                            spill_error_t *error)
+{
+    const uint8_t *owner = iter->key + 4;
+    size_t owner_bytes = iter->key_bytes - 4;
+    bson_t fields;
+    bool readable;
+    spill_overgrown_t overgrown;
+    spill_code_t code = read_head(listing, owner, owner_bytes, &readable, error);
+    if (code != SPILL_OK || !readable ||
+        !bson_init_static(&fields, iter->value, iter->value_bytes) ||
+        !spill_document_valid(&fields) || !is_overgrown(listing, &fields, &overgrown))
+        return code;
+    spill_overgrown_append(&overgrown, listing->count++, listing->found);
+    spill_buffer_clear(last);
+    spill_buffer_append(last, owner, owner_bytes);
+    return SPILL_OK;
+}
+
+static spill_code_t list(listing_t *listing, spill_buffer_t *last, spill_error_t *error)
+{
+    const spill_overgrown_query_t *query = listing->query;
+    spill_kv_t *kv = listing->store->kv;
+    spill_record_key_t from;
+    spill_record_key_init(&from, listing->binding->collection_id, query->after,
+                          query->after_bytes);
+    spill_kv_iter_t *iter = kv->ops->iterate(kv);
+    iter->ops->seek(iter, from.data, from.size);
+    spill_code_t code = SPILL_OK;
+    while (code == SPILL_OK && listing->count < query->limit && iter->valid &&
+           iter->key_bytes > 4 && memcmp(iter->key, from.data, 4) == 0) {
+        bool itself = query->after_bytes > 0 && iter->key_bytes == from.size &&
+                      memcmp(iter->key, from.data, from.size) == 0;
+        if (!itself)
+            code = look_at(listing, iter, last, error);
+        iter->ops->next(iter);
+    }
+    if (code == SPILL_OK && !iter->valid)
+        code = iter->ops->status(iter, error);
+    iter->ops->free(iter);
+    return code;
+}
+
+spill_code_t spill_embedded_overgrown(spill_store_t *store, const spill_definition_t *definition,
+                                      const spill_binding_t *binding,
+                                      const spill_overgrown_query_t *query, bson_t *found,
+                                      spill_buffer_t *last, spill_error_t *error)
+{
+    listing_t listing = {.store = (spill_embedded_t *)store,
+                         .definition = definition,
+                         .binding = binding,
+                         .query = query,
+                         .value = SPILL_BUFFER_INIT,
+                         .found = found};
+    bson_init(found);
+    spill_buffer_clear(last);
+    spill_code_t code = list(&listing, last, error);
+    spill_state_release(&listing.head);
+    spill_buffer_release(&listing.value);
+    if (code != SPILL_OK)
+        bson_destroy(found);
+    return code;
+}

@@ -1,0 +1,316 @@
+/*
+ * The owners of an array, and those whose head is to be laid out: documents of the heads'
+ * collection in the order of their _id, by as many as are asked for.
+ */
+#include "store/mongo/mongo.h"
+
+#include "definition/fields.h"
+#include "store/overgrown.h"
+#include "store/render.h"
+#include "util/error.h"
+
+#include <stdio.h>
+
+/* ---- in the order of _id --------------------------------------------------------------------- */
+
+/*
+ * Types that an _id may have (what spill_owner_key takes), in the order in which servers sort them.
+ * A comparison in a query finds values of its own class only, so that a walk goes from class to
+ * class.
+ */
+static const int classes[][4] = {
+    {BSON_TYPE_MINKEY},
+    {BSON_TYPE_NULL},
+    {BSON_TYPE_INT32, BSON_TYPE_INT64, BSON_TYPE_DOUBLE, BSON_TYPE_DECIMAL128},
+    {BSON_TYPE_UTF8, BSON_TYPE_SYMBOL},
+    {BSON_TYPE_DOCUMENT},
+    {BSON_TYPE_BINARY},
+    {BSON_TYPE_OID},
+    {BSON_TYPE_BOOL},
+    {BSON_TYPE_DATE_TIME},
+    {BSON_TYPE_TIMESTAMP},
+    {BSON_TYPE_DBPOINTER},
+    {BSON_TYPE_CODE},
+    {BSON_TYPE_CODEWSCOPE},
+    {BSON_TYPE_MAXKEY},
+};
+enum { CLASSES = sizeof classes / sizeof *classes };
+
+/* CLASSES: no owner has this type. */
+static int class_of(int type)
+{
+    for (int i = 0; i < CLASSES; i++)
+        for (int k = 0; k < 4; k++)
+            if (classes[i][k] == type)
+                return i;
+    return CLASSES;
+}
+
+/* minKey has type -1 in queries. */
+static void append_types(bson_t *condition, int from, int end)
+{
+    bson_t types;
+    uint32_t index = 0;
+    BSON_APPEND_ARRAY_BEGIN(condition, "$type", &types);
+    for (int i = from; i < end; i++) {
+        for (int k = 0; k < 4 && classes[i][k] != 0; k++) {
+            char buffer[16];
+            const char *key;
+            bson_uint32_to_string(index++, &key, buffer, sizeof buffer);
+            bson_append_int32(&types, key, -1,
+                              classes[i][k] == BSON_TYPE_MINKEY ? -1 : classes[i][k]);
+        }
+    }
+    bson_append_array_end(condition, &types);
+}
+
+bool spill_mongo_append_class(bson_t *condition, int type, bool behind)
+{
+    int class = class_of(type);
+    int from = behind ? class + 1 : class;
+    int end = behind ? CLASSES : class + 1;
+    if (from >= CLASSES)
+        return false;
+    append_types(condition, from, end);
+    return true;
+}
+
+/* What is looked for, and found. */
+typedef struct search {
+    spill_mongo_t *store;
+    const spill_definition_t *definition;
+    const bson_t *conditions; /* beside that on _id */
+    const bson_t *projection;
+    size_t limit;
+    bson_t *array; /* what `add` makes of the documents */
+    uint32_t count;
+    void (*add)(struct search *search, const char *key, const bson_t *document,
+                const bson_iter_t *id);
+    spill_buffer_t *last; /* the place of the last one: {"": _id} */
+} search_t;
+
+static bool take(void *context, const bson_t *document)
+{
+    search_t *search = context;
+    bson_iter_t id;
+    char buffer[16];
+    const char *key;
+    if (!bson_iter_init_find(&id, document, "_id"))
+        return true;
+    bson_uint32_to_string(search->count++, &key, buffer, sizeof buffer);
+    search->add(search, key, document, &id);
+    bson_t place = BSON_INITIALIZER;
+    bson_append_iter(&place, "", 0, &id);
+    spill_buffer_clear(search->last);
+    spill_buffer_append(search->last, bson_get_data(&place), place.len);
+    bson_destroy(&place);
+    return true;
+}
+
+static spill_code_t run(search_t *search, const bson_t *match, spill_error_t *error)
+{
+    bson_t *pipeline =
+        BCON_NEW("0", "{", "$match", BCON_DOCUMENT(match), "}", "1", "{", "$sort", "{", "_id",
+                 BCON_INT32(1), "}", "}", "2", "{", "$limit",
+                 BCON_INT64((int64_t)search->limit - search->count), "}", "3", "{", "$project",
+                 BCON_DOCUMENT(search->projection), "}");
+    spill_code_t code = spill_mongo_each(search->store, search->definition->collection, pipeline,
+                                         false, take, search, error);
+    bson_destroy(pipeline);
+    return code;
+}
+
+/* Those of classes [from, end), of the first class only those after `after`. */
+static spill_code_t find(search_t *search, const bson_iter_t *after, int from, int end,
+                         spill_error_t *error)
+{
+    bson_t match = BSON_INITIALIZER, id;
+    if (from > 0 || end < CLASSES || after) {
+        BSON_APPEND_DOCUMENT_BEGIN(&match, "_id", &id);
+        if (after)
+            bson_append_iter(&id, "$gt", -1, after);
+        append_types(&id, from, end);
+        bson_append_document_end(&match, &id);
+    }
+    bson_concat(&match, search->conditions);
+    spill_code_t code = run(search, &match, error);
+    bson_destroy(&match);
+    return code;
+}
+
+/* Layout bucket: windows, which lie in the order of their _id {owner, window, part}. */
+static spill_code_t find_buckets(search_t *search, const bson_iter_t *after, spill_error_t *error)
+{
+    bson_t match = BSON_INITIALIZER, id;
+    if (after) {
+        spill_value_t window = spill_value_from_iter(after);
+        BSON_APPEND_DOCUMENT_BEGIN(&match, "_id", &id);
+        spill_render_part_id(&id, "$gt", &window, SPILL_HEAD);
+        bson_append_document_end(&match, &id);
+    }
+    bson_concat(&match, search->conditions);
+    spill_code_t code = run(search, &match, error);
+    bson_destroy(&match);
+    return code;
+}
+
+/* From the place on that an earlier search left; size 0: from the start. */
+static spill_code_t find_after(search_t *search, const uint8_t *after, size_t after_bytes,
+                               spill_error_t *error)
+{
+    bson_t place;
+    bson_iter_t iter;
+    int next = 0;
+    spill_code_t code = SPILL_OK;
+    bool placed = after_bytes > 0 && bson_init_static(&place, after, after_bytes) &&
+                  bson_iter_init(&iter, &place) && bson_iter_next(&iter);
+    if (search->definition->layout == SPILL_LAYOUT_BUCKET)
+        return find_buckets(search, placed ? &iter : NULL, error);
+    if (placed) {
+        int own = class_of((int)bson_iter_type(&iter));
+        if (own < CLASSES)
+            code = find(search, &iter, own, own + 1, error);
+        else
+            code = spill_fail(error, SPILL_CORRUPT,
+                              "%s: a document has an _id of BSON type %d, which no owner can have",
+                              search->definition->collection, (int)bson_iter_type(&iter));
+        next = own + 1;
+    }
+    if (code == SPILL_OK && search->count < search->limit && next < CLASSES)
+        code = find(search, NULL, next, CLASSES, error);
+    return code;
+}
+
+/* ---- owners ---------------------------------------------------------------------------------- */
+
+static void add_id(search_t *search, const char *key, const bson_t *document, const bson_iter_t *id)
+{
+    (void)document;
+    bson_append_iter(search->array, key, -1, id);
+}
+
+spill_code_t spill_mongo_owners(spill_store_t *store, const spill_definition_t *definition,
+                                const spill_binding_t *binding, const uint8_t *after,
+                                size_t after_bytes, size_t limit, bson_t *owners,
+                                spill_buffer_t *last, spill_error_t *error)
+{
+    (void)binding;
+    char path[SPILL_NAME_SIZE + 16];
+    snprintf(path, sizeof path, "spill.%s.epoch", definition->array);
+    bool bucket = definition->layout == SPILL_LAYOUT_BUCKET;
+    bson_t *conditions = bucket ? BCON_NEW("_id.part", BCON_INT32(0), "spill.epoch", "{", "$exists",
+                                           BCON_BOOL(true), "}")
+                                : BCON_NEW(path, "{", "$exists", BCON_BOOL(true), "}");
+    bson_t *projection =
+        bucket ? BCON_NEW("_id", "{", "owner", "$_id.owner", "window", "$_id.window", "}")
+               : BCON_NEW("_id", BCON_INT32(1));
+    search_t search = {.store = (spill_mongo_t *)store,
+                       .definition = definition,
+                       .conditions = conditions,
+                       .projection = projection,
+                       .limit = limit,
+                       .array = owners,
+                       .add = add_id,
+                       .last = last};
+    bson_init(owners);
+    spill_buffer_t from = SPILL_BUFFER_INIT; /* `after` may be what `last` has */
+    spill_buffer_append(&from, after, after_bytes);
+    spill_buffer_clear(last);
+    spill_code_t code = find_after(&search, from.data, from.size, error);
+    if (code != SPILL_OK)
+        bson_destroy(owners);
+    spill_buffer_release(&from);
+    bson_destroy(conditions);
+    bson_destroy(projection);
+    return code;
+}
+
+/* ---- heads to be laid out -------------------------------------------------------------------- */
+
+/* Where the expressions find what they speak of. */
+typedef struct names {
+    char array[SPILL_NAME_SIZE + 1], count[SPILL_NAME_SIZE + 1];
+    char epoch[SPILL_NAME_SIZE + 32], first[SPILL_NAME_SIZE + 32], low[SPILL_NAME_SIZE + 32];
+    char removed[SPILL_NAME_SIZE + 32];
+} names_t;
+
+static void name(const spill_definition_t *definition, names_t *names)
+{
+    snprintf(names->array, sizeof names->array, "$%s", definition->array);
+    snprintf(names->count, sizeof names->count, "$%s", definition->count_field);
+    snprintf(names->epoch, sizeof names->epoch, "$spill.%s.epoch", definition->array);
+    snprintf(names->first, sizeof names->first, "$spill.%s.first", definition->array);
+    snprintf(names->low, sizeof names->low, "$spill.%s.low", definition->array);
+    snprintf(names->removed, sizeof names->removed, "$spill.%s.removed", definition->array);
+}
+
+/* Is what the head of keep newest, or a capped one, shows as its count another number? */
+static void append_miscounted(const spill_definition_t *definition, const names_t *names,
+                              bson_t *any)
+{
+    if (definition->count_field[0] == '\0' || definition->keep != SPILL_KEEP_NEWEST)
+        return;
+    BCON_APPEND(any, "3", "{", "$ne", "[", BCON_UTF8(names->count), "{", "$subtract", "[", "{",
+                "$add", "[", BCON_UTF8(names->first), "{", "$size", BCON_UTF8(names->array), "}",
+                "]", "}", "{", "$add", "[", BCON_UTF8(names->low), BCON_UTF8(names->removed), "]",
+                "}", "]", "}", "]", "}");
+}
+
+/* An array that is not empty, and is not ours or has outgrown its bounds. */
+static bson_t *overgrown_conditions(const spill_definition_t *definition, const names_t *names,
+                                    const spill_overgrown_query_t *query)
+{
+    char place[SPILL_NAME_SIZE + 2];
+    bson_t any = BSON_INITIALIZER;
+    snprintf(place, sizeof place, "%s.0", definition->array);
+    BCON_APPEND(&any, "0", "{", "$eq", "[", "{", "$type", BCON_UTF8(names->epoch), "}", "missing",
+                "]", "}", "1", "{", "$gte", "[", "{", "$size", BCON_UTF8(names->array), "}",
+                BCON_INT64(query->elements), "]", "}", "2", "{", "$gte", "[", "{", "$bsonSize",
+                "$$ROOT", "}", BCON_INT64(query->bytes), "]", "}");
+    if (query->counts)
+        append_miscounted(definition, names, &any);
+    bson_t *conditions =
+        BCON_NEW(place, "{", "$exists", BCON_BOOL(true), "}", "$expr", "{", "$cond", "[", "{",
+                 "$isArray", BCON_UTF8(names->array), "}", "{", "$or", BCON_ARRAY(&any), "}",
+                 BCON_BOOL(false), "]", "}");
+    bson_destroy(&any);
+    return conditions;
+}
+
+static void add_overgrown(search_t *search, const char *key, const bson_t *document,
+                          const bson_iter_t *id)
+{
+    (void)id;
+    BSON_APPEND_DOCUMENT(search->array, key, document);
+}
+
+spill_code_t spill_mongo_overgrown(spill_store_t *store, const spill_definition_t *definition,
+                                   const spill_binding_t *binding,
+                                   const spill_overgrown_query_t *query, bson_t *found,
+                                   spill_buffer_t *last, spill_error_t *error)
+{
+    (void)binding;
+    names_t names;
+    name(definition, &names);
+    bson_t *conditions = overgrown_conditions(definition, &names, query);
+    bson_t *projection = BCON_NEW(
+        "elements", "{", "$size", BCON_UTF8(names.array), "}", "bytes", "{", "$bsonSize", "{", "a",
+        BCON_UTF8(names.array), "}", "}", "ours", "{", "$ne", "[", "{", "$type",
+        BCON_UTF8(names.epoch), "}", "missing", "]", "}");
+    search_t search = {.store = (spill_mongo_t *)store,
+                       .definition = definition,
+                       .conditions = conditions,
+                       .projection = projection,
+                       .limit = query->limit,
+                       .array = found,
+                       .add = add_overgrown,
+                       .last = last};
+    bson_init(found);
+    spill_buffer_clear(last);
+    spill_code_t code = find_after(&search, query->after, query->after_bytes, error);
+    if (code != SPILL_OK)
+        bson_destroy(found);
+    bson_destroy(conditions);
+    bson_destroy(projection);
+    return code;
+}

@@ -1,0 +1,173 @@
+/*
+ * Arrays that programs which know nothing of Spillway keep in the place of a definition's. To take
+ * one over is to add bookkeeping to its document; to give it back, to put the pages' elements before
+ * its own and take the bookkeeping out. Either is one update, whatever is pushed at that moment.
+ */
+#include "store/mongo/mongo.h"
+
+#include "store/place.h"
+#include "store/plain.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- TAKE ------------------------------------------------------------------------------------ */
+
+/* The bookkeeping of a head that was never cut, as {spill.array: {$literal: {...}}}. */
+static void set_bookkeeping(const spill_mongo_document_t *document, int64_t epoch, bson_t *set)
+{
+    const spill_request_t *request = document->request;
+    const struct {
+        const char *name;
+        int64_t value;
+    } numbers[] = {{"epoch", epoch}, {"rev", epoch}, {"first", 0},  {"n", 0},
+                   {"pages", 0},     {"low", 0},     {"removed", 0}};
+    bson_t expression, spill;
+    bson_append_document_begin(set, document->spill, -1, &expression);
+    BSON_APPEND_DOCUMENT_BEGIN(&expression, "$literal", &spill);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        BSON_APPEND_INT64(&spill, numbers[i].name, numbers[i].value);
+    if (request->definition->keep == SPILL_KEEP_OLDEST)
+        BSON_APPEND_INT64(&spill, "total", 0);
+    spill_mongo_append_ops(request, "ops", &spill);
+    spill_mongo_append_open(document, epoch, "open", &spill);
+    bson_append_document_end(&expression, &spill);
+    bson_append_document_end(set, &expression);
+}
+
+spill_code_t spill_mongo_take_over(spill_mongo_t *store, const spill_request_t *request,
+                                   spill_response_t *response, spill_error_t *error)
+{
+    spill_mongo_document_t document;
+    spill_mongo_document_init(&document, store, request);
+    char path[SPILL_MONGO_PATH_SIZE], array[SPILL_NAME_SIZE + 1], first[SPILL_NAME_SIZE + 2];
+    snprintf(array, sizeof array, "$%s", document.array);
+    snprintf(first, sizeof first, "%s.0", document.array);
+    int64_t epoch;
+    bool done = false;
+    spill_code_t code = spill_mongo_date(store, request, &epoch, error);
+    if (code == SPILL_OK) {
+        bson_t filter, pipeline = BSON_INITIALIZER, stage, set;
+        spill_mongo_select(&document, &filter);
+        BCON_APPEND(&filter, spill_mongo_path(&document, "epoch", path), "{", "$exists",
+                    BCON_BOOL(false), "}", first, "{", "$exists", BCON_BOOL(true), "}", "$expr",
+                    "{", "$isArray", BCON_UTF8(array), "}");
+        BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
+        BSON_APPEND_DOCUMENT_BEGIN(&stage, "$set", &set);
+        set_bookkeeping(&document, epoch, &set);
+        if (document.count[0] != '\0')
+            BCON_APPEND(&set, document.count, "{", "$size", BCON_UTF8(array), "}");
+        bson_append_document_end(&stage, &set);
+        bson_append_document_end(&pipeline, &stage);
+        code = spill_mongo_modify(store, document.collection, &filter, &pipeline, NULL, NULL, &done,
+                                  error);
+        bson_destroy(&filter);
+        bson_destroy(&pipeline);
+    }
+    response->outcome = done ? SPILL_DONE : SPILL_REFUSED_GUARD;
+    return code;
+}
+
+/* ---- CUT of an array that others may still change -------------------------------------------- */
+
+void spill_mongo_append_same_run(const spill_mongo_document_t *document, bson_t *filter)
+{
+    static const spill_run_t none = {0};
+    const spill_request_t *request = document->request;
+    char array[SPILL_NAME_SIZE + 1];
+    snprintf(array, sizeof array, "$%s", document->array);
+    bson_t *all = BCON_NEW("$ifNull", "[", BCON_UTF8(array), "[", "]", "]");
+    bson_t *live = BCON_NEW("$size", BCON_DOCUMENT(all));
+    bson_t *rank = BCON_NEW("$literal", BCON_INT64(0));
+    bson_t *count = BCON_NEW("$literal", BCON_INT64((int64_t)request->run->count));
+    bson_t *slice = spill_mongo_slice(document, all, live, rank, count);
+    bson_t expected = BSON_INITIALIZER, size = BSON_INITIALIZER;
+    spill_plain_append(request->definition, "$literal", request->run, &none, &expected);
+    spill_plain_append(request->definition, "a", request->run, &none, &size);
+    BCON_APPEND(filter, "$expr", "{", "$let", "{", "vars", "{", "run", BCON_DOCUMENT(slice), "}",
+                "in", "{", "$and", "[", "{", "$eq", "[", "$$run", BCON_DOCUMENT(&expected), "]",
+                "}", "{", "$eq", "[", "{", "$bsonSize", "{", "a", "$$run", "}", "}",
+                BCON_INT64(size.len), "]", "}", "]", "}", "}", "}");
+    bson_destroy(&expected);
+    bson_destroy(&size);
+    bson_destroy(slice);
+    bson_destroy(count);
+    bson_destroy(rank);
+    bson_destroy(live);
+    bson_destroy(all);
+}
+
+/* ---- GIVE_BACK ------------------------------------------------------------------------------- */
+
+/* The pages' elements, then those that the head has at that moment. */
+static void set_array(const spill_mongo_document_t *document, bson_t *set)
+{
+    static const spill_run_t none = {0};
+    const spill_request_t *request = document->request;
+    char array[SPILL_NAME_SIZE + 1];
+    snprintf(array, sizeof array, "$%s", document->array);
+    bson_t older = BSON_INITIALIZER;
+    spill_plain_append(request->definition, "$literal", request->run, &none, &older);
+    if (spill_grows_at_front(request->definition))
+        BCON_APPEND(set, document->array, "{", "$concatArrays", "[", BCON_UTF8(array),
+                    BCON_DOCUMENT(&older), "]", "}");
+    else
+        BCON_APPEND(set, document->array, "{", "$concatArrays", "[", BCON_DOCUMENT(&older),
+                    BCON_UTF8(array), "]", "}");
+    bson_destroy(&older);
+}
+
+static void give_back_pipeline(const spill_mongo_document_t *document, bson_t *pipeline)
+{
+    const char *own[SPILL_MONGO_OWN_FIELDS];
+    size_t count = spill_mongo_own_fields(document->request->definition, own);
+    uint32_t fields = 0;
+    bson_t stage, set, unset;
+    bson_init(pipeline);
+    BSON_APPEND_DOCUMENT_BEGIN(pipeline, "0", &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$set", &set);
+    set_array(document, &set);
+    bson_append_document_end(&stage, &set);
+    bson_append_document_end(pipeline, &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(pipeline, "1", &stage);
+    BSON_APPEND_ARRAY_BEGIN(&stage, "$unset", &unset);
+    BSON_APPEND_UTF8(&unset, "0", document->spill);
+    for (size_t i = 0; i < count; i++) {
+        char buffer[16];
+        const char *key;
+        if (strcmp(own[i], document->array) == 0)
+            continue;
+        bson_uint32_to_string(++fields, &key, buffer, sizeof buffer);
+        BSON_APPEND_UTF8(&unset, key, own[i]);
+    }
+    bson_append_array_end(&stage, &unset);
+    bson_append_document_end(pipeline, &stage);
+    spill_mongo_append_without_spill("2", pipeline);
+}
+
+spill_code_t spill_mongo_give_back(spill_mongo_t *store, const spill_request_t *request,
+                                   spill_response_t *response, spill_error_t *error)
+{
+    spill_mongo_document_t document;
+    spill_mongo_document_init(&document, store, request);
+    char epoch[SPILL_MONGO_PATH_SIZE], rev[SPILL_MONGO_PATH_SIZE], pages[SPILL_MONGO_PATH_SIZE];
+    char intent[SPILL_MONGO_PATH_SIZE];
+    bool done = false;
+    bson_t filter, pipeline;
+    spill_code_t code = spill_mongo_raise_mark(store, request->rev, error);
+    if (code == SPILL_OK) {
+        spill_mongo_select(&document, &filter);
+        BCON_APPEND(&filter, spill_mongo_path(&document, "epoch", epoch),
+                    BCON_INT64(request->epoch), spill_mongo_path(&document, "rev", rev),
+                    BCON_INT64(request->rev), spill_mongo_path(&document, "pages", pages),
+                    BCON_INT64(request->pages), spill_mongo_path(&document, "intent", intent), "{",
+                    "$exists", BCON_BOOL(false), "}");
+        give_back_pipeline(&document, &pipeline);
+        code = spill_mongo_modify(store, document.collection, &filter, &pipeline, NULL, NULL, &done,
+                                  error);
+        bson_destroy(&filter);
+        bson_destroy(&pipeline);
+    }
+    response->outcome = done ? SPILL_DONE : SPILL_REFUSED_GUARD;
+    return code == SPILL_TOO_BIG ? SPILL_OK : code; /* refused: it would pass the limit */
+}

@@ -1,0 +1,34 @@
+/* Which heads have grown past what they are meant to hold, or are not laid out at all. */
+#ifndef SPILL_STORE_OVERGROWN_H
+#define SPILL_STORE_OVERGROWN_H
+
+#include <spillway/value.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The array is of others and not empty; or it is ours, and one of these holds. */
+typedef struct spill_overgrown_query {
+    const uint8_t *after; /* a place that an earlier call left in `last`; */
+    size_t after_bytes;   /* 0: from the start */
+    size_t limit;         /* <= 1000 */
+    int64_t elements;     /* it has at least so many, */
+    int64_t bytes;        /* or its document so many bytes, */
+    bool counts;          /* or a count that the document shows is not that of the array */
+} spill_overgrown_query_t;
+
+/* One of the owners that were found. */
+typedef struct spill_overgrown {
+    spill_value_t owner; /* borrowed */
+    int64_t elements;
+    int64_t bytes; /* of the array */
+    bool ours;     /* it has Spillway's bookkeeping */
+} spill_overgrown_t;
+
+/* Append one to an array document, at place `index`. */
+void spill_overgrown_append(const spill_overgrown_t *overgrown, uint32_t index, bson_t *found);
+
+/* Read the one that `iter` stands at. False: it is none. */
+bool spill_overgrown_read(const bson_iter_t *iter, spill_overgrown_t *overgrown);
+
+#endif

@@ -1,0 +1,121 @@
+#include "store/plain.h"
+
+#include "store/place.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+
+static bool find_array(const spill_definition_t *definition, const bson_t *document,
+                       bson_iter_t *elements)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, document, definition->array) &&
+           BSON_ITER_HOLDS_ARRAY(&iter) && bson_iter_recurse(&iter, elements);
+}
+
+static int64_t count(bson_iter_t elements)
+{
+    int64_t length = 0;
+    while (bson_iter_next(&elements))
+        length++;
+    return length;
+}
+
+/* Number the elements by their place, and bring them in the order of their numbers. */
+static void number(const spill_definition_t *definition, spill_run_t *run)
+{
+    size_t length = run->count;
+    for (size_t i = 0; i < length; i++)
+        run->entries[i].seq = spill_place(definition, (int64_t)length, (int64_t)i);
+    for (size_t i = 0; spill_grows_at_front(definition) && i < length / 2; i++) {
+        spill_run_entry_t entry = run->entries[i];
+        run->entries[i] = run->entries[length - 1 - i];
+        run->entries[length - 1 - i] = entry;
+    }
+}
+
+bson_t *spill_plain_split(const spill_definition_t *definition, const bson_t *document,
+                          spill_run_t *run)
+{
+    bson_iter_t elements;
+    spill_run_clear(run);
+    if (!find_array(definition, document, &elements))
+        return NULL;
+    while (bson_iter_next(&elements)) {
+        spill_value_t value = spill_value_from_iter(&elements);
+        spill_run_add(run, 0, &value);
+    }
+    if (run->count == 0)
+        return NULL;
+    number(definition, run);
+    bson_t *rest = bson_new();
+    bson_copy_to_excluding_noinit(document, rest, definition->array, NULL);
+    return rest;
+}
+
+bool spill_plain_measure(const spill_definition_t *definition, const bson_t *document,
+                         int64_t *length, int64_t *bytes)
+{
+    bson_iter_t iter, elements;
+    const uint8_t *data;
+    uint32_t size;
+    if (!find_array(definition, document, &elements) ||
+        !bson_iter_init_find(&iter, document, definition->array))
+        return false;
+    bson_iter_array(&iter, &size, &data);
+    *bytes = size;
+    *length = count(elements);
+    return *length > 0;
+}
+
+spill_code_t spill_plain_refuse(const spill_definition_t *definition, int64_t length,
+                                spill_error_t *error)
+{
+    return spill_fail(error, SPILL_REFUSED,
+                      "%s: field '%s' has %" PRId64 " elements that were not put there by "
+                      "Spillway; `spillway migrate' has to lay them out before it takes over",
+                      definition->collection, definition->array, length);
+}
+
+spill_code_t spill_plain_check(const spill_definition_t *definition, const bson_t *fields,
+                               spill_error_t *error)
+{
+    bson_iter_t elements;
+    if (find_array(definition, fields, &elements)) {
+        int64_t length = count(elements);
+        return length > 0 ? spill_plain_refuse(definition, length, error) : SPILL_OK;
+    }
+    if (!bson_has_field(fields, definition->array))
+        return SPILL_OK;
+    return spill_fail(error, SPILL_REFUSED,
+                      "%s: field '%s' is not an array; unset it, and Spillway takes over",
+                      definition->collection, definition->array);
+}
+
+void spill_plain_append(const spill_definition_t *definition, const char *name,
+                        const spill_run_t *older, const spill_run_t *newer, bson_t *to)
+{
+    bson_t array;
+    size_t length = older->count + newer->count;
+    bson_append_array_begin(to, name, -1, &array);
+    for (size_t i = 0; i < length; i++) {
+        char buffer[16];
+        const char *key;
+        size_t rank = (size_t)spill_place(definition, (int64_t)length, (int64_t)i);
+        spill_element_t element = rank < older->count
+                                      ? spill_run_element(older, rank)
+                                      : spill_run_element(newer, rank - older->count);
+        bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
+        spill_value_append(&element.value, &array, key);
+    }
+    bson_append_array_end(to, &array);
+}
+
+bson_t *spill_plain_join(const spill_definition_t *definition, const bson_t *document,
+                         const spill_run_t *older, const spill_run_t *newer)
+{
+    bson_t *joined = bson_new();
+    bson_copy_to_excluding_noinit(document, joined, definition->array, NULL);
+    spill_plain_append(definition, definition->array, older, newer, joined);
+    return joined;
+}

@@ -1,0 +1,360 @@
+/* Arrays that other programs keep in a definition's place: taken over, cut, and given back. */
+#include "suite.h"
+
+#include "store/overgrown.h"
+#include "store/place.h"
+
+#include <stdio.h>
+
+/* Another array of the same heads: by its steps a head's other fields are written. */
+static void open_other(const fixture_t *fixture, fixture_t *other)
+{
+    *other = *fixture;
+    other->response = (spill_response_t)SPILL_RESPONSE_INIT;
+    make_definition(&other->definition, "other", SPILL_KEEP_NEWEST);
+    save_definition(fixture->store, &other->definition);
+    assert_int_equal(
+        fixture->store->ops->bind(fixture->store, &other->definition, &other->binding, NULL),
+        SPILL_OK);
+}
+
+static void open_both(fixture_t *fixture, fixture_t *other, const contract_kind_t *kind)
+{
+    fixture_open(fixture, kind, SPILL_KEEP_NEWEST);
+    open_other(fixture, other);
+}
+
+static void close_both(fixture_t *fixture, fixture_t *other)
+{
+    spill_response_release(&other->response);
+    fixture_close(fixture);
+}
+
+static void set_field(fixture_t *other, const bson_t *update)
+{
+    spill_request_t fields = make_request(other, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
+    fields.update = update;
+    fields.create = true;
+    assert_done(other, &fields);
+}
+
+/* As a program writes it that knows nothing of Spillway: the numbers 100, 101, ... */
+static void write_plain(fixture_t *fixture, fixture_t *other, int64_t count)
+{
+    bson_t update = BSON_INITIALIZER, set, array;
+    other->owner = fixture->owner;
+    other->key = fixture->key;
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
+    BSON_APPEND_UTF8(&set, "name", "Ada");
+    BSON_APPEND_ARRAY_BEGIN(&set, fixture->definition.array, &array);
+    for (int64_t i = 0; i < count; i++) {
+        char key[24];
+        snprintf(key, sizeof key, "%lld", (long long)i);
+        BSON_APPEND_INT64(&array, key, 100 + spill_place(&fixture->definition, count, i));
+    }
+    bson_append_array_end(&set, &array);
+    bson_append_document_end(&update, &set);
+    set_field(other, &update);
+    bson_destroy(&update);
+}
+
+static spill_request_t make_take(const fixture_t *fixture)
+{
+    spill_request_t take = make_request(fixture, SPILL_REQUEST_TAKE, SPILL_HEAD);
+    take.create = true;
+    return take;
+}
+
+static void an_array_of_others_is_taken_as_it_is(void **state)
+{
+    fixture_t fixture, other;
+    open_both(&fixture, &other, *state);
+    write_plain(&fixture, &other, 3);
+    spill_request_t take = make_take(&fixture);
+    assert_done(&fixture, &take);
+    assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=100 1=101 2=102");
+    assert_ops(&fixture, SPILL_HEAD, "");
+    if (!fixture.kind->shows_other_arrays)
+        assert_fields(&fixture, "{ \"_id\" : \"ada\", \"name\" : \"Ada\" }");
+    append_numbers(&fixture, SPILL_HEAD, 103, 1);
+    fixture_reopen(&fixture);
+    assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=100 1=101 2=102 3=103");
+    close_both(&fixture, &other);
+}
+
+static void only_an_array_with_elements_is_taken(void **state)
+{
+    fixture_t fixture, other;
+    open_both(&fixture, &other, *state);
+    spill_request_t take = make_take(&fixture);
+    assert_refused(&fixture, &take); /* no document */
+    other.owner = fixture.owner;
+    bson_t *update = BCON_NEW("$set", "{", "name", "Ada", "}");
+    set_field(&other, update);
+    bson_destroy(update);
+    assert_refused(&fixture, &take); /* no such field */
+    write_plain(&fixture, &other, 0);
+    assert_refused(&fixture, &take);
+    update = BCON_NEW("$set", "{", fixture.definition.array, "{", "0", "zero", "}", "}");
+    set_field(&other, update);
+    bson_destroy(update);
+    assert_refused(&fixture, &take); /* a document, whose keys look like places */
+    write_plain(&fixture, &other, 2);
+    assert_done(&fixture, &take);
+    assert_refused(&fixture, &take); /* it is ours */
+    assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=100 1=101");
+    close_both(&fixture, &other);
+}
+
+/* An empty array of others, too, becomes that of the head which is made in its place. */
+static void no_head_is_made_beside_an_array_of_others(void **state)
+{
+    fixture_t fixture, other;
+    open_both(&fixture, &other, *state);
+    int64_t number = 7;
+    spill_value_t element = number_value(&number);
+    spill_request_t append = make_append(&fixture, SPILL_HEAD, &element, 1);
+    append.create = true;
+    write_plain(&fixture, &other, 2);
+    spill_error_t error;
+    assert_int_equal(fixture.store->ops->call(fixture.store, &append, &fixture.response, &error),
+                     SPILL_REFUSED);
+    assert_non_null(strstr(error.message, "2 elements"));
+    assert_non_null(strstr(error.message, "migrate"));
+    write_plain(&fixture, &other, 0);
+    assert_done(&fixture, &append);
+    assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=7");
+    close_both(&fixture, &other);
+}
+
+static spill_run_t numbers_run(int64_t label, int64_t count)
+{
+    spill_run_t run = {0};
+    for (int64_t i = 0; i < count; i++) {
+        int64_t number = label + i;
+        spill_value_t value = number_value(&number);
+        spill_run_add(&run, i, &value);
+    }
+    return run;
+}
+
+/* Others do not raise rev, so a cut may ask for the elements themselves. */
+static void a_cut_may_name_what_it_takes(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    append_numbers(&fixture, SPILL_HEAD, 100, 5);
+    assert_int_equal(put_from_head(&fixture, 0, 2), SPILL_DONE);
+    spill_request_t cut = make_request(&fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
+    spill_run_t run = numbers_run(100, 2);
+    cut.rev = EPOCH;
+    cut.slots = 2;
+    cut.bytes = 16;
+    cut.run = &run;
+    append_numbers(&fixture, SPILL_HEAD, 105, 1); /* is no hindrance */
+    assert_done(&fixture, &cut);
+    spill_run_release(&run);
+    assert_document(&fixture, SPILL_HEAD, "rev+1 first=2 pages=1 | 2=102 3=103 4=104 5=105");
+    fixture_close(&fixture);
+}
+
+static void a_cut_is_refused_where_others_changed_what_it_takes(void **state)
+{
+    const contract_kind_t *kind = *state;
+    fixture_t fixture, other;
+    open_both(&fixture, &other, kind);
+    write_plain(&fixture, &other, 5);
+    spill_request_t take = make_take(&fixture);
+    assert_done(&fixture, &take);
+    assert_int_equal(put_from_head(&fixture, 0, 2), SPILL_DONE);
+    if (strcmp(fixture.store->ops->name, "mongodb") == 0) { /* the others write to one document */
+        bson_t *update = BCON_NEW("$inc", "{", "activities.1", BCON_INT64(40), "}");
+        if (contract_order == SPILL_ARRAY_NEWEST_FIRST) {
+            bson_destroy(update);
+            update = BCON_NEW("$inc", "{", "activities.3", BCON_INT64(40), "}");
+        }
+        set_field(&other, update);
+        bson_destroy(update);
+        spill_request_t cut = make_request(&fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
+        spill_run_t run = numbers_run(100, 2);
+        cut.rev = EPOCH;
+        cut.slots = 2;
+        cut.bytes = 16;
+        cut.run = &run;
+        assert_refused(&fixture, &cut);
+        spill_run_release(&run);
+        assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=100 1=141 2=102 3=103 4=104");
+        /* With the rev raised the page can be put anew. */
+        spill_request_t recount = make_request(&fixture, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
+        recount.rev = EPOCH;
+        assert_done(&fixture, &recount);
+        assert_int_equal(put_from_head(&fixture, 0, 2), SPILL_DONE);
+    }
+    assert_int_equal(cut_from_head(&fixture, 0), SPILL_DONE);
+    close_both(&fixture, &other);
+}
+
+static void a_cut_takes_several_pages(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    append_numbers(&fixture, SPILL_HEAD, 100, 7);
+    spill_request_t put = make_request(&fixture, SPILL_REQUEST_PUT_PAGE, 0);
+    spill_run_t runs[2] = {numbers_run(100, 2), numbers_run(102, 3)};
+    put.src = EPOCH;
+    put.slots = 2;
+    put.run = &runs[0];
+    assert_done(&fixture, &put);
+    for (size_t i = 0; i < runs[1].count; i++)
+        runs[1].entries[i].seq += 2;
+    put.page = 1;
+    put.first = 2;
+    put.slots = 3;
+    put.run = &runs[1];
+    assert_done(&fixture, &put);
+    spill_request_t cut = make_request(&fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
+    cut.rev = EPOCH;
+    cut.slots = 5;
+    cut.bytes = 40;
+    cut.more_pages = 1;
+    assert_done(&fixture, &cut);
+    spill_run_release(&runs[0]);
+    spill_run_release(&runs[1]);
+    assert_document(&fixture, SPILL_HEAD, "rev+1 first=5 pages=2 | 5=105 6=106");
+    assert_document(&fixture, 1, "rev+0 first=2 page=1 | 2=102 3=103 4=104");
+    fixture_close(&fixture);
+}
+
+static spill_request_t make_give_back(const fixture_t *fixture, const spill_run_t *run)
+{
+    spill_request_t back = make_request(fixture, SPILL_REQUEST_GIVE_BACK, SPILL_HEAD);
+    back.rev = EPOCH + 1;
+    back.pages = 1;
+    back.run = run;
+    return back;
+}
+
+/* What a later TAKE makes of it tells what was there. */
+static void an_array_is_given_back_whole(void **state)
+{
+    fixture_t fixture, other;
+    open_both(&fixture, &other, *state);
+    write_plain(&fixture, &other, 5);
+    spill_request_t take = make_take(&fixture);
+    assert_done(&fixture, &take);
+    spill_page(&fixture, 0, 3);
+    spill_run_t run = numbers_run(100, 3);
+    spill_request_t back = make_give_back(&fixture, &run);
+    back.rev = EPOCH;
+    assert_refused(&fixture, &back);
+    back = make_give_back(&fixture, &run);
+    back.pages = 0;
+    assert_refused(&fixture, &back);
+    append_numbers(&fixture, SPILL_HEAD, 105, 1); /* is no hindrance */
+    back = make_give_back(&fixture, &run);
+    assert_done(&fixture, &back);
+    assert_refused(&fixture, &back);
+    fixture_reopen(&fixture);
+    other.store = fixture.store;
+    assert_done(&fixture, &take);
+    spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_HEAD);
+    assert_done(&fixture, &read);
+    assert_true(fixture.response.state.epoch > EPOCH + 1); /* later than all that was before */
+    assert_int_equal(fixture.response.state.live, 6);
+    read.want = SPILL_WANT_FORWARD;
+    read.limit = 10;
+    assert_done(&fixture, &read);
+    for (size_t i = 0; i < 6; i++) {
+        int64_t number = 100 + (int64_t)i;
+        spill_value_t expected = number_value(&number);
+        spill_element_t element = spill_run_element(&fixture.response.run, i);
+        assert_true(spill_value_equal(&element.value, &expected));
+    }
+    spill_run_release(&run);
+    close_both(&fixture, &other);
+}
+
+/* "ada:5:plain bob:3:ours" of what is found, `limit` at a time. */
+static void list_overgrown(const fixture_t *fixture, const spill_overgrown_query_t *query,
+                           bson_string_t *text)
+{
+    spill_overgrown_query_t next = *query;
+    spill_buffer_t after = SPILL_BUFFER_INIT, last = SPILL_BUFFER_INIT;
+    for (bool more = true; more;) {
+        bson_t found;
+        bson_iter_t iter;
+        next.after = after.data;
+        next.after_bytes = after.size;
+        assert_int_equal(fixture->store->ops->overgrown(fixture->store, &fixture->definition,
+                                                        &fixture->binding, &next, &found, &last,
+                                                        NULL),
+                         SPILL_OK);
+        assert_in_range(bson_count_keys(&found), 0, query->limit);
+        more = !bson_empty(&found);
+        bson_iter_init(&iter, &found);
+        while (bson_iter_next(&iter)) {
+            spill_overgrown_t one;
+            assert_true(spill_overgrown_read(&iter, &one));
+            assert_true(one.bytes >= one.elements * 8);
+            bson_string_append_printf(text, "%.*s:%lld:%s ", (int)one.owner.size_bytes - 5,
+                                      (const char *)one.owner.data + 4, (long long)one.elements,
+                                      one.ours ? "ours" : "plain");
+        }
+        bson_destroy(&found);
+        spill_buffer_clear(&after);
+        spill_buffer_append(&after, last.data, last.size);
+    }
+    spill_buffer_release(&after);
+    spill_buffer_release(&last);
+}
+
+static void assert_overgrown(const fixture_t *fixture, const spill_overgrown_query_t *query,
+                             const char *expected)
+{
+    bson_string_t *text = bson_string_new(NULL);
+    list_overgrown(fixture, query, text);
+    assert_string_equal(text->str, expected);
+    bson_string_free(text, true);
+}
+
+static void heads_that_are_to_be_laid_out_are_found(void **state)
+{
+    fixture_t fixture, other;
+    open_both(&fixture, &other, *state);
+    static const struct {
+        const char *name;
+        int64_t count;
+        bool ours;
+    } owners[] = {{"ada", 5, false}, {"bob", 3, true},   {"cid", 1, false},
+                  {"dan", 0, false}, {"eve", 12, true}, {"fay", 4, true}};
+    for (size_t i = 0; i < sizeof owners / sizeof *owners; i++) {
+        fixture_owner(&fixture, owners[i].name);
+        if (owners[i].ours)
+            append_numbers(&fixture, SPILL_HEAD, 100, (size_t)owners[i].count);
+        else
+            write_plain(&fixture, &other, owners[i].count);
+    }
+    spill_overgrown_query_t query = {.limit = 100, .elements = 4, .bytes = INT64_MAX};
+    assert_overgrown(&fixture, &query, "ada:5:plain cid:1:plain eve:12:ours fay:4:ours ");
+    query.limit = 2;
+    assert_overgrown(&fixture, &query, "ada:5:plain cid:1:plain eve:12:ours fay:4:ours ");
+    query.limit = 1;
+    query.elements = 100;
+    assert_overgrown(&fixture, &query, "ada:5:plain cid:1:plain ");
+    query.bytes = 10; /* any */
+    assert_overgrown(&fixture, &query,
+                     "ada:5:plain bob:3:ours cid:1:plain eve:12:ours fay:4:ours ");
+    close_both(&fixture, &other);
+}
+
+void add_plain_tests(suite_t *suite)
+{
+    SUITE_ADD(suite, an_array_of_others_is_taken_as_it_is);
+    SUITE_ADD(suite, only_an_array_with_elements_is_taken);
+    SUITE_ADD(suite, no_head_is_made_beside_an_array_of_others);
+    SUITE_ADD(suite, a_cut_may_name_what_it_takes);
+    SUITE_ADD(suite, a_cut_is_refused_where_others_changed_what_it_takes);
+    SUITE_ADD(suite, a_cut_takes_several_pages);
+    SUITE_ADD(suite, an_array_is_given_back_whole);
+    SUITE_ADD(suite, heads_that_are_to_be_laid_out_are_found);
+}
