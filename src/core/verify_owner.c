@@ -280,18 +280,44 @@ static void from_store(void *context, const spill_value_t *owner, int64_t page, 
         spill_inspection_add(inspection, page, invariant, "%s", text);
 }
 
-/* Pages beyond the last: with keep newest one may have been put and not yet cut. */
+/*
+ * Keep newest: pages that were put and are not cut yet follow the last, one or several. *page is
+ * behind them. They are copies of this head, or of what it was before.
+ */
+static spill_code_t pass_uncut(spill_inspection_t *inspection, const spill_state_t *head,
+                               spill_response_t *response, int64_t *page, spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    for (bool more = true; code == SPILL_OK && more;) {
+        code = spill_owner_read_state(inspection->owner, *page, response, error);
+        more = code == SPILL_OK && response->state.present &&
+               response->state.epoch == head->epoch;
+        if (more && response->state.src > head->rev)
+            spill_inspection_add(inspection, *page, 7,
+                                 "is a copy of a head that was changed more often than this one");
+        *page += more ? 1 : 0;
+    }
+    return code;
+}
+
+/* Pages beyond the last. */
 static spill_code_t inspect_beyond(spill_inspection_t *inspection, const spill_state_t *head,
                                    spill_error_t *error)
 {
-    bool newest = inspection->owner->array->definition.keep == SPILL_KEEP_NEWEST;
+    const spill_definition_t *definition = &inspection->owner->array->definition;
     spill_response_t response = SPILL_RESPONSE_INIT;
-    int64_t page = head->pages + (newest ? 1 : 0);
-    if (!spill_definition_has_pages(&inspection->owner->array->definition))
+    int64_t page = head->pages;
+    spill_code_t code = SPILL_OK;
+    if (!spill_definition_has_pages(definition))
         return SPILL_OK;
-    if (spill_elements_apart(&inspection->owner->array->definition))
+    if (spill_elements_apart(definition)) {
         page = spill_state_end(head); /* of each that is in the journal, one may have been put */
-    spill_code_t code = spill_owner_read_state(inspection->owner, page, &response, error);
+    } else if (definition->keep == SPILL_KEEP_NEWEST) {
+        code = pass_uncut(inspection, head, &response, &page, error);
+        page++; /* the one behind them is not there */
+    }
+    if (code == SPILL_OK)
+        code = spill_owner_read_state(inspection->owner, page, &response, error);
     if (code == SPILL_OK && response.state.present && response.state.epoch == head->epoch)
         spill_inspection_add(inspection, page, 7,
                              "is there, though the head counts %" PRId64 " pages", head->pages);

@@ -143,8 +143,9 @@ static spill_code_t try_write_out(const spill_owner_t *owner, spill_response_t *
     for (size_t i = 0; i < at; i++)
         bytes += head->run.entries[i].size_bytes;
     bool done = false;
+    spill_request_t cut = spill_newest_cut_request(owner, state, slots, bytes);
     if (code == SPILL_OK && ready)
-        code = spill_newest_cut(owner, state, slots, bytes, &done, error);
+        code = spill_owner_step(owner, &cut, &done, error);
     *settled = done && spill_state_slots(state) - slots < threshold;
     /* Each step is guarded: whether a lost one was applied shows when the head is read again. */
     return code == SPILL_UNKNOWN ? SPILL_OK : code;

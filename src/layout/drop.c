@@ -76,6 +76,16 @@ static spill_code_t drop_pages(const spill_owner_t *owner, int64_t epoch, int64_
     return code == SPILL_OK ? spill_outlier_drop_left_over(owner, epoch, &any, error) : code;
 }
 
+/* An array of others in the head's place (SPILL_REFUSED) is no head, either. */
+static spill_code_t read_head(const spill_owner_t *owner, spill_response_t *head,
+                              spill_error_t *error)
+{
+    spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, head, error);
+    if (code == SPILL_REFUSED)
+        spill_response_clear(head);
+    return code == SPILL_REFUSED ? SPILL_OK : code;
+}
+
 /*
  * There was no head: finish what a drop left that died. A page is put by one who has seen its head;
  * so where a page is found first, and then no head of its epoch, that incarnation is over, and all
@@ -89,7 +99,7 @@ spill_code_t spill_outlier_finish_drop(const spill_owner_t *owner, bool *any, sp
         return SPILL_OK;
     spill_code_t code = spill_outlier_find_left_over(owner, INT64_MAX, &page, error);
     while (code == SPILL_OK && page.state.present && !head.state.present) {
-        code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
+        code = read_head(owner, &head, error);
         int64_t over = head.state.present ? head.state.epoch - 1 : page.state.epoch;
         if (code == SPILL_OK)
             code = spill_outlier_drop_left_over(owner, over, any, error);

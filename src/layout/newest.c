@@ -28,11 +28,12 @@ static int64_t bytes_target(const spill_bounds_t *bounds)
                      (double)(bounds->threshold + bounds->page_capacity));
 }
 
-/* What a spill moves: the first `live` elements of the run, over `slots` slots. */
+/* What a spill moves: the first `live` elements of the run, over `slots` slots, to `pages` pages. */
 typedef struct plan {
     size_t live;
     int64_t slots;
     int64_t bytes;
+    int64_t pages;
 } plan_t;
 
 /* What a plan leaves in the head. */
@@ -92,29 +93,52 @@ static bool settles(const spill_owner_t *owner, const spill_state_t *head, const
                               has_room(owner, head, &rest, need));
 }
 
-/* Take the oldest elements until it is enough or a page is full; at least one if not enough. */
-static plan_t make_plan(const spill_owner_t *owner, const spill_state_t *head,
-                        const spill_run_t *run, need_t need)
+bool spill_newest_is_due(const spill_owner_t *owner, const spill_state_t *head)
+{
+    static const plan_t nothing = {0};
+    rest_t all = rest_of(head, &nothing);
+    const spill_bounds_t *bounds = &owner->array->definition.bounds;
+    return all.live > 1 && (all.slots >= bounds->threshold + bounds->page_capacity ||
+                            !has_room(owner, head, &all, (need_t){0}));
+}
+
+/* May the elements that `next` takes beyond `plan` be one page? A single one may be any size. */
+static bool fits_page(const spill_owner_t *owner, const spill_state_t *head, const plan_t *plan,
+                      const plan_t *next)
 {
     const spill_definition_t *definition = &owner->array->definition;
     spill_limits_t limits = spill_page_limits(&definition->bounds);
-    plan_t plan = {0};
-    while (plan.live < run->count && !enough(owner, head, &plan, need)) {
-        const spill_run_entry_t *entry = &run->entries[plan.live];
+    spill_state_t page = {.first = head->first + plan->slots, .page = head->pages + plan->pages};
+    page.gone.count = spill_seqs_count_below(&head->gone, head->first + next->slots) -
+                      spill_seqs_count_below(&head->gone, page.first);
+    int64_t slots = next->slots - plan->slots, live = (int64_t)(next->live - plan->live);
+    int64_t rendered = spill_state_document_bytes(definition, owner->value, false, &page, live,
+                                                  next->bytes - plan->bytes);
+    return slots == 1 || spill_limits_allow(&limits, slots, slots, rendered);
+}
+
+/*
+ * One page more: the oldest elements that the plan leaves, until it is enough or the page is full;
+ * at least one if it is not enough. Without an element the plan stays as it is.
+ */
+static plan_t plan_page(const spill_owner_t *owner, const spill_response_t *head,
+                        const plan_t *plan, need_t need)
+{
+    const spill_run_t *run = &head->run;
+    plan_t longer = *plan;
+    while (longer.live < run->count && !enough(owner, &head->state, &longer, need)) {
+        const spill_run_entry_t *entry = &run->entries[longer.live];
         plan_t next = {
-            .live = plan.live + 1,
-            .slots = entry->seq + 1 - head->first,
-            .bytes = plan.bytes + entry->size_bytes,
+            .live = longer.live + 1,
+            .slots = entry->seq + 1 - head->state.first,
+            .bytes = longer.bytes + entry->size_bytes,
+            .pages = plan->pages + 1,
         };
-        spill_state_t page = {.first = head->first, .page = head->pages};
-        page.gone.count = spill_seqs_count_below(&head->gone, head->first + next.slots);
-        int64_t rendered = spill_state_document_bytes(definition, owner->value, false, &page,
-                                                      (int64_t)next.live, next.bytes);
-        if (plan.live > 0 && !spill_limits_allow(&limits, next.slots, next.slots, rendered))
+        if (!fits_page(owner, &head->state, plan, &next))
             break;
-        plan = next;
+        longer = next;
     }
-    return plan;
+    return longer;
 }
 
 spill_code_t spill_newest_read_run(const spill_owner_t *owner, spill_response_t *head,
@@ -126,47 +150,70 @@ spill_code_t spill_newest_read_run(const spill_owner_t *owner, spill_response_t 
     return spill_owner_call(owner, &read, head, error);
 }
 
+/* The elements that the plan takes beyond `from`, as a view of what was read. */
+static spill_run_t planned_run(const spill_response_t *head, const plan_t *from, const plan_t *plan)
+{
+    spill_run_t run = head->run;
+    run.entries += from->live;
+    run.count = plan->live - from->live;
+    return run;
+}
+
+/* The page is another client's copy of this head: the plan ends where it does. */
+static void adopt(const spill_response_t *head, const spill_response_t *page, const plan_t *from,
+                  plan_t *plan)
+{
+    plan->slots = from->slots + spill_state_slots(&page->state);
+    plan->bytes = from->bytes + page->state.live_bytes;
+    for (plan->live = from->live;
+         plan->live < head->run.count &&
+         head->run.entries[plan->live].seq < head->state.first + plan->slots;)
+        plan->live++;
+}
+
 /*
- * Put page k as planned. When a racer's copy of the same head (src equal) is there already, the
- * plan becomes that page's, which may be of another size. *ready: the page is there and may be cut.
+ * Put the page that the plan has beyond `from`. When a racer's copy of the same head (src equal) is
+ * there already, the plan is made to end with it, and `page` has it; it may be of another size.
+ * *ready: the page is there and may be cut.
  */
-static spill_code_t put_page(const spill_owner_t *owner, spill_response_t *head, plan_t *plan,
-                             bool *ready, spill_error_t *error)
+static spill_code_t put_page(const spill_owner_t *owner, spill_response_t *head, const plan_t *from,
+                             plan_t *plan, spill_response_t *page, bool *ready,
+                             spill_error_t *error)
 {
     const spill_state_t *state = &head->state;
-    spill_request_t put = spill_owner_request(owner, SPILL_REQUEST_PUT_PAGE, state->pages);
+    int64_t number = state->pages + from->pages, first = state->first + from->slots;
+    spill_request_t put = spill_owner_request(owner, SPILL_REQUEST_PUT_PAGE, number);
+    spill_run_t run = planned_run(head, from, plan);
     spill_seqs_t gone = {0};
     spill_seqs_copy(&state->gone, &gone);
     spill_seqs_keep_below(&gone, state->first + plan->slots);
-    size_t all = head->run.count;
-    head->run.count = plan->live;
+    spill_seqs_drop_below(&gone, first);
     put.epoch = state->epoch;
     put.src = state->rev;
-    put.first = state->first;
-    put.slots = plan->slots;
-    put.bytes = plan->bytes;
-    put.run = &head->run;
+    put.first = first;
+    put.slots = plan->slots - from->slots;
+    put.bytes = plan->bytes - from->bytes;
+    put.run = &run;
     put.gone = &gone;
-    spill_response_t page = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_owner_call(owner, &put, &page, error);
-    head->run.count = all;
-    *ready = code == SPILL_OK && page.outcome == SPILL_DONE;
+    spill_code_t code = spill_owner_call(owner, &put, page, error);
+    *ready = code == SPILL_OK && page->outcome == SPILL_DONE;
+    spill_response_clear(page);
     if (code == SPILL_OK && !*ready) {
-        code = spill_owner_read_state(owner, state->pages, &page, error);
-        if (code == SPILL_OK && page.state.present && page.state.epoch == state->epoch &&
-            page.state.src == state->rev && page.state.first == state->first) {
-            plan->slots = spill_state_slots(&page.state);
-            plan->bytes = page.state.live_bytes;
-            *ready = true;
-        }
+        spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, number);
+        read.want = SPILL_WANT_FORWARD;
+        read.limit = INT64_MAX;
+        code = spill_owner_call(owner, &read, page, error);
+        *ready = code == SPILL_OK && page->state.present && page->state.epoch == state->epoch &&
+                 page->state.src == state->rev && page->state.first == first;
+        if (*ready)
+            adopt(head, page, from, plan);
     }
     spill_seqs_release(&gone);
-    spill_response_release(&page);
     return code;
 }
 
-spill_code_t spill_newest_cut(const spill_owner_t *owner, const spill_state_t *head, int64_t slots,
-                              int64_t bytes, bool *done, spill_error_t *error)
+spill_request_t spill_newest_cut_request(const spill_owner_t *owner, const spill_state_t *head,
+                                         int64_t slots, int64_t bytes)
 {
     spill_request_t cut = spill_owner_request(owner, SPILL_REQUEST_CUT, SPILL_HEAD);
     cut.pages = head->pages;
@@ -175,34 +222,121 @@ spill_code_t spill_newest_cut(const spill_owner_t *owner, const spill_state_t *h
     cut.first = head->first;
     cut.slots = slots;
     cut.bytes = bytes;
-    return spill_owner_step(owner, &cut, done, error);
+    return cut;
+}
+
+static spill_code_t cut(const spill_owner_t *owner, const spill_state_t *head, const plan_t *plan,
+                        const spill_run_t *run, bool *done, spill_error_t *error)
+{
+    spill_request_t request = spill_newest_cut_request(owner, head, plan->slots, plan->bytes);
+    request.more_pages = plan->pages - 1;
+    request.run = run;
+    return spill_owner_step(owner, &request, done, error);
+}
+
+/*
+ * Until an array is cut for the first time, programs that do not keep to the protocols may change
+ * any of its elements, and do not raise rev: so that cut, of one page, names the elements. Where
+ * they have changed since they were copied, the page that was put has to give way to another copy,
+ * and so the head a new rev.
+ */
+static spill_code_t first_cut(const spill_owner_t *owner, const spill_response_t *head,
+                              const plan_t *plan, const spill_response_t *page, bool *done,
+                              spill_error_t *error)
+{
+    static const plan_t nothing = {0};
+    spill_run_t own = planned_run(head, &nothing, plan);
+    bool adopted = page->state.present;
+    spill_code_t code =
+        cut(owner, &head->state, plan, adopted ? &page->run : &own, done, error);
+    if (code != SPILL_OK || *done)
+        return code;
+    spill_request_t raise = spill_owner_request(owner, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
+    raise.rev = head->state.rev;
+    return spill_owner_step(owner, &raise, NULL, error);
+}
+
+/* Was the next page cut short because no more was read? Then it is for the next spill. */
+static bool is_short(const spill_response_t *head, const plan_t *plan)
+{
+    return plan->live == head->run.count && (int64_t)plan->live < head->state.live;
+}
+
+/*
+ * Put pages as far as the run goes, and cut them off together. The first page that an owner gets is
+ * cut alone. `plan` has the first page; then, if *done, what was cut.
+ */
+static spill_code_t put_and_cut(const spill_owner_t *owner, spill_response_t *head, need_t need,
+                                plan_t *plan, bool *done, spill_error_t *error)
+{
+    spill_response_t page = SPILL_RESPONSE_INIT;
+    plan_t before = {0};
+    bool ready = false, first = head->state.pages == 0;
+    spill_code_t code = put_page(owner, head, &before, plan, &page, &ready, error);
+    while (code == SPILL_OK && ready && !first) {
+        before = *plan;
+        *plan = plan_page(owner, head, &before, need);
+        if (plan->live == before.live || is_short(head, plan)) {
+            *plan = before;
+            break;
+        }
+        code = put_page(owner, head, &before, plan, &page, &ready, error);
+    }
+    if (code == SPILL_OK && ready)
+        code = first ? first_cut(owner, head, plan, &page, done, error)
+                     : cut(owner, &head->state, plan, NULL, done, error);
+    spill_response_release(&page);
+    return code;
+}
+
+/*
+ * From the head with its oldest run, which `head` holds. *plan: what was moved, if *done. *settled:
+ * there is nothing left to do.
+ */
+static spill_code_t move(const spill_owner_t *owner, need_t need, spill_response_t *head,
+                         plan_t *plan, bool *done, bool *settled, spill_error_t *error)
+{
+    static const plan_t nothing = {0};
+    *plan = head->state.present ? plan_page(owner, head, &nothing, need) : nothing;
+    *settled = plan->live == 0;
+    spill_code_t code =
+        *settled ? SPILL_OK : put_and_cut(owner, head, need, plan, done, error);
+    if (*done)
+        *settled = settles(owner, &head->state, plan, need);
+    /* Each step is guarded: whether a lost one was applied shows when the head is read again. */
+    return code == SPILL_UNKNOWN ? SPILL_OK : code;
+}
+
+spill_code_t spill_newest_move(const spill_owner_t *owner, spill_response_t *head,
+                               spill_moved_t *moved, bool *settled, spill_error_t *error)
+{
+    static const need_t nothing_more = {0};
+    plan_t plan;
+    bool done = false;
+    spill_code_t code = move(owner, nothing_more, head, &plan, &done, settled, error);
+    *moved = (spill_moved_t){0};
+    if (done)
+        *moved = (spill_moved_t){.page = head->state.pages,
+                                 .pages = plan.pages,
+                                 .live = plan.live,
+                                 .bytes = plan.bytes};
+    return code;
 }
 
 /*
  * One try at a spill, from what `head` shows where it was looked at, else from a READ into it.
  * *settled: there is nothing left to do, by us or by another.
  */
-static spill_code_t try_spill(spill_owner_t *owner, need_t need, spill_response_t *head,
+static spill_code_t try_spill(const spill_owner_t *owner, need_t need, spill_response_t *head,
                               bool *settled, spill_error_t *error)
 {
+    plan_t plan;
+    bool done = false;
     *settled = false;
     spill_code_t code = head->looked ? SPILL_OK : spill_newest_read_run(owner, head, error);
     head->looked = false; /* the next try looks again */
-    if (code == SPILL_OK) {
-        plan_t plan = {0};
-        if (head->state.present)
-            plan = make_plan(owner, &head->state, &head->run, need);
-        *settled = plan.live == 0;
-        bool ready = false;
-        bool done = false;
-        if (!*settled)
-            code = put_page(owner, head, &plan, &ready, error);
-        if (code == SPILL_OK && ready)
-            code = spill_newest_cut(owner, &head->state, plan.slots, plan.bytes, &done, error);
-        if (done)
-            *settled = settles(owner, &head->state, &plan, need);
-    }
-    /* Each step is guarded: whether a lost one was applied shows when the head is read again. */
+    if (code == SPILL_OK)
+        code = move(owner, need, head, &plan, &done, settled, error);
     return code == SPILL_UNKNOWN ? SPILL_OK : code;
 }
 

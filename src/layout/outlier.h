@@ -116,8 +116,26 @@ spill_code_t spill_newest_read_run(const spill_owner_t *owner, spill_response_t 
 
 /* CUT of the head that was read: its first `slots` slots, whose elements have `bytes`. (newest.c)
  */
-spill_code_t spill_newest_cut(const spill_owner_t *owner, const spill_state_t *head, int64_t slots,
-                              int64_t bytes, bool *done, spill_error_t *error);
+spill_request_t spill_newest_cut_request(const spill_owner_t *owner, const spill_state_t *head,
+                                         int64_t slots, int64_t bytes);
+
+/* Keep newest: is it time to spill, whoever does it? (newest.c) */
+bool spill_newest_is_due(const spill_owner_t *owner, const spill_state_t *head);
+
+/* What was moved from a head to pages: its first `live` elements, to pages from `page` on. */
+typedef struct spill_moved {
+    int64_t page, pages; /* no pages: nothing */
+    size_t live;
+    int64_t bytes;
+} spill_moved_t;
+
+/*
+ * One try to move the oldest elements of a head that is too long to pages, as many as its run, which
+ * `head` holds, has for full ones; of an array that was never cut, to one page. *settled: nothing is
+ * left to do; else read the head again: others have changed it, or it is still too long. (newest.c)
+ */
+spill_code_t spill_newest_move(const spill_owner_t *owner, spill_response_t *head,
+                               spill_moved_t *moved, bool *settled, spill_error_t *error);
 
 /* Keep newest: count and next, as the head tells them. (locate.c) */
 void spill_head_count(const spill_state_t *head, spill_count_t *count);

@@ -1,0 +1,266 @@
+#include "layout/lay_out.h"
+
+#include "util/error.h"
+#include "util/hash.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- taking over ----------------------------------------------------------------------------- */
+
+static spill_code_t take(const spill_owner_t *owner, bool *taken, spill_error_t *error)
+{
+    spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_TAKE, SPILL_HEAD);
+    request.epoch = spill_owner_now(owner);
+    request.create = true;
+    return spill_owner_step(owner, &request, taken, error);
+}
+
+/* ---- verification ---------------------------------------------------------------------------- */
+
+static void add_hash(const spill_value_t *element, uint64_t *hash)
+{
+    uint64_t parts[3] = {*hash, element->type, spill_hash(element->data, element->size_bytes)};
+    *hash = spill_hash(parts, sizeof parts);
+}
+
+/* Do a page's elements, as they were read, follow in `run` from place `at` on? */
+static bool same_elements(const spill_run_t *page, const spill_run_t *run, size_t at, size_t end)
+{
+    bool same = at + page->count <= end;
+    for (size_t i = 0; same && i < page->count; i++) {
+        spill_element_t moved = spill_run_element(run, at + i), there = spill_run_element(page, i);
+        same = moved.seq == there.seq && spill_value_equal(&moved.value, &there.value);
+    }
+    return same;
+}
+
+static spill_code_t refuse_page(const spill_owner_t *owner, int64_t page, spill_error_t *error)
+{
+    spill_fail(error, SPILL_CORRUPT,
+               "page %" PRId64 " does not hold what was moved to it, though nobody has changed it",
+               page);
+    return spill_owner_name(owner, SPILL_CORRUPT, error);
+}
+
+/*
+ * The pages that were just cut off hold the elements that the head had. One that has a higher rev
+ * than it was put with was edited since, by the library's own clients.
+ */
+static spill_code_t verify(const spill_owner_t *owner, const spill_response_t *head,
+                           const spill_moved_t *moved, spill_laid_out_t *laid_out,
+                           spill_error_t *error)
+{
+    spill_response_t page = SPILL_RESPONSE_INIT;
+    spill_code_t code = SPILL_OK;
+    size_t at = 0;
+    for (int64_t i = 0; code == SPILL_OK && i < moved->pages; i++) {
+        spill_request_t read =
+            spill_owner_request(owner, SPILL_REQUEST_READ, moved->page + i);
+        read.want = SPILL_WANT_FORWARD;
+        read.limit = INT64_MAX;
+        code = spill_owner_call(owner, &read, &page, error);
+        if (code != SPILL_OK)
+            break;
+        const spill_state_t *state = &page.state;
+        bool untouched = state->present && state->epoch == head->state.epoch &&
+                         state->src == head->state.rev && state->rev == state->src;
+        if (untouched && !same_elements(&page.run, &head->run, at, moved->live))
+            code = refuse_page(owner, moved->page + i, error);
+        laid_out->changed += untouched ? 0 : 1;
+        for (; at < moved->live &&
+               head->run.entries[at].seq < spill_state_end(state) && untouched;)
+            at++;
+        if (!untouched) /* where the next page begins is not known: those after it go unchecked */
+            break;
+    }
+    spill_response_release(&page);
+    return code;
+}
+
+/* ---- moving ---------------------------------------------------------------------------------- */
+
+/* How many elements are read at a time, by their mean size; at least what a page takes. */
+static int64_t run_limit(const spill_owner_t *owner, int64_t elements, int64_t bytes)
+{
+    int64_t page = owner->array->definition.bounds.page_capacity;
+    int64_t mean = elements > 0 && bytes > elements ? bytes / elements : 1;
+    int64_t limit = SPILL_LAY_OUT_BYTES / mean;
+    return limit > page ? limit : page;
+}
+
+static void note(const spill_response_t *head, const spill_moved_t *moved,
+                 spill_laid_out_t *laid_out)
+{
+    for (size_t i = 0; i < moved->live; i++) {
+        spill_element_t element = spill_run_element(&head->run, i);
+        add_hash(&element.value, &laid_out->hash);
+    }
+    laid_out->elements += (int64_t)moved->live;
+    laid_out->pages += moved->pages;
+    laid_out->bytes += moved->bytes;
+}
+
+/* One try, with up to `limit` elements. *settled: there is nothing to do, or not any more. */
+static spill_code_t move(spill_owner_t *owner, int64_t limit, spill_response_t *head,
+                         spill_laid_out_t *laid_out, bool *settled, spill_error_t *error)
+{
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.want = SPILL_WANT_FORWARD;
+    read.limit = limit;
+    spill_code_t code = spill_owner_call(owner, &read, head, error);
+    *settled = !head->state.present || !spill_newest_is_due(owner, &head->state);
+    if (code != SPILL_OK || *settled)
+        return code;
+    spill_moved_t moved;
+    code = spill_newest_move(owner, head, &moved, settled, error);
+    if (code == SPILL_OK && moved.pages > 0) {
+        note(head, &moved, laid_out);
+        code = verify(owner, head, &moved, laid_out, error);
+    }
+    return code;
+}
+
+spill_code_t spill_lay_out(spill_owner_t *owner, bool plain, int64_t elements, int64_t bytes,
+                           spill_laid_out_t *laid_out, spill_error_t *error)
+{
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    int64_t page = owner->array->definition.bounds.page_capacity;
+    int tries = 0;
+    bool settled = false;
+    spill_code_t code = SPILL_OK;
+    if (plain)
+        code = take(owner, &laid_out->taken, error);
+    /* What was never cut is cut by one page first. */
+    int64_t limit = plain ? page : run_limit(owner, elements, bytes);
+    while (code == SPILL_OK && !settled) {
+        int64_t moved = laid_out->elements;
+        code = move(owner, limit, &head, laid_out, &settled, error);
+        limit = run_limit(owner, head.state.live, head.state.live_bytes);
+        if (laid_out->elements > moved)
+            tries = 0;
+        else if (code == SPILL_OK && !settled)
+            code = spill_owner_again(owner, &tries, error);
+    }
+    spill_response_release(&head);
+    if (code == SPILL_OK)
+        spill_outlier_retain(owner);
+    return code;
+}
+
+/* ---- giving back ----------------------------------------------------------------------------- */
+
+/* Elements of the pages of this incarnation, from head->low on. */
+static spill_code_t read_pages(const spill_owner_t *owner, const spill_state_t *head,
+                               spill_run_t *run, spill_error_t *error)
+{
+    spill_response_t page = SPILL_RESPONSE_INIT;
+    spill_code_t code = SPILL_OK;
+    spill_run_clear(run);
+    for (int64_t number = 0; code == SPILL_OK && number < head->pages; number++) {
+        spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, number);
+        read.want = SPILL_WANT_FORWARD;
+        read.limit = INT64_MAX;
+        code = spill_owner_call(owner, &read, &page, error);
+        bool there = page.state.present && page.state.epoch == head->epoch;
+        for (size_t i = 0; code == SPILL_OK && there && i < page.run.count; i++) {
+            spill_element_t element = spill_run_element(&page.run, i);
+            if (element.seq >= head->low)
+                spill_run_add(run, element.seq, &element.value);
+        }
+    }
+    spill_response_release(&page);
+    return code;
+}
+
+static int64_t document_bytes(const spill_owner_t *owner, const spill_state_t *head,
+                              int64_t elements, int64_t bytes)
+{
+    int64_t name = (int64_t)strlen(owner->array->definition.array);
+    return head->fields_bytes + 1 + name + 1 + 5 + spill_array_framing(elements) + bytes;
+}
+
+static spill_code_t refuse_size(const spill_owner_t *owner, int64_t bytes, spill_error_t *error)
+{
+    spill_fail(error, SPILL_TOO_BIG,
+               "its array would make a document of %" PRId64 " bytes, and none can have more than "
+               "%d",
+               bytes, SPILL_DOCUMENT_BYTES_MAX);
+    return spill_owner_name(owner, SPILL_TOO_BIG, error);
+}
+
+/* One try, by the head that was read. */
+static spill_code_t give_back(const spill_owner_t *owner, const spill_state_t *head,
+                              spill_run_t *run, bool *done, spill_error_t *error)
+{
+    spill_code_t code = read_pages(owner, head, run, error);
+    if (code != SPILL_OK)
+        return code;
+    int64_t elements = (int64_t)run->count + head->live;
+    int64_t bytes =
+        document_bytes(owner, head, elements, spill_run_bytes(run) + head->live_bytes);
+    if (elements != spill_state_count(&owner->array->definition, head))
+        return SPILL_OK; /* a removal came between: again */
+    if (bytes > SPILL_DOCUMENT_BYTES_MAX)
+        return refuse_size(owner, bytes, error);
+    spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_GIVE_BACK, SPILL_HEAD);
+    request.epoch = head->epoch;
+    request.rev = head->rev;
+    request.pages = head->pages;
+    request.run = run;
+    return spill_owner_step(owner, &request, done, error);
+}
+
+/* The head without an intent. An array of others: absent. */
+static spill_code_t read_head(const spill_owner_t *owner, spill_response_t *head,
+                              spill_error_t *error)
+{
+    spill_code_t code = spill_outlier_settled_head(owner, head, error);
+    if (code == SPILL_REFUSED)
+        spill_response_clear(head);
+    return code == SPILL_REFUSED ? SPILL_OK : code;
+}
+
+spill_code_t spill_give_back(spill_owner_t *owner, int64_t *elements, spill_error_t *error)
+{
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_run_t run = {0};
+    int tries = 0;
+    bool done = false, any;
+    *elements = 0;
+    spill_code_t code = read_head(owner, &head, error);
+    while (code == SPILL_OK && head.state.present && !done) {
+        code = give_back(owner, &head.state, &run, &done, error);
+        if (done)
+            *elements = (int64_t)run.count + head.state.live;
+        if (code == SPILL_UNKNOWN) /* the head tells whether it was done */
+            code = SPILL_OK;
+        if (code == SPILL_OK && !done)
+            code = spill_owner_again(owner, &tries, error);
+        if (code == SPILL_OK && !done)
+            code = read_head(owner, &head, error);
+    }
+    if (code == SPILL_OK)
+        code = spill_outlier_finish_drop(owner, &any, error);
+    spill_run_release(&run);
+    spill_response_release(&head);
+    return code;
+}
+
+spill_code_t spill_give_back_size(spill_owner_t *owner, int64_t *bytes, spill_error_t *error)
+{
+    spill_response_t head = SPILL_RESPONSE_INIT, page = SPILL_RESPONSE_INIT;
+    spill_code_t code = read_head(owner, &head, error);
+    int64_t elements = head.state.live, all = head.state.live_bytes;
+    for (int64_t number = 0; code == SPILL_OK && number < head.state.pages; number++) {
+        code = spill_owner_read_state(owner, number, &page, error);
+        elements += page.state.live;
+        all += page.state.live_bytes;
+    }
+    *bytes = head.state.present ? document_bytes(owner, &head.state, elements, all) : 0;
+    if (code == SPILL_OK && *bytes > SPILL_DOCUMENT_BYTES_MAX)
+        code = refuse_size(owner, *bytes, error);
+    spill_response_release(&head);
+    spill_response_release(&page);
+    return code;
+}

@@ -1,0 +1,51 @@
+/*
+ * Lay out the array of an owner that has grown too long in its head: one that other programs keep
+ * there, or one of ours that they push to. docs/migrate.md tells what these programs may do
+ * meanwhile; layouts keep newest and capped.
+ */
+#ifndef SPILL_LAYOUT_LAY_OUT_H
+#define SPILL_LAYOUT_LAY_OUT_H
+
+#include "layout/outlier.h"
+
+/* Most bytes of elements that are moved at a time, and so the memory that it takes. */
+#define SPILL_LAY_OUT_BYTES (8 * 1024 * 1024)
+
+/* What was done for an owner. Added to, so zero it. */
+typedef struct spill_laid_out {
+    bool taken;       /* its array was of others, and is ours now */
+    int64_t elements; /* moved to pages, ... */
+    int64_t pages;    /* ... so many, ... */
+    int64_t bytes;    /* ... with so many bytes */
+    uint64_t hash;    /* of these elements, in their order */
+    int64_t changed;  /* pages that were changed before they could be compared with the head */
+} spill_laid_out_t;
+
+/*
+ * Take the array over where it is of others (`plain`: it was, when last seen), and move its oldest
+ * elements to pages until the head is as after a spill. Every page is read again and compared with
+ * what was moved, element for element: SPILL_CORRUPT where it differs though nobody has changed it.
+ * Dead clients at any point leave what the same call, once more, goes on with. An owner that is not
+ * there, or has nothing to do, is no error.
+ * Cost: for `elements`, as last seen, of `bytes`: three operations, three more for each
+ * SPILL_LAY_OUT_BYTES, and two for each page.
+ */
+spill_code_t spill_lay_out(spill_owner_t *owner, bool plain, int64_t elements, int64_t bytes,
+                           spill_laid_out_t *laid_out, spill_error_t *error);
+
+/*
+ * Make the owner's array one of others again: all elements in the head's document, without
+ * bookkeeping. SPILL_TOO_BIG where no document can hold them; nothing is changed then. Nobody may
+ * edit or remove elements meanwhile; appends and plain pushes may come. An array that is of others
+ * already is no error: what a dead client left of its pages goes. Cost: a read and a deletion for
+ * each page, and three.
+ */
+spill_code_t spill_give_back(spill_owner_t *owner, int64_t *elements, spill_error_t *error);
+
+/*
+ * Would it fit? *bytes: what the document would have, at most; SPILL_TOO_BIG where that is too
+ * much. One read for each page and one for the head.
+ */
+spill_code_t spill_give_back_size(spill_owner_t *owner, int64_t *bytes, spill_error_t *error);
+
+#endif
