@@ -290,8 +290,7 @@ static spill_code_t pass_uncut(spill_inspection_t *inspection, const spill_state
     spill_code_t code = SPILL_OK;
     for (bool more = true; code == SPILL_OK && more;) {
         code = spill_owner_read_state(inspection->owner, *page, response, error);
-        more = code == SPILL_OK && response->state.present &&
-               response->state.epoch == head->epoch;
+        more = code == SPILL_OK && response->state.present && response->state.epoch == head->epoch;
         if (more && response->state.src > head->rev)
             spill_inspection_add(inspection, *page, 7,
                                  "is a copy of a head that was changed more often than this one");

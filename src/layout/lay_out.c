@@ -8,12 +8,30 @@
 
 /* ---- taking over ----------------------------------------------------------------------------- */
 
+/* Where the answer is lost, again: a second time it is refused. */
 static spill_code_t take(const spill_owner_t *owner, bool *taken, spill_error_t *error)
 {
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_TAKE, SPILL_HEAD);
-    request.epoch = spill_owner_now(owner);
     request.create = true;
-    return spill_owner_step(owner, &request, taken, error);
+    int tries = 0;
+    spill_code_t code = SPILL_UNKNOWN;
+    while (code == SPILL_UNKNOWN) {
+        request.epoch = spill_owner_now(owner);
+        code = spill_owner_step(owner, &request, taken, error);
+        if (code == SPILL_UNKNOWN && spill_owner_again(owner, &tries, error) != SPILL_OK)
+            return SPILL_CONFLICT;
+    }
+    return code;
+}
+
+/* Nothing was to be moved: then it is the counts that other readers see. */
+static spill_code_t recount(const spill_owner_t *owner, const spill_state_t *head,
+                            spill_error_t *error)
+{
+    spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
+    request.rev = head->rev;
+    return head->present && !head->intent ? spill_owner_step(owner, &request, NULL, error)
+                                          : SPILL_OK;
 }
 
 /* ---- verification ---------------------------------------------------------------------------- */
@@ -55,8 +73,7 @@ static spill_code_t verify(const spill_owner_t *owner, const spill_response_t *h
     spill_code_t code = SPILL_OK;
     size_t at = 0;
     for (int64_t i = 0; code == SPILL_OK && i < moved->pages; i++) {
-        spill_request_t read =
-            spill_owner_request(owner, SPILL_REQUEST_READ, moved->page + i);
+        spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, moved->page + i);
         read.want = SPILL_WANT_FORWARD;
         read.limit = INT64_MAX;
         code = spill_owner_call(owner, &read, &page, error);
@@ -68,8 +85,7 @@ static spill_code_t verify(const spill_owner_t *owner, const spill_response_t *h
         if (untouched && !same_elements(&page.run, &head->run, at, moved->live))
             code = refuse_page(owner, moved->page + i, error);
         laid_out->changed += untouched ? 0 : 1;
-        for (; at < moved->live &&
-               head->run.entries[at].seq < spill_state_end(state) && untouched;)
+        for (; at < moved->live && head->run.entries[at].seq < spill_state_end(state) && untouched;)
             at++;
         if (!untouched) /* where the next page begins is not known: those after it go unchecked */
             break;
@@ -142,9 +158,11 @@ spill_code_t spill_lay_out(spill_owner_t *owner, bool plain, int64_t elements, i
         else if (code == SPILL_OK && !settled)
             code = spill_owner_again(owner, &tries, error);
     }
-    spill_response_release(&head);
+    if (code == SPILL_OK && !plain && laid_out->elements == 0)
+        code = recount(owner, &head.state, error);
     if (code == SPILL_OK)
         spill_outlier_retain(owner);
+    spill_response_release(&head);
     return code;
 }
 
@@ -197,8 +215,7 @@ static spill_code_t give_back(const spill_owner_t *owner, const spill_state_t *h
     if (code != SPILL_OK)
         return code;
     int64_t elements = (int64_t)run->count + head->live;
-    int64_t bytes =
-        document_bytes(owner, head, elements, spill_run_bytes(run) + head->live_bytes);
+    int64_t bytes = document_bytes(owner, head, elements, spill_run_bytes(run) + head->live_bytes);
     if (elements != spill_state_count(&owner->array->definition, head))
         return SPILL_OK; /* a removal came between: again */
     if (bytes > SPILL_DOCUMENT_BYTES_MAX)

@@ -28,7 +28,8 @@ static int64_t bytes_target(const spill_bounds_t *bounds)
                      (double)(bounds->threshold + bounds->page_capacity));
 }
 
-/* What a spill moves: the first `live` elements of the run, over `slots` slots, to `pages` pages. */
+/* What a spill moves: the first `live` elements of the run, over `slots` slots, to `pages` pages.
+ */
 typedef struct plan {
     size_t live;
     int64_t slots;
@@ -247,8 +248,7 @@ static spill_code_t first_cut(const spill_owner_t *owner, const spill_response_t
     static const plan_t nothing = {0};
     spill_run_t own = planned_run(head, &nothing, plan);
     bool adopted = page->state.present;
-    spill_code_t code =
-        cut(owner, &head->state, plan, adopted ? &page->run : &own, done, error);
+    spill_code_t code = cut(owner, &head->state, plan, adopted ? &page->run : &own, done, error);
     if (code != SPILL_OK || *done)
         return code;
     spill_request_t raise = spill_owner_request(owner, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
@@ -299,8 +299,7 @@ static spill_code_t move(const spill_owner_t *owner, need_t need, spill_response
     static const plan_t nothing = {0};
     *plan = head->state.present ? plan_page(owner, head, &nothing, need) : nothing;
     *settled = plan->live == 0;
-    spill_code_t code =
-        *settled ? SPILL_OK : put_and_cut(owner, head, need, plan, done, error);
+    spill_code_t code = *settled ? SPILL_OK : put_and_cut(owner, head, need, plan, done, error);
     if (*done)
         *settled = settles(owner, &head->state, plan, need);
     /* Each step is guarded: whether a lost one was applied shows when the head is read again. */
@@ -316,10 +315,8 @@ spill_code_t spill_newest_move(const spill_owner_t *owner, spill_response_t *hea
     spill_code_t code = move(owner, nothing_more, head, &plan, &done, settled, error);
     *moved = (spill_moved_t){0};
     if (done)
-        *moved = (spill_moved_t){.page = head->state.pages,
-                                 .pages = plan.pages,
-                                 .live = plan.live,
-                                 .bytes = plan.bytes};
+        *moved = (spill_moved_t){
+            .page = head->state.pages, .pages = plan.pages, .live = plan.live, .bytes = plan.bytes};
     return code;
 }
 

@@ -130,9 +130,10 @@ typedef struct spill_moved {
 } spill_moved_t;
 
 /*
- * One try to move the oldest elements of a head that is too long to pages, as many as its run, which
- * `head` holds, has for full ones; of an array that was never cut, to one page. *settled: nothing is
- * left to do; else read the head again: others have changed it, or it is still too long. (newest.c)
+ * One try to move the oldest elements of a head that is too long to pages, as many as its run,
+ * which `head` holds, has for full ones; of an array that was never cut, to one page. *settled:
+ * nothing is left to do; else read the head again: others have changed it, or it is still too long.
+ * (newest.c)
  */
 spill_code_t spill_newest_move(const spill_owner_t *owner, spill_response_t *head,
                                spill_moved_t *moved, bool *settled, spill_error_t *error);

@@ -30,9 +30,9 @@ static void add_owner(const spill_memory_store_t *memory, const spill_memory_own
 }
 
 spill_code_t spill_memory_owners(spill_store_t *store, const spill_definition_t *definition,
-                           const spill_binding_t *binding, const uint8_t *after, size_t after_bytes,
-                           size_t limit, bson_t *owners_found, spill_buffer_t *last,
-                           spill_error_t *error)
+                                 const spill_binding_t *binding, const uint8_t *after,
+                                 size_t after_bytes, size_t limit, bson_t *owners_found,
+                                 spill_buffer_t *last, spill_error_t *error)
 {
     (void)definition;
     (void)error;
@@ -74,13 +74,14 @@ static bool is_overgrown(const spill_memory_store_t *memory, const spill_definit
                                    &overgrown->bytes);
     overgrown->elements = (int64_t)head->count;
     overgrown->bytes = head->bytes;
-    return overgrown->elements >= query->elements ||
+    return overgrown->elements + (int64_t)head->state.gone.count >= query->slots ||
            overgrown->bytes + (int64_t)fields->document->len >= query->bytes;
 }
 
 spill_code_t spill_memory_overgrown(spill_store_t *store, const spill_definition_t *definition,
-                              const spill_binding_t *binding, const spill_overgrown_query_t *query,
-                              bson_t *found, spill_buffer_t *last, spill_error_t *error)
+                                    const spill_binding_t *binding,
+                                    const spill_overgrown_query_t *query, bson_t *found,
+                                    spill_buffer_t *last, spill_error_t *error)
 {
     (void)error;
     spill_memory_store_t *memory = (spill_memory_store_t *)store;
@@ -89,8 +90,8 @@ spill_code_t spill_memory_overgrown(spill_store_t *store, const spill_definition
     spill_buffer_clear(last);
     pthread_mutex_lock(&memory->lock);
     uint32_t count = 0;
-    size_t index = spill_memory_table_seek(table, binding->collection_id, query->after,
-                                           query->after_bytes);
+    size_t index =
+        spill_memory_table_seek(table, binding->collection_id, query->after, query->after_bytes);
     for (; index < table->count && count < query->limit; index++) {
         const spill_memory_fields_t *fields = (const spill_memory_fields_t *)table->at[index];
         const spill_memory_entry_t *entry = &fields->entry;
@@ -125,8 +126,8 @@ static bool may_have_id(const spill_memory_owner_t *owner, const spill_definitio
 }
 
 spill_code_t spill_memory_windows(spill_store_t *store, const spill_definition_t *definition,
-                            const spill_binding_t *binding, const spill_window_query_t *query,
-                            bson_t *texts, spill_error_t *error)
+                                  const spill_binding_t *binding, const spill_window_query_t *query,
+                                  bson_t *texts, spill_error_t *error)
 {
     spill_memory_store_t *memory = (spill_memory_store_t *)store;
     const spill_memory_table_t *table = &memory->owners;

@@ -12,7 +12,7 @@ typedef struct spill_overgrown_query {
     const uint8_t *after; /* a place that an earlier call left in `last`; */
     size_t after_bytes;   /* 0: from the start */
     size_t limit;         /* <= 1000 */
-    int64_t elements;     /* it has at least so many, */
+    int64_t slots;        /* it has at least so many (removed numbers in it count), */
     int64_t bytes;        /* or its document so many bytes, */
     bool counts;          /* or a count that the document shows is not that of the array */
 } spill_overgrown_query_t;

@@ -205,19 +205,20 @@ typedef struct spill_request {
     const spill_ops_t *ops;   /* CREATE_PAGE */
     const bson_t *update;     /* APPEND to a head, UPDATE_FIELDS: operators, or NULL */
     /*
-     * APPEND, UPDATE_FIELDS: make the head, with `epoch`; also TAKE, always. The request may have been long under way,
-     * and clocks differ: the store takes a later one where a head was dropped here whose rev was
-     * not lower, so that incarnations of a name follow each other.
+     * APPEND, UPDATE_FIELDS: make the head, with `epoch`; also TAKE, always. The request may have
+     * been long under way, and clocks differ: the store takes a later one where a head was dropped
+     * here whose rev was not lower, so that incarnations of a name follow each other.
      */
     bool create;
-    int64_t first;       /* PUT_PAGE, CREATE_PAGE; CUT: of the head that was copied */
-    int64_t slots;       /* CUT: slots dropped; PUT_PAGE: slots in the page */
-    int64_t more_pages;  /* CUT: how many pages they are in besides page `pages` */
-    int64_t bytes;       /* CUT: bytes of the live elements dropped */
-    int64_t n;           /* CREATE_PAGE */
-    int64_t total;       /* ADVANCE: elements appended so far */
-    int64_t pages;       /* ADVANCE; CUT, DROP_HEAD, GIVE_BACK; READ of SPILL_PAGE_HOLDING, SPILL_ELEMENTS */
-    bool close;          /* SEAL */
+    int64_t first;      /* PUT_PAGE, CREATE_PAGE; CUT: of the head that was copied */
+    int64_t slots;      /* CUT: slots dropped; PUT_PAGE: slots in the page */
+    int64_t more_pages; /* CUT: how many pages they are in besides page `pages` */
+    int64_t bytes;      /* CUT: bytes of the live elements dropped */
+    int64_t n;          /* CREATE_PAGE */
+    int64_t total;      /* ADVANCE: elements appended so far */
+    int64_t
+        pages;  /* ADVANCE; CUT, DROP_HEAD, GIVE_BACK; READ of SPILL_PAGE_HOLDING, SPILL_ELEMENTS */
+    bool close; /* SEAL */
     int64_t low;         /* TRIM; READ of SPILL_ELEMENTS */
     int64_t removed;     /* TRIM: the new value of state.removed */
     int64_t seq;         /* the element; READ: bound of the run */

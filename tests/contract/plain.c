@@ -325,7 +325,7 @@ static void heads_that_are_to_be_laid_out_are_found(void **state)
         const char *name;
         int64_t count;
         bool ours;
-    } owners[] = {{"ada", 5, false}, {"bob", 3, true},   {"cid", 1, false},
+    } owners[] = {{"ada", 5, false}, {"bob", 3, true},  {"cid", 1, false},
                   {"dan", 0, false}, {"eve", 12, true}, {"fay", 4, true}};
     for (size_t i = 0; i < sizeof owners / sizeof *owners; i++) {
         fixture_owner(&fixture, owners[i].name);
@@ -334,12 +334,12 @@ static void heads_that_are_to_be_laid_out_are_found(void **state)
         else
             write_plain(&fixture, &other, owners[i].count);
     }
-    spill_overgrown_query_t query = {.limit = 100, .elements = 4, .bytes = INT64_MAX};
+    spill_overgrown_query_t query = {.limit = 100, .slots = 4, .bytes = INT64_MAX};
     assert_overgrown(&fixture, &query, "ada:5:plain cid:1:plain eve:12:ours fay:4:ours ");
     query.limit = 2;
     assert_overgrown(&fixture, &query, "ada:5:plain cid:1:plain eve:12:ours fay:4:ours ");
     query.limit = 1;
-    query.elements = 100;
+    query.slots = 100;
     assert_overgrown(&fixture, &query, "ada:5:plain cid:1:plain ");
     query.bytes = 10; /* any */
     assert_overgrown(&fixture, &query,

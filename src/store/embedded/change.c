@@ -34,7 +34,7 @@ typedef struct decision {
     spill_top_t journal; /* how the document's elements rank, where it matters */
     spill_seqs_t gone;   /* capped, keeping the best: the numbers that were, before */
     spill_before_t before;
-    bson_t *fields; /* what the head's other fields become; NULL: not touched */
+    bson_t *fields;    /* what the head's other fields become; NULL: not touched */
     spill_run_t plain; /* TAKE: the array that others keep */
     spill_buffer_t value;
     spill_code_t failed; /* the transition could not be told a size; `error` says why */
@@ -238,8 +238,8 @@ static spill_code_t move_array(decision_t *decision, spill_error_t *error)
     const spill_request_t *request = decision->request;
     spill_response_t own = SPILL_RESPONSE_INIT;
     bson_t *fields = NULL;
-    spill_code_t code = spill_embedded_get_fields(decision->store, decision->batch, request,
-                                                  &fields, error);
+    spill_code_t code =
+        spill_embedded_get_fields(decision->store, decision->batch, request, &fields, error);
     if (code == SPILL_OK && request->kind == SPILL_REQUEST_GIVE_BACK)
         code = read_own(decision, &own, error);
     if (code == SPILL_OK && request->kind == SPILL_REQUEST_GIVE_BACK) {

@@ -264,8 +264,7 @@ static spill_code_t fill(const making_t *making, spill_error_t *error)
         for (int64_t seq = before->first; seq < before->end; seq++)
             delete_element(making, before->epoch, seq);
     }
-    for (size_t i = 0;
-         code == SPILL_OK && run && !before->is_view && i < run->count; i++) {
+    for (size_t i = 0; code == SPILL_OK && run && !before->is_view && i < run->count; i++) {
         spill_element_t element = spill_run_element(run, i);
         code = forget_elements(making, making->batch, making->state->epoch, element.seq,
                                element.seq + 1, error);

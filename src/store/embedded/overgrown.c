@@ -30,9 +30,9 @@ static spill_code_t read_head(listing_t *listing, const uint8_t *owner, size_t o
     spill_record_key_kind(&key, SPILL_RECORD_HEAD);
     spill_state_clear(&listing->head);
     spill_code_t code = kv->ops->get(kv, key.data, key.size, &listing->value, &there, error);
-    *readable = code == SPILL_OK && (!there || spill_state_decode(listing->value.data,
-                                                                  listing->value.size, true,
-                                                                  &listing->head));
+    *readable =
+        code == SPILL_OK && (!there || spill_state_decode(listing->value.data, listing->value.size,
+                                                          true, &listing->head));
     return code == SPILL_CORRUPT ? SPILL_OK : code;
 }
 
@@ -49,7 +49,7 @@ static bool is_overgrown(const listing_t *listing, const bson_t *fields,
     if (!head->present)
         return spill_plain_measure(listing->definition, fields, &overgrown->elements,
                                    &overgrown->bytes);
-    return head->live >= listing->query->elements ||
+    return spill_state_slots(head) >= listing->query->slots ||
            head->live_bytes + (int64_t)fields->len >= listing->query->bytes;
 }
 
@@ -77,8 +77,7 @@ static spill_code_t list(listing_t *listing, spill_buffer_t *last, spill_error_t
     const spill_overgrown_query_t *query = listing->query;
     spill_kv_t *kv = listing->store->kv;
     spill_record_key_t from;
-    spill_record_key_init(&from, listing->binding->collection_id, query->after,
-                          query->after_bytes);
+    spill_record_key_init(&from, listing->binding->collection_id, query->after, query->after_bytes);
     spill_kv_iter_t *iter = kv->ops->iterate(kv);
     iter->ops->seek(iter, from.data, from.size);
     spill_code_t code = SPILL_OK;

@@ -109,11 +109,10 @@ static bool take(void *context, const bson_t *document)
 
 static spill_code_t run(search_t *search, const bson_t *match, spill_error_t *error)
 {
-    bson_t *pipeline =
-        BCON_NEW("0", "{", "$match", BCON_DOCUMENT(match), "}", "1", "{", "$sort", "{", "_id",
-                 BCON_INT32(1), "}", "}", "2", "{", "$limit",
-                 BCON_INT64((int64_t)search->limit - search->count), "}", "3", "{", "$project",
-                 BCON_DOCUMENT(search->projection), "}");
+    bson_t *pipeline = BCON_NEW("0", "{", "$match", BCON_DOCUMENT(match), "}", "1", "{", "$sort",
+                                "{", "_id", BCON_INT32(1), "}", "}", "2", "{", "$limit",
+                                BCON_INT64((int64_t)search->limit - search->count), "}", "3", "{",
+                                "$project", BCON_DOCUMENT(search->projection), "}");
     spill_code_t code = spill_mongo_each(search->store, search->definition->collection, pipeline,
                                          false, take, search, error);
     bson_destroy(pipeline);
@@ -231,7 +230,7 @@ spill_code_t spill_mongo_owners(spill_store_t *store, const spill_definition_t *
 typedef struct names {
     char array[SPILL_NAME_SIZE + 1], count[SPILL_NAME_SIZE + 1];
     char epoch[SPILL_NAME_SIZE + 32], first[SPILL_NAME_SIZE + 32], low[SPILL_NAME_SIZE + 32];
-    char removed[SPILL_NAME_SIZE + 32];
+    char removed[SPILL_NAME_SIZE + 32], gone[SPILL_NAME_SIZE + 32];
 } names_t;
 
 static void name(const spill_definition_t *definition, names_t *names)
@@ -241,6 +240,7 @@ static void name(const spill_definition_t *definition, names_t *names)
     snprintf(names->epoch, sizeof names->epoch, "$spill.%s.epoch", definition->array);
     snprintf(names->first, sizeof names->first, "$spill.%s.first", definition->array);
     snprintf(names->low, sizeof names->low, "$spill.%s.low", definition->array);
+    snprintf(names->gone, sizeof names->gone, "$spill.%s.gone", definition->array);
     snprintf(names->removed, sizeof names->removed, "$spill.%s.removed", definition->array);
 }
 
@@ -264,15 +264,16 @@ static bson_t *overgrown_conditions(const spill_definition_t *definition, const 
     bson_t any = BSON_INITIALIZER;
     snprintf(place, sizeof place, "%s.0", definition->array);
     BCON_APPEND(&any, "0", "{", "$eq", "[", "{", "$type", BCON_UTF8(names->epoch), "}", "missing",
-                "]", "}", "1", "{", "$gte", "[", "{", "$size", BCON_UTF8(names->array), "}",
-                BCON_INT64(query->elements), "]", "}", "2", "{", "$gte", "[", "{", "$bsonSize",
-                "$$ROOT", "}", BCON_INT64(query->bytes), "]", "}");
+                "]", "}", "1", "{", "$gte", "[", "{", "$add", "[", "{", "$size",
+                BCON_UTF8(names->array), "}", "{", "$size", "{", "$ifNull", "[",
+                BCON_UTF8(names->gone), "[", "]", "]", "}", "}", "]", "}", BCON_INT64(query->slots),
+                "]", "}", "2", "{", "$gte", "[", "{", "$bsonSize", "$$ROOT", "}",
+                BCON_INT64(query->bytes), "]", "}");
     if (query->counts)
         append_miscounted(definition, names, &any);
-    bson_t *conditions =
-        BCON_NEW(place, "{", "$exists", BCON_BOOL(true), "}", "$expr", "{", "$cond", "[", "{",
-                 "$isArray", BCON_UTF8(names->array), "}", "{", "$or", BCON_ARRAY(&any), "}",
-                 BCON_BOOL(false), "]", "}");
+    bson_t *conditions = BCON_NEW(place, "{", "$exists", BCON_BOOL(true), "}", "$expr", "{",
+                                  "$cond", "[", "{", "$isArray", BCON_UTF8(names->array), "}", "{",
+                                  "$or", BCON_ARRAY(&any), "}", BCON_BOOL(false), "]", "}");
     bson_destroy(&any);
     return conditions;
 }
@@ -293,10 +294,10 @@ spill_code_t spill_mongo_overgrown(spill_store_t *store, const spill_definition_
     names_t names;
     name(definition, &names);
     bson_t *conditions = overgrown_conditions(definition, &names, query);
-    bson_t *projection = BCON_NEW(
-        "elements", "{", "$size", BCON_UTF8(names.array), "}", "bytes", "{", "$bsonSize", "{", "a",
-        BCON_UTF8(names.array), "}", "}", "ours", "{", "$ne", "[", "{", "$type",
-        BCON_UTF8(names.epoch), "}", "missing", "]", "}");
+    bson_t *projection =
+        BCON_NEW("elements", "{", "$size", BCON_UTF8(names.array), "}", "bytes", "{", "$bsonSize",
+                 "{", "a", BCON_UTF8(names.array), "}", "}", "ours", "{", "$ne", "[", "{", "$type",
+                 BCON_UTF8(names.epoch), "}", "missing", "]", "}");
     search_t search = {.store = (spill_mongo_t *)store,
                        .definition = definition,
                        .conditions = conditions,

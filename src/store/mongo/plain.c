@@ -1,7 +1,8 @@
 /*
  * Arrays that programs which know nothing of Spillway keep in the place of a definition's. To take
- * one over is to add bookkeeping to its document; to give it back, to put the pages' elements before
- * its own and take the bookkeeping out. Either is one update, whatever is pushed at that moment.
+ * one over is to add bookkeeping to its document; to give it back, to put the pages' elements
+ * before its own and take the bookkeeping out. Either is one update, whatever is pushed at that
+ * moment.
  */
 #include "store/mongo/mongo.h"
 

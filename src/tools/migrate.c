@@ -1,0 +1,266 @@
+#include "tools/migrate.h"
+
+#include "core/array.h"
+#include "definition/fields.h"
+#include "layout/lay_out.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+
+enum { OWNERS_AT_A_TIME = 256 };
+
+/* A pass over an array's owners. */
+typedef struct pass {
+    spill_array_t *array;
+    const spill_migrate_options_t *options;
+    spill_migrate_result_t *result;
+} pass_t;
+
+spill_code_t spill_migrate_check(const spill_definition_t *definition, spill_error_t *error)
+{
+    if (definition->layout == SPILL_LAYOUT_OUTLIER && definition->keep == SPILL_KEEP_NEWEST)
+        return SPILL_OK;
+    if (definition->layout == SPILL_LAYOUT_OUTLIER)
+        return spill_fail(error, SPILL_INVALID,
+                          "'%s' keeps the oldest elements in its heads. Arrays are laid out in "
+                          "place with the newest there: migrate to such a definition, then "
+                          "`spillway convert ... --keep oldest'",
+                          definition->name);
+    return spill_fail(
+        error, SPILL_INVALID,
+        "'%s' has layout %s. Arrays are laid out in place with layout outlier: migrate "
+        "to such a definition, then `spillway convert ... --to %s'",
+        definition->name, spill_layout_name(definition->layout),
+        spill_layout_name(definition->layout));
+}
+
+/* ---- owners that are to be laid out ---------------------------------------------------------- */
+
+typedef spill_code_t (*visit_fn)(pass_t *pass, const spill_overgrown_t *overgrown,
+                                 spill_error_t *error);
+
+static spill_code_t visit_each(pass_t *pass, const bson_t *found, visit_fn visit,
+                               spill_error_t *error)
+{
+    bson_iter_t iter;
+    spill_code_t code = SPILL_OK;
+    bson_iter_init(&iter, found);
+    while (code == SPILL_OK && bson_iter_next(&iter)) {
+        spill_overgrown_t overgrown;
+        if (spill_overgrown_read(&iter, &overgrown))
+            code = visit(pass, &overgrown, error);
+    }
+    return code;
+}
+
+/* Each head once, in the store's order. */
+static spill_code_t each_overgrown(pass_t *pass, visit_fn visit, spill_error_t *error)
+{
+    const spill_array_t *array = pass->array;
+    const spill_bounds_t *bounds = &array->definition.bounds;
+    spill_buffer_t after = SPILL_BUFFER_INIT, last = SPILL_BUFFER_INIT;
+    spill_code_t code = SPILL_OK;
+    for (bool more = true; code == SPILL_OK && more;) {
+        spill_overgrown_query_t query = {.after = after.data,
+                                         .after_bytes = after.size,
+                                         .limit = OWNERS_AT_A_TIME,
+                                         .slots = bounds->threshold + bounds->page_capacity,
+                                         .bytes = bounds->head_bytes_max,
+                                         .counts = true};
+        bson_t found;
+        code = array->store->ops->overgrown(array->store, &array->definition, &array->binding,
+                                            &query, &found, &last, error);
+        if (code != SPILL_OK)
+            break;
+        more = !bson_empty(&found);
+        code = visit_each(pass, &found, visit, error);
+        bson_destroy(&found);
+        spill_buffer_clear(&after);
+        spill_buffer_append(&after, last.data, last.size);
+    }
+    spill_buffer_release(&after);
+    spill_buffer_release(&last);
+    return code;
+}
+
+static void count(pass_t *pass, const spill_overgrown_t *overgrown)
+{
+    pass->result->owners++;
+    pass->result->plain += overgrown->ours ? 0 : 1;
+    pass->result->elements += overgrown->elements;
+    pass->result->bytes += overgrown->bytes;
+}
+
+/* ---- what there is to do --------------------------------------------------------------------- */
+
+static spill_code_t survey(pass_t *pass, const spill_overgrown_t *overgrown, spill_error_t *error)
+{
+    (void)error;
+    const spill_bounds_t *bounds = &pass->array->definition.bounds;
+    int64_t excess = overgrown->elements - bounds->threshold;
+    count(pass, overgrown);
+    if (overgrown->elements < bounds->threshold + bounds->page_capacity)
+        return SPILL_OK;
+    pass->result->moved += excess;
+    pass->result->pages += (excess + bounds->page_capacity - 1) / bounds->page_capacity;
+    return SPILL_OK;
+}
+
+spill_code_t spill_migrate_survey(spill_array_t *array, spill_migrate_result_t *result,
+                                  spill_error_t *error)
+{
+    pass_t pass = {.array = array, .result = result};
+    spill_code_t code = spill_migrate_check(&array->definition, error);
+    return code == SPILL_OK ? each_overgrown(&pass, survey, error) : code;
+}
+
+/* ---- doing it -------------------------------------------------------------------------------- */
+
+/* Is it this owner's trouble alone, so that the pass goes on with the others? */
+static bool is_the_owners(spill_code_t code)
+{
+    return code == SPILL_REFUSED || code == SPILL_TOO_BIG || code == SPILL_CORRUPT ||
+           code == SPILL_CONFLICT || code == SPILL_INVALID;
+}
+
+static spill_code_t tell(pass_t *pass, spill_code_t code, const spill_error_t *failure,
+                         spill_migrated_t *migrated, spill_error_t *error)
+{
+    const spill_migrate_options_t *options = pass->options;
+    bool passed_over = is_the_owners(code);
+    migrated->failed = passed_over ? failure : NULL;
+    pass->result->failed += passed_over ? 1 : 0;
+    if (code != SPILL_OK && !passed_over) {
+        if (error)
+            *error = *failure;
+        return code;
+    }
+    if (options->migrated)
+        options->migrated(options->context, migrated);
+    if (options->progress)
+        options->progress(options->context, pass->result);
+    return SPILL_OK;
+}
+
+static spill_code_t wait_for_turn(const pass_t *pass, int64_t *started_us, spill_error_t *error)
+{
+    spill_throttle_t *throttle = pass->options->throttle;
+    if (throttle && !spill_throttle_wait(throttle))
+        return spill_walk_stopped(error);
+    *started_us = throttle ? spill_throttle_now_us(throttle) : 0;
+    return SPILL_OK;
+}
+
+static void took(const pass_t *pass, int64_t elements, int64_t started_us)
+{
+    spill_throttle_t *throttle = pass->options->throttle;
+    if (throttle)
+        spill_throttle_ran(throttle, elements, spill_throttle_now_us(throttle) - started_us);
+}
+
+static spill_code_t lay_out(pass_t *pass, const spill_overgrown_t *overgrown, spill_error_t *error)
+{
+    spill_owner_t owner;
+    spill_error_t failure;
+    spill_laid_out_t laid_out = {0};
+    int64_t started_us = 0;
+    spill_code_t code = wait_for_turn(pass, &started_us, error);
+    if (code != SPILL_OK)
+        return code;
+    count(pass, overgrown);
+    code = spill_owner_init(&owner, pass->array, &overgrown->owner, &failure);
+    if (code == SPILL_OK)
+        code = spill_lay_out(&owner, !overgrown->ours, overgrown->elements, overgrown->bytes,
+                             &laid_out, &failure);
+    spill_owner_release(&owner);
+    took(pass, laid_out.elements > 0 ? laid_out.elements : 1, started_us);
+    pass->result->moved += laid_out.elements;
+    pass->result->pages += laid_out.pages;
+    pass->result->changed += laid_out.changed;
+    spill_migrated_t migrated = {.owner = &overgrown->owner,
+                                 .elements = overgrown->elements,
+                                 .moved = laid_out.elements,
+                                 .pages = laid_out.pages,
+                                 .hash = laid_out.hash,
+                                 .taken = laid_out.taken};
+    return tell(pass, code, &failure, &migrated, error);
+}
+
+spill_code_t spill_migrate(spill_array_t *array, const spill_migrate_options_t *options,
+                           spill_migrate_result_t *result, spill_error_t *error)
+{
+    pass_t pass = {.array = array, .options = options, .result = result};
+    spill_code_t code = spill_migrate_check(&array->definition, error);
+    return code == SPILL_OK ? each_overgrown(&pass, lay_out, error) : code;
+}
+
+/* ---- undoing it ------------------------------------------------------------------------------ */
+
+static spill_code_t measure(void *context, const spill_value_t *value, spill_error_t *error)
+{
+    pass_t *pass = context;
+    spill_owner_t owner;
+    spill_error_t failure;
+    int64_t bytes = 0;
+    spill_code_t code = spill_owner_init(&owner, pass->array, value, &failure);
+    if (code == SPILL_OK)
+        code = spill_give_back_size(&owner, &bytes, &failure);
+    spill_owner_release(&owner);
+    spill_migrated_t migrated = {.owner = value};
+    return code == SPILL_OK ? SPILL_OK : tell(pass, code, &failure, &migrated, error);
+}
+
+static spill_code_t give_back(pass_t *pass, const spill_value_t *value, spill_error_t *error)
+{
+    spill_owner_t owner;
+    spill_error_t failure;
+    int64_t elements = 0, started_us = 0;
+    spill_code_t code = wait_for_turn(pass, &started_us, error);
+    if (code != SPILL_OK)
+        return code;
+    code = spill_owner_init(&owner, pass->array, value, &failure);
+    if (code == SPILL_OK)
+        code = spill_give_back(&owner, &elements, &failure);
+    spill_owner_release(&owner);
+    took(pass, elements > 0 ? elements : 1, started_us);
+    pass->result->owners++;
+    pass->result->elements += elements;
+    spill_migrated_t migrated = {.owner = value, .elements = elements, .given_back = true};
+    return tell(pass, code, &failure, &migrated, error);
+}
+
+static spill_code_t give_back_owner(void *context, const spill_value_t *owner, spill_error_t *error)
+{
+    return give_back(context, owner, error);
+}
+
+/* What an earlier call, that died, left of the pages of one that it had given back. */
+static spill_code_t finish(pass_t *pass, const spill_overgrown_t *overgrown, spill_error_t *error)
+{
+    spill_owner_t owner;
+    bool any;
+    if (overgrown->ours)
+        return SPILL_OK;
+    spill_code_t code = spill_owner_init(&owner, pass->array, &overgrown->owner, error);
+    if (code == SPILL_OK)
+        code = spill_outlier_finish_drop(&owner, &any, error);
+    spill_owner_release(&owner);
+    return code;
+}
+
+spill_code_t spill_migrate_undo(spill_array_t *array, const spill_migrate_options_t *options,
+                                spill_migrate_result_t *result, spill_error_t *error)
+{
+    pass_t pass = {.array = array, .options = options, .result = result};
+    spill_code_t code = spill_migrate_check(&array->definition, error);
+    int64_t failed = result->failed;
+    if (code == SPILL_OK)
+        code = spill_each_owner(array, measure, &pass, false, error);
+    if (code == SPILL_OK && result->failed > failed)
+        return spill_fail(error, SPILL_TOO_BIG,
+                          "%" PRId64 " owners of '%s' cannot be undone; nothing was changed",
+                          result->failed - failed, array->definition.name);
+    if (code == SPILL_OK)
+        code = spill_each_owner(array, give_back_owner, &pass, false, error);
+    return code == SPILL_OK ? each_overgrown(&pass, finish, error) : code;
+}

@@ -1,0 +1,75 @@
+/*
+ * Migrate: lay out the arrays of a definition that other programs keep in its heads' documents, or
+ * have pushed to, while they go on. The documents themselves say what is done and what is not, so
+ * there is no other record of progress: after a crash at any point the same call goes on.
+ * docs/migrate.md tells what other programs may do meanwhile.
+ */
+#ifndef SPILL_TOOLS_MIGRATE_H
+#define SPILL_TOOLS_MIGRATE_H
+
+#include "tools/throttle.h"
+
+#include <spillway/array.h>
+
+/* What there is to do, or was done. Added to. */
+typedef struct spill_migrate_result {
+    int64_t owners;   /* whose array was looked at: to be laid out, or given back */
+    int64_t plain;    /* ... of these, arrays of other programs */
+    int64_t elements; /* in their arrays */
+    int64_t bytes;
+    int64_t moved;   /* elements that went to pages, ... */
+    int64_t pages;   /* ... so many */
+    int64_t changed; /* pages that clients changed before they could be compared */
+    int64_t failed;  /* owners that were passed over */
+} spill_migrate_result_t;
+
+/* What was done for one owner. */
+typedef struct spill_migrated {
+    const spill_value_t *owner;
+    int64_t elements; /* in its array, when it was found; given back */
+    int64_t moved, pages;
+    uint64_t hash; /* of the elements that were moved, in their order */
+    bool taken;    /* the array was of others */
+    bool given_back;
+    const spill_error_t *failed; /* it was passed over, and why; or NULL */
+} spill_migrated_t;
+
+typedef struct spill_migrate_options {
+    spill_throttle_t *throttle; /* in elements; NULL: none */
+    /* All may be NULL. */
+    void (*migrated)(void *context, const spill_migrated_t *migrated);
+    void (*progress)(void *context, const spill_migrate_result_t *result);
+    void *context;
+} spill_migrate_options_t;
+
+/*
+ * Can the arrays of this definition be laid out in place? SPILL_INVALID: what to do instead. Layout
+ * outlier, keep newest.
+ */
+spill_code_t spill_migrate_check(const spill_definition_t *definition, spill_error_t *error);
+
+/*
+ * Count what there is to do; nothing is changed. `pages` are those that would be made. One store
+ * operation for each 256 owners, which looks at every head.
+ */
+spill_code_t spill_migrate_survey(spill_array_t *array, spill_migrate_result_t *result,
+                                  spill_error_t *error);
+
+/*
+ * One pass: take over each array of others, move what is too much in a head to pages, and make
+ * counts anew that do not fit. An owner that fails (it is damaged, or too full to be taken over) is
+ * passed over and told. Whatever ends the pass (SPILL_CANCELLED: the throttle's `stop`; a store
+ * that is not there), the same call goes on.
+ */
+spill_code_t spill_migrate(spill_array_t *array, const spill_migrate_options_t *options,
+                           spill_migrate_result_t *result, spill_error_t *error);
+
+/*
+ * Make every array of the definition one of others again. First all owners are looked at: where one
+ * would not fit its document (`migrated` tells each), nothing is changed: SPILL_TOO_BIG. Clients of
+ * the library have to be stopped; plain pushes may come. The same call goes on after a crash.
+ */
+spill_code_t spill_migrate_undo(spill_array_t *array, const spill_migrate_options_t *options,
+                                spill_migrate_result_t *result, spill_error_t *error);
+
+#endif

@@ -1,0 +1,565 @@
+/*
+ * Arrays of other programs are laid out while these go on: before each store call of the migration
+ * one of them may push, and where the array was never cut edit or pull; a client of the library may
+ * append and remove; another migration may run. Calls go wrong in each of the ways in which they
+ * can. In the end each array is what its writers were told, in order, and the verifier finds
+ * nothing. On the memory store, whose documents other programs can write to, and on the embedded
+ * store, where they can only before the array is taken over.
+ */
+#include "store/fault.h"
+#include "store/memory.h"
+#include "support/embedded.h"
+#include "tools/migrate.h"
+
+#include "bson/key.h"
+#include "core/array.h"
+
+#include <spillway/verify.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { OWNERS = 4, ELEMENTS_MAX = 400, TRIES = 200, THRESHOLD = 4, PAGE = 3 };
+
+static const char *const names[OWNERS] = {"ada", "bob", "cid", "dan"};
+
+/* What an owner's array is to be. An element is an even number, or the odd one above it. */
+typedef struct model {
+    int64_t at[ELEMENTS_MAX];
+    size_t count;
+} model_t;
+
+typedef struct world {
+    spill_store_t *store;  /* underneath */
+    spill_store_t *faulty; /* what the migration works on */
+    spill_array_t *array;  /* by `faulty` */
+    spill_array_t *feed;   /* a library client's */
+    spill_array_t *other;  /* another array of the same heads, by which fields are written */
+    spill_disk_t *disk;    /* embedded */
+    bool memory;
+    bson_t storage[OWNERS];
+    spill_value_t owners[OWNERS];
+    model_t models[OWNERS];
+    int64_t next; /* the next element is a number of its own */
+    uint64_t dice;
+    int writes;      /* in 100: how often somebody writes before a call */
+    int faults;      /* in 1000 */
+    int64_t fail_at; /* this call goes wrong so; -1: none */
+    spill_fault_t fault;
+    int seed; /* of a random schedule: SPILLWAY_SEED=n SPILLWAY_SCHEDULES=1 runs it again */
+    int moves, pushes, edits, pulls, appends, removals;
+} world_t;
+
+static uint64_t roll(world_t *world, uint64_t sides)
+{
+    world->dice = world->dice * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (world->dice >> 33) % sides;
+}
+
+/* ---- the model ------------------------------------------------------------------------------- */
+
+static int64_t add_to_model(world_t *world, int owner)
+{
+    model_t *model = &world->models[owner];
+    assert_true(model->count < ELEMENTS_MAX);
+    int64_t element = world->next;
+    world->next += 2;
+    model->at[model->count++] = element;
+    return element;
+}
+
+static void remove_from_model(world_t *world, int owner, size_t index)
+{
+    model_t *model = &world->models[owner];
+    memmove(model->at + index, model->at + index + 1,
+            (model->count - index - 1) * sizeof *model->at);
+    model->count--;
+}
+
+static spill_value_t number_value(const int64_t *number)
+{
+    return (spill_value_t){
+        .type = BSON_TYPE_INT64, .data = (const uint8_t *)number, .size_bytes = 8};
+}
+
+/* ---- programs that know nothing of Spillway -------------------------------------------------- */
+
+/* Their array as a field of the document. */
+static void write_field(world_t *world, int owner)
+{
+    const model_t *model = &world->models[owner];
+    bson_t update = BSON_INITIALIZER, set, array;
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
+    BSON_APPEND_ARRAY_BEGIN(&set, "activities", &array);
+    for (size_t i = 0; i < model->count; i++) {
+        char key[24];
+        snprintf(key, sizeof key, "%zu", i);
+        BSON_APPEND_INT64(&array, key, model->at[i]);
+    }
+    bson_append_array_end(&set, &array);
+    bson_append_document_end(&update, &set);
+    spill_error_t error;
+    assert_int_equal(spill_array_update(world->other, &world->owners[owner], &update, &error),
+                     SPILL_OK);
+    bson_destroy(&update);
+}
+
+/* The owner's head, once it is one; NULL: its array is theirs alone. */
+static bool read_head(world_t *world, int owner, spill_state_t *head)
+{
+    spill_owner_t own;
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    spill_error_t error;
+    assert_int_equal(spill_owner_init(&own, world->feed, &world->owners[owner], &error), SPILL_OK);
+    assert_int_equal(spill_owner_read_state(&own, SPILL_HEAD, &response, &error), SPILL_OK);
+    *head = response.state;
+    head->gone = (spill_seqs_t){0};
+    bool there = response.state.present;
+    spill_response_release(&response);
+    spill_owner_release(&own);
+    return there;
+}
+
+static spill_memory_document_t *document_of(world_t *world, int owner)
+{
+    spill_owner_t own;
+    spill_error_t error;
+    assert_int_equal(spill_owner_init(&own, world->feed, &world->owners[owner], &error), SPILL_OK);
+    spill_request_t request = spill_owner_request(&own, SPILL_REQUEST_READ, SPILL_HEAD);
+    spill_memory_document_t *document = spill_memory_document(world->store, &request, false);
+    spill_owner_release(&own);
+    return document;
+}
+
+/* Into the document itself: its elements are the last of the model's. */
+static void push(world_t *world, int owner, bool plain)
+{
+    int64_t element = add_to_model(world, owner);
+    spill_value_t value = number_value(&element);
+    spill_memory_document_t *document = plain ? NULL : document_of(world, owner);
+    if (plain)
+        write_field(world, owner);
+    else
+        spill_memory_document_insert(document, document->count, &value);
+    world->pushes++;
+}
+
+static void edit(world_t *world, int owner, bool plain)
+{
+    model_t *model = &world->models[owner];
+    size_t index = (size_t)roll(world, model->count);
+    model->at[index] ^= 1; /* a second edit makes it what it was */
+    spill_value_t value = number_value(&model->at[index]);
+    if (plain)
+        write_field(world, owner);
+    else
+        spill_memory_document_replace(document_of(world, owner), index, &value);
+    world->edits++;
+}
+
+static void pull(world_t *world, int owner, bool plain)
+{
+    size_t index = (size_t)roll(world, world->models[owner].count);
+    remove_from_model(world, owner, index);
+    if (plain)
+        write_field(world, owner);
+    else
+        spill_memory_document_remove(document_of(world, owner), index, 1);
+    world->pulls++;
+}
+
+/* Push any time; edit and pull while the array was never cut, and nothing else was removed. */
+static void write_as_others_do(world_t *world, int owner)
+{
+    spill_state_t head;
+    bool plain = !read_head(world, owner, &head);
+    if (!plain && !world->memory)
+        return;
+    bool whole = plain || (head.pages == 0 && head.first == 0);
+    uint64_t what = roll(world, 4);
+    if (whole && what == 0 && world->models[owner].count > 1)
+        edit(world, owner, plain);
+    else if (whole && what == 1 && world->models[owner].count > 2)
+        pull(world, owner, plain);
+    else
+        push(world, owner, plain);
+}
+
+/* ---- a client of the library ----------------------------------------------------------------- */
+
+static void append(world_t *world, int owner)
+{
+    int64_t element = world->next;
+    spill_value_t value = number_value(&element);
+    spill_append_options_t options;
+    spill_append_result_t result;
+    spill_error_t error;
+    spill_append_options_init(&options);
+    spill_code_t code = spill_array_append(world->feed, &world->owners[owner], &value, 1, &options,
+                                           &result, &error);
+    if (code == SPILL_REFUSED) /* it was not taken over yet */
+        return;
+    assert_int_equal(code, SPILL_OK);
+    assert_int_equal(add_to_model(world, owner), element);
+    world->appends++;
+}
+
+/* Of an array that was cut: the element at some place, by its number. */
+static void remove_one(world_t *world, int owner)
+{
+    model_t *model = &world->models[owner];
+    spill_state_t head;
+    if (!read_head(world, owner, &head) || head.pages == 0 || model->count < 3)
+        return;
+    size_t index = (size_t)roll(world, model->count);
+    spill_read_options_t options;
+    spill_slice_t *slice;
+    spill_error_t error;
+    spill_read_options_init(&options);
+    options.order = SPILL_OLDEST_FIRST;
+    options.limit = ELEMENTS_MAX;
+    assert_int_equal(spill_array_read(world->feed, &world->owners[owner], &options, &slice, &error),
+                     SPILL_OK);
+    assert_int_equal(slice->count, model->count);
+    spill_code_t code =
+        spill_array_remove(world->feed, &world->owners[owner], slice->elements[index].seq, &error);
+    assert_int_equal(code, SPILL_OK);
+    spill_slice_free(slice);
+    remove_from_model(world, owner, index);
+    world->removals++;
+}
+
+/* ---- before each call of the migration ------------------------------------------------------- */
+
+static void run_another(world_t *world)
+{
+    spill_migrate_options_t options = {0};
+    spill_migrate_result_t result = {0};
+    spill_error_t error;
+    assert_int_equal(spill_migrate(world->feed, &options, &result, &error), SPILL_OK);
+}
+
+static void before_call(void *context, int64_t index, const spill_request_t *request)
+{
+    world_t *world = context;
+    (void)index;
+    (void)request;
+    size_t pending = spill_fault_pending(world->faulty);
+    if (pending > 0 && roll(world, 8) == 0)
+        spill_fault_deliver(world->faulty, (size_t)roll(world, pending));
+    if ((int)roll(world, 100) >= world->writes)
+        return;
+    int owner = (int)roll(world, OWNERS);
+    uint64_t who = roll(world, 20);
+    if (who < 13)
+        write_as_others_do(world, owner);
+    else if (who < 17)
+        append(world, owner);
+    else if (who < 19)
+        remove_one(world, owner);
+    else
+        run_another(world);
+}
+
+static spill_fault_t decide(void *context, int64_t index, const spill_request_t *request)
+{
+    world_t *world = context;
+    (void)request;
+    if (index == world->fail_at)
+        return world->fault;
+    if ((int)roll(world, 1000) >= world->faults)
+        return SPILL_FAULT_NONE;
+    return (spill_fault_t)(1 + roll(world, SPILL_FAULT_COUNT - 1));
+}
+
+/* ---- a world --------------------------------------------------------------------------------- */
+
+static void define(world_t *world, const char *name)
+{
+    spill_definition_t definition;
+    spill_error_t error;
+    assert_int_equal(spill_definition_preset(&definition, "feed-recent", name, &error), SPILL_OK);
+    definition.bounds.threshold = THRESHOLD;
+    definition.bounds.page_capacity = PAGE;
+    if (strcmp(name, "other") == 0) {
+        strcpy(definition.array, "other");
+        strcpy(definition.count_field, "otherCount");
+        strcpy(definition.overflow_field, "otherOverflow");
+        strcpy(definition.pages_field, "otherPages");
+        strcpy(definition.page_collection, "otherPages");
+    }
+    assert_int_equal(spill_store_define(world->store, &definition, &error), SPILL_OK);
+}
+
+static void open_world(world_t *world, bool memory, uint64_t seed)
+{
+    spill_error_t error;
+    *world = (world_t){.memory = memory, .dice = seed * 977 + 13, .fail_at = -1};
+    spill_fault_hooks_t hooks = {.context = world, .decide = decide, .before = before_call};
+    if (memory) {
+        assert_int_equal(spill_store_open("memory:", NULL, &world->store, &error), SPILL_OK);
+    } else {
+        world->disk = spill_disk_new();
+        world->store = embedded_on_disk(world->disk, SPILL_DURABILITY_LOG);
+    }
+    define(world, "feed");
+    define(world, "other");
+    assert_int_equal(spill_array_open(world->store, "feed", &world->feed, &error), SPILL_OK);
+    assert_int_equal(spill_array_open(world->store, "other", &world->other, &error), SPILL_OK);
+    for (int i = 0; i < OWNERS; i++) {
+        bson_init(&world->storage[i]);
+        world->owners[i] = spill_value_from_utf8(&world->storage[i], names[i]);
+    }
+    spill_fault_wrap(world->store, &hooks, &world->faulty);
+    assert_int_equal(spill_array_open(world->faulty, "feed", &world->array, &error), SPILL_OK);
+}
+
+static void close_world(world_t *world)
+{
+    spill_error_t error;
+    spill_array_close(world->array);
+    spill_array_close(world->feed);
+    spill_array_close(world->other);
+    assert_int_equal(spill_store_close(world->faulty, &error), SPILL_OK);
+    assert_int_equal(spill_store_close(world->store, &error), SPILL_OK);
+    for (int i = 0; i < OWNERS; i++)
+        bson_destroy(&world->storage[i]);
+    if (world->disk)
+        spill_disk_free(world->disk);
+}
+
+static void fill(world_t *world, int owner, int count)
+{
+    for (int i = 0; i < count; i++)
+        add_to_model(world, owner);
+    write_field(world, owner);
+}
+
+/* ---- what it has to be in the end ------------------------------------------------------------ */
+
+typedef struct comparison {
+    const model_t *model;
+    size_t index;
+    const char *what;
+} comparison_t;
+
+static bool compare(void *context, const spill_value_t *owner, const spill_element_t *element)
+{
+    comparison_t *comparison = context;
+    (void)owner;
+    if (comparison->index >= comparison->model->count)
+        fail_msg("%s: there are more than %zu elements", comparison->what,
+                 comparison->model->count);
+    spill_value_t expected = number_value(&comparison->model->at[comparison->index]);
+    if (!spill_value_equal(&expected, &element->value))
+        fail_msg("%s: element %zu is another one", comparison->what, comparison->index);
+    comparison->index++;
+    return true;
+}
+
+static void print_finding(void *context, const spill_finding_t *finding)
+{
+    (void)context;
+    print_error("page %lld, I%d: %s\n", (long long)finding->page, finding->invariant,
+                finding->text);
+}
+
+static void check_laid_out(world_t *world)
+{
+    spill_error_t error;
+    for (int i = 0; i < OWNERS; i++) {
+        char what[64];
+        snprintf(what, sizeof what, "seed %d, %s", world->seed, names[i]);
+        comparison_t comparison = {.model = &world->models[i], .what = what};
+        spill_state_t head;
+        assert_true(read_head(world, i, &head) || world->models[i].count == 0);
+        assert_true(head.live < THRESHOLD + PAGE);
+        assert_int_equal(
+            spill_array_export(world->feed, &world->owners[i], compare, &comparison, &error),
+            SPILL_OK);
+        if (comparison.index != world->models[i].count)
+            fail_msg("%s: %zu elements, and not %zu", what, comparison.index,
+                     world->models[i].count);
+    }
+    spill_verify_summary_t summary;
+    assert_int_equal(spill_array_verify(world->feed, NULL, print_finding, NULL, &summary, &error),
+                     SPILL_OK);
+    if (summary.findings > 0)
+        fail_msg("seed %d: %lld findings", world->seed, (long long)summary.findings);
+}
+
+/* The array is a field again, and nothing is left beside it. */
+static void check_given_back(world_t *world)
+{
+    for (int i = 0; i < OWNERS; i++) {
+        spill_owner_t own;
+        spill_error_t error;
+        spill_state_t head;
+        spill_response_t response = SPILL_RESPONSE_INIT;
+        assert_false(read_head(world, i, &head));
+        assert_int_equal(spill_owner_init(&own, world->feed, &world->owners[i], &error), SPILL_OK);
+        assert_int_equal(spill_outlier_find_left_over(&own, INT64_MAX, &response, &error),
+                         SPILL_OK);
+        assert_false(response.state.present);
+        spill_response_release(&response);
+        spill_owner_release(&own);
+        assert_int_equal(spill_owner_init(&own, world->other, &world->owners[i], &error), SPILL_OK);
+        spill_request_t read = spill_owner_request(&own, SPILL_REQUEST_READ, SPILL_HEAD);
+        read.want_fields = true;
+        assert_int_equal(spill_owner_call(&own, &read, &response, &error), SPILL_OK);
+        bson_iter_t iter, elements;
+        assert_true(bson_iter_init_find(&iter, response.fields, "activities"));
+        assert_true(bson_iter_recurse(&iter, &elements));
+        size_t index = 0;
+        for (; bson_iter_next(&elements); index++)
+            assert_int_equal(bson_iter_int64(&elements), world->models[i].at[index]);
+        assert_int_equal(index, world->models[i].count);
+        spill_response_release(&response);
+        spill_owner_release(&own);
+    }
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+typedef spill_code_t (*pass_fn)(spill_array_t *array, const spill_migrate_options_t *options,
+                                spill_migrate_result_t *result, spill_error_t *error);
+
+/* As its user starts it again. Owners that failed are for the next pass as well. */
+static void run_until_done(world_t *world, pass_fn pass)
+{
+    spill_code_t code = SPILL_UNKNOWN;
+    spill_error_t error;
+    for (int i = 0; i < TRIES; i++) {
+        spill_migrate_options_t options = {0};
+        spill_migrate_result_t result = {0};
+        code = pass(world->array, &options, &result, &error);
+        world->moves += (int)result.moved;
+        if (code == SPILL_OK && result.failed == 0)
+            return;
+        if (code != SPILL_OK && code != SPILL_IO && code != SPILL_UNKNOWN)
+            fail_msg("seed %d: %s: %s", world->seed, spill_code_name(code), error.message);
+    }
+    fail_msg("seed %d: no end after %d passes: %s", world->seed, TRIES, error.message);
+}
+
+static void quiet(world_t *world)
+{
+    while (spill_fault_pending(world->faulty) > 0)
+        spill_fault_deliver(world->faulty, 0);
+    world->writes = world->faults = 0;
+    world->fail_at = -1;
+}
+
+static void play(world_t *world, bool undo)
+{
+    run_until_done(world, spill_migrate);
+    quiet(world);
+    run_until_done(world, spill_migrate); /* what was pushed behind it */
+    check_laid_out(world);
+    if (!undo)
+        return;
+    run_until_done(world, spill_migrate_undo);
+    check_given_back(world);
+    run_until_done(world, spill_migrate);
+    check_laid_out(world);
+}
+
+static int schedules(void)
+{
+    const char *text = getenv("SPILLWAY_SCHEDULES");
+    return text ? atoi(text) : 1000;
+}
+
+static void random_schedules(bool memory)
+{
+    static world_t world;
+    int moves = 0, edits = 0, pulls = 0, removals = 0, appends = 0;
+    const char *text = getenv("SPILLWAY_SEED");
+    int first = text ? atoi(text) : 1;
+    for (int seed = first; seed < first + schedules(); seed++) {
+        open_world(&world, memory, (uint64_t)seed);
+        world.seed = seed;
+        for (int i = 0; i < OWNERS; i++)
+            fill(&world, i, (int)roll(&world, 25));
+        world.writes = (int)roll(&world, 60);
+        world.faults = (int)roll(&world, 150);
+        play(&world, seed % 3 == 0);
+        moves += world.moves;
+        edits += world.edits;
+        pulls += world.pulls;
+        removals += world.removals;
+        appends += world.appends;
+        close_world(&world);
+    }
+    assert_true(moves > 0 && edits > 0 && pulls > 0 && removals > 0 && appends > 0);
+}
+
+static void beside_others_on_the_memory_store(void **state)
+{
+    (void)state;
+    random_schedules(true);
+}
+
+static void beside_others_on_the_embedded_store(void **state)
+{
+    (void)state;
+    random_schedules(false);
+}
+
+/* The k-th call goes wrong, for every k. */
+static void every_call_fails_once(bool memory, pass_fn pass)
+{
+    static world_t world;
+    for (spill_fault_t fault = SPILL_FAULT_FAIL; fault < SPILL_FAULT_COUNT; fault++) {
+        bool reached = true;
+        for (int64_t k = 0; reached; k++) {
+            open_world(&world, memory, 1);
+            fill(&world, 0, 23);
+            fill(&world, 1, 1);
+            fill(&world, 2, 7);
+            if (pass == spill_migrate_undo)
+                run_until_done(&world, spill_migrate);
+            world.fail_at = spill_fault_calls(world.faulty) + k;
+            world.fault = fault;
+            run_until_done(&world, pass);
+            reached = spill_fault_calls(world.faulty) > world.fail_at;
+            quiet(&world);
+            if (pass == spill_migrate)
+                check_laid_out(&world);
+            run_until_done(&world, spill_migrate_undo);
+            fill(&world, 3, 1);
+            check_given_back(&world);
+            close_world(&world);
+        }
+    }
+}
+
+static void every_call_of_a_migration_fails_once(void **state)
+{
+    (void)state;
+    every_call_fails_once(true, spill_migrate);
+    every_call_fails_once(false, spill_migrate);
+}
+
+static void every_call_of_an_undo_fails_once(void **state)
+{
+    (void)state;
+    every_call_fails_once(true, spill_migrate_undo);
+    every_call_fails_once(false, spill_migrate_undo);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_call_of_a_migration_fails_once),
+        cmocka_unit_test(every_call_of_an_undo_fails_once),
+        cmocka_unit_test(beside_others_on_the_memory_store),
+        cmocka_unit_test(beside_others_on_the_embedded_store),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
