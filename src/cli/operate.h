@@ -18,12 +18,17 @@ typedef struct spill_cli_operate_given {
     const char *log;
 } spill_cli_operate_given_t;
 
-/* Rows of a command's options, which has a spill_cli_operate_given_t as `member` of its `type`. */
+/*
+ * Rows of a command's options, which has a spill_cli_operate_given_t as `member` of its `type`: of
+ * one that acts with --execute alone, and of one that acts at once (it sets `execute` itself).
+ */
 #define SPILL_CLI_OPERATE_OPTIONS(type, member, units)                                             \
     {"execute", NULL, SPILL_OPTION_FLAG, offsetof(type, member.execute),                           \
      "Act. Without it what would be done is said, and nothing is changed"},                        \
-        {"rate", "N", SPILL_OPTION_NUMBER, offsetof(type, member.rate),                            \
-         "At most N " units " a second (as fast as can be)"},                                      \
+        SPILL_CLI_PACE_OPTIONS(type, member, units)
+#define SPILL_CLI_PACE_OPTIONS(type, member, units)                                                \
+    {"rate", "N", SPILL_OPTION_NUMBER, offsetof(type, member.rate),                                \
+     "At most N " units " a second (as fast as can be)"},                                          \
         {"max-latency", "MS", SPILL_OPTION_NUMBER, offsetof(type, member.latency_ms),              \
          "Wait while the server takes longer than MS milliseconds for a small read"},              \
         {"pause-file", "FILE", SPILL_OPTION_TEXT, offsetof(type, member.pause_file),               \

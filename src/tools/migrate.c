@@ -106,12 +106,18 @@ static spill_code_t survey(pass_t *pass, const spill_overgrown_t *overgrown, spi
     return SPILL_OK;
 }
 
-spill_code_t spill_migrate_survey(spill_array_t *array, spill_migrate_result_t *result,
-                                  spill_error_t *error)
+/* Of a definition that is not saved, an embedded store has no heads. */
+spill_code_t spill_migrate_survey(spill_store_t *store, const spill_definition_t *definition,
+                                  spill_migrate_result_t *result, spill_error_t *error)
 {
-    pass_t pass = {.array = array, .result = result};
-    spill_code_t code = spill_migrate_check(&array->definition, error);
-    return code == SPILL_OK ? each_overgrown(&pass, survey, error) : code;
+    spill_array_t array = {.store = store, .definition = *definition};
+    pass_t pass = {.array = &array, .result = result};
+    spill_code_t code = spill_migrate_check(definition, error);
+    if (code != SPILL_OK)
+        return code;
+    code = store->ops->bind(store, definition, &array.binding, error);
+    return code == SPILL_OK || code == SPILL_NOT_FOUND ? each_overgrown(&pass, survey, error)
+                                                       : code;
 }
 
 /* ---- doing it -------------------------------------------------------------------------------- */

@@ -49,11 +49,11 @@ typedef struct spill_migrate_options {
 spill_code_t spill_migrate_check(const spill_definition_t *definition, spill_error_t *error);
 
 /*
- * Count what there is to do; nothing is changed. `pages` are those that would be made. One store
- * operation for each 256 owners, which looks at every head.
+ * Count what there is to do; nothing is changed. `pages` are those that would be made. The
+ * definition need not be saved. One store operation for each 256 owners, which looks at every head.
  */
-spill_code_t spill_migrate_survey(spill_array_t *array, spill_migrate_result_t *result,
-                                  spill_error_t *error);
+spill_code_t spill_migrate_survey(spill_store_t *store, const spill_definition_t *definition,
+                                  spill_migrate_result_t *result, spill_error_t *error);
 
 /*
  * One pass: take over each array of others, move what is too much in a head to pages, and make

@@ -1,12 +1,12 @@
 #include "tools/consolidate/plan.h"
 
 #include "bson/key.h"
+#include "tools/plan_file.h"
 #include "util/error.h"
 
 #include <string.h>
 
 /* The version of plans that is understood (docs/plan.md). */
-#define PLAN_VERSION 1
 
 /* Of what a collection's name may have on all servers. */
 #define NAME_BYTES_MAX 200
@@ -214,10 +214,6 @@ static spill_code_t read_groups(const char *file, const bson_t *document,
     bson_t list, entry;
     bson_iter_t iter;
     spill_code_t code = SPILL_OK;
-    if (!bson_iter_init_find(&iter, document, "spillwayPlan") ||
-        bson_iter_as_int64(&iter) != PLAN_VERSION)
-        return spill_fail(error, SPILL_INVALID, "%s: it is no plan of version %d", file,
-                          PLAN_VERSION);
     array_in(document, "sprawl", &list);
     plan->items = bson_malloc0((bson_count_keys(&list) + 1) * sizeof *plan->items);
     bson_iter_init(&iter, &list);
@@ -245,20 +241,11 @@ static spill_code_t read_groups(const char *file, const bson_t *document,
 spill_code_t spill_consolidations_read(const char *file, spill_consolidations_t *plan,
                                        spill_error_t *error)
 {
-    bson_error_t cause;
-    bson_t document = BSON_INITIALIZER;
+    bson_t document;
     *plan = (spill_consolidations_t){0};
-    bson_json_reader_t *reader = bson_json_reader_new_from_file(file, &cause);
-    if (!reader)
-        return spill_fail(error, SPILL_IO, "%s: %s", file, cause.message);
-    spill_code_t code = SPILL_OK;
-    int got = bson_json_reader_read(reader, &document, &cause);
-    if (got != 1)
-        code = spill_fail(error, SPILL_PARSE, "%s: %s", file,
-                          got == 0 ? "it is empty" : cause.message);
-    else
+    spill_code_t code = spill_plan_file_read(file, &document, error);
+    if (code == SPILL_OK)
         code = read_groups(file, &document, plan, error);
-    bson_json_reader_destroy(reader);
     bson_destroy(&document);
     return code;
 }

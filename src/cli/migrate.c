@@ -1,0 +1,365 @@
+/* migrate and sweep: arrays that other programs keep or push to are laid out, while they go on. */
+#include "tools/migrate.h"
+#include "cli/operate.h"
+#include "tools/plan_file.h"
+#include "util/clock.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct migrate_options {
+    spill_cli_operate_given_t operate;
+    const char *only;
+    bool undo;
+    bool yes;
+} migrate_options_t;
+
+static const migrate_options_t DEFAULTS = {0};
+
+typedef struct sweep_options {
+    spill_cli_operate_given_t operate;
+    bool watch;
+    int64_t interval_s;
+} sweep_options_t;
+
+static const sweep_options_t SWEEP_DEFAULTS = {.operate.execute = true, .interval_s = 60};
+
+/* A run of either. `operate` comes first: it is the throttle's context. */
+typedef struct migrate_run {
+    spill_cli_operate_t operate;
+    const spill_invocation_t *invocation;
+    spill_store_t *store;
+    spill_throttle_t throttle;
+    const spill_definition_t *definition; /* of the array that it is at */
+    spill_migrate_result_t survey;        /* what there was to do */
+    int64_t failed;
+} migrate_run_t;
+
+/* ---- while it runs --------------------------------------------------------------------------- */
+
+/* How long the store takes for the smallest read. */
+static double latency_s(void *context)
+{
+    const migrate_run_t *run = context;
+    spill_definition_t definition;
+    spill_error_t error;
+    int64_t began_us = spill_clock_now_us(NULL);
+    spill_code_t code =
+        spill_store_definition(run->store, run->definition->name, &definition, &error);
+    return code == SPILL_OK ? (double)(spill_clock_now_us(NULL) - began_us) / 1e6 : -1;
+}
+
+static void show_progress(void *context, const spill_migrate_result_t *result)
+{
+    migrate_run_t *run = context;
+    double seconds = spill_cli_progress_seconds(&run->operate.progress);
+    char left[48] = "";
+    if (result->owners > 0 && run->survey.elements > result->elements)
+        snprintf(left, sizeof left, ", %.0f s left",
+                 seconds * (double)(run->survey.elements - result->elements) /
+                     (double)(result->elements > 0 ? result->elements : 1));
+    spill_cli_progress_print(&run->operate.progress,
+                             "%s: %" PRId64 " of %" PRId64 " owners, %" PRId64
+                             " elements moved to %" PRId64 " pages, %.0f/s%s",
+                             run->definition->name, result->owners,
+                             run->survey.owners > result->owners ? run->survey.owners
+                                                                 : result->owners,
+                             result->moved, result->pages, (double)result->moved / seconds, left);
+}
+
+static void log_owner(migrate_run_t *run, const spill_migrated_t *migrated)
+{
+    bson_t line = BSON_INITIALIZER;
+    char hash[20];
+    BSON_APPEND_UTF8(&line, "name", run->definition->name);
+    spill_value_append(migrated->owner, &line, "owner");
+    BSON_APPEND_INT64(&line, "elements", migrated->elements);
+    if (migrated->failed) {
+        BSON_APPEND_UTF8(&line, "failed", migrated->failed->message);
+    } else if (migrated->given_back) {
+        BSON_APPEND_BOOL(&line, "givenBack", true);
+    } else {
+        BSON_APPEND_BOOL(&line, "taken", migrated->taken);
+        BSON_APPEND_INT64(&line, "moved", migrated->moved);
+        BSON_APPEND_INT64(&line, "pages", migrated->pages);
+    }
+    if (migrated->pages > 0) {
+        snprintf(hash, sizeof hash, "%016" PRIx64, migrated->hash);
+        BSON_APPEND_UTF8(&line, "hash", hash);
+    }
+    spill_cli_operate_log(&run->operate, &line);
+    bson_destroy(&line);
+}
+
+static void note_owner(void *context, const spill_migrated_t *migrated)
+{
+    migrate_run_t *run = context;
+    log_owner(run, migrated);
+    if (!migrated->failed)
+        return;
+    spill_cli_progress_break(&run->operate.progress);
+    fprintf(stderr, "spillway: passed over: %s\n", migrated->failed->message);
+}
+
+/* ---- one array ------------------------------------------------------------------------------- */
+
+static void print_survey(const migrate_run_t *run)
+{
+    const spill_migrate_result_t *survey = &run->survey;
+    const char *name = run->definition->name;
+    if (run->invocation->json) {
+        printf("{\"name\":");
+        spill_cli_print_text(name);
+        printf(",\"owners\":%" PRId64 ",\"plain\":%" PRId64 ",\"elements\":%" PRId64
+               ",\"bytes\":%" PRId64 ",\"toMove\":%" PRId64 ",\"toPages\":%" PRId64 "}\n",
+               survey->owners, survey->plain, survey->elements, survey->bytes, survey->moved,
+               survey->pages);
+        return;
+    }
+    printf("%s: %s.%s, %" PRId64 " %s to lay out, of which %" PRId64
+           " are other programs' alone; %" PRId64 " of %" PRId64 " elements go to some %" PRId64
+           " %s in %s\n",
+           name, run->definition->collection, run->definition->array, survey->owners,
+           spill_cli_plural(survey->owners, "array", "arrays"), survey->plain, survey->moved,
+           survey->elements, survey->pages, spill_cli_plural(survey->pages, "page", "pages"),
+           run->definition->page_collection);
+}
+
+static void print_result(const migrate_run_t *run, const char *step,
+                         const spill_migrate_result_t *result)
+{
+    printf("{\"name\":");
+    spill_cli_print_text(run->definition->name);
+    printf(",\"step\":\"%s\",\"owners\":%" PRId64 ",\"taken\":%" PRId64 ",\"elements\":%" PRId64
+           ",\"moved\":%" PRId64 ",\"pages\":%" PRId64 ",\"changed\":%" PRId64
+           ",\"failed\":%" PRId64 "}\n",
+           step, result->owners, result->plain, result->elements, result->moved, result->pages,
+           result->changed, result->failed);
+    fflush(stdout);
+}
+
+typedef spill_code_t (*pass_fn)(spill_array_t *array, const spill_migrate_options_t *options,
+                                spill_migrate_result_t *result, spill_error_t *error);
+
+static spill_code_t pass_over(migrate_run_t *run, pass_fn pass, const char *step,
+                              spill_error_t *error)
+{
+    spill_migrate_options_t options = {.throttle = &run->throttle,
+                                       .migrated = note_owner,
+                                       .progress = show_progress,
+                                       .context = run};
+    spill_migrate_result_t result = {0};
+    spill_array_t *array;
+    spill_code_t code = spill_array_open(run->store, run->definition->name, &array, error);
+    if (code != SPILL_OK)
+        return code;
+    code = pass(array, &options, &result, error);
+    spill_array_close(array);
+    spill_cli_progress_break(&run->operate.progress);
+    run->failed += result.failed;
+    if (code == SPILL_OK || result.owners > 0)
+        print_result(run, step, &result);
+    return code;
+}
+
+/* ---- migrate --------------------------------------------------------------------------------- */
+
+static spill_code_t migrate_one(migrate_run_t *run, spill_error_t *error)
+{
+    const migrate_options_t *given = run->invocation->options;
+    spill_code_t code = spill_migrate_check(run->definition, error);
+    if (code != SPILL_OK)
+        return code;
+    if (given->undo && given->operate.execute)
+        return pass_over(run, spill_migrate_undo, "undone", error);
+    run->survey = (spill_migrate_result_t){0};
+    if (given->operate.execute)
+        code = spill_store_define(run->store, run->definition, error);
+    if (code == SPILL_OK)
+        code = spill_migrate_survey(run->store, run->definition, &run->survey, error);
+    if (code != SPILL_OK || given->operate.execute)
+        return code == SPILL_OK ? pass_over(run, spill_migrate, "laid out", error) : code;
+    print_survey(run);
+    return SPILL_OK;
+}
+
+static spill_code_t migrate_all(migrate_run_t *run, spill_error_t *error)
+{
+    const migrate_options_t *given = run->invocation->options;
+    spill_definition_t *definitions;
+    size_t count, matched = 0;
+    spill_code_t code =
+        spill_plan_file_definitions(run->invocation->arguments[1], &definitions, &count, error);
+    for (size_t i = 0; code == SPILL_OK && i < count; i++) {
+        if (given->only && strcmp(given->only, definitions[i].name) != 0)
+            continue;
+        matched++;
+        run->definition = &definitions[i];
+        code = migrate_one(run, error);
+    }
+    if (code == SPILL_OK && matched == 0)
+        code = spill_fail(error, SPILL_INVALID, "the plan has no definition '%s' to migrate",
+                          given->only);
+    bson_free(definitions);
+    return code;
+}
+
+/* ---- sweep ----------------------------------------------------------------------------------- */
+
+/* In small steps, so that Ctrl-C is heard. False: it was. */
+static bool pause_between(int64_t interval_s)
+{
+    const struct timespec step = {.tv_nsec = 200 * 1000 * 1000};
+    for (int64_t i = 0; i < interval_s * 5; i++) {
+        if (spill_cli_operate_interrupted())
+            return false;
+        nanosleep(&step, NULL);
+    }
+    return !spill_cli_operate_interrupted();
+}
+
+static spill_code_t sweep_all(migrate_run_t *run, spill_error_t *error)
+{
+    const sweep_options_t *given = run->invocation->options;
+    spill_definition_t definition;
+    spill_code_t code =
+        spill_store_definition(run->store, run->invocation->arguments[1], &definition, error);
+    run->definition = &definition;
+    do {
+        run->survey = (spill_migrate_result_t){0};
+        if (code == SPILL_OK)
+            code = pass_over(run, spill_migrate, "swept", error);
+    } while (code == SPILL_OK && given->watch && pause_between(given->interval_s));
+    return code;
+}
+
+/* ---- the commands ---------------------------------------------------------------------------- */
+
+typedef spill_code_t (*work_fn)(migrate_run_t *run, spill_error_t *error);
+
+static spill_exit_t operate(const spill_invocation_t *invocation,
+                            const spill_cli_operate_given_t *given, spill_cli_mode_t mode,
+                            work_fn work)
+{
+    migrate_run_t run = {.invocation = invocation};
+    spill_throttle_options_t throttle = {0};
+    spill_error_t error, closing;
+    spill_code_t code =
+        spill_cli_operate_start(&run.operate, invocation, given, &throttle, &error);
+    throttle.latency = latency_s;
+    spill_throttle_init(&run.throttle, &throttle);
+    if (code == SPILL_OK)
+        code = spill_cli_open_store(invocation, mode, &run.store, &error);
+    if (code == SPILL_OK)
+        code = work(&run, &error);
+    if (spill_cli_operate_end(&run.operate, &closing) != SPILL_OK && code == SPILL_OK) {
+        code = closing.code;
+        error = closing;
+    }
+    spill_exit_t status = spill_cli_close(NULL, run.store, code, &error);
+    if (code == SPILL_CANCELLED)
+        return SPILL_EXIT_INTERRUPTED;
+    return status == SPILL_EXIT_DONE && run.failed > 0 ? SPILL_EXIT_FOUND : status;
+}
+
+static spill_exit_t run_migrate(const spill_invocation_t *invocation)
+{
+    const migrate_options_t *given = invocation->options;
+    spill_exit_t refused = SPILL_EXIT_DONE;
+    if (given->undo && given->operate.execute && !given->yes)
+        refused = spill_cli_confirm(invocation,
+                                    "Make the arrays of '%s' plain ones again? Programs that use "
+                                    "Spillway's library have to be stopped.",
+                                    invocation->arguments[1]);
+    if (refused != SPILL_EXIT_DONE)
+        return refused;
+    spill_exit_t status =
+        operate(invocation, &given->operate,
+                given->operate.execute ? SPILL_CLI_CREATE : SPILL_CLI_READ, migrate_all);
+    if (!given->operate.execute && status == SPILL_EXIT_DONE && !invocation->quiet)
+        fprintf(stderr, "nothing was changed: --execute acts\n");
+    return status;
+}
+
+static spill_exit_t run_sweep(const spill_invocation_t *invocation)
+{
+    const sweep_options_t *given = invocation->options;
+    if (given->interval_s < 1)
+        return spill_cli_usage(invocation, "--interval is at least a second");
+    return operate(invocation, &given->operate, SPILL_CLI_WRITE, sweep_all);
+}
+
+static const spill_option_t OPTIONS[] = {
+    SPILL_CLI_OPERATE_OPTIONS(migrate_options_t, operate, "elements"),
+    {"only", "NAME", SPILL_OPTION_TEXT, offsetof(migrate_options_t, only),
+     "Of the plan's definitions that one alone"},
+    {"undo", NULL, SPILL_OPTION_FLAG, offsetof(migrate_options_t, undo),
+     "Make the arrays plain ones again, with all that they have now"},
+    {"yes", NULL, SPILL_OPTION_FLAG, offsetof(migrate_options_t, yes), "With --undo: do not ask"},
+    {0}};
+
+const spill_command_t spill_command_migrate = {
+    .name = "migrate",
+    .arguments = "STORE PLAN",
+    .arguments_min = 2,
+    .arguments_max = 2,
+    .summary = "Lay existing arrays out as a plan says, while programs go on",
+    .text =
+        "PLAN is what `spillway plan --output' writes, and may be edited: each array with "
+        "\"migrate\": true is laid out in place as its \"definition\" says (layout outlier, keep "
+        "newest). Without --execute it says what would be done.\n"
+        "\n"
+        "Each document is taken over by one update, and its oldest elements go to pages, by "
+        "updates of single documents; every page is read again and compared. Other programs may "
+        "go on: push at any time; edit and pull while the document has no pages yet (put "
+        "\"overflowPages\": {\"$exists\": false}, or how your definition names it, into their "
+        "filters). Nothing they were told is lost, and nothing doubled. It may be killed at any "
+        "moment: the same command goes on, for the documents say what is done.\n"
+        "\n"
+        "Owners that fail (damaged, or without room for the bookkeeping) are passed over and "
+        "printed, and the exit code is 1. What is pushed to the documents afterwards, `spillway "
+        "sweep' moves. --undo makes plain arrays again; where one would pass the limit of 16 MiB, "
+        "that is said first, and nothing is changed.\n"
+        "\n"
+        "Examples:\n"
+        "  spillway plan mongodb://localhost/shop --output plan.json\n"
+        "  spillway migrate mongodb://localhost/shop plan.json\n"
+        "  spillway migrate mongodb://localhost/shop plan.json --execute --rate 5000 --log moved\n"
+        "  spillway migrate mongodb://localhost/shop plan.json --execute --undo",
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
+    .options = OPTIONS,
+    .defaults = &DEFAULTS,
+    .options_bytes = sizeof DEFAULTS,
+    .run = run_migrate};
+
+static const spill_option_t SWEEP_OPTIONS[] = {
+    SPILL_CLI_PACE_OPTIONS(sweep_options_t, operate, "elements"),
+    {"watch", NULL, SPILL_OPTION_FLAG, offsetof(sweep_options_t, watch),
+     "Again and again, until it is interrupted"},
+    {"interval", "SECONDS", SPILL_OPTION_NUMBER, offsetof(sweep_options_t, interval_s),
+     "With --watch: seconds between two passes (60)"},
+    {0}};
+
+const spill_command_t spill_command_sweep = {
+    .name = "sweep",
+    .arguments = "STORE NAME",
+    .arguments_min = 2,
+    .arguments_max = 2,
+    .summary = "Move what other programs have pushed to heads into pages",
+    .text = "For applications that go on pushing to the documents with their own driver: what is "
+            "too much in a head goes to pages, new documents are taken over, and counts are made "
+            "anew, which a plain push does not keep. Programs with Spillway's library, too, may "
+            "be at work. Once a document has pages, other programs may push to it, and no more: an "
+            "edit by place, or a pull, would meet other elements than they think.\n"
+            "\n"
+            "Examples:\n"
+            "  spillway sweep mongodb://localhost/shop orders\n"
+            "  spillway sweep mongodb://localhost/shop orders --watch --interval 10 --rate 2000",
+    .common = SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
+    .options = SWEEP_OPTIONS,
+    .defaults = &SWEEP_DEFAULTS,
+    .options_bytes = sizeof SWEEP_DEFAULTS,
+    .run = run_sweep};

@@ -1,0 +1,109 @@
+#include "tools/plan_file.h"
+
+#include "util/error.h"
+
+enum { PLAN_VERSION = 1 };
+
+spill_code_t spill_plan_file_read(const char *file, bson_t *document, spill_error_t *error)
+{
+    bson_error_t cause;
+    bson_iter_t iter;
+    bson_init(document);
+    bson_json_reader_t *reader = bson_json_reader_new_from_file(file, &cause);
+    if (!reader)
+        return spill_fail(error, SPILL_IO, "%s: %s", file, cause.message);
+    int got = bson_json_reader_read(reader, document, &cause);
+    bson_json_reader_destroy(reader);
+    if (got != 1)
+        return spill_fail(error, SPILL_PARSE, "%s: %s", file,
+                          got == 0 ? "it is empty" : cause.message);
+    if (!bson_iter_init_find(&iter, document, "spillwayPlan") ||
+        bson_iter_as_int64(&iter) != PLAN_VERSION)
+        return spill_fail(error, SPILL_INVALID, "%s: it is no plan of version %d", file,
+                          PLAN_VERSION);
+    return SPILL_OK;
+}
+
+/* ---- definitions ----------------------------------------------------------------------------- */
+
+static const char *text_in(const bson_t *entry, const char *name)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, entry, name) && BSON_ITER_HOLDS_UTF8(&iter)
+               ? bson_iter_utf8(&iter, NULL)
+               : "?";
+}
+
+static bool is_to_be_migrated(const bson_t *entry)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, entry, "migrate") && bson_iter_as_bool(&iter);
+}
+
+static spill_code_t read_definition(const char *file, const bson_t *entry,
+                                    spill_definition_t *definition, spill_error_t *error)
+{
+    bson_iter_t iter;
+    bson_t document;
+    const uint8_t *data = NULL;
+    uint32_t size = 0;
+    const char *collection = text_in(entry, "collection"), *path = text_in(entry, "path");
+    if (bson_iter_init_find(&iter, entry, "definition") && BSON_ITER_HOLDS_DOCUMENT(&iter))
+        bson_iter_document(&iter, &size, &data);
+    if (!data || !bson_init_static(&document, data, size))
+        return spill_fail(error, SPILL_INVALID,
+                          "%s: %s.%s is to be migrated, and has no \"definition\"", file,
+                          collection, path);
+    spill_error_t cause;
+    spill_code_t code = spill_definition_from_bson(definition, &document, &cause);
+    if (code == SPILL_OK)
+        code = spill_definition_check(definition, &cause);
+    if (code != SPILL_OK)
+        return spill_fail(error, SPILL_INVALID, "%s: the definition for %s.%s: %s", file,
+                          collection, path, cause.message);
+    return SPILL_OK;
+}
+
+static spill_code_t read_definitions(const char *file, const bson_t *plan,
+                                     spill_definition_t **definitions, size_t *count,
+                                     spill_error_t *error)
+{
+    bson_iter_t iter, entries;
+    spill_code_t code = SPILL_OK;
+    if (!bson_iter_init_find(&iter, plan, "arrays") || !BSON_ITER_HOLDS_ARRAY(&iter) ||
+        !bson_iter_recurse(&iter, &entries))
+        return spill_fail(error, SPILL_INVALID, "%s: it has no array \"arrays\"", file);
+    while (code == SPILL_OK && bson_iter_next(&entries)) {
+        const uint8_t *data = NULL;
+        uint32_t size = 0;
+        bson_t entry;
+        if (BSON_ITER_HOLDS_DOCUMENT(&entries))
+            bson_iter_document(&entries, &size, &data);
+        if (!data || !bson_init_static(&entry, data, size))
+            return spill_fail(error, SPILL_INVALID, "%s: 'arrays' has documents", file);
+        if (!is_to_be_migrated(&entry))
+            continue;
+        *definitions = bson_realloc(*definitions, (*count + 1) * sizeof **definitions);
+        code = read_definition(file, &entry, *definitions + *count, error);
+        *count += code == SPILL_OK ? 1 : 0;
+    }
+    return code;
+}
+
+spill_code_t spill_plan_file_definitions(const char *file, spill_definition_t **definitions,
+                                         size_t *count, spill_error_t *error)
+{
+    bson_t plan;
+    *definitions = NULL;
+    *count = 0;
+    spill_code_t code = spill_plan_file_read(file, &plan, error);
+    if (code == SPILL_OK)
+        code = read_definitions(file, &plan, definitions, count, error);
+    if (code == SPILL_OK && *count == 0)
+        code = spill_fail(error, SPILL_INVALID,
+                          "%s: it has nothing to migrate: no entry of 'arrays' with \"migrate\": "
+                          "true",
+                          file);
+    bson_destroy(&plan);
+    return code;
+}
