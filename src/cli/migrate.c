@@ -1,6 +1,7 @@
 /* migrate and sweep: arrays that other programs keep or push to are laid out, while they go on. */
 #include "tools/migrate.h"
 #include "cli/operate.h"
+#include "store/browse.h"
 #include "tools/plan_file.h"
 #include "util/clock.h"
 #include "util/error.h"
@@ -238,6 +239,17 @@ static spill_code_t sweep_all(migrate_run_t *run, spill_error_t *error)
 
 /* ---- the commands ---------------------------------------------------------------------------- */
 
+/* A server's database need not be a store yet: nothing is written there by opening it. */
+static spill_cli_mode_t migrate_mode(const spill_invocation_t *invocation, bool execute)
+{
+    char uri[SPILL_CLI_URI];
+    spill_error_t error;
+    if (spill_cli_store_uri(invocation->arguments[0], uri, &error) == SPILL_OK &&
+        spill_browse_serves(uri))
+        return SPILL_CLI_CREATE;
+    return execute ? SPILL_CLI_WRITE : SPILL_CLI_READ;
+}
+
 typedef spill_code_t (*work_fn)(migrate_run_t *run, spill_error_t *error);
 
 static spill_exit_t operate(const spill_invocation_t *invocation,
@@ -247,8 +259,7 @@ static spill_exit_t operate(const spill_invocation_t *invocation,
     migrate_run_t run = {.invocation = invocation};
     spill_throttle_options_t throttle = {0};
     spill_error_t error, closing;
-    spill_code_t code =
-        spill_cli_operate_start(&run.operate, invocation, given, &throttle, &error);
+    spill_code_t code = spill_cli_operate_start(&run.operate, invocation, given, &throttle, &error);
     throttle.latency = latency_s;
     spill_throttle_init(&run.throttle, &throttle);
     if (code == SPILL_OK)
@@ -276,9 +287,8 @@ static spill_exit_t run_migrate(const spill_invocation_t *invocation)
                                     invocation->arguments[1]);
     if (refused != SPILL_EXIT_DONE)
         return refused;
-    spill_exit_t status =
-        operate(invocation, &given->operate,
-                given->operate.execute ? SPILL_CLI_CREATE : SPILL_CLI_READ, migrate_all);
+    spill_exit_t status = operate(invocation, &given->operate,
+                                  migrate_mode(invocation, given->operate.execute), migrate_all);
     if (!given->operate.execute && status == SPILL_EXIT_DONE && !invocation->quiet)
         fprintf(stderr, "nothing was changed: --execute acts\n");
     return status;

@@ -155,11 +155,11 @@ static spill_code_t read_bounds(const bson_t *document, const char *label, bool 
             continue;
         if (!bson_iter_init_find(&iter, document, label) || !BSON_ITER_HOLDS_DOCUMENT(&iter) ||
             !bson_iter_recurse(&iter, &child) || !bson_iter_find(&child, field->label) ||
-            !BSON_ITER_HOLDS_INT64(&child))
+            !BSON_ITER_HOLDS_INT(&child))
             return spill_fail(error, SPILL_CORRUPT,
-                              "definition: field '%s.%s' is missing or not an int64", label,
+                              "definition: field '%s.%s' is missing or not an integer", label,
                               field->label);
-        int64_t value = bson_iter_int64(&child);
+        int64_t value = bson_iter_as_int64(&child);
         memcpy((char *)bounds + field->offset, &value, sizeof value);
     }
     return SPILL_OK;
@@ -182,9 +182,9 @@ static spill_code_t read_optional(const bson_t *document, const char *label, int
     bson_iter_t iter;
     if (!bson_iter_init_find(&iter, document, label))
         return SPILL_OK;
-    if (!BSON_ITER_HOLDS_INT64(&iter))
-        return fail_field(label, "is not an int64", error);
-    *number = bson_iter_int64(&iter);
+    if (!BSON_ITER_HOLDS_INT(&iter))
+        return fail_field(label, "is not an integer", error);
+    *number = bson_iter_as_int64(&iter);
     return SPILL_OK;
 }
 
