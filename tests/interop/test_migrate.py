@@ -1,0 +1,198 @@
+"""test_migrate.py URI: arrays are laid out while programs with their own driver write to them.
+
+Each of them edits and pulls its own elements on documents without pages, and pushes to all. The
+migration is killed and started again, many times; then sweeps go on while they write. In the end
+every array has what they were told had happened, and nothing else, each one's elements in its order.
+With SPILLWAY_LONG: longer, and with more writers.
+"""
+
+import json
+import multiprocessing
+import os
+import random
+import subprocess
+import sys
+import time
+
+import pymongo
+from program import findings, spillway
+
+URI = sys.argv[1]
+LONG = bool(os.environ.get("SPILLWAY_LONG"))
+OWNERS, WRITERS, KILLS = (60, 8, 20) if LONG else (24, 4, 6)
+SEED = random.randrange(1 << 30)
+THRESHOLD, PAGE = 40, 25
+
+
+def make_plan():
+    """The plan: that of an array `events`, with the bounds of this test."""
+    spillway("define", f"{URI}", "scratch", "--preset", "feed-recent", "--threshold",
+             str(THRESHOLD), "--page", str(PAGE), "--collection", "users", "--array", "events",
+             "--page-collection", "users_events", "--count-field", "eventsCount",
+             "--overflow-field", "eventsOverflow", "--pages-field", "eventsPages")
+    database = pymongo.MongoClient(URI).get_default_database()
+    entry = database["spillway.definitions"].find_one({"_id": "scratch"})["entry"]
+    spillway("drop", URI, "scratch", "--yes")
+    entry["name"] = "events"
+    with open("plan.json", "w", encoding="utf-8") as file:
+        json.dump({"spillwayPlan": 1, "source": "test",
+                   "arrays": [{"collection": "users", "path": "events", "migrate": True,
+                               "definition": entry}]}, file)
+
+
+def element(writer, number):
+    """An element: whose it is, its place among that one's, and a field to edit."""
+    return {"id": f"{writer}.{number}", "w": writer, "k": number, "v": 0, "text": "x" * 60}
+
+
+def write(writer, stop, result):
+    """Push, edit and pull until told to stop; the result: {owner: {number: value}} of its own."""
+    dice = random.Random(SEED + writer)
+    users = pymongo.MongoClient(URI).get_default_database().users
+    mine = {f"u{owner}": {k: 0 for k in range(owner * 12) if k % WRITERS == writer}
+            for owner in range(OWNERS)}
+    counts = {"push": 0, "edit": 0, "pull": 0}
+    number = 1_000_000
+    while not stop.is_set():
+        owner = f"u{dice.randrange(OWNERS)}"
+        own = mine[owner]
+        what = dice.choice(("push", "push", "edit", "pull"))
+        whole = {"_id": owner, "eventsPages": {"$exists": False}}
+        if what == "push" or not own:
+            done = users.update_one({"_id": owner},
+                                    {"$push": {"events": element(writer, number)}})
+            assert done.matched_count == 1
+            own[number] = 0
+            number += 1
+            counts["push"] += 1
+            continue
+        chosen = dice.choice(list(own))
+        whole["events.id"] = f"{writer}.{chosen}"
+        if what == "edit":
+            value = dice.randrange(3)
+            done = users.update_one(whole, {"$set": {"events.$.v": value}})
+            if done.matched_count == 1:
+                own[chosen] = value
+                counts["edit"] += 1
+        else:
+            done = users.update_one(whole,
+                                    {"$pull": {"events": {"id": f"{writer}.{chosen}"}}})
+            if done.matched_count == 1:
+                del own[chosen]
+                counts["pull"] += 1
+    result.put((writer, mine, counts))
+
+
+def fill(users):
+    """Arrays of 0 to OWNERS * 12 elements, which belong to the writers in turn."""
+    users.insert_many([{"_id": f"u{owner}", "name": f"user {owner}",
+                        "events": [element(k % WRITERS, k) for k in range(owner * 12)]}
+                       for owner in range(OWNERS)])
+
+
+def unfinished(users):
+    """How many documents are not laid out."""
+    return users.count_documents({"events.0": {"$exists": True},
+                                  "spill.events.epoch": {"$exists": False}})
+
+
+def migrate_killed(users):
+    """Start the migration and kill it, until it was killed often enough; then to its end."""
+    dice = random.Random(SEED)
+    killed = 0
+    while killed < KILLS:
+        run = subprocess.Popen([os.environ["SPILLWAY"], "migrate", URI, "plan.json", "--execute",
+                                "--quiet"] + (["--rate", "400"] if killed < KILLS - 1 else []),
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        try:
+            run.wait(0.2 + dice.random() * 0.5)
+            assert run.returncode in (0, 1), run.stderr.read()
+            break
+        except subprocess.TimeoutExpired:
+            run.kill()
+            run.wait()
+            killed += 1
+    left = unfinished(users)
+    assert killed == KILLS, f"it was done after {killed} of {KILLS} kills"
+    print(f"killed {killed} times; then {left} documents were left")
+    assert left > 0, "it was killed with nothing left to do"
+    spillway("migrate", URI, "plan.json", "--execute", "--quiet", "--log", "moved.ndjson")
+
+
+def arrays():
+    """The logical arrays: {owner: [element...]}."""
+    found = {}
+    for line in spillway("export", URI, "events", "--relaxed", "--quiet").splitlines():
+        row = json.loads(line)
+        found.setdefault(row["owner"], []).append(row["element"])
+    return found
+
+
+def check(results):
+    """Every writer finds what it was told, in its order, and there is nothing else."""
+    found = arrays()
+    for owner in (f"u{owner}" for owner in range(OWNERS)):
+        elements = found.get(owner, [])
+        for writer, mine, _ in results:
+            got = [(e["k"], e["v"]) for e in elements if e["w"] == writer]
+            expected = sorted(mine[owner].items())
+            assert got == expected, (f"seed {SEED}, {owner}, writer {writer}: {len(got)} elements "
+                                     f"where {len(expected)} were acknowledged: "
+                                     f"{sorted(set(got) ^ set(expected))[:5]}")
+        assert len(elements) == sum(len(mine[owner]) for _, mine, _ in results)
+
+
+def check_documents(users):
+    """Heads are bounded, and their counts those of the arrays."""
+    found = arrays()
+    for head in users.find({}):
+        assert len(head.get("events", [])) < THRESHOLD + PAGE + 1
+        assert head.get("eventsCount", 0) == len(found.get(head["_id"], [])), head["_id"]
+        assert head["name"].startswith("user ")
+
+
+def check_undone(users, results):
+    """After --undo: the documents as they would be, had there been no migration."""
+    found = arrays()
+    spillway("migrate", URI, "plan.json", "--execute", "--undo", "--yes", "--quiet")
+    for document in users.find({}):
+        assert set(document) <= {"_id", "name", "events"}, sorted(document)
+        assert document["events"] == found.get(document["_id"], []), document["_id"]
+    assert users.database.users_events.count_documents({}) == 0
+
+
+def main():
+    database = pymongo.MongoClient(URI).get_default_database()
+    make_plan()
+    fill(database.users)
+    shown = spillway("migrate", URI, "plan.json", "--json")
+    survey = json.loads(shown.splitlines()[0])
+    assert survey["plain"] == OWNERS - 1 and survey["elements"] == sum(
+        12 * owner for owner in range(OWNERS)), survey
+    assert "spillway.definitions" not in database.list_collection_names() or \
+        database["spillway.definitions"].count_documents({}) == 0, "a dry run has changed something"
+    stop, result = multiprocessing.Event(), multiprocessing.Queue()
+    writers = [multiprocessing.Process(target=write, args=(writer, stop, result))
+               for writer in range(WRITERS)]
+    for writer in writers:
+        writer.start()
+    try:
+        migrate_killed(database.users)
+        for _ in range(3):
+            spillway("sweep", URI, "events", "--quiet")
+            time.sleep(0.3)
+    finally:
+        stop.set()
+    results = [result.get(timeout=60) for _ in writers]
+    for writer in writers:
+        writer.join()
+    check(results)
+    spillway("sweep", URI, "events", "--quiet")
+    check(results)
+    assert findings(URI, "events") == 0
+    check_documents(database.users)
+    print({what: sum(counts[what] for _, _, counts in results) for what in results[0][2]})
+    check_undone(database.users, results)
+
+
+main()
