@@ -1,7 +1,7 @@
 # bash completion for spillway: commands, options, and the names of a store's definitions.
 
 _spillway_commands='define import append read count edit remove trim export explain verify repair stats
-    threshold scan plan report consolidate drop convert copy backup help'
+    threshold scan plan report migrate sweep consolidate drop convert copy backup help'
 
 _spillway_options() {
     local common='--help'
@@ -46,6 +46,14 @@ _spillway_options() {
         echo "$common --output= --target= --format= --max-elements= --max-bytes= --max-share=
             --document-limit= --collection-limit= --since= --threads= --collections= --sample= --rate=
             --read-preference= --quiet"
+        ;;
+    migrate)
+        echo "$common --execute --rate= --max-latency= --pause-file= --chunk-time= --log= --only=
+            --undo --yes --json --quiet --durability="
+        ;;
+    sweep)
+        echo "$common --rate= --max-latency= --pause-file= --chunk-time= --log= --watch
+            --interval= --quiet --durability="
         ;;
     consolidate)
         echo "$common --execute --rate= --max-latency= --pause-file= --chunk-time= --log= --into=

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# migrate and sweep on an embedded store, where an array of others is a field of a head's document:
+# what a dry run says, what is done, what is refused, and the way back.
+# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+source "$(dirname "$0")/lib.sh"
+
+new_store
+expect 0 define "$db" other --preset feed-recent --collection users --array other \
+    --page-collection otherPages --count-field otherCount --overflow-field otherOverflow \
+    --pages-field otherPages --quiet
+
+expect 0 define "$db" events --preset feed-recent --collection users --array events \
+    --page-collection users_events --threshold 10 --page 4 --quiet
+expect 0 define "$db" events --json
+cat >plan.json <<EOF
+{"spillwayPlan": 1, "source": "test", "arrays": [{"collection": "users", "path": "events",
+  "migrate": true, "definition": $(cat out)}]}
+EOF
+expect 0 drop "$db" events --yes
+
+# ---- nothing to do, and what cannot be -----------------------------------------------------------
+
+expect 0 migrate "$db" plan.json
+has out 'events: users.events, 0 arrays to lay out'
+has err 'nothing was changed: --execute acts'
+expect 3 migrate "$db" absent.json
+has err 'absent.json'
+echo '{"spillwayPlan": 1, "arrays": [{"collection": "users", "path": "events", "migrate": true}]}' >bad.json
+expect 2 migrate "$db" bad.json
+has err 'users.events is to be migrated, and has no "definition"'
+echo '{"spillwayPlan": 1, "arrays": []}' >bad.json
+expect 2 migrate "$db" bad.json
+has err 'nothing to migrate'
+expect 2 migrate "$db" plan.json --only nobody
+has err "no definition 'nobody'"
+sed 's/"keep" : "newest"/"keep" : "oldest"/' plan.json >oldest.json
+expect 2 migrate "$db" oldest.json --execute
+has err 'convert ... --keep oldest'
+expect 3 sweep "$db" events
+has err "'events'"
+
+echo "an array of others takes a program of their own, as on a server: tests/interop and tests/model"
+expect 0 migrate "$db" plan.json --execute --json
+has out '"step":"laid out","owners":0'
+expect 0 define "$db" events
+for i in {1..40}; do echo "$i"; done >numbers
+expect 0 append "$db" events ada - <numbers
+expect 0 sweep "$db" events
+has out '"step":"swept"'
+expect 0 read "$db" events ada --limit 1000 --oldest --json
+cp out before
+
+# ---- the way back --------------------------------------------------------------------------------
+
+expect 0 migrate "$db" plan.json --undo
+has err 'nothing was changed: --execute acts'
+expect 0 migrate "$db" plan.json --undo --execute --yes --log moved.ndjson
+has out '"step":"undone","owners":1,"taken":0,"elements":40'
+has moved.ndjson '"givenBack" : true'
+expect 0 count "$db" events ada
+has out '"count":0'
+expect 4 append "$db" events ada 1
+has err '40 elements that were not put there by Spillway'
+
+# ---- and there again -----------------------------------------------------------------------------
+
+expect 0 migrate "$db" plan.json
+has out '1 array to lay out, of which 1 are other programs'
+expect 0 migrate "$db" plan.json --execute --log moved.ndjson
+has out '"step":"laid out","owners":1,"taken":1,"elements":40,"moved":30,"pages":8'
+has moved.ndjson '"taken" : true, "moved" : 30, "pages" : 8, "hash" : '
+expect 0 read "$db" events ada --limit 1000 --oldest --json
+cmp -s out before || fail "the array is not what it was"
+clean "$db"
