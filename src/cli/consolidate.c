@@ -144,9 +144,7 @@ static spill_code_t look(consolidate_run_t *run, const spill_consolidation_t *gr
                                     : spill_consolidate_look(run->foreign, group, &report, error);
     spill_cli_progress_break(&run->operate.progress);
     if (code == SPILL_OK) {
-        bool begun = strcmp(text_in(&report, "phase"), "not begun") != 0;
-        run->refused =
-            run->refused || has_any(&report, "refused") || (has_any(&report, "missing") && !begun);
+        run->refused = run->refused || has_any(&report, "refused") || has_any(&report, "missing");
         if (run->invocation->json)
             spill_cli_print_document(&report, false);
         else if (given->undo)

@@ -65,6 +65,14 @@ has paused.err 'paused: pause is there'
 rm pause
 wait "$pid" || fail "the paused copy ended with $?: $(cat paused.err)"
 has paused.err 'going on'
+touch pause # and Ctrl-C while it waits
+"$SPILLWAY" consolidate @uri plan.json --execute --pause-file pause >paused.out 2>paused.err &
+pid=$!
+for _ in $(seq 100); do grep -q 'paused: pause is there' paused.err && break; sleep 0.1; done
+kill -INT "$pid"
+wait "$pid"
+[ $? = 130 ] || fail "interrupted, it did not end with 130: $(cat paused.err)"
+rm pause
 wait "$writer" || fail "the writer: $(cat writer.out)"
 echo "$kills kills, $(cat writer.out)"
 expect 0 consolidate @uri plan.json --execute --log log --max-latency 5000 --rate 100000

@@ -39,7 +39,8 @@ static void look_at_member(spill_consolidate_run_t *run, const char *name, findi
     bson_t options;
     spill_consolidate_kind_t kind = spill_consolidate_kind_of(run, name, &options);
     if (kind == SPILL_CONSOLIDATE_ABSENT) {
-        spill_consolidate_say(&findings->missing, "%s", name);
+        if (!run->mark.stored)
+            spill_consolidate_say(&findings->missing, "%s", name);
         return;
     }
     int64_t count = run->foreign->ops->count(run->foreign, name);

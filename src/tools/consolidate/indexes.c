@@ -18,9 +18,9 @@
 
 /* An index as some of the old collections have it. */
 typedef struct shape {
-    bson_t keys;
-    bson_t options; /* of OPTIONS, in that order */
-    char *name;     /* in the first one */
+    bson_t *keys;
+    bson_t *options; /* of OPTIONS, in that order */
+    char *name;      /* in the first one */
     const char *first;
     size_t count; /* collections that have it */
 } shape_t;
@@ -75,7 +75,7 @@ static void add_shape(shapes_t *shapes, const bson_t *index, const bson_t *keys,
     take_options(index, &options);
     for (size_t i = 0; i < shapes->count; i++) {
         shape_t *shape = &shapes->at[i];
-        if (bson_equal(&shape->keys, keys) && bson_equal(&shape->options, &options)) {
+        if (bson_equal(shape->keys, keys) && bson_equal(shape->options, &options)) {
             shape->count++;
             bson_destroy(&options);
             return;
@@ -83,16 +83,18 @@ static void add_shape(shapes_t *shapes, const bson_t *index, const bson_t *keys,
     }
     shapes->at = bson_realloc(shapes->at, (shapes->count + 1) * sizeof *shapes->at);
     shape_t *shape = &shapes->at[shapes->count++];
-    *shape = (shape_t){.name = bson_strdup(name), .first = collection, .count = 1};
-    bson_copy_to(keys, &shape->keys);
-    bson_copy_to(&options, &shape->options);
+    *shape = (shape_t){.keys = bson_copy(keys),
+                       .options = bson_copy(&options),
+                       .name = bson_strdup(name),
+                       .first = collection,
+                       .count = 1};
     bson_destroy(&options);
 }
 
 static bool is_left_out(const spill_consolidation_t *group, const char *name)
 {
     bson_iter_t iter;
-    bson_iter_init(&iter, &group->leave_out);
+    bson_iter_init(&iter, group->leave_out);
     while (bson_iter_next(&iter))
         if (BSON_ITER_HOLDS_UTF8(&iter) && strcmp(bson_iter_utf8(&iter, NULL), name) == 0)
             return true;
@@ -123,8 +125,8 @@ static void collect(const spill_consolidate_run_t *run, const bson_t *indexes,
 static void release_shapes(shapes_t *shapes)
 {
     for (size_t i = 0; i < shapes->count; i++) {
-        bson_destroy(&shapes->at[i].keys);
-        bson_destroy(&shapes->at[i].options);
+        bson_destroy(shapes->at[i].keys);
+        bson_destroy(shapes->at[i].options);
         bson_free(shapes->at[i].name);
     }
     bson_free(shapes->at);
@@ -150,23 +152,22 @@ static const char *special_kind(const bson_t *keys)
 static const char *why_not(const shapes_t *shapes, const shape_t *shape)
 {
     bool all = shape->count == shapes->collections;
-    if (has_flag(&shape->options, "unique") && !all)
+    if (has_flag(shape->options, "unique") && !all)
         return "it is unique, and not all of the collections have it";
-    if (bson_has_field(&shape->options, "expireAfterSeconds") && !all)
+    if (bson_has_field(shape->options, "expireAfterSeconds") && !all)
         return "its documents expire, and not all of the collections have it";
-    if (has_flag(&shape->options, "unique") && has_flag(&shape->options, "sparse") &&
-        (bson_count_keys(&shape->keys) > 1 ||
-         bson_has_field(&shape->options, "partialFilterExpression")))
+    if (has_flag(shape->options, "unique") && has_flag(shape->options, "sparse") &&
+        (bson_count_keys(shape->keys) > 1 ||
+         bson_has_field(shape->options, "partialFilterExpression")))
         return "it is unique and sparse, of several fields";
-    if (bson_has_field(&shape->options, "expireAfterSeconds") &&
-        has_flag(&shape->options, "unique"))
+    if (bson_has_field(shape->options, "expireAfterSeconds") && has_flag(shape->options, "unique"))
         return "it is unique, and its documents expire";
     return NULL;
 }
 
 static bool judge(const shapes_t *shapes, const shape_t *shape, bson_t *refused)
 {
-    const char *kind = special_kind(&shape->keys), *why = why_not(shapes, shape);
+    const char *kind = special_kind(shape->keys), *why = why_not(shapes, shape);
     if (kind)
         spill_consolidate_say(
             refused,
@@ -220,10 +221,10 @@ static void append_index(bson_t *indexes, const bson_t *keys, const char *name,
 static void change_options(const shape_t *shape, bson_t *options)
 {
     bson_iter_t iter;
-    bool sparse = has_flag(&shape->options, "sparse");
+    bool sparse = has_flag(shape->options, "sparse");
     bson_init(options);
-    bson_copy_to_excluding_noinit(&shape->options, options, "sparse", NULL);
-    if (sparse && has_flag(&shape->options, "unique") && bson_iter_init(&iter, &shape->keys) &&
+    bson_copy_to_excluding_noinit(shape->options, options, "sparse", NULL);
+    if (sparse && has_flag(shape->options, "unique") && bson_iter_init(&iter, shape->keys) &&
         bson_iter_next(&iter))
         BCON_APPEND(options, "partialFilterExpression", "{", bson_iter_key(&iter), "{", "$exists",
                     BCON_BOOL(true), "}", "}");
@@ -245,7 +246,7 @@ static void merge(const spill_consolidate_run_t *run, const shape_t *shape, bson
         BSON_APPEND_INT32(&keys, field, 1);
         name = bson_strdup_printf("%s_1_%s", field, shape->name);
     }
-    bson_concat(&keys, &shape->keys);
+    bson_concat(&keys, shape->keys);
     append_index(indexes, &keys, name, &options);
     bson_free(name);
     bson_destroy(&options);
@@ -277,7 +278,7 @@ static void append_own(const spill_consolidate_run_t *run, bson_t *indexes, bson
     bson_t *keys = BCON_NEW(run->group->field, BCON_INT32(1), "_id", BCON_INT32(1));
     char *name = bson_strdup_printf("%s_1__id_1", run->group->field);
     append_index(indexes, keys, name, &none);
-    bson_iter_init(&iter, &run->group->indexes);
+    bson_iter_init(&iter, run->group->indexes);
     while (bson_iter_next(&iter)) {
         bson_t index, key, options = BSON_INITIALIZER;
         spill_value_t value = spill_value_from_iter(&iter);

@@ -35,6 +35,13 @@ static void array_in(const bson_t *document, const char *field, bson_t *array)
         bson_init(array);
 }
 
+static bson_t *array_copy(const bson_t *document, const char *field)
+{
+    bson_t array;
+    array_in(document, field, &array);
+    return bson_copy(&array);
+}
+
 /* Append a field under its own name, where there is one. */
 static void keep_field(const bson_t *from, const char *field, bson_t *to)
 {
@@ -172,8 +179,8 @@ spill_code_t spill_consolidation_read(const bson_t *document, spill_consolidatio
     group->aside = bson_strdup_printf("%s%s", SPILL_KEPT_PREFIX, into);
     group->field = bson_strdup(field);
     group->keeps_ids = ids && strcmp(ids, "keep") == 0;
-    array_in(group->document, "indexes", &group->indexes);
-    array_in(group->document, "leaveOut", &group->leave_out);
+    group->indexes = array_copy(group->document, "indexes");
+    group->leave_out = array_copy(group->document, "leaveOut");
     return add_members(group, error);
 }
 
@@ -185,6 +192,8 @@ void spill_consolidation_release(spill_consolidation_t *group)
     }
     bson_free(group->members);
     bson_destroy(group->document);
+    bson_destroy(group->indexes);
+    bson_destroy(group->leave_out);
     bson_free(group->pattern);
     bson_free(group->into);
     bson_free(group->aside);

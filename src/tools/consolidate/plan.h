@@ -25,8 +25,8 @@ typedef struct spill_consolidation {
     bool keeps_ids;
     spill_joined_t *members;
     size_t count;
-    bson_t indexes;   /* beside those of the old collections; borrows from `document` */
-    bson_t leave_out; /* names of old indexes; borrows */
+    bson_t *indexes;   /* beside those of the old collections */
+    bson_t *leave_out; /* names of old indexes */
 } spill_consolidation_t;
 
 typedef struct spill_consolidations {
