@@ -73,6 +73,16 @@ static void print_growth(const spill_scan_path_t *path)
     putchar('\n');
 }
 
+/* Where another one has more bytes of it than the longest. */
+static void print_heaviest(const spill_scan_path_t *path)
+{
+    if (path->heaviest.count == 0 || path->heaviest.items[0].bytes <= path->owners.items[0].bytes)
+        return;
+    printf("    largest: %s, ", spill_size_text(path->heaviest.items[0].bytes).text);
+    print_owner(&path->heaviest.items[0]);
+    putchar('\n');
+}
+
 static void print_longest(const spill_scan_path_t *path)
 {
     if (!path || path->owners.count == 0)
@@ -92,6 +102,7 @@ static void print_longest(const spill_scan_path_t *path)
         print_owner(&path->owners.items[i]);
         putchar('\n');
     }
+    print_heaviest(path);
     print_since(path);
     print_growth(path);
 }

@@ -231,3 +231,24 @@ EOF
 expect 0 scan both.ndjson --max-elements 10 --quiet
 has out '1 finding in 1 collection'
 has out 'both: other'
+
+# The largest by bytes are kept, too, wherever they are by length.
+python3 - >heavy.ndjson <<'EOF' || fail "making a heavy one"
+import json
+for i in range(30):
+    print(json.dumps({"_id": i, "a": ["x" * 9000] * 50 if i == 7 else [1] * (100 + 50 * i)}))
+EOF
+expect 0 scan heavy.ndjson --max-elements 1000 --quiet
+has out '    longest: 1550 elements'
+has out '    largest: 45'
+expect 0 scan heavy.ndjson --max-elements 1000 --quiet --json
+python3 - out <<'EOF' || fail "the heaviest"
+import json, sys
+[path] = json.load(open(sys.argv[1]))["collections"][0]["paths"]
+assert [owner["owner"] for owner in path["owners"]] == list(range(29, 19, -1)), path["owners"]
+assert [owner["owner"] for owner in path["heaviest"]] == [7] + list(range(29, 20, -1))
+heaviest = path["heaviest"][0]
+assert heaviest["length"] == 50 and heaviest["bytes"] > 450000 and "growth" not in heaviest
+EOF
+mv out heavy.json
+expect 0 plan heavy.json --quiet

@@ -109,7 +109,8 @@ static void put_path_growth(FILE *to, const spill_foresight_t *foresight)
 
 /* ---- paths and owners ------------------------------------------------------------------------ */
 
-static void put_owners(FILE *to, const char *name, const spill_owners_t *owners, bool lengths)
+static void put_owners(FILE *to, const char *name, const spill_owners_t *owners, bool lengths,
+                       bool growth)
 {
     fprintf(to, ",\"%s\":[", name);
     for (size_t i = 0; i < owners->count; i++) {
@@ -122,7 +123,7 @@ static void put_owners(FILE *to, const char *name, const spill_owners_t *owners,
         }
         put_number(to, "documentBytes", owner->document_bytes);
         put_number(to, "place", owner->place);
-        if (lengths)
+        if (growth)
             put_owner_growth(to, &owner->foresight);
         fputs("}", to);
     }
@@ -160,7 +161,8 @@ static void put_path(FILE *to, const spill_scan_collection_t *collection,
         fputs("null", to);
     }
     put_path_growth(to, &path->foresight);
-    put_owners(to, "owners", &path->owners, true);
+    put_owners(to, "owners", &path->owners, true, true);
+    put_owners(to, "heaviest", &path->heaviest, true, false);
     fputs("}", to);
 }
 
@@ -192,7 +194,7 @@ static void put_collection(FILE *to, const spill_scan_collection_t *collection)
     put_number(to, "damaged", collection->damaged);
     put_numbers(to, "sizes", &collection->sizes, &collection->size_bins);
     put_number(to, "overHalf", collection->over_half);
-    put_owners(to, "largest", &collection->largest, false);
+    put_owners(to, "largest", &collection->largest, false, false);
     put_indexes(to, &collection->indexes);
     fputs(",\"paths\":[", to);
     for (size_t i = 0; i < collection->path_count; i++) {

@@ -176,6 +176,8 @@ static void read_owner(reader_t *reader, const bson_t *from, bool of_path, spill
     if (of_path) {
         owner.length = number(reader, from, "length");
         owner.bytes = number(reader, from, "bytes");
+    }
+    if (of_path && bson_has_field(from, "growth")) {
         inner(reader, from, "growth", &growth);
         owner.foresight.threshold = when(reader, &growth, "threshold");
         owner.foresight.limit = when(reader, &growth, "limit");
@@ -241,6 +243,9 @@ static void read_path(reader_t *reader, const bson_t *from, spill_scan_path_t *p
     read_times(reader, &growth, &path->foresight);
     read_since(reader, &growth, &path->foresight);
     read_owners(reader, from, "owners", true, &path->owners);
+    path->heaviest.by_bytes = true;
+    if (bson_has_field(from, "heaviest")) /* scans of the first programs have none */
+        read_owners(reader, from, "heaviest", true, &path->heaviest);
 }
 
 /* How many items the array under the name has. */

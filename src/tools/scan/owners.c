@@ -13,13 +13,25 @@ static int compare_names(const spill_value_t *left, const spill_value_t *right)
     return (left->size_bytes > right->size_bytes) - (left->size_bytes < right->size_bytes);
 }
 
-/* Does `left` come before `right`? */
-static bool before(const spill_owner_t *left, const spill_owner_t *right)
+/* What the list goes by first, and what then. */
+static int64_t first_of(const spill_owners_t *owners, const spill_owner_t *owner)
 {
-    if (left->length != right->length)
-        return left->length > right->length;
-    if (left->bytes != right->bytes)
-        return left->bytes > right->bytes;
+    return owners->by_bytes ? owner->bytes : owner->length;
+}
+
+static int64_t second_of(const spill_owners_t *owners, const spill_owner_t *owner)
+{
+    return owners->by_bytes ? owner->length : owner->bytes;
+}
+
+/* Does `left` come before `right`? */
+static bool before(const spill_owners_t *owners, const spill_owner_t *left,
+                   const spill_owner_t *right)
+{
+    if (first_of(owners, left) != first_of(owners, right))
+        return first_of(owners, left) > first_of(owners, right);
+    if (second_of(owners, left) != second_of(owners, right))
+        return second_of(owners, left) > second_of(owners, right);
     int order = compare_names(&left->value, &right->value);
     return order != 0 ? order < 0 : left->place < right->place;
 }
@@ -29,7 +41,10 @@ bool spill_owners_wanted(const spill_owners_t *owners, int64_t length, int64_t b
     if (owners->count < SPILL_OWNERS_MAX)
         return true;
     const spill_owner_t *last = &owners->items[SPILL_OWNERS_MAX - 1];
-    return length > last->length || (length == last->length && bytes >= last->bytes);
+    spill_owner_t one = {.length = length, .bytes = bytes};
+    return first_of(owners, &one) > first_of(owners, last) ||
+           (first_of(owners, &one) == first_of(owners, last) &&
+            second_of(owners, &one) >= second_of(owners, last));
 }
 
 static void release(spill_owner_t *owner)
@@ -62,7 +77,7 @@ void spill_owners_add(spill_owners_t *owners, const spill_owner_t *owner)
     if (!item.value.data || item.value.size_bytes > SPILL_OWNER_NAME_MAX)
         item.value = (spill_value_t){0};
     size_t at = owners->count;
-    while (at > 0 && before(&item, &owners->items[at - 1]))
+    while (at > 0 && before(owners, &item, &owners->items[at - 1]))
         at--;
     if (at == SPILL_OWNERS_MAX)
         return;

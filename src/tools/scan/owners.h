@@ -25,8 +25,12 @@ typedef struct spill_owner {
     spill_foresight_t foresight;    /* see spill_paths_foresee */
 } spill_owner_t;
 
-/* Zero it to begin. Sorted: by length, then bytes, then _id, so that it depends on no order. */
+/*
+ * Zero it to begin. Sorted: by length, then bytes, then _id, so that it depends on no order; with
+ * `by_bytes`, set before the first one comes, by bytes, then length.
+ */
 typedef struct spill_owners {
+    bool by_bytes;
     spill_owner_t items[SPILL_OWNERS_MAX];
     size_t count;
 } spill_owners_t;

@@ -20,6 +20,7 @@ static spill_path_t *make_path(spill_paths_t *paths, spill_path_t *parent, spill
     path->name = bson_malloc(name_size + 1);
     memcpy(path->name, name, name_size);
     path->name[name_size] = '\0';
+    path->heaviest.by_bytes = true;
     spill_sketch_init(&path->lengths);
     spill_sketch_init(&path->elements);
     if (paths->node_count == paths->node_capacity) {
@@ -73,6 +74,7 @@ static void free_subtree(spill_paths_t *paths, spill_path_t *path)
     spill_sketch_release(&path->lengths);
     spill_sketch_release(&path->elements);
     spill_owners_release(&path->owners);
+    spill_owners_release(&path->heaviest);
     drop_growth(paths, path);
     bson_free(path->name);
     bson_free(path);
@@ -243,6 +245,26 @@ static const spill_history_t *learn_history(spill_paths_t *paths, spill_path_t *
     return paths->history.seen >= SPILL_GROWTH_LENGTH_MIN ? &paths->history : NULL;
 }
 
+/* The document may be among the largest of the path. */
+static void note_owner(spill_path_t *path, const ended_t *here, const spill_history_t *history)
+{
+    bool longest = spill_owners_wanted(&path->owners, path->here_length, path->here_bytes);
+    bool heaviest = spill_owners_wanted(&path->heaviest, path->here_length, path->here_bytes);
+    if (!longest && !heaviest)
+        return;
+    spill_owner_t owner = {.length = path->here_length,
+                           .bytes = path->here_bytes,
+                           .array_bytes = path->here_size,
+                           .document_bytes = here->bytes,
+                           .place = here->place,
+                           .value = *here->owner};
+    if (heaviest)
+        spill_owners_add(&path->heaviest, &owner);
+    owner.history = history;
+    if (longest)
+        spill_owners_add(&path->owners, &owner);
+}
+
 static void end_path(spill_paths_t *paths, spill_path_t *path, const ended_t *here)
 {
     const spill_scan_limits_t *limits = &paths->limits;
@@ -264,16 +286,7 @@ static void end_path(spill_paths_t *paths, spill_path_t *path, const ended_t *he
     if (over && here->bytes > path->document_max)
         path->document_max = here->bytes;
     const spill_history_t *history = learn_history(paths, path, here);
-    if (spill_owners_wanted(&path->owners, path->here_length, path->here_bytes)) {
-        spill_owner_t owner = {.length = path->here_length,
-                               .bytes = path->here_bytes,
-                               .array_bytes = path->here_size,
-                               .document_bytes = here->bytes,
-                               .place = here->place,
-                               .value = *here->owner,
-                               .history = history};
-        spill_owners_add(&path->owners, &owner);
-    }
+    note_owner(path, here, history);
 }
 
 void spill_paths_end_document(spill_paths_t *paths, const uint8_t *document, uint32_t size_bytes,
@@ -341,6 +354,7 @@ static void merge_totals(spill_paths_t *paths, spill_path_t *into, spill_path_t 
     spill_sketch_merge(&into->lengths, &from->lengths);
     spill_sketch_merge(&into->elements, &from->elements);
     spill_owners_merge(&into->owners, &from->owners);
+    spill_owners_merge(&into->heaviest, &from->heaviest);
     into->documents += from->documents;
     into->bytes += from->bytes;
     into->over_elements += from->over_elements;

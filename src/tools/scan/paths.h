@@ -71,6 +71,7 @@ struct spill_path {
     int64_t over_bytes;      /* documents with more of it */
     int64_t paid;            /* of these, documents of which it is the most part */
     spill_owners_t owners;   /* by the longest one of each document */
+    spill_owners_t heaviest; /* by the bytes of all in each document; without histories */
     spill_times_rule_t times;
     spill_growth_t *growth;      /* or NULL */
     spill_foresight_t foresight; /* of all owners' arrays together; see spill_paths_foresee */

@@ -81,8 +81,10 @@ static void tell_path(spill_scan_path_t *told, spill_path_t *path)
         .time_type = type_name(path->times.type),
         .foresight = path->foresight,
         .owners = path->owners,
+        .heaviest = path->heaviest,
     };
     path->owners.count = 0; /* they are the result's now */
+    path->heaviest.count = 0;
     spill_times_field(&path->times, told->time_field, sizeof told->time_field);
     if (told->map) { /* 5 bytes are the document's own */
         told->elements.count = told->lengths.sum;
@@ -179,6 +181,7 @@ static void release_collection(spill_scan_collection_t *collection)
         bson_free(collection->paths[i].path);
         bson_free(collection->paths[i].length_bins.bins);
         spill_owners_release(&collection->paths[i].owners);
+        spill_owners_release(&collection->paths[i].heaviest);
     }
     spill_owners_release(&collection->largest);
     spill_scan_indexes_release(&collection->indexes);

@@ -70,6 +70,7 @@ typedef struct spill_scan_path {
     const char *time_type;                   /* "date", "timestamp", "objectId", or NULL: nowhere */
     spill_foresight_t foresight;             /* of all together; each owner has its own */
     spill_owners_t owners;
+    spill_owners_t heaviest; /* by their bytes; nothing is foreseen of them */
 } spill_scan_path_t;
 
 typedef struct spill_scan_collection {
