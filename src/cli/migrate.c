@@ -204,6 +204,7 @@ static spill_code_t migrate_all(migrate_run_t *run, spill_error_t *error)
     if (code == SPILL_OK && matched == 0)
         code = spill_fail(error, SPILL_INVALID, "the plan has no definition '%s' to migrate",
                           given->only);
+    run->definition = NULL;
     bson_free(definitions);
     return code;
 }
@@ -234,6 +235,7 @@ static spill_code_t sweep_all(migrate_run_t *run, spill_error_t *error)
         if (code == SPILL_OK)
             code = pass_over(run, spill_migrate, "swept", error);
     } while (code == SPILL_OK && given->watch && pause_between(given->interval_s));
+    run->definition = NULL;
     return code;
 }
 

@@ -469,19 +469,18 @@ static void play(world_t *world, bool undo)
     check_laid_out(world);
 }
 
-static int schedules(void)
+static int setting(const char *name, int otherwise)
 {
-    const char *text = getenv("SPILLWAY_SCHEDULES");
-    return text ? atoi(text) : 1000;
+    const char *text = getenv(name);
+    return text ? (int)strtol(text, NULL, 10) : otherwise;
 }
 
 static void random_schedules(bool memory)
 {
     static world_t world;
     int moves = 0, edits = 0, pulls = 0, removals = 0, appends = 0;
-    const char *text = getenv("SPILLWAY_SEED");
-    int first = text ? atoi(text) : 1;
-    for (int seed = first; seed < first + schedules(); seed++) {
+    int first = setting("SPILLWAY_SEED", 1), count = setting("SPILLWAY_SCHEDULES", 1000);
+    for (int seed = first; seed < first + count; seed++) {
         open_world(&world, memory, (uint64_t)seed);
         world.seed = seed;
         for (int i = 0; i < OWNERS; i++)
