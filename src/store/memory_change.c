@@ -17,7 +17,7 @@ typedef struct step {
     bson_t *fields; /* what the head's fields become; NULL: they stay */
     spill_facts_t facts;
     spill_top_t journal;
-    spill_run_t all; /* ... of which these are the elements */
+    spill_run_t all;   /* ... of which these are the elements */
     spill_run_t plain; /* TAKE: the array that others keep */
 } step_t;
 

@@ -350,7 +350,8 @@ spill_code_t spill_mongo_append_computed(spill_mongo_t *store,
 spill_code_t spill_mongo_append_best(spill_mongo_t *store, const spill_mongo_document_t *document,
                                      spill_response_t *response, spill_error_t *error);
 
-/* The epoch of a head made now: `request`'s, or a later one, after all that were dropped. (append.c)
+/* The epoch of a head made now: `request`'s, or a later one, after all that were dropped.
+ * (append.c)
  */
 spill_code_t spill_mongo_date(spill_mongo_t *store, const spill_request_t *request, int64_t *epoch,
                               spill_error_t *error);
@@ -552,7 +553,6 @@ spill_code_t spill_mongo_catalog_delete(spill_store_t *store, spill_catalog_t ki
                                         const char *name, spill_error_t *error);
 spill_code_t spill_mongo_catalog_names(spill_store_t *store, spill_catalog_t kind, bson_t *names,
                                        spill_error_t *error);
-
 
 /* ---- owners.c -------------------------------------------------------------------------------- */
 
