@@ -19,13 +19,15 @@ void pair_open(pair_t *pair, const contract_kind_t *kind)
     *pair = (pair_t){.kind = kind};
     assert_int_equal(spill_store_open("memory:", NULL, &pair->stores[0], NULL), SPILL_OK);
     pair->stores[1] = kind->open();
-    static const char *const names[PAIR_ALL] = {"feed", "likes",   "log", "buckets",
-                                                "last", "reviews", "best"};
+    static const char *const names[PAIR_ALL] = {"feed", "likes",   "log",     "buckets",
+                                                "last", "highest", "reviews", "best"};
     for (size_t i = 0; i < PAIR_ALL; i++) {
         spill_definition_t *definition = &pair->definitions[i];
         make_definition(definition, names[i], i == 2 ? SPILL_KEEP_OLDEST : SPILL_KEEP_NEWEST);
-        if (i == PAIR_CAPPED)
+        if (pair_is_capped(i))
             spill_definition_set_layout(definition, SPILL_LAYOUT_CAPPED);
+        if (i == PAIR_BEST)
+            strcpy(definition->sort_field, "rating");
         if (i == PAIR_BUCKETS)
             make_bucket_definition(definition, names[i]);
         else if (i == PAIR_REFERENCE || i == PAIR_SUBSET)
@@ -180,7 +182,7 @@ void pair_compare(pair_t *pair, size_t array, size_t owner)
     read.want_ops = newest || head.pages == 0;
     if (read.want_ops)
         assert_int_equal(pair_call(pair, array, &read), SPILL_OK);
-    for (read.page = 0; array != PAIR_CAPPED && read.page < PAIR_PAGES; read.page++) {
+    for (read.page = 0; !pair_is_capped(array) && read.page < PAIR_PAGES; read.page++) {
         read.want = SPILL_WANT_NONE;
         read.want_ops = false;
         assert_int_equal(pair_call(pair, array, &read), SPILL_OK);

@@ -4,16 +4,23 @@
 
 #include "fixture.h"
 
-/* Two that keep the newest, one that keeps the oldest, one of buckets, a capped one. */
-#define PAIR_ARRAYS 5
+/* Two that keep the newest, one that keeps the oldest, one of buckets, and two capped ones. */
+#define PAIR_ARRAYS 6
 #define PAIR_BUCKETS 3
 #define PAIR_CAPPED 4
+#define PAIR_BEST 5 /* of which one keeps the best */
 /* And two whose elements are apart, for random_apart.c. */
-#define PAIR_REFERENCE 5
-#define PAIR_SUBSET 6
-#define PAIR_ALL 7
+#define PAIR_REFERENCE 6
+#define PAIR_SUBSET 7
+#define PAIR_ALL 8
 #define PAIR_OWNERS 2
 #define PAIR_PAGES 12 /* no test goes beyond */
+
+/* Is it a capped one? */
+static inline bool pair_is_capped(size_t array)
+{
+    return array == PAIR_CAPPED || array == PAIR_BEST;
+}
 
 typedef struct pair {
     const contract_kind_t *kind;

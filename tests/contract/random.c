@@ -130,10 +130,10 @@ static bson_t *some_update(walk_t *walk)
     }
 }
 
-/* A string; in a bucket mostly a document, perhaps with a value. */
+/* A string; where values matter mostly a document, perhaps with one. */
 static spill_value_t some_element(walk_t *walk, uint32_t size_bytes, char fill)
 {
-    if (walk->array != PAIR_BUCKETS || below(walk, 8) == 0)
+    if ((walk->array != PAIR_BUCKETS && walk->array != PAIR_BEST) || below(walk, 8) == 0)
         return text_value(size_bytes, fill);
     bson_t document = BSON_INITIALIZER;
     switch (below(walk, 8)) {
@@ -180,7 +180,7 @@ static void append_to(walk_t *walk, int64_t page)
     op.id = id;
     append.op = below(walk, 2) == 0 ? &op : NULL;
     append.limits.slots_max = below(walk, 4) == 0 ? below(walk, 10) : 100;
-    if (walk->array == PAIR_CAPPED)
+    if (pair_is_capped(walk->array))
         append.limits.slots_max = below(walk, 4) == 0 ? 1 + below(walk, 10) : 7;
     append.limits.bytes_max = below(walk, 8) == 0 ? 400 : 100000;
     bson_t *update = page == SPILL_HEAD && walk->array != PAIR_BUCKETS ? some_update(walk) : NULL;
@@ -302,7 +302,7 @@ static void grow(walk_t *walk)
 
 static void move_on(walk_t *walk)
 {
-    if (walk->array == PAIR_CAPPED)
+    if (pair_is_capped(walk->array))
         append_somewhere(walk);
     else if (keeps_oldest(walk))
         grow(walk);
@@ -397,14 +397,14 @@ static void drop(walk_t *walk)
 {
     bool oldest = keeps_oldest(walk) && walk->head.pages > 0;
     bool closed = oldest && look_at_tail(walk) && walk->page.closed;
-    if (walk->array == PAIR_CAPPED && !walk->head.present)
+    if (pair_is_capped(walk->array) && !walk->head.present)
         return;
-    if (walk->array != PAIR_CAPPED &&
+    if (!pair_is_capped(walk->array) &&
         (!walk->head.present || (oldest && !closed) || (!oldest && below(walk, 8) != 0))) {
         drop_page(walk);
         return;
     }
-    if (walk->array == PAIR_CAPPED && below(walk, 6) != 0)
+    if (pair_is_capped(walk->array) && below(walk, 6) != 0)
         return;
     spill_request_t request = request_of(walk, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
     request.pages = walk->head.pages;
