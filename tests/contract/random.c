@@ -459,7 +459,7 @@ static void random_requests_have_the_same_effect(void **state)
     enum { STEPS = 650 };
     const contract_kind_t *store = *state;
     bool whole = !store->slow || getenv("SPILLWAY_LONG");
-    uint64_t walks = whole ? 40 : 8;
+    uint64_t walks = whole ? 40 : 10;
     static walk_t walk;
     int64_t done[SPILL_REQUEST_KIND_COUNT] = {0}, refused[SPILL_REQUEST_KIND_COUNT] = {0};
     for (uint64_t seed = 1; seed <= walks; seed++) {
