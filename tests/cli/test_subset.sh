@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Layout subset: the elements that rank highest, or the newest, in the head's summary.
-# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+# shellcheck disable=SC1091,SC2016,SC2154 # lib.sh is not followed; messages have backticks
 source "$(dirname "$0")/lib.sh"
 
 # The numbers in the summary, as `read --top` prints them.
