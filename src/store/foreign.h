@@ -58,6 +58,9 @@ typedef struct spill_foreign_ops {
      */
     spill_code_t (*list)(spill_foreign_t *foreign, bson_t *descriptions, spill_error_t *error);
 
+    /* What the catalog has of saved definitions: {_id: NAME, entry}s, as list. One command. */
+    spill_code_t (*definitions)(spill_foreign_t *foreign, bson_t *found, spill_error_t *error);
+
     /* The indexes of a collection as an array, initialized by the call; empty where it is none. */
     spill_code_t (*indexes)(spill_foreign_t *foreign, const char *collection, bson_t *indexes,
                             spill_error_t *error);

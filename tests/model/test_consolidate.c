@@ -622,6 +622,66 @@ static void test_lost_collection_is_not_an_empty_one(void **state)
     world_close(&world);
 }
 
+/* Renamed before call k of a pass, whichever that is: its slice stays as it is. */
+static void rename_a(foreign_memory_t *memory)
+{
+    if (memory->calls != *(int64_t *)memory->context)
+        return;
+    memory->before = NULL;
+    memory->base.ops->rename(&memory->base, "m_a", "archive_a", NULL);
+}
+
+static void test_renamed_collection_is_not_an_empty_one(void **state)
+{
+    (void)state;
+    for (int64_t k = 1;; k++) {
+        world_t world;
+        world_open(&world, "compound");
+        assert_done(&world, spill_consolidate_copy);
+        foreign_memory_put(world.memory, "m_a", "{\"_id\": 7, \"text\": \"since\"}");
+        int64_t at = world.memory->calls + k;
+        world.memory->before = rename_a;
+        world.memory->context = &at;
+        spill_code_t code = run(&world, spill_consolidate_copy);
+        bool renamed = !world.memory->before;
+        assert_true(foreign_memory_count(world.memory, "messages") >= 12);
+        world.memory->before = NULL;
+        if (renamed)
+            assert_refused(&world, spill_consolidate_copy, "there is no collection 'm_a'");
+        world_close(&world);
+        if (!renamed) {
+            assert_int_equal(code, SPILL_OK);
+            break;
+        }
+    }
+}
+
+static void test_collections_of_definitions_are_refused(void **state)
+{
+    (void)state;
+    static const char *const entries[] = {
+        "{\"_id\": \"d\", \"entry\": {\"collection\": \"m_b\", \"pageCollection\": \"p\"}}",
+        "{\"_id\": \"d\", \"entry\": {\"collection\": \"h\", \"pageCollection\": \"m_b\"}}",
+        "{\"_id\": \"d\", \"entry\": {\"collection\": \"messages\"}}"};
+    static const char *const texts[] = {"'m_b' has the documents of the definition 'd'",
+                                        "'m_b' has the pages of the definition 'd'",
+                                        "'messages' has the documents of the definition 'd'"};
+    for (size_t i = 0; i < 3; i++)
+        for (int begun = 0; begun < 2; begun++) {
+            world_t world;
+            world_open(&world, "compound");
+            if (begun)
+                assert_done(&world, spill_consolidate_copy);
+            foreign_memory_put(world.memory, "spillway.definitions", entries[i]);
+            assert_says(&world, texts[i]);
+            assert_refused(&world, begun ? spill_consolidate_cut_over : spill_consolidate_copy,
+                           texts[i]);
+            assert_true(exists(&world, "m_b"));
+            assert_int_equal(exists(&world, "messages"), begun);
+            world_close(&world);
+        }
+}
+
 static void test_stray_after_cut_over_is_refused(void **state)
 {
     (void)state;
@@ -684,6 +744,8 @@ int main(void)
         cmocka_unit_test(test_foreign_target_is_refused),
         cmocka_unit_test(test_changed_plan_is_refused),
         cmocka_unit_test(test_lost_collection_is_not_an_empty_one),
+        cmocka_unit_test(test_renamed_collection_is_not_an_empty_one),
+        cmocka_unit_test(test_collections_of_definitions_are_refused),
         cmocka_unit_test(test_stray_after_cut_over_is_refused),
         cmocka_unit_test(test_server_without_views_is_refused),
         cmocka_unit_test(test_cut_over_before_copy_is_refused),

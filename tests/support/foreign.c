@@ -271,6 +271,19 @@ static spill_code_t indexes(spill_foreign_t *base, const char *name, bson_t *fou
     return code;
 }
 
+/* They are put into a collection of that name. */
+static spill_code_t definitions(spill_foreign_t *base, bson_t *found, spill_error_t *error)
+{
+    spill_code_t code;
+    bson_init(found);
+    if (!begin(of(base), &code, error))
+        return code;
+    foreign_collection_t *stored = foreign_memory_find(of(base), "spillway.definitions");
+    for (size_t i = 0; stored && i < stored->documents.count; i++)
+        BSON_APPEND_DOCUMENT(found, "0", stored->documents.documents[i]);
+    return code;
+}
+
 static int64_t count(spill_foreign_t *base, const char *name)
 {
     return (int64_t)foreign_memory_count(of(base), name);
@@ -472,6 +485,7 @@ static void close_memory(spill_foreign_t *base)
 }
 
 static const spill_foreign_ops_t memory_ops = {.list = list,
+                                               .definitions = definitions,
                                                .indexes = indexes,
                                                .count = count,
                                                .read = read_documents,

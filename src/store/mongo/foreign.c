@@ -89,6 +89,19 @@ static spill_code_t indexes(spill_foreign_t *base, const char *name, bson_t *fou
     return code;
 }
 
+static spill_code_t definitions(spill_foreign_t *base, bson_t *found, spill_error_t *error)
+{
+    foreign_t *foreign = (foreign_t *)base;
+    bson_t all = BSON_INITIALIZER;
+    mongoc_collection_t *collection = collection_of(foreign, SPILL_MONGO_DEFINITIONS);
+    mongoc_cursor_t *cursor =
+        mongoc_collection_find_with_opts(collection, &all, NULL, foreign->store->primary);
+    spill_code_t code = take_all(foreign, SPILL_MONGO_DEFINITIONS, cursor, found, error);
+    mongoc_collection_destroy(collection);
+    bson_destroy(&all);
+    return code;
+}
+
 static int64_t count_documents(spill_foreign_t *base, const char *name)
 {
     foreign_t *foreign = (foreign_t *)base;
@@ -376,6 +389,7 @@ static void close_foreign(spill_foreign_t *base)
 }
 
 static const spill_foreign_ops_t foreign_ops = {.list = list,
+                                                .definitions = definitions,
                                                 .indexes = indexes,
                                                 .count = count_documents,
                                                 .read = read_documents,

@@ -4,7 +4,6 @@
 #include "util/error.h"
 
 #include <fnmatch.h>
-#include <inttypes.h>
 #include <string.h>
 
 /* ---- looking --------------------------------------------------------------------------------- */
@@ -121,6 +120,8 @@ static spill_code_t look(spill_consolidate_run_t *run, findings_t *findings, spi
     }
     look_for_others(run, &findings->strangers);
     code = look_at_target(run, findings, error);
+    if (code == SPILL_OK && run->mark.phase <= SPILL_CONSOLIDATE_COPYING)
+        code = spill_consolidate_check_definitions(run, &findings->refused, error);
     if (code == SPILL_OK && !run->mark.stored)
         code = spill_consolidate_merge_indexes(run, &findings->indexes, &findings->refused,
                                                &findings->notes, error);
@@ -168,28 +169,16 @@ spill_code_t spill_consolidate_look(spill_foreign_t *foreign, const spill_consol
 
 /* ---- copying --------------------------------------------------------------------------------- */
 
-static spill_code_t refuse_first(const bson_t *texts, const char *before, spill_error_t *error)
-{
-    bson_iter_t iter;
-    int64_t more = (int64_t)bson_count_keys(texts) - 1;
-    char others[48] = "";
-    if (!bson_iter_init(&iter, texts) || !bson_iter_next(&iter))
-        return SPILL_OK;
-    if (more > 0)
-        snprintf(others, sizeof others, " (and %" PRId64 " more)", more);
-    return spill_fail(error, SPILL_REFUSED, "%s%s%s", before, bson_iter_utf8(&iter, NULL), others);
-}
-
 /* Nothing was begun: may it be? Then the mark is saved, before anything is made. */
 static spill_code_t begin(spill_consolidate_run_t *run, spill_error_t *error)
 {
     findings_t findings;
     spill_code_t code = look(run, &findings, error);
     if (code == SPILL_OK)
-        code = refuse_first(&findings.missing,
-                            "the plan names a collection that is not there: ", error);
+        code = spill_consolidate_refuse_first(
+            &findings.missing, "the plan names a collection that is not there: ", error);
     if (code == SPILL_OK)
-        code = refuse_first(&findings.refused, "", error);
+        code = spill_consolidate_refuse_first(&findings.refused, "", error);
     if (code == SPILL_OK) {
         run->mark.indexes = bson_copy(&findings.indexes);
         code = spill_consolidate_enter(run, SPILL_CONSOLIDATE_COPYING, error);

@@ -44,8 +44,12 @@ static spill_code_t pass_to_end(spill_consolidate_run_t *run, const spill_consol
 static spill_code_t approach(spill_consolidate_run_t *run, spill_error_t *error)
 {
     spill_consolidate_way_t way = {.joint = run->group->into};
-    spill_code_t code = SPILL_OK;
-    if (run->options->views)
+    bson_t refused = BSON_INITIALIZER; /* a definition may have been made since the copy began */
+    spill_code_t code = spill_consolidate_check_definitions(run, &refused, error);
+    if (code == SPILL_OK)
+        code = spill_consolidate_refuse_first(&refused, "", error);
+    bson_destroy(&refused);
+    if (code == SPILL_OK && run->options->views)
         code = spill_consolidate_try_views(run, error);
     if (code == SPILL_OK)
         code = pass_to_end(run, &way, "stop their writers first", error);

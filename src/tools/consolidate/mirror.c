@@ -458,6 +458,20 @@ static spill_code_t unmake_all(const spill_mirror_t *mirror, spill_foreign_batch
     return code;
 }
 
+spill_code_t spill_mirror_check_source(spill_mirror_t *mirror, spill_error_t *error)
+{
+    spill_consolidate_run_t *run = mirror->run;
+    const char *from = mirror->back ? mirror->joint : mirror->old;
+    spill_code_t code = spill_consolidate_list(run, error);
+    if (code != SPILL_OK ||
+        spill_consolidate_kind_of(run, from, NULL) == SPILL_CONSOLIDATE_COLLECTION)
+        return code;
+    return spill_fail(error, SPILL_REFUSED,
+                      "there is no collection '%s' any more, and what '%s' has of it stays: give "
+                      "it its name again, or, where that is meant, make it, empty",
+                      from, mirror->back ? mirror->old : mirror->joint);
+}
+
 static spill_code_t remove_chunk(walk_t *walk, spill_error_t *error)
 {
     spill_mirror_t *mirror = walk->mirror;
@@ -479,6 +493,8 @@ static spill_code_t remove_chunk(walk_t *walk, spill_error_t *error)
                                                   .id = id,
                                                   .filter = mirror->back ? NULL : &mirror->filter};
     }
+    if (code == SPILL_OK && count > 0) /* since the originals were looked for, and not before */
+        code = spill_mirror_check_source(mirror, error);
     if (code == SPILL_OK)
         code = carry_out(mirror, writes, count, error);
     if (code == SPILL_OK)

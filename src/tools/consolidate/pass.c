@@ -3,7 +3,6 @@
 
 #include "util/error.h"
 
-#include <inttypes.h>
 
 /* How many documents the server believes members [from, end) have. */
 static int64_t count_documents(const spill_consolidate_run_t *run,
@@ -19,21 +18,6 @@ static int64_t count_documents(const spill_consolidate_run_t *run,
     return all;
 }
 
-/* A collection that is gone is not one from which all documents were deleted. */
-static spill_code_t check_there(const spill_mirror_t *mirror, const spill_digest_t *source,
-                                const spill_digest_t *target, spill_error_t *error)
-{
-    const spill_consolidate_run_t *run = mirror->run;
-    const char *from = mirror->back ? mirror->joint : mirror->old;
-    if (source->documents > 0 || target->documents == 0 ||
-        spill_consolidate_kind_of(run, from, NULL) == SPILL_CONSOLIDATE_COLLECTION)
-        return SPILL_OK;
-    return spill_fail(error, SPILL_REFUSED,
-                      "there is no collection '%s', and %" PRId64
-                      " documents of it are in '%s': where that is meant, make it, empty",
-                      from, target->documents, mirror->back ? mirror->old : mirror->joint);
-}
-
 /* Compare both sides and, where they differ, make them the same. */
 static spill_code_t compare(spill_mirror_t *mirror, spill_error_t *error)
 {
@@ -42,8 +26,8 @@ static spill_code_t compare(spill_mirror_t *mirror, spill_error_t *error)
     spill_code_t code = spill_mirror_digest(mirror, mirror->back, source, error);
     if (code == SPILL_OK)
         code = spill_mirror_digest(mirror, !mirror->back, &target, error);
-    if (code == SPILL_OK)
-        code = check_there(mirror, source, &target, error);
+    if (code == SPILL_OK && source->documents == 0)
+        code = spill_mirror_check_source(mirror, error);
     if (code != SPILL_OK)
         return code;
     mirror->moved.compared = true;

@@ -109,6 +109,19 @@ spill_code_t spill_consolidate_check_names(const spill_consolidate_run_t *run,
 void spill_consolidate_say(bson_t *array, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* ---- checks.c -------------------------------------------------------------------------------- */
+
+/*
+ * Append to the array `refused` which collections of the group are those of a saved definition, for
+ * its documents or its pages. One command.
+ */
+spill_code_t spill_consolidate_check_definitions(spill_consolidate_run_t *run, bson_t *refused,
+                                                 spill_error_t *error);
+
+/* The first text of an array, and how many more there are, as SPILL_REFUSED; if it has any. */
+spill_code_t spill_consolidate_refuse_first(const bson_t *texts, const char *before,
+                                            spill_error_t *error);
+
 /* ---- indexes.c ------------------------------------------------------------------------------- */
 
 /*
@@ -145,6 +158,12 @@ spill_code_t spill_mirror_digest(spill_mirror_t *mirror, bool of_slice, spill_di
  * of it; so is where run->place is, and that is saved after each chunk.
  */
 spill_code_t spill_mirror_bring(spill_mirror_t *mirror, bool fresh, spill_error_t *error);
+
+/*
+ * Is there the collection that is copied from? SPILL_REFUSED: it was renamed, or dropped, which is
+ * not that all its documents were deleted. One command, which reads run->listing anew.
+ */
+spill_code_t spill_mirror_check_source(spill_mirror_t *mirror, spill_error_t *error);
 
 /* Remove what the side that is copied from does not have. */
 spill_code_t spill_mirror_remove(spill_mirror_t *mirror, spill_error_t *error);
