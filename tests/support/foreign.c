@@ -241,6 +241,14 @@ static bool begin(foreign_memory_t *memory, spill_code_t *code, spill_error_t *e
     return memory->fail_applied;
 }
 
+static bool begin_change(foreign_memory_t *memory, spill_code_t *code, spill_error_t *error)
+{
+    memory->changing = true;
+    bool begun = begin(memory, code, error);
+    memory->changing = false;
+    return begun;
+}
+
 static spill_code_t list(spill_foreign_t *base, bson_t *descriptions, spill_error_t *error)
 {
     foreign_memory_t *memory = of(base);
@@ -340,7 +348,7 @@ static spill_code_t write_documents(spill_foreign_t *base, const char *name,
                                     spill_error_t *error)
 {
     spill_code_t code;
-    if (!begin(of(base), &code, error))
+    if (!begin_change(of(base), &code, error))
         return code;
     foreign_collection_t *collection = make(of(base), name);
     for (size_t i = 0; i < write_count; i++) {
@@ -394,7 +402,7 @@ static spill_code_t rename_collection(spill_foreign_t *base, const char *from, c
                                       spill_error_t *error)
 {
     spill_code_t code;
-    if (!begin(of(base), &code, error))
+    if (!begin_change(of(base), &code, error))
         return code;
     foreign_collection_t *collection = foreign_memory_find(of(base), from);
     if (!collection || collection->view || foreign_memory_find(of(base), to))
@@ -407,7 +415,7 @@ static spill_code_t rename_collection(spill_foreign_t *base, const char *from, c
 static spill_code_t drop(spill_foreign_t *base, const char *name, spill_error_t *error)
 {
     spill_code_t code;
-    if (!begin(of(base), &code, error))
+    if (!begin_change(of(base), &code, error))
         return code;
     foreign_collection_t *collection = foreign_memory_find(of(base), name);
     if (collection)

@@ -179,6 +179,8 @@ static spill_code_t begin(spill_consolidate_run_t *run, spill_error_t *error)
             &findings.missing, "the plan names a collection that is not there: ", error);
     if (code == SPILL_OK)
         code = spill_consolidate_refuse_first(&findings.refused, "", error);
+    if (code == SPILL_OK) /* one that was late may have left it: it would not be of this copy */
+        code = spill_consolidate_place_delete(run, error);
     if (code == SPILL_OK) {
         run->mark.indexes = bson_copy(&findings.indexes);
         code = spill_consolidate_enter(run, SPILL_CONSOLIDATE_COPYING, error);

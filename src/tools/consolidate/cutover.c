@@ -23,7 +23,7 @@ static spill_code_t put_aside(spill_consolidate_run_t *run, spill_error_t *error
         const spill_joined_t *member = &run->group->members[i];
         if (spill_consolidate_kind_of(run, member->collection, NULL) ==
             SPILL_CONSOLIDATE_COLLECTION)
-            code = run->foreign->ops->rename(run->foreign, member->collection, member->kept, error);
+            code = spill_consolidate_rename(run, member->collection, member->kept, error);
     }
     return code;
 }
@@ -125,7 +125,7 @@ static spill_code_t drop_kept(spill_consolidate_run_t *run, spill_error_t *error
     for (size_t i = 0; i < run->group->count && code == SPILL_OK; i++) {
         const char *kept = run->group->members[i].kept;
         if (spill_consolidate_kind_of(run, kept, NULL) == SPILL_CONSOLIDATE_COLLECTION)
-            code = run->foreign->ops->drop(run->foreign, kept, error);
+            code = spill_consolidate_drop(run, kept, error);
     }
     return code;
 }

@@ -129,15 +129,60 @@ spill_code_t spill_consolidate_enter(spill_consolidate_run_t *run, spill_consoli
     return code;
 }
 
+static spill_code_t delete_entry(spill_consolidate_run_t *run, const char *which,
+                                 spill_error_t *error)
+{
+    char *name = entry_name(run, which);
+    spill_code_t code = run->foreign->ops->mark_delete(run->foreign, name, error);
+    bson_free(name);
+    return code;
+}
+
 spill_code_t spill_consolidate_mark_delete(spill_consolidate_run_t *run, spill_error_t *error)
 {
-    char *place = entry_name(run, ".at"), *mark = entry_name(run, "");
-    spill_code_t code = run->foreign->ops->mark_delete(run->foreign, place, error);
+    spill_code_t code = spill_consolidate_check_own(run, error);
     if (code == SPILL_OK)
-        code = run->foreign->ops->mark_delete(run->foreign, mark, error);
-    bson_free(place);
-    bson_free(mark);
+        code = delete_entry(run, ".at", error);
+    return code == SPILL_OK ? delete_entry(run, "", error) : code;
+}
+
+/* ---- whose turn it is ------------------------------------------------------------------------ */
+
+static spill_code_t check_entry(spill_consolidate_run_t *run, const char *which,
+                                const bson_t *stored, spill_error_t *error)
+{
+    bson_t *found = NULL;
+    char *name = entry_name(run, which);
+    spill_code_t code = run->foreign->ops->mark_get(run->foreign, name, &found, error);
+    if (code == SPILL_OK && (!found || !stored || !bson_equal(found, stored)))
+        code = spill_fail(error, SPILL_CONFLICT,
+                          "another one has gone on with the consolidation into '%s' meanwhile: "
+                          "this one ends, and leaves it as it is",
+                          run->group->into);
+    bson_destroy(found);
+    bson_free(name);
     return code;
+}
+
+spill_code_t spill_consolidate_check_own(spill_consolidate_run_t *run, spill_error_t *error)
+{
+    spill_code_t code = check_entry(run, "", run->mark.stored, error);
+    return code == SPILL_OK && run->place.stored ? check_entry(run, ".at", run->place.stored, error)
+                                                 : code;
+}
+
+spill_code_t spill_consolidate_rename(spill_consolidate_run_t *run, const char *from,
+                                      const char *to, spill_error_t *error)
+{
+    spill_code_t code = spill_consolidate_check_own(run, error);
+    return code == SPILL_OK ? run->foreign->ops->rename(run->foreign, from, to, error) : code;
+}
+
+spill_code_t spill_consolidate_drop(spill_consolidate_run_t *run, const char *collection,
+                                    spill_error_t *error)
+{
+    spill_code_t code = spill_consolidate_check_own(run, error);
+    return code == SPILL_OK ? run->foreign->ops->drop(run->foreign, collection, error) : code;
 }
 
 /* ---- the place ------------------------------------------------------------------------------- */
@@ -177,7 +222,13 @@ spill_code_t spill_consolidate_place_save(spill_consolidate_run_t *run, spill_er
     BSON_APPEND_INT64(document, "member", (int64_t)place->member);
     BSON_APPEND_INT64(document, "changing", (int64_t)place->changing);
     BSON_APPEND_DOCUMENT(document, "after", &place->after);
+    BSON_APPEND_OID(document, "by", &place->by);
     return put(run, ".at", &run->place.stored, document, error);
+}
+
+spill_code_t spill_consolidate_place_delete(spill_consolidate_run_t *run, spill_error_t *error)
+{
+    return delete_entry(run, ".at", error);
 }
 
 /* ---- a run ----------------------------------------------------------------------------------- */
@@ -220,6 +271,7 @@ spill_code_t spill_consolidate_start(spill_consolidate_run_t *run, spill_foreign
         .foreign = foreign, .group = group, .options = options, .result = result};
     *result = (spill_consolidate_result_t){0};
     bson_init(&run->place.after);
+    bson_oid_init(&run->place.by, NULL);
     bson_init(&run->listing);
     throttle.latency = latency;
     throttle.stop = stop;

@@ -265,24 +265,30 @@ static bool plan_write(spill_mirror_t *mirror, const bson_t *image, const bson_t
     return true;
 }
 
+/* Changes, as long as no other run has taken over. */
+static spill_code_t write_own(spill_mirror_t *mirror, const char *to, spill_foreign_write_t *writes,
+                              size_t count, spill_error_t *error)
+{
+    spill_foreign_t *foreign = mirror->run->foreign;
+    spill_code_t code = spill_consolidate_check_own(mirror->run, error);
+    return code == SPILL_OK ? foreign->ops->write(foreign, to, writes, count, error) : code;
+}
+
 /* Write; what a unique index refuses is left to the next pass, with what is in its way removed. */
 static spill_code_t carry_out(spill_mirror_t *mirror, spill_foreign_write_t *writes, size_t count,
                               spill_error_t *error)
 {
-    spill_foreign_t *foreign = mirror->run->foreign;
     const char *to = mirror->back ? mirror->old : mirror->joint;
     size_t refused = 0;
     if (count == 0)
         return SPILL_OK;
-    spill_code_t code = foreign->ops->write(foreign, to, writes, count, error);
+    spill_code_t code = write_own(mirror, to, writes, count, error);
     for (size_t i = 0; i < count && code == SPILL_OK; i++)
         if (writes[i].duplicate && writes[i].kind == SPILL_FOREIGN_REPLACE) {
             writes[refused] = writes[i];
             writes[refused++].kind = SPILL_FOREIGN_DELETE;
         }
-    return code == SPILL_OK && refused > 0
-               ? foreign->ops->write(foreign, to, writes, refused, error)
-               : code;
+    return code == SPILL_OK && refused > 0 ? write_own(mirror, to, writes, refused, error) : code;
 }
 
 /* Look for the images where they belong, and write those that are not there as they are. */
@@ -329,14 +335,13 @@ static spill_code_t settle(spill_mirror_t *mirror, const spill_foreign_batch_t *
 static spill_code_t insert(spill_mirror_t *mirror, const spill_foreign_batch_t *images,
                            spill_foreign_batch_t *refused, spill_error_t *error)
 {
-    spill_foreign_t *foreign = mirror->run->foreign;
     spill_foreign_write_t *writes = bson_malloc0((images->count + 1) * sizeof *writes);
     for (size_t i = 0; i < images->count; i++)
         writes[i] =
             (spill_foreign_write_t){.kind = SPILL_FOREIGN_INSERT, .document = images->documents[i]};
     spill_code_t code = SPILL_OK;
     if (images->count > 0)
-        code = foreign->ops->write(foreign, mirror->joint, writes, images->count, error);
+        code = write_own(mirror, mirror->joint, writes, images->count, error);
     for (size_t i = 0; i < images->count && code == SPILL_OK; i++) {
         if (writes[i].duplicate)
             spill_foreign_batch_add(refused, images->documents[i]);

@@ -3,7 +3,6 @@
 
 #include "util/error.h"
 
-
 /* How many documents the server believes members [from, end) have. */
 static int64_t count_documents(const spill_consolidate_run_t *run,
                                const spill_consolidate_way_t *way, size_t from, size_t end)
@@ -94,6 +93,8 @@ spill_code_t spill_consolidate_passes(spill_consolidate_run_t *run,
     int64_t left = run->options->passes > 0 ? run->options->passes : SPILL_CONSOLIDATE_PASSES;
     spill_code_t code = spill_consolidate_place_load(run, error);
     size_t before = place->member; /* done by another run */
+    if (code == SPILL_OK)
+        code = spill_consolidate_place_save(run, error);
     run->progress.documents_all = count_documents(run, way, before, run->group->count);
     for (bool again = true; code == SPILL_OK && again; left--) {
         code = pass(run, way, error);

@@ -47,6 +47,7 @@ typedef struct spill_consolidate_place {
     size_t member;                   /* whose turn it is */
     bson_t after;                    /* {id: _id} behind which it goes on, or empty */
     size_t changing;                 /* members that differed in this pass */
+    bson_oid_t by; /* the run that saved it: no two have the same, so a place does not come again */
     bson_t *stored;
 } spill_consolidate_place_t;
 
@@ -79,8 +80,24 @@ spill_code_t spill_consolidate_enter(spill_consolidate_run_t *run, spill_consoli
 /* Remove both entries. */
 spill_code_t spill_consolidate_mark_delete(spill_consolidate_run_t *run, spill_error_t *error);
 
+/*
+ * Are mark and place (once it was loaded) what this run stored or read last? SPILL_CONFLICT:
+ * another one has gone on meanwhile, so nothing may be written any more. It is asked before every
+ * change of a collection, since waits and stopped processes may take any time; between the answer
+ * and the change is a window all the same. Two small reads.
+ */
+spill_code_t spill_consolidate_check_own(spill_consolidate_run_t *run, spill_error_t *error);
+
+/* As ops of the same name, after spill_consolidate_check_own. */
+spill_code_t spill_consolidate_rename(spill_consolidate_run_t *run, const char *from,
+                                      const char *to, spill_error_t *error);
+spill_code_t spill_consolidate_drop(spill_consolidate_run_t *run, const char *collection,
+                                    spill_error_t *error);
+
 spill_code_t spill_consolidate_place_load(spill_consolidate_run_t *run, spill_error_t *error);
+/* From the first save on the place is this run's: another one that is at it gets SPILL_CONFLICT. */
 spill_code_t spill_consolidate_place_save(spill_consolidate_run_t *run, spill_error_t *error);
+spill_code_t spill_consolidate_place_delete(spill_consolidate_run_t *run, spill_error_t *error);
 
 /* ---- what is there --------------------------------------------------------------------------- */
 

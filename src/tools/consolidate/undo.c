@@ -137,7 +137,7 @@ static spill_code_t bring_back(spill_consolidate_run_t *run, spill_error_t *erro
         code = spill_consolidate_check_names(run, error);
     if (code == SPILL_OK &&
         spill_consolidate_kind_of(run, group->aside, NULL) == SPILL_CONSOLIDATE_ABSENT)
-        code = run->foreign->ops->rename(run->foreign, group->into, group->aside, error);
+        code = spill_consolidate_rename(run, group->into, group->aside, error);
     if (code == SPILL_OK)
         code = check_strangers(run, group->aside, error);
     if (code == SPILL_OK)
@@ -160,11 +160,10 @@ static spill_code_t restore(spill_consolidate_run_t *run, spill_error_t *error)
     for (size_t i = 0; i < group->count && code == SPILL_OK; i++) {
         const spill_joined_t *member = &group->members[i];
         if (spill_consolidate_kind_of(run, member->kept, NULL) == SPILL_CONSOLIDATE_COLLECTION)
-            code = run->foreign->ops->rename(run->foreign, member->kept, member->collection, error);
+            code = spill_consolidate_rename(run, member->kept, member->collection, error);
     }
     if (code == SPILL_OK)
-        code = run->foreign->ops->drop(run->foreign, run->mark.back ? group->aside : group->into,
-                                       error);
+        code = spill_consolidate_drop(run, run->mark.back ? group->aside : group->into, error);
     return code == SPILL_OK ? spill_consolidate_mark_delete(run, error) : code;
 }
 

@@ -117,7 +117,7 @@ spill_code_t spill_consolidate_drop_views(spill_consolidate_run_t *run, spill_er
         bson_t pipeline;
         spill_consolidate_view_pipeline(run->group, i, &pipeline);
         if (is_view(run, name, &pipeline))
-            code = run->foreign->ops->drop(run->foreign, name, error);
+            code = spill_consolidate_drop(run, name, error);
         bson_destroy(&pipeline);
     }
     return code;

@@ -1,0 +1,125 @@
+#include "model/consolidate.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define PLAN                                                                                       \
+    "{\"into\": \"messages\", \"field\": \"room\", \"ids\": \"%s\", \"pattern\": \"m_*\", "        \
+    "\"indexes\": [{\"key\": {\"room\": 1, \"at\": -1}}], \"collections\": ["                      \
+    "{\"collection\": \"m_a\", \"value\": \"a\"}, {\"collection\": \"m_b\", \"value\": \"b\"}, "   \
+    "{\"collection\": \"m_c\", \"value\": 3}]}"
+
+void read_group(world_t *world, const char *ids)
+{
+    char text[1024];
+    snprintf(text, sizeof text, PLAN, ids);
+    bson_t *document = bson_new_from_json((const uint8_t *)text, -1, NULL);
+    assert_non_null(document);
+    assert_int_equal(spill_consolidation_read(document, &world->group, &world->error), SPILL_OK);
+    bson_destroy(document);
+}
+
+/* Three collections; with `compound` two documents of one _id. */
+void world_open(world_t *world, const char *ids)
+{
+    *world = (world_t){.memory = foreign_memory_new()};
+    world->foreign = &world->memory->base;
+    world->options.throttle.chunk_first = world->options.throttle.chunk_max = 2;
+    read_group(world, ids);
+    for (int i = 0; i < 5; i++) {
+        char text[96];
+        snprintf(text, sizeof text, "{\"_id\": %d, \"text\": \"a%d\", \"at\": %d}", i, i, i);
+        foreign_memory_put(world->memory, "m_a", text);
+        snprintf(text, sizeof text, "{\"_id\": %d, \"text\": \"b%d\", \"at\": %d}",
+                 strcmp(ids, "keep") == 0 ? 100 + i : i, i, i);
+        foreign_memory_put(world->memory, "m_b", text);
+    }
+    foreign_memory_put(world->memory, "m_c", "{\"_id\": {\"x\": 1}, \"of\": [1, 2]}");
+    foreign_memory_put(world->memory, "m_c", "{\"_id\": \"word\"}");
+}
+
+void world_close(world_t *world)
+{
+    spill_consolidation_release(&world->group);
+    spill_foreign_close(world->foreign);
+}
+
+spill_code_t world_run(world_t *world, step_fn step)
+{
+    return step(world->foreign, &world->group, &world->options, &world->result, &world->error);
+}
+
+void assert_done(world_t *world, step_fn step)
+{
+    spill_code_t code = world_run(world, step);
+    if (code != SPILL_OK)
+        fail_msg("%s: %s", spill_code_name(code), world->error.message);
+    assert_int_equal(world->result.changing, 0);
+}
+
+void assert_refused(world_t *world, step_fn step, const char *text)
+{
+    assert_int_equal(world_run(world, step), SPILL_REFUSED);
+    if (!strstr(world->error.message, text))
+        fail_msg("'%s' does not say '%s'", world->error.message, text);
+}
+
+picture_t picture_of(world_t *world, bool kept)
+{
+    picture_t picture;
+    for (size_t i = 0; i < 3; i++)
+        picture.texts[i] =
+            foreign_memory_text(world->memory, kept ? world->group.members[i].kept
+                                                    : world->group.members[i].collection);
+    picture.texts[3] = foreign_memory_text(world->memory, "messages");
+    return picture;
+}
+
+void picture_release(picture_t *picture)
+{
+    for (int i = 0; i < 4; i++)
+        bson_free(picture->texts[i]);
+}
+
+void assert_same(const picture_t *left, const picture_t *right, int count)
+{
+    for (int i = 0; i < count; i++)
+        assert_string_equal(left->texts[i], right->texts[i]);
+}
+
+bool world_has(world_t *world, const char *name)
+{
+    return foreign_memory_find(world->memory, name) != NULL;
+}
+/* Steps by name, so that a failing call may be in any of them. */
+spill_code_t world_run_to(world_t *world, const char *steps)
+{
+    spill_code_t code = SPILL_OK;
+    for (const char *at = steps; *at != '\0' && code == SPILL_OK; at++) {
+        step_fn step = *at == 'c'   ? spill_consolidate_copy
+                       : *at == 'o' ? spill_consolidate_cut_over
+                       : *at == 'f' ? spill_consolidate_finish
+                                    : spill_consolidate_undo;
+        code = world_run(world, step);
+        if (code == SPILL_OK)
+            assert_int_equal(world->result.changing, 0);
+    }
+    return code;
+}
+
+/* What a look says has the text. */
+void assert_says(world_t *world, const char *wanted)
+{
+    bson_t report;
+    assert_int_equal(spill_consolidate_look(world->foreign, &world->group, &report, &world->error),
+                     SPILL_OK);
+    char *text = bson_as_relaxed_extended_json(&report, NULL);
+    if (!strstr(text, wanted))
+        fail_msg("%s does not say '%s'", text, wanted);
+    bson_free(text);
+    bson_destroy(&report);
+}

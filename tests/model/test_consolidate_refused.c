@@ -1,0 +1,276 @@
+/*
+ * What a consolidation refuses, and ends with, before it does harm: plans, names and documents that
+ * cannot be, collections that are not what they were, and another operator.
+ */
+#include "model/consolidate.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* ---- two operators --------------------------------------------------------------------------- */
+
+/* One is stopped before call `at`, in whatever it does, while the other does `steps`. */
+typedef struct other {
+    world_t world; /* of the same memory */
+    int64_t at;
+    const char *steps;
+    bool done; /* all of them, and there was something to do */
+    picture_t picture, kept;
+} other_t;
+
+static void be_overtaken(foreign_memory_t *memory)
+{
+    other_t *other = memory->context;
+    if (memory->calls < other->at || memory->changing)
+        return;
+    memory->before = NULL;
+    other->done =
+        world_run_to(&other->world, other->steps) == SPILL_OK && !other->world.result.done;
+    if (world_has(&other->world, "messages")) { /* the application goes on with it */
+        foreign_memory_delete(memory, "messages", "{\"room\": \"a\", \"id\": 1}");
+        foreign_memory_put(memory, "messages", "{\"_id\": \"own\", \"room\": \"a\"}");
+    } else {
+        foreign_memory_delete(memory, "m_a", "1");
+        foreign_memory_put(memory, "m_a", "{\"_id\": \"own\"}");
+    }
+    other->picture = picture_of(&other->world, false);
+    other->kept = picture_of(&other->world, true);
+}
+
+/* False: the step has fewer calls. */
+static bool overtake(const char *begun, step_fn step, int64_t k, const char *steps)
+{
+    world_t world;
+    world_open(&world, "compound");
+    assert_int_equal(world_run_to(&world, begun), SPILL_OK);
+    bool cut = strcmp(begun, "co") == 0;
+    foreign_memory_put(world.memory, cut ? "messages" : "m_a",
+                       cut ? "{\"_id\": \"since\", \"room\": \"a\"}" : "{\"_id\": \"since\"}");
+    other_t other = {.world = world, .at = world.memory->calls + k, .steps = steps};
+    world.memory->before = be_overtaken;
+    world.memory->context = &other;
+    spill_code_t code = world_run(&world, step);
+    bool overtaken = !world.memory->before;
+    world.memory->before = NULL;
+    if (overtaken && other.done) {
+        picture_t picture = picture_of(&world, false), kept = picture_of(&world, true);
+        assert_same(&other.picture, &picture, 4);
+        assert_same(&other.kept, &kept, 4);
+        if (code != SPILL_CONFLICT && code != SPILL_REFUSED && code != SPILL_OK)
+            fail_msg("%s, call %lld: %s", steps, (long long)k, world.error.message);
+        picture_release(&picture);
+        picture_release(&kept);
+    }
+    if (overtaken) {
+        picture_release(&other.picture);
+        picture_release(&other.kept);
+    }
+    world_close(&world);
+    return overtaken;
+}
+
+static void test_one_that_is_late_changes_nothing(void **state)
+{
+    (void)state;
+    static const char *const others[] = {"f", "o", "u", "uco", "ucf"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        int64_t k = 2; /* it has read the mark */
+        while (overtake("c", spill_consolidate_copy, k, others[i]))
+            k++;
+        assert_true(k > 10);
+        for (k = 2; overtake("c", spill_consolidate_cut_over, k, others[i]);)
+            k++;
+        if (strcmp(others[i], "uco") == 0) /* it is again as it was: not late at all */
+            continue;
+        for (k = 2; overtake("co", spill_consolidate_undo, k, others[i]);)
+            k++;
+        for (k = 2; overtake("co", spill_consolidate_finish, k, others[i]);)
+            k++;
+    }
+}
+
+/* ---- what is refused ------------------------------------------------------------------------- */
+
+static void test_clashing_ids_are_refused_where_kept(void **state)
+{
+    (void)state;
+    world_t world;
+    world_open(&world, "keep");
+    foreign_memory_put(world.memory, "m_b", "{\"_id\": 3, \"text\": \"also in a\"}");
+    assert_refused(&world, spill_consolidate_copy, "_id 3 is another collection's");
+    world_close(&world);
+}
+
+static void test_discriminator_in_documents_is_refused(void **state)
+{
+    (void)state;
+    world_t world;
+    world_open(&world, "compound");
+    foreign_memory_put(world.memory, "m_b", "{\"_id\": 77, \"room\": \"b\"}");
+    assert_refused(&world, spill_consolidate_copy, "document 77 has a field 'room' already");
+    world_close(&world);
+}
+
+static void test_foreign_target_is_refused(void **state)
+{
+    (void)state;
+    world_t world;
+    world_open(&world, "compound");
+    foreign_memory_put(world.memory, "messages", "{\"_id\": 1}");
+    assert_refused(&world, spill_consolidate_copy, "'messages' with documents already");
+    assert_int_equal(foreign_memory_count(world.memory, "messages"), 1);
+    assert_int_equal(world.memory->marks.documents.count, 0);
+    world_close(&world);
+}
+
+static void test_changed_plan_is_refused(void **state)
+{
+    (void)state;
+    world_t world;
+    world_open(&world, "compound");
+    assert_done(&world, spill_consolidate_copy);
+    spill_consolidation_release(&world.group);
+    read_group(&world, "keep");
+    assert_refused(&world, spill_consolidate_copy, "begun by another plan");
+    assert_refused(&world, spill_consolidate_undo, "begun by another plan");
+    world_close(&world);
+}
+
+static void test_lost_collection_is_not_an_empty_one(void **state)
+{
+    (void)state;
+    world_t world;
+    world_open(&world, "compound");
+    assert_done(&world, spill_consolidate_copy);
+    world.foreign->ops->drop(world.foreign, "m_b", NULL);
+    assert_refused(&world, spill_consolidate_copy, "there is no collection 'm_b'");
+    assert_int_equal(foreign_memory_count(world.memory, "messages"), 12);
+    assert_int_equal(
+        world.foreign->ops->create(world.foreign, "m_b", world.memory->marks.indexes, NULL),
+        SPILL_OK);
+    assert_done(&world, spill_consolidate_copy);
+    assert_int_equal(foreign_memory_count(world.memory, "messages"), 7);
+    world_close(&world);
+}
+
+/* Renamed before call k of a pass, whichever that is: its slice stays as it is. */
+static void rename_a(foreign_memory_t *memory)
+{
+    if (memory->calls != *(int64_t *)memory->context)
+        return;
+    memory->before = NULL;
+    memory->base.ops->rename(&memory->base, "m_a", "archive_a", NULL);
+}
+
+static void test_renamed_collection_is_not_an_empty_one(void **state)
+{
+    (void)state;
+    for (int64_t k = 1;; k++) {
+        world_t world;
+        world_open(&world, "compound");
+        assert_done(&world, spill_consolidate_copy);
+        foreign_memory_put(world.memory, "m_a", "{\"_id\": 7, \"text\": \"since\"}");
+        int64_t at = world.memory->calls + k;
+        world.memory->before = rename_a;
+        world.memory->context = &at;
+        spill_code_t code = world_run(&world, spill_consolidate_copy);
+        bool renamed = !world.memory->before;
+        assert_true(foreign_memory_count(world.memory, "messages") >= 12);
+        world.memory->before = NULL;
+        if (renamed)
+            assert_refused(&world, spill_consolidate_copy, "there is no collection 'm_a'");
+        world_close(&world);
+        if (!renamed) {
+            assert_int_equal(code, SPILL_OK);
+            break;
+        }
+    }
+}
+
+static void test_collections_of_definitions_are_refused(void **state)
+{
+    (void)state;
+    static const char *const entries[] = {
+        "{\"_id\": \"d\", \"entry\": {\"collection\": \"m_b\", \"pageCollection\": \"p\"}}",
+        "{\"_id\": \"d\", \"entry\": {\"collection\": \"h\", \"pageCollection\": \"m_b\"}}",
+        "{\"_id\": \"d\", \"entry\": {\"collection\": \"messages\"}}"};
+    static const char *const texts[] = {"'m_b' has the documents of the definition 'd'",
+                                        "'m_b' has the pages of the definition 'd'",
+                                        "'messages' has the documents of the definition 'd'"};
+    for (size_t i = 0; i < 3; i++)
+        for (int begun = 0; begun < 2; begun++) {
+            world_t world;
+            world_open(&world, "compound");
+            if (begun)
+                assert_done(&world, spill_consolidate_copy);
+            foreign_memory_put(world.memory, "spillway.definitions", entries[i]);
+            assert_says(&world, texts[i]);
+            assert_refused(&world, begun ? spill_consolidate_cut_over : spill_consolidate_copy,
+                           texts[i]);
+            assert_true(world_has(&world, "m_b"));
+            assert_int_equal(world_has(&world, "messages"), begun);
+            world_close(&world);
+        }
+}
+
+static void test_stray_after_cut_over_is_refused(void **state)
+{
+    (void)state;
+    world_t world;
+    world_open(&world, "compound");
+    assert_int_equal(world_run_to(&world, "co"), SPILL_OK);
+    foreign_memory_put(world.memory, "m_a", "{\"_id\": 1, \"text\": \"too late\"}");
+    assert_refused(&world, spill_consolidate_finish, "somebody has written to 'm_a'");
+    assert_refused(&world, spill_consolidate_undo, "somebody has written to 'm_a'");
+    assert_true(world_has(&world, "spillway_kept_m_a"));
+    world_close(&world);
+}
+
+static void test_server_without_views_is_refused(void **state)
+{
+    (void)state;
+    world_t world;
+    world_open(&world, "compound");
+    assert_done(&world, spill_consolidate_copy);
+    world.memory->no_views = true;
+    world.options.views = true;
+    assert_refused(&world, spill_consolidate_cut_over, "the server makes no views");
+    assert_true(world_has(&world, "m_a"));
+    world.options.views = false;
+    assert_done(&world, spill_consolidate_cut_over);
+    world_close(&world);
+}
+
+static void test_cut_over_before_copy_is_refused(void **state)
+{
+    (void)state;
+    world_t world;
+    world_open(&world, "compound");
+    assert_refused(&world, spill_consolidate_cut_over, "copy first");
+    world.options.passes = 1; /* it cannot have compared anything */
+    assert_int_equal(world_run(&world, spill_consolidate_copy), SPILL_OK);
+    assert_int_equal(world.result.changing, 3);
+    assert_refused(&world, spill_consolidate_cut_over, "has not ended with all of it equal");
+    world_close(&world);
+}
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_that_is_late_changes_nothing),
+        cmocka_unit_test(test_clashing_ids_are_refused_where_kept),
+        cmocka_unit_test(test_discriminator_in_documents_is_refused),
+        cmocka_unit_test(test_foreign_target_is_refused),
+        cmocka_unit_test(test_changed_plan_is_refused),
+        cmocka_unit_test(test_lost_collection_is_not_an_empty_one),
+        cmocka_unit_test(test_renamed_collection_is_not_an_empty_one),
+        cmocka_unit_test(test_collections_of_definitions_are_refused),
+        cmocka_unit_test(test_stray_after_cut_over_is_refused),
+        cmocka_unit_test(test_server_without_views_is_refused),
+        cmocka_unit_test(test_cut_over_before_copy_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
