@@ -140,6 +140,63 @@ static void test_changed_plan_is_refused(void **state)
     world_close(&world);
 }
 
+static void test_finished_plan_cannot_be_another(void **state)
+{
+    (void)state;
+    world_t world;
+    world_open(&world, "compound");
+    assert_int_equal(world_run_to(&world, "cf"), SPILL_OK);
+    spill_consolidation_release(&world.group);
+    read_group(&world, "keep");
+    assert_refused(&world, spill_consolidate_copy, "is finished, by another plan");
+    assert_refused(&world, spill_consolidate_copy, "another 'into'");
+    world_close(&world);
+}
+
+/* {_id: 3} beside {_id: {room: "a", id: 3}}: found before anything is put aside. */
+static void test_undo_refuses_two_that_would_be_one(void **state)
+{
+    (void)state;
+    static const char *const own[] = {"3", "3.0", "0"};
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+        world_t world;
+        char text[64];
+        world_open(&world, "compound");
+        assert_int_equal(world_run_to(&world, "co"), SPILL_OK);
+        snprintf(text, sizeof text, "{\"_id\": %s, \"room\": \"a\"}", own[i]);
+        foreign_memory_put(world.memory, "messages", text);
+        foreign_memory_put(world.memory, "messages", "{\"_id\": \"word\", \"room\": \"a\"}");
+        assert_refused(&world, spill_consolidate_undo, "would be one document of 'm_a'");
+        assert_non_null(strstr(world.error.message, "\"id\""));
+        assert_true(world_has(&world, "messages"));
+        assert_true(world_has(&world, "spillway_kept_m_a"));
+        assert_false(world_has(&world, "spillway_kept_messages"));
+        foreign_memory_delete(world.memory, "messages", own[i]);
+        assert_int_equal(world_run_to(&world, "u"), SPILL_OK);
+        assert_int_equal(foreign_memory_count(world.memory, "m_a"), 6);
+        world_close(&world);
+    }
+}
+
+static void test_image_too_large_is_refused_by_name(void **state)
+{
+    (void)state;
+    world_t world;
+    const size_t length = ((size_t)16 << 20) - 40;
+    char *text = bson_malloc(length + 1);
+    memset(text, 'x', length);
+    text[length] = '\0';
+    world_open(&world, "compound");
+    bson_t *document = BCON_NEW("_id", BCON_INT32(77), "t", BCON_UTF8(text));
+    assert_true(document->len <= (16 << 20));
+    spill_foreign_write_t write = {.kind = SPILL_FOREIGN_INSERT, .document = document};
+    assert_int_equal(world.foreign->ops->write(world.foreign, "m_b", &write, 1, NULL), SPILL_OK);
+    assert_refused(&world, spill_consolidate_copy, "document 77 would have 167772");
+    bson_destroy(document);
+    bson_free(text);
+    world_close(&world);
+}
+
 static void test_lost_collection_is_not_an_empty_one(void **state)
 {
     (void)state;
@@ -265,6 +322,9 @@ int main(void)
         cmocka_unit_test(test_discriminator_in_documents_is_refused),
         cmocka_unit_test(test_foreign_target_is_refused),
         cmocka_unit_test(test_changed_plan_is_refused),
+        cmocka_unit_test(test_finished_plan_cannot_be_another),
+        cmocka_unit_test(test_undo_refuses_two_that_would_be_one),
+        cmocka_unit_test(test_image_too_large_is_refused_by_name),
         cmocka_unit_test(test_lost_collection_is_not_an_empty_one),
         cmocka_unit_test(test_renamed_collection_is_not_an_empty_one),
         cmocka_unit_test(test_collections_of_definitions_are_refused),

@@ -113,7 +113,8 @@ spill_code_t spill_consolidate_look_undo(spill_foreign_t *foreign,
 
 /*
  * Undo it. SPILL_REFUSED: the old collections are being dropped, a collection of an old name was
- * made meanwhile, or the joint one has documents of no old collection; nothing was changed then.
+ * made meanwhile, or the joint one has documents of no old collection, or two that would be one;
+ * nothing was changed then.
  */
 spill_code_t spill_consolidate_undo(spill_foreign_t *foreign, const spill_consolidation_t *group,
                                     const spill_consolidate_options_t *options,

@@ -1,6 +1,7 @@
 #include "tools/consolidate/image.h"
 
 #include "bson/value.h"
+#include "store/limits.h"
 #include "util/error.h"
 #include "util/hash.h"
 
@@ -93,6 +94,13 @@ spill_code_t spill_image_make(const spill_share_t *slice, const bson_t *document
         code = spill_fail(error, SPILL_REFUSED,
                           "document %s has a field '%s' already: choose another discriminator",
                           text ? text : "?", slice->field);
+        bson_free(text);
+    } else if (image->len > SPILL_DOCUMENT_BYTES_MAX) {
+        char *text = spill_value_to_json(&id, false);
+        code = spill_fail(error, SPILL_REFUSED,
+                          "document %s would have %" PRIu32 " bytes with the discriminator, and 16 "
+                          "MiB is the most: make room in it",
+                          text ? text : "?", image->len);
         bson_free(text);
     }
     return code;

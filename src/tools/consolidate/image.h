@@ -32,7 +32,8 @@ void spill_image_old_id(const spill_share_t *slice, const spill_value_t *id, bso
 
 /*
  * The image of a document, initialized by the call. SPILL_REFUSED: the document has a field of the
- * discriminator's name already; SPILL_CORRUPT: it has no _id, or is malformed. O(size).
+ * discriminator's name already, or the image is too large for a store; SPILL_CORRUPT: it has no
+ * _id, or is malformed. O(size).
  */
 spill_code_t spill_image_make(const spill_share_t *slice, const bson_t *document, bson_t *image,
                               spill_error_t *error);

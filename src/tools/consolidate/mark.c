@@ -95,6 +95,17 @@ static spill_code_t decode(spill_consolidate_run_t *run, spill_error_t *error)
     mark->views = flag_in(mark->stored, "views");
     mark->back = flag_in(mark->stored, "back");
     mark->indexes = bson_copy(&indexes);
+    if (!bson_equal(&plan, run->group->document) && mark->phase == SPILL_CONSOLIDATE_FINISHED)
+        return spill_fail(error, SPILL_REFUSED,
+                          "the consolidation into '%s' is finished, by another plan, and '%s' is "
+                          "the application's: nothing is added to it. Give other collections "
+                          "another 'into', or write their documents to '%s' by other means",
+                          run->group->into, run->group->into, run->group->into);
+    if (!bson_equal(&plan, run->group->document) && mark->phase == SPILL_CONSOLIDATE_FINISHING)
+        return spill_fail(error, SPILL_REFUSED,
+                          "the consolidation into '%s' is being finished by another plan: go on "
+                          "with that",
+                          run->group->into);
     if (!bson_equal(&plan, run->group->document))
         return spill_fail(error, SPILL_REFUSED,
                           "the consolidation into '%s' was begun by another plan: go on with that, "

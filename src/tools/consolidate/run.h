@@ -139,6 +139,13 @@ spill_code_t spill_consolidate_check_definitions(spill_consolidate_run_t *run, b
 spill_code_t spill_consolidate_refuse_first(const bson_t *texts, const char *before,
                                             spill_error_t *error);
 
+/*
+ * Would two documents of the joint collection be one of an old collection, by {FIELD: VALUE, id: X}
+ * and by X itself, which the application has written? SPILL_REFUSED names it. Reads all _ids.
+ */
+spill_code_t spill_consolidate_check_ids(spill_consolidate_run_t *run, const char *joint,
+                                         spill_error_t *error);
+
 /* ---- indexes.c ------------------------------------------------------------------------------- */
 
 /*

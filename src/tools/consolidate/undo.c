@@ -65,6 +65,8 @@ static spill_code_t check(spill_consolidate_run_t *run, spill_error_t *error)
     if (code == SPILL_OK &&
         spill_consolidate_kind_of(run, run->group->into, NULL) == SPILL_CONSOLIDATE_COLLECTION)
         code = check_strangers(run, run->group->into, error);
+    if (code == SPILL_OK && run->mark.phase == SPILL_CONSOLIDATE_CUT)
+        code = spill_consolidate_check_ids(run, run->group->into, error);
     return code;
 }
 
@@ -140,6 +142,8 @@ static spill_code_t bring_back(spill_consolidate_run_t *run, spill_error_t *erro
         code = spill_consolidate_rename(run, group->into, group->aside, error);
     if (code == SPILL_OK)
         code = check_strangers(run, group->aside, error);
+    if (code == SPILL_OK) /* what came between the check and the rename */
+        code = spill_consolidate_check_ids(run, group->aside, error);
     if (code == SPILL_OK)
         code = spill_consolidate_passes(run, &way, error);
     if (code == SPILL_OK && run->result->changing > 0)
