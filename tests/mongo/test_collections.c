@@ -96,6 +96,8 @@ static void test_reads_in_order(void **state)
 {
     fixture_t *fixture = *state;
     static const char *const ids[] = {"5",
+                                      "{\"$numberDouble\": \"NaN\"}",
+                                      "{\"$numberDouble\": \"-Infinity\"}",
                                       "-1.5",
                                       "{\"$numberLong\": \"9007199254740993\"}",
                                       "\"word\"",

@@ -1,9 +1,12 @@
 /* Collections that are the application's own: read, written and moved as wholes. */
 #include "store/foreign.h"
 
+#include "bson/number.h"
 #include "store/browse.h"
 #include "store/mongo/mongo.h"
 #include "util/error.h"
+
+#include <math.h>
 
 /* Bytes after which a batch of documents ends. */
 #define BATCH_BYTES (4 << 20)
@@ -158,6 +161,15 @@ static void start_filter(const spill_foreign_read_t *what, bson_t *filter)
         bson_concat(filter, what->filter);
 }
 
+/* Nothing is $gt NaN to a server, though it sorts NaN before all other numbers. */
+static void append_behind(bson_t *condition, const spill_value_t *after)
+{
+    if (spill_is_number((uint8_t)after->type) && spill_number_of(after).kind == SPILL_NUMBER_NAN)
+        BSON_APPEND_DOUBLE(condition, "$gte", -INFINITY);
+    else
+        spill_value_append(after, condition, "$gt");
+}
+
 /* What lies behind: first of the same class of types, as comparisons in queries are, then others.
  */
 static spill_code_t find_after(foreign_t *foreign, const spill_foreign_read_t *what,
@@ -166,7 +178,7 @@ static spill_code_t find_after(foreign_t *foreign, const spill_foreign_read_t *w
     bson_t filter, condition;
     start_filter(what, &filter);
     BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &condition);
-    spill_value_append(what->after, &condition, "$gt");
+    append_behind(&condition, what->after);
     spill_mongo_append_class(&condition, what->after->type, false);
     bson_append_document_end(&filter, &condition);
     spill_code_t code = find(foreign, what, &filter, batch, error);
