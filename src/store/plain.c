@@ -1,5 +1,6 @@
 #include "store/plain.h"
 
+#include "definition/fields.h"
 #include "store/place.h"
 #include "util/error.h"
 
@@ -68,13 +69,27 @@ bool spill_plain_measure(const spill_definition_t *definition, const bson_t *doc
     return *length > 0;
 }
 
+/* How elements of others come to an array of this definition. */
+static const char *way_in(const spill_definition_t *definition)
+{
+    if (definition->layout == SPILL_LAYOUT_OUTLIER && definition->keep == SPILL_KEEP_NEWEST)
+        return "`spillway migrate' has to lay them out before it takes over";
+    if (spill_keeps_best(definition))
+        return "save them elsewhere, unset the field, and append them (`spillway import')";
+    if (definition->layout == SPILL_LAYOUT_OUTLIER)
+        return "`spillway migrate' lays them out by a definition that keeps the newest, and "
+               "`spillway convert --keep oldest' brings them to one that keeps the oldest";
+    return "`spillway migrate' lays them out by a definition of layout outlier that keeps the "
+           "newest, and `spillway convert' brings them from there to another layout";
+}
+
 spill_code_t spill_plain_refuse(const spill_definition_t *definition, int64_t length,
                                 spill_error_t *error)
 {
     return spill_fail(error, SPILL_REFUSED,
                       "%s: field '%s' has %" PRId64 " elements that were not put there by "
-                      "Spillway; `spillway migrate' has to lay them out before it takes over",
-                      definition->collection, definition->array, length);
+                      "Spillway; %s",
+                      definition->collection, definition->array, length, way_in(definition));
 }
 
 spill_code_t spill_plain_check(const spill_definition_t *definition, const bson_t *fields,
