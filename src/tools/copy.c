@@ -188,7 +188,7 @@ static void look_at_windows(spill_copy_t *copy, const spill_definition_t *source
 }
 
 /* Numbers that the source's elements have not would be given to placeholders, which rank, too. */
-static spill_code_t refuse_best(const spill_definition_t *target, spill_error_t *error)
+spill_code_t spill_copy_check(const spill_definition_t *target, spill_error_t *error)
 {
     if (!spill_keeps_best(target))
         return SPILL_OK;
@@ -208,7 +208,7 @@ static spill_code_t define(spill_copy_t *copy, const char *name, spill_error_t *
     code = make_definition(copy, &source, &definition, error);
     look_at_windows(copy, &source, &definition);
     if (code == SPILL_OK)
-        code = refuse_best(&definition, error);
+        code = spill_copy_check(&definition, error);
     if (code == SPILL_OK)
         code = spill_store_define(copy->target.store, &definition, error);
     return spill_copy_failed(&copy->target, code, error);
