@@ -40,14 +40,19 @@ static void print_result(const spill_invocation_t *invocation, const spill_impor
 {
     if (invocation->json) {
         printf("{\"records\":%" PRId64 ",\"repeated\":%" PRId64 ",\"skipped\":%" PRId64
-               ",\"before\":%" PRId64 "}\n",
+               ",\"before\":%" PRId64,
                result->records, result->repeated, result->skipped, result->before);
+        if (result->dropped > 0)
+            printf(",\"dropped\":%" PRId64, result->dropped);
+        puts("}");
         return;
     }
     printf("%" PRId64 " %s imported", result->records,
            spill_cli_plural(result->records, "record", "records"));
     if (result->repeated > 0)
         printf(", %" PRId64 " of them known already", result->repeated);
+    if (result->dropped > 0)
+        printf(", %" PRId64 " of them not kept by the cap", result->dropped);
     if (result->skipped > 0)
         printf(", %" PRId64 " bad ones skipped", result->skipped);
     if (result->before > 0)
@@ -158,6 +163,9 @@ const spill_command_t spill_command_import = {
             "A bad record stops the import (exit code 3, or 4 where it is too big): everything "
             "before it is imported, and nothing of it. Mend it and run the same command, or use "
             "--skip-bad.\n"
+            "\n"
+            "With layout capped the summary says how many records the cap did not keep as they "
+            "came; others may have gone by later ones.\n"
             "\n"
             "Examples:\n"
             "  spillway import feeds.db events events.ndjson.gz --owner user\n"

@@ -287,6 +287,7 @@ static spill_code_t apply_chunk(import_t *import, const spill_chunk_t *chunk, bo
         code = spill_import_apply(&import->writer, chunk, import->mark.bases, error);
         import->result->records = import->writer.records;
         import->result->repeated = import->writer.repeated;
+        import->result->dropped = import->writer.dropped;
         code = judge_large(import, chunk, code, error);
     }
     return code;

@@ -42,6 +42,7 @@ typedef struct spill_import_options {
 typedef struct spill_import_result {
     int64_t records;  /* of this run */
     int64_t repeated; /* of which recognized as appended before */
+    int64_t dropped;  /* layout capped: of which the cap did not keep when they came */
     int64_t skipped;  /* bad records passed over in this run */
     int64_t before;   /* records of earlier runs of this import */
     bool resumable;   /* is there a mark to go on from? */

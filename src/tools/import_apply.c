@@ -33,6 +33,7 @@ static spill_code_t append(spill_import_writer_t *writer, const spill_value_t *o
         spill_array_append(writer->array, owner, values, count, &options, result, error);
     writer->records += result->count; /* after an error: of the parts that were acknowledged */
     writer->repeated += result->repeated ? result->count : 0;
+    writer->dropped += result->dropped;
     return code;
 }
 

@@ -14,6 +14,7 @@ typedef struct spill_import_writer {
     bool fill;                             /* documents to their bounds (spill_append_options) */
     int64_t records;                       /* appended, or recognized, so far */
     int64_t repeated;                      /* of which recognized */
+    int64_t dropped;                       /* of which a cap did not keep when they came */
     spill_value_t *values;                 /* scratch */
     size_t value_capacity;
 } spill_import_writer_t;
