@@ -81,6 +81,12 @@ typedef struct spill_append_result {
      * others that rank higher; of a known operation, those that it does not hold any more.
      */
     int64_t dropped;
+    /*
+     * Layout capped with a sort_field: elements that were there before, and that went because the
+     * head would have passed head_bytes_max, not because `threshold` others rank higher. The head's
+     * other fields count towards these bytes. Of a known operation 0.
+     */
+    int64_t crowded_out;
 } spill_append_result_t;
 
 /*
@@ -103,7 +109,8 @@ typedef struct spill_append_result {
  * too many are dropped for good in the same step, the batch's own first ones among them; all of the
  * batch is acknowledged with its numbers. With a sort_field it is those that rank lowest which are
  * dropped, whether new or not (spill_array_top tells how elements rank); an element alone has to
- * fit head_bytes_max then. result->dropped says how many of the batch are not there.
+ * fit head_bytes_max then, and to have no decimal128 at its sort_field. result->dropped says how
+ * many of the batch are not there, and result->crowded_out how many others went for the bytes.
  *
  * Cost: one store operation; a spill (three) every page_capacity elements, and with retention a
  * trim; with fill up to three more for each document.

@@ -131,8 +131,12 @@ typedef struct spill_definition {
      * set aside, so it is the other one that bounds the head's other fields and its journal.
      */
     /*
+     * A decimal128 is not compared: in a subset it ranks as no value does.
+     *
      * Layout capped: with a sort_field the head keeps the elements that rank highest, and not the
-     * newest; top_field is "", top_count 0, and threshold at most SPILL_TOP_MAX.
+     * newest; top_field is "", top_count 0, and threshold at most SPILL_TOP_MAX. What does not rank
+     * is dropped first, for good: so an element with a decimal128 at its sort_field is refused. The
+     * head's other fields count towards head_bytes_max: as they grow, fewer elements may stay.
      */
     char top_field[SPILL_NAME_SIZE];  /* "topReviews" */
     char sort_field[SPILL_NAME_SIZE]; /* "rating", a path within an element; "": the newest */

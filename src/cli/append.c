@@ -70,6 +70,8 @@ static spill_code_t print_result(const spill_invocation_t *invocation,
                result->count, result->repeated ? "true" : "false");
         if (result->dropped > 0)
             printf(",\"dropped\":%" PRId64, result->dropped);
+        if (result->crowded_out > 0)
+            printf(",\"crowdedOut\":%" PRId64, result->crowded_out);
         puts("}");
     } else if (result->count == 1) {
         printf("%" PRId64 "\n", result->first);
@@ -82,6 +84,13 @@ static spill_code_t print_result(const spill_invocation_t *invocation,
         fprintf(stderr, "spillway: %" PRId64 " of %s %s not kept: the cap keeps others\n",
                 result->dropped, result->count == 1 ? "1 element" : "the elements",
                 spill_cli_plural(result->dropped, "is", "are"));
+    if (result->crowded_out > 0 && !invocation->quiet)
+        fprintf(stderr,
+                "spillway: %" PRId64 " %s there before %s dropped: with the head's other fields "
+                "they are more than headBytesMax (--max-bytes)\n",
+                result->crowded_out,
+                spill_cli_plural(result->crowded_out, "element that was", "elements that were"),
+                spill_cli_plural(result->crowded_out, "is", "are"));
     spill_code_t code = spill_cli_flush(error);
     if (code != SPILL_OK)
         spill_fail_prefix(error, code,
@@ -275,7 +284,8 @@ const spill_command_t spill_command_append = {
         "printed on stderr before the first try: give exactly that for a retry.\n"
         "\n"
         "With layout capped, how many of the elements are not kept is said on stderr, with --json "
-        "as \"dropped\".\n"
+        "as \"dropped\"; with --sort-by also how many that were there went because the head has "
+        "too many bytes (\"crowdedOut\").\n"
         "\n"
         "With layout bucket each element goes to its window, and WINDOW:7 or WINDOW:7..9 is "
         "printed for each of them; with --op all elements have to lie in one window.\n"

@@ -258,10 +258,11 @@ static void print_costs(const spill_definition_t *definition, const spill_count_
         return;
     }
     if (!spill_definition_has_pages(definition)) {
-        printf("append: the head, one operation; past %" PRId64 " elements or %" PRId64
+        bool best = spill_keeps_best(definition);
+        printf("append: the head, one operation%s; past %" PRId64 " elements or %" PRId64
                " bytes its %s elements are dropped\n",
-               bounds->threshold, bounds->head_bytes_max,
-               spill_keeps_best(definition) ? "lowest ranking" : "oldest");
+               best ? " (on a server a read and a write)" : "", bounds->threshold,
+               bounds->head_bytes_max, best ? "lowest ranking" : "oldest");
         puts("any page: the head, one document");
         return;
     }

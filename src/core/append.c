@@ -28,6 +28,20 @@ spill_code_t spill_array_check_element(const spill_value_t *element, size_t inde
     return SPILL_OK;
 }
 
+spill_code_t spill_array_check_rank(const spill_definition_t *definition,
+                                    const spill_value_t *element, spill_error_t *error)
+{
+    spill_value_t value;
+    if (!spill_keeps_best(definition) || !spill_value_at(element, definition->sort_field, &value) ||
+        value.type != BSON_TYPE_DECIMAL128)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_INVALID,
+                      "'%s' is a decimal128, which would rank below all numbers and be dropped "
+                      "first: what elements rank by has to be a double or an integer (of cents, "
+                      "say), or a date; the decimal may stand in another field",
+                      definition->sort_field);
+}
+
 /* Capped, keeping the best: a long element would push all others out, and no newer one it. */
 static spill_code_t check_best(const spill_owner_t *owner, int64_t bytes, size_t index,
                                spill_error_t *error)
@@ -54,6 +68,9 @@ static spill_code_t check_elements(const spill_owner_t *owner, const spill_value
             code = spill_array_check_window(owner, &elements[i], error);
         if (code != SPILL_OK)
             return code;
+        code = spill_array_check_rank(&owner->array->definition, &elements[i], error);
+        if (code != SPILL_OK)
+            return spill_fail_prefix(error, code, "element %zu", i);
         int64_t bytes = spill_part_bytes_alone(owner, true, 1, elements[i].size_bytes);
         int64_t page = spill_part_bytes_alone(owner, false, 1, elements[i].size_bytes);
         if (bytes < page && spill_definition_has_pages(&owner->array->definition))
@@ -228,6 +245,7 @@ static spill_code_t append_parts(spill_owner_t *owner, const spill_value_t *elem
         result->repeated = result->repeated && done.repeated;
         result->op_base = done.op_base;
         result->dropped += done.dropped;
+        result->crowded_out += done.crowded_out;
         at += (size_t)done.count;
     }
     if (code != SPILL_OK && result->count == 0)

@@ -12,6 +12,13 @@ spill_code_t spill_array_check_update(const spill_array_t *array, const bson_t *
 spill_code_t spill_array_check_element(const spill_value_t *element, size_t index,
                                        spill_error_t *error);
 
+/*
+ * Capped, keeping the best: does it rank by what is at the sort_field? SPILL_INVALID: by a
+ * decimal128, which is not compared. (append.c)
+ */
+spill_code_t spill_array_check_rank(const spill_definition_t *definition,
+                                    const spill_value_t *element, spill_error_t *error);
+
 /* The definition has an id_field, and the value can be an id. SPILL_INVALID. (change.c) */
 spill_code_t spill_array_check_id(const spill_array_t *array, const spill_value_t *id,
                                   spill_error_t *error);

@@ -22,6 +22,8 @@ static spill_code_t edit(spill_array_t *array, const spill_value_t *owner, spill
 {
     spill_owner_t own;
     spill_code_t code = spill_array_check_element(element, 0, error);
+    if (code == SPILL_OK)
+        code = spill_array_check_rank(&array->definition, element, error);
     if (code != SPILL_OK)
         return code;
     code = spill_owner_init(&own, array, owner, error);

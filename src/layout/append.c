@@ -112,6 +112,7 @@ void spill_append_done(const spill_part_t *part, const spill_response_t *respons
         .first = response->seq,
         .count = (int64_t)part->count,
         .op_base = response->state.n,
+        .crowded_out = response->crowded,
     };
 }
 

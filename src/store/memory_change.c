@@ -235,6 +235,7 @@ spill_code_t spill_memory_change(spill_memory_store_t *memory, const spill_reque
         if (request->kind == SPILL_REQUEST_APPEND) {
             spill_state_copy(&step.document->state, &response->state);
             response->seq = effect.seq;
+            response->crowded = effect.crowded;
         }
         if (spill_ends_incarnation(request) && rev > memory->dropped_rev)
             memory->dropped_rev = rev;

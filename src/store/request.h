@@ -283,6 +283,7 @@ typedef struct spill_response {
      */
     spill_state_t state;
     int64_t seq;          /* APPEND: number of the first element given */
+    int64_t crowded;      /* APPEND: capped, keeping the best: old elements that went for bytes */
     bool judged;          /* APPEND when REFUSED: the rest is what a READ (with op) then showed */
     bool looked;          /* APPEND with due, or judged: state and run are what a READ shows */
     spill_run_t run;      /* READ */

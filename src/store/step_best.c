@@ -20,10 +20,11 @@ bool spill_step_knows_all(const spill_facts_t *facts, const spill_state_t *state
     return (facts->journal ? (int64_t)facts->journal->count : 0) == state->live;
 }
 
-void spill_step_keeps_best(const spill_request_t *request, const spill_facts_t *facts, int64_t end,
-                           spill_state_t *state)
+int64_t spill_step_keeps_best(const spill_request_t *request, const spill_facts_t *facts,
+                              int64_t end, spill_state_t *state)
 {
     spill_top_t best = {0};
+    int64_t crowded = 0;
     size_t most = (size_t)request->limits.slots_max;
     for (size_t i = 0; facts->journal && i < facts->journal->count; i++)
         offer(&best, most, &facts->journal->at[i], &state->gone);
@@ -43,7 +44,9 @@ void spill_step_keeps_best(const spill_request_t *request, const spill_facts_t *
         best.count--;
         state->live_bytes -= best.at[best.count].size_bytes;
         spill_seqs_insert(&state->gone, best.at[best.count].seq);
+        crowded += best.at[best.count].seq < end;
     }
     state->live = (int64_t)best.count;
     spill_top_release(&best);
+    return crowded;
 }

@@ -10,9 +10,10 @@ bool spill_step_knows_all(const spill_facts_t *facts, const spill_state_t *state
 /*
  * The new elements, with the numbers from `end` on, were added to the state. Of these and those
  * that were there the highest ranking stay that are within cap and bound in bytes, one at least
- * where a document holds it; the numbers of the others are gone.
+ * where a document holds it; the numbers of the others are gone. Returns how many of those that
+ * were there went for the bytes alone.
  */
-void spill_step_keeps_best(const spill_request_t *request, const spill_facts_t *facts, int64_t end,
-                           spill_state_t *state);
+int64_t spill_step_keeps_best(const spill_request_t *request, const spill_facts_t *facts,
+                              int64_t end, spill_state_t *state);
 
 #endif

@@ -319,7 +319,7 @@ static spill_outcome_t append(const spill_request_t *request, const spill_facts_
     if (!is_capped(request))
         return SPILL_DONE;
     if (best) {
-        spill_step_keeps_best(request, facts, end, state);
+        effect->crowded = spill_step_keeps_best(request, facts, end, state);
         fold_leading_gone(state);
         first = state->first;
     }

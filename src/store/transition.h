@@ -28,6 +28,7 @@ typedef struct spill_effect {
     spill_effect_kind_t kind;
     int64_t seq;
     int64_t end;
+    int64_t crowded; /* ADD: spill_response.crowded */
 } spill_effect_t;
 
 /* What only the store can know of its document. What a kind does not use is not looked at. */

@@ -1,6 +1,7 @@
 #include "tools/import_parser.h"
 
 #include "bson/key.h"
+#include "core/array.h"
 #include "store/limits.h"
 #include "tools/import_decode.h"
 #include "util/error.h"
@@ -228,6 +229,13 @@ static spill_code_t name_window(spill_parser_t *parser, spill_value_t *owner, sp
     return SPILL_OK;
 }
 
+static spill_code_t check_rank(const spill_parser_t *parser, spill_error_t *error)
+{
+    spill_value_t element = spill_value_from_document(&parser->pending.document);
+    spill_code_t code = spill_array_check_rank(parser->options.definition, &element, error);
+    return code == SPILL_OK ? SPILL_OK : (error->code = SPILL_PARSE);
+}
+
 /* Move the pending record into the chunk. False where it is bad and the input ends with it. */
 static bool add_pending(spill_parser_t *parser, spill_chunk_t *chunk)
 {
@@ -238,6 +246,8 @@ static bool add_pending(spill_parser_t *parser, spill_chunk_t *chunk)
         spill_decode_field(&pending->document, parser->options.owner, &owner, &error);
     if (code == SPILL_OK)
         code = name_window(parser, &owner, &error);
+    if (code == SPILL_OK)
+        code = check_rank(parser, &error);
     if (code == SPILL_OK && parser->options.id)
         code = find_id(parser, &error);
     if (code == SPILL_OK)

@@ -77,7 +77,40 @@ expect 4 convert "$db" plain --as scores
 has err 'copying and converting to such arrays is not supported'
 expect 4 copy "$db" copy.db scores
 has err 'is not supported'
+expect 2 append "$db" scores ada '{"game": {"score": {"$numberDecimal": "1000000.50"}}}'
+has err "element 0: 'game.score' is a decimal128"
+expect 2 edit "$db" scores ada 9 '{"game": {"score": {"$numberDecimal": "1000000.50"}}}'
+kept ada '9 6'
+
+# A copy of all goes on past it.
+expect 4 copy "$db" copy.db
+has err "not copied: 'scores' keeps the elements that rank highest"
+has out '{"owners":1,"elements":1,"before":0,"verified":1,"differences":0}'
+expect 0 read copy.db plain ada
+expect 3 read copy.db scores ada
 expect 0 drop "$db" plain --yes
+
+# ---- bytes ---------------------------------------------------------------------------------------
+
+expect 0 define "$db" tight --layout capped --threshold 9 --sort-by score --op-window 1 \
+    --max-bytes 64KB --collection tight
+printf '{"score": 1}\n{"score": 2, "text": "%050000d"}\n' 0 >two.ndjson
+printf '{"score": 3, "text": "%050000d"}\n' 0 >third.ndjson
+expect 0 append "$db" tight ada - <two.ndjson
+is err ''
+expect 0 append "$db" tight ada - --json <third.ndjson
+is out '{"first":2,"count":1,"repeated":false,"crowdedOut":2}'
+has err '2 elements that were there before are dropped: with the head'
+expect 0 drop "$db" tight --yes
+
+# ---- import --------------------------------------------------------------------------------------
+
+printf '{"u": "imported", "game": {"score": %s}}\n' 5 1 9 3 '{"$numberDecimal": "7"}' >games.ndjson
+expect 0 import "$db" scores games.ndjson --owner u --skip-bad=1 --quiet
+has err "games.ndjson:5: 'game.score' is a decimal128"
+has out '4 records imported, 2 of them not kept by the cap, 1 bad ones skipped'
+kept imported '2 0'
+expect 0 drop "$db" scores imported --yes
 
 # ---- from it, to another layout ------------------------------------------------------------------
 

@@ -180,6 +180,75 @@ static void an_element_alone_fits_the_bound(void **state)
     close_stage(&stage);
 }
 
+/* Other fields of the head are part of its bytes: what goes for them is told of. */
+static void growth_of_other_fields_is_told(void **state)
+{
+    (void)state;
+    stage_t stage;
+    spill_definition_t definition = best(3);
+    spill_append_options_t options;
+    bson_t document;
+    open_stage(&stage, &definition);
+    spill_append_options_init(&options);
+    size_t third = (size_t)definition.bounds.head_bytes_max / 3 - 9000;
+    for (int i = 0; i < 3; i++) {
+        make_score(i, 5 - i, third, &document);
+        spill_value_t element = spill_value_from_document(&document);
+        assert_int_equal(
+            spill_array_append(stage.array, &stage.owner, &element, 1, NULL, &stage.result, NULL),
+            SPILL_OK);
+        assert_int_equal(stage.result.crowded_out, 0);
+        bson_destroy(&document);
+    }
+    char *text = bson_malloc0(2 * third + 1);
+    memset(text, 'x', 2 * third);
+    bson_t *update = BCON_NEW("$set", "{", "about", BCON_UTF8(text), "}");
+    options.update = update;
+    make_score(3, 9, 0, &document);
+    spill_value_t small = spill_value_from_document(&document);
+    assert_int_equal(spill_array_append(stage.array, &stage.owner, &small, 1, &options,
+                                        &stage.result, &stage.error),
+                     SPILL_OK);
+    assert_int_equal(stage.result.dropped, 0);
+    assert_int_equal(stage.result.crowded_out, 1); /* the third went by its number */
+    assert_scores(&stage, "3 0", "3 0");
+    bson_destroy(&document);
+    bson_destroy(update);
+    bson_free(text);
+    close_stage(&stage);
+}
+
+/* What a decimal128 is worth is not looked at, so that it would go first, and for good. */
+static void a_decimal_is_refused(void **state)
+{
+    (void)state;
+    stage_t stage;
+    spill_definition_t definition = best(3);
+    bson_t game, decimal;
+    bson_decimal128_t money;
+    open_stage(&stage, &definition);
+    make_score(0, 5, 0, &game);
+    bson_decimal128_from_string("1000000.50", &money);
+    bson_init(&decimal);
+    BSON_APPEND_DECIMAL128(&decimal, "score", &money);
+    spill_value_t values[] = {spill_value_from_document(&game),
+                              spill_value_from_document(&decimal)};
+    assert_int_equal(
+        spill_array_append(stage.array, &stage.owner, values, 2, NULL, &stage.result, &stage.error),
+        SPILL_INVALID);
+    assert_non_null(strstr(stage.error.message, "element 1: 'score' is a decimal128"));
+    assert_int_equal(
+        spill_array_append(stage.array, &stage.owner, values, 1, NULL, &stage.result, &stage.error),
+        SPILL_OK);
+    assert_int_equal(stage.result.first, 0);
+    assert_int_equal(spill_array_edit(stage.array, &stage.owner, 0, &values[1], &stage.error),
+                     SPILL_INVALID);
+    assert_scores(&stage, "0", "0");
+    bson_destroy(&game);
+    bson_destroy(&decimal);
+    close_stage(&stage);
+}
+
 static void other_changes(void **state)
 {
     (void)state;
@@ -297,6 +366,8 @@ int main(void)
         cmocka_unit_test(an_append_says_what_was_not_kept),
         cmocka_unit_test(a_retry_writes_nothing),
         cmocka_unit_test(an_element_alone_fits_the_bound),
+        cmocka_unit_test(growth_of_other_fields_is_told),
+        cmocka_unit_test(a_decimal_is_refused),
         cmocka_unit_test(other_changes),
         cmocka_unit_test(is_converted_from_and_not_to),
         cmocka_unit_test(an_age_goes_besides),

@@ -395,6 +395,7 @@ static spill_code_t decide(decision_t *decision, spill_response_t *response, spi
     response->seq = effect.seq;
     if (response->outcome != SPILL_DONE)
         return decision->failed;
+    response->crowded = effect.crowded;
     remember_dropped(decision, rev);
     return spill_embedded_carry_out(decision->store, request, &decision->before, &effect,
                                     decision->state, &decision->key, decision->batch, error);
