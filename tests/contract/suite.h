@@ -5,7 +5,7 @@
 #include "fixture.h"
 
 typedef struct suite {
-    struct CMUnitTest tests[128];
+    struct CMUnitTest tests[192];
     size_t count;
 } suite_t;
 
