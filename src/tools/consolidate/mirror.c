@@ -471,6 +471,9 @@ spill_code_t spill_mirror_check_source(spill_mirror_t *mirror, spill_error_t *er
     if (code != SPILL_OK ||
         spill_consolidate_kind_of(run, from, NULL) == SPILL_CONSOLIDATE_COLLECTION)
         return code;
+    code = spill_consolidate_check_own(run, error); /* or has another run put it aside? */
+    if (code != SPILL_OK)
+        return code;
     return spill_fail(error, SPILL_REFUSED,
                       "there is no collection '%s' any more, and what '%s' has of it stays: give "
                       "it its name again, or, where that is meant, make it, empty",
