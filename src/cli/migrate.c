@@ -171,9 +171,7 @@ static spill_code_t pass_over(migrate_run_t *run, pass_fn pass, const char *step
 static spill_code_t migrate_one(migrate_run_t *run, spill_error_t *error)
 {
     const migrate_options_t *given = run->invocation->options;
-    spill_code_t code = spill_migrate_check(run->definition, error);
-    if (code != SPILL_OK)
-        return code;
+    spill_code_t code = SPILL_OK;
     if (given->undo && given->operate.execute)
         return pass_over(run, spill_migrate_undo, "undone", error);
     run->survey = (spill_migrate_result_t){0};
@@ -187,23 +185,43 @@ static spill_code_t migrate_one(migrate_run_t *run, spill_error_t *error)
     return SPILL_OK;
 }
 
+static bool is_chosen(const migrate_options_t *given, const spill_definition_t *definition)
+{
+    return !given->only || strcmp(given->only, definition->name) == 0;
+}
+
+/* All of them can be laid out, or nothing is begun. */
+static spill_code_t check_all(const migrate_options_t *given, const spill_definition_t *definitions,
+                              size_t count, spill_error_t *error)
+{
+    size_t chosen = 0;
+    spill_code_t code = SPILL_OK;
+    for (size_t i = 0; code == SPILL_OK && i < count; i++) {
+        if (!is_chosen(given, &definitions[i]))
+            continue;
+        chosen++;
+        code = spill_migrate_check(&definitions[i], error);
+    }
+    if (code == SPILL_OK && chosen == 0)
+        return spill_fail(error, SPILL_INVALID, "the plan has no definition '%s' to migrate",
+                          given->only);
+    return code;
+}
+
 static spill_code_t migrate_all(migrate_run_t *run, spill_error_t *error)
 {
     const migrate_options_t *given = run->invocation->options;
     spill_definition_t *definitions;
-    size_t count, matched = 0;
+    size_t count;
     spill_code_t code =
         spill_plan_file_definitions(run->invocation->arguments[1], &definitions, &count, error);
+    if (code == SPILL_OK)
+        code = check_all(given, definitions, count, error);
     for (size_t i = 0; code == SPILL_OK && i < count; i++) {
-        if (given->only && strcmp(given->only, definitions[i].name) != 0)
-            continue;
-        matched++;
         run->definition = &definitions[i];
-        code = migrate_one(run, error);
+        if (is_chosen(given, run->definition))
+            code = migrate_one(run, error);
     }
-    if (code == SPILL_OK && matched == 0)
-        code = spill_fail(error, SPILL_INVALID, "the plan has no definition '%s' to migrate",
-                          given->only);
     run->definition = NULL;
     bson_free(definitions);
     return code;
