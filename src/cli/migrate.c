@@ -37,6 +37,7 @@ typedef struct migrate_run {
     const spill_definition_t *definition; /* of the array that it is at */
     spill_migrate_result_t survey;        /* what there was to do */
     int64_t failed;
+    bool refused; /* a definition of the plan was passed over */
 } migrate_run_t;
 
 /* ---- while it runs --------------------------------------------------------------------------- */
@@ -190,39 +191,44 @@ static bool is_chosen(const migrate_options_t *given, const spill_definition_t *
     return !given->only || strcmp(given->only, definition->name) == 0;
 }
 
-/* All of them can be laid out, or nothing is begun. */
-static spill_code_t check_all(const migrate_options_t *given, const spill_definition_t *definitions,
-                              size_t count, spill_error_t *error)
+/* Those that cannot be laid out in place are named before anything is begun, and left alone. */
+static spill_code_t choose(migrate_run_t *run, const spill_definition_t *definitions, bool *chosen,
+                           size_t count, spill_error_t *error)
 {
-    size_t chosen = 0;
-    spill_code_t code = SPILL_OK;
-    for (size_t i = 0; code == SPILL_OK && i < count; i++) {
-        if (!is_chosen(given, &definitions[i]))
+    const migrate_options_t *given = run->invocation->options;
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        spill_error_t refusal;
+        chosen[i] = is_chosen(given, &definitions[i]);
+        any = any || chosen[i];
+        if (!chosen[i] || spill_migrate_check(&definitions[i], &refusal) == SPILL_OK)
             continue;
-        chosen++;
-        code = spill_migrate_check(&definitions[i], error);
+        chosen[i] = false;
+        run->refused = true;
+        fprintf(stderr, "spillway: passed over: %s\n", refusal.message);
     }
-    if (code == SPILL_OK && chosen == 0)
-        return spill_fail(error, SPILL_INVALID, "the plan has no definition '%s' to migrate",
-                          given->only);
-    return code;
+    if (any)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_INVALID, "the plan has no definition '%s' to migrate",
+                      given->only);
 }
 
 static spill_code_t migrate_all(migrate_run_t *run, spill_error_t *error)
 {
-    const migrate_options_t *given = run->invocation->options;
     spill_definition_t *definitions;
     size_t count;
     spill_code_t code =
         spill_plan_file_definitions(run->invocation->arguments[1], &definitions, &count, error);
+    bool *chosen = bson_malloc0((count + 1) * sizeof *chosen);
     if (code == SPILL_OK)
-        code = check_all(given, definitions, count, error);
+        code = choose(run, definitions, chosen, count, error);
     for (size_t i = 0; code == SPILL_OK && i < count; i++) {
         run->definition = &definitions[i];
-        if (is_chosen(given, run->definition))
+        if (chosen[i])
             code = migrate_one(run, error);
     }
     run->definition = NULL;
+    bson_free(chosen);
     bson_free(definitions);
     return code;
 }
@@ -293,7 +299,9 @@ static spill_exit_t operate(const spill_invocation_t *invocation,
     spill_exit_t status = spill_cli_close(NULL, run.store, code, &error);
     if (code == SPILL_CANCELLED)
         return SPILL_EXIT_INTERRUPTED;
-    return status == SPILL_EXIT_DONE && run.failed > 0 ? SPILL_EXIT_FOUND : status;
+    if (status != SPILL_EXIT_DONE)
+        return status;
+    return run.failed > 0 ? SPILL_EXIT_FOUND : run.refused ? SPILL_EXIT_REFUSED : SPILL_EXIT_DONE;
 }
 
 static spill_exit_t run_migrate(const spill_invocation_t *invocation)
@@ -309,7 +317,8 @@ static spill_exit_t run_migrate(const spill_invocation_t *invocation)
         return refused;
     spill_exit_t status = operate(invocation, &given->operate,
                                   migrate_mode(invocation, given->operate.execute), migrate_all);
-    if (!given->operate.execute && status == SPILL_EXIT_DONE && !invocation->quiet)
+    if (!given->operate.execute && status != SPILL_EXIT_USAGE && status != SPILL_EXIT_FAILED &&
+        !invocation->quiet)
         fprintf(stderr, "nothing was changed: --execute acts\n");
     return status;
 }
@@ -350,7 +359,8 @@ const spill_command_t spill_command_migrate = {
         "moment: the same command goes on, for the documents say what is done.\n"
         "\n"
         "Owners that fail (damaged, or without room for the bookkeeping) are passed over and "
-        "printed, and the exit code is 1. What is pushed to the documents afterwards, `spillway "
+        "printed, and the exit code is 1; definitions of other layouts likewise, with 4. What is "
+        "pushed to the documents afterwards, `spillway "
         "sweep' moves. --undo makes plain arrays again; where one would pass the limit of 16 MiB, "
         "that is said first, and nothing is changed.\n"
         "\n"

@@ -24,8 +24,7 @@ spill_code_t spill_migrate_check(const spill_definition_t *definition, spill_err
         return spill_fail(error, SPILL_INVALID,
                           "'%s' keeps the oldest elements in its heads. Arrays are laid out in "
                           "place with the newest there: migrate to such a definition, then "
-                          "`spillway convert ... --keep oldest' (or leave it out: --only, "
-                          "\"migrate\": false)",
+                          "`spillway convert ... --keep oldest'",
                           definition->name);
     return spill_fail(
         error, SPILL_INVALID,

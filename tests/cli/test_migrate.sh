@@ -34,7 +34,7 @@ has err 'nothing to migrate'
 expect 2 migrate "$db" plan.json --only nobody
 has err "no definition 'nobody'"
 sed 's/"keep" : "newest"/"keep" : "oldest"/' plan.json >oldest.json
-expect 2 migrate "$db" oldest.json --execute
+expect 4 migrate "$db" oldest.json --execute
 has err 'convert ... --keep oldest'
 expect 3 sweep "$db" events
 has err "'events'"
