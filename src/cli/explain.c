@@ -48,10 +48,10 @@ static int64_t array_length(const bson_iter_t *array)
 static int64_t sum_of_gaps(const bson_iter_t *array)
 {
     bson_iter_t iter;
-    int64_t sum = 0;
+    int64_t sum = 0, place = 0;
     if (BSON_ITER_HOLDS_ARRAY(array) && bson_iter_recurse(array, &iter))
-        while (bson_iter_next(&iter) && bson_iter_next(&iter))
-            sum += bson_iter_as_int64(&iter);
+        for (; bson_iter_next(&iter); place++)
+            sum += place % 2 == 1 ? bson_iter_as_int64(&iter) : 0;
     return sum;
 }
 

@@ -162,22 +162,34 @@ static spill_code_t pass_over(migrate_run_t *run, pass_fn pass, const char *step
     spill_array_close(array);
     spill_cli_progress_break(&run->operate.progress);
     run->failed += result.failed;
-    if (code == SPILL_OK || result.owners > 0)
+    if (code == SPILL_OK || code == SPILL_CANCELLED)
         print_result(run, step, &result);
     return code;
 }
 
 /* ---- migrate --------------------------------------------------------------------------------- */
 
+/* A dry run refuses what the definition that is saved would refuse. */
+static spill_code_t check_stored(const migrate_run_t *run, spill_error_t *error)
+{
+    spill_definition_t stored;
+    spill_code_t code = spill_store_definition(run->store, run->definition->name, &stored, error);
+    if (code == SPILL_OK)
+        return spill_definition_compatible(&stored, run->definition, error);
+    return code == SPILL_NOT_FOUND ? SPILL_OK : code;
+}
+
 static spill_code_t migrate_one(migrate_run_t *run, spill_error_t *error)
 {
     const migrate_options_t *given = run->invocation->options;
     spill_code_t code = SPILL_OK;
-    if (given->undo && given->operate.execute)
+    if (given->undo)
         return pass_over(run, spill_migrate_undo, "undone", error);
     run->survey = (spill_migrate_result_t){0};
     if (given->operate.execute)
         code = spill_store_define(run->store, run->definition, error);
+    else
+        code = check_stored(run, error);
     if (code == SPILL_OK)
         code = spill_migrate_survey(run->store, run->definition, &run->survey, error);
     if (code != SPILL_OK || given->operate.execute)
@@ -215,6 +227,7 @@ static spill_code_t choose(migrate_run_t *run, const spill_definition_t *definit
 
 static spill_code_t migrate_all(migrate_run_t *run, spill_error_t *error)
 {
+    const migrate_options_t *given = run->invocation->options;
     spill_definition_t *definitions;
     size_t count;
     spill_code_t code =
@@ -222,7 +235,13 @@ static spill_code_t migrate_all(migrate_run_t *run, spill_error_t *error)
     bool *chosen = bson_malloc0((count + 1) * sizeof *chosen);
     if (code == SPILL_OK)
         code = choose(run, definitions, chosen, count, error);
-    for (size_t i = 0; code == SPILL_OK && i < count; i++) {
+    for (size_t i = 0; code == SPILL_OK && given->undo && i < count; i++) {
+        run->definition = &definitions[i];
+        if (chosen[i])
+            code = pass_over(run, spill_migrate_check_undo, "can be undone", error);
+    }
+    bool acts = !given->undo || given->operate.execute;
+    for (size_t i = 0; code == SPILL_OK && acts && i < count; i++) {
         run->definition = &definitions[i];
         if (chosen[i])
             code = migrate_one(run, error);

@@ -206,7 +206,7 @@ static spill_code_t drop_incarnation(spill_owner_t *owner, spill_response_t *hea
 spill_code_t spill_outlier_drop(spill_owner_t *owner, spill_error_t *error)
 {
     spill_response_t head = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
+    spill_code_t code = read_head(owner, &head, error);
     if (code == SPILL_OK)
         code =
             head.state.present ? drop_incarnation(owner, &head, error) : finish_drop(owner, error);

@@ -24,6 +24,91 @@ static spill_code_t take(const spill_owner_t *owner, bool *taken, spill_error_t 
     return code;
 }
 
+/* It was not taken over, and is of others still. */
+static spill_code_t refuse_taking(const spill_owner_t *owner, spill_error_t *error)
+{
+    const spill_definition_t *definition = &owner->array->definition;
+    spill_fail(error, SPILL_REFUSED,
+               "its document has a field '%s' or '%s', or a 'spill' that is no document: choose "
+               "other names in the plan's definition, or unset these",
+               definition->pages_field, definition->overflow_field);
+    return spill_owner_name(owner, SPILL_REFUSED, error);
+}
+
+/* ---- pages without a head -------------------------------------------------------------------- */
+
+/* The elements of all pages of that incarnation. */
+static spill_code_t read_epoch(const spill_owner_t *owner, int64_t epoch, spill_run_t *run,
+                               spill_error_t *error)
+{
+    spill_response_t page = SPILL_RESPONSE_INIT;
+    spill_code_t code = SPILL_OK;
+    bool there = true;
+    for (int64_t number = 0; code == SPILL_OK && there; number++) {
+        spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, number);
+        read.want = SPILL_WANT_FORWARD;
+        read.limit = INT64_MAX;
+        code = spill_owner_call(owner, &read, &page, error);
+        there = page.state.present && page.state.epoch == epoch;
+        for (size_t i = 0; code == SPILL_OK && there && i < page.run.count; i++) {
+            spill_element_t element = spill_run_element(&page.run, i);
+            spill_run_add(run, element.seq, &element.value);
+        }
+    }
+    spill_response_release(&page);
+    return code;
+}
+
+static bool begins_with(const spill_run_t *array, const spill_run_t *pages)
+{
+    bool same = pages->count <= array->count;
+    for (size_t i = 0; same && i < pages->count; i++) {
+        spill_element_t left = spill_run_element(array, i), right = spill_run_element(pages, i);
+        same = spill_value_equal(&left.value, &right.value);
+    }
+    return same;
+}
+
+static spill_code_t refuse_pages(const spill_owner_t *owner, spill_error_t *error)
+{
+    spill_fail(error, SPILL_REFUSED,
+               "it has pages, and a document without bookkeeping that does not begin with their "
+               "elements: was it replaced by another program, or the owner dropped and made "
+               "again? Look at the pages first; `spillway drop' of this owner removes them");
+    return spill_owner_name(owner, SPILL_REFUSED, error);
+}
+
+/*
+ * Where other programs write to documents, one may have replaced the head, and the pages have
+ * elements that are nowhere else. They are free only where the array has them: it was given back.
+ * On other stores there is no way for pages to be without a head but a drop, or that.
+ */
+spill_code_t spill_free_pages(const spill_owner_t *owner, spill_error_t *error)
+{
+    spill_response_t page = SPILL_RESPONSE_INIT, head = SPILL_RESPONSE_INIT;
+    spill_run_t run = {0};
+    bool any;
+    spill_code_t code = spill_outlier_find_left_over(owner, INT64_MAX, &page, error);
+    bool there = code == SPILL_OK && page.state.present;
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.plain = true;
+    read.want = SPILL_WANT_FORWARD;
+    read.limit = INT64_MAX;
+    if (there && owner->array->store->ops->others_write) {
+        code = read_epoch(owner, page.state.epoch, &run, error);
+        if (code == SPILL_OK)
+            code = spill_owner_call(owner, &read, &head, error);
+        if (code == SPILL_OK && !head.state.present && !begins_with(&head.run, &run))
+            code = refuse_pages(owner, error);
+    }
+    if (code == SPILL_OK && there && !head.state.present)
+        code = spill_outlier_finish_drop(owner, &any, error);
+    spill_run_release(&run);
+    spill_response_release(&page);
+    spill_response_release(&head);
+    return code;
+}
+
 /* Nothing was to be moved: then it is the counts that other readers see. */
 static spill_code_t recount(const spill_owner_t *owner, const spill_state_t *head,
                             spill_error_t *error)
@@ -146,12 +231,16 @@ spill_code_t spill_lay_out(spill_owner_t *owner, bool plain, int64_t elements, i
     bool settled = false;
     spill_code_t code = SPILL_OK;
     if (plain)
+        code = spill_free_pages(owner, error);
+    if (code == SPILL_OK && plain)
         code = take(owner, &laid_out->taken, error);
     /* What was never cut is cut by one page first. */
     int64_t limit = plain ? page : run_limit(owner, elements, bytes);
     while (code == SPILL_OK && !settled) {
         int64_t moved = laid_out->elements;
         code = move(owner, limit, &head, laid_out, &settled, error);
+        if (code == SPILL_REFUSED && plain && !laid_out->taken)
+            code = refuse_taking(owner, error);
         limit = run_limit(owner, head.state.live, head.state.live_bytes);
         if (laid_out->elements > moved)
             tries = 0;
@@ -246,6 +335,7 @@ spill_code_t spill_give_back(spill_owner_t *owner, int64_t *elements, spill_erro
     bool done = false, any;
     *elements = 0;
     spill_code_t code = read_head(owner, &head, error);
+    int64_t epoch = head.state.epoch;
     while (code == SPILL_OK && head.state.present && !done) {
         code = give_back(owner, &head.state, &run, &done, error);
         if (done)
@@ -257,8 +347,10 @@ spill_code_t spill_give_back(spill_owner_t *owner, int64_t *elements, spill_erro
         if (code == SPILL_OK && !done)
             code = read_head(owner, &head, error);
     }
-    if (code == SPILL_OK)
-        code = spill_outlier_finish_drop(owner, &any, error);
+    if (code == SPILL_OK && done)
+        code = spill_outlier_drop_left_over(owner, epoch, &any, error);
+    else if (code == SPILL_OK)
+        code = spill_free_pages(owner, error);
     spill_run_release(&run);
     spill_response_release(&head);
     return code;

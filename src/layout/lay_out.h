@@ -43,6 +43,13 @@ spill_code_t spill_lay_out(spill_owner_t *owner, bool plain, int64_t elements, i
 spill_code_t spill_give_back(spill_owner_t *owner, int64_t *elements, spill_error_t *error);
 
 /*
+ * An array of others, beside which there may be pages of an owner that was given back or dropped:
+ * they go. SPILL_REFUSED where they have elements that the array has not. One read where there are
+ * none.
+ */
+spill_code_t spill_free_pages(const spill_owner_t *owner, spill_error_t *error);
+
+/*
  * Would it fit? *bytes: what the document would have, at most; SPILL_TOO_BIG where that is too
  * much. One read for each page and one for the head.
  */

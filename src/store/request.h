@@ -263,6 +263,11 @@ typedef struct spill_request {
      * store may leave out as many elements as there are numbers between (response->spared).
      */
     bool spare;
+    /*
+     * Of a head, of a store whose documents other programs write to: where they keep an array in
+     * its place, live and run are of that (seq is 0); without it that is SPILL_REFUSED.
+     */
+    bool plain;
     bool want_ops;    /* response->ops: the whole window */
     bool want_top;    /* of a subset's head: response->top_run */
     bool want_fields; /* response->fields */

@@ -33,6 +33,9 @@ typedef struct spill_store_ops {
     /* Does it keep one window of operations for an owner? Then CREATE_PAGE needs no copy of it. */
     bool shared_window;
 
+    /* Do other programs write to its documents, too? */
+    bool others_write;
+
     /* Does it take several appends as one (spill_request.members)? Then those that wait are. */
     bool combines;
 

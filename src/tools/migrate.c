@@ -212,6 +212,7 @@ static spill_code_t measure(void *context, const spill_value_t *value, spill_err
     if (code == SPILL_OK)
         code = spill_give_back_size(&owner, &bytes, &failure);
     spill_owner_release(&owner);
+    pass->result->owners++;
     spill_migrated_t migrated = {.owner = value};
     return code == SPILL_OK ? SPILL_OK : tell(pass, code, &failure, &migrated, error);
 }
@@ -240,22 +241,47 @@ static spill_code_t give_back_owner(void *context, const spill_value_t *owner, s
     return give_back(context, owner, error);
 }
 
-/* What an earlier call, that died, left of the pages of one that it had given back. */
+/*
+ * What an earlier call, that died, left of the pages of one that it had given back. And what is
+ * ours again by now: somebody takes arrays over at this moment.
+ */
 static spill_code_t finish(pass_t *pass, const spill_overgrown_t *overgrown, spill_error_t *error)
 {
     spill_owner_t owner;
-    bool any;
+    spill_error_t failure;
+    spill_migrated_t migrated = {.owner = &overgrown->owner};
     if (overgrown->ours)
         return SPILL_OK;
-    spill_code_t code = spill_owner_init(&owner, pass->array, &overgrown->owner, error);
+    spill_code_t code = spill_owner_init(&owner, pass->array, &overgrown->owner, &failure);
     if (code == SPILL_OK)
-        code = spill_outlier_finish_drop(&owner, &any, error);
+        code = spill_free_pages(&owner, &failure);
     spill_owner_release(&owner);
+    return code == SPILL_OK ? SPILL_OK : tell(pass, code, &failure, &migrated, error);
+}
+
+static spill_code_t count_ours(void *context, const spill_value_t *owner, spill_error_t *error)
+{
+    (void)owner;
+    (void)error;
+    ++*(int64_t *)context;
+    return SPILL_OK;
+}
+
+static spill_code_t look_who_is_back(spill_array_t *array, spill_error_t *error)
+{
+    int64_t ours = 0;
+    spill_code_t code = spill_each_owner(array, count_ours, &ours, true, error);
+    if (code == SPILL_OK && ours > 0)
+        return spill_fail(error, SPILL_REFUSED,
+                          "%" PRId64 " arrays of '%s' are Spillway's again: stop what takes them "
+                          "over (`spillway sweep', another migration, programs with the library), "
+                          "then undo once more",
+                          ours, array->definition.name);
     return code;
 }
 
-spill_code_t spill_migrate_undo(spill_array_t *array, const spill_migrate_options_t *options,
-                                spill_migrate_result_t *result, spill_error_t *error)
+spill_code_t spill_migrate_check_undo(spill_array_t *array, const spill_migrate_options_t *options,
+                                      spill_migrate_result_t *result, spill_error_t *error)
 {
     pass_t pass = {.array = array, .options = options, .result = result};
     spill_code_t code = spill_migrate_check(&array->definition, error);
@@ -266,7 +292,19 @@ spill_code_t spill_migrate_undo(spill_array_t *array, const spill_migrate_option
         return spill_fail(error, SPILL_TOO_BIG,
                           "%" PRId64 " owners of '%s' cannot be undone; nothing was changed",
                           result->failed - failed, array->definition.name);
+    return code;
+}
+
+spill_code_t spill_migrate_undo(spill_array_t *array, const spill_migrate_options_t *options,
+                                spill_migrate_result_t *result, spill_error_t *error)
+{
+    pass_t pass = {.array = array, .options = options, .result = result};
+    spill_migrate_result_t measured = {0};
+    spill_code_t code = spill_migrate_check_undo(array, options, &measured, error);
+    result->failed += measured.failed;
     if (code == SPILL_OK)
         code = spill_each_owner(array, give_back_owner, &pass, false, error);
-    return code == SPILL_OK ? each_overgrown(&pass, finish, error) : code;
+    if (code == SPILL_OK)
+        code = each_overgrown(&pass, finish, error);
+    return code == SPILL_OK ? look_who_is_back(array, error) : code;
 }

@@ -65,9 +65,16 @@ spill_code_t spill_migrate(spill_array_t *array, const spill_migrate_options_t *
                            spill_migrate_result_t *result, spill_error_t *error);
 
 /*
- * Make every array of the definition one of others again. First all owners are looked at: where one
- * would not fit its document (`migrated` tells each), nothing is changed: SPILL_TOO_BIG. Clients of
- * the library have to be stopped; plain pushes may come. The same call goes on after a crash.
+ * Would spill_migrate_undo find that all fits? It looks at every owner (`migrated` tells each that
+ * does not fit) and changes nothing; SPILL_TOO_BIG.
+ */
+spill_code_t spill_migrate_check_undo(spill_array_t *array, const spill_migrate_options_t *options,
+                                      spill_migrate_result_t *result, spill_error_t *error);
+
+/*
+ * The same, and then make every array of the definition one of others again. Clients of the library
+ * have to be stopped, and sweeps; plain pushes may come. The same call goes on after a crash.
+ * SPILL_REFUSED: in the end some were Spillway's again.
  */
 spill_code_t spill_migrate_undo(spill_array_t *array, const spill_migrate_options_t *options,
                                 spill_migrate_result_t *result, spill_error_t *error);

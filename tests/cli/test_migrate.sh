@@ -53,6 +53,7 @@ cp out before
 # ---- the way back --------------------------------------------------------------------------------
 
 expect 0 migrate "$db" plan.json --undo
+has out '"step":"can be undone","owners":1'
 has err 'nothing was changed: --execute acts'
 expect 0 migrate "$db" plan.json --undo --execute --yes --log moved.ndjson
 has out '"step":"undone","owners":1,"taken":0,"elements":40'

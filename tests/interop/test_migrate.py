@@ -161,6 +161,45 @@ def check_undone(users, results):
     assert users.database.users_events.count_documents({}) == 0
 
 
+def big_array(length):
+    return [element(0, k) for k in range(length)]
+
+
+def check_what_is_in_the_way(database):
+    """The application's own fields, odd elements, and documents that were replaced."""
+    users = database.users
+    users.drop()
+    database.users_events.drop()
+    odd = [{"": 1, "a.b": 2, "$c": 3}] * 100
+    users.insert_many([
+        {"_id": "counts", "events": big_array(100), "eventsCount": 100},
+        {"_id": "named", "events": big_array(100), "eventsPages": "mine"},
+        {"_id": "spilled", "events": big_array(100), "spill": 7},
+        {"_id": "odd", "events": odd},
+        {"_id": "replaced", "events": big_array(100)}])
+    before = {document["_id"]: document for document in users.find({})}
+    spillway("migrate", URI, "plan.json", "--execute", "--quiet", code=1)
+    for owner in ("named", "spilled"):
+        assert users.find_one({"_id": owner}) == before[owner], f"{owner} was written to"
+    for owner in ("counts", "odd", "replaced"):
+        assert len(users.find_one({"_id": owner})["events"]) < THRESHOLD + PAGE, owner
+    assert users.find_one({"_id": "counts"})["eventsCount"] == 100
+
+    # A program replaces a document by what it has read of it: its pages are the last copy.
+    kept = users.find_one({"_id": "replaced"})["events"]
+    users.replace_one({"_id": "replaced"}, {"events": kept})
+    pages = database.users_events.count_documents({"userId": "replaced"})
+    spillway("sweep", URI, "events", "--quiet", code=1)
+    spillway("migrate", URI, "plan.json", "--execute", "--undo", "--yes", "--quiet", code=1)
+    assert database.users_events.count_documents({"userId": "replaced"}) == pages > 0
+    assert database.users_events.count_documents({}) == pages
+    assert users.find_one({"_id": "replaced"})["events"] == kept
+    for owner in ("counts", "named", "spilled", "odd"):
+        assert users.find_one({"_id": owner}) == before[owner], owner
+    spillway("drop", URI, "events", "replaced", "--yes")
+    assert database.users_events.count_documents({}) == 0
+
+
 def main():
     database = pymongo.MongoClient(URI).get_default_database()
     make_plan()
@@ -193,6 +232,7 @@ def main():
     check_documents(database.users)
     print({what: sum(counts[what] for _, _, counts in results) for what in results[0][2]})
     check_undone(database.users, results)
+    check_what_is_in_the_way(database)
 
 
 main()

@@ -102,8 +102,11 @@ spill_code_t spill_mongo_replace(spill_mongo_t *store, const char *collection, c
 {
     use_t use;
     begin(&use, store, collection);
-    bool good = mongoc_collection_replace_one(use.collection, filter, document, NULL, &use.reply,
+    bson_t opts = BSON_INITIALIZER;
+    BSON_APPEND_BOOL(&opts, "validate", false);
+    bool good = mongoc_collection_replace_one(use.collection, filter, document, &opts, &use.reply,
                                               &use.cause);
+    bson_destroy(&opts);
     *found = good && reply_count(&use, "matchedCount") > 0;
     return end(&use, good ? SPILL_OK : fail(&use, true, error));
 }
@@ -113,9 +116,12 @@ spill_code_t spill_mongo_insert(spill_mongo_t *store, const char *collection,
 {
     use_t use;
     begin(&use, store, collection);
-    *done = mongoc_collection_insert_one(use.collection, document, NULL, &use.reply, &use.cause);
+    bson_t opts = BSON_INITIALIZER;
+    BSON_APPEND_BOOL(&opts, "validate", false);
+    *done = mongoc_collection_insert_one(use.collection, document, &opts, &use.reply, &use.cause);
     spill_code_t code =
         *done || spill_mongo_is_duplicate(&use.cause) ? SPILL_OK : fail(&use, true, error);
+    bson_destroy(&opts);
     return end(&use, code);
 }
 

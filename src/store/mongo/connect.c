@@ -211,6 +211,7 @@ static spill_code_t close_store(spill_store_t *base, spill_error_t *error)
 static const spill_store_ops_t mongo_ops = {
     .name = "mongodb",
     .combines = true,
+    .others_write = true,
     .call = call,
     .bind = spill_mongo_bind,
     .owners = spill_mongo_owners,

@@ -453,7 +453,7 @@ static spill_code_t read_live(const spill_mongo_document_t *document, const bson
                                          : "unset it, and Spillway takes over");
     }
     state->live = bson_iter_as_int64(&iter);
-    if (!state->present && document->head && state->live > 0)
+    if (!state->present && document->head && state->live > 0 && !document->request->plain)
         return spill_plain_refuse(document->request->definition, state->live, error);
     return SPILL_OK;
 }

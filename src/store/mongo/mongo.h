@@ -93,7 +93,10 @@ spill_code_t spill_mongo_modify(spill_mongo_t *store, const char *collection, co
 spill_code_t spill_mongo_upsert(spill_mongo_t *store, const char *collection, const bson_t *filter,
                                 const bson_t *update, bool *done, spill_error_t *error);
 
-/* Put `document` in the place of what the filter finds. */
+/*
+ * Put `document` in the place of what the filter finds. Here and in an insert the server is the
+ * judge of keys and texts: elements may be such as the driver would not send.
+ */
 spill_code_t spill_mongo_replace(spill_mongo_t *store, const char *collection, const bson_t *filter,
                                  const bson_t *document, bool *found, spill_error_t *error);
 

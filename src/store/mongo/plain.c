@@ -36,30 +36,57 @@ static void set_bookkeeping(const spill_mongo_document_t *document, int64_t epoc
     bson_append_document_end(set, &expression);
 }
 
+/*
+ * Nothing of the application's is to be overwritten: what tells that a document has pages is not
+ * there, and `spill` is a document, if it is there.
+ */
+static void append_take_guard(const spill_mongo_document_t *document, bson_t *filter)
+{
+    const spill_definition_t *definition = document->request->definition;
+    const char *ours[] = {definition->overflow_field, definition->pages_field};
+    char path[SPILL_MONGO_PATH_SIZE], array[SPILL_NAME_SIZE + 1], first[SPILL_NAME_SIZE + 2];
+    snprintf(array, sizeof array, "$%s", document->array);
+    snprintf(first, sizeof first, "%s.0", document->array);
+    BCON_APPEND(filter, spill_mongo_path(document, "epoch", path), "{", "$exists", BCON_BOOL(false),
+                "}", first, "{", "$exists", BCON_BOOL(true), "}", "$expr", "{", "$and", "[", "{",
+                "$isArray", BCON_UTF8(array), "}", "{", "$in", "[", "{", "$type", "$spill", "}",
+                "[", "missing", "object", "]", "]", "}", "]", "}");
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (ours[i][0] != '\0')
+            BCON_APPEND(filter, ours[i], "{", "$exists", BCON_BOOL(false), "}");
+}
+
+/* A count that the application kept is to be there, too, when the array is given back. */
+static void append_count_stage(const spill_mongo_document_t *document, bson_t *pipeline)
+{
+    char counted[SPILL_MONGO_PATH_SIZE], count[SPILL_NAME_SIZE + 1], array[SPILL_NAME_SIZE + 1];
+    if (document->count[0] == '\0')
+        return;
+    snprintf(count, sizeof count, "$%s", document->count);
+    snprintf(array, sizeof array, "$%s", document->array);
+    BCON_APPEND(pipeline, "1", "{", "$set", "{", spill_mongo_path(document, "counted", counted),
+                "{", "$ne", "[", "{", "$type", BCON_UTF8(count), "}", "missing", "]", "}",
+                document->count, "{", "$size", BCON_UTF8(array), "}", "}", "}");
+}
+
 spill_code_t spill_mongo_take_over(spill_mongo_t *store, const spill_request_t *request,
                                    spill_response_t *response, spill_error_t *error)
 {
     spill_mongo_document_t document;
     spill_mongo_document_init(&document, store, request);
-    char path[SPILL_MONGO_PATH_SIZE], array[SPILL_NAME_SIZE + 1], first[SPILL_NAME_SIZE + 2];
-    snprintf(array, sizeof array, "$%s", document.array);
-    snprintf(first, sizeof first, "%s.0", document.array);
     int64_t epoch;
     bool done = false;
     spill_code_t code = spill_mongo_date(store, request, &epoch, error);
     if (code == SPILL_OK) {
         bson_t filter, pipeline = BSON_INITIALIZER, stage, set;
         spill_mongo_select(&document, &filter);
-        BCON_APPEND(&filter, spill_mongo_path(&document, "epoch", path), "{", "$exists",
-                    BCON_BOOL(false), "}", first, "{", "$exists", BCON_BOOL(true), "}", "$expr",
-                    "{", "$isArray", BCON_UTF8(array), "}");
+        append_take_guard(&document, &filter);
         BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
         BSON_APPEND_DOCUMENT_BEGIN(&stage, "$set", &set);
         set_bookkeeping(&document, epoch, &set);
-        if (document.count[0] != '\0')
-            BCON_APPEND(&set, document.count, "{", "$size", BCON_UTF8(array), "}");
         bson_append_document_end(&stage, &set);
         bson_append_document_end(&pipeline, &stage);
+        append_count_stage(&document, &pipeline);
         code = spill_mongo_modify(store, document.collection, &filter, &pipeline, NULL, NULL, &done,
                                   error);
         bson_destroy(&filter);
@@ -118,6 +145,19 @@ static void set_array(const spill_mongo_document_t *document, bson_t *set)
     bson_destroy(&older);
 }
 
+/* Where the application kept a count, it gets that of the whole array; else none. */
+static void set_own_count(const spill_mongo_document_t *document, bson_t *set)
+{
+    char counted[SPILL_MONGO_PATH_SIZE], array[SPILL_NAME_SIZE + 1];
+    if (document->count[0] == '\0')
+        return;
+    snprintf(array, sizeof array, "$%s", document->array);
+    BCON_APPEND(set, document->count, "{", "$cond", "[",
+                BCON_UTF8(spill_mongo_ref(document, "counted", counted)), "{", "$add", "[", "{",
+                "$size", BCON_UTF8(array), "}", BCON_INT32((int32_t)document->request->run->count),
+                "]", "}", "$$REMOVE", "]", "}");
+}
+
 static void give_back_pipeline(const spill_mongo_document_t *document, bson_t *pipeline)
 {
     const char *own[SPILL_MONGO_OWN_FIELDS];
@@ -128,6 +168,7 @@ static void give_back_pipeline(const spill_mongo_document_t *document, bson_t *p
     BSON_APPEND_DOCUMENT_BEGIN(pipeline, "0", &stage);
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$set", &set);
     set_array(document, &set);
+    set_own_count(document, &set);
     bson_append_document_end(&stage, &set);
     bson_append_document_end(pipeline, &stage);
     BSON_APPEND_DOCUMENT_BEGIN(pipeline, "1", &stage);
@@ -136,7 +177,7 @@ static void give_back_pipeline(const spill_mongo_document_t *document, bson_t *p
     for (size_t i = 0; i < count; i++) {
         char buffer[16];
         const char *key;
-        if (strcmp(own[i], document->array) == 0)
+        if (strcmp(own[i], document->array) == 0 || strcmp(own[i], document->count) == 0)
             continue;
         bson_uint32_to_string(++fields, &key, buffer, sizeof buffer);
         BSON_APPEND_UTF8(&unset, key, own[i]);

@@ -358,7 +358,7 @@ spill_code_t spill_mongo_take(const spill_mongo_document_t *document, const bson
     spill_code_t code = spill_mongo_state(document, projected, state, ops, error);
     if (code == SPILL_OK && document->apart && !document->head)
         spill_mongo_take_apart(document, projected, state, run);
-    else if (code == SPILL_OK && state->present)
+    else if (code == SPILL_OK && (state->present || document->request->plain))
         take_run(document, projected, state, run);
     return code;
 }
