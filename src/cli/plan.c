@@ -46,7 +46,7 @@ static void print_item(const spill_plan_item_t *item)
         printf("  %s\n", item->why.at[i]);
     for (size_t i = 0; i < item->alternatives.count; i++)
         printf("  or: %s\n", item->alternatives.at[i]);
-    if (item->possible)
+    if (item->possible && item->bytes_then < item->bytes_now)
         printf("  saves: an append to the largest rewrites %s now, then at most %s\n",
                spill_size_text(item->bytes_now).text, spill_size_text(item->bytes_then).text);
     if (item->detection)

@@ -56,6 +56,9 @@ assert any("bucket by the day" in text for text in posts["alternatives"]), posts
 assert items["views"]["definition"]["order"] == "newest-first"
 files = items["files"]["definition"]
 assert files["layout"] == "reference" and files["array"] == "filesSummary", files
+assert items["files"]["migrate"] is False
+assert any("spillway convert STORE users-files --to reference" in text
+           for text in items["files"]["why"]), items["files"]["why"]
 assert files["timeField"] == "at" and files["countField"] == "", files
 for path in ("prices.*", "groups[].members"):
     assert items[path]["migrate"] is False and "definition" not in items[path]
@@ -75,6 +78,61 @@ grep -q '"path": "posts"' out || fail "no posts: $(cat out)"
 # Thresholds are those of a source; a scan has its own.
 expect 0 plan users.ndjson --quiet --max-elements 60 --max-bytes 10MB
 has out 'users: posts ->'
+
+# plan_has EXPRESSION: holds of `arrays', by path, of the plan in out.
+plan_has() {
+    python3 -c "
+import json, sys
+items = {item['path']: item for item in json.load(open('out'))['arrays']}
+def room(path):
+    bounds = items[path]['definition']['bounds']
+    return bounds['threshold'] + bounds['pageCapacity']
+assert $1, items" || fail "the plan: not $1"
+}
+
+# A head has no more elements than the scan's limit, or it would be found again.
+expect 0 plan users.ndjson --quiet --json --max-elements 60 --max-bytes 10MB
+plan_has "room('posts') == 60 and items['posts']['migrate'] is True"
+expect 0 plan users.ndjson --quiet --json --max-elements 25 --max-bytes 10MB
+plan_has "room('posts') == 25"
+expect 0 plan users.ndjson --quiet --json --max-elements 1
+plan_has "room('posts') == 2"
+
+# What would save nothing is not migrated.
+expect 0 plan users.ndjson --quiet --json --target 2MB
+plan_has "items['posts']['migrate'] is False"
+plan_has "any(text.startswith('It would save nothing: the longest array has 3000 elements') for text in items['posts']['why'])"
+expect 0 plan users.ndjson --quiet --target 2MB
+grep -A8 'users: posts' out | grep -q '^  saves:' && fail "it saves nothing: $(cat out)"
+
+# Definitions' names are made of what they may have, and differ; collections' and arrays' stay.
+mkdir names
+python3 - <<'EOF'
+import json
+for name, fields in {"käufe": ["a", "ö", "ü"], "#c": ["a-b", "aöb"], "d": ["a$b", "spill"]}.items():
+    with open(f"names/{name}.ndjson", "w") as out:
+        for owner in range(3):
+            count = 500 if owner == 1 else 2
+            out.write(json.dumps({"_id": owner, **{field: list(range(count)) for field in fields}}) + "\n")
+EOF
+for name in käufe '#c' d; do
+    expect 0 plan "names/$name.ndjson" --quiet --json --max-elements 60
+    mv out "names/$name.json"
+done
+python3 - <<'EOF' || fail "names"
+import json
+def names(file):
+    return sorted((item["definition"]["name"], item["definition"]["collection"],
+                   item["definition"]["array"], item["migrate"])
+                  for item in json.load(open(file))["arrays"] if "definition" in item)
+assert names("names/käufe.json") == [("k-ufe--", "käufe", "ö", True), ("k-ufe---2", "käufe", "ü", True),
+                                     ("k-ufe-a", "käufe", "a", True)], names("names/käufe.json")
+assert names("names/#c.json") in (
+    [("c-a-b", "#c", first, True), ("c-a-b-2", "#c", second, True)]
+    for first, second in (("a-b", "aöb"), ("aöb", "a-b"))), names("names/#c.json")
+assert names("names/d.json") == [], names("names/d.json")  # no definition can have such a field
+EOF
+
 expect 2 plan scan.json --max-elements 60
 has err 'a scan that was made with options of its own'
 

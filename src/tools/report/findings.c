@@ -96,7 +96,7 @@ static void put_item(FILE *to, const spill_plan_item_t *item)
 {
     fputs("<h4>What to do</h4><ul>\n", to);
     put_texts(to, &item->why, "");
-    if (item->possible)
+    if (item->possible && item->bytes_then < item->bytes_now)
         fprintf(to,
                 "<li>An append to the largest rewrites %s now, and then at most %s; a query for "
                 "its other fields reads as much.</li>\n",

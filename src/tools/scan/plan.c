@@ -1,5 +1,7 @@
 #include "tools/scan/plan.h"
 
+#include "tools/migrate.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -11,6 +13,12 @@ enum {
     /* A page that is smaller than this is not worth a document. */
     PAGE_MIN = 10
 };
+
+/* What a head is meant to have at most. */
+typedef struct spill_plan_aims {
+    int64_t bytes;
+    int64_t elements;
+} spill_plan_aims_t;
 
 /* Neighbours in reverse order of time beyond which an array grows at its front. */
 static const double front_share = 0.9;
@@ -29,38 +37,6 @@ static int64_t mean_bytes(const spill_scan_path_t *path)
 {
     int64_t count = path->lengths.sum > 0 ? path->lengths.sum : 1;
     return (path->bytes + count - 1) / count;
-}
-
-/* ---- names ----------------------------------------------------------------------------------- */
-
-/* Put the name together; false where it does not fit. */
-static bool put_name(char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static bool put_name(char *name, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(name, SPILL_NAME_SIZE, format, arguments);
-    va_end(arguments);
-    return length >= 0 && length < SPILL_NAME_SIZE;
-}
-
-/* Names after the collection and the array; what the layout does not have stays empty. */
-static bool put_names(spill_definition_t *definition, const char *collection, const char *path)
-{
-    const char *array = path;
-    bool has_pages = definition->layout == SPILL_LAYOUT_OUTLIER;
-    bool fits = put_name(definition->name, "%s-%s", collection, array) &&
-                put_name(definition->collection, "%s", collection) &&
-                put_name(definition->array, "%s%s", path, has_pages ? "" : "Summary") &&
-                put_name(definition->page_collection, "%s_%s", collection, array) &&
-                put_name(definition->page_owner, "owner");
-    if (has_pages)
-        fits = fits && put_name(definition->page_array, "%s", array) &&
-               put_name(definition->count_field, "%sCount", path) &&
-               put_name(definition->overflow_field, "%sHasPages", path) &&
-               put_name(definition->pages_field, "%sPages", path);
-    return fits;
 }
 
 /* ---- choosing -------------------------------------------------------------------------------- */
@@ -98,12 +74,19 @@ static bool is_large(const spill_scan_path_t *path, int64_t target)
     return mean_bytes(path) > target / LARGE_PART;
 }
 
-/* Four fifths of the target stay in the head, which grows to all of it before the rest moves. */
+/*
+ * Four fifths of the target stay in the head, which grows to all of it before the rest moves; and
+ * to no more elements than the scan's limit, beyond which it would be found again.
+ */
 static void choose_bounds(spill_definition_t *definition, const spill_scan_path_t *path,
-                          int64_t target, spill_plan_texts_t *why)
+                          const spill_plan_aims_t *aims, spill_plan_texts_t *why)
 {
-    int64_t threshold = spill_threshold(target / 5 * 4, mean_bytes(path));
+    int64_t by_bytes = spill_threshold(aims->bytes / 5 * 4, mean_bytes(path));
+    int64_t by_elements = spill_threshold(aims->elements - aims->elements / 5, 1);
+    int64_t threshold = by_bytes < by_elements ? by_bytes : by_elements;
     int64_t page = threshold / 4 > PAGE_MIN ? threshold / 4 : PAGE_MIN;
+    if (page > aims->elements - threshold)
+        page = aims->elements > threshold ? aims->elements - threshold : 1;
     definition->bounds.threshold = threshold;
     definition->bounds.page_capacity = page;
     spill_plan_say(why,
@@ -112,6 +95,9 @@ static void choose_bounds(spill_definition_t *definition, const spill_scan_path_
                    " of them move to a page, so that it has %" PRId64 " KB of them at most.",
                    mean_bytes(path), threshold, threshold + page, page,
                    ((threshold + page) * mean_bytes(path) + 500) / 1000);
+    if (by_elements < by_bytes)
+        spill_plan_say(why, "More would go by their size, but the scan's limit is %" PRId64 ".",
+                       aims->elements);
 }
 
 /* Of the preset's statistics only the number: which field is averaged, nobody has said. */
@@ -126,10 +112,10 @@ static void start_reference(spill_definition_t *definition, const spill_scan_pat
 }
 
 static void choose_layout(spill_definition_t *definition, const spill_scan_path_t *path,
-                          int64_t target, spill_plan_texts_t *why)
+                          const spill_plan_aims_t *aims, spill_plan_texts_t *why)
 {
     const spill_foresight_t *growth = &path->foresight;
-    if (is_large(path, target)) {
+    if (is_large(path, aims->bytes)) {
         start_reference(definition, path);
         spill_plan_say(why,
                        "Layout reference: an element has %" PRId64
@@ -140,7 +126,7 @@ static void choose_layout(spill_definition_t *definition, const spill_scan_path_
     spill_plan_say(
         why, "Layout outlier, which keeps the newest elements in the head: appends and reads of "
              "the newest touch one bounded document, and most documents stay as they are.");
-    choose_bounds(definition, path, target, why);
+    choose_bounds(definition, path, aims, why);
     if (growth->timed && growth->falling >= front_share) {
         definition->order = SPILL_ARRAY_NEWEST_FIRST;
         spill_plan_say(
@@ -151,10 +137,10 @@ static void choose_layout(spill_definition_t *definition, const spill_scan_path_
 }
 
 /* What fits an array that cannot be laid out where it stands, once it is where it can be. */
-static void advise_later(spill_plan_item_t *item, int64_t target)
+static void advise_later(spill_plan_item_t *item, const spill_plan_aims_t *aims)
 {
     spill_plan_say(&item->why, "What fits it then:");
-    choose_layout(&item->definition, item->path, target, &item->why);
+    choose_layout(&item->definition, item->path, aims, &item->why);
 }
 
 /* The longest window of which the longest array has no more than a page's elements. */
@@ -206,6 +192,14 @@ static int64_t kept_bytes(const spill_plan_item_t *item)
     return (bounds->threshold + bounds->page_capacity) * mean_bytes(item->path);
 }
 
+/* Is there an array of which elements leave the head? */
+static bool leaves_head(const spill_plan_item_t *item)
+{
+    const spill_bounds_t *bounds = &item->definition.bounds;
+    return item->definition.layout != SPILL_LAYOUT_OUTLIER ||
+           item->path->lengths.max > bounds->threshold + bounds->page_capacity;
+}
+
 static void tell_savings(spill_plan_item_t *item)
 {
     const spill_scan_path_t *path = item->path;
@@ -214,7 +208,7 @@ static void tell_savings(spill_plan_item_t *item)
     int64_t others = now > path->bytes_max ? now - path->bytes_max : 0;
     int64_t then = others + kept_bytes(item);
     item->bytes_now = now;
-    item->bytes_then = then < now ? then : now;
+    item->bytes_then = then < now && leaves_head(item) ? then : now;
 }
 
 /* A head's bound has to leave its other fields room to be twice what they are. */
@@ -304,31 +298,66 @@ static char *detection_of(const spill_plan_item_t *item, const spill_scan_result
 
 /* ---- a plan ---------------------------------------------------------------------------------- */
 
-static spill_plan_item_t make_item(const spill_scan_collection_t *collection,
+/* Is it worth it, and can `spillway migrate' do it? `why` says what not. */
+static bool can_be_migrated(spill_plan_item_t *item)
+{
+    const spill_definition_t *definition = &item->definition;
+    const spill_bounds_t *bounds = &definition->bounds;
+    if (!leaves_head(item))
+        spill_plan_say(&item->why,
+                       "It would save nothing: the longest array has %" PRId64
+                       " elements, and a head then has up to %" PRId64 ".",
+                       item->path->lengths.max, bounds->threshold + bounds->page_capacity);
+    else if (item->bytes_then >= item->bytes_now)
+        spill_plan_say(&item->why,
+                       "It would save nothing: the largest array has %" PRId64
+                       " bytes, and a head then has up to as many.",
+                       item->path->bytes_max);
+    else if (spill_migrate_check(definition, NULL) != SPILL_OK)
+        spill_plan_say(
+            &item->why,
+            "`spillway migrate' lays arrays out with layout outlier, keep newest, alone: "
+            "give this entry such a definition and \"migrate\": true, and let "
+            "`spillway convert STORE %s --to reference' follow.",
+            definition->name);
+    else
+        return true;
+    return false;
+}
+
+static void define(spill_plan_item_t *item, const spill_plan_t *plan,
+                   const spill_scan_result_t *result, const spill_plan_aims_t *aims)
+{
+    const spill_scan_path_t *path = item->path;
+    choose_layout(&item->definition, path, aims, &item->why);
+    tell_alternatives(item, &item->alternatives);
+    item->possible = spill_plan_put_names(plan, &item->definition,
+                                          bare_name(result, item->collection->name), path->path);
+    if (!item->possible)
+        spill_plan_say(&item->why,
+                       "Its names are too long to make others of them: name the definition, "
+                       "its pages and its fields yourself.");
+}
+
+static spill_plan_item_t make_item(const spill_plan_t *plan,
+                                   const spill_scan_collection_t *collection,
                                    const spill_scan_path_t *path, const spill_scan_result_t *result,
-                                   int64_t target)
+                                   const spill_plan_aims_t *aims)
 {
     spill_plan_item_t item = {.collection = collection, .path = path};
     spill_error_t error;
     spill_definition_init(&item.definition, "plan");
-    item.possible = can_be_laid_out(path, &item.why);
-    if (item.possible) {
-        choose_layout(&item.definition, path, target, &item.why);
-        tell_alternatives(&item, &item.alternatives);
-        item.possible =
-            put_names(&item.definition, bare_name(result, collection->name), path->path);
-        if (!item.possible)
-            spill_plan_say(&item.why,
-                           "Its names are too long to make others of them: name the definition, "
-                           "its pages and its fields yourself.");
-    } else
-        advise_later(&item, target);
+    if (can_be_laid_out(path, &item.why))
+        define(&item, plan, result, aims);
+    else
+        advise_later(&item, aims);
     tell_savings(&item);
     make_room(&item, result->limits.document_bytes);
     if (item.possible && spill_definition_check(&item.definition, &error) != SPILL_OK) {
         item.possible = false;
         spill_plan_say(&item.why, "It cannot be defined as it is: %s", error.message);
     }
+    item.migrate = item.possible && can_be_migrated(&item);
     if (can_be_detected(path))
         item.detection = detection_of(&item, result);
     return item;
@@ -345,6 +374,7 @@ static bool is_planned(const spill_plan_t *plan, const spill_scan_path_t *path)
 spill_plan_t spill_plan_make(const spill_scan_result_t *result, int64_t target)
 {
     spill_plan_t plan = {0};
+    spill_plan_aims_t aims = {.bytes = target, .elements = result->limits.elements};
     plan.items = bson_malloc0((result->finding_count + 1) * sizeof *plan.items);
     plan.groups = bson_malloc0((result->finding_count + 1) * sizeof *plan.groups);
     for (size_t i = 0; i < result->finding_count; i++) {
@@ -353,8 +383,9 @@ spill_plan_t spill_plan_make(const spill_scan_result_t *result, int64_t target)
             plan.groups[plan.group_count++] = spill_plan_make_group(result, finding->group);
         if (!finding->path || finding->path->owners.count == 0 || is_planned(&plan, finding->path))
             continue;
-        plan.items[plan.count++] =
-            make_item(&result->collections[finding->collection], finding->path, result, target);
+        plan.items[plan.count] = make_item(&plan, &result->collections[finding->collection],
+                                           finding->path, result, &aims);
+        plan.count++;
     }
     return plan;
 }

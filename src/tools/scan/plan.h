@@ -23,12 +23,14 @@ typedef struct spill_plan_item {
     const spill_scan_collection_t *collection; /* the result's */
     const spill_scan_path_t *path;             /* the result's */
     bool possible; /* the array can be laid out; else `why` says what has to be done first */
+    bool migrate;  /* it can by `spillway migrate', and saves something; else `why` says */
     spill_definition_t definition;
     spill_plan_texts_t why;
     spill_plan_texts_t alternatives;
     /*
      * The largest document with it, in bytes; afterwards at most. An append rewrites as much, and
      * a query for the document's other fields reads as much.
+     * Equal: nothing is saved.
      */
     int64_t bytes_now, bytes_then;
     char *detection; /* an aggregation for the shell, to look for oneself */
@@ -70,6 +72,13 @@ void spill_plan_write_json(const spill_plan_t *plan, const char *source, FILE *t
 void spill_plan_say(spill_plan_texts_t *texts, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void spill_plan_release_texts(spill_plan_texts_t *texts);
+
+/*
+ * Name the definition and its fields after the collection and the array; what the layout does not
+ * have stays empty. Its name differs from those in the plan. False where one would be too long.
+ */
+bool spill_plan_put_names(const spill_plan_t *plan, spill_definition_t *definition,
+                          const char *collection, const char *path);
 
 spill_plan_group_t spill_plan_make_group(const spill_scan_result_t *result,
                                          const spill_sprawl_group_t *sprawl);

@@ -44,7 +44,7 @@ static void put_item(FILE *to, const spill_plan_item_t *item)
     spill_json_put_text(to, item->collection->name);
     fputs(", \"path\": ", to);
     spill_json_put_text(to, item->path->path);
-    fprintf(to, ",\n     \"migrate\": %s", item->possible ? "true" : "false");
+    fprintf(to, ",\n     \"migrate\": %s", item->migrate ? "true" : "false");
     spill_plan_write_texts(to, "why", &item->why);
     if (item->possible)
         put_definition(to, &item->definition);
