@@ -27,6 +27,14 @@ static const char *layout_name(spill_layout_t layout)
     return layout == SPILL_LAYOUT_REFERENCE ? "reference" : "outlier";
 }
 
+/* Sentences name fields and collections, which may be anything. */
+static void print_text(const char *before, const char *text)
+{
+    fputs(before, stdout);
+    spill_cli_print_name(text);
+    putchar('\n');
+}
+
 static void print_item(const spill_plan_item_t *item)
 {
     putchar('\n');
@@ -43,25 +51,29 @@ static void print_item(const spill_plan_item_t *item)
     else
         printf("layout %s\n", layout_name(item->definition.layout));
     for (size_t i = 0; i < item->why.count; i++)
-        printf("  %s\n", item->why.at[i]);
+        print_text("  ", item->why.at[i]);
     for (size_t i = 0; i < item->alternatives.count; i++)
-        printf("  or: %s\n", item->alternatives.at[i]);
+        print_text("  or: ", item->alternatives.at[i]);
     if (item->possible && item->bytes_then < item->bytes_now)
         printf("  saves: an append to the largest rewrites %s now, then at most %s\n",
                spill_size_text(item->bytes_now).text, spill_size_text(item->bytes_then).text);
     if (item->detection)
-        printf("  see:   %s\n", item->detection);
+        print_text("  see:   ", item->detection);
 }
 
 static void print_group(const spill_plan_group_t *group)
 {
-    printf("\n%s: %zu collections -> ", group->sprawl->pattern, group->sprawl->count);
-    if (group->possible)
-        printf("one, %s, told apart by %s\n", group->into, group->field);
-    else
+    putchar('\n');
+    spill_cli_print_name(group->sprawl->pattern);
+    printf(": %zu collections -> ", group->sprawl->count);
+    if (group->possible) {
+        fputs("one, ", stdout);
+        spill_cli_print_name(group->into);
+        print_text(", told apart by ", group->field);
+    } else
         printf("not as it is\n");
     for (size_t i = 0; i < group->why.count; i++)
-        printf("  %s\n", group->why.at[i]);
+        print_text("  ", group->why.at[i]);
 }
 
 static void print_plan(const spill_plan_t *plan)

@@ -133,6 +133,17 @@ assert names("names/#c.json") in (
 assert names("names/d.json") == [], names("names/d.json")  # no definition can have such a field
 EOF
 
+# What changes the direction of writing is shown as it is written out.
+python3 - <<'EOF'
+import json
+with open("odd.ndjson", "w") as out:
+    for owner in range(3):
+        out.write(json.dumps({"_id": owner, "a\u202eb": list(range(500 if owner == 1 else 2))}) + "\n")
+EOF
+expect 0 plan odd.ndjson --quiet --max-elements 60
+has out 'see:   db'
+LC_ALL=C grep -q $'\xe2\x80\xae' out && fail "a bidi override is printed: $(cat out)"
+
 expect 2 plan scan.json --max-elements 60
 has err 'a scan that was made with options of its own'
 
