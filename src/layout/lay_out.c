@@ -87,7 +87,7 @@ spill_code_t spill_free_pages(const spill_owner_t *owner, spill_error_t *error)
 {
     spill_response_t page = SPILL_RESPONSE_INIT, head = SPILL_RESPONSE_INIT;
     spill_run_t run = {0};
-    bool any;
+    bool any = false;
     spill_code_t code = spill_outlier_find_left_over(owner, INT64_MAX, &page, error);
     bool there = code == SPILL_OK && page.state.present;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
@@ -332,7 +332,7 @@ spill_code_t spill_give_back(spill_owner_t *owner, int64_t *elements, spill_erro
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_run_t run = {0};
     int tries = 0;
-    bool done = false, any;
+    bool done = false, any = false;
     *elements = 0;
     spill_code_t code = read_head(owner, &head, error);
     int64_t epoch = head.state.epoch;

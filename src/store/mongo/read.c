@@ -229,7 +229,8 @@ static void choose(const spill_request_t *request, spill_run_t *run)
         }
         from++;
     }
-    memmove(run->entries, run->entries + from, (end - from) * sizeof *run->entries);
+    if (from > 0) /* an empty run has no memory */
+        memmove(run->entries, run->entries + from, (end - from) * sizeof *run->entries);
     run->count = end - from;
 }
 
