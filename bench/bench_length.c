@@ -11,6 +11,8 @@
  */
 #include "measure.h"
 
+#include "tools/bench/subject.h"
+
 #include <mongoc/mongoc.h>
 #include <spillway/spillway.h>
 
@@ -32,7 +34,7 @@ enum {
     SETTLE_SECONDS = 15,
     READS = 20, /* in a round */
     REMOVALS = 5,
-    TOP = 3,         /* layout subset: elements in the summary, the newest by their times */
+    TOP = 3, /* layout subset: elements in the summary, as spill_subject_definition has it */
     REMOVE_STEP = 7, /* removed are the numbers 0, 7, 14, ... */
 };
 
@@ -47,33 +49,34 @@ typedef struct bench {
     int rounds, read_rounds;
 } bench_t;
 
-/* A layout, as its definition is made. */
+/* A layout, and what is measured of it. */
 typedef struct kind {
-    const char *name;
-    const char *preset;
-    spill_layout_t layout;
-    spill_keep_t keep;
-    int64_t threshold, page;
-    spill_window_t window;
+    spill_subject_kind_t as;
     bool statistics; /* it has some that are kept */
     bool removal;    /* there is another document besides the head for an element to be in */
 } kind_t;
 
 static const kind_t KINDS[] = {
-    {"newest", "feed-recent", SPILL_LAYOUT_OUTLIER, SPILL_KEEP_NEWEST, CAPACITY, CAPACITY,
-     SPILL_WINDOW_MONTH, false, true},
-    {"oldest", "feed", SPILL_LAYOUT_OUTLIER, SPILL_KEEP_OLDEST, CAPACITY, CAPACITY,
-     SPILL_WINDOW_MONTH, false, true},
-    {"reference", "reviews-separate", SPILL_LAYOUT_REFERENCE, SPILL_KEEP_NEWEST, 1, CAPACITY,
-     SPILL_WINDOW_MONTH, true, true},
-    {"subset", "reviews-subset", SPILL_LAYOUT_SUBSET, SPILL_KEEP_NEWEST, 1, CAPACITY,
-     SPILL_WINDOW_MONTH, true, true},
-    {"capped", "feed-recent", SPILL_LAYOUT_CAPPED, SPILL_KEEP_NEWEST, CAPACITY, 0,
-     SPILL_WINDOW_MONTH, false, false},
-    {"hours", "reviews-bucket", SPILL_LAYOUT_BUCKET, SPILL_KEEP_OLDEST, CAPACITY, CAPACITY,
-     SPILL_WINDOW_HOUR, true, false},
-    {"year", "reviews-bucket", SPILL_LAYOUT_BUCKET, SPILL_KEEP_OLDEST, CAPACITY, CAPACITY,
-     SPILL_WINDOW_YEAR, false, true},
+    {{"newest", "feed-recent", SPILL_LAYOUT_OUTLIER, SPILL_KEEP_NEWEST, SPILL_WINDOW_NONE},
+     false,
+     true},
+    {{"oldest", "feed", SPILL_LAYOUT_OUTLIER, SPILL_KEEP_OLDEST, SPILL_WINDOW_NONE}, false, true},
+    {{"reference", "reviews-separate", SPILL_LAYOUT_REFERENCE, SPILL_KEEP_NEWEST,
+      SPILL_WINDOW_NONE},
+     true,
+     true},
+    {{"subset", "reviews-subset", SPILL_LAYOUT_SUBSET, SPILL_KEEP_NEWEST, SPILL_WINDOW_NONE},
+     true,
+     true},
+    {{"capped", "feed-recent", SPILL_LAYOUT_CAPPED, SPILL_KEEP_NEWEST, SPILL_WINDOW_NONE},
+     false,
+     false},
+    {{"hours", "reviews-bucket", SPILL_LAYOUT_BUCKET, SPILL_KEEP_OLDEST, SPILL_WINDOW_HOUR},
+     true,
+     false},
+    {{"year", "reviews-bucket", SPILL_LAYOUT_BUCKET, SPILL_KEEP_OLDEST, SPILL_WINDOW_YEAR},
+     false,
+     true},
 };
 
 /* The owners of one length: one after the other has its turn. */
@@ -100,42 +103,16 @@ static spill_value_t owner_value(const side_t *side, int64_t owner, bson_t *stor
 
 static bool is_bucket(const kind_t *kind)
 {
-    return kind->layout == SPILL_LAYOUT_BUCKET;
+    return kind->as.layout == SPILL_LAYOUT_BUCKET;
 }
 
-static void append(const side_t *side, const spill_value_t *owner, int64_t from, size_t count)
-{
-    enum { BATCH_MAX = 1000 };
-    static uint8_t bytes[BATCH_MAX][ELEMENT_BYTES];
-    spill_value_t elements[BATCH_MAX];
-    spill_error_t error;
-    for (size_t i = 0; i < count; i++) {
-        measure_element(bytes[i], (uint64_t)from + i);
-        elements[i] = (spill_value_t){
-            .data = bytes[i], .size_bytes = ELEMENT_BYTES, .type = BSON_TYPE_DOCUMENT};
-    }
-    if (is_bucket(side->kind)) {
-        spill_bucket_append_options_t options;
-        size_t windows;
-        spill_bucket_append_options_init(&options);
-        measure_check(spill_bucket_append(side->array, owner, elements, count, &options, NULL,
-                                          &windows, &error),
-                      &error);
-        return;
-    }
-    spill_append_result_t result;
-    measure_check(spill_array_append(side->array, owner, elements, count, NULL, &result, &error),
-                  &error);
-}
-
-/* Append the elements from `from` to `to` to one owner, many at once. */
+/* Append the elements of numbers `from` to `to` to one owner, many at once. */
 static void fill(const side_t *side, int64_t owner, int64_t from, int64_t to)
 {
-    enum { BATCH = 500 };
     bson_t storage;
+    spill_error_t error;
     spill_value_t name = owner_value(side, owner, &storage);
-    for (int64_t done = from; done < to; done += BATCH)
-        append(side, &name, done, (size_t)(to - done < BATCH ? to - done : BATCH));
+    measure_check(spill_subject_fill(side->array, &name, ELEMENT_BYTES, from, to, &error), &error);
     bson_destroy(&storage);
 }
 
@@ -147,7 +124,7 @@ static void fill_both(const side_t *longer, const side_t *shorter)
 {
     double from = measure_now();
     fill(longer, 0, 0, longer->length - SHORT);
-    fprintf(stderr, "%s: %" PRId64 " elements in %.0f s\n", longer->kind->name, longer->length,
+    fprintf(stderr, "%s: %" PRId64 " elements in %.0f s\n", longer->kind->as.name, longer->length,
             measure_now() - from);
     for (int owner = 0; owner < shorter->owners; owner++) {
         if (owner == shorter->owners / 2)
@@ -165,38 +142,10 @@ static void appends(void *context, int thread, int count)
     for (int i = 0; i < count; i++) {
         int64_t cycle = side->appends / side->at_once;
         int64_t before = cycle / side->owners * side->at_once + side->appends % side->at_once;
-        bson_t storage;
-        spill_value_t name = owner_value(side, cycle % side->owners, &storage);
-        append(side, &name, side->length + before, 1);
+        int64_t number = side->length + before;
+        fill(side, cycle % side->owners, number, number + 1);
         side->appends++;
-        bson_destroy(&storage);
     }
-}
-
-static void newest_of_buckets(const side_t *side, const spill_value_t *owner)
-{
-    spill_bucket_read_options_t options;
-    spill_bucket_slice_t *slice;
-    spill_error_t error;
-    spill_bucket_read_options_init(&options);
-    options.limit = PAGE;
-    measure_check(spill_bucket_read(side->array, owner, &options, &slice, &error), &error);
-    if (slice->count != PAGE)
-        measure_stop("a page has %zu elements", slice->count);
-    spill_bucket_slice_free(slice);
-}
-
-static void newest_of_array(const side_t *side, const spill_value_t *owner)
-{
-    spill_read_options_t options;
-    spill_slice_t *slice;
-    spill_error_t error;
-    spill_read_options_init(&options);
-    options.limit = PAGE;
-    measure_check(spill_array_read(side->array, owner, &options, &slice, &error), &error);
-    if (slice->count != PAGE)
-        measure_stop("a page has %zu elements", slice->count);
-    spill_slice_free(slice);
 }
 
 static void newest(void *context, int thread, int count)
@@ -205,11 +154,12 @@ static void newest(void *context, int thread, int count)
     (void)thread;
     for (int i = 0; i < count; i++) {
         bson_t storage;
+        spill_error_t error;
+        size_t found;
         spill_value_t name = owner_value(side, side->turn++ % side->owners, &storage);
-        if (is_bucket(side->kind))
-            newest_of_buckets(side, &name);
-        else
-            newest_of_array(side, &name);
+        measure_check(spill_subject_newest(side->array, &name, PAGE, &found, &error), &error);
+        if (found != PAGE)
+            measure_stop("a page has %zu elements", found);
         bson_destroy(&storage);
     }
 }
@@ -377,7 +327,7 @@ typedef struct pair {
 static void measure(pair_t *pair, const char *what, measure_fn run, int rounds, int count)
 {
     char name[48];
-    snprintf(name, sizeof name, "%s-%s", pair->kind->name, what);
+    snprintf(name, sizeof name, "%s-%s", pair->kind->as.name, what);
     if (!measure_wanted(&pair->bench->report, name))
         return;
     pair->longer.turn = pair->shorter.turn = 0;
@@ -394,27 +344,11 @@ static void measure(pair_t *pair, const char *what, measure_fn run, int rounds, 
 
 static void define(const bench_t *bench, const kind_t *kind)
 {
+    spill_subject_bounds_t bounds = {CAPACITY, CAPACITY, ELEMENT_BYTES};
     spill_error_t error;
     spill_definition_t definition;
-    measure_check(spill_definition_preset(&definition, kind->preset, kind->name, &error), &error);
-    if (kind->layout == SPILL_LAYOUT_CAPPED)
-        spill_definition_set_layout(&definition, kind->layout);
-    snprintf(definition.collection, SPILL_NAME_SIZE, "%s", kind->name);
-    if (kind->page > 0)
-        snprintf(definition.page_collection, SPILL_NAME_SIZE, "%s%s", kind->name,
-                 is_bucket(kind) ? "" : "Pages");
-    definition.bounds.threshold = kind->threshold;
-    definition.bounds.page_capacity = kind->page;
-    if (is_bucket(kind))
-        definition.window = kind->window;
-    if (kind->layout == SPILL_LAYOUT_SUBSET) {
-        definition.top_count = TOP;
-        strcpy(definition.sort_field, "at");
-    }
-    if (definition.value_field[0] != '\0') {
-        strcpy(definition.value_field, "actor");
-        strcpy(definition.time_field, "at");
-    }
+    measure_check(spill_subject_definition(&kind->as, kind->as.name, &bounds, &definition, &error),
+                  &error);
     measure_check(spill_store_define(bench->store, &definition, &error), &error);
 }
 
@@ -422,14 +356,14 @@ static void open_arrays(pair_t *pair)
 {
     spill_error_t error;
     measure_check(
-        spill_array_open(pair->bench->store, pair->kind->name, &pair->longer.array, &error),
+        spill_array_open(pair->bench->store, pair->kind->as.name, &pair->longer.array, &error),
         &error);
     pair->shorter.array = pair->longer.array;
 }
 
 static void bench_kind(bench_t *bench, const kind_t *kind)
 {
-    if (bench->layout && strcmp(bench->layout, kind->name) != 0)
+    if (bench->layout && strcmp(bench->layout, kind->as.name) != 0)
         return;
     /* The last window has 1000 elements, as those of the others have. */
     int64_t length = FIRST_HOUR + bench->length / HOUR * HOUR + SHORT;
@@ -448,7 +382,7 @@ static void bench_kind(bench_t *bench, const kind_t *kind)
     measure(&pair, "newest", newest, bench->read_rounds, READS);
     if (kind->statistics)
         measure(&pair, "stats", statistics, bench->read_rounds, READS);
-    if (kind->layout == SPILL_LAYOUT_SUBSET) {
+    if (kind->as.layout == SPILL_LAYOUT_SUBSET) {
         measure(&pair, "top", tops, bench->read_rounds, READS);
         measure(&pair, "remove-top", top_removals, bench->read_rounds, REMOVALS);
     }

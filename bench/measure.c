@@ -1,34 +1,24 @@
 #include "measure.h"
 
-#include <assert.h>
-#include <bson/bson.h>
+#include "tools/bench/crew.h"
+#include "tools/bench/element.h"
+#include "tools/bench/samples.h"
+
 #include <ftw.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 double measure_now(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-static int compare(const void *left, const void *right)
-{
-    double a = *(const double *)left;
-    double b = *(const double *)right;
-    return (a > b) - (a < b);
+    return spill_crew_now();
 }
 
 double measure_median(double *values, size_t count)
 {
-    qsort(values, count, sizeof *values, compare);
-    return count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+    return spill_median_of(values, count);
 }
 
 void measure_stop(const char *format, ...)
@@ -50,44 +40,12 @@ void measure_check(spill_code_t code, const spill_error_t *error)
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-typedef struct worker {
-    measure_fn run;
-    void *context;
-    int thread;
-    int count;
-    pthread_barrier_t *start;
-} worker_t;
-
-static void *work(void *argument)
-{
-    const worker_t *worker = argument;
-    pthread_barrier_wait(worker->start);
-    worker->run(worker->context, worker->thread, worker->count);
-    return NULL;
-}
-
 double measure_threads(measure_fn run, void *context, int threads, int count)
 {
-    pthread_t ids[THREADS_MAX];
-    worker_t workers[THREADS_MAX];
-    pthread_barrier_t start;
-    if (threads == 1) {
-        double from = measure_now();
-        run(context, 0, count);
-        return measure_now() - from;
-    }
-    pthread_barrier_init(&start, NULL, (unsigned)threads + 1);
-    for (int i = 0; i < threads; i++) {
-        workers[i] = (worker_t){run, context, i, count, &start};
-        if (pthread_create(&ids[i], NULL, work, &workers[i]) != 0)
-            measure_stop("cannot start a thread");
-    }
-    pthread_barrier_wait(&start);
-    double from = measure_now();
-    for (int i = 0; i < threads; i++)
-        pthread_join(ids[i], NULL);
-    pthread_barrier_destroy(&start);
-    return measure_now() - from;
+    double seconds = 0;
+    spill_error_t error;
+    measure_check(spill_crew_run(run, context, threads, count, &seconds, &error), &error);
+    return seconds;
 }
 
 /* ---- figures --------------------------------------------------------------------------------- */
@@ -138,47 +96,9 @@ void measure_figure(measure_report_t *report, const measure_figure_t *figure)
 
 /* ---- data ------------------------------------------------------------------------------------ */
 
-static uint64_t next_random(uint64_t *state)
-{
-    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return *state >> 33;
-}
-
-/* `size` characters of words. */
-static void write_words(char *text, size_t size, uint64_t *random)
-{
-    static const char *const words[] = {
-        "the",    "change",  "was",     "in",    "review", "and",   "test",   "build",
-        "merged", "comment", "failed",  "on",    "for",    "a",     "branch", "which",
-        "server", "replied", "to",      "of",    "with",   "patch", "new",    "version",
-        "after",  "release", "removed", "small", "fixes",  "issue", "again",  "documentation"};
-    size_t at = 0;
-    while (at < size) {
-        const char *word = words[next_random(random) % (sizeof words / sizeof *words)];
-        for (; *word != '\0' && at < size; word++)
-            text[at++] = *word;
-        if (at < size)
-            text[at++] = ' ';
-    }
-}
-
 void measure_element(uint8_t *document, uint64_t number)
 {
-    static const char *const kinds[] = {"comment", "review", "vote", "merge", "upload"};
-    enum { FIXED_BYTES = 4 + (1 + 5 + 4 + 1) + (1 + 6 + 8) + (1 + 3 + 8) + (1 + 5 + 4 + 1) + 1 };
-    uint64_t random = number;
-    const char *kind = kinds[next_random(&random) % (sizeof kinds / sizeof *kinds)];
-    char text[ELEMENT_BYTES];
-    size_t length = ELEMENT_BYTES - FIXED_BYTES - strlen(kind);
-    bson_t element = BSON_INITIALIZER;
-    BSON_APPEND_UTF8(&element, "type", kind);
-    BSON_APPEND_INT64(&element, "actor", (int64_t)next_random(&random));
-    BSON_APPEND_DATE_TIME(&element, "at", INT64_C(1600000000000) + (int64_t)number * 1000);
-    write_words(text, length, &random);
-    bson_append_utf8(&element, "text", -1, text, (int)length);
-    assert(element.len == ELEMENT_BYTES);
-    memcpy(document, bson_get_data(&element), ELEMENT_BYTES);
-    bson_destroy(&element);
+    spill_bench_element(document, ELEMENT_BYTES, number);
 }
 
 static int remove_entry(const char *path, const struct stat *about, int kind, struct FTW *walk)

@@ -1,7 +1,7 @@
 # bash completion for spillway: commands, options, and the names of a store's definitions.
 
 _spillway_commands='define import append read count edit remove trim export explain verify repair stats
-    threshold scan plan report migrate sweep consolidate drop convert copy backup help'
+    threshold scan plan report migrate sweep consolidate drop convert copy backup bench help'
 
 _spillway_options() {
     local common='--help'
@@ -69,6 +69,10 @@ _spillway_options() {
             --json --quiet --durability="
         ;;
     backup) echo "$common --quiet" ;;
+    bench)
+        echo "$common --lengths= --large --layouts= --threads= --rounds= --element= --threshold=
+            --page= --tune --plots= --clean --json --quiet --durability="
+        ;;
     esac
 }
 

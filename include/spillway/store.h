@@ -55,6 +55,7 @@ typedef struct spill_store_options {
      * time. By default those that wait for a command under way are then sent as one.
      */
     bool separate_appends;
+    bool count_bytes; /* on a server: fill the counters of bytes, for which answers are looked at */
     spill_log_fn log; /* NULL: silent */
     void *log_context;
     spill_clock_t clock;
@@ -125,6 +126,13 @@ typedef struct spill_counters {
     int64_t waits;    /* pauses taken between tries */
     int64_t commits;  /* write batches given to the embedded engine */
     int64_t syncs;    /* of which synced */
+    /*
+     * Embedded: keys and values that the engine was given, before it compresses them, and without
+     * what it writes again when it merges. On a server, with count_bytes: the documents of commands
+     * and of their replies.
+     */
+    int64_t bytes_written;
+    int64_t bytes_read; /* embedded: not counted */
 } spill_counters_t;
 
 /* Each counter as it is now; they are not read at one moment. */

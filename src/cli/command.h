@@ -77,6 +77,7 @@ extern const spill_command_t *const spill_commands[];
 
 extern const spill_command_t spill_command_append;
 extern const spill_command_t spill_command_backup;
+extern const spill_command_t spill_command_bench;
 extern const spill_command_t spill_command_consolidate;
 extern const spill_command_t spill_command_convert;
 extern const spill_command_t spill_command_copy;

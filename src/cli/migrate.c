@@ -1,5 +1,6 @@
 /* migrate and sweep: arrays that other programs keep or push to are laid out, while they go on. */
 #include "tools/migrate.h"
+#include "cli/interrupt.h"
 #include "cli/operate.h"
 #include "store/browse.h"
 #include "tools/plan_file.h"
@@ -259,11 +260,11 @@ static bool pause_between(int64_t interval_s)
 {
     const struct timespec step = {.tv_nsec = 200 * 1000 * 1000};
     for (int64_t i = 0; i < interval_s * 5; i++) {
-        if (spill_cli_operate_interrupted())
+        if (spill_cli_interrupted())
             return false;
         nanosleep(&step, NULL);
     }
-    return !spill_cli_operate_interrupted();
+    return !spill_cli_interrupted();
 }
 
 static spill_code_t sweep_all(migrate_run_t *run, spill_error_t *error)

@@ -1,30 +1,15 @@
 #include "cli/operate.h"
 
+#include "cli/interrupt.h"
 #include "util/error.h"
 
 #include <errno.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <string.h>
-
-static atomic_bool interrupted;
-
-/* The first one ends the work behind the chunk that is under way; a second one the program. */
-static void on_interrupt(int signal_number)
-{
-    atomic_store(&interrupted, true);
-    signal(signal_number, SIG_DFL);
-}
-
-bool spill_cli_operate_interrupted(void)
-{
-    return atomic_load(&interrupted);
-}
 
 static bool stop(void *context)
 {
     (void)context;
-    return spill_cli_operate_interrupted();
+    return spill_cli_interrupted();
 }
 
 static void notice(void *context, const char *text)
@@ -41,12 +26,9 @@ spill_code_t spill_cli_operate_start(spill_cli_operate_t *operate,
                                      const spill_cli_operate_given_t *given,
                                      spill_throttle_options_t *throttle, spill_error_t *error)
 {
-    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
     *operate = (spill_cli_operate_t){.invocation = invocation};
     spill_cli_progress_start(&operate->progress, invocation->quiet);
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    spill_cli_catch_interrupts();
     throttle->rate_per_s = given->rate;
     throttle->latency_max_s = (double)given->latency_ms / 1e3;
     throttle->chunk_s = (double)given->chunk_ms / 1e3;

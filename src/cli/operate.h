@@ -61,7 +61,4 @@ void spill_cli_operate_log(spill_cli_operate_t *operate, const bson_t *document)
 /* SPILL_IO: something did not get into the log. */
 spill_code_t spill_cli_operate_end(spill_cli_operate_t *operate, spill_error_t *error);
 
-/* Was the program asked to end (Ctrl-C, or SIGTERM)? */
-bool spill_cli_operate_interrupted(void);
-
 #endif

@@ -1,6 +1,7 @@
 #include "cli/scan_options.h"
 
 #include "cli/cli.h"
+#include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/scan_print.h"
 
@@ -9,27 +10,7 @@
 #include "util/clock.h"
 #include "util/error.h"
 
-#include <signal.h>
 #include <string.h>
-
-/* ---- Ctrl-C ---------------------------------------------------------------------------------- */
-
-static atomic_bool stop;
-
-/* The first one ends the scan with what is known; a second one ends the program. */
-static void on_interrupt(int signal_number)
-{
-    atomic_store(&stop, true);
-    signal(signal_number, SIG_DFL);
-}
-
-static void catch_interrupts(void)
-{
-    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
 
 /* ---- options --------------------------------------------------------------------------------- */
 
@@ -100,10 +81,9 @@ static spill_code_t scan(const spill_invocation_t *invocation,
     options.rate = given->rate;
     options.preference = given->read_preference;
     options.collections_max = given->collection_limit;
-    options.stop = &stop;
+    options.stop = spill_cli_catch_interrupts();
     options.progress = spill_cli_show_scan;
     options.context = &progress;
-    catch_interrupts();
     spill_code_t code = spill_scan(&options, result, error);
     spill_cli_progress_break(&progress);
     double seconds = spill_cli_progress_seconds(&progress);

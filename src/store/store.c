@@ -106,6 +106,8 @@ void spill_store_counters(spill_store_t *store, spill_counters_t *counters)
         .waits = value_of(&counts->waits),
         .commits = value_of(&counts->commits),
         .syncs = value_of(&counts->syncs),
+        .bytes_written = value_of(&counts->bytes_written),
+        .bytes_read = value_of(&counts->bytes_read),
     };
 }
 

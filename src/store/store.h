@@ -127,6 +127,7 @@ typedef struct spill_store_ops {
 /* Counters are atomics of their own so that threads may raise them without a lock. */
 typedef struct spill_counts {
     atomic_llong calls, appends, elements, repeats, spills, retries, waits, commits, syncs;
+    atomic_llong bytes_written, bytes_read;
 } spill_counts_t;
 
 /* The head of every store's own struct. */

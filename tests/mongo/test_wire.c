@@ -332,6 +332,41 @@ static void capped_at_front(void **state)
     check_capped(SPILL_ARRAY_NEWEST_FIRST);
 }
 
+/* The counters of bytes have the documents of messages, which have a frame of some bytes besides.
+ */
+static void counted_bytes(void **state)
+{
+    (void)state;
+    enum { FRAME_BYTES = 64, APPENDS = 20 };
+    wire_t wire;
+    spill_append_result_t result = {0};
+    spill_store_options_t options;
+    spill_counters_t counters;
+    spill_error_t error;
+    open_wire(&wire, SPILL_KEEP_NEWEST, SPILL_ARRAY_OLDEST_FIRST);
+    spill_store_counters(wire.store, &counters);
+    assert_int_equal(counters.bytes_written, 0); /* they are not asked for */
+    assert_int_equal(counters.bytes_read, 0);
+    spill_array_close(wire.array);
+    server_close(wire.store);
+    proxy_counts_t before = proxy_counts(wire.proxy);
+    char *through = proxy_uri(wire.proxy, wire.uri);
+    spill_store_options_init(&options);
+    options.count_bytes = true;
+    expect_ok(spill_store_open(through, &options, &wire.store, &error), &error);
+    expect_ok(spill_array_open(wire.store, "feed", &wire.array, &error), &error);
+    for (int i = 0; i < APPENDS; i++)
+        append(&wire, 1, NULL, &result);
+    proxy_counts_t sent = since(&wire, &before);
+    spill_store_counters(wire.store, &counters);
+    assert_true(counters.bytes_written > (int64_t)APPENDS * ELEMENT_BYTES);
+    assert_in_range(sent.request_bytes - counters.bytes_written, 0, sent.requests * FRAME_BYTES);
+    assert_true(counters.bytes_read > 0);
+    assert_in_range(sent.reply_bytes - counters.bytes_read, 0, sent.replies * FRAME_BYTES);
+    bson_free(through);
+    close_wire(&wire);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -343,6 +378,7 @@ int main(void)
         cmocka_unit_test(capped_at_front),
         cmocka_unit_test(young_owner),
         cmocka_unit_test(read_preference),
+        cmocka_unit_test(counted_bytes),
     };
     server_uri();
     return cmocka_run_group_tests(tests, NULL, NULL);

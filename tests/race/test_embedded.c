@@ -19,6 +19,7 @@ static void race(spill_keep_t keep, void (*disturb)(void *))
     assert_true(counters.commits > 0);
     assert_int_equal(counters.commits, counters.syncs);
     assert_true(counters.spills > 0);
+    assert_true(counters.bytes_written > settings.threads * settings.appends * 16);
     embedded_close(store);
     spill_disk_free(disk);
 }

@@ -88,6 +88,9 @@ static void commit(spill_combiner_t *combiner, job_t *group)
         atomic_fetch_add_explicit(combiner->commits, 1, memory_order_relaxed);
         if (combiner->sync)
             atomic_fetch_add_explicit(combiner->syncs, 1, memory_order_relaxed);
+        if (combiner->bytes)
+            atomic_fetch_add_explicit(combiner->bytes, (long long)combiner->batch.bytes.size,
+                                      memory_order_relaxed);
     }
     if (code != SPILL_OK)
         undo(combiner);

@@ -28,6 +28,7 @@ typedef struct spill_combiner {
     bool sync;
     atomic_llong *commits; /* batches written, and of those synced */
     atomic_llong *syncs;
+    atomic_llong *bytes; /* of their keys and values; may be NULL */
     spill_queue_t queue;
     spill_batch_t batch;    /* the leader's */
     spill_undone_fn undone; /* may be NULL */

@@ -259,6 +259,7 @@ spill_code_t spill_embedded_open_kv(spill_kv_t *kv, const char *uri,
     embedded->lock.mark = -1;
     spill_combiner_init(&embedded->combiner, kv, options->durability == SPILL_DURABILITY_FSYNC,
                         &embedded->base.counts.commits, &embedded->base.counts.syncs);
+    embedded->combiner.bytes = &embedded->base.counts.bytes_written;
     embedded->combiner.undone = forget_heads;
     embedded->combiner.undone_context = &embedded->heads;
     if (!options->read_only)

@@ -171,6 +171,34 @@ static spill_code_t check_exists(spill_mongo_t *store, spill_error_t *error)
     return code;
 }
 
+/* ---- bytes ----------------------------------------------------------------------------------- */
+
+static void count_command(const mongoc_apm_command_started_t *event)
+{
+    spill_counts_t *counts = mongoc_apm_command_started_get_context(event);
+    atomic_fetch_add_explicit(&counts->bytes_written,
+                              mongoc_apm_command_started_get_command(event)->len,
+                              memory_order_relaxed);
+}
+
+static void count_reply(const mongoc_apm_command_succeeded_t *event)
+{
+    spill_counts_t *counts = mongoc_apm_command_succeeded_get_context(event);
+    atomic_fetch_add_explicit(&counts->bytes_read,
+                              mongoc_apm_command_succeeded_get_reply(event)->len,
+                              memory_order_relaxed);
+}
+
+/* Before the pool's first client is made. */
+static void count_bytes(spill_mongo_t *store)
+{
+    mongoc_apm_callbacks_t *callbacks = mongoc_apm_callbacks_new();
+    mongoc_apm_set_command_started_cb(callbacks, count_command);
+    mongoc_apm_set_command_succeeded_cb(callbacks, count_reply);
+    mongoc_client_pool_set_apm_callbacks(store->pool, callbacks, &store->base.counts);
+    mongoc_apm_callbacks_destroy(callbacks);
+}
+
 /* ---- the store ------------------------------------------------------------------------------- */
 
 static spill_code_t call(spill_store_t *base, const spill_request_t *request,
@@ -247,6 +275,8 @@ spill_code_t spill_mongo_open(const char *text, const spill_store_options_t *opt
         mongo->pool = mongoc_client_pool_new_with_error(uri, &cause);
         if (mongo->pool) {
             mongoc_client_pool_set_error_api(mongo->pool, MONGOC_ERROR_API_VERSION_2);
+            if (options->count_bytes)
+                count_bytes(mongo);
             code = check_server(mongo, error);
         } else {
             code = spill_fail(error, SPILL_INVALID, "%s: %s", mongo->place, cause.message);

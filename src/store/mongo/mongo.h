@@ -28,6 +28,7 @@
  *   owners.c       owners, and heads that are to be laid out
  *   browse.c       any collection's documents, as they are (store/browse.h)
  *   foreign.c      ... and written, renamed, dropped (store/foreign.h)
+ *   unbounded.c    ... with an array that nobody bounds (store/unbounded.h)
  *   same.c         whether another connection is to the same database
  */
 #ifndef SPILL_STORE_MONGO_MONGO_H

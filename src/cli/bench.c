@@ -1,0 +1,257 @@
+/* bench: what appends and newest pages cost on a store, by length and layout. */
+#include "tools/bench/bench.h"
+#include "cli/bench_print.h"
+#include "cli/cli.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "tools/bench/crew.h"
+#include "tools/bench/element.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LENGTH_MAX = 10000000, ROUNDS_MAX = 99, PAGE_MAX = 100000 };
+
+typedef struct bench_options {
+    const char *lengths;
+    const char *layouts;
+    const char *plots;
+    int64_t threads, rounds, element, threshold, page;
+    bool large, tune, clean;
+} bench_options_t;
+
+static const bench_options_t DEFAULTS = {
+    .threads = 4, .rounds = 9, .element = 200, .threshold = 100, .page = 100};
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+/* The next part of a list with commas between; NULL at the end. */
+static const char *next_part(const char **list, char *part, size_t size)
+{
+    if (!*list || **list == '\0')
+        return NULL;
+    size_t length = strcspn(*list, ",");
+    snprintf(part, size, "%.*s", (int)length, *list);
+    *list += length + ((*list)[length] == ',');
+    return part;
+}
+
+static spill_exit_t add_length(const spill_invocation_t *invocation, const char *text,
+                               spill_bench_options_t *options)
+{
+    int64_t length;
+    if (!spill_cli_parse_number(text, &length) || length < SPILL_BENCH_PAGE || length > LENGTH_MAX)
+        return spill_cli_usage(invocation, "--lengths: '%s' is not a number from %d to %d", text,
+                               SPILL_BENCH_PAGE, LENGTH_MAX);
+    if (options->length_count == SPILL_BENCH_LENGTHS_MAX)
+        return spill_cli_usage(invocation, "--lengths takes at most %d", SPILL_BENCH_LENGTHS_MAX);
+    for (size_t i = 0; i < options->length_count; i++)
+        if (options->lengths[i] == length)
+            return spill_cli_usage(invocation, "--lengths: '%s' is there twice", text);
+    options->lengths[options->length_count++] = length;
+    return SPILL_EXIT_DONE;
+}
+
+static spill_exit_t read_lengths(const spill_invocation_t *invocation, const bench_options_t *given,
+                                 spill_bench_options_t *options)
+{
+    char part[32];
+    const char *list = given->lengths;
+    spill_exit_t status = SPILL_EXIT_DONE;
+    if (list)
+        options->length_count = 0;
+    while (status == SPILL_EXIT_DONE && next_part(&list, part, sizeof part))
+        status = add_length(invocation, part, options);
+    if (status == SPILL_EXIT_DONE && given->large)
+        status = add_length(invocation, "100000", options);
+    if (status == SPILL_EXIT_DONE && given->large)
+        status = add_length(invocation, "1000000", options);
+    if (status == SPILL_EXIT_DONE && options->length_count == 0)
+        status = spill_cli_usage(invocation, "--lengths names no length");
+    return status;
+}
+
+static spill_exit_t read_layouts(const spill_invocation_t *invocation, const char *list,
+                                 spill_bench_options_t *options)
+{
+    char part[32];
+    for (int kind = 0; list && kind < SPILL_BENCH_KINDS; kind++)
+        options->kinds[kind] = false;
+    bool any = !list;
+    while (next_part(&list, part, sizeof part)) {
+        int kind = 0;
+        while (kind < SPILL_BENCH_KINDS &&
+               strcmp(part, spill_bench_kind_name((spill_bench_kind_t)kind)) != 0)
+            kind++;
+        if (kind == SPILL_BENCH_KINDS)
+            return spill_cli_usage(invocation,
+                                   "--layouts: there is no '%s'; it takes unbounded, newest, "
+                                   "oldest, subset, reference, bucket and capped",
+                                   part);
+        options->kinds[kind] = any = true;
+    }
+    return any ? SPILL_EXIT_DONE : spill_cli_usage(invocation, "--layouts names none");
+}
+
+static spill_exit_t read_options(const spill_invocation_t *invocation, const bench_options_t *given,
+                                 spill_bench_options_t *options)
+{
+    if (given->threads < 1 || given->threads > SPILL_CREW_MAX)
+        return spill_cli_usage(invocation, "--threads is a number from 1 to %d", SPILL_CREW_MAX);
+    if (given->rounds < 1 || given->rounds > ROUNDS_MAX)
+        return spill_cli_usage(invocation, "--rounds is a number from 1 to %d", ROUNDS_MAX);
+    if (given->element < SPILL_BENCH_ELEMENT_MIN || given->element > SPILL_BENCH_ELEMENT_MAX)
+        return spill_cli_usage(invocation, "--element is a size from %d B to 1 MiB",
+                               SPILL_BENCH_ELEMENT_MIN);
+    if (given->threshold < 1 || given->threshold > PAGE_MAX || given->page < 1 ||
+        given->page > PAGE_MAX)
+        return spill_cli_usage(invocation, "--threshold and --page are numbers from 1 to %d",
+                               PAGE_MAX);
+    options->durability = invocation->durability;
+    options->threads = (int)given->threads;
+    options->rounds = (int)given->rounds;
+    options->element_bytes = given->element;
+    options->threshold = given->threshold;
+    options->page = given->page;
+    spill_exit_t status = read_lengths(invocation, given, options);
+    return status == SPILL_EXIT_DONE ? read_layouts(invocation, given->layouts, options) : status;
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+static void show_progress(void *context, const spill_bench_progress_t *progress)
+{
+    spill_cli_progress_t *shown = context;
+    double seconds = spill_cli_progress_seconds(shown);
+    int64_t left = progress->whole - progress->done;
+    char time[48] = "";
+    if (progress->done > 0 && left > 0)
+        snprintf(time, sizeof time, ", about %.0f s left",
+                 seconds * (double)left / (double)progress->done);
+    if (progress->kind[0] != '\0')
+        spill_cli_progress_print(shown, "%s %s at %" PRId64 ": %.0f %%%s", progress->what,
+                                 progress->kind, progress->length,
+                                 100.0 * (double)progress->done / (double)progress->whole, time);
+    else
+        spill_cli_progress_print(shown, "%s what was measured", progress->what);
+}
+
+static spill_code_t print(const spill_invocation_t *invocation,
+                          const spill_bench_options_t *options, const spill_bench_result_t *result,
+                          spill_error_t *error)
+{
+    const bench_options_t *given = invocation->options;
+    spill_code_t code = SPILL_OK;
+    if (invocation->json) {
+        bson_t document;
+        spill_bench_to_bson(options, result, &document);
+        spill_cli_print_document(&document, false);
+        bson_destroy(&document);
+    } else if (given->tune) {
+        spill_cli_print_tuned(options, result);
+    } else {
+        spill_cli_print_bench(options, result);
+    }
+    if (given->plots && !given->tune)
+        code = spill_bench_plots(options, result, given->plots, error);
+    return code == SPILL_OK ? spill_cli_flush(error) : code;
+}
+
+static spill_exit_t bench(const spill_invocation_t *invocation, spill_bench_options_t *options)
+{
+    const bench_options_t *given = invocation->options;
+    spill_cli_progress_t progress;
+    spill_bench_result_t result;
+    spill_error_t error;
+    spill_cli_progress_start(&progress, invocation->quiet);
+    options->stop = spill_cli_catch_interrupts();
+    options->progress = show_progress;
+    options->context = &progress;
+    spill_code_t code = given->tune ? spill_bench_tune(options, &result, &error)
+                                    : spill_bench_run(options, &result, &error);
+    spill_cli_progress_break(&progress);
+    if (code == SPILL_OK)
+        code = print(invocation, options, &result, &error);
+    spill_bench_release(&result);
+    if (code == SPILL_OK)
+        return SPILL_EXIT_DONE;
+    spill_exit_t status = spill_cli_fail(&error);
+    return code == SPILL_CANCELLED ? SPILL_EXIT_INTERRUPTED : status;
+}
+
+static spill_exit_t run(const spill_invocation_t *invocation)
+{
+    const bench_options_t *given = invocation->options;
+    char uri[SPILL_CLI_URI], place[SPILL_CLI_URI];
+    spill_bench_options_t options;
+    spill_error_t error;
+    spill_bench_options_init(&options);
+    spill_exit_t wrong = read_options(invocation, given, &options);
+    if (wrong != SPILL_EXIT_DONE)
+        return wrong;
+    if (spill_cli_store_uri(invocation->arguments[0], uri, &error) != SPILL_OK)
+        return spill_cli_fail(&error);
+    spill_cli_bench_place(uri, place, sizeof place);
+    options.uri = uri;
+    options.made = place;
+    if (!given->clean)
+        return bench(invocation, &options);
+    return spill_bench_clean(&options, &error) == SPILL_OK ? SPILL_EXIT_DONE
+                                                           : spill_cli_fail(&error);
+}
+
+static const spill_option_t OPTIONS[] = {
+    {"lengths", "LIST", SPILL_OPTION_TEXT, offsetof(bench_options_t, lengths),
+     "Lengths of the arrays, with commas (100,1000,5000,10000)"},
+    {"large", NULL, SPILL_OPTION_FLAG, offsetof(bench_options_t, large),
+     "And 100000 and 1000000: on a server, hours"},
+    {"layouts", "LIST", SPILL_OPTION_TEXT, offsetof(bench_options_t, layouts),
+     "Of unbounded, newest, oldest, subset, reference, bucket and capped (all)"},
+    {"threads", "N", SPILL_OPTION_NUMBER, offsetof(bench_options_t, threads),
+     "Threads that work on one array at the same time, besides one alone (4)"},
+    {"rounds", "N", SPILL_OPTION_NUMBER, offsetof(bench_options_t, rounds),
+     "Rounds that count; one more warms up (9)"},
+    {"element", "SIZE", SPILL_OPTION_SIZE, offsetof(bench_options_t, element),
+     "Bytes of an element (200B)"},
+    {"threshold", "N", SPILL_OPTION_NUMBER, offsetof(bench_options_t, threshold),
+     "Elements that a head is meant to hold (100)"},
+    {"page", "N", SPILL_OPTION_NUMBER, offsetof(bench_options_t, page),
+     "Most elements of a page (100)"},
+    {"tune", NULL, SPILL_OPTION_FLAG, offsetof(bench_options_t, tune),
+     "Find the threshold and page that this store likes best"},
+    {"plots", "FOLDER", SPILL_OPTION_TEXT, offsetof(bench_options_t, plots),
+     "Write append.svg, threads.svg and documents.svg there, by gnuplot"},
+    {"clean", NULL, SPILL_OPTION_FLAG, offsetof(bench_options_t, clean),
+     "Measure nothing: drop what a run that was killed has left"},
+    {0}};
+
+const spill_command_t spill_command_bench = {
+    .name = "bench",
+    .arguments = "STORE",
+    .arguments_min = 1,
+    .arguments_max = 1,
+    .summary = "Measure appends and reads, by layout and by the arrays' length",
+    .text =
+        "What an append and a newest page cost in arrays of several lengths: in one document "
+        "without bounds (on a server by $push, on an embedded store a document that is rewritten), "
+        "and in each layout. The kinds take turns, round after round; an append's cost is the mean "
+        "of a round, over whole cycles of spills; what is shown is the median of the rounds, with "
+        "an interval that holds the true median in 95 of 100 cases (order statistics), and "
+        "percentiles of single operations. An unbounded array grows by at most 5 % in a round, and "
+        "is made anew for each.\n"
+        "\n"
+        "Everything lies under names that begin with spillway_bench, and is dropped at the end, "
+        "also after Ctrl-C. Where something is there under such a name, nothing is done: after a "
+        "run that was killed, --clean drops it.\n"
+        "\n"
+        "Examples:\n"
+        "  spillway bench ./bench.db --durability log\n"
+        "  spillway bench mongodb://localhost/test --layouts unbounded,newest --plots plots\n"
+        "  spillway bench mongodb://localhost/test --tune\n"
+        "  spillway bench mongodb://localhost/test --json >bench.json",
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
+    .options = OPTIONS,
+    .defaults = &DEFAULTS,
+    .options_bytes = sizeof DEFAULTS,
+    .run = run};

@@ -1,0 +1,193 @@
+#include "tools/bench/place.h"
+
+#include "store/browse.h"
+#include "store/foreign.h"
+#include "store/store.h"
+#include "util/error.h"
+
+#include <string.h>
+
+/* In the catalog of imports, whose own names end with 16 hexadecimal digits. */
+static const char mark_name[] = SPILL_BENCH_NAME ":run";
+
+bool spill_bench_stopped(const spill_bench_options_t *options)
+{
+    return options->stop && atomic_load(options->stop);
+}
+
+static bool is_ours(const char *name)
+{
+    return strncmp(name, SPILL_BENCH_NAME, strlen(SPILL_BENCH_NAME)) == 0;
+}
+
+/* ---- what is there --------------------------------------------------------------------------- */
+
+static spill_code_t occupied(const char *what, const char *name, spill_error_t *error)
+{
+    return spill_fail(error, SPILL_REFUSED,
+                      "the store has a %s '%s' in the place of the benchmark, which drops what is "
+                      "under its names when it ends; `spillway bench STORE --clean' drops what a "
+                      "run that was killed has left",
+                      what, name);
+}
+
+/*
+ * Are there definitions of the benchmark's names, or (with `others` these alone) others with
+ * collections of its names?
+ */
+static spill_code_t check_definitions(spill_store_t *store, bool others, spill_error_t *error)
+{
+    spill_definition_t *definitions = NULL;
+    size_t count;
+    spill_code_t code = spill_store_definitions(store, &definitions, &count, error);
+    for (size_t i = 0; code == SPILL_OK && i < count; i++) {
+        const spill_definition_t *definition = &definitions[i];
+        if (is_ours(definition->name)
+                ? !others
+                : is_ours(definition->collection) || is_ours(definition->page_collection))
+            code = occupied("definition", definition->name, error);
+    }
+    bson_free(definitions);
+    return code;
+}
+
+/* For each collection of the benchmark's names on a server: drop it, or say that it is there. */
+static spill_code_t each_collection(const char *uri, bool drop, spill_error_t *error)
+{
+    spill_foreign_t *foreign = NULL;
+    bson_t descriptions;
+    bson_iter_t at, entry;
+    if (!spill_browse_serves(uri))
+        return SPILL_OK;
+    spill_code_t code = spill_foreign_open(uri, &foreign, error);
+    if (code != SPILL_OK)
+        return code;
+    code = foreign->ops->list(foreign, &descriptions, error);
+    if (code == SPILL_OK) {
+        bson_iter_init(&at, &descriptions);
+        while (code == SPILL_OK && bson_iter_next(&at)) {
+            if (!bson_iter_recurse(&at, &entry) || !bson_iter_find(&entry, "name") ||
+                !BSON_ITER_HOLDS_UTF8(&entry) || !is_ours(bson_iter_utf8(&entry, NULL)))
+                continue;
+            const char *name = bson_iter_utf8(&entry, NULL);
+            code = drop ? foreign->ops->drop(foreign, name, error)
+                        : occupied("collection", name, error);
+        }
+        bson_destroy(&descriptions);
+    }
+    spill_foreign_close(foreign);
+    return code;
+}
+
+/* ---- dropping -------------------------------------------------------------------------------- */
+
+static spill_code_t drop_definitions(spill_store_t *store, spill_error_t *error)
+{
+    spill_definition_t *definitions = NULL;
+    size_t count;
+    spill_code_t code = spill_store_definitions(store, &definitions, &count, error);
+    for (size_t i = 0; code == SPILL_OK && i < count; i++)
+        if (is_ours(definitions[i].name))
+            code = spill_store_drop(store, definitions[i].name, error);
+    bson_free(definitions);
+    return code;
+}
+
+/* Collections first: a server drops them whole, where arrays would go document by document. */
+static spill_code_t drop_all(spill_store_t *store, const char *uri, spill_error_t *error)
+{
+    spill_code_t code = each_collection(uri, true, error);
+    if (code == SPILL_OK)
+        code = drop_definitions(store, error);
+    if (code == SPILL_OK)
+        code = each_collection(uri, true, error);
+    if (code == SPILL_OK)
+        code = store->ops->catalog_delete(store, SPILL_CATALOG_IMPORT, mark_name, error);
+    return code;
+}
+
+/* ---- the place ------------------------------------------------------------------------------- */
+
+static spill_code_t open_store(const spill_bench_options_t *options, bool must_exist,
+                               spill_store_t **store, spill_error_t *error)
+{
+    spill_store_options_t given;
+    spill_store_options_init(&given);
+    given.durability = options->durability;
+    given.must_exist = must_exist;
+    given.count_bytes = true;
+    return spill_store_open(options->uri, &given, store, error);
+}
+
+/* Saved only where there is none: of two runs at the same moment one gets it. */
+static spill_code_t take_mark(spill_bench_place_t *place, spill_error_t *error)
+{
+    bson_t mark = BSON_INITIALIZER;
+    bool done = false;
+    BSON_APPEND_UTF8(&mark, "definition", SPILL_BENCH_NAME);
+    spill_code_t code = place->store->ops->catalog_put(place->store, SPILL_CATALOG_IMPORT,
+                                                       mark_name, NULL, &mark, &done, error);
+    bson_destroy(&mark);
+    if (code == SPILL_OK && !done)
+        return spill_fail(error, SPILL_REFUSED,
+                          "another run of the benchmark is at work on this store, or was killed: "
+                          "`spillway bench STORE --clean' drops what it has left");
+    place->taken = code == SPILL_OK;
+    return code;
+}
+
+static spill_code_t give_mark_back(spill_bench_place_t *place, spill_error_t *error)
+{
+    place->taken = false;
+    return place->store->ops->catalog_delete(place->store, SPILL_CATALOG_IMPORT, mark_name, error);
+}
+
+spill_code_t spill_bench_enter(const spill_bench_options_t *options, spill_bench_place_t *place,
+                               spill_error_t *error)
+{
+    *place = (spill_bench_place_t){.options = options};
+    spill_code_t code = open_store(options, false, &place->store, error);
+    if (code == SPILL_OK)
+        code = take_mark(place, error);
+    if (code != SPILL_OK)
+        return code;
+    code = check_definitions(place->store, false, error);
+    if (code == SPILL_OK)
+        code = each_collection(options->uri, false, error);
+    if (code != SPILL_OK)
+        give_mark_back(place, NULL);
+    return code;
+}
+
+spill_code_t spill_bench_leave(spill_bench_place_t *place, spill_code_t code, spill_error_t *error)
+{
+    spill_error_t later;
+    if (place->taken && drop_all(place->store, place->options->uri, &later) != SPILL_OK &&
+        code == SPILL_OK) {
+        code = later.code;
+        *error = later;
+    }
+    if (spill_store_close(place->store, &later) != SPILL_OK && code == SPILL_OK) {
+        code = later.code;
+        *error = later;
+    }
+    place->store = NULL;
+    return code;
+}
+
+spill_code_t spill_bench_clean(const spill_bench_options_t *options, spill_error_t *error)
+{
+    spill_store_t *store = NULL;
+    spill_error_t closing;
+    spill_code_t code = open_store(options, !spill_browse_serves(options->uri), &store, error);
+    if (code != SPILL_OK)
+        return code;
+    code = check_definitions(store, true, error);
+    if (code == SPILL_OK)
+        code = drop_all(store, options->uri, error);
+    if (spill_store_close(store, &closing) != SPILL_OK && code == SPILL_OK) {
+        code = closing.code;
+        *error = closing;
+    }
+    return code;
+}

@@ -1,0 +1,193 @@
+/*
+ * Which threshold and page a store likes best. All pairs take turns for a few rounds; the best
+ * quarter of them then for as many rounds as were asked for.
+ */
+#include "tools/bench/place.h"
+#include "tools/bench/result.h"
+#include "tools/bench/side.h"
+#include "util/error.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    FIRST_ROUNDS = 3,
+    APPENDS_MIN = 200, /* of a round, in whole cycles */
+    PAGES_FILLED = 3,  /* beyond the threshold, before it begins */
+    FINALISTS = 4,     /* one of so many, and so many at least */
+};
+
+static const struct {
+    int64_t threshold, page;
+} pairs[] = {{5, 20},   {10, 20},   {20, 20},   {10, 50},    {25, 50},    {50, 50},
+             {20, 100}, {50, 100},  {100, 100}, {50, 200},   {100, 200},  {200, 200},
+             {50, 500}, {200, 500}, {500, 500}, {100, 1000}, {1000, 1000}};
+
+enum { PAIRS = sizeof pairs / sizeof pairs[0] };
+
+_Static_assert((int)PAIRS <= (int)SPILL_BENCH_TUNED_MAX, "a result has room for all pairs");
+
+typedef struct candidate {
+    spill_bench_side_t side;
+    int64_t threshold, page;
+    int64_t given;
+    spill_bench_tally_t append, newest, warm;
+    double cost_us; /* of the median rounds so far */
+    bool final;
+} candidate_t;
+
+typedef struct tuning {
+    const spill_bench_options_t *options;
+    spill_bench_place_t place;
+    candidate_t candidates[PAIRS];
+    spill_bench_progress_t progress;
+} tuning_t;
+
+static void report(tuning_t *tuning, const char *what, const candidate_t *candidate)
+{
+    tuning->progress.what = what;
+    tuning->progress.kind = "newest";
+    tuning->progress.length = candidate ? candidate->threshold : 0;
+    if (tuning->options->progress)
+        tuning->options->progress(tuning->options->context, &tuning->progress);
+}
+
+static spill_code_t open_candidate(tuning_t *tuning, candidate_t *candidate, spill_error_t *error)
+{
+    const spill_bench_options_t *options = tuning->options;
+    char suffix[64];
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner = spill_value_from_utf8(&storage, "tuned");
+    spill_subject_bounds_t bounds = {candidate->threshold, candidate->page, options->element_bytes};
+    snprintf(suffix, sizeof suffix, "%d_%d", (int)candidate->threshold, (int)candidate->page);
+    spill_code_t code = spill_bench_side_open(&candidate->side, SPILL_BENCH_NEWEST, suffix, &bounds,
+                                              tuning->place.store, options, error);
+    candidate->given = candidate->threshold + PAGES_FILLED * candidate->page;
+    if (code == SPILL_OK)
+        code = spill_subject_fill(candidate->side.array, &owner, options->element_bytes, 0,
+                                  candidate->given, error);
+    bson_destroy(&storage);
+    if (code == SPILL_OK && spill_bench_stopped(options))
+        code = spill_fail(error, SPILL_CANCELLED, "the benchmark was interrupted");
+    return code;
+}
+
+/* Whole cycles, and at least APPENDS_MIN appends. */
+static int appends_of(const candidate_t *candidate)
+{
+    int64_t cycles = (APPENDS_MIN + candidate->page - 1) / candidate->page;
+    return (int)(cycles * candidate->page);
+}
+
+static spill_code_t take_turn(candidate_t *candidate, bool warm, spill_error_t *error)
+{
+    spill_bench_turn_t appends = {"tuned", candidate->given, 1, appends_of(candidate)};
+    spill_bench_turn_t reads = {"tuned", -1, 1, SPILL_BENCH_READS};
+    candidate->given += appends.count;
+    spill_code_t code = spill_bench_take_turn(&candidate->side, &appends,
+                                              warm ? &candidate->warm : &candidate->append, error);
+    if (code == SPILL_OK)
+        code = spill_bench_take_turn(&candidate->side, &reads,
+                                     warm ? &candidate->warm : &candidate->newest, error);
+    return code;
+}
+
+static spill_code_t take_rounds(tuning_t *tuning, size_t count, int from, int rounds,
+                                spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    for (int round = from; round < rounds; round++)
+        for (size_t i = 0; code == SPILL_OK && i < count; i++) {
+            report(tuning, "tuning", &tuning->candidates[i]);
+            code = take_turn(&tuning->candidates[i], round < 0, error);
+            tuning->progress.done++;
+        }
+    for (size_t i = 0; code == SPILL_OK && i < count; i++) {
+        candidate_t *candidate = &tuning->candidates[i];
+        candidate->cost_us = spill_samples_median(&candidate->append.means).median +
+                             spill_samples_median(&candidate->newest.means).median;
+    }
+    return code;
+}
+
+/* Those that were measured longer stand first, whatever the others' few rounds said. */
+static int compare(const void *left, const void *right)
+{
+    const candidate_t *a = left, *b = right;
+    if (a->final != b->final)
+        return a->final ? -1 : 1;
+    return (a->cost_us > b->cost_us) - (a->cost_us < b->cost_us);
+}
+
+static void rank(tuning_t *tuning)
+{
+    qsort(tuning->candidates, PAIRS, sizeof tuning->candidates[0], compare);
+}
+
+static spill_code_t tune(tuning_t *tuning, spill_error_t *error)
+{
+    enum { FINAL = PAIRS / FINALISTS > FINALISTS ? PAIRS / FINALISTS : FINALISTS };
+    int rounds = tuning->options->rounds;
+    spill_code_t code = SPILL_OK;
+    tuning->progress.whole = (int64_t)PAIRS * (FIRST_ROUNDS + 2) + (int64_t)FINAL * rounds;
+    for (size_t i = 0; code == SPILL_OK && i < PAIRS; i++) {
+        candidate_t *candidate = &tuning->candidates[i];
+        candidate->threshold = pairs[i].threshold;
+        candidate->page = pairs[i].page;
+        report(tuning, "filling", candidate);
+        code = open_candidate(tuning, candidate, error);
+        tuning->progress.done++;
+    }
+    if (code == SPILL_OK)
+        code = take_rounds(tuning, PAIRS, -1, FIRST_ROUNDS, error);
+    if (code != SPILL_OK)
+        return code;
+    rank(tuning);
+    for (size_t i = 0; i < FINAL; i++)
+        tuning->candidates[i].final = true;
+    code = take_rounds(tuning, FINAL, 0, rounds, error);
+    rank(tuning);
+    return code;
+}
+
+static void keep_results(tuning_t *tuning, spill_bench_result_t *result)
+{
+    for (size_t i = 0; i < PAIRS; i++) {
+        candidate_t *candidate = &tuning->candidates[i];
+        result->tuned[result->tuned_count++] =
+            (spill_bench_tuned_t){.threshold = candidate->threshold,
+                                  .page = candidate->page,
+                                  .append = spill_bench_tally_cost(&candidate->append),
+                                  .newest = spill_bench_tally_cost(&candidate->newest),
+                                  .cost_us = candidate->cost_us,
+                                  .final = candidate->final};
+    }
+}
+
+static void release(tuning_t *tuning)
+{
+    for (size_t i = 0; i < PAIRS; i++) {
+        candidate_t *candidate = &tuning->candidates[i];
+        spill_bench_side_close(&candidate->side);
+        spill_bench_tally_release(&candidate->append);
+        spill_bench_tally_release(&candidate->newest);
+        spill_bench_tally_release(&candidate->warm);
+    }
+}
+
+spill_code_t spill_bench_tune(const spill_bench_options_t *options, spill_bench_result_t *result,
+                              spill_error_t *error)
+{
+    tuning_t tuning = {.options = options};
+    spill_bench_start(options, result);
+    spill_code_t code = spill_bench_enter(options, &tuning.place, error);
+    if (code == SPILL_OK)
+        code = tune(&tuning, error);
+    if (code == SPILL_OK)
+        keep_results(&tuning, result);
+    release(&tuning);
+    report(&tuning, "dropping", NULL);
+    code = spill_bench_leave(&tuning.place, code, error);
+    spill_bench_finish(result);
+    return code;
+}
