@@ -159,7 +159,7 @@ counts "$db" feed ada 3
 clean "$db"
 
 # What cannot be.
-for wrong in --lengths=19 --lengths=, --lengths=a --lengths=20,20 --layouts=, --layouts=best \
+for wrong in --lengths=19 "--lengths=," --lengths=a --lengths=20,20 "--layouts=," --layouts=best \
     --threads=0 --rounds=0 --rounds=100 --element=50 --page=0; do
     expect 2 bench "$db" "$wrong"
 done

@@ -84,6 +84,7 @@ static spill_code_t read_whole(spill_baseline_t *baseline, const char *owner, sp
     spill_value_t name = spill_value_from_utf8(&storage, owner);
     spill_read_options_t options;
     spill_read_options_init(&options);
+    bson_init(whole);
     spill_code_t code = spill_array_read(baseline->array, &name, &options, slice, error);
     bson_destroy(&storage);
     if (code == SPILL_OK &&
@@ -200,7 +201,7 @@ spill_code_t spill_baseline_newest(spill_baseline_t *baseline, const char *owner
     if (baseline->array)
         return end_of_whole(baseline, owner, limit, count, error);
     spill_unbounded_t unbounded = unbounded_of(baseline, owner);
-    int64_t found;
+    int64_t found = 0;
     spill_code_t code = spill_unbounded_newest(&unbounded, limit, &found, error);
     *count = (size_t)found;
     return code;

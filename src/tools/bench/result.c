@@ -22,7 +22,7 @@ void spill_bench_start(const spill_bench_options_t *options, spill_bench_result_
 
 void spill_bench_finish(spill_bench_result_t *result)
 {
-    result->seconds = (double)(spill_clock_now_us(NULL) / 1000 - result->started_ms) / 1000;
+    result->seconds = (double)spill_clock_now_us(NULL) / 1e6 - (double)result->started_ms / 1e3;
     result->load_after = load();
     for (size_t i = 0; i < result->row_count && !result->counts_read; i++)
         result->rows[i].append.bytes_read = result->rows[i].newest.bytes_read =
