@@ -14,8 +14,7 @@
  */
 #include "measure.h"
 #include "tools/import_source.h"
-#include "tools/scan/forecast.h"
-#include "tools/scan/growth.h"
+#include "tools/scan/foresight.h"
 #include "util/hash.h"
 
 #include <bson/bson.h>
@@ -138,10 +137,15 @@ static events_t read_events(const char *folder, const stream_t *stream)
 
 /* ---- one cut --------------------------------------------------------------------------------- */
 
+/* Those of a scan, and the cut's own. */
+enum { HORIZONS = SPILL_FORESIGHT_HORIZONS + 1 };
+
 typedef struct cut {
     int64_t now_ms;
     double horizon_ms;
     double history_ms;
+    double horizons_ms[HORIZONS];
+    size_t horizon; /* which of them it is */
 } cut_t;
 
 /* What came, and what was predicted, added up over owners. */
@@ -172,7 +176,7 @@ static void score(const spill_outlook_t *outlook, const cut_t *cut, const spill_
                   double came, score_t *total)
 {
     spill_forecast_t forecast;
-    if (!spill_outlook_forecast(outlook, 0, history, &forecast))
+    if (!spill_outlook_forecast(outlook, cut->horizon, history, &forecast))
         return;
     double newest = (double)history->seen -
                     spill_history_before(history, (double)cut->now_ms - cut->history_ms / 10);
@@ -191,15 +195,28 @@ static spill_outlook_t *learn(const events_t *events, const cut_t *cut,
     for (size_t i = 0; i < growth->owner_count; i++)
         histories[i] = &growth->owners[i].history;
     return spill_outlook_new(histories, growth->owner_count, events->first_ms, cut->now_ms,
-                             &cut->horizon_ms, 1);
+                             cut->horizons_ms, HORIZONS);
+}
+
+static int by_value(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
 }
 
 static cut_t cut_at(const events_t *events, double part)
 {
     double whole = (double)(events->last_ms + 1 - events->first_ms);
-    return (cut_t){.now_ms = events->first_ms + (int64_t)(part * whole),
-                   .horizon_ms = (1 - part) * whole,
-                   .history_ms = part * whole};
+    cut_t cut = {.now_ms = events->first_ms + (int64_t)(part * whole),
+                 .horizon_ms = (1 - part) * whole,
+                 .history_ms = part * whole};
+    for (size_t i = 0; i < SPILL_FORESIGHT_HORIZONS; i++)
+        cut.horizons_ms[i] = spill_foresight_horizon_ms(cut.history_ms, i);
+    cut.horizons_ms[HORIZONS - 1] = cut.horizon_ms;
+    qsort(cut.horizons_ms, HORIZONS, sizeof cut.horizons_ms[0], by_value);
+    while (cut.horizons_ms[cut.horizon] < cut.horizon_ms)
+        cut.horizon++;
+    return cut;
 }
 
 /* All owners' elements together, which are forecast from their own history alone. */
@@ -209,7 +226,7 @@ static void score_whole(const events_t *events, const cut_t *cut, spill_history_
     const spill_history_t *history = all;
     spill_history_sort(all);
     spill_outlook_t *outlook =
-        spill_outlook_new(&history, 1, events->first_ms, cut->now_ms, &cut->horizon_ms, 1);
+        spill_outlook_new(&history, 1, events->first_ms, cut->now_ms, cut->horizons_ms, HORIZONS);
     score(outlook, cut, all, (double)events->count - (double)all->seen, total);
     spill_outlook_free(outlook);
 }

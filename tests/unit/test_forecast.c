@@ -140,6 +140,60 @@ static void when_a_steady_array_is_full(void **state)
     free_world(world);
 }
 
+/* What came stays: a longer horizon has no fewer elements, by any of the three. */
+static void forecasts_do_not_fall(void **state)
+{
+    (void)state;
+    enum { STEPS = 24 };
+    double horizons_ms[STEPS];
+    world_t *world = make_world(true);
+    for (size_t i = 0; i < STEPS; i++)
+        horizons_ms[i] = CUT * day_ms * (double)(i + 1) / STEPS;
+    spill_outlook_t *outlook =
+        spill_outlook_new(world->histories, OWNERS, 0, (int64_t)(CUT * day_ms), horizons_ms, STEPS);
+    for (size_t i = 0; i < OWNERS; i++) {
+        spill_forecast_t before = {0}, forecast;
+        for (size_t j = 0; j < STEPS; j++, before = forecast) {
+            assert_true(spill_outlook_forecast(outlook, j, &world->history[i], &forecast));
+            assert_true(forecast.low >= before.low && forecast.likely >= before.likely);
+            assert_true(forecast.high >= before.high);
+            assert_true(forecast.low <= forecast.likely && forecast.likely <= forecast.high);
+        }
+    }
+    spill_outlook_free(outlook);
+    free_world(world);
+}
+
+/* Where arrays fall silent, an interval begins at none, and leaves two in ten out all the same. */
+static void silence_is_foreseen(void **state)
+{
+    (void)state;
+    double horizon_ms = (DAYS - CUT) * day_ms;
+    double hit = 0, from_none = 0;
+    world_t *world = make_world(false);
+    for (size_t i = 0; i < OWNERS; i++) {
+        spill_history_clear(&world->history[i]);
+        world->came[i] = 0;
+        for (int64_t day = 0, silent = 0; day < DAYS; day++) {
+            silent = silent || next_random(world) < 0.005;
+            add_day(world, i, day, silent ? 0 : (int64_t)(20 * next_random(world)));
+        }
+        spill_history_sort(&world->history[i]);
+    }
+    spill_outlook_t *outlook =
+        spill_outlook_new(world->histories, TAUGHT, 0, (int64_t)(CUT * day_ms), &horizon_ms, 1);
+    for (size_t i = TAUGHT; i < OWNERS; i++) {
+        spill_forecast_t forecast;
+        assert_true(spill_outlook_forecast(outlook, 0, &world->history[i], &forecast));
+        hit += world->came[i] >= forecast.low && world->came[i] <= forecast.high;
+        from_none += forecast.low == 0;
+    }
+    assert_true(hit / (OWNERS - TAUGHT) > 0.7 && hit / (OWNERS - TAUGHT) < 0.95);
+    assert_true(from_none / (OWNERS - TAUGHT) > 0.7);
+    spill_outlook_free(outlook);
+    free_world(world);
+}
+
 /* One array: its own past is all there is. */
 static void one_array(void **state)
 {
@@ -188,6 +242,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steady_arrays_are_known),     cmocka_unit_test(bursts_are_uncertain),
         cmocka_unit_test(when_a_steady_array_is_full), cmocka_unit_test(one_array),
+        cmocka_unit_test(forecasts_do_not_fall),       cmocka_unit_test(silence_is_foreseen),
         cmocka_unit_test(too_little_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

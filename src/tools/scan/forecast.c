@@ -43,6 +43,7 @@ struct spill_outlook {
     bool few;
     step_t *steps;
     size_t count;
+    size_t known; /* so many of the first have enough pairs: the longer a horizon, the fewer */
 };
 
 /* log(1 + elements) that come within the horizon after that moment, if rates go on. */
@@ -83,17 +84,53 @@ static void look_back(const spill_outlook_t *outlook, const spill_history_t *con
     }
 }
 
+/*
+ * What all arrays have in common at a moment (a holiday, a campaign, the end of one) is seen at a
+ * few moments only, and the present is one more: its spread around the mean of `moments` of them is
+ * Student's, and not that of the errors themselves. So the moments' means move apart by as much as
+ * the 10 % quantile of that is farther out than the normal one's. (1.28 z, and the first two terms
+ * of Cornish and Fisher's expansion.)
+ */
+static double moments_apart(size_t moments)
+{
+    double k = (double)moments, freedom = k - 1;
+    return (1 + 0.66 / freedom + 0.45 / (freedom * freedom)) * sqrt(1 + 1 / k);
+}
+
+static double mean_error(const pair_t *pairs, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += pairs[i].error;
+    return count > 0 ? sum / (double)count : 0;
+}
+
+/* `ends` are the numbers of pairs up to the end of each moment's. */
+static void move_apart(step_t *step, const size_t *ends, size_t moments)
+{
+    double mean = mean_error(step->pairs, step->count), apart = moments_apart(moments);
+    for (size_t i = 0; i < moments; i++) {
+        size_t first = i > 0 ? ends[i - 1] : 0;
+        double more = (apart - 1) * (mean_error(&step->pairs[first], ends[i] - first) - mean);
+        for (size_t j = first; j < ends[i]; j++)
+            step->pairs[j].error += more;
+    }
+}
+
 static void learn(const spill_outlook_t *outlook, const spill_history_t *const *histories,
                   size_t history_count, step_t *step)
 {
     size_t moments = history_count ? (PAIRS_WANTED + history_count - 1) / history_count : 0;
     moments = moments < MOMENTS_MIN ? MOMENTS_MIN : moments > MOMENTS_MAX ? MOMENTS_MAX : moments;
     step->pairs = bson_malloc(moments * history_count * sizeof *step->pairs + 1);
+    size_t ends[MOMENTS_MAX];
     for (size_t i = 0; i < moments; i++) {
         double part = 1 - (1 - earliest_moment) * (double)i / (double)(moments - 1);
         look_back(outlook, histories, history_count,
                   outlook->since_ms + part * (outlook->now_ms - outlook->since_ms), step);
+        ends[i] = step->count;
     }
+    move_apart(step, ends, moments);
     if (step->count > 0)
         qsort(step->pairs, step->count, sizeof *step->pairs, by_prediction);
 }
@@ -112,6 +149,8 @@ spill_outlook_t *spill_outlook_new(const spill_history_t *const *histories, size
         outlook->steps[i].horizon_ms = horizons_ms[i];
         if (since_ms < now_ms)
             learn(outlook, histories, history_count, &outlook->steps[i]);
+        if (outlook->known == i && outlook->steps[i].count >= PAIRS_MIN)
+            outlook->known++;
     }
     return outlook;
 }
@@ -174,6 +213,19 @@ static double *nearest_errors(const step_t *step, double predicted, size_t *coun
 }
 
 /*
+ * Of the 20 % of the outcomes that an interval leaves out, half lie on either side; where it begins
+ * at no element at all, nothing lies below, and all of them are above.
+ */
+static spill_forecast_t many_forecast(double predicted, const double *errors, size_t count)
+{
+    double low = elements_of(predicted + quantile(errors, count, 0.1));
+    return (spill_forecast_t){
+        .low = low,
+        .likely = elements_of(predicted + quantile(errors, count, 0.5)),
+        .high = elements_of(predicted + quantile(errors, count, low > 0 ? 0.9 : 0.8))};
+}
+
+/*
  * The earlier moments of few arrays overlap, so their errors lean to one side together: they tell
  * how far off a prediction may be, and not in which direction.
  */
@@ -188,24 +240,56 @@ static spill_forecast_t few_forecast(double predicted, double *errors, size_t co
                               .high = elements_of(predicted + spread)};
 }
 
+/* By what was learned for that horizon alone. */
+static spill_forecast_t forecast_alone(const spill_outlook_t *outlook, const step_t *step,
+                                       const spill_history_t *history)
+{
+    size_t count;
+    double predicted = predict(history, outlook->since_ms, outlook->now_ms, step->horizon_ms);
+    double *errors = nearest_errors(step, predicted, &count);
+    spill_forecast_t forecast = outlook->few ? few_forecast(predicted, errors, count)
+                                             : many_forecast(predicted, errors, count);
+    bson_free(errors);
+    return forecast;
+}
+
+/* Of each two numbers, the less one becomes the first forecast's. */
+static void put_in_order(spill_forecast_t *first, spill_forecast_t *second)
+{
+    spill_forecast_t a = *first, b = *second;
+    *first = (spill_forecast_t){fmin(a.low, b.low), fmin(a.likely, b.likely), fmin(a.high, b.high)};
+    *second =
+        (spill_forecast_t){fmax(a.low, b.low), fmax(a.likely, b.likely), fmax(a.high, b.high)};
+}
+
+/*
+ * What came stays, so what is foreseen for a horizon is no less than for a shorter one. Each of
+ * them was learned by itself; the three curves are rearranged (sorted), which brings them nearer to
+ * whatever rising curves they stand for, and makes intervals no worse (Chernozhukov, Fernandez-Val,
+ * Galichon, "Improving point and interval estimators of monotone functions by rearrangement",
+ * Biometrika 2009). A forecast for each of outlook->known steps; free it.
+ */
+static spill_forecast_t *forecast_all(const spill_outlook_t *outlook,
+                                      const spill_history_t *history)
+{
+    spill_forecast_t *forecasts = bson_malloc(outlook->known * sizeof *forecasts + 1);
+    for (size_t i = 0; i < outlook->known; i++)
+        forecasts[i] = forecast_alone(outlook, &outlook->steps[i], history);
+    for (size_t i = 1; i < outlook->known; i++)
+        for (size_t j = i; j > 0; j--)
+            put_in_order(&forecasts[j - 1], &forecasts[j]);
+    return forecasts;
+}
+
 bool spill_outlook_forecast(const spill_outlook_t *outlook, size_t horizon,
                             const spill_history_t *history, spill_forecast_t *forecast)
 {
-    const step_t *step = &outlook->steps[horizon];
-    size_t count;
     *forecast = (spill_forecast_t){0};
-    if (step->count < PAIRS_MIN)
+    if (horizon >= outlook->known)
         return false;
-    double predicted = predict(history, outlook->since_ms, outlook->now_ms, step->horizon_ms);
-    double *errors = nearest_errors(step, predicted, &count);
-    if (outlook->few)
-        *forecast = few_forecast(predicted, errors, count);
-    else
-        *forecast =
-            (spill_forecast_t){.low = elements_of(predicted + quantile(errors, count, 0.1)),
-                               .likely = elements_of(predicted + quantile(errors, count, 0.5)),
-                               .high = elements_of(predicted + quantile(errors, count, 0.9))};
-    bson_free(errors);
+    spill_forecast_t *forecasts = forecast_all(outlook, history);
+    *forecast = forecasts[horizon];
+    bson_free(forecasts);
     return true;
 }
 
@@ -223,19 +307,19 @@ spill_reach_t spill_outlook_reach(const spill_outlook_t *outlook, const spill_hi
                                   double more)
 {
     spill_reach_t reach = {INFINITY, INFINITY, INFINITY};
-    spill_forecast_t now, before = {0};
+    spill_forecast_t *forecasts = forecast_all(outlook, history), before = {0};
     double before_ms = 0;
-    for (size_t i = 0; i < outlook->count; i++) {
+    for (size_t i = 0; i < outlook->known; i++) {
         double at_ms = outlook->steps[i].horizon_ms;
-        if (!spill_outlook_forecast(outlook, i, history, &now))
-            continue;
+        const spill_forecast_t *at = &forecasts[i];
         reach.earliest_ms =
-            crossing(before_ms, before.high, at_ms, now.high, more, reach.earliest_ms);
+            crossing(before_ms, before.high, at_ms, at->high, more, reach.earliest_ms);
         reach.likely_ms =
-            crossing(before_ms, before.likely, at_ms, now.likely, more, reach.likely_ms);
-        reach.latest_ms = crossing(before_ms, before.low, at_ms, now.low, more, reach.latest_ms);
-        before = now;
+            crossing(before_ms, before.likely, at_ms, at->likely, more, reach.likely_ms);
+        reach.latest_ms = crossing(before_ms, before.low, at_ms, at->low, more, reach.latest_ms);
+        before = *at;
         before_ms = at_ms;
     }
+    bson_free(forecasts);
     return reach;
 }

@@ -12,7 +12,7 @@
  *
  * It knows of nothing that has not happened before: a bot that is switched off, a new campaign. It
  * does not look further ahead than it can look back. Elements that were removed again are not seen.
- * docs/scan.md has what back-tests on real streams gave.
+ * docs/growth.md has what back-tests on real streams gave.
  */
 #ifndef SPILL_TOOLS_SCAN_FORECAST_H
 #define SPILL_TOOLS_SCAN_FORECAST_H
@@ -41,8 +41,9 @@ spill_outlook_t *spill_outlook_new(const spill_history_t *const *histories, size
 void spill_outlook_free(spill_outlook_t *outlook); /* NULL is accepted */
 
 /*
- * Elements that come to the array of `history` (sorted) within the horizon of that index. False
- * where the histories were too few to learn from.
+ * Elements that come to the array of `history` (sorted) within the horizon of that index: no fewer
+ * than within a shorter one, each of the three. False where the histories were too few to learn
+ * from.
  */
 bool spill_outlook_forecast(const spill_outlook_t *outlook, size_t horizon,
                             const spill_history_t *history, spill_forecast_t *forecast);

@@ -7,8 +7,7 @@
 #include <stdio.h>
 
 enum {
-    /* Horizons from a 64th of the past to all of it, each a fifth longer than the last. */
-    HORIZONS = 24,
+    HORIZONS = SPILL_FORESIGHT_HORIZONS,
     HORIZON_SHORTEST = 64,
     /* The one that is about a quarter of the past. */
     HORIZON_QUARTER = 15,
@@ -23,6 +22,11 @@ struct spill_foreseer {
     spill_outlook_t *owners;    /* learned from the sample */
     spill_outlook_t *together;  /* learned from all as one */
 };
+
+double spill_foresight_horizon_ms(double past_ms, size_t index)
+{
+    return past_ms * pow(HORIZON_SHORTEST, (double)index / (HORIZONS - 1) - 1);
+}
 
 /* The newest time that is not later than the scan. */
 static int64_t present(const spill_history_t *all, int64_t scan_ms)
@@ -46,8 +50,8 @@ spill_foreseer_t *spill_foreseer_new(spill_growth_t *growth, int64_t scan_ms)
         return NULL;
     spill_foreseer_t *foreseer = bson_malloc(sizeof *foreseer);
     double past_ms = (double)(now_ms - since_ms);
-    for (int i = 0; i < HORIZONS; i++)
-        foreseer->horizons_ms[i] = past_ms * pow(HORIZON_SHORTEST, (double)i / (HORIZONS - 1) - 1);
+    for (size_t i = 0; i < HORIZONS; i++)
+        foreseer->horizons_ms[i] = spill_foresight_horizon_ms(past_ms, i);
     for (size_t i = 0; i < growth->owner_count; i++)
         histories[i] = &growth->owners[i].history;
     foreseer->since_ms = since_ms;

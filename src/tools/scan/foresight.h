@@ -61,6 +61,13 @@ typedef struct spill_foresight {
     spill_course_t *course; /* or NULL: not known, or not wanted; free with bson_free */
 } spill_foresight_t;
 
+/*
+ * How far it is looked ahead: horizons from a 64th of the past to all of it, each a fifth longer
+ * than the last; this is the one of that index.
+ */
+enum { SPILL_FORESIGHT_HORIZONS = 24 };
+double spill_foresight_horizon_ms(double past_ms, size_t index);
+
 /* What was learned of one path. */
 typedef struct spill_foreseer spill_foreseer_t;
 
