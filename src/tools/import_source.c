@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdatomic.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,12 +14,16 @@
 #include <zstd.h>
 
 #define INPUT_BYTES (256 * 1024)
+#define STOP_MS 100           /* between two looks whether to stop waiting */
 #define GZIP_WINDOW (15 + 16) /* zlib's way to say: gzip, largest window */
 
 struct spill_source {
     char *name;
     int fd;
     bool plain_file; /* seekable and not compressed */
+    bool waits;      /* a pipe or the like, in which there may be nothing yet */
+    const atomic_bool *stop;
+    bool stopped;
     int64_t size;
     atomic_llong position;
     spill_codec_t codec;
@@ -55,13 +59,14 @@ spill_code_t spill_source_open(const char *path, spill_codec_t codec, spill_sour
     made->codec = codec;
     made->size = -1;
     made->name = bson_strdup(is_stdin ? "stdin" : path);
-    made->fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    made->fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (made->fd < 0)
         return spill_fail_errno(error, errno, "cannot open %s", path);
     struct stat status;
     if (fstat(made->fd, &status) != 0)
         return spill_fail_errno(error, errno, "cannot look at %s", path);
-    if (S_ISREG(status.st_mode)) {
+    made->waits = !S_ISREG(status.st_mode);
+    if (!made->waits) {
         made->size = status.st_size;
         made->plain_file = codec == SPILL_CODEC_PLAIN;
         posix_fadvise(made->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -83,13 +88,37 @@ void spill_source_close(spill_source_t *source)
     bson_free(source);
 }
 
+void spill_source_stop_by(spill_source_t *source, const atomic_bool *stop)
+{
+    source->stop = stop;
+}
+
+bool spill_source_stopped(const spill_source_t *source)
+{
+    return source->stopped;
+}
+
+/* Until there is something to read, or the end; also for a pipe's first writer. */
+static void wait_for_bytes(spill_source_t *source)
+{
+    struct pollfd ready = {.fd = source->fd, .events = POLLIN};
+    while (!source->stopped) {
+        int count = poll(&ready, 1, source->stop ? STOP_MS : -1);
+        if (count > 0 || (count < 0 && errno != EINTR))
+            break;
+        source->stopped = source->stop && atomic_load_explicit(source->stop, memory_order_relaxed);
+    }
+}
+
 static spill_code_t read_file(spill_source_t *source, uint8_t *data, size_t size, size_t *got,
                               spill_error_t *error)
 {
     ssize_t count;
     do {
-        count = read(source->fd, data, size);
-    } while (count < 0 && errno == EINTR);
+        if (source->waits)
+            wait_for_bytes(source);
+        count = source->stopped ? 0 : read(source->fd, data, size);
+    } while (count < 0 && (errno == EINTR || errno == EAGAIN));
     if (count < 0)
         return spill_fail_errno(error, errno, "cannot read %s", source->name);
     *got = (size_t)count;

@@ -4,6 +4,7 @@
 
 #include <spillway/error.h>
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,13 @@ typedef struct spill_source spill_source_t;
 spill_code_t spill_source_open(const char *path, spill_codec_t codec, spill_source_t **source,
                                spill_error_t *error);
 void spill_source_close(spill_source_t *source); /* NULL is allowed */
+
+/*
+ * Once *stop is true, what does not come at once is not waited for: of a pipe on which nobody
+ * writes, the end is where it is then. `stop` is borrowed until the source is closed.
+ */
+void spill_source_stop_by(spill_source_t *source, const atomic_bool *stop);
+bool spill_source_stopped(const spill_source_t *source); /* has it ended so? */
 
 /*
  * Read up to `size` decompressed bytes; *got is 0 only at the end. SPILL_PARSE where compressed

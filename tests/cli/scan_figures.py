@@ -308,6 +308,19 @@ def small(rng):
         yield {"_id": {"$numberLong": str(i)}, "tags": ["a"] * (i % 7), "sub": {"n": None}}
 
 
+def crc64(data):
+    """By ECMA-182, as mongodump has it: a byte at a time."""
+    table = []
+    for byte in range(256):
+        for _ in range(8):
+            byte = (byte >> 1) ^ 0xC96C5795D7870F42 if byte & 1 else byte >> 1
+        table.append(byte)
+    crc = 2**64 - 1
+    for byte in data:
+        crc = (crc >> 8) ^ table[(crc ^ byte) & 255]
+    return crc ^ 2**64 - 1
+
+
 def archive(collections):
     """As mongodump --archive has it: blocks of collections, interleaved."""
     end = b"\xff\xff\xff\xff"
@@ -332,7 +345,8 @@ def archive(collections):
             if part:
                 out += document(head.items()) + b"".join(part) + end
             else:
-                out += document({**head, "EOF": True}.items()) + end
+                crc = struct.unpack("<q", struct.pack("<Q", crc64(b"".join(collections[name]))))[0]
+                out += document({**head, "EOF": True, "CRC": {"$numberLong": str(crc)}}.items()) + end
                 del places[name]
     return out
 
@@ -370,9 +384,11 @@ def make(folder):
     write(f"{folder}/zipped/shop/none.metadata.json.gz", b"{}")
     write(f"{folder}/nothing.bson.gz", b"")
     write(f"{folder}/nothing/shop/some.bson.gz", b"")
-    write(f"{folder}/shop.archive", archive(encoded))
-    write(f"{folder}/shop.archive.gz", archive(encoded))
     whole = archive(encoded)
+    write(f"{folder}/shop.archive", whole)
+    write(f"{folder}/shop.archive.gz", whole)
+    label = whole.index(b"label\0") + 10  # a letter of a text, which no length betrays
+    write(f"{folder}/rotten.archive", whole[:label] + b"L" + whole[label + 1:])
     write(f"{folder}/cut.archive", whole[:len(whole) * 2 // 3])
     head = whole.index(b"\xff\xff\xff\xff") + 4  # of the first part
     write(f"{folder}/prelude.archive", whole[:head])

@@ -187,6 +187,10 @@ has err 'the archive does not have the collection shop.small'
 expect 3 scan noise.archive --json --quiet
 has err 'bytes are passed over'
 has out '"collection":"shop.small"'
+expect 3 scan rotten.archive --json --quiet
+has err 'the documents of shop.constant are not those that were dumped: their CRC is'
+[ "$(grep -c 'CRC' err)" = 1 ] || fail "rotten.archive: $(cat err)"
+has out '"collection":"shop.constant","input":"rotten.archive","documents":15,'
 head -c 50 shop.archive >start.archive
 expect 3 scan start.archive
 has err "the archive's list of collections is damaged at byte"
@@ -206,6 +210,46 @@ wait $pid
 status=$?
 [ "$status" = 130 ] || fail "an interrupted scan ended with $status: $(cat err)"
 has out '(interrupted: of what was read)'
+
+# Until all that was written to the pipe of descriptor 3 was read.
+drained() {
+    python3 - <<'EOF' || fail "looking into the pipe"
+import fcntl, struct, termios, time
+while struct.unpack("i", fcntl.ioctl(3, termios.FIONREAD, bytes(4)))[0] > 0:
+    time.sleep(0.02)
+EOF
+}
+
+# On a pipe on which nothing comes any more, it ends by itself: what was whole until then is known. A
+# named one that nobody has opened to write, too.
+for form in bson bson.gz archive; do
+    case $form in
+    bson) input=grown.bson ;;
+    bson.gz) gzip <grown.bson >grown.gz && input=grown.gz ;;
+    archive) input=shop.archive ;;
+    esac
+    "$SPILLWAY" scan - --format $form --quiet <pipe >out 2>err &
+    pid=$!
+    exec 3>pipe
+    head -c $(($(stat -c %s "$input") - 9)) "$input" >&3
+    drained
+    kill -INT $pid
+    wait $pid
+    status=$?
+    exec 3>&-
+    [ "$status" = 130 ] || fail "an interrupted scan of $form ended with $status: $(cat err)"
+    has out '(interrupted: of what was read)'
+    lacks out ' 0 documents'
+    is err ''
+done
+mkfifo idle.bson
+"$SPILLWAY" scan idle.bson --quiet >out 2>err &
+pid=$!
+until (((0x$(awk '/^SigCgt/ {print $2}' /proc/$pid/status) >> 14) & 1)); do sleep 0.02; done # TERM is caught
+kill -TERM $pid
+wait $pid
+status=$?
+[ "$status" = 130 ] || fail "a scan of an idle pipe ended with $status: $(cat err)"
 
 # Arrays that Spillway keeps within bounds are none that grow, in heads, pages and windows; another one
 # among a head's fields is.

@@ -6,11 +6,13 @@
  *   part    ::= head document* end          head: {db, collection, EOF, CRC}
  *   end     ::= 0xffffffff
  *
- * A part whose head says EOF has no documents, and is its collection's last.
+ * A part whose head says EOF has no documents, and is its collection's last; its CRC is that of all
+ * of the collection's documents.
  */
 #include "tools/scan/feed.h"
 
 #include "tools/scan/walk.h"
+#include "util/crc64.h"
 #include "util/error.h"
 
 #include <bson/bson.h>
@@ -26,6 +28,8 @@ typedef struct member {
     char *metadata; /* or NULL */
     bool begun;     /* a part of it was there */
     bool ended;
+    bool damaged; /* what could not be read in its parts was told */
+    uint64_t crc; /* of its documents so far */
 } member_t;
 
 typedef struct archive_feed {
@@ -97,6 +101,21 @@ static const char *text_in(const bson_t *document, const char *name)
                : NULL;
 }
 
+/* Are its documents those that were dumped? Earlier versions of mongodump do not say. */
+static void check_crc(const archive_feed_t *feed, const member_t *member, const bson_t *head)
+{
+    bson_iter_t iter;
+    if (member->damaged || !bson_iter_init_find(&iter, head, "CRC") ||
+        !BSON_ITER_HOLDS_INT64(&iter))
+        return;
+    uint64_t expected = (uint64_t)bson_iter_int64(&iter);
+    if (expected != member->crc)
+        spill_feed_report(&feed->base, offset_of(feed),
+                          "the documents of %s are not those that were dumped: their CRC is "
+                          "%016" PRIx64 ", and was %016" PRIx64,
+                          member->name, member->crc, expected);
+}
+
 /* A part's head: false where it is none. */
 static bool read_head(archive_feed_t *feed, const uint8_t *data, uint32_t size)
 {
@@ -109,8 +128,11 @@ static bool read_head(archive_feed_t *feed, const uint8_t *data, uint32_t size)
     if (!database || !collection || !bson_iter_init_find(&iter, &head, "EOF"))
         return false;
     feed->at = member_of(feed, database, collection);
-    feed->members[feed->at].begun = true;
-    feed->members[feed->at].ended = bson_iter_as_bool(&iter);
+    member_t *member = &feed->members[feed->at];
+    member->begun = true;
+    member->ended = bson_iter_as_bool(&iter);
+    if (member->ended)
+        check_crc(feed, member, &head);
     return true;
 }
 
@@ -143,6 +165,8 @@ static void find_part(archive_feed_t *feed, const char *what)
     } while (!found && left_of(feed) > 0);
     spill_feed_report(&feed->base, damaged, "%s; %" PRId64 " bytes are passed over", what,
                       offset_of(feed) - damaged);
+    if (feed->at != NOWHERE)
+        feed->members[feed->at].damaged = true;
     feed->at = NOWHERE;
 }
 
@@ -168,6 +192,7 @@ static step_t take(archive_feed_t *feed, spill_block_t *block)
         spill_block_add(block, block->data.size, size, offset_of(feed));
         spill_buffer_append(&block->data, here(feed), size);
         block->collection = feed->at;
+        feed->members[feed->at].crc = spill_crc64(feed->members[feed->at].crc, here(feed), size);
     } else {
         return STEP_DAMAGE;
     }

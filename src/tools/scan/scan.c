@@ -63,12 +63,20 @@ void spill_scan_options_init(spill_scan_options_t *options)
 
 /* ---- problems -------------------------------------------------------------------------------- */
 
-/* From the feed, which is called under the lock. */
+/* Under the lock, as the feed is. */
 static void note_problem(void *context, int64_t place, const char *text)
 {
     scanner_t *scanner = context;
     spill_scan_add_problem(scanner->result, scanner->input->path, scanner->feed->ops->by_line,
                            place, text);
+}
+
+/* What is cut off where the scan was stopped is so by request. */
+static void note_cut(void *context, int64_t place, const char *text)
+{
+    const scanner_t *scanner = context;
+    if (!scanner->feed->source || !spill_source_stopped(scanner->feed->source))
+        note_problem(context, place, text);
 }
 
 static void note_missing(void *context, const char *path, const char *text)
@@ -260,7 +268,8 @@ static void feed_block(worker_t *worker)
     if (scanner->ended || scanner->result->interrupted)
         return;
     if (scanner->feed->ops->next(scanner->feed, &worker->block, &error) != SPILL_OK)
-        note_problem(scanner, -1, error.message);
+        note_cut(scanner, -1, error.message);
+    scanner->result->interrupted = is_stopped(scanner);
     scanner->ended = worker->block.count == 0;
     if (scanner->ended)
         return;
@@ -340,8 +349,8 @@ static void scan_feed(scanner_t *scanner)
 
 /* ---- inputs ---------------------------------------------------------------------------------- */
 
-static spill_code_t open_feed(const spill_scan_input_t *input, spill_feed_t **feed,
-                              spill_error_t *error)
+static spill_code_t open_feed(const spill_scan_input_t *input, const atomic_bool *stop,
+                              spill_feed_t **feed, spill_error_t *error)
 {
     spill_source_t *source;
     *feed = NULL;
@@ -350,6 +359,7 @@ static spill_code_t open_feed(const spill_scan_input_t *input, spill_feed_t **fe
         spill_source_close(source);
         return code;
     }
+    spill_source_stop_by(source, stop);
     if (input->archive)
         return spill_feed_archive(source, feed, error);
     return input->format == SPILL_FORMAT_BSON ? spill_feed_bson(source, feed, error)
@@ -360,8 +370,8 @@ static void scan_input(scanner_t *scanner, const spill_scan_input_t *input)
 {
     spill_error_t error;
     scanner->input = input;
-    if (open_feed(input, &scanner->feed, &error) == SPILL_OK) {
-        scanner->feed->problem = note_problem;
+    if (open_feed(input, scanner->options->stop, &scanner->feed, &error) == SPILL_OK) {
+        scanner->feed->problem = note_cut;
         scanner->feed->context = scanner;
         scan_feed(scanner);
     } else {
@@ -421,7 +431,7 @@ static void scan_collection(scanner_t *scanner, spill_browse_t *browse, const ch
     scanner->browse = browse;
     scanner->browsed = name;
     scanner->feed = spill_feed_server(browse, name, options->sample, options->rate);
-    scanner->feed->problem = note_problem;
+    scanner->feed->problem = note_cut;
     scanner->feed->context = scanner;
     scan_feed(scanner);
     spill_feed_close(scanner->feed);
