@@ -114,17 +114,7 @@ static spill_code_t tell(const spill_invocation_t *invocation, const spill_scan_
 static spill_exit_t run(const spill_invocation_t *invocation)
 {
     const plan_options_t *given = invocation->options;
-    spill_scan_result_t result;
-    spill_error_t error;
-    if (given->target < 1000)
-        return spill_cli_usage(invocation, "--target is at least 1 KB");
-    spill_exit_t status = spill_cli_scan_or_read(invocation, &given->scan, &result);
-    if (status == SPILL_EXIT_DONE)
-        status = tell(invocation, &result, &error) == SPILL_OK ? spill_cli_scan_exit(&result)
-                                                               : spill_cli_fail(&error);
-    spill_cli_remark_problems(&result);
-    spill_scan_release(&result);
-    return status;
+    return spill_cli_with_scan(invocation, &given->scan, given->target, tell);
 }
 
 static const spill_option_t OPTIONS[] = {
@@ -142,7 +132,9 @@ const spill_command_t spill_command_plan = {
     .arguments_max = 1,
     .summary = "Propose layouts for the arrays that a scan found",
     .text =
-        "SCAN.json is what `spillway scan --json' printed; anything else is scanned first, "
+        "SCAN.json is what `spillway scan --json' printed, and so is stdin (-) where --format does "
+        "not say what it is; anything else is "
+        "scanned first, "
         "by scan's options. For each array or map that a finding names: the "
         "layout that fits and why, with threshold and page size from the measured size of "
         "elements, which end it grows at, what would fit better if, what it saves, and an "

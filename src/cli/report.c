@@ -41,17 +41,7 @@ static spill_code_t write_page(const spill_invocation_t *invocation,
 static spill_exit_t run(const spill_invocation_t *invocation)
 {
     const report_options_t *given = invocation->options;
-    spill_scan_result_t result;
-    spill_error_t error;
-    if (given->target < 1000)
-        return spill_cli_usage(invocation, "--target is at least 1 KB");
-    spill_exit_t status = spill_cli_scan_or_read(invocation, &given->scan, &result);
-    if (status == SPILL_EXIT_DONE)
-        status = write_page(invocation, &result, &error) == SPILL_OK ? spill_cli_scan_exit(&result)
-                                                                     : spill_cli_fail(&error);
-    spill_cli_remark_problems(&result);
-    spill_scan_release(&result);
-    return status;
+    return spill_cli_with_scan(invocation, &given->scan, given->target, write_page);
 }
 
 static const spill_option_t OPTIONS[] = {
@@ -69,7 +59,9 @@ const spill_command_t spill_command_report = {
     .arguments_max = 1,
     .summary = "Show what a scan found, as a page with plots",
     .text =
-        "SCAN.json is what `spillway scan --json' printed; anything else is scanned first, by "
+        "SCAN.json is what `spillway scan --json' printed, and so is stdin (-) where --format does "
+        "not say what it is; anything else is "
+        "scanned first, by "
         "scan's options. The page is one HTML file that needs nothing else, no network and no "
         "script: findings with what to do, how long arrays are, how the largest grew and how they "
         "may go on, how large documents are, and where the bytes are. It reads on a phone and on "
@@ -79,7 +71,8 @@ const spill_command_t spill_command_report = {
         "\n"
         "Examples:\n"
         "  spillway report dump/ -o report.html\n"
-        "  spillway scan dump/ --json >scan.json; spillway report scan.json -o report.html",
+        "  spillway scan dump/ --json >scan.json; spillway report scan.json -o report.html\n"
+        "  spillway scan @server.uri --json | spillway report - -o report.html",
     .common = SPILL_COMMON_QUIET,
     .options = OPTIONS,
     .defaults = &DEFAULTS,

@@ -120,27 +120,46 @@ spill_exit_t spill_cli_scan(const spill_invocation_t *invocation,
     return code == SPILL_OK ? SPILL_EXIT_DONE : spill_cli_fail(&error);
 }
 
-spill_exit_t spill_cli_scan_or_read(const spill_invocation_t *invocation,
-                                    const spill_cli_scan_options_t *given,
-                                    spill_scan_result_t *result)
-{
-    const char *source = invocation->arguments[0];
-    spill_error_t error;
-    if (!spill_scan_is_json(source))
-        return spill_cli_scan(invocation, given, result);
-    *result = (spill_scan_result_t){0};
-    if (!are_defaults(given))
-        return spill_cli_usage(invocation,
-                               "%s is a scan that was made with options of its own: those of "
-                               "scanning are for sources",
-                               source);
-    return spill_scan_read_json(source, result, &error) == SPILL_OK ? SPILL_EXIT_DONE
-                                                                    : spill_cli_fail(&error);
-}
-
 spill_exit_t spill_cli_scan_exit(const spill_scan_result_t *result)
 {
     if (result->interrupted)
         return SPILL_EXIT_INTERRUPTED;
     return result->problems_all > 0 ? SPILL_EXIT_FAILED : SPILL_EXIT_DONE;
+}
+
+/* ---- a scan, however it comes ---------------------------------------------------------------- */
+
+static spill_exit_t scan_or_read(const spill_invocation_t *invocation,
+                                 const spill_cli_scan_options_t *given, spill_scan_result_t *result)
+{
+    const char *source = invocation->arguments[0];
+    bool from_stdin = strcmp(source, "-") == 0 && !given->format;
+    spill_error_t error;
+    if (!from_stdin && !spill_scan_is_json(source))
+        return spill_cli_scan(invocation, given, result);
+    *result = (spill_scan_result_t){0};
+    if (!are_defaults(given))
+        return spill_cli_usage(invocation,
+                               "%s is a scan that was made with options of its own: those of "
+                               "scanning are for sources%s",
+                               source, from_stdin ? ", which --format tells on stdin" : "");
+    return spill_scan_read_json(source, result, &error) == SPILL_OK ? SPILL_EXIT_DONE
+                                                                    : spill_cli_fail(&error);
+}
+
+spill_exit_t spill_cli_with_scan(const spill_invocation_t *invocation,
+                                 const spill_cli_scan_options_t *given, int64_t target,
+                                 spill_cli_use_scan_fn use)
+{
+    spill_scan_result_t result;
+    spill_error_t error;
+    if (target < 1000)
+        return spill_cli_usage(invocation, "--target is at least 1 KB");
+    spill_exit_t status = scan_or_read(invocation, given, &result);
+    if (status == SPILL_EXIT_DONE)
+        status = use(invocation, &result, &error) == SPILL_OK ? spill_cli_scan_exit(&result)
+                                                              : spill_cli_fail(&error);
+    spill_cli_remark_problems(&result);
+    spill_scan_release(&result);
+    return status;
 }

@@ -66,10 +66,19 @@ typedef struct spill_cli_scan_options {
 spill_exit_t spill_cli_scan(const spill_invocation_t *invocation,
                             const spill_cli_scan_options_t *given, spill_scan_result_t *result);
 
-/* The same, but a file that scan --json printed is read: it was scanned with options of its own. */
-spill_exit_t spill_cli_scan_or_read(const spill_invocation_t *invocation,
-                                    const spill_cli_scan_options_t *given,
-                                    spill_scan_result_t *result);
+/* What a command does with a scan; what cannot be written is an error. */
+typedef spill_code_t (*spill_cli_use_scan_fn)(const spill_invocation_t *invocation,
+                                              const spill_scan_result_t *result,
+                                              spill_error_t *error);
+
+/*
+ * Scan the first argument and use the result; or read it, from a file that scan --json printed, or
+ * from stdin where --format does not say what that is: it was scanned with options of its own.
+ * `target` is the option of that name. The exit code, with what was wrong told.
+ */
+spill_exit_t spill_cli_with_scan(const spill_invocation_t *invocation,
+                                 const spill_cli_scan_options_t *given, int64_t target,
+                                 spill_cli_use_scan_fn use);
 
 /* The exit code that a result asks for: interrupted, failed where something was wrong, or done. */
 spill_exit_t spill_cli_scan_exit(const spill_scan_result_t *result);

@@ -515,9 +515,23 @@ fi
 expect 2 drop "$db" events carol </dev/null
 has err "--yes"
 if command -v script >/dev/null; then # it brings a terminal along
-    answer() { # answer TEXT CODE ARGUMENT...: run the program where it can ask
-        printf '%s\n' "$1" | script -qec "'$SPILLWAY' ${*:3}" /dev/null >out
-        [ $? = "$2" ] || fail "spillway ${*:3}, answered '$1', did not end with $2: $(cat out)"
+    # answer TEXT CODE ARGUMENT...: run the program where it can ask. The keyboard is there until it
+    # ends: the end of input could come before the question.
+    mkfifo keyboard
+    answer() {
+        : >out
+        script -qec "'$SPILLWAY' ${*:3}" /dev/null <keyboard >out 2>err &
+        local pid=$! status
+        exec 4>keyboard
+        until grep -q 'Type yes: ' out; do
+            kill -0 $pid 2>/dev/null || break
+            sleep 0.02
+        done
+        printf '%s\n' "$1" >&4
+        wait $pid
+        status=$?
+        exec 4>&-
+        [ $status = "$2" ] || fail "spillway ${*:3}, answered '$1', did not end with $2: $(cat out)"
     }
     answer no 4 drop "$db" events carol
     has out "Drop the array of carol in 'events'? Type yes: "

@@ -72,6 +72,8 @@ EOF
 # From the documents, the same plan.
 expect 0 plan users.ndjson --quiet --json
 sed 's/"source": "[^"]*"/"source": "scan.json"/' out | cmp - plan.json || fail "another plan: $(cat out)"
+expect 0 plan - --json <scan.json
+sed 's/"source": "[^"]*"/"source": "scan.json"/' out | cmp - plan.json || fail "another plan: $(cat out)"
 expect 0 plan scan.json --target 2MB --json
 grep -q '"path": "posts"' out || fail "no posts: $(cat out)"
 

@@ -61,6 +61,17 @@ expect 0 scan feeds.ndjson "${limits[@]}" --quiet --json
 mv out scan.json
 expect 0 report scan.json
 cmp out report.html || fail "another page from the scan's JSON"
+expect 0 report - <scan.json
+cmp out report.html || fail "another page from stdin"
+"$SPILLWAY" scan feeds.ndjson "${limits[@]}" --quiet --json | "$SPILLWAY" report - -o piped.html ||
+    fail "from a pipe"
+cmp piped.html report.html || fail "another page from a pipe"
+expect 3 report - </dev/null
+has err 'stdin: '
+expect 2 report - --max-elements 10 <scan.json
+has err 'which --format tells on stdin'
+expect 0 report - --format ndjson --quiet "${limits[@]}" <feeds.ndjson
+has out 'unbounded-array'
 expect 2 report scan.json --max-elements 10
 has err 'a scan that was made with options of its own'
 

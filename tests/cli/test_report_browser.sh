@@ -45,14 +45,22 @@ for (const svg of document.querySelectorAll("svg")) {
                 wrong.push(name + " on " + texts[j].textContent);
     });
 }
-for (const part of document.querySelectorAll("h1,h2,h3,p,li,pre,figure,.tiles"))
-    if (part.getBoundingClientRect().right > WIDTH + 1)
+for (const part of document.querySelectorAll("h1,h2,h3,p,li,pre,figure,.tiles,table,td,td *"))
+    if (part.scrollWidth > part.clientWidth + 1 && part.clientWidth > 0 ||
+        part.getBoundingClientRect().right > WIDTH + 1)
         wrong.push("too wide: " + part.textContent.slice(0, 40));
+// A phone has no columns: each figure stands on a line, with what it is before it.
+const narrow = matchMedia("(max-width: 44rem)").matches;
+for (const cell of document.querySelectorAll("td[data-label]")) {
+    const label = getComputedStyle(cell, "::before").content;
+    if (narrow ? label !== JSON.stringify(cell.dataset.label) : label !== "none")
+        wrong.push("the label of " + cell.textContent + " is " + label);
+}
 const told = document.createElement("pre");
 told.textContent = "TOLD " + JSON.stringify({
     scroll: document.body.scrollWidth, wrong: wrong,
     loaded: performance.getEntriesByType("resource").map(entry => entry.name),
-    title: document.title, pictures: document.querySelectorAll("svg").length}) + " END";
+    narrow: narrow, title: document.title, pictures: document.querySelectorAll("svg").length}) + " END";
 document.body.append(told);
 </script>""".replace("WIDTH", sys.argv[1])
 open("telling.html", "w", encoding="utf-8").write(page.replace("</body>", script + "</body>"))
@@ -69,6 +77,7 @@ import html, json, re, struct, sys, zlib
 width = int(sys.argv[1])
 told = json.loads(html.unescape(re.search(r"TOLD (\{.*?\}) END</pre>", open("dom").read(), re.S)[1]))
 print(told)
+assert told["narrow"] == (width < 704)
 assert told["scroll"] <= width, "it has to be scrolled sideways"
 assert told["wrong"] == [] and told["loaded"] == [] and told["pictures"] == 4
 assert told["title"].startswith("Arrays that grow")

@@ -24,53 +24,63 @@ static void put_owner_name(FILE *to, const spill_owner_t *owner)
         fprintf(to, "the document at %" PRId64, owner->place);
 }
 
-/* When it is there; empty where nothing is known of times. */
-static void put_when(FILE *to, const spill_foresight_t *growth, const spill_when_t *when)
+/* When it is there, or how far away. */
+static void put_when(FILE *to, const char *label, const spill_foresight_t *growth,
+                     const spill_when_t *when)
 {
-    if (when->elements == 0)
-        fputs("reached", to);
-    else if (growth->timed || growth->elapsed_ms > 0)
-        fputs(spill_when_text(when).text, to);
-    else
-        fprintf(to, "in %s elements", spill_count_text((double)when->elements).text);
+    char far[64];
+    if (when->elements == 0) {
+        spill_html_cell(to, label, "reached");
+    } else if (growth->timed || growth->elapsed_ms > 0) {
+        spill_html_cell(to, label, spill_when_text(when).text);
+    } else {
+        snprintf(far, sizeof far, "in %s elements", spill_count_text((double)when->elements).text);
+        spill_html_cell(to, label, far);
+    }
 }
 
 static void put_owners(FILE *to, const spill_scan_path_t *path)
 {
+    const char *length = path->map ? "Keys" : "Elements";
     fprintf(to,
-            "<div class=\"wide\"><table><thead><tr><th>Largest, by _id</th><th>%s</th>"
+            "<table><thead><tr><th>Largest, by _id</th><th>%s</th>"
             "<th>Bytes</th><th>Document</th><th>Threshold</th><th>Document full</th></tr></thead>"
             "<tbody>\n",
-            path->map ? "Keys" : "Elements");
+            length);
     for (size_t i = 0; i < path->owners.count && i < SPILL_REPORT_OWNERS; i++) {
         const spill_owner_t *owner = &path->owners.items[i];
         fputs("<tr><td>", to);
         put_owner_name(to, owner);
-        fprintf(to, "</td><td>%s</td>", spill_count_text((double)owner->length).text);
-        fprintf(to, "<td>%s</td>", spill_size_text(owner->bytes).text);
-        fprintf(to, "<td>%s</td><td>", spill_size_text(owner->document_bytes).text);
-        put_when(to, &owner->foresight, &owner->foresight.threshold);
-        fputs("</td><td>", to);
-        put_when(to, &owner->foresight, &owner->foresight.limit);
-        fputs("</td></tr>\n", to);
+        fputs("</td>", to);
+        spill_html_cell(to, length, spill_count_text((double)owner->length).text);
+        spill_html_cell(to, "Bytes", spill_size_text(owner->bytes).text);
+        spill_html_cell(to, "Document", spill_size_text(owner->document_bytes).text);
+        put_when(to, "Threshold", &owner->foresight, &owner->foresight.threshold);
+        put_when(to, "Document full", &owner->foresight, &owner->foresight.limit);
+        fputs("</tr>\n", to);
     }
-    fputs("</tbody></table></div>\n", to);
+    fputs("</tbody></table>\n", to);
 }
 
 static void put_largest(const spill_report_t *report, const spill_scan_collection_t *collection)
 {
     FILE *to = report->to;
-    fputs("<div class=\"wide\"><table><thead><tr><th>Largest, by _id</th><th>Bytes</th>"
+    char share[16];
+    fputs("<table><thead><tr><th>Largest, by _id</th><th>Bytes</th>"
           "<th>Of the limit</th></tr></thead><tbody>\n",
           to);
     for (size_t i = 0; i < collection->largest.count && i < SPILL_REPORT_OWNERS; i++) {
         const spill_owner_t *owner = &collection->largest.items[i];
         fputs("<tr><td>", to);
         put_owner_name(to, owner);
-        fprintf(to, "</td><td>%s</td><td>%.1f %%</td></tr>\n", spill_size_text(owner->bytes).text,
-                100.0 * (double)owner->bytes / (double)report->result->limits.document_bytes);
+        snprintf(share, sizeof share, "%.1f %%",
+                 100.0 * (double)owner->bytes / (double)report->result->limits.document_bytes);
+        fputs("</td>", to);
+        spill_html_cell(to, "Bytes", spill_size_text(owner->bytes).text);
+        spill_html_cell(to, "Of the limit", share);
+        fputs("</tr>\n", to);
     }
-    fputs("</tbody></table></div>\n", to);
+    fputs("</tbody></table>\n", to);
 }
 
 /* ---- what to do ------------------------------------------------------------------------------ */

@@ -49,3 +49,8 @@ void spill_html_value(FILE *to, const spill_value_t *value)
     spill_html_name(to, json ? json : "?");
     bson_free(json);
 }
+
+void spill_html_cell(FILE *to, const char *label, const char *text)
+{
+    fprintf(to, "<td data-label=\"%s\">%s</td>", label, text);
+}

@@ -15,4 +15,10 @@ void spill_html_name(FILE *to, const char *name);
 /* A value as relaxed Extended JSON, likewise. */
 void spill_html_value(FILE *to, const spill_value_t *value);
 
+/*
+ * A row's cell with a figure of ours. On a screen too narrow for columns it stands on a line of its
+ * own, with the label before it, which is what the column's head says.
+ */
+void spill_html_cell(FILE *to, const char *label, const char *text);
+
 #endif

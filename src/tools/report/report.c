@@ -144,26 +144,28 @@ static void put_collection(const spill_report_t *report, size_t index)
     const spill_scan_collection_t *collection = &report->result->collections[index];
     fputs("<tr><td>", to);
     spill_html_name(to, collection->name);
-    fprintf(to, "</td><td>%s</td>", spill_count_text((double)collection->documents).text);
-    fprintf(to, "<td>%s</td>", spill_size_text(collection->bytes).text);
-    fprintf(to, "<td>%s</td>", spill_size_text(collection->sizes.p50).text);
-    fprintf(to, "<td>%s</td>", spill_size_text(collection->sizes.max).text);
-    fprintf(
-        to, "<td>%s</td></tr>\n",
+    fputs("</td>", to);
+    spill_html_cell(to, "Documents", spill_count_text((double)collection->documents).text);
+    spill_html_cell(to, "Bytes", spill_size_text(collection->bytes).text);
+    spill_html_cell(to, "Median document", spill_size_text(collection->sizes.p50).text);
+    spill_html_cell(to, "Largest", spill_size_text(collection->sizes.max).text);
+    spill_html_cell(
+        to, "Arrays and maps",
         spill_count_text((double)collection->path_count + (double)collection->paths_left_out).text);
+    fputs("</tr>\n", to);
 }
 
 static void put_collections(const spill_report_t *report)
 {
     size_t count = report->result->collection_count;
     FILE *to = report->to;
-    fputs("<section><h2>Collections</h2>\n<div class=\"wide\"><table><thead><tr><th>Collection</th>"
+    fputs("<section><h2>Collections</h2>\n<table><thead><tr><th>Collection</th>"
           "<th>Documents</th><th>Bytes</th><th>Median document</th><th>Largest</th>"
           "<th>Arrays and maps</th></tr></thead><tbody>\n",
           to);
     for (size_t i = 0; i < count && i < SPILL_REPORT_COLLECTIONS; i++)
         put_collection(report, i);
-    fputs("</tbody></table></div>\n", to);
+    fputs("</tbody></table>\n", to);
     if (count > SPILL_REPORT_COLLECTIONS)
         fprintf(to, "<p>And %zu more, which the scan's JSON has.</p>\n",
                 count - SPILL_REPORT_COLLECTIONS);

@@ -28,12 +28,18 @@
     ".badge{display:inline-block;padding:0 .5rem;border-radius:.25rem;background:#ffe3b0;"         \
     "color:#4a2c00;font-size:.85rem}\n"                                                            \
     ".critical .badge{background:#a40000;color:#fff}\n"                                            \
-    ".wide{overflow-x:auto;margin:.5rem 0}\n"                                                      \
-    "table{border-collapse:collapse;width:100%;font-size:.92rem}\n"                                \
-    "th,td{text-align:right;padding:.25rem .6rem;border-bottom:1px solid #ddd;"                    \
-    "vertical-align:top;white-space:nowrap}\n"                                                     \
-    "th:first-child,td:first-child{text-align:left;padding-left:0;white-space:normal;"             \
+    "table{border-collapse:collapse;width:100%;font-size:.92rem;margin:.5rem 0}\n"                 \
+    "th,td{text-align:right;padding:.25rem 0 .25rem .9rem;border-bottom:1px solid #ddd;"           \
+    "vertical-align:top}\n"                                                                        \
+    "td:nth-child(n+2):nth-child(-n+4){white-space:nowrap}\n"                                      \
+    "th:first-child,td:first-child{text-align:left;padding-left:0;overflow-wrap:anywhere;"         \
     "min-width:8rem}\n"                                                                            \
+    "@media screen and (max-width:44rem){table,tbody,tr,td{display:block}thead{display:none}"      \
+    "tr{border-bottom:1px solid #bbb;padding:.35rem 0}"                                            \
+    "td{border:0;padding:.1rem 0;overflow-wrap:anywhere}"                                          \
+    "td[data-label]{display:flex;justify-content:space-between;gap:1rem}"                          \
+    "td[data-label]::before{content:attr(data-label);color:#444;flex:none}"                        \
+    "td:first-child{min-width:0;font-weight:600}}\n"                                               \
     ".plots{margin:0 0 1.5rem}\n"                                                                  \
     ".figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr));"    \
     "gap:1rem}\n"                                                                                  \
@@ -42,8 +48,8 @@
     "figure svg tspan{font-family:system-ui,-apple-system,'Segoe UI',Roboto,Arial,sans-serif}\n"   \
     "footer{border-top:1px solid #bbb;margin-top:2rem;padding-top:.5rem}\n"                        \
     "@media print{body{max-width:none;padding:0;font-size:10.5pt}a{color:inherit;"                 \
-    "text-decoration:none}article,figure,tr,.tiles li{break-inside:avoid}h2,h3,h4,thead{"          \
-    "break-after:avoid}.wide{overflow:visible}th,td{white-space:normal}"                           \
+    "text-decoration:none}figure,tr,p,li,pre{break-inside:avoid}h2,h3,h4,thead{"                   \
+    "break-after:avoid}table{font-size:9pt}"                                                       \
     ".figures{grid-template-columns:1fr 1fr}*{print-color-adjust:exact;"                           \
     "-webkit-print-color-adjust:exact}}\n"                                                         \
     "@page{margin:15mm}\n"

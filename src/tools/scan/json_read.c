@@ -388,9 +388,10 @@ static void read_result(reader_t *reader, const bson_t *from, spill_scan_result_
             read_group(reader, &at, result);
 }
 
-static spill_code_t read_whole(const char *file, char **data, size_t *size, spill_error_t *error)
+static spill_code_t read_whole(const char *file, bool is_stdin, char **data, size_t *size,
+                               spill_error_t *error)
 {
-    FILE *from = fopen(file, "rb");
+    FILE *from = is_stdin ? stdin : fopen(file, "rb");
     size_t capacity = 0, got = 1;
     *data = NULL;
     *size = 0;
@@ -402,7 +403,8 @@ static spill_code_t read_whole(const char *file, char **data, size_t *size, spil
         got = fread(*data + *size, 1, capacity - *size, from);
     }
     int problem = ferror(from) ? errno : 0;
-    fclose(from);
+    if (!is_stdin)
+        fclose(from);
     return problem ? spill_fail_errno(error, problem, "%s", file) : SPILL_OK;
 }
 
@@ -412,8 +414,10 @@ spill_code_t spill_scan_read_json(const char *file, spill_scan_result_t *result,
     char *data;
     size_t size;
     bson_error_t problem;
+    bool is_stdin = strcmp(file, "-") == 0;
     *result = (spill_scan_result_t){0};
-    spill_code_t code = read_whole(file, &data, &size, error);
+    spill_code_t code = read_whole(file, is_stdin, &data, &size, error);
+    file = is_stdin ? "stdin" : file;
     if (code == SPILL_OK) {
         bson_t *document = bson_new_from_json((const uint8_t *)data, (ssize_t)size, &problem);
         if (document) {

@@ -219,9 +219,10 @@ void spill_scan_find(spill_scan_result_t *result);
 void spill_scan_write_json(const spill_scan_result_t *result, const char *source, FILE *to);
 
 /*
- * Read back what spill_scan_write_json wrote to that file; findings are found anew, problems are
- * but counted. *result is filled in every case, for spill_scan_release. SPILL_NOT_FOUND, SPILL_IO;
- * SPILL_PARSE names what is missing, SPILL_FORMAT a version that is not known.
+ * Read back what spill_scan_write_json wrote to that file, or to stdin ("-"); findings are found
+ * anew, problems are but counted. *result is filled in every case, for spill_scan_release.
+ * SPILL_NOT_FOUND, SPILL_IO; SPILL_PARSE names what is missing, SPILL_FORMAT a version that is not
+ * known.
  */
 spill_code_t spill_scan_read_json(const char *file, spill_scan_result_t *result,
                                   spill_error_t *error);
