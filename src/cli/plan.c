@@ -56,7 +56,10 @@ static void print_item(const spill_plan_item_t *item)
         print_text("  or: ", item->alternatives.at[i]);
     if (item->possible && item->bytes_then < item->bytes_now)
         printf("  saves: an append to the largest rewrites %s now, then at most %s\n",
-               spill_size_text(item->bytes_now).text, spill_size_text(item->bytes_then).text);
+               spill_size_text(item->bytes_now).text,
+               spill_size_text(item->bytes_then + item->element_then).text);
+    if (item->others)
+        print_text("  then:  ", item->others);
     if (item->detection)
         print_text("  see:   ", item->detection);
 }

@@ -59,6 +59,13 @@ assert files["layout"] == "reference" and files["array"] == "filesSummary", file
 assert items["files"]["migrate"] is False
 assert any("spillway convert STORE users-files --to reference" in text
            for text in items["files"]["why"]), items["files"]["why"]
+saves = items["files"]["saves"]
+own = saves["appendRewrites"]["then"] - saves["otherFieldsRead"]["then"]
+assert own > 20000, saves  # the element's own document
+for path, item in items.items():
+    assert ("otherWriters" in item) == item["migrate"], path
+assert f'{{{posts["definition"]["pagesField"]}: {{$exists: false}}}}' in posts["otherWriters"], posts
+assert "pulls" in items["posts"]["otherWriters"]
 assert files["timeField"] == "at" and files["countField"] == "", files
 for path in ("prices.*", "groups[].members"):
     assert items[path]["migrate"] is False and "definition" not in items[path]

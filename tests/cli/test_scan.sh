@@ -266,6 +266,12 @@ expect 0 import own.db hours events.ndjson --owner user --quiet
 expect 0 scan own.db --max-elements 20 --quiet
 has out '0 findings in '
 has out 'hours.hours'
+for i in $(seq 40); do
+    "$SPILLWAY" append own.db posts 1 "$i" --op "op$i" --quiet >/dev/null 2>err || fail "append: $(cat err)"
+done
+expect 0 scan own.db --max-elements 20 --quiet # nor is the list of operations
+has out '0 findings in '
+has out 'spill.posts.ops'
 python3 - >both.ndjson <<'EOF' || fail "making a head"
 import json
 for i in range(12):

@@ -65,4 +65,38 @@ expect 3 scan "$uri" --collections nothing
 has err 'has no such collection'
 expect 0 plan "$uri" --json
 grep -q 'mongodb://' out && fail "the connection string is shown"
+
+# What Spillway keeps is bounded on a server, too: heads, pages, operations, and indexes of these. The
+# definitions of each layout, and one array that nobody keeps.
+new_database "$SPILLWAY_TEST_URI"
+export SPILLWAY_URI=$uri
+expect 0 define - posts --preset feed-recent --collection users --array posts --threshold 50 --page 40 --id-field id
+expect 0 define - old --preset feed --collection olds --array olds --threshold 30 --page 30 --page-collection oldPages
+expect 0 define - hours --layout bucket --collection hours --array events --window day --time-field at --threshold 50
+expect 0 define - last --layout capped --collection lasts --array lasts --threshold 60
+python3 - >events.ndjson <<'END' || fail "making events"
+import json
+for i in range(300):
+    print(json.dumps({"user": 1 if i % 3 else i, "id": i, "at": {"$date": f"2025-01-01T00:{i % 60:02}:00Z"}}))
+END
+for name in posts old hours last; do
+    expect 0 import - $name events.ndjson --owner user --quiet
+done
+for i in $(seq 12); do
+    "$SPILLWAY" append - posts 1 "{\"id\": \"op$i\"}" --op "op$i" --quiet >/dev/null 2>err || fail "append: $(cat err)"
+done
+expect 0 scan "$uri" --max-elements 10 --quiet
+has out '0 findings in '
+for path in posts spill.posts.ops activities olds events lasts; do
+    grep -q " $path  " out || fail "$path is not told: $(cat out)"
+done
+"$(python_with_pymongo)" - "$uri" <<'END' || fail "adding an array of others"
+import sys, pymongo
+users = pymongo.MongoClient(sys.argv[1]).get_default_database().users
+users.update_many({}, {"$set": {"others": [1]}})
+users.update_one({"_id": 1}, {"$set": {"others": list(range(11))}})
+END
+expect 0 scan "$uri" --max-elements 10 --quiet
+has out 'users: others'
+has out '1 finding in '
 :

@@ -106,11 +106,18 @@ static void put_item(FILE *to, const spill_plan_item_t *item)
 {
     fputs("<h4>What to do</h4><ul>\n", to);
     put_texts(to, &item->why, "");
-    if (item->possible && item->bytes_then < item->bytes_now)
-        fprintf(to,
-                "<li>An append to the largest rewrites %s now, and then at most %s; a query for "
-                "its other fields reads as much.</li>\n",
+    if (item->possible && item->bytes_then < item->bytes_now) {
+        fprintf(to, "<li>An append to the largest rewrites %s now, and then at most %s; ",
+                spill_size_text(item->bytes_now).text,
+                spill_size_text(item->bytes_then + item->element_then).text);
+        fprintf(to, "a query for its other fields reads %s now, and then at most %s.</li>\n",
                 spill_size_text(item->bytes_now).text, spill_size_text(item->bytes_then).text);
+    }
+    if (item->others) {
+        fputs("<li>", to);
+        spill_html_text(to, item->others);
+        fputs("</li>\n", to);
+    }
     put_texts(to, &item->alternatives, "Or ");
     fputs("</ul>\n", to);
     if (item->detection) {

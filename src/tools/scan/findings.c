@@ -92,7 +92,7 @@ static void find_in_indexes(spill_scan_result_t *result, size_t at)
     for (size_t i = 0; i < collection->indexes.count; i++) {
         const spill_scan_index_t *index = &collection->indexes.items[i];
         const spill_scan_path_t *path = path_of(collection, index);
-        if (!path || !lengths_differ(path) ||
+        if (!path || !lengths_differ(path) || path->over_entries == 0 ||
             path->lengths.max <= result->limits.elements / SPILL_SCAN_INDEX_PART)
             continue;
         add(result, SPILL_SCAN_FINDING_INDEX, at, path, path->documents, false);

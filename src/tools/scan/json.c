@@ -149,6 +149,7 @@ static void put_path(FILE *to, const spill_scan_collection_t *collection,
     put_number(to, "bytesMax", path->bytes_max);
     put_number(to, "documentMax", path->document_max);
     put_number(to, "overElements", path->over_elements);
+    put_number(to, "overEntries", path->over_entries);
     put_number(to, "overBytes", path->over_bytes);
     put_number(to, "paid", path->paid);
     put_number(to, "threshold", path->threshold);

@@ -216,6 +216,7 @@ static const char *type_of(const bson_t *time)
 static void read_path(reader_t *reader, const bson_t *from, spill_scan_path_t *path)
 {
     bson_t time, growth;
+    bson_iter_t iter;
     char *kind = text(from, "kind");
     path->path = text(from, "path");
     path->map = kind && strcmp(kind, "map") == 0;
@@ -230,6 +231,8 @@ static void read_path(reader_t *reader, const bson_t *from, spill_scan_path_t *p
     path->bytes_max = number(reader, from, "bytesMax");
     path->document_max = number(reader, from, "documentMax");
     path->over_elements = number(reader, from, "overElements");
+    bool counted = bson_iter_init_find(&iter, from, "overEntries"); /* earlier scans do not */
+    path->over_entries = counted ? number(reader, from, "overEntries") : path->documents;
     path->over_bytes = number(reader, from, "overBytes");
     path->paid = number(reader, from, "paid");
     path->threshold = number(reader, from, "threshold");

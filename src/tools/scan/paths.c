@@ -212,17 +212,35 @@ static bool is_page(const uint8_t *data, const uint8_t *spill)
            (has_field(id, "page") || has_field(id, "part"));
 }
 
+/* The field of the document at hand in which the path stands, or the field of that. */
+static const spill_path_t *field_of(const spill_path_t *path, const spill_path_t *above)
+{
+    while (path && path->parent != above)
+        path = path->parent;
+    return path;
+}
+
+/* Is it that field's bookkeeping? */
+static bool is_bookkeeping(const uint8_t *spill, const spill_path_t *field)
+{
+    const uint8_t *own = field ? document_in(spill, field->name, field->name_size) : NULL;
+    return own && has_field(own, "epoch");
+}
+
 /*
  * Is what the document has of the path kept within bounds by Spillway? In a head there is
- * bookkeeping for the field that it stands in; a page is bounded itself (docs/mongodb.md).
+ * bookkeeping for the field that it stands in, which is bounded too; a page is bounded itself
+ * (docs/mongodb.md).
  */
-static bool is_bounded(const spill_path_t *path, const ended_t *here)
+static bool is_bounded(const spill_paths_t *paths, const spill_path_t *path, const ended_t *here)
 {
-    const spill_path_t *top = path;
-    while (top->parent && top->parent->parent)
-        top = top->parent;
-    const uint8_t *spill = top->parent ? document_in(here->data, "spill", 5) : NULL;
-    return spill && (document_in(spill, top->name, top->name_size) || is_page(here->data, spill));
+    const spill_path_t *top = field_of(path, paths->root);
+    const uint8_t *spill = top ? document_in(here->data, "spill", 5) : NULL;
+    if (!spill)
+        return false;
+    if (top->name_size == 5 && memcmp(top->name, "spill", 5) == 0)
+        return is_bookkeeping(spill, field_of(path, top)) || has_field(spill, "epoch");
+    return is_bookkeeping(spill, top) || is_page(here->data, spill);
 }
 
 /* When the elements of the path's longest array came, told to its growth. NULL: not known. */
@@ -276,9 +294,11 @@ static void end_path(spill_paths_t *paths, spill_path_t *path, const ended_t *he
     bool over = path->here_length > limits->elements;
     bool large = path->here_bytes > limits->bytes &&
                  (path->kind == SPILL_PATH_ARRAY || is_spread(path, here->data));
-    if ((over || large) && is_bounded(path, here))
-        over = large = false;
+    bool many = path->here_length > limits->elements / SPILL_SCAN_INDEX_PART;
+    if ((over || large || many) && is_bounded(paths, path, here))
+        over = large = many = false;
     path->over_elements += over;
+    path->over_entries += many;
     path->over_bytes += large;
     path->paid +=
         large && path->parent && path->here_bytes * 100 >= here->bytes * limits->paid_per_cent;
@@ -358,6 +378,7 @@ static void merge_totals(spill_paths_t *paths, spill_path_t *into, spill_path_t 
     into->documents += from->documents;
     into->bytes += from->bytes;
     into->over_elements += from->over_elements;
+    into->over_entries += from->over_entries;
     into->over_bytes += from->over_bytes;
     into->paid += from->paid;
     if (from->bytes_max > into->bytes_max)

@@ -38,6 +38,8 @@
 #define SPILL_MAP_KEYS_MIN 64
 
 /* What counts as much. */
+#define SPILL_SCAN_INDEX_PART 10 /* of `elements` are too many entries of a document */
+
 typedef struct spill_scan_limits {
     int64_t elements;       /* of an array, or keys of a map */
     int64_t bytes;          /* of a path in one document */
@@ -69,6 +71,7 @@ struct spill_path {
     int64_t document_max;    /* bytes of the largest document in which it is over a threshold */
     int64_t over_elements;   /* documents with a longer one */
     int64_t over_bytes;      /* documents with more of it */
+    int64_t over_entries;    /* documents with more than an index should have of one */
     int64_t paid;            /* of these, documents of which it is the most part */
     spill_owners_t owners;   /* by the longest one of each document */
     spill_owners_t heaviest; /* by the bytes of all in each document; without histories */

@@ -209,6 +209,8 @@ static void tell_savings(spill_plan_item_t *item)
     int64_t then = others + kept_bytes(item);
     item->bytes_now = now;
     item->bytes_then = then < now && leaves_head(item) ? then : now;
+    if (item->definition.layout == SPILL_LAYOUT_REFERENCE)
+        item->element_then = mean_bytes(path);
 }
 
 /* A head's bound has to leave its other fields room to be twice what they are. */
@@ -296,6 +298,18 @@ static char *detection_of(const spill_plan_item_t *item, const spill_scan_result
     return text;
 }
 
+/* What other programs may do once it is laid out in place (docs/migrate.md). */
+static char *others_of(const spill_definition_t *definition)
+{
+    const char *field = definition->pages_field;
+    return bson_strdup_printf(
+        "Programs with other drivers go on as before until a document has pages (its field %s is "
+        "there). Then they may push to the array, and change other fields; edits of elements, "
+        "positional updates, pulls and replacing the document are the library's alone: such a "
+        "program puts {%s: {$exists: false}} into its filter.",
+        field, field);
+}
+
 /* ---- a plan ---------------------------------------------------------------------------------- */
 
 /* Is it worth it, and can `spillway migrate' do it? `why` says what not. */
@@ -358,6 +372,8 @@ static spill_plan_item_t make_item(const spill_plan_t *plan,
         spill_plan_say(&item.why, "It cannot be defined as it is: %s", error.message);
     }
     item.migrate = item.possible && can_be_migrated(&item);
+    if (item.migrate)
+        item.others = others_of(&item.definition);
     if (can_be_detected(path))
         item.detection = detection_of(&item, result);
     return item;
@@ -403,6 +419,7 @@ void spill_plan_release(spill_plan_t *plan)
         spill_plan_release_texts(&plan->items[i].why);
         spill_plan_release_texts(&plan->items[i].alternatives);
         bson_free(plan->items[i].detection);
+        bson_free(plan->items[i].others);
     }
     for (size_t i = 0; i < plan->group_count; i++)
         spill_plan_release_group(&plan->groups[i]);

@@ -29,11 +29,12 @@ typedef struct spill_plan_item {
     spill_plan_texts_t alternatives;
     /*
      * The largest document with it, in bytes; afterwards at most. An append rewrites as much, and
-     * a query for the document's other fields reads as much.
-     * Equal: nothing is saved.
+     * a query for the document's other fields reads as much. Equal: nothing is saved.
      */
     int64_t bytes_now, bytes_then;
-    char *detection; /* an aggregation for the shell, to look for oneself */
+    int64_t element_then; /* bytes of the element's own document, which an append writes as well */
+    char *others;         /* what programs with other drivers may do afterwards; or NULL */
+    char *detection;      /* an aggregation for the shell, to look for oneself */
 } spill_plan_item_t;
 
 /* Collections that are to become one, with a field that tells them apart: plan_sprawl.c. */

@@ -57,7 +57,12 @@ static void put_item(FILE *to, const spill_plan_item_t *item)
         fprintf(to,
                 ",\n     \"saves\": {\"appendRewrites\": {\"now\": %" PRId64 ", \"then\": %" PRId64
                 "}, \"otherFieldsRead\": {\"now\": %" PRId64 ", \"then\": %" PRId64 "}}",
-                item->bytes_now, item->bytes_then, item->bytes_now, item->bytes_then);
+                item->bytes_now, item->bytes_then + item->element_then, item->bytes_now,
+                item->bytes_then);
+    if (item->others) {
+        fputs(",\n     \"otherWriters\": ", to);
+        spill_json_put_text(to, item->others);
+    }
     if (item->detection) {
         fputs(",\n     \"detect\": ", to);
         spill_json_put_text(to, item->detection);

@@ -76,6 +76,7 @@ static void tell_path(spill_scan_path_t *told, spill_path_t *path)
         .bytes_max = path->bytes_max,
         .document_max = path->document_max,
         .over_elements = spill_path_documents(path, path->over_elements),
+        .over_entries = spill_path_documents(path, path->over_entries),
         .over_bytes = spill_path_documents(path, path->over_bytes),
         .paid = spill_path_documents(path, path->paid),
         .time_type = type_name(path->times.type),

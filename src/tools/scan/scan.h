@@ -19,7 +19,6 @@
 #define SPILL_SCAN_BYTES (200 * 1000)                /* a head of the size that thresholds aim at */
 #define SPILL_SCAN_DOCUMENT_LIMIT (16 * 1024 * 1024) /* MongoDB's, Azure DocumentDB's */
 #define SPILL_SCAN_PAID_PER_CENT 80
-#define SPILL_SCAN_INDEX_PART 10    /* of limits.elements are too many entries of a document */
 #define SPILL_SCAN_COLLECTIONS 1000 /* Azure DocumentDB's limit */
 
 #define SPILL_SCAN_SCHEMA 1 /* the version of the JSON document: docs/scan.md */
@@ -64,6 +63,7 @@ typedef struct spill_scan_path {
     int64_t document_max;  /* bytes of the largest document in which it is over a threshold */
     int64_t over_elements; /* documents over options.limits.elements */
     int64_t over_bytes;
+    int64_t over_entries; /* over a SPILL_SCAN_INDEX_PART-th of limits.elements */
     int64_t paid;
     int64_t threshold; /* elements that a head should hold, by their mean size; 0: no elements */
     char time_field[SPILL_TIMES_NAMES_SIZE]; /* where their elements say when they came */
