@@ -1,7 +1,7 @@
 """test_guide.py FILE: run the lines of a guide that begin with `$`, and compare what they print.
 
 A command is an indented line "$ COMMAND"; the indented lines below it are its standard output, in
-which "..." stands for any text. Each has to end with exit code 0. All commands run in one shell, in
+which "..." stands for any text, alone on a line for any lines. Each has to end with exit code 0. All commands run in one shell, in
 the current folder.
 """
 
@@ -28,7 +28,9 @@ def commands(text):
 
 
 def matches(printed, expected):
-    pattern = re.escape(expected).replace(re.escape("..."), ".*")
+    pattern = "".join(
+        "(?:.*\n)*" if line.strip() == "..." else re.escape(line).replace(re.escape("..."), ".*") + "\n"
+        for line in expected)
     return re.fullmatch(pattern, printed) is not None
 
 
@@ -42,9 +44,7 @@ def main():
     failures = 0
     for (number, command, expected), output, code in zip(steps, parts[::2], parts[1::2],
                                                          strict=True):
-        printed = output.splitlines()
-        same = len(printed) == len(expected) and all(map(matches, printed, expected))
-        if not same or code != "0":
+        if not matches(output, expected) or code != "0":
             failures += 1
             print(f"line {number}: {command}\nends with {code} and prints\n{output}",
                   file=sys.stderr)

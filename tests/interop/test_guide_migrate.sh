@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# The commands of docs/guide.md do what it says: from a scan to bounded arrays, while an application
+# pushes.
+# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+source "$(dirname "$0")/lib.sh"
+
+command -v gnuplot >/dev/null || skip "there is no gnuplot"
+use_pymongo # drops the database
+new_database
+export SPILLWAY_URI=$uri
+mkdir bin
+ln -s "$SPILLWAY" bin/spillway
+ln -s "$here/../../examples/guide/shop.py" .
+PATH=$PWD/bin:$PATH
+cleanups+=('touch stop; wait')
+python3 "$here/test_guide.py" "$here/../../docs/guide.md" || fail "the guide and the program differ"
