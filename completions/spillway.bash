@@ -48,11 +48,11 @@ _spillway_options() {
             --read-preference= --quiet"
         ;;
     migrate)
-        echo "$common --execute --rate= --max-latency= --pause-file= --chunk-time= --log= --only=
+        echo "$common --execute --rate= --max-latency= --pause-file= --threads= --log= --only=
             --undo --yes --json --quiet --durability="
         ;;
     sweep)
-        echo "$common --rate= --max-latency= --pause-file= --chunk-time= --log= --watch
+        echo "$common --rate= --max-latency= --pause-file= --threads= --log= --watch
             --interval= --quiet --durability="
         ;;
     consolidate)

@@ -277,6 +277,7 @@ static spill_exit_t run(const spill_invocation_t *invocation)
 
 static const spill_option_t OPTIONS[] = {
     SPILL_CLI_OPERATE_OPTIONS(consolidate_options_t, operate, "documents"),
+    SPILL_CLI_CHUNK_OPTION(consolidate_options_t, operate),
     {"into", "NAME", TEXT(into), "Of the plan's groups that one alone"},
     {"passes", "N", NUMBER(passes), "Passes at most while others write (10)"},
     {"cut-over", NULL, FLAG(cut_over), "Put the old collections aside, and compare all"},

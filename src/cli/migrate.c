@@ -3,6 +3,7 @@
 #include "cli/interrupt.h"
 #include "cli/operate.h"
 #include "store/browse.h"
+#include "tools/parallel.h"
 #include "tools/plan_file.h"
 #include "util/clock.h"
 #include "util/error.h"
@@ -12,22 +13,29 @@
 #include <string.h>
 #include <time.h>
 
+/* On a server with processors to spare two have twice the speed; more are a matter of the server.
+ */
+#define THREADS 2
+
 typedef struct migrate_options {
     spill_cli_operate_given_t operate;
+    int64_t threads;
     const char *only;
     bool undo;
     bool yes;
 } migrate_options_t;
 
-static const migrate_options_t DEFAULTS = {0};
+static const migrate_options_t DEFAULTS = {.threads = THREADS};
 
 typedef struct sweep_options {
     spill_cli_operate_given_t operate;
+    int64_t threads;
     bool watch;
     int64_t interval_s;
 } sweep_options_t;
 
-static const sweep_options_t SWEEP_DEFAULTS = {.operate.execute = true, .interval_s = 60};
+static const sweep_options_t SWEEP_DEFAULTS = {
+    .operate.execute = true, .threads = THREADS, .interval_s = 60};
 
 /* A run of either. `operate` comes first: it is the throttle's context. */
 typedef struct migrate_run {
@@ -35,6 +43,7 @@ typedef struct migrate_run {
     const spill_invocation_t *invocation;
     spill_store_t *store;
     spill_throttle_t throttle;
+    int threads;
     const spill_definition_t *definition; /* of the array that it is at */
     spill_migrate_result_t survey;        /* what there was to do */
     int64_t failed;
@@ -151,6 +160,7 @@ static spill_code_t pass_over(migrate_run_t *run, pass_fn pass, const char *step
                               spill_error_t *error)
 {
     spill_migrate_options_t options = {.throttle = &run->throttle,
+                                       .threads = run->threads,
                                        .migrated = note_owner,
                                        .progress = show_progress,
                                        .context = run};
@@ -299,10 +309,12 @@ static spill_cli_mode_t migrate_mode(const spill_invocation_t *invocation, bool 
 typedef spill_code_t (*work_fn)(migrate_run_t *run, spill_error_t *error);
 
 static spill_exit_t operate(const spill_invocation_t *invocation,
-                            const spill_cli_operate_given_t *given, spill_cli_mode_t mode,
-                            work_fn work)
+                            const spill_cli_operate_given_t *given, int64_t threads,
+                            spill_cli_mode_t mode, work_fn work)
 {
-    migrate_run_t run = {.invocation = invocation};
+    if (threads < 1 || threads > SPILL_PARALLEL_MAX)
+        return spill_cli_usage(invocation, "--threads is from 1 to %d", SPILL_PARALLEL_MAX);
+    migrate_run_t run = {.invocation = invocation, .threads = (int)threads};
     spill_throttle_options_t throttle = {0};
     spill_error_t error, closing;
     spill_code_t code = spill_cli_operate_start(&run.operate, invocation, given, &throttle, &error);
@@ -335,7 +347,7 @@ static spill_exit_t run_migrate(const spill_invocation_t *invocation)
                                     invocation->arguments[1]);
     if (refused != SPILL_EXIT_DONE)
         return refused;
-    spill_exit_t status = operate(invocation, &given->operate,
+    spill_exit_t status = operate(invocation, &given->operate, given->threads,
                                   migrate_mode(invocation, given->operate.execute), migrate_all);
     if (!given->operate.execute && status != SPILL_EXIT_USAGE && status != SPILL_EXIT_FAILED &&
         !invocation->quiet)
@@ -348,11 +360,13 @@ static spill_exit_t run_sweep(const spill_invocation_t *invocation)
     const sweep_options_t *given = invocation->options;
     if (given->interval_s < 1)
         return spill_cli_usage(invocation, "--interval is at least a second");
-    return operate(invocation, &given->operate, SPILL_CLI_WRITE, sweep_all);
+    return operate(invocation, &given->operate, given->threads, SPILL_CLI_WRITE, sweep_all);
 }
 
 static const spill_option_t OPTIONS[] = {
     SPILL_CLI_OPERATE_OPTIONS(migrate_options_t, operate, "elements"),
+    {"threads", "N", SPILL_OPTION_NUMBER, offsetof(migrate_options_t, threads),
+     "Lay out N owners at a time (2)"},
     {"only", "NAME", SPILL_OPTION_TEXT, offsetof(migrate_options_t, only),
      "Of the plan's definitions that one alone"},
     {"undo", NULL, SPILL_OPTION_FLAG, offsetof(migrate_options_t, undo),
@@ -397,6 +411,8 @@ const spill_command_t spill_command_migrate = {
 
 static const spill_option_t SWEEP_OPTIONS[] = {
     SPILL_CLI_PACE_OPTIONS(sweep_options_t, operate, "elements"),
+    {"threads", "N", SPILL_OPTION_NUMBER, offsetof(sweep_options_t, threads),
+     "Lay out N owners at a time (2)"},
     {"watch", NULL, SPILL_OPTION_FLAG, offsetof(sweep_options_t, watch),
      "Again and again, until it is interrupted"},
     {"interval", "SECONDS", SPILL_OPTION_NUMBER, offsetof(sweep_options_t, interval_s),

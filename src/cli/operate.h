@@ -33,11 +33,16 @@ typedef struct spill_cli_operate_given {
          "Wait while the server takes longer than MS milliseconds for a small read"},              \
         {"pause-file", "FILE", SPILL_OPTION_TEXT, offsetof(type, member.pause_file),               \
          "Wait while there is this file"},                                                         \
-        {"chunk-time", "MS", SPILL_OPTION_NUMBER, offsetof(type, member.chunk_ms),                 \
-         "Milliseconds that a chunk should take; its size follows (100)"},                         \
     {                                                                                              \
         "log", "FILE", SPILL_OPTION_TEXT, offsetof(type, member.log),                              \
             "Append what is done to this file, a line of JSON each"                                \
+    }
+
+/* The row of one whose chunks are of any size. */
+#define SPILL_CLI_CHUNK_OPTION(type, member)                                                       \
+    {                                                                                              \
+        "chunk-time", "MS", SPILL_OPTION_NUMBER, offsetof(type, member.chunk_ms),                  \
+            "Milliseconds that a chunk should take; its size follows (100)"                        \
     }
 
 typedef struct spill_cli_operate {

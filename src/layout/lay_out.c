@@ -37,6 +37,16 @@ static spill_code_t refuse_taking(const spill_owner_t *owner, spill_error_t *err
 
 /* ---- pages without a head -------------------------------------------------------------------- */
 
+/* Elements of a page with numbers from `low` on, to those of the pages before it. */
+static void add_page(const spill_response_t *page, int64_t low, spill_run_t *run)
+{
+    for (size_t i = 0; i < page->run.count; i++) {
+        spill_element_t element = spill_run_element(&page->run, i);
+        if (element.seq >= low)
+            spill_run_add(run, element.seq, &element.value);
+    }
+}
+
 /* The elements of all pages of that incarnation. */
 static spill_code_t read_epoch(const spill_owner_t *owner, int64_t epoch, spill_run_t *run,
                                spill_error_t *error)
@@ -45,15 +55,10 @@ static spill_code_t read_epoch(const spill_owner_t *owner, int64_t epoch, spill_
     spill_code_t code = SPILL_OK;
     bool there = true;
     for (int64_t number = 0; code == SPILL_OK && there; number++) {
-        spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, number);
-        read.want = SPILL_WANT_FORWARD;
-        read.limit = INT64_MAX;
-        code = spill_owner_call(owner, &read, &page, error);
+        code = spill_owner_read_whole(owner, number, &page, error);
         there = page.state.present && page.state.epoch == epoch;
-        for (size_t i = 0; code == SPILL_OK && there && i < page.run.count; i++) {
-            spill_element_t element = spill_run_element(&page.run, i);
-            spill_run_add(run, element.seq, &element.value);
-        }
+        if (code == SPILL_OK && there)
+            add_page(&page, 0, run);
     }
     spill_response_release(&page);
     return code;
@@ -147,35 +152,49 @@ static spill_code_t refuse_page(const spill_owner_t *owner, int64_t page, spill_
 }
 
 /*
- * The pages that were just cut off hold the elements that the head had. One that has a higher rev
- * than it was put with was edited since, by the library's own clients.
+ * Is the page that was just cut off as it was put, and not edited since by one of the library's own
+ * clients, which raises its rev?
  */
+static bool is_untouched(const spill_state_t *head, const spill_state_t *page)
+{
+    return page->present && page->epoch == head->epoch && page->src == head->rev &&
+           page->rev == page->src;
+}
+
+/* Pages `page` and following hold the elements that the head had, as far as they can be told. */
+static spill_code_t compare_pages(const spill_owner_t *owner, const spill_response_t *head,
+                                  const spill_moved_t *moved, const spill_response_t *pages,
+                                  spill_laid_out_t *laid_out, spill_error_t *error)
+{
+    size_t at = 0;
+    for (int64_t i = 0; i < moved->pages; i++) {
+        if (!is_untouched(&head->state, &pages[i].state)) {
+            laid_out->changed++;
+            return SPILL_OK; /* where the next page begins is not known */
+        }
+        if (!same_elements(&pages[i].run, &head->run, at, moved->live))
+            return refuse_page(owner, moved->page + i, error);
+        at += pages[i].run.count;
+    }
+    return SPILL_OK;
+}
+
 static spill_code_t verify(const spill_owner_t *owner, const spill_response_t *head,
                            const spill_moved_t *moved, spill_laid_out_t *laid_out,
                            spill_error_t *error)
 {
-    spill_response_t page = SPILL_RESPONSE_INIT;
-    spill_code_t code = SPILL_OK;
-    size_t at = 0;
-    for (int64_t i = 0; code == SPILL_OK && i < moved->pages; i++) {
-        spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, moved->page + i);
-        read.want = SPILL_WANT_FORWARD;
-        read.limit = INT64_MAX;
-        code = spill_owner_call(owner, &read, &page, error);
-        if (code != SPILL_OK)
-            break;
-        const spill_state_t *state = &page.state;
-        bool untouched = state->present && state->epoch == head->state.epoch &&
-                         state->src == head->state.rev && state->rev == state->src;
-        if (untouched && !same_elements(&page.run, &head->run, at, moved->live))
-            code = refuse_page(owner, moved->page + i, error);
-        laid_out->changed += untouched ? 0 : 1;
-        for (; at < moved->live && head->run.entries[at].seq < spill_state_end(state) && untouched;)
-            at++;
-        if (!untouched) /* where the next page begins is not known: those after it go unchecked */
-            break;
-    }
-    spill_response_release(&page);
+    size_t count = (size_t)moved->pages;
+    spill_request_t *requests = bson_malloc0(count * sizeof *requests);
+    spill_response_t *pages = bson_malloc0(count * sizeof *pages);
+    for (size_t i = 0; i < count; i++)
+        requests[i] = spill_owner_whole_request(owner, moved->page + (int64_t)i);
+    spill_code_t code = spill_owner_call_all(owner, requests, count, pages, error);
+    if (code == SPILL_OK)
+        code = compare_pages(owner, head, moved, pages, laid_out, error);
+    for (size_t i = 0; i < count; i++)
+        spill_response_release(&pages[i]);
+    bson_free(requests);
+    bson_free(pages);
     return code;
 }
 
@@ -186,7 +205,7 @@ static int64_t run_limit(const spill_owner_t *owner, int64_t elements, int64_t b
 {
     int64_t page = owner->array->definition.bounds.page_capacity;
     int64_t mean = elements > 0 && bytes > elements ? bytes / elements : 1;
-    int64_t limit = SPILL_LAY_OUT_BYTES / mean;
+    int64_t limit = SPILL_MOVE_BYTES / mean;
     return limit > page ? limit : page;
 }
 
@@ -226,7 +245,6 @@ spill_code_t spill_lay_out(spill_owner_t *owner, bool plain, int64_t elements, i
                            spill_laid_out_t *laid_out, spill_error_t *error)
 {
     spill_response_t head = SPILL_RESPONSE_INIT;
-    int64_t page = owner->array->definition.bounds.page_capacity;
     int tries = 0;
     bool settled = false;
     spill_code_t code = SPILL_OK;
@@ -234,8 +252,7 @@ spill_code_t spill_lay_out(spill_owner_t *owner, bool plain, int64_t elements, i
         code = spill_free_pages(owner, error);
     if (code == SPILL_OK && plain)
         code = take(owner, &laid_out->taken, error);
-    /* What was never cut is cut by one page first. */
-    int64_t limit = plain ? page : run_limit(owner, elements, bytes);
+    int64_t limit = run_limit(owner, elements, bytes);
     while (code == SPILL_OK && !settled) {
         int64_t moved = laid_out->elements;
         code = move(owner, limit, &head, laid_out, &settled, error);
@@ -246,6 +263,8 @@ spill_code_t spill_lay_out(spill_owner_t *owner, bool plain, int64_t elements, i
             tries = 0;
         else if (code == SPILL_OK && !settled)
             code = spill_owner_again(owner, &tries, error);
+        if (tries > 0) /* the less is moved, the less is there for others to change meanwhile */
+            limit = owner->array->definition.bounds.page_capacity;
     }
     if (code == SPILL_OK && !plain && laid_out->elements == 0)
         code = recount(owner, &head.state, error);
@@ -265,16 +284,9 @@ static spill_code_t read_pages(const spill_owner_t *owner, const spill_state_t *
     spill_code_t code = SPILL_OK;
     spill_run_clear(run);
     for (int64_t number = 0; code == SPILL_OK && number < head->pages; number++) {
-        spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, number);
-        read.want = SPILL_WANT_FORWARD;
-        read.limit = INT64_MAX;
-        code = spill_owner_call(owner, &read, &page, error);
-        bool there = page.state.present && page.state.epoch == head->epoch;
-        for (size_t i = 0; code == SPILL_OK && there && i < page.run.count; i++) {
-            spill_element_t element = spill_run_element(&page.run, i);
-            if (element.seq >= head->low)
-                spill_run_add(run, element.seq, &element.value);
-        }
+        code = spill_owner_read_whole(owner, number, &page, error);
+        if (code == SPILL_OK && page.state.present && page.state.epoch == head->epoch)
+            add_page(&page, head->low, run);
     }
     spill_response_release(&page);
     return code;

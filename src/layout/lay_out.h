@@ -8,9 +8,6 @@
 
 #include "layout/outlier.h"
 
-/* Most bytes of elements that are moved at a time, and so the memory that it takes. */
-#define SPILL_LAY_OUT_BYTES (8 * 1024 * 1024)
-
 /* What was done for an owner. Added to, so zero it. */
 typedef struct spill_laid_out {
     bool taken;       /* its array was of others, and is ours now */
@@ -27,8 +24,8 @@ typedef struct spill_laid_out {
  * what was moved, element for element: SPILL_CORRUPT where it differs though nobody has changed it.
  * Dead clients at any point leave what the same call, once more, goes on with. An owner that is not
  * there, or has nothing to do, is no error.
- * Cost: for `elements`, as last seen, of `bytes`: three operations, three more for each
- * SPILL_LAY_OUT_BYTES, and two for each page.
+ * Cost: for `elements`, as last seen, of `bytes`: two operations, and four more for each
+ * SPILL_MOVE_BYTES, if the store takes several pages at a time.
  */
 spill_code_t spill_lay_out(spill_owner_t *owner, bool plain, int64_t elements, int64_t bytes,
                            spill_laid_out_t *laid_out, spill_error_t *error);

@@ -172,44 +172,119 @@ static void adopt(const spill_response_t *head, const spill_response_t *page, co
         plan->live++;
 }
 
-/*
- * Put the page that the plan has beyond `from`. When a racer's copy of the same head (src equal) is
- * there already, the plan is made to end with it, and `page` has it; it may be of another size.
- * *ready: the page is there and may be cut.
- */
-static spill_code_t put_page(const spill_owner_t *owner, spill_response_t *head, const plan_t *from,
-                             plan_t *plan, spill_response_t *page, bool *ready,
-                             spill_error_t *error)
+/* The pages that are put together, and then cut off together. */
+typedef struct puts {
+    size_t count, capacity;
+    plan_t *plans; /* what all pages up to this one take */
+    spill_run_t *runs;
+    spill_seqs_t *gone;
+    spill_request_t *requests;
+    spill_response_t *responses;
+} puts_t;
+
+static void release_puts(puts_t *puts)
 {
+    for (size_t i = 0; puts->requests && i < puts->count; i++) {
+        spill_seqs_release(&puts->gone[i]);
+        spill_response_release(&puts->responses[i]);
+    }
+    bson_free(puts->plans);
+    bson_free(puts->runs);
+    bson_free(puts->gone);
+    bson_free(puts->requests);
+    bson_free(puts->responses);
+}
+
+static void add_plan(puts_t *puts, const plan_t *plan)
+{
+    if (puts->count == puts->capacity) {
+        puts->capacity = puts->capacity < 4 ? 4 : puts->capacity * 2;
+        puts->plans = bson_realloc(puts->plans, puts->capacity * sizeof *puts->plans);
+    }
+    puts->plans[puts->count++] = *plan;
+}
+
+/* Was the next page cut short because no more was read? Then it is for the next spill. */
+static bool is_short(const spill_response_t *head, const plan_t *plan)
+{
+    return plan->live == head->run.count && (int64_t)plan->live < head->state.live;
+}
+
+/* Pages as far as the run goes; none where the first would get no element. */
+static void plan_pages(const spill_owner_t *owner, const spill_response_t *head, need_t need,
+                       puts_t *puts)
+{
+    plan_t plan = {0};
+    while (true) {
+        plan_t next = plan_page(owner, head, &plan, need);
+        if (next.live == plan.live)
+            return;
+        if (puts->count > 0 && (is_short(head, &next) || next.bytes > SPILL_MOVE_BYTES))
+            return;
+        add_plan(puts, &next);
+        plan = next;
+    }
+}
+
+static spill_request_t put_request(const spill_owner_t *owner, const spill_response_t *head,
+                                   const puts_t *puts, size_t index)
+{
+    static const plan_t nothing = {0};
+    const plan_t *from = index > 0 ? &puts->plans[index - 1] : &nothing;
+    const plan_t *plan = &puts->plans[index];
     const spill_state_t *state = &head->state;
-    int64_t number = state->pages + from->pages, first = state->first + from->slots;
-    spill_request_t put = spill_owner_request(owner, SPILL_REQUEST_PUT_PAGE, number);
-    spill_run_t run = planned_run(head, from, plan);
-    spill_seqs_t gone = {0};
-    spill_seqs_copy(&state->gone, &gone);
-    spill_seqs_keep_below(&gone, state->first + plan->slots);
-    spill_seqs_drop_below(&gone, first);
+    spill_request_t put =
+        spill_owner_request(owner, SPILL_REQUEST_PUT_PAGE, state->pages + from->pages);
+    spill_seqs_t *gone = &puts->gone[index];
+    put.first = state->first + from->slots;
+    puts->runs[index] = planned_run(head, from, plan);
+    spill_seqs_copy(&state->gone, gone);
+    spill_seqs_keep_below(gone, state->first + plan->slots);
+    spill_seqs_drop_below(gone, put.first);
     put.epoch = state->epoch;
     put.src = state->rev;
-    put.first = first;
     put.slots = plan->slots - from->slots;
     put.bytes = plan->bytes - from->bytes;
-    put.run = &run;
-    put.gone = &gone;
-    spill_code_t code = spill_owner_call(owner, &put, page, error);
-    *ready = code == SPILL_OK && page->outcome == SPILL_DONE;
-    spill_response_clear(page);
-    if (code == SPILL_OK && !*ready) {
-        spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, number);
-        read.want = SPILL_WANT_FORWARD;
-        read.limit = INT64_MAX;
-        code = spill_owner_call(owner, &read, page, error);
-        *ready = code == SPILL_OK && page->state.present && page->state.epoch == state->epoch &&
-                 page->state.src == state->rev && page->state.first == first;
-        if (*ready)
-            adopt(head, page, from, plan);
+    put.run = &puts->runs[index];
+    put.gone = gone;
+    return put;
+}
+
+/*
+ * Put the pages that are planned. When a racer's copy of the same head (src equal) is in the first
+ * one's place already, `plan` is made to end with it, and `page` has it; it may be of another size.
+ * Where a later one was refused the plan ends before it. *ready: the pages of the plan are there
+ * and may be cut.
+ */
+static spill_code_t put_pages(const spill_owner_t *owner, const spill_response_t *head,
+                              puts_t *puts, plan_t *plan, spill_response_t *page, bool *ready,
+                              spill_error_t *error)
+{
+    static const plan_t nothing = {0};
+    const spill_state_t *state = &head->state;
+    size_t done = 0;
+    puts->runs = bson_malloc0(puts->count * sizeof *puts->runs);
+    puts->gone = bson_malloc0(puts->count * sizeof *puts->gone);
+    puts->requests = bson_malloc0(puts->count * sizeof *puts->requests);
+    puts->responses = bson_malloc0(puts->count * sizeof *puts->responses);
+    for (size_t i = 0; i < puts->count; i++)
+        puts->requests[i] = put_request(owner, head, puts, i);
+    *ready = false;
+    spill_code_t code =
+        spill_owner_call_all(owner, puts->requests, puts->count, puts->responses, error);
+    while (code == SPILL_OK && done < puts->count && puts->responses[done].outcome == SPILL_DONE)
+        done++;
+    if (code != SPILL_OK || done > 0) {
+        *ready = code == SPILL_OK;
+        *plan = puts->plans[done > 0 ? done - 1 : 0];
+        return code;
     }
-    spill_seqs_release(&gone);
+    code = spill_owner_read_whole(owner, state->pages, page, error);
+    *ready = code == SPILL_OK && page->state.present && page->state.epoch == state->epoch &&
+             page->state.src == state->rev && page->state.first == state->first;
+    *plan = puts->plans[0];
+    if (*ready)
+        adopt(head, page, &nothing, plan);
     return code;
 }
 
@@ -237,9 +312,9 @@ static spill_code_t cut(const spill_owner_t *owner, const spill_state_t *head, c
 
 /*
  * Until an array is cut for the first time, programs that do not keep to the protocols may change
- * any of its elements, and do not raise rev: so that cut, of one page, names the elements. Where
- * they have changed since they were copied, the page that was put has to give way to another copy,
- * and so the head a new rev.
+ * any of its elements, and do not raise rev: so that cut names the elements. Where they have
+ * changed since they were copied, the pages that were put have to give way to other copies, and so
+ * the head gets a new rev.
  */
 static spill_code_t first_cut(const spill_owner_t *owner, const spill_response_t *head,
                               const plan_t *plan, const spill_response_t *page, bool *done,
@@ -256,52 +331,29 @@ static spill_code_t first_cut(const spill_owner_t *owner, const spill_response_t
     return spill_owner_step(owner, &raise, NULL, error);
 }
 
-/* Was the next page cut short because no more was read? Then it is for the next spill. */
-static bool is_short(const spill_response_t *head, const plan_t *plan)
-{
-    return plan->live == head->run.count && (int64_t)plan->live < head->state.live;
-}
-
 /*
- * Put pages as far as the run goes, and cut them off together. The first page that an owner gets is
- * cut alone. `plan` has the first page; then, if *done, what was cut.
- */
-static spill_code_t put_and_cut(const spill_owner_t *owner, spill_response_t *head, need_t need,
-                                plan_t *plan, bool *done, spill_error_t *error)
-{
-    spill_response_t page = SPILL_RESPONSE_INIT;
-    plan_t before = {0};
-    bool ready = false, first = head->state.pages == 0;
-    spill_code_t code = put_page(owner, head, &before, plan, &page, &ready, error);
-    while (code == SPILL_OK && ready && !first) {
-        before = *plan;
-        *plan = plan_page(owner, head, &before, need);
-        if (plan->live == before.live || is_short(head, plan)) {
-            *plan = before;
-            break;
-        }
-        code = put_page(owner, head, &before, plan, &page, &ready, error);
-    }
-    if (code == SPILL_OK && ready)
-        code = first ? first_cut(owner, head, plan, &page, done, error)
-                     : cut(owner, &head->state, plan, NULL, done, error);
-    spill_response_release(&page);
-    return code;
-}
-
-/*
- * From the head with its oldest run, which `head` holds. *plan: what was moved, if *done. *settled:
- * there is nothing left to do.
+ * From the head with its oldest run, which `head` holds: put pages as far as the run goes, and cut
+ * them off together. *plan: what was moved, if *done. *settled: there is nothing left to do.
  */
 static spill_code_t move(const spill_owner_t *owner, need_t need, spill_response_t *head,
                          plan_t *plan, bool *done, bool *settled, spill_error_t *error)
 {
-    static const plan_t nothing = {0};
-    *plan = head->state.present ? plan_page(owner, head, &nothing, need) : nothing;
-    *settled = plan->live == 0;
-    spill_code_t code = *settled ? SPILL_OK : put_and_cut(owner, head, need, plan, done, error);
+    spill_response_t page = SPILL_RESPONSE_INIT;
+    puts_t puts = {0};
+    bool ready = false;
+    spill_code_t code = SPILL_OK;
+    if (head->state.present)
+        plan_pages(owner, head, need, &puts);
+    *settled = puts.count == 0;
+    if (!*settled)
+        code = put_pages(owner, head, &puts, plan, &page, &ready, error);
+    if (ready)
+        code = head->state.pages == 0 ? first_cut(owner, head, plan, &page, done, error)
+                                      : cut(owner, &head->state, plan, NULL, done, error);
     if (*done)
         *settled = settles(owner, &head->state, plan, need);
+    release_puts(&puts);
+    spill_response_release(&page);
     /* Each step is guarded: whether a lost one was applied shows when the head is read again. */
     return code == SPILL_UNKNOWN ? SPILL_OK : code;
 }

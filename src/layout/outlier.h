@@ -122,6 +122,9 @@ spill_request_t spill_newest_cut_request(const spill_owner_t *owner, const spill
 /* Keep newest: is it time to spill, whoever does it? (newest.c) */
 bool spill_newest_is_due(const spill_owner_t *owner, const spill_state_t *head);
 
+/* Most bytes of elements that are moved at a time, unless one page has more. */
+#define SPILL_MOVE_BYTES (8 * 1024 * 1024)
+
 /* What was moved from a head to pages: its first `live` elements, to pages from `page` on. */
 typedef struct spill_moved {
     int64_t page, pages; /* no pages: nothing */
@@ -131,9 +134,8 @@ typedef struct spill_moved {
 
 /*
  * One try to move the oldest elements of a head that is too long to pages, as many as its run,
- * which `head` holds, has for full ones; of an array that was never cut, to one page. *settled:
- * nothing is left to do; else read the head again: others have changed it, or it is still too long.
- * (newest.c)
+ * which `head` holds, has for full ones. *settled: nothing is left to do; else read the head again:
+ * others have changed it, or it is still too long. (newest.c)
  */
 spill_code_t spill_newest_move(const spill_owner_t *owner, spill_response_t *head,
                                spill_moved_t *moved, bool *settled, spill_error_t *error);

@@ -92,6 +92,14 @@ spill_code_t spill_owner_call(const spill_owner_t *owner, const spill_request_t 
     return code == SPILL_OK ? SPILL_OK : name_document(owner, request, code, error);
 }
 
+spill_code_t spill_owner_call_all(const spill_owner_t *owner, const spill_request_t *requests,
+                                  size_t count, spill_response_t *responses, spill_error_t *error)
+{
+    spill_code_t code =
+        spill_store_call_all(owner->array->store, requests, count, responses, error);
+    return code == SPILL_OK ? SPILL_OK : spill_owner_name(owner, code, error);
+}
+
 spill_code_t spill_owner_step(const spill_owner_t *owner, const spill_request_t *request,
                               bool *done, spill_error_t *error)
 {
@@ -107,6 +115,21 @@ spill_code_t spill_owner_read_state(const spill_owner_t *owner, int64_t page,
                                     spill_response_t *response, spill_error_t *error)
 {
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, page);
+    return spill_owner_call(owner, &read, response, error);
+}
+
+spill_request_t spill_owner_whole_request(const spill_owner_t *owner, int64_t page)
+{
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, page);
+    read.want = SPILL_WANT_FORWARD;
+    read.limit = INT64_MAX;
+    return read;
+}
+
+spill_code_t spill_owner_read_whole(const spill_owner_t *owner, int64_t page,
+                                    spill_response_t *response, spill_error_t *error)
+{
+    spill_request_t read = spill_owner_whole_request(owner, page);
     return spill_owner_call(owner, &read, response, error);
 }
 

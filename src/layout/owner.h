@@ -54,6 +54,10 @@ spill_request_t spill_owner_request(const spill_owner_t *owner, spill_request_ki
 spill_code_t spill_owner_call(const spill_owner_t *owner, const spill_request_t *request,
                               spill_response_t *response, spill_error_t *error);
 
+/* The same of several requests for the owner's pages (spill_store_call_all). */
+spill_code_t spill_owner_call_all(const spill_owner_t *owner, const spill_request_t *requests,
+                                  size_t count, spill_response_t *responses, spill_error_t *error);
+
 /*
  * The same where nothing but the outcome matters: *done (may be NULL) tells whether the guard held;
  * false after an error.
@@ -63,6 +67,11 @@ spill_code_t spill_owner_step(const spill_owner_t *owner, const spill_request_t 
 
 /* READ of a document's state alone. Absent: SPILL_OK with response->state.present == false. */
 spill_code_t spill_owner_read_state(const spill_owner_t *owner, int64_t page,
+                                    spill_response_t *response, spill_error_t *error);
+
+/* READ of a page with all of its elements. Absent: as above. */
+spill_request_t spill_owner_whole_request(const spill_owner_t *owner, int64_t page);
+spill_code_t spill_owner_read_whole(const spill_owner_t *owner, int64_t page,
                                     spill_response_t *response, spill_error_t *error);
 
 /* Put "owner ... of 'NAME': " before the message that is there. Returns `code`. */

@@ -64,6 +64,19 @@ spill_code_t spill_store_call(spill_store_t *store, const spill_request_t *reque
     return code;
 }
 
+spill_code_t spill_store_call_all(spill_store_t *store, const spill_request_t *requests,
+                                  size_t count, spill_response_t *responses, spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    if (count > 1 && store->ops->call_all) {
+        add(&store->counts.calls, 1);
+        return store->ops->call_all(store, requests, count, responses, error);
+    }
+    for (size_t i = 0; code == SPILL_OK && i < count; i++)
+        code = spill_store_call(store, &requests[i], &responses[i], error);
+    return code;
+}
+
 spill_code_t spill_store_retire(spill_store_t *store, const spill_definition_t *definition,
                                 const spill_binding_t *binding, bool *done, spill_error_t *error)
 {

@@ -46,6 +46,15 @@ typedef struct spill_store_ops {
     spill_code_t (*call)(spill_store_t *store, const spill_request_t *request,
                          spill_response_t *response, spill_error_t *error);
 
+    /*
+     * Several requests for pages of one owner at once, `count` > 0 of them, each with a response of
+     * its own: all PUT_PAGE, or all READ of a numbered page with the same wishes. What is done, and
+     * what an error leaves, is what calls of each of them would, one by one in some order. May be
+     * NULL: spill_store_call_all.
+     */
+    spill_code_t (*call_all)(spill_store_t *store, const spill_request_t *requests, size_t count,
+                             spill_response_t *responses, spill_error_t *error);
+
     /* The numbers of a definition that is saved in the catalog; the same until its array ends. */
     spill_code_t (*bind)(spill_store_t *store, const spill_definition_t *definition,
                          spill_binding_t *binding, spill_error_t *error);
@@ -152,6 +161,10 @@ void spill_store_log(spill_store_t *store, spill_log_level_t level, const char *
 /* ops->call, counted: calls, appends and their elements, spills. */
 spill_code_t spill_store_call(spill_store_t *store, const spill_request_t *request,
                               spill_response_t *response, spill_error_t *error);
+
+/* ops->call_all, counted as one call; where there is none, calls one by one, up to an error. */
+spill_code_t spill_store_call_all(spill_store_t *store, const spill_request_t *requests,
+                                  size_t count, spill_response_t *responses, spill_error_t *error);
 
 /* ops->retire; where there is none the definition alone goes. */
 spill_code_t spill_store_retire(spill_store_t *store, const spill_definition_t *definition,

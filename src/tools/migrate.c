@@ -3,18 +3,35 @@
 #include "core/array.h"
 #include "definition/fields.h"
 #include "layout/lay_out.h"
+#include "tools/parallel.h"
 #include "util/error.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 
 enum { OWNERS_AT_A_TIME = 256 };
 
-/* A pass over an array's owners. */
+/*
+ * A pass over an array's owners, of which several threads may each have one. The throttle has a
+ * lock of its own: who waits for its turn holds it, and with it all who come next.
+ */
 typedef struct pass {
     spill_array_t *array;
     const spill_migrate_options_t *options;
     spill_migrate_result_t *result;
+    pthread_mutex_t telling; /* held over `result`, and while the caller is told */
+    pthread_mutex_t pacing;  /* held over the throttle */
 } pass_t;
+
+static pass_t begin_pass(spill_array_t *array, const spill_migrate_options_t *options,
+                         spill_migrate_result_t *result)
+{
+    return (pass_t){.array = array,
+                    .options = options,
+                    .result = result,
+                    .telling = PTHREAD_MUTEX_INITIALIZER,
+                    .pacing = PTHREAD_MUTEX_INITIALIZER};
+}
 
 spill_code_t spill_migrate_check(const spill_definition_t *definition, spill_error_t *error)
 {
@@ -39,17 +56,33 @@ spill_code_t spill_migrate_check(const spill_definition_t *definition, spill_err
 typedef spill_code_t (*visit_fn)(pass_t *pass, const spill_overgrown_t *overgrown,
                                  spill_error_t *error);
 
+/* Owners that were found together. */
+typedef struct group {
+    pass_t *pass;
+    visit_fn visit;
+    spill_overgrown_t owners[OWNERS_AT_A_TIME];
+} group_t;
+
+static spill_code_t visit_one(void *context, size_t index, spill_error_t *error)
+{
+    group_t *group = context;
+    return group->visit(group->pass, &group->owners[index], error);
+}
+
 static spill_code_t visit_each(pass_t *pass, const bson_t *found, visit_fn visit,
                                spill_error_t *error)
 {
     bson_iter_t iter;
-    spill_code_t code = SPILL_OK;
+    size_t count = 0, threads = pass->options ? (size_t)pass->options->threads : 1;
+    group_t *group = bson_malloc(sizeof *group);
+    group->pass = pass;
+    group->visit = visit;
     bson_iter_init(&iter, found);
-    while (code == SPILL_OK && bson_iter_next(&iter)) {
-        spill_overgrown_t overgrown;
-        if (spill_overgrown_read(&iter, &overgrown))
-            code = visit(pass, &overgrown, error);
-    }
+    while (count < OWNERS_AT_A_TIME && bson_iter_next(&iter))
+        if (spill_overgrown_read(&iter, &group->owners[count]))
+            count++;
+    spill_code_t code = spill_parallel(threads, count, visit_one, group, error);
+    bson_free(group);
     return code;
 }
 
@@ -83,12 +116,12 @@ static spill_code_t each_overgrown(pass_t *pass, visit_fn visit, spill_error_t *
     return code;
 }
 
-static void count(pass_t *pass, const spill_overgrown_t *overgrown)
+static void count(spill_migrate_result_t *result, const spill_overgrown_t *overgrown)
 {
-    pass->result->owners++;
-    pass->result->plain += overgrown->ours ? 0 : 1;
-    pass->result->elements += overgrown->elements;
-    pass->result->bytes += overgrown->bytes;
+    result->owners++;
+    result->plain += overgrown->ours ? 0 : 1;
+    result->elements += overgrown->elements;
+    result->bytes += overgrown->bytes;
 }
 
 /* ---- what there is to do --------------------------------------------------------------------- */
@@ -98,7 +131,7 @@ static spill_code_t survey(pass_t *pass, const spill_overgrown_t *overgrown, spi
     (void)error;
     const spill_bounds_t *bounds = &pass->array->definition.bounds;
     int64_t excess = overgrown->elements - bounds->threshold;
-    count(pass, overgrown);
+    count(pass->result, overgrown);
     if (overgrown->elements < bounds->threshold + bounds->page_capacity)
         return SPILL_OK;
     pass->result->moved += excess;
@@ -111,7 +144,7 @@ spill_code_t spill_migrate_survey(spill_store_t *store, const spill_definition_t
                                   spill_migrate_result_t *result, spill_error_t *error)
 {
     spill_array_t array = {.store = store, .definition = *definition};
-    pass_t pass = {.array = &array, .result = result};
+    pass_t pass = begin_pass(&array, NULL, result);
     spill_code_t code = spill_migrate_check(definition, error);
     if (code != SPILL_OK)
         return code;
@@ -129,39 +162,55 @@ static bool is_the_owners(spill_code_t code)
            code == SPILL_CONFLICT || code == SPILL_INVALID;
 }
 
+/* `added` is what this owner adds to the result. */
 static spill_code_t tell(pass_t *pass, spill_code_t code, const spill_error_t *failure,
-                         spill_migrated_t *migrated, spill_error_t *error)
+                         const spill_migrate_result_t *added, spill_migrated_t *migrated,
+                         spill_error_t *error)
 {
     const spill_migrate_options_t *options = pass->options;
-    bool passed_over = is_the_owners(code);
+    spill_migrate_result_t *result = pass->result;
+    bool passed_over = is_the_owners(code), goes_on = code == SPILL_OK || passed_over;
     migrated->failed = passed_over ? failure : NULL;
-    pass->result->failed += passed_over ? 1 : 0;
-    if (code != SPILL_OK && !passed_over) {
-        if (error)
-            *error = *failure;
-        return code;
-    }
-    if (options->migrated)
+    pthread_mutex_lock(&pass->telling);
+    result->owners += added->owners;
+    result->plain += added->plain;
+    result->elements += added->elements;
+    result->bytes += added->bytes;
+    result->moved += added->moved;
+    result->pages += added->pages;
+    result->changed += added->changed;
+    result->failed += passed_over ? 1 : 0;
+    if (goes_on && options->migrated)
         options->migrated(options->context, migrated);
-    if (options->progress)
-        options->progress(options->context, pass->result);
-    return SPILL_OK;
+    if (goes_on && options->progress)
+        options->progress(options->context, result);
+    pthread_mutex_unlock(&pass->telling);
+    if (!goes_on && error)
+        *error = *failure;
+    return goes_on ? SPILL_OK : code;
 }
 
-static spill_code_t wait_for_turn(const pass_t *pass, int64_t *started_us, spill_error_t *error)
+static spill_code_t wait_for_turn(pass_t *pass, int64_t *started_us, spill_error_t *error)
 {
     spill_throttle_t *throttle = pass->options->throttle;
-    if (throttle && !spill_throttle_wait(throttle))
-        return spill_walk_stopped(error);
-    *started_us = throttle ? spill_throttle_now_us(throttle) : 0;
-    return SPILL_OK;
+    *started_us = 0;
+    if (!throttle)
+        return SPILL_OK;
+    pthread_mutex_lock(&pass->pacing);
+    bool goes_on = spill_throttle_wait(throttle);
+    *started_us = spill_throttle_now_us(throttle);
+    pthread_mutex_unlock(&pass->pacing);
+    return goes_on ? SPILL_OK : spill_walk_stopped(error);
 }
 
-static void took(const pass_t *pass, int64_t elements, int64_t started_us)
+static void took(pass_t *pass, int64_t elements, int64_t started_us)
 {
     spill_throttle_t *throttle = pass->options->throttle;
-    if (throttle)
-        spill_throttle_ran(throttle, elements, spill_throttle_now_us(throttle) - started_us);
+    if (!throttle)
+        return;
+    pthread_mutex_lock(&pass->pacing);
+    spill_throttle_ran(throttle, elements, spill_throttle_now_us(throttle) - started_us);
+    pthread_mutex_unlock(&pass->pacing);
 }
 
 static spill_code_t lay_out(pass_t *pass, const spill_overgrown_t *overgrown, spill_error_t *error)
@@ -173,29 +222,29 @@ static spill_code_t lay_out(pass_t *pass, const spill_overgrown_t *overgrown, sp
     spill_code_t code = wait_for_turn(pass, &started_us, error);
     if (code != SPILL_OK)
         return code;
-    count(pass, overgrown);
     code = spill_owner_init(&owner, pass->array, &overgrown->owner, &failure);
     if (code == SPILL_OK)
         code = spill_lay_out(&owner, !overgrown->ours, overgrown->elements, overgrown->bytes,
                              &laid_out, &failure);
     spill_owner_release(&owner);
-    took(pass, laid_out.elements > 0 ? laid_out.elements : 1, started_us);
-    pass->result->moved += laid_out.elements;
-    pass->result->pages += laid_out.pages;
-    pass->result->changed += laid_out.changed;
+    spill_migrate_result_t added = {
+        .moved = laid_out.elements, .pages = laid_out.pages, .changed = laid_out.changed};
+    count(&added, overgrown);
     spill_migrated_t migrated = {.owner = &overgrown->owner,
                                  .elements = overgrown->elements,
                                  .moved = laid_out.elements,
                                  .pages = laid_out.pages,
                                  .hash = laid_out.hash,
                                  .taken = laid_out.taken};
-    return tell(pass, code, &failure, &migrated, error);
+    code = tell(pass, code, &failure, &added, &migrated, error);
+    took(pass, laid_out.elements > 0 ? laid_out.elements : 1, started_us);
+    return code;
 }
 
 spill_code_t spill_migrate(spill_array_t *array, const spill_migrate_options_t *options,
                            spill_migrate_result_t *result, spill_error_t *error)
 {
-    pass_t pass = {.array = array, .options = options, .result = result};
+    pass_t pass = begin_pass(array, options, result);
     spill_code_t code = spill_migrate_check(&array->definition, error);
     return code == SPILL_OK ? each_overgrown(&pass, lay_out, error) : code;
 }
@@ -213,8 +262,9 @@ static spill_code_t measure(void *context, const spill_value_t *value, spill_err
         code = spill_give_back_size(&owner, &bytes, &failure);
     spill_owner_release(&owner);
     pass->result->owners++;
+    spill_migrate_result_t nothing = {0};
     spill_migrated_t migrated = {.owner = value};
-    return code == SPILL_OK ? SPILL_OK : tell(pass, code, &failure, &migrated, error);
+    return code == SPILL_OK ? SPILL_OK : tell(pass, code, &failure, &nothing, &migrated, error);
 }
 
 static spill_code_t give_back(pass_t *pass, const spill_value_t *value, spill_error_t *error)
@@ -230,10 +280,9 @@ static spill_code_t give_back(pass_t *pass, const spill_value_t *value, spill_er
         code = spill_give_back(&owner, &elements, &failure);
     spill_owner_release(&owner);
     took(pass, elements > 0 ? elements : 1, started_us);
-    pass->result->owners++;
-    pass->result->elements += elements;
+    spill_migrate_result_t added = {.owners = 1, .elements = elements};
     spill_migrated_t migrated = {.owner = value, .elements = elements, .given_back = true};
-    return tell(pass, code, &failure, &migrated, error);
+    return tell(pass, code, &failure, &added, &migrated, error);
 }
 
 static spill_code_t give_back_owner(void *context, const spill_value_t *owner, spill_error_t *error)
@@ -249,6 +298,7 @@ static spill_code_t finish(pass_t *pass, const spill_overgrown_t *overgrown, spi
 {
     spill_owner_t owner;
     spill_error_t failure;
+    spill_migrate_result_t nothing = {0};
     spill_migrated_t migrated = {.owner = &overgrown->owner};
     if (overgrown->ours)
         return SPILL_OK;
@@ -256,7 +306,7 @@ static spill_code_t finish(pass_t *pass, const spill_overgrown_t *overgrown, spi
     if (code == SPILL_OK)
         code = spill_free_pages(&owner, &failure);
     spill_owner_release(&owner);
-    return code == SPILL_OK ? SPILL_OK : tell(pass, code, &failure, &migrated, error);
+    return code == SPILL_OK ? SPILL_OK : tell(pass, code, &failure, &nothing, &migrated, error);
 }
 
 static spill_code_t count_ours(void *context, const spill_value_t *owner, spill_error_t *error)
@@ -283,7 +333,7 @@ static spill_code_t look_who_is_back(spill_array_t *array, spill_error_t *error)
 spill_code_t spill_migrate_check_undo(spill_array_t *array, const spill_migrate_options_t *options,
                                       spill_migrate_result_t *result, spill_error_t *error)
 {
-    pass_t pass = {.array = array, .options = options, .result = result};
+    pass_t pass = begin_pass(array, options, result);
     spill_code_t code = spill_migrate_check(&array->definition, error);
     int64_t failed = result->failed;
     if (code == SPILL_OK)
@@ -298,7 +348,7 @@ spill_code_t spill_migrate_check_undo(spill_array_t *array, const spill_migrate_
 spill_code_t spill_migrate_undo(spill_array_t *array, const spill_migrate_options_t *options,
                                 spill_migrate_result_t *result, spill_error_t *error)
 {
-    pass_t pass = {.array = array, .options = options, .result = result};
+    pass_t pass = begin_pass(array, options, result);
     spill_migrate_result_t measured = {0};
     spill_code_t code = spill_migrate_check_undo(array, options, &measured, error);
     result->failed += measured.failed;

@@ -36,7 +36,8 @@ typedef struct spill_migrated {
 
 typedef struct spill_migrate_options {
     spill_throttle_t *throttle; /* in elements; NULL: none */
-    /* All may be NULL. */
+    int threads;                /* owners that are laid out at a time; 0: one */
+    /* All may be NULL. Called by any of these threads, and by one at a time. */
     void (*migrated)(void *context, const spill_migrated_t *migrated);
     void (*progress)(void *context, const spill_migrate_result_t *result);
     void *context;

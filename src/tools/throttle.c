@@ -134,7 +134,12 @@ void spill_throttle_ran(spill_throttle_t *throttle, int64_t units, int64_t durat
     adapt(throttle, units, duration_us);
     if (rate <= 0)
         return;
-    /* What the chunk may take by the rate counts from its beginning. */
+    /*
+     * What the chunk may take by the rate counts from its beginning, or from where others' end that
+     * ran beside it.
+     */
     int64_t began_us = spill_throttle_now_us(throttle) - duration_us;
+    if (began_us < throttle->free_at_us)
+        began_us = throttle->free_at_us;
     throttle->free_at_us = began_us + (int64_t)((double)units / (double)rate * 1e6);
 }

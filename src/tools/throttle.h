@@ -9,7 +9,8 @@
  * so that no more units a second are worked off than wanted. The size of chunks follows the time
  * that they take.
  *
- * Threads: a throttle is one thread's at a time.
+ * Threads: a throttle is one thread's at a time; their chunks may overlap, and the rate is that of
+ * all.
  */
 #ifndef SPILL_TOOLS_THROTTLE_H
 #define SPILL_TOOLS_THROTTLE_H

@@ -225,6 +225,93 @@ static void a_cut_takes_several_pages(void **state)
     fixture_close(&fixture);
 }
 
+/* Pages 0, 1, ... of an element each, `count` of them, as copied from a head of rev `src`. */
+static void put_several(fixture_t *fixture, int64_t src, size_t count, spill_response_t *answers)
+{
+    enum { SEVERAL_MAX = 8 };
+    spill_run_t runs[SEVERAL_MAX];
+    spill_request_t puts[SEVERAL_MAX];
+    assert_true(count <= SEVERAL_MAX);
+    for (size_t i = 0; i < count; i++) {
+        puts[i] = make_request(fixture, SPILL_REQUEST_PUT_PAGE, (int64_t)i);
+        runs[i] = numbers_run(100 + (int64_t)i, 1);
+        runs[i].entries[0].seq = (int64_t)i;
+        puts[i].src = src;
+        puts[i].first = (int64_t)i;
+        puts[i].slots = 1;
+        puts[i].run = &runs[i];
+    }
+    assert_int_equal(spill_store_call_all(fixture->store, puts, count, answers, NULL), SPILL_OK);
+    for (size_t i = 0; i < count; i++)
+        spill_run_release(&runs[i]);
+}
+
+/* What is in a page's place decides for that page alone. */
+static void several_pages_are_put_at_once(void **state)
+{
+    fixture_t fixture;
+    spill_response_t answers[4] = {0};
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    append_numbers(&fixture, SPILL_HEAD, 100, 5);
+    put_several(&fixture, EPOCH, 2, answers);
+    assert_int_equal(answers[0].outcome, SPILL_DONE);
+    assert_int_equal(answers[1].outcome, SPILL_DONE);
+    spill_request_t newer = make_request(&fixture, SPILL_REQUEST_PUT_PAGE, 1);
+    spill_run_t run = numbers_run(101, 1);
+    run.entries[0].seq = 1;
+    newer.src = EPOCH + 9;
+    newer.first = 1;
+    newer.slots = 1;
+    newer.run = &run;
+    assert_done(&fixture, &newer);
+    spill_run_release(&run);
+    put_several(&fixture, EPOCH + 1, 4, answers); /* over an older, beside a newer, where none is */
+    const spill_outcome_t expected[] = {SPILL_DONE, SPILL_REFUSED_GUARD, SPILL_DONE, SPILL_DONE};
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(answers[i].outcome, expected[i]);
+    assert_document(&fixture, 0, "rev+1 src+1 | 0=100");
+    assert_document(&fixture, 1, "rev+9 first=1 page=1 src+9 | 1=101");
+    assert_document(&fixture, 2, "rev+1 first=2 page=2 src+1 | 2=102");
+    assert_document(&fixture, 3, "rev+1 first=3 page=3 src+1 | 3=103");
+    for (size_t i = 0; i < 4; i++)
+        spill_response_release(&answers[i]);
+    fixture_close(&fixture);
+}
+
+static void several_pages_are_read_at_once(void **state)
+{
+    enum { COUNT = 4, THERE = 3 };
+    fixture_t fixture;
+    spill_request_t reads[COUNT];
+    spill_response_t answers[COUNT] = {0};
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    append_numbers(&fixture, SPILL_HEAD, 100, 5);
+    put_several(&fixture, EPOCH, THERE, answers);
+    for (size_t i = 0; i < COUNT; i++) {
+        reads[i] = make_request(&fixture, SPILL_REQUEST_READ, (int64_t)(COUNT - 1 - i));
+        reads[i].want = SPILL_WANT_FORWARD;
+        reads[i].limit = 10;
+    }
+    assert_int_equal(spill_store_call_all(fixture.store, reads, COUNT, answers, NULL), SPILL_OK);
+    for (size_t i = 0; i < COUNT; i++) {
+        int64_t page = reads[i].page, number = 100 + page;
+        spill_value_t expected = number_value(&number);
+        assert_int_equal(answers[i].outcome, SPILL_DONE);
+        assert_int_equal(answers[i].state.present, page < THERE);
+        assert_int_equal(answers[i].run.count, page < THERE ? 1 : 0);
+        if (page == THERE)
+            continue;
+        assert_int_equal(answers[i].state.page, page);
+        assert_int_equal(answers[i].state.first, page);
+        spill_element_t element = spill_run_element(&answers[i].run, 0);
+        assert_int_equal(element.seq, page);
+        assert_true(spill_value_equal(&element.value, &expected));
+    }
+    for (size_t i = 0; i < COUNT; i++)
+        spill_response_release(&answers[i]);
+    fixture_close(&fixture);
+}
+
 static spill_request_t make_give_back(const fixture_t *fixture, const spill_run_t *run)
 {
     spill_request_t back = make_request(fixture, SPILL_REQUEST_GIVE_BACK, SPILL_HEAD);
@@ -355,6 +442,8 @@ void add_plain_tests(suite_t *suite)
     SUITE_ADD(suite, a_cut_may_name_what_it_takes);
     SUITE_ADD(suite, a_cut_is_refused_where_others_changed_what_it_takes);
     SUITE_ADD(suite, a_cut_takes_several_pages);
+    SUITE_ADD(suite, several_pages_are_put_at_once);
+    SUITE_ADD(suite, several_pages_are_read_at_once);
     SUITE_ADD(suite, an_array_is_given_back_whole);
     SUITE_ADD(suite, heads_that_are_to_be_laid_out_are_found);
 }

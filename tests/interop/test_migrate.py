@@ -105,7 +105,7 @@ def migrate_killed(users):
                                 "--quiet"] + (["--rate", "400"] if killed < KILLS - 1 else []),
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         try:
-            run.wait(0.2 + dice.random() * 0.5)
+            run.wait(0.2 + dice.random() * 0.5 if killed < KILLS - 1 else 0.1)
             assert run.returncode in (0, 1), run.stderr.read()
             break
         except subprocess.TimeoutExpired:

@@ -116,6 +116,26 @@ static void test_rate_holds(void **state)
     }
 }
 
+/* Chunks that run side by side share the rate. */
+static void test_rate_is_that_of_all(void **state)
+{
+    (void)state;
+    world_t world = {.now_us = 1000000};
+    spill_throttle_options_t options = options_of(&world);
+    options.rate_per_s = 100;
+    spill_throttle_t throttle;
+    spill_throttle_init(&throttle, &options);
+    int64_t end_us = world.now_us + 60000000, units = 0;
+    while (world.now_us < end_us) {
+        assert_true(spill_throttle_wait(&throttle));
+        world.now_us += 200000; /* two of 20 units, which begin and end together */
+        spill_throttle_ran(&throttle, 20, 200000);
+        spill_throttle_ran(&throttle, 20, 200000);
+        units += 40;
+    }
+    assert_in_range(units, 5800, 6100);
+}
+
 /* Time in which there was nothing to do is not caught up with. */
 static void test_rate_has_no_burst(void **state)
 {
@@ -231,6 +251,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_unthrottled_never_sleeps),
         cmocka_unit_test(test_rate_holds),
+        cmocka_unit_test(test_rate_is_that_of_all),
         cmocka_unit_test(test_rate_has_no_burst),
         cmocka_unit_test(test_chunks_follow_their_time),
         cmocka_unit_test(test_a_short_chunk_is_no_reason_to_grow),

@@ -51,6 +51,10 @@ static void unchanged_filter(const step_t *step, bson_t *filter)
     const spill_state_t *before = &step->read.state;
     char path[SPILL_MONGO_PATH_SIZE], sealed[SPILL_MONGO_PATH_SIZE];
     spill_mongo_select(document, filter);
+    if (step->request->kind == SPILL_REQUEST_CUT && step->request->run) {
+        spill_mongo_append_cut_guard(document, before, step->assumed, filter);
+        return;
+    }
     bson_append_int64(filter, spill_mongo_path(document, "epoch", path), -1, before->epoch);
     bson_append_int64(filter, spill_mongo_path(document, "rev", path), -1, before->rev);
     if (document->head) {
@@ -72,8 +76,6 @@ static void unchanged_filter(const step_t *step, bson_t *filter)
                     BCON_BOOL(true), "}", last, "{", "$exists", BCON_BOOL(true), "}");
     } else if ((depends_on_end(step) || summary) && !spill_keeps_best(step->request->definition))
         BCON_APPEND(filter, document->array, "{", "$size", BCON_INT64(before->live), "}");
-    if (step->request->kind == SPILL_REQUEST_CUT && step->request->run)
-        spill_mongo_append_same_run(document, filter);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */

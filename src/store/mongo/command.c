@@ -125,6 +125,45 @@ spill_code_t spill_mongo_insert(spill_mongo_t *store, const char *collection,
     return end(&use, code);
 }
 
+/* Is every error that the reply tells one of a document that is there already? They are marked. */
+static bool take_refusals(const use_t *use, size_t count, bool *refused)
+{
+    bson_iter_t iter, errors, field;
+    bool only = spill_mongo_is_duplicate(&use->cause) &&
+                !bson_has_field(&use->reply, "writeConcernErrors") &&
+                bson_iter_init_find(&iter, &use->reply, "writeErrors") &&
+                BSON_ITER_HOLDS_ARRAY(&iter) && bson_iter_recurse(&iter, &errors);
+    while (only && bson_iter_next(&errors)) {
+        bson_error_t cause = {.domain = MONGOC_ERROR_SERVER};
+        int64_t index = -1;
+        if (bson_iter_recurse(&errors, &field) && bson_iter_find(&field, "code"))
+            cause.code = (uint32_t)bson_iter_as_int64(&field);
+        if (bson_iter_recurse(&errors, &field) && bson_iter_find(&field, "index"))
+            index = bson_iter_as_int64(&field);
+        only = spill_mongo_is_duplicate(&cause) && index >= 0 && index < (int64_t)count;
+        if (only)
+            refused[index] = true;
+    }
+    return only;
+}
+
+spill_code_t spill_mongo_insert_all(spill_mongo_t *store, const char *collection,
+                                    const bson_t *const *documents, size_t count, bool *refused,
+                                    spill_error_t *error)
+{
+    use_t use;
+    begin(&use, store, collection);
+    bson_t opts = BSON_INITIALIZER;
+    BSON_APPEND_BOOL(&opts, "validate", false);
+    BSON_APPEND_BOOL(&opts, "ordered", false);
+    bool good = mongoc_collection_insert_many(use.collection, (const bson_t **)documents, count,
+                                              &opts, &use.reply, &use.cause);
+    spill_code_t code =
+        good || take_refusals(&use, count, refused) ? SPILL_OK : fail(&use, true, error);
+    bson_destroy(&opts);
+    return end(&use, code);
+}
+
 spill_code_t spill_mongo_delete(spill_mongo_t *store, const char *collection, const bson_t *filter,
                                 bool *found, spill_error_t *error)
 {

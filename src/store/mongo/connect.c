@@ -221,6 +221,19 @@ static spill_code_t call(spill_store_t *base, const spill_request_t *request,
     return spill_mongo_change(store, request, response, error);
 }
 
+static spill_code_t call_all(spill_store_t *base, const spill_request_t *requests, size_t count,
+                             spill_response_t *responses, spill_error_t *error)
+{
+    spill_mongo_t *store = (spill_mongo_t *)base;
+    for (size_t i = 0; i < count; i++)
+        spill_response_clear(&responses[i]);
+    if (requests->kind == SPILL_REQUEST_READ)
+        return spill_mongo_read_pages(store, requests, count, responses, error);
+    if (base->options.read_only)
+        return spill_fail(error, SPILL_READ_ONLY, "%s was opened for reading only", store->place);
+    return spill_mongo_put_pages(store, requests, count, responses, error);
+}
+
 static spill_code_t close_store(spill_store_t *base, spill_error_t *error)
 {
     (void)error;
@@ -241,6 +254,7 @@ static const spill_store_ops_t mongo_ops = {
     .combines = true,
     .others_write = true,
     .call = call,
+    .call_all = call_all,
     .bind = spill_mongo_bind,
     .owners = spill_mongo_owners,
     .overgrown = spill_mongo_overgrown,

@@ -102,15 +102,19 @@ void spill_mongo_select(const spill_mongo_document_t *document, bson_t *filter)
     append_shard(document, filter);
 }
 
-void spill_mongo_select_two(const spill_mongo_document_t *document, int64_t other, bson_t *filter)
+void spill_mongo_select_pages(const spill_mongo_document_t *document, const int64_t *pages,
+                              size_t count, bson_t *filter)
 {
-    const spill_request_t *request = document->request;
     bson_init(filter);
     bson_t id, ids;
     BSON_APPEND_DOCUMENT_BEGIN(filter, "_id", &id);
     BSON_APPEND_ARRAY_BEGIN(&id, "$in", &ids);
-    append_page_id(request, "0", request->page, &ids);
-    append_page_id(request, "1", other, &ids);
+    for (size_t i = 0; i < count; i++) {
+        char buffer[16];
+        const char *key;
+        bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
+        append_page_id(document->request, key, pages[i], &ids);
+    }
     bson_append_array_end(&id, &ids);
     bson_append_document_end(filter, &id);
     append_shard(document, filter);

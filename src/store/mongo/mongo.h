@@ -22,6 +22,7 @@
  *   apart.c        documents of one element, and the head's summary (layouts reference, subset)
  *   top.c          ... with the elements that rank highest (layout subset)
  *   rank.c         ... and the search for what ranks next
+ *   pages.c        several pages at once: put and read
  *   change.c       all other steps: read the state, ask transition.c, compare and set
  *   plain.c        arrays that others keep: TAKE, GIVE_BACK
  *   catalog.c      definitions, imports, indexes
@@ -101,6 +102,14 @@ spill_code_t spill_mongo_upsert(spill_mongo_t *store, const char *collection, co
 spill_code_t spill_mongo_replace(spill_mongo_t *store, const char *collection, const bson_t *filter,
                                  const bson_t *document, bool *found, spill_error_t *error);
 
+/*
+ * Several of one collection, in no order. refused[i] becomes true where there is a document of that
+ * _id.
+ */
+spill_code_t spill_mongo_insert_all(spill_mongo_t *store, const char *collection,
+                                    const bson_t *const *documents, size_t count, bool *refused,
+                                    spill_error_t *error);
+
 /* *done is false where there is a document of that _id. */
 spill_code_t spill_mongo_insert(spill_mongo_t *store, const char *collection,
                                 const bson_t *document, bool *done, spill_error_t *error);
@@ -158,8 +167,9 @@ void spill_mongo_append_pages(const spill_definition_t *definition, int64_t page
 
 /* {_id: {$eq: ...}}, of a page in a sharded cluster also its owner, into `filter`. */
 void spill_mongo_select(const spill_mongo_document_t *document, bson_t *filter);
-/* A page, and another of the same owner. */
-void spill_mongo_select_two(const spill_mongo_document_t *document, int64_t other, bson_t *filter);
+/* Pages of the same owner. */
+void spill_mongo_select_pages(const spill_mongo_document_t *document, const int64_t *pages,
+                              size_t count, bson_t *filter);
 
 /* "spill.activities.rev" for "rev". `path` is returned. */
 const char *spill_mongo_path(const spill_mongo_document_t *document, const char *name,
@@ -481,6 +491,15 @@ spill_code_t spill_mongo_windows(spill_store_t *store, const spill_definition_t 
                                  const spill_binding_t *binding, const spill_window_query_t *query,
                                  bson_t *texts, spill_error_t *error);
 
+/* ---- pages.c --------------------------------------------------------------------------------- */
+
+/* spill_store_ops.call_all of PUT_PAGE and of READ. */
+spill_code_t spill_mongo_put_pages(spill_mongo_t *store, const spill_request_t *requests,
+                                   size_t count, spill_response_t *responses, spill_error_t *error);
+spill_code_t spill_mongo_read_pages(spill_mongo_t *store, const spill_request_t *requests,
+                                    size_t count, spill_response_t *responses,
+                                    spill_error_t *error);
+
 /* ---- plain.c --------------------------------------------------------------------------------- */
 
 /* TAKE and GIVE_BACK. */
@@ -490,10 +509,12 @@ spill_code_t spill_mongo_give_back(spill_mongo_t *store, const spill_request_t *
                                    spill_response_t *response, spill_error_t *error);
 
 /*
- * CUT with a run, to a filter: the slots that go hold its elements. Numbers of one value and one
- * size are equal whatever their type.
+ * CUT with a run, to a filter: the head is as it was in `before`, and the slots that go hold the
+ * run's elements. Numbers of one value and one size are equal whatever their type. `assumed`: the
+ * head was not read, and has no gone numbers.
  */
-void spill_mongo_append_same_run(const spill_mongo_document_t *document, bson_t *filter);
+void spill_mongo_append_cut_guard(const spill_mongo_document_t *document,
+                                  const spill_state_t *before, bool assumed, bson_t *filter);
 
 /* ---- rewrite.c ------------------------------------------------------------------------------- */
 

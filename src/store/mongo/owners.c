@@ -260,9 +260,7 @@ static void append_miscounted(const spill_definition_t *definition, const names_
 static bson_t *overgrown_conditions(const spill_definition_t *definition, const names_t *names,
                                     const spill_overgrown_query_t *query)
 {
-    char place[SPILL_NAME_SIZE + 2];
     bson_t any = BSON_INITIALIZER;
-    snprintf(place, sizeof place, "%s.0", definition->array);
     BCON_APPEND(&any, "0", "{", "$eq", "[", "{", "$type", BCON_UTF8(names->epoch), "}", "missing",
                 "]", "}", "1", "{", "$gte", "[", "{", "$add", "[", "{", "$size",
                 BCON_UTF8(names->array), "}", "{", "$size", "{", "$ifNull", "[",
@@ -271,9 +269,10 @@ static bson_t *overgrown_conditions(const spill_definition_t *definition, const 
                 BCON_INT64(query->bytes), "]", "}");
     if (query->counts)
         append_miscounted(definition, names, &any);
-    bson_t *conditions = BCON_NEW(place, "{", "$exists", BCON_BOOL(true), "}", "$expr", "{",
-                                  "$cond", "[", "{", "$isArray", BCON_UTF8(names->array), "}", "{",
-                                  "$or", BCON_ARRAY(&any), "}", BCON_BOOL(false), "]", "}");
+    bson_t *conditions = BCON_NEW(
+        "$expr", "{", "$cond", "[", "{", "$isArray", BCON_UTF8(names->array), "}", "{", "$and", "[",
+        "{", "$gt", "[", "{", "$size", BCON_UTF8(names->array), "}", BCON_INT32(0), "]", "}", "{",
+        "$or", BCON_ARRAY(&any), "}", "]", "}", BCON_BOOL(false), "]", "}");
     bson_destroy(&any);
     return conditions;
 }

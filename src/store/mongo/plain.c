@@ -38,22 +38,33 @@ static void set_bookkeeping(const spill_mongo_document_t *document, int64_t epoc
 
 /*
  * Nothing of the application's is to be overwritten: what tells that a document has pages is not
- * there, and `spill` is a document, if it is there.
+ * there, and `spill` is a document, if it is there. All of it is one expression: a server may
+ * unpack the document anew for each field that a filter names.
  */
 static void append_take_guard(const spill_mongo_document_t *document, bson_t *filter)
 {
     const spill_definition_t *definition = document->request->definition;
-    const char *ours[] = {definition->overflow_field, definition->pages_field};
-    char path[SPILL_MONGO_PATH_SIZE], array[SPILL_NAME_SIZE + 1], first[SPILL_NAME_SIZE + 2];
+    char epoch[SPILL_MONGO_PATH_SIZE], array[SPILL_NAME_SIZE + 1];
+    const char *absent[] = {definition->overflow_field, definition->pages_field};
+    bson_t expression, all;
     snprintf(array, sizeof array, "$%s", document->array);
-    snprintf(first, sizeof first, "%s.0", document->array);
-    BCON_APPEND(filter, spill_mongo_path(document, "epoch", path), "{", "$exists", BCON_BOOL(false),
-                "}", first, "{", "$exists", BCON_BOOL(true), "}", "$expr", "{", "$and", "[", "{",
-                "$isArray", BCON_UTF8(array), "}", "{", "$in", "[", "{", "$type", "$spill", "}",
-                "[", "missing", "object", "]", "]", "}", "]", "}");
-    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-        if (ours[i][0] != '\0')
-            BCON_APPEND(filter, ours[i], "{", "$exists", BCON_BOOL(false), "}");
+    BSON_APPEND_DOCUMENT_BEGIN(filter, "$expr", &expression);
+    BSON_APPEND_ARRAY_BEGIN(&expression, "$and", &all);
+    BCON_APPEND(&all, "0", "{", "$eq", "[", "{", "$type",
+                BCON_UTF8(spill_mongo_ref(document, "epoch", epoch)), "}", "missing", "]", "}", "1",
+                "{", "$in", "[", "{", "$type", "$spill", "}", "[", "missing", "object", "]", "]",
+                "}", "2", "{", "$gt", "[", "{", "$size", "{", "$cond", "[", "{", "$isArray",
+                BCON_UTF8(array), "}", BCON_UTF8(array), "[", "]", "]", "}", "}", BCON_INT32(0),
+                "]", "}");
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
+        char field[SPILL_NAME_SIZE + 1];
+        snprintf(field, sizeof field, "$%s", absent[i]);
+        if (absent[i][0] != '\0')
+            BCON_APPEND(&all, i == 0 ? "3" : "4", "{", "$eq", "[", "{", "$type", BCON_UTF8(field),
+                        "}", "missing", "]", "}");
+    }
+    bson_append_array_end(&expression, &all);
+    bson_append_document_end(filter, &expression);
 }
 
 /* A count that the application kept is to be there, too, when the array is given back. */
@@ -98,31 +109,61 @@ spill_code_t spill_mongo_take_over(spill_mongo_t *store, const spill_request_t *
 
 /* ---- CUT of an array that others may still change -------------------------------------------- */
 
-void spill_mongo_append_same_run(const spill_mongo_document_t *document, bson_t *filter)
+/* The first elements of the array are the request's run: an operand of $and. */
+static void append_same_run(const spill_mongo_document_t *document, const char *key, bson_t *all)
 {
     static const spill_run_t none = {0};
     const spill_request_t *request = document->request;
     char array[SPILL_NAME_SIZE + 1];
     snprintf(array, sizeof array, "$%s", document->array);
-    bson_t *all = BCON_NEW("$ifNull", "[", BCON_UTF8(array), "[", "]", "]");
-    bson_t *live = BCON_NEW("$size", BCON_DOCUMENT(all));
+    bson_t *elements = BCON_NEW("$ifNull", "[", BCON_UTF8(array), "[", "]", "]");
+    bson_t *live = BCON_NEW("$size", BCON_DOCUMENT(elements));
     bson_t *rank = BCON_NEW("$literal", BCON_INT64(0));
     bson_t *count = BCON_NEW("$literal", BCON_INT64((int64_t)request->run->count));
-    bson_t *slice = spill_mongo_slice(document, all, live, rank, count);
+    bson_t *slice = spill_mongo_slice(document, elements, live, rank, count);
     bson_t expected = BSON_INITIALIZER, size = BSON_INITIALIZER;
     spill_plain_append(request->definition, "$literal", request->run, &none, &expected);
     spill_plain_append(request->definition, "a", request->run, &none, &size);
-    BCON_APPEND(filter, "$expr", "{", "$let", "{", "vars", "{", "run", BCON_DOCUMENT(slice), "}",
-                "in", "{", "$and", "[", "{", "$eq", "[", "$$run", BCON_DOCUMENT(&expected), "]",
-                "}", "{", "$eq", "[", "{", "$bsonSize", "{", "a", "$$run", "}", "}",
-                BCON_INT64(size.len), "]", "}", "]", "}", "}", "}");
+    BCON_APPEND(all, key, "{", "$let", "{", "vars", "{", "run", BCON_DOCUMENT(slice), "}", "in",
+                "{", "$and", "[", "{", "$eq", "[", "$$run", BCON_DOCUMENT(&expected), "]", "}", "{",
+                "$eq", "[", "{", "$bsonSize", "{", "a", "$$run", "}", "}", BCON_INT64(size.len),
+                "]", "}", "]", "}", "}", "}");
     bson_destroy(&expected);
     bson_destroy(&size);
     bson_destroy(slice);
     bson_destroy(count);
     bson_destroy(rank);
     bson_destroy(live);
-    bson_destroy(all);
+    bson_destroy(elements);
+}
+
+void spill_mongo_append_cut_guard(const spill_mongo_document_t *document,
+                                  const spill_state_t *before, bool assumed, bson_t *filter)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+    } numbers[] = {{"epoch", before->epoch},
+                   {"rev", before->rev},
+                   {"pages", before->pages},
+                   {"first", before->first}};
+    char path[SPILL_MONGO_PATH_SIZE], key[8];
+    bson_t expression, all;
+    uint32_t count = 0;
+    BSON_APPEND_DOCUMENT_BEGIN(filter, "$expr", &expression);
+    BSON_APPEND_ARRAY_BEGIN(&expression, "$and", &all);
+    for (; count < sizeof numbers / sizeof *numbers; count++) {
+        snprintf(key, sizeof key, "%u", count);
+        BCON_APPEND(&all, key, "{", "$eq", "[",
+                    BCON_UTF8(spill_mongo_ref(document, numbers[count].name, path)),
+                    BCON_INT64(numbers[count].value), "]", "}");
+    }
+    if (assumed)
+        BCON_APPEND(&all, "4", "{", "$eq", "[", "{", "$type",
+                    BCON_UTF8(spill_mongo_ref(document, "gone", path)), "}", "missing", "]", "}");
+    append_same_run(document, assumed ? "5" : "4", &all);
+    bson_append_array_end(&expression, &all);
+    bson_append_document_end(filter, &expression);
 }
 
 /* ---- GIVE_BACK ------------------------------------------------------------------------------- */

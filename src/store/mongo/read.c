@@ -75,8 +75,9 @@ static void append_document(const spill_mongo_document_t *document, bson_t *stag
     const spill_request_t *request = document->request;
     bson_t stage, filter;
     BSON_APPEND_DOCUMENT_BEGIN(stages, "0", &stage);
+    int64_t two[] = {request->page, page_beyond(request, request->page)};
     if (request->want_beyond && request->page >= 0)
-        spill_mongo_select_two(document, page_beyond(request, request->page), &filter);
+        spill_mongo_select_pages(document, two, 2, &filter);
     else
         spill_mongo_select(document, &filter);
     BSON_APPEND_DOCUMENT(&stage, "$match", &filter);
