@@ -265,6 +265,9 @@ static spill_code_t migrate_all(migrate_run_t *run, spill_error_t *error)
 
 /* ---- sweep ----------------------------------------------------------------------------------- */
 
+/* A watch goes on through what passes: so long since the last pass that was good. */
+#define GIVE_UP_S (15 * 60)
+
 /* In small steps, so that Ctrl-C is heard. False: it was. */
 static bool pause_between(int64_t interval_s)
 {
@@ -277,18 +280,55 @@ static bool pause_between(int64_t interval_s)
     return !spill_cli_interrupted();
 }
 
+/* May the same pass succeed later, the store being away or busy for now? */
+static bool passes(spill_code_t code, const spill_error_t *error)
+{
+    return code == SPILL_UNKNOWN || ((code == SPILL_IO || code == SPILL_BUSY) && error->retryable);
+}
+
+/*
+ * After a pass that ended with `code`: how long to wait for the next one; 0: there is none.
+ * `failed` counts passes that failed since the last good one, at good_us.
+ */
+static int64_t next_pause_s(const sweep_options_t *given, spill_code_t code,
+                            const spill_error_t *error, int *failed, int64_t *good_us)
+{
+    int64_t now_us = spill_clock_now_us(NULL), pause_s = 1;
+    if (!given->watch || (code != SPILL_OK && !passes(code, error)))
+        return 0;
+    if (code == SPILL_OK) {
+        *failed = 0;
+        *good_us = now_us;
+        return given->interval_s;
+    }
+    if (now_us - *good_us > (int64_t)GIVE_UP_S * 1000000)
+        return 0;
+    for (int i = 0; i < *failed && pause_s < given->interval_s; i++)
+        pause_s *= 2;
+    ++*failed;
+    return pause_s < given->interval_s ? pause_s : given->interval_s;
+}
+
 static spill_code_t sweep_all(migrate_run_t *run, spill_error_t *error)
 {
     const sweep_options_t *given = run->invocation->options;
     spill_definition_t definition;
+    int failed = 0;
+    int64_t pause_s = 1, good_us = spill_clock_now_us(NULL);
     spill_code_t code =
         spill_store_definition(run->store, run->invocation->arguments[1], &definition, error);
+    if (code != SPILL_OK)
+        return code;
     run->definition = &definition;
-    do {
+    while (pause_s > 0) {
         run->survey = (spill_migrate_result_t){0};
-        if (code == SPILL_OK)
-            code = pass_over(run, spill_migrate, "swept", error);
-    } while (code == SPILL_OK && given->watch && pause_between(given->interval_s));
+        code = pass_over(run, spill_migrate, "swept", error);
+        pause_s = next_pause_s(given, code, error, &failed, &good_us);
+        if (code != SPILL_OK && pause_s > 0)
+            fprintf(stderr, "spillway: %s; again in %" PRId64 " s\n", error->message, pause_s);
+        if (pause_s > 0 && !pause_between(pause_s))
+            pause_s = 0;
+    }
     run->definition = NULL;
     return code;
 }
@@ -414,7 +454,7 @@ static const spill_option_t SWEEP_OPTIONS[] = {
     {"threads", "N", SPILL_OPTION_NUMBER, offsetof(sweep_options_t, threads),
      "Lay out N owners at a time (2)"},
     {"watch", NULL, SPILL_OPTION_FLAG, offsetof(sweep_options_t, watch),
-     "Again and again, until it is interrupted"},
+     "Again and again, until it is interrupted, or the store was away for 15 minutes"},
     {"interval", "SECONDS", SPILL_OPTION_NUMBER, offsetof(sweep_options_t, interval_s),
      "With --watch: seconds between two passes (60)"},
     {0}};

@@ -21,8 +21,7 @@ typedef struct need {
     int64_t bytes;
 } need_t;
 
-/* After a spill that bytes caused, the head is as full in bytes as it is meant to be in count. */
-static int64_t bytes_target(const spill_bounds_t *bounds)
+int64_t spill_newest_bytes_target(const spill_bounds_t *bounds)
 {
     return (int64_t)((double)bounds->head_bytes_max * (double)bounds->threshold /
                      (double)(bounds->threshold + bounds->page_capacity));
@@ -75,8 +74,8 @@ static bool enough(const spill_owner_t *owner, const spill_state_t *head, const 
     if (rest.slots > bounds->threshold)
         return false;
     bool bytes_matter = plan->live > 0 || need.slots > 0;
-    if (bytes_matter &&
-        spill_append_head_bytes(owner, head, rest.live, rest.bytes) > bytes_target(bounds))
+    if (bytes_matter && spill_append_head_bytes(owner, head, rest.live, rest.bytes) >
+                            spill_newest_bytes_target(bounds))
         return false;
     return has_room(owner, head, &rest, need);
 }

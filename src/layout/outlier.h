@@ -119,6 +119,12 @@ spill_code_t spill_newest_read_run(const spill_owner_t *owner, spill_response_t 
 spill_request_t spill_newest_cut_request(const spill_owner_t *owner, const spill_state_t *head,
                                          int64_t slots, int64_t bytes);
 
+/*
+ * Keep newest: most bytes of a head after a spill that bytes caused: it is then as full in bytes as
+ * it is meant to be in count. (newest.c)
+ */
+int64_t spill_newest_bytes_target(const spill_bounds_t *bounds);
+
 /* Keep newest: is it time to spill, whoever does it? (newest.c) */
 bool spill_newest_is_due(const spill_owner_t *owner, const spill_state_t *head);
 

@@ -126,16 +126,30 @@ static void count(spill_migrate_result_t *result, const spill_overgrown_t *overg
 
 /* ---- what there is to do --------------------------------------------------------------------- */
 
+/*
+ * How many elements of the mean size go to a page, or stay in a head when its spill is done, where
+ * bytes bound it more than their number does.
+ */
+static int64_t within(int64_t slots, int64_t bytes_max, const spill_overgrown_t *overgrown)
+{
+    int64_t mean = overgrown->bytes / (overgrown->elements > 0 ? overgrown->elements : 1);
+    int64_t fit = mean > 0 ? bytes_max / mean : slots;
+    return fit < 1 ? 1 : fit < slots ? fit : slots;
+}
+
 static spill_code_t survey(pass_t *pass, const spill_overgrown_t *overgrown, spill_error_t *error)
 {
     (void)error;
     const spill_bounds_t *bounds = &pass->array->definition.bounds;
-    int64_t excess = overgrown->elements - bounds->threshold;
+    int64_t page = within(bounds->page_capacity, bounds->page_bytes_max, overgrown);
+    int64_t target = spill_newest_bytes_target(bounds);
+    int64_t stays = within(bounds->threshold, target, overgrown);
     count(pass->result, overgrown);
-    if (overgrown->elements < bounds->threshold + bounds->page_capacity)
+    if (overgrown->elements < bounds->threshold + bounds->page_capacity &&
+        overgrown->bytes < bounds->head_bytes_max)
         return SPILL_OK;
-    pass->result->moved += excess;
-    pass->result->pages += (excess + bounds->page_capacity - 1) / bounds->page_capacity;
+    pass->result->moved += overgrown->elements - stays;
+    pass->result->pages += (overgrown->elements - stays + page - 1) / page;
     return SPILL_OK;
 }
 

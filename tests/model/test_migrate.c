@@ -538,6 +538,65 @@ static void every_call_fails_once(bool memory, pass_fn pass)
     }
 }
 
+/* What a dry run says is what is done. */
+static void a_survey_tells_what_is_moved(void **state)
+{
+    (void)state;
+    static world_t world;
+    for (int count = 0; count < 60; count++) {
+        spill_migrate_options_t options = {0};
+        spill_migrate_result_t said = {0}, done = {0};
+        spill_error_t error;
+        open_world(&world, true, 1);
+        fill(&world, 0, count);
+        fill(&world, 1, 60 - count);
+        assert_int_equal(spill_migrate_survey(world.store, &world.feed->definition, &said, &error),
+                         SPILL_OK);
+        assert_int_equal(spill_migrate(world.feed, &options, &done, &error), SPILL_OK);
+        assert_int_equal(said.owners, done.owners);
+        assert_int_equal(said.moved, done.moved);
+        assert_int_equal(said.pages, done.pages);
+        close_world(&world);
+    }
+}
+
+/* The same where bytes bound documents more than counts do, about. */
+static void a_survey_tells_about_how_many_pages_bytes_make(void **state)
+{
+    (void)state;
+    static world_t world;
+    spill_migrate_options_t options = {0};
+    spill_migrate_result_t said = {0}, done = {0};
+    spill_error_t error;
+    open_world(&world, true, 1);
+    spill_definition_t definition = world.feed->definition;
+    definition.bounds = (spill_bounds_t){
+        .threshold = 100, .page_capacity = 200, .head_bytes_max = 65536, .page_bytes_max = 32768};
+    assert_int_equal(spill_store_define(world.store, &definition, &error), SPILL_OK);
+    spill_array_t *array;
+    assert_int_equal(spill_array_open(world.store, "feed", &array, &error), SPILL_OK);
+    bson_t update = BSON_INITIALIZER, set, elements;
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
+    BSON_APPEND_ARRAY_BEGIN(&set, "activities", &elements);
+    for (uint32_t i = 0; i < 100; i++) {
+        char key[16], text[3000] = {0};
+        snprintf(key, sizeof key, "%u", i);
+        memset(text, 'x', 2500 + i % 300);
+        BSON_APPEND_UTF8(&elements, key, text);
+    }
+    bson_append_array_end(&set, &elements);
+    bson_append_document_end(&update, &set);
+    assert_int_equal(spill_array_update(world.other, &world.owners[0], &update, &error), SPILL_OK);
+    bson_destroy(&update);
+    assert_int_equal(spill_migrate_survey(world.store, &definition, &said, &error), SPILL_OK);
+    assert_int_equal(spill_migrate(array, &options, &done, &error), SPILL_OK);
+    assert_true(done.pages > 2);
+    assert_in_range(said.pages, done.pages * 3 / 4, done.pages * 5 / 4);
+    assert_in_range(said.moved, done.moved * 3 / 4, done.moved * 5 / 4);
+    spill_array_close(array);
+    close_world(&world);
+}
+
 static void every_call_of_a_migration_fails_once(void **state)
 {
     (void)state;
@@ -555,6 +614,8 @@ static void every_call_of_an_undo_fails_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_survey_tells_what_is_moved),
+        cmocka_unit_test(a_survey_tells_about_how_many_pages_bytes_make),
         cmocka_unit_test(every_call_of_a_migration_fails_once),
         cmocka_unit_test(every_call_of_an_undo_fails_once),
         cmocka_unit_test(beside_others_on_the_memory_store),

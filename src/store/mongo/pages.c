@@ -26,7 +26,7 @@ static bson_t *make_page(const spill_request_t *request)
 spill_code_t spill_mongo_put_pages(spill_mongo_t *store, const spill_request_t *requests,
                                    size_t count, spill_response_t *responses, spill_error_t *error)
 {
-    bson_t **documents = bson_malloc0(count * sizeof *documents);
+    bson_t **documents = bson_malloc0(count * sizeof(bson_t *));
     bool *refused = bson_malloc0(count * sizeof *refused);
     for (size_t i = 0; i < count; i++)
         documents[i] = make_page(&requests[i]);
