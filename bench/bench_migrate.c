@@ -15,7 +15,9 @@
 #include "measure.h"
 
 #include "core/array.h"
+#include "store/store.h"
 #include "tools/migrate.h"
+#include "tools/probe.h"
 #include "tools/throttle.h"
 
 #include <mongoc/mongoc.h>
@@ -170,6 +172,175 @@ static void bench_speed(bench_t *bench)
     bench->report.failed = bench->report.failed || !kept;
 }
 
+/* ---- latency --------------------------------------------------------------------------------- */
+
+/* What the client and its parent share. */
+typedef struct samples {
+    volatile sig_atomic_t stop;
+    size_t count;
+    double seconds[SAMPLES_MAX];
+} samples_t;
+
+static void sleep_until(double moment)
+{
+    double left = moment - measure_now();
+    if (left > 0)
+        usleep((useconds_t)(left * 1e6));
+}
+
+static void update_one(mongoc_collection_t *collection, size_t number)
+{
+    bson_error_t error;
+    bson_t *filter = BCON_NEW("_id", BCON_INT32((int32_t)(number % CLIENT_OWNERS)));
+    bson_t *update =
+        BCON_NEW("$push", "{", "events", "{", "$each", "[", BCON_INT64((int64_t)number), "]",
+                 "$slice", BCON_INT32(-20), "}", "}");
+    bson_t *opts = BCON_NEW("upsert", BCON_BOOL(true));
+    if (!mongoc_collection_update_one(collection, filter, update, opts, NULL, &error))
+        measure_stop("%s", error.message);
+    bson_destroy(filter);
+    bson_destroy(update);
+    bson_destroy(opts);
+}
+
+/* The client's process: as many updates a second as CLIENT_RATE, whatever they take. */
+static void run_client(const bench_t *bench, samples_t *samples)
+{
+    mongoc_client_t *client = mongoc_client_new(bench->uri);
+    mongoc_collection_t *collection =
+        mongoc_client_get_collection(client, bench->database, "client");
+    for (size_t i = 0; i < CLIENT_OWNERS; i++)
+        update_one(collection, i);
+    double began = measure_now();
+    for (size_t i = 0; !samples->stop && i < SAMPLES_MAX; i++) {
+        double due = began + (double)i / CLIENT_RATE;
+        sleep_until(due);
+        update_one(collection, i);
+        samples->seconds[i] = measure_now() - due;
+        samples->count = i + 1;
+    }
+    _exit(EXIT_SUCCESS);
+}
+
+static pid_t start_client(const bench_t *bench, samples_t *samples)
+{
+    samples->stop = 0;
+    samples->count = 0;
+    fflush(stdout);
+    pid_t client = fork();
+    if (client < 0)
+        measure_stop("cannot start a process");
+    if (client == 0)
+        run_client(bench, samples);
+    while (samples->count == 0)
+        usleep(1000);
+    return client;
+}
+
+static int compare(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* Milliseconds that 99 of 100 took at most. */
+static double end_client(pid_t client, samples_t *samples)
+{
+    int status;
+    samples->stop = 1;
+    if (waitpid(client, &status, 0) != client || status != 0)
+        measure_stop("the client has failed");
+    qsort(samples->seconds, samples->count, sizeof *samples->seconds, compare);
+    return samples->seconds[samples->count * 99 / 100] * 1e3;
+}
+
+typedef struct paced {
+    const bench_t *bench;
+    spill_probe_t probe;
+} paced_t;
+
+static bool read_little(void *context)
+{
+    const paced_t *paced = context;
+    bson_t *nothing = NULL;
+    spill_error_t error;
+    spill_store_t *store = paced->bench->store;
+    measure_check(
+        store->ops->catalog_get(store, SPILL_CATALOG_DEFINITION, "probe:latency", &nothing, &error),
+        &error);
+    return true;
+}
+
+static double latency_s(void *context)
+{
+    paced_t *paced = context;
+    return spill_probe_latency(&paced->probe);
+}
+
+/* The client's p99 beside a migration; `latency_ms`: as with --max-latency, 0: without. */
+static double beside_migration(bench_t *bench, samples_t *samples, int number, double latency_ms,
+                               double *owners_a_second)
+{
+    char name[32];
+    paced_t paced = {.bench = bench};
+    spill_throttle_options_t options = {
+        .latency_max_s = latency_ms / 1e3, .latency = latency_s, .context = &paced};
+    spill_throttle_t throttle;
+    spill_migrate_result_t result;
+    spill_error_t error;
+    snprintf(name, sizeof name, "latency%d", number);
+    insert_in_bulk(bench, name, number * bench->owners);
+    spill_array_t *array = open_array(bench, name);
+    spill_throttle_init(&throttle, &options);
+    if (latency_ms > 0)
+        measure_check(spill_probe_start(&paced.probe, read_little, &paced, &error), &error);
+    pid_t client = start_client(bench, samples);
+    double seconds = migrate(bench, array, latency_ms > 0 ? &throttle : NULL, &result);
+    double p99_ms = end_client(client, samples);
+    spill_probe_stop(&paced.probe);
+    spill_array_close(array);
+    drop_collection(bench, name);
+    snprintf(name, sizeof name, "latency%dPages", number);
+    drop_collection(bench, name);
+    *owners_a_second = bench->owners / seconds;
+    return p99_ms;
+}
+
+static void bench_latency(bench_t *bench)
+{
+    enum { ROUNDS = 5, QUICK_ROUNDS = 2, ALONE_S = 10 };
+    int rounds = bench->quick ? QUICK_ROUNDS : ROUNDS;
+    double alone[ROUNDS], free[ROUNDS], held[ROUNDS], shares[ROUNDS];
+    double free_ratios[ROUNDS], held_ratios[ROUNDS];
+    samples_t *samples =
+        mmap(NULL, sizeof *samples, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (samples == MAP_FAILED)
+        measure_stop("no memory");
+    for (int i = 0; i < rounds; i++) {
+        double free_rate, held_rate;
+        pid_t client = start_client(bench, samples);
+        sleep(ALONE_S);
+        alone[i] = end_client(client, samples);
+        free[i] = beside_migration(bench, samples, 2 * i, 0, &free_rate);
+        held[i] = beside_migration(bench, samples, 2 * i + 1, alone[i], &held_rate);
+        free_ratios[i] = free[i] / alone[i];
+        held_ratios[i] = held[i] / alone[i];
+        shares[i] = held_rate / free_rate;
+    }
+    munmap(samples, sizeof *samples);
+    double ratio = measure_median(held_ratios, (size_t)rounds);
+    double share = measure_median(shares, (size_t)rounds);
+    bool kept = ratio <= 1.5 && share >= 0.2;
+    printf("client's p99     %8.1f ms alone, %.1f beside a migration (%.2f times), %.1f beside one "
+           "with --max-latency (%.2f times, bar 1.50)\n",
+           measure_median(alone, (size_t)rounds), measure_median(free, (size_t)rounds),
+           measure_median(free_ratios, (size_t)rounds), measure_median(held, (size_t)rounds),
+           ratio);
+    printf("which moves      %8.2f of what it moves without, bar 0.20: %s\n", share,
+           kept ? "kept" : "MISSED");
+    bench->report.failed = bench->report.failed || !kept;
+}
+
 /* ---- main ------------------------------------------------------------------------------------ */
 
 static void open_bench(bench_t *bench)
@@ -221,6 +392,8 @@ int main(int argc, char **argv)
     open_bench(&bench);
     if (measure_wanted(&bench.report, "speed"))
         bench_speed(&bench);
+    if (measure_wanted(&bench.report, "latency"))
+        bench_latency(&bench);
     close_bench(&bench);
     return bench.report.failed ? 1 : 0;
 }

@@ -3,8 +3,10 @@
 #include "cli/interrupt.h"
 #include "cli/operate.h"
 #include "store/browse.h"
+#include "store/store.h"
 #include "tools/parallel.h"
 #include "tools/plan_file.h"
+#include "tools/probe.h"
 #include "util/clock.h"
 #include "util/error.h"
 
@@ -43,6 +45,7 @@ typedef struct migrate_run {
     const spill_invocation_t *invocation;
     spill_store_t *store;
     spill_throttle_t throttle;
+    spill_probe_t probe;
     int threads;
     const spill_definition_t *definition; /* of the array that it is at */
     spill_migrate_result_t survey;        /* what there was to do */
@@ -52,16 +55,22 @@ typedef struct migrate_run {
 
 /* ---- while it runs --------------------------------------------------------------------------- */
 
-/* How long the store takes for the smallest read. */
-static double latency_s(void *context)
+/* The smallest read: an entry that nobody has. */
+static bool read_little(void *context)
 {
     const migrate_run_t *run = context;
-    spill_definition_t definition;
+    bson_t *nothing = NULL;
     spill_error_t error;
-    int64_t began_us = spill_clock_now_us(NULL);
-    spill_code_t code =
-        spill_store_definition(run->store, run->definition->name, &definition, &error);
-    return code == SPILL_OK ? (double)(spill_clock_now_us(NULL) - began_us) / 1e6 : -1;
+    spill_code_t code = run->store->ops->catalog_get(run->store, SPILL_CATALOG_DEFINITION,
+                                                     "probe:latency", &nothing, &error);
+    bson_destroy(nothing);
+    return code == SPILL_OK;
+}
+
+static double latency_s(void *context)
+{
+    migrate_run_t *run = context;
+    return spill_probe_latency(&run->probe);
 }
 
 static void show_progress(void *context, const spill_migrate_result_t *result)
@@ -362,8 +371,11 @@ static spill_exit_t operate(const spill_invocation_t *invocation,
     spill_throttle_init(&run.throttle, &throttle);
     if (code == SPILL_OK)
         code = spill_cli_open_store(invocation, mode, &run.store, &error);
+    if (code == SPILL_OK && given->latency_ms > 0)
+        code = spill_probe_start(&run.probe, read_little, &run, &error);
     if (code == SPILL_OK)
         code = work(&run, &error);
+    spill_probe_stop(&run.probe);
     if (spill_cli_operate_end(&run.operate, &closing) != SPILL_OK && code == SPILL_OK) {
         code = closing.code;
         error = closing;

@@ -8,6 +8,9 @@
 /* Between two looks at whatever is waited for; no sleep is longer. */
 #define LOOK_US 250000
 
+/* A server that is slow for less is not worth a word. */
+#define NOTICE_US 2000000
+
 /* A chunk is at most so many times larger or smaller than the one before. */
 #define STEP_MAX 2.0
 
@@ -56,14 +59,16 @@ static void say(const spill_throttle_t *throttle, const char *text)
         throttle->options.notice(throttle->options.context, text);
 }
 
-/* Why the next chunk has to wait, into `text`. */
-static bool is_held_up(const spill_throttle_t *throttle, char *text, size_t text_size)
+/* Why the next chunk has to wait, into `text`; *worth: that is to be said at once. */
+static bool is_held_up(const spill_throttle_t *throttle, char *text, size_t text_size, bool *worth)
 {
     const spill_throttle_options_t *options = &throttle->options;
     if (options->pause_file && access(options->pause_file, F_OK) == 0) {
         snprintf(text, text_size, "paused: %s is there", options->pause_file);
+        *worth = true;
         return true;
     }
+    *worth = false;
     if (options->latency_max_s <= 0 || !options->latency)
         return false;
     double latency_s = options->latency(options->context);
@@ -83,16 +88,19 @@ static void look_later(const spill_throttle_t *throttle, int64_t duration_us)
 bool spill_throttle_wait(spill_throttle_t *throttle)
 {
     char text[512];
+    bool worth = false;
+    int64_t began_us = spill_throttle_now_us(throttle);
     for (;;) {
         if (has_to_stop(throttle))
             return false;
         int64_t left_us = throttle->free_at_us - spill_throttle_now_us(throttle);
         if (left_us > 0) {
             look_later(throttle, left_us);
-        } else if (is_held_up(throttle, text, sizeof text)) {
-            if (!throttle->paused)
+        } else if (is_held_up(throttle, text, sizeof text, &worth)) {
+            worth = worth || spill_throttle_now_us(throttle) - began_us >= NOTICE_US;
+            if (!throttle->paused && worth)
                 say(throttle, text);
-            throttle->paused = true;
+            throttle->paused = throttle->paused || worth;
             look_later(throttle, LOOK_US);
         } else {
             break;

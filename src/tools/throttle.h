@@ -34,7 +34,8 @@ typedef struct spill_throttle_options {
     /* All may be NULL. */
     double (*latency)(void *context); /* seconds of a small operation; below 0: it failed */
     bool (*stop)(void *context);      /* has the work to end? Asked twice a second at least */
-    void (*notice)(void *context, const char *text); /* it waits, why; and that it goes on */
+    /* It waits, why; and that it goes on. Not where a server is slow for two seconds at most. */
+    void (*notice)(void *context, const char *text);
     void *context;
 } spill_throttle_options_t;
 
