@@ -73,7 +73,7 @@ static bson_t *make_document(int number)
 /* Insert the documents, made before, and tell how long that took. */
 static double insert_in_bulk(bench_t *bench, const char *collection, int from)
 {
-    bson_t **documents = bson_malloc((size_t)bench->owners * sizeof *documents);
+    bson_t **documents = bson_malloc((size_t)bench->owners * sizeof(bson_t *));
     bson_error_t error;
     for (int i = 0; i < bench->owners; i++)
         documents[i] = make_document(from + i);
@@ -378,9 +378,9 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
             bench.report.only = argv[++i];
         else if (strcmp(argv[i], "--owners") == 0 && i + 1 < argc)
-            bench.owners = atoi(argv[++i]);
+            bench.owners = (int)strtol(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--threads") == 0 && i + 1 < argc)
-            bench.threads = atoi(argv[++i]);
+            bench.threads = (int)strtol(argv[++i], NULL, 10);
         else if (strncmp(argv[i], "mongodb", strlen("mongodb")) == 0)
             bench.server = argv[i];
         else
