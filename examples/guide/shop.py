@@ -3,7 +3,7 @@
 
     shop.py fill             makes the collection `customers`
     shop.py run STOP TOLD    records events, with `$push`, until there is a file STOP; what the server
-                             has acknowledged goes to the file TOLD
+                             has acknowledged goes to the file TOLD, which has to stay
     shop.py busy NAME COUNT TOLD  records so many events of one customer, fifty at a time
     shop.py check TOLD...    reads what `spillway export` prints: is every event there, once, in order?
 
@@ -69,7 +69,7 @@ def run(stop, told):
     names = [f"customer-{number}" for number in (*RESELLERS, 1, 2, 3)]
     with open(told, "w", encoding="utf-8") as log:
         number = 1_000_000
-        while not os.path.exists(stop):
+        while os.path.exists(told) and not os.path.exists(stop):
             push(collection, names[number % len(names)], [number], log)
             number += 1
             time.sleep(0.01)

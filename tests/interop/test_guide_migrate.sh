@@ -12,5 +12,5 @@ mkdir bin
 ln -s "$SPILLWAY" bin/spillway
 ln -s "$here/../../examples/guide/shop.py" .
 PATH=$PWD/bin:$PATH
-cleanups+=('touch stop; wait')
+cleanups+=('touch stop')
 python3 "$here/test_guide.py" "$here/../../docs/guide.md" || fail "the guide and the program differ"
