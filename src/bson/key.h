@@ -22,6 +22,13 @@ spill_code_t spill_owner_key(const spill_value_t *owner, spill_buffer_t *key, sp
 /* Can it be an _id, by its type? SPILL_INVALID says which it is. */
 spill_code_t spill_owner_check(const spill_value_t *owner, spill_error_t *error);
 
+/*
+ * An owner that has this key, appended to `storage` under an empty name; of those that are one
+ * owner (1, 1L, 1.0) any. False: it is no owner key. O(key).
+ */
+bool spill_owner_from_key(const uint8_t *key, size_t key_bytes, bson_t *storage,
+                          spill_value_t *owner);
+
 /* Length of the owner key that starts at `data`, or 0 when there is no whole key. */
 size_t spill_owner_key_length(const uint8_t *data, size_t size);
 

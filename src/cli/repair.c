@@ -1,4 +1,4 @@
-/* repair: what clients left half done is finished. */
+/* repair: what clients left half done is finished, and what else is wrong is told. */
 #include "cli/bucket.h"
 
 #include <inttypes.h>
@@ -27,6 +27,7 @@ static spill_code_t repair(spill_cli_session_t *session, spill_error_t *error)
                            spill_cli_print_finding, (void *)(uintptr_t)invocation, &summary, error);
     work->total.owners += summary.owners;
     work->total.findings += summary.findings;
+    work->total.left += summary.left;
     return code;
 }
 
@@ -37,7 +38,8 @@ static spill_code_t repair_any(spill_cli_session_t *session, spill_error_t *erro
     if (session->owner != NULL && spill_cli_is_bucket(session))
         return spill_cli_each_window(session, repair, error);
     spill_code_t code = repair(session, error);
-    return code == SPILL_OK && session->owner != NULL && work->total.findings == 0
+    return code == SPILL_OK && session->owner != NULL &&
+                   work->total.findings + work->total.left == 0
                ? spill_cli_remark_absent(session, error)
                : code;
 }
@@ -58,9 +60,12 @@ static spill_exit_t run(const spill_invocation_t *invocation)
     bson_destroy(&storage);
     if (result != SPILL_EXIT_DONE)
         return result;
-    printf("{\"owners\":%" PRId64 ",\"findings\":%" PRId64 ",\"finished\":%" PRId64 "}\n",
-           work.total.owners, work.total.findings, options->dry_run ? 0 : work.total.findings);
-    return options->dry_run && work.total.findings > 0 ? SPILL_EXIT_FOUND : SPILL_EXIT_DONE;
+    int64_t finished = options->dry_run ? 0 : work.total.findings;
+    printf("{\"owners\":%" PRId64 ",\"findings\":%" PRId64 ",\"finished\":%" PRId64
+           ",\"left\":%" PRId64 "}\n",
+           work.total.owners, work.total.findings, finished, work.total.left);
+    return work.total.findings > finished || work.total.left > 0 ? SPILL_EXIT_FOUND
+                                                                 : SPILL_EXIT_DONE;
 }
 
 static const spill_option_t OPTIONS[] = {{"dry-run", NULL, SPILL_OPTION_FLAG,
@@ -80,12 +85,12 @@ const spill_command_t spill_command_repair = {
             "line; the summary comes last, as JSON. Other programs may go on writing: what one of "
             "them is just doing may be found as well, and is helped.\n"
             "\n"
-            "It goes by the owners that are there. What a drop left of one that is gone is "
-            "finished by giving its name as OWNER (not with layout bucket: there it is freed when "
-            "the window is made again, and dropped).\n"
+            "Whatever else `spillway verify' finds is printed, too, and stays: what is missing is "
+            "not known. The summary counts it as `left'. So it is with pages whose head another "
+            "program has deleted or replaced on a server: look at them, then drop the owner.\n"
             "\n"
-            "With --dry-run the exit code is 1 where there is something to finish. What this does "
-            "not mend, `spillway verify` finds.\n"
+            "The exit code is 1 where something is left, with --dry-run also where there is "
+            "something to finish.\n"
             "\n"
             "Examples:\n"
             "  spillway repair feeds.db --dry-run\n"

@@ -45,6 +45,15 @@ spill_code_t spill_each_owner(spill_array_t *array, spill_each_fn call, void *co
 spill_code_t spill_each_bucket_owner(spill_array_t *array, spill_each_fn call, void *context,
                                      bool pass_damaged, spill_error_t *error);
 
+/*
+ * Call a function for every incarnation that has pages and no head, or for those of one owner,
+ * until it fails. (owners.c)
+ */
+typedef spill_code_t (*spill_orphan_fn)(void *context, const spill_orphan_t *orphan,
+                                        spill_error_t *error);
+spill_code_t spill_each_orphan(spill_array_t *array, const spill_value_t *owner,
+                               spill_orphan_fn call, void *context, spill_error_t *error);
+
 /* What a walk returns that its visitor stopped: SPILL_CANCELLED. */
 spill_code_t spill_walk_stopped(spill_error_t *error);
 

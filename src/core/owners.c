@@ -1,5 +1,6 @@
-/* Walks over the owners of an array. */
+/* Walks over the owners of an array, and over pages without one. */
 #include "core/array.h"
+#include "definition/fields.h"
 #include "util/error.h"
 
 #include <spillway/bucket.h>
@@ -109,4 +110,48 @@ spill_code_t spill_each_bucket_owner(spill_array_t *array, spill_each_fn call, v
     spill_error_t walk;
     spill_code_t code = spill_bucket_owners(array, call_next, &each, &walk);
     return end_each(&each, code, &walk, error);
+}
+
+/* ---- pages without a head -------------------------------------------------------------------- */
+
+static spill_code_t call_orphans(const bson_t *found, spill_orphan_fn call, void *context,
+                                 spill_error_t *error)
+{
+    bson_iter_t iter;
+    spill_code_t code = SPILL_OK;
+    bson_iter_init(&iter, found);
+    while (code == SPILL_OK && bson_iter_next(&iter)) {
+        spill_orphan_t orphan;
+        if (spill_orphan_read(&iter, &orphan))
+            code = call(context, &orphan, error);
+    }
+    return code;
+}
+
+spill_code_t spill_each_orphan(spill_array_t *array, const spill_value_t *owner,
+                               spill_orphan_fn call, void *context, spill_error_t *error)
+{
+    spill_buffer_t after = SPILL_BUFFER_INIT;
+    spill_buffer_t last = SPILL_BUFFER_INIT;
+    spill_code_t code = SPILL_OK;
+    bool end = !spill_definition_has_pages(&array->definition);
+    while (code == SPILL_OK && !end) {
+        bson_t found;
+        spill_orphan_query_t query = {.after = after.data,
+                                      .after_bytes = after.size,
+                                      .limit = OWNERS_AT_A_TIME,
+                                      .owner = owner};
+        code = array->store->ops->orphans(array->store, &array->definition, &array->binding, &query,
+                                          &found, &last, error);
+        if (code != SPILL_OK)
+            break;
+        end = owner || bson_empty(&found);
+        code = call_orphans(&found, call, context, error);
+        bson_destroy(&found);
+        spill_buffer_clear(&after);
+        spill_buffer_append(&after, last.data, last.size);
+    }
+    spill_buffer_release(&after);
+    spill_buffer_release(&last);
+    return code;
 }

@@ -6,6 +6,7 @@
 
 typedef struct verify {
     spill_array_t *array;
+    bool rest; /* not what repair looks for itself */
     spill_finding_fn report;
     void *context;
     spill_verify_summary_t *summary;
@@ -65,7 +66,7 @@ static spill_code_t verify_owner(void *context, const spill_value_t *value, spil
     spill_code_t code = spill_owner_init(&owner, verify->array, value, error);
     bool again = code == SPILL_OK;
     for (int look = 1; again; look++) {
-        spill_inspection_t inspection = {.owner = &owner};
+        spill_inspection_t inspection = {.owner = &owner, .rest = verify->rest};
         code = spill_inspect_owner(&inspection, error);
         again = false;
         if (code == SPILL_OK && inspection.found > 0 && look < LOOKS_MAX)
@@ -75,6 +76,55 @@ static spill_code_t verify_owner(void *context, const spill_value_t *value, spil
         spill_inspection_release(&inspection);
     }
     spill_owner_release(&owner);
+    return code;
+}
+
+/* ---- pages without a head -------------------------------------------------------------------- */
+
+/* Is it still so? While a drop is under way its pages become fewer. */
+typedef struct again {
+    const spill_orphan_t *orphan;
+    bool same;
+} again_t;
+
+static spill_code_t compare(void *context, const spill_orphan_t *orphan, spill_error_t *error)
+{
+    again_t *again = context;
+    (void)error;
+    again->same = again->same ||
+                  (orphan->epoch == again->orphan->epoch && orphan->pages == again->orphan->pages);
+    return SPILL_OK;
+}
+
+static spill_code_t add_orphan(void *context, const spill_orphan_t *orphan, spill_error_t *error)
+{
+    verify_t *verify = context;
+    spill_finding_t finding = {.definition = verify->array->definition.name,
+                               .owner = &orphan->owner,
+                               .page = SPILL_HEAD,
+                               .invariant = 7};
+    again_t again = {.orphan = orphan};
+    spill_code_t code = spill_each_orphan(verify->array, &orphan->owner, compare, &again, error);
+    if (code != SPILL_OK || !again.same)
+        return code;
+    spill_orphan_tell(orphan, finding.text, sizeof finding.text);
+    verify->summary->findings++;
+    if (verify->report != NULL)
+        verify->report(verify->context, &finding);
+    return SPILL_OK;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+spill_code_t spill_verify_rest(spill_array_t *array, const spill_value_t *owner,
+                               spill_finding_fn report, void *context, spill_error_t *error)
+{
+    spill_verify_summary_t summary = {0};
+    verify_t verify = {
+        .array = array, .rest = true, .report = report, .context = context, .summary = &summary};
+    bson_init(&verify.last);
+    spill_code_t code = verify_owner(&verify, owner, error);
+    bson_destroy(&verify.last);
     return code;
 }
 
@@ -94,6 +144,14 @@ spill_code_t spill_array_verify(spill_array_t *array, const spill_value_t *owner
     spill_code_t code = owner != NULL
                             ? verify_owner(&verify, owner, error)
                             : spill_each_owner(array, verify_owner, &verify, false, error);
+    if (code == SPILL_OK || (code == SPILL_REFUSED && owner != NULL)) {
+        spill_error_t failure;
+        spill_code_t looked = spill_each_orphan(array, owner, add_orphan, &verify, &failure);
+        if (looked != SPILL_OK && error)
+            *error = failure;
+        if (looked != SPILL_OK || verify.summary->findings > 0)
+            code = looked;
+    }
     bson_destroy(&verify.last);
     return code;
 }

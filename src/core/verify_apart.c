@@ -31,7 +31,7 @@ static void add_value(apart_t *apart, const spill_sum_t *value)
 static void rank_element(apart_t *apart, const spill_element_t *element)
 {
     const spill_definition_t *definition = &apart->inspection->owner->array->definition;
-    if (!spill_has_top(definition))
+    if (!spill_has_top(definition) || apart->inspection->rest)
         return;
     spill_top_entry_t entry = spill_top_entry_of(definition, element->seq, &element->value);
     spill_top_add(&apart->top, (size_t)definition->top_count, &entry);
@@ -199,9 +199,9 @@ spill_code_t spill_inspect_apart(spill_inspection_t *inspection, const spill_res
         add_value(&apart, &state->intent_value);
     if (code == SPILL_OK && state->first - state->low - apart.live > state->removed)
         code = find_missing(&apart, error);
-    if (code == SPILL_OK && inspection->found == 0)
+    if (code == SPILL_OK && inspection->found == 0 && !inspection->rest)
         check_sum(&apart);
-    if (code == SPILL_OK && inspection->found == 0)
+    if (code == SPILL_OK && inspection->found == 0 && !inspection->rest)
         check_top(&apart);
     spill_top_release(&apart.top);
     inspection->pages += apart.live;

@@ -9,6 +9,7 @@
 /* What one look at an owner found. Zero it first, release it last. */
 typedef struct spill_inspection {
     const spill_owner_t *owner;
+    bool rest; /* not sum and top of a summary: repair looks at them itself */
     int64_t pages;
     int64_t elements;
     spill_finding_t *findings; /* at most SPILL_INSPECTION_FINDINGS are kept */
@@ -37,5 +38,12 @@ void spill_inspection_release(spill_inspection_t *inspection);
 /* Add a finding. */
 void spill_inspection_add(spill_inspection_t *inspection, int64_t page, int invariant,
                           const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/*
+ * For repair: what the verifier finds of one owner, but for what repair itself finds and mends.
+ * (verify.c)
+ */
+spill_code_t spill_verify_rest(spill_array_t *array, const spill_value_t *owner,
+                               spill_finding_fn report, void *context, spill_error_t *error);
 
 #endif

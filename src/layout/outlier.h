@@ -242,13 +242,19 @@ spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t ep
 spill_code_t spill_outlier_finish_drop(const spill_owner_t *owner, bool *any, spill_error_t *error);
 
 /*
- * Finish what clients left half done of this owner: changes, seals, trims, drops. Each is told to
- * `report` first: the document, and a text; nothing else is done with `look_only`. What a client is
- * at that moment doing may be among them: it is then helped. (repair.c)
+ * Finish what clients left half done of this owner: changes, seals, trims, a drop that has closed
+ * the tail. Each is told to `report` first: the document, and a text; nothing else is done with
+ * `look_only`. What a client is at that moment doing may be among them: it is then helped. Pages
+ * without a head are found by the store (spill_store_ops.orphans). (repair.c)
  */
 typedef void (*spill_half_done_fn)(void *context, int64_t page, const char *text);
 spill_code_t spill_outlier_repair(spill_owner_t *owner, bool look_only, spill_half_done_fn report,
                                   void *context, spill_error_t *error);
+
+/* What is known of pages without a head; and free them, where a drop has left them. (repair.c) */
+void spill_orphan_tell(const spill_orphan_t *orphan, char *text, size_t text_bytes);
+spill_code_t spill_outlier_repair_orphan(const spill_owner_t *owner, const spill_orphan_t *orphan,
+                                         spill_error_t *error);
 
 /* Finish dropping the incarnation `epoch`, whose tail is closed. (keep oldest; drop.c) */
 spill_code_t spill_outlier_drop_closed(spill_owner_t *owner, int64_t epoch, int64_t pages,

@@ -7,7 +7,7 @@
  *   a drop, keep oldest    a closed tail                              DROP_HEAD, DROP_PAGE each
  *   a seal, keep oldest    a sealed tail, or one that is not there    ADVANCE, CREATE_PAGE
  *   a trim                 pages below low that hold elements         EMPTY_PAGE each
- *   a drop, a late put     pages of incarnations that are over        DROP_PAGE each
+ *   a drop, a late put     pages without a head (store/orphan.h)      DROP_PAGE each
  *
  * And what no client leaves, but arithmetic and other programs: a summary that is not that of the
  * elements is made anew (RECOUNT).
@@ -132,23 +132,27 @@ static spill_code_t repair_summary(const repair_t *repair, spill_error_t *error)
     return code;
 }
 
-/* `over`: the incarnations up to this one are; INT64_MAX: there is no head. */
-static spill_code_t repair_drop(const repair_t *repair, int64_t over, spill_error_t *error)
+/* ---- pages without a head -------------------------------------------------------------------- */
+
+void spill_orphan_tell(const spill_orphan_t *orphan, char *text, size_t text_bytes)
+{
+    if (orphan->dropped)
+        snprintf(text, text_bytes, "%" PRId64 " pages are left of an owner that was dropped",
+                 orphan->pages);
+    else
+        snprintf(text, text_bytes,
+                 "%" PRId64 " pages (spill.epoch %" PRId64 ") have no head: its document was "
+                 "deleted or replaced by another program, or a drop by an older release ended "
+                 "early; look at them, `spillway drop' of the owner removes them",
+                 orphan->pages, orphan->epoch);
+}
+
+spill_code_t spill_outlier_repair_orphan(const spill_owner_t *owner, const spill_orphan_t *orphan,
+                                         spill_error_t *error)
 {
     bool any = false;
-    spill_response_t page = SPILL_RESPONSE_INIT, head = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_outlier_find_left_over(repair->owner, over, &page, error);
-    if (code == SPILL_OK && page.state.present && over == INT64_MAX) /* or made since */
-        code = spill_owner_read_state(repair->owner, SPILL_HEAD, &head, error);
-    bool mend = code == SPILL_OK && page.state.present && !head.state.present &&
-                found(repair, page.state.page, "is left of an owner that was dropped");
-    if (mend && over == INT64_MAX)
-        code = spill_outlier_finish_drop(repair->owner, &any, error);
-    else if (mend)
-        code = spill_outlier_drop_left_over(repair->owner, over, &any, error);
-    spill_response_release(&page);
-    spill_response_release(&head);
-    return code;
+    return orphan->dropped ? spill_outlier_drop_left_over(owner, orphan->epoch, &any, error)
+                           : SPILL_OK;
 }
 
 /* ---- an owner -------------------------------------------------------------------------------- */
@@ -172,8 +176,6 @@ spill_code_t spill_outlier_repair(spill_owner_t *owner, bool look_only, spill_ha
         if (code == SPILL_OK && head.state.present)
             code = repair_summary(&repair, error);
     }
-    if (code == SPILL_OK)
-        code = repair_drop(&repair, head.state.present ? head.state.epoch - 1 : INT64_MAX, error);
     spill_response_release(&head);
     return code;
 }

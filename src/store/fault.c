@@ -8,6 +8,7 @@
 
 typedef struct fault_store {
     spill_store_t base;
+    spill_store_ops_t ops; /* which say of the inner store's documents what its own do */
     spill_store_t *inner;
     spill_fault_hooks_t hooks;
     int64_t calls;
@@ -152,6 +153,22 @@ static spill_code_t overgrown(spill_store_t *store, const spill_definition_t *de
     return code;
 }
 
+static spill_code_t orphans(spill_store_t *store, const spill_definition_t *definition,
+                            const spill_binding_t *binding, const spill_orphan_query_t *query,
+                            bson_t *found, spill_buffer_t *last, spill_error_t *error)
+{
+    step_t step = begin(store, NULL);
+    spill_code_t code = SPILL_OK;
+    if (applies(&step))
+        code = inner_of(&step)->ops->orphans(inner_of(&step), definition, binding, query, found,
+                                             last, error);
+    bool made = applies(&step) && code == SPILL_OK;
+    code = end(&step, code, error);
+    if (code != SPILL_OK && made)
+        bson_destroy(found);
+    return code;
+}
+
 static spill_code_t windows(spill_store_t *store, const spill_definition_t *definition,
                             const spill_binding_t *binding, const spill_window_query_t *query,
                             bson_t *texts, spill_error_t *error)
@@ -262,6 +279,7 @@ static const spill_store_ops_t fault_ops = {
     .bind = bind,
     .owners = owners,
     .overgrown = overgrown,
+    .orphans = orphans,
     .windows = windows,
     .catalog_get = catalog_get,
     .catalog_put = catalog_put,
@@ -275,7 +293,9 @@ static const spill_store_ops_t fault_ops = {
 void spill_fault_wrap(spill_store_t *inner, const spill_fault_hooks_t *hooks, spill_store_t **store)
 {
     fault_store_t *faulty = bson_malloc0(sizeof *faulty);
-    spill_store_base_init(&faulty->base, &fault_ops, inner->uri, &inner->options);
+    faulty->ops = fault_ops;
+    faulty->ops.others_write = inner->ops->others_write;
+    spill_store_base_init(&faulty->base, &faulty->ops, inner->uri, &inner->options);
     faulty->inner = inner;
     faulty->hooks = *hooks;
     *store = &faulty->base;
@@ -283,7 +303,7 @@ void spill_fault_wrap(spill_store_t *inner, const spill_fault_hooks_t *hooks, sp
 
 static const fault_store_t *faulty_of(const spill_store_t *store)
 {
-    assert(store->ops == &fault_ops);
+    assert(store->ops->call == call);
     return (const fault_store_t *)store;
 }
 
@@ -311,7 +331,7 @@ const spill_request_t *spill_fault_peek(const spill_store_t *store, size_t index
 
 spill_outcome_t spill_fault_deliver(spill_store_t *store, size_t index)
 {
-    assert(store->ops == &fault_ops);
+    assert(store->ops->call == call);
     fault_store_t *faulty = (fault_store_t *)store;
     assert(index < faulty->pending_count);
     spill_request_t *request = faulty->pending[index];

@@ -281,6 +281,7 @@ static const spill_store_ops_t memory_ops = {
     .bind = bind,
     .owners = spill_memory_owners,
     .overgrown = spill_memory_overgrown,
+    .orphans = spill_memory_orphans,
     .windows = spill_memory_windows,
     .catalog_get = catalog_get,
     .catalog_put = catalog_put,

@@ -1,6 +1,10 @@
-/* The memory store: which owners there are, which heads have grown too long, which windows. */
+/*
+ * The memory store: which owners there are, which heads have grown too long, which pages have no
+ * head, which windows.
+ */
 #include "store/memory_store.h"
 
+#include "bson/key.h"
 #include "store/plain.h"
 
 #include <string.h>
@@ -107,6 +111,64 @@ spill_code_t spill_memory_overgrown(spill_store_t *store, const spill_definition
         spill_buffer_append(last, entry->key, entry->key_bytes);
     }
     pthread_mutex_unlock(&memory->lock);
+    return SPILL_OK;
+}
+
+/*
+ * The latest incarnation of which pages are there and that the head is not of. No other program
+ * writes here, so it was dropped, and all before it were.
+ */
+static bool find_orphan(const spill_memory_owner_t *owner, bool oldest, spill_orphan_t *orphan)
+{
+    *orphan = (spill_orphan_t){.epoch = INT64_MIN, .dropped = true};
+    for (size_t i = 0; i < owner->page_count; i++) {
+        const spill_memory_document_t *page = owner->pages[i];
+        int64_t epoch = page->state.epoch;
+        if ((owner->head && epoch >= owner->head->state.epoch) || (oldest && page->count == 0) ||
+            epoch < orphan->epoch)
+            continue;
+        orphan->pages = epoch > orphan->epoch ? 1 : orphan->pages + 1;
+        orphan->epoch = epoch;
+    }
+    return orphan->pages > 0;
+}
+
+spill_code_t spill_memory_orphans(spill_store_t *store, const spill_definition_t *definition,
+                                  const spill_binding_t *binding, const spill_orphan_query_t *query,
+                                  bson_t *found, spill_buffer_t *last, spill_error_t *error)
+{
+    (void)error;
+    spill_memory_store_t *memory = (spill_memory_store_t *)store;
+    const spill_memory_table_t *table = &memory->owners;
+    bson_t storage = BSON_INITIALIZER;
+    spill_buffer_t only = SPILL_BUFFER_INIT;
+    bool named = query->owner && spill_owner_key(query->owner, &only, NULL) == SPILL_OK;
+    bson_init(found);
+    spill_buffer_clear(last);
+    pthread_mutex_lock(&memory->lock);
+    uint32_t count = 0;
+    size_t index = named ? spill_memory_table_seek(table, binding->array_id, only.data, only.size)
+                         : seek_after(memory, binding->array_id, query->after, query->after_bytes);
+    for (; index < table->count && count < query->limit; index++) {
+        const spill_memory_owner_t *owner = (const spill_memory_owner_t *)table->at[index];
+        const spill_memory_entry_t *entry = &owner->entry;
+        spill_orphan_t orphan;
+        bool other = named && (entry->key_bytes != only.size ||
+                               memcmp(entry->key, only.data, only.size) != 0);
+        if (entry->id != binding->array_id || other)
+            break;
+        if (!find_orphan(owner, definition->keep == SPILL_KEEP_OLDEST, &orphan))
+            continue;
+        bson_reinit(&storage);
+        if (!spill_owner_from_key(entry->key, entry->key_bytes, &storage, &orphan.owner))
+            continue;
+        spill_orphan_append(&orphan, count++, found);
+        spill_buffer_clear(last);
+        spill_buffer_append(last, entry->key, entry->key_bytes);
+    }
+    pthread_mutex_unlock(&memory->lock);
+    spill_buffer_release(&only);
+    bson_destroy(&storage);
     return SPILL_OK;
 }
 

@@ -91,6 +91,9 @@ spill_code_t spill_memory_overgrown(spill_store_t *store, const spill_definition
                                     const spill_binding_t *binding,
                                     const spill_overgrown_query_t *query, bson_t *found,
                                     spill_buffer_t *last, spill_error_t *error);
+spill_code_t spill_memory_orphans(spill_store_t *store, const spill_definition_t *definition,
+                                  const spill_binding_t *binding, const spill_orphan_query_t *query,
+                                  bson_t *found, spill_buffer_t *last, spill_error_t *error);
 spill_code_t spill_memory_windows(spill_store_t *store, const spill_definition_t *definition,
                                   const spill_binding_t *binding, const spill_window_query_t *query,
                                   bson_t *texts, spill_error_t *error);

@@ -5,6 +5,7 @@
 #ifndef SPILL_STORE_STORE_H
 #define SPILL_STORE_STORE_H
 
+#include "store/orphan.h"
 #include "store/overgrown.h"
 #include "store/request.h"
 #include "store/windows.h"
@@ -79,6 +80,16 @@ typedef struct spill_store_ops {
     spill_code_t (*overgrown)(spill_store_t *store, const spill_definition_t *definition,
                               const spill_binding_t *binding, const spill_overgrown_query_t *query,
                               bson_t *found, spill_buffer_t *last, spill_error_t *error);
+
+    /*
+     * Incarnations that have pages and no head (spill_orphan_t), by the same rules; the order is
+     * one of the store's own, an owner's lie side by side, in the order of their epochs, and all of
+     * them come in one call. `found` is a BSON array document of documents, to be read by
+     * spill_orphan_read. Pages are looked at first, and then heads. Memory: O(limit).
+     */
+    spill_code_t (*orphans)(spill_store_t *store, const spill_definition_t *definition,
+                            const spill_binding_t *binding, const spill_orphan_query_t *query,
+                            bson_t *found, spill_buffer_t *last, spill_error_t *error);
 
     /*
      * Layout bucket: the texts of an owner's windows that have a head, in the order asked for, as

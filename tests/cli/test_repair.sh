@@ -30,15 +30,19 @@ until half_dropped; do
     tries=$((tries + 1))
     [ "$tries" -lt 20 ] || fail "no kill met a drop under way: $(cat out err)"
 done
-has out '"invariant":7,"text":"is left of an owner that was dropped"'
-has out '{"owners":1,"findings":1,"finished":0}'
-expect 0 repair db ev --dry-run # by the owners that are there
-has out '{"owners":1,"findings":0,"finished":0}'
-expect 0 repair db ev alice
-has out 'ev: owner "alice", page '
-has out '{"owners":1,"findings":1,"finished":1}'
+has out '"owner":"alice","page":-1,"invariant":7,"text":"'
+has out ' pages are left of an owner that was dropped"'
+has out '{"owners":1,"findings":1,"finished":0,"left":0}'
+expect 1 verify db ev # of an owner that no head leads to
+has out 'ev: owner "alice", head, I7: '
+expect 1 repair db ev --dry-run
+has out 'ev: owner "alice", head, I7: '
+has out '{"owners":1,"findings":1,"finished":0,"left":0}'
+expect 0 repair db ev
+has out 'ev: owner "alice", head, I7: '
+has out '{"owners":1,"findings":1,"finished":1,"left":0}'
 expect 0 repair db ev alice --dry-run
-has out '{"owners":1,"findings":0,"finished":0}'
+has out '{"owners":1,"findings":0,"finished":0,"left":0}'
 expect 3 drop db ev alice --yes
 counts db ev bob 3
 clean db
@@ -50,9 +54,9 @@ expect 0 append db reviews bike-7 '{"rating": 4, "createdAt": {"$date": "2026-03
 expect 0 define db log --preset feed --layout capped --collection logs
 expect 0 append db log web 1
 expect 0 repair db
-has out '{"owners":3,"findings":0,"finished":0}'
+has out '{"owners":3,"findings":0,"finished":0,"left":0}'
 expect 0 repair db reviews bike-7
-has out '{"owners":1,"findings":0,"finished":0}'
+has out '{"owners":1,"findings":0,"finished":0,"left":0}'
 expect 3 repair db reviews nobody
 expect 3 repair db nothing
 has err "nothing"

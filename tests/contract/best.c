@@ -105,27 +105,6 @@ static spill_outcome_t change(fixture_t *fixture, spill_request_kind_t kind, int
     return outcome;
 }
 
-static void count_finding(void *context, const spill_value_t *owner, int64_t page, int invariant,
-                          const char *text)
-{
-    (void)owner;
-    print_error("page %lld, I%d: %s\n", (long long)page, invariant, text);
-    ++*(int *)context;
-}
-
-/* The store's own records agree with each other. */
-static void assert_sound(fixture_t *fixture)
-{
-    int findings = 0;
-    if (!fixture->store->ops->check)
-        return;
-    assert_int_equal(fixture->store->ops->check(fixture->store, &fixture->binding,
-                                                &fixture->definition, &fixture->owner,
-                                                count_finding, &findings, NULL),
-                     SPILL_OK);
-    assert_int_equal(findings, 0);
-}
-
 /* ---- appends --------------------------------------------------------------------------------- */
 
 static void the_lowest_goes(void **state)

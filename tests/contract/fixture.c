@@ -247,3 +247,25 @@ void leave_page(fixture_t *fixture, int64_t slots)
     spill_page(fixture, 0, slots);
     drop_head(fixture, EPOCH, 1);
 }
+
+/* ---- the store's own check ------------------------------------------------------------------- */
+
+static void count_finding(void *context, const spill_value_t *owner, int64_t page, int invariant,
+                          const char *text)
+{
+    (void)owner;
+    print_error("page %lld, I%d: %s\n", (long long)page, invariant, text);
+    ++*(int *)context;
+}
+
+void assert_sound(fixture_t *fixture)
+{
+    int findings = 0;
+    if (!fixture->store->ops->check)
+        return;
+    assert_int_equal(fixture->store->ops->check(fixture->store, &fixture->binding,
+                                                &fixture->definition, &fixture->owner,
+                                                count_finding, &findings, NULL),
+                     SPILL_OK);
+    assert_int_equal(findings, 0);
+}

@@ -113,4 +113,7 @@ void assert_ops(fixture_t *fixture, int64_t page, const char *expected);
 /* The head's other fields as relaxed Extended JSON; NULL: there are none. */
 void assert_fields(fixture_t *fixture, const char *expected);
 
+/* The store's own records of the owner agree with each other. */
+void assert_sound(fixture_t *fixture);
+
 #endif

@@ -6,27 +6,6 @@
 
 /* ---- what the tests are written in ----------------------------------------------------------- */
 
-static void count_finding(void *context, const spill_value_t *owner, int64_t page, int invariant,
-                          const char *text)
-{
-    (void)owner;
-    print_error("page %" PRId64 ", I%d: %s\n", page, invariant, text);
-    ++*(int *)context;
-}
-
-/* The store's own records agree with each other. */
-static void assert_sound(fixture_t *fixture)
-{
-    int findings = 0;
-    if (!fixture->store->ops->check)
-        return;
-    assert_int_equal(fixture->store->ops->check(fixture->store, &fixture->binding,
-                                                &fixture->definition, &fixture->owner,
-                                                count_finding, &findings, NULL),
-                     SPILL_OK);
-    assert_int_equal(findings, 0);
-}
-
 /* Append elements given as Extended JSON, separated by '|'; capped: within `cap`, or 0. */
 static void append_within(fixture_t *fixture, int64_t page, int64_t cap, const char *elements)
 {

@@ -1,8 +1,15 @@
-/* The walk over owners whose _id is of any type that a key can be made of. */
+/*
+ * The walks over owners, whose _id is of any type that a key can be made of, and over pages without
+ * a head.
+ */
 #include "suite.h"
 
 #include "bson/key.h"
 #include "bson/value.h"
+
+#include <spillway/verify.h>
+
+#include <stdio.h>
 
 /* Two values of each BSON type, those that no owner can have among them. */
 static void make_values(bson_t *values)
@@ -116,7 +123,229 @@ static void owners_of_every_type_are_walked(void **state)
     fixture_close(&fixture);
 }
 
+/* ---- pages without a head -------------------------------------------------------------------- */
+
+/*
+ * What is found, `limit` owners at a time, as "OWNER:EPOCH:PAGES " with a '?' where it is not known
+ * that the owner was dropped. Owners that are no strings are only counted.
+ */
+static size_t list_orphans(const fixture_t *fixture, size_t limit, bool one, char text[1024])
+{
+    size_t count = 0, used = 0;
+    spill_buffer_t last = SPILL_BUFFER_INIT, after = SPILL_BUFFER_INIT;
+    text[0] = '\0';
+    for (bool more = true; more;) {
+        bson_t found;
+        bson_iter_t iter;
+        spill_orphan_query_t query = {.after = after.data,
+                                      .after_bytes = after.size,
+                                      .limit = limit,
+                                      .owner = one ? &fixture->owner : NULL};
+        assert_int_equal(fixture->store->ops->orphans(fixture->store, &fixture->definition,
+                                                      &fixture->binding, &query, &found, &last,
+                                                      NULL),
+                         SPILL_OK);
+        more = !one && !bson_empty(&found);
+        bson_iter_init(&iter, &found);
+        while (bson_iter_next(&iter)) {
+            spill_orphan_t orphan;
+            uint32_t length;
+            assert_true(spill_orphan_read(&iter, &orphan));
+            count++;
+            if (orphan.owner.type == BSON_TYPE_UTF8)
+                used +=
+                    (size_t)snprintf(text + used, 1024 - used, "%s:%d:%d%s ",
+                                     spill_value_text(&orphan.owner, &length), (int)orphan.epoch,
+                                     (int)orphan.pages, orphan.dropped ? "" : "?");
+        }
+        bson_destroy(&found);
+        spill_buffer_clear(&after);
+        spill_buffer_append(&after, last.data, last.size);
+        assert_true(count < 100);
+    }
+    spill_buffer_release(&last);
+    spill_buffer_release(&after);
+    return count;
+}
+
+/* `expected` has a '?' that is found only where other programs write to documents, too. */
+static void assert_orphans(const fixture_t *fixture, bool one, const char *expected)
+{
+    char text[1024], here[1024];
+    bool others = fixture->store->ops->others_write;
+    size_t used = 0;
+    for (const char *at = expected; *at; at++)
+        if (*at != '?' || others)
+            here[used++] = *at;
+    here[used] = '\0';
+    for (size_t limit = 1; limit < 1000; limit += 299) {
+        list_orphans(fixture, limit, one, text);
+        assert_string_equal(text, here);
+    }
+}
+
+static void close_page(fixture_t *fixture, int64_t page)
+{
+    spill_request_t close = make_request(fixture, SPILL_REQUEST_SEAL, page);
+    close.close = true;
+    assert_done(fixture, &close);
+}
+
+/* "cid", with two pages, of which one is closed, and "bob" with one page; both still have heads. */
+static void open_with_pages(fixture_t *fixture, void **state)
+{
+    fixture_open(fixture, *state, SPILL_KEEP_NEWEST);
+    append_numbers(fixture, SPILL_HEAD, 100, 5);
+    spill_page(fixture, 0, 2);
+    assert_int_equal(put_from_head(fixture, 1, 2), SPILL_DONE); /* not cut */
+    fixture_owner(fixture, "cid");
+    append_numbers(fixture, SPILL_HEAD, 100, 5);
+    spill_page(fixture, 0, 2);
+    spill_page(fixture, 1, 2);
+    close_page(fixture, 0);
+    fixture_owner(fixture, "bob");
+    append_numbers(fixture, SPILL_HEAD, 100, 5);
+    spill_page(fixture, 0, 4);
+    assert_orphans(fixture, false, "");
+    assert_orphans(fixture, true, "");
+}
+
+static void pages_without_a_head_are_listed(void **state)
+{
+    fixture_t fixture;
+    open_with_pages(&fixture, state);
+    drop_head(&fixture, EPOCH, 1);
+    assert_orphans(&fixture, true, "bob:1000:1? ");
+    fixture_owner(&fixture, "cid");
+    drop_head(&fixture, EPOCH, 2);
+    assert_orphans(&fixture, true, "cid:1000:2 ");
+    assert_orphans(&fixture, false, "bob:1000:1? cid:1000:2 ");
+    /* An owner of the name is made again: what is left stays what it was, until it is replaced. */
+    begin_again(&fixture, 200, 4);
+    fixture_owner(&fixture, "bob");
+    begin_again(&fixture, 200, 4);
+    assert_orphans(&fixture, false, "bob:1000:1? cid:1000:2 ");
+    spill_page(&fixture, 0, 2);
+    assert_orphans(&fixture, true, "");
+    assert_orphans(&fixture, false, "cid:1000:2 ");
+    fixture_reopen(&fixture);
+    assert_orphans(&fixture, false, "cid:1000:2 ");
+    fixture_close(&fixture);
+}
+
+static void tombstones_are_not_listed(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_OLDEST);
+    append_numbers(&fixture, SPILL_HEAD, 100, 3);
+    spill_request_t seal = make_request(&fixture, SPILL_REQUEST_SEAL, SPILL_HEAD);
+    assert_done(&fixture, &seal);
+    spill_request_t create = make_request(&fixture, SPILL_REQUEST_CREATE_PAGE, 0);
+    create.first = 3;
+    assert_done(&fixture, &create);
+    append_numbers(&fixture, 0, 103, 3);
+    assert_orphans(&fixture, false, "");
+    close_page(&fixture, 0);
+    drop_head(&fixture, EPOCH, 1);
+    assert_orphans(&fixture, false, "ada:1000:1 ");
+    spill_request_t drop = make_request(&fixture, SPILL_REQUEST_DROP_PAGE, 0);
+    assert_done(&fixture, &drop);
+    assert_orphans(&fixture, false, "");
+    assert_orphans(&fixture, true, "");
+    fixture_close(&fixture);
+}
+
+/* To the next owner of the values; false: there is none. */
+static bool next_owner(fixture_t *fixture, bson_iter_t *iter)
+{
+    spill_code_t code = SPILL_INVALID;
+    while (code != SPILL_OK && bson_iter_next(iter)) {
+        fixture->owner = spill_value_from_iter(iter);
+        spill_buffer_clear(&fixture->key);
+        code = spill_owner_key(&fixture->owner, &fixture->key, NULL);
+    }
+    return code == SPILL_OK;
+}
+
+static void pages_of_owners_of_every_type_are_listed(void **state)
+{
+    fixture_t fixture;
+    char text[1024];
+    bson_t values = BSON_INITIALIZER;
+    bson_iter_t iter;
+    size_t made = 0;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    make_values(&values);
+    bson_iter_init(&iter, &values);
+    while (next_owner(&fixture, &iter)) {
+        append_numbers(&fixture, SPILL_HEAD, 100, 2);
+        spill_page(&fixture, 0, 1);
+    }
+    assert_int_equal(list_orphans(&fixture, 1000, false, text), 0);
+    bson_iter_init(&iter, &values);
+    while (next_owner(&fixture, &iter)) {
+        drop_head(&fixture, EPOCH, 1);
+        assert_int_equal(list_orphans(&fixture, 1, true, text), 1);
+        made++;
+    }
+    assert_in_range(made, 30, 40);
+    static const size_t limits[] = {1, 7, 1000};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        assert_int_equal(list_orphans(&fixture, limits[i], false, text), made);
+    bson_destroy(&values);
+    fixture_close(&fixture);
+}
+
+/* A window whose first part was dropped, and another that is sound. */
+static void parts_without_a_first_one_are_listed(void **state)
+{
+    fixture_t fixture;
+    spill_definition_t definition;
+    spill_error_t error;
+    spill_array_t *array;
+    char text[1024];
+    make_bucket_definition(&definition, "reviews");
+    definition.bounds.threshold = 2;
+    definition.bounds.page_capacity = 2;
+    fixture_open_with(&fixture, *state, &definition);
+    assert_int_equal(spill_array_open(fixture.store, "reviews", &array, &error), SPILL_OK);
+    for (int i = 0; i < 10; i++) {
+        size_t windows;
+        bson_t *review = BCON_NEW("rating", BCON_INT32(i), "createdAt",
+                                  BCON_DATE_TIME(i % 2 ? 0 : INT64_C(5000000000)));
+        spill_value_t element = spill_value_from_document(review);
+        assert_int_equal(
+            spill_bucket_append(array, &fixture.owner, &element, 1, NULL, NULL, &windows, &error),
+            SPILL_OK);
+        bson_destroy(review);
+    }
+    assert_int_equal(list_orphans(&fixture, 10, false, text), 0);
+    bson_t storage = BSON_INITIALIZER, name = BSON_INITIALIZER;
+    spill_value_t owner = fixture.owner;
+    spill_value_append(&owner, &storage, "");
+    fixture.owner = spill_bucket_name(&name, &owner, "1970-01");
+    spill_buffer_clear(&fixture.key);
+    assert_int_equal(spill_owner_key(&fixture.owner, &fixture.key, NULL), SPILL_OK);
+    spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_HEAD);
+    assert_done(&fixture, &read);
+    assert_true(fixture.response.state.present);
+    drop_head(&fixture, fixture.response.state.epoch, fixture.response.state.pages);
+    assert_int_equal(list_orphans(&fixture, 10, false, text), 1);
+    assert_int_equal(list_orphans(&fixture, 10, true, text), 1);
+    spill_verify_summary_t verified;
+    assert_int_equal(spill_array_verify(array, NULL, NULL, NULL, &verified, &error), SPILL_OK);
+    assert_int_equal(verified.findings, 1);
+    spill_array_close(array);
+    bson_destroy(&storage);
+    bson_destroy(&name);
+    fixture_close(&fixture);
+}
+
 void add_owner_tests(suite_t *suite)
 {
     SUITE_ADD(suite, owners_of_every_type_are_walked);
+    SUITE_ADD(suite, pages_without_a_head_are_listed);
+    SUITE_ADD(suite, tombstones_are_not_listed);
+    SUITE_ADD(suite, pages_of_owners_of_every_type_are_listed);
+    SUITE_ADD(suite, parts_without_a_first_one_are_listed);
 }

@@ -5,6 +5,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -84,9 +85,136 @@ static void summary_of_others(void **state)
     bson_destroy(&storage);
 }
 
+/* ---- documents that other programs take away ------------------------------------------------- */
+
+static int64_t pages_of(mongoc_database_t *database)
+{
+    mongoc_collection_t *pages = mongoc_database_get_collection(database, "overflowActivities");
+    bson_t all = BSON_INITIALIZER;
+    bson_error_t error;
+    int64_t count = mongoc_collection_count_documents(pages, &all, NULL, NULL, NULL, &error);
+    bson_destroy(&all);
+    mongoc_collection_destroy(pages);
+    return count;
+}
+
+/* An owner of 9 elements, of which some are in pages. */
+static void make_owner(spill_array_t *array, const char *owner)
+{
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t name = spill_value_from_utf8(&storage, owner);
+    for (int i = 0; i < 9; i++) {
+        bson_t number = BSON_INITIALIZER;
+        spill_value_t element = spill_value_from_int64(&number, i);
+        spill_append_result_t result;
+        spill_error_t error;
+        must(spill_array_append(array, &name, &element, 1, NULL, &result, &error), &error);
+        bson_destroy(&number);
+    }
+    bson_destroy(&storage);
+}
+
+/* `with`: what stands in the document's place then; NULL: it is deleted. */
+static void take_document(mongoc_database_t *database, const char *owner, const bson_t *with)
+{
+    mongoc_collection_t *users = mongoc_database_get_collection(database, "users");
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(owner));
+    bson_error_t error;
+    if (with)
+        assert_true(mongoc_collection_replace_one(users, filter, with, NULL, NULL, &error));
+    else
+        assert_true(mongoc_collection_delete_one(users, filter, NULL, NULL, &error));
+    bson_destroy(filter);
+    mongoc_collection_destroy(users);
+}
+
+typedef struct told {
+    int count;
+    bool unknown; /* all said that it is not known who took the head */
+} told_t;
+
+static void note(void *context, const spill_finding_t *finding)
+{
+    told_t *told = context;
+    told->count++;
+    told->unknown = told->unknown && finding->invariant == 7 &&
+                    strstr(finding->text, "deleted or replaced by another program");
+}
+
+/* Verify and repair tell of each owner in `count`, and nothing is deleted. */
+static void assert_left(spill_array_t *array, const spill_value_t *owner, int count)
+{
+    spill_verify_summary_t verified;
+    spill_repair_summary_t repaired;
+    spill_error_t error;
+    told_t told = {.unknown = true};
+    must(spill_array_verify(array, owner, note, &told, &verified, &error), &error);
+    assert_int_equal(verified.findings, count);
+    for (int look_only = 1; look_only >= 0; look_only--) {
+        must(spill_array_repair(array, owner, look_only, note, &told, &repaired, &error), &error);
+        assert_int_equal(repaired.findings, 0);
+        assert_int_equal(repaired.left, count);
+    }
+    assert_int_equal(told.count, 3 * count);
+    assert_true(told.unknown);
+}
+
+static void pages_of_replaced_documents_stay(void **state)
+{
+    (void)state;
+    char *uri = server_new_database(NULL);
+    spill_store_t *store = server_open(uri);
+    spill_definition_t definition;
+    spill_error_t error;
+    spill_array_t *array;
+    mongoc_database_t *database;
+    mongoc_client_t *client = server_client(uri, &database);
+    must(spill_definition_preset(&definition, "feed-recent", "feed", &error), &error);
+    definition.bounds.threshold = 2;
+    definition.bounds.page_capacity = 2;
+    must(spill_store_define(store, &definition, &error), &error);
+    must(spill_array_open(store, "feed", &array, &error), &error);
+    static const char *const owners[] = {"deleted", "replaced", "with an array", "sound"};
+    for (int i = 0; i < 4; i++)
+        make_owner(array, owners[i]);
+    bson_t *plain = BCON_NEW("name", "Ada"),
+           *list = BCON_NEW("activities", "[", BCON_INT32(7), BCON_INT32(8), "]");
+    take_document(database, owners[0], NULL);
+    take_document(database, owners[1], plain);
+    take_document(database, owners[2], list);
+    int64_t pages = pages_of(database);
+    assert_left(array, NULL, 3);
+    for (int i = 0; i < 4; i++) {
+        bson_t storage = BSON_INITIALIZER;
+        spill_value_t owner = spill_value_from_utf8(&storage, owners[i]);
+        assert_left(array, &owner, i < 3);
+        bson_destroy(&storage);
+    }
+    make_owner(array, "replaced"); /* made again, and its pages stand where the old ones did */
+    assert_left(array, NULL, 2);
+    assert_int_equal(pages_of(database), pages);
+    for (int i = 0; i < 4; i++) {
+        bson_t storage = BSON_INITIALIZER;
+        spill_value_t owner = spill_value_from_utf8(&storage, owners[i]);
+        must(spill_array_drop_owner(array, &owner, &error), &error);
+        bson_destroy(&storage);
+    }
+    assert_left(array, NULL, 0);
+    assert_int_equal(pages_of(database), 0);
+    bson_destroy(plain);
+    bson_destroy(list);
+    mongoc_database_destroy(database);
+    mongoc_client_destroy(client);
+    spill_array_close(array);
+    server_close(store);
+    server_drop(uri);
+    bson_free(uri);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(server),
-                                       cmocka_unit_test(summary_of_others)};
+                                       cmocka_unit_test(summary_of_others),
+                                       cmocka_unit_test(pages_of_replaced_documents_stay)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

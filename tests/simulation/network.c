@@ -328,6 +328,14 @@ static spill_code_t port_owners(spill_store_t *store, const spill_definition_t *
                                       owners, last, error);
 }
 
+static spill_code_t port_orphans(spill_store_t *store, const spill_definition_t *definition,
+                                 const spill_binding_t *binding, const spill_orphan_query_t *query,
+                                 bson_t *found, spill_buffer_t *last, spill_error_t *error)
+{
+    return shared(store)->ops->orphans(shared(store), definition, binding, query, found, last,
+                                       error);
+}
+
 static spill_code_t port_windows(spill_store_t *store, const spill_definition_t *definition,
                                  const spill_binding_t *binding, const spill_window_query_t *query,
                                  bson_t *texts, spill_error_t *error)
@@ -378,19 +386,17 @@ static spill_code_t port_finish(spill_store_t *store, spill_error_t *error)
     return SPILL_OK;
 }
 
-static const spill_store_ops_t port_ops = {
-    .name = "simulated client",
-    .call = port_call,
-    .bind = port_bind,
-    .owners = port_owners,
-    .windows = port_windows,
-    .catalog_get = port_get,
-    .catalog_put = port_put,
-    .catalog_delete = port_delete,
-    .catalog_names = port_names,
-    .check = port_check,
-    .close = port_finish,
-};
+/* Of every second seed the clients think that other programs write to documents, too. */
+#define PORT_OPS(others)                                                                           \
+    {                                                                                              \
+        .name = "simulated client", .others_write = (others), .call = port_call,                   \
+        .bind = port_bind, .owners = port_owners, .orphans = port_orphans,                         \
+        .windows = port_windows, .catalog_get = port_get, .catalog_put = port_put,                 \
+        .catalog_delete = port_delete, .catalog_names = port_names, .check = port_check,           \
+        .close = port_finish,                                                                      \
+    }
+
+static const spill_store_ops_t port_ops[] = {PORT_OPS(false), PORT_OPS(true)};
 
 static int64_t port_now(void *context)
 {
@@ -412,7 +418,8 @@ void sim_port_open(sim_client_t *client)
     spill_store_options_t options;
     spill_store_options_init(&options);
     options.clock = (spill_clock_t){.context = client, .now_us = port_now, .sleep_us = port_sleep};
-    spill_store_base_init(&client->port, &port_ops, "simulation:", &options);
+    spill_store_base_init(&client->port, &port_ops[client->world->seed % 2],
+                          "simulation:", &options);
 }
 
 void sim_port_close(sim_client_t *client)

@@ -181,6 +181,13 @@ static bool check_element(void *context, const spill_value_t *owner, const spill
     return true;
 }
 
+static void print_finding(void *context, const spill_finding_t *finding)
+{
+    const char *owner = context;
+    print_error("%s: %s: page %" PRId64 ", I%d: %s\n", finding->definition, owner, finding->page,
+                finding->invariant, finding->text);
+}
+
 /* Everything is there that has to be, the count is right, and an append goes on. */
 static void check_array(const stage_t *stage, change_t change)
 {
@@ -193,7 +200,9 @@ static void check_array(const stage_t *stage, change_t change)
     assert_int_equal(count.count, reading.count);
     assert_int_equal(count.next, reading.next);
     assert_in_range(reading.next, change == DROP ? 0 : ELEMENTS, ELEMENTS + 4);
-    must(spill_array_verify(stage->direct, &stage->owner, NULL, NULL, &verified, &error), &error);
+    must(spill_array_verify(stage->direct, &stage->owner, print_finding,
+                            (void *)(uintptr_t)change_names[change], &verified, &error),
+         &error);
     assert_int_equal(verified.findings, 0);
     must(append(stage, stage->direct, reading.next), &error);
     must(spill_array_count(stage->direct, &stage->owner, &count, &error), &error);
@@ -241,7 +250,9 @@ static void play(spill_store_t *store, const struct shape *shape)
             bool died = true;
             stage.applied = applied == 1;
             for (int64_t at = 0; died; at++) {
-                assert_true(at < CALLS_MAX);
+                if (at == CALLS_MAX)
+                    fail_msg("%s: %s has more than %d calls", shape->name, change_names[change],
+                             CALLS_MAX);
                 die_at(&stage, change, at, &died, &left);
             }
         }

@@ -249,13 +249,17 @@ static int64_t repair_with(other_t *other)
     return summary.findings;
 }
 
+enum {
+    VERIFIED = 1
+}; /* a repair's last read of all elements, which looks for what else there is */
+
 static void repair_beside(stage_t *stage, bool (*acts)(stage_t *stage, int times), int reads,
                           double average)
 {
     other_t other = {.stage = stage, .acts = acts};
     assert_int_equal(repair_with(&other), 1);
     assert_true(other.times > 0);
-    assert_int_equal(other.reads, reads);
+    assert_int_equal(other.reads, reads + VERIFIED);
     assert_int_equal(other.recounts, 1);
     assert_verified(stage, "");
     assert_average(stage, average);
@@ -301,8 +305,8 @@ static void sum_refused(spill_store_t *store, const char *name, int64_t threshol
     other_t other = {.stage = &stage, .acts = does_nothing, .refused = REFUSED};
     assert_int_equal(repair_with(&other), 1);
     assert_int_equal(other.recounts, REFUSED + 1);
-    assert_int_equal(other.begun, 1);
-    assert_int_equal(other.reads, reads);
+    assert_int_equal(other.begun, 1 + VERIFIED);
+    assert_int_equal(other.reads, reads + VERIFIED);
     assert_verified(&stage, "");
     assert_average(&stage, (4.5 + 2.5 + 9 + REFUSED) / (3 + REFUSED));
     end(&stage);
@@ -349,10 +353,11 @@ void spoiled_beside_appender(spill_store_t *store)
     other_t other = {.stage = &stage, .acts = appends_always};
     assert_int_equal(repair_with(&other), 0);
     assert_int_equal(other.recounts, 0);
-    assert_int_equal(other.reads, ROUNDS);
+    assert_in_range(other.reads, ROUNDS + 1, ROUNDS + 20); /* the verifier looks again, too */
+    int appended = other.times;
     other = (other_t){.stage = &stage, .acts = does_nothing};
     assert_int_equal(repair_with(&other), 1);
     assert_verified(&stage, "");
-    assert_average(&stage, (4.5 + 2.5 + 9 + ROUNDS) / (3 + ROUNDS));
+    assert_average(&stage, (4.5 + 2.5 + 9 + appended) / (3 + appended));
     end(&stage);
 }

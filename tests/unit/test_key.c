@@ -87,6 +87,58 @@ static void test_length_finds_the_end(void **state)
     }
 }
 
+/* A key is read as an owner that has it; what is cut is none. */
+static void test_keys_are_read(void **state)
+{
+    (void)state;
+    random_source_t random = {7};
+    for (int i = 0; i < 40000; i++) {
+        bson_t document = BSON_INITIALIZER, storage = BSON_INITIALIZER;
+        spill_buffer_t key = SPILL_BUFFER_INIT;
+        spill_value_t value, owner;
+        if (i % 2)
+            random_append(&random, &document, "");
+        else
+            random_append_number(&random, &document, "");
+        value = first_value(&document);
+        if (spill_owner_key(&value, &key, NULL) == SPILL_OK) {
+            bool read = spill_owner_from_key(key.data, key.size, &storage, &owner);
+            if (!read) {
+                char *text = bson_as_canonical_extended_json(&document, NULL);
+                fail_msg("the key of %s is not read", text);
+            }
+            assert_true(spill_value_same_owner(&owner, &value));
+            bson_reinit(&storage);
+            assert_false(spill_owner_from_key(key.data, key.size - 1, &storage, &owner));
+        }
+        spill_buffer_release(&key);
+        bson_destroy(&storage);
+        bson_destroy(&document);
+    }
+}
+
+/* Any bytes: no owner, or one that has them for its key. */
+static void test_any_bytes_are_read(void **state)
+{
+    (void)state;
+    static const uint8_t types[] = {0x08, 0x10, 0x18, 0x20, 0x28, 0x30, 0x38, 0x40, 0x48,
+                                    0x50, 0x58, 0x60, 0x68, 0x70, 0x78, 0x80, 0xf0};
+    random_source_t random = {8};
+    for (int i = 0; i < 100000; i++) {
+        uint8_t *bytes = bson_malloc(24);
+        bson_t storage = BSON_INITIALIZER;
+        spill_value_t owner;
+        size_t size = 1 + random_below(&random, 24);
+        for (size_t k = 0; k < size; k++)
+            bytes[k] = random_below(&random, 2) == 0 ? types[random_below(&random, sizeof types)]
+                                                     : (uint8_t)random_below(&random, 4);
+        if (spill_owner_from_key(bytes, size, &storage, &owner))
+            assert_int_equal(spill_owner_key_length(bytes, size), size);
+        bson_destroy(&storage);
+        bson_free(bytes);
+    }
+}
+
 static void test_length_of_any_bytes(void **state)
 {
     (void)state;
@@ -303,6 +355,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_keys_are_equal_as_owners_are),
         cmocka_unit_test(test_length_finds_the_end),
+        cmocka_unit_test(test_keys_are_read),
+        cmocka_unit_test(test_any_bytes_are_read),
         cmocka_unit_test(test_length_of_any_bytes),
         cmocka_unit_test(test_deep_bytes_end),
         cmocka_unit_test(test_keys_are_appended),

@@ -1,6 +1,7 @@
 /*
- * The verifier against states that lie: a state record of a sound array is changed, one number at a
- * time, and the finding has to name the document and the invariant.
+ * The verifier and repair against states that lie: a state record of a sound array is changed, one
+ * number at a time. The finding has to name the document and the invariant; repair mends it, or
+ * tells the same and changes nothing; and a second repair has nothing to do.
  */
 #include "store/embedded/codec.h"
 #include "support/tampered.h"
@@ -53,9 +54,45 @@ static void assert_found(fixture_t *fixture, const char *finding)
     assert_true((summary.findings > 0) == (finding != NULL));
 }
 
-/* Verify with a changed state of one document; the state is put back. */
+/* What repair does about it. */
+typedef enum outcome {
+    SOUND,  /* there is nothing to find */
+    LEFT,   /* what was to be there is not known: it is told, and stays */
+    MENDED, /* what is half done is finished, whoever left it so */
+} outcome_t;
+
+static void repair(fixture_t *fixture, bool look_only, spill_repair_summary_t *summary)
+{
+    spill_error_t error;
+    fixture->found[0] = '\0';
+    assert_int_equal(
+        spill_array_repair(fixture->feed.array, NULL, look_only, note, fixture, summary, &error),
+        SPILL_OK);
+}
+
+/* `finding` is what the verifier has told. */
+static void assert_repaired(fixture_t *fixture, outcome_t outcome, const char *finding)
+{
+    spill_repair_summary_t first, dry, second;
+    char told[sizeof fixture->found];
+    tampered_reopen(&fixture->feed); /* it remembers heads */
+    repair(fixture, true, &dry);
+    memcpy(told, fixture->found, sizeof told);
+    repair(fixture, false, &first);
+    assert_string_equal(fixture->found, outcome == MENDED ? fixture->found : told);
+    assert_int_equal(dry.findings, first.findings);
+    assert_int_equal(first.findings, outcome == MENDED ? 1 : 0);
+    if (outcome == LEFT && !strstr(told, finding))
+        fail_msg("\"%s\" is not among what repair told:\n%s", finding, told);
+    repair(fixture, false, &second);
+    assert_int_equal(second.findings, 0);
+    assert_int_equal(second.left, outcome == LEFT ? first.left : 0);
+    assert_found(fixture, outcome == LEFT ? finding : NULL);
+}
+
+/* Verify and repair with a changed state of one document; the state is put back. */
 static void assert_lie_found(fixture_t *fixture, int64_t page, void (*change)(spill_state_t *state),
-                             const char *finding)
+                             outcome_t outcome, const char *finding)
 {
     spill_buffer_t was = SPILL_BUFFER_INIT, lie = SPILL_BUFFER_INIT;
     spill_state_t state = {0};
@@ -72,8 +109,10 @@ static void assert_lie_found(fixture_t *fixture, int64_t page, void (*change)(sp
     spill_state_encode(&state, page == SPILL_HEAD, &lie);
     tampered_put(feed, lie.data, lie.size);
     assert_found(fixture, finding);
+    assert_repaired(fixture, outcome, finding);
     spill_embedded_state_key(&feed->key, page);
     tampered_put(feed, was.data, was.size);
+    tampered_reopen(feed);
     spill_state_release(&state);
     spill_buffer_release(&was);
     spill_buffer_release(&lie);
@@ -135,43 +174,63 @@ static void too_many_bytes(spill_state_t *state)
     state->fields_bytes = 17 * 1024 * 1024;
 }
 
+static void an_edit_of_an_element_that_is_gone(spill_state_t *state)
+{
+    state->intent = true;
+    state->intent_seq = 1000;
+    state->intent_page = 2;
+}
+
+typedef struct lie {
+    int64_t page;
+    void (*change)(spill_state_t *state);
+    outcome_t outcome;
+    const char *finding;
+} lie_t;
+
+static const lie_t newest_lies[] = {
+    {2, too_many_slots, LEFT, "I1@2: 24 slots and "},
+    {SPILL_HEAD, too_many_bytes, LEFT, "more than a document holds"},
+    {2, one_element_more, LEFT, "@2: "},
+    {2, a_byte_more, LEFT, "I5@2: its elements have "},
+    {2, begins_earlier, LEFT, "I4@2: starts at 7, before the end 8"},
+    {SPILL_HEAD, one_removed_more, LEFT, "I5@-1: counts 1 removed elements where 0 are missing"},
+    {SPILL_HEAD, one_page_more, LEFT, "is missing: the head counts "},
+    {SPILL_HEAD, an_edit_of_an_element_that_is_gone, MENDED, NULL},
+};
+
+static const lie_t oldest_lies[] = {
+    {2, too_many_slots, LEFT, "I1@2: 24 slots and "},
+    {2, a_byte_more, LEFT, "I5@2: its elements have "},
+    {2, begins_earlier, LEFT, "I4@2: starts at 12, before the end 13"},
+    {2, begins_later, LEFT, "I4@2: starts at 14, after a gap from 13"},
+    {2, not_sealed, LEFT, "I4@2: is not sealed, though a page follows it"},
+    {SPILL_HEAD, one_given_more, LEFT, "I5@6: starts at 29, the head counts 30"},
+    {SPILL_HEAD, one_removed_more, LEFT, "I5@-1: counts 1 removed elements where 0 are missing"},
+    {SPILL_HEAD, one_page_less, MENDED, "I7@6: is there, though the head counts 6"},
+};
+
+static void assert_lies_found(spill_keep_t keep, const lie_t *lies, size_t count)
+{
+    fixture_t fixture;
+    open_fixture(&fixture, keep);
+    assert_found(&fixture, NULL);
+    for (size_t i = 0; i < count; i++)
+        assert_lie_found(&fixture, lies[i].page, lies[i].change, lies[i].outcome, lies[i].finding);
+    assert_found(&fixture, NULL);
+    close_fixture(&fixture);
+}
+
 static void lies_of_keep_newest(void **state)
 {
     (void)state;
-    fixture_t fixture;
-    open_fixture(&fixture, SPILL_KEEP_NEWEST);
-    assert_found(&fixture, NULL);
-    assert_lie_found(&fixture, 2, too_many_slots, "I1@2: 24 slots and ");
-    assert_lie_found(&fixture, SPILL_HEAD, too_many_bytes, "more than a document holds");
-    assert_lie_found(&fixture, 2, one_element_more, "@2: ");
-    assert_lie_found(&fixture, 2, a_byte_more, "I5@2: its elements have ");
-    assert_lie_found(&fixture, 2, begins_earlier, "I4@2: starts at 7, before the end 8");
-    assert_lie_found(&fixture, SPILL_HEAD, one_removed_more,
-                     "I5@-1: counts 1 removed elements where 0 are missing");
-    assert_lie_found(&fixture, SPILL_HEAD, one_page_more, "is missing: the head counts ");
-    assert_found(&fixture, NULL);
-    close_fixture(&fixture);
+    assert_lies_found(SPILL_KEEP_NEWEST, newest_lies, sizeof newest_lies / sizeof *newest_lies);
 }
 
 static void lies_of_keep_oldest(void **state)
 {
     (void)state;
-    fixture_t fixture;
-    open_fixture(&fixture, SPILL_KEEP_OLDEST);
-    assert_found(&fixture, NULL);
-    assert_lie_found(&fixture, 2, too_many_slots, "I1@2: 24 slots and ");
-    assert_lie_found(&fixture, 2, a_byte_more, "I5@2: its elements have ");
-    assert_lie_found(&fixture, 2, begins_earlier, "I4@2: starts at 12, before the end 13");
-    assert_lie_found(&fixture, 2, begins_later, "I4@2: starts at 14, after a gap from 13");
-    assert_lie_found(&fixture, 2, not_sealed, "I4@2: is not sealed, though a page follows it");
-    assert_lie_found(&fixture, SPILL_HEAD, one_given_more,
-                     "I5@6: starts at 29, the head counts 30");
-    assert_lie_found(&fixture, SPILL_HEAD, one_removed_more,
-                     "I5@-1: counts 1 removed elements where 0 are missing");
-    assert_lie_found(&fixture, SPILL_HEAD, one_page_less,
-                     "I7@6: is there, though the head counts 6");
-    assert_found(&fixture, NULL);
-    close_fixture(&fixture);
+    assert_lies_found(SPILL_KEEP_OLDEST, oldest_lies, sizeof oldest_lies / sizeof *oldest_lies);
 }
 
 static void put_op(fixture_t *fixture, int64_t ordinal, int64_t seq, int64_t count)
@@ -194,12 +253,12 @@ static void lies_of_operations(void **state)
     (void)state;
     fixture_t fixture;
     open_fixture(&fixture, SPILL_KEEP_NEWEST);
-    assert_lie_found(&fixture, SPILL_HEAD, two_operations, NULL);
+    assert_lie_found(&fixture, SPILL_HEAD, two_operations, SOUND, NULL);
     put_op(&fixture, 0, 3, 2);
     put_op(&fixture, 1, 5, 1);
-    assert_lie_found(&fixture, SPILL_HEAD, two_operations, NULL);
+    assert_lie_found(&fixture, SPILL_HEAD, two_operations, SOUND, NULL);
     put_op(&fixture, 1, 4, 1);
-    assert_lie_found(&fixture, SPILL_HEAD, two_operations,
+    assert_lie_found(&fixture, SPILL_HEAD, two_operations, LEFT,
                      "I3@-1: operation 'x' gave numbers that were given before");
     close_fixture(&fixture);
 }

@@ -202,6 +202,7 @@ static const spill_store_ops_t embedded_ops = {
     .bind = spill_embedded_bind,
     .owners = spill_embedded_owners,
     .overgrown = spill_embedded_overgrown,
+    .orphans = spill_embedded_orphans,
     .windows = spill_embedded_windows,
     .catalog_get = spill_embedded_catalog_get,
     .catalog_put = spill_embedded_catalog_put,

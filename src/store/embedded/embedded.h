@@ -10,6 +10,8 @@
  *   numbers.c    the numbers that definitions are given
  *   system.c     the records of both
  *   owners.c     listing owners; deleting what is left of an array
+ *   overgrown.c  ... those whose head is to be laid out
+ *   orphans.c    ... those that have pages and no head
  *   check.c      what the records themselves show to be wrong
  *   format.c     the format's version
  *   backup.c     a copy
@@ -127,6 +129,17 @@ spill_code_t spill_embedded_put_fields(spill_embedded_t *store, const spill_requ
 spill_code_t spill_embedded_drop_fields(spill_embedded_t *store, const spill_request_t *request,
                                         spill_batch_t *batch, spill_error_t *error);
 
+/*
+ * Call a function for each record of other fields in a collection, in the order of owners, behind
+ * the owner key `after` (no bytes: all), until it fails or says that there is to be no more. The
+ * iterator stands at the record: 4 bytes, then the owner's key.
+ */
+typedef spill_code_t (*spill_fields_fn)(void *context, const spill_kv_iter_t *iter, bool *more,
+                                        spill_error_t *error);
+spill_code_t spill_embedded_each_fields(spill_embedded_t *store, uint32_t collection_id,
+                                        const uint8_t *after, size_t after_bytes,
+                                        spill_fields_fn call, void *context, spill_error_t *error);
+
 /* ---- the other functions of the table -------------------------------------------------------- */
 
 spill_code_t spill_embedded_read(spill_embedded_t *store, const spill_request_t *request,
@@ -163,6 +176,11 @@ spill_code_t spill_embedded_overgrown(spill_store_t *store, const spill_definiti
                                       const spill_binding_t *binding,
                                       const spill_overgrown_query_t *query, bson_t *found,
                                       spill_buffer_t *last, spill_error_t *error);
+
+spill_code_t spill_embedded_orphans(spill_store_t *store, const spill_definition_t *definition,
+                                    const spill_binding_t *binding,
+                                    const spill_orphan_query_t *query, bson_t *found,
+                                    spill_buffer_t *last, spill_error_t *error);
 
 spill_code_t spill_embedded_windows(spill_store_t *store, const spill_definition_t *definition,
                                     const spill_binding_t *binding,

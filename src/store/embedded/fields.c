@@ -1,5 +1,7 @@
 #include "store/embedded/embedded.h"
 
+#include <string.h>
+
 static spill_code_t get_record(spill_embedded_t *store, const spill_batch_t *batch,
                                const spill_request_t *request, spill_record_key_t *key,
                                spill_buffer_t *value, bool *found, spill_error_t *error)
@@ -105,5 +107,29 @@ spill_code_t spill_embedded_drop_fields(spill_embedded_t *store, const spill_req
     if (only_id && code == SPILL_OK && others == 0)
         spill_batch_delete(batch, key.data, key.size);
     spill_buffer_release(&value);
+    return code;
+}
+
+spill_code_t spill_embedded_each_fields(spill_embedded_t *store, uint32_t collection_id,
+                                        const uint8_t *after, size_t after_bytes,
+                                        spill_fields_fn call, void *context, spill_error_t *error)
+{
+    spill_record_key_t from;
+    spill_record_key_init(&from, collection_id, after, after_bytes);
+    spill_kv_iter_t *iter = store->kv->ops->iterate(store->kv);
+    iter->ops->seek(iter, from.data, from.size);
+    spill_code_t code = SPILL_OK;
+    bool more = true;
+    while (code == SPILL_OK && more && iter->valid && iter->key_bytes > 4 &&
+           memcmp(iter->key, from.data, 4) == 0) {
+        bool itself = after_bytes > 0 && iter->key_bytes == from.size &&
+                      memcmp(iter->key, from.data, from.size) == 0;
+        if (!itself)
+            code = call(context, iter, &more, error);
+        iter->ops->next(iter);
+    }
+    if (code == SPILL_OK && !iter->valid)
+        code = iter->ops->status(iter, error);
+    iter->ops->free(iter);
     return code;
 }

@@ -17,6 +17,7 @@ typedef struct listing {
     spill_buffer_t value;
     bson_t *found;
     uint32_t count;
+    spill_buffer_t *last;
 } listing_t;
 
 /* Is there a head, and what is it? One that cannot be read is for who reads it next. */
@@ -53,9 +54,10 @@ static bool is_overgrown(const listing_t *listing, const bson_t *fields,
            head->live_bytes + (int64_t)fields->len >= listing->query->bytes;
 }
 
-static spill_code_t look_at(listing_t *listing, const spill_kv_iter_t *iter, spill_buffer_t *last,
+static spill_code_t look_at(void *context, const spill_kv_iter_t *iter, bool *more,
                             spill_error_t *error)
 {
+    listing_t *listing = context;
     const uint8_t *owner = iter->key + 4;
     size_t owner_bytes = iter->key_bytes - 4;
     bson_t fields;
@@ -67,32 +69,10 @@ static spill_code_t look_at(listing_t *listing, const spill_kv_iter_t *iter, spi
         !spill_document_valid(&fields) || !is_overgrown(listing, &fields, &overgrown))
         return code;
     spill_overgrown_append(&overgrown, listing->count++, listing->found);
-    spill_buffer_clear(last);
-    spill_buffer_append(last, owner, owner_bytes);
+    spill_buffer_clear(listing->last);
+    spill_buffer_append(listing->last, owner, owner_bytes);
+    *more = listing->count < listing->query->limit;
     return SPILL_OK;
-}
-
-static spill_code_t list(listing_t *listing, spill_buffer_t *last, spill_error_t *error)
-{
-    const spill_overgrown_query_t *query = listing->query;
-    spill_kv_t *kv = listing->store->kv;
-    spill_record_key_t from;
-    spill_record_key_init(&from, listing->binding->collection_id, query->after, query->after_bytes);
-    spill_kv_iter_t *iter = kv->ops->iterate(kv);
-    iter->ops->seek(iter, from.data, from.size);
-    spill_code_t code = SPILL_OK;
-    while (code == SPILL_OK && listing->count < query->limit && iter->valid &&
-           iter->key_bytes > 4 && memcmp(iter->key, from.data, 4) == 0) {
-        bool itself = query->after_bytes > 0 && iter->key_bytes == from.size &&
-                      memcmp(iter->key, from.data, from.size) == 0;
-        if (!itself)
-            code = look_at(listing, iter, last, error);
-        iter->ops->next(iter);
-    }
-    if (code == SPILL_OK && !iter->valid)
-        code = iter->ops->status(iter, error);
-    iter->ops->free(iter);
-    return code;
 }
 
 spill_code_t spill_embedded_overgrown(spill_store_t *store, const spill_definition_t *definition,
@@ -105,10 +85,13 @@ spill_code_t spill_embedded_overgrown(spill_store_t *store, const spill_definiti
                          .binding = binding,
                          .query = query,
                          .value = SPILL_BUFFER_INIT,
-                         .found = found};
+                         .found = found,
+                         .last = last};
     bson_init(found);
     spill_buffer_clear(last);
-    spill_code_t code = list(&listing, last, error);
+    spill_code_t code =
+        spill_embedded_each_fields(listing.store, binding->collection_id, query->after,
+                                   query->after_bytes, look_at, &listing, error);
     spill_state_release(&listing.head);
     spill_buffer_release(&listing.value);
     if (code != SPILL_OK)

@@ -59,9 +59,10 @@ static bool read_id(const uint8_t *owner, size_t owner_bytes, const spill_kv_ite
     return same;
 }
 
-static spill_code_t take_owner(listing_t *listing, const spill_kv_iter_t *iter,
+static spill_code_t take_owner(void *context, const spill_kv_iter_t *iter, bool *more,
                                spill_error_t *error)
 {
+    listing_t *listing = context;
     const uint8_t *owner = iter->key + 4;
     size_t owner_bytes = iter->key_bytes - 4;
     bool has = false;
@@ -78,30 +79,8 @@ static spill_code_t take_owner(listing_t *listing, const spill_kv_iter_t *iter,
     add_id(listing, &id);
     spill_buffer_clear(listing->last);
     spill_buffer_append(listing->last, owner, owner_bytes);
+    *more = listing->count < listing->limit;
     return SPILL_OK;
-}
-
-static spill_code_t list(listing_t *listing, const uint8_t *after, size_t after_bytes,
-                         spill_error_t *error)
-{
-    spill_kv_t *kv = listing->store->kv;
-    spill_record_key_t from;
-    spill_record_key_init(&from, listing->binding->collection_id, after, after_bytes);
-    spill_kv_iter_t *iter = kv->ops->iterate(kv);
-    iter->ops->seek(iter, from.data, from.size);
-    spill_code_t code = SPILL_OK;
-    while (code == SPILL_OK && listing->count < listing->limit && iter->valid &&
-           iter->key_bytes > 4 && memcmp(iter->key, from.data, 4) == 0) {
-        bool itself = after_bytes > 0 && iter->key_bytes == from.size &&
-                      memcmp(iter->key, from.data, from.size) == 0;
-        if (!itself)
-            code = take_owner(listing, iter, error);
-        iter->ops->next(iter);
-    }
-    if (code == SPILL_OK && !iter->valid)
-        code = iter->ops->status(iter, error);
-    iter->ops->free(iter);
-    return code;
 }
 
 spill_code_t spill_embedded_owners(spill_store_t *store, const spill_definition_t *definition,
@@ -117,7 +96,8 @@ spill_code_t spill_embedded_owners(spill_store_t *store, const spill_definition_
                          .last = last};
     bson_init(owners);
     spill_buffer_clear(last);
-    spill_code_t code = list(&listing, after, after_bytes, error);
+    spill_code_t code = spill_embedded_each_fields(listing.store, binding->collection_id, after,
+                                                   after_bytes, take_owner, &listing, error);
     if (code == SPILL_OK || listing.count > 0) /* the next call comes to what is wrong */
         return SPILL_OK;
     bson_destroy(owners);

@@ -74,7 +74,8 @@ static void unchanged_filter(const step_t *step, bson_t *filter)
         BCON_APPEND(filter, spill_mongo_path(document, "gone", path), "{", "$exists",
                     BCON_BOOL(false), "}", spill_mongo_path(document, "sealed", sealed), "{", "$ne",
                     BCON_BOOL(true), "}", last, "{", "$exists", BCON_BOOL(true), "}");
-    } else if ((depends_on_end(step) || summary) && !spill_keeps_best(step->request->definition))
+    } else if ((depends_on_end(step) || summary) && !spill_keeps_best(step->request->definition) &&
+               (document->head || !document->apart)) /* a page of one element has no array */
         BCON_APPEND(filter, document->array, "{", "$size", BCON_INT64(before->live), "}");
 }
 

@@ -258,6 +258,7 @@ static const spill_store_ops_t mongo_ops = {
     .bind = spill_mongo_bind,
     .owners = spill_mongo_owners,
     .overgrown = spill_mongo_overgrown,
+    .orphans = spill_mongo_orphans,
     .windows = spill_mongo_windows,
     .catalog_get = spill_mongo_catalog_get,
     .catalog_put = spill_mongo_catalog_put,

@@ -27,6 +27,7 @@
  *   plain.c        arrays that others keep: TAKE, GIVE_BACK
  *   catalog.c      definitions, imports, indexes
  *   owners.c       owners, and heads that are to be laid out
+ *   orphans.c      pages without a head
  *   browse.c       any collection's documents, as they are (store/browse.h)
  *   foreign.c      ... and written, renamed, dropped (store/foreign.h)
  *   unbounded.c    ... with an array that nobody bounds (store/unbounded.h)
@@ -595,6 +596,13 @@ spill_code_t spill_mongo_overgrown(spill_store_t *store, const spill_definition_
                                    const spill_binding_t *binding,
                                    const spill_overgrown_query_t *query, bson_t *found,
                                    spill_buffer_t *last, spill_error_t *error);
+
+/* ---- orphans.c ------------------------------------------------------------------------------ */
+
+/* Cost: one aggregation, in which the server goes through all pages from the place on. */
+spill_code_t spill_mongo_orphans(spill_store_t *store, const spill_definition_t *definition,
+                                 const spill_binding_t *binding, const spill_orphan_query_t *query,
+                                 bson_t *found, spill_buffer_t *last, spill_error_t *error);
 
 /* ---- same.c ---------------------------------------------------------------------------------- */
 

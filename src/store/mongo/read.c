@@ -49,7 +49,7 @@ static int64_t page_beyond(const spill_request_t *request, int64_t page)
     return request->want == SPILL_WANT_BACKWARD ? page - 1 : page + 1;
 }
 
-/* SPILL_PAGE_LEFT_OVER: any will do. */
+/* SPILL_PAGE_LEFT_OVER: the last, for a drop goes on from there to the first (layout/drop.c). */
 static void append_left_over(const spill_mongo_document_t *document, bson_t *stages)
 {
     const spill_request_t *request = document->request;
@@ -67,7 +67,8 @@ static void append_left_over(const spill_mongo_document_t *document, bson_t *sta
         BCON_APPEND(&match, first, "{", "$exists", BCON_BOOL(true), "}");
     bson_append_document_end(&stage, &match);
     bson_append_document_end(stages, &stage);
-    BCON_APPEND(stages, "1", "{", "$limit", BCON_INT32(1), "}");
+    BCON_APPEND(stages, "1", "{", "$sort", "{", "spill.first", BCON_INT32(-1), "_id",
+                BCON_INT32(-1), "}", "}", "2", "{", "$limit", BCON_INT32(1), "}");
 }
 
 static void append_document(const spill_mongo_document_t *document, bson_t *stages)

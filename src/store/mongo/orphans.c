@@ -1,0 +1,209 @@
+/*
+ * Pages without a head, in one aggregation: what the pages' collection has is grouped by owner and
+ * epoch, the owners' heads are looked up, and what is of no head comes back. So the server goes
+ * through all pages once, and what it sends is what was found.
+ *
+ * Other programs write to these documents, so a missing head says little. That its owner was
+ * dropped is known by a page that the drop has closed before it took the head (layout/drop.c).
+ */
+#include "store/mongo/mongo.h"
+
+#include "store/orphan.h"
+#include "store/render.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct listing {
+    size_t limit;
+    bson_t *found;
+    uint32_t count;
+    spill_buffer_t *last;
+} listing_t;
+
+/* ---- what comes back ------------------------------------------------------------------------- */
+
+static void read_incarnation(const bson_iter_t *iter, spill_orphan_t *orphan)
+{
+    bson_iter_t field;
+    bson_iter_recurse(iter, &field);
+    while (bson_iter_next(&field)) {
+        const char *key = bson_iter_key(&field);
+        if (strcmp(key, "epoch") == 0)
+            orphan->epoch = bson_iter_as_int64(&field);
+        else if (strcmp(key, "pages") == 0)
+            orphan->pages = bson_iter_as_int64(&field);
+        else if (strcmp(key, "closed") == 0)
+            orphan->dropped = bson_iter_as_bool(&field);
+    }
+}
+
+/* Of the incarnations the one that follows `after`; false: there is none. */
+static bool next_incarnation(const bson_iter_t *incarnations, int64_t after, spill_orphan_t *next)
+{
+    bson_iter_t iter;
+    bool any = false;
+    bson_iter_recurse(incarnations, &iter);
+    while (bson_iter_next(&iter)) {
+        spill_orphan_t one = {.owner = next->owner};
+        if (!BSON_ITER_HOLDS_DOCUMENT(&iter))
+            continue;
+        read_incarnation(&iter, &one);
+        if (one.epoch > after && (!any || one.epoch < next->epoch))
+            *next = one;
+        any = any || one.epoch > after;
+    }
+    return any;
+}
+
+/*
+ * {_id: owner, incarnations: [{epoch, pages, closed}, ...]}. To delete what a drop has left of one
+ * is to delete that of earlier ones, too: that is known only where it is known of each.
+ */
+static bool take(void *context, const bson_t *document)
+{
+    listing_t *listing = context;
+    bson_iter_t id, incarnations;
+    if (!bson_iter_init_find(&id, document, "_id") ||
+        !bson_iter_init_find(&incarnations, document, "incarnations") ||
+        !BSON_ITER_HOLDS_ARRAY(&incarnations))
+        return true;
+    spill_orphan_t orphan = {.owner = spill_value_from_iter(&id)};
+    bool dropped = true;
+    for (int64_t after = INT64_MIN; next_incarnation(&incarnations, after, &orphan);
+         after = orphan.epoch) {
+        dropped = dropped && orphan.dropped;
+        orphan.dropped = dropped;
+        spill_orphan_append(&orphan, listing->count++, listing->found);
+    }
+    bson_t place = BSON_INITIALIZER;
+    bson_append_iter(&place, "", 0, &id);
+    spill_buffer_clear(listing->last);
+    spill_buffer_append(listing->last, bson_get_data(&place), place.len);
+    bson_destroy(&place);
+    return --listing->limit > 0;
+}
+
+/* ---- what is asked --------------------------------------------------------------------------- */
+
+/* The _id that an owner's pages have, with a number that is below or above all of them. */
+static void append_bound(const spill_definition_t *definition, const spill_value_t *owner,
+                         const char *operator, bool above, bson_t *condition)
+{
+    bool bucket = definition->layout == SPILL_LAYOUT_BUCKET;
+    bson_t id, window;
+    bson_append_document_begin(condition, operator, - 1, &id);
+    if (!bucket)
+        spill_value_append(owner, &id, "owner");
+    else if (bson_init_static(&window, owner->data, owner->size_bytes))
+        bson_concat(&id, &window);
+    const char *number = bucket ? "part" : "page";
+    if (above)
+        BSON_APPEND_MAXKEY(&id, number);
+    else
+        BSON_APPEND_MINKEY(&id, number);
+    bson_append_document_end(condition, &id);
+}
+
+static void append_match(const spill_definition_t *definition, const spill_orphan_query_t *query,
+                         bson_t *pipeline)
+{
+    bson_t stage, match, id, place;
+    bson_iter_t after;
+    BSON_APPEND_DOCUMENT_BEGIN(pipeline, "0", &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
+    BSON_APPEND_DOCUMENT_BEGIN(&match, "_id", &id);
+    if (query->owner) {
+        append_bound(definition, query->owner, "$gt", false, &id);
+        append_bound(definition, query->owner, "$lt", true, &id);
+    } else if (query->after_bytes > 0 &&
+               bson_init_static(&place, query->after, query->after_bytes) &&
+               bson_iter_init(&after, &place) && bson_iter_next(&after)) {
+        spill_value_t owner = spill_value_from_iter(&after);
+        append_bound(definition, &owner, "$gt", true, &id);
+    }
+    BSON_APPEND_INT32(&id, "$type", BSON_TYPE_DOCUMENT);
+    bson_append_document_end(&match, &id);
+    BCON_APPEND(&match, "spill.epoch", "{", "$exists", BCON_BOOL(true), "}");
+    bson_append_document_end(&stage, &match);
+    bson_append_document_end(pipeline, &stage);
+}
+
+/* By owner and epoch, and then by owner. */
+static void append_groups(const spill_definition_t *definition, bson_t *pipeline)
+{
+    char array[SPILL_NAME_SIZE + 1];
+    bool bucket = definition->layout == SPILL_LAYOUT_BUCKET;
+    snprintf(array, sizeof array, "$%s", definition->page_array);
+    bson_t *owner = bucket ? BCON_NEW("o", "{", "owner", "$_id.owner", "window", "$_id.window", "}")
+                           : BCON_NEW("o", "$_id.owner");
+    BSON_APPEND_UTF8(owner, "epoch", "$spill.epoch");
+    /* With keep oldest those without elements are tombstones, which stay. */
+    bson_t *pages =
+        definition->keep == SPILL_KEEP_OLDEST
+            ? BCON_NEW("$sum", "{", "$cond", "[", "{", "$gt", "[", "{", "$size", "{", "$cond", "[",
+                       "{", "$isArray", BCON_UTF8(array), "}", BCON_UTF8(array), "[", "]", "]", "}",
+                       "}", BCON_INT64(0), "]", "}", BCON_INT64(1), BCON_INT64(0), "]", "}")
+            : BCON_NEW("$sum", BCON_INT64(1));
+    bson_t *closed = BCON_NEW("$max", "{", "$eq", "[", "$spill.closed", BCON_BOOL(true), "]", "}");
+    bson_t *head = BCON_NEW("$max", "{", "$cond", "[", "{", "$eq", "[", "$_id.part", BCON_INT32(0),
+                            "]", "}", "$spill.epoch", BCON_NULL, "]", "}");
+    BCON_APPEND(pipeline, "1", "{", "$group", "{", "_id", BCON_DOCUMENT(owner), "pages",
+                BCON_DOCUMENT(pages), "closed", BCON_DOCUMENT(closed), "head", BCON_DOCUMENT(head),
+                "}", "}", "2", "{", "$group", "{", "_id", "$_id.o", "incarnations", "{", "$push",
+                "{", "epoch", "$_id.epoch", "pages", "$pages", "closed", "$closed", "}", "}",
+                "head", "{", "$max", "$head", "}", "}", "}");
+    bson_destroy(owner);
+    bson_destroy(pages);
+    bson_destroy(closed);
+    bson_destroy(head);
+}
+
+/* heads: [{epoch}], or none. In layout bucket the head was among the documents. */
+static void append_heads(const spill_definition_t *definition, bson_t *pipeline)
+{
+    char epoch[SPILL_NAME_SIZE + 16];
+    snprintf(epoch, sizeof epoch, "$spill.%s.epoch", definition->array);
+    if (definition->layout == SPILL_LAYOUT_BUCKET)
+        BCON_APPEND(pipeline, "3", "{", "$addFields", "{", "heads", "[", "{", "epoch", "$head", "}",
+                    "]", "}", "}");
+    else
+        BCON_APPEND(pipeline, "3", "{", "$lookup", "{", "from", BCON_UTF8(definition->collection),
+                    "let", "{", "owner", "$_id", "}", "pipeline", "[", "{", "$match", "{", "$expr",
+                    "{", "$eq", "[", "$_id", "$$owner", "]", "}", "}", "}", "{", "$project", "{",
+                    "epoch", BCON_UTF8(epoch), "}", "}", "]", "as", "heads", "}", "}");
+    BCON_APPEND(pipeline, "4", "{", "$project", "{", "incarnations", "{", "$filter", "{", "input",
+                "$incarnations", "as", "one", "cond", "{", "$and", "[", "{", "$gt", "[",
+                "$$one.pages", BCON_INT64(0), "]", "}", "{", "$lt", "[", "$$one.epoch", "{",
+                "$ifNull", "[", "{", "$max", "$heads.epoch", "}", BCON_INT64(INT64_MAX), "]", "}",
+                "]", "}", "]", "}", "}", "}", "}", "}", "5", "{", "$match", "{", "incarnations.0",
+                "{", "$exists", BCON_BOOL(true), "}", "}", "}", "6", "{", "$sort", "{", "_id",
+                BCON_INT32(1), "}", "}");
+}
+
+spill_code_t spill_mongo_orphans(spill_store_t *store, const spill_definition_t *definition,
+                                 const spill_binding_t *binding, const spill_orphan_query_t *query,
+                                 bson_t *found, spill_buffer_t *last, spill_error_t *error)
+{
+    (void)binding;
+    listing_t listing = {.limit = query->limit, .found = found, .last = last};
+    const char *collection = definition->layout == SPILL_LAYOUT_BUCKET
+                                 ? definition->collection
+                                 : definition->page_collection;
+    bson_t pipeline = BSON_INITIALIZER;
+    append_match(definition, query, &pipeline);
+    append_groups(definition, &pipeline);
+    append_heads(definition, &pipeline);
+    bson_init(found);
+    spill_buffer_clear(last);
+    spill_code_t code = SPILL_OK;
+    if (definition->layout != SPILL_LAYOUT_CAPPED)
+        code = spill_mongo_each((spill_mongo_t *)store, collection, &pipeline, false, take,
+                                &listing, error);
+    if (code != SPILL_OK)
+        bson_destroy(found);
+    bson_destroy(&pipeline);
+    return code;
+}
