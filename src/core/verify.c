@@ -4,6 +4,8 @@
 #include "definition/window.h"
 #include "util/error.h"
 
+#include <stdio.h>
+
 typedef struct verify {
     spill_array_t *array;
     bool rest; /* not what repair looks for itself */
@@ -114,6 +116,28 @@ static spill_code_t add_orphan(void *context, const spill_orphan_t *orphan, spil
     return SPILL_OK;
 }
 
+/* Damage that ends the search is a finding, too. */
+static spill_code_t find_orphans(verify_t *verify, const spill_value_t *owner, spill_error_t *error)
+{
+    spill_finding_t finding = {.definition = verify->array->definition.name,
+                               .owner = owner,
+                               .page = SPILL_HEAD,
+                               .invariant = 2};
+    spill_error_t failure;
+    spill_code_t code = spill_each_orphan(verify->array, owner, add_orphan, verify, &failure);
+    if (code == SPILL_CORRUPT) {
+        snprintf(finding.text, sizeof finding.text, "the search for pages without a head: %.180s",
+                 failure.message);
+        verify->summary->findings++;
+        if (verify->report != NULL)
+            verify->report(verify->context, &finding);
+        return SPILL_OK;
+    }
+    if (code != SPILL_OK && error != NULL)
+        *error = failure;
+    return code;
+}
+
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 spill_code_t spill_verify_rest(spill_array_t *array, const spill_value_t *owner,
@@ -146,7 +170,7 @@ spill_code_t spill_array_verify(spill_array_t *array, const spill_value_t *owner
                             : spill_each_owner(array, verify_owner, &verify, false, error);
     if (code == SPILL_OK || (code == SPILL_REFUSED && owner != NULL)) {
         spill_error_t failure;
-        spill_code_t looked = spill_each_orphan(array, owner, add_orphan, &verify, &failure);
+        spill_code_t looked = find_orphans(&verify, owner, &failure);
         if (looked != SPILL_OK && error)
             *error = failure;
         if (looked != SPILL_OK || verify.summary->findings > 0)
