@@ -12,3 +12,13 @@ foreach(source IN LISTS bench_sources)
         PkgConfig::SPILLWAY_MONGOC)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
 endforeach()
+
+# bench/peers needs the client libraries of what it compares with; bench/peers/run asks for it.
+if(SPILLWAY_PEERS)
+    pkg_check_modules(SPILLWAY_PEERS_LIBRARIES REQUIRED IMPORTED_TARGET hiredis libpq sqlite3 lmdb)
+    file(GLOB peers_sources CONFIGURE_DEPENDS bench/peers/*.c)
+    add_executable(bench_peers ${peers_sources} bench/measure.c)
+    target_link_libraries(bench_peers PRIVATE spillway_internal PkgConfig::SPILLWAY_ROCKSDB
+        PkgConfig::SPILLWAY_MONGOC PkgConfig::SPILLWAY_PEERS_LIBRARIES)
+    set_target_properties(bench_peers PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
+endif()

@@ -1,0 +1,224 @@
+/*
+ * Works that count what is lost, doubled and out of order: under threads that append to one owner,
+ * and where the process is killed amid them. After the kill another process does what a restarted
+ * application would: each thread's append that was begun and not acknowledged is made again.
+ */
+#include "../measure.h"
+#include "works.h"
+
+#include <bson/bson.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { RACERS_MAX = 64, COUNT_MAX = 1 << 20, POLL_US = 200, ID_SIZE = 32 };
+
+static const char owner[] = "owner-000000";
+
+/* What a thread was told; shared between processes. */
+typedef struct racer {
+    _Atomic int64_t begun; /* appends that were begun; the last one perhaps not acknowledged */
+    _Atomic int64_t acknowledged;
+    _Atomic int64_t base; /* of the last one that was begun */
+} racer_t;
+
+typedef struct race {
+    const peer_t *peer;
+    void *opened;
+    racer_t *racers; /* shared memory */
+} race_t;
+
+static int64_t number_of(int racer, int64_t count)
+{
+    return (int64_t)racer * COUNT_MAX + count;
+}
+
+/* The operation that a racer has begun last. */
+static int64_t append_begun(race_t *race, void *connection, int racer)
+{
+    racer_t *told = &race->racers[racer];
+    int64_t count = told->begun - 1;
+    uint8_t element[ELEMENT_BYTES];
+    char id[ID_SIZE];
+    peer_op_t op = {.id = id, .base = told->base};
+    snprintf(id, sizeof id, "%d-%lld", racer, (long long)count);
+    measure_element(element, (uint64_t)number_of(racer, count));
+    return race->peer->append(connection, owner, element, &op);
+}
+
+static void append_in_turn(void *context, int thread, int count)
+{
+    race_t *race = context;
+    racer_t *told = &race->racers[thread];
+    void *connection = race->peer->join(race->opened);
+    int64_t base = 0;
+    for (int i = 0; i < count; i++) {
+        told->base = base;
+        told->begun = i + 1;
+        base = append_begun(race, connection, thread);
+        told->acknowledged = i + 1;
+    }
+    race->peer->leave(connection);
+}
+
+/* ---- counting -------------------------------------------------------------------------------- */
+
+typedef struct tally {
+    const racer_t *racers;
+    int count;                /* of racers */
+    int64_t last[RACERS_MAX]; /* the count of the last element of each; -1: none so far */
+    uint8_t *seen[RACERS_MAX];
+    int64_t lost, doubled, disordered, unknown;
+} tally_t;
+
+static void note(void *context, const uint8_t *data, size_t size)
+{
+    tally_t *tally = context;
+    bson_t element;
+    bson_iter_t at;
+    if (!bson_init_static(&element, data, size) || !bson_iter_init_find(&at, &element, "at"))
+        measure_stop("an element is not one of those that were appended");
+    int64_t number = (bson_iter_date_time(&at) - INT64_C(1600000000000)) / 1000;
+    int64_t racer = number / COUNT_MAX, count = number % COUNT_MAX;
+    if (racer < 0 || racer >= tally->count || count >= tally->racers[racer].begun) {
+        tally->unknown++;
+        return;
+    }
+    uint8_t *seen = &tally->seen[racer][count];
+    tally->doubled += *seen;
+    *seen = 1;
+    tally->disordered += count < tally->last[racer];
+    tally->last[racer] = count > tally->last[racer] ? count : tally->last[racer];
+}
+
+static void count_and_print(race_t *race, void *connection, int racers)
+{
+    tally_t tally = {.racers = race->racers, .count = racers};
+    int64_t acknowledged = 0;
+    for (int i = 0; i < racers; i++) {
+        tally.last[i] = -1;
+        tally.seen[i] = calloc(COUNT_MAX, 1);
+    }
+    race->peer->all(connection, owner, note, &tally);
+    for (int i = 0; i < racers; i++) {
+        for (int64_t count = 0; count < race->racers[i].acknowledged; count++)
+            tally.lost += !tally.seen[i][count];
+        acknowledged += race->racers[i].acknowledged;
+        free(tally.seen[i]);
+    }
+    printf(" %12lld %8lld %8lld %12lld %8lld", (long long)acknowledged, (long long)tally.lost,
+           (long long)tally.doubled, (long long)tally.disordered, (long long)tally.unknown);
+}
+
+static void print_faults(const race_t *race, void *connection)
+{
+    char text[256];
+    if (!race->peer->faults)
+        return;
+    race->peer->faults(connection, owner, text, sizeof text);
+    printf("  %s", text);
+}
+
+static racer_t *shared_racers(void)
+{
+    racer_t *racers = mmap(NULL, RACERS_MAX * sizeof *racers, PROT_READ | PROT_WRITE,
+                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (racers == MAP_FAILED)
+        measure_stop("no memory");
+    return racers;
+}
+
+static void open_race(race_t *race, const peer_place_t *place)
+{
+    race->opened = race->peer->open(place);
+    if (race->peer->begin && place->fresh) {
+        void *connection = race->peer->join(race->opened);
+        race->peer->begin(connection, owner);
+        race->peer->leave(connection);
+    }
+}
+
+/* ---- a race ---------------------------------------------------------------------------------- */
+
+static void run_race(const peer_t *peer, const peer_place_t *place, const works_options_t *options)
+{
+    race_t race = {.peer = peer, .racers = shared_racers()};
+    open_race(&race, place);
+    double seconds = measure_threads(append_in_turn, &race, options->racers, options->race_count);
+    void *connection = peer->join(race.opened);
+    count_and_print(&race, connection, options->racers);
+    printf(" %10.0f", options->racers * options->race_count / seconds);
+    print_faults(&race, connection);
+    peer->leave(connection);
+    peer->close(race.opened);
+}
+
+/* ---- a kill ---------------------------------------------------------------------------------- */
+
+static int64_t acknowledged_by(const race_t *race, int racers)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < racers; i++)
+        sum += race->racers[i].acknowledged;
+    return sum;
+}
+
+/* A process that appends until it is killed, when half of all is acknowledged. */
+static void append_and_be_killed(race_t *race, const peer_place_t *place,
+                                 const works_options_t *options)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        open_race(race, place);
+        measure_threads(append_in_turn, race, options->racers, options->race_count);
+        pause(); /* too fast for the other process */
+    }
+    int64_t half = (int64_t)options->racers * options->race_count / 2;
+    int status = 0;
+    while (acknowledged_by(race, options->racers) < half && waitpid(child, &status, WNOHANG) == 0)
+        usleep(POLL_US);
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    if (acknowledged_by(race, options->racers) < half)
+        measure_stop("%s: the process ended before it was killed", race->peer->name);
+}
+
+static void run_kill(const peer_t *peer, const peer_place_t *place, const works_options_t *options)
+{
+    race_t race = {.peer = peer, .racers = shared_racers()};
+    peer_place_t again = *place;
+    again.fresh = false;
+    append_and_be_killed(&race, place, options);
+    open_race(&race, &again);
+    void *connection = peer->join(race.opened);
+    int64_t retried = 0;
+    for (int i = 0; i < options->racers; i++) {
+        racer_t *told = &race.racers[i];
+        if (told->begun == told->acknowledged)
+            continue;
+        append_begun(&race, connection, i);
+        told->acknowledged = (int64_t)told->begun;
+        retried++;
+    }
+    count_and_print(&race, connection, options->racers);
+    printf(" %10lld", (long long)retried);
+    print_faults(&race, connection);
+    peer->leave(connection);
+    peer->close(race.opened);
+}
+
+#define LOSS_COLUMNS " acknowledged     lost  doubled out of order  unknown"
+
+const work_t work_race = {.name = "race",
+                          .columns = LOSS_COLUMNS "  appends/s  what is wrong besides",
+                          .counts_loss = true,
+                          .run = run_race};
+const work_t work_kill = {.name = "kill",
+                          .columns = LOSS_COLUMNS "    retried  what is wrong besides",
+                          .counts_loss = true,
+                          .run = run_kill};

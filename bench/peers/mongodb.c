@@ -1,0 +1,528 @@
+/*
+ * What applications send to a MongoDB-compatible server themselves:
+ *
+ *   $push            all elements in one document, without bounds
+ *   racy, safe       the outlier pattern as it is commonly published: a head, and overflow pages
+ *                    whose number is computed from a count that was read before
+ *   a document each  an element a document, with an index on {owner, seq}; seq is an ObjectId
+ *   bucket by hand   documents of so many elements, the last one found and pushed to by one upsert
+ *
+ * Acknowledged by the majority, as the store does, and with j: true where an append has to survive
+ * a power loss.
+ */
+#include "../measure.h"
+#include "peer.h"
+
+#include <mongoc/mongoc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct server {
+    mongoc_client_pool_t *pool;
+    char *database;
+    int capacity;
+} server_t;
+
+typedef struct connection {
+    server_t *server;
+    mongoc_client_t *client;
+    mongoc_collection_t *heads, *pages;
+} connection_t;
+
+static void check(bool good, const bson_error_t *error)
+{
+    if (!good)
+        measure_stop("mongodb: %s", error->message);
+}
+
+static void *join(void *peer)
+{
+    connection_t *connection = calloc(1, sizeof *connection);
+    connection->server = peer;
+    connection->client = mongoc_client_pool_pop(connection->server->pool);
+    connection->heads =
+        mongoc_client_get_collection(connection->client, connection->server->database, "heads");
+    connection->pages =
+        mongoc_client_get_collection(connection->client, connection->server->database, "pages");
+    return connection;
+}
+
+static void leave(void *at)
+{
+    connection_t *connection = at;
+    mongoc_collection_destroy(connection->heads);
+    mongoc_collection_destroy(connection->pages);
+    mongoc_client_pool_push(connection->server->pool, connection->client);
+    free(connection);
+}
+
+static void make_index(connection_t *connection, const char *second)
+{
+    bson_error_t error;
+    char name[64];
+    snprintf(name, sizeof name, "userId_1_%s_1", second);
+    bson_t *command =
+        BCON_NEW("createIndexes", "pages", "indexes", "[", "{", "key", "{", "userId", BCON_INT32(1),
+                 second, BCON_INT32(1), "}", "name", BCON_UTF8(name), "}", "]");
+    check(mongoc_client_write_command_with_opts(connection->client, connection->server->database,
+                                                command, NULL, NULL, &error),
+          &error);
+    bson_destroy(command);
+}
+
+static server_t *open_server(const peer_place_t *place, const char *indexed)
+{
+    bson_error_t error;
+    server_t *server = calloc(1, sizeof *server);
+    mongoc_init();
+    mongoc_uri_t *uri = mongoc_uri_new_with_error(place->mongodb, &error);
+    check(uri != NULL, &error);
+    mongoc_write_concern_t *concern = mongoc_write_concern_new();
+    mongoc_write_concern_set_w(concern, MONGOC_WRITE_CONCERN_W_MAJORITY);
+    if (place->durable)
+        mongoc_write_concern_set_journal(concern, true);
+    mongoc_uri_set_write_concern(uri, concern);
+    mongoc_write_concern_destroy(concern);
+    server->database = bson_strdup(mongoc_uri_get_database(uri));
+    server->pool = mongoc_client_pool_new(uri);
+    server->capacity = place->capacity;
+    mongoc_uri_destroy(uri);
+    if (place->fresh) {
+        connection_t *connection = join(server);
+        mongoc_collection_drop(connection->heads, NULL);
+        mongoc_collection_drop(connection->pages, NULL);
+        if (indexed)
+            make_index(connection, indexed);
+        leave(connection);
+    }
+    return server;
+}
+
+static void *open_plain(const peer_place_t *place)
+{
+    return open_server(place, NULL);
+}
+
+static void *open_paged(const peer_place_t *place)
+{
+    return open_server(place, "page");
+}
+
+static void *open_apart(const peer_place_t *place)
+{
+    return open_server(place, "_id");
+}
+
+static void close_server(void *peer)
+{
+    server_t *server = peer;
+    mongoc_client_pool_destroy(server->pool);
+    bson_free(server->database);
+    free(server);
+}
+
+/* ---- commands -------------------------------------------------------------------------------- */
+
+/* Everything is destroyed. Was a document found, or made? */
+static bool update(mongoc_collection_t *collection, bson_t *filter, bson_t *change, bool upsert)
+{
+    bson_error_t error;
+    bson_t reply;
+    bson_iter_t iter;
+    bson_t *options = upsert ? BCON_NEW("upsert", BCON_BOOL(true)) : NULL;
+    check(mongoc_collection_update_one(collection, filter, change, options, &reply, &error),
+          &error);
+    bool found = bson_iter_init_find(&iter, &reply, "matchedCount") && bson_iter_as_int64(&iter);
+    bson_destroy(&reply);
+    bson_destroy(options);
+    bson_destroy(filter);
+    bson_destroy(change);
+    return found;
+}
+
+static bson_t as_document(const uint8_t *element)
+{
+    bson_t document;
+    bson_init_static(&document, element, ELEMENT_BYTES);
+    return document;
+}
+
+/* The head's count; 0 where there is no head. One command. */
+static int64_t read_count(connection_t *connection, const char *owner)
+{
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(owner));
+    bson_t *options = BCON_NEW("limit", BCON_INT64(1), "singleBatch", BCON_BOOL(true));
+    const bson_t *head;
+    bson_iter_t iter;
+    bson_error_t error;
+    int64_t count = 0;
+    mongoc_cursor_t *cursor =
+        mongoc_collection_find_with_opts(connection->heads, filter, options, NULL);
+    if (mongoc_cursor_next(cursor, &head) && bson_iter_init_find(&iter, head, "activityCount"))
+        count = bson_iter_as_int64(&iter);
+    check(!mongoc_cursor_error(cursor, &error), &error);
+    mongoc_cursor_destroy(cursor);
+    bson_destroy(options);
+    bson_destroy(filter);
+    return count;
+}
+
+/* The elements of the documents that a cursor gives, in their order; the cursor is destroyed. */
+static int visit_arrays(mongoc_cursor_t *cursor, peer_visit_fn visit, void *context)
+{
+    const bson_t *document;
+    bson_error_t error;
+    bson_iter_t iter, at;
+    int count = 0;
+    while (mongoc_cursor_next(cursor, &document)) {
+        if (!bson_iter_init_find(&iter, document, "activities") || !bson_iter_recurse(&iter, &at))
+            continue;
+        for (; bson_iter_next(&at); count++) {
+            const uint8_t *data;
+            uint32_t size;
+            bson_iter_document(&at, &size, &data);
+            if (visit)
+                visit(context, data, size);
+        }
+    }
+    check(!mongoc_cursor_error(cursor, &error), &error);
+    mongoc_cursor_destroy(cursor);
+    return count;
+}
+
+static int visit_head(connection_t *connection, const char *owner, peer_visit_fn visit,
+                      void *context)
+{
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(owner));
+    int count = visit_arrays(
+        mongoc_collection_find_with_opts(connection->heads, filter, NULL, NULL), visit, context);
+    bson_destroy(filter);
+    return count;
+}
+
+static int visit_pages(connection_t *connection, const char *owner, peer_visit_fn visit,
+                       void *context)
+{
+    bson_t *filter = BCON_NEW("userId", BCON_UTF8(owner));
+    bson_t *options = BCON_NEW("sort", "{", "page", BCON_INT32(1), "}");
+    int count = visit_arrays(
+        mongoc_collection_find_with_opts(connection->pages, filter, options, NULL), visit, context);
+    bson_destroy(options);
+    bson_destroy(filter);
+    return count;
+}
+
+/* ---- $push ----------------------------------------------------------------------------------- */
+
+static int64_t push_append(void *at, const char *owner, const uint8_t *element, const peer_op_t *op)
+{
+    connection_t *connection = at;
+    bson_t document = as_document(element);
+    (void)op;
+    update(connection->heads, BCON_NEW("_id", BCON_UTF8(owner)),
+           BCON_NEW("$push", "{", "activities", BCON_DOCUMENT(&document), "}"), true);
+    return 0;
+}
+
+static void push_fill(void *at, const char *owner, int count)
+{
+    connection_t *connection = at;
+    uint8_t bytes[ELEMENT_BYTES];
+    bson_t document = BSON_INITIALIZER, elements;
+    bson_error_t error;
+    BSON_APPEND_UTF8(&document, "_id", owner);
+    BSON_APPEND_ARRAY_BEGIN(&document, "activities", &elements);
+    for (int i = 0; i < count; i++) {
+        char key[16];
+        measure_element(bytes, (uint64_t)i);
+        bson_t element = as_document(bytes);
+        snprintf(key, sizeof key, "%d", i);
+        BSON_APPEND_DOCUMENT(&elements, key, &element);
+    }
+    bson_append_array_end(&document, &elements);
+    check(mongoc_collection_insert_one(connection->heads, &document, NULL, NULL, &error), &error);
+    bson_destroy(&document);
+}
+
+static bool push_add(void *at, const char *owner, int64_t id, const uint8_t *element)
+{
+    connection_t *connection = at;
+    bson_t document = as_document(element);
+    return update(
+        connection->heads,
+        BCON_NEW("_id", BCON_UTF8(owner), "activities.at", "{", "$ne", BCON_DATE_TIME(id), "}"),
+        BCON_NEW("$push", "{", "activities", BCON_DOCUMENT(&document), "}"), false);
+}
+
+static int push_page(void *at, const char *owner, int64_t skip, int limit)
+{
+    connection_t *connection = at;
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(owner));
+    bson_t *options = BCON_NEW("projection", "{", "activities", "{", "$slice", "[",
+                               BCON_INT64(-skip - limit), BCON_INT32(limit), "]", "}", "}");
+    int count = visit_arrays(
+        mongoc_collection_find_with_opts(connection->heads, filter, options, NULL), NULL, NULL);
+    bson_destroy(options);
+    bson_destroy(filter);
+    return count;
+}
+
+static void push_all(void *at, const char *owner, peer_visit_fn visit, void *context)
+{
+    visit_head(at, owner, visit, context);
+}
+
+/* ---- the outlier pattern, as published ------------------------------------------------------- */
+
+static void push_to_page(connection_t *connection, const char *owner, int64_t page,
+                         const bson_t *document)
+{
+    update(connection->pages, BCON_NEW("userId", BCON_UTF8(owner), "page", BCON_INT64(page)),
+           BCON_NEW("$push", "{", "activities", BCON_DOCUMENT(document), "}", "$inc", "{", "count",
+                    BCON_INT32(1), "}"),
+           true);
+    update(connection->heads, BCON_NEW("_id", BCON_UTF8(owner)),
+           BCON_NEW("$set", "{", "hasOverflow", BCON_BOOL(true), "}", "$inc", "{", "activityCount",
+                    BCON_INT32(1), "}", "$max", "{", "overflowPages", BCON_INT64(page + 1), "}"),
+           false);
+}
+
+static bson_t *push_and_count(const bson_t *document)
+{
+    return BCON_NEW("$push", "{", "activities", BCON_DOCUMENT(document), "}", "$inc", "{",
+                    "activityCount", BCON_INT32(1), "}");
+}
+
+/* Read the count, then decide by it. */
+static int64_t racy_append(void *at, const char *owner, const uint8_t *element, const peer_op_t *op)
+{
+    connection_t *connection = at;
+    bson_t document = as_document(element);
+    int64_t count = read_count(connection, owner), capacity = connection->server->capacity;
+    (void)op;
+    if (count < capacity)
+        update(connection->heads, BCON_NEW("_id", BCON_UTF8(owner)), push_and_count(&document),
+               true);
+    else
+        push_to_page(connection, owner, count / capacity, &document);
+    return 0;
+}
+
+/* The head is guarded by its count; the page's number is computed from a count read afterwards. */
+static int64_t safe_append(void *at, const char *owner, const uint8_t *element, const peer_op_t *op)
+{
+    connection_t *connection = at;
+    bson_t document = as_document(element);
+    int64_t capacity = connection->server->capacity;
+    (void)op;
+    bson_t *filter =
+        BCON_NEW("_id", BCON_UTF8(owner), "activityCount", "{", "$lt", BCON_INT64(capacity), "}");
+    if (update(connection->heads, filter, push_and_count(&document), false))
+        return 0;
+    push_to_page(connection, owner, (read_count(connection, owner) - capacity) / capacity,
+                 &document);
+    return 0;
+}
+
+/* Its getActivities: the head, and where that is not enough all pages; sorted by the client. */
+static int safe_page(void *at, const char *owner, int64_t skip, int limit)
+{
+    connection_t *connection = at;
+    int count = visit_head(connection, owner, NULL, NULL);
+    if (skip + limit > count)
+        count += visit_pages(connection, owner, NULL, NULL);
+    return count > skip + limit ? limit : (int)(count - skip);
+}
+
+/* What a count of the documents' elements says beside the counts that they keep. */
+static void safe_faults(void *at, const char *owner, char *text, size_t size)
+{
+    connection_t *connection = at;
+    bson_t *filter = BCON_NEW("userId", BCON_UTF8(owner));
+    bson_t *options = BCON_NEW("sort", "{", "page", BCON_INT32(1), "}");
+    const bson_t *document;
+    int64_t last = -1, overfull = 0, twice = 0,
+            elements = visit_head(connection, owner, NULL, NULL);
+    int64_t capacity = connection->server->capacity, head = elements;
+    mongoc_cursor_t *cursor =
+        mongoc_collection_find_with_opts(connection->pages, filter, options, NULL);
+    while (mongoc_cursor_next(cursor, &document)) {
+        bson_iter_t page, count;
+        if (!bson_iter_init_find(&page, document, "page") ||
+            !bson_iter_init_find(&count, document, "count"))
+            measure_stop("a page without its number or its count");
+        elements += bson_iter_as_int64(&count);
+        overfull += bson_iter_as_int64(&count) > capacity;
+        twice += bson_iter_as_int64(&page) == last;
+        last = bson_iter_as_int64(&page);
+    }
+    mongoc_cursor_destroy(cursor);
+    bson_destroy(options);
+    bson_destroy(filter);
+    snprintf(text, size,
+             "head of %lld, %lld pages over %lld, %lld page numbers twice, count off by %lld",
+             (long long)head, (long long)overfull, (long long)capacity, (long long)twice,
+             (long long)(read_count(connection, owner) - elements));
+}
+
+static void safe_all(void *at, const char *owner, peer_visit_fn visit, void *context)
+{
+    visit_head(at, owner, visit, context);
+    visit_pages(at, owner, visit, context);
+}
+
+/* The pattern supposes that the user's document is there. */
+static void begin(void *at, const char *owner)
+{
+    connection_t *connection = at;
+    update(
+        connection->heads, BCON_NEW("_id", BCON_UTF8(owner)),
+        BCON_NEW("$setOnInsert", "{", "activities", "[", "]", "activityCount", BCON_INT32(0), "}"),
+        true);
+}
+
+/* ---- a document an element ------------------------------------------------------------------- */
+
+static int64_t apart_append(void *at, const char *owner, const uint8_t *element,
+                            const peer_op_t *op)
+{
+    connection_t *connection = at;
+    bson_t element_document = as_document(element), document = BSON_INITIALIZER;
+    bson_error_t error;
+    bson_oid_t id;
+    (void)op;
+    bson_oid_init(&id, NULL);
+    BSON_APPEND_OID(&document, "_id", &id);
+    BSON_APPEND_UTF8(&document, "userId", owner);
+    BSON_APPEND_DOCUMENT(&document, "activity", &element_document);
+    check(mongoc_collection_insert_one(connection->pages, &document, NULL, NULL, &error), &error);
+    bson_destroy(&document);
+    return 0;
+}
+
+static int apart_read(connection_t *connection, const char *owner, const bson_t *options,
+                      peer_visit_fn visit, void *context)
+{
+    bson_t *filter = BCON_NEW("userId", BCON_UTF8(owner));
+    const bson_t *document;
+    bson_error_t error;
+    bson_iter_t iter;
+    int count = 0;
+    mongoc_cursor_t *cursor =
+        mongoc_collection_find_with_opts(connection->pages, filter, options, NULL);
+    for (; mongoc_cursor_next(cursor, &document); count++) {
+        const uint8_t *data;
+        uint32_t size;
+        if (!visit || !bson_iter_init_find(&iter, document, "activity"))
+            continue;
+        bson_iter_document(&iter, &size, &data);
+        visit(context, data, size);
+    }
+    check(!mongoc_cursor_error(cursor, &error), &error);
+    mongoc_cursor_destroy(cursor);
+    bson_destroy(filter);
+    return count;
+}
+
+static int apart_page(void *at, const char *owner, int64_t skip, int limit)
+{
+    bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(-1), "}", "skip", BCON_INT64(skip),
+                               "limit", BCON_INT64(limit));
+    int count = apart_read(at, owner, options, NULL, NULL);
+    bson_destroy(options);
+    return count;
+}
+
+static void apart_all(void *at, const char *owner, peer_visit_fn visit, void *context)
+{
+    bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}");
+    apart_read(at, owner, options, visit, context);
+    bson_destroy(options);
+}
+
+/* ---- a bucket by hand ------------------------------------------------------------------------ */
+
+/* {userId, count < capacity}: push to it, or make another one, as MongoDB's pattern has it. */
+static int64_t bucket_append(void *at, const char *owner, const uint8_t *element,
+                             const peer_op_t *op)
+{
+    connection_t *connection = at;
+    bson_t document = as_document(element);
+    bson_oid_t id;
+    (void)op;
+    bson_oid_init(&id, NULL);
+    update(connection->pages,
+           BCON_NEW("userId", BCON_UTF8(owner), "count", "{", "$lt",
+                    BCON_INT32(connection->server->capacity), "}"),
+           BCON_NEW("$push", "{", "activities", BCON_DOCUMENT(&document), "}", "$inc", "{", "count",
+                    BCON_INT32(1), "}", "$setOnInsert", "{", "page", BCON_OID(&id), "}"),
+           true);
+    return 0;
+}
+
+/* Buckets from the newest on, until there are enough: how full each is, is not known before. */
+static int bucket_page(void *at, const char *owner, int64_t skip, int limit)
+{
+    connection_t *connection = at;
+    int64_t documents = (skip + limit) / connection->server->capacity + 2;
+    bson_t *filter = BCON_NEW("userId", BCON_UTF8(owner));
+    bson_t *options =
+        BCON_NEW("sort", "{", "page", BCON_INT32(-1), "}", "limit", BCON_INT64(documents));
+    int64_t count = visit_arrays(
+        mongoc_collection_find_with_opts(connection->pages, filter, options, NULL), NULL, NULL);
+    bson_destroy(options);
+    bson_destroy(filter);
+    return count > skip + limit ? limit : (int)(count - skip);
+}
+
+static void bucket_all(void *at, const char *owner, peer_visit_fn visit, void *context)
+{
+    visit_pages(at, owner, visit, context);
+}
+
+#define SERVER .home = PEER_MONGODB, .close = close_server, .leave = leave
+
+const peer_t peer_push = {.name = "$push, unbounded",
+                          SERVER,
+                          .open = open_plain,
+                          .join = join,
+                          .begin = begin,
+                          .fill = push_fill,
+                          .append = push_append,
+                          .add = push_add,
+                          .page = push_page,
+                          .all = push_all};
+const peer_t peer_racy = {.name = "sources, racy",
+                          SERVER,
+                          .racy = true,
+                          .open = open_paged,
+                          .join = join,
+                          .begin = begin,
+                          .append = racy_append,
+                          .page = safe_page,
+                          .faults = safe_faults,
+                          .all = safe_all};
+const peer_t peer_safe = {.name = "sources, \"safe\"",
+                          SERVER,
+                          .open = open_paged,
+                          .join = join,
+                          .begin = begin,
+                          .append = safe_append,
+                          .page = safe_page,
+                          .faults = safe_faults,
+                          .all = safe_all};
+const peer_t peer_apart = {.name = "a document each",
+                           SERVER,
+                           .open = open_apart,
+                           .join = join,
+                           .append = apart_append,
+                           .page = apart_page,
+                           .all = apart_all};
+const peer_t peer_bucket = {.name = "bucket by hand",
+                            SERVER,
+                            .open = open_paged,
+                            .join = join,
+                            .append = bucket_append,
+                            .page = bucket_page,
+                            .all = bucket_all};

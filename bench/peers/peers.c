@@ -1,0 +1,220 @@
+/*
+ * Peers side by side, on the same work. bench/peers/run installs and starts what they need.
+ *
+ *   bench_peers [--peers LIST] [--works LIST] [--durable | --not-durable] [--seconds S]
+ *               [--appends N] [--length N] [--adds N] [--owners N] [--threads N] [--racers N]
+ *               [--race-count N] [--capacity N] [--folder FOLDER] [--redis PORT] [--postgres PLACE]
+ *
+ * Of a MongoDB-compatible server it uses what SPILLWAY_TEST_URI names, in a database of its own.
+ * LIST has parts of names, with commas between.
+ */
+#include "../measure.h"
+#include "works.h"
+
+#include <mongoc/mongoc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static const peer_t *const peers[] = {&peer_ours_embedded, &peer_rocksdb,        &peer_lmdb,
+                                      &peer_sqlite,        &peer_redis_list,     &peer_redis_stream,
+                                      &peer_postgres_rows, &peer_postgres_jsonb, &peer_ours_mongodb,
+                                      &peer_push,          &peer_racy,           &peer_safe,
+                                      &peer_apart,         &peer_bucket};
+
+static const work_t *const works[] = {&work_append, &work_threads, &work_long, &work_add,
+                                      &work_feed,   &work_race,    &work_kill};
+
+typedef struct settings {
+    works_options_t works;
+    peer_place_t place;
+    const char *peers, *work_names, *parent;
+    char *database;
+    bool durable, not_durable;
+} settings_t;
+
+static bool is_wanted(const char *list, const char *name)
+{
+    if (!list)
+        return true;
+    for (const char *at = list; *at != '\0';) {
+        char part[64];
+        size_t length = strcspn(at, ",");
+        snprintf(part, sizeof part, "%.*s", (int)length, at);
+        if (length > 0 && strstr(name, part))
+            return true;
+        at += length + (at[length] == ',');
+    }
+    return false;
+}
+
+static bool is_there(const peer_t *peer, const peer_place_t *place)
+{
+    switch (peer->home) {
+    case PEER_MONGODB:
+        return place->mongodb != NULL;
+    case PEER_REDIS:
+        return place->redis_port > 0;
+    case PEER_POSTGRES:
+        return place->postgres != NULL;
+    default:
+        return true;
+    }
+}
+
+/* ---- the run's own database on the server ---------------------------------------------------- */
+
+static char *own_database(const char *server)
+{
+    size_t length = strlen(server);
+    while (length > 0 && server[length - 1] == '/')
+        length--;
+    return bson_strdup_printf("%.*s/spillway_peers_%ld_%d", (int)length, server, (long)time(NULL),
+                              (int)getpid());
+}
+
+/* Before every work, so that it begins with nothing; in a process of its own, as they are. */
+static void drop_database(const char *place)
+{
+    mongoc_init();
+    mongoc_uri_t *uri = mongoc_uri_new(place);
+    mongoc_client_t *client = mongoc_client_new_from_uri(uri);
+    mongoc_database_t *database = mongoc_client_get_database(client, mongoc_uri_get_database(uri));
+    mongoc_database_drop(database, NULL);
+    mongoc_database_destroy(database);
+    mongoc_client_destroy(client);
+    mongoc_uri_destroy(uri);
+}
+
+/* ---- one row --------------------------------------------------------------------------------- */
+
+/* In a process of its own: a peer that fails takes nothing with it but its row. */
+static void run_row(const settings_t *settings, const work_t *work, const peer_t *peer)
+{
+    peer_place_t place = settings->place;
+    char *folder = measure_folder(settings->parent);
+    place.folder = folder;
+    place.fresh = true;
+    printf("%-18s", peer->name);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        if (peer->home == PEER_MONGODB)
+            drop_database(place.mongodb);
+        work->run(peer, &place, &settings->works);
+        printf("\n");
+        fflush(stdout);
+        _exit(EXIT_SUCCESS);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        printf("  failed\n");
+    measure_remove_folder(folder);
+}
+
+static void run_works(settings_t *settings, bool durable)
+{
+    settings->place.durable = durable;
+    for (size_t i = 0; i < sizeof works / sizeof works[0]; i++) {
+        const work_t *work = works[i];
+        if (!is_wanted(settings->work_names, work->name))
+            continue;
+        printf("\n%s, %s\n%-18s%s\n", work->name, durable ? "durable" : "not durable", "peer",
+               work->columns);
+        for (size_t j = 0; j < sizeof peers / sizeof peers[0]; j++)
+            if (is_wanted(settings->peers, peers[j]->name) &&
+                is_there(peers[j], &settings->place) && (!peers[j]->racy || work->counts_loss))
+                run_row(settings, work, peers[j]);
+    }
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+static bool read_text(settings_t *settings, const char *name, const char *value)
+{
+    const struct {
+        const char *name;
+        const char **to;
+    } texts[] = {{"--peers", &settings->peers},
+                 {"--works", &settings->work_names},
+                 {"--folder", &settings->parent},
+                 {"--postgres", &settings->place.postgres}};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (strcmp(name, texts[i].name) == 0) {
+            *texts[i].to = value;
+            return true;
+        }
+    return false;
+}
+
+static bool read_number(settings_t *settings, const char *name, const char *value)
+{
+    works_options_t *given = &settings->works;
+    const struct {
+        const char *name;
+        int *to;
+        int most;
+    } numbers[] = {{"--appends", &given->appends, 10000000},
+                   {"--length", &given->length, 70000},
+                   {"--adds", &given->adds, 10000000},
+                   {"--owners", &given->owners, 1000000},
+                   {"--threads", &given->threads, 64},
+                   {"--racers", &given->racers, 64},
+                   {"--race-count", &given->race_count, 1 << 20},
+                   {"--capacity", &settings->place.capacity, 100000},
+                   {"--redis", &settings->place.redis_port, 65535}};
+    int number = atoi(value);
+    if (strcmp(name, "--seconds") == 0)
+        given->seconds = atof(value);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (strcmp(name, numbers[i].name) == 0) {
+            if (number < 1 || number > numbers[i].most)
+                measure_stop("%s is a number from 1 to %d", name, numbers[i].most);
+            *numbers[i].to = number;
+            return true;
+        }
+    return strcmp(name, "--seconds") == 0 && given->seconds > 0;
+}
+
+int main(int argc, char **argv)
+{
+    settings_t settings = {.works = {.appends = 100000,
+                                     .length = 20000,
+                                     .adds = 65536,
+                                     .owners = 100000,
+                                     .threads = 8,
+                                     .racers = 16,
+                                     .race_count = 1000,
+                                     .seconds = 30},
+                           .place = {.capacity = 100},
+                           .parent = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp"};
+    const char *server = getenv("SPILLWAY_TEST_URI");
+    for (int i = 1; i < argc; i++) {
+        bool more = i + 1 < argc;
+        if (strcmp(argv[i], "--durable") == 0)
+            settings.durable = true;
+        else if (strcmp(argv[i], "--not-durable") == 0)
+            settings.not_durable = true;
+        else if (more && (read_text(&settings, argv[i], argv[i + 1]) ||
+                          read_number(&settings, argv[i], argv[i + 1])))
+            i++;
+        else
+            measure_stop("%s: bench/peers/peers.c names the options", argv[i]);
+    }
+    if (server)
+        settings.place.mongodb = settings.database = own_database(server);
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    bool both = settings.durable == settings.not_durable;
+    if (settings.not_durable || both)
+        run_works(&settings, false);
+    if (settings.durable || both)
+        run_works(&settings, true);
+    if (settings.database)
+        drop_database(settings.database);
+    bson_free(settings.database);
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,295 @@
+/* Works that are about speed. */
+#include "../measure.h"
+#include "tools/bench/crew.h"
+#include "tools/bench/samples.h"
+#include "works.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { PAGE = 20, DEEP_PAGES = 200, OWNER_SIZE = 32, FEED_FILL = 20, FEED_READS = 95 };
+
+/* What threads do together: until they have done it so often, or the time is over. */
+typedef struct task {
+    const peer_t *peer;
+    void *opened;
+    const works_options_t *options;
+    double until;
+    int64_t from;              /* number of the first element */
+    const double *popularity;  /* feed: how likely an owner is one of the first so many */
+    spill_samples_t *reads_us; /* of each thread */
+    spill_samples_t *appends_us;
+} task_t;
+
+static void name_owner(char name[OWNER_SIZE], int number)
+{
+    snprintf(name, OWNER_SIZE, "owner-%06d", number);
+}
+
+static double timed_append(const peer_t *peer, void *connection, const char *owner, int64_t number)
+{
+    uint8_t element[ELEMENT_BYTES];
+    measure_element(element, (uint64_t)number);
+    double from = measure_now();
+    peer->append(connection, owner, element, NULL);
+    return (measure_now() - from) * 1e6;
+}
+
+static void append_many(void *context, int thread, int count)
+{
+    task_t *task = context;
+    char owner[OWNER_SIZE];
+    void *connection = task->peer->join(task->opened);
+    name_owner(owner, thread);
+    for (int i = 0; i < count && measure_now() < task->until; i++)
+        spill_samples_add(&task->appends_us[thread],
+                          timed_append(task->peer, connection, owner, task->from + i));
+    task->peer->leave(connection);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static spill_samples_t merged(spill_samples_t *parts, int count)
+{
+    spill_samples_t all = {0};
+    for (int i = 0; i < count; i++) {
+        for (size_t j = 0; j < parts[i].count; j++)
+            spill_samples_add(&all, parts[i].values[j]);
+        spill_samples_release(&parts[i]);
+    }
+    return all;
+}
+
+static void print_rate(spill_samples_t *samples, double seconds)
+{
+    printf(" %9zu %11.0f %9.1f %9.1f", samples->count, (double)samples->count / seconds,
+           spill_samples_percentile(samples, 500), spill_samples_percentile(samples, 990));
+}
+
+static void begin(const peer_t *peer, void *connection, int owners)
+{
+    char owner[OWNER_SIZE];
+    for (int i = 0; peer->begin && i < owners; i++) {
+        name_owner(owner, i);
+        peer->begin(connection, owner);
+    }
+}
+
+/* Appends of `threads` threads, each to an owner of its own; printed. */
+static int64_t measure_appends(task_t *task, int threads, int count)
+{
+    task->appends_us = calloc((size_t)threads, sizeof *task->appends_us);
+    task->until = measure_now() + task->options->seconds;
+    double seconds = measure_threads(append_many, task, threads, count);
+    spill_samples_t all = merged(task->appends_us, threads);
+    print_rate(&all, seconds);
+    int64_t done = (int64_t)all.count;
+    spill_samples_release(&all);
+    free(task->appends_us);
+    return done;
+}
+
+static task_t open_task(const peer_t *peer, const peer_place_t *place,
+                        const works_options_t *options, int owners)
+{
+    task_t task = {.peer = peer, .opened = peer->open(place), .options = options};
+    void *connection = peer->join(task.opened);
+    begin(peer, connection, owners);
+    peer->leave(connection);
+    return task;
+}
+
+/* ---- appends, and deep pages of what they made ----------------------------------------------- */
+
+static void deep_pages(task_t *task, int64_t length)
+{
+    spill_samples_t samples = {0};
+    void *connection = task->peer->join(task->opened);
+    uint64_t random = 1;
+    double from = measure_now();
+    for (int i = 0; i < DEEP_PAGES && length > 2 * PAGE; i++) {
+        random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        int64_t skip = (int64_t)((random >> 33) % (uint64_t)(length - PAGE));
+        double began = measure_now();
+        int count = task->peer->page(connection, "owner-000000", skip, PAGE);
+        spill_samples_add(&samples, (measure_now() - began) * 1e6);
+        if (count != PAGE)
+            measure_stop("%s: a page has %d elements", task->peer->name, count);
+        if (measure_now() - from > task->options->seconds)
+            break;
+    }
+    printf(" %11.1f %11.1f", spill_samples_percentile(&samples, 500),
+           spill_samples_percentile(&samples, 990));
+    spill_samples_release(&samples);
+    task->peer->leave(connection);
+}
+
+static void run_append(const peer_t *peer, const peer_place_t *place,
+                       const works_options_t *options)
+{
+    task_t task = open_task(peer, place, options, 1);
+    int64_t done = measure_appends(&task, 1, options->appends);
+    deep_pages(&task, done);
+    peer->close(task.opened);
+}
+
+static void run_threads(const peer_t *peer, const peer_place_t *place,
+                        const works_options_t *options)
+{
+    task_t task = open_task(peer, place, options, options->threads);
+    measure_appends(&task, options->threads, options->appends / options->threads);
+    peer->close(task.opened);
+}
+
+/* ---- an owner that is long already ----------------------------------------------------------- */
+
+static void fill(const peer_t *peer, void *connection, const char *owner, int count)
+{
+    if (peer->fill) {
+        peer->fill(connection, owner, count);
+        return;
+    }
+    if (peer->begin)
+        peer->begin(connection, owner);
+    for (int i = 0; i < count; i++)
+        timed_append(peer, connection, owner, i);
+}
+
+static void run_long(const peer_t *peer, const peer_place_t *place, const works_options_t *options)
+{
+    task_t task = open_task(peer, place, options, 0);
+    void *connection = peer->join(task.opened);
+    fill(peer, connection, "owner-000000", options->length);
+    peer->leave(connection);
+    task.from = options->length;
+    measure_appends(&task, 1, 1000);
+    peer->close(task.opened);
+}
+
+/* ---- with an id check ------------------------------------------------------------------------ */
+
+/* One of eight is there already. */
+static void run_add(const peer_t *peer, const peer_place_t *place, const works_options_t *options)
+{
+    peer_place_t with_ids = *place;
+    with_ids.ids = true;
+    if (!peer->add) {
+        printf(" %9s", "-");
+        return;
+    }
+    task_t task = open_task(peer, &with_ids, options, 1);
+    void *connection = peer->join(task.opened);
+    spill_samples_t samples = {0};
+    double from = measure_now();
+    for (int i = 0; i < options->adds && measure_now() - from < options->seconds; i++) {
+        uint8_t element[ELEMENT_BYTES];
+        bool again = i % 8 == 7;
+        int64_t number = again ? i / 2 / 8 * 8 : i;
+        measure_element(element, (uint64_t)number);
+        double began = measure_now();
+        bool added =
+            peer->add(connection, "owner-000000", INT64_C(1600000000000) + number * 1000, element);
+        spill_samples_add(&samples, (measure_now() - began) * 1e6);
+        if (added == again)
+            measure_stop("%s: element %" PRId64 " was %s", peer->name, number,
+                         added ? "added twice" : "not added");
+    }
+    print_rate(&samples, measure_now() - from);
+    spill_samples_release(&samples);
+    peer->leave(connection);
+    peer->close(task.opened);
+}
+
+/* ---- a feed ---------------------------------------------------------------------------------- */
+
+/* Zipf's law: the n-th owner is wanted 1/n as often as the first. */
+static double *make_popularity(int owners)
+{
+    double *sums = malloc((size_t)owners * sizeof *sums), sum = 0;
+    for (int i = 0; i < owners; i++)
+        sums[i] = sum += 1.0 / (i + 1);
+    for (int i = 0; i < owners; i++)
+        sums[i] /= sum;
+    return sums;
+}
+
+static int draw_owner(const double *popularity, int owners, double at)
+{
+    int low = 0, high = owners - 1;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (popularity[middle] < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void browse(void *context, int thread, int count)
+{
+    task_t *task = context;
+    char owner[OWNER_SIZE];
+    uint64_t random = (uint64_t)thread + 1;
+    void *connection = task->peer->join(task->opened);
+    for (int i = 0; i < count && measure_now() < task->until; i++) {
+        random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        double at = (double)(random >> 11) / (double)(UINT64_C(1) << 53);
+        name_owner(owner, draw_owner(task->popularity, task->options->owners, at));
+        random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        double began = measure_now();
+        if ((random >> 33) % 100 < FEED_READS) {
+            task->peer->page(connection, owner, 0, PAGE);
+            spill_samples_add(&task->reads_us[thread], (measure_now() - began) * 1e6);
+        } else {
+            spill_samples_add(&task->appends_us[thread],
+                              timed_append(task->peer, connection, owner, FEED_FILL + i));
+        }
+    }
+    task->peer->leave(connection);
+}
+
+static void run_feed(const peer_t *peer, const peer_place_t *place, const works_options_t *options)
+{
+    enum { COUNT_MAX = 10000000 };
+    task_t task = open_task(peer, place, options, 0);
+    char owner[OWNER_SIZE];
+    void *connection = peer->join(task.opened);
+    for (int i = 0; i < options->owners; i++) {
+        name_owner(owner, i);
+        fill(peer, connection, owner, FEED_FILL);
+    }
+    peer->leave(connection);
+    double *popularity = make_popularity(options->owners);
+    task.popularity = popularity;
+    task.reads_us = calloc((size_t)options->threads, sizeof *task.reads_us);
+    task.appends_us = calloc((size_t)options->threads, sizeof *task.appends_us);
+    task.until = measure_now() + options->seconds;
+    double seconds = measure_threads(browse, &task, options->threads, COUNT_MAX);
+    spill_samples_t reads = merged(task.reads_us, options->threads);
+    spill_samples_t appends = merged(task.appends_us, options->threads);
+    printf(" %11.0f", (double)(reads.count + appends.count) / seconds);
+    printf(" %9.1f %9.1f %9.1f %9.1f", spill_samples_percentile(&reads, 500),
+           spill_samples_percentile(&reads, 990), spill_samples_percentile(&appends, 500),
+           spill_samples_percentile(&appends, 990));
+    spill_samples_release(&reads);
+    spill_samples_release(&appends);
+    free(task.reads_us);
+    free(task.appends_us);
+    free(popularity);
+    peer->close(task.opened);
+}
+
+#define APPEND_COLUMNS "   appends    appends/s    p50 us    p99 us"
+
+const work_t work_append = {
+    .name = "append", .columns = APPEND_COLUMNS " deep p50 us deep p99 us", .run = run_append};
+const work_t work_threads = {.name = "threads", .columns = APPEND_COLUMNS, .run = run_threads};
+const work_t work_long = {.name = "long", .columns = APPEND_COLUMNS, .run = run_long};
+const work_t work_add = {
+    .name = "add", .columns = "      adds       adds/s    p50 us    p99 us", .run = run_add};
+const work_t work_feed = {.name = "feed",
+                          .columns = "         ops/s  read p50  read p99  app. p50  app. p99",
+                          .run = run_feed};
