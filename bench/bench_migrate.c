@@ -117,7 +117,9 @@ static void drop_collection(bench_t *bench, const char *name)
 static double migrate(const bench_t *bench, spill_array_t *array, spill_throttle_t *throttle,
                       spill_migrate_result_t *result)
 {
-    spill_migrate_options_t options = {.throttle = throttle, .threads = bench->threads};
+    /* As the program does it. */
+    spill_migrate_options_t options = {.throttle = throttle,
+                                       .threads = throttle ? 1 : bench->threads};
     spill_error_t error;
     *result = (spill_migrate_result_t){0};
     double began = measure_now();
@@ -371,7 +373,7 @@ static void close_bench(bench_t *bench)
 
 int main(int argc, char **argv)
 {
-    bench_t bench = {.server = getenv("SPILLWAY_TEST_URI"), .owners = 20, .threads = 2};
+    bench_t bench = {.server = getenv("SPILLWAY_TEST_URI"), .owners = 20, .threads = 4};
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--quick") == 0)
             bench.quick = true;

@@ -15,29 +15,27 @@
 #include <string.h>
 #include <time.h>
 
-/* On a server with processors to spare two have twice the speed; more are a matter of the server.
- */
-#define THREADS 2
+/* Owners at a time: enough to keep a small server busy; where it is to stay quick, one. */
+enum { THREADS = 4, THREADS_WITH_LATENCY = 1 };
 
 typedef struct migrate_options {
     spill_cli_operate_given_t operate;
-    int64_t threads;
+    int64_t threads; /* 0: not given */
     const char *only;
     bool undo;
     bool yes;
 } migrate_options_t;
 
-static const migrate_options_t DEFAULTS = {.threads = THREADS};
+static const migrate_options_t DEFAULTS = {0};
 
 typedef struct sweep_options {
     spill_cli_operate_given_t operate;
-    int64_t threads;
+    int64_t threads; /* 0: not given */
     bool watch;
     int64_t interval_s;
 } sweep_options_t;
 
-static const sweep_options_t SWEEP_DEFAULTS = {
-    .operate.execute = true, .threads = THREADS, .interval_s = 60};
+static const sweep_options_t SWEEP_DEFAULTS = {.operate.execute = true, .interval_s = 60};
 
 /* A run of either. `operate` comes first: it is the throttle's context. */
 typedef struct migrate_run {
@@ -361,6 +359,8 @@ static spill_exit_t operate(const spill_invocation_t *invocation,
                             const spill_cli_operate_given_t *given, int64_t threads,
                             spill_cli_mode_t mode, work_fn work)
 {
+    if (threads == 0)
+        threads = given->latency_ms > 0 ? THREADS_WITH_LATENCY : THREADS;
     if (threads < 1 || threads > SPILL_PARALLEL_MAX)
         return spill_cli_usage(invocation, "--threads is from 1 to %d", SPILL_PARALLEL_MAX);
     migrate_run_t run = {.invocation = invocation, .threads = (int)threads};
@@ -418,7 +418,7 @@ static spill_exit_t run_sweep(const spill_invocation_t *invocation)
 static const spill_option_t OPTIONS[] = {
     SPILL_CLI_OPERATE_OPTIONS(migrate_options_t, operate, "elements"),
     {"threads", "N", SPILL_OPTION_NUMBER, offsetof(migrate_options_t, threads),
-     "Lay out N owners at a time (2)"},
+     "Lay out N owners at a time (4; with --max-latency 1)"},
     {"only", "NAME", SPILL_OPTION_TEXT, offsetof(migrate_options_t, only),
      "Of the plan's definitions that one alone"},
     {"undo", NULL, SPILL_OPTION_FLAG, offsetof(migrate_options_t, undo),
@@ -464,7 +464,7 @@ const spill_command_t spill_command_migrate = {
 static const spill_option_t SWEEP_OPTIONS[] = {
     SPILL_CLI_PACE_OPTIONS(sweep_options_t, operate, "elements"),
     {"threads", "N", SPILL_OPTION_NUMBER, offsetof(sweep_options_t, threads),
-     "Lay out N owners at a time (2)"},
+     "Lay out N owners at a time (4; with --max-latency 1)"},
     {"watch", NULL, SPILL_OPTION_FLAG, offsetof(sweep_options_t, watch),
      "Again and again, until it is interrupted, or the store was away for 15 minutes"},
     {"interval", "SECONDS", SPILL_OPTION_NUMBER, offsetof(sweep_options_t, interval_s),

@@ -11,6 +11,11 @@
 /* A server that is slow for less is not worth a word. */
 #define NOTICE_US 2000000
 
+/* With a limit on latency a chunk is followed by a rest of so many times what it took. */
+#define REST_LEAST 0.25
+#define REST_FIRST 1.0
+#define REST_MOST 4.0
+
 /* A chunk is at most so many times larger or smaller than the one before. */
 #define STEP_MAX 2.0
 
@@ -26,6 +31,7 @@ void spill_throttle_init(spill_throttle_t *throttle, const spill_throttle_option
         own->chunk_s = SPILL_THROTTLE_CHUNK_S;
     if (own->chunk_max <= 0)
         own->chunk_max = SPILL_THROTTLE_CHUNK_MAX;
+    throttle->rest = REST_FIRST;
     throttle->chunk_size =
         own->chunk_first > 0 ? own->chunk_first : (int64_t)SPILL_THROTTLE_CHUNK_FIRST;
 }
@@ -134,12 +140,31 @@ static void adapt(spill_throttle_t *throttle, int64_t units, int64_t duration_us
     throttle->chunk_size = next > 0 ? next : 1;
 }
 
+/* Quickly to a longer rest, slowly back. */
+static void rest_after(spill_throttle_t *throttle, int64_t duration_us)
+{
+    const spill_throttle_options_t *options = &throttle->options;
+    if (options->latency_max_s <= 0 || !options->latency)
+        return;
+    bool slow = options->latency(options->context) > options->latency_max_s;
+    throttle->rest *= slow ? 2 : 0.8;
+    if (throttle->rest > REST_MOST)
+        throttle->rest = REST_MOST;
+    if (throttle->rest < REST_LEAST)
+        throttle->rest = REST_LEAST;
+    int64_t until_us =
+        spill_throttle_now_us(throttle) + (int64_t)((double)duration_us * throttle->rest);
+    if (until_us > throttle->free_at_us)
+        throttle->free_at_us = until_us;
+}
+
 void spill_throttle_ran(spill_throttle_t *throttle, int64_t units, int64_t duration_us)
 {
     int64_t rate = throttle->options.rate_per_s;
     if (units <= 0)
         return;
     adapt(throttle, units, duration_us);
+    rest_after(throttle, duration_us);
     if (rate <= 0)
         return;
     /*
@@ -147,7 +172,9 @@ void spill_throttle_ran(spill_throttle_t *throttle, int64_t units, int64_t durat
      * ran beside it.
      */
     int64_t began_us = spill_throttle_now_us(throttle) - duration_us;
-    if (began_us < throttle->free_at_us)
-        began_us = throttle->free_at_us;
-    throttle->free_at_us = began_us + (int64_t)((double)units / (double)rate * 1e6);
+    if (began_us < throttle->paid_until_us)
+        began_us = throttle->paid_until_us;
+    throttle->paid_until_us = began_us + (int64_t)((double)units / (double)rate * 1e6);
+    if (throttle->paid_until_us > throttle->free_at_us)
+        throttle->free_at_us = throttle->paid_until_us;
 }

@@ -6,8 +6,9 @@
  *           -> spill_throttle_ran(units, time) -> ...
  *
  * It waits while a pause file is there, while the server takes longer to answer than it may, and
- * so that no more units a second are worked off than wanted. The size of chunks follows the time
- * that they take.
+ * so that no more units a second are worked off than wanted. With a limit on latency it rests after
+ * each chunk, for a share of what that took, which follows the latency. The size of chunks follows
+ * the time that they take.
  *
  * Threads: a throttle is one thread's at a time; their chunks may overlap, and the rate is that of
  * all.
@@ -41,9 +42,11 @@ typedef struct spill_throttle_options {
 
 typedef struct spill_throttle {
     spill_throttle_options_t options;
-    int64_t chunk_size; /* units */
-    int64_t free_at_us; /* by the rate, the next chunk may begin */
-    bool paused;        /* a notice said that it waits */
+    int64_t chunk_size;    /* units */
+    int64_t paid_until_us; /* what was worked off is, by the rate, */
+    int64_t free_at_us;    /* the next chunk may begin */
+    double rest;           /* in times of what a chunk took */
+    bool paused;           /* a notice said that it waits */
 } spill_throttle_t;
 
 /* All zero is "not throttled". The texts of `options` are borrowed for as long as it is used. */

@@ -208,6 +208,36 @@ static void test_waits_for_a_slow_server(void **state)
     assert_int_equal(world.now_us, before_us);
 }
 
+/* Units of chunks that take 100 ms each, one a chunk, in 100 s. */
+static int64_t chunks_beside(double latency_max_s)
+{
+    world_t world = {.now_us = 1000000}; /* it takes 1 ms */
+    spill_throttle_options_t options = options_of(&world);
+    options.latency_max_s = latency_max_s;
+    spill_throttle_t throttle;
+    spill_throttle_init(&throttle, &options);
+    int64_t units = 0, end_us = world.now_us + 100000000;
+    while (world.now_us < end_us) {
+        world.slow_until_us = 0;
+        assert_true(spill_throttle_wait(&throttle));
+        world.now_us += 100000;
+        if (latency_max_s < 0.2)
+            world.slow_until_us = world.now_us + 1; /* the chunk makes it slow */
+        spill_throttle_ran(&throttle, 1, 100000);
+        units++;
+    }
+    return units;
+}
+
+/* A fifth of the time where a chunk makes the server slow, four fifths where it does not. */
+static void test_rests_by_the_latency(void **state)
+{
+    (void)state;
+    assert_in_range(chunks_beside(0.05), 195, 206);
+    assert_in_range(chunks_beside(0.5), 780, 800);
+    assert_in_range(chunks_beside(0), 1000, 1000);
+}
+
 static void test_waits_for_the_pause_file(void **state)
 {
     (void)state;
@@ -256,6 +286,7 @@ int main(void)
         cmocka_unit_test(test_chunks_follow_their_time),
         cmocka_unit_test(test_a_short_chunk_is_no_reason_to_grow),
         cmocka_unit_test(test_waits_for_a_slow_server),
+        cmocka_unit_test(test_rests_by_the_latency),
         cmocka_unit_test(test_waits_for_the_pause_file),
         cmocka_unit_test(test_stops_while_it_waits),
     };
