@@ -36,7 +36,7 @@ typedef void (*spill_finding_fn)(void *context, const spill_finding_t *finding);
  * the next owner. While others write, an owner that changes under the check is read again.
  * Pages without a head are findings, of whichever owner. Of all owners they are looked for with two
  * or three seeks for each owner (embedded store), or one aggregation in which the server goes
- * through all pages (of whose fields it needs few) and looks their heads up.
+ * through all pages (of whose fields it needs few) and looks up their heads, which it reads whole.
  * Cost: that, and every document once; memory O(one page).
  */
 SPILL_API spill_code_t spill_array_verify(spill_array_t *array, const spill_value_t *owner,

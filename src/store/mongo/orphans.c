@@ -161,26 +161,30 @@ static void append_groups(const spill_definition_t *definition, bson_t *pipeline
     bson_destroy(head);
 }
 
-/* heads: [{epoch}], or none. In layout bucket the head was among the documents. */
+/*
+ * head: its epoch, or null. In layout bucket it was among the documents. The lookup is by fields:
+ * an expression with a variable would have some servers go through all heads for each owner.
+ */
 static void append_heads(const spill_definition_t *definition, bson_t *pipeline)
 {
-    char epoch[SPILL_NAME_SIZE + 16];
-    snprintf(epoch, sizeof epoch, "$spill.%s.epoch", definition->array);
-    if (definition->layout == SPILL_LAYOUT_BUCKET)
-        BCON_APPEND(pipeline, "3", "{", "$addFields", "{", "heads", "[", "{", "epoch", "$head", "}",
-                    "]", "}", "}");
+    char epoch[SPILL_NAME_SIZE + 32];
+    bool bucket = definition->layout == SPILL_LAYOUT_BUCKET;
+    if (bucket)
+        snprintf(epoch, sizeof epoch, "$head");
     else
-        BCON_APPEND(pipeline, "3", "{", "$lookup", "{", "from", BCON_UTF8(definition->collection),
-                    "let", "{", "owner", "$_id", "}", "pipeline", "[", "{", "$match", "{", "$expr",
-                    "{", "$eq", "[", "$_id", "$$owner", "]", "}", "}", "}", "{", "$project", "{",
-                    "epoch", BCON_UTF8(epoch), "}", "}", "]", "as", "heads", "}", "}");
-    BCON_APPEND(pipeline, "4", "{", "$project", "{", "incarnations", "{", "$filter", "{", "input",
-                "$incarnations", "as", "one", "cond", "{", "$and", "[", "{", "$gt", "[",
+        snprintf(epoch, sizeof epoch, "$heads.spill.%s.epoch", definition->array);
+    const char *const keys[] = {"3", "4", "5", "6"}, *const *key = keys;
+    if (!bucket)
+        BCON_APPEND(pipeline, *key++, "{", "$lookup", "{", "from",
+                    BCON_UTF8(definition->collection), "localField", "_id", "foreignField", "_id",
+                    "as", "heads", "}", "}");
+    BCON_APPEND(pipeline, key[0], "{", "$project", "{", "incarnations", "{", "$filter", "{",
+                "input", "$incarnations", "as", "one", "cond", "{", "$and", "[", "{", "$gt", "[",
                 "$$one.pages", BCON_INT64(0), "]", "}", "{", "$lt", "[", "$$one.epoch", "{",
-                "$ifNull", "[", "{", "$max", "$heads.epoch", "}", BCON_INT64(INT64_MAX), "]", "}",
-                "]", "}", "]", "}", "}", "}", "}", "}", "5", "{", "$match", "{", "incarnations.0",
-                "{", "$exists", BCON_BOOL(true), "}", "}", "}", "6", "{", "$sort", "{", "_id",
-                BCON_INT32(1), "}", "}");
+                "$ifNull", "[", "{", "$max", BCON_UTF8(epoch), "}", BCON_INT64(INT64_MAX), "]", "}",
+                "]", "}", "]", "}", "}", "}", "}", "}", key[1], "{", "$match", "{",
+                "incarnations.0", "{", "$exists", BCON_BOOL(true), "}", "}", "}", key[2], "{",
+                "$sort", "{", "_id", BCON_INT32(1), "}", "}");
 }
 
 spill_code_t spill_mongo_orphans(spill_store_t *store, const spill_definition_t *definition,
