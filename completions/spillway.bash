@@ -49,7 +49,7 @@ _spillway_options() {
         ;;
     migrate)
         echo "$common --execute --rate= --max-latency= --pause-file= --threads= --log= --only=
-            --undo --yes --json --quiet --durability="
+            --finish --undo --yes --json --quiet --durability="
         ;;
     sweep)
         echo "$common --rate= --max-latency= --pause-file= --threads= --log= --watch

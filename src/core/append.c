@@ -1,5 +1,6 @@
 /* Appends as the caller sees them: checks, and batches split into parts that each fit a page. */
 #include "bson/value.h"
+#include "core/forming.h"
 #include "core/windows.h"
 #include "definition/fields.h"
 #include "definition/window.h"
@@ -268,7 +269,10 @@ spill_code_t spill_array_append(spill_array_t *array, const spill_value_t *owner
         return spill_fail(error, SPILL_INVALID, "append options of version %d, not %d",
                           options->version, SPILL_APPEND_OPTIONS_VERSION);
     spill_owner_t own;
-    spill_code_t code = spill_owner_init(&own, array, owner, error);
+    spill_code_t code = spill_array_check_formed(array, error);
+    if (code != SPILL_OK)
+        return code;
+    code = spill_owner_init(&own, array, owner, error);
     if (code == SPILL_OK)
         code = check_elements(&own, elements, count, error);
     if (code == SPILL_OK)

@@ -1,6 +1,7 @@
 #include "core/array.h"
 
 #include "bson/update.h"
+#include "core/forming.h"
 #include "definition/fields.h"
 #include "layout/apart.h"
 #include "layout/combine.h"
@@ -16,7 +17,12 @@ spill_code_t spill_array_open(spill_store_t *store, const char *name, spill_arra
     opened->store = store;
     opened->retains = true;
     pthread_mutex_init(&opened->tails_lock, NULL);
+    spill_forming_t forming = {0};
     spill_code_t code = spill_store_definition(store, name, &opened->definition, error);
+    if (code == SPILL_OK)
+        code = spill_forming_load(store, name, &forming, error);
+    opened->forming = forming.stored != NULL;
+    spill_forming_release(&forming);
     if (code == SPILL_OK)
         code = store->ops->bind(store, &opened->definition, &opened->binding, error);
     if (store->ops->combines && !store->options.separate_appends)
@@ -85,7 +91,9 @@ spill_code_t spill_array_update(spill_array_t *array, const spill_value_t *owner
 {
     spill_owner_t own;
     spill_response_t response = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_array_check_update(array, update, error);
+    spill_code_t code = spill_array_check_formed(array, error);
+    if (code == SPILL_OK)
+        code = spill_array_check_update(array, update, error);
     if (code != SPILL_OK)
         return code;
     code = spill_owner_init(&own, array, owner, error);
@@ -139,7 +147,10 @@ spill_code_t spill_array_drop_owner(spill_array_t *array, const spill_value_t *o
                                     spill_error_t *error)
 {
     spill_owner_t own;
-    spill_code_t code = spill_owner_init(&own, array, owner, error);
+    spill_code_t code = spill_array_check_formed(array, error);
+    if (code != SPILL_OK)
+        return code;
+    code = spill_owner_init(&own, array, owner, error);
     if (code == SPILL_OK)
         code = spill_outlier_drop(&own, error);
     spill_owner_release(&own);

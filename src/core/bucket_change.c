@@ -3,6 +3,7 @@
  * found first; what is then done in it is done as in any array.
  */
 #include "bson/match.h"
+#include "core/forming.h"
 #include "core/windows.h"
 #include "util/error.h"
 
@@ -156,6 +157,8 @@ static spill_code_t trim_older(spill_array_t *array, const spill_value_t *owner,
     bool more;
     spill_code_t code = spill_array_check_layout(array, true, "there are no windows", error);
     if (code == SPILL_OK)
+        code = spill_array_check_formed(array, error);
+    if (code == SPILL_OK)
         code = spill_window_of_time(array->definition.window, time_ms, window, error);
     if (code == SPILL_OK)
         code = spill_windows_drop(array, owner, window, limit, &dropped, &more, error);
@@ -194,8 +197,11 @@ spill_code_t spill_bucket_trim_keep(spill_array_t *array, const spill_value_t *o
         return spill_fail(error, SPILL_INVALID,
                           "at least one element is kept, not %lld: drop the owner instead",
                           (long long)keep);
-    spill_code_t code = spill_bucket_windows(array, owner, NULL, NULL, SPILL_NEWEST_FIRST,
-                                             count_window, &counting, error);
+    spill_code_t code = spill_array_check_formed(array, error);
+    if (code != SPILL_OK)
+        return code;
+    code = spill_bucket_windows(array, owner, NULL, NULL, SPILL_NEWEST_FIRST, count_window,
+                                &counting, error);
     if (code != SPILL_CANCELLED) /* there are no more */
         return code;
     code = spill_windows_drop(array, owner, counting.window, INT64_MAX, &dropped, &more, error);

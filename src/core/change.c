@@ -1,6 +1,6 @@
 /* Changing and removing single elements, by number or by id. */
 #include "bson/element.h"
-#include "core/array.h"
+#include "core/forming.h"
 #include "util/error.h"
 
 spill_code_t spill_array_check_id(const spill_array_t *array, const spill_value_t *id,
@@ -21,7 +21,9 @@ static spill_code_t edit(spill_array_t *array, const spill_value_t *owner, spill
                          const spill_value_t *element, spill_error_t *error)
 {
     spill_owner_t own;
-    spill_code_t code = spill_array_check_element(element, 0, error);
+    spill_code_t code = spill_array_check_formed(array, error);
+    if (code == SPILL_OK)
+        code = spill_array_check_element(element, 0, error);
     if (code == SPILL_OK)
         code = spill_array_check_rank(&array->definition, element, error);
     if (code != SPILL_OK)
@@ -39,7 +41,10 @@ static spill_code_t remove_element(spill_array_t *array, const spill_value_t *ow
                                    spill_which_t *which, spill_error_t *error)
 {
     spill_owner_t own;
-    spill_code_t code = spill_owner_init(&own, array, owner, error);
+    spill_code_t code = spill_array_check_formed(array, error);
+    if (code != SPILL_OK)
+        return code;
+    code = spill_owner_init(&own, array, owner, error);
     if (code == SPILL_OK)
         code = spill_outlier_remove(&own, which, error);
     spill_owner_release(&own);

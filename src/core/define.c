@@ -245,6 +245,7 @@ spill_code_t spill_store_drop(spill_store_t *store, const char *name, spill_erro
     spill_code_t code = spill_array_open(store, name, &array, error);
     if (code != SPILL_OK)
         return code;
+    array->forming = false;
     bool done = false;
     for (int tries = 0; code == SPILL_OK && !done; tries++) {
         code = drop_owners(array, error);

@@ -1,5 +1,5 @@
 /* Removing the oldest elements: below a number, all but so many, or by their time. */
-#include "core/array.h"
+#include "core/forming.h"
 #include "util/error.h"
 
 static spill_code_t trim_owner(spill_array_t *array, const spill_value_t *owner,
@@ -11,6 +11,8 @@ static spill_code_t trim_owner(spill_array_t *array, const spill_value_t *owner,
         array, false, "elements go one by one, or with their window", error);
     if (below)
         *below = 0;
+    if (code == SPILL_OK)
+        code = spill_array_check_formed(array, error);
     if (code != SPILL_OK)
         return code;
     code = spill_owner_init(&own, array, owner, error);

@@ -1,7 +1,7 @@
 #include "layout/lay_out.h"
 
+#include "bson/value_hash.h"
 #include "util/error.h"
-#include "util/hash.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -126,12 +126,6 @@ static spill_code_t recount(const spill_owner_t *owner, const spill_state_t *hea
 
 /* ---- verification ---------------------------------------------------------------------------- */
 
-static void add_hash(const spill_value_t *element, uint64_t *hash)
-{
-    uint64_t parts[3] = {*hash, element->type, spill_hash(element->data, element->size_bytes)};
-    *hash = spill_hash(parts, sizeof parts);
-}
-
 /* Do a page's elements, as they were read, follow in `run` from place `at` on? */
 static bool same_elements(const spill_run_t *page, const spill_run_t *run, size_t at, size_t end)
 {
@@ -214,7 +208,7 @@ static void note(const spill_response_t *head, const spill_moved_t *moved,
 {
     for (size_t i = 0; i < moved->live; i++) {
         spill_element_t element = spill_run_element(&head->run, i);
-        add_hash(&element.value, &laid_out->hash);
+        spill_value_add_hash(&element.value, &laid_out->hash);
     }
     laid_out->elements += (int64_t)moved->live;
     laid_out->pages += moved->pages;

@@ -190,6 +190,15 @@ static spill_code_t refuse_rest(const char *name, const char *as, int64_t differ
                       name, differences, as, name, name);
 }
 
+/* It is migrate's, which brings anew what differs. */
+static spill_code_t refuse_changed(const char *name, int64_t differences, spill_error_t *error)
+{
+    return spill_fail(error, SPILL_REFUSED,
+                      "'%s' is kept: %" PRId64 " of its owners were changed since they were "
+                      "brought. Stop what writes to them, and start again",
+                      name, differences);
+}
+
 static spill_code_t compare_all(spill_store_t *store, const char *name,
                                 const spill_copy_options_t *options, bool dropping,
                                 spill_copy_result_t *result, spill_error_t *error)
@@ -203,6 +212,8 @@ static spill_code_t compare_all(spill_store_t *store, const char *name,
     ahead = result->ahead - ahead;
     if (code != SPILL_OK || differences == 0)
         return code;
+    if (options->forming && !dropping)
+        return refuse_changed(name, differences, error);
     return dropping ? refuse_rest(name, options->as, differences, error)
                     : refuse_differences(name, options->as, differences, ahead, error);
 }

@@ -42,7 +42,8 @@ static spill_code_t copy_and_compare(spill_copy_owner_t *owner, spill_error_t *e
     const spill_copy_t *copy = owner->copy;
     spill_copy_result_t *result = copy->result;
     int64_t copied = result->elements;
-    spill_code_t code = copy->joins_windows ? SPILL_OK : spill_copy_fields(owner, error);
+    bool fields_go = !copy->joins_windows && !copy->options->forming;
+    spill_code_t code = fields_go ? spill_copy_fields(owner, error) : SPILL_OK;
     int64_t fields = owner->difference.count;
     owner->difference.count = 0; /* a field that cannot be set is no reason to keep elements back */
     if (code == SPILL_OK)
@@ -54,6 +55,7 @@ static spill_code_t copy_and_compare(spill_copy_owner_t *owner, spill_error_t *e
     if (compares) {
         owner->difference.count = 0;
         owner->difference.ahead = false;
+        owner->hash = 0;
     }
     if (code == SPILL_OK && spill_copy_is_capped(copy))
         code = spill_copy_cap_check(owner, &from, error);
@@ -116,9 +118,9 @@ static spill_code_t init_side(spill_owner_t *owner, spill_array_t *array, bool w
     return windows ? SPILL_OK : spill_owner_init(owner, array, value, error);
 }
 
-static spill_code_t copy_owner(void *context, const spill_value_t *value, spill_error_t *error)
+spill_code_t spill_copy_one(spill_copy_t *copy, const spill_value_t *value, spill_copied_t *copied,
+                            spill_error_t *error)
 {
-    spill_copy_t *copy = context;
     spill_copy_owner_t owner = {.copy = copy};
     owner.difference.definition = spill_array_get_definition(copy->source.array)->name;
     owner.difference.owner = value;
@@ -129,10 +131,19 @@ static spill_code_t copy_owner(void *context, const spill_value_t *value, spill_
     if (code == SPILL_OK)
         code = copy->makes_windows ? spill_copy_to_windows(&owner, error)
                                    : copy_and_compare(&owner, error);
-    if (code == SPILL_OK)
-        report(copy, &owner.difference);
+    *copied =
+        (spill_copied_t){.difference = owner.difference, .elements = owner.has, .hash = owner.hash};
     spill_owner_release(&owner.source);
     spill_owner_release(&owner.target);
+    return code;
+}
+
+static spill_code_t copy_owner(void *context, const spill_value_t *value, spill_error_t *error)
+{
+    spill_copied_t copied;
+    spill_code_t code = spill_copy_one(context, value, &copied, error);
+    if (code == SPILL_OK)
+        report(context, &copied.difference);
     return code;
 }
 
@@ -244,6 +255,28 @@ static void close_side(spill_copy_side_t *side)
     bson_free(side->definitions);
 }
 
+spill_code_t spill_copy_begin(spill_copy_t *copy, const char *name, spill_error_t *error)
+{
+    const char *as = copy->options->as;
+    spill_code_t code = refuse_itself(copy, name, error);
+    if (code == SPILL_OK)
+        code = define(copy, name, error);
+    if (code == SPILL_OK)
+        code = open_side(&copy->source, name, error);
+    if (code == SPILL_OK)
+        code = open_side(&copy->target, as ? as : name, error);
+    if (code == SPILL_OK && copy->options->forming)
+        copy->target.array->forming = false;
+    return code;
+}
+
+void spill_copy_end(spill_copy_t *copy)
+{
+    close_side(&copy->source);
+    close_side(&copy->target);
+    bson_destroy(&copy->last);
+}
+
 spill_code_t spill_copy(spill_store_t *source, spill_store_t *target, const char *name,
                         const spill_copy_options_t *options, spill_copy_result_t *result,
                         spill_error_t *error)
@@ -253,18 +286,10 @@ spill_code_t spill_copy(spill_store_t *source, spill_store_t *target, const char
                          .options = options,
                          .result = result,
                          .last = BSON_INITIALIZER};
-    spill_code_t code = refuse_itself(&copy, name, error);
-    if (code == SPILL_OK)
-        code = define(&copy, name, error);
-    if (code == SPILL_OK)
-        code = open_side(&copy.source, name, error);
-    if (code == SPILL_OK)
-        code = open_side(&copy.target, options->as ? options->as : name, error);
+    spill_code_t code = spill_copy_begin(&copy, name, error);
     if (code == SPILL_OK)
         code = (copy.joins_windows ? spill_each_bucket_owner : spill_each_owner)(
             copy.source.array, copy_owner, &copy, true, error);
-    close_side(&copy.source);
-    close_side(&copy.target);
-    bson_destroy(&copy.last);
+    spill_copy_end(&copy);
     return code;
 }

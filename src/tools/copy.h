@@ -53,8 +53,12 @@ typedef struct spill_copy_options {
     spill_bounds_t bounds;
     bool unverified; /* do not compare what has been copied */
     bool dropping;   /* the source is being dropped, and part of it may be gone already */
+    bool forming;    /* the target is forming (core/forming.h), and this brings its arrays: the
+                        heads' other fields stay where they are */
 
-    /* Both may be NULL. */
+    /* All may be NULL. */
+    /* Before so many elements are appended: it may wait, or end the copy (SPILL_CANCELLED). */
+    spill_code_t (*turn)(void *context, int64_t elements, spill_error_t *error);
     void (*differs)(void *context, const spill_copy_difference_t *difference);
     void (*progress)(void *context, const spill_copy_result_t *result); /* after each batch */
     void *context;

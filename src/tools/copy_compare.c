@@ -1,4 +1,5 @@
 /* Comparing an owner's arrays, element by element, and the cursors that do it. */
+#include "bson/value_hash.h"
 #include "tools/copy_owner.h"
 
 void spill_copy_cursor_source(spill_copy_cursor_t *cursor, const spill_copy_owner_t *owner,
@@ -100,6 +101,7 @@ static spill_code_t compare_next(spill_copy_owner_t *owner, spill_copy_cursor_t 
         spill_copy_differs(owner, here.seq, "the target's element is another one");
     } else if (equal) {
         ++*equal;
+        spill_value_add_hash(&here.value, &owner->hash);
         if (*equal % SPILL_COPY_BATCH == 0)
             spill_copy_progress(owner->copy);
     }

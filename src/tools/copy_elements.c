@@ -222,7 +222,12 @@ spill_code_t spill_copy_flush(spill_copy_owner_t *owner, spill_copy_batch_t *bat
 {
     if (batch->count == 0)
         return SPILL_OK;
-    spill_code_t code = append(owner, batch, error);
+    const spill_copy_options_t *options = owner->copy->options;
+    spill_code_t code = SPILL_OK;
+    if (options->turn)
+        code = options->turn(options->context, (int64_t)batch->count, error);
+    if (code == SPILL_OK)
+        code = append(owner, batch, error);
     if (code == SPILL_OK)
         code = remove_placeholders(owner, batch, error);
     if (code != SPILL_OK)

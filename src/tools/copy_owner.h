@@ -58,8 +58,25 @@ typedef struct spill_copy_owner {
     int64_t cap_from; /* and they are among those from this number of the source on */
     int64_t cap_low;  /* where what it holds begins */
     bool cap_begins;  /* what it holds below that is still to go, and may be placeholders */
+    uint64_t hash;    /* of the elements that were compared, in the source's order */
     spill_copy_difference_t difference; /* `ahead` is of all of them */
 } spill_copy_owner_t;
+
+/* What was found of an owner. */
+typedef struct spill_copied {
+    spill_copy_difference_t difference; /* count 0: there is none */
+    int64_t elements;                   /* of the source, */
+    uint64_t hash;                      /* and of those that were compared, in its order */
+} spill_copied_t;
+
+/*
+ * A copy, owner by owner: begin, one for each, end (in every case). Zero it but for stores, names
+ * of sides, options, result and `last`. (copy.c)
+ */
+spill_code_t spill_copy_begin(spill_copy_t *copy, const char *name, spill_error_t *error);
+spill_code_t spill_copy_one(spill_copy_t *copy, const spill_value_t *value, spill_copied_t *copied,
+                            spill_error_t *error);
+void spill_copy_end(spill_copy_t *copy);
 
 /* Put the side before the message of an error. */
 spill_code_t spill_copy_failed(const spill_copy_side_t *side, spill_code_t code,

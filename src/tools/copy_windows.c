@@ -8,6 +8,7 @@
  */
 #include "tools/copy_owner.h"
 
+#include "bson/value_hash.h"
 #include "core/windows.h"
 #include "util/error.h"
 
@@ -242,6 +243,8 @@ static spill_code_t gather(pass_t *pass, const spill_element_t *element, spill_e
         pass->places[at].seen++;
         return SPILL_OK;
     }
+    if (pass->compares)
+        spill_value_add_hash(&element->value, &pass->owner->hash);
     if (!spill_copy_batch_is_short(pass->batch, &element->value))
         code = take_all(pass, error);
     if (code == SPILL_OK) {
@@ -299,6 +302,7 @@ static spill_code_t compare_all(pass_t *pass, spill_error_t *error)
     for (size_t i = 0; i < pass->count; i++)
         pass->places[i].seen = pass->places[i].begin;
     pass->owner->difference.count = 0;
+    pass->owner->hash = 0;
     pass->compares = true;
     spill_code_t code = go_over(pass, error);
     if (code == SPILL_OK)

@@ -4,6 +4,7 @@
 #include "definition/fields.h"
 #include "layout/lay_out.h"
 #include "tools/parallel.h"
+#include "tools/planned.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -35,20 +36,15 @@ static pass_t begin_pass(spill_array_t *array, const spill_migrate_options_t *op
 
 spill_code_t spill_migrate_check(const spill_definition_t *definition, spill_error_t *error)
 {
-    if (definition->layout == SPILL_LAYOUT_OUTLIER && definition->keep == SPILL_KEEP_NEWEST)
+    bool oldest = definition->keep == SPILL_KEEP_OLDEST;
+    if (spill_planned_in_place(definition))
         return SPILL_OK;
-    if (definition->layout == SPILL_LAYOUT_OUTLIER)
-        return spill_fail(error, SPILL_INVALID,
-                          "'%s' keeps the oldest elements in its heads. Arrays are laid out in "
-                          "place with the newest there: migrate to such a definition, then "
-                          "`spillway convert ... --keep oldest'",
-                          definition->name);
     return spill_fail(
         error, SPILL_INVALID,
-        "'%s' has layout %s. Arrays are laid out in place with layout outlier: migrate "
-        "to such a definition, then `spillway convert ... --to %s'",
+        "'%s' has layout %s%s. Other programs' arrays are laid out in place, and what "
+        "they push is moved, with layout outlier, keep newest, alone",
         definition->name, spill_layout_name(definition->layout),
-        spill_layout_name(definition->layout));
+        definition->layout == SPILL_LAYOUT_OUTLIER && oldest ? ", keep oldest" : "");
 }
 
 /* ---- owners that are to be laid out ---------------------------------------------------------- */
@@ -169,8 +165,7 @@ spill_code_t spill_migrate_survey(spill_store_t *store, const spill_definition_t
 
 /* ---- doing it -------------------------------------------------------------------------------- */
 
-/* Is it this owner's trouble alone, so that the pass goes on with the others? */
-static bool is_the_owners(spill_code_t code)
+bool spill_migrate_is_the_owners(spill_code_t code)
 {
     return code == SPILL_REFUSED || code == SPILL_TOO_BIG || code == SPILL_CORRUPT ||
            code == SPILL_CONFLICT || code == SPILL_INVALID;
@@ -183,7 +178,7 @@ static spill_code_t tell(pass_t *pass, spill_code_t code, const spill_error_t *f
 {
     const spill_migrate_options_t *options = pass->options;
     spill_migrate_result_t *result = pass->result;
-    bool passed_over = is_the_owners(code), goes_on = code == SPILL_OK || passed_over;
+    bool passed_over = spill_migrate_is_the_owners(code), goes_on = code == SPILL_OK || passed_over;
     migrated->failed = passed_over ? failure : NULL;
     pthread_mutex_lock(&pass->telling);
     result->owners += added->owners;

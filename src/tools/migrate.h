@@ -7,6 +7,7 @@
 #ifndef SPILL_TOOLS_MIGRATE_H
 #define SPILL_TOOLS_MIGRATE_H
 
+#include "tools/copy.h"
 #include "tools/throttle.h"
 
 #include <spillway/array.h>
@@ -28,9 +29,12 @@ typedef struct spill_migrated {
     const spill_value_t *owner;
     int64_t elements; /* in its array, when it was found; given back */
     int64_t moved, pages;
-    uint64_t hash; /* of the elements that were moved, in their order */
+    uint64_t hash; /* of the elements that were moved, or compared, in their order */
     bool taken;    /* the array was of others */
     bool given_back;
+    bool brought;                /* to the planned definition, and compared (tools/bring.h), ... */
+    bool anew;                   /* ... from the start again */
+    bool gone;                   /* it was dropped there, for it has gone from the original */
     const spill_error_t *failed; /* it was passed over, and why; or NULL */
 } spill_migrated_t;
 
@@ -40,13 +44,15 @@ typedef struct spill_migrate_options {
     /* All may be NULL. Called by any of these threads, and by one at a time. */
     void (*migrated)(void *context, const spill_migrated_t *migrated);
     void (*progress)(void *context, const spill_migrate_result_t *result);
+    void (*brought)(void *context, const spill_copy_result_t *result);
     void *context;
 } spill_migrate_options_t;
 
-/*
- * Can the arrays of this definition be laid out in place? SPILL_INVALID: what to do instead. Layout
- * outlier, keep newest.
- */
+/* Is it one owner's trouble alone, so that a pass goes on with the others? */
+bool spill_migrate_is_the_owners(spill_code_t code);
+
+/* Are the arrays of this definition laid out in place? SPILL_INVALID: only layout outlier, keep
+ * newest. */
 spill_code_t spill_migrate_check(const spill_definition_t *definition, spill_error_t *error);
 
 /*

@@ -40,33 +40,51 @@ static bool is_to_be_migrated(const bson_t *entry)
     return bson_iter_init_find(&iter, entry, "migrate") && bson_iter_as_bool(&iter);
 }
 
-static spill_code_t read_definition(const char *file, const bson_t *entry,
-                                    spill_definition_t *definition, spill_error_t *error)
+/* The entry's definition of that name, checked. *there: it has one. */
+static spill_code_t read_definition(const char *file, const bson_t *entry, const char *name,
+                                    spill_definition_t *definition, bool *there,
+                                    spill_error_t *error)
 {
     bson_iter_t iter;
     bson_t document;
     const uint8_t *data = NULL;
     uint32_t size = 0;
-    const char *collection = text_in(entry, "collection"), *path = text_in(entry, "path");
-    if (bson_iter_init_find(&iter, entry, "definition") && BSON_ITER_HOLDS_DOCUMENT(&iter))
+    if (bson_iter_init_find(&iter, entry, name) && BSON_ITER_HOLDS_DOCUMENT(&iter))
         bson_iter_document(&iter, &size, &data);
-    if (!data || !bson_init_static(&document, data, size))
-        return spill_fail(error, SPILL_INVALID,
-                          "%s: %s.%s is to be migrated, and has no \"definition\"", file,
-                          collection, path);
+    *there = data && bson_init_static(&document, data, size);
+    if (!*there)
+        return SPILL_OK;
     spill_error_t cause;
     spill_code_t code = spill_definition_from_bson(definition, &document, &cause);
     if (code == SPILL_OK)
         code = spill_definition_check(definition, &cause);
     if (code != SPILL_OK)
-        return spill_fail(error, SPILL_INVALID, "%s: the definition for %s.%s: %s", file,
-                          collection, path, cause.message);
+        return spill_fail(error, SPILL_INVALID, "%s: the %s for %s.%s: %s", file, name,
+                          text_in(entry, "collection"), text_in(entry, "path"), cause.message);
     return SPILL_OK;
 }
 
-static spill_code_t read_definitions(const char *file, const bson_t *plan,
-                                     spill_definition_t **definitions, size_t *count,
-                                     spill_error_t *error)
+static spill_code_t read_planned(const char *file, const bson_t *entry, spill_planned_t *planned,
+                                 spill_error_t *error)
+{
+    const char *collection = text_in(entry, "collection"), *path = text_in(entry, "path");
+    spill_definition_t definition;
+    bool there;
+    spill_code_t code = read_definition(file, entry, "definition", &definition, &there, error);
+    if (code == SPILL_OK && !there)
+        return spill_fail(error, SPILL_INVALID,
+                          "%s: %s.%s is to be migrated, and has no \"definition\"", file,
+                          collection, path);
+    if (code != SPILL_OK)
+        return code;
+    spill_planned_init(planned, &definition, collection, path);
+    return planned->staged
+               ? read_definition(file, entry, "original", &planned->original, &there, error)
+               : SPILL_OK;
+}
+
+static spill_code_t read_arrays(const char *file, const bson_t *plan, spill_planned_t **arrays,
+                                size_t *count, spill_error_t *error)
 {
     bson_iter_t iter, entries;
     spill_code_t code = SPILL_OK;
@@ -83,22 +101,22 @@ static spill_code_t read_definitions(const char *file, const bson_t *plan,
             return spill_fail(error, SPILL_INVALID, "%s: 'arrays' has documents", file);
         if (!is_to_be_migrated(&entry))
             continue;
-        *definitions = bson_realloc(*definitions, (*count + 1) * sizeof **definitions);
-        code = read_definition(file, &entry, *definitions + *count, error);
+        *arrays = bson_realloc(*arrays, (*count + 1) * sizeof **arrays);
+        code = read_planned(file, &entry, *arrays + *count, error);
         *count += code == SPILL_OK ? 1 : 0;
     }
     return code;
 }
 
-spill_code_t spill_plan_file_definitions(const char *file, spill_definition_t **definitions,
-                                         size_t *count, spill_error_t *error)
+spill_code_t spill_plan_file_arrays(const char *file, spill_planned_t **arrays, size_t *count,
+                                    spill_error_t *error)
 {
     bson_t plan;
-    *definitions = NULL;
+    *arrays = NULL;
     *count = 0;
     spill_code_t code = spill_plan_file_read(file, &plan, error);
     if (code == SPILL_OK)
-        code = read_definitions(file, &plan, definitions, count, error);
+        code = read_arrays(file, &plan, arrays, count, error);
     if (code == SPILL_OK && *count == 0)
         code = spill_fail(error, SPILL_INVALID,
                           "%s: it has nothing to migrate: no entry of 'arrays' with \"migrate\": "

@@ -3,7 +3,7 @@
 #ifndef SPILL_TOOLS_PLAN_FILE_H
 #define SPILL_TOOLS_PLAN_FILE_H
 
-#include <spillway/definition.h>
+#include "tools/planned.h"
 
 /*
  * Read a plan into `document`, which is made in every case. SPILL_IO; SPILL_PARSE: it is no JSON;
@@ -12,10 +12,11 @@
 spill_code_t spill_plan_file_read(const char *file, bson_t *document, spill_error_t *error);
 
 /*
- * The definitions of its arrays with "migrate": true, in *definitions (bson_free), checked.
- * SPILL_INVALID names the array whose definition cannot be.
+ * Its arrays with "migrate": true, in *arrays (bson_free): their definitions are checked, and where
+ * an entry has its "original", that is the one. SPILL_INVALID names the array whose definition
+ * cannot be.
  */
-spill_code_t spill_plan_file_definitions(const char *file, spill_definition_t **definitions,
-                                         size_t *count, spill_error_t *error);
+spill_code_t spill_plan_file_arrays(const char *file, spill_planned_t **arrays, size_t *count,
+                                    spill_error_t *error);
 
 #endif

@@ -35,7 +35,7 @@ expect 2 migrate "$db" plan.json --only nobody
 has err "no definition 'nobody'"
 sed 's/"keep" : "newest"/"keep" : "oldest"/' plan.json >oldest.json
 expect 4 migrate "$db" oldest.json --execute
-has err 'convert ... --keep oldest'
+has err "definition 'events' clashes with 'events.original'"
 expect 3 sweep "$db" events
 has err "'events'"
 
@@ -73,3 +73,72 @@ has moved.ndjson '"taken" : true, "moved" : 30, "pages" : 8, "hash" : '
 expect 0 read "$db" events ada --limit 1000 --oldest --json
 cmp -s out before || fail "the array is not what it was"
 clean "$db"
+
+# ---- another layout, in two stages ---------------------------------------------------------------
+
+# plan_of NAME FILE OPTION... : a plan that brings users.events to such a definition.
+plan_of() {
+    local name=$1 file=$2
+    shift 2
+    expect 0 define "$db" "$name" --collection "$name" --array events "$@" --quiet
+    expect 0 define "$db" "$name" --json
+    cat >"$file" <<EOF
+{"spillwayPlan": 1, "source": "test", "arrays": [{"collection": "users", "path": "events",
+  "migrate": true, "definition": $(cat out)}]}
+EOF
+    expect 0 drop "$db" "$name" --yes
+}
+plan_of oldest oldest.json --preset feed --threshold 5 --page 10 --page-collection oldest.pages
+expect 0 append "$db" events bob 1
+expect 0 migrate "$db" plan.json --undo --execute --yes
+expect 4 migrate "$db" oldest.json --execute
+has err "definition 'oldest.original' clashes with 'events'"
+
+expect 0 drop "$db" events --yes
+
+expect 0 migrate "$db" oldest.json
+has out 'oldest: users.events, 0 arrays to lay out' # of a definition that is not saved
+has out 'oldest: from there they are brought to layout outlier, keep oldest, in oldest.pages'
+has err 'nothing was changed: --execute acts'
+expect 4 migrate "$db" oldest.json --finish
+has err "no migration to 'oldest' was begun"
+expect 0 migrate "$db" oldest.json --execute --log moved.ndjson
+has out '"step":"laid out","owners":2,"taken":2'
+has out '"step":"brought","owners":2,"elements":41,"before":0,"verified":41'
+has moved.ndjson '"owner" : "ada", "elements" : 40, "brought" : true, "anew" : false, "hash" : '
+has err "the originals are still there"
+expect 4 append "$db" oldest ada 1
+has err "'oldest' is still being made by"
+expect 4 trim "$db" oldest ada --keep 1
+expect 0 append "$db" oldest.original ada 41
+expect 0 sweep "$db" oldest
+has out '"step":"brought","owners":2,"elements":1,"before":41,"verified":42'
+expect 0 read "$db" oldest ada --limit 1000 --oldest --json
+cp out before
+expect 0 migrate "$db" oldest.json --undo
+has out '"step":"can be undone","owners":2'
+expect 0 migrate "$db" oldest.json --undo --execute --yes
+has out '"step":"undone","owners":2'
+expect 3 read "$db" oldest ada
+expect 2 migrate "$db" oldest.json --undo --finish
+has err 'exclude each other'
+
+expect 0 migrate "$db" oldest.json --execute
+expect 0 migrate "$db" oldest.json --execute --finish --yes
+has out '"step":"finished","owners":2,"verified":42,"dropped":0'
+expect 0 read "$db" oldest ada --limit 1000 --oldest --json
+cmp -s out before || fail "the array is not what it was"
+expect 0 append "$db" oldest ada 42
+expect 3 read "$db" oldest.original ada
+expect 0 migrate "$db" oldest.json --execute --finish --yes
+has out '"step":"finished","owners":0'
+expect 4 migrate "$db" oldest.json --execute --undo --yes
+has err "the migration to 'oldest' was finished"
+clean "$db"
+
+echo "what is there already is named, and nothing is begun"
+expect 0 define "$db" capped --preset feed-recent --collection mine --page-collection mine.pages
+plan_of capped2 capped.json --layout capped --threshold 10
+sed -i 's/capped2/capped/g' capped.json
+expect 4 migrate "$db" capped.json --execute
+has err "there is a definition 'capped' already"

@@ -56,9 +56,11 @@ assert any("bucket by the day" in text for text in posts["alternatives"]), posts
 assert items["views"]["definition"]["order"] == "newest-first"
 files = items["files"]["definition"]
 assert files["layout"] == "reference" and files["array"] == "filesSummary", files
-assert items["files"]["migrate"] is False
-assert any("spillway convert STORE users-files --to reference" in text
-           for text in items["files"]["why"]), items["files"]["why"]
+assert items["files"]["migrate"] is True
+original = items["files"]["original"]
+assert original["name"] == "users-files.original" and original["array"] == "files", original
+assert original["layout"] == "outlier" and original["keep"] == "newest", original
+assert "original" not in posts
 saves = items["files"]["saves"]
 own = saves["appendRewrites"]["then"] - saves["otherFieldsRead"]["then"]
 assert own > 20000, saves  # the element's own document
@@ -66,6 +68,7 @@ for path, item in items.items():
     assert ("otherWriters" in item) == item["migrate"], path
 assert f'{{{posts["definition"]["pagesField"]}: {{$exists: false}}}}' in posts["otherWriters"], posts
 assert "pulls" in items["posts"]["otherWriters"]
+assert f'{{{original["pagesField"]}: {{$exists: false}}}}' in items["files"]["otherWriters"]
 assert files["timeField"] == "at" and files["countField"] == "", files
 for path in ("prices.*", "groups[].members"):
     assert items[path]["migrate"] is False and "definition" not in items[path]

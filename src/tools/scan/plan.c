@@ -1,7 +1,5 @@
 #include "tools/scan/plan.h"
 
-#include "tools/migrate.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -111,10 +109,14 @@ static void start_reference(spill_definition_t *definition, const spill_scan_pat
                  sizeof definition->time_field);
 }
 
+static bool grows_at_front(const spill_scan_path_t *path)
+{
+    return path->foresight.timed && path->foresight.falling >= front_share;
+}
+
 static void choose_layout(spill_definition_t *definition, const spill_scan_path_t *path,
                           const spill_plan_aims_t *aims, spill_plan_texts_t *why)
 {
-    const spill_foresight_t *growth = &path->foresight;
     if (is_large(path, aims->bytes)) {
         start_reference(definition, path);
         spill_plan_say(why,
@@ -127,12 +129,12 @@ static void choose_layout(spill_definition_t *definition, const spill_scan_path_
         why, "Layout outlier, which keeps the newest elements in the head: appends and reads of "
              "the newest touch one bounded document, and most documents stay as they are.");
     choose_bounds(definition, path, aims, why);
-    if (growth->timed && growth->falling >= front_share) {
+    if (grows_at_front(path)) {
         definition->order = SPILL_ARRAY_NEWEST_FIRST;
         spill_plan_say(
             why,
             "It grows at its front: %.0f %% of the elements are followed by an older one (%s).",
-            100 * growth->falling, path->time_field);
+            100 * path->foresight.falling, path->time_field);
     }
 }
 
@@ -315,8 +317,12 @@ static char *others_of(const spill_definition_t *definition)
 /* Is it worth it, and can `spillway migrate' do it? `why` says what not. */
 static bool can_be_migrated(spill_plan_item_t *item)
 {
-    const spill_definition_t *definition = &item->definition;
-    const spill_bounds_t *bounds = &definition->bounds;
+    const spill_bounds_t *bounds = &item->definition.bounds;
+    spill_planned_t *planned = &item->planned;
+    spill_error_t error;
+    spill_planned_init(planned, &item->definition, item->definition.collection, item->path->path);
+    if (grows_at_front(item->path))
+        planned->original.order = SPILL_ARRAY_NEWEST_FIRST;
     if (!leaves_head(item))
         spill_plan_say(&item->why,
                        "It would save nothing: the longest array has %" PRId64
@@ -327,13 +333,8 @@ static bool can_be_migrated(spill_plan_item_t *item)
                        "It would save nothing: the largest array has %" PRId64
                        " bytes, and a head then has up to as many.",
                        item->path->bytes_max);
-    else if (spill_migrate_check(definition, NULL) != SPILL_OK)
-        spill_plan_say(
-            &item->why,
-            "`spillway migrate' lays arrays out with layout outlier, keep newest, alone: "
-            "give this entry such a definition and \"migrate\": true, and let "
-            "`spillway convert STORE %s --to reference' follow.",
-            definition->name);
+    else if (spill_planned_check(planned, &error) != SPILL_OK)
+        spill_plan_say(&item->why, "It cannot be migrated as it is: %s", error.message);
     else
         return true;
     return false;
@@ -373,7 +374,7 @@ static spill_plan_item_t make_item(const spill_plan_t *plan,
     }
     item.migrate = item.possible && can_be_migrated(&item);
     if (item.migrate)
-        item.others = others_of(&item.definition);
+        item.others = others_of(item.planned.staged ? &item.planned.original : &item.definition);
     if (can_be_detected(path))
         item.detection = detection_of(&item, result);
     return item;

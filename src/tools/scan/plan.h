@@ -9,9 +9,8 @@
 #ifndef SPILL_TOOLS_SCAN_PLAN_H
 #define SPILL_TOOLS_SCAN_PLAN_H
 
+#include "tools/planned.h"
 #include "tools/scan/scan.h"
-
-#include <spillway/definition.h>
 
 /* Sentences; the texts are owned. */
 typedef struct spill_plan_texts {
@@ -25,6 +24,7 @@ typedef struct spill_plan_item {
     bool possible; /* the array can be laid out; else `why` says what has to be done first */
     bool migrate;  /* it can by `spillway migrate', and saves something; else `why` says */
     spill_definition_t definition;
+    spill_planned_t planned; /* the same, and the way there: `migrate` alone */
     spill_plan_texts_t why;
     spill_plan_texts_t alternatives;
     /*

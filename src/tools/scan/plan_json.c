@@ -17,13 +17,13 @@ void spill_plan_write_texts(FILE *to, const char *field, const spill_plan_texts_
 }
 
 /* A field a line. */
-static void put_definition(FILE *to, const spill_definition_t *definition)
+static void put_definition(FILE *to, const char *name, const spill_definition_t *definition)
 {
     bson_t document;
     bson_iter_t iter;
     const char *before = "\n       ";
     spill_definition_to_bson(definition, &document);
-    fputs(",\n     \"definition\": {", to);
+    fprintf(to, ",\n     \"%s\": {", name);
     bson_iter_init(&iter, &document);
     while (bson_iter_next(&iter)) {
         spill_value_t value = spill_value_from_iter(&iter);
@@ -47,7 +47,9 @@ static void put_item(FILE *to, const spill_plan_item_t *item)
     fprintf(to, ",\n     \"migrate\": %s", item->migrate ? "true" : "false");
     spill_plan_write_texts(to, "why", &item->why);
     if (item->possible)
-        put_definition(to, &item->definition);
+        put_definition(to, "definition", &item->definition);
+    if (item->migrate && item->planned.staged)
+        put_definition(to, "original", &item->planned.original);
     if (item->alternatives.count > 0)
         spill_plan_write_texts(to, "alternatives", &item->alternatives);
     fputs(",\n     \"largest\": {\"owner\": ", to);

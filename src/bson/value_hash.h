@@ -1,0 +1,10 @@
+/* A hash over values, one after the other: for logs and reports, which compare arrays by it. */
+#ifndef SPILL_BSON_VALUE_HASH_H
+#define SPILL_BSON_VALUE_HASH_H
+
+#include <spillway/value.h>
+
+/* Add a value: type and bytes. Start with 0. The order matters. */
+void spill_value_add_hash(const spill_value_t *value, uint64_t *hash);
+
+#endif

@@ -1,0 +1,93 @@
+#include "core/forming.h"
+
+#include "util/error.h"
+
+#include <stdio.h>
+
+/* The catalog's name for it: those of imports end with 16 hexadecimal digits. */
+#define MARK_NAME_SIZE (SPILL_NAME_SIZE + 16)
+
+static void mark_name(const char *definition, char name[MARK_NAME_SIZE])
+{
+    snprintf(name, MARK_NAME_SIZE, "%s:migrate", definition);
+}
+
+static bool decode(spill_forming_t *forming)
+{
+    bson_iter_t original, undoing;
+    if (!bson_iter_init_find(&original, forming->stored, "original") ||
+        !BSON_ITER_HOLDS_UTF8(&original) ||
+        !bson_iter_init_find(&undoing, forming->stored, "undoing") ||
+        !BSON_ITER_HOLDS_BOOL(&undoing))
+        return false;
+    int length = snprintf(forming->original, sizeof forming->original, "%s",
+                          bson_iter_utf8(&original, NULL));
+    forming->undoing = bson_iter_bool(&undoing);
+    return length > 0 && length < (int)sizeof forming->original;
+}
+
+spill_code_t spill_forming_load(spill_store_t *store, const char *name, spill_forming_t *forming,
+                                spill_error_t *error)
+{
+    char entry[MARK_NAME_SIZE];
+    *forming = (spill_forming_t){0};
+    mark_name(name, entry);
+    spill_code_t code =
+        store->ops->catalog_get(store, SPILL_CATALOG_IMPORT, entry, &forming->stored, error);
+    if (code == SPILL_OK && forming->stored && !decode(forming))
+        code = spill_fail(error, SPILL_CORRUPT,
+                          "the mark that arrays are being brought into '%s' cannot be read", name);
+    return code;
+}
+
+void spill_forming_release(spill_forming_t *forming)
+{
+    bson_destroy(forming->stored);
+    *forming = (spill_forming_t){0};
+}
+
+spill_code_t spill_forming_save(spill_store_t *store, const char *name, const char *original,
+                                bool undoing, spill_forming_t *forming, spill_error_t *error)
+{
+    char entry[MARK_NAME_SIZE];
+    mark_name(name, entry);
+    bson_t document = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&document, "definition", name);
+    BSON_APPEND_UTF8(&document, "original", original);
+    BSON_APPEND_BOOL(&document, "undoing", undoing);
+    bool done = forming->stored && bson_equal(forming->stored, &document);
+    spill_code_t code = SPILL_OK;
+    if (!done)
+        code = store->ops->catalog_put(store, SPILL_CATALOG_IMPORT, entry, forming->stored,
+                                       &document, &done, error);
+    if (code == SPILL_OK && !done)
+        code = spill_fail(error, SPILL_CONFLICT,
+                          "another migration into '%s' has gone on meanwhile: see what it does, "
+                          "and start again",
+                          name);
+    if (code == SPILL_OK) {
+        bson_destroy(forming->stored);
+        forming->stored = bson_copy(&document);
+        decode(forming);
+    }
+    bson_destroy(&document);
+    return code;
+}
+
+spill_code_t spill_forming_end(spill_store_t *store, const char *name, spill_error_t *error)
+{
+    char entry[MARK_NAME_SIZE];
+    mark_name(name, entry);
+    return store->ops->catalog_delete(store, SPILL_CATALOG_IMPORT, entry, error);
+}
+
+spill_code_t spill_array_check_formed(const spill_array_t *array, spill_error_t *error)
+{
+    if (!array->forming)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_REFUSED,
+                      "'%s' is still being made by `spillway migrate': it can be read, and takes "
+                      "changes after --finish, when it is opened again; until then change the "
+                      "original",
+                      array->definition.name);
+}

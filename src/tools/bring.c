@@ -1,0 +1,263 @@
+#include "tools/bring.h"
+
+#include "bson/value_hash.h"
+#include "core/forming.h"
+#include "tools/convert_mark.h"
+#include "tools/copy_owner.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* An owner that others keep editing is left to the next pass. */
+enum { TRIES_MAX = 3 };
+
+typedef struct bring {
+    spill_copy_t copy;
+    const spill_migrate_options_t *options;
+    spill_bring_result_t *result;
+    const char *original;
+    const char *name;
+    bool over;        /* another run has finished or undone it, or is about to */
+    int64_t began_us; /* the last turn */
+    int64_t units;
+} bring_t;
+
+/* ---- pace ------------------------------------------------------------------------------------ */
+
+/* The turn before this one took so long. */
+static spill_code_t turn(void *context, int64_t elements, spill_error_t *error)
+{
+    bring_t *bring = context;
+    spill_throttle_t *throttle = bring->options->throttle;
+    if (!throttle)
+        return SPILL_OK;
+    if (bring->units > 0)
+        spill_throttle_ran(throttle, bring->units,
+                           spill_throttle_now_us(throttle) - bring->began_us);
+    if (!spill_throttle_wait(throttle))
+        return spill_walk_stopped(error);
+    bring->began_us = spill_throttle_now_us(throttle);
+    bring->units = elements;
+    return SPILL_OK;
+}
+
+/* ---- is it still to be brought? -------------------------------------------------------------- */
+
+spill_code_t spill_bring_check(spill_store_t *store, const char *original, const char *name,
+                               spill_error_t *error)
+{
+    spill_forming_t forming = {0};
+    spill_convert_mark_t mark = {0};
+    spill_code_t code = spill_forming_load(store, name, &forming, error);
+    bool forms = forming.stored && !forming.undoing && strcmp(forming.original, original) == 0;
+    if (code == SPILL_OK && forms)
+        code = spill_convert_mark_load(store, original, &mark, error);
+    bool ends = strcmp(mark.as, name) == 0; /* also where no array is left: `emptied` */
+    spill_forming_release(&forming);
+    spill_convert_mark_release(&mark);
+    if (code == SPILL_OK && (!forms || ends))
+        return spill_fail(error, SPILL_REFUSED,
+                          "the migration to '%s' is being finished or undone, or it was: nothing "
+                          "more is brought there",
+                          name);
+    return code;
+}
+
+/*
+ * Asked before anything is dropped from the target, after what shows that it has to be. Where an
+ * owner of the original went because the migration is being finished, the mark of that is there
+ * already.
+ */
+static spill_code_t check_forming(bring_t *bring, spill_error_t *error)
+{
+    spill_code_t code =
+        spill_bring_check(bring->copy.source.store, bring->original, bring->name, error);
+    bring->over = bring->over || code != SPILL_OK;
+    return code;
+}
+
+/* ---- telling --------------------------------------------------------------------------------- */
+
+static void tell(const bring_t *bring, const spill_migrated_t *migrated)
+{
+    if (bring->options->migrated)
+        bring->options->migrated(bring->options->context, migrated);
+}
+
+static spill_code_t pass_over(bring_t *bring, const spill_value_t *owner, spill_code_t code,
+                              const spill_error_t *failure, spill_error_t *error)
+{
+    spill_migrated_t migrated = {.owner = owner, .failed = failure};
+    if (bring->over || !spill_migrate_is_the_owners(code)) {
+        if (error)
+            *error = *failure;
+        return code;
+    }
+    bring->result->failed++;
+    tell(bring, &migrated);
+    return SPILL_OK;
+}
+
+static void note(bring_t *bring, const spill_value_t *owner, const spill_copied_t *copied,
+                 bool anew)
+{
+    spill_migrated_t migrated = {.owner = owner,
+                                 .elements = copied->elements,
+                                 .hash = copied->hash,
+                                 .brought = true,
+                                 .anew = anew};
+    uint64_t hash = copied->hash;
+    spill_value_add_hash(owner, &hash);
+    bring->result->hash += hash;
+    bring->result->anew += anew ? 1 : 0;
+    tell(bring, &migrated);
+}
+
+/* ---- one owner ------------------------------------------------------------------------------- */
+
+/* What is there of it in the target, also what a document that was replaced has left behind. */
+static spill_code_t drop(bring_t *bring, const spill_value_t *owner, spill_error_t *error)
+{
+    spill_array_t *target = bring->copy.target.array;
+    bool windows = spill_array_get_definition(target)->layout == SPILL_LAYOUT_BUCKET;
+    spill_code_t code = SPILL_UNKNOWN;
+    /* An owner without a head is met by nobody again: after a lost answer the rest goes at once. */
+    for (int tries = 0; code == SPILL_UNKNOWN && tries < TRIES_MAX; tries++) {
+        code = check_forming(bring, error);
+        if (code == SPILL_OK)
+            code = windows ? spill_bucket_drop_before(target, owner, NULL, NULL, error)
+                           : spill_array_drop_owner(target, owner, error);
+    }
+    return code == SPILL_NOT_FOUND ? SPILL_OK : code;
+}
+
+/*
+ * An owner that has no head in the target is not there yet. It may have been: its document was
+ * replaced, with the head's fields in it, and pages or elements are left.
+ */
+static spill_code_t drop_left_over(bring_t *bring, const spill_value_t *owner, spill_error_t *error)
+{
+    spill_array_t *target = bring->copy.target.array;
+    spill_count_t count;
+    if (spill_array_get_definition(target)->layout == SPILL_LAYOUT_BUCKET)
+        return SPILL_OK;
+    spill_code_t code = spill_array_count(target, owner, &count, error);
+    return code == SPILL_OK && count.next == 0 ? drop(bring, owner, error) : code;
+}
+
+static spill_code_t bring_anew(bring_t *bring, const spill_value_t *owner, spill_copied_t *copied,
+                               bool *anew, spill_error_t *error)
+{
+    spill_copy_result_t *result = bring->copy.result;
+    spill_code_t code = drop_left_over(bring, owner, error);
+    for (int tries = 0; code == SPILL_OK && tries < TRIES_MAX; tries++) {
+        spill_copy_result_t before = *result;
+        *anew = tries > 0;
+        if (*anew)
+            code = drop(bring, owner, error);
+        if (code == SPILL_OK)
+            code = spill_copy_one(&bring->copy, owner, copied, error);
+        if (code != SPILL_OK || copied->difference.count == 0)
+            break;
+        before.elements = result->elements;
+        *result = before; /* what was compared, and dropped, counts once */
+    }
+    return code;
+}
+
+static spill_code_t bring_owner(void *context, const spill_value_t *owner, spill_error_t *error)
+{
+    bring_t *bring = context;
+    spill_copied_t copied = {0};
+    spill_error_t failure = {0};
+    bool anew = false;
+    spill_code_t code = turn(bring, 1, error);
+    if (code != SPILL_OK)
+        return code;
+    code = bring_anew(bring, owner, &copied, &anew, &failure);
+    if (code == SPILL_OK && copied.difference.count > 0) {
+        spill_fail(&failure, SPILL_CONFLICT,
+                   "it changes as fast as it is brought (element %" PRId64
+                   ": %s); start again to go on with it",
+                   copied.difference.seq, copied.difference.text);
+        spill_owner_t own = {.array = bring->copy.source.array, .value = owner};
+        code = spill_owner_name(&own, SPILL_CONFLICT, &failure);
+    }
+    bring->copy.result->owners++;
+    if (code != SPILL_OK)
+        return pass_over(bring, owner, code, &failure, error);
+    note(bring, owner, &copied, anew);
+    spill_copy_progress(&bring->copy);
+    return SPILL_OK;
+}
+
+/* ---- owners that the application has removed ------------------------------------------------- */
+
+/* Neither is it ours in the original, nor is there an array of others in its place. */
+static spill_code_t is_gone(const bring_t *bring, const spill_value_t *value, bool *gone,
+                            spill_error_t *error)
+{
+    spill_owner_t owner;
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_owner_init(&owner, bring->copy.source.array, value, error);
+    if (code == SPILL_OK)
+        code = spill_owner_read_state(&owner, SPILL_HEAD, &head, error);
+    *gone = code == SPILL_OK && !head.state.present;
+    spill_response_release(&head);
+    spill_owner_release(&owner);
+    return code == SPILL_REFUSED ? SPILL_OK : code;
+}
+
+static spill_code_t drop_gone(void *context, const spill_value_t *owner, spill_error_t *error)
+{
+    bring_t *bring = context;
+    spill_error_t failure = {0};
+    bool gone = false;
+    spill_code_t code = is_gone(bring, owner, &gone, &failure);
+    if (code == SPILL_OK && gone)
+        code = drop(bring, owner, &failure);
+    if (code != SPILL_OK)
+        return pass_over(bring, owner, code, &failure, error);
+    spill_migrated_t migrated = {.owner = owner, .gone = true};
+    bring->result->gone += gone ? 1 : 0;
+    if (gone)
+        tell(bring, &migrated);
+    return SPILL_OK;
+}
+
+/* ---- a pass ---------------------------------------------------------------------------------- */
+
+static void show(void *context, const spill_copy_result_t *result)
+{
+    const bring_t *bring = context;
+    if (bring->options->brought)
+        bring->options->brought(bring->options->context, result);
+}
+
+spill_code_t spill_bring(spill_store_t *store, const char *original, const char *name,
+                         const spill_migrate_options_t *options, spill_bring_result_t *result,
+                         spill_error_t *error)
+{
+    bring_t bring = {.options = options, .result = result, .original = original, .name = name};
+    spill_copy_options_t copy = {
+        .as = name, .forming = true, .turn = turn, .progress = show, .context = &bring};
+    bring.copy = (spill_copy_t){.source = {.name = "original", .store = store},
+                                .target = {.name = "planned", .store = store},
+                                .options = &copy,
+                                .result = &result->copied,
+                                .last = BSON_INITIALIZER};
+    spill_code_t code = check_forming(&bring, error);
+    if (code == SPILL_OK)
+        code = spill_copy_begin(&bring.copy, original, error);
+    if (code == SPILL_OK)
+        code = spill_each_owner(bring.copy.source.array, bring_owner, &bring, true, error);
+    bool windows =
+        code == SPILL_OK &&
+        spill_array_get_definition(bring.copy.target.array)->layout == SPILL_LAYOUT_BUCKET;
+    if (code == SPILL_OK)
+        code = (windows ? spill_each_bucket_owner : spill_each_owner)(
+            bring.copy.target.array, drop_gone, &bring, true, error);
+    spill_copy_end(&bring.copy);
+    return code;
+}

@@ -1,0 +1,356 @@
+#include "tools/staged.h"
+
+#include "core/forming.h"
+#include "definition/fields.h"
+#include "store/browse.h"
+#include "store/foreign.h"
+#include "tools/convert.h"
+#include "tools/convert_mark.h"
+#include "tools/import_mark.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char *planned_name(const spill_staged_t *staged)
+{
+    return staged->planned->definition.name;
+}
+
+static const char *original_name(const spill_staged_t *staged)
+{
+    return staged->planned->original.name;
+}
+
+static spill_code_t is_defined(const spill_staged_t *staged, const char *name, bool *defined,
+                               spill_error_t *error)
+{
+    spill_definition_t definition;
+    spill_code_t code = spill_store_definition(staged->store, name, &definition, error);
+    *defined = code == SPILL_OK;
+    return code == SPILL_NOT_FOUND ? SPILL_OK : code;
+}
+
+/* ---- may it begin? --------------------------------------------------------------------------- */
+
+/* Does it leave the documents of all other definitions alone? */
+static spill_code_t check_definitions(const spill_staged_t *staged, spill_error_t *error)
+{
+    spill_definition_t *others;
+    size_t count;
+    const spill_planned_t *planned = staged->planned;
+    spill_code_t code = spill_store_definitions(staged->store, &others, &count, error);
+    for (size_t i = 0; code == SPILL_OK && i < count; i++) {
+        if (strcmp(others[i].name, planned->original.name) == 0) {
+            code = spill_definition_compatible(&others[i], &planned->original, error);
+            continue;
+        }
+        code = spill_definition_beside(&planned->original, &others[i], error);
+        if (code == SPILL_OK)
+            code = spill_definition_beside(&planned->definition, &others[i], error);
+    }
+    bson_free(others);
+    return code;
+}
+
+static spill_code_t check_collection(spill_browse_t *browse, const char *collection,
+                                     spill_error_t *error)
+{
+    const uint8_t *data = NULL;
+    uint32_t size;
+    spill_browse_begin(browse, collection, 0);
+    spill_code_t code = spill_browse_next(browse, &data, &size, error);
+    if (code != SPILL_OK || !data)
+        return code;
+    return spill_fail(
+        error, SPILL_REFUSED,
+        "there is a collection '%s' with documents already, and no migration has made "
+        "it: choose another name in the plan's definition",
+        collection);
+}
+
+/* What is planned comes to collections of its own, or to the original's documents. */
+static spill_code_t check_collections(const spill_staged_t *staged, spill_error_t *error)
+{
+    const spill_definition_t *definition = &staged->planned->definition;
+    const spill_definition_t *original = &staged->planned->original;
+    spill_browse_t *browse = NULL;
+    if (!staged->uri)
+        return SPILL_OK;
+    spill_code_t code = spill_browse_open(staged->uri, NULL, &browse, error);
+    if (code == SPILL_OK && strcmp(definition->collection, original->collection) != 0)
+        code = check_collection(browse, definition->collection, error);
+    if (code == SPILL_OK && definition->page_collection[0] != '\0' &&
+        strcmp(definition->page_collection, definition->collection) != 0)
+        code = check_collection(browse, definition->page_collection, error);
+    spill_browse_close(browse);
+    return code;
+}
+
+static spill_code_t check_new(const spill_staged_t *staged, spill_error_t *error)
+{
+    bool defined;
+    spill_code_t code = is_defined(staged, planned_name(staged), &defined, error);
+    if (code == SPILL_OK && defined)
+        return spill_fail(
+            error, SPILL_REFUSED,
+            "there is a definition '%s' already, and no migration has made it: choose "
+            "another name in the plan",
+            planned_name(staged));
+    if (code == SPILL_OK)
+        code = check_definitions(staged, error);
+    return code == SPILL_OK ? check_collections(staged, error) : code;
+}
+
+/* ---- how far is it? -------------------------------------------------------------------------- */
+
+static spill_code_t check_original(const spill_staged_t *staged, const spill_forming_t *forming,
+                                   spill_error_t *error)
+{
+    if (strcmp(forming->original, original_name(staged)) == 0)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_REFUSED,
+                      "'%s' is being made of '%s', not of '%s': use the plan with which that was "
+                      "begun",
+                      planned_name(staged), forming->original, original_name(staged));
+}
+
+/* The mark stands: where is it between its beginning and its end? */
+static spill_code_t look_begun(const spill_staged_t *staged, const spill_forming_t *forming,
+                               spill_stage_t *stage, spill_error_t *error)
+{
+    spill_convert_mark_t mark = {0};
+    bool finished = false, defined = true;
+    *stage = forming->undoing ? SPILL_STAGE_UNDOING : SPILL_STAGE_BRINGING;
+    spill_code_t code = check_original(staged, forming, error);
+    if (code == SPILL_OK && !forming->undoing)
+        code = is_defined(staged, original_name(staged), &defined, error);
+    if (code == SPILL_OK && !defined)
+        code = spill_convert_finished(staged->store, original_name(staged), planned_name(staged),
+                                      &finished, error);
+    if (code == SPILL_OK && !forming->undoing && defined)
+        code = spill_convert_mark_load(staged->store, original_name(staged), &mark, error);
+    /* emptied or not: what there is of it is in the planned one */
+    if (finished || strcmp(mark.as, planned_name(staged)) == 0)
+        *stage = SPILL_STAGE_DROPPING;
+    spill_convert_mark_release(&mark);
+    return code;
+}
+
+spill_code_t spill_staged_look(const spill_staged_t *staged, spill_stage_t *stage,
+                               spill_error_t *error)
+{
+    spill_forming_t forming = {0};
+    bool finished = false, defined = true;
+    *stage = SPILL_STAGE_NONE;
+    spill_code_t code = spill_planned_check(staged->planned, error);
+    if (code == SPILL_OK)
+        code = spill_forming_load(staged->store, planned_name(staged), &forming, error);
+    if (code == SPILL_OK && forming.stored) {
+        code = look_begun(staged, &forming, stage, error);
+    } else if (code == SPILL_OK) {
+        code = is_defined(staged, original_name(staged), &defined, error);
+        if (code == SPILL_OK && !defined)
+            code = spill_convert_finished(staged->store, original_name(staged),
+                                          planned_name(staged), &finished, error);
+        if (code == SPILL_OK && finished)
+            *stage = SPILL_STAGE_FINISHED;
+        else if (code == SPILL_OK)
+            code = check_new(staged, error);
+    }
+    spill_forming_release(&forming);
+    return code;
+}
+
+/* ---- the beginning --------------------------------------------------------------------------- */
+
+static spill_code_t refuse_stage(const spill_staged_t *staged, spill_stage_t stage,
+                                 spill_error_t *error)
+{
+    const char *name = planned_name(staged);
+    if (stage == SPILL_STAGE_UNDOING)
+        return spill_fail(error, SPILL_REFUSED,
+                          "the migration to '%s' is being undone: --undo --execute goes on", name);
+    if (stage == SPILL_STAGE_DROPPING)
+        return spill_fail(error, SPILL_REFUSED,
+                          "'%s' is complete, and '%s' is being dropped: --finish --execute goes on",
+                          name, original_name(staged));
+    if (stage == SPILL_STAGE_FINISHED)
+        return spill_fail(error, SPILL_REFUSED, "the migration to '%s' was finished", name);
+    return spill_fail(error, SPILL_REFUSED, "no migration to '%s' was begun", name);
+}
+
+static spill_code_t save_mark(const spill_staged_t *staged, bool undoing, spill_error_t *error)
+{
+    spill_forming_t forming = {0};
+    spill_code_t code = spill_forming_load(staged->store, planned_name(staged), &forming, error);
+    if (code == SPILL_OK)
+        code = spill_forming_save(staged->store, planned_name(staged), original_name(staged),
+                                  undoing, &forming, error);
+    spill_forming_release(&forming);
+    return code;
+}
+
+/* The mark comes first: whoever sees the definition sees that it is forming. What is left of an
+ * earlier migration of that name is not the end of this one. */
+spill_code_t spill_staged_begin(const spill_staged_t *staged, spill_error_t *error)
+{
+    spill_stage_t stage;
+    spill_code_t code = spill_staged_look(staged, &stage, error);
+    if (code == SPILL_OK && stage != SPILL_STAGE_NONE && stage != SPILL_STAGE_BRINGING)
+        code = refuse_stage(staged, stage, error);
+    if (code == SPILL_OK && stage == SPILL_STAGE_NONE)
+        code = spill_import_marks_drop(staged->store, original_name(staged), error);
+    if (code == SPILL_OK)
+        code = save_mark(staged, false, error);
+    if (code == SPILL_OK)
+        code = spill_store_define(staged->store, &staged->planned->original, error);
+    return code == SPILL_OK ? spill_store_define(staged->store, &staged->planned->definition, error)
+                            : code;
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+spill_code_t spill_staged_finish(const spill_staged_t *staged,
+                                 const spill_migrate_options_t *options,
+                                 spill_copy_result_t *result, spill_error_t *error)
+{
+    spill_stage_t stage;
+    bool defined = true;
+    spill_copy_options_t copy = {.as = planned_name(staged),
+                                 .forming = true,
+                                 .progress = options->brought,
+                                 .context = options->context};
+    spill_code_t code = spill_staged_look(staged, &stage, error);
+    if (code == SPILL_OK && stage == SPILL_STAGE_FINISHED)
+        return SPILL_OK;
+    if (code == SPILL_OK && stage != SPILL_STAGE_BRINGING && stage != SPILL_STAGE_DROPPING)
+        code = refuse_stage(staged, stage, error);
+    if (code == SPILL_OK)
+        code = is_defined(staged, original_name(staged), &defined, error);
+    if (code == SPILL_OK && defined)
+        code = spill_convert_finish(staged->store, original_name(staged), &copy, result, error);
+    return code == SPILL_OK ? spill_forming_end(staged->store, planned_name(staged), error) : code;
+}
+
+/* ---- the way back ---------------------------------------------------------------------------- */
+
+/* A definition that is dropped leaves its collections behind, with indexes and tombstones. */
+static spill_code_t drop_collections(const spill_staged_t *staged, spill_error_t *error)
+{
+    const spill_definition_t *definition = &staged->planned->definition;
+    const char *pages = definition->page_collection, *heads = definition->collection;
+    spill_foreign_t *foreign = NULL;
+    if (!staged->uri)
+        return SPILL_OK;
+    spill_code_t code = spill_foreign_open(staged->uri, &foreign, error);
+    if (code == SPILL_OK && pages[0] != '\0')
+        code = foreign->ops->drop(foreign, pages, error);
+    if (code == SPILL_OK && strcmp(heads, staged->planned->original.collection) != 0 &&
+        strcmp(heads, pages) != 0)
+        code = foreign->ops->drop(foreign, heads, error);
+    spill_foreign_close(foreign);
+    return code;
+}
+
+static spill_code_t drop_planned(const spill_staged_t *staged, spill_error_t *error)
+{
+    bool defined;
+    spill_code_t code = save_mark(staged, true, error);
+    if (code == SPILL_OK)
+        code = is_defined(staged, planned_name(staged), &defined, error);
+    if (code == SPILL_OK && defined)
+        code = spill_store_drop(staged->store, planned_name(staged), error);
+    return code == SPILL_OK ? drop_collections(staged, error) : code;
+}
+
+typedef spill_code_t (*pass_fn)(spill_array_t *array, const spill_migrate_options_t *options,
+                                spill_migrate_result_t *result, spill_error_t *error);
+
+static spill_code_t over_original(const spill_staged_t *staged, pass_fn pass,
+                                  const spill_migrate_options_t *options,
+                                  spill_migrate_result_t *result, spill_error_t *error)
+{
+    spill_array_t *array;
+    spill_code_t code = spill_array_open(staged->store, original_name(staged), &array, error);
+    if (code != SPILL_OK)
+        return code;
+    code = pass(array, options, result, error);
+    spill_array_close(array);
+    return code;
+}
+
+/* Where it was undone already, the original is there still, and has nothing to give back. */
+static spill_code_t look_for_undo(const spill_staged_t *staged, spill_stage_t *stage,
+                                  spill_error_t *error)
+{
+    spill_code_t code = spill_staged_look(staged, stage, error);
+    if (code == SPILL_OK && (*stage == SPILL_STAGE_DROPPING || *stage == SPILL_STAGE_FINISHED))
+        code = refuse_stage(staged, *stage, error);
+    return code;
+}
+
+spill_code_t spill_staged_check_undo(const spill_staged_t *staged,
+                                     const spill_migrate_options_t *options,
+                                     spill_migrate_result_t *result, spill_error_t *error)
+{
+    spill_stage_t stage;
+    spill_code_t code = look_for_undo(staged, &stage, error);
+    return code == SPILL_OK
+               ? over_original(staged, spill_migrate_check_undo, options, result, error)
+               : code;
+}
+
+spill_code_t spill_staged_undo(const spill_staged_t *staged, const spill_migrate_options_t *options,
+                               spill_migrate_result_t *result, spill_error_t *error)
+{
+    spill_stage_t stage;
+    spill_migrate_result_t measured = {0};
+    spill_code_t code = look_for_undo(staged, &stage, error);
+    bool begun = stage != SPILL_STAGE_NONE;
+    if (code == SPILL_OK)
+        code = over_original(staged, spill_migrate_check_undo, options, &measured, error);
+    if (code == SPILL_OK && begun)
+        code = drop_planned(staged, error);
+    if (code == SPILL_OK)
+        code = over_original(staged, spill_migrate_undo, options, result, error);
+    return code == SPILL_OK && begun ? spill_forming_end(staged->store, planned_name(staged), error)
+                                     : code;
+}
+
+/* ---- what a cap will not keep ---------------------------------------------------------------- */
+
+typedef struct counting {
+    spill_array_t *array;
+    int64_t cap;
+    int64_t dropped;
+} counting_t;
+
+static spill_code_t count_owner(void *context, const spill_value_t *owner, spill_error_t *error)
+{
+    counting_t *counting = context;
+    spill_count_t count;
+    spill_code_t code = spill_array_count(counting->array, owner, &count, error);
+    if (code == SPILL_OK && count.count > counting->cap)
+        counting->dropped += count.count - counting->cap;
+    return code;
+}
+
+spill_code_t spill_staged_count_dropped(const spill_staged_t *staged, int64_t *dropped,
+                                        spill_error_t *error)
+{
+    const spill_definition_t *definition = &staged->planned->definition;
+    counting_t counting = {.cap = definition->bounds.threshold};
+    *dropped = 0;
+    if (definition->layout != SPILL_LAYOUT_CAPPED)
+        return SPILL_OK;
+    spill_code_t code =
+        spill_array_open(staged->store, original_name(staged), &counting.array, error);
+    if (code == SPILL_NOT_FOUND)
+        return SPILL_OK;
+    if (code == SPILL_OK)
+        code = spill_each_owner(counting.array, count_owner, &counting, true, error);
+    spill_array_close(counting.array);
+    *dropped = counting.dropped;
+    return code;
+}

@@ -1,0 +1,522 @@
+/* What the tests of migrations in two stages work with. */
+#include "model/staged.h"
+
+#include "bson/value.h"
+#include "core/array.h"
+#include "definition/window.h"
+#include "tools/convert.h"
+#include "tools/staged.h"
+
+#include <spillway/bucket.h>
+#include <spillway/verify.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { OWNERS = 4, ELEMENTS_MAX = 40, TRIES = 60, CAP = 4 };
+
+const staged_goal_t staged_goals[STAGED_GOALS] = {
+    {"keep oldest", SPILL_LAYOUT_OUTLIER, SPILL_KEEP_OLDEST, false},
+    {"keep oldest, beside", SPILL_LAYOUT_OUTLIER, SPILL_KEEP_OLDEST, true},
+    {"reference", SPILL_LAYOUT_REFERENCE, SPILL_KEEP_NEWEST, true},
+    {"subset", SPILL_LAYOUT_SUBSET, SPILL_KEEP_NEWEST, false},
+    {"subset, beside", SPILL_LAYOUT_SUBSET, SPILL_KEEP_NEWEST, true},
+    {"bucket", SPILL_LAYOUT_BUCKET, SPILL_KEEP_NEWEST, false},
+    {"capped", SPILL_LAYOUT_CAPPED, SPILL_KEEP_NEWEST, false},
+};
+
+static const char *const names[OWNERS] = {"ada", "bob", "cid", "dan"};
+
+/* An owner's array: elements are numbers, and have a day each. */
+typedef struct model {
+    int64_t at[ELEMENTS_MAX];
+    size_t count;
+} model_t;
+
+typedef struct world {
+    const staged_goal_t *goal;
+    spill_store_t *store;  /* underneath */
+    spill_store_t *faulty; /* what the migration works on */
+    spill_array_t *other;  /* another array of the same heads, by which fields are written */
+    spill_planned_t planned;
+    spill_staged_t staged;
+    spill_migrate_options_t options;
+    bson_t storage[OWNERS];
+    spill_value_t owners[OWNERS];
+    model_t models[OWNERS];
+    int64_t next;
+    int64_t fail_at; /* -1: none */
+    spill_fault_t fault;
+    int64_t anew, gone, findings;
+} world_t;
+
+/* ---- elements -------------------------------------------------------------------------------- */
+
+/* Nine days each; every fifth one came late. */
+static spill_value_t element(bson_t *storage, int64_t number)
+{
+    int64_t day = 9 * number - (number % 5 == 0 ? 20 : 0);
+    bson_reinit(storage);
+    BSON_APPEND_INT64(storage, "n", number);
+    BSON_APPEND_DATE_TIME(storage, "at", (20500 + day) * INT64_C(86400000));
+    return spill_value_from_document(storage);
+}
+
+static int64_t number_of(const spill_value_t *value)
+{
+    spill_value_t found;
+    int64_t number;
+    assert_true(spill_value_at(value, "n", &found));
+    memcpy(&number, found.data, sizeof number);
+    return number;
+}
+
+/* As a program with its own driver keeps it: a field of the document. */
+static void write_plain(world_t *world, int owner)
+{
+    const model_t *model = &world->models[owner];
+    bson_t update = BSON_INITIALIZER, set, array, storage = BSON_INITIALIZER;
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
+    BSON_APPEND_UTF8(&set, "name", names[owner]);
+    BSON_APPEND_ARRAY_BEGIN(&set, "activities", &array);
+    for (size_t i = 0; i < model->count; i++) {
+        char key[24];
+        snprintf(key, sizeof key, "%zu", i);
+        spill_value_t value = element(&storage, model->at[i]);
+        spill_value_append(&value, &array, key);
+    }
+    bson_append_array_end(&set, &array);
+    bson_append_document_end(&update, &set);
+    assert_int_equal(spill_array_update(world->other, &world->owners[owner], &update, NULL),
+                     SPILL_OK);
+    bson_destroy(&update);
+    bson_destroy(&storage);
+}
+
+static void fill(world_t *world, int owner, int count)
+{
+    model_t *model = &world->models[owner];
+    for (int i = 0; i < count; i++)
+        model->at[model->count++] = world->next++;
+    write_plain(world, owner);
+}
+
+/* ---- what others do in the middle ------------------------------------------------------------ */
+
+static spill_array_t *open_array(world_t *world, const char *name)
+{
+    spill_array_t *array;
+    spill_error_t error;
+    if (spill_array_open(world->store, name, &array, &error) != SPILL_OK)
+        fail_msg("%s", error.message);
+    return array;
+}
+
+static void append_one(world_t *world, spill_array_t *array, int owner)
+{
+    bson_t storage = BSON_INITIALIZER;
+    model_t *model = &world->models[owner];
+    spill_value_t value = element(&storage, world->next);
+    model->at[model->count++] = world->next++;
+    assert_int_equal(spill_array_append(array, &world->owners[owner], &value, 1, NULL, NULL, NULL),
+                     SPILL_OK);
+    bson_destroy(&storage);
+}
+
+static void drop_from_model(model_t *model, size_t at)
+{
+    memmove(model->at + at, model->at + at + 1, (model->count - at - 1) * sizeof *model->at);
+    model->count--;
+}
+
+/* By the library, in the original: appends, an edit, removals; a new document, and one less. */
+static void change_originals(world_t *world)
+{
+    spill_array_t *array = open_array(world, world->planned.original.name);
+    bson_t storage = BSON_INITIALIZER;
+    append_one(world, array, 0);
+    append_one(world, array, 0);
+    append_one(world, array, 1);
+    for (int64_t seq = 1; seq < 9; seq += 7) {
+        spill_value_t value = element(&storage, world->next);
+        world->models[0].at[seq] = world->next++;
+        assert_int_equal(spill_array_edit(array, &world->owners[0], seq, &value, NULL), SPILL_OK);
+    }
+    assert_int_equal(spill_array_remove(array, &world->owners[0], 9, NULL), SPILL_OK);
+    drop_from_model(&world->models[0], 9);
+    assert_int_equal(spill_array_drop_owner(array, &world->owners[2], NULL), SPILL_OK);
+    world->models[2].count = 0;
+    fill(world, 3, 3);
+    bson_destroy(&storage);
+    spill_array_close(array);
+}
+
+/* Nobody else changes what is forming. */
+static void check_refuses_others(world_t *world)
+{
+    spill_array_t *array = open_array(world, world->planned.definition.name);
+    bool bucket = world->goal->layout == SPILL_LAYOUT_BUCKET;
+    bson_t storage = BSON_INITIALIZER, filter = BSON_INITIALIZER;
+    spill_value_t value = element(&storage, 1);
+    const spill_value_t *owner = &world->owners[0];
+    spill_error_t error;
+    size_t count;
+    spill_code_t code =
+        bucket ? spill_bucket_append(array, owner, &value, 1, NULL, NULL, &count, &error)
+               : spill_array_append(array, owner, &value, 1, NULL, NULL, &error);
+    assert_int_equal(code, SPILL_REFUSED);
+    assert_non_null(strstr(error.message, "still being made"));
+    if (bucket) {
+        assert_int_equal(spill_bucket_trim_keep(array, owner, 1, NULL), SPILL_REFUSED);
+        assert_int_equal(spill_bucket_drop_before(array, owner, NULL, NULL, NULL), SPILL_REFUSED);
+    } else {
+        BSON_APPEND_INT32(&filter, "n", 1);
+        assert_int_equal(spill_array_edit(array, owner, 0, &value, NULL), SPILL_REFUSED);
+        assert_int_equal(spill_array_remove(array, owner, 0, NULL), SPILL_REFUSED);
+        assert_int_equal(spill_array_remove_where(array, owner, &filter, 0, NULL, NULL),
+                         SPILL_REFUSED);
+        assert_int_equal(spill_array_trim(array, owner, 1, NULL), SPILL_REFUSED);
+        assert_int_equal(spill_array_drop_owner(array, owner, NULL), SPILL_REFUSED);
+    }
+    bson_destroy(&storage);
+    bson_destroy(&filter);
+    spill_array_close(array);
+}
+
+/* ---- what it has to be ----------------------------------------------------------------------- */
+
+typedef struct listed {
+    int64_t number;
+    int64_t place;
+    char window[SPILL_WINDOW_SIZE];
+} listed_t;
+
+static int by_window(const void *left, const void *right)
+{
+    const listed_t *one = left, *other = right;
+    int order = strcmp(one->window, other->window);
+    return order != 0 ? order : (one->place > other->place) - (one->place < other->place);
+}
+
+/* The model's array as the layout has it. */
+static size_t expect(const world_t *world, int owner, listed_t *list)
+{
+    const model_t *model = &world->models[owner];
+    const spill_definition_t *definition = &world->planned.definition;
+    size_t from =
+        definition->layout == SPILL_LAYOUT_CAPPED && model->count > CAP ? model->count - CAP : 0;
+    bson_t storage = BSON_INITIALIZER;
+    for (size_t i = from; i < model->count; i++) {
+        list[i - from] = (listed_t){.number = model->at[i], .place = (int64_t)i};
+        spill_value_t value = element(&storage, model->at[i]);
+        if (definition->layout == SPILL_LAYOUT_BUCKET)
+            assert_int_equal(
+                spill_bucket_window_of(definition, &value, list[i - from].window, NULL), SPILL_OK);
+    }
+    bson_destroy(&storage);
+    if (definition->layout == SPILL_LAYOUT_BUCKET)
+        qsort(list, model->count, sizeof *list, by_window);
+    return model->count - from;
+}
+
+typedef struct found {
+    const spill_value_t *owner;
+    int64_t at[ELEMENTS_MAX];
+    size_t count;
+} found_t;
+
+static bool collect(void *context, const spill_value_t *name, const spill_element_t *item)
+{
+    found_t *found = context;
+    spill_value_t owner = *name;
+    const char *window;
+    spill_window_split(name, &owner, &window);
+    if (!spill_value_same_owner(&owner, found->owner))
+        return true;
+    assert_true(found->count < ELEMENTS_MAX);
+    found->at[found->count++] = number_of(&item->value);
+    return true;
+}
+
+/* Pages of an owner whose drop was broken off are no reader's; repair deletes them. */
+static void see_finding(void *context, const spill_finding_t *finding)
+{
+    world_t *world = context;
+    if (strstr(finding->text, "left of an owner that was dropped"))
+        return;
+    world->findings++;
+    print_error("%s, call %lld, fault %s: page %lld, I%d: %s\n", world->goal->name,
+                (long long)world->fail_at, spill_fault_name(world->fault), (long long)finding->page,
+                finding->invariant, finding->text);
+}
+
+static void check_array(world_t *world, const char *name)
+{
+    spill_array_t *array = open_array(world, name);
+    spill_verify_summary_t summary;
+    for (int i = 0; i < OWNERS; i++) {
+        listed_t list[ELEMENTS_MAX] = {0};
+        found_t found = {.owner = &world->owners[i]};
+        size_t count = expect(world, i, list);
+        assert_int_equal(spill_array_export(array, NULL, collect, &found, NULL), SPILL_OK);
+        if (found.count != count)
+            fail_msg("%s, call %lld, fault %s, %s: %zu elements, not %zu", world->goal->name,
+                     (long long)world->fail_at, spill_fault_name(world->fault), names[i],
+                     found.count, count);
+        for (size_t at = 0; at < count; at++)
+            assert_int_equal(found.at[at], list[at].number);
+    }
+    assert_int_equal(spill_array_verify(array, NULL, see_finding, world, &summary, NULL), SPILL_OK);
+    assert_int_equal(world->findings, 0);
+    spill_array_close(array);
+}
+
+/* The documents' other fields; what is in `activities` as a field of theirs. */
+static void check_documents(world_t *world, bool plain)
+{
+    for (int i = 0; i < OWNERS; i++) {
+        spill_owner_t own;
+        spill_response_t response = SPILL_RESPONSE_INIT;
+        bson_iter_t iter, elements;
+        assert_int_equal(spill_owner_init(&own, world->other, &world->owners[i], NULL), SPILL_OK);
+        spill_request_t read = spill_owner_request(&own, SPILL_REQUEST_READ, SPILL_HEAD);
+        read.want_fields = true;
+        assert_int_equal(spill_owner_call(&own, &read, &response, NULL), SPILL_OK);
+        assert_true(bson_iter_init_find(&iter, response.fields, "name"));
+        bool has = bson_iter_init_find(&iter, response.fields, "activities");
+        assert_int_equal(has, plain && world->models[i].count > 0);
+        size_t at = 0;
+        if (has && bson_iter_recurse(&iter, &elements))
+            for (; bson_iter_next(&elements); at++) {
+                spill_value_t value = spill_value_from_iter(&elements);
+                assert_int_equal(number_of(&value), world->models[i].at[at]);
+            }
+        assert_int_equal(at, has ? world->models[i].count : 0);
+        /* _id, `name`, and the array: nothing else is left of an undone one. */
+        if (plain)
+            assert_int_equal(bson_count_keys(response.fields), has ? 3 : 2);
+        spill_response_release(&response);
+        spill_owner_release(&own);
+    }
+}
+
+/* ---- a world --------------------------------------------------------------------------------- */
+
+static void define_other(world_t *world)
+{
+    spill_definition_t definition;
+    assert_int_equal(spill_definition_preset(&definition, "feed-recent", "other", NULL), SPILL_OK);
+    strcpy(definition.array, "other");
+    strcpy(definition.count_field, "otherCount");
+    strcpy(definition.overflow_field, "otherOverflow");
+    strcpy(definition.pages_field, "otherPages");
+    strcpy(definition.page_collection, "otherPages");
+    assert_int_equal(spill_store_define(world->store, &definition, NULL), SPILL_OK);
+    world->other = open_array(world, "other");
+}
+
+static void make_plan(world_t *world)
+{
+    const staged_goal_t *goal = world->goal;
+    spill_definition_t base, definition;
+    spill_definition_init(&base, "base");
+    strcpy(base.time_field, "at");
+    strcpy(base.count_field, "plannedCount");
+    strcpy(base.overflow_field, "plannedOverflow");
+    strcpy(base.pages_field, "plannedPages");
+    bool outlier = goal->layout == SPILL_LAYOUT_OUTLIER;
+    assert_int_equal(spill_convert_definition(&base, "planned", goal->layout,
+                                              outlier ? &goal->keep : NULL, &definition, NULL),
+                     SPILL_OK);
+    definition.bounds.threshold = goal->layout == SPILL_LAYOUT_CAPPED ? CAP : 3;
+    if (definition.bounds.page_capacity > 0)
+        definition.bounds.page_capacity = 2;
+    definition.op_window = 3;
+    if (goal->beside) {
+        strcpy(definition.collection, "users");
+        strcpy(definition.array, "planned");
+    }
+    definition.largest = definition.bounds;
+    spill_planned_init(&world->planned, &definition, "users", "activities");
+    assert_true(world->planned.staged);
+    world->planned.original.bounds.threshold = 3;
+    world->planned.original.bounds.page_capacity = 2;
+    world->planned.original.largest = world->planned.original.bounds;
+    spill_error_t error;
+    if (spill_planned_check(&world->planned, &error) != SPILL_OK)
+        fail_msg("%s", error.message);
+}
+
+static void before_call(void *context, int64_t index, const spill_request_t *request)
+{
+    world_t *world = context;
+    (void)request;
+    if (world->fail_at >= 0 && index > world->fail_at + 4)
+        while (spill_fault_pending(world->faulty) > 0)
+            spill_fault_deliver(world->faulty, 0);
+}
+
+static spill_fault_t decide(void *context, int64_t index, const spill_request_t *request)
+{
+    const world_t *world = context;
+    (void)request;
+    return index == world->fail_at ? world->fault : SPILL_FAULT_NONE;
+}
+
+static void see(void *context, const spill_migrated_t *migrated)
+{
+    world_t *world = context;
+    world->anew += migrated->anew;
+    world->gone += migrated->gone;
+}
+
+static void open_world(world_t *world, const staged_goal_t *goal, spill_store_t *store,
+                       int64_t fail_at, spill_fault_t fault)
+{
+    *world = (world_t){.goal = goal, .store = store, .fail_at = fail_at, .fault = fault};
+    spill_fault_hooks_t hooks = {.context = world, .decide = decide, .before = before_call};
+    world->options = (spill_migrate_options_t){.migrated = see, .context = world};
+    define_other(world);
+    make_plan(world);
+    for (int i = 0; i < OWNERS; i++) {
+        bson_init(&world->storage[i]);
+        world->owners[i] = spill_value_from_utf8(&world->storage[i], names[i]);
+    }
+    spill_fault_wrap(store, &hooks, &world->faulty);
+    world->staged = (spill_staged_t){.store = world->faulty, .planned = &world->planned};
+    fill(world, 0, 9);
+    fill(world, 1, 1);
+    fill(world, 2, 4);
+}
+
+static void close_world(world_t *world)
+{
+    spill_array_close(world->other);
+    assert_int_equal(spill_store_close(world->faulty, NULL), SPILL_OK);
+    for (int i = 0; i < OWNERS; i++)
+        bson_destroy(&world->storage[i]);
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+typedef spill_code_t (*run_fn)(world_t *world, int64_t *failed, spill_error_t *error);
+
+/* What the command does. */
+static spill_code_t run_bring(world_t *world, int64_t *failed, spill_error_t *error)
+{
+    spill_migrate_result_t laid_out = {0};
+    spill_bring_result_t brought = {0};
+    spill_array_t *array = NULL;
+    spill_code_t code = spill_staged_begin(&world->staged, error);
+    if (code == SPILL_OK)
+        code = spill_array_open(world->faulty, world->planned.original.name, &array, error);
+    if (code == SPILL_OK)
+        code = spill_migrate(array, &world->options, &laid_out, error);
+    if (code == SPILL_OK)
+        code = spill_bring(world->faulty, world->planned.original.name,
+                           world->planned.definition.name, &world->options, &brought, error);
+    spill_array_close(array);
+    *failed = laid_out.failed + brought.failed;
+    return code;
+}
+
+static spill_code_t run_finish(world_t *world, int64_t *failed, spill_error_t *error)
+{
+    spill_copy_result_t result = {0};
+    spill_stage_t stage;
+    spill_code_t code = spill_staged_look(&world->staged, &stage, error);
+    if (code == SPILL_OK && stage == SPILL_STAGE_BRINGING)
+        code = run_bring(world, failed, error);
+    if (code != SPILL_OK || *failed > 0)
+        return code;
+    return spill_staged_finish(&world->staged, &world->options, &result, error);
+}
+
+static spill_code_t run_undo(world_t *world, int64_t *failed, spill_error_t *error)
+{
+    spill_migrate_result_t result = {0};
+    spill_code_t code = spill_staged_undo(&world->staged, &world->options, &result, error);
+    *failed = result.failed;
+    return code;
+}
+
+/* As its user starts it again. */
+static void until_done(world_t *world, run_fn run)
+{
+    spill_error_t error = {0};
+    for (int i = 0; i < TRIES; i++) {
+        int64_t failed = 0;
+        spill_code_t code = run(world, &failed, &error);
+        if (code == SPILL_OK && failed == 0)
+            return;
+        if (code != SPILL_OK && code != SPILL_IO && code != SPILL_UNKNOWN && code != SPILL_CONFLICT)
+            fail_msg("%s, call %lld, fault %s: %s: %s", world->goal->name,
+                     (long long)world->fail_at, spill_fault_name(world->fault),
+                     spill_code_name(code), error.message);
+    }
+    fail_msg("%s, call %lld: no end: %s", world->goal->name, (long long)world->fail_at,
+             error.message);
+}
+
+static void check_finished(world_t *world)
+{
+    spill_array_t *array;
+    spill_stage_t stage;
+    spill_error_t error;
+    check_array(world, world->planned.definition.name);
+    check_documents(world, false);
+    assert_int_equal(spill_array_open(world->store, world->planned.original.name, &array, &error),
+                     SPILL_NOT_FOUND);
+    assert_int_equal(spill_staged_look(&world->staged, &stage, &error), SPILL_OK);
+    assert_int_equal(stage, SPILL_STAGE_FINISHED);
+    assert_int_equal(run_undo(world, &(int64_t){0}, &error), SPILL_REFUSED);
+    assert_int_equal(run_bring(world, &(int64_t){0}, &error), SPILL_REFUSED);
+    if (world->goal->layout == SPILL_LAYOUT_BUCKET || world->goal->layout == SPILL_LAYOUT_CAPPED)
+        return;
+    array = open_array(world, world->planned.definition.name);
+    append_one(world, array, 1); /* it is everybody's now */
+    spill_array_close(array);
+    check_array(world, world->planned.definition.name);
+}
+
+static void check_undone(world_t *world)
+{
+    spill_array_t *array;
+    spill_stage_t stage;
+    spill_error_t error;
+    check_documents(world, true);
+    assert_int_equal(spill_array_open(world->store, world->planned.definition.name, &array, &error),
+                     SPILL_NOT_FOUND);
+    assert_int_equal(spill_staged_look(&world->staged, &stage, &error), SPILL_OK);
+    assert_int_equal(stage, SPILL_STAGE_NONE);
+}
+
+bool staged_survives(const staged_goal_t *goal, spill_store_t *store, int64_t at,
+                     spill_fault_t fault, bool undo)
+{
+    static world_t world;
+    open_world(&world, goal, store, at, fault);
+    until_done(&world, run_bring);
+    check_refuses_others(&world);
+    change_originals(&world);
+    until_done(&world, run_bring);
+    check_array(&world, world.planned.definition.name);
+    if (spill_fault_calls(world.faulty) <= at)
+        assert_true(world.anew == 1 && world.gone == 1);
+    until_done(&world, undo ? run_undo : run_finish);
+    bool reached = spill_fault_calls(world.faulty) > at;
+    while (spill_fault_pending(world.faulty) > 0)
+        spill_fault_deliver(world.faulty, 0);
+    world.fail_at = -1;
+    if (undo)
+        check_undone(&world);
+    else
+        check_finished(&world);
+    close_world(&world);
+    return reached;
+}

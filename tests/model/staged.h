@@ -1,0 +1,30 @@
+/*
+ * Migrations to what is not laid out in place: each layout, in a document of the original's or in
+ * collections of its own. In the middle of each, programs append, edit and remove in the original,
+ * so owners are brought on and anew; an owner is added, and one is dropped. Then it is finished, or
+ * undone. One store call goes wrong.
+ */
+#ifndef TESTS_MODEL_STAGED_H
+#define TESTS_MODEL_STAGED_H
+
+#include "store/fault.h"
+
+/* What is planned. `beside`: its head is in the original's document. */
+typedef struct staged_goal {
+    const char *name;
+    spill_layout_t layout;
+    spill_keep_t keep;
+    bool beside;
+} staged_goal_t;
+
+#define STAGED_GOALS 7
+extern const staged_goal_t staged_goals[STAGED_GOALS];
+
+/*
+ * In a store that has nothing yet: migrate, change, migrate, finish (or `undo`), and compare; the
+ * call `at` goes wrong. False: all of it makes no more calls than that.
+ */
+bool staged_survives(const staged_goal_t *goal, spill_store_t *store, int64_t at,
+                     spill_fault_t fault, bool undo);
+
+#endif

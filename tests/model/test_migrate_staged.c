@@ -1,0 +1,75 @@
+/*
+ * Migrations in two stages (staged.h): the k-th of all store calls goes wrong in each of the ways
+ * in which it can. On the memory and the embedded store.
+ */
+#include "model/staged.h"
+#include "support/embedded.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+/* A fault costs a run of the whole: without SPILLWAY_LONG not every call of each is met by all. */
+static int64_t stride(int64_t otherwise)
+{
+    return getenv("SPILLWAY_LONG") ? 1 : otherwise;
+}
+
+static bool survives(bool memory, size_t goal, int64_t at, spill_fault_t fault, bool undo)
+{
+    spill_disk_t *disk = memory ? NULL : spill_disk_new();
+    spill_store_t *store = NULL;
+    if (memory)
+        assert_int_equal(spill_store_open("memory:", NULL, &store, NULL), SPILL_OK);
+    else
+        store = embedded_on_disk(disk, SPILL_DURABILITY_LOG);
+    bool reached = staged_survives(&staged_goals[goal], store, at, fault, undo);
+    assert_int_equal(spill_store_close(store, NULL), SPILL_OK);
+    if (disk)
+        spill_disk_free(disk);
+    return reached;
+}
+
+static void every_call(bool memory)
+{
+    for (size_t g = 0; g < STAGED_GOALS; g++)
+        for (int i = 2 * SPILL_FAULT_FAIL; i < 2 * SPILL_FAULT_COUNT; i++) {
+            int64_t k = (int64_t)(5 * g + 7 * (size_t)i) % stride(19);
+            while (survives(memory, g, k, (spill_fault_t)(i / 2), i % 2 == 0))
+                k += stride(19);
+        }
+}
+
+/* A run that dies between the last original array and its definition is no reason to take what was
+ * brought for gone. */
+static void every_call_of_a_finish_fails(void **state)
+{
+    (void)state;
+    int64_t at = 0;
+    while (survives(true, STAGED_GOALS - 1, at, SPILL_FAULT_FAIL, false))
+        at++;
+}
+
+static void every_call_on_the_memory_store(void **state)
+{
+    (void)state;
+    every_call(true);
+}
+
+static void every_call_on_the_embedded_store(void **state)
+{
+    (void)state;
+    every_call(false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_call_of_a_finish_fails),
+        cmocka_unit_test(every_call_on_the_memory_store),
+        cmocka_unit_test(every_call_on_the_embedded_store),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
