@@ -1,0 +1,234 @@
+#include "cli/migrate_run.h"
+
+#include "cli/interrupt.h"
+#include "store/browse.h"
+#include "store/store.h"
+#include "tools/bring.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Owners at a time: enough to keep a small server busy; where it is to stay quick, one. */
+enum { THREADS = 4, THREADS_WITH_LATENCY = 1 };
+
+/* ---- while it runs --------------------------------------------------------------------------- */
+
+/* The smallest read: an entry that nobody has. */
+static bool read_little(void *context)
+{
+    const spill_cli_migrate_t *run = context;
+    bson_t *nothing = NULL;
+    spill_error_t error;
+    spill_code_t code = run->store->ops->catalog_get(run->store, SPILL_CATALOG_DEFINITION,
+                                                     "probe:latency", &nothing, &error);
+    bson_destroy(nothing);
+    return code == SPILL_OK;
+}
+
+static double latency_s(void *context)
+{
+    spill_cli_migrate_t *run = context;
+    return spill_probe_latency(&run->probe);
+}
+
+static void show_progress(void *context, const spill_migrate_result_t *result)
+{
+    spill_cli_migrate_t *run = context;
+    double seconds = spill_cli_progress_seconds(&run->operate.progress);
+    char left[48] = "";
+    if (result->owners > 0 && run->survey.elements > result->elements)
+        snprintf(left, sizeof left, ", %.0f s left",
+                 seconds * (double)(run->survey.elements - result->elements) /
+                     (double)(result->elements > 0 ? result->elements : 1));
+    spill_cli_progress_print(&run->operate.progress,
+                             "%s: %" PRId64 " of %" PRId64 " owners, %" PRId64
+                             " elements moved to %" PRId64 " pages, %.0f/s%s",
+                             run->name, result->owners,
+                             run->survey.owners > result->owners ? run->survey.owners
+                                                                 : result->owners,
+                             result->moved, result->pages, (double)result->moved / seconds, left);
+}
+
+static void show_brought(void *context, const spill_copy_result_t *result)
+{
+    spill_cli_migrate_t *run = context;
+    spill_cli_progress_print(&run->operate.progress,
+                             "%s: %" PRId64 " owners, %" PRId64 " elements brought, %" PRId64
+                             " compared",
+                             run->name, result->owners, result->elements, result->verified);
+}
+
+static void log_owner(spill_cli_migrate_t *run, const spill_migrated_t *migrated)
+{
+    bson_t line = BSON_INITIALIZER;
+    char hash[20];
+    BSON_APPEND_UTF8(&line, "name", run->name);
+    spill_value_append(migrated->owner, &line, "owner");
+    BSON_APPEND_INT64(&line, "elements", migrated->elements);
+    if (migrated->failed) {
+        BSON_APPEND_UTF8(&line, "failed", migrated->failed->message);
+    } else if (migrated->given_back) {
+        BSON_APPEND_BOOL(&line, "givenBack", true);
+    } else if (migrated->gone) {
+        BSON_APPEND_BOOL(&line, "gone", true);
+    } else if (migrated->brought) {
+        BSON_APPEND_BOOL(&line, "brought", true);
+        BSON_APPEND_BOOL(&line, "anew", migrated->anew);
+    } else {
+        BSON_APPEND_BOOL(&line, "taken", migrated->taken);
+        BSON_APPEND_INT64(&line, "moved", migrated->moved);
+        BSON_APPEND_INT64(&line, "pages", migrated->pages);
+    }
+    if (migrated->pages > 0 || migrated->brought) {
+        snprintf(hash, sizeof hash, "%016" PRIx64, migrated->hash);
+        BSON_APPEND_UTF8(&line, "hash", hash);
+    }
+    spill_cli_operate_log(&run->operate, &line);
+    bson_destroy(&line);
+}
+
+static void note_owner(void *context, const spill_migrated_t *migrated)
+{
+    spill_cli_migrate_t *run = context;
+    log_owner(run, migrated);
+    if (!migrated->failed)
+        return;
+    spill_cli_progress_break(&run->operate.progress);
+    fprintf(stderr, "spillway: passed over: %s\n", migrated->failed->message);
+}
+
+/* ---- passes ---------------------------------------------------------------------------------- */
+
+void spill_cli_migrate_print_survey(const spill_cli_migrate_t *run)
+{
+    const spill_migrate_result_t *survey = &run->survey;
+    const char *name = run->name;
+    if (run->invocation->json) {
+        printf("{\"name\":");
+        spill_cli_print_text(name);
+        printf(",\"owners\":%" PRId64 ",\"plain\":%" PRId64 ",\"elements\":%" PRId64
+               ",\"bytes\":%" PRId64 ",\"toMove\":%" PRId64 ",\"toPages\":%" PRId64 "}\n",
+               survey->owners, survey->plain, survey->elements, survey->bytes, survey->moved,
+               survey->pages);
+        return;
+    }
+    printf("%s: %s.%s, %" PRId64 " %s to lay out, of which %" PRId64
+           " are other programs' alone; %" PRId64 " of %" PRId64 " elements go to some %" PRId64
+           " %s in %s\n",
+           name, run->definition->collection, run->definition->array, survey->owners,
+           spill_cli_plural(survey->owners, "array", "arrays"), survey->plain, survey->moved,
+           survey->elements, survey->pages, spill_cli_plural(survey->pages, "page", "pages"),
+           run->definition->page_collection);
+}
+
+void spill_cli_migrate_print_result(const spill_cli_migrate_t *run, const char *step,
+                                    const spill_migrate_result_t *result)
+{
+    printf("{\"name\":");
+    spill_cli_print_text(run->name);
+    printf(",\"step\":\"%s\",\"owners\":%" PRId64 ",\"taken\":%" PRId64 ",\"elements\":%" PRId64
+           ",\"moved\":%" PRId64 ",\"pages\":%" PRId64 ",\"changed\":%" PRId64
+           ",\"failed\":%" PRId64 "}\n",
+           step, result->owners, result->plain, result->elements, result->moved, result->pages,
+           result->changed, result->failed);
+    fflush(stdout);
+}
+
+spill_migrate_options_t spill_cli_migrate_hooks(spill_cli_migrate_t *run)
+{
+    return (spill_migrate_options_t){.throttle = &run->throttle,
+                                     .threads = run->threads,
+                                     .migrated = note_owner,
+                                     .progress = show_progress,
+                                     .brought = show_brought,
+                                     .context = run};
+}
+
+spill_code_t spill_cli_migrate_pass(spill_cli_migrate_t *run, spill_cli_pass_fn pass,
+                                    const char *step, spill_error_t *error)
+{
+    spill_migrate_options_t options = spill_cli_migrate_hooks(run);
+    spill_migrate_result_t result = {0};
+    spill_array_t *array;
+    spill_code_t code = spill_array_open(run->store, run->definition->name, &array, error);
+    if (code != SPILL_OK)
+        return code;
+    code = pass(array, &options, &result, error);
+    spill_array_close(array);
+    spill_cli_progress_break(&run->operate.progress);
+    run->failed += result.failed;
+    if (code == SPILL_OK || code == SPILL_CANCELLED)
+        spill_cli_migrate_print_result(run, step, &result);
+    return code;
+}
+
+static void print_brought(const spill_cli_migrate_t *run, const spill_bring_result_t *result)
+{
+    const spill_copy_result_t *copied = &result->copied;
+    printf("{\"name\":");
+    spill_cli_print_text(run->name);
+    printf(",\"step\":\"brought\",\"owners\":%" PRId64 ",\"elements\":%" PRId64
+           ",\"before\":%" PRId64 ",\"verified\":%" PRId64 ",\"dropped\":%" PRId64
+           ",\"anew\":%" PRId64 ",\"gone\":%" PRId64 ",\"failed\":%" PRId64
+           ",\"hash\":\"%016" PRIx64 "\"}\n",
+           copied->owners, copied->elements, copied->before, copied->verified, copied->dropped,
+           result->anew, result->gone, result->failed, result->hash);
+    fflush(stdout);
+}
+
+spill_code_t spill_cli_migrate_bring(spill_cli_migrate_t *run, const char *original,
+                                     const char *name, spill_error_t *error)
+{
+    spill_migrate_options_t options = spill_cli_migrate_hooks(run);
+    spill_bring_result_t result = {0};
+    spill_code_t code = spill_bring(run->store, original, name, &options, &result, error);
+    spill_cli_progress_break(&run->operate.progress);
+    run->failed += result.failed;
+    if (code == SPILL_OK || code == SPILL_CANCELLED)
+        print_brought(run, &result);
+    return code;
+}
+
+/* ---- a run ------------------------------------------------------------------------------------
+ */
+
+spill_exit_t spill_cli_migrate_operate(const spill_invocation_t *invocation,
+                                       const spill_cli_operate_given_t *given, int64_t threads,
+                                       spill_cli_mode_t mode, spill_cli_migrate_fn work)
+{
+    if (threads == 0)
+        threads = given->latency_ms > 0 ? THREADS_WITH_LATENCY : THREADS;
+    if (threads < 1 || threads > SPILL_PARALLEL_MAX)
+        return spill_cli_usage(invocation, "--threads is from 1 to %d", SPILL_PARALLEL_MAX);
+    spill_cli_migrate_t run = {.invocation = invocation, .threads = (int)threads};
+    spill_throttle_options_t throttle = {0};
+    spill_error_t error, closing;
+    spill_code_t code = spill_cli_operate_start(&run.operate, invocation, given, &throttle, &error);
+    throttle.latency = latency_s;
+    spill_throttle_init(&run.throttle, &throttle);
+    if (code == SPILL_OK)
+        code = spill_cli_open_store(invocation, mode, &run.store, &error);
+    if (code == SPILL_OK && given->latency_ms > 0)
+        code = spill_probe_start(&run.probe, read_little, &run, &error);
+    if (code == SPILL_OK &&
+        (spill_cli_store_uri(invocation->arguments[0], run.uri, &closing) != SPILL_OK ||
+         !spill_browse_serves(run.uri)))
+        run.uri[0] = '\0';
+    if (code == SPILL_OK)
+        code = work(&run, &error);
+    spill_probe_stop(&run.probe);
+    if (spill_cli_operate_end(&run.operate, &closing) != SPILL_OK && code == SPILL_OK) {
+        code = closing.code;
+        error = closing;
+    }
+    spill_exit_t status = spill_cli_close(NULL, run.store, code, &error);
+    if (code == SPILL_CANCELLED)
+        return SPILL_EXIT_INTERRUPTED;
+    if (status != SPILL_EXIT_DONE)
+        return status;
+    if (run.unfinished && !invocation->quiet)
+        fprintf(stderr, "the originals are still there, and programs go on with them. To change "
+                        "over, stop what writes, then: migrate ... --execute --finish\n");
+    return run.failed > 0 ? SPILL_EXIT_FOUND : run.refused ? SPILL_EXIT_REFUSED : SPILL_EXIT_DONE;
+}

@@ -1,0 +1,67 @@
+/*
+ * A run of migrate or sweep: the store, how fast, what is printed while it runs and at the end of
+ * each pass.
+ */
+#ifndef SPILL_CLI_MIGRATE_RUN_H
+#define SPILL_CLI_MIGRATE_RUN_H
+
+#include "cli/operate.h"
+#include "tools/migrate.h"
+#include "tools/parallel.h"
+#include "tools/planned.h"
+#include "tools/probe.h"
+
+/* `operate` comes first: it is the throttle's context. */
+typedef struct spill_cli_migrate {
+    spill_cli_operate_t operate;
+    const spill_invocation_t *invocation;
+    spill_store_t *store;
+    spill_throttle_t throttle;
+    spill_probe_t probe;
+    int threads;
+    const spill_definition_t *definition; /* of the array that it is at */
+    const spill_planned_t *planned;       /* ... which is brought to what is planned; or NULL */
+    const char *name;                     /* of what is planned, or swept */
+    char uri[SPILL_CLI_URI];              /* of a server, or "" */
+    spill_migrate_result_t survey;        /* what there was to do */
+    int64_t failed;
+    bool refused;    /* a definition of the plan was passed over */
+    bool unfinished; /* a definition has its original still: --finish is to come */
+} spill_cli_migrate_t;
+
+/* The option both have. */
+#define SPILL_CLI_THREADS_OPTION(type)                                                             \
+    {                                                                                              \
+        "threads", "N", SPILL_OPTION_NUMBER, offsetof(type, threads),                              \
+            "Lay out N owners at a time (4; with --max-latency 1)"                                 \
+    }
+
+typedef spill_code_t (*spill_cli_migrate_fn)(spill_cli_migrate_t *run, spill_error_t *error);
+
+/* Open the store, do `work`, close it. threads: as given, 0 where not. Returns the exit code. */
+spill_exit_t spill_cli_migrate_operate(const spill_invocation_t *invocation,
+                                       const spill_cli_operate_given_t *given, int64_t threads,
+                                       spill_cli_mode_t mode, spill_cli_migrate_fn work);
+
+/* The throttle, and what is printed and logged for owners. They have the run as their context. */
+spill_migrate_options_t spill_cli_migrate_hooks(spill_cli_migrate_t *run);
+
+typedef spill_code_t (*spill_cli_pass_fn)(spill_array_t *array,
+                                          const spill_migrate_options_t *options,
+                                          spill_migrate_result_t *result, spill_error_t *error);
+
+/* A pass over the arrays of run->definition. What it did is printed as `step`. */
+spill_code_t spill_cli_migrate_pass(spill_cli_migrate_t *run, spill_cli_pass_fn pass,
+                                    const char *step, spill_error_t *error);
+
+/* Bring the original's arrays to definition `name`, and print how many were. */
+spill_code_t spill_cli_migrate_bring(spill_cli_migrate_t *run, const char *original,
+                                     const char *name, spill_error_t *error);
+
+/* What there is to do, in words or as JSON. */
+void spill_cli_migrate_print_survey(const spill_cli_migrate_t *run);
+
+void spill_cli_migrate_print_result(const spill_cli_migrate_t *run, const char *step,
+                                    const spill_migrate_result_t *result);
+
+#endif

@@ -1,0 +1,153 @@
+#include "cli/migrate_staged.h"
+
+#include "definition/fields.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+
+static spill_staged_t staged_of(const spill_cli_migrate_t *run)
+{
+    return (spill_staged_t){
+        .store = run->store, .uri = run->uri[0] != '\0' ? run->uri : NULL, .planned = run->planned};
+}
+
+/* Of an original: and then? */
+static void print_planned(const spill_cli_migrate_t *run, int64_t dropped)
+{
+    const spill_definition_t *definition = &run->planned->definition;
+    const char *documents = definition->page_collection[0] != '\0' ? definition->page_collection
+                                                                   : definition->collection;
+    if (run->invocation->json) {
+        printf("{\"name\":");
+        spill_cli_print_text(definition->name);
+        printf(",\"original\":");
+        spill_cli_print_text(run->planned->original.name);
+        printf(",\"layout\":\"%s\",\"dropped\":%" PRId64 "}\n",
+               spill_layout_name(definition->layout), dropped);
+        return;
+    }
+    printf("%s: from there they are brought to layout %s%s, in %s", definition->name,
+           spill_layout_name(definition->layout),
+           definition->layout == SPILL_LAYOUT_OUTLIER ? ", keep oldest" : "", documents);
+    if (dropped > 0)
+        printf("; %" PRId64 " %s not kept there, and dropped by --finish", dropped,
+               spill_cli_plural(dropped, "element is", "elements are"));
+    printf("\n");
+}
+
+/* Lay out in place, under the original's name, and bring from there. */
+spill_code_t spill_cli_staged_bring(spill_cli_migrate_t *run, spill_error_t *error)
+{
+    const spill_planned_t *planned = run->planned;
+    spill_staged_t staged = staged_of(run);
+    run->definition = &planned->original;
+    spill_code_t code = spill_staged_begin(&staged, error);
+    run->survey = (spill_migrate_result_t){0};
+    if (code == SPILL_OK)
+        code = spill_migrate_survey(run->store, run->definition, &run->survey, error);
+    if (code == SPILL_OK)
+        code = spill_cli_migrate_pass(run, spill_migrate, "laid out", error);
+    return code == SPILL_OK ? spill_cli_migrate_bring(run, planned->original.name,
+                                                      planned->definition.name, error)
+                            : code;
+}
+
+spill_code_t spill_cli_staged_look(spill_cli_migrate_t *run, spill_error_t *error)
+{
+    spill_staged_t staged = staged_of(run);
+    int64_t dropped = 0;
+    run->definition = &run->planned->original;
+    run->survey = (spill_migrate_result_t){0};
+    spill_code_t code = spill_migrate_survey(run->store, run->definition, &run->survey, error);
+    if (code == SPILL_OK)
+        code = spill_staged_count_dropped(&staged, &dropped, error);
+    if (code != SPILL_OK)
+        return code;
+    spill_cli_migrate_print_survey(run);
+    print_planned(run, dropped);
+    return SPILL_OK;
+}
+
+static spill_code_t refuse_finish(const spill_cli_migrate_t *run, int64_t failed,
+                                  spill_error_t *error)
+{
+    return spill_fail(error, SPILL_REFUSED,
+                      "'%s' is kept: %" PRId64 " of its arrays could not be brought to '%s' (they "
+                      "are named above); nothing was dropped",
+                      run->planned->original.name, failed, run->name);
+}
+
+/* Writers that go on pushing make arrays anew in the documents. */
+static spill_code_t look_for_late_ones(spill_cli_migrate_t *run, spill_error_t *error)
+{
+    spill_migrate_result_t late = {0};
+    spill_code_t code = spill_migrate_survey(run->store, &run->planned->original, &late, error);
+    if (code != SPILL_OK || late.owners == 0)
+        return code;
+    run->failed += late.owners;
+    fprintf(stderr,
+            "spillway: %" PRId64 " documents of '%s' have a field '%s' again: a program still "
+            "pushes there. These elements are not in '%s'\n",
+            late.owners, run->planned->original.collection, run->planned->original.array,
+            run->name);
+    return SPILL_OK;
+}
+
+spill_code_t spill_cli_staged_finish(spill_cli_migrate_t *run, spill_error_t *error)
+{
+    spill_staged_t staged = staged_of(run);
+    spill_migrate_options_t options = spill_cli_migrate_hooks(run);
+    spill_copy_result_t result = {0};
+    spill_stage_t stage;
+    int64_t failed = run->failed;
+    spill_code_t code = spill_staged_look(&staged, &stage, error);
+    run->definition = &run->planned->original;
+    if (code == SPILL_OK && stage == SPILL_STAGE_BRINGING)
+        code = spill_cli_staged_bring(run, error);
+    if (code == SPILL_OK && run->failed > failed)
+        return refuse_finish(run, run->failed - failed, error);
+    if (code == SPILL_OK)
+        code = spill_staged_finish(&staged, &options, &result, error);
+    spill_cli_progress_break(&run->operate.progress);
+    if (code == SPILL_OK && stage != SPILL_STAGE_FINISHED)
+        code = look_for_late_ones(run, error);
+    if (code != SPILL_OK)
+        return code;
+    printf("{\"name\":");
+    spill_cli_print_text(run->name);
+    printf(",\"step\":\"finished\",\"owners\":%" PRId64 ",\"verified\":%" PRId64
+           ",\"dropped\":%" PRId64 "}\n",
+           result.owners, result.verified, result.dropped);
+    return SPILL_OK;
+}
+
+spill_code_t spill_cli_staged_undo(spill_cli_migrate_t *run, spill_cli_undo_fn undo,
+                                   const char *step, spill_error_t *error)
+{
+    spill_staged_t staged = staged_of(run);
+    spill_migrate_options_t options = spill_cli_migrate_hooks(run);
+    spill_migrate_result_t result = {0};
+    run->definition = &run->planned->original;
+    spill_code_t code = undo(&staged, &options, &result, error);
+    spill_cli_progress_break(&run->operate.progress);
+    run->failed += result.failed;
+    if (code == SPILL_OK || code == SPILL_CANCELLED)
+        spill_cli_migrate_print_result(run, step, &result);
+    return code;
+}
+
+spill_code_t spill_cli_staged_check(spill_cli_migrate_t *run, bool execute, bool finish,
+                                    spill_error_t *error)
+{
+    spill_staged_t staged = staged_of(run);
+    spill_stage_t stage;
+    spill_code_t code = spill_staged_look(&staged, &stage, error);
+    if (code != SPILL_OK)
+        return code;
+    if (finish && stage == SPILL_STAGE_NONE)
+        return spill_fail(error, SPILL_REFUSED,
+                          "no migration to '%s' was begun: there is nothing to finish", run->name);
+    bool going_on = stage == SPILL_STAGE_NONE || stage == SPILL_STAGE_BRINGING;
+    run->unfinished = run->unfinished || (going_on && execute && !finish);
+    return SPILL_OK;
+}

@@ -1,0 +1,152 @@
+/* sweep: what other programs push to heads goes to pages, again and again. */
+#include "cli/interrupt.h"
+#include "cli/migrate_run.h"
+#include "core/forming.h"
+#include "store/store.h"
+#include "tools/bring.h"
+#include "util/clock.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+typedef struct sweep_options {
+    spill_cli_operate_given_t operate;
+    int64_t threads; /* 0: not given */
+    bool watch;
+    int64_t interval_s;
+} sweep_options_t;
+
+static const sweep_options_t SWEEP_DEFAULTS = {.operate.execute = true, .interval_s = 60};
+
+/* A watch goes on through what passes: so long since the last pass that was good. */
+#define GIVE_UP_S (15 * 60)
+
+/* In small steps, so that Ctrl-C is heard. False: it was. */
+static bool pause_between(int64_t interval_s)
+{
+    const struct timespec step = {.tv_nsec = 200 * 1000 * 1000};
+    for (int64_t i = 0; i < interval_s * 5; i++) {
+        if (spill_cli_interrupted())
+            return false;
+        nanosleep(&step, NULL);
+    }
+    return !spill_cli_interrupted();
+}
+
+/* May the same pass succeed later, the store being away or busy for now? */
+static bool passes(spill_code_t code, const spill_error_t *error)
+{
+    return code == SPILL_UNKNOWN || ((code == SPILL_IO || code == SPILL_BUSY) && error->retryable);
+}
+
+/*
+ * After a pass that ended with `code`: how long to wait for the next one; 0: there is none.
+ * `failed` counts passes that failed since the last good one, at good_us.
+ */
+static int64_t next_pause_s(const sweep_options_t *given, spill_code_t code,
+                            const spill_error_t *error, int *failed, int64_t *good_us)
+{
+    int64_t now_us = spill_clock_now_us(NULL), pause_s = 1;
+    if (!given->watch || (code != SPILL_OK && !passes(code, error)))
+        return 0;
+    if (code == SPILL_OK) {
+        *failed = 0;
+        *good_us = now_us;
+        return given->interval_s;
+    }
+    if (now_us - *good_us > (int64_t)GIVE_UP_S * 1000000)
+        return 0;
+    for (int i = 0; i < *failed && pause_s < given->interval_s; i++)
+        pause_s *= 2;
+    ++*failed;
+    return pause_s < given->interval_s ? pause_s : given->interval_s;
+}
+
+/* The definition whose heads are swept: that of the name, or the original of one that is forming.
+ */
+static spill_code_t find_swept(spill_cli_migrate_t *run, spill_definition_t *definition,
+                               bool *forming, spill_error_t *error)
+{
+    spill_forming_t mark = {0};
+    spill_code_t code = spill_store_definition(run->store, run->name, definition, error);
+    if (code == SPILL_OK)
+        code = spill_forming_load(run->store, run->name, &mark, error);
+    *forming = mark.stored != NULL;
+    if (code == SPILL_OK && *forming)
+        code = spill_bring_check(run->store, mark.original, run->name, error);
+    if (code == SPILL_OK && *forming)
+        code = spill_store_definition(run->store, mark.original, definition, error);
+    spill_forming_release(&mark);
+    return code;
+}
+
+static spill_code_t sweep_all(spill_cli_migrate_t *run, spill_error_t *error)
+{
+    const sweep_options_t *given = run->invocation->options;
+    spill_definition_t definition;
+    int failed = 0;
+    int64_t pause_s = 1, good_us = spill_clock_now_us(NULL);
+    bool forming;
+    run->name = run->invocation->arguments[1];
+    spill_code_t code = find_swept(run, &definition, &forming, error);
+    if (code != SPILL_OK)
+        return code;
+    run->definition = &definition;
+    while (pause_s > 0) {
+        run->survey = (spill_migrate_result_t){0};
+        code = find_swept(run, &definition, &forming, error);
+        if (code == SPILL_OK)
+            code = spill_cli_migrate_pass(run, spill_migrate, "swept", error);
+        if (code == SPILL_OK && forming)
+            code = spill_cli_migrate_bring(run, definition.name, run->name, error);
+        pause_s = next_pause_s(given, code, error, &failed, &good_us);
+        if (code != SPILL_OK && pause_s > 0)
+            fprintf(stderr, "spillway: %s; again in %" PRId64 " s\n", error->message, pause_s);
+        if (pause_s > 0 && !pause_between(pause_s))
+            pause_s = 0;
+    }
+    run->definition = NULL;
+    return code;
+}
+
+static spill_exit_t run_sweep(const spill_invocation_t *invocation)
+{
+    const sweep_options_t *given = invocation->options;
+    if (given->interval_s < 1)
+        return spill_cli_usage(invocation, "--interval is at least a second");
+    return spill_cli_migrate_operate(invocation, &given->operate, given->threads, SPILL_CLI_WRITE,
+                                     sweep_all);
+}
+
+static const spill_option_t SWEEP_OPTIONS[] = {
+    SPILL_CLI_PACE_OPTIONS(sweep_options_t, operate, "elements"),
+    SPILL_CLI_THREADS_OPTION(sweep_options_t),
+    {"watch", NULL, SPILL_OPTION_FLAG, offsetof(sweep_options_t, watch),
+     "Again and again, until it is interrupted, or the store was away for 15 minutes"},
+    {"interval", "SECONDS", SPILL_OPTION_NUMBER, offsetof(sweep_options_t, interval_s),
+     "With --watch: seconds between two passes (60)"},
+    {0}};
+
+const spill_command_t spill_command_sweep = {
+    .name = "sweep",
+    .arguments = "STORE NAME",
+    .arguments_min = 2,
+    .arguments_max = 2,
+    .summary = "Move what other programs have pushed to heads into pages",
+    .text = "For applications that go on pushing to the documents with their own driver: what is "
+            "too much in a head goes to pages, new documents are taken over, and counts are made "
+            "anew, which a plain push does not keep. Programs with Spillway's library, too, may "
+            "be at work. Of what `spillway migrate' has brought to a definition of another layout, "
+            "and not finished, the original is swept, and brought there again. Once a document has "
+            "pages, other programs may push to it, and no more: an "
+            "edit by place, or a pull, would meet other elements than they think.\n"
+            "\n"
+            "Examples:\n"
+            "  spillway sweep mongodb://localhost/shop orders\n"
+            "  spillway sweep mongodb://localhost/shop orders --watch --interval 10 --rate 2000",
+    .common = SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
+    .options = SWEEP_OPTIONS,
+    .defaults = &SWEEP_DEFAULTS,
+    .options_bytes = sizeof SWEEP_DEFAULTS,
+    .run = run_sweep};
