@@ -23,9 +23,9 @@ import pymongo
 from program import findings, spillway
 
 URI, SET = sys.argv[1], sys.argv[2]
-WRITERS = 8
+LONG = "SPILLWAY_LONG" in os.environ
+WRITERS, KILLS, OWNERS = (8, 20, 40) if LONG else (3, 4, 16)  # owners of SET small
 PAUSE_S = 0.03  # of a writer between two changes
-KILLS = 20
 SEED = random.randrange(1 << 30)
 # Of each set: what the arrays are of, the layout, and do they grow at the front?
 SETS = {"small": (None, "subset", False),
@@ -53,7 +53,7 @@ def feeds():
     """The arrays, oldest first: {owner: [element...]}."""
     if SET == "small":
         return {f"u{owner}": [{"at": START + datetime.timedelta(days=k), "text": "x" * 60}
-                              for k in range(owner * 12)] for owner in range(40)}
+                              for k in range(owner * 12)] for owner in range(OWNERS)}
     if FIELD:
         return stream(FIELD)
     path = os.path.join(os.environ["SPILLWAY_DATA"], SET, "products_array.ndjson.gz")

@@ -79,8 +79,7 @@ static void append_id_owner(const spill_request_t *request, bson_t *filter)
     bson_append_document_end(filter, &owner);
 }
 
-/* Pages are sharded by their owner: that brings the command to one shard. */
-static void append_shard(const spill_mongo_document_t *document, bson_t *filter)
+void spill_mongo_append_shard(const spill_mongo_document_t *document, bson_t *filter)
 {
     if (document->sharded && !document->head && document->apart)
         append_id_owner(document->request, filter);
@@ -99,7 +98,7 @@ void spill_mongo_select(const spill_mongo_document_t *document, bson_t *filter)
     else
         append_page_id(request, "$eq", request->page, &id);
     bson_append_document_end(filter, &id);
-    append_shard(document, filter);
+    spill_mongo_append_shard(document, filter);
 }
 
 void spill_mongo_select_pages(const spill_mongo_document_t *document, const int64_t *pages,
@@ -117,7 +116,7 @@ void spill_mongo_select_pages(const spill_mongo_document_t *document, const int6
     }
     bson_append_array_end(&id, &ids);
     bson_append_document_end(filter, &id);
-    append_shard(document, filter);
+    spill_mongo_append_shard(document, filter);
 }
 
 const char *spill_mongo_path(const spill_mongo_document_t *document, const char *name,

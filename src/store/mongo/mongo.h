@@ -163,6 +163,10 @@ void spill_mongo_document_init(spill_mongo_document_t *document, const spill_mon
 /* Append to a filter: pages of request's owner. */
 void spill_mongo_append_page_owner(const spill_request_t *request, bson_t *filter);
 
+/* Append to a filter: in a sharded cluster, where pages are sharded by their owner, what brings the
+ * command to one shard. */
+void spill_mongo_append_shard(const spill_mongo_document_t *document, bson_t *filter);
+
 /* Append to a filter: pages, of numbers below `pages`. */
 void spill_mongo_append_pages(const spill_definition_t *definition, int64_t pages, bson_t *filter);
 

@@ -107,13 +107,19 @@ static void append_bound(const spill_definition_t *definition, const spill_value
     bson_append_document_end(condition, &id);
 }
 
-static void append_match(const spill_definition_t *definition, const spill_orphan_query_t *query,
-                         bson_t *pipeline)
+static void append_match(const spill_mongo_t *store, const spill_definition_t *definition,
+                         const spill_orphan_query_t *query, bson_t *pipeline)
 {
     bson_t stage, match, id, place;
     bson_iter_t after;
     BSON_APPEND_DOCUMENT_BEGIN(pipeline, "0", &stage);
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
+    if (query->owner) {
+        spill_request_t request = {.definition = definition, .owner = query->owner, .page = 0};
+        spill_mongo_document_t page;
+        spill_mongo_document_init(&page, store, &request);
+        spill_mongo_append_shard(&page, &match);
+    }
     BSON_APPEND_DOCUMENT_BEGIN(&match, "_id", &id);
     if (query->owner) {
         append_bound(definition, query->owner, "$gt", false, &id);
@@ -197,7 +203,7 @@ spill_code_t spill_mongo_orphans(spill_store_t *store, const spill_definition_t 
                                  ? definition->collection
                                  : definition->page_collection;
     bson_t pipeline = BSON_INITIALIZER;
-    append_match(definition, query, &pipeline);
+    append_match((const spill_mongo_t *)store, definition, query, &pipeline);
     append_groups(definition, &pipeline);
     append_heads(definition, &pipeline);
     bson_init(found);
