@@ -52,16 +52,16 @@ typedef struct spill_repair_summary {
 /*
  * Finish what clients left half done of one owner, or of every owner (owner NULL): removals and
  * edits whose intent is still there, seals with no page after them, pages that a trim did not
- * empty, drops that did not come to their end, also of owners that have no head any more. The next
- * writer would finish most of it too; this is for arrays that have none, and for readers of the
+ * empty, drops that did not come to their end, also (but on a server) of owners that have no head
+ * any more. The next writer would finish most of it too; this is for arrays that have none, and for readers of the
  * documents. Each is a finding of invariant 7, told to `report` (may be NULL) before it is
  * finished, and counted; with `look_only` nothing is written. Layouts reference and subset: a
  * head's sum and top that are not those of the elements are made anew.
  *
  * Whatever else verify finds of these owners is told too, as it is, and stays (summary->left):
  * elements and documents that are missing, out of place or cannot be read; and pages without a head
- * on a server where no page says that it was a drop that took the head. For another program may
- * have deleted or replaced the document, and what is in the pages is nowhere else.
+ * on a server. For another program may have deleted or replaced the document, and what is in the
+ * pages is nowhere else.
  *
  * Other clients may work on: each step is one that they may make as well, at any moment; what one
  * of them is just doing may be found, and is helped. SPILL_CORRUPT on a damaged owner: a walk over

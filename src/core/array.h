@@ -54,6 +54,13 @@ typedef spill_code_t (*spill_orphan_fn)(void *context, const spill_orphan_t *orp
 spill_code_t spill_each_orphan(spill_array_t *array, const spill_value_t *owner,
                                spill_orphan_fn call, void *context, spill_error_t *error);
 
+/*
+ * Is what was found still so? While a drop is under way its pages become fewer. Cost: a search for
+ * that owner. (verify.c)
+ */
+spill_code_t spill_orphan_stays(spill_array_t *array, const spill_orphan_t *orphan, bool *stays,
+                                spill_error_t *error);
+
 /* What a walk returns that its visitor stopped: SPILL_CANCELLED. */
 spill_code_t spill_walk_stopped(spill_error_t *error);
 

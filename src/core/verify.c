@@ -83,7 +83,6 @@ static spill_code_t verify_owner(void *context, const spill_value_t *value, spil
 
 /* ---- pages without a head -------------------------------------------------------------------- */
 
-/* Is it still so? While a drop is under way its pages become fewer. */
 typedef struct again {
     const spill_orphan_t *orphan;
     bool same;
@@ -98,6 +97,15 @@ static spill_code_t compare(void *context, const spill_orphan_t *orphan, spill_e
     return SPILL_OK;
 }
 
+spill_code_t spill_orphan_stays(spill_array_t *array, const spill_orphan_t *orphan, bool *stays,
+                                spill_error_t *error)
+{
+    again_t again = {.orphan = orphan};
+    spill_code_t code = spill_each_orphan(array, &orphan->owner, compare, &again, error);
+    *stays = again.same;
+    return code;
+}
+
 static spill_code_t add_orphan(void *context, const spill_orphan_t *orphan, spill_error_t *error)
 {
     verify_t *verify = context;
@@ -105,9 +113,9 @@ static spill_code_t add_orphan(void *context, const spill_orphan_t *orphan, spil
                                .owner = &orphan->owner,
                                .page = SPILL_HEAD,
                                .invariant = 7};
-    again_t again = {.orphan = orphan};
-    spill_code_t code = spill_each_orphan(verify->array, &orphan->owner, compare, &again, error);
-    if (code != SPILL_OK || !again.same)
+    bool stays;
+    spill_code_t code = spill_orphan_stays(verify->array, orphan, &stays, error);
+    if (code != SPILL_OK || !stays)
         return code;
     spill_orphan_tell(orphan, finding.text, sizeof finding.text);
     verify->summary->findings++;

@@ -237,6 +237,9 @@ static spill_code_t inspect_page(spill_inspection_t *inspection, int64_t page,
         check_document(inspection, page, &response, progress);
         if (!newest && !last && !state->sealed)
             spill_inspection_add(inspection, page, 4, "is not sealed, though a page follows it");
+        if (!newest && last && state->closed && !inspection->rest)
+            spill_inspection_add(inspection, page, 7,
+                                 "is closed under a live head: a drop of the owner was begun");
         if (!newest && last && state->first != head->total && spill_state_slots(state) > 0 &&
             state->first >= head->low)
             spill_inspection_add(inspection, page, 5,

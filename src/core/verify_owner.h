@@ -9,7 +9,7 @@
 /* What one look at an owner found. Zero it first, release it last. */
 typedef struct spill_inspection {
     const spill_owner_t *owner;
-    bool rest; /* not sum and top of a summary: repair looks at them itself */
+    bool rest; /* not a closed tail, nor sum and top of a summary: repair looks at them itself */
     int64_t pages;
     int64_t elements;
     spill_finding_t *findings; /* at most SPILL_INSPECTION_FINDINGS are kept */

@@ -8,8 +8,7 @@
  * a late CREATE_PAGE of this incarnation must not find its place free. Whoever meets a closed tail
  * finishes the drop.
  *
- * With keep newest nothing appends to pages. But where other programs may take a head away, one
- * page is closed all the same, which says that it was a drop: the lowest one, which goes last.
+ * With keep newest nothing appends to pages.
  *
  * Whoever dies after the head leaves pages, and so does a page that is put late. The next drop of
  * that name frees what it finds of incarnations that are over, also where there is no head.
@@ -169,43 +168,13 @@ static spill_code_t try_drop_oldest(spill_owner_t *owner, const spill_state_t *h
     return code;
 }
 
-/* The lowest page that is there: the one that holds `low`. -1: none is sure to be. */
-static spill_code_t lowest_page(const spill_owner_t *owner, const spill_state_t *head,
-                                int64_t *page, spill_error_t *error)
-{
-    *page = head->pages > 0 ? 0 : -1;
-    if (head->pages == 0 || head->low == 0)
-        return SPILL_OK;
-    spill_response_t response = SPILL_RESPONSE_INIT;
-    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
-    read.epoch = head->epoch;
-    read.pages = head->pages;
-    read.seq = head->low;
-    spill_code_t code = spill_owner_call(owner, &read, &response, error);
-    *page = response.state.present ? response.state.page : -1;
-    spill_response_release(&response);
-    return code;
-}
-
-static spill_code_t close_lowest(const spill_owner_t *owner, const spill_state_t *head,
-                                 spill_error_t *error)
-{
-    int64_t page;
-    spill_code_t code = lowest_page(owner, head, &page, error);
-    return code == SPILL_OK && page >= 0 ? close_page(owner, page, head->epoch, error) : code;
-}
-
 static spill_code_t try_drop(spill_owner_t *owner, const spill_state_t *head, bool *done,
                              spill_error_t *error)
 {
     bool oldest = owner->array->definition.keep == SPILL_KEEP_OLDEST;
-    spill_code_t code = SPILL_OK;
     if (oldest && head->pages > 0)
         return try_drop_oldest(owner, head, done, error);
-    if (owner->array->store->ops->others_write)
-        code = close_lowest(owner, head, error);
-    if (code == SPILL_OK)
-        code = drop_head(owner, head->epoch, head->pages, done, error);
+    spill_code_t code = drop_head(owner, head->epoch, head->pages, done, error);
     /*
      * With keep newest page number `pages` may have been put and not yet cut; with elements apart
      * those of all that the journal holds, and trimmed ones are gone.

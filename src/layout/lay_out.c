@@ -47,20 +47,37 @@ static void add_page(const spill_response_t *page, int64_t low, spill_run_t *run
     }
 }
 
-/* The elements of all pages of that incarnation. */
-static spill_code_t read_epoch(const spill_owner_t *owner, int64_t epoch, spill_run_t *run,
-                               spill_error_t *error)
+/*
+ * Elements of the pages with numbers up to `highest`, in `run`; *sole: all are of that incarnation,
+ * and hold what they say they hold. Numbers may be missing: of trimmed pages, from 0 on.
+ */
+static spill_code_t read_epoch(const spill_owner_t *owner, int64_t epoch, int64_t highest,
+                               spill_run_t *run, bool *sole, spill_error_t *error)
 {
     spill_response_t page = SPILL_RESPONSE_INIT;
     spill_code_t code = SPILL_OK;
-    bool there = true;
-    for (int64_t number = 0; code == SPILL_OK && there; number++) {
+    *sole = true;
+    for (int64_t number = 0; code == SPILL_OK && *sole && number <= highest; number++) {
         code = spill_owner_read_whole(owner, number, &page, error);
-        there = page.state.present && page.state.epoch == epoch;
-        if (code == SPILL_OK && there)
-            add_page(&page, 0, run);
+        if (code != SPILL_OK || !page.state.present)
+            continue;
+        *sole = page.state.epoch == epoch && (int64_t)page.run.count == page.state.live;
+        add_page(&page, 0, run);
     }
     spill_response_release(&page);
+    return code;
+}
+
+/*
+ * Pages with numbers up to `highest` go if they are of that incarnation; those of others stay. From
+ * the highest down, so that what a dead client leaves are the array's first elements still.
+ */
+static spill_code_t delete_epoch(const spill_owner_t *owner, int64_t epoch, int64_t highest,
+                                 spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    for (int64_t number = highest; code == SPILL_OK && number >= 0; number--)
+        code = spill_outlier_empty_pages(owner, epoch, number, number + 1, error);
     return code;
 }
 
@@ -84,33 +101,54 @@ static spill_code_t refuse_pages(const spill_owner_t *owner, spill_error_t *erro
 }
 
 /*
- * Where other programs write to documents, one may have replaced the head, and the pages have
+ * Other programs write to these documents: one may have replaced the head, and the pages have
  * elements that are nowhere else. They are free only where the array has them: it was given back.
- * On other stores there is no way for pages to be without a head but a drop, or that.
+ * `page` is the one with the highest number; only what was compared goes.
  */
-spill_code_t spill_free_pages(const spill_owner_t *owner, spill_error_t *error)
+static spill_code_t free_compared(const spill_owner_t *owner, const spill_state_t *page,
+                                  spill_error_t *error)
 {
-    spill_response_t page = SPILL_RESPONSE_INIT, head = SPILL_RESPONSE_INIT;
+    spill_response_t head = SPILL_RESPONSE_INIT;
     spill_run_t run = {0};
-    bool any = false;
-    spill_code_t code = spill_outlier_find_left_over(owner, INT64_MAX, &page, error);
-    bool there = code == SPILL_OK && page.state.present;
+    bool sole;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
     read.plain = true;
     read.want = SPILL_WANT_FORWARD;
     read.limit = INT64_MAX;
-    if (there && owner->array->store->ops->others_write) {
-        code = read_epoch(owner, page.state.epoch, &run, error);
-        if (code == SPILL_OK)
-            code = spill_owner_call(owner, &read, &head, error);
-        if (code == SPILL_OK && !head.state.present && !begins_with(&head.run, &run))
-            code = refuse_pages(owner, error);
-    }
-    if (code == SPILL_OK && there && !head.state.present)
-        code = spill_outlier_finish_drop(owner, &any, error);
+    spill_code_t code = read_epoch(owner, page->epoch, page->page, &run, &sole, error);
+    if (code == SPILL_OK)
+        code = spill_owner_call(owner, &read, &head, error);
+    if (code == SPILL_OK && !head.state.present)
+        code = sole && begins_with(&head.run, &run)
+                   ? delete_epoch(owner, page->epoch, page->page, error)
+                   : refuse_pages(owner, error);
     spill_run_release(&run);
-    spill_response_release(&page);
     spill_response_release(&head);
+    return code;
+}
+
+/* On other stores there is no way for pages to be without a head but a drop, or a giving back. */
+static spill_code_t free_dropped(const spill_owner_t *owner, spill_error_t *error)
+{
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    bool any;
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.plain = true;
+    spill_code_t code = spill_owner_call(owner, &read, &head, error);
+    if (code == SPILL_OK && !head.state.present)
+        code = spill_outlier_finish_drop(owner, &any, error);
+    spill_response_release(&head);
+    return code;
+}
+
+spill_code_t spill_free_pages(const spill_owner_t *owner, spill_error_t *error)
+{
+    spill_response_t page = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_outlier_find_left_over(owner, INT64_MAX, &page, error);
+    if (code == SPILL_OK && page.state.present)
+        code = owner->array->store->ops->others_write ? free_compared(owner, &page.state, error)
+                                                      : free_dropped(owner, error);
+    spill_response_release(&page);
     return code;
 }
 
@@ -155,6 +193,22 @@ static bool is_untouched(const spill_state_t *head, const spill_state_t *page)
            page->rev == page->src;
 }
 
+/*
+ * The page which the element `seq` was just moved to is not there. A trim may have taken it, or a
+ * drop; then the head says so.
+ */
+static spill_code_t judge_missing(const spill_owner_t *owner, int64_t epoch, int64_t seq,
+                                  int64_t page, spill_error_t *error)
+{
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
+    if (code == SPILL_OK && head.state.present && head.state.epoch == epoch &&
+        head.state.low <= seq)
+        code = refuse_page(owner, page, error);
+    spill_response_release(&head);
+    return code == SPILL_REFUSED ? SPILL_OK : code;
+}
+
 /* Pages `page` and following hold the elements that the head had, as far as they can be told. */
 static spill_code_t compare_pages(const spill_owner_t *owner, const spill_response_t *head,
                                   const spill_moved_t *moved, const spill_response_t *pages,
@@ -163,8 +217,12 @@ static spill_code_t compare_pages(const spill_owner_t *owner, const spill_respon
     size_t at = 0;
     for (int64_t i = 0; i < moved->pages; i++) {
         if (!is_untouched(&head->state, &pages[i].state)) {
-            laid_out->changed++;
-            return SPILL_OK; /* where the next page begins is not known */
+            laid_out->changed++; /* where the next page begins is not known */
+            return pages[i].state.present || at >= moved->live
+                       ? SPILL_OK
+                       : judge_missing(owner, head->state.epoch,
+                                       spill_run_element(&head->run, at).seq, moved->page + i,
+                                       error);
         }
         if (!same_elements(&pages[i].run, &head->run, at, moved->live))
             return refuse_page(owner, moved->page + i, error);
@@ -333,12 +391,29 @@ static spill_code_t read_head(const spill_owner_t *owner, spill_response_t *head
     return code == SPILL_REFUSED ? SPILL_OK : code;
 }
 
+/*
+ * The pages of the incarnation that was just given back go. Where other programs write to documents
+ * those of another one may be all there is of an array that was replaced: they stay.
+ */
+static spill_code_t free_given_back(const spill_owner_t *owner, int64_t epoch, spill_error_t *error)
+{
+    spill_response_t page = SPILL_RESPONSE_INIT;
+    bool any;
+    if (!owner->array->store->ops->others_write)
+        return spill_outlier_drop_left_over(owner, epoch, &any, error);
+    spill_code_t code = spill_outlier_find_left_over(owner, INT64_MAX, &page, error);
+    if (code == SPILL_OK && page.state.present)
+        code = delete_epoch(owner, epoch, page.state.page, error);
+    spill_response_release(&page);
+    return code;
+}
+
 spill_code_t spill_give_back(spill_owner_t *owner, int64_t *elements, spill_error_t *error)
 {
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_run_t run = {0};
     int tries = 0;
-    bool done = false, any = false;
+    bool done = false;
     *elements = 0;
     spill_code_t code = read_head(owner, &head, error);
     int64_t epoch = head.state.epoch;
@@ -354,7 +429,7 @@ spill_code_t spill_give_back(spill_owner_t *owner, int64_t *elements, spill_erro
             code = read_head(owner, &head, error);
     }
     if (code == SPILL_OK && done)
-        code = spill_outlier_drop_left_over(owner, epoch, &any, error);
+        code = free_given_back(owner, epoch, error);
     else if (code == SPILL_OK)
         code = spill_free_pages(owner, error);
     spill_run_release(&run);

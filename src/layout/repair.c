@@ -7,7 +7,8 @@
  *   a drop, keep oldest    a closed tail                              DROP_HEAD, DROP_PAGE each
  *   a seal, keep oldest    a sealed tail, or one that is not there    ADVANCE, CREATE_PAGE
  *   a trim                 pages below low that hold elements         EMPTY_PAGE each
- *   a drop, a late put     pages without a head (store/orphan.h)      DROP_PAGE each
+ *   a drop, a late put     pages without a head (store/orphan.h)      DROP_PAGE each; on a server
+ *                                                                     they are told, and stay
  *
  * And what no client leaves, but arithmetic and other programs: a summary that is not that of the
  * elements is made anew (RECOUNT).
@@ -142,8 +143,8 @@ void spill_orphan_tell(const spill_orphan_t *orphan, char *text, size_t text_byt
     else
         snprintf(text, text_bytes,
                  "%" PRId64 " pages (spill.epoch %" PRId64 ") have no head: its document was "
-                 "deleted or replaced by another program, or a drop by an older release ended "
-                 "early; look at them, `spillway drop' of the owner removes them",
+                 "deleted or replaced by another program, or a drop ended early; look at "
+                 "them, `spillway drop' of the owner removes them",
                  orphan->pages, orphan->epoch);
 }
 

@@ -21,8 +21,8 @@ typedef struct spill_orphan {
     int64_t pages;       /* at least one; with keep oldest those that hold elements */
     /*
      * It is known that the owner was dropped: pages of this and of earlier incarnations may go.
-     * Else another program may have deleted or replaced the head's document, and what is in the
-     * pages is nowhere else.
+     * Else (always on a server) another program may have deleted or replaced the head's document,
+     * and what is in the pages is nowhere else.
      */
     bool dropped;
 } spill_orphan_t;

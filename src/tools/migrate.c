@@ -7,6 +7,8 @@
 #include "tools/planned.h"
 #include "util/error.h"
 
+#include <spillway/verify.h>
+
 #include <inttypes.h>
 #include <pthread.h>
 
@@ -250,12 +252,69 @@ static spill_code_t lay_out(pass_t *pass, const spill_overgrown_t *overgrown, sp
     return code;
 }
 
+/* ---- pages that belong to nobody ------------------------------------------------------------- */
+
+/*
+ * A plain array beside the pages was visited by the pass, which has refused it then: it is not told
+ * again.
+ */
+static spill_code_t was_visited(const spill_owner_t *owner, bool *visited, spill_error_t *error)
+{
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.plain = true;
+    read.want = SPILL_WANT_FORWARD;
+    read.limit = 1;
+    spill_code_t code = spill_owner_call(owner, &read, &head, error);
+    *visited = code == SPILL_OK && !head.state.present && head.run.count > 0;
+    spill_response_release(&head);
+    return code == SPILL_REFUSED ? SPILL_OK : code;
+}
+
+static spill_code_t tell_orphan(void *context, const spill_orphan_t *orphan, spill_error_t *error)
+{
+    pass_t *pass = context;
+    spill_owner_t owner;
+    spill_error_t failure;
+    spill_migrate_result_t nothing = {0};
+    spill_migrated_t migrated = {.owner = &orphan->owner};
+    char text[SPILL_FINDING_TEXT_SIZE];
+    bool stays = false, visited = true;
+    spill_code_t code =
+        orphan->dropped ? SPILL_OK : spill_orphan_stays(pass->array, orphan, &stays, error);
+    if (code != SPILL_OK || !stays)
+        return code;
+    code = spill_owner_init(&owner, pass->array, &orphan->owner, &failure);
+    if (code == SPILL_OK)
+        code = was_visited(&owner, &visited, &failure);
+    if (code == SPILL_OK && !visited) {
+        spill_orphan_tell(orphan, text, sizeof text);
+        code = spill_fail(&failure, SPILL_REFUSED, "%s", text);
+        spill_owner_name(&owner, code, &failure);
+    }
+    spill_owner_release(&owner);
+    return code == SPILL_OK ? SPILL_OK : tell(pass, code, &failure, &nothing, &migrated, error);
+}
+
+/* Owners whose document was deleted or replaced. One search; two small ones for each found. */
+static spill_code_t tell_orphans(pass_t *pass, spill_error_t *error)
+{
+    spill_array_t *array = pass->array;
+    return array->store->ops->others_write
+               ? spill_each_orphan(array, NULL, tell_orphan, pass, error)
+               : SPILL_OK;
+}
+
+/* ---- laying out ------------------------------------------------------------------------------ */
+
 spill_code_t spill_migrate(spill_array_t *array, const spill_migrate_options_t *options,
                            spill_migrate_result_t *result, spill_error_t *error)
 {
     pass_t pass = begin_pass(array, options, result);
     spill_code_t code = spill_migrate_check(&array->definition, error);
-    return code == SPILL_OK ? each_overgrown(&pass, lay_out, error) : code;
+    if (code == SPILL_OK)
+        code = each_overgrown(&pass, lay_out, error);
+    return code == SPILL_OK ? tell_orphans(&pass, error) : code;
 }
 
 /* ---- undoing it ------------------------------------------------------------------------------ */
@@ -365,5 +424,7 @@ spill_code_t spill_migrate_undo(spill_array_t *array, const spill_migrate_option
         code = spill_each_owner(array, give_back_owner, &pass, false, error);
     if (code == SPILL_OK)
         code = each_overgrown(&pass, finish, error);
+    if (code == SPILL_OK)
+        code = tell_orphans(&pass, error);
     return code == SPILL_OK ? look_who_is_back(array, error) : code;
 }

@@ -200,6 +200,37 @@ def check_what_is_in_the_way(database):
     assert database.users_events.count_documents({}) == 0
 
 
+def check_pages_of_replaced_documents_stay(database):
+    """No pass deletes pages that have the only copy, whatever stands in their owner's document."""
+    users, pages = database.users, database.users_events
+    for collection in (users, pages):
+        collection.drop()
+    users.insert_many([{"_id": owner, "events": big_array(200)}
+                       for owner in ("trimmed", "bare", "again", "reopened")])
+    spillway("migrate", URI, "plan.json", "--execute", "--quiet")
+    spillway("trim", URI, "events", "trimmed", "--keep", "100")
+    assert pages.count_documents({"_id": {"owner": "trimmed", "page": 0}}) == 0
+    lowest = {"owner": "reopened", "page": 0}
+    assert pages.update_one({"_id": lowest}, {"$set": {"spill.sealed": True, "spill.closed": True}}
+                            ).matched_count == 1  # as a drop did that died before the head went
+    users.replace_one({"_id": "trimmed"}, {"events": big_array(1)})
+    for owner in ("bare", "again", "reopened"):
+        users.replace_one({"_id": owner}, {"name": owner})
+    spillway("append", URI, "events", "again", '{"w": 0, "k": 1}')
+    before = {page["_id"]["owner"] + str(page["_id"]["page"]): page for page in pages.find({})}
+    for command in (("sweep", URI, "events", "--quiet"),
+                    ("migrate", URI, "plan.json", "--execute", "--quiet"),
+                    ("repair", URI, "events"), ("verify", URI, "events"),
+                    ("migrate", URI, "plan.json", "--execute", "--undo", "--yes", "--quiet")):
+        told = spillway(*command, code=1)
+        after = {page["_id"]["owner"] + str(page["_id"]["page"]): page for page in pages.find({})}
+        assert after == before, (command, sorted(set(before) - set(after)), told)
+    assert "spill" not in users.find_one({"_id": "again"})
+    for owner in ("trimmed", "bare", "again", "reopened"):
+        spillway("drop", URI, "events", owner, "--yes")
+    assert pages.count_documents({}) == 0
+
+
 def main():
     database = pymongo.MongoClient(URI).get_default_database()
     make_plan()
@@ -233,6 +264,7 @@ def main():
     print({what: sum(counts[what] for _, _, counts in results) for what in results[0][2]})
     check_undone(database.users, results)
     check_what_is_in_the_way(database)
+    check_pages_of_replaced_documents_stay(database)
 
 
 main()

@@ -133,12 +133,49 @@ static void test_certain(void **state)
                            errors[i].meaning, false);
 }
 
+/* ---- several insertions ---------------------------------------------------------------------- */
+
+/* What is left of an insertion of three documents of which the driver made several commands. */
+static bool all_answered(int inserted, int duplicate, int other, bool refused[3])
+{
+    bson_error_t cause;
+    bson_t reply = BSON_INITIALIZER, errors, one;
+    bson_set_error(&cause, MONGOC_ERROR_SERVER, 11000, "duplicate key");
+    memset(refused, 0, 3 * sizeof *refused);
+    BSON_APPEND_INT32(&reply, "insertedCount", inserted);
+    BSON_APPEND_ARRAY_BEGIN(&reply, "writeErrors", &errors);
+    for (int i = 0; i < 2; i++) {
+        int index = i == 0 ? duplicate : other;
+        if (index < 0)
+            continue;
+        BSON_APPEND_DOCUMENT_BEGIN(&errors, i == 0 ? "0" : "1", &one);
+        BSON_APPEND_INT32(&one, "index", index);
+        BSON_APPEND_INT32(&one, "code", i == 0 ? 11000 : 8);
+        bson_append_document_end(&errors, &one);
+    }
+    bson_append_array_end(&reply, &errors);
+    bool all = spill_mongo_take_refusals(&cause, &reply, 3, refused);
+    bson_destroy(&reply);
+    return all;
+}
+
+static void test_each_insertion_is_answered(void **state)
+{
+    (void)state;
+    bool refused[3];
+    assert_true(all_answered(2, 1, -1, refused));
+    assert_true(!refused[0] && refused[1] && !refused[2]);
+    assert_false(all_answered(1, 1, -1, refused)); /* one was not sent */
+    assert_false(all_answered(0, 0, -1, refused));
+    assert_false(all_answered(1, 1, 2, refused)); /* one failed in another way */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_write_concern),  cmocka_unit_test(test_read_concern),
         cmocka_unit_test(test_the_second_try), cmocka_unit_test(test_perhaps),
-        cmocka_unit_test(test_certain),
+        cmocka_unit_test(test_certain),        cmocka_unit_test(test_each_insertion_is_answered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

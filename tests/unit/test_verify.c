@@ -233,6 +233,44 @@ static void lies_of_keep_oldest(void **state)
     assert_lies_found(SPILL_KEEP_OLDEST, oldest_lies, sizeof oldest_lies / sizeof *oldest_lies);
 }
 
+/* It is told, also by a dry run, before it is finished: the owner goes. */
+static void a_drop_that_was_begun(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    spill_buffer_t lie = SPILL_BUFFER_INIT, was = SPILL_BUFFER_INIT;
+    spill_state_t tail = {0};
+    spill_repair_summary_t summary;
+    spill_verify_summary_t verified;
+    bool found;
+    open_fixture(&fixture, SPILL_KEEP_OLDEST);
+    tampered_t *feed = &fixture.feed;
+    spill_embedded_state_key(&feed->key, 6);
+    assert_int_equal(
+        feed->kv->ops->get(feed->kv, feed->key.data, feed->key.size, &was, &found, NULL), SPILL_OK);
+    assert_true(found && spill_state_decode(was.data, was.size, false, &tail));
+    tail.sealed = tail.closed = true;
+    spill_state_encode(&tail, false, &lie);
+    tampered_put(feed, lie.data, lie.size);
+    assert_found(&fixture, "I7@6: is closed under a live head: a drop of the owner was begun");
+    tampered_reopen(feed);
+    for (int look_only = 1; look_only >= 0; look_only--) {
+        repair(&fixture, look_only, &summary);
+        assert_int_equal(summary.findings, 1);
+        assert_non_null(strstr(fixture.found, "a drop of the owner was not finished"));
+    }
+    repair(&fixture, false, &summary);
+    assert_int_equal(summary.findings, 0);
+    assert_int_equal(summary.left, 0);
+    assert_int_equal(spill_array_verify(feed->array, NULL, NULL, NULL, &verified, NULL), SPILL_OK);
+    assert_int_equal(verified.owners, 0);
+    assert_int_equal(verified.findings, 0);
+    spill_state_release(&tail);
+    spill_buffer_release(&lie);
+    spill_buffer_release(&was);
+    close_fixture(&fixture);
+}
+
 static void put_op(fixture_t *fixture, int64_t ordinal, int64_t seq, int64_t count)
 {
     spill_op_entry_t entry = {.seq = seq, .count = count, .id_bytes = 1, .id = "x"};
@@ -269,6 +307,7 @@ int main(void)
         cmocka_unit_test(lies_of_keep_newest),
         cmocka_unit_test(lies_of_keep_oldest),
         cmocka_unit_test(lies_of_operations),
+        cmocka_unit_test(a_drop_that_was_begun),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

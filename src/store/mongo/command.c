@@ -1,5 +1,6 @@
 /* One command each. A client is taken from the pool for as long as the command takes. */
 #include "store/mongo/mongo.h"
+#include "util/error.h"
 
 /* A command under way. Every call of the driver that takes a reply initializes it. */
 typedef struct use {
@@ -125,26 +126,39 @@ spill_code_t spill_mongo_insert(spill_mongo_t *store, const char *collection,
     return end(&use, code);
 }
 
-/* Is every error that the reply tells one of a document that is there already? They are marked. */
-static bool take_refusals(const use_t *use, size_t count, bool *refused)
+bool spill_mongo_take_refusals(const bson_error_t *cause, const bson_t *reply, size_t count,
+                               bool *refused)
 {
     bson_iter_t iter, errors, field;
-    bool only = spill_mongo_is_duplicate(&use->cause) &&
-                !bson_has_field(&use->reply, "writeConcernErrors") &&
-                bson_iter_init_find(&iter, &use->reply, "writeErrors") &&
-                BSON_ITER_HOLDS_ARRAY(&iter) && bson_iter_recurse(&iter, &errors);
+    int64_t answered =
+        bson_iter_init_find(&iter, reply, "insertedCount") ? bson_iter_as_int64(&iter) : 0;
+    bool only = spill_mongo_is_duplicate(cause) && !bson_has_field(reply, "writeConcernErrors") &&
+                bson_iter_init_find(&iter, reply, "writeErrors") && BSON_ITER_HOLDS_ARRAY(&iter) &&
+                bson_iter_recurse(&iter, &errors);
     while (only && bson_iter_next(&errors)) {
-        bson_error_t cause = {.domain = MONGOC_ERROR_SERVER};
+        bson_error_t one = {.domain = MONGOC_ERROR_SERVER};
         int64_t index = -1;
         if (bson_iter_recurse(&errors, &field) && bson_iter_find(&field, "code"))
-            cause.code = (uint32_t)bson_iter_as_int64(&field);
+            one.code = (uint32_t)bson_iter_as_int64(&field);
         if (bson_iter_recurse(&errors, &field) && bson_iter_find(&field, "index"))
             index = bson_iter_as_int64(&field);
-        only = spill_mongo_is_duplicate(&cause) && index >= 0 && index < (int64_t)count;
+        only = spill_mongo_is_duplicate(&one) && index >= 0 && index < (int64_t)count &&
+               !refused[index];
         if (only)
             refused[index] = true;
+        answered++;
     }
-    return only;
+    return only && answered == (int64_t)count;
+}
+
+/* Some were perhaps not sent: the driver makes several commands of one that is too long. */
+static spill_code_t fail_insert(use_t *use, spill_error_t *error)
+{
+    if (!spill_mongo_is_duplicate(&use->cause))
+        return fail(use, true, error);
+    return spill_fail(error, SPILL_UNKNOWN,
+                      "%s.%s: not every document's insertion was answered: %s", use->store->place,
+                      use->name, use->cause.message);
 }
 
 spill_code_t spill_mongo_insert_all(spill_mongo_t *store, const char *collection,
@@ -158,8 +172,9 @@ spill_code_t spill_mongo_insert_all(spill_mongo_t *store, const char *collection
     BSON_APPEND_BOOL(&opts, "ordered", false);
     bool good = mongoc_collection_insert_many(use.collection, (const bson_t **)documents, count,
                                               &opts, &use.reply, &use.cause);
-    spill_code_t code =
-        good || take_refusals(&use, count, refused) ? SPILL_OK : fail(&use, true, error);
+    spill_code_t code = good || spill_mongo_take_refusals(&use.cause, &use.reply, count, refused)
+                            ? SPILL_OK
+                            : fail_insert(&use, error);
     bson_destroy(&opts);
     return end(&use, code);
 }

@@ -104,8 +104,15 @@ spill_code_t spill_mongo_replace(spill_mongo_t *store, const char *collection, c
                                  const bson_t *document, bool *found, spill_error_t *error);
 
 /*
+ * After an insertion of `count` documents that failed: was each answered, inserted or refused for
+ * one of its _id that is there? refused[i] becomes true for the latter.
+ */
+bool spill_mongo_take_refusals(const bson_error_t *cause, const bson_t *reply, size_t count,
+                               bool *refused);
+
+/*
  * Several of one collection, in no order. refused[i] becomes true where there is a document of that
- * _id.
+ * _id. SPILL_UNKNOWN where not all were answered.
  */
 spill_code_t spill_mongo_insert_all(spill_mongo_t *store, const char *collection,
                                     const bson_t *const *documents, size_t count, bool *refused,

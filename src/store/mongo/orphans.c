@@ -3,8 +3,9 @@
  * epoch, the owners' heads are looked up, and what is of no head comes back. So the server goes
  * through all pages once, and what it sends is what was found.
  *
- * Other programs write to these documents, so a missing head says little. That its owner was
- * dropped is known by a page that the drop has closed before it took the head (layout/drop.c).
+ * Other programs write to these documents, so a missing head does not say that its owner was
+ * dropped; nor does a closed page, for a drop that closed it may have ended before it took the
+ * head.
  */
 #include "store/mongo/mongo.h"
 
@@ -35,8 +36,6 @@ static void read_incarnation(const bson_iter_t *iter, spill_orphan_t *orphan)
             orphan->epoch = bson_iter_as_int64(&field);
         else if (strcmp(key, "pages") == 0)
             orphan->pages = bson_iter_as_int64(&field);
-        else if (strcmp(key, "closed") == 0)
-            orphan->dropped = bson_iter_as_bool(&field);
     }
 }
 
@@ -58,10 +57,7 @@ static bool next_incarnation(const bson_iter_t *incarnations, int64_t after, spi
     return any;
 }
 
-/*
- * {_id: owner, incarnations: [{epoch, pages, closed}, ...]}. To delete what a drop has left of one
- * is to delete that of earlier ones, too: that is known only where it is known of each.
- */
+/* {_id: owner, incarnations: [{epoch, pages}, ...]}. */
 static bool take(void *context, const bson_t *document)
 {
     listing_t *listing = context;
@@ -71,13 +67,9 @@ static bool take(void *context, const bson_t *document)
         !BSON_ITER_HOLDS_ARRAY(&incarnations))
         return true;
     spill_orphan_t orphan = {.owner = spill_value_from_iter(&id)};
-    bool dropped = true;
     for (int64_t after = INT64_MIN; next_incarnation(&incarnations, after, &orphan);
-         after = orphan.epoch) {
-        dropped = dropped && orphan.dropped;
-        orphan.dropped = dropped;
+         after = orphan.epoch)
         spill_orphan_append(&orphan, listing->count++, listing->found);
-    }
     bson_t place = BSON_INITIALIZER;
     bson_append_iter(&place, "", 0, &id);
     spill_buffer_clear(listing->last);
@@ -153,17 +145,14 @@ static void append_groups(const spill_definition_t *definition, bson_t *pipeline
                        "{", "$isArray", BCON_UTF8(array), "}", BCON_UTF8(array), "[", "]", "]", "}",
                        "}", BCON_INT64(0), "]", "}", BCON_INT64(1), BCON_INT64(0), "]", "}")
             : BCON_NEW("$sum", BCON_INT64(1));
-    bson_t *closed = BCON_NEW("$max", "{", "$eq", "[", "$spill.closed", BCON_BOOL(true), "]", "}");
     bson_t *head = BCON_NEW("$max", "{", "$cond", "[", "{", "$eq", "[", "$_id.part", BCON_INT32(0),
                             "]", "}", "$spill.epoch", BCON_NULL, "]", "}");
     BCON_APPEND(pipeline, "1", "{", "$group", "{", "_id", BCON_DOCUMENT(owner), "pages",
-                BCON_DOCUMENT(pages), "closed", BCON_DOCUMENT(closed), "head", BCON_DOCUMENT(head),
-                "}", "}", "2", "{", "$group", "{", "_id", "$_id.o", "incarnations", "{", "$push",
-                "{", "epoch", "$_id.epoch", "pages", "$pages", "closed", "$closed", "}", "}",
-                "head", "{", "$max", "$head", "}", "}", "}");
+                BCON_DOCUMENT(pages), "head", BCON_DOCUMENT(head), "}", "}", "2", "{", "$group",
+                "{", "_id", "$_id.o", "incarnations", "{", "$push", "{", "epoch", "$_id.epoch",
+                "pages", "$pages", "}", "}", "head", "{", "$max", "$head", "}", "}", "}");
     bson_destroy(owner);
     bson_destroy(pages);
-    bson_destroy(closed);
     bson_destroy(head);
 }
 
