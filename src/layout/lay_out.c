@@ -398,7 +398,7 @@ static spill_code_t read_head(const spill_owner_t *owner, spill_response_t *head
 static spill_code_t free_given_back(const spill_owner_t *owner, int64_t epoch, spill_error_t *error)
 {
     spill_response_t page = SPILL_RESPONSE_INIT;
-    bool any;
+    bool any = false;
     if (!owner->array->store->ops->others_write)
         return spill_outlier_drop_left_over(owner, epoch, &any, error);
     spill_code_t code = spill_outlier_find_left_over(owner, INT64_MAX, &page, error);

@@ -611,11 +611,74 @@ static void every_call_of_an_undo_fails_once(void **state)
     every_call_fails_once(false, spill_migrate_undo);
 }
 
+/* Who takes page 0 away, right after the first cut and before the page is read again. */
+typedef struct taker {
+    world_t *world;
+    bool trims; /* as a library's client may; else it is lost */
+    bool cut, done;
+} taker_t;
+
+static void take_page(void *context, int64_t index, const spill_request_t *request)
+{
+    taker_t *taker = context;
+    const world_t *world = taker->world;
+    spill_error_t error;
+    (void)index;
+    bool next = taker->cut && !taker->done && request && request->kind == SPILL_REQUEST_READ;
+    if (next && taker->trims) {
+        assert_int_equal(spill_array_trim(world->feed, &world->owners[0], PAGE, &error), SPILL_OK);
+    } else if (next) {
+        spill_owner_t own;
+        spill_state_t head;
+        assert_true(read_head(taker->world, 0, &head));
+        assert_int_equal(spill_owner_init(&own, world->feed, &world->owners[0], &error), SPILL_OK);
+        assert_int_equal(spill_outlier_empty_pages(&own, head.epoch, 0, 1, &error), SPILL_OK);
+        spill_owner_release(&own);
+    }
+    taker->done = taker->done || next;
+    taker->cut = taker->cut || (request && request->kind == SPILL_REQUEST_CUT);
+}
+
+static void note_corrupt(void *context, const spill_migrated_t *migrated)
+{
+    bool *corrupt = context;
+    *corrupt = migrated->failed && migrated->failed->code == SPILL_CORRUPT;
+}
+
+/* Its elements are nowhere, unless the head says that they were trimmed. */
+static void a_page_that_is_not_there_after_the_cut(void **state)
+{
+    (void)state;
+    static world_t world;
+    for (int trims = 0; trims < 2; trims++) {
+        taker_t taker = {.world = &world, .trims = trims};
+        spill_fault_hooks_t hooks = {.context = &taker, .before = take_page};
+        bool corrupt = false;
+        spill_migrate_options_t options = {.context = &corrupt, .migrated = note_corrupt};
+        spill_migrate_result_t result = {0};
+        spill_store_t *store;
+        spill_array_t *array;
+        spill_error_t error;
+        open_world(&world, true, 1);
+        fill(&world, 0, THRESHOLD + PAGE);
+        spill_fault_wrap(world.store, &hooks, &store);
+        assert_int_equal(spill_array_open(store, "feed", &array, &error), SPILL_OK);
+        assert_int_equal(spill_migrate(array, &options, &result, &error), SPILL_OK);
+        assert_true(taker.done);
+        assert_int_equal(result.failed, trims ? 0 : 1);
+        assert_int_equal(corrupt, !trims);
+        spill_array_close(array);
+        spill_store_close(store, NULL);
+        close_world(&world);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_survey_tells_what_is_moved),
         cmocka_unit_test(a_survey_tells_about_how_many_pages_bytes_make),
+        cmocka_unit_test(a_page_that_is_not_there_after_the_cut),
         cmocka_unit_test(every_call_of_a_migration_fails_once),
         cmocka_unit_test(every_call_of_an_undo_fails_once),
         cmocka_unit_test(beside_others_on_the_memory_store),

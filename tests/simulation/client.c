@@ -444,6 +444,7 @@ static void do_drop(sim_client_t *client, int owner)
     spill_value_t value = sim_owner_value(client->world, owner);
     spill_error_t error;
     int32_t from = version_of(client, owner);
+    client->world->drop_begun[owner] = true;
     spill_code_t code = spill_array_drop_owner(client->array, &value, &error);
     report_call(client, "drop", owner, 0, code);
     if (!sim_failed_by_fault(client, code))

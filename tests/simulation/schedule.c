@@ -86,6 +86,7 @@ void sim_schedule_begin(sim_world_t *world)
     for (int i = 0; i < SIM_OWNERS_MAX; i++) {
         sim_plain_clear(&world->plains[i]);
         world->hits[i] = 0;
+        world->drop_begun[i] = false;
         world->spoiled[i] = false;
         world->spoils[i] = 0;
         world->traces[i] = (sim_traces_t){-1, -1, -1, -1, false};

@@ -117,6 +117,8 @@ static void drop_before(const both_t *both)
     bool all = sim_random_below(&world->random, 2);
     int64_t dropped;
     spill_error_t error;
+    for (int owner = 0; owner < SIM_OWNERS_MAX; owner++)
+        world->drop_begun[owner] = true;
     spill_code_t code = spill_bucket_drop_before(client->array, &both->owner,
                                                  all ? NULL : SIM_SECOND_WINDOW, &dropped, &error);
     report(both, "drop", dropped, code);

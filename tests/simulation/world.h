@@ -198,6 +198,7 @@ struct sim_world {
     bool late_now; /* one of them is being delivered */
 
     sim_plain_t plains[SIM_OWNERS_MAX];
+    bool drop_begun[SIM_OWNERS_MAX]; /* some client has called for one */
     sim_traces_t traces[SIM_OWNERS_MAX];
     int64_t hits[SIM_OWNERS_MAX]; /* the field that appends raise */
     bool spoiled[SIM_OWNERS_MAX]; /* the summary is not that of the elements, perhaps */
@@ -351,7 +352,7 @@ void sim_check_drop(sim_client_t *client, int owner, sim_span_t span, spill_code
 /*
  * A finding of the verifier is a failure; `world` is a sim_world_t. But where an owner was dropped,
  * an operation that counts on a base of the earlier owner may stand twice in the later one's
- * window.
+ * window, and a drop that was begun is found.
  */
 void sim_check_finding(void *client, const spill_finding_t *finding);
 
