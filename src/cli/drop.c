@@ -1,8 +1,7 @@
 /* drop: an owner's array, or a definition with all its data. */
 #include "cli/bucket.h"
 
-#include "tools/import_mark.h"
-#include "util/error.h"
+#include "tools/drop_definition.h"
 
 typedef struct drop_options {
     bool yes;
@@ -17,8 +16,7 @@ static spill_code_t drop(spill_cli_session_t *session, spill_error_t *error)
         return spill_bucket_drop_before(session->array, session->owner, NULL, NULL, error);
     if (session->owner)
         return spill_array_drop_owner(session->array, session->owner, error);
-    spill_code_t code = spill_import_marks_drop(session->store, name, error);
-    return code == SPILL_OK ? spill_store_drop(session->store, name, error) : code;
+    return spill_drop_definition(session->store, name, error);
 }
 
 static spill_exit_t ask(const spill_invocation_t *invocation)
@@ -53,7 +51,9 @@ const spill_command_t spill_command_drop = {
     .summary = "Drop an owner's array, or a definition with its data",
     .text = "With OWNER, that owner's elements and pages go; other fields of its head stay. "
             "Without, the definition goes with the arrays of all its owners and the marks of its "
-            "imports. After a crash, run it again.\n"
+            "imports. After a crash, run it again. What `spillway migrate' is still bringing to "
+            "another "
+            "layout is refused where it may be the only copy.\n"
             "\n"
             "Examples:\n"
             "  spillway drop feeds.db events alice\n"

@@ -3,6 +3,7 @@
 #include "util/error.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* The catalog's name for it: those of imports end with 16 hexadecimal digits. */
 #define MARK_NAME_SIZE (SPILL_NAME_SIZE + 16)
@@ -37,6 +38,43 @@ spill_code_t spill_forming_load(spill_store_t *store, const char *name, spill_fo
     if (code == SPILL_OK && forming->stored && !decode(forming))
         code = spill_fail(error, SPILL_CORRUPT,
                           "the mark that arrays are being brought into '%s' cannot be read", name);
+    return code;
+}
+
+/* Is the catalog's entry such a mark? Then its definition's name is in `name`. */
+static bool is_mark(const char *entry, char *name)
+{
+    static const char suffix[] = ":migrate";
+    size_t length = strlen(entry), end = sizeof suffix - 1;
+    if (length <= end || length - end >= SPILL_NAME_SIZE ||
+        strcmp(entry + length - end, suffix) != 0)
+        return false;
+    memcpy(name, entry, length - end);
+    name[length - end] = '\0';
+    return true;
+}
+
+spill_code_t spill_forming_of_original(spill_store_t *store, const char *original, char *name,
+                                       spill_error_t *error)
+{
+    bson_t names;
+    bson_iter_t iter;
+    bool found = false;
+    spill_code_t code = store->ops->catalog_names(store, SPILL_CATALOG_IMPORT, &names, error);
+    if (code != SPILL_OK)
+        return code;
+    bson_iter_init(&iter, &names);
+    while (code == SPILL_OK && !found && bson_iter_next(&iter)) {
+        spill_forming_t forming = {0};
+        if (!is_mark(bson_iter_utf8(&iter, NULL), name))
+            continue;
+        code = spill_forming_load(store, name, &forming, error);
+        found = code == SPILL_OK && strcmp(forming.original, original) == 0;
+        spill_forming_release(&forming);
+    }
+    if (!found)
+        name[0] = '\0';
+    bson_destroy(&names);
     return code;
 }
 

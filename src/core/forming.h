@@ -20,6 +20,11 @@ spill_code_t spill_forming_load(spill_store_t *store, const char *name, spill_fo
                                 spill_error_t *error);
 void spill_forming_release(spill_forming_t *forming);
 
+/* The definition that is being made of `original`, in `name` (SPILL_NAME_SIZE); "": none. One read,
+ * and one for each migration. */
+spill_code_t spill_forming_of_original(spill_store_t *store, const char *original, char *name,
+                                       spill_error_t *error);
+
 /*
  * Save it in the place of what was loaded. SPILL_CONFLICT where something else stands there by now.
  * One write, in the order of the store's other writes.

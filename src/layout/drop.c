@@ -168,6 +168,24 @@ static spill_code_t try_drop_oldest(spill_owner_t *owner, const spill_state_t *h
     return code;
 }
 
+spill_code_t spill_outlier_drop_has_begun(const spill_owner_t *owner, bool *begun,
+                                          spill_error_t *error)
+{
+    spill_response_t head = SPILL_RESPONSE_INIT, page = SPILL_RESPONSE_INIT;
+    *begun = false;
+    if (owner->array->definition.keep != SPILL_KEEP_OLDEST)
+        return SPILL_OK;
+    spill_code_t code = read_head(owner, &head, error);
+    if (code == SPILL_OK && head.state.present && head.state.pages > 0) {
+        code = spill_owner_read_state(owner, head.state.pages - 1, &page, error);
+        *begun = code == SPILL_OK && page.state.present && page.state.closed &&
+                 page.state.epoch == head.state.epoch;
+    }
+    spill_response_release(&head);
+    spill_response_release(&page);
+    return code;
+}
+
 static spill_code_t try_drop(spill_owner_t *owner, const spill_state_t *head, bool *done,
                              spill_error_t *error)
 {

@@ -209,6 +209,14 @@ spill_code_t spill_outlier_trim(spill_owner_t *owner, const spill_trim_t *trim, 
 spill_code_t spill_outlier_drop(spill_owner_t *owner, spill_error_t *error);
 
 /*
+ * Keep oldest: was a drop broken off after it closed the tail and before it took the head? All are
+ * there still, and whoever meets that page may finish the drop. Two reads; false for others.
+ * (drop.c)
+ */
+spill_code_t spill_outlier_drop_has_begun(const spill_owner_t *owner, bool *begun,
+                                          spill_error_t *error);
+
+/*
  * Trim what the definition does not keep, after a spill or a seal. The append is acknowledged
  * already: what fails is put off to the next one, with a warning to the store's log. (retain.c)
  */

@@ -1,6 +1,7 @@
 #include "tools/bring.h"
 
 #include "bson/value_hash.h"
+#include "core/array.h"
 #include "core/forming.h"
 #include "tools/convert_mark.h"
 #include "tools/copy_owner.h"
@@ -18,29 +19,11 @@ typedef struct bring {
     spill_bring_result_t *result;
     const char *original;
     const char *name;
+    int64_t owners;   /* of the original, that this pass has met */
     bool over;        /* another run has finished or undone it, or is about to */
     int64_t began_us; /* the last turn */
     int64_t units;
 } bring_t;
-
-/* ---- pace ------------------------------------------------------------------------------------ */
-
-/* The turn before this one took so long. */
-static spill_code_t turn(void *context, int64_t elements, spill_error_t *error)
-{
-    bring_t *bring = context;
-    spill_throttle_t *throttle = bring->options->throttle;
-    if (!throttle)
-        return SPILL_OK;
-    if (bring->units > 0)
-        spill_throttle_ran(throttle, bring->units,
-                           spill_throttle_now_us(throttle) - bring->began_us);
-    if (!spill_throttle_wait(throttle))
-        return spill_walk_stopped(error);
-    bring->began_us = spill_throttle_now_us(throttle);
-    bring->units = elements;
-    return SPILL_OK;
-}
 
 /* ---- is it still to be brought? -------------------------------------------------------------- */
 
@@ -65,9 +48,9 @@ spill_code_t spill_bring_check(spill_store_t *store, const char *original, const
 }
 
 /*
- * Asked before anything is dropped from the target, after what shows that it has to be. Where an
- * owner of the original went because the migration is being finished, the mark of that is there
- * already.
+ * Asked before anything is appended to the target or dropped from it, after what shows that it has
+ * to be. Where an owner of the original went because the migration is being finished, the mark of
+ * that is there already.
  */
 static spill_code_t check_forming(bring_t *bring, spill_error_t *error)
 {
@@ -75,6 +58,28 @@ static spill_code_t check_forming(bring_t *bring, spill_error_t *error)
         spill_bring_check(bring->copy.source.store, bring->original, bring->name, error);
     bring->over = bring->over || code != SPILL_OK;
     return code;
+}
+
+/* ---- pace ------------------------------------------------------------------------------------ */
+
+/*
+ * The turn before this one took so long. It may have waited any time: what is appended then has to
+ * be wanted still.
+ */
+static spill_code_t turn(void *context, int64_t elements, spill_error_t *error)
+{
+    bring_t *bring = context;
+    spill_throttle_t *throttle = bring->options->throttle;
+    if (!throttle)
+        return check_forming(bring, error);
+    if (bring->units > 0)
+        spill_throttle_ran(throttle, bring->units,
+                           spill_throttle_now_us(throttle) - bring->began_us);
+    if (!spill_throttle_wait(throttle))
+        return spill_walk_stopped(error);
+    bring->began_us = spill_throttle_now_us(throttle);
+    bring->units = elements;
+    return check_forming(bring, error);
 }
 
 /* ---- telling --------------------------------------------------------------------------------- */
@@ -134,16 +139,27 @@ static spill_code_t drop(bring_t *bring, const spill_value_t *owner, spill_error
 
 /*
  * An owner that has no head in the target is not there yet. It may have been: its document was
- * replaced, with the head's fields in it, and pages or elements are left.
+ * replaced, with the head's fields in it, and pages or elements are left. One that has a head is
+ * left alone, also if it got that at this moment.
  */
-static spill_code_t drop_left_over(bring_t *bring, const spill_value_t *owner, spill_error_t *error)
+static spill_code_t drop_left_over(bring_t *bring, const spill_value_t *value, spill_error_t *error)
 {
     spill_array_t *target = bring->copy.target.array;
+    spill_owner_t owner;
     spill_count_t count;
+    bool any;
     if (spill_array_get_definition(target)->layout == SPILL_LAYOUT_BUCKET)
         return SPILL_OK;
-    spill_code_t code = spill_array_count(target, owner, &count, error);
-    return code == SPILL_OK && count.next == 0 ? drop(bring, owner, error) : code;
+    spill_code_t code = spill_array_count(target, value, &count, error);
+    if (code != SPILL_OK || count.next > 0)
+        return code;
+    code = spill_owner_init(&owner, target, value, error);
+    if (code == SPILL_OK)
+        code = check_forming(bring, error);
+    if (code == SPILL_OK)
+        code = spill_outlier_finish_drop(&owner, &any, error);
+    spill_owner_release(&owner);
+    return code;
 }
 
 static spill_code_t bring_anew(bring_t *bring, const spill_value_t *owner, spill_copied_t *copied,
@@ -173,6 +189,7 @@ static spill_code_t bring_owner(void *context, const spill_value_t *owner, spill
     spill_error_t failure = {0};
     bool anew = false;
     spill_code_t code = turn(bring, 1, error);
+    bring->owners++;
     if (code != SPILL_OK)
         return code;
     code = bring_anew(bring, owner, &copied, &anew, &failure);
@@ -193,6 +210,41 @@ static spill_code_t bring_owner(void *context, const spill_value_t *owner, spill
 }
 
 /* ---- owners that the application has removed ------------------------------------------------- */
+
+static spill_code_t refuse_pages(void *context, const spill_orphan_t *orphan, spill_error_t *error)
+{
+    const spill_definition_t *original = context;
+    if (orphan->dropped)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_REFUSED,
+                      "'%s' has %" PRId64 " pages of an array without a head: its document was "
+                      "replaced or deleted by another program, and they may be the only copy. Look "
+                      "at them (`spillway verify %s' names them); `spillway drop' of the owner "
+                      "there removes them",
+                      original->name, orphan->pages, original->name);
+}
+
+spill_code_t spill_bring_check_pages(spill_array_t *original, const spill_value_t *owner,
+                                     spill_error_t *error)
+{
+    return spill_each_orphan(original, owner, refuse_pages, &original->definition, error);
+}
+
+/* An original without any array was dropped itself, more likely than all of its arrays. */
+static spill_code_t check_gone(const bring_t *bring, const spill_value_t *value,
+                               spill_error_t *error)
+{
+    spill_owner_t own = {.array = bring->copy.target.array, .value = value};
+    spill_code_t code = SPILL_OK;
+    if (bring->owners == 0)
+        code = spill_fail(error, SPILL_REFUSED,
+                          "'%s' has no array at all, so this one is not taken for removed, and is "
+                          "kept in '%s': --undo drops it there",
+                          bring->original, bring->name);
+    else
+        code = spill_bring_check_pages(bring->copy.source.array, value, error);
+    return code == SPILL_REFUSED ? spill_owner_name(&own, code, error) : code;
+}
 
 /* Neither is it ours in the original, nor is there an array of others in its place. */
 static spill_code_t is_gone(const bring_t *bring, const spill_value_t *value, bool *gone,
@@ -215,6 +267,8 @@ static spill_code_t drop_gone(void *context, const spill_value_t *owner, spill_e
     spill_error_t failure = {0};
     bool gone = false;
     spill_code_t code = is_gone(bring, owner, &gone, &failure);
+    if (code == SPILL_OK && gone)
+        code = check_gone(bring, owner, &failure);
     if (code == SPILL_OK && gone)
         code = drop(bring, owner, &failure);
     if (code != SPILL_OK)

@@ -27,6 +27,13 @@ spill_code_t spill_bring_check(spill_store_t *store, const char *original, const
                                spill_error_t *error);
 
 /*
+ * Has the original pages without a head (of this owner; NULL: of any), which no drop has left? They
+ * may be the only copy of their elements. SPILL_REFUSED.
+ */
+spill_code_t spill_bring_check_pages(spill_array_t *original, const spill_value_t *owner,
+                                     spill_error_t *error);
+
+/*
  * Bring all owners of `original` into `name`, and compare them element for element. SPILL_REFUSED:
  * it is being finished or undone. Owners that
  * fail (an element that the planned layout cannot have; a damaged array) are passed over and told.

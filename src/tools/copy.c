@@ -34,11 +34,24 @@ void spill_copy_progress(const spill_copy_t *copy)
         copy->options->progress(copy->options->context, copy->result);
 }
 
+spill_code_t spill_copy_check_dropped(spill_copy_owner_t *owner, const spill_owner_t *target,
+                                      spill_error_t *error)
+{
+    bool begun;
+    spill_code_t code = spill_outlier_drop_has_begun(target, &begun, error);
+    if (code == SPILL_OK && begun)
+        spill_copy_differs(owner, -1, "in the target a drop of it was begun and broken off");
+    return spill_copy_failed(&owner->copy->target, code, error);
+}
+
 /* ---- owners ---------------------------------------------------------------------------------- */
 
 /* Copy what is missing, then compare. Fields come first: they count towards the head's bytes. */
 static spill_code_t copy_and_compare(spill_copy_owner_t *owner, spill_error_t *error)
 {
+    spill_code_t looked = spill_copy_check_dropped(owner, &owner->target, error);
+    if (looked != SPILL_OK || owner->difference.count > 0)
+        return looked;
     const spill_copy_t *copy = owner->copy;
     spill_copy_result_t *result = copy->result;
     int64_t copied = result->elements;

@@ -87,6 +87,11 @@ void spill_copy_differs(spill_copy_owner_t *owner, int64_t seq, const char *text
 /* The same, where the target has more than the source. */
 void spill_copy_differs_ahead(spill_copy_owner_t *owner, int64_t seq, const char *text);
 
+/* One that is being dropped differs, whatever elements it has still: the next append or repair
+ * takes them. `target` is the owner there, or one of its windows. */
+spill_code_t spill_copy_check_dropped(spill_copy_owner_t *owner, const spill_owner_t *target,
+                                      spill_error_t *error);
+
 void spill_copy_progress(const spill_copy_t *copy);
 
 /* Make the other fields of the target's head those of the source's. (copy_fields.c) */

@@ -288,7 +288,14 @@ static spill_code_t check_window(void *context, const spill_value_t *name, const
     if (pass->owner->copy->drops_windows && seen == 0)
         return SPILL_OK; /* its elements are dropped */
     spill_count_t count;
-    spill_code_t code = spill_array_count(pass->owner->copy->target.array, name, &count, error);
+    spill_owner_t own;
+    spill_array_t *array = pass->owner->copy->target.array;
+    spill_code_t code = spill_owner_init(&own, array, name, error);
+    if (code == SPILL_OK)
+        code = spill_copy_check_dropped(pass->owner, &own, error);
+    spill_owner_release(&own);
+    if (code == SPILL_OK)
+        code = spill_array_count(array, name, &count, error);
     if (code == SPILL_OK && count.next > seen && count.count > 0)
         spill_copy_differs_ahead(pass->owner, -1,
                                  "a window of the target has more elements than the source");

@@ -1,12 +1,12 @@
 #include "tools/staged.h"
 
+#include "core/array.h"
 #include "core/forming.h"
 #include "definition/fields.h"
 #include "store/browse.h"
-#include "store/foreign.h"
 #include "tools/convert.h"
 #include "tools/convert_mark.h"
-#include "tools/import_mark.h"
+#include "tools/emptied.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -115,49 +115,69 @@ static spill_code_t check_original(const spill_staged_t *staged, const spill_for
                       planned_name(staged), forming->original, original_name(staged));
 }
 
-/* The mark stands: where is it between its beginning and its end? */
+/* What is there already has to be what the plan says: by its names collections are emptied. */
+static spill_code_t check_same(const spill_staged_t *staged, const spill_definition_t *planned,
+                               bool *defined, spill_error_t *error)
+{
+    spill_definition_t stored;
+    spill_code_t code = spill_store_definition(staged->store, planned->name, &stored, error);
+    *defined = code == SPILL_OK;
+    if (code == SPILL_OK)
+        code = spill_definition_compatible(&stored, planned, error);
+    if (code == SPILL_REFUSED)
+        code = spill_fail_prefix(error, code, "the migration was begun with another plan");
+    return code == SPILL_NOT_FOUND ? SPILL_OK : code;
+}
+
+/*
+ * The mark stands: where is it between its beginning and its end? The original is defined before
+ * the planned one is, and dropped after it is complete: where it is not there, whatever became of
+ * it and of the mark of that, nothing more is brought.
+ */
 static spill_code_t look_begun(const spill_staged_t *staged, const spill_forming_t *forming,
                                spill_stage_t *stage, spill_error_t *error)
 {
     spill_convert_mark_t mark = {0};
-    bool finished = false, defined = true;
+    bool planned = false, original = false;
     *stage = forming->undoing ? SPILL_STAGE_UNDOING : SPILL_STAGE_BRINGING;
     spill_code_t code = check_original(staged, forming, error);
-    if (code == SPILL_OK && !forming->undoing)
-        code = is_defined(staged, original_name(staged), &defined, error);
-    if (code == SPILL_OK && !defined)
-        code = spill_convert_finished(staged->store, original_name(staged), planned_name(staged),
-                                      &finished, error);
-    if (code == SPILL_OK && !forming->undoing && defined)
+    if (code == SPILL_OK)
+        code = check_same(staged, &staged->planned->definition, &planned, error);
+    if (code == SPILL_OK)
+        code = check_same(staged, &staged->planned->original, &original, error);
+    if (code == SPILL_OK && !forming->undoing && planned && original)
         code = spill_convert_mark_load(staged->store, original_name(staged), &mark, error);
     /* emptied or not: what there is of it is in the planned one */
-    if (finished || strcmp(mark.as, planned_name(staged)) == 0)
+    bool ends = !original || strcmp(mark.as, planned_name(staged)) == 0;
+    if (!forming->undoing && planned && ends)
         *stage = SPILL_STAGE_DROPPING;
     spill_convert_mark_release(&mark);
     return code;
+}
+
+/* No mark stands. An original that is defined all the same, without arrays, is one that another
+ * run was about to begin with when it was finished. */
+static spill_code_t look_ended(const spill_staged_t *staged, spill_stage_t *stage,
+                               spill_error_t *error)
+{
+    bool finished = false;
+    spill_code_t code = spill_convert_finished(staged->store, original_name(staged),
+                                               planned_name(staged), &finished, error);
+    *stage = finished ? SPILL_STAGE_FINISHED : SPILL_STAGE_NONE;
+    return code == SPILL_OK && !finished ? check_new(staged, error) : code;
 }
 
 spill_code_t spill_staged_look(const spill_staged_t *staged, spill_stage_t *stage,
                                spill_error_t *error)
 {
     spill_forming_t forming = {0};
-    bool finished = false, defined = true;
     *stage = SPILL_STAGE_NONE;
     spill_code_t code = spill_planned_check(staged->planned, error);
     if (code == SPILL_OK)
         code = spill_forming_load(staged->store, planned_name(staged), &forming, error);
-    if (code == SPILL_OK && forming.stored) {
-        code = look_begun(staged, &forming, stage, error);
-    } else if (code == SPILL_OK) {
-        code = is_defined(staged, original_name(staged), &defined, error);
-        if (code == SPILL_OK && !defined)
-            code = spill_convert_finished(staged->store, original_name(staged),
-                                          planned_name(staged), &finished, error);
-        if (code == SPILL_OK && finished)
-            *stage = SPILL_STAGE_FINISHED;
-        else if (code == SPILL_OK)
-            code = check_new(staged, error);
-    }
+    if (code == SPILL_OK)
+        code = forming.stored ? look_begun(staged, &forming, stage, error)
+                              : look_ended(staged, stage, error);
     spill_forming_release(&forming);
     return code;
 }
@@ -180,19 +200,54 @@ static spill_code_t refuse_stage(const spill_staged_t *staged, spill_stage_t sta
     return spill_fail(error, SPILL_REFUSED, "no migration to '%s' was begun", name);
 }
 
-static spill_code_t save_mark(const spill_staged_t *staged, bool undoing, spill_error_t *error)
+static spill_code_t fail_begun(const spill_staged_t *staged, spill_error_t *error)
 {
-    spill_forming_t forming = {0};
-    spill_code_t code = spill_forming_load(staged->store, planned_name(staged), &forming, error);
+    return spill_fail(error, SPILL_REFUSED,
+                      "another migration to '%s' has begun, and gone on, meanwhile: see what it "
+                      "does, and start again",
+                      planned_name(staged));
+}
+
+/*
+ * What an earlier migration of these names has left is not the end of this one: its mark is older
+ * than the planned definition. It is replaced, and not deleted, by whoever has seen it: another one
+ * that drops the original by now has put another mark there.
+ */
+static spill_code_t forget_earlier(const spill_staged_t *staged, spill_error_t *error)
+{
+    spill_convert_mark_t mark = {0};
+    const char *name = original_name(staged);
+    bool defined = false;
+    spill_code_t code = spill_convert_mark_load(staged->store, name, &mark, error);
     if (code == SPILL_OK)
-        code = spill_forming_save(staged->store, planned_name(staged), original_name(staged),
-                                  undoing, &forming, error);
-    spill_forming_release(&forming);
+        code = is_defined(staged, planned_name(staged), &defined, error);
+    if (code == SPILL_OK && !defined && spill_convert_mark_stands(&mark))
+        code = spill_convert_check(staged->store, name, planned_name(staged), error);
+    else if (code == SPILL_OK && !defined && mark.as[0] != '\0')
+        code = spill_convert_mark_save(staged->store, name, "", true, &mark, error);
+    spill_convert_mark_release(&mark);
     return code;
 }
 
-/* The mark comes first: whoever sees the definition sees that it is forming. What is left of an
- * earlier migration of that name is not the end of this one. */
+/*
+ * Nothing was begun when we looked. Another one may have begun since, or even finished: then there
+ * is a mark, or a definition.
+ */
+static spill_code_t put_mark(const spill_staged_t *staged, spill_error_t *error)
+{
+    spill_forming_t forming = {0};
+    bool defined = false;
+    spill_code_t code = spill_forming_save(staged->store, planned_name(staged),
+                                           original_name(staged), false, &forming, error);
+    spill_forming_release(&forming);
+    if (code == SPILL_OK)
+        code = is_defined(staged, planned_name(staged), &defined, error);
+    if (code == SPILL_OK && defined)
+        code = spill_forming_end(staged->store, planned_name(staged), error);
+    return code == SPILL_OK && defined ? fail_begun(staged, error) : code;
+}
+
+/* The mark comes first: whoever sees the definition sees that it is forming. */
 spill_code_t spill_staged_begin(const spill_staged_t *staged, spill_error_t *error)
 {
     spill_stage_t stage;
@@ -200,69 +255,24 @@ spill_code_t spill_staged_begin(const spill_staged_t *staged, spill_error_t *err
     if (code == SPILL_OK && stage != SPILL_STAGE_NONE && stage != SPILL_STAGE_BRINGING)
         code = refuse_stage(staged, stage, error);
     if (code == SPILL_OK && stage == SPILL_STAGE_NONE)
-        code = spill_import_marks_drop(staged->store, original_name(staged), error);
+        code =
+            spill_convert_check(staged->store, original_name(staged), planned_name(staged), error);
+    if (code == SPILL_OK && stage == SPILL_STAGE_NONE)
+        code = put_mark(staged, error);
     if (code == SPILL_OK)
-        code = save_mark(staged, false, error);
+        code = forget_earlier(staged, error);
+    if (code == SPILL_OK)
+        code = spill_bring_check(staged->store, original_name(staged), planned_name(staged), error);
     if (code == SPILL_OK)
         code = spill_store_define(staged->store, &staged->planned->original, error);
-    return code == SPILL_OK ? spill_store_define(staged->store, &staged->planned->definition, error)
+    if (code == SPILL_OK)
+        code = spill_store_define(staged->store, &staged->planned->definition, error);
+    return code == SPILL_OK ? spill_bring_check(staged->store, original_name(staged),
+                                                planned_name(staged), error)
                             : code;
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
-
-spill_code_t spill_staged_finish(const spill_staged_t *staged,
-                                 const spill_migrate_options_t *options,
-                                 spill_copy_result_t *result, spill_error_t *error)
-{
-    spill_stage_t stage;
-    bool defined = true;
-    spill_copy_options_t copy = {.as = planned_name(staged),
-                                 .forming = true,
-                                 .progress = options->brought,
-                                 .context = options->context};
-    spill_code_t code = spill_staged_look(staged, &stage, error);
-    if (code == SPILL_OK && stage == SPILL_STAGE_FINISHED)
-        return SPILL_OK;
-    if (code == SPILL_OK && stage != SPILL_STAGE_BRINGING && stage != SPILL_STAGE_DROPPING)
-        code = refuse_stage(staged, stage, error);
-    if (code == SPILL_OK)
-        code = is_defined(staged, original_name(staged), &defined, error);
-    if (code == SPILL_OK && defined)
-        code = spill_convert_finish(staged->store, original_name(staged), &copy, result, error);
-    return code == SPILL_OK ? spill_forming_end(staged->store, planned_name(staged), error) : code;
-}
-
-/* ---- the way back ---------------------------------------------------------------------------- */
-
-/* A definition that is dropped leaves its collections behind, with indexes and tombstones. */
-static spill_code_t drop_collections(const spill_staged_t *staged, spill_error_t *error)
-{
-    const spill_definition_t *definition = &staged->planned->definition;
-    const char *pages = definition->page_collection, *heads = definition->collection;
-    spill_foreign_t *foreign = NULL;
-    if (!staged->uri)
-        return SPILL_OK;
-    spill_code_t code = spill_foreign_open(staged->uri, &foreign, error);
-    if (code == SPILL_OK && pages[0] != '\0')
-        code = foreign->ops->drop(foreign, pages, error);
-    if (code == SPILL_OK && strcmp(heads, staged->planned->original.collection) != 0 &&
-        strcmp(heads, pages) != 0)
-        code = foreign->ops->drop(foreign, heads, error);
-    spill_foreign_close(foreign);
-    return code;
-}
-
-static spill_code_t drop_planned(const spill_staged_t *staged, spill_error_t *error)
-{
-    bool defined;
-    spill_code_t code = save_mark(staged, true, error);
-    if (code == SPILL_OK)
-        code = is_defined(staged, planned_name(staged), &defined, error);
-    if (code == SPILL_OK && defined)
-        code = spill_store_drop(staged->store, planned_name(staged), error);
-    return code == SPILL_OK ? drop_collections(staged, error) : code;
-}
 
 typedef spill_code_t (*pass_fn)(spill_array_t *array, const spill_migrate_options_t *options,
                                 spill_migrate_result_t *result, spill_error_t *error);
@@ -278,6 +288,89 @@ static spill_code_t over_original(const spill_staged_t *staged, pass_fn pass,
     code = pass(array, options, result, error);
     spill_array_close(array);
     return code;
+}
+
+/* Pages without a head may be the only copy of what they have. */
+static spill_code_t check_pages(spill_array_t *original, const spill_migrate_options_t *options,
+                                spill_migrate_result_t *result, spill_error_t *error)
+{
+    (void)options;
+    (void)result;
+    return spill_bring_check_pages(original, NULL, error);
+}
+
+spill_code_t spill_staged_finish(const spill_staged_t *staged,
+                                 const spill_migrate_options_t *options,
+                                 spill_copy_result_t *result, spill_error_t *error)
+{
+    spill_stage_t stage;
+    bool defined = true;
+    spill_migrate_result_t ignored = {0};
+    spill_copy_options_t copy = {.as = planned_name(staged),
+                                 .forming = true,
+                                 .progress = options->brought,
+                                 .context = options->context};
+    spill_code_t code = spill_staged_look(staged, &stage, error);
+    if (code == SPILL_OK && stage == SPILL_STAGE_FINISHED)
+        return SPILL_OK;
+    if (code == SPILL_OK && stage != SPILL_STAGE_BRINGING && stage != SPILL_STAGE_DROPPING)
+        code = refuse_stage(staged, stage, error);
+    if (code == SPILL_OK)
+        code = is_defined(staged, original_name(staged), &defined, error);
+    if (code == SPILL_OK && stage == SPILL_STAGE_BRINGING)
+        code = over_original(staged, check_pages, options, &ignored, error);
+    if (code == SPILL_OK && defined)
+        code = spill_convert_finish(staged->store, original_name(staged), &copy, result, error);
+    return code == SPILL_OK ? spill_forming_end(staged->store, planned_name(staged), error) : code;
+}
+
+/* ---- the way back ---------------------------------------------------------------------------- */
+
+static spill_code_t save_undoing(const spill_staged_t *staged, spill_error_t *error)
+{
+    spill_forming_t forming = {0};
+    spill_code_t code = spill_forming_load(staged->store, planned_name(staged), &forming, error);
+    if (code == SPILL_OK && !forming.stored)
+        code = fail_begun(staged, error);
+    if (code == SPILL_OK)
+        code = spill_forming_save(staged->store, planned_name(staged), original_name(staged), true,
+                                  &forming, error);
+    spill_forming_release(&forming);
+    return code;
+}
+
+static spill_code_t drop_owner(void *context, const spill_value_t *owner, spill_error_t *error)
+{
+    spill_code_t code = spill_array_drop_owner(context, owner, error);
+    return code == SPILL_NOT_FOUND ? SPILL_OK : code;
+}
+
+static spill_code_t drop_owners(const spill_staged_t *staged, spill_error_t *error)
+{
+    spill_array_t *array;
+    spill_code_t code = spill_array_open(staged->store, planned_name(staged), &array, error);
+    if (code != SPILL_OK)
+        return code;
+    array->forming = false;
+    code = spill_each_owner(array, drop_owner, array, false, error);
+    spill_array_close(array);
+    return code;
+}
+
+/* Its collections, by the names that are stored, are looked at while there is a definition that has
+ * them. */
+static spill_code_t drop_planned(const spill_staged_t *staged, spill_error_t *error)
+{
+    spill_definition_t stored;
+    spill_code_t code = save_undoing(staged, error);
+    if (code == SPILL_OK)
+        code = spill_store_definition(staged->store, planned_name(staged), &stored, error);
+    if (code != SPILL_OK)
+        return code == SPILL_NOT_FOUND ? SPILL_OK : code;
+    code = drop_owners(staged, error);
+    if (code == SPILL_OK && staged->uri)
+        code = spill_drop_emptied(staged->store, staged->uri, &stored, error);
+    return code == SPILL_OK ? spill_store_drop(staged->store, planned_name(staged), error) : code;
 }
 
 /* Where it was undone already, the original is there still, and has nothing to give back. */

@@ -110,6 +110,11 @@ has err "the originals are still there"
 expect 4 append "$db" oldest ada 1
 has err "'oldest' is still being made by"
 expect 4 trim "$db" oldest ada --keep 1
+expect 4 drop "$db" oldest.original --yes
+has err "'oldest.original' has the arrays that"
+sed 's/"collection" : "oldest"/"collection" : "orders"/' oldest.json >another.json
+expect 4 migrate "$db" another.json --undo --execute --yes
+has err "the migration was begun with another plan"
 expect 0 append "$db" oldest.original ada 41
 expect 0 sweep "$db" oldest
 has out '"step":"brought","owners":2,"elements":1,"before":41,"verified":42'

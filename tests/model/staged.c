@@ -5,6 +5,8 @@
 #include "core/array.h"
 #include "definition/window.h"
 #include "tools/convert.h"
+#include "tools/drop_definition.h"
+#include "tools/import_mark.h"
 #include "tools/staged.h"
 
 #include <spillway/bucket.h>
@@ -50,7 +52,9 @@ typedef struct world {
     spill_value_t owners[OWNERS];
     model_t models[OWNERS];
     int64_t next;
-    int64_t fail_at; /* -1: none */
+    int64_t fail_at;    /* -1: none */
+    int64_t drops_left; /* of heads, until one fails; -1: none does */
+    int64_t meet_at;    /* where another operator does all; -1: never */
     spill_fault_t fault;
     int64_t anew, gone, findings;
 } world_t;
@@ -352,10 +356,14 @@ static void make_plan(world_t *world)
         fail_msg("%s", error.message);
 }
 
+static void finish_by_another(world_t *world);
+
 static void before_call(void *context, int64_t index, const spill_request_t *request)
 {
     world_t *world = context;
     (void)request;
+    if (index == world->meet_at)
+        finish_by_another(world);
     if (world->fail_at >= 0 && index > world->fail_at + 4)
         while (spill_fault_pending(world->faulty) > 0)
             spill_fault_deliver(world->faulty, 0);
@@ -363,8 +371,10 @@ static void before_call(void *context, int64_t index, const spill_request_t *req
 
 static spill_fault_t decide(void *context, int64_t index, const spill_request_t *request)
 {
-    const world_t *world = context;
-    (void)request;
+    world_t *world = context;
+    if (world->drops_left >= 0 && request && request->kind == SPILL_REQUEST_DROP_HEAD &&
+        world->drops_left-- == 0)
+        return SPILL_FAULT_FAIL;
     return index == world->fail_at ? world->fault : SPILL_FAULT_NONE;
 }
 
@@ -378,7 +388,12 @@ static void see(void *context, const spill_migrated_t *migrated)
 static void open_world(world_t *world, const staged_goal_t *goal, spill_store_t *store,
                        int64_t fail_at, spill_fault_t fault)
 {
-    *world = (world_t){.goal = goal, .store = store, .fail_at = fail_at, .fault = fault};
+    *world = (world_t){.goal = goal,
+                       .store = store,
+                       .fail_at = fail_at,
+                       .fault = fault,
+                       .drops_left = -1,
+                       .meet_at = -1};
     spill_fault_hooks_t hooks = {.context = world, .decide = decide, .before = before_call};
     world->options = (spill_migrate_options_t){.migrated = see, .context = world};
     define_other(world);
@@ -435,6 +450,15 @@ static spill_code_t run_finish(world_t *world, int64_t *failed, spill_error_t *e
     if (code != SPILL_OK || *failed > 0)
         return code;
     return spill_staged_finish(&world->staged, &world->options, &result, error);
+}
+
+static spill_code_t run_finish_all(world_t *world, int64_t *failed, spill_error_t *error)
+{
+    spill_stage_t stage;
+    spill_code_t code = spill_staged_look(&world->staged, &stage, error);
+    if (code == SPILL_OK && stage == SPILL_STAGE_NONE)
+        code = run_bring(world, failed, error);
+    return code == SPILL_OK && *failed == 0 ? run_finish(world, failed, error) : code;
 }
 
 static spill_code_t run_undo(world_t *world, int64_t *failed, spill_error_t *error)
@@ -519,4 +543,167 @@ bool staged_survives(const staged_goal_t *goal, spill_store_t *store, int64_t at
         check_finished(&world);
     close_world(&world);
     return reached;
+}
+
+/* ---- what broke it --------------------------------------------------------------------------- */
+
+static void expect_code(spill_code_t code, spill_code_t expected, const spill_error_t *error)
+{
+    if (code != expected)
+        fail_msg("%s, not %s: %s", spill_code_name(code), spill_code_name(expected),
+                 error->message);
+}
+
+static void open_all(world_t *world, const staged_goal_t *goal, spill_store_t *store)
+{
+    open_world(world, goal, store, -1, SPILL_FAULT_NONE);
+    fill(world, 3, 2);
+}
+
+static spill_stage_t stage_of(world_t *world)
+{
+    spill_stage_t stage;
+    spill_error_t error;
+    expect_code(spill_staged_look(&world->staged, &stage, &error), SPILL_OK, &error);
+    return stage;
+}
+
+static void edit_original(world_t *world, int owner, int64_t seq, int64_t number)
+{
+    spill_array_t *array = open_array(world, world->planned.original.name);
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t value = element(&storage, number);
+    assert_int_equal(spill_array_edit(array, &world->owners[owner], seq, &value, NULL), SPILL_OK);
+    bson_destroy(&storage);
+    spill_array_close(array);
+}
+
+static spill_code_t drop_definition(world_t *world, const char *name, spill_error_t *error)
+{
+    return spill_drop_definition(world->store, name, error);
+}
+
+/* All were brought, and one of the originals is dropped; then the run dies. */
+static void break_off_finish(world_t *world)
+{
+    int64_t failed = 0;
+    spill_error_t error;
+    until_done(world, run_bring);
+    world->drops_left = 1;
+    expect_code(run_finish(world, &failed, &error), SPILL_IO, &error);
+    world->drops_left = -1;
+    assert_int_equal(stage_of(world), SPILL_STAGE_DROPPING);
+}
+
+void staged_original_is_dropped(const staged_goal_t *goal, spill_store_t *store)
+{
+    static world_t world;
+    spill_error_t error;
+    int64_t failed = 0;
+    open_all(&world, goal, store);
+    until_done(&world, run_bring);
+    expect_code(drop_definition(&world, world.planned.original.name, &error), SPILL_REFUSED,
+                &error);
+    break_off_finish(&world);
+    edit_original(&world, 1, 0, 999);
+    expect_code(run_finish(&world, &failed, &error), SPILL_REFUSED, &error);
+    assert_non_null(strstr(error.message, "dropping 'planned.original' removes"));
+    expect_code(drop_definition(&world, "planned", &error), SPILL_REFUSED, &error);
+    expect_code(drop_definition(&world, world.planned.original.name, &error), SPILL_OK, &error);
+    assert_int_equal(stage_of(&world), SPILL_STAGE_DROPPING);
+    expect_code(run_bring(&world, &failed, &error), SPILL_REFUSED, &error);
+    expect_code(drop_definition(&world, "planned", &error), SPILL_REFUSED, &error);
+    expect_code(run_finish(&world, &failed, &error), SPILL_OK, &error);
+    check_finished(&world);
+    expect_code(drop_definition(&world, "planned", &error), SPILL_OK, &error);
+    close_world(&world);
+}
+
+void staged_original_vanishes(const staged_goal_t *goal, spill_store_t *store)
+{
+    static world_t world;
+    spill_error_t error;
+    int64_t failed = 0;
+    const char *original = world.planned.original.name;
+    open_all(&world, goal, store);
+    break_off_finish(&world);
+    expect_code(spill_store_drop(store, original, &error), SPILL_OK, &error);
+    expect_code(spill_import_marks_drop(store, original, &error), SPILL_OK, &error);
+    assert_int_equal(stage_of(&world), SPILL_STAGE_DROPPING);
+    expect_code(run_bring(&world, &failed, &error), SPILL_REFUSED, &error);
+    check_array(&world, "planned");
+    /* Somebody defines it again: an original without any array says nothing of others. */
+    expect_code(spill_store_define(store, &world.planned.original, &error), SPILL_OK, &error);
+    expect_code(run_bring(&world, &failed, &error), SPILL_OK, &error);
+    assert_int_equal(failed, OWNERS);
+    assert_int_equal(world.gone, 0);
+    check_array(&world, "planned");
+    close_world(&world);
+}
+
+void staged_drop_is_broken_off(const staged_goal_t *goal, spill_store_t *store)
+{
+    static world_t world;
+    spill_error_t error;
+    int64_t failed = 0;
+    open_all(&world, goal, store);
+    until_done(&world, run_bring);
+    edit_original(&world, 0, 2, 999);
+    world.drops_left = 0;
+    expect_code(run_bring(&world, &failed, &error), SPILL_IO, &error);
+    world.drops_left = -1;
+    edit_original(&world, 0, 2, world.models[0].at[2]);
+    until_done(&world, run_finish);
+    check_finished(&world);
+    spill_array_t *array = open_array(&world, "planned");
+    append_one(&world, array, 0);
+    assert_int_equal(spill_array_repair(array, NULL, false, NULL, NULL, NULL, NULL), SPILL_OK);
+    spill_array_close(array);
+    check_array(&world, "planned");
+    close_world(&world);
+}
+
+void staged_definition_is_another(const staged_goal_t *goal, spill_store_t *store)
+{
+    static world_t world;
+    spill_error_t error;
+    int64_t failed = 0;
+    open_all(&world, goal, store);
+    until_done(&world, run_bring);
+    strcpy(world.planned.definition.collection, "orders");
+    expect_code(run_undo(&world, &failed, &error), SPILL_REFUSED, &error);
+    assert_non_null(strstr(error.message, "begun with another plan"));
+    strcpy(world.planned.definition.collection, "planned");
+    until_done(&world, run_undo);
+    check_undone(&world);
+    close_world(&world);
+}
+
+static void finish_by_another(world_t *world)
+{
+    world_t other = *world;
+    other.faulty = world->store;
+    other.staged.store = world->store;
+    other.fail_at = other.meet_at = -1;
+    until_done(&other, run_finish_all);
+}
+
+bool staged_meets_another(const staged_goal_t *goal, spill_store_t *store, int64_t at)
+{
+    static world_t world;
+    spill_error_t error;
+    int64_t failed = 0;
+    open_all(&world, goal, store);
+    world.meet_at = at;
+    run_bring(&world, &failed, &error); /* it ends, wherever it was */
+    bool met = spill_fault_calls(world.faulty) > at;
+    world.meet_at = -1;
+    if (met) {
+        check_array(&world, "planned");
+        check_documents(&world, false);
+        assert_int_equal(stage_of(&world), SPILL_STAGE_FINISHED);
+        assert_int_equal(run_undo(&world, &failed, &error), SPILL_REFUSED);
+    }
+    close_world(&world);
+    return met;
 }

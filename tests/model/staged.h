@@ -27,4 +27,27 @@ extern const staged_goal_t staged_goals[STAGED_GOALS];
 bool staged_survives(const staged_goal_t *goal, spill_store_t *store, int64_t at,
                      spill_fault_t fault, bool undo);
 
+/*
+ * `finish` dies among the originals, one of them is edited, and the rest dropped as its refusal
+ * says: what was brought stays, and can be finished. Definitions that have the only copy cannot be
+ * dropped.
+ */
+void staged_original_is_dropped(const staged_goal_t *goal, spill_store_t *store);
+
+/* The same where the original goes with its mark, and is defined again, empty. */
+void staged_original_vanishes(const staged_goal_t *goal, spill_store_t *store);
+
+/*
+ * An owner is dropped to be brought anew, and the run dies before its head goes; the edit is taken
+ * back. What is finished then is no owner that the next append drops.
+ */
+void staged_drop_is_broken_off(const staged_goal_t *goal, spill_store_t *store);
+
+/* The plan's definition is not the stored one: nothing is undone by it. In a collection `planned`.
+ */
+void staged_definition_is_another(const staged_goal_t *goal, spill_store_t *store);
+
+/* At call `at` of a first run another operator does all, with finish. False: it has less calls. */
+bool staged_meets_another(const staged_goal_t *goal, spill_store_t *store, int64_t at);
+
 #endif

@@ -52,6 +52,62 @@ static void every_call_of_a_finish_fails(void **state)
         at++;
 }
 
+static spill_store_t *open_memory(void)
+{
+    spill_store_t *store;
+    assert_int_equal(spill_store_open("memory:", NULL, &store, NULL), SPILL_OK);
+    return store;
+}
+
+typedef void (*scenario_fn)(const staged_goal_t *goal, spill_store_t *store);
+
+static void play(scenario_fn scenario, size_t goals)
+{
+    for (size_t g = 0; g < goals; g++) {
+        spill_store_t *store = open_memory();
+        scenario(&staged_goals[g], store);
+        assert_int_equal(spill_store_close(store, NULL), SPILL_OK);
+    }
+}
+
+static void what_is_left_of_an_original_is_dropped(void **state)
+{
+    (void)state;
+    play(staged_original_is_dropped, 5); /* in a bucket the edit may be in another window */
+}
+
+static void an_original_that_vanished_has_not_removed_its_arrays(void **state)
+{
+    (void)state;
+    play(staged_original_vanishes, STAGED_GOALS);
+}
+
+/* The layouts whose drop has a step before the head goes. */
+static void a_drop_that_was_broken_off_is_finished(void **state)
+{
+    (void)state;
+    play(staged_drop_is_broken_off, 2);
+}
+
+static void another_plan_undoes_nothing(void **state)
+{
+    (void)state;
+    play(staged_definition_is_another, 1);
+}
+
+static void another_operator_does_all_meanwhile(void **state)
+{
+    (void)state;
+    for (size_t g = 0; g < STAGED_GOALS; g++) {
+        bool met = true;
+        for (int64_t at = 0; met; at++) {
+            spill_store_t *store = open_memory();
+            met = staged_meets_another(&staged_goals[g], store, at);
+            assert_int_equal(spill_store_close(store, NULL), SPILL_OK);
+        }
+    }
+}
+
 static void every_call_on_the_memory_store(void **state)
 {
     (void)state;
@@ -67,6 +123,11 @@ static void every_call_on_the_embedded_store(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_left_of_an_original_is_dropped),
+        cmocka_unit_test(an_original_that_vanished_has_not_removed_its_arrays),
+        cmocka_unit_test(a_drop_that_was_broken_off_is_finished),
+        cmocka_unit_test(another_plan_undoes_nothing),
+        cmocka_unit_test(another_operator_does_all_meanwhile),
         cmocka_unit_test(every_call_of_a_finish_fails),
         cmocka_unit_test(every_call_on_the_memory_store),
         cmocka_unit_test(every_call_on_the_embedded_store),

@@ -1,0 +1,125 @@
+#include "tools/emptied.h"
+
+#include "definition/fields.h"
+#include "store/foreign.h"
+
+#include <string.h>
+
+enum { DOCUMENTS_AT_A_TIME = 1000 };
+
+static bool names(const spill_definition_t *definition, const char *collection)
+{
+    return strcmp(definition->collection, collection) == 0 ||
+           strcmp(definition->page_collection, collection) == 0;
+}
+
+/* Does another definition have documents there? */
+static spill_code_t is_shared(spill_store_t *store, const spill_definition_t *definition,
+                              const char *collection, bool *shared, spill_error_t *error)
+{
+    spill_definition_t *others;
+    size_t count;
+    *shared = false;
+    spill_code_t code = spill_store_definitions(store, &others, &count, error);
+    for (size_t i = 0; code == SPILL_OK && i < count; i++)
+        *shared = *shared ||
+                  (strcmp(others[i].name, definition->name) != 0 && names(&others[i], collection));
+    bson_free(others);
+    return code;
+}
+
+/* {_id: {owner, page}, spill: {epoch, ...}, ...}; of a window {_id: {owner, window, part}, ...}. */
+static bool is_page(const spill_definition_t *definition, const char *collection,
+                    const bson_t *document)
+{
+    bool bucket = definition->layout == SPILL_LAYOUT_BUCKET;
+    const char *paths[] = {bucket ? "_id.part" : "_id.page", "_id.owner", "spill.epoch"};
+    bool page = bucket || strcmp(definition->page_collection, collection) == 0;
+    for (size_t i = 0; page && i < sizeof paths / sizeof *paths; i++) {
+        bson_iter_t iter, found;
+        page =
+            bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, paths[i], &found);
+    }
+    return page;
+}
+
+static spill_code_t delete_pages(spill_foreign_t *foreign, const spill_definition_t *definition,
+                                 const char *collection, const spill_foreign_batch_t *batch,
+                                 bool *others, spill_error_t *error)
+{
+    spill_foreign_write_t writes[DOCUMENTS_AT_A_TIME];
+    size_t count = 0;
+    for (size_t i = 0; i < batch->count; i++) {
+        bson_iter_t id;
+        bool ours = is_page(definition, collection, batch->documents[i]) &&
+                    bson_iter_init_find(&id, batch->documents[i], "_id");
+        *others = *others || !ours;
+        if (ours)
+            writes[count++] = (spill_foreign_write_t){.kind = SPILL_FOREIGN_DELETE,
+                                                      .id = spill_value_from_iter(&id)};
+    }
+    return count > 0 ? foreign->ops->write(foreign, collection, writes, count, error) : SPILL_OK;
+}
+
+/* The place behind the batch, in `last`. */
+static bool go_behind(const spill_foreign_batch_t *batch, bson_t *last, spill_value_t *after)
+{
+    bson_iter_t id;
+    if (batch->end || batch->count == 0 ||
+        !bson_iter_init_find(&id, batch->documents[batch->count - 1], "_id"))
+        return false;
+    bson_reinit(last);
+    spill_value_t value = spill_value_from_iter(&id);
+    spill_value_append(&value, last, "");
+    if (!bson_iter_init_find(&id, last, ""))
+        return false;
+    *after = spill_value_from_iter(&id);
+    return true;
+}
+
+static spill_code_t empty_collection(spill_foreign_t *foreign, const spill_definition_t *definition,
+                                     const char *collection, bool *others, spill_error_t *error)
+{
+    bson_t last = BSON_INITIALIZER;
+    spill_value_t after;
+    spill_foreign_read_t read = {.collection = collection, .limit = DOCUMENTS_AT_A_TIME};
+    spill_code_t code = SPILL_OK;
+    bool more = true;
+    while (code == SPILL_OK && more) {
+        spill_foreign_batch_t batch = {0};
+        code = foreign->ops->read(foreign, &read, &batch, error);
+        if (code == SPILL_OK)
+            code = delete_pages(foreign, definition, collection, &batch, others, error);
+        more = code == SPILL_OK && go_behind(&batch, &last, &after);
+        read.after = &after;
+        spill_foreign_batch_release(&batch);
+    }
+    bson_destroy(&last);
+    return code;
+}
+
+static spill_code_t drop_emptied(spill_store_t *store, spill_foreign_t *foreign,
+                                 const spill_definition_t *definition, const char *collection,
+                                 spill_error_t *error)
+{
+    bool shared = false, others = false;
+    spill_code_t code = is_shared(store, definition, collection, &shared, error);
+    if (code == SPILL_OK && !shared)
+        code = empty_collection(foreign, definition, collection, &others, error);
+    return code == SPILL_OK && !shared && !others ? foreign->ops->drop(foreign, collection, error)
+                                                  : code;
+}
+
+spill_code_t spill_drop_emptied(spill_store_t *store, const char *uri,
+                                const spill_definition_t *definition, spill_error_t *error)
+{
+    const char *pages = definition->page_collection, *heads = definition->collection;
+    spill_foreign_t *foreign = NULL;
+    spill_code_t code = spill_foreign_open(uri, &foreign, error);
+    if (code == SPILL_OK && pages[0] != '\0')
+        code = drop_emptied(store, foreign, definition, pages, error);
+    if (code == SPILL_OK && strcmp(heads, pages) != 0)
+        code = drop_emptied(store, foreign, definition, heads, error);
+    spill_foreign_close(foreign);
+    return code;
+}
