@@ -118,6 +118,8 @@ spill_code_t spill_copy_cap_look(spill_copy_owner_t *owner, spill_error_t *error
         return code;
     code = copy->joins_windows ? look_at_windows(owner, bounds, error)
                                : look_at_numbers(owner, bounds, error);
+    if (code == SPILL_OK && owner->has > 0 && owner->cap_from == owner->end)
+        code = spill_fail(error, SPILL_CONFLICT, "its elements go while they are counted");
     return spill_copy_failed(&copy->source, code, error);
 }
 
@@ -136,7 +138,12 @@ spill_code_t spill_copy_cap_begin(spill_copy_owner_t *owner, spill_error_t *erro
     int64_t next = skips ? owner->cap_from : owner->next;
     int64_t below = skips ? owner->next : owner->cap_from;
     bool trims = owner->cap_low < below;
-    spill_code_t code = trims ? trim(owner, below, error) : SPILL_OK;
+    const spill_copy_options_t *options = owner->copy->options;
+    spill_code_t code = SPILL_OK;
+    if ((trims || skips) && options->turn)
+        code = options->turn(options->context, 1, error);
+    if (code == SPILL_OK && trims)
+        code = trim(owner, below, error);
     if (code == SPILL_OK && skips) {
         code = spill_copy_skip(owner, owner->cap_from, error);
         if (code == SPILL_OK)
