@@ -53,9 +53,9 @@ typedef struct spill_repair_summary {
  * Finish what clients left half done of one owner, or of every owner (owner NULL): removals and
  * edits whose intent is still there, seals with no page after them, pages that a trim did not
  * empty, drops that did not come to their end, also (but on a server) of owners that have no head
- * any more. The next writer would finish most of it too; this is for arrays that have none, and for readers of the
- * documents. Each is a finding of invariant 7, told to `report` (may be NULL) before it is
- * finished, and counted; with `look_only` nothing is written. Layouts reference and subset: a
+ * any more. The next writer would finish most of it too; this is for arrays that have none, and for
+ * readers of the documents. Each is a finding of invariant 7, told to `report` (may be NULL) before
+ * it is finished, and counted; with `look_only` nothing is written. Layouts reference and subset: a
  * head's sum and top that are not those of the elements are made anew.
  *
  * Whatever else verify finds of these owners is told too, as it is, and stays (summary->left):
