@@ -42,8 +42,8 @@ spill_code_t spill_give_back(spill_owner_t *owner, int64_t *elements, spill_erro
 /*
  * An array of others, beside which there may be pages of an owner that was given back or dropped:
  * they go. Where other programs write to documents SPILL_REFUSED, and all stay, unless the array
- * begins with the elements of all of them, and they are of one incarnation. One read where there are
- * none; else one, and a deletion, for each number up to the highest.
+ * begins with the elements of all of them, and they are of one incarnation. One read where there
+ * are none; else one, and a deletion, for each number up to the highest.
  */
 spill_code_t spill_free_pages(const spill_owner_t *owner, spill_error_t *error);
 

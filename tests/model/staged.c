@@ -707,3 +707,33 @@ bool staged_meets_another(const staged_goal_t *goal, spill_store_t *store, int64
     close_world(&world);
     return met;
 }
+
+void staged_documents_of_others(const staged_goal_t *goal, spill_store_t *store, const char *uri,
+                                void (*change)(const char *uri))
+{
+    static world_t world;
+    spill_error_t error;
+    spill_copy_result_t result = {0};
+    spill_count_t count;
+    int64_t failed = 0;
+    open_all(&world, goal, store);
+    world.staged.uri = uri;
+    until_done(&world, run_bring);
+    change(uri);
+    expect_code(run_bring(&world, &failed, &error), SPILL_OK, &error);
+    assert_int_equal(failed, 1);
+    assert_int_equal(world.gone, 0);
+    spill_array_t *array = open_array(&world, "planned");
+    assert_int_equal(spill_array_count(array, &world.owners[0], &count, NULL), SPILL_OK);
+    assert_int_equal(count.count, 9);
+    spill_array_close(array);
+    expect_code(spill_staged_finish(&world.staged, &world.options, &result, &error), SPILL_REFUSED,
+                &error);
+    assert_non_null(strstr(error.message, "without a head"));
+    array = open_array(&world, world.planned.original.name);
+    assert_int_equal(spill_array_drop_owner(array, &world.owners[0], NULL), SPILL_OK);
+    spill_array_close(array);
+    until_done(&world, run_undo);
+    assert_int_equal(spill_array_open(store, "planned", &array, NULL), SPILL_NOT_FOUND);
+    close_world(&world);
+}

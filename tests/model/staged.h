@@ -47,6 +47,14 @@ void staged_drop_is_broken_off(const staged_goal_t *goal, spill_store_t *store);
  */
 void staged_definition_is_another(const staged_goal_t *goal, spill_store_t *store);
 
+/*
+ * On a server: `change` replaces the document of the owner ada in `users` by one without the array,
+ * and puts a document of its own into the collection `planned`. What was brought of ada is kept,
+ * and nothing finished, until its pages in the original are dropped by hand; then it is undone.
+ */
+void staged_documents_of_others(const staged_goal_t *goal, spill_store_t *store, const char *uri,
+                                void (*change)(const char *uri));
+
 /* At call `at` of a first run another operator does all, with finish. False: it has less calls. */
 bool staged_meets_another(const staged_goal_t *goal, spill_store_t *store, int64_t at);
 

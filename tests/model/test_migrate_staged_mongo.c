@@ -36,9 +36,73 @@ static void every_call(void **state)
     }
 }
 
+static int64_t count_documents(const char *uri, const char *name)
+{
+    mongoc_database_t *database;
+    mongoc_client_t *client = server_client(uri, &database);
+    mongoc_collection_t *collection = mongoc_database_get_collection(database, name);
+    bson_t all = BSON_INITIALIZER;
+    int64_t count = mongoc_collection_count_documents(collection, &all, NULL, NULL, NULL, NULL);
+    mongoc_collection_destroy(collection);
+    mongoc_database_destroy(database);
+    mongoc_client_destroy(client);
+    return count;
+}
+
+static void change(const char *uri)
+{
+    mongoc_database_t *database;
+    mongoc_client_t *client = server_client(uri, &database);
+    mongoc_collection_t *users = mongoc_database_get_collection(database, "users");
+    mongoc_collection_t *planned = mongoc_database_get_collection(database, "planned");
+    bson_t *ada = BCON_NEW("_id", "ada"), *other = BCON_NEW("_id", "of an application");
+    bson_t *replaced = BCON_NEW("name", "ada");
+    assert_true(mongoc_collection_replace_one(users, ada, replaced, NULL, NULL, NULL));
+    assert_true(mongoc_collection_insert_one(planned, other, NULL, NULL, NULL));
+    bson_destroy(ada);
+    bson_destroy(other);
+    bson_destroy(replaced);
+    mongoc_collection_destroy(users);
+    mongoc_collection_destroy(planned);
+    mongoc_database_destroy(database);
+    mongoc_client_destroy(client);
+}
+
+static void documents_of_others_stay(void **state)
+{
+    (void)state;
+    char *uri = server_new_database(NULL);
+    spill_store_t *store = server_open(uri);
+    staged_documents_of_others(&staged_goals[0], store, uri, change);
+    assert_int_equal(count_documents(uri, "users"), 4);
+    assert_int_equal(count_documents(uri, "planned"), 1);
+    assert_int_equal(count_documents(uri, "planned.pages"), 0);
+    server_close(store);
+    server_drop(uri);
+    bson_free(uri);
+}
+
+/* The layouts whose drop closes a page, in each way. */
+static void a_drop_that_was_broken_off_is_finished(void **state)
+{
+    (void)state;
+    for (size_t g = 0; g < 5; g++) {
+        char *uri = server_new_database(NULL);
+        spill_store_t *store = server_open(uri);
+        staged_drop_is_broken_off(&staged_goals[g], store);
+        server_close(store);
+        server_drop(uri);
+        bson_free(uri);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_call)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(documents_of_others_stay),
+        cmocka_unit_test(a_drop_that_was_broken_off_is_finished),
+        cmocka_unit_test(every_call),
+    };
     server_uri();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
