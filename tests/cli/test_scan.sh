@@ -197,12 +197,19 @@ has err "the archive's list of collections is damaged at byte"
 
 # ---- Ctrl-C ---------------------------------------------------------------------------------------
 
+# until_caught PID: until the program of that number catches TERM. The shell's own child catches it too,
+# and ends by it, until it has become the program.
+until_caught() {
+    until [ "$(readlink /proc/$1/exe)" -ef "$SPILLWAY" ] &&
+        (((0x$(awk '/^SigCgt/ {print $2}' /proc/$1/status) >> 14) & 1)); do sleep 0.02; done
+}
+
 mkfifo pipe
 "$SPILLWAY" scan - --format bson --quiet <pipe >out 2>err &
 pid=$!
 exec 3>pipe
 cat grown.bson grown.bson >&3
-sleep 0.3
+until_caught $pid
 kill -TERM $pid
 cat grown.bson >&3 2>/dev/null
 exec 3>&-
@@ -245,7 +252,7 @@ done
 mkfifo idle.bson
 "$SPILLWAY" scan idle.bson --quiet >out 2>err &
 pid=$!
-until (((0x$(awk '/^SigCgt/ {print $2}' /proc/$pid/status) >> 14) & 1)); do sleep 0.02; done # TERM is caught
+until_caught $pid
 kill -TERM $pid
 wait $pid
 status=$?
