@@ -15,6 +15,7 @@ typedef struct convert_options {
     const char *to;
     const char *keep;
     const char *as;
+    const char *sort_by;
     spill_cli_copy_given_t copy;
     bool finish;
     bool yes;
@@ -28,6 +29,7 @@ typedef struct convert_run {
     spill_cli_copy_t copy;
     char as[SPILL_NAME_SIZE];
     bool finished; /* before this run */
+    bool keeps_best;
 } convert_run_t;
 
 /* ---- the new definition ---------------------------------------------------------------------- */
@@ -67,6 +69,10 @@ static spill_code_t check_definition(const convert_options_t *given,
     if (given->keep && there->keep != keep)
         return spill_fail(error, SPILL_REFUSED, "definition '%s' is there, and keeps the %s",
                           there->name, spill_keep_name(there->keep));
+    if (given->sort_by && strcmp(there->sort_field, given->sort_by) != 0)
+        return spill_fail(error, SPILL_REFUSED,
+                          "definition '%s' is there, and its sortField is '%s'", there->name,
+                          there->sort_field);
     return SPILL_OK;
 }
 
@@ -84,17 +90,21 @@ static spill_code_t look_if_finished(convert_run_t *run, spill_code_t missing, s
 /* It is made with all that the command line says: what is refused leaves nothing behind. */
 static spill_code_t define(const convert_run_t *run, const spill_definition_t *from,
                            spill_layout_t layout, const spill_keep_t *keep,
-                           const spill_bounds_t *bounds, spill_error_t *error)
+                           const spill_bounds_t *bounds, spill_definition_t *definition,
+                           spill_error_t *error)
 {
-    spill_definition_t definition;
+    const convert_options_t *given = run->invocation->options;
     spill_code_t code = spill_convert_check(run->store, from->name, run->as, error);
     if (code == SPILL_OK)
-        code = spill_convert_definition(from, run->as, layout, keep, &definition, error);
+        code = spill_convert_definition(from, run->as, layout, keep, definition, error);
     if (code != SPILL_OK)
         return code;
-    spill_copy_set_bounds(bounds, &definition);
-    definition.largest = definition.bounds;
-    return spill_store_define(run->store, &definition, error);
+    if (given->sort_by && snprintf(definition->sort_field, sizeof definition->sort_field, "%s",
+                                   given->sort_by) >= (int)sizeof definition->sort_field)
+        return spill_fail(error, SPILL_INVALID, "--sort-by is too long");
+    spill_copy_set_bounds(bounds, definition);
+    definition->largest = definition->bounds;
+    return spill_store_define(run->store, definition, error);
 }
 
 static spill_code_t make_definition(convert_run_t *run, const spill_bounds_t *bounds,
@@ -115,11 +125,12 @@ static spill_code_t make_definition(convert_run_t *run, const spill_bounds_t *bo
     if (code != SPILL_OK || run->finished)
         return code;
     code = spill_store_definition(run->store, run->as, &definition, error);
-    if (code != SPILL_NOT_FOUND)
-        return code == SPILL_OK ? check_definition(given, &definition, layout, keep, error) : code;
-    if (given->finish)
-        return code; /* there is nothing to finish */
-    return define(run, &from, layout, given->keep ? &keep : NULL, bounds, error);
+    if (code == SPILL_OK)
+        code = check_definition(given, &definition, layout, keep, error);
+    else if (code == SPILL_NOT_FOUND && !given->finish) /* else there is nothing to finish */
+        code = define(run, &from, layout, given->keep ? &keep : NULL, bounds, &definition, error);
+    run->keeps_best = code == SPILL_OK && spill_keeps_best(&definition);
+    return code;
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -153,10 +164,10 @@ static void say_what_next(const convert_run_t *run)
         fprintf(stderr, "'%s' is dropped; its arrays are in '%s'\n", name, run->as);
     else if (run->copy.result.differences == 0) {
         if (run->copy.result.dropped > 0)
-            fprintf(stderr, "%" PRId64 " %s not in '%s', which keeps the newest alone\n",
+            fprintf(stderr, "%" PRId64 " %s not in '%s', which keeps the %s alone\n",
                     run->copy.result.dropped,
                     spill_cli_plural(run->copy.result.dropped, "element is", "elements are"),
-                    run->as);
+                    run->as, run->keeps_best ? "best" : "newest");
         fprintf(
             stderr,
             "the arrays are in '%s'; '%s' is as it was. To change over, stop the clients, then: "
@@ -205,6 +216,7 @@ static const spill_option_t OPTIONS[] = {
     {"to", "LAYOUT", TEXT(to), "The new layout"},
     {"keep", "newest|oldest", TEXT(keep), "Which elements the new head keeps (outlier)"},
     {"as", "NAME", TEXT(as), "The new definition (NAME.LAYOUT); made where it is not there yet"},
+    {"sort-by", "FIELD", TEXT(sort_by), "Capped: keep those that rank highest by it; subset: show"},
     SPILL_CLI_COPY_OPTIONS(convert_options_t, copy),
     {"finish", NULL, FLAG(finish), "Go on, compare all, and drop the old definition"},
     {"yes", NULL, FLAG(yes), "With --finish: do not ask"},
@@ -216,30 +228,32 @@ const spill_command_t spill_command_convert = {
     .arguments_min = 2,
     .arguments_max = 2,
     .summary = "Lay the arrays of a definition out in another way",
-    .text = "Brings all arrays of NAME into a new definition, beside the old documents, which stay "
-            "until --finish. The new definition is the one that --as names; where there is none, "
-            "it is made with the old one's bounds and field names, those of the new layout where "
-            "documents have another shape, and collections of its own. "
-            "Make it with 'define' first to choose them yourself. Layouts are outlier, capped, "
-            "reference, subset and bucket, from any to any.\n"
-            "\n"
-            "Elements keep their sequence numbers, and all of it is compared, element by element. "
-            "Layout capped keeps the newest elements; how many it drops is said (\"dropped\"). To "
-            "layout bucket each element goes to the window of its time, in the old order; from it, "
-            "elements are numbered anew, window by window. "
-            "Interrupted, it goes on with the same command; so it does when NAME has grown since. "
-            "Owners whose arrays differ, because they were changed meanwhile, are printed, and the "
-            "exit code is 1. Look at both: where nobody has written to the new definition and it "
-            "has no more than NAME, drop the owner there, and convert again. Where it has more, it "
-            "may be the only whole copy: drop nothing there.\n"
-            "\n"
-            "To change over: convert while clients work on NAME; stop them; convert with --finish, "
-            "which brings the rest, compares, and drops NAME; let them open the new name.\n"
-            "\n"
-            "Examples:\n"
-            "  spillway convert feeds.db events --keep oldest\n"
-            "  spillway convert feeds.db events --to outlier --as recent --threshold 50 --page 50\n"
-            "  spillway convert feeds.db events --as recent --finish",
+    .text =
+        "Brings all arrays of NAME into a new definition, beside the old documents, which stay "
+        "until --finish. The new definition is the one that --as names; where there is none, "
+        "it is made with the old one's bounds and field names, those of the new layout where "
+        "documents have another shape, and collections of its own. "
+        "Make it with 'define' first to choose them yourself. Layouts are outlier, capped, "
+        "reference, subset and bucket, from any to any.\n"
+        "\n"
+        "Elements keep their sequence numbers, and all of it is compared, element by element. "
+        "Layout capped keeps the newest elements, or with --sort-by those that rank highest; how "
+        "many it drops is said (\"dropped\"). To "
+        "layout bucket each element goes to the window of its time, in the old order; from it, "
+        "elements are numbered anew, window by window. "
+        "Interrupted, it goes on with the same command; so it does when NAME has grown since. "
+        "Owners whose arrays differ, because they were changed meanwhile, are printed, and the "
+        "exit code is 1. Look at both: where nobody has written to the new definition and it "
+        "has no more than NAME, drop the owner there, and convert again. Where it has more, it "
+        "may be the only whole copy: drop nothing there.\n"
+        "\n"
+        "To change over: convert while clients work on NAME; stop them; convert with --finish, "
+        "which brings the rest, compares, and drops NAME; let them open the new name.\n"
+        "\n"
+        "Examples:\n"
+        "  spillway convert feeds.db events --keep oldest\n"
+        "  spillway convert feeds.db events --to outlier --as recent --threshold 50 --page 50\n"
+        "  spillway convert feeds.db events --as recent --finish",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
     .durability = SPILL_DURABILITY_LOG,
     .options = OPTIONS,

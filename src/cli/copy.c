@@ -19,7 +19,6 @@ typedef struct copy_run {
     spill_store_t *source;
     spill_store_t *target;
     spill_cli_copy_t copy;
-    bool passed_over; /* a definition that cannot be copied */
 } copy_run_t;
 
 /* ---- what to copy ---------------------------------------------------------------------------- */
@@ -50,22 +49,6 @@ static spill_code_t list_names(const copy_run_t *run, char ***names, spill_error
     return SPILL_OK;
 }
 
-/* Of one that cannot be copied it says so; the others are no worse for it. */
-static spill_code_t copy_one(copy_run_t *run, const char *name, const spill_copy_options_t *options,
-                             spill_error_t *error)
-{
-    spill_definition_t definition;
-    spill_code_t code = spill_store_definition(run->source, name, &definition, error);
-    if (code != SPILL_OK)
-        return spill_fail_prefix(error, code, "source");
-    if (spill_copy_check(&definition, error) == SPILL_OK)
-        return spill_copy(run->source, run->target, name, options, &run->copy.result, error);
-    spill_cli_progress_break(&run->copy.progress);
-    fprintf(stderr, "spillway: not copied: %s\n", error->message);
-    run->passed_over = true;
-    return SPILL_OK;
-}
-
 /* Goes on past a definition that has damaged owners, and fails in the end. */
 static spill_code_t copy_all(copy_run_t *run, char **names, spill_error_t *error)
 {
@@ -76,7 +59,7 @@ static spill_code_t copy_all(copy_run_t *run, char **names, spill_error_t *error
     spill_code_t code = SPILL_OK;
     for (size_t i = 0; code == SPILL_OK && names[i]; i++) {
         spill_error_t late;
-        code = copy_one(run, names[i], &options, &late);
+        code = spill_copy(run->source, run->target, names[i], &options, &run->copy.result, &late);
         if (code != SPILL_OK)
             *error = late;
         if (code == SPILL_CORRUPT) {
@@ -125,9 +108,7 @@ static spill_exit_t run(const spill_invocation_t *invocation)
         code = spill_fail_prefix(&error, closing.code, "target");
     }
     spill_exit_t result = spill_cli_close(NULL, run.source, code, &error);
-    result = spill_cli_copy_exit(&run.copy, code, result);
-    bool ended = result == SPILL_EXIT_DONE || result == SPILL_EXIT_FOUND;
-    return run.passed_over && ended ? SPILL_EXIT_REFUSED : result;
+    return spill_cli_copy_exit(&run.copy, code, result);
 }
 
 static const spill_option_t OPTIONS[] = {SPILL_CLI_COPY_OPTIONS(copy_options_t, copy), {0}};
@@ -150,8 +131,7 @@ const spill_command_t spill_command_copy = {
             "source after it was copied, or in the target) is printed with the first number that "
             "differs, nothing is overwritten, and the exit code is 1. Once nothing that the target "
             "alone has is needed, drop that owner there, and copy again. The summary comes last, "
-            "as JSON. A definition that keeps the best (layout capped, --sort-by) cannot be "
-            "copied: it is passed over with a message, and the exit code is 4 in the end.\n"
+            "as JSON.\n"
             "\n"
             "Examples:\n"
             "  spillway copy feeds.db mongodb://localhost/feeds\n"

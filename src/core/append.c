@@ -43,17 +43,21 @@ spill_code_t spill_array_check_rank(const spill_definition_t *definition,
                       definition->sort_field);
 }
 
-/* Capped, keeping the best: a long element would push all others out, and no newer one it. */
-static spill_code_t check_best(const spill_owner_t *owner, int64_t bytes, size_t index,
-                               spill_error_t *error)
+spill_code_t spill_array_check_best(const spill_owner_t *owner, const spill_value_t *element,
+                                    spill_error_t *error)
 {
-    int64_t most = owner->array->definition.bounds.head_bytes_max;
-    if (bytes <= most)
+    const spill_definition_t *definition = &owner->array->definition;
+    if (!spill_keeps_best(definition))
         return SPILL_OK;
+    int64_t most = definition->bounds.head_bytes_max;
+    int64_t bytes = spill_part_bytes_alone(owner, true, 1, element->size_bytes);
+    spill_code_t code = spill_array_check_rank(definition, element, error);
+    if (code != SPILL_OK || bytes <= most)
+        return code;
     return spill_fail(error, SPILL_TOO_BIG,
-                      "element %zu: with a head around it that is %" PRId64 " bytes, and one that "
-                      "keeps the best has at most %" PRId64 " (headBytesMax, --max-bytes)",
-                      index, bytes, most);
+                      "with a head around it that is %" PRId64 " bytes, and one that keeps the "
+                      "best has at most %" PRId64 " (headBytesMax, --max-bytes)",
+                      bytes, most);
 }
 
 static spill_code_t check_elements(const spill_owner_t *owner, const spill_value_t *elements,
@@ -69,17 +73,13 @@ static spill_code_t check_elements(const spill_owner_t *owner, const spill_value
             code = spill_array_check_window(owner, &elements[i], error);
         if (code != SPILL_OK)
             return code;
-        code = spill_array_check_rank(&owner->array->definition, &elements[i], error);
+        code = spill_array_check_best(owner, &elements[i], error);
         if (code != SPILL_OK)
             return spill_fail_prefix(error, code, "element %zu", i);
         int64_t bytes = spill_part_bytes_alone(owner, true, 1, elements[i].size_bytes);
         int64_t page = spill_part_bytes_alone(owner, false, 1, elements[i].size_bytes);
         if (bytes < page && spill_definition_has_pages(&owner->array->definition))
             bytes = page;
-        if (spill_keeps_best(&owner->array->definition))
-            code = check_best(owner, bytes, i, error);
-        if (code != SPILL_OK)
-            return code;
         if (bytes > SPILL_DOCUMENT_BYTES_MAX)
             return spill_fail(error, SPILL_TOO_BIG,
                               "element %zu has %u bytes: with a document around it that is %" PRId64

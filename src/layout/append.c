@@ -39,6 +39,7 @@ spill_request_t spill_append_request(const spill_owner_t *owner, int64_t page,
     append.elements = part->elements;
     append.element_count = part->count;
     append.elements_bytes = part->bytes;
+    append.skip = part->skip;
     append.op = part->op;
     append.members = part->members;
     append.member_count = part->member_count;
@@ -71,12 +72,12 @@ static spill_code_t repeated(const spill_owner_t *owner, const spill_request_t *
         .op_base = response->state.n,
         .dropped = count_dropped(owner, &response->state, response->op.seq, response->op.count),
     };
-    if (response->op.count == (int64_t)append->element_count)
+    if (response->op.count == spill_request_numbers(append))
         return SPILL_OK;
     spill_fail(error, SPILL_CONFLICT,
                "the operation id was used for an append of %" PRId64
-               " elements, this one has %zu: choose another id",
-               response->op.count, append->element_count);
+               " elements, this one has %" PRId64 ": choose another id",
+               response->op.count, spill_request_numbers(append));
     return spill_owner_name(owner, SPILL_CONFLICT, error);
 }
 
@@ -110,7 +111,7 @@ void spill_append_done(const spill_part_t *part, const spill_response_t *respons
 {
     *result = (spill_append_result_t){
         .first = response->seq,
-        .count = (int64_t)part->count,
+        .count = part->skip + (int64_t)part->count,
         .op_base = response->state.n,
         .crowded_out = response->crowded,
     };

@@ -26,6 +26,7 @@ typedef struct spill_part {
     const spill_value_t *elements;
     size_t count;
     int64_t bytes;        /* sum of the elements' sizes */
+    int64_t skip;         /* capped, keeping the best: spill_request.skip; count may be 0 then */
     const spill_op_t *op; /* or NULL */
     const bson_t *update; /* or NULL */
     /*

@@ -129,7 +129,7 @@ static void keep_best(spill_memory_document_t *document, const spill_request_t *
         if (spill_is_gone(&document->state, all->entries[i - 1].seq))
             spill_memory_document_remove(document, i - 1, 1);
     for (size_t i = 0; i < request->element_count; i++)
-        if (!spill_is_gone(&document->state, first + (int64_t)i))
+        if (!spill_is_gone(&document->state, first + request->skip + (int64_t)i))
             spill_memory_document_insert(document, document->count, &request->elements[i]);
 }
 
@@ -157,7 +157,7 @@ static void add_elements(const step_t *step, const spill_effect_t *effect)
     spill_op_entry_t entry = {
         .ordinal = document->state.n - 1,
         .seq = effect->seq,
-        .count = (int64_t)request->element_count,
+        .count = spill_request_numbers(request),
         .id_bytes = (uint8_t)request->op->id_bytes,
     };
     memcpy(entry.id, request->op->id, request->op->id_bytes);

@@ -170,6 +170,11 @@ int64_t spill_request_ops(const spill_request_t *request)
     return request->op ? 1 : 0;
 }
 
+int64_t spill_request_numbers(const spill_request_t *append)
+{
+    return append->skip + (int64_t)append->element_count;
+}
+
 const spill_request_t *spill_request_dated(const spill_request_t *request, int64_t dropped_rev,
                                            spill_request_t *dated)
 {

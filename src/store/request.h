@@ -12,7 +12,9 @@
  *                                                               slots_max elements, within the
  *                                                               bytes; low = first. With a
  *                                                               sort_field those that rank lowest
- *                                                               go, and their numbers are gone
+ *                                                               go, and their numbers are gone;
+ *                                                               before its elements, which may
+ *                                                               be none, it may `skip` numbers
  *   PUT_PAGE      page      absent, or (epoch, src) < mine      the whole page
  *   CUT           head      epoch, pages and rev equal; with    `slots` slots go; first, removed;
  *                           a run: it is what is in the slots   pages + 1 + more_pages; rev + 1
@@ -182,6 +184,7 @@ typedef struct spill_request {
     const spill_value_t *elements; /* APPEND; EDIT (one) */
     size_t element_count;
     int64_t elements_bytes; /* sum of their sizes */
+    int64_t skip; /* APPEND, capped, keeping the best: numbers of no element, before its own */
     /*
      * APPEND, for stores that combine (spill_store_ops): the elements are those of several appends,
      * one after the other; all of these have an operation or none has, and `op` is NULL. All are
@@ -287,7 +290,7 @@ typedef struct spill_response {
      * fields_bytes: a document may be there with other fields only.
      */
     spill_state_t state;
-    int64_t seq;          /* APPEND: number of the first element given */
+    int64_t seq;          /* APPEND: the first number given */
     int64_t crowded;      /* APPEND: capped, keeping the best: old elements that went for bytes */
     bool judged;          /* APPEND when REFUSED: the rest is what a READ (with op) then showed */
     bool looked;          /* APPEND with due, or judged: state and run are what a READ shows */
@@ -317,6 +320,9 @@ const char *spill_request_kind_name(spill_request_kind_t kind);
 
 /* How many operations an APPEND carries. */
 int64_t spill_request_ops(const spill_request_t *request);
+
+/* How many numbers an APPEND gives: to its elements, and those that it skips. */
+int64_t spill_request_numbers(const spill_request_t *append);
 
 /* Is the head's incarnation over, once it is carried out? Later ones have to have later epochs. */
 bool spill_ends_incarnation(const spill_request_t *request);

@@ -291,7 +291,8 @@ static bool make_room(const spill_request_t *request, const spill_facts_t *facts
 static spill_outcome_t append(const spill_request_t *request, const spill_facts_t *facts,
                               spill_state_t *state, spill_effect_t *effect)
 {
-    assert(request->element_count > 0);
+    assert(request->element_count > 0 || request->skip > 0);
+    assert(request->skip == 0 || spill_keeps_best(request->definition));
     int64_t fields_bytes = facts->fields_bytes > 0 ? facts->fields_bytes : state->fields_bytes;
     if (append_refusal(request, state, facts->op_seen, fields_bytes) != SPILL_REFUSAL_NONE)
         return SPILL_REFUSED_GUARD;
@@ -319,7 +320,8 @@ static spill_outcome_t append(const spill_request_t *request, const spill_facts_
     if (!is_capped(request))
         return SPILL_DONE;
     if (best) {
-        effect->crowded = spill_step_keeps_best(request, facts, end, state);
+        spill_seqs_insert_run(&state->gone, end, end + request->skip);
+        effect->crowded = spill_step_keeps_best(request, facts, end + request->skip, state);
         fold_leading_gone(state);
         first = state->first;
     }

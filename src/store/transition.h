@@ -13,7 +13,7 @@ typedef enum spill_effect_kind {
     /*
      * request->elements at seq, seq + 1, ...; capped: what has a number below `end` goes for
      * good, of the document's elements and of these. Capped, keeping the best: what is gone by the
-     * state (spill_is_gone) goes, of both.
+     * state (spill_is_gone) goes, of both; seq is the first of request->skip numbers before them.
      */
     SPILL_EFFECT_ADD,
     SPILL_EFFECT_REPLACE, /* element seq becomes request->elements[0] */

@@ -106,6 +106,8 @@ spill_code_t spill_convert_definition(const spill_definition_t *from, const char
                           "alone, not with %s",
                           spill_layout_name(layout));
     spill_definition_set_layout(definition, layout);
+    if (layout == SPILL_LAYOUT_CAPPED && spill_keeps_best(from))
+        strcpy(definition->sort_field, from->sort_field);
     carry_retention(from, definition);
     if (keep)
         definition->keep = *keep;

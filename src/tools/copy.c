@@ -72,6 +72,8 @@ static spill_code_t copy_and_compare(spill_copy_owner_t *owner, spill_error_t *e
     }
     if (code == SPILL_OK && spill_copy_is_capped(copy))
         code = spill_copy_cap_check(owner, &from, error);
+    if (code == SPILL_OK && spill_copy_keeps_best(copy))
+        code = spill_copy_count_best(owner, error);
     if (from < owner->begin)
         from = owner->begin;
     if (code == SPILL_OK && compares)
@@ -211,18 +213,6 @@ static void look_at_windows(spill_copy_t *copy, const spill_definition_t *source
     copy->drops_windows = copy->joins_windows && copy->options->dropping;
 }
 
-/* Numbers that the source's elements have not would be given to placeholders, which rank, too. */
-spill_code_t spill_copy_check(const spill_definition_t *target, spill_error_t *error)
-{
-    if (!spill_keeps_best(target))
-        return SPILL_OK;
-    return spill_fail(error, SPILL_REFUSED,
-                      "'%s' keeps the elements that rank highest (layout capped with sortField): "
-                      "copying and converting to such arrays is not supported; append to it "
-                      "(import), or back up an embedded store as it is (backup)",
-                      target->name);
-}
-
 static spill_code_t define(spill_copy_t *copy, const char *name, spill_error_t *error)
 {
     spill_definition_t source, definition;
@@ -231,8 +221,6 @@ static spill_code_t define(spill_copy_t *copy, const char *name, spill_error_t *
         return spill_copy_failed(&copy->source, code, error);
     code = make_definition(copy, &source, &definition, error);
     look_at_windows(copy, &source, &definition);
-    if (code == SPILL_OK)
-        code = spill_copy_check(&definition, error);
     if (code == SPILL_OK)
         code = spill_store_define(copy->target.store, &definition, error);
     return spill_copy_failed(&copy->target, code, error);

@@ -64,9 +64,6 @@ typedef struct spill_copy_options {
     void *context;
 } spill_copy_options_t;
 
-/* Can arrays be copied to this definition? SPILL_REFUSED: capped, keeping the best. */
-spill_code_t spill_copy_check(const spill_definition_t *target, spill_error_t *error);
-
 /*
  * Copy the definition `name` with all its owners; *result is added to, in every case. Source and
  * target may be one store where options->as names another definition; else that is SPILL_INVALID,

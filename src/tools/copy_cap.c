@@ -1,17 +1,20 @@
 /*
- * A capped target. It is given what its cap keeps: the newest `threshold` elements of the source,
- * or one fewer where the source's last number is that of no element any more, since a placeholder
- * has to stand there once; and of these the newest that fit its bytes, which the store itself sees
- * to. What is older is not appended; its numbers are given to placeholders, many at a time.
+ * A capped target that keeps the newest. It is given what its cap keeps: the newest `threshold`
+ * elements of the source, or one fewer where the source's last number is that of no element any
+ * more, since a placeholder has to stand there once; and of these the newest that fit its bytes,
+ * which the store itself sees to. What is older is not appended; its numbers are given to
+ * placeholders, many at a time.
  */
 #include "tools/copy_owner.h"
 
+#include "definition/fields.h"
 #include "definition/limits.h"
 #include "util/error.h"
 
 bool spill_copy_is_capped(const spill_copy_t *copy)
 {
-    return spill_array_get_definition(copy->target.array)->layout == SPILL_LAYOUT_CAPPED;
+    const spill_definition_t *definition = spill_array_get_definition(copy->target.array);
+    return definition->layout == SPILL_LAYOUT_CAPPED && !spill_keeps_best(definition);
 }
 
 /* ---- what the cap keeps ---------------------------------------------------------------------- */
@@ -193,16 +196,14 @@ static spill_code_t newest_below(const spill_copy_owner_t *owner, int64_t below,
     return spill_copy_failed(&copy->source, code, error);
 }
 
-/* Would the head hold one more element of that size? What a batch noted while it was appended is
- * beside it. */
-static bool holds_one_more(const spill_copy_owner_t *owner, const spill_state_t *head,
-                           int64_t bytes)
+/* What a batch noted while it was appended is beside it. */
+bool spill_copy_holds_one_more(const spill_copy_owner_t *owner, const spill_state_t *head,
+                               int64_t room, int64_t bytes)
 {
     const spill_definition_t *definition = spill_array_get_definition(owner->copy->target.array);
     int64_t all = spill_state_document_bytes(definition, owner->target.value, true, head,
                                              head->live + 1, head->live_bytes + bytes);
-    return head->live < owner->cap_room &&
-           all + SPILL_OP_BYTES_MAX <= definition->bounds.head_bytes_max;
+    return head->live < room && all + SPILL_OP_BYTES_MAX <= definition->bounds.head_bytes_max;
 }
 
 spill_code_t spill_copy_cap_check(spill_copy_owner_t *owner, int64_t *from, spill_error_t *error)
@@ -215,7 +216,8 @@ spill_code_t spill_copy_cap_check(spill_copy_owner_t *owner, int64_t *from, spil
         *from = head.state.low;
         owner->live = head.state.live;
         code = newest_below(owner, *from, &seq, &bytes, error);
-        if (code == SPILL_OK && seq >= 0 && holds_one_more(owner, &head.state, bytes))
+        if (code == SPILL_OK && seq >= 0 &&
+            spill_copy_holds_one_more(owner, &head.state, owner->cap_room, bytes))
             spill_copy_differs(owner, seq, "the target has not this element");
     }
     if (code == SPILL_OK && owner->has > owner->live)

@@ -1,5 +1,6 @@
 /* Comparing an owner's arrays, element by element, and the cursors that do it. */
 #include "bson/value_hash.h"
+#include "definition/fields.h"
 #include "tools/copy_owner.h"
 
 void spill_copy_cursor_source(spill_copy_cursor_t *cursor, const spill_copy_owner_t *owner,
@@ -52,17 +53,22 @@ spill_code_t spill_copy_cursor_get(spill_copy_cursor_t *cursor, spill_element_t 
     return SPILL_OK;
 }
 
-/* Of a capped source: has the element fallen off there since it was copied? */
+/*
+ * Of a capped source: has the element fallen off there since it was copied? Where the best are
+ * kept, that may be anywhere among its numbers, and looks as if it had been removed.
+ */
 static bool fell_off(const spill_copy_owner_t *owner, const spill_copy_cursor_t *source,
                      int64_t seq)
 {
     const spill_definition_t *definition = spill_array_get_definition(owner->copy->source.array);
-    return definition->layout == SPILL_LAYOUT_CAPPED && seq < source->stretch.head.state.low;
+    const spill_state_t *head = &source->stretch.head.state;
+    if (spill_keeps_best(definition))
+        return head->present && seq < spill_state_end(head);
+    return definition->layout == SPILL_LAYOUT_CAPPED && seq < head->low;
 }
 
-/* Only the target has this number. */
-static spill_code_t surplus(spill_copy_owner_t *owner, const spill_copy_cursor_t *source,
-                            const spill_element_t *element, spill_error_t *error)
+spill_code_t spill_copy_surplus(spill_copy_owner_t *owner, const spill_copy_cursor_t *source,
+                                const spill_element_t *element, spill_error_t *error)
 {
     if (spill_copy_is_placeholder(&element->value) || fell_off(owner, source, element->seq)) {
         owner->live--;
@@ -71,6 +77,16 @@ static spill_code_t surplus(spill_copy_owner_t *owner, const spill_copy_cursor_t
     spill_copy_differs_ahead(owner, element->seq,
                              "the target has an element that the source has not");
     return SPILL_OK;
+}
+
+void spill_copy_count_equal(spill_copy_owner_t *owner, const spill_value_t *value, int64_t *equal)
+{
+    if (!equal)
+        return;
+    ++*equal;
+    spill_value_add_hash(value, &owner->hash);
+    if (*equal % SPILL_COPY_BATCH == 0)
+        spill_copy_progress(owner->copy);
 }
 
 /* One step of the merge: the lower number of the two, or the one that both have. */
@@ -95,15 +111,12 @@ static spill_code_t compare_next(spill_copy_owner_t *owner, spill_copy_cursor_t 
         return SPILL_OK;
     }
     if (source->ended || there.seq < here.seq)
-        return surplus(owner, source, &there, error);
+        return spill_copy_surplus(owner, source, &there, error);
     source->at++;
     if (!spill_value_equal(&here.value, &there.value)) {
         spill_copy_differs(owner, here.seq, "the target's element is another one");
-    } else if (equal) {
-        ++*equal;
-        spill_value_add_hash(&here.value, &owner->hash);
-        if (*equal % SPILL_COPY_BATCH == 0)
-            spill_copy_progress(owner->copy);
+    } else {
+        spill_copy_count_equal(owner, &here.value, equal);
     }
     return SPILL_OK;
 }
@@ -111,6 +124,8 @@ static spill_code_t compare_next(spill_copy_owner_t *owner, spill_copy_cursor_t 
 spill_code_t spill_copy_compare(spill_copy_owner_t *owner, int64_t from, int64_t to, int64_t *equal,
                                 spill_error_t *error)
 {
+    if (spill_copy_keeps_best(owner->copy))
+        return spill_copy_compare_best(owner, from, to, equal, error);
     spill_copy_cursor_t source, target;
     spill_copy_cursor_source(&source, owner, from, to);
     spill_copy_cursor_target(&target, owner, from, to);

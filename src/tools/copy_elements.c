@@ -9,6 +9,7 @@
  */
 #include "tools/copy_owner.h"
 
+#include "core/array.h"
 #include "definition/fields.h"
 #include "layout/apart.h"
 #include "util/error.h"
@@ -50,7 +51,7 @@ spill_code_t spill_copy_remove(const spill_copy_owner_t *owner, int64_t seq, spi
 static bool drops_none(const spill_copy_owner_t *owner, const spill_copy_batch_t *batch)
 {
     const spill_definition_t *definition = spill_array_get_definition(owner->copy->target.array);
-    return definition->layout != SPILL_LAYOUT_CAPPED ||
+    return definition->layout != SPILL_LAYOUT_CAPPED || spill_keeps_best(definition) ||
            (owner->live == 0 && batch->placeholders == batch->count) ||
            owner->live + (int64_t)batch->count < definition->bounds.threshold;
 }
@@ -103,10 +104,12 @@ static spill_part_t make_part(const spill_copy_owner_t *owner, const spill_copy_
                               size_t at)
 {
     const spill_definition_t *definition = spill_array_get_definition(owner->copy->target.array);
-    return (spill_part_t){.elements = batch->values + at,
-                          .count = batch->count - at,
-                          .bytes = (int64_t)(batch->bytes.size - batch->offsets[at]),
-                          .fill = definition->keep == SPILL_KEEP_OLDEST};
+    return (spill_part_t){
+        .elements = batch->values + at,
+        .count = batch->count - at,
+        .bytes = batch->count > 0 ? (int64_t)(batch->bytes.size - batch->offsets[at]) : 0,
+        .skip = at == 0 ? batch->skip : 0,
+        .fill = definition->keep == SPILL_KEEP_OLDEST};
 }
 
 /* An element that the source's document held may be too large with this one around it. */
@@ -160,14 +163,15 @@ static spill_code_t append_at(spill_copy_owner_t *owner, const spill_part_t *ele
 static spill_code_t append_part(spill_copy_owner_t *owner, const spill_copy_batch_t *batch,
                                 size_t *at, spill_error_t *error)
 {
-    int64_t seq = batch->first + (int64_t)*at;
-    int64_t count = 0;
     spill_part_t part = make_part(owner, batch, *at);
+    int64_t seq = batch->first + (*at > 0 ? batch->skip : 0) + (int64_t)*at;
+    int64_t count = 0;
     spill_code_t code =
         spill_copy_failed(&owner->copy->target, check_size(owner, &part, seq, error), error);
     if (code == SPILL_OK)
         code = append_at(owner, &part, seq, &count, error);
-    *at += (size_t)count;
+    if (code == SPILL_OK)
+        *at += (size_t)(count - part.skip);
     return code;
 }
 
@@ -193,9 +197,11 @@ static spill_code_t append(spill_copy_owner_t *owner, spill_copy_batch_t *batch,
                            spill_error_t *error)
 {
     spill_copy_batch_settle(batch);
-    spill_code_t code = SPILL_OK;
-    for (size_t at = 0; code == SPILL_OK && at < batch->count;)
+    spill_code_t code;
+    size_t at = 0;
+    do
         code = append_part(owner, batch, &at, error);
+    while (code == SPILL_OK && at < batch->count);
     return code;
 }
 
@@ -220,12 +226,12 @@ static spill_code_t remove_placeholders(const spill_copy_owner_t *owner,
 spill_code_t spill_copy_flush(spill_copy_owner_t *owner, spill_copy_batch_t *batch,
                               spill_error_t *error)
 {
-    if (batch->count == 0)
+    if (batch->count == 0 && batch->skip == 0)
         return SPILL_OK;
     const spill_copy_options_t *options = owner->copy->options;
     spill_code_t code = SPILL_OK;
     if (options->turn)
-        code = options->turn(options->context, (int64_t)batch->count, error);
+        code = options->turn(options->context, batch->count > 0 ? (int64_t)batch->count : 1, error);
     if (code == SPILL_OK)
         code = append(owner, batch, error);
     if (code == SPILL_OK)
@@ -234,10 +240,11 @@ spill_code_t spill_copy_flush(spill_copy_owner_t *owner, spill_copy_batch_t *bat
         return code;
     int64_t elements = (int64_t)(batch->count - batch->placeholders);
     owner->live += elements;
-    owner->next = batch->first + (int64_t)batch->count;
+    owner->next = batch->first + batch->skip + (int64_t)batch->count;
     owner->copy->result->elements += elements;
     spill_copy_progress(owner->copy);
     batch->first = owner->next;
+    batch->skip = 0;
     batch->count = 0;
     batch->placeholders = 0;
     spill_buffer_clear(&batch->bytes);
@@ -254,9 +261,11 @@ static spill_code_t check_element(const spill_copy_owner_t *owner, const spill_e
                                   spill_error_t *error)
 {
     const spill_definition_t *definition = spill_array_get_definition(owner->copy->target.array);
-    if (!spill_elements_apart(definition))
-        return SPILL_OK;
-    spill_code_t code = spill_apart_check_element(definition, &element->value, error);
+    spill_code_t code = SPILL_OK;
+    if (spill_elements_apart(definition))
+        code = spill_apart_check_element(definition, &element->value, error);
+    else if (spill_keeps_best(definition))
+        code = spill_array_check_best(&owner->target, &element->value, error);
     if (code != SPILL_OK)
         code = spill_fail_prefix(error, code, "element %" PRId64, element->seq);
     return code == SPILL_OK ? code : spill_owner_name(&owner->source, code, error);
@@ -265,7 +274,8 @@ static spill_code_t check_element(const spill_copy_owner_t *owner, const spill_e
 spill_code_t spill_copy_push(spill_copy_owner_t *owner, spill_copy_batch_t *batch,
                              const spill_value_t *value, bool gap, spill_error_t *error)
 {
-    bool leading = !gap && owner->live == 0 && batch->placeholders == batch->count;
+    bool leading =
+        !gap && owner->live == 0 && batch->placeholders > 0 && batch->placeholders == batch->count;
     spill_code_t code = SPILL_OK;
     if (leading || !has_room(owner, batch, value))
         code = spill_copy_flush(owner, batch, error);
@@ -276,6 +286,21 @@ spill_code_t spill_copy_push(spill_copy_owner_t *owner, spill_copy_batch_t *batc
 
 /* ---- one owner ------------------------------------------------------------------------------- */
 
+/* Numbers up to `end` that no element of the source has. */
+static spill_code_t pass_gap(spill_copy_owner_t *owner, spill_copy_batch_t *batch, int64_t next,
+                             int64_t end, spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    if (next < end && spill_copy_keeps_best(owner->copy)) {
+        code = spill_copy_flush(owner, batch, error);
+        batch->skip = end - next;
+        return code;
+    }
+    for (; code == SPILL_OK && next < end; next++)
+        code = spill_copy_push(owner, batch, placeholder_of(&owner->copy->target), true, error);
+    return code;
+}
+
 static spill_code_t append_from(spill_copy_owner_t *owner, spill_copy_cursor_t *cursor,
                                 spill_copy_batch_t *batch, spill_error_t *error)
 {
@@ -285,8 +310,9 @@ static spill_code_t append_from(spill_copy_owner_t *owner, spill_copy_cursor_t *
         spill_element_t element = {0};
         code = spill_copy_cursor_get(cursor, &element, error);
         int64_t end = cursor->ended ? owner->end : element.seq;
-        for (; code == SPILL_OK && next < end; next++)
-            code = spill_copy_push(owner, batch, placeholder_of(&owner->copy->target), true, error);
+        if (code == SPILL_OK)
+            code = pass_gap(owner, batch, next, end, error);
+        next = next < end ? end : next;
         if (code == SPILL_OK && !cursor->ended)
             code = check_element(owner, &element, error);
         if (code == SPILL_OK && !cursor->ended) {

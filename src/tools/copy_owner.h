@@ -105,6 +105,17 @@ spill_code_t spill_copy_fields(spill_copy_owner_t *owner, spill_error_t *error);
 spill_code_t spill_copy_compare(spill_copy_owner_t *owner, int64_t from, int64_t to, int64_t *equal,
                                 spill_error_t *error);
 
+/* Both have this element: *equal (NULL: nothing is counted) and the hash are raised. */
+void spill_copy_count_equal(spill_copy_owner_t *owner, const spill_value_t *value, int64_t *equal);
+
+/*
+ * Only the target has this number, by what the cursor of the source has read: a difference, or it
+ * is removed where it is a placeholder, or fell off a capped source. (copy_compare.c)
+ */
+typedef struct spill_copy_cursor spill_copy_cursor_t;
+spill_code_t spill_copy_surplus(spill_copy_owner_t *owner, const spill_copy_cursor_t *source,
+                                const spill_element_t *element, spill_error_t *error);
+
 /* Append what the source has and the target has not yet. (copy_elements.c) */
 spill_code_t spill_copy_elements(spill_copy_owner_t *owner, spill_error_t *error);
 
@@ -121,7 +132,8 @@ spill_code_t spill_copy_remove(const spill_copy_owner_t *owner, int64_t seq, spi
 /* ---- batches (copy_elements.c) --------------------------------------------------------------- */
 
 typedef struct spill_copy_batch {
-    int64_t first; /* number of its first element in the target */
+    int64_t first; /* the first number that it gives in the target */
+    int64_t skip;  /* target that keeps the best: so many of no element, before the elements */
     size_t count;
     size_t placeholders;
     spill_buffer_t bytes;
@@ -154,7 +166,12 @@ spill_code_t spill_copy_skip(spill_copy_owner_t *owner, int64_t to, spill_error_
 
 /* ---- a capped target (copy_cap.c) ------------------------------------------------------------ */
 
+/* ... that keeps the newest. */
 bool spill_copy_is_capped(const spill_copy_t *copy);
+
+/* Would the target's head, which keeps at most `room`, hold one more element of that size? */
+bool spill_copy_holds_one_more(const spill_copy_owner_t *owner, const spill_state_t *head,
+                               int64_t room, int64_t bytes);
 
 /* Set cap_low, cap_room and cap_from, by what both have now. Reads what the cap keeps. */
 spill_code_t spill_copy_cap_look(spill_copy_owner_t *owner, spill_error_t *error);
@@ -171,6 +188,20 @@ spill_code_t spill_copy_cap_begin(spill_copy_owner_t *owner, spill_error_t *erro
  */
 spill_code_t spill_copy_cap_check(spill_copy_owner_t *owner, int64_t *from, spill_error_t *error);
 
+/* ---- a target that keeps the best (copy_best.c) ---------------------------------------------- */
+
+bool spill_copy_keeps_best(const spill_copy_t *copy);
+
+/*
+ * As spill_copy_compare, which calls it: what the target has not is a difference where it ranks
+ * above what is there, or there is room for it.
+ */
+spill_code_t spill_copy_compare_best(spill_copy_owner_t *owner, int64_t from, int64_t to,
+                                     int64_t *equal, spill_error_t *error);
+
+/* Set live, and count what was dropped. */
+spill_code_t spill_copy_count_best(spill_copy_owner_t *owner, spill_error_t *error);
+
 /* ---- a target with windows (copy_windows.c) -------------------------------------------------- */
 
 /* Copy an owner's elements, each to its window, and compare all of them. */
@@ -179,7 +210,7 @@ spill_code_t spill_copy_to_windows(spill_copy_owner_t *owner, spill_error_t *err
 /* ---- a cursor (copy_compare.c) --------------------------------------------------------------- */
 
 /* The elements of one side with numbers in [from, to), ascending, one document at a time. */
-typedef struct spill_copy_cursor {
+struct spill_copy_cursor {
     const spill_copy_side_t *side;
     const spill_owner_t *owner;
     int64_t to;
@@ -191,7 +222,7 @@ typedef struct spill_copy_cursor {
     int64_t first;                  /* number of its first element */
     int64_t limit;                  /* elements of the next read; 0: of the first */
     char window[SPILL_WINDOW_SIZE]; /* where the first slice begins; "" where there is none */
-} spill_copy_cursor_t;
+};
 
 void spill_copy_cursor_source(spill_copy_cursor_t *cursor, const spill_copy_owner_t *owner,
                               int64_t from, int64_t to);

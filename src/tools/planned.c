@@ -1,6 +1,5 @@
 #include "tools/planned.h"
 
-#include "tools/copy.h"
 #include "util/error.h"
 
 #include <stdio.h>
@@ -75,5 +74,5 @@ spill_code_t spill_planned_check(const spill_planned_t *planned, spill_error_t *
     code = spill_definition_beside(&planned->definition, original, error);
     if (code == SPILL_OK)
         code = check_cap(planned, error);
-    return code == SPILL_OK ? spill_copy_check(&planned->definition, error) : code;
+    return code;
 }

@@ -71,24 +71,32 @@ expect 0 define "$db" scores --threshold 2
 expect 2 define "$db" other --layout capped --threshold 1001 --sort-by score
 has err 'must be at most 1000'
 expect 2 define "$db" other --layout capped --sort-by score --top 3
-expect 0 define "$db" plain --preset feed --collection plain --page-collection plain.pages
-expect 0 append "$db" plain ada '{"game": {"score": 5}}'
-expect 4 convert "$db" plain --as scores
-has err 'copying and converting to such arrays is not supported'
-expect 4 copy "$db" copy.db scores
-has err 'is not supported'
 expect 2 append "$db" scores ada '{"game": {"score": {"$numberDecimal": "1000000.50"}}}'
 has err "element 0: 'game.score' is a decimal128"
 expect 2 edit "$db" scores ada 9 '{"game": {"score": {"$numberDecimal": "1000000.50"}}}'
 kept ada '9 6'
 
-# A copy of all goes on past it.
-expect 4 copy "$db" copy.db
-has err "not copied: 'scores' keeps the elements that rank highest"
-has out '{"owners":1,"elements":1,"before":0,"verified":1,"differences":0}'
-expect 0 read copy.db plain ada
-expect 3 read copy.db scores ada
-expect 0 drop "$db" plain --yes
+# ---- copies ---------------------------------------------------------------------------------------
+
+# Numbers are kept, and so is the next one.
+expect 0 copy "$db" copy.db
+has out '"elements":2,"before":0,"verified":2,"differences":0'
+expect 0 copy "$db" copy.db
+has out '"elements":0,"before":2,"verified":2,"differences":0'
+expect 0 append copy.db scores ada '{"game": {"score": 0}}' --json
+is out '{"first":10,"count":1,"repeated":false}'
+clean copy.db
+expect 1 copy "$db" copy.db
+has out 'element 10: the target has an element that the source has not'
+
+# What has fallen off in the source since it was copied goes in the copy, too.
+expect 0 copy "$db" second.db
+expect 0 append "$db" scores ada '{"game": {"score": 70}}' '{"game": {"score": 60}}'
+expect 0 copy "$db" second.db
+has out '"differences":0'
+expect 0 read second.db scores ada
+[ "$(cut -f1 out | paste -sd' ')" = '11 10' ] || fail 'the copy has not what the source has'
+clean second.db
 
 # ---- bytes ---------------------------------------------------------------------------------------
 
@@ -117,7 +125,42 @@ expect 0 drop "$db" scores imported --yes
 expect 0 convert "$db" scores --to outlier --as all
 has out '"elements":2,"before":0,"verified":2,"differences":0'
 expect 0 read "$db" all ada
-[ "$(cut -f1 out | paste -sd' ')" = '9 6' ] || fail 'numbers are not kept'
+[ "$(cut -f1 out | paste -sd' ')" = '11 10' ] || fail 'numbers are not kept'
+clean "$db"
+
+# ---- to it, from another layout ------------------------------------------------------------------
+
+expect 0 define "$db" games --preset feed --collection games --page-collection games.pages \
+    --array games --threshold 3 --page 3
+for score in 5 1 9 3 7 9 2 8; do
+    expect 0 append "$db" games ada "{\"score\": $score}"
+done
+expect 0 remove "$db" games ada 2
+expect 2 convert "$db" games --to outlier --as none --sort-by score
+has err "sortField to 'capped', too"
+expect 0 convert "$db" games --to capped --sort-by score --as top --threshold 3
+has out '"elements":7,"before":0,"verified":3,"dropped":4,"differences":0'
+has err "4 elements are not in 'top', which keeps the best alone"
+expect 0 read "$db" top ada --top
+[ "$(cut -f1 out | paste -sd' ')" = '5 7 4' ] || fail "the best are not $(cut -f1 out | paste -sd' ')"
+expect 4 convert "$db" games --as top --sort-by other
+has err "'top' is there, and its sortField is 'score'"
+expect 0 append "$db" games ada '{"score": 10}' '{"score": 0}'
+expect 0 convert "$db" games --as top
+has out '"elements":2,"before":3,"verified":3,"dropped":6,"differences":0'
+expect 0 read "$db" top ada --top
+[ "$(cut -f1 out | paste -sd' ')" = '8 5 7' ] || fail "the best are not $(cut -f1 out | paste -sd' ')"
+expect 0 append "$db" games ada '{"score": {"$numberDecimal": "7"}}'
+expect 2 convert "$db" games --as top
+has err 'is a decimal128'
+expect 0 remove "$db" games ada 10
+expect 0 convert "$db" games --as top --finish --yes
+expect 0 append "$db" top ada '{"score": 11}'
+is out '11'
+# A cap that keeps the best stays one.
+expect 0 convert "$db" top --to capped --as fewer --threshold 2
+expect 0 read "$db" fewer ada --top
+[ "$(cut -f1 out | paste -sd' ')" = '11 8' ] || fail "the best are not $(cut -f1 out | paste -sd' ')"
 clean "$db"
 expect 0 drop "$db" scores ada --yes
 expect 0 append "$db" scores ada '{"id": "k", "game": {"score": 1}}'

@@ -36,16 +36,19 @@ static spill_value_t value_of(const bson_t *document)
         .data = bson_get_data(document), .size_bytes = document->len, .type = BSON_TYPE_DOCUMENT};
 }
 
-/* Append games of these scores, separated by '|', in one step, to a head of at most `cap`. */
-static spill_outcome_t try_games(fixture_t *fixture, int64_t cap, const char *scores, int64_t id,
-                                 const spill_op_t *op)
+/*
+ * Append games of these scores, separated by '|' (NULL: none), in one step, to a head of at most
+ * `cap`. Their ids are numbers from `id` on; as many before these as `skip` says are skipped.
+ */
+static spill_outcome_t try_skipping(fixture_t *fixture, int64_t cap, int64_t skip,
+                                    const char *scores, int64_t id, const spill_op_t *op)
 {
     bson_t games[ELEMENTS_MAX];
-    spill_value_t values[ELEMENTS_MAX];
+    spill_value_t values[ELEMENTS_MAX] = {0};
     char text[512];
     size_t count = 0;
-    snprintf(text, sizeof text, "%s", scores);
-    for (char *score = text, *end = text; end; score = end + 1, count++) {
+    snprintf(text, sizeof text, "%s", scores ? scores : "");
+    for (char *score = text, *end = scores ? text : NULL; end; score = end + 1, count++) {
         assert_true(count < ELEMENTS_MAX);
         end = strchr(score, '|');
         if (end)
@@ -55,6 +58,7 @@ static spill_outcome_t try_games(fixture_t *fixture, int64_t cap, const char *sc
     }
     spill_request_t append = make_append(fixture, SPILL_HEAD, values, count);
     append.create = true;
+    append.skip = skip;
     append.op = op;
     append.limits = (spill_limits_t){.slots_max = cap, .bytes_max = 100000};
     spill_outcome_t outcome = call(fixture, &append);
@@ -63,10 +67,24 @@ static spill_outcome_t try_games(fixture_t *fixture, int64_t cap, const char *sc
     return outcome;
 }
 
+static spill_outcome_t try_games(fixture_t *fixture, int64_t cap, const char *scores, int64_t id,
+                                 const spill_op_t *op)
+{
+    return try_skipping(fixture, cap, 0, scores, id, op);
+}
+
 static void add(fixture_t *fixture, int64_t cap, const char *scores, int64_t first)
 {
     assert_int_equal(try_games(fixture, cap, scores, first, NULL), SPILL_DONE);
     assert_int_equal(fixture->response.seq, first);
+}
+
+/* Skip the numbers [from, first). */
+static void add_after(fixture_t *fixture, int64_t cap, int64_t from, const char *scores,
+                      int64_t first)
+{
+    assert_int_equal(try_skipping(fixture, cap, first - from, scores, first, NULL), SPILL_DONE);
+    assert_int_equal(fixture->response.seq, from);
 }
 
 /* "rev+0 first=1 gone=2 n=1 low=1 | 1 3", whatever the elements' bytes. */
@@ -256,6 +274,58 @@ static void other_fields_go_along(void **state)
     fixture_close(&fixture);
 }
 
+/* ---- numbers that no element is given -------------------------------------------------------- */
+
+static void numbers_are_skipped(void **state)
+{
+    fixture_t fixture;
+    open_best(&fixture, *state);
+    add_after(&fixture, 3, 0, NULL, 1000000); /* makes the head */
+    assert_head(&fixture, "rev+0 first=1000000 low=1000000 |");
+    assert_int_equal(fixture.response.state.live, 0);
+    add_after(&fixture, 3, 1000000, "5|1", 1000002);
+    assert_head(&fixture, "rev+0 first=1000002 low=1000002 | 1000002 1000003");
+    add_after(&fixture, 3, 1000004, NULL, 1000006);
+    assert_head(&fixture, "rev+0 first=1000002 gone=1000004,1000005 low=1000002 | 1000002 1000003");
+    fixture_reopen(&fixture);
+    add_after(&fixture, 3, 1000006, "7|3|0", 1000007);
+    assert_head(&fixture, "rev+0 first=1000002 gone=1000003,1000004,1000005,1000006,1000009 "
+                          "low=1000002 | 1000002 1000007 1000008");
+    assert_int_equal(fixture.response.state.live, 3);
+    add(&fixture, 3, "6", 1000010);
+    assert_head(&fixture, "rev+0 first=1000002 gone=1000003,1000004,1000005,1000006,1000008,"
+                          "1000009 low=1000002 | 1000002 1000007 1000010");
+    assert_sound(&fixture);
+    drop_head(&fixture, EPOCH, 0);
+    add_after(&fixture, 3, 0, "5", INT64_C(1) << 40);
+    assert_int_equal(fixture.response.state.first, INT64_C(1) << 40);
+    assert_int_equal(change(&fixture, SPILL_REQUEST_REMOVE, 0, INT64_C(1) << 40, NULL), SPILL_DONE);
+    add_after(&fixture, 3, (INT64_C(1) << 40) + 1, NULL, INT64_C(1) << 41);
+    assert_sound(&fixture);
+    fixture_close(&fixture);
+}
+
+/* An operation is the numbers that it gave: whatever begins there later, with the id, is refused.
+ */
+static void what_skips_is_known_as_an_operation(void **state)
+{
+    fixture_t fixture;
+    open_best(&fixture, *state);
+    spill_op_t a = {.id = "a", .id_bytes = 1}, b = {.id = "b", .id_bytes = 1, .base = 1};
+    assert_int_equal(try_skipping(&fixture, 2, 4, NULL, 4, &a), SPILL_DONE);
+    assert_int_equal(try_skipping(&fixture, 2, 4, NULL, 4, &a), SPILL_REFUSED_GUARD);
+    assert_int_equal(try_games(&fixture, 2, "5|6|7", 0, &a), SPILL_REFUSED_GUARD);
+    assert_int_equal(try_skipping(&fixture, 2, 3, "1|2", 7, &b), SPILL_DONE);
+    assert_int_equal(try_games(&fixture, 2, "1", 4, &b), SPILL_REFUSED_GUARD);
+    fixture_reopen(&fixture);
+    assert_ops(&fixture, SPILL_HEAD, "a@0:0+4 b@1:4+5");
+    add_after(&fixture, 2, 9, "8", 10);
+    assert_ops(&fixture, SPILL_HEAD, "a@0:0+4 b@1:4+5");
+    assert_int_equal(try_skipping(&fixture, 2, 4, NULL, 4, &a), SPILL_REFUSED_GUARD);
+    assert_head(&fixture, "rev+0 first=8 gone=9 n=2 low=8 | 8 10");
+    fixture_close(&fixture);
+}
+
 /* ---- other steps ----------------------------------------------------------------------------- */
 
 static void what_was_dropped_cannot_be_changed(void **state)
@@ -329,6 +399,9 @@ static void append_some(fixture_t *fixture, plain_t *plain)
 {
     char scores[256] = "";
     int64_t cap = 1 + roll(plain, 6), count = 1 + roll(plain, 5);
+    int64_t from = plain->next;
+    if (roll(plain, 4) == 0)
+        plain->next += 1 + roll(plain, 5);
     for (int64_t i = 0; i < count; i++) {
         game_t game = {.seq = plain->next + i, .score = roll(plain, 12)};
         plain->games[plain->count++] = game;
@@ -342,7 +415,7 @@ static void append_some(fixture_t *fixture, plain_t *plain)
                 lowest = i;
         plain_remove(plain, lowest);
     }
-    add(fixture, cap, scores, plain->next);
+    add_after(fixture, cap, from, scores, plain->next);
     plain->next += count;
 }
 
@@ -458,6 +531,8 @@ void add_best_tests(suite_t *suite)
     SUITE_ADD(suite, what_no_document_holds_is_refused);
     SUITE_ADD(suite, operations_are_known_whatever_was_kept);
     SUITE_ADD(suite, other_fields_go_along);
+    SUITE_ADD(suite, numbers_are_skipped);
+    SUITE_ADD(suite, what_skips_is_known_as_an_operation);
     SUITE_ADD(suite, what_was_dropped_cannot_be_changed);
     SUITE_ADD(suite, a_trim_takes_the_oldest);
     SUITE_ADD(suite, it_is_a_list_of_the_best);

@@ -3,6 +3,7 @@
 #include "model/convert.h"
 
 #include "bson/value.h"
+#include "definition/fields.h"
 #include "definition/window.h"
 #include "model/model.h"
 #include "tools/convert.h"
@@ -28,29 +29,48 @@ static void set_bounds(spill_definition_t *definition, int64_t threshold)
     definition->largest = definition->bounds;
 }
 
-void convert_define_source(spill_store_t *store, spill_layout_t layout, int64_t cap)
+static spill_layout_t layout_of(convert_kind_t kind)
+{
+    static const spill_layout_t layouts[] = {
+        [CONVERT_OUTLIER] = SPILL_LAYOUT_OUTLIER, [CONVERT_CAPPED] = SPILL_LAYOUT_CAPPED,
+        [CONVERT_BEST] = SPILL_LAYOUT_CAPPED,     [CONVERT_REFERENCE] = SPILL_LAYOUT_REFERENCE,
+        [CONVERT_SUBSET] = SPILL_LAYOUT_SUBSET,   [CONVERT_BUCKET] = SPILL_LAYOUT_BUCKET,
+    };
+    return layouts[kind];
+}
+
+/* A definition of that kind, as one is made from another. */
+static void make_definition(const spill_definition_t *from, const char *name, convert_kind_t kind,
+                            spill_definition_t *definition)
+{
+    assert_int_equal(spill_convert_definition(from, name, layout_of(kind), NULL, definition, NULL),
+                     SPILL_OK);
+    definition->sort_field[0] = '\0';
+    if (kind == CONVERT_BEST)
+        strcpy(definition->sort_field, "score");
+}
+
+void convert_define_source(spill_store_t *store, convert_kind_t kind, int64_t cap)
 {
     spill_definition_t base, definition;
     spill_definition_init(&base, "base");
     strcpy(base.id_field, "n");
     strcpy(base.time_field, "at");
-    assert_int_equal(spill_convert_definition(&base, CONVERT_NAME, layout, NULL, &definition, NULL),
-                     SPILL_OK);
-    set_bounds(&definition, layout == SPILL_LAYOUT_CAPPED ? cap : 3);
+    make_definition(&base, CONVERT_NAME, kind, &definition);
+    set_bounds(&definition, definition.layout == SPILL_LAYOUT_CAPPED ? cap : 3);
     assert_int_equal(spill_store_define(store, &definition, NULL), SPILL_OK);
 }
 
 /* Windows are weeks, where those of a source with windows are months. */
-void convert_define_target(spill_store_t *source, spill_store_t *target, spill_layout_t layout)
+void convert_define_target(spill_store_t *source, spill_store_t *target, convert_kind_t kind)
 {
     spill_definition_t from, definition;
     assert_int_equal(spill_store_definition(source, CONVERT_NAME, &from, NULL), SPILL_OK);
-    assert_int_equal(
-        spill_convert_definition(&from, CONVERT_OTHER, layout, NULL, &definition, NULL), SPILL_OK);
+    make_definition(&from, CONVERT_OTHER, kind, &definition);
     assert_string_equal(definition.id_field, "n");
     assert_string_equal(definition.time_field, "at");
     set_bounds(&definition, CAP);
-    if (layout == SPILL_LAYOUT_BUCKET)
+    if (kind == CONVERT_BUCKET)
         definition.window = SPILL_WINDOW_WEEK;
     assert_int_equal(spill_store_define(target, &definition, NULL), SPILL_OK);
 }
@@ -71,11 +91,18 @@ spill_store_t *convert_memory_store(void)
 
 /* ---- elements -------------------------------------------------------------------------------- */
 
+/* Some are the same: then the newer one ranks higher. */
+static int64_t score_of(int64_t number)
+{
+    return number * 7 % 11;
+}
+
 /* A day each, but that every fifth element came late. */
 static spill_value_t element(bson_t *storage, int64_t number)
 {
     int64_t day = 9 * number - (number % 5 == 0 ? 20 : 0);
     BSON_APPEND_INT64(storage, "n", number);
+    BSON_APPEND_INT64(storage, "score", score_of(number));
     BSON_APPEND_DATE_TIME(storage, "at", (20500 + day) * INT64_C(86400000));
     return spill_value_from_document(storage);
 }
@@ -121,6 +148,18 @@ void convert_fill(spill_store_t *store)
                 remove_element(array, &owner, number);
         for (int64_t number = 0; i == 2 && number < ELEMENTS; number++)
             remove_element(array, &owner, number);
+    }
+    bson_destroy(&storage);
+    spill_array_close(array);
+}
+
+void convert_append_more(spill_store_t *store)
+{
+    spill_array_t *array = open_array(store, CONVERT_NAME);
+    bson_t storage = BSON_INITIALIZER;
+    for (int64_t i = 0; i < OWNERS; i++) {
+        spill_value_t owner = spill_value_from_int64(&storage, i);
+        append(array, &owner, 102, 105);
     }
     bson_destroy(&storage);
     spill_array_close(array);
@@ -197,6 +236,16 @@ static int by_window(const void *left, const void *right)
     return one->seq < other->seq ? -1 : one->seq > other->seq;
 }
 
+static void drop_lowest(list_t *list)
+{
+    size_t lowest = 0;
+    for (size_t i = 1; i < list->count; i++)
+        if (score_of(list->at[i].number) < score_of(list->at[lowest].number))
+            lowest = i;
+    list->count--;
+    memmove(list->at + lowest, list->at + lowest + 1, (list->count - lowest) * sizeof *list->at);
+}
+
 /* What the target is to have of an owner, by what the source has. */
 static void expect_list(const spill_definition_t *from, const spill_definition_t *to, list_t *list)
 {
@@ -205,7 +254,10 @@ static void expect_list(const spill_definition_t *from, const spill_definition_t
             list->at[i].seq = (int64_t)i;
         list->end = (int64_t)list->count;
     }
-    if (to->layout == SPILL_LAYOUT_CAPPED) {
+    if (spill_keeps_best(to)) {
+        while (list->count > CAP)
+            drop_lowest(list);
+    } else if (to->layout == SPILL_LAYOUT_CAPPED) {
         size_t room = CAP;
         if (list->count > 0 && list->at[list->count - 1].seq != list->end - 1)
             room--;
@@ -264,32 +316,26 @@ void convert_see(void *context, const spill_copy_difference_t *difference)
     bson_free(owner);
 }
 
-void convert_and_grow(spill_store_t *store, spill_layout_t from, spill_layout_t to)
+void convert_and_grow(spill_store_t *store, convert_kind_t from, convert_kind_t to)
 {
     spill_copy_options_t options = {.as = CONVERT_OTHER, .differs = convert_see};
     spill_copy_result_t result = {0};
-    bson_t storage = BSON_INITIALIZER;
-    convert_define_source(store, from, to == SPILL_LAYOUT_BUCKET ? 2 * ELEMENTS : 15);
+    convert_define_source(store, from, to == CONVERT_BUCKET ? 2 * ELEMENTS : 15);
     convert_fill(store);
     convert_define_target(store, store, to);
     assert_int_equal(spill_convert(store, CONVERT_NAME, &options, &result, NULL), SPILL_OK);
     assert_int_equal(result.differences, 0);
-    assert_int_equal(result.elements, result.verified);
-    assert_true((result.dropped > 0) == (to == SPILL_LAYOUT_CAPPED));
+    assert_int_equal(result.elements - result.verified, to == CONVERT_BEST ? result.dropped : 0);
+    assert_true((result.dropped > 0) == (layout_of(to) == SPILL_LAYOUT_CAPPED));
     convert_check_same(store, store);
-    spill_array_t *array = open_array(store, CONVERT_NAME);
-    for (int64_t i = 0; i < OWNERS; i++) {
-        spill_value_t owner = spill_value_from_int64(&storage, i);
-        append(array, &owner, 102, 105); /* in windows after all others */
-    }
-    spill_array_close(array);
+    convert_append_more(store);
     spill_copy_result_t more = {0};
     assert_int_equal(spill_convert(store, CONVERT_NAME, &options, &more, NULL), SPILL_OK);
-    assert_int_equal(more.elements, (int64_t)3 * OWNERS);
+    assert_in_range(more.elements, from == CONVERT_BEST ? OWNERS : 3 * OWNERS, 3 * OWNERS);
     assert_int_equal(more.differences, 0);
     convert_check_same(store, store);
     assert_int_equal(spill_convert_finish(store, CONVERT_NAME, &options, &result, NULL), SPILL_OK);
+    spill_array_t *array;
     assert_int_equal(spill_array_open(store, CONVERT_NAME, &array, NULL), SPILL_NOT_FOUND);
     assert_int_equal(spill_store_drop(store, CONVERT_OTHER, NULL), SPILL_OK);
-    bson_destroy(&storage);
 }

@@ -3,6 +3,7 @@
 
 #include "bson/value.h"
 #include "core/array.h"
+#include "definition/fields.h"
 #include "definition/window.h"
 #include "tools/convert.h"
 #include "tools/drop_definition.h"
@@ -23,13 +24,14 @@
 enum { OWNERS = 4, ELEMENTS_MAX = 40, TRIES = 60, CAP = 4 };
 
 const staged_goal_t staged_goals[STAGED_GOALS] = {
-    {"keep oldest", SPILL_LAYOUT_OUTLIER, SPILL_KEEP_OLDEST, false},
-    {"keep oldest, beside", SPILL_LAYOUT_OUTLIER, SPILL_KEEP_OLDEST, true},
-    {"reference", SPILL_LAYOUT_REFERENCE, SPILL_KEEP_NEWEST, true},
-    {"subset", SPILL_LAYOUT_SUBSET, SPILL_KEEP_NEWEST, false},
-    {"subset, beside", SPILL_LAYOUT_SUBSET, SPILL_KEEP_NEWEST, true},
-    {"bucket", SPILL_LAYOUT_BUCKET, SPILL_KEEP_NEWEST, false},
-    {"capped", SPILL_LAYOUT_CAPPED, SPILL_KEEP_NEWEST, false},
+    {"keep oldest", SPILL_LAYOUT_OUTLIER, SPILL_KEEP_OLDEST, false, NULL},
+    {"keep oldest, beside", SPILL_LAYOUT_OUTLIER, SPILL_KEEP_OLDEST, true, NULL},
+    {"reference", SPILL_LAYOUT_REFERENCE, SPILL_KEEP_NEWEST, true, NULL},
+    {"subset", SPILL_LAYOUT_SUBSET, SPILL_KEEP_NEWEST, false, NULL},
+    {"subset, beside", SPILL_LAYOUT_SUBSET, SPILL_KEEP_NEWEST, true, NULL},
+    {"bucket", SPILL_LAYOUT_BUCKET, SPILL_KEEP_NEWEST, false, NULL},
+    {"capped", SPILL_LAYOUT_CAPPED, SPILL_KEEP_NEWEST, false, NULL},
+    {"best", SPILL_LAYOUT_CAPPED, SPILL_KEEP_NEWEST, false, "score"},
 };
 
 static const char *const names[OWNERS] = {"ada", "bob", "cid", "dan"};
@@ -61,12 +63,18 @@ typedef struct world {
 
 /* ---- elements -------------------------------------------------------------------------------- */
 
+static int64_t score_of(int64_t number)
+{
+    return number * 7 % 11;
+}
+
 /* Nine days each; every fifth one came late. */
 static spill_value_t element(bson_t *storage, int64_t number)
 {
     int64_t day = 9 * number - (number % 5 == 0 ? 20 : 0);
     bson_reinit(storage);
     BSON_APPEND_INT64(storage, "n", number);
+    BSON_APPEND_INT64(storage, "score", score_of(number));
     BSON_APPEND_DATE_TIME(storage, "at", (20500 + day) * INT64_C(86400000));
     return spill_value_from_document(storage);
 }
@@ -207,11 +215,22 @@ static int by_window(const void *left, const void *right)
     return order != 0 ? order : (one->place > other->place) - (one->place < other->place);
 }
 
+static void drop_lowest(model_t *model)
+{
+    size_t lowest = 0;
+    for (size_t i = 1; i < model->count; i++)
+        if (score_of(model->at[i]) < score_of(model->at[lowest]))
+            lowest = i;
+    drop_from_model(model, lowest);
+}
+
 /* The model's array as the layout has it. */
 static size_t expect(const world_t *world, int owner, listed_t *list)
 {
-    const model_t *model = &world->models[owner];
+    model_t kept = world->models[owner], *model = &kept;
     const spill_definition_t *definition = &world->planned.definition;
+    while (spill_keeps_best(definition) && model->count > CAP)
+        drop_lowest(model);
     size_t from =
         definition->layout == SPILL_LAYOUT_CAPPED && model->count > CAP ? model->count - CAP : 0;
     bson_t storage = BSON_INITIALIZER;
@@ -341,6 +360,8 @@ static void make_plan(world_t *world)
     if (definition.bounds.page_capacity > 0)
         definition.bounds.page_capacity = 2;
     definition.op_window = 3;
+    if (goal->sort_field)
+        strcpy(definition.sort_field, goal->sort_field);
     if (goal->beside) {
         strcpy(definition.collection, "users");
         strcpy(definition.array, "planned");

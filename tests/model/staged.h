@@ -15,9 +15,10 @@ typedef struct staged_goal {
     spill_layout_t layout;
     spill_keep_t keep;
     bool beside;
+    const char *sort_field; /* capped, keeping the best; or NULL */
 } staged_goal_t;
 
-#define STAGED_GOALS 7
+#define STAGED_GOALS 8
 extern const staged_goal_t staged_goals[STAGED_GOALS];
 
 /*

@@ -10,16 +10,18 @@
 static void to_and_from(void **state)
 {
     (void)state;
-    static const spill_layout_t others[] = {SPILL_LAYOUT_OUTLIER, SPILL_LAYOUT_SUBSET,
-                                            SPILL_LAYOUT_BUCKET};
+    static const convert_kind_t others[] = {CONVERT_OUTLIER, CONVERT_SUBSET, CONVERT_BUCKET};
     char *uri = server_new_database(NULL);
     spill_store_t *store = server_open(uri);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        convert_and_grow(store, others[i], SPILL_LAYOUT_CAPPED);
-        convert_and_grow(store, others[i], SPILL_LAYOUT_BUCKET);
-        convert_and_grow(store, SPILL_LAYOUT_BUCKET, others[i]);
+        convert_and_grow(store, others[i], CONVERT_CAPPED);
+        convert_and_grow(store, others[i], CONVERT_BEST);
+        convert_and_grow(store, others[i], CONVERT_BUCKET);
+        convert_and_grow(store, CONVERT_BUCKET, others[i]);
     }
-    convert_and_grow(store, SPILL_LAYOUT_CAPPED, SPILL_LAYOUT_BUCKET);
+    convert_and_grow(store, CONVERT_CAPPED, CONVERT_BUCKET);
+    convert_and_grow(store, CONVERT_BEST, CONVERT_BEST);
+    convert_and_grow(store, CONVERT_BEST, CONVERT_OUTLIER);
     server_close(store);
     server_drop(uri);
     bson_free(uri);

@@ -22,7 +22,7 @@ static void check_acknowledged(sim_client_t *client, const sim_append_t *append,
     sim_world_t *world = client->world;
     const sim_origin_t *first = &world->origins[append->first_value];
     int index = (int)(append - world->appends);
-    if (result->count != append->count)
+    if (result->count != append->skip + append->count)
         sim_fail(world, "append #%d: %d elements, %lld acknowledged", index, append->count,
                  (long long)result->count);
     bool moved = false; /* applied to a later owner of the name once more: not promised otherwise */
@@ -45,7 +45,7 @@ static void check_acknowledged(sim_client_t *client, const sim_append_t *append,
         else if (split && fits_page(client, append))
             sim_fail(world, "append #%d: a batch that fits a page was split", index);
     }
-    if (result->first != first->seq && !moved)
+    if (result->first + append->skip != first->seq && !moved)
         sim_fail(world, "append #%d: answered %lld, appended at %lld", index,
                  (long long)result->first, (long long)first->seq);
     bool newest = world->settings.keep == SPILL_KEEP_NEWEST;

@@ -1,7 +1,7 @@
 /* What clients do: random calls of the public API, each answer checked. */
 #include "world.h"
 
-#include "layout/owner.h"
+#include "layout/outlier.h"
 
 #include <assert.h>
 #include <string.h>
@@ -87,6 +87,25 @@ static void learn_base(sim_client_t *client, int owner, int64_t base, int32_t in
     client->base_incarnations[owner] = incarnation;
 }
 
+/* As a copy appends, where its source has numbers of no element. */
+static spill_code_t append_skipping(sim_client_t *client, const sim_append_t *append,
+                                    const spill_value_t *elements, const spill_op_t *op,
+                                    spill_append_result_t *result, spill_error_t *error)
+{
+    spill_owner_t owner;
+    spill_value_t value = sim_owner_value(client->world, append->owner);
+    spill_part_t part = {
+        .elements = elements, .count = (size_t)append->count, .skip = append->skip, .op = op};
+    for (size_t i = 0; i < part.count; i++)
+        part.bytes += elements[i].size_bytes;
+    *result = (spill_append_result_t){0};
+    spill_code_t code = spill_owner_init(&owner, client->array, &value, error);
+    if (code == SPILL_OK)
+        code = spill_outlier_append(&owner, &part, result, error);
+    spill_owner_release(&owner);
+    return code;
+}
+
 static spill_code_t call_append(sim_client_t *client, const sim_append_t *append,
                                 spill_append_result_t *result, spill_error_t *error)
 {
@@ -95,6 +114,8 @@ static spill_code_t call_append(sim_client_t *client, const sim_append_t *append
     for (int i = 0; i < append->count; i++)
         elements[i] = sim_value_of(client->world, &bytes[i], append->first_value + i);
     spill_op_t op = {.id = append->id, .id_bytes = sizeof append->id, .base = append->base};
+    if (append->skip > 0)
+        return append_skipping(client, append, elements, &op, result, error);
     bson_t update = BSON_INITIALIZER;
     spill_append_options_t options;
     spill_append_options_init(&options);
@@ -184,8 +205,10 @@ static void do_append(sim_client_t *client, int owner, int count)
     if (client->base_incarnations[owner] != sim_plain_now(plain)->incarnation)
         learn_base(client, owner, 0, sim_plain_now(plain)->incarnation);
     int index = sim_append_new(client, owner, count, has_op);
-    world->appends[index].updates =
-        sim_random_chance(&world->random, 100) && !world->settings.bucket;
+    if (world->settings.best && has_op && sim_random_chance(&world->random, 150))
+        world->appends[index].skip = sim_random_between(&world->random, 1, 5);
+    world->appends[index].updates = sim_random_chance(&world->random, 100) &&
+                                    !world->settings.bucket && world->appends[index].skip == 0;
     world->appends[index].fill = count > 1 && sim_random_chance(&world->random, 400);
     append_to_the_end(client, index);
 }
@@ -294,7 +317,7 @@ static int64_t value_to_set(sim_world_t *world, int owner, int64_t seq)
 {
     const sim_plain_t *plain = &world->plains[owner];
     const sim_plain_element_t *element = sim_plain_find(plain, seq);
-    if (element && sim_random_chance(&world->random, 300))
+    if (element && element->value != SIM_NO_VALUE && sim_random_chance(&world->random, 300))
         return element->value;
     return sim_value_new(world, owner, -1, random_padding(world));
 }

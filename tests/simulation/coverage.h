@@ -124,6 +124,7 @@
     X(BEST_NOT_KEPT, "... which was its own")                                                      \
     X(BEST_BY_BYTES, "... to fit it in bytes")                                                     \
     X(BEST_EDITED, "... that an edit had put there")                                               \
+    X(SKIPPED, "an append skipped numbers before its elements")                                    \
     X(PAUSED, "a client paused between tries")                                                     \
     X(DEFINED_AGAIN, "bounds were changed while clients ran")
 

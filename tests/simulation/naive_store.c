@@ -387,7 +387,7 @@ static void legacy_push(sim_world_t *world, const spill_request_t *request)
     spill_memory_document_insert(head, head->count, &value);
     sim_trace(world, "       an old writer pushes v%lld", (long long)id);
     world->appends[append].code = SPILL_UNKNOWN; /* nobody waits for an answer */
-    sim_plain_append(&world->plains[0], sim_plain_now(&world->plains[0])->next, &id, 1);
+    sim_plain_append(&world->plains[0], sim_plain_now(&world->plains[0])->next, 0, &id, 1);
 }
 
 static spill_code_t with_legacy(sim_world_t *world, const spill_request_t *request,

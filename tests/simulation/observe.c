@@ -148,13 +148,17 @@ static void observe_append(sim_world_t *world, int owner, const spill_request_t 
     }
     for (size_t i = 0; i < request->element_count; i++)
         values[i] = sim_value_id(&request->elements[i], NULL);
-    const char *wrong = sim_plain_append(plain, response->seq, values, request->element_count);
+    const char *wrong =
+        sim_plain_append(plain, response->seq, request->skip, values, request->element_count);
+    if (request->skip > 0)
+        sim_saw(world, SIM_SKIPPED);
     if (wrong)
         sim_fail(world, "owner %d: %s: %lld", owner, wrong, (long long)response->seq);
     bool is_torn =
         request->element_count > 0 && torn(world, values[0], sim_plain_now(plain)->incarnation);
     for (size_t i = 0; i < request->element_count && !world->failure[0]; i++)
-        place(world, owner, request, values[i], response->seq + (int64_t)i, is_torn);
+        place(world, owner, request, values[i], response->seq + request->skip + (int64_t)i,
+              is_torn);
     if (request->update && !world->failure[0]) {
         world->appends[world->origins[values[0]].append].updated++;
         world->hits[owner]++;

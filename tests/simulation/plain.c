@@ -59,7 +59,21 @@ void sim_plain_create(sim_plain_t *plain, int64_t epoch)
     plain->incarnation_start = plain->element_count;
 }
 
-const char *sim_plain_append(sim_plain_t *plain, int64_t seq, const int64_t *values, size_t count)
+static void add_element(sim_plain_t *plain, int64_t seq, int64_t value, int32_t died)
+{
+    GROW(plain->elements, plain->element_count, plain->element_capacity);
+    plain->elements[plain->element_count++] = (sim_plain_element_t){
+        .seq = seq,
+        .incarnation = sim_plain_now(plain)->incarnation,
+        .born = sim_plain_version(plain),
+        .died = died,
+        .last_edit = -1,
+        .value = value,
+    };
+}
+
+const char *sim_plain_append(sim_plain_t *plain, int64_t seq, int64_t skip, const int64_t *values,
+                             size_t count)
 {
     if (!sim_plain_now(plain)->exists)
         return "an append to an owner that is not there";
@@ -68,18 +82,11 @@ const char *sim_plain_append(sim_plain_t *plain, int64_t seq, const int64_t *val
     if (seq > sim_plain_now(plain)->next)
         return "a sequence number was left out";
     sim_plain_moment_t *moment = change(plain, SIM_CHANGE_APPEND);
-    for (size_t i = 0; i < count; i++) {
-        GROW(plain->elements, plain->element_count, plain->element_capacity);
-        plain->elements[plain->element_count++] = (sim_plain_element_t){
-            .seq = seq + (int64_t)i,
-            .incarnation = moment->incarnation,
-            .born = sim_plain_version(plain),
-            .died = SIM_ALIVE,
-            .last_edit = -1,
-            .value = values[i],
-        };
-    }
-    moment->next += (int64_t)count;
+    for (int64_t i = 0; i < skip; i++)
+        add_element(plain, seq + i, SIM_NO_VALUE, sim_plain_version(plain));
+    for (size_t i = 0; i < count; i++)
+        add_element(plain, seq + skip + (int64_t)i, values[i], SIM_ALIVE);
+    moment->next += skip + (int64_t)count;
     moment->live += (int32_t)count;
     return NULL;
 }

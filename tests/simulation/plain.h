@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #define SIM_ALIVE INT32_MAX
+#define SIM_NO_VALUE (-1) /* of a number that was skipped: its element was never there */
 
 typedef struct sim_plain_element {
     int64_t seq;
@@ -71,7 +72,8 @@ const sim_plain_moment_t *sim_plain_now(const sim_plain_t *plain);
 
 /* Each returns NULL, or what is wrong (a static text); nothing is changed then. */
 void sim_plain_create(sim_plain_t *plain, int64_t epoch);
-const char *sim_plain_append(sim_plain_t *plain, int64_t seq, const int64_t *values, size_t count);
+const char *sim_plain_append(sim_plain_t *plain, int64_t seq, int64_t skip, const int64_t *values,
+                             size_t count);
 const char *sim_plain_edit(sim_plain_t *plain, int64_t seq, int64_t value);
 /*
  * An edit that reached a page after its element was trimmed: to the caller, who asked before, it

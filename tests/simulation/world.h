@@ -84,6 +84,7 @@ typedef struct sim_append {
     uint8_t id[8];
     int64_t base;
     int32_t base_incarnation;
+    int64_t skip;    /* capped, keeping the best: so many numbers before its elements */
     bool fill;       /* documents to their bounds */
     bool updates;    /* also raises a field of the head */
     int updated;     /* times that it did */

@@ -158,7 +158,7 @@ static void remember_op(const making_t *making, int64_t seq)
     int64_t ordinal = making->state->n - 1;
     spill_op_entry_t entry = {
         .seq = seq,
-        .count = (int64_t)making->request->element_count,
+        .count = spill_request_numbers(making->request),
         .id_bytes = (uint8_t)op->id_bytes,
     };
     memcpy(entry.id, op->id, op->id_bytes);
@@ -219,7 +219,7 @@ static spill_code_t keep_best(const making_t *making, int64_t first, spill_error
         delete_element(making, before->epoch, seq);
     }
     for (size_t i = request->element_count; i > 0; i--) {
-        int64_t seq = first + (int64_t)i - 1;
+        int64_t seq = first + request->skip + (int64_t)i - 1;
         if (spill_is_gone(making->state, seq))
             continue;
         put_element(making, seq, &request->elements[i - 1]);

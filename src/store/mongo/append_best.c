@@ -22,7 +22,8 @@ static spill_code_t look(spill_mongo_t *store, const spill_request_t *request,
     return code;
 }
 
-/* What stays of the elements that were read and of the new ones, which begin at number `first`. */
+/* What stays of the elements that were read and of the new ones; `first` is the number given first.
+ */
 static void gather(const spill_request_t *request, const spill_run_t *read, int64_t first,
                    const spill_state_t *after, spill_run_t *best)
 {
@@ -31,6 +32,7 @@ static void gather(const spill_request_t *request, const spill_run_t *read, int6
         if (!spill_is_gone(after, element.seq))
             spill_run_add(best, element.seq, &element.value);
     }
+    first += request->skip;
     for (size_t i = 0; i < request->element_count; i++)
         if (!spill_is_gone(after, first + (int64_t)i))
             spill_run_add(best, first + (int64_t)i, &request->elements[i]);

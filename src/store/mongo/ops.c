@@ -15,7 +15,7 @@ typedef struct members {
 
 static void members_of(const spill_request_t *request, members_t *members)
 {
-    members->alone = (spill_member_t){.op = request->op, .count = (int64_t)request->element_count};
+    members->alone = (spill_member_t){.op = request->op, .count = spill_request_numbers(request)};
     members->at = request->member_count > 0 ? request->members : &members->alone;
     members->count = request->member_count > 0 ? request->member_count : 1;
 }
@@ -41,7 +41,7 @@ void spill_mongo_append_ops(const spill_request_t *request, const char *field, b
     members_of(request, &members);
     bson_append_array_begin(to, field, -1, &array);
     if (!members.at[0].op) /* all elements came after the operations that were there */
-        append_op(&array, 0, NULL, (int64_t)request->element_count);
+        append_op(&array, 0, NULL, spill_request_numbers(request));
     for (size_t i = 0; members.at[0].op && i < members.count; i++) {
         const spill_member_t *member = &members.at[members.count - 1 - i];
         append_op(&array, (uint32_t)i, member->op, member->count);

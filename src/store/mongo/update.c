@@ -128,7 +128,8 @@ void spill_mongo_update_of_append(const spill_mongo_document_t *document, const 
         push_ops(document, &parts.push);
         bson_append_int64(&parts.increment, spill_mongo_path(document, "n", path), -1, ops);
     } else {
-        BSON_APPEND_INT64(&parts.increment, spill_mongo_path(document, "ops.0.after", path), count);
+        BSON_APPEND_INT64(&parts.increment, spill_mongo_path(document, "ops.0.after", path),
+                          spill_request_numbers(request));
     }
     update_finish(&parts, request->update, update);
 }
