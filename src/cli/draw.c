@@ -60,6 +60,13 @@ static int percent(double fill)
     return (int)(fill * 100); /* 100 is full, and nothing less */
 }
 
+static const char *trimmed(const spill_cli_place_t *place)
+{
+    if (place->elements == 0 || place->first >= place->low)
+        return "";
+    return place->end <= place->low ? ", all trimmed" : ", some trimmed";
+}
+
 void spill_cli_draw_place(const spill_cli_place_t *place)
 {
     char bound[24];
@@ -68,10 +75,10 @@ void spill_cli_draw_place(const spill_cli_place_t *place)
         strcpy(bound, spill_size_text(place->limits.bytes_max).text);
     printf("  %-12s ", place->name);
     draw_bar(spill_cli_fill(place));
-    printf(" %3d %% of %-7s  [%" PRId64 "..%" PRId64 ")  %" PRId64 " %s, %s in %s\n",
+    printf(" %3d %% of %-7s  [%" PRId64 "..%" PRId64 ")  %" PRId64 " %s, %s in %s%s\n",
            percent(spill_cli_fill(place)), bound, place->first, place->end, place->elements,
            spill_cli_plural(place->elements, "element", "elements"),
-           spill_size_text(place->bytes).text, place->collection);
+           spill_size_text(place->bytes).text, place->collection, trimmed(place));
 }
 
 void spill_cli_draw_top(const spill_cli_place_t *top, int64_t known)

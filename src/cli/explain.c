@@ -28,6 +28,7 @@ typedef struct explain {
     const spill_definition_t *definition;
     int64_t pages;                  /* that there are */
     int64_t next_page;              /* the number of the document that comes next; -1: the head */
+    int64_t low;                    /* the head's: numbers below it were trimmed */
     char window[SPILL_WINDOW_SIZE]; /* of a bucket, or "" */
     spill_cli_stretch_t stretch;
 } explain_t;
@@ -59,6 +60,25 @@ static bool find(const bson_t *document, const char *path, bson_iter_t *found)
 {
     bson_iter_t iter;
     return bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, path, found);
+}
+
+/* Of a page, which a trim may have left of many; else as it is counted. */
+static int64_t page_number(const explain_t *explain, const bson_t *document)
+{
+    bson_iter_t iter;
+    bool counted = explain->next_page < 0 || spill_elements_apart(explain->definition);
+    return !counted && find(document, "_id.page", &iter) ? bson_iter_as_int64(&iter)
+                                                         : explain->next_page;
+}
+
+static int64_t low_of(const explain_t *explain, const bson_t *head)
+{
+    char low[SPILL_NAME_SIZE + 16];
+    bson_iter_t iter;
+    bool bucket = explain->definition->layout == SPILL_LAYOUT_BUCKET;
+    snprintf(low, sizeof low, "spill.%s%slow", bucket ? "" : explain->definition->array,
+             bucket ? "" : ".");
+    return find(head, low, &iter) ? bson_iter_as_int64(&iter) : 0;
 }
 
 /* One document, as its bookkeeping tells. */
@@ -160,6 +180,7 @@ static void show_place(explain_t *explain, const char *collection, int64_t page,
     spill_cli_place_t top = {.name = "top", .collection = collection};
     int64_t known = 0;
     read_place(explain, page < 0, document, &place);
+    place.low = explain->low;
     bool has_top = page < 0 && read_top(explain, document, &top, &known);
     int64_t number = apart ? place.first : page;
     if (explain->definition->layout == SPILL_LAYOUT_BUCKET)
@@ -232,7 +253,10 @@ static bool visit(void *context, const char *collection, const bson_t *document)
                    !bson_has_field(document, definition->page_owner);
     if (removed && !options->documents)
         return true;
-    int64_t page = explain->next_page++;
+    int64_t page = page_number(explain, document);
+    explain->next_page = page + 1;
+    if (page < 0)
+        explain->low = low_of(explain, document);
     if (options->documents)
         show_document(explain, collection, page < 0 ? definition->array : definition->page_array,
                       document);
@@ -246,9 +270,10 @@ static void print_costs(const spill_definition_t *definition, const spill_count_
     const spill_bounds_t *bounds = &definition->bounds;
     bool newest = definition->keep == SPILL_KEEP_NEWEST;
     if (spill_elements_apart(definition)) {
-        printf("append: the head, one operation; when %" PRId64 " elements wait in it, each is "
+        printf("append: the head, one operation; when %" PRId64 " %s in it, each is "
                "written to a document of its own (one operation each, and one on the head)\n",
-               bounds->threshold);
+               bounds->threshold,
+               spill_cli_plural(bounds->threshold, "element waits", "elements wait"));
         puts("a page by cursor: the head, and one operation for all of its documents");
         puts("count and average: the head");
         if (spill_has_top(definition))
@@ -325,9 +350,10 @@ static spill_code_t explain_owner(spill_cli_session_t *session, spill_error_t *e
     explain.pages = count.pages;
     if (is_text(session)) {
         spill_cli_print_value(session->owner, false);
-        printf(": %" PRId64 " elements, %" PRId64 " in the head, %" PRId64
-               " pages; the next sequence number is %" PRId64 "\n",
-               count.count, count.head, count.pages, count.next);
+        printf(": %" PRId64 " %s, %" PRId64 " in the head, %" PRId64
+               " %s; the next sequence number is %" PRId64 "\n",
+               count.count, spill_cli_plural(count.count, "element", "elements"), count.head,
+               count.pages, spill_cli_plural(count.pages, "page", "pages"), count.next);
     }
     code = show_documents(&explain, error);
     if (code == SPILL_OK && is_text(session))
@@ -347,10 +373,9 @@ static spill_code_t explain_window(spill_cli_session_t *session, spill_error_t *
         return code;
     explain.pages = count.pages;
     if (is_text(session))
-        printf("%s: %" PRId64 " elements in %" PRId64 " %s; the next sequence number is %" PRId64
-               "\n",
-               explain.window, count.count, count.pages + 1,
-               spill_cli_plural(count.pages + 1, "part", "parts"), count.next);
+        printf("%s: %" PRId64 " %s in %" PRId64 " %s; the next sequence number is %" PRId64 "\n",
+               explain.window, count.count, spill_cli_plural(count.count, "element", "elements"),
+               count.pages + 1, spill_cli_plural(count.pages + 1, "part", "parts"), count.next);
     return show_documents(&explain, error);
 }
 

@@ -427,6 +427,15 @@ has out ', 100 to 100 % full'
 [ "$(grep -c '^  page ' out)" = 16 ] || fail "not eight pages at each end: $(cat out)"
 expect 0 explain "$db" short carol --all
 [ "$(grep -c '^  page ' out)" = 26 ] || fail "not every page: $(cat out)"
+# Pages that a trim has given back are gone; those that are left keep their numbers.
+expect 0 define "$db" recent --preset feed-recent --collection recent \
+    --page-collection recent.pages --threshold 2 --page 3
+for number in {1..20}; do echo "$number"; done | "$SPILLWAY" append "$db" recent carol - >out
+expect 0 trim "$db" recent carol --keep 1
+expect 0 explain "$db" recent carol
+has out '"carol": 1 element, '
+last=$(grep -o 'spills into page [0-9]*' out | grep -o '[0-9]*')
+holds out "page $((last - 1))" ', all trimmed'
 expect 3 explain "$db" events nobody
 expect 0 append "$db" visits v 1 2 3 4 5 6
 expect 0 explain "$db" visits v

@@ -299,7 +299,7 @@ static void numbers_are_skipped(void **state)
     drop_head(&fixture, EPOCH, 0);
     add_after(&fixture, 3, 0, "5", INT64_C(1) << 40);
     assert_int_equal(fixture.response.state.first, INT64_C(1) << 40);
-    assert_int_equal(change(&fixture, SPILL_REQUEST_REMOVE, 0, INT64_C(1) << 40, NULL), SPILL_DONE);
+    assert_int_equal(change(&fixture, SPILL_REQUEST_REMOVE, 1, INT64_C(1) << 40, NULL), SPILL_DONE);
     add_after(&fixture, 3, (INT64_C(1) << 40) + 1, NULL, INT64_C(1) << 41);
     assert_sound(&fixture);
     fixture_close(&fixture);
