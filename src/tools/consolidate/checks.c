@@ -37,8 +37,9 @@ static void say_if_named(bson_t *refused, const char *name, const bson_t *defini
         spill_consolidate_say(refused,
                               "'%s' has %s of the definition '%s', which would not find them any "
                               "more: consolidating comes before a definition; leave it out of the "
-                              "plan",
-                              collection, heads ? "the documents" : "the pages", name);
+                              "plan (one that has no arrays, as `spillway migrate --undo' leaves "
+                              "it, goes by `spillway drop STORE %s')",
+                              collection, heads ? "the documents" : "the pages", name, name);
 }
 
 static void check_definition(const spill_consolidation_t *group, const char *name,

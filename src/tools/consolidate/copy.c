@@ -204,7 +204,7 @@ static spill_code_t copy(spill_consolidate_run_t *run, spill_error_t *error)
                           "'%s' is past its copy (%s): what is in it is the application's now",
                           run->group->into, spill_consolidate_phase_name(run->mark.phase));
     if (code == SPILL_OK)
-        code = run->foreign->ops->create(run->foreign, run->group->into, run->mark.indexes, error);
+        code = spill_consolidate_create(run, error);
     if (code == SPILL_OK)
         code = spill_consolidate_passes(run, &way, error);
     if (code == SPILL_OK && run->result->changing == 0 && !run->mark.copied) {

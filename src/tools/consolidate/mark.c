@@ -182,6 +182,23 @@ spill_code_t spill_consolidate_check_own(spill_consolidate_run_t *run, spill_err
                                                  : code;
 }
 
+spill_code_t spill_consolidate_create(spill_consolidate_run_t *run, spill_error_t *error)
+{
+    spill_code_t code = spill_consolidate_check_own(run, error);
+    return code == SPILL_OK
+               ? run->foreign->ops->create(run->foreign, run->group->into, run->mark.indexes, error)
+               : code;
+}
+
+spill_code_t spill_consolidate_create_view(spill_consolidate_run_t *run, const char *name,
+                                           const bson_t *pipeline, spill_error_t *error)
+{
+    spill_code_t code = spill_consolidate_check_own(run, error);
+    return code == SPILL_OK ? run->foreign->ops->create_view(run->foreign, name, run->group->into,
+                                                             pipeline, error)
+                            : code;
+}
+
 spill_code_t spill_consolidate_rename(spill_consolidate_run_t *run, const char *from,
                                       const char *to, spill_error_t *error)
 {

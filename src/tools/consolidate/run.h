@@ -88,7 +88,10 @@ spill_code_t spill_consolidate_mark_delete(spill_consolidate_run_t *run, spill_e
  */
 spill_code_t spill_consolidate_check_own(spill_consolidate_run_t *run, spill_error_t *error);
 
-/* As ops of the same name, after spill_consolidate_check_own. */
+/* As ops of the same name, after spill_consolidate_check_own; create: of the joint collection. */
+spill_code_t spill_consolidate_create(spill_consolidate_run_t *run, spill_error_t *error);
+spill_code_t spill_consolidate_create_view(spill_consolidate_run_t *run, const char *name,
+                                           const bson_t *pipeline, spill_error_t *error);
 spill_code_t spill_consolidate_rename(spill_consolidate_run_t *run, const char *from,
                                       const char *to, spill_error_t *error);
 spill_code_t spill_consolidate_drop(spill_consolidate_run_t *run, const char *collection,

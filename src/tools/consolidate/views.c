@@ -51,14 +51,14 @@ spill_code_t spill_consolidate_try_views(spill_consolidate_run_t *run, spill_err
     spill_code_t code = spill_consolidate_list(run, error);
     if (code == SPILL_OK && /* a try that was killed left it */
         spill_consolidate_kind_of(run, name, NULL) != SPILL_CONSOLIDATE_ABSENT)
-        code = foreign->ops->drop(foreign, name, error);
+        code = spill_consolidate_drop(run, name, error);
     if (code == SPILL_OK)
-        code = foreign->ops->create_view(foreign, name, run->group->into, &pipeline, error);
+        code = spill_consolidate_create_view(run, name, &pipeline, error);
     if (code == SPILL_OK)
         code = spill_consolidate_list(run, error);
     bool made = code == SPILL_OK && is_view(run, name, &pipeline);
     if (code == SPILL_OK)
-        code = foreign->ops->drop(foreign, name, error);
+        code = spill_consolidate_drop(run, name, error);
     if (code == SPILL_OK && !made)
         code = spill_fail(error, SPILL_REFUSED,
                           "%s: the server makes no views, but took the command for one; nothing "
@@ -76,8 +76,7 @@ static spill_code_t make_view(spill_consolidate_run_t *run, size_t member, spill
     spill_code_t code = SPILL_OK;
     spill_consolidate_view_pipeline(run->group, member, &pipeline);
     if (!is_view(run, name, &pipeline))
-        code =
-            run->foreign->ops->create_view(run->foreign, name, run->group->into, &pipeline, error);
+        code = spill_consolidate_create_view(run, name, &pipeline, error);
     bson_destroy(&pipeline);
     return code;
 }
