@@ -1,0 +1,243 @@
+/*
+ * A migration of a small set on a server, laid out and undone: the k-th store call of it goes
+ * wrong, for every k, and the same command is run again until it is done. Each time the arrays are
+ * what they were, in order, and after the undo each document is, byte for byte: so one database
+ * serves all of it. Calls fail, or are made and their answer is lost; with SPILLWAY_LONG in each of
+ * the other ways, too.
+ */
+#include "store/fault.h"
+#include "support/server.h"
+#include "tools/migrate.h"
+
+#include <spillway/verify.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { OWNERS = 2, TRIES = 20, THRESHOLD = 3, PAGE = 2, PAGES = 3 };
+
+/* One that has several pages, and a short one. */
+static const int LENGTHS[OWNERS] = {THRESHOLD + 2 * PAGE + 1, 1};
+static const char *const NAMES[OWNERS] = {"ada", "bob"};
+
+typedef struct world {
+    char *uri;
+    spill_store_t *store;
+    mongoc_client_t *client;
+    mongoc_database_t *database;
+    bson_t *documents[OWNERS]; /* as they were inserted */
+    int64_t fail_at;
+    spill_fault_t fault;
+} world_t;
+
+static mongoc_collection_t *users_of(const world_t *world)
+{
+    return mongoc_database_get_collection(world->database, "users");
+}
+
+/* ---- the set --------------------------------------------------------------------------------- */
+
+static bson_t *make_document(int owner)
+{
+    bson_t *document = BCON_NEW("_id", NAMES[owner], "before", BCON_INT32(owner)), array;
+    BSON_APPEND_ARRAY_BEGIN(document, "activities", &array);
+    for (int i = 0; i < LENGTHS[owner]; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "%d", i);
+        BSON_APPEND_INT32(&array, key, 100 * owner + i);
+    }
+    bson_append_array_end(document, &array);
+    BSON_APPEND_UTF8(document, "behind", "it");
+    return document;
+}
+
+static void must(spill_code_t code, const spill_error_t *error)
+{
+    if (code != SPILL_OK)
+        fail_msg("%s: %s", spill_code_name(code), error->message);
+}
+
+static void open_world(world_t *world)
+{
+    spill_definition_t definition;
+    spill_error_t error;
+    bson_error_t cause;
+    *world = (world_t){.uri = server_new_database(NULL)};
+    world->store = server_open(world->uri);
+    world->client = server_client(world->uri, &world->database);
+    mongoc_collection_t *users = users_of(world);
+    for (int i = 0; i < OWNERS; i++) {
+        world->documents[i] = make_document(i);
+        if (!mongoc_collection_insert_one(users, world->documents[i], NULL, NULL, &cause))
+            fail_msg("%s", cause.message);
+    }
+    mongoc_collection_destroy(users);
+    must(spill_definition_preset(&definition, "feed-recent", "feed", &error), &error);
+    definition.bounds.threshold = THRESHOLD;
+    definition.bounds.page_capacity = PAGE;
+    must(spill_store_define(world->store, &definition, &error), &error);
+}
+
+static void close_world(world_t *world)
+{
+    for (int i = 0; i < OWNERS; i++)
+        bson_destroy(world->documents[i]);
+    mongoc_database_destroy(world->database);
+    mongoc_client_destroy(world->client);
+    server_close(world->store);
+    server_drop(world->uri);
+    bson_free(world->uri);
+}
+
+/* ---- what it has to be ----------------------------------------------------------------------- */
+
+typedef struct reading {
+    int owner, index;
+} reading_t;
+
+static bool compare(void *context, const spill_value_t *owner, const spill_element_t *element)
+{
+    reading_t *reading = context;
+    int32_t number;
+    (void)owner;
+    assert_int_equal(element->value.size_bytes, sizeof number);
+    memcpy(&number, element->value.data, sizeof number);
+    assert_int_equal(number, 100 * reading->owner + reading->index);
+    reading->index++;
+    return true;
+}
+
+static void print_finding(void *context, const spill_finding_t *finding)
+{
+    (void)context;
+    print_error("page %lld, I%d: %s\n", (long long)finding->page, finding->invariant,
+                finding->text);
+}
+
+static void check_laid_out(const world_t *world)
+{
+    spill_array_t *array;
+    spill_verify_summary_t summary;
+    spill_error_t error;
+    must(spill_array_open(world->store, "feed", &array, &error), &error);
+    for (int i = 0; i < OWNERS; i++) {
+        bson_t storage = BSON_INITIALIZER;
+        spill_value_t owner = spill_value_from_utf8(&storage, NAMES[i]);
+        reading_t reading = {.owner = i};
+        must(spill_array_export(array, &owner, compare, &reading, &error), &error);
+        assert_int_equal(reading.index, LENGTHS[i]);
+        bson_destroy(&storage);
+    }
+    must(spill_array_verify(array, NULL, print_finding, NULL, &summary, &error), &error);
+    assert_int_equal(summary.findings, 0);
+    assert_int_equal(summary.owners, OWNERS);
+    assert_int_equal(summary.pages, PAGES);
+    spill_array_close(array);
+}
+
+static void check_given_back(const world_t *world)
+{
+    bson_t all = BSON_INITIALIZER, *opts = BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}");
+    const bson_t *found;
+    int count = 0;
+    mongoc_collection_t *users = users_of(world);
+    mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(users, &all, opts, NULL);
+    for (; mongoc_cursor_next(cursor, &found); count++)
+        if (count >= OWNERS || !bson_equal(found, world->documents[count]))
+            fail_msg("call %lld, fault %s: document %d is another one", (long long)world->fail_at,
+                     spill_fault_name(world->fault), count);
+    assert_int_equal(count, OWNERS);
+    mongoc_cursor_destroy(cursor);
+    mongoc_collection_destroy(users);
+    mongoc_collection_t *pages =
+        mongoc_database_get_collection(world->database, "overflowActivities");
+    assert_int_equal(mongoc_collection_count_documents(pages, &all, NULL, NULL, NULL, NULL), 0);
+    mongoc_collection_destroy(pages);
+    bson_destroy(opts);
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+static spill_fault_t decide(void *context, int64_t index, const spill_request_t *request)
+{
+    const world_t *world = context;
+    (void)request;
+    return index == world->fail_at ? world->fault : SPILL_FAULT_NONE;
+}
+
+typedef spill_code_t (*pass_fn)(spill_array_t *array, const spill_migrate_options_t *options,
+                                spill_migrate_result_t *result, spill_error_t *error);
+
+/* As its user starts it again, each time with an array that it opens. */
+static void run_until_done(const world_t *world, spill_store_t *faulty, pass_fn pass)
+{
+    spill_error_t error;
+    for (int i = 0; i < TRIES; i++) {
+        spill_migrate_options_t options = {0};
+        spill_migrate_result_t result = {0};
+        spill_array_t *array = NULL;
+        spill_code_t code = spill_array_open(faulty, "feed", &array, &error);
+        if (code == SPILL_OK)
+            code = pass(array, &options, &result, &error);
+        spill_array_close(array);
+        if (code == SPILL_OK && result.failed == 0)
+            return;
+        if (code != SPILL_OK && code != SPILL_IO && code != SPILL_UNKNOWN)
+            fail_msg("call %lld, fault %s: %s: %s", (long long)world->fail_at,
+                     spill_fault_name(world->fault), spill_code_name(code), error.message);
+    }
+    fail_msg("call %lld: no end: %s", (long long)world->fail_at, error.message);
+}
+
+/* What is still on its way comes before the look: late, and with nobody to repair it. */
+static void deliver(spill_store_t *faulty)
+{
+    while (spill_fault_pending(faulty) > 0)
+        spill_fault_deliver(faulty, 0);
+}
+
+/* False: all of it makes no more calls than that. */
+static bool survives(world_t *world, int64_t at, spill_fault_t fault)
+{
+    spill_fault_hooks_t hooks = {.context = world, .decide = decide};
+    spill_store_t *faulty;
+    world->fail_at = at;
+    world->fault = fault;
+    spill_fault_wrap(world->store, &hooks, &faulty);
+    run_until_done(world, faulty, spill_migrate);
+    deliver(faulty);
+    check_laid_out(world);
+    run_until_done(world, faulty, spill_migrate_undo);
+    deliver(faulty);
+    check_given_back(world);
+    bool reached = spill_fault_calls(faulty) > at;
+    assert_int_equal(spill_store_close(faulty, NULL), SPILL_OK);
+    return reached;
+}
+
+static void every_call_goes_wrong_once(void **state)
+{
+    (void)state;
+    world_t world;
+    spill_fault_t last = getenv("SPILLWAY_LONG") ? SPILL_FAULT_COUNT - 1 : SPILL_FAULT_LOST_APPLIED;
+    open_world(&world);
+    for (spill_fault_t fault = SPILL_FAULT_FAIL; fault <= last; fault++) {
+        int64_t at = 0;
+        while (survives(&world, at, fault))
+            at++;
+        assert_true(at > 20);
+    }
+    close_world(&world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_call_goes_wrong_once)};
+    server_uri();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
