@@ -2,6 +2,7 @@
 #include "cli/migrate_staged.h"
 #include "store/browse.h"
 #include "store/store.h"
+#include "tools/collation.h"
 #include "tools/plan_file.h"
 #include "util/error.h"
 
@@ -95,8 +96,13 @@ static spill_code_t check_one(spill_cli_migrate_t *run, spill_error_t *error)
         return spill_cli_staged_undo(run, spill_staged_check_undo, "can be undone", error);
     if (given->undo)
         return spill_cli_migrate_pass(run, spill_migrate_check_undo, "can be undone", error);
-    return run->planned ? spill_cli_staged_check(run, given->operate.execute, given->finish, error)
-                        : SPILL_OK;
+    const spill_definition_t *laid_out = run->planned ? &run->planned->original : run->definition;
+    spill_code_t code = run->uri[0] != '\0'
+                            ? spill_collation_check_at(run->uri, laid_out->collection, error)
+                            : SPILL_OK;
+    return code == SPILL_OK && run->planned
+               ? spill_cli_staged_check(run, given->operate.execute, given->finish, error)
+               : code;
 }
 
 static spill_code_t migrate_one(spill_cli_migrate_t *run, spill_error_t *error)

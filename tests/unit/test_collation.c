@@ -1,0 +1,46 @@
+/* Collections with a collation of their own are refused. */
+#include "tools/collation.h"
+
+#include "support/foreign.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void set_options(foreign_memory_t *memory, const char *name, const char *json)
+{
+    assert_true(foreign_memory_put(memory, name, "{\"_id\": 1}"));
+    foreign_collection_t *collection = foreign_memory_find(memory, name);
+    bson_destroy(collection->options);
+    collection->options = bson_new_from_json((const uint8_t *)json, -1, NULL);
+    assert_non_null(collection->options);
+}
+
+static void only_those_with_one_are_refused(void **state)
+{
+    (void)state;
+    foreign_memory_t *memory = foreign_memory_new();
+    spill_foreign_t *foreign = &memory->base;
+    spill_error_t error;
+    set_options(memory, "plain", "{}");
+    set_options(memory, "capped", "{\"capped\": true}");
+    set_options(memory, "simple", "{\"collation\": {\"locale\": \"simple\"}}");
+    set_options(memory, "people", "{\"collation\": {\"locale\": \"en\", \"strength\": 2}}");
+    assert_int_equal(spill_collation_check(foreign, "plain", &error), SPILL_OK);
+    assert_int_equal(spill_collation_check(foreign, "capped", &error), SPILL_OK);
+    assert_int_equal(spill_collation_check(foreign, "simple", &error), SPILL_OK);
+    assert_int_equal(spill_collation_check(foreign, "nobody", &error), SPILL_OK);
+    assert_int_equal(spill_collation_check(foreign, "people", &error), SPILL_REFUSED);
+    assert_non_null(strstr(error.message, "'people' has a collation of its own"));
+    memory->fail_at = memory->calls + 1;
+    assert_int_not_equal(spill_collation_check(foreign, "plain", &error), SPILL_OK);
+    spill_foreign_close(foreign);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(only_those_with_one_are_refused)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
