@@ -56,7 +56,9 @@ typedef struct spill_repair_summary {
  * any more. The next writer would finish most of it too; this is for arrays that have none, and for
  * readers of the documents. Each is a finding of invariant 7, told to `report` (may be NULL) before
  * it is finished, and counted; with `look_only` nothing is written. Layouts reference and subset: a
- * head's sum and top that are not those of the elements are made anew.
+ * head's sum and top that are not those of the elements are made anew. And where nothing else is
+ * wrong with an owner, so are bytes, counts and statistics, and a seal that is missing; each is the
+ * finding that verify tells.
  *
  * Whatever else verify finds of these owners is told too, as it is, and stays (summary->left):
  * elements and documents that are missing, out of place or cannot be read; and pages without a head

@@ -1,4 +1,4 @@
-/* repair: what clients left half done is finished, and what else is wrong is told. */
+/* repair: what clients left half done is finished, counts are made right, the rest is told. */
 #include "cli/bucket.h"
 
 #include <inttypes.h>
@@ -84,6 +84,9 @@ const spill_command_t spill_command_repair = {
             "finishes them too; this is for owners that have none. What it finds is printed one a "
             "line; the summary comes last, as JSON. Other programs may go on writing: what one of "
             "them is just doing may be found as well, and is helped.\n"
+            "\n"
+            "Sizes, statistics and counts that are not those of the elements are made anew from "
+            "these, where everything else about the owner is sound.\n"
             "\n"
             "Whatever else `spillway verify' finds is printed, too, and stays: what is missing is "
             "not known. The summary counts it as `left'. So it is with pages whose head another "

@@ -8,7 +8,6 @@
 
 typedef struct verify {
     spill_array_t *array;
-    bool rest; /* not what repair looks for itself */
     spill_finding_fn report;
     void *context;
     spill_verify_summary_t *summary;
@@ -61,22 +60,40 @@ static void add_to_summary(verify_t *verify, const spill_inspection_t *inspectio
         verify->report(verify->context, &inspection->findings[i]);
 }
 
+static spill_code_t inspect(const spill_owner_t *owner, bool rest, spill_inspection_t *inspection,
+                            spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    bool again = true;
+    *inspection = (spill_inspection_t){0};
+    for (int look = 1; again; look++) {
+        spill_inspection_release(inspection);
+        *inspection = (spill_inspection_t){.owner = owner, .rest = rest};
+        code = spill_inspect_owner(inspection, error);
+        again = false;
+        if (code == SPILL_OK && inspection->found > 0 && look < LOOKS_MAX)
+            code = has_changed(owner, inspection, &again, error);
+    }
+    return code;
+}
+
+spill_code_t spill_inspect_rest(const spill_owner_t *owner, spill_inspection_t *inspection,
+                                spill_error_t *error)
+{
+    return inspect(owner, true, inspection, error);
+}
+
 static spill_code_t verify_owner(void *context, const spill_value_t *value, spill_error_t *error)
 {
     verify_t *verify = context;
     spill_owner_t owner;
+    spill_inspection_t inspection = {0};
     spill_code_t code = spill_owner_init(&owner, verify->array, value, error);
-    bool again = code == SPILL_OK;
-    for (int look = 1; again; look++) {
-        spill_inspection_t inspection = {.owner = &owner, .rest = verify->rest};
-        code = spill_inspect_owner(&inspection, error);
-        again = false;
-        if (code == SPILL_OK && inspection.found > 0 && look < LOOKS_MAX)
-            code = has_changed(&owner, &inspection, &again, error);
-        if (code == SPILL_OK && !again)
-            add_to_summary(verify, &inspection);
-        spill_inspection_release(&inspection);
-    }
+    if (code == SPILL_OK)
+        code = inspect(&owner, false, &inspection, error);
+    if (code == SPILL_OK)
+        add_to_summary(verify, &inspection);
+    spill_inspection_release(&inspection);
     spill_owner_release(&owner);
     return code;
 }
@@ -147,18 +164,6 @@ static spill_code_t find_orphans(verify_t *verify, const spill_value_t *owner, s
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
-
-spill_code_t spill_verify_rest(spill_array_t *array, const spill_value_t *owner,
-                               spill_finding_fn report, void *context, spill_error_t *error)
-{
-    spill_verify_summary_t summary = {0};
-    verify_t verify = {
-        .array = array, .rest = true, .report = report, .context = context, .summary = &summary};
-    bson_init(&verify.last);
-    spill_code_t code = verify_owner(&verify, owner, error);
-    bson_destroy(&verify.last);
-    return code;
-}
 
 spill_code_t spill_array_verify(spill_array_t *array, const spill_value_t *owner,
                                 spill_finding_fn report, void *context,

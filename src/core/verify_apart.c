@@ -186,10 +186,14 @@ spill_code_t spill_inspect_apart(spill_inspection_t *inspection, const spill_res
 {
     const spill_state_t *state = &head->state;
     apart_t apart = {.inspection = inspection, .head = state, .run = &head->top_run};
-    if (state->pages != state->first)
+    if (state->pages != state->first) {
+        spill_mend_t mend = spill_mend_counts(SPILL_HEAD, state);
+        mend.pages = state->first;
         spill_inspection_add(inspection, SPILL_HEAD, 4,
                              "counts %" PRId64 " documents before element %" PRId64, state->pages,
                              state->first);
+        spill_inspection_mend(inspection, &mend);
+    }
     spill_code_t code = inspect_documents(&apart, error);
     for (size_t i = 0; i < head->run.count; i++) {
         spill_element_t element = spill_run_element(&head->run, i);

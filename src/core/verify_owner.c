@@ -25,9 +25,11 @@ void spill_inspection_add(spill_inspection_t *inspection, int64_t page, int inva
     inspection->found++;
     if (inspection->kept == SPILL_INSPECTION_FINDINGS)
         return;
-    if (inspection->findings == NULL)
+    if (inspection->findings == NULL) {
         inspection->findings =
             bson_malloc0(SPILL_INSPECTION_FINDINGS * sizeof *inspection->findings);
+        inspection->mends = bson_malloc0(SPILL_INSPECTION_FINDINGS * sizeof *inspection->mends);
+    }
     spill_finding_t *finding = &inspection->findings[inspection->kept++];
     finding->definition = inspection->owner->array->definition.name;
     finding->owner = inspection->owner->value;
@@ -39,10 +41,30 @@ void spill_inspection_add(spill_inspection_t *inspection, int64_t page, int inva
     va_end(arguments);
 }
 
+void spill_inspection_mend(spill_inspection_t *inspection, const spill_mend_t *mend)
+{
+    inspection->mendable++;
+    if (inspection->found == (int64_t)inspection->kept)
+        inspection->mends[inspection->kept - 1] = *mend;
+}
+
+spill_mend_t spill_mend_counts(int64_t page, const spill_state_t *state)
+{
+    return (spill_mend_t){.kind = SPILL_REQUEST_RECOUNT,
+                          .page = page,
+                          .epoch = state->epoch,
+                          .rev = state->rev,
+                          .pages = state->pages,
+                          .total = state->total,
+                          .removed = state->removed};
+}
+
 void spill_inspection_release(spill_inspection_t *inspection)
 {
     bson_free(inspection->findings);
+    bson_free(inspection->mends);
     inspection->findings = NULL;
+    inspection->mends = NULL;
     spill_seqs_release(&inspection->unreadable);
 }
 
@@ -52,6 +74,7 @@ typedef struct progress {
     int64_t end;     /* of the document before */
     int64_t live;    /* elements met with numbers >= low */
     int64_t in_head; /* of which the head holds */
+    int64_t between; /* numbers >= low that lie between documents */
     bool any;        /* was there a document before? */
 } progress_t;
 
@@ -91,25 +114,31 @@ static void check_tally(spill_inspection_t *inspection, int64_t page, const spil
         spill_element_t element = spill_run_element(run, i);
         spill_tally_add(&tally, definition, &element.value);
     }
-    if (!spill_tally_equal(&tally, &state->tally))
-        spill_inspection_add(inspection, page, 5,
-                             "its elements have %" PRId64 " values with the sum %.17g, its "
-                             "statistics are of %" PRId64 " with %.17g",
-                             tally.values, tally.run, state->tally.values, state->tally.run);
+    if (spill_tally_equal(&tally, &state->tally))
+        return;
+    spill_inspection_add(inspection, page, 5,
+                         "its elements have %" PRId64 " values with the sum %.17g, its "
+                         "statistics are of %" PRId64 " with %.17g",
+                         tally.values, tally.run, state->tally.values, state->tally.run);
+    spill_mend_t mend = spill_mend_counts(page, state);
+    spill_inspection_mend(inspection, &mend);
 }
 
 /* The elements that are there against the state that speaks of them. */
 static void check_elements(spill_inspection_t *inspection, int64_t page, const spill_state_t *state,
                            const spill_run_t *run)
 {
-    if ((int64_t)run->count != state->live)
+    if ((int64_t)run->count != state->live) {
         spill_inspection_add(inspection, page, 2,
                              "%zu elements are there, the document counts %" PRId64, run->count,
                              state->live);
-    else if (spill_run_bytes(run) != state->live_bytes)
+    } else if (spill_run_bytes(run) != state->live_bytes) {
+        spill_mend_t mend = spill_mend_counts(page, state);
         spill_inspection_add(inspection, page, 5,
                              "its elements have %" PRId64 " bytes, the document counts %" PRId64,
                              spill_run_bytes(run), state->live_bytes);
+        spill_inspection_mend(inspection, &mend);
+    }
     check_tally(inspection, page, state, run);
     int64_t before = state->first - 1;
     for (size_t i = 0; i < run->count; i++) {
@@ -181,7 +210,9 @@ static void check_order(spill_inspection_t *inspection, int64_t page, const spil
 static void account(progress_t *progress, const spill_state_t *state)
 {
     int64_t live = spill_state_live_within(state, progress->low, INT64_MAX);
+    int64_t from = progress->any && progress->end > progress->low ? progress->end : progress->low;
     progress->live += live;
+    progress->between += state->first > from ? state->first - from : 0;
     progress->end = spill_state_end(state);
     progress->any = true;
 }
@@ -219,6 +250,38 @@ static spill_code_t read_whole(spill_inspection_t *inspection, int64_t page,
     return code == SPILL_OK ? code : spill_owner_name(inspection->owner, code, error);
 }
 
+/* What follows it begins where it ends, or that is found, too. */
+static void find_unsealed(spill_inspection_t *inspection, int64_t page, const spill_state_t *state)
+{
+    spill_mend_t mend = spill_mend_counts(page, state);
+    mend.kind = SPILL_REQUEST_SEAL;
+    spill_inspection_add(inspection, page, 4, "is not sealed, though a page follows it");
+    spill_inspection_mend(inspection, &mend);
+}
+
+static void find_total(spill_inspection_t *inspection, int64_t page, const spill_state_t *head,
+                       int64_t first)
+{
+    spill_mend_t mend = spill_mend_counts(SPILL_HEAD, head);
+    mend.total = first;
+    spill_inspection_add(inspection, page, 5,
+                         "starts at %" PRId64 ", the head counts %" PRId64 " before it", first,
+                         head->total);
+    spill_inspection_mend(inspection, &mend);
+}
+
+/* Keep newest: where the head begins at the end of the page before, there is none to be missing. */
+static void find_missing(spill_inspection_t *inspection, int64_t page, const spill_state_t *head,
+                         bool never_was)
+{
+    spill_mend_t mend = spill_mend_counts(SPILL_HEAD, head);
+    mend.pages = page;
+    spill_inspection_add(inspection, page, 2, "is missing: the head counts %" PRId64 " pages",
+                         head->pages);
+    if (never_was)
+        spill_inspection_mend(inspection, &mend);
+}
+
 static spill_code_t inspect_page(spill_inspection_t *inspection, int64_t page,
                                  const spill_state_t *head, progress_t *progress,
                                  spill_error_t *error)
@@ -236,18 +299,15 @@ static spill_code_t inspect_page(spill_inspection_t *inspection, int64_t page,
         inspection->pages++;
         check_document(inspection, page, &response, progress);
         if (!newest && !last && !state->sealed)
-            spill_inspection_add(inspection, page, 4, "is not sealed, though a page follows it");
+            find_unsealed(inspection, page, state);
         if (!newest && last && state->closed && !inspection->rest)
             spill_inspection_add(inspection, page, 7,
                                  "is closed under a live head: a drop of the owner was begun");
         if (!newest && last && state->first != head->total && spill_state_slots(state) > 0 &&
             state->first >= head->low)
-            spill_inspection_add(inspection, page, 5,
-                                 "starts at %" PRId64 ", the head counts %" PRId64 " before it",
-                                 state->first, head->total);
+            find_total(inspection, page, head, state->first);
     } else if (code == SPILL_OK && readable && !(last && !newest) && progress->end >= head->low) {
-        spill_inspection_add(inspection, page, 2, "is missing: the head counts %" PRId64 " pages",
-                             head->pages);
+        find_missing(inspection, page, head, last && progress->any && progress->end == head->first);
     }
     spill_response_release(&response);
     return code;
@@ -257,29 +317,40 @@ static spill_code_t inspect_page(spill_inspection_t *inspection, int64_t page,
 static void check_removed(spill_inspection_t *inspection, const spill_state_t *head,
                           const progress_t *progress)
 {
-    bool newest = inspection->owner->array->definition.keep == SPILL_KEEP_NEWEST;
+    const spill_definition_t *definition = &inspection->owner->array->definition;
+    bool newest = definition->keep == SPILL_KEEP_NEWEST;
     int64_t end = newest ? head->first : progress->end;
     int64_t live = newest ? progress->live - progress->in_head : progress->live;
     int64_t dead = end - head->low - live;
     /* A removal that is under way was counted, and may not have been made yet. */
-    if (!spill_definition_has_pages(&inspection->owner->array->definition) &&
-        head->low != head->first)
+    spill_mend_t mend = spill_mend_counts(SPILL_HEAD, head);
+    mend.removed = dead;
+    if (!spill_definition_has_pages(definition) && head->low != head->first) {
         spill_inspection_add(inspection, SPILL_HEAD, 5,
                              "begins at %" PRId64 ", and counts the elements from %" PRId64 " on",
                              head->first, head->low);
-    if (head->removed != dead && !(head->intent && head->removed == dead + 1))
-        spill_inspection_add(inspection, SPILL_HEAD, 5,
-                             "counts %" PRId64 " removed elements where %" PRId64 " are missing",
-                             head->removed, dead);
+        spill_inspection_mend(inspection, &mend);
+    }
+    if (head->removed == dead || (head->intent && head->removed == dead + 1))
+        return;
+    spill_inspection_add(inspection, SPILL_HEAD, 5,
+                         "counts %" PRId64 " removed elements where %" PRId64 " are missing",
+                         head->removed, dead);
+    /*
+     * A number that lies in a document was removed if the document says so. One between two (keep
+     * newest) is known by this count alone: where it is too small, elements may have been lost.
+     */
+    if (head->removed > dead || progress->between == 0 || spill_elements_apart(definition))
+        spill_inspection_mend(inspection, &mend);
 }
 
 /* Of a document that cannot be read the store finds no more than that. */
 static void from_store(void *context, const spill_value_t *owner, int64_t page, int invariant,
-                       const char *text)
+                       bool index, const char *text)
 {
     spill_inspection_t *inspection = context;
     (void)owner;
-    if (!spill_seqs_contains(&inspection->unreadable, page))
+    if (!spill_seqs_contains(&inspection->unreadable, page) && !(index && inspection->rest))
         spill_inspection_add(inspection, page, invariant, "%s", text);
 }
 

@@ -6,14 +6,25 @@
 
 #include <spillway/verify.h>
 
+/* A step by which repair makes right what was found: RECOUNT with `counts`, or SEAL. */
+typedef struct spill_mend {
+    spill_request_kind_t kind;
+    int64_t page;
+    int64_t epoch, rev;
+    int64_t pages, total, removed; /* of a head, as they are to be */
+} spill_mend_t;
+
 /* What one look at an owner found. Zero it first, release it last. */
 typedef struct spill_inspection {
     const spill_owner_t *owner;
-    bool rest; /* not a closed tail, nor sum and top of a summary: repair looks at them itself */
+    /* Not a closed tail, sum and top of a summary, the store's indexes: repair looks itself. */
+    bool rest;
     int64_t pages;
     int64_t elements;
     spill_finding_t *findings; /* at most SPILL_INSPECTION_FINDINGS are kept */
     size_t kept;
+    spill_mend_t *mends;     /* of each; kind READ: what is right is not known */
+    int64_t mendable;        /* how many were found that can be made right */
     spill_seqs_t unreadable; /* pages (or SPILL_HEAD) that are a finding as a whole */
     int64_t found;
     int64_t rev; /* of the head, the end of what it holds, and the pages it speaks of: */
@@ -35,15 +46,21 @@ spill_code_t spill_inspect_apart(spill_inspection_t *inspection, const spill_res
 
 void spill_inspection_release(spill_inspection_t *inspection);
 
+/* The finding that was just added is mended by this step, where all else is sound. */
+void spill_inspection_mend(spill_inspection_t *inspection, const spill_mend_t *mend);
+
+/* The step that makes a document's counts anew, the head's being what they are. */
+spill_mend_t spill_mend_counts(int64_t page, const spill_state_t *state);
+
 /* Add a finding. */
 void spill_inspection_add(spill_inspection_t *inspection, int64_t page, int invariant,
                           const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /*
- * For repair: what the verifier finds of one owner, but for what repair itself finds and mends.
- * (verify.c)
+ * For repair: what the verifier finds of one owner, but for what repair itself finds and mends. The
+ * caller releases *inspection, whose findings name `owner`. (verify.c)
  */
-spill_code_t spill_verify_rest(spill_array_t *array, const spill_value_t *owner,
-                               spill_finding_fn report, void *context, spill_error_t *error);
+spill_code_t spill_inspect_rest(const spill_owner_t *owner, spill_inspection_t *inspection,
+                                spill_error_t *error);
 
 #endif

@@ -23,6 +23,7 @@ static spill_code_t drop_head(const spill_owner_t *owner, int64_t epoch, int64_t
     spill_request_t drop = spill_owner_request(owner, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
     drop.epoch = epoch;
     drop.pages = pages;
+    drop.document_stays = owner->array->documents_stay;
     return spill_owner_step(owner, &drop, done, error);
 }
 

@@ -27,8 +27,9 @@ struct spill_array {
     spill_store_t *store;
     struct spill_combine *combine; /* NULL: appends go one by one */
     spill_definition_t definition;
-    bool retains; /* by what the definition keeps; false while elements are copied to it */
-    bool forming; /* changes are refused: see core/forming.h */
+    bool retains;        /* by what the definition keeps; false while elements are copied to it */
+    bool forming;        /* changes are refused: see core/forming.h */
+    bool documents_stay; /* of owners that are dropped: they are the application's */
     spill_binding_t binding;
     pthread_mutex_t tails_lock;
     spill_tail_t tails[SPILL_TAIL_SLOTS];

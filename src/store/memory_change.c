@@ -69,6 +69,11 @@ static void gather_facts(step_t *step)
     }
     if (request->kind == SPILL_REQUEST_CUT && request->run)
         step->facts.differs = differs(document, request);
+    if (request->counts) {
+        step->facts.measured = true;
+        step->facts.live = (int64_t)document->count;
+        step->facts.live_bytes = spill_memory_document_bytes(document, 0, document->count);
+    }
     if (request->kind == SPILL_REQUEST_TRIM)
         step->facts.erased_bytes = spill_memory_document_bytes(
             document, 0, spill_memory_document_position(document, request->low));

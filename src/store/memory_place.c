@@ -307,12 +307,13 @@ void spill_memory_set_fields(spill_memory_store_t *memory, const spill_request_t
     fields->document = document;
 }
 
-/* A head left its document: this goes too when no other array and no other field is in it. */
+/* A head left its document: this goes too when no other array and no other field is in it, unless
+ * it is to stay. */
 static void leave_fields(spill_memory_store_t *memory, const spill_request_t *request)
 {
     spill_memory_fields_t *fields = spill_memory_find_fields(memory, request);
     fields->heads--;
-    if (fields->heads > 0 || bson_count_keys(fields->document) > 1)
+    if (fields->heads > 0 || request->document_stays || bson_count_keys(fields->document) > 1)
         return;
     bson_destroy(fields->document);
     spill_memory_table_remove(&memory->fields, fields);

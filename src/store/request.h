@@ -33,6 +33,11 @@
  *                                                               first >= min(low, end); rev + 1
  *   RECOUNT       head      rev equal, no intent; elements      sum and top as they were found to
  *                           apart: end equal                    be; counts anew; rev + 1
+ *   ... `counts`  any       rev equal, no intent; as many       sizes and statistics as those of
+ *                           elements as the state says; head,   the elements; head: removed, pages,
+ *                           keep oldest: pages equal            keep oldest: total; rev + 1
+ *   ... `indexes` head      rev equal                           the store's indexes of the owner's
+ *                                                               elements, and no more; rev + 1
  *   EMPTY_PAGE    page      epoch equal; keep oldest: sealed    keep newest: delete the document;
  *                           (the caller knows it lies below     keep oldest: empty it, first = end
  *                           low)
@@ -40,7 +45,8 @@
  *                           SPILL_DOCUMENT_BYTES_MAX (a head
  *                           may be made)
  *   DROP_HEAD     head      epoch equal, pages equal            array, counts and bookkeeping go;
- *                                                               a document of only _id goes too
+ *                                                               a document of only _id goes too,
+ *                                                               but with `document_stays`
  *   DROP_PAGE     page      epoch <= mine                       keep newest: delete the document;
  *                                                               keep oldest: a tombstone, that is
  *                                                               empty it, sealed and closed
@@ -220,8 +226,9 @@ typedef struct spill_request {
     int64_t n;          /* CREATE_PAGE */
     int64_t total;      /* ADVANCE: elements appended so far */
     int64_t
-        pages;  /* ADVANCE; CUT, DROP_HEAD, GIVE_BACK; READ of SPILL_PAGE_HOLDING, SPILL_ELEMENTS */
-    bool close; /* SEAL */
+        pages; /* ADVANCE; CUT, DROP_HEAD, GIVE_BACK; READ of SPILL_PAGE_HOLDING, SPILL_ELEMENTS */
+    bool document_stays; /* DROP_HEAD */
+    bool close;          /* SEAL */
     int64_t low;         /* TRIM; READ of SPILL_ELEMENTS */
     int64_t removed;     /* TRIM: the new value of state.removed */
     int64_t seq;         /* the element; READ: bound of the run */
@@ -243,6 +250,8 @@ typedef struct spill_request {
      */
     const spill_top_t *refill;
     const spill_run_t *refill_run;
+    bool counts;  /* RECOUNT: what the table says, and not the sum and the top */
+    bool indexes; /* ... or that */
     bool edit; /* INTEND: not a removal; PUT_PAGE: of an edit, so the page is likely to be there */
 
     /* READ. */

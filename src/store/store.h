@@ -18,9 +18,12 @@
 /* Kinds of catalog entries: small named documents beside the arrays. */
 typedef enum spill_catalog { SPILL_CATALOG_DEFINITION, SPILL_CATALOG_IMPORT } spill_catalog_t;
 
-/* A problem that a store finds in its own records (spill_store_ops.check). */
+/*
+ * A problem that a store finds in its own records (spill_store_ops.check). `index`: in an index of
+ * elements, which can be made anew from these (RECOUNT with `indexes`).
+ */
 typedef void (*spill_store_finding_fn)(void *context, const spill_value_t *owner, int64_t page,
-                                       int invariant, const char *text);
+                                       int invariant, bool index, const char *text);
 
 /* Numbers that a store gives to a definition and to its heads' collection. */
 typedef struct spill_binding {

@@ -69,7 +69,8 @@ static void fold_leading_gone(spill_state_t *state)
 bool spill_needs_tally(const spill_request_t *request)
 {
     bool changes = request->kind == SPILL_REQUEST_EDIT || request->kind == SPILL_REQUEST_REMOVE ||
-                   request->kind == SPILL_REQUEST_PULL || request->kind == SPILL_REQUEST_TRIM;
+                   request->kind == SPILL_REQUEST_PULL || request->kind == SPILL_REQUEST_TRIM ||
+                   request->counts;
     return changes && spill_tally_wanted(request->definition);
 }
 
@@ -92,7 +93,8 @@ spill_tally_t spill_tally_after(const spill_request_t *request, const spill_run_
     spill_tally_t tally = {0};
     for (size_t i = 0; i < run->count; i++) {
         spill_element_t element = spill_run_element(run, i);
-        bool meant = trim ? element.seq < request->low : element.seq == request->seq;
+        bool meant =
+            trim ? element.seq < request->low : !request->counts && element.seq == request->seq;
         if (edit && meant)
             spill_tally_add(&tally, request->definition, request->elements);
         else if (!meant)
@@ -571,10 +573,40 @@ static spill_outcome_t trim(const spill_request_t *request, const spill_facts_t 
     return SPILL_DONE;
 }
 
-static spill_outcome_t recount(const spill_request_t *request, spill_state_t *state)
+/* What a document's counts are to be follows from its elements; the head's are brought. */
+static spill_outcome_t recount_elements(const spill_request_t *request, const spill_facts_t *facts,
+                                        spill_state_t *state)
 {
-    if (!at_rev(request, state) || state->intent ||
-        (is_apart(request) && spill_state_end(state) != request->seq))
+    bool head = request->page == SPILL_HEAD, newest = keeps_newest(request);
+    if ((head && !newest && state->pages != request->pages) ||
+        (facts->measured && facts->live != state->live))
+        return SPILL_REFUSED_GUARD;
+    if (facts->measured)
+        state->live_bytes = facts->live_bytes;
+    if (spill_tally_wanted(request->definition))
+        state->tally = facts->tally;
+    if (head) {
+        state->removed = request->removed;
+        state->pages = request->pages;
+        state->total = newest ? state->total : request->total;
+        lift_low(request, state);
+    }
+    state->rev++;
+    return SPILL_DONE;
+}
+
+static spill_outcome_t recount(const spill_request_t *request, const spill_facts_t *facts,
+                               spill_state_t *state)
+{
+    if (!at_rev(request, state) || (state->intent && !request->indexes))
+        return SPILL_REFUSED_GUARD;
+    if (request->indexes) {
+        state->rev++;
+        return SPILL_DONE;
+    }
+    if (request->counts)
+        return recount_elements(request, facts, state);
+    if (is_apart(request) && spill_state_end(state) != request->seq)
         return SPILL_REFUSED_GUARD;
     if (is_apart(request)) {
         state->sum = request->given;
@@ -674,7 +706,7 @@ spill_outcome_t spill_transition(const spill_request_t *request, const spill_fac
     case SPILL_REQUEST_TRIM:
         return trim(request, facts, state, effect);
     case SPILL_REQUEST_RECOUNT:
-        return recount(request, state);
+        return recount(request, facts, state);
     case SPILL_REQUEST_EMPTY_PAGE:
         return empty_page(request, state, effect);
     case SPILL_REQUEST_UPDATE_FIELDS:

@@ -43,12 +43,16 @@ typedef struct spill_facts {
     bool differs;         /* CUT with a run: the slots hold other elements */
     int64_t old_bytes;    /* EDIT, REMOVE, PULL: size of element request->seq; -1: not there */
     int64_t erased_bytes; /* TRIM: size of the head's live elements below request->low */
+    /* RECOUNT with `counts`, of stores that keep these two: the document's elements, and their
+     * size. */
+    bool measured;
+    int64_t live, live_bytes;
     /*
      * Where spill_needs_journal: all of the document's elements; else NULL. Layout subset: they are
      * the journal's.
      */
     const spill_top_t *journal;
-    spill_tally_t tally; /* layout bucket; EDIT, REMOVE, PULL, TRIM: see spill_tally_after */
+    spill_tally_t tally; /* layout bucket; where spill_needs_tally: see spill_tally_after */
     /*
      * TAKE: the elements that others keep in the array's place, ascending, from 0 on; NULL: none,
      * or no array.
@@ -71,8 +75,8 @@ spill_outcome_t spill_transition(const spill_request_t *request, const spill_fac
                                  spill_state_t *state, spill_effect_t *effect);
 
 /*
- * Layout bucket: the tally of a document once a request that changes or takes elements has been
- * carried out. `run` holds the document's live elements, ascending.
+ * Layout bucket: the tally of a document once a request that changes, takes or counts elements has
+ * been carried out. `run` holds the document's live elements, ascending.
  */
 bool spill_needs_tally(const spill_request_t *request);
 spill_tally_t spill_tally_after(const spill_request_t *request, const spill_run_t *run);

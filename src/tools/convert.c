@@ -226,12 +226,15 @@ static spill_code_t drop_owner(void *context, const spill_value_t *owner, spill_
     return code == SPILL_NOT_FOUND ? SPILL_OK : code;
 }
 
-static spill_code_t drop_owners(spill_store_t *store, const char *name, spill_error_t *error)
+/* `forming`: the arrays were laid out in documents of the application. */
+static spill_code_t drop_owners(spill_store_t *store, const char *name, bool forming,
+                                spill_error_t *error)
 {
     spill_array_t *array;
     spill_code_t code = spill_array_open(store, name, &array, error);
     if (code != SPILL_OK)
         return code;
+    array->documents_stay = forming;
     code = spill_each_owner(array, drop_owner, array, false, error);
     spill_array_close(array);
     return code;
@@ -239,9 +242,11 @@ static spill_code_t drop_owners(spill_store_t *store, const char *name, spill_er
 
 /* The mark is saved before the first array goes, and says so before the definition does: one that
  * gets the old name later is not taken for what is left of this one. */
-static spill_code_t drop_all(spill_store_t *store, const char *name, const char *as,
-                             spill_convert_mark_t *mark, spill_error_t *error)
+static spill_code_t drop_all(spill_store_t *store, const char *name,
+                             const spill_copy_options_t *options, spill_convert_mark_t *mark,
+                             spill_error_t *error)
 {
+    const char *as = options->as;
     spill_code_t code = SPILL_OK;
     if (!spill_convert_mark_stands(mark)) {
         code = spill_import_marks_drop(store, name, error); /* and what a mark was before */
@@ -250,7 +255,7 @@ static spill_code_t drop_all(spill_store_t *store, const char *name, const char 
             code = spill_convert_mark_save(store, name, as, false, mark, error);
     }
     if (code == SPILL_OK)
-        code = drop_owners(store, name, error);
+        code = drop_owners(store, name, options->forming, error);
     if (code == SPILL_OK)
         code = spill_convert_mark_save(store, name, as, true, mark, error);
     return code == SPILL_OK ? spill_store_drop(store, name, error) : code;
@@ -270,7 +275,7 @@ spill_code_t spill_convert_finish(spill_store_t *store, const char *name,
     if (code == SPILL_OK)
         code = compare_all(store, name, options, dropping, result, error);
     if (code == SPILL_OK)
-        code = drop_all(store, name, options->as, &mark, error);
+        code = drop_all(store, name, options, &mark, error);
     spill_convert_mark_release(&mark);
     return code;
 }

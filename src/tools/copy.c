@@ -266,8 +266,12 @@ spill_code_t spill_copy_begin(spill_copy_t *copy, const char *name, spill_error_
         code = open_side(&copy->source, name, error);
     if (code == SPILL_OK)
         code = open_side(&copy->target, as ? as : name, error);
-    if (code == SPILL_OK && copy->options->forming)
-        copy->target.array->forming = false;
+    if (code == SPILL_OK && copy->options->forming) {
+        spill_array_t *target = copy->target.array;
+        target->forming = false;
+        target->documents_stay =
+            strcmp(target->definition.collection, copy->source.array->definition.collection) == 0;
+    }
     return code;
 }
 

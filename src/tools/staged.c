@@ -352,6 +352,8 @@ static spill_code_t drop_owners(const spill_staged_t *staged, spill_error_t *err
     if (code != SPILL_OK)
         return code;
     array->forming = false;
+    array->documents_stay =
+        strcmp(array->definition.collection, staged->planned->original.collection) == 0;
     code = spill_each_owner(array, drop_owner, array, false, error);
     spill_array_close(array);
     return code;

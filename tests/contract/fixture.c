@@ -251,8 +251,9 @@ void leave_page(fixture_t *fixture, int64_t slots)
 /* ---- the store's own check ------------------------------------------------------------------- */
 
 static void count_finding(void *context, const spill_value_t *owner, int64_t page, int invariant,
-                          const char *text)
+                          bool index, const char *text)
 {
+    (void)index;
     (void)owner;
     print_error("page %lld, I%d: %s\n", (long long)page, invariant, text);
     ++*(int *)context;

@@ -729,6 +729,26 @@ bool staged_meets_another(const staged_goal_t *goal, spill_store_t *store, int64
     return met;
 }
 
+void staged_documents_stay(const staged_goal_t *goal, spill_store_t *store, const char *uri,
+                           void (*insert)(const char *uri))
+{
+    static world_t world;
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t eve = spill_value_from_utf8(&storage, "eve");
+    open_all(&world, goal, store);
+    insert(uri);
+    until_done(&world, run_bring);
+    spill_array_t *array = open_array(&world, world.planned.original.name);
+    assert_int_equal(spill_array_drop_owner(array, &eve, NULL), SPILL_OK);
+    spill_array_close(array);
+    until_done(&world, run_bring);
+    assert_int_equal(world.gone, 1);
+    until_done(&world, run_finish);
+    check_finished(&world);
+    close_world(&world);
+    bson_destroy(&storage);
+}
+
 void staged_documents_of_others(const staged_goal_t *goal, spill_store_t *store, const char *uri,
                                 void (*change)(const char *uri))
 {

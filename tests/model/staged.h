@@ -56,6 +56,13 @@ void staged_definition_is_another(const staged_goal_t *goal, spill_store_t *stor
 void staged_documents_of_others(const staged_goal_t *goal, spill_store_t *store, const char *uri,
                                 void (*change)(const char *uri));
 
+/*
+ * On a server: `insert` puts documents eve and fay into `users` that have nothing but their array.
+ * Eve's goes from the original before the end, fay's with it: the documents stay.
+ */
+void staged_documents_stay(const staged_goal_t *goal, spill_store_t *store, const char *uri,
+                           void (*insert)(const char *uri));
+
 /* At call `at` of a first run another operator does all, with finish. False: it has less calls. */
 bool staged_meets_another(const staged_goal_t *goal, spill_store_t *store, int64_t at);
 

@@ -1,7 +1,10 @@
 /* Repair finishes what dead clients left, on a server. */
 #include "support/half_done.h"
+#include "support/miscounted.h"
 #include "support/server.h"
 #include "support/spoiled.h"
+
+#include <spillway/bucket.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +19,17 @@ static void server(void **state)
     spill_store_t *store = server_open(uri);
     half_done_repaired(store);
     spoiled_summaries_mended(store);
+    server_close(store);
+    server_drop(uri);
+    bson_free(uri);
+}
+
+static void counts(void **state)
+{
+    (void)state;
+    char *uri = server_new_database(NULL);
+    spill_store_t *store = server_open(uri);
+    miscounted_mended(store);
     server_close(store);
     server_drop(uri);
     bson_free(uri);
@@ -78,6 +92,85 @@ static void summary_of_others(void **state)
     must(spill_array_top(array, &owner, 9, &slice, &error), &error);
     assert_int_equal(slice->count, definition.top_count);
     spill_slice_free(slice);
+    spill_array_close(array);
+    server_close(store);
+    server_drop(uri);
+    bson_free(uri);
+    bson_destroy(&storage);
+}
+
+/* As a program might that knows nothing of Spillway. */
+static void change_statistics(const char *uri)
+{
+    mongoc_database_t *database;
+    mongoc_client_t *client = server_client(uri, &database);
+    mongoc_collection_t *buckets = mongoc_database_get_collection(database, "reviewBuckets");
+    bson_t all = BSON_INITIALIZER;
+    bson_error_t error;
+    bson_t *update = BCON_NEW("$set", "{", "spill.tally.values", BCON_INT64(99), "stats.count",
+                              BCON_INT32(99), "}");
+    assert_true(mongoc_collection_update_many(buckets, &all, update, NULL, NULL, &error));
+    bson_destroy(update);
+    mongoc_collection_destroy(buckets);
+    mongoc_database_destroy(database);
+    mongoc_client_destroy(client);
+}
+
+static int64_t count_in_statistics(const char *uri)
+{
+    mongoc_database_t *database;
+    mongoc_client_t *client = server_client(uri, &database);
+    mongoc_collection_t *buckets = mongoc_database_get_collection(database, "reviewBuckets");
+    bson_t all = BSON_INITIALIZER;
+    const bson_t *bucket;
+    bson_iter_t iter, count;
+    mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(buckets, &all, NULL, NULL);
+    assert_true(mongoc_cursor_next(cursor, &bucket));
+    assert_true(bson_iter_init(&iter, bucket) &&
+                bson_iter_find_descendant(&iter, "stats.count", &count));
+    int64_t number = bson_iter_as_int64(&count);
+    mongoc_cursor_destroy(cursor);
+    mongoc_collection_destroy(buckets);
+    mongoc_database_destroy(database);
+    mongoc_client_destroy(client);
+    return number;
+}
+
+static void statistics_of_others(void **state)
+{
+    (void)state;
+    char *uri = server_new_database(NULL);
+    spill_store_t *store = server_open(uri);
+    spill_definition_t definition;
+    spill_error_t error;
+    spill_array_t *array;
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner = spill_value_from_utf8(&storage, "bike");
+    must(spill_definition_preset(&definition, "reviews-bucket", "reviews", &error), &error);
+    must(spill_store_define(store, &definition, &error), &error);
+    must(spill_array_open(store, "reviews", &array, &error), &error);
+    for (int rating = 1; rating <= 4; rating++) {
+        size_t windows;
+        bson_t *review = BCON_NEW("rating", BCON_INT32(rating), definition.time_field,
+                                  BCON_DATE_TIME(INT64_C(1700000000000)));
+        spill_value_t element = spill_value_from_document(review);
+        must(spill_bucket_append(array, &owner, &element, 1, NULL, NULL, &windows, &error), &error);
+        bson_destroy(review);
+    }
+    change_statistics(uri);
+    spill_verify_summary_t verified;
+    spill_repair_summary_t repaired;
+    must(spill_array_verify(array, NULL, NULL, NULL, &verified, &error), &error);
+    assert_int_equal(verified.findings, 1);
+    must(spill_array_repair(array, NULL, true, NULL, NULL, &repaired, &error), &error);
+    assert_int_equal(repaired.findings, 1);
+    assert_int_equal(count_in_statistics(uri), 99);
+    must(spill_array_repair(array, NULL, false, NULL, NULL, &repaired, &error), &error);
+    assert_int_equal(repaired.findings, 1);
+    assert_int_equal(repaired.left, 0);
+    assert_int_equal(count_in_statistics(uri), 4);
+    must(spill_array_verify(array, NULL, NULL, NULL, &verified, &error), &error);
+    assert_int_equal(verified.findings, 0);
     spill_array_close(array);
     server_close(store);
     server_drop(uri);
@@ -213,8 +306,8 @@ static void pages_of_replaced_documents_stay(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(server),
-                                       cmocka_unit_test(summary_of_others),
-                                       cmocka_unit_test(pages_of_replaced_documents_stay)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(server), cmocka_unit_test(counts), cmocka_unit_test(statistics_of_others),
+        cmocka_unit_test(summary_of_others), cmocka_unit_test(pages_of_replaced_documents_stay)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,6 +83,7 @@
     X(TOP_BY_JOURNAL, "... by one of the journal")                                                 \
     X(TOP_EDITED, "an edit ended with its element in a summary")                                   \
     X(SUMMARY_MENDED, "a spoiled summary was made anew")                                           \
+    X(COUNTS_MENDED, "a count that did not fit was made anew")                                     \
     X(TOP_PARTLY_SHOWN, "a summary had no room for all of its elements")                           \
     X(REPEAT_RECOGNIZED, "a retry was answered with its first try's numbers")                      \
     X(REPEAT_BY_SUCCESSOR, "... by the client that took a crashed one's place")                    \

@@ -422,6 +422,7 @@ static void repair(sim_world_t *world, sim_client_t *client, int owner)
     spill_value_t value = sim_owner_value(world, owner);
     spill_repair_summary_t found, after;
     spill_error_t error;
+    bool miscounted = sim_miscount(client, owner);
     spill_code_t code =
         spill_array_repair(client->array, &value, false, NULL, NULL, &found, &error);
     if (code == SPILL_OK)
@@ -431,8 +432,10 @@ static void repair(sim_world_t *world, sim_client_t *client, int owner)
     else if (after.findings > 0)
         sim_fail(world, "owner %d, at the end: repair left %lld things half done", owner,
                  (long long)after.findings);
+    else if (miscounted && found.findings == 0)
+        sim_fail(world, "owner %d, at the end: repair did not make its counts right", owner);
     else if (found.findings > 0)
-        sim_saw(world, SIM_REPAIRED);
+        sim_saw(world, miscounted ? SIM_COUNTS_MENDED : SIM_REPAIRED);
     if (sim_plain_now(&world->plains[owner])->pending > 0)
         sim_fail(world, "owner %d, at the end: repair did not finish a removal", owner);
     world->spoiled[owner] = false;

@@ -1,9 +1,12 @@
 /*
  * Elements apart: now and then somebody spoils a head's summary, as arithmetic and other programs
  * may. Until repair has made it anew it is not looked at; then it is right at once, and stays so.
+ * And of any array somebody makes the count of removed elements wrong, once all is quiet: repair
+ * makes it right.
  */
 #include "world.h"
 
+#include "definition/fields.h"
 #include "layout/apart.h"
 
 bool sim_is_spoiled(const sim_world_t *world, int owner)
@@ -44,6 +47,37 @@ void sim_spoil(sim_client_t *client, int owner)
     spill_top_release(&top);
     spill_response_release(&response);
     spill_owner_release(&own);
+}
+
+bool sim_miscount(sim_client_t *client, int owner)
+{
+    sim_world_t *world = client->world;
+    sim_random_t random = {world->seed ^ (uint64_t)world->calls * 0x6d697363u};
+    spill_owner_t own;
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    spill_value_t value = sim_owner_value(world, owner);
+    bool done = false;
+    if (sim_random_chance(&random, 500))
+        return false;
+    spill_code_t code = spill_owner_init(&own, client->array, &value, NULL);
+    spill_request_t request = spill_owner_request(&own, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
+    sim_read_state(world, &request, &response);
+    const spill_state_t *head = &response.state;
+    bool counts = spill_definition_has_pages(&client->array->definition);
+    if (code == SPILL_OK && counts && head->present && !head->intent) {
+        request.counts = true;
+        request.rev = head->rev;
+        request.pages = head->pages;
+        request.total = head->total;
+        request.removed = head->removed + 1 + sim_random_below(&random, 5);
+        code = sim_execute(world, &request, &response, NULL);
+        done = code == SPILL_OK && response.outcome == SPILL_DONE;
+        if (!done)
+            sim_fail(world, "owner %d: its counts cannot be spoiled", owner);
+    }
+    spill_response_release(&response);
+    spill_owner_release(&own);
+    return done;
 }
 
 void sim_observe_spoiled(sim_world_t *world, int owner, const spill_request_t *request)

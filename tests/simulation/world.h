@@ -6,7 +6,7 @@
  *   engine.c     the shared store; crashes of its machine
  *   network.c    the store as a client sees it: whose turn it is, faults, late deliveries
  *   observe.c    what each request that took effect means to the plain arrays
- *   spoil.c      summaries that somebody spoils
+ *   spoil.c      summaries and counts that somebody spoils
  *   client.c     random calls of the public API; check.c: are their answers right?
  *   schedule.c   one schedule from beginning to end, and the checks when all is quiet
  */
@@ -263,6 +263,8 @@ int sim_owner_number(const spill_value_t *value);
 bool sim_is_spoiled(const sim_world_t *world, int owner);
 /* Elements apart: perhaps spoil the head's summary, behind the backs of all. */
 void sim_spoil(sim_client_t *client, int owner);
+/* Perhaps make the count of the owner's removed elements too large. True: it was done. */
+bool sim_miscount(sim_client_t *client, int owner);
 /* A step on the head was done: a recount mends it, and a drop. */
 void sim_observe_spoiled(sim_world_t *world, int owner, const spill_request_t *request);
 

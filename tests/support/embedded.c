@@ -140,8 +140,9 @@ spill_code_t embedded_holds(spill_array_t *array, const char *owner, int64_t fir
 }
 
 static void count_finding(void *context, const spill_value_t *owner, int64_t page, int invariant,
-                          const char *text)
+                          bool index, const char *text)
 {
+    (void)index;
     (void)owner;
     (void)page;
     (void)invariant;

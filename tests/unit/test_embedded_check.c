@@ -36,8 +36,9 @@ static void close_fixture(fixture_t *fixture)
 }
 
 static void add_text(void *context, const spill_value_t *owner, int64_t page, int invariant,
-                     const char *text)
+                     bool index, const char *text)
 {
+    (void)index;
     fixture_t *fixture = context;
     size_t used = strlen(fixture->found);
     assert_int_equal(owner->type, BSON_TYPE_UTF8);
@@ -234,7 +235,7 @@ static void what_the_engine_cannot_read_is_found(void **state)
 
 static void add_finding(void *context, const spill_finding_t *finding)
 {
-    add_text(context, finding->owner, finding->page, finding->invariant, finding->text);
+    add_text(context, finding->owner, finding->page, finding->invariant, false, finding->text);
 }
 
 /* What a user of the verifier is told. */
@@ -295,6 +296,22 @@ static void id_entry(fixture_t *fixture, int64_t seq)
     bson_destroy(&storage);
 }
 
+/* What is found is told by a look, then mended. */
+static void assert_mended(fixture_t *fixture, int64_t findings)
+{
+    spill_repair_summary_t look, repaired;
+    tampered_reopen(&fixture->feed);
+    assert_int_equal(spill_array_repair(fixture->feed.array, NULL, true, NULL, NULL, &look, NULL),
+                     SPILL_OK);
+    assert_int_equal(look.findings, findings);
+    assert_int_equal(
+        spill_array_repair(fixture->feed.array, NULL, false, NULL, NULL, &repaired, NULL),
+        SPILL_OK);
+    assert_int_equal(repaired.findings, findings);
+    assert_int_equal(repaired.left, 0);
+    assert_found(fixture, "");
+}
+
 static void an_index_of_ids_that_disagrees_is_found(void **state)
 {
     (void)state;
@@ -311,13 +328,100 @@ static void an_index_of_ids_that_disagrees_is_found(void **state)
     tampered_put(&fixture.feed, "", 0);
     assert_found(&fixture, "7@-1: the index of ids has 2 entries, of which 1 are those of an "
                            "element\n");
-    tampered_delete(&fixture.feed);
+    assert_mended(&fixture, 1);
     id_entry(&fixture, 2);
     tampered_delete(&fixture.feed);
     assert_found(&fixture, "7@-1: the id of element 2 has no entry\n");
+    id_entry(&fixture, 7);
+    tampered_put(&fixture.feed, "", 0);
+    id_entry(&fixture, 8);
+    tampered_put(&fixture.feed, "", 0);
+    assert_mended(&fixture, 2);
+    bson_t id_storage = BSON_INITIALIZER;
+    spill_value_t id = spill_value_from_utf8(&id_storage, "x");
+    assert_int_equal(spill_array_remove_id(fixture.feed.array, &owner, &id, NULL, NULL), SPILL_OK);
+    assert_found(&fixture, "");
+    bson_destroy(&id_storage);
     bson_destroy(document);
     bson_destroy(&storage);
     close_fixture(&fixture);
+}
+
+static int64_t verify_all(spill_array_t *array)
+{
+    spill_verify_summary_t summary;
+    assert_int_equal(spill_array_verify(array, NULL, NULL, NULL, &summary, NULL), SPILL_OK);
+    return summary.findings;
+}
+
+/* The first entry of the index of ranks goes, and another comes, of an element that never was. */
+static void spoil_ranks(spill_disk_t *disk, uint32_t array_id, const spill_value_t *owner)
+{
+    spill_kv_t *kv = spill_kv_memory_open(disk);
+    spill_buffer_t owner_key = SPILL_BUFFER_INIT;
+    spill_record_key_t key;
+    spill_batch_t batch = SPILL_BATCH_INIT;
+    spill_rank_t rank = {0};
+    int64_t epoch, seq;
+    assert_int_equal(spill_owner_key(owner, &owner_key, NULL), SPILL_OK);
+    spill_record_key_init(&key, array_id, owner_key.data, owner_key.size);
+    spill_record_key_kind(&key, SPILL_RECORD_RANK);
+    spill_kv_iter_t *iter = kv->ops->iterate(kv);
+    iter->ops->seek(iter, key.data, key.size);
+    assert_true(iter->valid &&
+                spill_record_key_is_rank(&key, iter->key, iter->key_bytes, &epoch, &seq));
+    spill_batch_delete(&batch, iter->key, iter->key_bytes);
+    spill_record_key_rank(&key, epoch, &rank, 1000);
+    spill_batch_put(&batch, key.data, key.size, NULL, 0);
+    iter->ops->free(iter);
+    assert_int_equal(kv->ops->write(kv, &batch, true, NULL), SPILL_OK);
+    spill_batch_release(&batch);
+    spill_buffer_release(&owner_key);
+    kv->ops->close(kv, NULL);
+}
+
+static void an_index_of_ranks_is_made_anew(void **state)
+{
+    (void)state;
+    spill_disk_t *disk = spill_disk_new();
+    spill_store_t *store = embedded_on_disk(disk, SPILL_DURABILITY_FSYNC);
+    spill_definition_t definition;
+    spill_array_t *array;
+    spill_binding_t binding;
+    spill_repair_summary_t summary;
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner = spill_value_from_utf8(&storage, "ada");
+    assert_int_equal(spill_definition_preset(&definition, "reviews-subset", "reviews", NULL),
+                     SPILL_OK);
+    strcpy(definition.sort_field, "rating");
+    assert_int_equal(spill_store_define(store, &definition, NULL), SPILL_OK);
+    assert_int_equal(spill_array_open(store, "reviews", &array, NULL), SPILL_OK);
+    for (int i = 0; i < 6; i++) {
+        bson_t *review = BCON_NEW("rating", BCON_INT32(i));
+        spill_value_t element_value = spill_value_from_document(review);
+        assert_int_equal(spill_array_append(array, &owner, &element_value, 1, NULL, NULL, NULL),
+                         SPILL_OK);
+        bson_destroy(review);
+    }
+    assert_int_equal(verify_all(array), 0);
+    assert_int_equal(store->ops->bind(store, &definition, &binding, NULL), SPILL_OK);
+    spill_array_close(array);
+    embedded_close(store);
+    spoil_ranks(disk, binding.array_id, &owner);
+    store = embedded_on_disk(disk, SPILL_DURABILITY_FSYNC);
+    assert_int_equal(spill_array_open(store, "reviews", &array, NULL), SPILL_OK);
+    int64_t found = verify_all(array);
+    assert_int_equal(found, 2); /* a sum that differs, and the element without its rank */
+    assert_int_equal(spill_array_repair(array, NULL, true, NULL, NULL, &summary, NULL), SPILL_OK);
+    assert_true(summary.findings >= found);
+    assert_int_equal(spill_array_repair(array, NULL, false, NULL, NULL, &summary, NULL), SPILL_OK);
+    assert_int_equal(summary.findings, found);
+    assert_int_equal(summary.left, 0);
+    assert_int_equal(verify_all(array), 0);
+    spill_array_close(array);
+    embedded_close(store);
+    spill_disk_free(disk);
+    bson_destroy(&storage);
 }
 
 int main(void)
@@ -334,6 +438,7 @@ int main(void)
         cmocka_unit_test(damage_is_told_once),
         cmocka_unit_test(a_damaged_index_is_not_counted),
         cmocka_unit_test(an_index_of_ids_that_disagrees_is_found),
+        cmocka_unit_test(an_index_of_ranks_is_made_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,6 +133,11 @@ static void one_removed_more(spill_state_t *state)
     state->removed++;
 }
 
+static void one_removed_less(spill_state_t *state)
+{
+    state->removed--;
+}
+
 static void one_page_more(spill_state_t *state)
 {
     state->pages++;
@@ -192,21 +197,24 @@ static const lie_t newest_lies[] = {
     {2, too_many_slots, LEFT, "I1@2: 24 slots and "},
     {SPILL_HEAD, too_many_bytes, LEFT, "more than a document holds"},
     {2, one_element_more, LEFT, "@2: "},
-    {2, a_byte_more, LEFT, "I5@2: its elements have "},
+    {2, a_byte_more, MENDED, "I5@2: its elements have "},
+    {SPILL_HEAD, a_byte_more, MENDED, "I5@-1: its elements have "},
     {2, begins_earlier, LEFT, "I4@2: starts at 7, before the end 8"},
-    {SPILL_HEAD, one_removed_more, LEFT, "I5@-1: counts 1 removed elements where 0 are missing"},
-    {SPILL_HEAD, one_page_more, LEFT, "is missing: the head counts "},
+    {SPILL_HEAD, one_removed_more, MENDED, "I5@-1: counts 1 removed elements where 0 are missing"},
+    {SPILL_HEAD, one_removed_less, MENDED, "I5@-1: counts -1 removed elements where 0 are missing"},
+    {SPILL_HEAD, one_page_more, MENDED, "is missing: the head counts "},
+    {SPILL_HEAD, one_page_less, LEFT, "removed elements where 4 are missing"},
     {SPILL_HEAD, an_edit_of_an_element_that_is_gone, MENDED, NULL},
 };
 
 static const lie_t oldest_lies[] = {
     {2, too_many_slots, LEFT, "I1@2: 24 slots and "},
-    {2, a_byte_more, LEFT, "I5@2: its elements have "},
+    {2, a_byte_more, MENDED, "I5@2: its elements have "},
     {2, begins_earlier, LEFT, "I4@2: starts at 12, before the end 13"},
     {2, begins_later, LEFT, "I4@2: starts at 14, after a gap from 13"},
-    {2, not_sealed, LEFT, "I4@2: is not sealed, though a page follows it"},
-    {SPILL_HEAD, one_given_more, LEFT, "I5@6: starts at 29, the head counts 30"},
-    {SPILL_HEAD, one_removed_more, LEFT, "I5@-1: counts 1 removed elements where 0 are missing"},
+    {2, not_sealed, MENDED, "I4@2: is not sealed, though a page follows it"},
+    {SPILL_HEAD, one_given_more, MENDED, "I5@6: starts at 29, the head counts 30"},
+    {SPILL_HEAD, one_removed_more, MENDED, "I5@-1: counts 1 removed elements where 0 are missing"},
     {SPILL_HEAD, one_page_less, MENDED, "I7@6: is there, though the head counts 6"},
 };
 

@@ -187,8 +187,11 @@ static spill_code_t measure_trim(decision_t *decision, spill_error_t *error)
     return code == SPILL_OK ? code : spill_embedded_place(request, request->page, code, error);
 }
 
-/* Layout bucket: the document's elements, of which some change or go. They are all written. */
-static spill_code_t tally_elements(decision_t *decision, spill_error_t *error)
+/*
+ * Of the document's elements, which are all written: statistics, where some change or go, and all
+ * that is counted, where that is wanted.
+ */
+static spill_code_t look_at_elements(decision_t *decision, spill_error_t *error)
 {
     spill_request_t read = *decision->request;
     spill_response_t all = SPILL_RESPONSE_INIT;
@@ -200,8 +203,11 @@ static spill_code_t tally_elements(decision_t *decision, spill_error_t *error)
     if (!decision->state->present)
         return SPILL_OK;
     spill_code_t code = spill_embedded_read(decision->store, &read, &all, error);
-    if (code == SPILL_OK)
+    if (code == SPILL_OK && spill_needs_tally(decision->request))
         decision->facts.tally = spill_tally_after(decision->request, &all.run);
+    decision->facts.measured = code == SPILL_OK && decision->request->counts;
+    decision->facts.live = (int64_t)all.run.count;
+    decision->facts.live_bytes = spill_run_bytes(&all.run);
     spill_response_release(&all);
     return code;
 }
@@ -338,8 +344,8 @@ static spill_code_t gather_facts(decision_t *decision, spill_error_t *error)
     default:
         break;
     }
-    if (code == SPILL_OK && spill_needs_tally(decision->request))
-        code = tally_elements(decision, error);
+    if (code == SPILL_OK && (spill_needs_tally(decision->request) || decision->request->counts))
+        code = look_at_elements(decision, error);
     if (code == SPILL_OK &&
         spill_writes_fields(decision->request, decision->state, decision->facts.op_seen))
         code = make_fields(decision, error);

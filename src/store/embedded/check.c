@@ -42,7 +42,22 @@ static void find(const checking_t *checking, int64_t page, int invariant, const 
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    checking->report(checking->context, checking->request->owner, page, invariant, text);
+    checking->report(checking->context, checking->request->owner, page, invariant, false, text);
+}
+
+/* In an index of elements: reindex.c makes it anew. */
+static void find_in_index(const checking_t *checking, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void find_in_index(const checking_t *checking, const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    checking->report(checking->context, checking->request->owner, SPILL_HEAD, RECOVERABLE, true,
+                     text);
 }
 
 /* Does the iterator stand still because the engine cannot read on? Then that is a finding. */
@@ -302,8 +317,7 @@ static int64_t check_ids_of_elements(checking_t *checking)
         bool has = has_entry(checking, epoch, seq, &has_id);
         entries += has;
         if (has_id && !has)
-            find(checking, SPILL_HEAD, RECOVERABLE, "the id of element %" PRId64 " has no entry",
-                 seq);
+            find_in_index(checking, "the id of element %" PRId64 " has no entry", seq);
         if (has_id) {
             spill_record_key_element(&checking->key, epoch, seq);
             iter->ops->seek(iter, checking->key.data, checking->key.size);
@@ -332,10 +346,10 @@ static void check_ids(checking_t *checking)
     if (find_damage(checking, SPILL_HEAD, "the index of ids"))
         return;
     if (entries != expected)
-        find(checking, SPILL_HEAD, RECOVERABLE,
-             "the index of ids has %" PRId64 " entries, of which %" PRId64
-             " are those of an element",
-             entries, expected);
+        find_in_index(checking,
+                      "the index of ids has %" PRId64 " entries, of which %" PRId64
+                      " are those of an element",
+                      entries, expected);
     find_unknown(checking, SPILL_RECORD_RANK);
 }
 
@@ -396,8 +410,7 @@ static void find_elements_without_rank(checking_t *checking)
     while (iter->valid &&
            spill_record_key_is_element(&checking->key, iter->key, iter->key_bytes, &epoch, &seq)) {
         if (!has_rank(checking, epoch, seq))
-            find(checking, SPILL_HEAD, RECOVERABLE, "the rank of element %" PRId64 " has no entry",
-                 seq);
+            find_in_index(checking, "the rank of element %" PRId64 " has no entry", seq);
         if (iter->valid)
             iter->ops->next(iter);
     }
@@ -422,9 +435,10 @@ static void check_ranks(checking_t *checking)
     find_unknown(checking, SPILL_RECORD_WINDOW_ID);
     if (entries.count == expected.count && entries.sum == expected.sum)
         return;
-    find(checking, SPILL_HEAD, RECOVERABLE,
-         "the index of ranks has %" PRId64 " entries, which are not those of %" PRId64 " elements",
-         entries.count, expected.count);
+    find_in_index(checking,
+                  "the index of ranks has %" PRId64 " entries, which are not those of %" PRId64
+                  " elements",
+                  entries.count, expected.count);
     if (indexed)
         find_elements_without_rank(checking);
 }

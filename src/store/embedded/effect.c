@@ -331,7 +331,7 @@ static spill_code_t drop(const making_t *making, spill_error_t *error)
     if (code != SPILL_OK || making->request->page != SPILL_HEAD)
         return code;
     code = delete_ops(making, error);
-    if (code != SPILL_OK)
+    if (code != SPILL_OK || making->request->document_stays)
         return code;
     return spill_embedded_drop_fields(making->store, making->request, making->batch, error);
 }
@@ -370,6 +370,9 @@ spill_code_t spill_embedded_carry_out(spill_embedded_t *store, const spill_reque
         code = fill(&making, error);
         break;
     case SPILL_EFFECT_NONE:
+        if (request->indexes)
+            code = spill_embedded_reindex(store, request, key, batch, error);
+        break;
     case SPILL_EFFECT_CUT: /* the elements are the page's now: it is a view of the same records */
     case SPILL_EFFECT_DROP:
         break;

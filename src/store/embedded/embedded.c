@@ -125,7 +125,7 @@ spill_code_t spill_embedded_corrupt(const spill_embedded_t *store, const spill_r
 /* Reads or deletes a range, which a batch that is not written yet cannot answer for. */
 static bool needs_range(const spill_request_t *request)
 {
-    if (spill_needs_tally(request))
+    if (spill_needs_tally(request) || request->counts || request->indexes)
         return true;
     switch (request->kind) {
     case SPILL_REQUEST_TRIM:

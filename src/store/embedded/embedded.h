@@ -196,6 +196,14 @@ spill_code_t spill_embedded_delete_array(spill_embedded_t *store, spill_batch_t 
                                          uint32_t array_id, bool *deleted, spill_error_t *error);
 
 /*
+ * Entries of ids and ranks of all the owner's elements, as they are to be. `key` is one of the
+ * owner's. It reads all of these. (reindex.c)
+ */
+spill_code_t spill_embedded_reindex(spill_embedded_t *store, const spill_request_t *request,
+                                    const spill_record_key_t *key, spill_batch_t *batch,
+                                    spill_error_t *error);
+
+/*
  * Layout bucket: the entry that an element with this id (as a key) has in the index over all of the
  * windows of its owner. False: it has none. (window_ids.c)
  */

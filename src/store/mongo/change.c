@@ -32,7 +32,8 @@ typedef struct step {
 static bool depends_on_end(const step_t *step)
 {
     /* Statistics were computed from the elements that were read. */
-    if (spill_mongo_is_bucket(&step->document) && step->effect.kind != SPILL_EFFECT_NONE)
+    if (spill_mongo_is_bucket(&step->document) &&
+        (step->effect.kind != SPILL_EFFECT_NONE || step->request->counts))
         return true;
     switch (step->request->kind) {
     case SPILL_REQUEST_SEAL:
@@ -250,7 +251,7 @@ static spill_code_t drop_head(step_t *step, bool *done, spill_error_t *error)
     drop_pipeline(step, &pipeline);
     code = spill_mongo_modify(step->store, step->document.collection, &filter, &pipeline, NULL,
                               NULL, done, error);
-    if (code == SPILL_OK && *done)
+    if (code == SPILL_OK && *done && !step->request->document_stays)
         code = delete_bare(step, error);
     bson_destroy(&filter);
     bson_destroy(&pipeline);

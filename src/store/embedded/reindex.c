@@ -1,0 +1,172 @@
+/*
+ * RECOUNT with `indexes`: the entries of ids and ranks that an owner's elements are to have, of all
+ * its incarnations, are put where they are missing, and others deleted. The batch has nothing else
+ * of the owner's, so what is in the engine is what is.
+ */
+#include "store/embedded/embedded.h"
+
+#include "bson/element.h"
+#include "definition/fields.h"
+#include "store/embedded/codec.h"
+
+#include <string.h>
+
+typedef struct reindexing {
+    spill_embedded_t *store;
+    const spill_request_t *request;
+    spill_batch_t *batch;
+    spill_kv_iter_t *iter;
+    spill_record_key_t key;   /* of the record that is looked at or for */
+    spill_record_key_t entry; /* ... in an index */
+    spill_buffer_t record, id, nothing;
+} reindexing_t;
+
+static void seek_kind(reindexing_t *reindexing, spill_record_t kind)
+{
+    spill_record_key_kind(&reindexing->key, kind);
+    reindexing->iter->ops->seek(reindexing->iter, reindexing->key.data, reindexing->key.size);
+}
+
+static spill_code_t put_if_missing(reindexing_t *reindexing, const spill_record_key_t *entry,
+                                   spill_error_t *error)
+{
+    bool found;
+    spill_code_t code = spill_embedded_get(reindexing->store, reindexing->batch, entry->data,
+                                           entry->size, &reindexing->nothing, &found, error);
+    if (code == SPILL_OK && !found)
+        spill_batch_put(reindexing->batch, entry->data, entry->size, NULL, 0);
+    return code;
+}
+
+/* Into reindexing->entry. False: the element has no id. */
+static bool id_entry(reindexing_t *reindexing, int64_t epoch, int64_t seq,
+                     const spill_value_t *element)
+{
+    const char *field = reindexing->request->definition->id_field;
+    spill_buffer_clear(&reindexing->id);
+    if (field[0] == '\0' || !spill_element_key(element, field, &reindexing->id))
+        return false;
+    spill_record_key_id(&reindexing->entry, epoch, &reindexing->id, seq);
+    return true;
+}
+
+static bool rank_entry(reindexing_t *reindexing, int64_t epoch, int64_t seq,
+                       const spill_value_t *element)
+{
+    const spill_definition_t *definition = reindexing->request->definition;
+    if (!spill_has_rank_index(definition))
+        return false;
+    spill_rank_t rank = spill_rank_of(definition, element);
+    spill_record_key_rank(&reindexing->entry, epoch, &rank, seq);
+    return true;
+}
+
+static spill_code_t put_entries(reindexing_t *reindexing, int64_t epoch, int64_t seq,
+                                const spill_value_t *element, spill_error_t *error)
+{
+    const spill_request_t *request = reindexing->request;
+    spill_record_key_t window;
+    spill_code_t code = SPILL_OK;
+    if (id_entry(reindexing, epoch, seq, element)) {
+        code = put_if_missing(reindexing, &reindexing->entry, error);
+        if (code == SPILL_OK && spill_embedded_window_entry(request, request->array_id,
+                                                            &reindexing->id, epoch, seq, &window))
+            code = put_if_missing(reindexing, &window, error);
+    }
+    if (code == SPILL_OK && rank_entry(reindexing, epoch, seq, element))
+        code = put_if_missing(reindexing, &reindexing->entry, error);
+    return code;
+}
+
+static spill_code_t index_elements(reindexing_t *reindexing, spill_error_t *error)
+{
+    spill_kv_iter_t *iter = reindexing->iter;
+    spill_code_t code = SPILL_OK;
+    int64_t epoch, seq;
+    seek_kind(reindexing, SPILL_RECORD_ELEMENT);
+    for (; code == SPILL_OK && iter->valid &&
+           spill_record_key_is_element(&reindexing->key, iter->key, iter->key_bytes, &epoch, &seq);
+         iter->ops->next(iter)) {
+        spill_value_t element;
+        if (spill_element_decode(iter->value, iter->value_bytes, &element))
+            code = put_entries(reindexing, epoch, seq, &element, error);
+    }
+    return code == SPILL_OK && !iter->valid ? iter->ops->status(iter, error) : code;
+}
+
+/* Is it the entry that this element is to have? */
+typedef bool (*entry_fn)(reindexing_t *reindexing, int64_t epoch, int64_t seq,
+                         const spill_value_t *element);
+
+static spill_code_t delete_if_strange(reindexing_t *reindexing, int64_t epoch, int64_t seq,
+                                      entry_fn entry, spill_error_t *error)
+{
+    const spill_kv_iter_t *iter = reindexing->iter;
+    spill_value_t element;
+    bool found;
+    spill_record_key_element(&reindexing->key, epoch, seq);
+    spill_code_t code =
+        spill_embedded_get(reindexing->store, reindexing->batch, reindexing->key.data,
+                           reindexing->key.size, &reindexing->record, &found, error);
+    if (code != SPILL_OK)
+        return code;
+    bool right =
+        found && spill_element_decode(reindexing->record.data, reindexing->record.size, &element) &&
+        entry(reindexing, epoch, seq, &element) && reindexing->entry.size == iter->key_bytes &&
+        memcmp(reindexing->entry.data, iter->key, iter->key_bytes) == 0;
+    if (!right)
+        spill_batch_delete(reindexing->batch, iter->key, iter->key_bytes);
+    return SPILL_OK;
+}
+
+static bool at_id(const reindexing_t *reindexing, int64_t *epoch, int64_t *seq)
+{
+    const spill_kv_iter_t *iter = reindexing->iter;
+    const uint8_t *id;
+    size_t id_bytes;
+    return iter->valid && spill_record_key_is_id(&reindexing->key, iter->key, iter->key_bytes,
+                                                 epoch, &id, &id_bytes, seq);
+}
+
+static bool at_rank(const reindexing_t *reindexing, int64_t *epoch, int64_t *seq)
+{
+    const spill_kv_iter_t *iter = reindexing->iter;
+    return iter->valid &&
+           spill_record_key_is_rank(&reindexing->key, iter->key, iter->key_bytes, epoch, seq);
+}
+
+static spill_code_t delete_strange(reindexing_t *reindexing, spill_record_t kind,
+                                   bool (*at)(const reindexing_t *reindexing, int64_t *epoch,
+                                              int64_t *seq),
+                                   entry_fn entry, spill_error_t *error)
+{
+    spill_kv_iter_t *iter = reindexing->iter;
+    spill_code_t code = SPILL_OK;
+    int64_t epoch, seq;
+    seek_kind(reindexing, kind);
+    for (; code == SPILL_OK && at(reindexing, &epoch, &seq); iter->ops->next(iter))
+        code = delete_if_strange(reindexing, epoch, seq, entry, error);
+    return code == SPILL_OK && !iter->valid ? iter->ops->status(iter, error) : code;
+}
+
+spill_code_t spill_embedded_reindex(spill_embedded_t *store, const spill_request_t *request,
+                                    const spill_record_key_t *key, spill_batch_t *batch,
+                                    spill_error_t *error)
+{
+    reindexing_t reindexing = {.store = store,
+                               .request = request,
+                               .batch = batch,
+                               .iter = store->kv->ops->iterate(store->kv),
+                               .key = *key,
+                               .entry = *key};
+    spill_code_t code = index_elements(&reindexing, error);
+    if (code == SPILL_OK)
+        code = delete_strange(&reindexing, SPILL_RECORD_ID, at_id, id_entry, error);
+    if (code == SPILL_OK)
+        code = delete_strange(&reindexing, SPILL_RECORD_RANK, at_rank, rank_entry, error);
+    reindexing.iter->ops->free(reindexing.iter);
+    spill_buffer_release(&reindexing.record);
+    spill_buffer_release(&reindexing.id);
+    spill_buffer_release(&reindexing.nothing);
+    return code == SPILL_OK ? code : spill_embedded_place(request, request->page, code, error);
+}

@@ -1,0 +1,289 @@
+#include "support/miscounted.h"
+
+#include "layout/owner.h"
+#include "store/fault.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct stage {
+    spill_store_t *store;
+    spill_array_t *array;
+    spill_definition_t definition;
+    bson_t storage;
+    spill_value_t owner;
+    int64_t given; /* elements appended */
+    int64_t live;
+    char found[512];
+} stage_t;
+
+static void must(spill_code_t code, const spill_error_t *error)
+{
+    if (code != SPILL_OK)
+        fail_msg("%s: %s", spill_code_name(code), error->message);
+}
+
+static void append(stage_t *stage)
+{
+    spill_error_t error;
+    bson_t document = BSON_INITIALIZER;
+    BSON_APPEND_INT64(&document, "rating", stage->given++);
+    spill_value_t element = spill_value_from_document(&document);
+    must(spill_array_append(stage->array, &stage->owner, &element, 1, NULL, NULL, &error), &error);
+    stage->live++;
+    bson_destroy(&document);
+}
+
+static void remove_element(stage_t *stage, int64_t seq)
+{
+    spill_error_t error;
+    must(spill_array_remove(stage->array, &stage->owner, seq, &error), &error);
+    stage->live--;
+}
+
+/* 13 elements, of which 1 and 5 are removed, in pages of 3. */
+static void begin(stage_t *stage, spill_store_t *store, const char *preset, const char *name)
+{
+    spill_error_t error;
+    *stage = (stage_t){.store = store, .storage = BSON_INITIALIZER};
+    must(spill_definition_preset(&stage->definition, preset, name, &error), &error);
+    snprintf(stage->definition.collection, SPILL_NAME_SIZE, "%sHeads", name);
+    snprintf(stage->definition.page_collection, SPILL_NAME_SIZE, "%sPages", name);
+    if (stage->definition.layout == SPILL_LAYOUT_OUTLIER) {
+        stage->definition.bounds.threshold = 4;
+        stage->definition.bounds.page_capacity = 3;
+    }
+    stage->owner = spill_value_from_utf8(&stage->storage, "ada");
+    must(spill_store_define(stage->store, &stage->definition, &error), &error);
+    must(spill_array_open(stage->store, name, &stage->array, &error), &error);
+    while (stage->given < 13)
+        append(stage);
+    remove_element(stage, 1);
+    remove_element(stage, 5);
+}
+
+static void end(stage_t *stage)
+{
+    spill_error_t error;
+    must(spill_array_drop_owner(stage->array, &stage->owner, &error), &error);
+    spill_array_close(stage->array);
+    bson_destroy(&stage->storage);
+}
+
+/* ---- what is found --------------------------------------------------------------------------- */
+
+static void note(void *context, const spill_finding_t *finding)
+{
+    stage_t *stage = context;
+    size_t used = strlen(stage->found);
+    snprintf(stage->found + used, sizeof stage->found - used, "I%d@%d: %s\n", finding->invariant,
+             (int)finding->page, finding->text);
+}
+
+static void assert_verified(stage_t *stage, const char *expected)
+{
+    spill_verify_summary_t summary;
+    spill_error_t error;
+    stage->found[0] = '\0';
+    must(spill_array_verify(stage->array, NULL, note, stage, &summary, &error), &error);
+    assert_string_equal(stage->found, expected);
+}
+
+static void assert_counted(stage_t *stage)
+{
+    spill_count_t count;
+    spill_error_t error;
+    must(spill_array_count(stage->array, &stage->owner, &count, &error), &error);
+    assert_int_equal(count.count, stage->live);
+}
+
+/* A look tells of it and changes nothing, a repair mends it, and then there is nothing to find. */
+static void assert_mended(stage_t *stage, const char *finding)
+{
+    spill_repair_summary_t summary;
+    spill_error_t error;
+    assert_verified(stage, finding);
+    for (int look_only = 1; look_only >= 0; look_only--) {
+        stage->found[0] = '\0';
+        must(spill_array_repair(stage->array, NULL, look_only == 1, note, stage, &summary, &error),
+             &error);
+        assert_string_equal(stage->found, finding);
+        assert_int_equal(summary.findings, 1);
+        assert_int_equal(summary.left, 0);
+    }
+    assert_verified(stage, "");
+    assert_counted(stage);
+    must(spill_array_repair(stage->array, NULL, false, note, stage, &summary, &error), &error);
+    assert_int_equal(summary.findings, 0);
+}
+
+/* It is the first of what is told, and stays. */
+static void assert_left(stage_t *stage, const char *finding)
+{
+    spill_repair_summary_t summary;
+    spill_error_t error;
+    for (int times = 0; times < 2; times++) {
+        stage->found[0] = '\0';
+        must(spill_array_repair(stage->array, NULL, false, note, stage, &summary, &error), &error);
+        assert_ptr_equal(strstr(stage->found, finding), stage->found);
+        assert_int_equal(summary.findings, 0);
+        assert_true(summary.left >= 1);
+    }
+    char left[sizeof stage->found];
+    memcpy(left, stage->found, sizeof left);
+    assert_verified(stage, left);
+}
+
+/* ---- lies ------------------------------------------------------------------------------------ */
+
+/* What is added to the head's counts. */
+typedef struct lie {
+    int64_t removed, pages, total;
+} lie_t;
+
+/* By the step that repair makes, which takes what it is told. */
+static void tell_lie(stage_t *stage, lie_t lie)
+{
+    spill_owner_t own;
+    spill_error_t error;
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    bool done;
+    must(spill_owner_init(&own, stage->array, &stage->owner, &error), &error);
+    must(spill_owner_read_state(&own, SPILL_HEAD, &head, &error), &error);
+    spill_request_t request = spill_owner_request(&own, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
+    request.counts = true;
+    request.rev = head.state.rev - 1;
+    request.pages = head.state.pages + lie.pages;
+    request.total = head.state.total + lie.total;
+    request.removed = head.state.removed + lie.removed;
+    must(spill_owner_step(&own, &request, &done, &error), &error);
+    assert_false(done); /* it has another revision */
+    request.rev++;
+    must(spill_owner_step(&own, &request, &done, &error), &error);
+    assert_true(done);
+    spill_response_release(&head);
+    spill_owner_release(&own);
+}
+
+/* Keep oldest: `total` belongs to `pages`, which others may raise without raising `rev`. */
+static void assert_guarded_by_pages(stage_t *stage)
+{
+    spill_owner_t own;
+    spill_error_t error;
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    bool done;
+    must(spill_owner_init(&own, stage->array, &stage->owner, &error), &error);
+    must(spill_owner_read_state(&own, SPILL_HEAD, &head, &error), &error);
+    spill_request_t request = spill_owner_request(&own, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
+    request.counts = true;
+    request.rev = head.state.rev;
+    request.pages = head.state.pages - 1;
+    must(spill_owner_step(&own, &request, &done, &error), &error);
+    assert_false(done);
+    spill_response_release(&head);
+    spill_owner_release(&own);
+    assert_verified(stage, "");
+}
+
+/* ---- beside others --------------------------------------------------------------------------- */
+
+/* Another client, who acts before each recount. */
+typedef struct other {
+    stage_t *stage;
+    int times, recounts;
+} other_t;
+
+static void before_call(void *context, int64_t index, const spill_request_t *request)
+{
+    other_t *other = context;
+    (void)index;
+    if (!request || request->kind != SPILL_REQUEST_RECOUNT)
+        return;
+    other->recounts++;
+    if (other->times == 4)
+        return;
+    if (other->times++ % 2 == 0)
+        remove_element(other->stage, 6 + other->times); /* it raises rev: the recount is refused */
+    else
+        append(other->stage);
+}
+
+static void repair_beside_others(stage_t *stage)
+{
+    other_t other = {.stage = stage};
+    const spill_fault_hooks_t hooks = {.context = &other, .before = before_call};
+    spill_store_t *store;
+    spill_array_t *array;
+    spill_repair_summary_t summary;
+    spill_error_t error;
+    tell_lie(stage, (lie_t){.removed = 7});
+    spill_fault_wrap(stage->store, &hooks, &store);
+    must(spill_array_open(store, stage->definition.name, &array, &error), &error);
+    must(spill_array_repair(array, &stage->owner, false, NULL, NULL, &summary, &error), &error);
+    spill_array_close(array);
+    spill_store_close(store, NULL);
+    assert_int_equal(summary.findings, 1);
+    assert_int_equal(summary.left, 0);
+    assert_true(other.recounts >= 2); /* the first met a removal */
+    assert_verified(stage, "");
+    assert_counted(stage);
+}
+
+/* ---- the cases ------------------------------------------------------------------------------- */
+
+static void newest(spill_store_t *store)
+{
+    stage_t stage;
+    begin(&stage, store, "feed-recent", "newest");
+    assert_verified(&stage, "");
+    tell_lie(&stage, (lie_t){.removed = 3});
+    assert_mended(&stage, "I5@-1: counts 5 removed elements where 2 are missing\n");
+    tell_lie(&stage, (lie_t){.removed = -1});
+    assert_mended(&stage, "I5@-1: counts 1 removed elements where 2 are missing\n");
+    tell_lie(&stage, (lie_t){.pages = 1});
+    assert_mended(&stage, "I2@3: is missing: the head counts 4 pages\n");
+    tell_lie(&stage, (lie_t){.pages = -1});
+    assert_left(&stage, "I5@-1: counts 2 removed elements where 5 are missing\n");
+    tell_lie(&stage, (lie_t){.pages = 1});
+    repair_beside_others(&stage);
+    end(&stage);
+}
+
+static void oldest(spill_store_t *store)
+{
+    stage_t stage;
+    begin(&stage, store, "feed", "oldest");
+    assert_verified(&stage, "");
+    tell_lie(&stage, (lie_t){.removed = 3});
+    assert_mended(&stage, "I5@-1: counts 5 removed elements where 2 are missing\n");
+    tell_lie(&stage, (lie_t){.total = 2});
+    assert_mended(&stage, "I5@2: starts at 10, the head counts 12 before it\n");
+    tell_lie(&stage, (lie_t){.total = -2});
+    assert_mended(&stage, "I5@2: starts at 10, the head counts 8 before it\n");
+    assert_guarded_by_pages(&stage);
+    repair_beside_others(&stage);
+    end(&stage);
+}
+
+static void apart(spill_store_t *store, const char *preset, const char *name)
+{
+    stage_t stage;
+    begin(&stage, store, preset, name);
+    assert_verified(&stage, "");
+    tell_lie(&stage, (lie_t){.removed = 3});
+    assert_mended(&stage, "I5@-1: counts 5 removed elements where 2 are missing\n");
+    repair_beside_others(&stage);
+    end(&stage);
+}
+
+void miscounted_mended(spill_store_t *store)
+{
+    newest(store);
+    oldest(store);
+    apart(store, "reviews-separate", "separate");
+    apart(store, "reviews-subset", "subset");
+}
