@@ -1,9 +1,10 @@
 /*
  * `spillway migrate` on a server: how fast it is, and what a client feels meanwhile.
  *
- *   bench_migrate [--quick] [--only speed|latency] [--owners N] [--threads N] mongodb://HOST/
+ *   bench_migrate [--quick] [--only speed|latency] [--owners N] [--length N] [--threads N]
+ *                 mongodb://HOST/
  *
- * speed     In each round documents of 10 000 elements of 200 bytes are inserted in bulk by
+ * speed     In each round documents of 10 000 (or N) elements of 200 bytes are inserted in bulk by
  *           libmongoc, as fast as the server takes them; then migrate lays the same documents out.
  *           So both sides have the same bytes, and the ratio of their times is what a migration
  *           costs against nothing but writing the data once.
@@ -41,6 +42,7 @@ typedef struct bench {
     char *database;
     bool quick;
     int owners;
+    int length; /* elements of an owner */
     int threads;
     mongoc_client_t *client;
     spill_store_t *store;
@@ -48,8 +50,8 @@ typedef struct bench {
 
 /* ---- documents ------------------------------------------------------------------------------- */
 
-/* {_id: "owner N", name: ..., activities: [10 000 elements]} */
-static bson_t *make_document(int number)
+/* {_id: "owner N", name: ..., activities: [LENGTH elements]} */
+static bson_t *make_document(const bench_t *bench, int number)
 {
     bson_t *document = bson_new(), array, element;
     uint8_t bytes[ELEMENT_BYTES];
@@ -58,10 +60,10 @@ static bson_t *make_document(int number)
     BSON_APPEND_UTF8(document, "_id", id);
     BSON_APPEND_UTF8(document, "name", "Ada Lovelace");
     BSON_APPEND_ARRAY_BEGIN(document, "activities", &array);
-    for (uint32_t i = 0; i < LENGTH; i++) {
+    for (uint32_t i = 0; i < (uint32_t)bench->length; i++) {
         char buffer[16];
         const char *key;
-        measure_element(bytes, (uint64_t)number * LENGTH + i);
+        measure_element(bytes, (uint64_t)number * (uint64_t)bench->length + i);
         bson_init_static(&element, bytes, sizeof bytes);
         bson_uint32_to_string(i, &key, buffer, sizeof buffer);
         BSON_APPEND_DOCUMENT(&array, key, &element);
@@ -76,7 +78,7 @@ static double insert_in_bulk(bench_t *bench, const char *collection, int from)
     bson_t **documents = bson_malloc((size_t)bench->owners * sizeof(bson_t *));
     bson_error_t error;
     for (int i = 0; i < bench->owners; i++)
-        documents[i] = make_document(from + i);
+        documents[i] = make_document(bench, from + i);
     mongoc_collection_t *heads =
         mongoc_client_get_collection(bench->client, bench->database, collection);
     bson_t *opts = BCON_NEW("ordered", BCON_BOOL(false));
@@ -99,6 +101,7 @@ static spill_array_t *open_array(bench_t *bench, const char *name)
     spill_error_t error;
     spill_array_t *array;
     measure_check(spill_definition_preset(&definition, "feed-recent", name, &error), &error);
+    definition.bounds.threshold = definition.bounds.page_capacity = bench->length / 10;
     snprintf(definition.collection, SPILL_NAME_SIZE, "%s", name);
     snprintf(definition.page_collection, SPILL_NAME_SIZE, "%sPages", name);
     measure_check(spill_store_define(bench->store, &definition, &error), &error);
@@ -161,14 +164,14 @@ static void bench_speed(bench_t *bench)
         ratios[i] = theirs / mine;
     }
     double seconds = measure_median(ours, (size_t)rounds);
-    double megabytes = (double)bench->owners * LENGTH * ELEMENT_BYTES / 1e6;
+    double megabytes = (double)bench->owners * bench->length * ELEMENT_BYTES / 1e6;
     double theirs = measure_median(bulk, (size_t)rounds);
     double ratio = measure_median(ratios, (size_t)rounds), owners = bench->owners * 60 / seconds;
-    bool kept = ratio >= 0.5 && owners >= 50;
+    bool kept = ratio >= 0.5 && owners * bench->length / LENGTH >= 50;
     printf("bulk insert      %8.1f MB/s\n", megabytes / theirs);
     printf("migrate          %8.1f MB/s, %.0f owners of %d elements a minute (bar 50), %.1f store "
            "operations an owner\n",
-           megabytes / seconds, owners, LENGTH, (double)calls / bench->owners);
+           megabytes / seconds, owners, bench->length, (double)calls / bench->owners);
     printf("ratio            %8.2f (%.2f to %.2f), bar 0.50: %s\n", ratio, ratios[0],
            ratios[rounds - 1], kept ? "kept" : "MISSED");
     bench->report.failed = bench->report.failed || !kept;
@@ -373,7 +376,7 @@ static void close_bench(bench_t *bench)
 
 int main(int argc, char **argv)
 {
-    bench_t bench = {.server = getenv("SPILLWAY_TEST_URI"), .owners = 20, .threads = 4};
+    bench_t bench = {.server = getenv("SPILLWAY_TEST_URI"), .length = LENGTH, .threads = 4};
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--quick") == 0)
             bench.quick = true;
@@ -381,14 +384,20 @@ int main(int argc, char **argv)
             bench.report.only = argv[++i];
         else if (strcmp(argv[i], "--owners") == 0 && i + 1 < argc)
             bench.owners = (int)strtol(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--length") == 0 && i + 1 < argc)
+            bench.length = (int)strtol(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--threads") == 0 && i + 1 < argc)
             bench.threads = (int)strtol(argv[++i], NULL, 10);
         else if (strncmp(argv[i], "mongodb", strlen("mongodb")) == 0)
             bench.server = argv[i];
         else
             measure_stop("usage: bench_migrate [--quick] [--only speed|latency] [--owners N] "
-                         "[--threads N] mongodb://HOST/");
+                         "[--length N] [--threads N] mongodb://HOST/");
     }
+    if (bench.length < 100)
+        measure_stop("an array of %d elements is too short", bench.length);
+    if (bench.owners == 0)
+        bench.owners = 20 * LENGTH / bench.length;
     if (!bench.server)
         measure_stop("name a server, or run this under tools/test-server");
     open_bench(&bench);
