@@ -29,6 +29,10 @@ expect 0 remove "$db" reviews p1 4
 tops reviews p1 '0 2 1'
 expect 0 edit "$db" reviews p1 3 '{"rating": 4.5}'
 tops reviews p1 '0 3 2'
+expect 0 edit "$db" reviews p1 2 '{"customerName": "c7", "rating": 4}' # which ranks as it did
+expect 0 read "$db" reviews p1 --top
+has out '"c7"'
+expect 0 verify "$db" reviews
 expect 0 edit "$db" reviews p1 0 '{"title": "no rating"}'
 tops reviews p1 '3 2 1'
 expect 0 trim "$db" reviews p1 --below 2

@@ -428,6 +428,23 @@ static void edits_move_elements(void **state)
     fixture_close(&fixture);
 }
 
+/* Neither rank nor size of it changes: what is shown does. */
+static void an_edit_that_ranks_the_same_is_shown(void **state)
+{
+    fixture_t fixture;
+    bson_t *review = make_review("ccc");
+    spill_value_t value = value_of(review);
+    open_top(&fixture, *state, 2, "");
+    APPEND(&fixture, "aaa", "bbb", "aaa");
+    write_out(&fixture);
+    edit_written(&fixture, 1, "ccc", true);
+    assert_top(&fixture, "2 1 | 2");
+    spill_element_t shown = spill_run_element(&fixture.response.top_run, 1);
+    assert_true(spill_value_equal(&shown.value, &value));
+    bson_destroy(review);
+    fixture_close(&fixture);
+}
+
 static void a_trim_refills(void **state)
 {
     fixture_t fixture;
@@ -538,6 +555,7 @@ void add_top_tests(suite_t *suite)
     SUITE_ADD(suite, what_leaves_is_replaced);
     SUITE_ADD(suite, what_ranks_below_is_found);
     SUITE_ADD(suite, edits_move_elements);
+    SUITE_ADD(suite, an_edit_that_ranks_the_same_is_shown);
     SUITE_ADD(suite, a_trim_refills);
     SUITE_ADD(suite, a_summary_is_counted_anew);
     SUITE_ADD(suite, large_elements_are_not_shown);

@@ -10,12 +10,21 @@
 
 /* ---- the summary ----------------------------------------------------------------------------- */
 
+/* The end of an edit: what is shown of the element is another, though it may rank as it did. */
+static bool shows_edited(const spill_request_t *request, const spill_state_t *before,
+                         const spill_state_t *after)
+{
+    return request->kind == SPILL_REQUEST_SETTLE && before->intent_edit &&
+           spill_top_shows(&after->top, request->seq);
+}
+
 bool spill_mongo_summary_changes(const spill_mongo_document_t *document,
                                  const spill_state_t *before, const spill_state_t *after)
 {
     const spill_definition_t *definition = document->request->definition;
     return document->apart && document->head && after->present &&
            (document->request->kind == SPILL_REQUEST_RECOUNT || /* whatever others wrote there */
+            shows_edited(document->request, before, after) ||
             !spill_sum_equal(&before->sum, &after->sum) ||
             !spill_top_equal(&before->top, &after->top) ||
             spill_state_count(definition, before) != spill_state_count(definition, after));
