@@ -77,6 +77,8 @@ static void log_owner(spill_cli_migrate_t *run, const spill_migrated_t *migrated
         BSON_APPEND_BOOL(&line, "anew", migrated->anew);
     } else {
         BSON_APPEND_BOOL(&line, "taken", migrated->taken);
+        if (migrated->at_once)
+            BSON_APPEND_BOOL(&line, "full", true);
         BSON_APPEND_INT64(&line, "moved", migrated->moved);
         BSON_APPEND_INT64(&line, "pages", migrated->pages);
     }
@@ -107,10 +109,11 @@ void spill_cli_migrate_print_survey(const spill_cli_migrate_t *run)
     if (run->invocation->json) {
         printf("{\"name\":");
         spill_cli_print_text(name);
-        printf(",\"owners\":%" PRId64 ",\"plain\":%" PRId64 ",\"elements\":%" PRId64
-               ",\"bytes\":%" PRId64 ",\"toMove\":%" PRId64 ",\"toPages\":%" PRId64 "}\n",
-               survey->owners, survey->plain, survey->elements, survey->bytes, survey->moved,
-               survey->pages);
+        printf(",\"owners\":%" PRId64 ",\"plain\":%" PRId64 ",\"full\":%" PRId64
+               ",\"elements\":%" PRId64 ",\"bytes\":%" PRId64 ",\"toMove\":%" PRId64
+               ",\"toPages\":%" PRId64 "}\n",
+               survey->owners, survey->plain, survey->full, survey->elements, survey->bytes,
+               survey->moved, survey->pages);
         return;
     }
     printf("%s: %s.%s, %" PRId64 " %s to lay out, of which %" PRId64
@@ -120,6 +123,10 @@ void spill_cli_migrate_print_survey(const spill_cli_migrate_t *run)
            spill_cli_plural(survey->owners, "array", "arrays"), survey->plain, survey->moved,
            survey->elements, survey->pages, spill_cli_plural(survey->pages, "page", "pages"),
            run->definition->page_collection);
+    if (survey->full > 0)
+        printf("%s: %" PRId64 " of these documents are full, or nearly: they are taken over and "
+               "cut in one update\n",
+               name, survey->full);
 }
 
 void spill_cli_migrate_print_result(const spill_cli_migrate_t *run, const char *step,
@@ -127,11 +134,11 @@ void spill_cli_migrate_print_result(const spill_cli_migrate_t *run, const char *
 {
     printf("{\"name\":");
     spill_cli_print_text(run->name);
-    printf(",\"step\":\"%s\",\"owners\":%" PRId64 ",\"taken\":%" PRId64 ",\"elements\":%" PRId64
-           ",\"moved\":%" PRId64 ",\"pages\":%" PRId64 ",\"changed\":%" PRId64
-           ",\"failed\":%" PRId64 "}\n",
-           step, result->owners, result->plain, result->elements, result->moved, result->pages,
-           result->changed, result->failed);
+    printf(",\"step\":\"%s\",\"owners\":%" PRId64 ",\"taken\":%" PRId64 ",\"full\":%" PRId64
+           ",\"elements\":%" PRId64 ",\"moved\":%" PRId64 ",\"pages\":%" PRId64
+           ",\"changed\":%" PRId64 ",\"failed\":%" PRId64 "}\n",
+           step, result->owners, result->plain, result->full, result->elements, result->moved,
+           result->pages, result->changed, result->failed);
     fflush(stdout);
 }
 

@@ -40,13 +40,37 @@ spill_code_t spill_outlier_find_left_over(const spill_owner_t *owner, int64_t ep
 {
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_PAGE_LEFT_OVER);
     read.epoch = epoch;
+    read.want_now = true;
     return spill_owner_call(owner, &read, page, error);
+}
+
+bool spill_page_is_leased(const spill_response_t *page)
+{
+    return page->state.present && page->state.lease > page->now_us;
+}
+
+spill_code_t spill_outlier_may_end(const spill_owner_t *owner, const spill_state_t *head,
+                                   spill_error_t *error)
+{
+    spill_response_t page = SPILL_RESPONSE_INIT;
+    const spill_definition_t *definition = &owner->array->definition;
+    if (head->pages == 0 || definition->keep == SPILL_KEEP_OLDEST ||
+        spill_elements_apart(definition))
+        return SPILL_OK;
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, 0);
+    read.want_now = true;
+    spill_code_t code = spill_owner_call(owner, &read, &page, error);
+    if (code == SPILL_OK && spill_page_is_leased(&page))
+        code = spill_owner_leased(owner, &page.state, error);
+    spill_response_release(&page);
+    return code;
 }
 
 /*
  * What is left of the incarnations up to `epoch`, which are over. *any: there was something. Pages
  * go from the highest number down, so mostly what is left ends at the one that is found: a store
- * that has to pass over what was deleted is asked once for all of them.
+ * that has to pass over what was deleted is asked once for all of them. SPILL_CONFLICT: a lease
+ * runs.
  */
 spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t epoch, bool *any,
                                           spill_error_t *error)
@@ -63,6 +87,8 @@ spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t ep
         }
         if (code == SPILL_OK)
             code = spill_outlier_find_left_over(owner, epoch, &page, error);
+        if (code == SPILL_OK && spill_page_is_leased(&page))
+            code = spill_owner_leased(owner, &page.state, error);
     }
     spill_response_release(&page);
     return code;
@@ -193,7 +219,9 @@ static spill_code_t try_drop(spill_owner_t *owner, const spill_state_t *head, bo
     bool oldest = owner->array->definition.keep == SPILL_KEEP_OLDEST;
     if (oldest && head->pages > 0)
         return try_drop_oldest(owner, head, done, error);
-    spill_code_t code = drop_head(owner, head->epoch, head->pages, done, error);
+    spill_code_t code = spill_outlier_may_end(owner, head, error);
+    if (code == SPILL_OK)
+        code = drop_head(owner, head->epoch, head->pages, done, error);
     /*
      * With keep newest page number `pages` may have been put and not yet cut; with elements apart
      * those of all that the journal holds, and trimmed ones are gone.

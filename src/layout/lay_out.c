@@ -8,11 +8,15 @@
 
 /* ---- taking over ----------------------------------------------------------------------------- */
 
-/* Where the answer is lost, again: a second time it is refused. */
-static spill_code_t take(const spill_owner_t *owner, bool *taken, spill_error_t *error)
+/*
+ * Where the answer is lost, again: a second time it is refused. SPILL_TOO_BIG: the document is
+ * full.
+ */
+static spill_code_t take(const spill_owner_t *owner, bool full, bool *taken, spill_error_t *error)
 {
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_TAKE, SPILL_HEAD);
     request.create = true;
+    request.limits.bytes_max = full ? 0 : SPILL_DOCUMENT_BYTES_MAX;
     int tries = 0;
     spill_code_t code = SPILL_UNKNOWN;
     while (code == SPILL_UNKNOWN) {
@@ -100,6 +104,18 @@ static spill_code_t refuse_pages(const spill_owner_t *owner, spill_error_t *erro
     return spill_owner_name(owner, SPILL_REFUSED, error);
 }
 
+/* Pages of that incarnation were copied for a TAKE_CUT, which was refused: it never was. */
+static spill_code_t was_given_up(const spill_owner_t *owner, int64_t epoch, bool *given_up,
+                                 spill_error_t *error)
+{
+    spill_response_t page = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_owner_read_state(owner, 0, &page, error);
+    *given_up = code == SPILL_OK && page.state.present && page.state.epoch == epoch &&
+                page.state.lease > 0 && page.state.closed;
+    spill_response_release(&page);
+    return code;
+}
+
 /*
  * Other programs write to these documents: one may have replaced the head, and the pages have
  * elements that are nowhere else. They are free only where the array has them: it was given back.
@@ -115,11 +131,14 @@ static spill_code_t free_compared(const spill_owner_t *owner, const spill_state_
     read.plain = true;
     read.want = SPILL_WANT_FORWARD;
     read.limit = INT64_MAX;
+    bool given_up;
     spill_code_t code = read_epoch(owner, page->epoch, page->page, &run, &sole, error);
+    if (code == SPILL_OK)
+        code = was_given_up(owner, page->epoch, &given_up, error);
     if (code == SPILL_OK)
         code = spill_owner_call(owner, &read, &head, error);
     if (code == SPILL_OK && !head.state.present)
-        code = sole && begins_with(&head.run, &run)
+        code = given_up || (sole && begins_with(&head.run, &run))
                    ? delete_epoch(owner, page->epoch, page->page, error)
                    : refuse_pages(owner, error);
     spill_run_release(&run);
@@ -141,11 +160,16 @@ static spill_code_t free_dropped(const spill_owner_t *owner, spill_error_t *erro
     return code;
 }
 
-spill_code_t spill_free_pages(const spill_owner_t *owner, spill_error_t *error)
+spill_code_t spill_free_pages(const spill_owner_t *owner, bool *leased, spill_error_t *error)
 {
     spill_response_t page = SPILL_RESPONSE_INIT;
     spill_code_t code = spill_outlier_find_left_over(owner, INT64_MAX, &page, error);
-    if (code == SPILL_OK && page.state.present)
+    bool runs = code == SPILL_OK && spill_page_is_leased(&page);
+    if (leased)
+        *leased = runs;
+    else if (runs)
+        code = spill_owner_leased(owner, &page.state, error);
+    if (code == SPILL_OK && page.state.present && !runs)
         code = owner->array->store->ops->others_write ? free_compared(owner, &page.state, error)
                                                       : free_dropped(owner, error);
     spill_response_release(&page);
@@ -293,18 +317,29 @@ static spill_code_t move(spill_owner_t *owner, int64_t limit, spill_response_t *
     return code;
 }
 
-spill_code_t spill_lay_out(spill_owner_t *owner, bool plain, int64_t elements, int64_t bytes,
+/* Where somebody has copied its oldest elements already, by that copy, full or not. */
+static spill_code_t take_over(const spill_owner_t *owner, bool full, spill_laid_out_t *laid_out,
+                              spill_error_t *error)
+{
+    bool leased;
+    spill_code_t code = spill_free_pages(owner, &leased, error);
+    if (code == SPILL_OK && !leased)
+        code = take(owner, full, &laid_out->taken, error);
+    return code == SPILL_TOO_BIG || (code == SPILL_OK && leased)
+               ? spill_take_full(owner, laid_out, error)
+               : code;
+}
+
+spill_code_t spill_lay_out(spill_owner_t *owner, const spill_overgrown_t *overgrown,
                            spill_laid_out_t *laid_out, spill_error_t *error)
 {
     spill_response_t head = SPILL_RESPONSE_INIT;
     int tries = 0;
-    bool settled = false;
+    bool settled = false, plain = !overgrown->ours;
     spill_code_t code = SPILL_OK;
     if (plain)
-        code = spill_free_pages(owner, error);
-    if (code == SPILL_OK && plain)
-        code = take(owner, &laid_out->taken, error);
-    int64_t limit = run_limit(owner, elements, bytes);
+        code = take_over(owner, overgrown->full, laid_out, error);
+    int64_t limit = run_limit(owner, overgrown->elements, overgrown->bytes);
     while (code == SPILL_OK && !settled) {
         int64_t moved = laid_out->elements;
         code = move(owner, limit, &head, laid_out, &settled, error);
@@ -333,7 +368,7 @@ static spill_code_t read_pages(const spill_owner_t *owner, const spill_state_t *
                                spill_run_t *run, spill_error_t *error)
 {
     spill_response_t page = SPILL_RESPONSE_INIT;
-    spill_code_t code = SPILL_OK;
+    spill_code_t code = spill_outlier_may_end(owner, head, error);
     spill_run_clear(run);
     for (int64_t number = 0; code == SPILL_OK && number < head->pages; number++) {
         code = spill_owner_read_whole(owner, number, &page, error);
@@ -431,7 +466,7 @@ spill_code_t spill_give_back(spill_owner_t *owner, int64_t *elements, spill_erro
     if (code == SPILL_OK && done)
         code = free_given_back(owner, epoch, error);
     else if (code == SPILL_OK)
-        code = spill_free_pages(owner, error);
+        code = spill_free_pages(owner, NULL, error);
     spill_run_release(&run);
     spill_response_release(&head);
     return code;
@@ -442,6 +477,8 @@ spill_code_t spill_give_back_size(spill_owner_t *owner, int64_t *bytes, spill_er
     spill_response_t head = SPILL_RESPONSE_INIT, page = SPILL_RESPONSE_INIT;
     spill_code_t code = read_head(owner, &head, error);
     int64_t elements = head.state.live, all = head.state.live_bytes;
+    if (code == SPILL_OK)
+        code = spill_outlier_may_end(owner, &head.state, error);
     for (int64_t number = 0; code == SPILL_OK && number < head.state.pages; number++) {
         code = spill_owner_read_state(owner, number, &page, error);
         elements += page.state.live;

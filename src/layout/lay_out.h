@@ -7,10 +7,12 @@
 #define SPILL_LAYOUT_LAY_OUT_H
 
 #include "layout/outlier.h"
+#include "store/overgrown.h"
 
 /* What was done for an owner. Added to, so zero it. */
 typedef struct spill_laid_out {
     bool taken;       /* its array was of others, and is ours now */
+    bool at_once;     /* ... its document was full, so it was cut in the same update */
     int64_t elements; /* moved to pages, ... */
     int64_t pages;    /* ... so many, ... */
     int64_t bytes;    /* ... with so many bytes */
@@ -19,20 +21,30 @@ typedef struct spill_laid_out {
 } spill_laid_out_t;
 
 /*
- * Take the array over where it is of others (`plain`: it was, when last seen), and move its oldest
- * elements to pages until the head is as after a spill. Every page is read again and compared with
- * what was moved, element for element: SPILL_CORRUPT where it differs though nobody has changed it.
- * Dead clients at any point leave what the same call, once more, goes on with. An owner that is not
- * there, or has nothing to do, is no error.
- * Cost: for `elements`, as last seen, of `bytes`: two operations, and four more for each
- * SPILL_MOVE_BYTES, if the store takes several pages at a time.
+ * Take the array over where it is of others, and move its oldest elements to pages until the head
+ * is as after a spill. `overgrown`: what it was when last seen. Every page is read again and
+ * compared with what was moved, element for element: SPILL_CORRUPT where it differs though nobody
+ * has changed it. Dead clients at any point leave what the same call, once more, goes on with. An
+ * owner that is not there, or has nothing to do, is no error. Cost: two operations, and four more
+ * for each SPILL_MOVE_BYTES, if the store takes several pages at a time; five more for a document
+ * that is full.
  */
-spill_code_t spill_lay_out(spill_owner_t *owner, bool plain, int64_t elements, int64_t bytes,
+spill_code_t spill_lay_out(spill_owner_t *owner, const spill_overgrown_t *overgrown,
                            spill_laid_out_t *laid_out, spill_error_t *error);
 
 /*
+ * An array of others in a document that is full: its oldest elements go to a page, and then it is
+ * taken over without them. SPILL_CONFLICT: it was changed meanwhile, or a copy that somebody has
+ * made is in the way; the message says from when on to try again. Nothing to do is no error.
+ * (full.c)
+ */
+spill_code_t spill_take_full(const spill_owner_t *owner, spill_laid_out_t *laid_out,
+                             spill_error_t *error);
+
+/*
  * Make the owner's array one of others again: all elements in the head's document, without
- * bookkeeping. SPILL_TOO_BIG where no document can hold them; nothing is changed then. Nobody may
+ * bookkeeping. SPILL_TOO_BIG where no document can hold them, SPILL_CONFLICT where a page's lease
+ * runs; nothing is changed then. Nobody may
  * edit or remove elements meanwhile; appends and plain pushes may come. An array that is of others
  * already is no error: what a dead client left of its pages goes. Cost: a read and a deletion for
  * each page, and three.
@@ -42,14 +54,16 @@ spill_code_t spill_give_back(spill_owner_t *owner, int64_t *elements, spill_erro
 /*
  * An array of others, beside which there may be pages of an owner that was given back or dropped:
  * they go. Where other programs write to documents SPILL_REFUSED, and all stay, unless the array
- * begins with the elements of all of them, and they are of one incarnation. One read where there
- * are none; else one, and a deletion, for each number up to the highest.
+ * begins with the elements of all of them, and they are of one incarnation; or who copied them has
+ * given them up. While their lease runs all stay, and *leased; or, where it is NULL,
+ * SPILL_CONFLICT. One read where there are none; else one, and a deletion, for each number up to
+ * the highest.
  */
-spill_code_t spill_free_pages(const spill_owner_t *owner, spill_error_t *error);
+spill_code_t spill_free_pages(const spill_owner_t *owner, bool *leased, spill_error_t *error);
 
 /*
  * Would it fit? *bytes: what the document would have, at most; SPILL_TOO_BIG where that is too
- * much. One read for each page and one for the head.
+ * much, SPILL_CONFLICT where a page's lease runs. One read for each page and one for the head.
  */
 spill_code_t spill_give_back_size(spill_owner_t *owner, int64_t *bytes, spill_error_t *error);
 

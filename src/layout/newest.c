@@ -284,6 +284,10 @@ static spill_code_t put_pages(const spill_owner_t *owner, const spill_response_t
     *plan = puts->plans[0];
     if (*ready)
         adopt(head, page, &nothing, plan);
+    else if (code == SPILL_OK && page->state.lease > 0 &&
+             (page->state.epoch < state->epoch ||
+              (page->state.epoch == state->epoch && page->state.src < state->rev)))
+        code = spill_owner_leased(owner, &page->state, error);
     return code;
 }
 

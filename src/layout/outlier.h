@@ -247,6 +247,16 @@ spill_code_t spill_outlier_find_left_over(const spill_owner_t *owner, int64_t ep
 spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t epoch, bool *any,
                                           spill_error_t *error);
 
+/* Of a page that was read with want_now: does its lease run? */
+bool spill_page_is_leased(const spill_response_t *page);
+
+/*
+ * SPILL_CONFLICT where page 0 is there and its lease runs: the incarnation of this head is not to
+ * end, for the update that made it may come once more. One small read where there are pages.
+ */
+spill_code_t spill_outlier_may_end(const spill_owner_t *owner, const spill_state_t *head,
+                                   spill_error_t *error);
+
 /* The same where no head was found: which incarnations are over is found out. (drop.c) */
 spill_code_t spill_outlier_finish_drop(const spill_owner_t *owner, bool *any, spill_error_t *error);
 

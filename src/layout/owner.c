@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
 spill_code_t spill_owner_init(spill_owner_t *owner, spill_array_t *array,
                               const spill_value_t *value, spill_error_t *error)
@@ -139,6 +140,21 @@ spill_code_t spill_owner_missing_page(const spill_owner_t *owner, int64_t page,
     spill_request_t place = spill_owner_request(owner, SPILL_REQUEST_READ, page);
     spill_fail(error, SPILL_CORRUPT, "the page is missing; run `spillway verify`");
     return name_document(owner, &place, SPILL_CORRUPT, error);
+}
+
+spill_code_t spill_owner_leased(const spill_owner_t *owner, const spill_state_t *page,
+                                spill_error_t *error)
+{
+    char until[32];
+    time_t seconds = (time_t)(page->lease / 1000000 + 1);
+    struct tm moment;
+    gmtime_r(&seconds, &moment);
+    strftime(until, sizeof until, "%Y-%m-%dT%H:%M:%SZ", &moment);
+    spill_fail_retryable(error, SPILL_CONFLICT,
+                         "its elements were copied by `spillway migrate', and the copy is neither "
+                         "replaced nor deleted before %s; try again then",
+                         until);
+    return spill_owner_name(owner, SPILL_CONFLICT, error);
 }
 
 int64_t spill_owner_now(const spill_owner_t *owner)

@@ -86,6 +86,10 @@ spill_code_t spill_owner_absent(const spill_owner_t *owner, spill_error_t *error
 spill_code_t spill_owner_missing_page(const spill_owner_t *owner, int64_t page,
                                       spill_error_t *error);
 
+/* SPILL_CONFLICT: a page's lease (state.h) runs, and it is in the way. */
+spill_code_t spill_owner_leased(const spill_owner_t *owner, const spill_state_t *page,
+                                spill_error_t *error);
+
 /* Now, in microseconds: the epoch of a head made now. */
 int64_t spill_owner_now(const spill_owner_t *owner);
 

@@ -1,5 +1,6 @@
 #include "store/memory_store.h"
 
+#include "store/plain.h"
 #include "util/error.h"
 
 #include <assert.h>
@@ -27,7 +28,15 @@ static void read_document(const spill_memory_store_t *memory, const spill_reques
         spill_memory_read_elements(memory, request, response);
         return;
     }
+    const spill_clock_t *clock = &memory->base.options.clock;
     const spill_memory_document_t *document = spill_memory_find_document(memory, request);
+    if (request->want_now)
+        response->now_us = clock->now_us(clock->context);
+    if (!document && request->plain) {
+        const spill_memory_fields_t *fields = spill_memory_find_fields(memory, request);
+        if (fields)
+            spill_plain_read(request, fields->document, response);
+    }
     if (!document)
         return;
     spill_state_copy(&document->state, &response->state);

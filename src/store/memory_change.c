@@ -18,7 +18,7 @@ typedef struct step {
     spill_facts_t facts;
     spill_top_t journal;
     spill_run_t all;   /* ... of which these are the elements */
-    spill_run_t plain; /* TAKE: the array that others keep */
+    spill_run_t plain; /* TAKE, TAKE_CUT: the array that others keep */
 } step_t;
 
 static int64_t size_of(void *context, int64_t seq)
@@ -42,10 +42,13 @@ static bool differs(const spill_memory_document_t *document, const spill_request
     return !same;
 }
 
-static void gather_facts(step_t *step)
+static void gather_facts(const spill_memory_store_t *memory, step_t *step)
 {
     const spill_request_t *request = step->request;
     const spill_memory_document_t *document = step->document;
+    const spill_clock_t *clock = &memory->base.options.clock;
+    step->facts.now_us = clock->now_us(clock->context);
+    step->facts.dropped_rev = memory->dropped_rev;
     step->facts.size_of = size_of;
     step->facts.context = step->document;
     if (request->op)
@@ -94,11 +97,13 @@ static spill_code_t make_fields(const spill_memory_store_t *memory, step_t *step
     return code;
 }
 
-/* TAKE and GIVE_BACK: the array comes out of the fields, or goes into them. */
-static void move_array(const spill_memory_store_t *memory, step_t *step)
+/* TAKE, TAKE_CUT and GIVE_BACK: the array comes out of the fields, or goes into them. */
+static spill_code_t move_array(const spill_memory_store_t *memory, step_t *step,
+                               spill_error_t *error)
 {
     const spill_request_t *request = step->request;
     bson_t *fields = spill_memory_copy_fields(memory, request);
+    spill_code_t code = spill_plain_allows(request, fields, error);
     if (request->kind == SPILL_REQUEST_GIVE_BACK) {
         spill_request_t all = {.want = SPILL_WANT_FORWARD, .limit = INT64_MAX};
         spill_run_t own = {0};
@@ -108,9 +113,12 @@ static void move_array(const spill_memory_store_t *memory, step_t *step)
     } else {
         step->fields = spill_plain_split(request->definition, fields, &step->plain);
         step->facts.plain = step->fields ? &step->plain : NULL;
+        if (request->kind == SPILL_REQUEST_TAKE_CUT)
+            step->facts.differs = !spill_plain_cut(&step->plain, request->run);
     }
     step->facts.fields_bytes = step->fields ? step->fields->len : 0;
     bson_destroy(fields);
+    return code;
 }
 
 static void fill(spill_memory_document_t *document, const spill_request_t *request,
@@ -227,12 +235,12 @@ spill_code_t spill_memory_change(spill_memory_store_t *memory, const spill_reque
     if (!step.document)
         step.document = &step.fresh;
     int64_t rev = step.document->state.rev;
-    gather_facts(&step);
+    gather_facts(memory, &step);
     spill_code_t code = SPILL_OK;
     if (spill_writes_fields(request, &step.document->state, step.facts.op_seen))
         code = make_fields(memory, &step, error);
-    if (request->kind == SPILL_REQUEST_TAKE || request->kind == SPILL_REQUEST_GIVE_BACK)
-        move_array(memory, &step);
+    if (code == SPILL_OK && spill_moves_array(request))
+        code = move_array(memory, &step, error);
     spill_effect_t effect;
     if (code == SPILL_OK)
         response->outcome = spill_transition(request, &step.facts, &step.document->state, &effect);

@@ -73,6 +73,7 @@ static bool is_overgrown(const spill_memory_store_t *memory, const spill_definit
     if (!bson_iter_init_find(&id, fields->document, "_id"))
         return false;
     overgrown->owner = spill_value_from_iter(&id);
+    overgrown->full = query->full > 0 && (int64_t)fields->document->len >= query->full;
     if (!head)
         return spill_plain_measure(definition, fields->document, &overgrown->elements,
                                    &overgrown->bytes);

@@ -13,6 +13,7 @@ void spill_overgrown_append(const spill_overgrown_t *overgrown, uint32_t index, 
     BSON_APPEND_INT64(&entry, "elements", overgrown->elements);
     BSON_APPEND_INT64(&entry, "bytes", overgrown->bytes);
     BSON_APPEND_BOOL(&entry, "ours", overgrown->ours);
+    BSON_APPEND_BOOL(&entry, "full", overgrown->full);
     bson_append_document_end(found, &entry);
 }
 
@@ -32,6 +33,9 @@ bool spill_overgrown_read(const bson_iter_t *iter, spill_overgrown_t *overgrown)
             overgrown->bytes = bson_iter_as_int64(&field);
         else if (strcmp(key, "ours") == 0)
             overgrown->ours = bson_iter_as_bool(&field);
+        else if (strcmp(key, "full") == 0)
+            overgrown->full = bson_iter_as_bool(&field);
     }
+    overgrown->full = overgrown->full && !overgrown->ours;
     return overgrown->owner.type != BSON_TYPE_EOD;
 }

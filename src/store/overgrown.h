@@ -15,6 +15,7 @@ typedef struct spill_overgrown_query {
     int64_t slots;        /* it has at least so many (removed numbers in it count), */
     int64_t bytes;        /* or its document so many bytes, */
     bool counts;          /* or a count that the document shows is not that of the array */
+    int64_t full;         /* a document of at least so many bytes is full; 0: none is */
 } spill_overgrown_query_t;
 
 /* One of the owners that were found. */
@@ -23,6 +24,7 @@ typedef struct spill_overgrown {
     int64_t elements;
     int64_t bytes; /* of the array */
     bool ours;     /* it has Spillway's bookkeeping */
+    bool full;     /* it is not ours, and its document has hardly room for bookkeeping */
 } spill_overgrown_t;
 
 /* Append one to an array document, at place `index`. */

@@ -5,6 +5,7 @@
 #include "util/error.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static bool find_array(const spill_definition_t *definition, const bson_t *document,
                        bson_iter_t *elements)
@@ -52,6 +53,47 @@ bson_t *spill_plain_split(const spill_definition_t *definition, const bson_t *do
     bson_t *rest = bson_new();
     bson_copy_to_excluding_noinit(document, rest, definition->array, NULL);
     return rest;
+}
+
+void spill_plain_read(const spill_request_t *read, const bson_t *fields, spill_response_t *response)
+{
+    spill_run_t run = {0};
+    bson_t *rest = spill_plain_split(read->definition, fields, &run);
+    response->state.fields_bytes = rest ? rest->len : fields->len;
+    response->state.live = (int64_t)run.count;
+    response->state.live_bytes = spill_run_bytes(&run);
+    for (size_t i = 0;
+         read->want == SPILL_WANT_FORWARD && i < run.count && (int64_t)i < read->limit; i++) {
+        spill_element_t element = spill_run_element(&run, i);
+        spill_run_add(&response->run, element.seq, &element.value);
+    }
+    spill_run_release(&run);
+    bson_destroy(rest);
+}
+
+spill_code_t spill_plain_allows(const spill_request_t *request, const bson_t *fields,
+                                spill_error_t *error)
+{
+    bson_iter_t elements;
+    if (request->kind != SPILL_REQUEST_TAKE || fields->len < request->limits.bytes_max ||
+        !find_array(request->definition, fields, &elements))
+        return SPILL_OK;
+    return spill_fail(error, SPILL_TOO_BIG, "%s: a document of %u bytes has no room for more",
+                      request->definition->collection, fields->len);
+}
+
+bool spill_plain_cut(spill_run_t *run, const spill_run_t *first)
+{
+    bool same = first->count < run->count;
+    for (size_t i = 0; same && i < first->count; i++) {
+        spill_element_t there = spill_run_element(run, i), goes = spill_run_element(first, i);
+        same = spill_value_equal(&there.value, &goes.value);
+    }
+    if (!same)
+        return false;
+    run->count -= first->count;
+    memmove(run->entries, run->entries + first->count, run->count * sizeof *run->entries);
+    return true;
 }
 
 bool spill_plain_measure(const spill_definition_t *definition, const bson_t *document,

@@ -5,7 +5,7 @@
 #ifndef SPILL_STORE_PLAIN_H
 #define SPILL_STORE_PLAIN_H
 
-#include "store/run.h"
+#include "store/request.h"
 
 #include <spillway/definition.h>
 #include <spillway/error.h>
@@ -17,6 +17,20 @@
  */
 bson_t *spill_plain_split(const spill_definition_t *definition, const bson_t *document,
                           spill_run_t *run);
+
+/* READ with `plain` of a head that is not there, beside these fields of its document. */
+void spill_plain_read(const spill_request_t *read, const bson_t *fields,
+                      spill_response_t *response);
+
+/* SPILL_TOO_BIG: a TAKE of an array in a document that is larger than the request allows. */
+spill_code_t spill_plain_allows(const spill_request_t *request, const bson_t *fields,
+                                spill_error_t *error);
+
+/*
+ * Does it begin with the elements of `first`, and have more? Then they are taken out of `run`, as
+ * spill_plain_split has filled it. O(elements).
+ */
+bool spill_plain_cut(spill_run_t *run, const spill_run_t *first);
 
 /* How many elements such an array has, and the size of it; false as above. O(document). */
 bool spill_plain_measure(const spill_definition_t *definition, const bson_t *document,

@@ -52,7 +52,7 @@ static int64_t bookkeeping_bytes(const spill_definition_t *definition, const spi
     if (ops == 0)
         ops = 1; /* there is always an entry */
     return BOOKKEEPING_BYTES + array_bytes(gone) + gone * SPILL_NUMBER_BYTES + array_bytes(ops) +
-           ops * SPILL_OP_BYTES;
+           ops * SPILL_OP_BYTES + (state->lease > 0 ? field_bytes("lease", SPILL_NUMBER_BYTES) : 0);
 }
 
 /* Elements apart: the summary, and what the bookkeeping has for it; the sum stands twice at most.
@@ -459,7 +459,9 @@ void spill_render_page(const spill_definition_t *definition, const spill_value_t
     append_bookkeeping(&spill, state);
     if (definition->keep == SPILL_KEEP_NEWEST)
         BSON_APPEND_INT64(&spill, "src", state->src);
-    else
+    if (state->lease > 0)
+        BSON_APPEND_INT64(&spill, "lease", state->lease);
+    if (definition->keep == SPILL_KEEP_OLDEST)
         append_ops(&spill, definition, ops, spill_state_end(state));
     bson_append_document_end(document, &spill);
 }

@@ -16,6 +16,8 @@
  *                                                               before its elements, which may
  *                                                               be none, it may `skip` numbers
  *   PUT_PAGE      page      absent, or (epoch, src) < mine      the whole page
+ *                           and no lease runs; with a lease
+ *                           of its own: absent                  ... src = epoch
  *   CUT           head      epoch, pages and rev equal; with    `slots` slots go; first, removed;
  *                           a run: it is what is in the slots   pages + 1 + more_pages; rev + 1
  *   SEAL          head/tail epoch equal, not sealed; a page     sealed, closed = `close`; rev + 1;
@@ -38,20 +40,28 @@
  *                           keep oldest: pages equal            keep oldest: total; rev + 1
  *   ... `indexes` head      rev equal                           the store's indexes of the owner's
  *                                                               elements, and no more; rev + 1
- *   EMPTY_PAGE    page      epoch equal; keep oldest: sealed    keep newest: delete the document;
- *                           (the caller knows it lies below     keep oldest: empty it, first = end
- *                           low)
+ *   EMPTY_PAGE    page      epoch equal; keep oldest: sealed;   keep newest: delete the document;
+ *                           no lease runs (the caller knows     keep oldest: empty it, first = end
+ *                           it lies below low)
  *   UPDATE_FIELDS head      the document stays within           other fields
  *                           SPILL_DOCUMENT_BYTES_MAX (a head
  *                           may be made)
  *   DROP_HEAD     head      epoch equal, pages equal            array, counts and bookkeeping go;
  *                                                               a document of only _id goes too,
  *                                                               but with `document_stays`
- *   DROP_PAGE     page      epoch <= mine                       keep newest: delete the document;
+ *   DROP_PAGE     page      epoch <= mine, no lease runs        keep newest: delete the document;
  *                                                               keep oldest: a tombstone, that is
  *                                                               empty it, sealed and closed
  *   TAKE          head      no array of ours, but in its        the array is ours, as it is:
  *                           place one of others, not empty      first = 0
+ *                           (SPILL_TOO_BIG: no room beside
+ *                           it; a server judges that, other
+ *                           stores go by limits.bytes_max)
+ *   TAKE_CUT      head      as TAKE, and the array begins with  the array is ours, but for the
+ *                           the run, and has more; before       run: first = slots, pages = 1 +
+ *                           `until` by the store's own clock;   more_pages, rev = epoch + 1
+ *                           no head of a rev >= epoch was
+ *                           dropped
  *   GIVE_BACK     head      epoch, pages and rev equal, no      the array is others': the run and
  *                           intent; the document stays within   the head's own elements; counts
  *                           SPILL_DOCUMENT_BYTES_MAX            and bookkeeping go
@@ -70,6 +80,10 @@
  *
  * Elements apart: RECOUNT makes the sum (`given`) and the top (`refill`, with the elements that can
  * be shown in `refill_run`) anew; `seq` is the head's end, by which no append came since.
+ *
+ * A page's lease runs until the moment that it names, by the clock of the store (`now_us`), which
+ * on a server is the server's own. Pages are put with one before there is a head that counts them:
+ * the TAKE_CUT that makes it may be long under way.
  *
  * A store may refuse more, where no client that keeps to the protocols can miss it: a PUT_PAGE of a
  * page that the head counts already, or of elements that it has trimmed; an EDIT or PULL in a page
@@ -109,6 +123,7 @@
     X(DROP_HEAD)                                                                                   \
     X(DROP_PAGE)                                                                                   \
     X(TAKE)                                                                                        \
+    X(TAKE_CUT)                                                                                    \
     X(GIVE_BACK)
 
 typedef enum spill_request_kind {
@@ -182,7 +197,7 @@ typedef struct spill_request {
     int64_t epoch;         /* where the table says so, SPILL_PAGE_...; of the head or page made */
     int64_t rev;           /* expected rev; SEAL: as it was seen, which spares a store the look */
     int64_t src;           /* PUT_PAGE */
-    spill_limits_t limits; /* APPEND, EDIT: room; CREATE_PAGE: of the appends to come */
+    spill_limits_t limits; /* APPEND, EDIT, TAKE: room; CREATE_PAGE: of the appends to come */
     int32_t op_window;
     const spill_op_t *op; /* APPEND: guard and entry; READ: look it up (response->op) */
 
@@ -206,22 +221,25 @@ typedef struct spill_request {
     int64_t due;
     /*
      * PUT_PAGE: the live elements, ascending. CUT, or NULL: those that the slots hold; for while
-     * nothing was cut yet, programs that do not keep to the protocols may change them. GIVE_BACK:
-     * those of the pages.
+     * nothing was cut yet, programs that do not keep to the protocols may change them. TAKE_CUT:
+     * those that go. GIVE_BACK: those of the pages.
      */
     const spill_run_t *run;
     const spill_seqs_t *gone; /* PUT_PAGE */
     const spill_ops_t *ops;   /* CREATE_PAGE */
     const bson_t *update;     /* APPEND to a head, UPDATE_FIELDS: operators, or NULL */
     /*
-     * APPEND, UPDATE_FIELDS: make the head, with `epoch`; also TAKE, always. The request may have
+     * APPEND, UPDATE_FIELDS: make the head, with `epoch`; also TAKE, always; PUT_PAGE with a lease:
+     * `epoch` is that of a head to be made. The request may have
      * been long under way, and clocks differ: the store takes a later one where a head was dropped
      * here whose rev was not lower, so that incarnations of a name follow each other.
      */
     bool create;
     int64_t first;      /* PUT_PAGE, CREATE_PAGE; CUT: of the head that was copied */
-    int64_t slots;      /* CUT: slots dropped; PUT_PAGE: slots in the page */
-    int64_t more_pages; /* CUT: how many pages they are in besides page `pages` */
+    int64_t slots;      /* CUT, TAKE_CUT: slots dropped; PUT_PAGE: slots in the page */
+    int64_t more_pages; /* CUT, TAKE_CUT: how many pages they are in besides the first */
+    int64_t lease;      /* PUT_PAGE: of an array of others: the page's lease; else 0 */
+    int64_t until;      /* TAKE_CUT: in microseconds since 1970, by the store's clock */
     int64_t bytes;      /* CUT: bytes of the live elements dropped */
     int64_t n;          /* CREATE_PAGE */
     int64_t total;      /* ADVANCE: elements appended so far */
@@ -276,10 +294,12 @@ typedef struct spill_request {
      */
     bool spare;
     /*
-     * Of a head, of a store whose documents other programs write to: where they keep an array in
-     * its place, live and run are of that (seq is 0); without it that is SPILL_REFUSED.
+     * Of a head: where others keep an array in its place, live, live_bytes and run are of that (seq
+     * is 0, want none or forward). Without it that is SPILL_REFUSED, in a store whose documents
+     * other programs write to; in another it is as if there were none.
      */
     bool plain;
+    bool want_now;    /* response->now_us, where a document was found */
     bool want_ops;    /* response->ops: the whole window */
     bool want_top;    /* of a subset's head: response->top_run */
     bool want_fields; /* response->fields */
@@ -308,6 +328,7 @@ typedef struct spill_response {
     spill_run_t top_run;  /* READ with want_top: the elements that state.top shows, in its order */
     spill_state_t beyond; /* READ with want_beyond: the page after, if it was brought along */
     spill_run_t beyond_run;
+    int64_t now_us;      /* READ with want_now: the store's clock, microseconds since 1970 */
     bool spared;         /* READ with spare: the run may go on */
     bool stopped;        /* READ with bytes_most: it ended the run, which may go on */
     bool op_found;       /* READ with op */

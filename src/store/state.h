@@ -95,6 +95,11 @@ typedef struct spill_state {
     /* Pages. */
     int64_t page; /* 0-based number */
     int64_t src;  /* the head's rev when this content was copied from it */
+    /*
+     * Copied before there was a head: until then (by the store's clock) it is neither replaced nor
+     * deleted. 0: none. Closed: whoever copied it has given it up.
+     */
+    int64_t lease;
 } spill_state_t;
 
 /* live + |gone| */

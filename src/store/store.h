@@ -161,7 +161,20 @@ struct spill_store {
     char *uri;
     bool reads_copies;        /* may what is read be older than what was written? (may_be_old) */
     pthread_mutex_t defining; /* held while a definition is compared with the others and saved */
+    /*
+     * Documents that are taken over and cut at once (layout/full.c): how long after the look at one
+     * that may be, how long after that its pages are kept all the same, and how many bytes have to
+     * become free. Tests have their own.
+     */
+    int64_t take_us;
+    int64_t margin_us;
+    int64_t take_room;
 };
+
+/* What they are: a minute, three, and some bytes more than TAKE_CUT adds. */
+#define SPILL_TAKE_US ((int64_t)60 * 1000000)
+#define SPILL_MARGIN_US ((int64_t)180 * 1000000)
+#define SPILL_TAKE_ROOM 1024
 
 /* Fill the common part. spill_store_base_release frees what it owns (not the store). */
 void spill_store_base_init(spill_store_t *store, const spill_store_ops_t *ops, const char *uri,

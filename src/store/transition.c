@@ -27,6 +27,12 @@ static bool at_epoch(const spill_request_t *request, const spill_state_t *state)
     return state->present && state->epoch == request->epoch;
 }
 
+/* May the update that makes this page's head be on its way still? */
+static bool is_leased(const spill_facts_t *facts, const spill_state_t *page)
+{
+    return page->present && page->lease > facts->now_us;
+}
+
 static bool is_apart(const spill_request_t *request)
 {
     return spill_elements_apart(request->definition);
@@ -72,6 +78,12 @@ bool spill_needs_tally(const spill_request_t *request)
                    request->kind == SPILL_REQUEST_PULL || request->kind == SPILL_REQUEST_TRIM ||
                    request->counts;
     return changes && spill_tally_wanted(request->definition);
+}
+
+bool spill_moves_array(const spill_request_t *request)
+{
+    return request->kind == SPILL_REQUEST_TAKE || request->kind == SPILL_REQUEST_TAKE_CUT ||
+           request->kind == SPILL_REQUEST_GIVE_BACK;
 }
 
 bool spill_is_gone(const spill_state_t *after, int64_t seq)
@@ -363,17 +375,19 @@ static int64_t made_rev(const spill_state_t *old, int64_t least)
     return old->present && old->rev >= least ? old->rev + 1 : least;
 }
 
-static spill_outcome_t put_page(const spill_request_t *request, spill_state_t *state,
-                                spill_effect_t *effect)
+static spill_outcome_t put_page(const spill_request_t *request, const spill_facts_t *facts,
+                                spill_state_t *state, spill_effect_t *effect)
 {
     bool newer = request->epoch > state->epoch ||
                  (request->epoch == state->epoch && request->src > state->src);
-    if (state->present && !newer)
+    int64_t src = request->lease > 0 ? request->epoch : request->src;
+    if (state->present && (!newer || request->lease > 0 || is_leased(facts, state)))
         return SPILL_REFUSED_GUARD;
-    make_document(request, state, made_rev(state, request->src));
+    make_document(request, state, made_rev(state, src));
     state->live = (int64_t)request->run->count;
     state->live_bytes = spill_run_bytes(request->run);
-    state->src = request->src;
+    state->src = src;
+    state->lease = request->lease;
     if (request->gone)
         spill_seqs_copy(request->gone, &state->gone);
     assert(spill_state_slots(state) == request->slots);
@@ -618,10 +632,10 @@ static spill_outcome_t recount(const spill_request_t *request, const spill_facts
 
 /* ---- documents go ---------------------------------------------------------------------------- */
 
-static spill_outcome_t empty_page(const spill_request_t *request, spill_state_t *state,
-                                  spill_effect_t *effect)
+static spill_outcome_t empty_page(const spill_request_t *request, const spill_facts_t *facts,
+                                  spill_state_t *state, spill_effect_t *effect)
 {
-    if (!at_epoch(request, state))
+    if (!at_epoch(request, state) || is_leased(facts, state))
         return SPILL_REFUSED_GUARD;
     if (keeps_newest(request))
         return drop_document(state, effect);
@@ -639,10 +653,10 @@ static spill_outcome_t drop_head(const spill_request_t *request, spill_state_t *
     return drop_document(state, effect);
 }
 
-static spill_outcome_t drop_page(const spill_request_t *request, spill_state_t *state,
-                                 spill_effect_t *effect)
+static spill_outcome_t drop_page(const spill_request_t *request, const spill_facts_t *facts,
+                                 spill_state_t *state, spill_effect_t *effect)
 {
-    if (!state->present || state->epoch > request->epoch)
+    if (!state->present || state->epoch > request->epoch || is_leased(facts, state))
         return SPILL_REFUSED_GUARD;
     if (keeps_newest(request))
         return drop_document(state, effect);
@@ -667,6 +681,18 @@ static spill_outcome_t take(const spill_request_t *request, const spill_facts_t 
     return SPILL_DONE;
 }
 
+static spill_outcome_t take_cut(const spill_request_t *request, const spill_facts_t *facts,
+                                spill_state_t *state, spill_effect_t *effect)
+{
+    if (facts->differs || facts->now_us >= request->until || facts->dropped_rev >= request->epoch ||
+        take(request, facts, state, effect) != SPILL_DONE)
+        return SPILL_REFUSED_GUARD;
+    state->first = request->slots;
+    state->pages = 1 + request->more_pages;
+    state->rev++;
+    return SPILL_DONE;
+}
+
 static spill_outcome_t give_back(const spill_request_t *request, const spill_facts_t *facts,
                                  spill_state_t *state, spill_effect_t *effect)
 {
@@ -684,7 +710,7 @@ spill_outcome_t spill_transition(const spill_request_t *request, const spill_fac
     case SPILL_REQUEST_APPEND:
         return append(request, facts, state, effect);
     case SPILL_REQUEST_PUT_PAGE:
-        return put_page(request, state, effect);
+        return put_page(request, facts, state, effect);
     case SPILL_REQUEST_CUT:
         return cut(request, facts, state, effect);
     case SPILL_REQUEST_SEAL:
@@ -708,15 +734,17 @@ spill_outcome_t spill_transition(const spill_request_t *request, const spill_fac
     case SPILL_REQUEST_RECOUNT:
         return recount(request, facts, state);
     case SPILL_REQUEST_EMPTY_PAGE:
-        return empty_page(request, state, effect);
+        return empty_page(request, facts, state, effect);
     case SPILL_REQUEST_UPDATE_FIELDS:
         return update_fields(request, facts, state);
     case SPILL_REQUEST_DROP_HEAD:
         return drop_head(request, state, effect);
     case SPILL_REQUEST_DROP_PAGE:
-        return drop_page(request, state, effect);
+        return drop_page(request, facts, state, effect);
     case SPILL_REQUEST_TAKE:
         return take(request, facts, state, effect);
+    case SPILL_REQUEST_TAKE_CUT:
+        return take_cut(request, facts, state, effect);
     case SPILL_REQUEST_GIVE_BACK:
         return give_back(request, facts, state, effect);
     case SPILL_REQUEST_READ:

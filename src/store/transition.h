@@ -40,7 +40,7 @@ typedef struct spill_facts {
     int64_t (*size_of)(void *context, int64_t seq);
     void *context;
     bool op_seen;         /* APPEND: request->op is in the document's window */
-    bool differs;         /* CUT with a run: the slots hold other elements */
+    bool differs;         /* CUT with a run, TAKE_CUT: the slots hold other elements */
     int64_t old_bytes;    /* EDIT, REMOVE, PULL: size of element request->seq; -1: not there */
     int64_t erased_bytes; /* TRIM: size of the head's live elements below request->low */
     /* RECOUNT with `counts`, of stores that keep these two: the document's elements, and their
@@ -55,14 +55,16 @@ typedef struct spill_facts {
     spill_tally_t tally; /* layout bucket; where spill_needs_tally: see spill_tally_after */
     /*
      * TAKE: the elements that others keep in the array's place, ascending, from 0 on; NULL: none,
-     * or no array.
+     * or no array. TAKE_CUT: without those that go.
      */
     const spill_run_t *plain;
     /*
      * APPEND, UPDATE_FIELDS: size of the head's other fields after request->update, or of those of
-     * the head to be made; 0: as they are. TAKE: without the array; GIVE_BACK: with it.
+     * the head to be made; 0: as they are. TAKE, TAKE_CUT: without the array; GIVE_BACK: with it.
      */
     int64_t fields_bytes;
+    int64_t now_us;      /* PUT_PAGE, EMPTY_PAGE, DROP_PAGE, TAKE_CUT: the store's clock */
+    int64_t dropped_rev; /* TAKE_CUT: the highest that a dropped head had */
 } spill_facts_t;
 
 /*
@@ -86,6 +88,9 @@ spill_tally_t spill_tally_after(const spill_request_t *request, const spill_run_
  * capped, keeping the best: every append.
  */
 bool spill_needs_journal(const spill_request_t *request);
+
+/* TAKE, TAKE_CUT, GIVE_BACK: does an array come out of the head's other fields, or go into them? */
+bool spill_moves_array(const spill_request_t *request);
 
 /* Is element `seq`, which was in the document or was appended to it, no longer there? */
 bool spill_is_gone(const spill_state_t *after, int64_t seq);

@@ -84,6 +84,14 @@ static spill_code_t visit_each(pass_t *pass, const bson_t *found, visit_fn visit
     return code;
 }
 
+/* From how many bytes on a document may have no room for what TAKE adds, some 300. */
+static int64_t document_bytes(const spill_migrate_options_t *options)
+{
+    enum { ROOM_BYTES = 1024 };
+    return options && options->full_bytes > 0 ? options->full_bytes
+                                              : SPILL_DOCUMENT_BYTES_MAX - ROOM_BYTES;
+}
+
 /* Each head once, in the store's order. */
 static spill_code_t each_overgrown(pass_t *pass, visit_fn visit, spill_error_t *error)
 {
@@ -97,7 +105,8 @@ static spill_code_t each_overgrown(pass_t *pass, visit_fn visit, spill_error_t *
                                          .limit = OWNERS_AT_A_TIME,
                                          .slots = bounds->threshold + bounds->page_capacity,
                                          .bytes = bounds->head_bytes_max,
-                                         .counts = true};
+                                         .counts = true,
+                                         .full = document_bytes(pass->options)};
         bson_t found;
         code = array->store->ops->overgrown(array->store, &array->definition, &array->binding,
                                             &query, &found, &last, error);
@@ -118,6 +127,7 @@ static void count(spill_migrate_result_t *result, const spill_overgrown_t *overg
 {
     result->owners++;
     result->plain += overgrown->ours ? 0 : 1;
+    result->full += overgrown->full ? 1 : 0;
     result->elements += overgrown->elements;
     result->bytes += overgrown->bytes;
 }
@@ -185,6 +195,7 @@ static spill_code_t tell(pass_t *pass, spill_code_t code, const spill_error_t *f
     pthread_mutex_lock(&pass->telling);
     result->owners += added->owners;
     result->plain += added->plain;
+    result->full += added->full;
     result->elements += added->elements;
     result->bytes += added->bytes;
     result->moved += added->moved;
@@ -235,18 +246,19 @@ static spill_code_t lay_out(pass_t *pass, const spill_overgrown_t *overgrown, sp
         return code;
     code = spill_owner_init(&owner, pass->array, &overgrown->owner, &failure);
     if (code == SPILL_OK)
-        code = spill_lay_out(&owner, !overgrown->ours, overgrown->elements, overgrown->bytes,
-                             &laid_out, &failure);
+        code = spill_lay_out(&owner, overgrown, &laid_out, &failure);
     spill_owner_release(&owner);
     spill_migrate_result_t added = {
         .moved = laid_out.elements, .pages = laid_out.pages, .changed = laid_out.changed};
     count(&added, overgrown);
+    added.full = laid_out.at_once ? 1 : 0;
     spill_migrated_t migrated = {.owner = &overgrown->owner,
                                  .elements = overgrown->elements,
                                  .moved = laid_out.elements,
                                  .pages = laid_out.pages,
                                  .hash = laid_out.hash,
-                                 .taken = laid_out.taken};
+                                 .taken = laid_out.taken,
+                                 .at_once = laid_out.at_once};
     code = tell(pass, code, &failure, &added, &migrated, error);
     took(pass, laid_out.elements > 0 ? laid_out.elements : 1, started_us);
     return code;
@@ -372,7 +384,7 @@ static spill_code_t finish(pass_t *pass, const spill_overgrown_t *overgrown, spi
         return SPILL_OK;
     spill_code_t code = spill_owner_init(&owner, pass->array, &overgrown->owner, &failure);
     if (code == SPILL_OK)
-        code = spill_free_pages(&owner, &failure);
+        code = spill_free_pages(&owner, NULL, &failure);
     spill_owner_release(&owner);
     return code == SPILL_OK ? SPILL_OK : tell(pass, code, &failure, &nothing, &migrated, error);
 }

@@ -15,7 +15,8 @@
 /* What there is to do, or was done. Added to. */
 typedef struct spill_migrate_result {
     int64_t owners;   /* whose array was looked at: to be laid out, or given back */
-    int64_t plain;    /* ... of these, arrays of other programs */
+    int64_t plain;    /* ... of these, arrays of other programs, ... */
+    int64_t full;     /* ... in documents that are full, or nearly; taken over and cut at once */
     int64_t elements; /* in their arrays */
     int64_t bytes;
     int64_t moved;   /* elements that went to pages, ... */
@@ -31,6 +32,7 @@ typedef struct spill_migrated {
     int64_t moved, pages;
     uint64_t hash; /* of the elements that were moved, or compared, in their order */
     bool taken;    /* the array was of others */
+    bool at_once;  /* ... and was cut in the update that took it over */
     bool given_back;
     bool brought;                /* to the planned definition, and compared (tools/bring.h), ... */
     bool anew;                   /* ... from the start again */
@@ -41,6 +43,7 @@ typedef struct spill_migrated {
 typedef struct spill_migrate_options {
     spill_throttle_t *throttle; /* in elements; NULL: none */
     int threads;                /* owners that are laid out at a time; 0: one */
+    int64_t full_bytes;         /* documents from this size on are full; 0: as on a server */
     /* All may be NULL. Called by any of these threads, and by one at a time. */
     void (*migrated)(void *context, const spill_migrated_t *migrated);
     void (*progress)(void *context, const spill_migrate_result_t *result);
@@ -64,8 +67,8 @@ spill_code_t spill_migrate_survey(spill_store_t *store, const spill_definition_t
 
 /*
  * One pass: take over each array of others, move what is too much in a head to pages, and make
- * counts anew that do not fit. An owner that fails (it is damaged, or too full to be taken over) is
- * passed over and told. Whatever ends the pass (SPILL_CANCELLED: the throttle's `stop`; a store
+ * counts anew that do not fit. An owner that fails (it is damaged, or a copy of it is in the way)
+ * is passed over and told. Whatever ends the pass (SPILL_CANCELLED: the throttle's `stop`; a store
  * that is not there), the same call goes on.
  */
 spill_code_t spill_migrate(spill_array_t *array, const spill_migrate_options_t *options,

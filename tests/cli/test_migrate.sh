@@ -56,7 +56,7 @@ expect 0 migrate "$db" plan.json --undo
 has out '"step":"can be undone","owners":1'
 has err 'nothing was changed: --execute acts'
 expect 0 migrate "$db" plan.json --undo --execute --yes --log moved.ndjson
-has out '"step":"undone","owners":1,"taken":0,"elements":40'
+has out '"step":"undone","owners":1,"taken":0,"full":0,"elements":40'
 has moved.ndjson '"givenBack" : true'
 expect 0 count "$db" events ada
 has out '"count":0'
@@ -68,7 +68,7 @@ has err '40 elements that were not put there by Spillway'
 expect 0 migrate "$db" plan.json
 has out '1 array to lay out, of which 1 are other programs'
 expect 0 migrate "$db" plan.json --execute --log moved.ndjson
-has out '"step":"laid out","owners":1,"taken":1,"elements":40,"moved":30,"pages":8'
+has out '"step":"laid out","owners":1,"taken":1,"full":0,"elements":40,"moved":30,"pages":8'
 has moved.ndjson '"taken" : true, "moved" : 30, "pages" : 8, "hash" : '
 expect 0 read "$db" events ada --limit 1000 --oldest --json
 cmp -s out before || fail "the array is not what it was"

@@ -1,4 +1,6 @@
 /* Arrays that other programs keep in a definition's place: taken over, cut, and given back. */
+#include "plain.h"
+
 #include "suite.h"
 
 #include "store/overgrown.h"
@@ -18,19 +20,19 @@ static void open_other(const fixture_t *fixture, fixture_t *other)
         SPILL_OK);
 }
 
-static void open_both(fixture_t *fixture, fixture_t *other, const contract_kind_t *kind)
+void open_both(fixture_t *fixture, fixture_t *other, const contract_kind_t *kind)
 {
     fixture_open(fixture, kind, SPILL_KEEP_NEWEST);
     open_other(fixture, other);
 }
 
-static void close_both(fixture_t *fixture, fixture_t *other)
+void close_both(fixture_t *fixture, fixture_t *other)
 {
     spill_response_release(&other->response);
     fixture_close(fixture);
 }
 
-static void set_field(fixture_t *other, const bson_t *update)
+void set_field(fixture_t *other, const bson_t *update)
 {
     spill_request_t fields = make_request(other, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
     fields.update = update;
@@ -39,7 +41,7 @@ static void set_field(fixture_t *other, const bson_t *update)
 }
 
 /* As a program writes it that knows nothing of Spillway: the numbers 100, 101, ... */
-static void write_plain(fixture_t *fixture, fixture_t *other, int64_t count)
+void write_plain(fixture_t *fixture, fixture_t *other, int64_t count)
 {
     bson_t update = BSON_INITIALIZER, set, array;
     other->owner = fixture->owner;
@@ -58,7 +60,7 @@ static void write_plain(fixture_t *fixture, fixture_t *other, int64_t count)
     bson_destroy(&update);
 }
 
-static spill_request_t make_take(const fixture_t *fixture)
+spill_request_t make_take(const fixture_t *fixture)
 {
     spill_request_t take = make_request(fixture, SPILL_REQUEST_TAKE, SPILL_HEAD);
     take.create = true;
@@ -127,7 +129,7 @@ static void no_head_is_made_beside_an_array_of_others(void **state)
     close_both(&fixture, &other);
 }
 
-static spill_run_t numbers_run(int64_t label, int64_t count)
+spill_run_t numbers_run(int64_t label, int64_t count)
 {
     spill_run_t run = {0};
     for (int64_t i = 0; i < count; i++) {

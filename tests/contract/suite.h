@@ -22,6 +22,7 @@ void add_top_tests(suite_t *suite);      /* top.c: the elements of a summary (la
 void add_capped_tests(suite_t *suite);   /* capped.c: what an append drops */
 void add_best_tests(suite_t *suite);     /* best.c: the same, where the best are kept */
 void add_plain_tests(suite_t *suite);    /* plain.c: arrays of other programs */
+void add_full_tests(suite_t *suite);     /* full.c: ... in documents that are full */
 void add_read_tests(suite_t *suite);     /* reads.c: runs, the page that holds a number */
 void add_id_tests(suite_t *suite);       /* ids.c: elements by their ids */
 void add_catalog_tests(suite_t *suite);  /* catalog.c: catalog, numbers, owners */

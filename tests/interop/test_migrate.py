@@ -267,4 +267,5 @@ def main():
     check_pages_of_replaced_documents_stay(database)
 
 
-main()
+if __name__ == "__main__":
+    main()

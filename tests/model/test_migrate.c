@@ -42,6 +42,9 @@ typedef struct world {
     spill_array_t *other;  /* another array of the same heads, by which fields are written */
     spill_disk_t *disk;    /* embedded */
     bool memory;
+    bool full;      /* documents have no room for bookkeeping, or, by each pass, hardly any */
+    bool compares;  /* pages without a head go only where the array begins with them */
+    int64_t now_us; /* the stores' clock */
     bson_t storage[OWNERS];
     spill_value_t owners[OWNERS];
     model_t models[OWNERS];
@@ -52,13 +55,33 @@ typedef struct world {
     int64_t fail_at; /* this call goes wrong so; -1: none */
     spill_fault_t fault;
     int seed; /* of a random schedule: SPILLWAY_SEED=n SPILLWAY_SCHEDULES=1 runs it again */
-    int moves, pushes, edits, pulls, appends, removals;
+    int moves, pushes, edits, pulls, appends, removals, at_once, left;
 } world_t;
 
 static uint64_t roll(world_t *world, uint64_t sides)
 {
     world->dice = world->dice * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (world->dice >> 33) % sides;
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+static int64_t now_us(void *context)
+{
+    world_t *world = context;
+    return ++world->now_us;
+}
+
+static void sleep_us(void *context, int64_t duration_us)
+{
+    world_t *world = context;
+    world->now_us += duration_us;
+}
+
+/* Up to twice as long as a page may be kept. */
+static void pass_time(world_t *world)
+{
+    world->now_us += (int64_t)roll(world, 2 * (SPILL_TAKE_US + SPILL_MARGIN_US));
 }
 
 /* ---- the model ------------------------------------------------------------------------------- */
@@ -202,7 +225,7 @@ static void append(world_t *world, int owner)
     spill_append_options_init(&options);
     spill_code_t code = spill_array_append(world->feed, &world->owners[owner], &value, 1, &options,
                                            &result, &error);
-    if (code == SPILL_REFUSED) /* it was not taken over yet */
+    if (code == SPILL_REFUSED || code == SPILL_CONFLICT) /* not taken over yet; no room for now */
         return;
     assert_int_equal(code, SPILL_OK);
     assert_int_equal(add_to_model(world, owner), element);
@@ -236,9 +259,15 @@ static void remove_one(world_t *world, int owner)
 
 /* ---- before each call of the migration ------------------------------------------------------- */
 
+static spill_migrate_options_t options_of(world_t *world)
+{
+    bool full = world->full && roll(world, 4) > 0;
+    return (spill_migrate_options_t){.full_bytes = full ? 1 : 0};
+}
+
 static void run_another(world_t *world)
 {
-    spill_migrate_options_t options = {0};
+    spill_migrate_options_t options = options_of(world);
     spill_migrate_result_t result = {0};
     spill_error_t error;
     assert_int_equal(spill_migrate(world->feed, &options, &result, &error), SPILL_OK);
@@ -252,6 +281,8 @@ static void before_call(void *context, int64_t index, const spill_request_t *req
     size_t pending = spill_fault_pending(world->faulty);
     if (pending > 0 && roll(world, 8) == 0)
         spill_fault_deliver(world->faulty, (size_t)roll(world, pending));
+    if (world->full && roll(world, 50) == 0)
+        pass_time(world);
     if ((int)roll(world, 100) >= world->writes)
         return;
     int owner = (int)roll(world, OWNERS);
@@ -296,10 +327,10 @@ static void define(world_t *world, const char *name)
     assert_int_equal(spill_store_define(world->store, &definition, &error), SPILL_OK);
 }
 
-static void open_world(world_t *world, bool memory, uint64_t seed)
+static void open_world(world_t *world, bool memory, bool full, uint64_t seed)
 {
     spill_error_t error;
-    *world = (world_t){.memory = memory, .dice = seed * 977 + 13, .fail_at = -1};
+    *world = (world_t){.memory = memory, .full = full, .dice = seed * 977 + 13, .fail_at = -1};
     spill_fault_hooks_t hooks = {.context = world, .decide = decide, .before = before_call};
     if (memory) {
         assert_int_equal(spill_store_open("memory:", NULL, &world->store, &error), SPILL_OK);
@@ -307,6 +338,9 @@ static void open_world(world_t *world, bool memory, uint64_t seed)
         world->disk = spill_disk_new();
         world->store = embedded_on_disk(world->disk, SPILL_DURABILITY_LOG);
     }
+    world->now_us = (int64_t)1700000000 * 1000000;
+    world->store->options.clock = (spill_clock_t){world, now_us, sleep_us};
+    world->store->take_room = 8 * (PAGE + 2); /* two pages */
     define(world, "feed");
     define(world, "other");
     assert_int_equal(spill_array_open(world->store, "feed", &world->feed, &error), SPILL_OK);
@@ -317,6 +351,10 @@ static void open_world(world_t *world, bool memory, uint64_t seed)
     }
     spill_fault_wrap(world->store, &hooks, &world->faulty);
     assert_int_equal(spill_array_open(world->faulty, "feed", &world->array, &error), SPILL_OK);
+    /* As on a server: what has a page's elements nowhere else is not to be told from a drop. */
+    world->compares = full && memory && seed % 2 == 0;
+    if (world->compares)
+        ((spill_store_ops_t *)world->faulty->ops)->others_write = true;
 }
 
 static void close_world(world_t *world)
@@ -369,9 +407,22 @@ static void print_finding(void *context, const spill_finding_t *finding)
                 finding->text);
 }
 
+/* A copy that was put late, when its lease was over, is a page that is left over. */
+static void repair(world_t *world)
+{
+    spill_repair_summary_t summary;
+    spill_error_t error;
+    world->now_us += SPILL_TAKE_US + SPILL_MARGIN_US;
+    assert_int_equal(
+        spill_array_repair(world->feed, NULL, false, NULL, NULL, &summary, &error),
+        SPILL_OK);
+}
+
 static void check_laid_out(world_t *world)
 {
     spill_error_t error;
+    if (world->full)
+        repair(world);
     for (int i = 0; i < OWNERS; i++) {
         char what[64];
         snprintf(what, sizeof what, "seed %d, %s", world->seed, names[i]);
@@ -429,19 +480,49 @@ static void check_given_back(world_t *world)
 typedef spill_code_t (*pass_fn)(spill_array_t *array, const spill_migrate_options_t *options,
                                 spill_migrate_result_t *result, spill_error_t *error);
 
+/*
+ * Pages were left by a pass that has died, of an array that was edited since: it does not begin
+ * with them any more. Their user looks, and drops them.
+ */
+static void drop_pages(world_t *world)
+{
+    for (int i = 0; i < OWNERS; i++) {
+        spill_state_t head;
+        spill_error_t error;
+        if (read_head(world, i, &head))
+            continue;
+        spill_code_t code = spill_array_drop_owner(world->feed, &world->owners[i], &error);
+        assert_true(code == SPILL_OK || code == SPILL_NOT_FOUND || code == SPILL_CONFLICT);
+        world->left += code == SPILL_OK ? 1 : 0;
+    }
+}
+
+static void note_at_once(void *context, const spill_migrated_t *migrated)
+{
+    world_t *world = context;
+    world->at_once += migrated->at_once ? 1 : 0;
+}
+
 /* As its user starts it again. Owners that failed are for the next pass as well. */
 static void run_until_done(world_t *world, pass_fn pass)
 {
     spill_code_t code = SPILL_UNKNOWN;
     spill_error_t error;
     for (int i = 0; i < TRIES; i++) {
-        spill_migrate_options_t options = {0};
+        spill_migrate_options_t options = options_of(world);
         spill_migrate_result_t result = {0};
+        options.context = world;
+        options.migrated = note_at_once;
         code = pass(world->array, &options, &result, &error);
         world->moves += (int)result.moved;
         if (code == SPILL_OK && result.failed == 0)
             return;
-        if (code != SPILL_OK && code != SPILL_IO && code != SPILL_UNKNOWN)
+        if (world->full)
+            pass_time(world);
+        if (world->compares && i > TRIES / 2)
+            drop_pages(world);
+        bool too_soon = world->full && code == SPILL_TOO_BIG; /* to be undone */
+        if (code != SPILL_OK && code != SPILL_IO && code != SPILL_UNKNOWN && !too_soon)
             fail_msg("seed %d: %s: %s", world->seed, spill_code_name(code), error.message);
     }
     fail_msg("seed %d: no end after %d passes: %s", world->seed, TRIES, error.message);
@@ -475,13 +556,13 @@ static int setting(const char *name, int otherwise)
     return text ? (int)strtol(text, NULL, 10) : otherwise;
 }
 
-static void random_schedules(bool memory)
+static void random_schedules(bool memory, bool full)
 {
     static world_t world;
-    int moves = 0, edits = 0, pulls = 0, removals = 0, appends = 0;
+    int moves = 0, edits = 0, pulls = 0, removals = 0, appends = 0, at_once = 0;
     int first = setting("SPILLWAY_SEED", 1), count = setting("SPILLWAY_SCHEDULES", 1000);
     for (int seed = first; seed < first + count; seed++) {
-        open_world(&world, memory, (uint64_t)seed);
+        open_world(&world, memory, full, (uint64_t)seed);
         world.seed = seed;
         for (int i = 0; i < OWNERS; i++)
             fill(&world, i, (int)roll(&world, 25));
@@ -493,31 +574,45 @@ static void random_schedules(bool memory)
         pulls += world.pulls;
         removals += world.removals;
         appends += world.appends;
+        at_once += world.at_once;
         close_world(&world);
     }
     assert_true(moves > 0 && edits > 0 && pulls > 0 && removals > 0 && appends > 0);
+    assert_int_equal(at_once > 0, full);
 }
 
 static void beside_others_on_the_memory_store(void **state)
 {
     (void)state;
-    random_schedules(true);
+    random_schedules(true, false);
+}
+
+static void full_ones_beside_others_on_the_memory_store(void **state)
+{
+    (void)state;
+    random_schedules(true, true);
+}
+
+static void full_ones_beside_others_on_the_embedded_store(void **state)
+{
+    (void)state;
+    random_schedules(false, true);
 }
 
 static void beside_others_on_the_embedded_store(void **state)
 {
     (void)state;
-    random_schedules(false);
+    random_schedules(false, false);
 }
 
 /* The k-th call goes wrong, for every k. */
-static void every_call_fails_once(bool memory, pass_fn pass)
+static void every_call_fails_once(bool memory, bool full, pass_fn pass)
 {
     static world_t world;
     for (spill_fault_t fault = SPILL_FAULT_FAIL; fault < SPILL_FAULT_COUNT; fault++) {
         bool reached = true;
         for (int64_t k = 0; reached; k++) {
-            open_world(&world, memory, 1);
+            open_world(&world, memory, full, full ? 2 : 1);
             fill(&world, 0, 23);
             fill(&world, 1, 1);
             fill(&world, 2, 7);
@@ -547,7 +642,7 @@ static void a_survey_tells_what_is_moved(void **state)
         spill_migrate_options_t options = {0};
         spill_migrate_result_t said = {0}, done = {0};
         spill_error_t error;
-        open_world(&world, true, 1);
+        open_world(&world, true, false, 1);
         fill(&world, 0, count);
         fill(&world, 1, 60 - count);
         assert_int_equal(spill_migrate_survey(world.store, &world.feed->definition, &said, &error),
@@ -568,7 +663,7 @@ static void a_survey_tells_about_how_many_pages_bytes_make(void **state)
     spill_migrate_options_t options = {0};
     spill_migrate_result_t said = {0}, done = {0};
     spill_error_t error;
-    open_world(&world, true, 1);
+    open_world(&world, true, false, 1);
     spill_definition_t definition = world.feed->definition;
     definition.bounds = (spill_bounds_t){
         .threshold = 100, .page_capacity = 200, .head_bytes_max = 65536, .page_bytes_max = 32768};
@@ -600,15 +695,24 @@ static void a_survey_tells_about_how_many_pages_bytes_make(void **state)
 static void every_call_of_a_migration_fails_once(void **state)
 {
     (void)state;
-    every_call_fails_once(true, spill_migrate);
-    every_call_fails_once(false, spill_migrate);
+    every_call_fails_once(true, false, spill_migrate);
+    every_call_fails_once(false, false, spill_migrate);
 }
 
 static void every_call_of_an_undo_fails_once(void **state)
 {
     (void)state;
-    every_call_fails_once(true, spill_migrate_undo);
-    every_call_fails_once(false, spill_migrate_undo);
+    every_call_fails_once(true, false, spill_migrate_undo);
+    every_call_fails_once(false, false, spill_migrate_undo);
+}
+
+static void every_call_fails_once_where_documents_are_full(void **state)
+{
+    (void)state;
+    for (int memory = 0; memory < 2; memory++) {
+        every_call_fails_once(memory, true, spill_migrate);
+        every_call_fails_once(memory, true, spill_migrate_undo);
+    }
 }
 
 /* Who takes page 0 away, right after the first cut and before the page is read again. */
@@ -659,7 +763,7 @@ static void a_page_that_is_not_there_after_the_cut(void **state)
         spill_store_t *store;
         spill_array_t *array;
         spill_error_t error;
-        open_world(&world, true, 1);
+        open_world(&world, true, false, 1);
         fill(&world, 0, THRESHOLD + PAGE);
         spill_fault_wrap(world.store, &hooks, &store);
         assert_int_equal(spill_array_open(store, "feed", &array, &error), SPILL_OK);
@@ -681,6 +785,9 @@ int main(void)
         cmocka_unit_test(a_page_that_is_not_there_after_the_cut),
         cmocka_unit_test(every_call_of_a_migration_fails_once),
         cmocka_unit_test(every_call_of_an_undo_fails_once),
+        cmocka_unit_test(every_call_fails_once_where_documents_are_full),
+        cmocka_unit_test(full_ones_beside_others_on_the_memory_store),
+        cmocka_unit_test(full_ones_beside_others_on_the_embedded_store),
         cmocka_unit_test(beside_others_on_the_memory_store),
         cmocka_unit_test(beside_others_on_the_embedded_store),
     };

@@ -138,6 +138,7 @@ sim_event_t sim_request_event(const spill_request_t *request, const spill_state_
         return done ? SIM_DROP_PAGE_DONE : SIM_DROP_PAGE_REFUSED;
     case SPILL_REQUEST_READ:
     case SPILL_REQUEST_TAKE: /* no client here lays arrays of others out: model/test_migrate */
+    case SPILL_REQUEST_TAKE_CUT:
     case SPILL_REQUEST_GIVE_BACK:
     case SPILL_REQUEST_KIND_COUNT:
         break;

@@ -35,7 +35,7 @@ typedef struct decision {
     spill_seqs_t gone;   /* capped, keeping the best: the numbers that were, before */
     spill_before_t before;
     bson_t *fields;    /* what the head's other fields become; NULL: not touched */
-    spill_run_t plain; /* TAKE: the array that others keep */
+    spill_run_t plain; /* TAKE, TAKE_CUT: the array that others keep */
     spill_buffer_t value;
     spill_code_t failed; /* the transition could not be told a size; `error` says why */
     spill_error_t *error;
@@ -238,7 +238,7 @@ static spill_code_t read_own(decision_t *decision, spill_response_t *own, spill_
     return spill_embedded_read(decision->store, &read, own, error);
 }
 
-/* TAKE and GIVE_BACK: the array comes out of the fields, or goes into them. */
+/* TAKE, TAKE_CUT and GIVE_BACK: the array comes out of the fields, or goes into them. */
 static spill_code_t move_array(decision_t *decision, spill_error_t *error)
 {
     const spill_request_t *request = decision->request;
@@ -246,6 +246,8 @@ static spill_code_t move_array(decision_t *decision, spill_error_t *error)
     bson_t *fields = NULL;
     spill_code_t code =
         spill_embedded_get_fields(decision->store, decision->batch, request, &fields, error);
+    if (code == SPILL_OK)
+        code = spill_plain_allows(request, fields, error);
     if (code == SPILL_OK && request->kind == SPILL_REQUEST_GIVE_BACK)
         code = read_own(decision, &own, error);
     if (code == SPILL_OK && request->kind == SPILL_REQUEST_GIVE_BACK) {
@@ -253,6 +255,8 @@ static spill_code_t move_array(decision_t *decision, spill_error_t *error)
     } else if (code == SPILL_OK) {
         decision->fields = spill_plain_split(request->definition, fields, &decision->plain);
         decision->facts.plain = decision->fields ? &decision->plain : NULL;
+        if (request->kind == SPILL_REQUEST_TAKE_CUT)
+            decision->facts.differs = !spill_plain_cut(&decision->plain, request->run);
     }
     decision->facts.fields_bytes = decision->fields ? decision->fields->len : 0;
     spill_response_release(&own);
@@ -338,6 +342,7 @@ static spill_code_t gather_facts(decision_t *decision, spill_error_t *error)
         code = measure_trim(decision, error);
         break;
     case SPILL_REQUEST_TAKE:
+    case SPILL_REQUEST_TAKE_CUT:
     case SPILL_REQUEST_GIVE_BACK:
         code = move_array(decision, error);
         break;
@@ -384,6 +389,9 @@ static spill_code_t decide(decision_t *decision, spill_response_t *response, spi
     code = gather_facts(decision, error);
     if (code != SPILL_OK)
         return code;
+    const spill_clock_t *clock = &decision->store->base.options.clock;
+    decision->facts.now_us = clock->now_us(clock->context);
+    decision->facts.dropped_rev = decision->store->dropped_rev;
     decision->before.present = decision->state->present;
     decision->before.epoch = decision->state->epoch;
     decision->before.first = decision->state->first;

@@ -2,8 +2,20 @@
 
 #include <string.h>
 
-/* The second form has what a subset's top notes at its end; in the third, gone numbers are runs. */
-enum { STATE_FORM = 1, STATE_FORM_TOP = 2, STATE_FORM_GAPS = 3 };
+/*
+ * The second form has what a subset's top notes at its end; in the third, gone numbers are runs;
+ * the fourth, of a page, ends with its lease.
+ */
+enum { STATE_FORM = 1, STATE_FORM_TOP = 2, STATE_FORM_GAPS = 3, STATE_FORM_LEASE = 4 };
+
+static uint8_t form_of(const spill_state_t *state)
+{
+    if (state->gaps)
+        return STATE_FORM_GAPS;
+    if (state->lease > 0)
+        return STATE_FORM_LEASE;
+    return state->top.count > 0 ? STATE_FORM_TOP : STATE_FORM;
+}
 
 enum {
     FLAG_HEAD = 1,
@@ -184,8 +196,7 @@ static void decode_top(spill_reader_t *reader, spill_top_t *top)
 
 void spill_state_encode(const spill_state_t *state, bool head, spill_buffer_t *bytes)
 {
-    uint8_t form = state->top.count > 0 ? STATE_FORM_TOP : STATE_FORM;
-    spill_buffer_append_byte(bytes, state->gaps ? STATE_FORM_GAPS : form);
+    spill_buffer_append_byte(bytes, form_of(state));
     spill_buffer_append_byte(bytes, flags_of(state, head));
     spill_buffer_append_zigzag(bytes, state->epoch);
     spill_buffer_append_zigzag(bytes, state->rev - state->epoch);
@@ -220,6 +231,8 @@ void spill_state_encode(const spill_state_t *state, bool head, spill_buffer_t *b
         encode_tally(&state->tally, bytes);
     if (state->top.count > 0)
         encode_top(&state->top, bytes);
+    if (state->lease > 0)
+        spill_buffer_append_varint(bytes, (uint64_t)state->lease);
 }
 
 /* A number that is never negative. */
@@ -317,8 +330,8 @@ bool spill_state_decode(const uint8_t *data, size_t size, bool head, spill_state
     spill_state_clear(state);
     uint8_t form = spill_reader_byte(&reader);
     uint8_t flags = spill_reader_byte(&reader);
-    if (form < STATE_FORM || form > STATE_FORM_GAPS || (flags & ~FLAG_ALL) != 0 ||
-        ((flags & FLAG_HEAD) != 0) != head)
+    if (form < STATE_FORM || form > STATE_FORM_LEASE || (flags & ~FLAG_ALL) != 0 ||
+        ((flags & FLAG_HEAD) != 0) != head || (head && form == STATE_FORM_LEASE))
         return false;
     state->sealed = (flags & FLAG_SEALED) != 0;
     state->closed = (flags & FLAG_CLOSED) != 0;
@@ -353,6 +366,10 @@ bool spill_state_decode(const uint8_t *data, size_t size, bool head, spill_state
         decode_tally(&reader, &state->tally);
     if (form == STATE_FORM_TOP)
         decode_top(&reader, &state->top);
+    if (form == STATE_FORM_LEASE) {
+        state->lease = read_count(&reader);
+        reader.bad |= state->lease == 0;
+    }
     state->present = !reader.bad && reader.at == reader.end;
     return state->present;
 }

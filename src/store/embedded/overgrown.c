@@ -47,6 +47,7 @@ static bool is_overgrown(const listing_t *listing, const bson_t *fields,
     if (!bson_iter_init_find(&id, fields, "_id"))
         return false;
     overgrown->owner = spill_value_from_iter(&id);
+    overgrown->full = listing->query->full > 0 && (int64_t)fields->len >= listing->query->full;
     if (!head->present)
         return spill_plain_measure(listing->definition, fields, &overgrown->elements,
                                    &overgrown->bytes);

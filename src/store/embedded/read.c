@@ -1,6 +1,8 @@
 /* READ of a document: its state, elements, operations, other fields. */
 #include "store/embedded/view.h"
 
+#include "store/plain.h"
+
 #include <string.h>
 
 enum { RESERVED_BYTES_MAX = 1024 * 1024 };
@@ -241,6 +243,18 @@ static spill_code_t read_fields(spill_view_t *reading, spill_error_t *error)
     return SPILL_OK;
 }
 
+/* An array of others lies among the other fields. */
+static spill_code_t read_plain(spill_view_t *reading, spill_error_t *error)
+{
+    bson_t *fields = NULL;
+    spill_code_t code =
+        spill_embedded_get_fields(reading->store, NULL, reading->request, &fields, error);
+    if (code == SPILL_OK)
+        spill_plain_read(reading->request, fields, reading->response);
+    bson_destroy(fields);
+    return code;
+}
+
 static spill_code_t read_all(spill_view_t *reading, spill_error_t *error)
 {
     const spill_request_t *request = reading->request;
@@ -248,6 +262,8 @@ static spill_code_t read_all(spill_view_t *reading, spill_error_t *error)
         return request->want == SPILL_WANT_BEST ? spill_view_read_best(reading, error)
                                                 : spill_view_read_elements(reading, error);
     spill_code_t code = spill_view_find_document(reading, error);
+    if (code == SPILL_OK && request->plain && !reading->response->state.present)
+        return read_plain(reading, error);
     if (code != SPILL_OK || !reading->response->state.present)
         return code;
     if (request->want == SPILL_WANT_ID)
@@ -273,8 +289,12 @@ spill_code_t spill_embedded_read(spill_embedded_t *store, const spill_request_t 
     reading.page = request->page;
     spill_record_key_init(&reading.key, request->array_id, request->key, request->key_bytes);
     response->outcome = SPILL_DONE;
-    bool state_only = request->want == SPILL_WANT_NONE && !request->op && !request->want_ops &&
-                      !request->want_fields && !request->want_top && request->page >= SPILL_HEAD;
+    const spill_clock_t *clock = &store->base.options.clock;
+    if (request->want_now)
+        response->now_us = clock->now_us(clock->context);
+    bool state_only = !request->plain && request->want == SPILL_WANT_NONE && !request->op &&
+                      !request->want_ops && !request->want_fields && !request->want_top &&
+                      request->page >= SPILL_HEAD;
     if (state_only)
         return spill_embedded_get_state(store, NULL, request, &reading.key, request->page,
                                         &response->state, error);

@@ -58,6 +58,8 @@ static void unchanged_filter(const step_t *step, bson_t *filter)
     }
     bson_append_int64(filter, spill_mongo_path(document, "epoch", path), -1, before->epoch);
     bson_append_int64(filter, spill_mongo_path(document, "rev", path), -1, before->rev);
+    if (before->lease > 0)
+        bson_append_int64(filter, spill_mongo_path(document, "lease", path), -1, before->lease);
     if (document->head) {
         bson_append_int64(filter, spill_mongo_path(document, "pages", path), -1, before->pages);
         if (step->request->definition->keep == SPILL_KEEP_OLDEST && !step->assumed)
@@ -283,6 +285,13 @@ static bool means_element(const spill_request_t *request)
            request->kind == SPILL_REQUEST_PULL;
 }
 
+/* Does it matter whether the page's lease runs? Once it does not, it never will again. */
+static bool asks_time(const spill_request_t *request)
+{
+    return request->kind == SPILL_REQUEST_PUT_PAGE || request->kind == SPILL_REQUEST_EMPTY_PAGE ||
+           request->kind == SPILL_REQUEST_DROP_PAGE;
+}
+
 /* Layout subset: does it write the head's summary anew? */
 static bool changes_top(const step_t *step)
 {
@@ -311,6 +320,7 @@ static spill_code_t read_before(step_t *step, spill_facts_t *facts, spill_error_
         .owner = request->owner,
         .page = request->page,
     };
+    read.want_now = asks_time(request);
     if (means_element(request)) {
         read.want = SPILL_WANT_FORWARD;
         read.seq = request->seq;
@@ -326,7 +336,7 @@ static spill_code_t read_before(step_t *step, spill_facts_t *facts, spill_error_
     spill_response_clear(&step->read);
     spill_code_t code = spill_mongo_read(step->store, &read, &step->read, error);
     const spill_run_t *run = &step->read.run;
-    *facts = (spill_facts_t){.old_bytes = size_of(run, request->seq)};
+    *facts = (spill_facts_t){.old_bytes = size_of(run, request->seq), .now_us = step->read.now_us};
     if (tally && code == SPILL_OK)
         facts->tally = spill_tally_after(request, run);
     if (journal && code == SPILL_OK) {
@@ -371,8 +381,8 @@ static bool assume_before(step_t *step)
     return before->live > 0;
 }
 
-spill_code_t spill_mongo_change(spill_mongo_t *store, const spill_request_t *request,
-                                spill_response_t *response, spill_error_t *error)
+static spill_code_t change(spill_mongo_t *store, const spill_request_t *request,
+                           spill_response_t *response, spill_error_t *error)
 {
     enum { TRIES_MAX = 100 };
     step_t step = {.store = store, .request = request};
@@ -416,4 +426,14 @@ spill_code_t spill_mongo_change(spill_mongo_t *store, const spill_request_t *req
     spill_top_release(&step.journal);
     spill_run_release(&step.top);
     return code;
+}
+
+spill_code_t spill_mongo_change(spill_mongo_t *store, const spill_request_t *request,
+                                spill_response_t *response, spill_error_t *error)
+{
+    spill_request_t dated = *request;
+    if (!request->create)
+        return change(store, request, response, error);
+    spill_code_t code = spill_mongo_date(store, request, &dated.epoch, error);
+    return code == SPILL_OK ? change(store, &dated, response, error) : code;
 }

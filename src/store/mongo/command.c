@@ -64,6 +64,15 @@ spill_code_t spill_mongo_modify(spill_mongo_t *store, const char *collection, co
                                 const bson_t *update, const bson_t *fields, bson_t *after,
                                 bool *found, spill_error_t *error)
 {
+    return spill_mongo_modify_within(store, collection, filter, update, 0, fields, after, found,
+                                     error);
+}
+
+spill_code_t spill_mongo_modify_within(spill_mongo_t *store, const char *collection,
+                                       const bson_t *filter, const bson_t *update,
+                                       uint32_t max_time_ms, const bson_t *fields, bson_t *after,
+                                       bool *found, spill_error_t *error)
+{
     if (after)
         bson_init(after);
     bson_t only_id = BSON_INITIALIZER;
@@ -72,6 +81,8 @@ spill_code_t spill_mongo_modify(spill_mongo_t *store, const char *collection, co
     mongoc_find_and_modify_opts_set_update(opts, update);
     mongoc_find_and_modify_opts_set_fields(opts, fields ? fields : &only_id);
     mongoc_find_and_modify_opts_set_flags(opts, MONGOC_FIND_AND_MODIFY_RETURN_NEW);
+    if (max_time_ms > 0)
+        mongoc_find_and_modify_opts_set_max_time_ms(opts, max_time_ms);
     use_t use;
     begin(&use, store, collection);
     bool good = mongoc_collection_find_and_modify_with_opts(use.collection, filter, opts,

@@ -148,9 +148,9 @@ void spill_mongo_set_gone(const spill_mongo_document_t *document, const spill_st
 
 /* ---- projection ------------------------------------------------------------------------------ */
 
-static const char *const numbers[] = {"epoch",   "rev",   "first", "n",      "sealed",
-                                      "closed",  "gone",  "gaps",  "pages",  "low",
-                                      "removed", "total", "src",   "intent", "sum"};
+static const char *const numbers[] = {"epoch", "rev",   "first",  "n",   "sealed",  "closed",
+                                      "gone",  "gaps",  "pages",  "low", "removed", "total",
+                                      "src",   "lease", "intent", "sum"};
 
 size_t spill_mongo_own_fields(const spill_definition_t *definition,
                               const char *names[SPILL_MONGO_OWN_FIELDS])
@@ -359,10 +359,11 @@ static void read_field(parser_t *parser, const bson_iter_t *iter, spill_state_t 
         struct {
             const char *name;
             int64_t *to;
-        } fields[] = {
-            {"epoch", &state->epoch}, {"rev", &state->rev},         {"first", &state->first},
-            {"n", &state->n},         {"pages", &state->pages},     {"low", &state->low},
-            {"total", &state->total}, {"removed", &state->removed}, {"src", &state->src}};
+        } fields[] = {{"epoch", &state->epoch}, {"rev", &state->rev},
+                      {"first", &state->first}, {"n", &state->n},
+                      {"pages", &state->pages}, {"low", &state->low},
+                      {"total", &state->total}, {"removed", &state->removed},
+                      {"src", &state->src},     {"lease", &state->lease}};
         for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
             if (strcmp(key, fields[i].name) == 0)
                 *fields[i].to = number_of(parser, iter, key);

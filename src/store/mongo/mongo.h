@@ -24,7 +24,7 @@
  *   rank.c         ... and the search for what ranks next
  *   pages.c        several pages at once: put and read
  *   change.c       all other steps: read the state, ask transition.c, compare and set
- *   plain.c        arrays that others keep: TAKE, GIVE_BACK
+ *   plain.c        arrays that others keep: TAKE, TAKE_CUT, GIVE_BACK
  *   catalog.c      definitions, imports, indexes
  *   owners.c       owners, and heads that are to be laid out
  *   orphans.c      pages without a head
@@ -91,6 +91,12 @@ void spill_mongo_fill_defaults(mongoc_uri_t *uri);
 spill_code_t spill_mongo_modify(spill_mongo_t *store, const char *collection, const bson_t *filter,
                                 const bson_t *update, const bson_t *fields, bson_t *after,
                                 bool *found, spill_error_t *error);
+
+/* The same, which the server is to end after so many milliseconds (0: it is not). */
+spill_code_t spill_mongo_modify_within(spill_mongo_t *store, const char *collection,
+                                       const bson_t *filter, const bson_t *update,
+                                       uint32_t max_time_ms, const bson_t *fields, bson_t *after,
+                                       bool *found, spill_error_t *error);
 
 /* Update, or make where `_id` is free. *done is false where a document there failed the guard. */
 spill_code_t spill_mongo_upsert(spill_mongo_t *store, const char *collection, const bson_t *filter,
@@ -514,9 +520,11 @@ spill_code_t spill_mongo_read_pages(spill_mongo_t *store, const spill_request_t 
 
 /* ---- plain.c --------------------------------------------------------------------------------- */
 
-/* TAKE and GIVE_BACK. */
+/* TAKE, TAKE_CUT and GIVE_BACK. */
 spill_code_t spill_mongo_take_over(spill_mongo_t *store, const spill_request_t *request,
                                    spill_response_t *response, spill_error_t *error);
+spill_code_t spill_mongo_take_and_cut(spill_mongo_t *store, const spill_request_t *request,
+                                      spill_response_t *response, spill_error_t *error);
 spill_code_t spill_mongo_give_back(spill_mongo_t *store, const spill_request_t *request,
                                    spill_response_t *response, spill_error_t *error);
 

@@ -296,7 +296,9 @@ spill_code_t spill_mongo_overgrown(spill_store_t *store, const spill_definition_
     bson_t *projection =
         BCON_NEW("elements", "{", "$size", BCON_UTF8(names.array), "}", "bytes", "{", "$bsonSize",
                  "{", "a", BCON_UTF8(names.array), "}", "}", "ours", "{", "$ne", "[", "{", "$type",
-                 BCON_UTF8(names.epoch), "}", "missing", "]", "}");
+                 BCON_UTF8(names.epoch), "}", "missing", "]", "}", "full", "{", "$gte", "[", "{",
+                 "$bsonSize", "$$ROOT", "}", BCON_INT64(query->full > 0 ? query->full : INT64_MAX),
+                 "]", "}");
     search_t search = {.store = (spill_mongo_t *)store,
                        .definition = definition,
                        .conditions = conditions,

@@ -8,21 +8,29 @@
 
 #include "store/place.h"
 #include "store/plain.h"
+#include "store/render.h"
 
 #include <stdio.h>
 #include <string.h>
 
+/* So long may a TAKE_CUT take on the server: well below spill_store.margin_us. */
+enum { TAKE_CUT_MS = 60000 };
+
 /* ---- TAKE ------------------------------------------------------------------------------------ */
 
-/* The bookkeeping of a head that was never cut, as {spill.array: {$literal: {...}}}. */
-static void set_bookkeeping(const spill_mongo_document_t *document, int64_t epoch, bson_t *set)
+/* The bookkeeping of a head, as {spill.array: {$literal: {...}}}: of so many slots that were cut.
+ */
+static void set_bookkeeping(const spill_mongo_document_t *document, int64_t epoch, int64_t first,
+                            int64_t pages, bson_t *set)
 {
     const spill_request_t *request = document->request;
     const struct {
         const char *name;
         int64_t value;
-    } numbers[] = {{"epoch", epoch}, {"rev", epoch}, {"first", 0},  {"n", 0},
-                   {"pages", 0},     {"low", 0},     {"removed", 0}};
+    } numbers[] = {{"epoch", epoch}, {"rev", epoch + (pages > 0 ? 1 : 0)},
+                   {"first", first}, {"n", 0},
+                   {"pages", pages}, {"low", 0},
+                   {"removed", 0}};
     bson_t expression, spill;
     bson_append_document_begin(set, document->spill, -1, &expression);
     BSON_APPEND_DOCUMENT_BEGIN(&expression, "$literal", &spill);
@@ -38,46 +46,45 @@ static void set_bookkeeping(const spill_mongo_document_t *document, int64_t epoc
 
 /*
  * Nothing of the application's is to be overwritten: what tells that a document has pages is not
- * there, and `spill` is a document, if it is there. All of it is one expression: a server may
- * unpack the document anew for each field that a filter names.
+ * there, and `spill` is a document, if it is there. The array has more than `least` elements.
+ * Operands of an $and, "0" to "4": all of a guard is one expression, for a server may unpack the
+ * document anew for each field that a filter names.
  */
-static void append_take_guard(const spill_mongo_document_t *document, bson_t *filter)
+static void append_take_guard(const spill_mongo_document_t *document, int64_t least, bson_t *all)
 {
     const spill_definition_t *definition = document->request->definition;
     char epoch[SPILL_MONGO_PATH_SIZE], array[SPILL_NAME_SIZE + 1];
     const char *absent[] = {definition->overflow_field, definition->pages_field};
-    bson_t expression, all;
     snprintf(array, sizeof array, "$%s", document->array);
-    BSON_APPEND_DOCUMENT_BEGIN(filter, "$expr", &expression);
-    BSON_APPEND_ARRAY_BEGIN(&expression, "$and", &all);
-    BCON_APPEND(&all, "0", "{", "$eq", "[", "{", "$type",
+    BCON_APPEND(all, "0", "{", "$eq", "[", "{", "$type",
                 BCON_UTF8(spill_mongo_ref(document, "epoch", epoch)), "}", "missing", "]", "}", "1",
                 "{", "$in", "[", "{", "$type", "$spill", "}", "[", "missing", "object", "]", "]",
                 "}", "2", "{", "$gt", "[", "{", "$size", "{", "$cond", "[", "{", "$isArray",
-                BCON_UTF8(array), "}", BCON_UTF8(array), "[", "]", "]", "}", "}", BCON_INT32(0),
+                BCON_UTF8(array), "}", BCON_UTF8(array), "[", "]", "]", "}", "}", BCON_INT64(least),
                 "]", "}");
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
         char field[SPILL_NAME_SIZE + 1];
         snprintf(field, sizeof field, "$%s", absent[i]);
         if (absent[i][0] != '\0')
-            BCON_APPEND(&all, i == 0 ? "3" : "4", "{", "$eq", "[", "{", "$type", BCON_UTF8(field),
+            BCON_APPEND(all, i == 0 ? "3" : "4", "{", "$eq", "[", "{", "$type", BCON_UTF8(field),
                         "}", "missing", "]", "}");
     }
-    bson_append_array_end(&expression, &all);
-    bson_append_document_end(filter, &expression);
 }
 
 /* A count that the application kept is to be there, too, when the array is given back. */
-static void append_count_stage(const spill_mongo_document_t *document, bson_t *pipeline)
+static void append_count_stage(const spill_mongo_document_t *document, const char *key,
+                               bson_t *pipeline)
 {
     char counted[SPILL_MONGO_PATH_SIZE], count[SPILL_NAME_SIZE + 1], array[SPILL_NAME_SIZE + 1];
+    char first[SPILL_MONGO_PATH_SIZE];
     if (document->count[0] == '\0')
         return;
     snprintf(count, sizeof count, "$%s", document->count);
     snprintf(array, sizeof array, "$%s", document->array);
-    BCON_APPEND(pipeline, "1", "{", "$set", "{", spill_mongo_path(document, "counted", counted),
+    BCON_APPEND(pipeline, key, "{", "$set", "{", spill_mongo_path(document, "counted", counted),
                 "{", "$ne", "[", "{", "$type", BCON_UTF8(count), "}", "missing", "]", "}",
-                document->count, "{", "$size", BCON_UTF8(array), "}", "}", "}");
+                document->count, "{", "$toInt", "{", "$add", "[", "{", "$size", BCON_UTF8(array),
+                "}", BCON_UTF8(spill_mongo_ref(document, "first", first)), "]", "}", "}", "}", "}");
 }
 
 spill_code_t spill_mongo_take_over(spill_mongo_t *store, const spill_request_t *request,
@@ -89,15 +96,19 @@ spill_code_t spill_mongo_take_over(spill_mongo_t *store, const spill_request_t *
     bool done = false;
     spill_code_t code = spill_mongo_date(store, request, &epoch, error);
     if (code == SPILL_OK) {
-        bson_t filter, pipeline = BSON_INITIALIZER, stage, set;
+        bson_t filter, pipeline = BSON_INITIALIZER, stage, set, expression, all;
         spill_mongo_select(&document, &filter);
-        append_take_guard(&document, &filter);
+        BSON_APPEND_DOCUMENT_BEGIN(&filter, "$expr", &expression);
+        BSON_APPEND_ARRAY_BEGIN(&expression, "$and", &all);
+        append_take_guard(&document, 0, &all);
+        bson_append_array_end(&expression, &all);
+        bson_append_document_end(&filter, &expression);
         BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
         BSON_APPEND_DOCUMENT_BEGIN(&stage, "$set", &set);
-        set_bookkeeping(&document, epoch, &set);
+        set_bookkeeping(&document, epoch, 0, 0, &set);
         bson_append_document_end(&stage, &set);
         bson_append_document_end(&pipeline, &stage);
-        append_count_stage(&document, &pipeline);
+        append_count_stage(&document, "1", &pipeline);
         code = spill_mongo_modify(store, document.collection, &filter, &pipeline, NULL, NULL, &done,
                                   error);
         bson_destroy(&filter);
@@ -166,6 +177,68 @@ void spill_mongo_append_cut_guard(const spill_mongo_document_t *document,
     bson_append_document_end(filter, &expression);
 }
 
+/* ---- TAKE_CUT -------------------------------------------------------------------------------- */
+
+/* TAKE's, and the run's, and that of time: the server takes it once, when it begins. */
+static void take_cut_filter(const spill_mongo_document_t *document, bson_t *filter)
+{
+    const spill_request_t *request = document->request;
+    bson_t expression, all;
+    spill_mongo_select(document, filter);
+    BSON_APPEND_DOCUMENT_BEGIN(filter, "$expr", &expression);
+    BSON_APPEND_ARRAY_BEGIN(&expression, "$and", &all);
+    append_take_guard(document, (int64_t)request->run->count, &all);
+    BCON_APPEND(&all, "5", "{", "$lt", "[", "$$NOW", BCON_DATE_TIME(request->until / 1000), "]",
+                "}");
+    append_same_run(document, "6", &all);
+    bson_append_array_end(&expression, &all);
+    bson_append_document_end(filter, &expression);
+}
+
+/* The array is cut first: the document is full, and no stage makes it larger than it was. */
+static void take_cut_pipeline(const spill_mongo_document_t *document, bson_t *pipeline)
+{
+    const spill_request_t *request = document->request;
+    const spill_definition_t *definition = request->definition;
+    bson_t stage, set;
+    bson_init(pipeline);
+    BSON_APPEND_DOCUMENT_BEGIN(pipeline, "0", &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$set", &set);
+    spill_mongo_append_without(document, 0, (int64_t)request->run->count, &set);
+    bson_append_document_end(&stage, &set);
+    bson_append_document_end(pipeline, &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(pipeline, "1", &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$set", &set);
+    set_bookkeeping(document, request->epoch, request->slots, 1 + request->more_pages, &set);
+    if (definition->overflow_field[0] != '\0')
+        bson_append_bool(&set, definition->overflow_field, -1, true);
+    spill_render_count(&set, definition->pages_field, 1 + request->more_pages);
+    bson_append_document_end(&stage, &set);
+    bson_append_document_end(pipeline, &stage);
+    append_count_stage(document, "2", pipeline);
+}
+
+spill_code_t spill_mongo_take_and_cut(spill_mongo_t *store, const spill_request_t *request,
+                                      spill_response_t *response, spill_error_t *error)
+{
+    spill_mongo_document_t document;
+    spill_mongo_document_init(&document, store, request);
+    int64_t epoch;
+    bool done = false;
+    spill_code_t code = spill_mongo_date(store, request, &epoch, error);
+    if (code == SPILL_OK && epoch == request->epoch) {
+        bson_t filter, pipeline;
+        take_cut_filter(&document, &filter);
+        take_cut_pipeline(&document, &pipeline);
+        code = spill_mongo_modify_within(store, document.collection, &filter, &pipeline,
+                                         TAKE_CUT_MS, NULL, NULL, &done, error);
+        bson_destroy(&filter);
+        bson_destroy(&pipeline);
+    }
+    response->outcome = done ? SPILL_DONE : SPILL_REFUSED_GUARD;
+    return code;
+}
+
 /* ---- GIVE_BACK ------------------------------------------------------------------------------- */
 
 /* The pages' elements, then those that the head has at that moment. */
@@ -199,33 +272,38 @@ static void set_own_count(const spill_mongo_document_t *document, bson_t *set)
                 "]", "}", "$$REMOVE", "]", "}");
 }
 
+/* The bookkeeping goes first: a document that was full has no room for it beside all elements. */
 static void give_back_pipeline(const spill_mongo_document_t *document, bson_t *pipeline)
 {
     const char *own[SPILL_MONGO_OWN_FIELDS];
     size_t count = spill_mongo_own_fields(document->request->definition, own);
+    const char *const keys[] = {"0", "1", "2", "3"}, *const *key = keys;
     uint32_t fields = 0;
-    bson_t stage, set, unset;
+    bson_t stage, set = BSON_INITIALIZER, unset;
     bson_init(pipeline);
-    BSON_APPEND_DOCUMENT_BEGIN(pipeline, "0", &stage);
-    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$set", &set);
-    set_array(document, &set);
     set_own_count(document, &set);
-    bson_append_document_end(&stage, &set);
-    bson_append_document_end(pipeline, &stage);
-    BSON_APPEND_DOCUMENT_BEGIN(pipeline, "1", &stage);
+    if (!bson_empty(&set)) {
+        BCON_APPEND(pipeline, *key, "{", "$set", BCON_DOCUMENT(&set), "}");
+        key++;
+    }
+    BSON_APPEND_DOCUMENT_BEGIN(pipeline, key[0], &stage);
     BSON_APPEND_ARRAY_BEGIN(&stage, "$unset", &unset);
     BSON_APPEND_UTF8(&unset, "0", document->spill);
     for (size_t i = 0; i < count; i++) {
         char buffer[16];
-        const char *key;
+        const char *place;
         if (strcmp(own[i], document->array) == 0 || strcmp(own[i], document->count) == 0)
             continue;
-        bson_uint32_to_string(++fields, &key, buffer, sizeof buffer);
-        BSON_APPEND_UTF8(&unset, key, own[i]);
+        bson_uint32_to_string(++fields, &place, buffer, sizeof buffer);
+        BSON_APPEND_UTF8(&unset, place, own[i]);
     }
     bson_append_array_end(&stage, &unset);
     bson_append_document_end(pipeline, &stage);
-    spill_mongo_append_without_spill("2", pipeline);
+    spill_mongo_append_without_spill(key[1], pipeline);
+    bson_reinit(&set);
+    set_array(document, &set);
+    BCON_APPEND(pipeline, key[2], "{", "$set", BCON_DOCUMENT(&set), "}");
+    bson_destroy(&set);
 }
 
 spill_code_t spill_mongo_give_back(spill_mongo_t *store, const spill_request_t *request,

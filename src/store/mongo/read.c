@@ -299,6 +299,8 @@ void spill_mongo_project_read(const spill_mongo_document_t *document, bson_t *pr
     const spill_request_t *request = document->request;
     bool ops = request->kind == SPILL_REQUEST_READ && (request->op || request->want_ops);
     spill_mongo_project_state(document, ops, projection);
+    if (request->want_now)
+        BSON_APPEND_UTF8(projection, "now", "$$NOW");
     bool best = spill_keeps_best(request->definition);
     if (request->want == SPILL_WANT_ID && !best && (document->head || !document->apart))
         spill_mongo_project_element(document, projection);
@@ -395,6 +397,9 @@ static void take_document(findings_t *findings, const bson_t *projected)
     spill_ops_t ops = {0};
     findings->code = spill_mongo_take(findings->document, projected, &response->state,
                                       &response->run, &ops, findings->error);
+    bson_iter_t now;
+    if (bson_iter_init_find(&now, projected, "now") && BSON_ITER_HOLDS_DATE_TIME(&now))
+        response->now_us = bson_iter_date_time(&now) * 1000;
     if (findings->code == SPILL_OK && response->state.present) {
         response->spared = request->spare && response->state.pages > 0 &&
                            !begins_within(request, &response->state);
