@@ -47,10 +47,11 @@ static spill_code_t read_copy(const spill_owner_t *owner, copy_t *copy, spill_er
         spill_request_t read = spill_owner_whole_request(owner, copy->pages);
         read.want_now = true;
         code = spill_owner_call(owner, &read, &page, error);
-        more = code == SPILL_OK && page.state.present &&
-               (copy->pages == 0 ||
-                (page.state.epoch == copy->first.epoch && page.state.rev == page.state.src &&
-                 page.state.first == (int64_t)copy->run.count));
+        more =
+            code == SPILL_OK && page.state.present &&
+            (copy->pages == 0 ||
+             (page.state.epoch == copy->first.epoch && page.state.rev == page.state.src &&
+              page.state.src == copy->first.src && page.state.first == (int64_t)copy->run.count));
         if (!more)
             break;
         if (copy->pages++ == 0) {
@@ -205,7 +206,7 @@ static spill_code_t read_plain(const spill_owner_t *owner, int64_t limit, spill_
 /* Is it as it was put, and for an update that may be sent now? */
 static bool is_usable(const spill_owner_t *owner, const copy_t *copy)
 {
-    return copy->first.lease > 0 && copy->first.rev == copy->first.src &&
+    return copy->first.lease > 0 && copy->first.rev == copy->first.src && copy->first.first == 0 &&
            copy->now_us < copy->first.lease - owner->array->store->margin_us;
 }
 
