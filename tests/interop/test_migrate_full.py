@@ -1,9 +1,10 @@
-"""test_migrate_full.py URI: documents of the server's limit, less 0, 100 and 200 bytes.
+"""test_migrate_full.py URI: a document of the server's limit.
 
 Every $push to them fails. While programs with their own driver go on pushing and editing, they are
 laid out; from then on pushes succeed, and everything is there, in order. --undo is refused while a
-copy may still be needed, and says until when. With SPILLWAY_LONG: that is waited for, and what is
-given back are the same documents, to the byte.
+copy may still be needed, and says until when. With SPILLWAY_LONG: documents of the limit less 0,
+100 and 200 bytes; that moment is waited for, and what is given back are the same documents, to the
+byte.
 """
 
 import json
@@ -21,7 +22,8 @@ from test_migrate import arrays, make_plan
 
 URI = sys.argv[1]
 LONG = bool(os.environ.get("SPILLWAY_LONG"))
-LIMIT, SLACKS, LENGTH, TEXT = 16 * 1024 * 1024, (0, 100, 200), 700, 23_000
+LIMIT, LENGTH, TEXT = 16 * 1024 * 1024, 700, 23_000
+SLACKS = (0, 100, 200) if LONG else (0,)
 
 
 def element(number):
@@ -87,8 +89,6 @@ def check_undo(users, slacks):
     assert len(re.findall(r"before \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", told)) == len(slacks), told
     for owner, document in before.items():
         assert users.find_one({"_id": owner}) == document
-    if not LONG:
-        return
     deadline = time.time() + 400
     while re.search(r"before \d{4}", told) and time.time() < deadline:
         time.sleep(10)
@@ -119,7 +119,7 @@ def main():
     for writer in writers:
         writer.start()
     done = json.loads(spillway("migrate", URI, "plan.json", "--execute", "--quiet").splitlines()[0])
-    assert done["full"] >= 2 and done["failed"] == 0, done  # 200 bytes may be room enough
+    assert done["full"] > 0 and done["failed"] == 0, done  # 200 bytes may be room enough
     stop.set()
     results = [result.get(timeout=60) for _ in writers]
     for writer in writers:
@@ -129,9 +129,12 @@ def main():
     check(results)
     assert findings(URI, "events") == 0
 
+    if not LONG:
+        assert re.search(r"before \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", undo(4))
+        return
+
     # Nothing was added: they fit again.
     for slack in SLACKS:
-        spillway("migrate", URI, "plan.json", "--quiet")
         users.delete_one({"_id": f"u{slack}"})
     users.database.users_events.drop()
     spillway("sweep", URI, "events", "--quiet")
