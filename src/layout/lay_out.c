@@ -97,10 +97,12 @@ static bool begins_with(const spill_run_t *array, const spill_run_t *pages)
 
 static spill_code_t refuse_pages(const spill_owner_t *owner, spill_error_t *error)
 {
-    spill_fail(error, SPILL_REFUSED,
-               "it has pages, and a document without bookkeeping that does not begin with their "
-               "elements: was it replaced by another program, or the owner dropped and made "
-               "again? Look at the pages first; `spillway drop' of this owner removes them");
+    spill_fail(
+        error, SPILL_REFUSED,
+        "it has pages, and a document without bookkeeping that does not begin with their "
+        "elements: was it replaced by another program, or edited after a migration of it was "
+        "broken off, or the owner dropped and made again? Look at the pages first; `spillway drop' "
+        "of this owner removes them");
     return spill_owner_name(owner, SPILL_REFUSED, error);
 }
 

@@ -141,11 +141,12 @@ void spill_orphan_tell(const spill_orphan_t *orphan, char *text, size_t text_byt
         snprintf(text, text_bytes, "%" PRId64 " pages are left of an owner that was dropped",
                  orphan->pages);
     else
-        snprintf(text, text_bytes,
-                 "%" PRId64 " pages (spill.epoch %" PRId64 ") have no head: its document was "
-                 "deleted or replaced by another program, or a drop ended early; look at "
-                 "them, `spillway drop' of the owner removes them",
-                 orphan->pages, orphan->epoch);
+        snprintf(
+            text, text_bytes,
+            "%" PRId64 " pages (spill.epoch %" PRId64 ") have no head: its document was "
+            "deleted or replaced by another program, or a drop or `migrate' ended early; look at "
+            "them, `spillway drop' of the owner removes them",
+            orphan->pages, orphan->epoch);
 }
 
 spill_code_t spill_outlier_repair_orphan(const spill_owner_t *owner, const spill_orphan_t *orphan,
