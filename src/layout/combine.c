@@ -183,7 +183,7 @@ spill_code_t spill_combine_append(spill_combine_t *combine, spill_owner_t *owner
 {
     spill_queue_t *queue = &combine->queues[spill_hash(owner->key.data, owner->key.size) % QUEUES];
     job_t job = {.owner = owner, .part = part, .result = result, .error = error};
-    if (spill_queue_join(queue, &job.waiter))
+    if (spill_queue_join(queue, &job.waiter, 0))
         lead(queue, &job);
     return job.code;
 }

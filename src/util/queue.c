@@ -15,23 +15,54 @@ void spill_queue_release(spill_queue_t *queue)
     pthread_mutex_destroy(&queue->lock);
 }
 
-bool spill_queue_join(spill_queue_t *queue, spill_waiter_t *waiter)
+/* What is set last is the state: once it is told, a waiter that does not sleep may be gone. */
+static void tell(spill_waiter_t *waiter, spill_waiter_state_t state)
+{
+    bool sleeps = waiter->sleeps;
+    atomic_store_explicit(&waiter->state, state, memory_order_release);
+    if (sleeps)
+        pthread_cond_signal(&waiter->wake);
+}
+
+static bool waits(const spill_waiter_t *waiter)
+{
+    return atomic_load_explicit(&waiter->state, memory_order_acquire) == SPILL_WAITER_WAITS;
+}
+
+static void sleep_until_told(spill_queue_t *queue, spill_waiter_t *waiter)
+{
+    pthread_mutex_lock(&queue->lock);
+    if (waits(waiter)) {
+        waiter->sleeps = true;
+        pthread_cond_init(&waiter->wake, NULL);
+        while (waits(waiter))
+            pthread_cond_wait(&waiter->wake, &queue->lock);
+        pthread_cond_destroy(&waiter->wake);
+    }
+    pthread_mutex_unlock(&queue->lock);
+}
+
+bool spill_queue_join(spill_queue_t *queue, spill_waiter_t *waiter, int yields)
 {
     waiter->next = NULL;
-    pthread_cond_init(&waiter->wake, NULL);
+    waiter->sleeps = false;
     pthread_mutex_lock(&queue->lock);
     *queue->last = waiter;
     queue->last = &waiter->next;
     queue->waiting++;
-    waiter->state = queue->led ? SPILL_WAITER_WAITS : SPILL_WAITER_LEADS;
+    atomic_init(&waiter->state, queue->led ? SPILL_WAITER_WAITS : SPILL_WAITER_LEADS);
     queue->led = true;
-    while (waiter->state == SPILL_WAITER_WAITS)
-        pthread_cond_wait(&waiter->wake, &queue->lock);
-    if (waiter->state == SPILL_WAITER_LEADS)
+    if (!waits(waiter))
         return true;
     pthread_mutex_unlock(&queue->lock);
-    pthread_cond_destroy(&waiter->wake);
-    return false;
+    for (int i = 0; i < yields && waits(waiter); i++)
+        sched_yield();
+    if (waits(waiter))
+        sleep_until_told(queue, waiter);
+    if (atomic_load_explicit(&waiter->state, memory_order_acquire) == SPILL_WAITER_DONE)
+        return false;
+    pthread_mutex_lock(&queue->lock);
+    return true;
 }
 
 void spill_queue_gather(spill_queue_t *queue, int yields)
@@ -69,22 +100,24 @@ void spill_queue_give_back(spill_queue_t *queue, spill_waiter_t *rest)
     queue->first = rest;
 }
 
-void spill_queue_hand_over(spill_queue_t *queue, spill_waiter_t *group, spill_waiter_t *leader)
+void spill_queue_finish(spill_queue_t *queue, spill_waiter_t *group, const spill_waiter_t *leader)
 {
     queue->served = 0;
     while (group) {
         spill_waiter_t *waiter = group;
-        group = waiter->next; /* once it is told, a waiter may be gone */
+        group = waiter->next;
         queue->served++;
-        waiter->state = SPILL_WAITER_DONE;
         if (waiter != leader)
-            pthread_cond_signal(&waiter->wake);
+            tell(waiter, SPILL_WAITER_DONE);
     }
+}
+
+void spill_queue_hand_over(spill_queue_t *queue, spill_waiter_t *group,
+                           const spill_waiter_t *leader)
+{
+    spill_queue_finish(queue, group, leader);
     queue->led = queue->first != NULL;
-    if (queue->led) {
-        queue->first->state = SPILL_WAITER_LEADS;
-        pthread_cond_signal(&queue->first->wake);
-    }
+    if (queue->led)
+        tell(queue->first, SPILL_WAITER_LEADS);
     pthread_mutex_unlock(&queue->lock);
-    pthread_cond_destroy(&leader->wake);
 }

@@ -12,6 +12,7 @@
 #define SPILL_UTIL_QUEUE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -23,7 +24,8 @@ typedef enum spill_waiter_state {
 
 typedef struct spill_waiter {
     struct spill_waiter *next;
-    spill_waiter_state_t state;
+    _Atomic spill_waiter_state_t state;
+    bool sleeps; /* has to be woken; changes under the lock */
     pthread_cond_t wake;
 } spill_waiter_t;
 
@@ -42,8 +44,11 @@ void spill_queue_release(spill_queue_t *queue); /* nobody waits */
 /*
  * Wait in the queue, behind those that are there. True: the waiter has to lead. It is the first,
  * and the lock is held. False: another thread has done what it wants.
+ *
+ * Before it sleeps it gives way `yields` times: 0 where the work takes long, more where it is done
+ * sooner than a thread is woken.
  */
-bool spill_queue_join(spill_queue_t *queue, spill_waiter_t *waiter);
+bool spill_queue_join(spill_queue_t *queue, spill_waiter_t *waiter, int yields);
 
 /*
  * The threads that the last leader served are about to come again: let them, giving way at most
@@ -58,7 +63,11 @@ spill_waiter_t *spill_queue_take(spill_queue_t *queue, size_t count);
 /* Put the end of a list back, to be the first again. */
 void spill_queue_give_back(spill_queue_t *queue, spill_waiter_t *rest);
 
-/* Wake the group but for the leader itself, and the next leader; give the lock up. */
-void spill_queue_hand_over(spill_queue_t *queue, spill_waiter_t *group, spill_waiter_t *leader);
+/* Tell the group, but for the leader itself, that it is done. The leader goes on with the next. */
+void spill_queue_finish(spill_queue_t *queue, spill_waiter_t *group, const spill_waiter_t *leader);
+
+/* The same, and tell the next leader; give the lock up. */
+void spill_queue_hand_over(spill_queue_t *queue, spill_waiter_t *group,
+                           const spill_waiter_t *leader);
 
 #endif

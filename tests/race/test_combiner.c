@@ -7,6 +7,7 @@
 #include "store/embedded/kv_memory.h"
 #include "util/error.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -23,6 +24,7 @@ typedef struct world {
     atomic_llong acknowledged[COUNTERS];
     atomic_llong failed;
     atomic_llong unknown;
+    atomic_int asked; /* threads that are about to wait for the combiner */
 } world_t;
 
 typedef struct worker {
@@ -104,19 +106,24 @@ static void *add_many(void *argument)
     return NULL;
 }
 
-static void run_threads(world_t *world)
+static void run_workers(world_t *world, void *(*work)(void *))
 {
     pthread_t threads[THREADS];
     worker_t workers[THREADS];
     for (int i = 0; i < THREADS; i++) {
         workers[i] = (worker_t){world, i};
-        assert_int_equal(pthread_create(&threads[i], NULL, add_many, &workers[i]), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
     }
     for (int i = 0; i < THREADS; i++) {
         void *result;
         assert_int_equal(pthread_join(threads[i], &result), 0);
         assert_null(result);
     }
+}
+
+static void run_threads(world_t *world)
+{
+    run_workers(world, add_many);
 }
 
 static void open_world(world_t *world, bool sync)
@@ -138,14 +145,50 @@ static void counters_are_exact(void **state)
 {
     (void)state;
     world_t world;
-    open_world(&world, true);
-    run_threads(&world);
-    for (uint8_t i = 0; i < COUNTERS; i++)
-        assert_int_equal(read_counter(world.kv, NULL, i), atomic_load(&world.acknowledged[i]));
-    assert_true(atomic_load(&world.commits) > 0);
-    assert_int_equal(atomic_load(&world.commits), atomic_load(&world.syncs));
-    assert_int_equal(spill_disk_unsynced(world.disk), 0);
-    close_world(&world);
+    for (int sync = 0; sync < 2; sync++) {
+        open_world(&world, sync);
+        run_threads(&world);
+        for (uint8_t i = 0; i < COUNTERS; i++)
+            assert_int_equal(read_counter(world.kv, NULL, i), atomic_load(&world.acknowledged[i]));
+        assert_true(atomic_load(&world.commits) > 0);
+        assert_int_equal(atomic_load(&world.syncs), sync ? atomic_load(&world.commits) : 0);
+        assert_true(!sync || spill_disk_unsynced(world.disk) == 0);
+        close_world(&world);
+    }
+}
+
+/* Takes until all have asked, so that most of them are asleep by then. */
+static spill_code_t add_slowly(void *context, spill_batch_t *batch, spill_error_t *error)
+{
+    const world_t *world = ((addition_t *)context)->world;
+    while (atomic_load(&world->asked) < THREADS)
+        sched_yield();
+    return add_one(context, batch, error);
+}
+
+static void *add_one_slowly(void *argument)
+{
+    const worker_t *worker = argument;
+    addition_t addition = {.world = worker->world};
+    bool alone = worker->number % 2 == 0;
+    atomic_fetch_add(&worker->world->asked, 1);
+    return spill_combiner_run(&worker->world->combiner, add_slowly, &addition, alone, NULL) ==
+                   SPILL_OK
+               ? NULL
+               : argument;
+}
+
+/* Half of the jobs are alone, so that there are several groups for who leads first. */
+static void those_who_wait_long_are_served(void **state)
+{
+    (void)state;
+    world_t world;
+    for (int sync = 0; sync < 2; sync++) {
+        open_world(&world, sync);
+        run_workers(&world, add_one_slowly);
+        assert_int_equal(read_counter(world.kv, NULL, 0), THREADS);
+        close_world(&world);
+    }
 }
 
 static void a_failed_write_fails_its_group_alone(void **state)
@@ -209,25 +252,20 @@ static void large_jobs_take_turns(void **state)
 {
     (void)state;
     world_t world;
-    pthread_t threads[THREADS];
-    worker_t worker = {.world = &world};
-    open_world(&world, true);
-    for (int i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, add_much_often, &worker), 0);
-    for (int i = 0; i < THREADS; i++) {
-        void *result;
-        pthread_join(threads[i], &result);
-        assert_null(result);
+    for (int sync = 0; sync < 2; sync++) {
+        open_world(&world, sync);
+        run_workers(&world, add_much_often);
+        assert_int_equal(read_counter(world.kv, NULL, 0), THREADS * 20);
+        assert_true(atomic_load(&world.commits) >= THREADS * 20 / 2);
+        close_world(&world);
     }
-    assert_int_equal(read_counter(world.kv, NULL, 0), THREADS * 20);
-    assert_true(atomic_load(&world.commits) >= THREADS * 20 / 2);
-    close_world(&world);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counters_are_exact),
+        cmocka_unit_test(those_who_wait_long_are_served),
         cmocka_unit_test(a_failed_write_fails_its_group_alone),
         cmocka_unit_test(an_unknown_write_is_said_to_be_unknown),
         cmocka_unit_test(large_jobs_take_turns),

@@ -6,6 +6,9 @@
  */
 enum { GROUP_JOBS_MAX = 64, GROUP_BYTES_MAX = 1024 * 1024, GATHER_YIELDS = 32 };
 
+/* Without a sync: groups that a leader carries out, and how often one that waits gives way. */
+enum { GROUPS_MAX = 16, WAIT_YIELDS = 64 };
+
 typedef struct job {
     spill_waiter_t waiter; /* first */
     spill_job_fn execute;
@@ -103,12 +106,10 @@ static void commit(spill_combiner_t *combiner, job_t *group)
     spill_batch_clear(&combiner->batch);
 }
 
-/* Carry out the group that begins with `own`. */
-static void lead(spill_combiner_t *combiner, job_t *own)
+/* Carry out a group, and give back what is left over. The lock is held before and after. */
+static job_t *work(spill_combiner_t *combiner)
 {
     spill_queue_t *queue = &combiner->queue;
-    if (combiner->sync)
-        spill_queue_gather(queue, GATHER_YIELDS);
     job_t *group = take_group(queue);
     pthread_mutex_unlock(&queue->lock);
     job_t *rest = execute(combiner, group);
@@ -116,6 +117,23 @@ static void lead(spill_combiner_t *combiner, job_t *own)
     pthread_mutex_lock(&queue->lock);
     if (rest)
         spill_queue_give_back(queue, &rest->waiter);
+    return group;
+}
+
+/*
+ * Carry out the group that begins with `own`. Without a sync a group is done sooner than another
+ * thread would begin to lead, so a few more follow.
+ */
+static void lead(spill_combiner_t *combiner, job_t *own)
+{
+    spill_queue_t *queue = &combiner->queue;
+    if (combiner->sync)
+        spill_queue_gather(queue, GATHER_YIELDS);
+    job_t *group = work(combiner);
+    for (int i = 1; !combiner->sync && i < GROUPS_MAX && queue->first; i++) {
+        spill_queue_finish(queue, &group->waiter, &own->waiter);
+        group = work(combiner);
+    }
     spill_queue_hand_over(queue, &group->waiter, &own->waiter);
 }
 
@@ -123,7 +141,7 @@ spill_code_t spill_combiner_run(spill_combiner_t *combiner, spill_job_fn execute
                                 bool alone, spill_error_t *error)
 {
     job_t job = {.execute = execute_job, .context = context, .alone = alone, .error = error};
-    if (spill_queue_join(&combiner->queue, &job.waiter))
+    if (spill_queue_join(&combiner->queue, &job.waiter, combiner->sync ? 0 : WAIT_YIELDS))
         lead(combiner, &job);
     return job.code;
 }
