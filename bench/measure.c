@@ -124,3 +124,21 @@ void measure_remove_folder(char *folder)
     nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     free(folder);
 }
+
+static int64_t summed_bytes;
+
+static int sum_entry(const char *path, const struct stat *about, int kind, struct FTW *walk)
+{
+    enum { BLOCK_BYTES = 512 };
+    (void)path;
+    (void)walk;
+    summed_bytes += kind == FTW_F ? (int64_t)about->st_blocks * BLOCK_BYTES : 0;
+    return 0;
+}
+
+int64_t measure_folder_bytes(const char *folder)
+{
+    summed_bytes = 0;
+    nftw(folder, sum_entry, 16, FTW_PHYS);
+    return summed_bytes;
+}

@@ -76,4 +76,7 @@ void measure_element(uint8_t *document, uint64_t number);
 char *measure_folder(const char *parent);
 void measure_remove_folder(char *folder);
 
+/* What its files take on the disk. */
+int64_t measure_folder_bytes(const char *folder);
+
 #endif

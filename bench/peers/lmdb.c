@@ -176,6 +176,7 @@ static void all(void *connection, const char *owner, peer_visit_fn visit, void *
 }
 
 const peer_t peer_lmdb = {.name = "LMDB raw",
+                          .id = "lmdb",
                           .home = PEER_HERE,
                           .open = open_engine,
                           .close = close_engine,

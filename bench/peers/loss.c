@@ -96,7 +96,7 @@ static void note(void *context, const uint8_t *data, size_t size)
     tally->last[racer] = count > tally->last[racer] ? count : tally->last[racer];
 }
 
-static void count_and_print(race_t *race, void *connection, int racers)
+static void count(race_t *race, void *connection, int racers, row_t *row)
 {
     tally_t tally = {.racers = race->racers, .count = racers};
     int64_t acknowledged = 0;
@@ -111,17 +111,17 @@ static void count_and_print(race_t *race, void *connection, int racers)
         acknowledged += race->racers[i].acknowledged;
         free(tally.seen[i]);
     }
-    printf(" %12lld %8lld %8lld %12lld %8lld", (long long)acknowledged, (long long)tally.lost,
-           (long long)tally.doubled, (long long)tally.disordered, (long long)tally.unknown);
+    row_add(row, (double)acknowledged);
+    row_add(row, (double)tally.lost);
+    row_add(row, (double)tally.doubled);
+    row_add(row, (double)tally.disordered);
+    row_add(row, (double)tally.unknown);
 }
 
-static void print_faults(const race_t *race, void *connection)
+static void find_faults(const race_t *race, void *connection, row_t *row)
 {
-    char text[256];
-    if (!race->peer->faults)
-        return;
-    race->peer->faults(connection, owner, text, sizeof text);
-    printf("  %s", text);
+    if (race->peer->faults)
+        race->peer->faults(connection, owner, row->note, sizeof row->note);
 }
 
 static racer_t *shared_racers(void)
@@ -145,15 +145,16 @@ static void open_race(race_t *race, const peer_place_t *place)
 
 /* ---- a race ---------------------------------------------------------------------------------- */
 
-static void run_race(const peer_t *peer, const peer_place_t *place, const works_options_t *options)
+static void run_race(const peer_t *peer, const peer_place_t *place, const works_options_t *options,
+                     row_t *row)
 {
     race_t race = {.peer = peer, .racers = shared_racers()};
     open_race(&race, place);
     double seconds = measure_threads(append_in_turn, &race, options->racers, options->race_count);
     void *connection = peer->join(race.opened);
-    count_and_print(&race, connection, options->racers);
-    printf(" %10.0f", options->racers * options->race_count / seconds);
-    print_faults(&race, connection);
+    count(&race, connection, options->racers, row);
+    row_add(row, options->racers * options->race_count / seconds);
+    find_faults(&race, connection, row);
     peer->leave(connection);
     peer->close(race.opened);
 }
@@ -188,7 +189,8 @@ static void append_and_be_killed(race_t *race, const peer_place_t *place,
         measure_stop("%s: the process ended before it was killed", race->peer->name);
 }
 
-static void run_kill(const peer_t *peer, const peer_place_t *place, const works_options_t *options)
+static void run_kill(const peer_t *peer, const peer_place_t *place, const works_options_t *options,
+                     row_t *row)
 {
     race_t race = {.peer = peer, .racers = shared_racers()};
     peer_place_t again = *place;
@@ -205,20 +207,25 @@ static void run_kill(const peer_t *peer, const peer_place_t *place, const works_
         told->acknowledged = (int64_t)told->begun;
         retried++;
     }
-    count_and_print(&race, connection, options->racers);
-    printf(" %10lld", (long long)retried);
-    print_faults(&race, connection);
+    count(&race, connection, options->racers, row);
+    row_add(row, (double)retried);
+    find_faults(&race, connection, row);
     peer->leave(connection);
     peer->close(race.opened);
 }
 
-#define LOSS_COLUMNS " acknowledged     lost  doubled out of order  unknown"
+#define LOSS_COLUMNS                                                                               \
+    {"acknowledged", "acknowl.", 0}, {"lost", "lost", 0}, {"doubled", "doubled", 0},               \
+        {"disordered", "disordered", 0},                                                           \
+    {                                                                                              \
+        "unknown", "unknown", 0                                                                    \
+    }
 
 const work_t work_race = {.name = "race",
-                          .columns = LOSS_COLUMNS "  appends/s  what is wrong besides",
+                          .columns = {LOSS_COLUMNS, {"perSecond", "appends/s", 0}},
                           .counts_loss = true,
                           .run = run_race};
 const work_t work_kill = {.name = "kill",
-                          .columns = LOSS_COLUMNS "    retried  what is wrong besides",
+                          .columns = {LOSS_COLUMNS, {"retried", "retried", 0}},
                           .counts_loss = true,
                           .run = run_kill};

@@ -122,6 +122,47 @@ static void close_server(void *peer)
     free(server);
 }
 
+/* ---- what it takes on the disk --------------------------------------------------------------- */
+
+static void compact(const connection_t *connection)
+{
+    mongoc_database_t *database =
+        mongoc_client_get_database(connection->client, connection->server->database);
+    char **names = mongoc_database_get_collection_names_with_opts(database, NULL, NULL);
+    for (char **name = names; name && *name; name++) { /* a server may not know it */
+        bson_t *command = BCON_NEW("compact", BCON_UTF8(*name), "force", BCON_BOOL(true));
+        mongoc_database_command_simple(database, command, NULL, NULL, NULL);
+        bson_destroy(command);
+    }
+    bson_strfreev(names);
+    mongoc_database_destroy(database);
+}
+
+int64_t peer_mongodb_bytes(const peer_place_t *place, bool compacted)
+{
+    peer_place_t as_it_is = *place;
+    bson_error_t error;
+    bson_iter_t storage, indexes;
+    bson_t reply, *command = BCON_NEW("dbStats", BCON_INT32(1));
+    as_it_is.fresh = false;
+    server_t *server = open_server(&as_it_is, NULL);
+    connection_t *connection = join(server);
+    if (compacted)
+        compact(connection);
+    check(mongoc_client_command_simple(connection->client, server->database, command, NULL, &reply,
+                                       &error),
+          &error);
+    if (!bson_iter_init_find(&storage, &reply, "storageSize") ||
+        !bson_iter_init_find(&indexes, &reply, "indexSize"))
+        measure_stop("mongodb: dbStats has no sizes");
+    int64_t bytes = bson_iter_as_int64(&storage) + bson_iter_as_int64(&indexes);
+    bson_destroy(command);
+    bson_destroy(&reply);
+    leave(connection);
+    close_server(server);
+    return bytes;
+}
+
 /* ---- commands -------------------------------------------------------------------------------- */
 
 /* Everything is destroyed. Was a document found, or made? */
@@ -225,24 +266,36 @@ static int64_t push_append(void *at, const char *owner, const uint8_t *element, 
     return 0;
 }
 
-static void push_fill(void *at, const char *owner, int count)
+/* Elements `from` to `to` - 1. */
+static void append_elements(bson_t *document, int from, int to)
 {
-    connection_t *connection = at;
     uint8_t bytes[ELEMENT_BYTES];
-    bson_t document = BSON_INITIALIZER, elements;
-    bson_error_t error;
-    BSON_APPEND_UTF8(&document, "_id", owner);
-    BSON_APPEND_ARRAY_BEGIN(&document, "activities", &elements);
-    for (int i = 0; i < count; i++) {
+    bson_t elements;
+    BSON_APPEND_ARRAY_BEGIN(document, "activities", &elements);
+    for (int i = from; i < to; i++) {
         char key[16];
         measure_element(bytes, (uint64_t)i);
         bson_t element = as_document(bytes);
-        snprintf(key, sizeof key, "%d", i);
+        snprintf(key, sizeof key, "%d", i - from);
         BSON_APPEND_DOCUMENT(&elements, key, &element);
     }
-    bson_append_array_end(&document, &elements);
-    check(mongoc_collection_insert_one(connection->heads, &document, NULL, NULL, &error), &error);
-    bson_destroy(&document);
+    bson_append_array_end(document, &elements);
+}
+
+static void insert(mongoc_collection_t *collection, bson_t *document)
+{
+    bson_error_t error;
+    check(mongoc_collection_insert_one(collection, document, NULL, NULL, &error), &error);
+    bson_destroy(document);
+}
+
+static void push_fill(void *at, const char *owner, int count)
+{
+    connection_t *connection = at;
+    bson_t document = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&document, "_id", owner);
+    append_elements(&document, 0, count);
+    insert(connection->heads, &document);
 }
 
 static bool push_add(void *at, const char *owner, int64_t id, const uint8_t *element)
@@ -286,6 +339,29 @@ static void push_to_page(connection_t *connection, const char *owner, int64_t pa
            BCON_NEW("$set", "{", "hasOverflow", BCON_BOOL(true), "}", "$inc", "{", "activityCount",
                     BCON_INT32(1), "}", "$max", "{", "overflowPages", BCON_INT64(page + 1), "}"),
            false);
+}
+
+static void safe_fill(void *at, const char *owner, int count)
+{
+    connection_t *connection = at;
+    int capacity = connection->server->capacity, head = count < capacity ? count : capacity;
+    int pages = (count - head + capacity - 1) / capacity;
+    bson_t document = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&document, "_id", owner);
+    BSON_APPEND_INT32(&document, "activityCount", count);
+    BSON_APPEND_BOOL(&document, "hasOverflow", pages > 0);
+    BSON_APPEND_INT32(&document, "overflowPages", pages);
+    append_elements(&document, 0, head);
+    insert(connection->heads, &document);
+    for (int i = 0; i < pages; i++) {
+        int from = head + i * capacity, to = from + capacity < count ? from + capacity : count;
+        bson_t page = BSON_INITIALIZER;
+        BSON_APPEND_UTF8(&page, "userId", owner);
+        BSON_APPEND_INT64(&page, "page", i);
+        BSON_APPEND_INT32(&page, "count", to - from);
+        append_elements(&page, from, to);
+        insert(connection->pages, &page);
+    }
 }
 
 static bson_t *push_and_count(const bson_t *document)
@@ -401,6 +477,29 @@ static int64_t apart_append(void *at, const char *owner, const uint8_t *element,
     return 0;
 }
 
+static void apart_fill(void *at, const char *owner, int count)
+{
+    connection_t *connection = at;
+    bson_error_t error;
+    mongoc_bulk_operation_t *bulk =
+        mongoc_collection_create_bulk_operation_with_opts(connection->pages, NULL);
+    for (int i = 0; i < count; i++) {
+        uint8_t bytes[ELEMENT_BYTES];
+        bson_t document = BSON_INITIALIZER;
+        bson_oid_t id;
+        measure_element(bytes, (uint64_t)i);
+        bson_t element = as_document(bytes);
+        bson_oid_init(&id, NULL);
+        BSON_APPEND_OID(&document, "_id", &id);
+        BSON_APPEND_UTF8(&document, "userId", owner);
+        BSON_APPEND_DOCUMENT(&document, "activity", &element);
+        mongoc_bulk_operation_insert(bulk, &document);
+        bson_destroy(&document);
+    }
+    check(mongoc_bulk_operation_execute(bulk, NULL, &error) != 0, &error);
+    mongoc_bulk_operation_destroy(bulk);
+}
+
 static int apart_read(connection_t *connection, const char *owner, const bson_t *options,
                       peer_visit_fn visit, void *context)
 {
@@ -461,6 +560,23 @@ static int64_t bucket_append(void *at, const char *owner, const uint8_t *element
     return 0;
 }
 
+static void bucket_fill(void *at, const char *owner, int count)
+{
+    connection_t *connection = at;
+    int capacity = connection->server->capacity;
+    for (int from = 0; from < count; from += capacity) {
+        int to = from + capacity < count ? from + capacity : count;
+        bson_t document = BSON_INITIALIZER;
+        bson_oid_t id;
+        bson_oid_init(&id, NULL);
+        BSON_APPEND_UTF8(&document, "userId", owner);
+        BSON_APPEND_OID(&document, "page", &id);
+        BSON_APPEND_INT32(&document, "count", to - from);
+        append_elements(&document, from, to);
+        insert(connection->pages, &document);
+    }
+}
+
 /* Buckets from the newest on, until there are enough: how full each is, is not known before. */
 static int bucket_page(void *at, const char *owner, int64_t skip, int limit)
 {
@@ -481,9 +597,11 @@ static void bucket_all(void *at, const char *owner, peer_visit_fn visit, void *c
     visit_pages(at, owner, visit, context);
 }
 
-#define SERVER .home = PEER_MONGODB, .close = close_server, .leave = leave
+#define SERVER                                                                                     \
+    .home = PEER_MONGODB, .close = close_server, .leave = leave, .bytes = peer_mongodb_bytes
 
 const peer_t peer_push = {.name = "$push, unbounded",
+                          .id = "push",
                           SERVER,
                           .open = open_plain,
                           .join = join,
@@ -494,35 +612,43 @@ const peer_t peer_push = {.name = "$push, unbounded",
                           .page = push_page,
                           .all = push_all};
 const peer_t peer_racy = {.name = "sources, racy",
+                          .id = "racy",
                           SERVER,
                           .racy = true,
                           .open = open_paged,
                           .join = join,
                           .begin = begin,
+                          .fill = safe_fill,
                           .append = racy_append,
                           .page = safe_page,
                           .faults = safe_faults,
                           .all = safe_all};
 const peer_t peer_safe = {.name = "sources, \"safe\"",
+                          .id = "safe",
                           SERVER,
                           .open = open_paged,
                           .join = join,
                           .begin = begin,
+                          .fill = safe_fill,
                           .append = safe_append,
                           .page = safe_page,
                           .faults = safe_faults,
                           .all = safe_all};
 const peer_t peer_apart = {.name = "a document each",
+                           .id = "apart",
                            SERVER,
                            .open = open_apart,
                            .join = join,
+                           .fill = apart_fill,
                            .append = apart_append,
                            .page = apart_page,
                            .all = apart_all};
 const peer_t peer_bucket = {.name = "bucket by hand",
+                            .id = "bucket",
                             SERVER,
                             .open = open_paged,
                             .join = join,
+                            .fill = bucket_fill,
                             .append = bucket_append,
                             .page = bucket_page,
                             .all = bucket_all};

@@ -32,7 +32,8 @@ static void *open_at(const peer_place_t *place, const char *uri, int op_window)
         spill_definition_init(&definition, "ours");
         snprintf(definition.collection, SPILL_NAME_SIZE, "ours");
         snprintf(definition.page_collection, SPILL_NAME_SIZE, "oursPages");
-        snprintf(definition.id_field, SPILL_NAME_SIZE, "at");
+        if (place->ids)
+            snprintf(definition.id_field, SPILL_NAME_SIZE, "at");
         definition.op_window = op_window;
         definition.bounds.head_bytes_max = definition.bounds.page_bytes_max = DOCUMENT_BYTES;
         definition.bounds.threshold = definition.bounds.page_capacity = place->capacity;
@@ -93,6 +94,32 @@ static int64_t append(void *connection, const char *owner, const uint8_t *elemen
                   &error);
     bson_destroy(&storage);
     return result.op_base;
+}
+
+/* As many at once as a document holds. */
+static void fill(void *connection, const char *owner, int count)
+{
+    enum { BATCH = 100 };
+    static _Thread_local uint8_t elements[BATCH][ELEMENT_BYTES];
+    ours_t *ours = connection;
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t name = spill_value_from_utf8(&storage, owner), values[BATCH];
+    spill_append_options_t options;
+    spill_append_result_t result;
+    spill_error_t error;
+    spill_append_options_init(&options);
+    for (int from = 0; from < count; from += BATCH) {
+        int batch = count - from < BATCH ? count - from : BATCH;
+        for (int i = 0; i < batch; i++) {
+            measure_element(elements[i], (uint64_t)(from + i));
+            values[i] = (spill_value_t){
+                .data = elements[i], .size_bytes = ELEMENT_BYTES, .type = BSON_TYPE_DOCUMENT};
+        }
+        measure_check(spill_array_append(ours->array, &name, values, (size_t)batch, &options,
+                                         &result, &error),
+                      &error);
+    }
+    bson_destroy(&storage);
 }
 
 static bool add(void *connection, const char *owner, int64_t id, const uint8_t *element)
@@ -159,10 +186,17 @@ static void all(void *connection, const char *owner, peer_visit_fn visit, void *
 }
 
 #define OURS                                                                                       \
-    .close = close_ours, .join = join, .leave = leave, .append = append, .add = add, .page = page, \
-    .all = all
+    .close = close_ours, .join = join, .leave = leave, .fill = fill, .append = append, .add = add, \
+    .page = page, .all = all
 
-const peer_t peer_ours_embedded = {
-    .name = "ours, embedded", .home = PEER_HERE, .open = open_embedded, OURS};
-const peer_t peer_ours_mongodb = {
-    .name = "ours, on a server", .home = PEER_MONGODB, .open = open_mongodb, OURS};
+const peer_t peer_ours_embedded = {.name = "ours, embedded",
+                                   .id = "ours-embedded",
+                                   .home = PEER_HERE,
+                                   .open = open_embedded,
+                                   OURS};
+const peer_t peer_ours_mongodb = {.name = "ours, on a server",
+                                  .id = "ours-server",
+                                  .home = PEER_MONGODB,
+                                  .open = open_mongodb,
+                                  .bytes = peer_mongodb_bytes,
+                                  OURS};

@@ -34,6 +34,7 @@ typedef enum peer_home { PEER_HERE, PEER_MONGODB, PEER_REDIS, PEER_POSTGRES } pe
 
 typedef struct peer {
     const char *name;
+    const char *id; /* its name in results */
     peer_home_t home;
     bool racy; /* known to lose: only in the works that count what is lost */
 
@@ -64,9 +65,18 @@ typedef struct peer {
     /* Say what else is wrong with the owner's documents: bounds, counts. NULL: it has no such. */
     void (*faults)(void *connection, const char *owner, char *text, size_t size);
 
+    /*
+     * Bytes on the disk once it is closed; compacted: after its own command that makes them fewer,
+     * where it has one. NULL: those of its folder.
+     */
+    int64_t (*bytes)(const peer_place_t *place, bool compacted);
+
     /* Visit all elements, the oldest first. */
     void (*all)(void *connection, const char *owner, peer_visit_fn visit, void *context);
 } peer_t;
+
+/* Of all that the database holds, indexes with it. */
+int64_t peer_mongodb_bytes(const peer_place_t *place, bool compacted);
 
 extern const peer_t peer_push, peer_racy, peer_safe, peer_apart, peer_bucket; /* mongodb.c */
 extern const peer_t peer_redis_list, peer_redis_stream;                       /* redis.c */

@@ -4,12 +4,17 @@
  *   bench_peers [--peers LIST] [--works LIST] [--durable | --not-durable] [--seconds S]
  *               [--appends N] [--length N] [--adds N] [--owners N] [--threads N] [--racers N]
  *               [--race-count N] [--capacity N] [--folder FOLDER] [--redis PORT] [--postgres PLACE]
+ *               [--results FILE] [--run N] [--minutes M]
+ *
+ * With --results rows are added to FILE, and those that are there already, of the same run and with
+ * the same options, are passed over: so that a long run is made in pieces. After --minutes no other
+ * row is begun; where there are more, the exit code is 3.
  *
  * Of a MongoDB-compatible server it uses what SPILLWAY_TEST_URI names, in a database of its own.
  * LIST has parts of names, with commas between.
  */
 #include "../measure.h"
-#include "works.h"
+#include "results.h"
 
 #include <mongoc/mongoc.h>
 #include <stdio.h>
@@ -32,9 +37,15 @@ typedef struct settings {
     works_options_t works;
     peer_place_t place;
     const char *peers, *work_names, *parent;
+    const char *results;
     char *database;
     bool durable, not_durable;
+    int run;
+    double until; /* when no other row is begun; 0: never */
+    int left;     /* rows that were not begun therefore */
 } settings_t;
+
+enum { EXIT_MORE = 3 };
 
 static bool is_wanted(const char *list, const char *name)
 {
@@ -92,21 +103,25 @@ static void drop_database(const char *place)
 /* ---- one row --------------------------------------------------------------------------------- */
 
 /* In a process of its own: a peer that fails takes nothing with it but its row. */
-static void run_row(const settings_t *settings, const work_t *work, const peer_t *peer)
+static void run_row(const settings_t *settings, const results_key_t *key)
 {
     peer_place_t place = settings->place;
     char *folder = measure_folder(settings->parent);
+    double load = 0;
+    getloadavg(&load, 1);
     place.folder = folder;
     place.fresh = true;
-    printf("%-18s", peer->name);
+    printf("%-18s", key->peer->name);
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
-        if (peer->home == PEER_MONGODB)
+        row_t row = {0};
+        if (key->peer->home == PEER_MONGODB)
             drop_database(place.mongodb);
-        work->run(peer, &place, &settings->works);
-        printf("\n");
-        fflush(stdout);
+        key->work->run(key->peer, &place, key->options, &row);
+        results_print(key->work, &row);
+        if (settings->results)
+            results_add(settings->results, key, &row, load);
         _exit(EXIT_SUCCESS);
     }
     int status = 0;
@@ -116,20 +131,34 @@ static void run_row(const settings_t *settings, const work_t *work, const peer_t
     measure_remove_folder(folder);
 }
 
+static void run_work(settings_t *settings, const work_t *work)
+{
+    bool begun = false;
+    for (size_t i = 0; i < sizeof peers / sizeof peers[0]; i++) {
+        results_key_t key = {work, peers[i], &settings->place, &settings->works, settings->run};
+        if (!is_wanted(settings->peers, key.peer->id) || !is_there(key.peer, &settings->place) ||
+            (key.peer->racy && !work->counts_loss) || results_have(settings->results, &key))
+            continue;
+        if (settings->until > 0 && measure_now() > settings->until) {
+            settings->left++;
+            continue;
+        }
+        if (!begun) {
+            printf("\n%s, %s\n%-18s", work->name,
+                   settings->place.durable ? "durable" : "not durable", "peer");
+            results_print_heads(work);
+        }
+        begun = true;
+        run_row(settings, &key);
+    }
+}
+
 static void run_works(settings_t *settings, bool durable)
 {
     settings->place.durable = durable;
-    for (size_t i = 0; i < sizeof works / sizeof works[0]; i++) {
-        const work_t *work = works[i];
-        if (!is_wanted(settings->work_names, work->name))
-            continue;
-        printf("\n%s, %s\n%-18s%s\n", work->name, durable ? "durable" : "not durable", "peer",
-               work->columns);
-        for (size_t j = 0; j < sizeof peers / sizeof peers[0]; j++)
-            if (is_wanted(settings->peers, peers[j]->name) &&
-                is_there(peers[j], &settings->place) && (!peers[j]->racy || work->counts_loss))
-                run_row(settings, work, peers[j]);
-    }
+    for (size_t i = 0; i < sizeof works / sizeof works[0]; i++)
+        if (is_wanted(settings->work_names, works[i]->name))
+            run_work(settings, works[i]);
 }
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -142,6 +171,7 @@ static bool read_text(settings_t *settings, const char *name, const char *value)
     } texts[] = {{"--peers", &settings->peers},
                  {"--works", &settings->work_names},
                  {"--folder", &settings->parent},
+                 {"--results", &settings->results},
                  {"--postgres", &settings->place.postgres}};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         if (strcmp(name, texts[i].name) == 0) {
@@ -166,10 +196,17 @@ static bool read_number(settings_t *settings, const char *name, const char *valu
                    {"--racers", &given->racers, 64},
                    {"--race-count", &given->race_count, 1 << 20},
                    {"--capacity", &settings->place.capacity, 100000},
+                   {"--run", &settings->run, 1000},
                    {"--redis", &settings->place.redis_port, 65535}};
     int number = atoi(value);
-    if (strcmp(name, "--seconds") == 0)
+    if (strcmp(name, "--seconds") == 0 && atof(value) > 0) {
         given->seconds = atof(value);
+        return true;
+    }
+    if (strcmp(name, "--minutes") == 0 && atof(value) > 0) {
+        settings->until = measure_now() + 60 * atof(value);
+        return true;
+    }
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (strcmp(name, numbers[i].name) == 0) {
             if (number < 1 || number > numbers[i].most)
@@ -177,7 +214,7 @@ static bool read_number(settings_t *settings, const char *name, const char *valu
             *numbers[i].to = number;
             return true;
         }
-    return strcmp(name, "--seconds") == 0 && given->seconds > 0;
+    return false;
 }
 
 int main(int argc, char **argv)
@@ -191,6 +228,7 @@ int main(int argc, char **argv)
                                      .race_count = 1000,
                                      .seconds = 30},
                            .place = {.capacity = 100},
+                           .run = 1,
                            .parent = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp"};
     const char *server = getenv("SPILLWAY_TEST_URI");
     for (int i = 1; i < argc; i++) {
@@ -216,5 +254,7 @@ int main(int argc, char **argv)
     if (settings.database)
         drop_database(settings.database);
     bson_free(settings.database);
-    return EXIT_SUCCESS;
+    if (settings.left > 0)
+        printf("\n%d rows are left: run it again\n", settings.left);
+    return settings.left > 0 ? EXIT_MORE : EXIT_SUCCESS;
 }

@@ -66,6 +66,33 @@ static server_t *server_of(const peer_place_t *place, const char *drop, const ch
     return server;
 }
 
+/* The table with its indexes and what lies out of line; not the log, which is used again. */
+static int64_t bytes_of(const peer_place_t *place, bool compacted, const char *table)
+{
+    server_t server = {.place = (char *)(uintptr_t)place->postgres};
+    char text[128];
+    PGconn *connection = connect_to(&server);
+    snprintf(text, sizeof text, "VACUUM FULL %s", table);
+    if (compacted)
+        run(connection, text);
+    snprintf(text, sizeof text, "SELECT pg_total_relation_size('%s')", table);
+    PGresult *result = checked(connection, PQexec(connection, text));
+    int64_t size = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+    PQclear(result);
+    leave(connection);
+    return size;
+}
+
+static int64_t bytes_rows(const peer_place_t *place, bool compacted)
+{
+    return bytes_of(place, compacted, "element");
+}
+
+static int64_t bytes_jsonb(const peer_place_t *place, bool compacted)
+{
+    return bytes_of(place, compacted, "owner");
+}
+
 /* Run a prepared statement with an owner, a number as text and bytes; each may be NULL. */
 static PGresult *ask(PGconn *connection, const char *name, int count, const char *const *texts,
                      const int *lengths, const int *formats)
@@ -236,9 +263,11 @@ static void all_jsonb(void *connection, const char *owner, peer_visit_fn visit, 
 }
 
 const peer_t peer_postgres_rows = {.name = "PostgreSQL rows",
+                                   .id = "postgres-rows",
                                    .home = PEER_POSTGRES,
                                    .open = open_rows,
                                    .close = close_server,
+                                   .bytes = bytes_rows,
                                    .join = join_rows,
                                    .leave = leave,
                                    .append = append_row,
@@ -246,10 +275,12 @@ const peer_t peer_postgres_rows = {.name = "PostgreSQL rows",
                                    .page = page_rows,
                                    .all = all_rows};
 const peer_t peer_postgres_jsonb = {.name = "PostgreSQL JSONB",
+                                    .id = "postgres-jsonb",
                                     .home = PEER_POSTGRES,
                                     .open = open_jsonb,
                                     .close = close_server,
                                     .join = join_jsonb,
+                                    .bytes = bytes_jsonb,
                                     .leave = leave,
                                     .fill = fill_jsonb,
                                     .append = append_jsonb,

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct connection {
     redisContext *redis;
@@ -45,17 +46,57 @@ static void leave(void *at)
     free(connection);
 }
 
+static void do_command(const connection_t *connection, const char *command)
+{
+    freeReplyObject(checked(connection, redisCommand(connection->redis, command)));
+}
+
+/* A number of INFO persistence. */
+static int64_t persistence(const connection_t *connection, const char *name)
+{
+    redisReply *reply = checked(connection, redisCommand(connection->redis, "INFO persistence"));
+    const char *at = strstr(reply->str, name);
+    if (!at)
+        measure_stop("redis: INFO has no %s", name);
+    int64_t number = strtoll(at + strlen(name) + 1, NULL, 10);
+    freeReplyObject(reply);
+    return number;
+}
+
+/* Write the append-only file anew, from what is there. */
+static void rewrite(const connection_t *connection)
+{
+    enum { POLL_US = 20000 };
+    while (persistence(connection, "aof_rewrite_in_progress") > 0)
+        usleep(POLL_US);
+    do_command(connection, "BGREWRITEAOF");
+    while (persistence(connection, "aof_rewrite_in_progress") > 0 ||
+           persistence(connection, "aof_rewrite_scheduled") > 0)
+        usleep(POLL_US);
+}
+
+static int64_t bytes(const peer_place_t *place, bool compacted)
+{
+    connection_t *connection = connect_to(place->redis_port);
+    if (compacted)
+        rewrite(connection);
+    int64_t size = persistence(connection, "aof_current_size");
+    leave(connection);
+    return size;
+}
+
 static void *open_server(const peer_place_t *place)
 {
     server_t *server = calloc(1, sizeof *server);
     server->port = place->redis_port;
     connection_t *connection = connect_to(server->port);
-    freeReplyObject(
-        checked(connection, redisCommand(connection->redis, "CONFIG SET appendonly yes")));
+    do_command(connection, "CONFIG SET appendonly yes");
     freeReplyObject(checked(connection, redisCommand(connection->redis, "CONFIG SET appendfsync %s",
                                                      place->durable ? "always" : "everysec")));
-    if (place->fresh)
-        freeReplyObject(checked(connection, redisCommand(connection->redis, "FLUSHALL")));
+    if (place->fresh) {
+        do_command(connection, "FLUSHALL");
+        rewrite(connection);
+    }
     leave(connection);
     return server;
 }
@@ -148,21 +189,25 @@ static void stream_all(void *at, const char *owner, peer_visit_fn visit, void *c
 }
 
 const peer_t peer_redis_list = {.name = "Redis list",
+                                .id = "redis-list",
                                 .home = PEER_REDIS,
                                 .open = open_server,
                                 .close = free,
                                 .join = join,
                                 .leave = leave,
+                                .bytes = bytes,
                                 .append = append,
                                 .add = add,
                                 .page = page,
                                 .all = all};
 const peer_t peer_redis_stream = {.name = "Redis stream",
+                                  .id = "redis-stream",
                                   .home = PEER_REDIS,
                                   .open = open_server,
                                   .close = free,
                                   .join = join,
                                   .leave = leave,
+                                  .bytes = bytes,
                                   .append = stream_append,
                                   .page = stream_page,
                                   .all = stream_all};

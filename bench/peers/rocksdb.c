@@ -183,6 +183,7 @@ static void all(void *connection, const char *owner, peer_visit_fn visit, void *
 }
 
 const peer_t peer_rocksdb = {.name = "RocksDB raw",
+                             .id = "rocksdb",
                              .home = PEER_HERE,
                              .open = open_engine,
                              .close = close_engine,

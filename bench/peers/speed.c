@@ -9,7 +9,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PAGE = 20, DEEP_PAGES = 200, OWNER_SIZE = 32, FEED_FILL = 20, FEED_READS = 95 };
+enum {
+    PAGE = 20,
+    PAGES = 1000, /* that are read, the newest and any; at most so many seconds each */
+    PAGES_SECONDS = 5,
+    LONG_APPENDS = 1000,
+    OWNER_SIZE = 32,
+    FEED_FILL = 20,
+    FEED_READS = 95 /* in a hundred */
+};
 
 /* What threads do together: until they have done it so often, or the time is over. */
 typedef struct task {
@@ -62,10 +70,17 @@ static spill_samples_t merged(spill_samples_t *parts, int count)
     return all;
 }
 
-static void print_rate(spill_samples_t *samples, double seconds)
+static void add_percentiles(row_t *row, spill_samples_t *samples)
 {
-    printf(" %9zu %11.0f %9.1f %9.1f", samples->count, (double)samples->count / seconds,
-           spill_samples_percentile(samples, 500), spill_samples_percentile(samples, 990));
+    row_add(row, spill_samples_percentile(samples, 500));
+    row_add(row, spill_samples_percentile(samples, 990));
+}
+
+static void add_rate(row_t *row, spill_samples_t *samples, double seconds)
+{
+    row_add(row, (double)samples->count);
+    row_add(row, (double)samples->count / seconds);
+    add_percentiles(row, samples);
 }
 
 static void begin(const peer_t *peer, void *connection, int owners)
@@ -77,14 +92,14 @@ static void begin(const peer_t *peer, void *connection, int owners)
     }
 }
 
-/* Appends of `threads` threads, each to an owner of its own; printed. */
-static int64_t measure_appends(task_t *task, int threads, int count)
+/* Appends of `threads` threads, each to an owner of its own. */
+static int64_t measure_appends(task_t *task, int threads, int count, row_t *row)
 {
     task->appends_us = calloc((size_t)threads, sizeof *task->appends_us);
     task->until = measure_now() + task->options->seconds;
     double seconds = measure_threads(append_many, task, threads, count);
     spill_samples_t all = merged(task->appends_us, threads);
-    print_rate(&all, seconds);
+    add_rate(row, &all, seconds);
     int64_t done = (int64_t)all.count;
     spill_samples_release(&all);
     free(task->appends_us);
@@ -101,46 +116,60 @@ static task_t open_task(const peer_t *peer, const peer_place_t *place,
     return task;
 }
 
-/* ---- appends, and deep pages of what they made ----------------------------------------------- */
+/* ---- appends, and pages of what they made ---------------------------------------------------- */
 
-static void deep_pages(task_t *task, int64_t length)
+/* Pages of one thread, the newest one or any, until there are enough or the time is over. */
+static void measure_pages(task_t *task, int64_t length, bool deep, row_t *row)
 {
     spill_samples_t samples = {0};
     void *connection = task->peer->join(task->opened);
     uint64_t random = 1;
     double from = measure_now();
-    for (int i = 0; i < DEEP_PAGES && length > 2 * PAGE; i++) {
+    for (int i = 0; i < PAGES && length > 2 * PAGE; i++) {
         random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        int64_t skip = (int64_t)((random >> 33) % (uint64_t)(length - PAGE));
+        int64_t skip = deep ? (int64_t)((random >> 33) % (uint64_t)(length - PAGE)) : 0;
         double began = measure_now();
         int count = task->peer->page(connection, "owner-000000", skip, PAGE);
         spill_samples_add(&samples, (measure_now() - began) * 1e6);
         if (count != PAGE)
             measure_stop("%s: a page has %d elements", task->peer->name, count);
-        if (measure_now() - from > task->options->seconds)
+        if (measure_now() - from > PAGES_SECONDS)
             break;
     }
-    printf(" %11.1f %11.1f", spill_samples_percentile(&samples, 500),
-           spill_samples_percentile(&samples, 990));
+    add_percentiles(row, &samples);
     spill_samples_release(&samples);
     task->peer->leave(connection);
 }
 
+/* What lies on the disk: as it is, and after the peer's own command that makes it smaller. */
+static void add_bytes(row_t *row, const peer_t *peer, const peer_place_t *place, int64_t elements)
+{
+    for (int compacted = 0; compacted < 2; compacted++) {
+        int64_t bytes =
+            peer->bytes ? peer->bytes(place, compacted) : measure_folder_bytes(place->folder);
+        row_add(row, (double)bytes / (double)elements);
+    }
+}
+
 static void run_append(const peer_t *peer, const peer_place_t *place,
-                       const works_options_t *options)
+                       const works_options_t *options, row_t *row)
 {
     task_t task = open_task(peer, place, options, 1);
-    int64_t done = measure_appends(&task, 1, options->appends);
-    deep_pages(&task, done);
+    int64_t done = measure_appends(&task, 1, options->appends, row);
+    measure_pages(&task, done, false, row);
+    measure_pages(&task, done, true, row);
     peer->close(task.opened);
+    add_bytes(row, peer, place, done);
 }
 
 static void run_threads(const peer_t *peer, const peer_place_t *place,
-                        const works_options_t *options)
+                        const works_options_t *options, row_t *row)
 {
     task_t task = open_task(peer, place, options, options->threads);
-    measure_appends(&task, options->threads, options->appends / options->threads);
+    int64_t done =
+        measure_appends(&task, options->threads, options->appends / options->threads, row);
     peer->close(task.opened);
+    add_bytes(row, peer, place, done);
 }
 
 /* ---- an owner that is long already ----------------------------------------------------------- */
@@ -157,28 +186,28 @@ static void fill(const peer_t *peer, void *connection, const char *owner, int co
         timed_append(peer, connection, owner, i);
 }
 
-static void run_long(const peer_t *peer, const peer_place_t *place, const works_options_t *options)
+static void run_long(const peer_t *peer, const peer_place_t *place, const works_options_t *options,
+                     row_t *row)
 {
     task_t task = open_task(peer, place, options, 0);
     void *connection = peer->join(task.opened);
     fill(peer, connection, "owner-000000", options->length);
     peer->leave(connection);
     task.from = options->length;
-    measure_appends(&task, 1, 1000);
+    measure_appends(&task, 1, LONG_APPENDS, row);
     peer->close(task.opened);
 }
 
 /* ---- with an id check ------------------------------------------------------------------------ */
 
 /* One of eight is there already. */
-static void run_add(const peer_t *peer, const peer_place_t *place, const works_options_t *options)
+static void run_add(const peer_t *peer, const peer_place_t *place, const works_options_t *options,
+                    row_t *row)
 {
     peer_place_t with_ids = *place;
     with_ids.ids = true;
-    if (!peer->add) {
-        printf(" %9s", "-");
+    if (!peer->add)
         return;
-    }
     task_t task = open_task(peer, &with_ids, options, 1);
     void *connection = peer->join(task.opened);
     spill_samples_t samples = {0};
@@ -196,7 +225,7 @@ static void run_add(const peer_t *peer, const peer_place_t *place, const works_o
             measure_stop("%s: element %" PRId64 " was %s", peer->name, number,
                          added ? "added twice" : "not added");
     }
-    print_rate(&samples, measure_now() - from);
+    add_rate(row, &samples, measure_now() - from);
     spill_samples_release(&samples);
     peer->leave(connection);
     peer->close(task.opened);
@@ -251,17 +280,25 @@ static void browse(void *context, int thread, int count)
     task->peer->leave(connection);
 }
 
-static void run_feed(const peer_t *peer, const peer_place_t *place, const works_options_t *options)
+static void fill_owners(void *context, int thread, int count)
+{
+    task_t *task = context;
+    char owner[OWNER_SIZE];
+    void *connection = task->peer->join(task->opened);
+    (void)count;
+    for (int i = thread; i < task->options->owners; i += task->options->threads) {
+        name_owner(owner, i);
+        fill(task->peer, connection, owner, FEED_FILL);
+    }
+    task->peer->leave(connection);
+}
+
+static void run_feed(const peer_t *peer, const peer_place_t *place, const works_options_t *options,
+                     row_t *row)
 {
     enum { COUNT_MAX = 10000000 };
     task_t task = open_task(peer, place, options, 0);
-    char owner[OWNER_SIZE];
-    void *connection = peer->join(task.opened);
-    for (int i = 0; i < options->owners; i++) {
-        name_owner(owner, i);
-        fill(peer, connection, owner, FEED_FILL);
-    }
-    peer->leave(connection);
+    measure_threads(fill_owners, &task, options->threads, 1);
     double *popularity = make_popularity(options->owners);
     task.popularity = popularity;
     task.reads_us = calloc((size_t)options->threads, sizeof *task.reads_us);
@@ -270,10 +307,9 @@ static void run_feed(const peer_t *peer, const peer_place_t *place, const works_
     double seconds = measure_threads(browse, &task, options->threads, COUNT_MAX);
     spill_samples_t reads = merged(task.reads_us, options->threads);
     spill_samples_t appends = merged(task.appends_us, options->threads);
-    printf(" %11.0f", (double)(reads.count + appends.count) / seconds);
-    printf(" %9.1f %9.1f %9.1f %9.1f", spill_samples_percentile(&reads, 500),
-           spill_samples_percentile(&reads, 990), spill_samples_percentile(&appends, 500),
-           spill_samples_percentile(&appends, 990));
+    row_add(row, (double)(reads.count + appends.count) / seconds);
+    add_percentiles(row, &reads);
+    add_percentiles(row, &appends);
     spill_samples_release(&reads);
     spill_samples_release(&appends);
     free(task.reads_us);
@@ -282,14 +318,38 @@ static void run_feed(const peer_t *peer, const peer_place_t *place, const works_
     peer->close(task.opened);
 }
 
-#define APPEND_COLUMNS "   appends    appends/s    p50 us    p99 us"
+#define APPEND_COLUMNS                                                                             \
+    {"appends", "appends", 0}, {"perSecond", "appends/s", 0}, {"p50Us", "p50 us", 1},              \
+    {                                                                                              \
+        "p99Us", "p99 us", 1                                                                       \
+    }
+#define BYTES_COLUMNS                                                                              \
+    {"bytes", "B/element", 0},                                                                     \
+    {                                                                                              \
+        "bytesLeast", "compacted", 0                                                               \
+    }
 
-const work_t work_append = {
-    .name = "append", .columns = APPEND_COLUMNS " deep p50 us deep p99 us", .run = run_append};
-const work_t work_threads = {.name = "threads", .columns = APPEND_COLUMNS, .run = run_threads};
-const work_t work_long = {.name = "long", .columns = APPEND_COLUMNS, .run = run_long};
-const work_t work_add = {
-    .name = "add", .columns = "      adds       adds/s    p50 us    p99 us", .run = run_add};
+const work_t work_append = {.name = "append",
+                            .columns = {APPEND_COLUMNS,
+                                        {"newestP50Us", "newest p50", 1},
+                                        {"newestP99Us", "newest p99", 1},
+                                        {"deepP50Us", "deep p50", 1},
+                                        {"deepP99Us", "deep p99", 1},
+                                        BYTES_COLUMNS},
+                            .run = run_append};
+const work_t work_threads = {
+    .name = "threads", .columns = {APPEND_COLUMNS, BYTES_COLUMNS}, .run = run_threads};
+const work_t work_long = {.name = "long", .columns = {APPEND_COLUMNS}, .run = run_long};
+const work_t work_add = {.name = "add",
+                         .columns = {{"adds", "adds", 0},
+                                     {"perSecond", "adds/s", 0},
+                                     {"p50Us", "p50 us", 1},
+                                     {"p99Us", "p99 us", 1}},
+                         .run = run_add};
 const work_t work_feed = {.name = "feed",
-                          .columns = "         ops/s  read p50  read p99  app. p50  app. p99",
+                          .columns = {{"perSecond", "ops/s", 0},
+                                      {"readP50Us", "read p50", 1},
+                                      {"readP99Us", "read p99", 1},
+                                      {"appendP50Us", "app. p50", 1},
+                                      {"appendP99Us", "app. p99", 1}},
                           .run = run_feed};

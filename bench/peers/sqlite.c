@@ -150,7 +150,21 @@ static void all(void *at, const char *owner, peer_visit_fn visit, void *context)
     rows(connection, connection->all, visit, context);
 }
 
+static int64_t bytes(const peer_place_t *place, bool compacted)
+{
+    if (compacted) {
+        base_t base = {.durable = place->durable};
+        snprintf(base.path, sizeof base.path, "%s/peer.db", place->folder);
+        connection_t *connection = connect_to(&base);
+        run(connection, "VACUUM");
+        check(connection, sqlite3_close(connection->db));
+        free(connection);
+    }
+    return measure_folder_bytes(place->folder);
+}
+
 const peer_t peer_sqlite = {.name = "SQLite rows",
+                            .id = "sqlite",
                             .home = PEER_HERE,
                             .open = open_base,
                             .close = free,
@@ -159,4 +173,5 @@ const peer_t peer_sqlite = {.name = "SQLite rows",
                             .append = append,
                             .add = add,
                             .page = page,
+                            .bytes = bytes,
                             .all = all};

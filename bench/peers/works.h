@@ -1,4 +1,7 @@
-/* What peers are measured by. Each work runs one peer in a process of its own, and prints a row. */
+/*
+ * What peers are measured by. Each work runs one peer in a process of its own and finds out the
+ * figures of one row.
+ */
 #ifndef BENCH_PEERS_WORKS_H
 #define BENCH_PEERS_WORKS_H
 
@@ -15,12 +18,29 @@ typedef struct works_options {
     double seconds; /* after which a work ends, whatever it has done */
 } works_options_t;
 
+/* A figure of a row: its name in the results, and how it is printed. */
+typedef struct column {
+    const char *key, *head;
+    int decimals;
+} column_t;
+
+enum { COLUMNS_MAX = 12 };
+
+typedef struct row {
+    double figures[COLUMNS_MAX]; /* in the order of the work's columns; fewer: not tried */
+    size_t count;
+    char note[256]; /* what is wrong besides; may be empty */
+} row_t;
+
 typedef struct work {
     const char *name;
-    const char *columns; /* the heads of its columns, behind the peer's name */
-    bool counts_loss;    /* racy peers take part, too */
-    void (*run)(const peer_t *peer, const peer_place_t *place, const works_options_t *options);
+    column_t columns[COLUMNS_MAX + 1]; /* ended by one without a key */
+    bool counts_loss;                  /* racy peers take part, too */
+    void (*run)(const peer_t *peer, const peer_place_t *place, const works_options_t *options,
+                row_t *row);
 } work_t;
+
+void row_add(row_t *row, double figure);
 
 extern const work_t work_append, work_threads, work_long, work_add, work_feed; /* speed.c */
 extern const work_t work_race, work_kill;                                      /* loss.c */
