@@ -1,13 +1,14 @@
 /*
  * Does what an operation costs depend on how long the array is? For each layout an owner of a
- * million elements takes turns with owners of a thousand, on one store, and the median of the
- * rounds' ratios counts. docs/benchmarks.md has the figures and the bars.
+ * million elements takes turns with owners of a thousand, or of --short, on one store, and the
+ * median of the rounds' ratios counts. docs/benchmarks.md has the figures and the bars.
  *
- *   bench_length [--quick] [--length N] [--layout NAME] [--only NAME] [--dir FOLDER |
- * mongodb://HOST/]
+ *   bench_length [--quick] [--length N] [--short N] [--layout NAME] [--only NAME]
+ *                [--dir FOLDER | --server | mongodb://HOST/]
  *
  * Without a server: on the embedded store, in a new folder. A length of its own is for servers,
- * where a million elements of each layout take minutes to bring in.
+ * where a million elements of each layout take minutes to bring in. Removals are measured where
+ * short owners have pages to remove from.
  */
 #include "measure.h"
 
@@ -24,10 +25,11 @@
 #include <unistd.h>
 
 enum {
-    CAPACITY = 100,    /* threshold and page */
-    CYCLES = 5,        /* spills of a round */
-    SHORT = 1000,      /* elements of the others */
-    PAGE = 20,         /* elements of a read */
+    CAPACITY = 100, /* threshold and page */
+    CYCLES = 5,     /* spills of a round */
+    PAGE = 20,      /* elements of a read */
+    SHORT = 1000,   /* elements of the others, unless --short says so */
+    SHORT_MIN = 2 * PAGE,
     HOUR = 3600,       /* elements of a window by the hour: there is one for each second */
     FIRST_HOUR = 2000, /* of the first window: element 0 is of 12:26:40 */
     LENGTH_QUICK = 50000,
@@ -45,7 +47,7 @@ typedef struct bench {
     const char *server;
     char *place; /* the folder, or the database's connection string */
     spill_store_t *store;
-    int64_t length;
+    int64_t length, shorts; /* elements of the long owner, and of the others */
     int rounds, read_rounds;
 } bench_t;
 
@@ -131,19 +133,20 @@ static void fill(const side_t *side, int64_t owner, int64_t from, int64_t to)
 }
 
 /*
- * The long owner's last thousand elements come amid the others', so that the engine, which keeps
+ * The long owner's last elements come amid the others', so that the engine, which keeps
  * what was written last in memory, has them at the same place.
  */
 static void fill_both(const side_t *longer, const side_t *shorter)
 {
     double from = measure_now();
-    fill(longer, 0, 0, longer->length - SHORT);
+    int64_t last = longer->length - shorter->length;
+    fill(longer, 0, 0, last);
     fprintf(stderr, "%s: %" PRId64 " elements in %.0f s\n", longer->kind->as.name, longer->length,
             measure_now() - from);
     for (int owner = 0; owner < shorter->owners; owner++) {
         if (owner == shorter->owners / 2)
-            fill(longer, 0, longer->length - SHORT, longer->length);
-        fill(shorter, owner, 0, SHORT);
+            fill(longer, 0, last, longer->length);
+        fill(shorter, owner, 0, shorter->length);
     }
 }
 
@@ -340,13 +343,15 @@ typedef struct pair {
  */
 static void measure(pair_t *pair, const char *what, measure_fn run, int rounds, int count)
 {
-    char name[48];
+    char name[48], against[64];
     snprintf(name, sizeof name, "%s-%s", pair->kind->as.name, what);
+    snprintf(against, sizeof against, "at %" PRId64 ", against %" PRId64 "%s", pair->longer.length,
+             pair->shorter.length, pair->bench->server ? ", on a server" : "");
     if (!measure_wanted(&pair->bench->report, name))
         return;
     pair->longer.turn = pair->shorter.turn = 0;
     measure_figure_t figure = {.name = name,
-                               .what = "at the full length, against 1000",
+                               .what = against,
                                .bar = 1.25,
                                .at_most = true,
                                .threads = 1,
@@ -381,13 +386,13 @@ static void bench_kind(bench_t *bench, const kind_t *kind)
 {
     if (bench->layout && strcmp(bench->layout, kind->as.name) != 0)
         return;
-    /* The last window has 1000 elements, as those of the others have. */
-    int64_t length = FIRST_HOUR + bench->length / HOUR * HOUR + SHORT;
+    /* The last window has as many elements as those of the others have. */
+    int64_t length = FIRST_HOUR + bench->length / HOUR * HOUR + bench->shorts;
     int owners = bench->rounds * CYCLES;
     pair_t pair = {.bench = bench,
                    .kind = kind,
                    .longer = {kind, NULL, "long", length, 1, CAPACITY * CYCLES, 0, 0},
-                   .shorter = {kind, NULL, "short", SHORT, owners, CAPACITY, 0, 0}};
+                   .shorter = {kind, NULL, "short", bench->shorts, owners, CAPACITY, 0, 0}};
     open_store(bench);
     define(bench, kind);
     open_arrays(&pair);
@@ -403,7 +408,7 @@ static void bench_kind(bench_t *bench, const kind_t *kind)
         measure(&pair, "remove-top", top_removals, bench->read_rounds, REMOVALS);
     }
     measure(&pair, "append", appends, bench->rounds, CAPACITY * CYCLES);
-    if (kind->removal)
+    if (kind->removal && bench->shorts >= SHORT)
         measure(&pair, "remove", removals, bench->read_rounds, REMOVALS);
     spill_array_close(pair.longer.array);
     close_store(bench);
@@ -413,7 +418,8 @@ static void bench_kind(bench_t *bench, const kind_t *kind)
 
 int main(int argc, char **argv)
 {
-    bench_t bench = {.parent = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", .length = 1000000};
+    bench_t bench = {
+        .parent = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", .length = 1000000, .shorts = SHORT};
     bool quick = false;
     for (int i = 1; i < argc; i++) {
         bool more = i + 1 < argc;
@@ -421,6 +427,8 @@ int main(int argc, char **argv)
             quick = true;
         else if (strcmp(argv[i], "--length") == 0 && more)
             bench.length = strtoll(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--short") == 0 && more)
+            bench.shorts = strtoll(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--layout") == 0 && more)
             bench.layout = argv[++i];
         else if (strcmp(argv[i], "--only") == 0 && more)
@@ -432,11 +440,13 @@ int main(int argc, char **argv)
         else if (strncmp(argv[i], "mongodb", strlen("mongodb")) == 0)
             bench.server = argv[i];
         else
-            measure_stop("usage: bench_length [--quick] [--length N] [--layout NAME] [--only NAME] "
-                         "[--dir FOLDER | --server | mongodb://HOST/]");
+            measure_stop("usage: bench_length [--quick] [--length N] [--short N] [--layout NAME] "
+                         "[--only NAME] [--dir FOLDER | --server | mongodb://HOST/]");
     }
     if (quick)
         bench.length = LENGTH_QUICK;
+    if (bench.shorts < SHORT_MIN || bench.shorts > bench.length)
+        measure_stop("--short is a number from %d to the length", SHORT_MIN);
     bench.rounds = quick || bench.server ? 5 : 15;
     bench.read_rounds = bench.server ? 25 : 99;
     measure_print_header();
