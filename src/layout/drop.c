@@ -49,17 +49,26 @@ bool spill_page_is_leased(const spill_response_t *page)
     return page->state.present && page->state.lease > page->now_us;
 }
 
+spill_code_t spill_outlier_read_leased(const spill_owner_t *owner, int64_t number,
+                                       spill_response_t *page, spill_error_t *error)
+{
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, number);
+    read.want_now = true;
+    return spill_owner_call(owner, &read, page, error);
+}
+
+/* In a store to which nobody else writes only a full document is copied from, which is ours then.
+ */
 spill_code_t spill_outlier_may_end(const spill_owner_t *owner, const spill_state_t *head,
                                    spill_error_t *error)
 {
     spill_response_t page = SPILL_RESPONSE_INIT;
     const spill_definition_t *definition = &owner->array->definition;
-    if (head->pages == 0 || definition->keep == SPILL_KEEP_OLDEST ||
+    if ((head->pages == 0 && !owner->array->store->ops->others_write) ||
+        definition->keep == SPILL_KEEP_OLDEST || !spill_definition_has_pages(definition) ||
         spill_elements_apart(definition))
         return SPILL_OK;
-    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, 0);
-    read.want_now = true;
-    spill_code_t code = spill_owner_call(owner, &read, &page, error);
+    spill_code_t code = spill_outlier_read_leased(owner, 0, &page, error);
     if (code == SPILL_OK && spill_page_is_leased(&page))
         code = spill_owner_leased(owner, &page.state, error);
     spill_response_release(&page);

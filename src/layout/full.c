@@ -3,68 +3,34 @@
  * adds, so it is taken over and cut in one update. The pages come first, when there is no head yet:
  *
  *   1. put    pages 0 .. k-1: a copy of its oldest elements, with a lease   only where none are
- *   2. read   them: whoever put them, they are what the array is to begin with
+ *   2. read   them: they are what the array is to begin with
  *   3. take   the array over, without those elements        until the lease less a margin
  *
  * While the lease runs nobody replaces or deletes these pages, by the store's own clock, and nobody
- * ends the incarnation that step 3 makes. So whenever that update is carried out, by whomever it
- * was sent, the pages hold what it takes off the array. Where it is refused the array does not
- * begin with these elements any more: the pages are given up (SEAL with close), and once the lease
- * has run out they are deleted, and copied anew. docs/protocol.md has the argument.
+ * ends the incarnation that step 3 makes. So whenever that update is carried out the pages hold
+ * what it takes off the array. It is sent once, by who has put the copy. Where it is refused there
+ * never was a head of this copy, and there will be none: the pages are given up (SEAL with close),
+ * and once the lease has run out they are deleted, and copied anew. Where the answer is lost, or
+ * the client dies, that is not known: then they go only if the array still begins with them.
+ * docs/protocol.md has the argument.
  */
 #include "layout/lay_out.h"
 
 #include "bson/value_hash.h"
 #include "util/error.h"
 
-/* Pages that were copied before there is a head. */
+/*
+ * So far ahead a copy is dated, for a TAKE_CUT is refused where a head that was made after it was
+ * dropped, of whatever owner.
+ */
+#define AHEAD_US ((int64_t)10 * 1000000)
+
+/* Pages that were put before there is a head. */
 typedef struct copy {
     spill_state_t first; /* page 0; without `gone`, which it has not */
-    int64_t now_us;
-    int64_t pages; /* 0: there is none */
+    int64_t pages;
     spill_run_t run;
 } copy_t;
-
-/* ---- reading what somebody has copied -------------------------------------------------------- */
-
-static void add_elements(const spill_response_t *page, spill_run_t *run)
-{
-    for (size_t i = 0; i < page->run.count; i++) {
-        spill_element_t element = spill_run_element(&page->run, i);
-        spill_run_add(run, element.seq, &element.value);
-    }
-}
-
-/* Page 0, and those that follow it without a hole. */
-static spill_code_t read_copy(const spill_owner_t *owner, copy_t *copy, spill_error_t *error)
-{
-    spill_response_t page = SPILL_RESPONSE_INIT;
-    spill_code_t code = SPILL_OK;
-    bool more = true;
-    copy->pages = 0;
-    spill_run_clear(&copy->run);
-    while (code == SPILL_OK && more) {
-        spill_request_t read = spill_owner_whole_request(owner, copy->pages);
-        read.want_now = true;
-        code = spill_owner_call(owner, &read, &page, error);
-        more =
-            code == SPILL_OK && page.state.present &&
-            (copy->pages == 0 ||
-             (page.state.epoch == copy->first.epoch && page.state.rev == page.state.src &&
-              page.state.src == copy->first.src && page.state.first == (int64_t)copy->run.count));
-        if (!more)
-            break;
-        if (copy->pages++ == 0) {
-            copy->first = page.state;
-            copy->first.gone = (spill_seqs_t){0};
-            copy->first.top = (spill_top_t){0};
-            copy->now_us = page.now_us;
-        }
-        add_elements(&page, &copy->run);
-    }
-    spill_response_release(&page);
-    return code;
-}
 
 /* ---- copying --------------------------------------------------------------------------------- */
 
@@ -89,61 +55,90 @@ static size_t page_length(const spill_owner_t *owner, const spill_run_t *run, si
     return length;
 }
 
-/* The next page of the copy, from the elements of `run`. Page 0 makes it: the store dates it. */
-static spill_code_t put_next(const spill_owner_t *owner, const spill_run_t *run, copy_t *copy,
-                             size_t *at, bool *done, spill_error_t *error)
+/* The elements of the next page, from those of `run` behind the copy. */
+static spill_run_t next_run(const spill_owner_t *owner, const spill_run_t *run, const copy_t *copy)
 {
     spill_run_t own = *run;
-    own.entries += *at;
-    own.count = page_length(owner, run, *at, copy->pages, copy->first.lease);
+    own.entries += copy->run.count;
+    own.count = page_length(owner, run, copy->run.count, copy->pages, copy->first.lease);
+    return own;
+}
+
+/* Page 0 makes the copy: the store dates it. */
+static spill_code_t put_next(const spill_owner_t *owner, const spill_run_t *own, const copy_t *copy,
+                             bool *done, spill_error_t *error)
+{
     spill_request_t put = spill_owner_request(owner, SPILL_REQUEST_PUT_PAGE, copy->pages);
     put.create = copy->pages == 0;
     put.epoch = copy->first.epoch;
     put.lease = copy->first.lease;
-    put.first = (int64_t)*at;
-    put.slots = (int64_t)own.count;
-    put.bytes = spill_run_bytes(&own);
-    put.run = &own;
-    *at += own.count;
-    copy->pages++;
+    put.first = (int64_t)copy->run.count;
+    put.slots = (int64_t)own->count;
+    put.bytes = spill_run_bytes(own);
+    put.run = own;
     return spill_owner_step(owner, &put, done, error);
 }
 
-/* Enough becomes free without its elements? Mostly with one page. */
-static bool is_enough(const spill_owner_t *owner, const copy_t *copy)
+/*
+ * The page that was just put, to the copy. *done: it is there, and as it was put; what the array is
+ * compared with is what the store has.
+ */
+static spill_code_t read_next(const spill_owner_t *owner, copy_t *copy, bool *done,
+                              spill_error_t *error)
 {
-    return copy->pages > 0 && spill_run_bytes(&copy->run) >= owner->array->store->take_room;
+    spill_response_t page = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_owner_read_whole(owner, copy->pages, &page, error);
+    const spill_state_t *state = &page.state;
+    *done = code == SPILL_OK && state->present && state->lease == copy->first.lease &&
+            state->rev == state->src && state->first == (int64_t)copy->run.count &&
+            (copy->pages == 0 || state->epoch == copy->first.epoch);
+    if (*done && copy->pages++ == 0) {
+        copy->first = *state;
+        copy->first.gone = (spill_seqs_t){0};
+        copy->first.top = (spill_top_t){0};
+    }
+    for (size_t i = 0; *done && i < page.run.count; i++) {
+        spill_element_t element = spill_run_element(&page.run, i);
+        spill_run_add(&copy->run, element.seq, &element.value);
+    }
+    spill_response_release(&page);
+    return code;
+}
+
+/* What becomes free without the first `count` of the array's elements, of so many bytes. */
+static int64_t freed(int64_t elements, int64_t count, int64_t bytes)
+{
+    return bytes + spill_array_framing(elements) - spill_array_framing(elements - count);
 }
 
 /*
- * Begin a copy of the array that `head` shows, or make it longer. One element at least stays in the
- * document. *more: something was put, or may have been.
+ * Copy the oldest elements of the array that `head` shows, until enough becomes free; mostly that
+ * is one page. One element at least stays in the document. *done: the copy is there. Else, and
+ * where an answer was lost, there are perhaps pages of it.
  */
 static spill_code_t put_copy(const spill_owner_t *owner, const spill_response_t *head, copy_t *copy,
-                             bool *more, spill_error_t *error)
+                             bool *done, spill_error_t *error)
 {
     const spill_store_t *store = owner->array->store;
+    int64_t elements = head->state.live, now_us = spill_owner_now(owner);
     spill_run_t run = head->run;
-    size_t at = copy->run.count, first = at;
-    int64_t free = spill_run_bytes(&copy->run);
-    if ((int64_t)run.count == head->state.live && run.count > 0)
+    if ((int64_t)run.count == elements)
         run.count--;
-    *more = at < run.count;
-    if (copy->pages == 0)
-        copy->first = (spill_state_t){
-            .epoch = spill_owner_now(owner),
-            .lease = head->now_us + store->take_us + store->margin_us,
-        };
+    copy->first = (spill_state_t){
+        .epoch = (now_us > head->now_us ? now_us : head->now_us) + AHEAD_US,
+        .lease = head->now_us + store->take_us + store->margin_us,
+    };
     spill_code_t code = SPILL_OK;
-    bool done = true, begins = copy->pages == 0;
-    while (code == SPILL_OK && done && at < run.count && free < store->take_room) {
-        code = put_next(owner, &run, copy, &at, &done, error);
-        for (; first < at; first++)
-            free += run.entries[first].size_bytes;
-        if (begins)
-            break; /* the others get the epoch that the store has given it */
+    *done = true;
+    while (code == SPILL_OK && *done && copy->run.count < run.count &&
+           freed(elements, (int64_t)copy->run.count, spill_run_bytes(&copy->run)) <
+               store->take_room) {
+        spill_run_t own = next_run(owner, &run, copy);
+        code = put_next(owner, &own, copy, done, error);
+        if (code == SPILL_OK && *done)
+            code = read_next(owner, copy, done, error);
     }
-    return code == SPILL_UNKNOWN ? SPILL_OK : code; /* what is there is read next */
+    return code;
 }
 
 /* ---- taking over ----------------------------------------------------------------------------- */
@@ -160,17 +155,15 @@ static spill_code_t take_cut(const spill_owner_t *owner, const copy_t *copy, boo
     return spill_owner_step(owner, &take, done, error);
 }
 
-/* It was refused, and there is no head: unless it was sent before, none will be made of this copy.
- */
+/* There never was a head of this copy, and nobody will make one. Where this is lost, it only takes
+ * longer until that is known. */
 static spill_code_t give_up(const spill_owner_t *owner, const copy_t *copy, spill_error_t *error)
 {
     spill_request_t seal = spill_owner_request(owner, SPILL_REQUEST_SEAL, 0);
     seal.epoch = copy->first.epoch;
     seal.close = true;
     spill_code_t code = spill_owner_step(owner, &seal, NULL, error);
-    return code == SPILL_OK || code == SPILL_UNKNOWN
-               ? spill_owner_leased(owner, &copy->first, error)
-               : code;
+    return code == SPILL_UNKNOWN ? SPILL_OK : code;
 }
 
 static void note(const copy_t *copy, spill_laid_out_t *laid_out)
@@ -203,46 +196,34 @@ static spill_code_t read_plain(const spill_owner_t *owner, int64_t limit, spill_
     return code;
 }
 
-/* Is it as it was put, and for an update that may be sent now? */
-static bool is_usable(const spill_owner_t *owner, const copy_t *copy)
+/* So many elements make enough room, however small they are: each frees three bytes at least. */
+static int64_t elements_to_read(const spill_owner_t *owner)
 {
-    return copy->first.lease > 0 && copy->first.rev == copy->first.src && copy->first.first == 0 &&
-           copy->now_us < copy->first.lease - owner->array->store->margin_us;
+    int64_t page = owner->array->definition.bounds.page_capacity;
+    int64_t room = owner->array->store->take_room / 3 + 2;
+    return page > room ? page : room;
+}
+
+static spill_code_t refuse_room(const spill_owner_t *owner, spill_error_t *error)
+{
+    spill_fail(error, SPILL_TOO_BIG,
+               "its document is full of other things than this array: there is no room for the "
+               "bookkeeping even if all of its elements but one were in pages");
+    return spill_owner_name(owner, SPILL_TOO_BIG, error);
 }
 
 /*
- * One try, by the copy that was read. *settled: the array was taken over, by us (*taken) or by
- * another, or there is none.
+ * Nothing was done, or perhaps nothing: is the array still of others? Then what was put of the copy
+ * is in the way until its lease is over.
  */
-static spill_code_t try_take(const spill_owner_t *owner, copy_t *copy, spill_response_t *head,
-                             bool *settled, bool *taken, spill_error_t *error)
+static spill_code_t settle(const spill_owner_t *owner, const copy_t *copy, spill_response_t *head,
+                           bool *taken, spill_error_t *error)
 {
-    bool usable = is_usable(owner, copy), enough = is_enough(owner, copy), more = false, there;
-    /* An element and what frames it have four bytes at least. */
-    int64_t page = owner->array->definition.bounds.page_capacity;
-    int64_t room = owner->array->store->take_room / 4;
-    spill_code_t code = SPILL_OK;
-    if (usable && enough)
-        code = take_cut(owner, copy, taken, error);
-    *settled = *taken;
-    if (code != SPILL_OK || *taken)
-        return code;
-    code = read_plain(owner, enough ? 0 : page > room ? page : room, head, &there, error);
-    *settled = code == SPILL_OK && !there;
-    if (code != SPILL_OK || !there)
-        return code;
-    if (copy->pages > 0 && !usable)
-        return spill_owner_leased(owner, &copy->first, error);
-    if (enough)
-        return give_up(owner, copy, error);
-    code = put_copy(owner, head, copy, &more, error);
-    if (code == SPILL_OK && !more && copy->pages == 0)
-        return spill_owner_name(
-            owner,
-            spill_fail(error, SPILL_TOO_BIG,
-                       "its document has no room for the bookkeeping, and one element"),
-            error);
-    return code == SPILL_OK && !more ? give_up(owner, copy, error) : code;
+    bool there;
+    spill_code_t code = read_plain(owner, 0, head, &there, error);
+    *taken = code == SPILL_OK && head->state.present && copy->pages > 0 &&
+             head->state.epoch == copy->first.epoch;
+    return there ? spill_owner_leased(owner, &copy->first, error) : code;
 }
 
 spill_code_t spill_take_full(const spill_owner_t *owner, spill_laid_out_t *laid_out,
@@ -250,17 +231,21 @@ spill_code_t spill_take_full(const spill_owner_t *owner, spill_laid_out_t *laid_
 {
     spill_response_t head = SPILL_RESPONSE_INIT;
     copy_t copy = {0};
-    bool settled = false, taken = false;
-    int tries = 0;
-    spill_code_t code = SPILL_OK;
-    while (code == SPILL_OK && !settled) {
-        code = read_copy(owner, &copy, error);
-        if (code == SPILL_OK)
-            code = try_take(owner, &copy, &head, &settled, &taken, error);
-        if (code == SPILL_UNKNOWN) /* what was done is seen next */
-            code = SPILL_OK;
-        if (code == SPILL_OK && !settled)
-            code = spill_owner_again(owner, &tries, error);
+    bool there, copied = false, taken = false;
+    spill_code_t code = read_plain(owner, elements_to_read(owner), &head, &there, error);
+    if (there && head.state.live == 1)
+        code = refuse_room(owner, error);
+    else if (there) {
+        code = put_copy(owner, &head, &copy, &copied, error);
+        if (copied && code == SPILL_OK)
+            code = take_cut(owner, &copy, &taken, error);
+        bool never = copy.pages > 0 && !taken && (code == SPILL_OK || code == SPILL_TOO_BIG);
+        spill_code_t given_up = never ? give_up(owner, &copy, NULL) : SPILL_OK;
+        if (code == SPILL_TOO_BIG)
+            code = refuse_room(owner, error);
+        else if (!taken && (code == SPILL_OK || code == SPILL_UNKNOWN))
+            code = settle(owner, &copy, &head, &taken, error);
+        code = code == SPILL_OK ? given_up : code;
     }
     if (taken)
         note(&copy, laid_out);

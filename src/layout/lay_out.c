@@ -51,24 +51,33 @@ static void add_page(const spill_response_t *page, int64_t low, spill_run_t *run
     }
 }
 
-/*
- * Elements of the pages with numbers up to `highest`, in `run`; *sole: all are of that incarnation,
- * and hold what they say they hold. Numbers may be missing: of trimmed pages, from 0 on.
- */
+/* Pages with numbers up to some highest one, which have no head. */
+typedef struct headless {
+    spill_run_t run; /* their elements */
+    bool sole;       /* all are of one incarnation, and hold what they say they hold */
+    bool given_up;   /* all were copied for a TAKE_CUT that is known never to have been made */
+} headless_t;
+
+/* Numbers may be missing: of trimmed pages, from 0 on. */
 static spill_code_t read_epoch(const spill_owner_t *owner, int64_t epoch, int64_t highest,
-                               spill_run_t *run, bool *sole, spill_error_t *error)
+                               headless_t *headless, spill_error_t *error)
 {
     spill_response_t page = SPILL_RESPONSE_INIT;
     spill_code_t code = SPILL_OK;
-    *sole = true;
-    for (int64_t number = 0; code == SPILL_OK && *sole && number <= highest; number++) {
+    headless->sole = true;
+    for (int64_t number = 0; code == SPILL_OK && headless->sole && number <= highest; number++) {
         code = spill_owner_read_whole(owner, number, &page, error);
-        if (code != SPILL_OK || !page.state.present)
+        const spill_state_t *state = &page.state;
+        if (number == 0)
+            headless->given_up = code == SPILL_OK && state->present && state->closed;
+        headless->given_up = headless->given_up && state->present && state->lease > 0;
+        if (code != SPILL_OK || !state->present)
             continue;
-        *sole = page.state.epoch == epoch && (int64_t)page.run.count == page.state.live;
-        add_page(&page, 0, run);
+        headless->sole = state->epoch == epoch && (int64_t)page.run.count == state->live;
+        add_page(&page, 0, &headless->run);
     }
     spill_response_release(&page);
+    headless->given_up = headless->given_up && headless->sole;
     return code;
 }
 
@@ -106,18 +115,6 @@ static spill_code_t refuse_pages(const spill_owner_t *owner, spill_error_t *erro
     return spill_owner_name(owner, SPILL_REFUSED, error);
 }
 
-/* Pages of that incarnation were copied for a TAKE_CUT, which was refused: it never was. */
-static spill_code_t was_given_up(const spill_owner_t *owner, int64_t epoch, bool *given_up,
-                                 spill_error_t *error)
-{
-    spill_response_t page = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_owner_read_state(owner, 0, &page, error);
-    *given_up = code == SPILL_OK && page.state.present && page.state.epoch == epoch &&
-                page.state.lease > 0 && page.state.closed;
-    spill_response_release(&page);
-    return code;
-}
-
 /*
  * Other programs write to these documents: one may have replaced the head, and the pages have
  * elements that are nowhere else. They are free only where the array has them: it was given back.
@@ -127,23 +124,19 @@ static spill_code_t free_compared(const spill_owner_t *owner, const spill_state_
                                   spill_error_t *error)
 {
     spill_response_t head = SPILL_RESPONSE_INIT;
-    spill_run_t run = {0};
-    bool sole;
+    headless_t headless = {0};
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
     read.plain = true;
     read.want = SPILL_WANT_FORWARD;
     read.limit = INT64_MAX;
-    bool given_up;
-    spill_code_t code = read_epoch(owner, page->epoch, page->page, &run, &sole, error);
-    if (code == SPILL_OK)
-        code = was_given_up(owner, page->epoch, &given_up, error);
+    spill_code_t code = read_epoch(owner, page->epoch, page->page, &headless, error);
     if (code == SPILL_OK)
         code = spill_owner_call(owner, &read, &head, error);
     if (code == SPILL_OK && !head.state.present)
-        code = given_up || (sole && begins_with(&head.run, &run))
+        code = headless.given_up || (headless.sole && begins_with(&head.run, &headless.run))
                    ? delete_epoch(owner, page->epoch, page->page, error)
                    : refuse_pages(owner, error);
-    spill_run_release(&run);
+    spill_run_release(&headless.run);
     spill_response_release(&head);
     return code;
 }
@@ -162,19 +155,33 @@ static spill_code_t free_dropped(const spill_owner_t *owner, spill_error_t *erro
     return code;
 }
 
-spill_code_t spill_free_pages(const spill_owner_t *owner, bool *leased, spill_error_t *error)
+/* An update that makes their head may be on its way, or was made just now. */
+static spill_code_t await_lease(const spill_owner_t *owner, const spill_state_t *page,
+                                spill_error_t *error)
 {
-    spill_response_t page = SPILL_RESPONSE_INIT;
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.plain = true;
+    spill_code_t code = spill_owner_call(owner, &read, &head, error);
+    if (code == SPILL_OK && !head.state.present)
+        code = spill_owner_leased(owner, page, error);
+    spill_response_release(&head);
+    return code;
+}
+
+spill_code_t spill_free_pages(const spill_owner_t *owner, spill_error_t *error)
+{
+    spill_response_t page = SPILL_RESPONSE_INIT, first = SPILL_RESPONSE_INIT;
     spill_code_t code = spill_outlier_find_left_over(owner, INT64_MAX, &page, error);
-    bool runs = code == SPILL_OK && spill_page_is_leased(&page);
-    if (leased)
-        *leased = runs;
-    else if (runs)
-        code = spill_owner_leased(owner, &page.state, error);
-    if (code == SPILL_OK && page.state.present && !runs)
+    if (code == SPILL_OK && page.state.present)
+        code = spill_outlier_read_leased(owner, 0, &first, error);
+    if (code == SPILL_OK && spill_page_is_leased(&first))
+        code = await_lease(owner, &first.state, error);
+    else if (code == SPILL_OK && page.state.present)
         code = owner->array->store->ops->others_write ? free_compared(owner, &page.state, error)
                                                       : free_dropped(owner, error);
     spill_response_release(&page);
+    spill_response_release(&first);
     return code;
 }
 
@@ -319,17 +326,13 @@ static spill_code_t move(spill_owner_t *owner, int64_t limit, spill_response_t *
     return code;
 }
 
-/* Where somebody has copied its oldest elements already, by that copy, full or not. */
 static spill_code_t take_over(const spill_owner_t *owner, bool full, spill_laid_out_t *laid_out,
                               spill_error_t *error)
 {
-    bool leased;
-    spill_code_t code = spill_free_pages(owner, &leased, error);
-    if (code == SPILL_OK && !leased)
+    spill_code_t code = spill_free_pages(owner, error);
+    if (code == SPILL_OK)
         code = take(owner, full, &laid_out->taken, error);
-    return code == SPILL_TOO_BIG || (code == SPILL_OK && leased)
-               ? spill_take_full(owner, laid_out, error)
-               : code;
+    return code == SPILL_TOO_BIG ? spill_take_full(owner, laid_out, error) : code;
 }
 
 spill_code_t spill_lay_out(spill_owner_t *owner, const spill_overgrown_t *overgrown,
@@ -468,7 +471,7 @@ spill_code_t spill_give_back(spill_owner_t *owner, int64_t *elements, spill_erro
     if (code == SPILL_OK && done)
         code = free_given_back(owner, epoch, error);
     else if (code == SPILL_OK)
-        code = spill_free_pages(owner, NULL, error);
+        code = spill_free_pages(owner, error);
     spill_run_release(&run);
     spill_response_release(&head);
     return code;

@@ -24,19 +24,19 @@ typedef struct spill_laid_out {
  * Take the array over where it is of others, and move its oldest elements to pages until the head
  * is as after a spill. `overgrown`: what it was when last seen. Every page is read again and
  * compared with what was moved, element for element: SPILL_CORRUPT where it differs though nobody
- * has changed it. Dead clients at any point leave what the same call, once more, goes on with. An
- * owner that is not there, or has nothing to do, is no error. Cost: two operations, and four more
- * for each SPILL_MOVE_BYTES, if the store takes several pages at a time; five more for a document
- * that is full.
+ * has changed it. Dead clients at any point leave what the same call, once more, goes on with; what
+ * spill_take_full leaves, after its lease. An owner that is not there, or has nothing to do, is no
+ * error. Cost: two operations, and four more for each SPILL_MOVE_BYTES, if the store takes several
+ * pages at a time; four more for a document that is full.
  */
 spill_code_t spill_lay_out(spill_owner_t *owner, const spill_overgrown_t *overgrown,
                            spill_laid_out_t *laid_out, spill_error_t *error);
 
 /*
  * An array of others in a document that is full: its oldest elements go to a page, and then it is
- * taken over without them. SPILL_CONFLICT: it was changed meanwhile, or a copy that somebody has
- * made is in the way; the message says from when on to try again. Nothing to do is no error.
- * (full.c)
+ * taken over without them; one try. SPILL_CONFLICT: it was changed meanwhile, or the answer was
+ * lost, or a copy that somebody has made is in the way; the message says from when on to try again.
+ * SPILL_TOO_BIG: its document is full of other things. Nothing to do is no error. (full.c)
  */
 spill_code_t spill_take_full(const spill_owner_t *owner, spill_laid_out_t *laid_out,
                              spill_error_t *error);
@@ -44,10 +44,9 @@ spill_code_t spill_take_full(const spill_owner_t *owner, spill_laid_out_t *laid_
 /*
  * Make the owner's array one of others again: all elements in the head's document, without
  * bookkeeping. SPILL_TOO_BIG where no document can hold them, SPILL_CONFLICT where a page's lease
- * runs; nothing is changed then. Nobody may
- * edit or remove elements meanwhile; appends and plain pushes may come. An array that is of others
- * already is no error: what a dead client left of its pages goes. Cost: a read and a deletion for
- * each page, and three.
+ * runs; nothing is changed then. Nobody may edit or remove elements meanwhile; appends and plain
+ * pushes may come. An array that is of others already is no error: what a dead client left of its
+ * pages goes. Cost: a read and a deletion for each page, and three.
  */
 spill_code_t spill_give_back(spill_owner_t *owner, int64_t *elements, spill_error_t *error);
 
@@ -55,11 +54,10 @@ spill_code_t spill_give_back(spill_owner_t *owner, int64_t *elements, spill_erro
  * An array of others, beside which there may be pages of an owner that was given back or dropped:
  * they go. Where other programs write to documents SPILL_REFUSED, and all stay, unless the array
  * begins with the elements of all of them, and they are of one incarnation; or who copied them has
- * given them up. While their lease runs all stay, and *leased; or, where it is NULL,
- * SPILL_CONFLICT. One read where there are none; else one, and a deletion, for each number up to
- * the highest.
+ * given them up. While their lease runs all stay: SPILL_CONFLICT, unless there is a head by then.
+ * One read where there are none; else one, and a deletion, for each number up to the highest.
  */
-spill_code_t spill_free_pages(const spill_owner_t *owner, bool *leased, spill_error_t *error);
+spill_code_t spill_free_pages(const spill_owner_t *owner, spill_error_t *error);
 
 /*
  * Would it fit? *bytes: what the document would have, at most; SPILL_TOO_BIG where that is too

@@ -250,6 +250,31 @@ static spill_request_t put_request(const spill_owner_t *owner, const spill_respo
 }
 
 /*
+ * A page that was copied for another head's sake (full.c) is where the next one has to be. While
+ * its lease runs it stays. After it no head of its epoch is made any more, and where ours is the
+ * head still, it belongs to nobody: one of an earlier epoch gives way to ours, one of a later is
+ * deleted.
+ */
+static spill_code_t make_way(const spill_owner_t *owner, const spill_state_t *state,
+                             spill_error_t *error)
+{
+    spill_response_t page = SPILL_RESPONSE_INIT, head = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_outlier_read_leased(owner, state->pages, &page, error);
+    if (code == SPILL_OK && spill_page_is_leased(&page))
+        code = spill_owner_leased(owner, &page.state, error);
+    bool later = code == SPILL_OK && page.state.present && page.state.lease > 0 &&
+                 page.state.epoch > state->epoch;
+    if (later)
+        code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
+    if (later && code == SPILL_OK && head.state.present && head.state.epoch == state->epoch)
+        code = spill_outlier_empty_pages(owner, page.state.epoch, state->pages, state->pages + 1,
+                                         error);
+    spill_response_release(&page);
+    spill_response_release(&head);
+    return code;
+}
+
+/*
  * Put the pages that are planned. When a racer's copy of the same head (src equal) is in the first
  * one's place already, `plan` is made to end with it, and `page` has it; it may be of another size.
  * Where a later one was refused the plan ends before it. *ready: the pages of the plan are there
@@ -284,10 +309,8 @@ static spill_code_t put_pages(const spill_owner_t *owner, const spill_response_t
     *plan = puts->plans[0];
     if (*ready)
         adopt(head, page, &nothing, plan);
-    else if (code == SPILL_OK && page->state.lease > 0 &&
-             (page->state.epoch < state->epoch ||
-              (page->state.epoch == state->epoch && page->state.src < state->rev)))
-        code = spill_owner_leased(owner, &page->state, error);
+    else if (code == SPILL_OK && page->state.present && page->state.lease > 0)
+        code = make_way(owner, state, error);
     return code;
 }
 

@@ -247,12 +247,15 @@ spill_code_t spill_outlier_find_left_over(const spill_owner_t *owner, int64_t ep
 spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t epoch, bool *any,
                                           spill_error_t *error);
 
-/* Of a page that was read with want_now: does its lease run? */
+/* A page's state, and the store's time (want_now); and of a page read so: does its lease run? */
+spill_code_t spill_outlier_read_leased(const spill_owner_t *owner, int64_t number,
+                                       spill_response_t *page, spill_error_t *error);
 bool spill_page_is_leased(const spill_response_t *page);
 
 /*
- * SPILL_CONFLICT where page 0 is there and its lease runs: the incarnation of this head is not to
- * end, for the update that made it may come once more. One small read where there are pages.
+ * SPILL_CONFLICT where page 0 is there and its lease runs: an incarnation is not to end meanwhile,
+ * for the update that made it, or that makes another, may be on its way. One small read where there
+ * are pages, or other programs write to the store.
  */
 spill_code_t spill_outlier_may_end(const spill_owner_t *owner, const spill_state_t *head,
                                    spill_error_t *error);

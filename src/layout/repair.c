@@ -145,7 +145,7 @@ void spill_orphan_tell(const spill_orphan_t *orphan, char *text, size_t text_byt
             text, text_bytes,
             "%" PRId64 " pages (spill.epoch %" PRId64 ") have no head: its document was "
             "deleted or replaced by another program, or a drop or `migrate' ended early; look at "
-            "them, `spillway drop' of the owner removes them",
+            "them, `spillway drop' of the owner removes them, and an array that it has by now",
             orphan->pages, orphan->epoch);
 }
 

@@ -84,16 +84,26 @@ spill_code_t spill_outlier_trimmed_pages(const spill_owner_t *owner, const spill
     return code;
 }
 
+/*
+ * Where the first stays, for its lease runs, the others do, too: the next trim goes from the
+ * highest of them down to the first.
+ */
 spill_code_t spill_outlier_empty_pages(const spill_owner_t *owner, int64_t epoch, int64_t from,
                                        int64_t end, spill_error_t *error)
 {
+    spill_response_t page = SPILL_RESPONSE_INIT;
     spill_code_t code = SPILL_OK;
-    bool done;
-    for (; code == SPILL_OK && from < end; from++) {
-        spill_request_t empty = spill_owner_request(owner, SPILL_REQUEST_EMPTY_PAGE, from);
+    bool done, stays = false;
+    for (int64_t number = from; code == SPILL_OK && !stays && number < end; number++) {
+        spill_request_t empty = spill_owner_request(owner, SPILL_REQUEST_EMPTY_PAGE, number);
         empty.epoch = epoch;
         code = spill_owner_step(owner, &empty, &done, error);
+        if (code == SPILL_OK && !done && number == from) {
+            code = spill_owner_read_state(owner, number, &page, error);
+            stays = page.state.present && page.state.epoch == epoch && page.state.lease > 0;
+        }
     }
+    spill_response_release(&page);
     return code;
 }
 

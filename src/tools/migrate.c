@@ -384,7 +384,7 @@ static spill_code_t finish(pass_t *pass, const spill_overgrown_t *overgrown, spi
         return SPILL_OK;
     spill_code_t code = spill_owner_init(&owner, pass->array, &overgrown->owner, &failure);
     if (code == SPILL_OK)
-        code = spill_free_pages(&owner, NULL, &failure);
+        code = spill_free_pages(&owner, &failure);
     spill_owner_release(&owner);
     return code == SPILL_OK ? SPILL_OK : tell(pass, code, &failure, &nothing, &migrated, error);
 }

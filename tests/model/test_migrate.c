@@ -413,9 +413,8 @@ static void repair(world_t *world)
     spill_repair_summary_t summary;
     spill_error_t error;
     world->now_us += SPILL_TAKE_US + SPILL_MARGIN_US;
-    assert_int_equal(
-        spill_array_repair(world->feed, NULL, false, NULL, NULL, &summary, &error),
-        SPILL_OK);
+    assert_int_equal(spill_array_repair(world->feed, NULL, false, NULL, NULL, &summary, &error),
+                     SPILL_OK);
 }
 
 static void check_laid_out(world_t *world)
