@@ -43,7 +43,7 @@ static spill_array_t *open_board(spill_store_t *store)
 static bool play(spill_array_t *board, const spill_value_t *game, int32_t match, int32_t score,
                  int64_t *base)
 {
-    char id[16], player[16];
+    char id[24], player[24];
     snprintf(id, sizeof id, "match-%" PRId32, match);
     snprintf(player, sizeof player, "player-%" PRId32, match % 97);
     spill_op_t op = {.id = id, .id_bytes = strlen(id), .base = *base};

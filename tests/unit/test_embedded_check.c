@@ -362,7 +362,7 @@ static void spoil_ranks(spill_disk_t *disk, uint32_t array_id, const spill_value
     spill_record_key_t key;
     spill_batch_t batch = SPILL_BATCH_INIT;
     spill_rank_t rank = {0};
-    int64_t epoch, seq;
+    int64_t epoch = 0, seq;
     assert_int_equal(spill_owner_key(owner, &owner_key, NULL), SPILL_OK);
     spill_record_key_init(&key, array_id, owner_key.data, owner_key.size);
     spill_record_key_kind(&key, SPILL_RECORD_RANK);
