@@ -312,9 +312,13 @@ static void print_amount(const spill_amount_t *amount)
 
 static void print_numbers(const spill_statistics_t *statistics, bool json)
 {
-    printf(json ? "\"count\":%" PRId64 ",\"values\":%" PRId64 ",\"sum\":"
-                : "%" PRId64 " elements, %" PRId64 " values, sum ",
-           statistics->count, statistics->values);
+    if (json)
+        printf("\"count\":%" PRId64 ",\"values\":%" PRId64 ",\"sum\":", statistics->count,
+               statistics->values);
+    else
+        printf("%" PRId64 " %s, %" PRId64 " %s, sum ", statistics->count,
+               spill_cli_plural(statistics->count, "element", "elements"), statistics->values,
+               spill_cli_plural(statistics->values, "value", "values"));
     print_amount(&statistics->sum);
     if (statistics->values == 0)
         return;

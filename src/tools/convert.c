@@ -2,6 +2,7 @@
 
 #include "core/array.h"
 #include "definition/fields.h"
+#include "layout/outlier.h"
 #include "tools/convert_mark.h"
 #include "tools/import_mark.h"
 #include "util/error.h"
@@ -240,6 +241,34 @@ static spill_code_t drop_owners(spill_store_t *store, const char *name, bool for
     return code;
 }
 
+static spill_code_t check_end(void *context, const spill_value_t *value, spill_error_t *error)
+{
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_owner_t owner;
+    spill_code_t code = spill_owner_init(&owner, context, value, error);
+    if (code == SPILL_OK)
+        code = spill_owner_read_state(&owner, SPILL_HEAD, &head, error);
+    if (code == SPILL_OK && head.state.present)
+        code = spill_outlier_may_end(&owner, &head.state, error);
+    spill_owner_release(&owner);
+    spill_response_release(&head);
+    return code == SPILL_REFUSED ? SPILL_OK : code;
+}
+
+/* May all of them be dropped? Else none is. Only where other programs write there are leases. */
+static spill_code_t check_ends(spill_store_t *store, const char *name, spill_error_t *error)
+{
+    spill_array_t *array;
+    if (!store->ops->others_write)
+        return SPILL_OK;
+    spill_code_t code = spill_array_open(store, name, &array, error);
+    if (code != SPILL_OK)
+        return code;
+    code = spill_each_owner(array, check_end, array, false, error);
+    spill_array_close(array);
+    return code;
+}
+
 /* The mark is saved before the first array goes, and says so before the definition does: one that
  * gets the old name later is not taken for what is left of this one. */
 static spill_code_t drop_all(spill_store_t *store, const char *name,
@@ -274,6 +303,8 @@ spill_code_t spill_convert_finish(spill_store_t *store, const char *name,
         code = refuse_dropped(name, &mark, error);
     if (code == SPILL_OK)
         code = compare_all(store, name, options, dropping, result, error);
+    if (code == SPILL_OK && !dropping)
+        code = check_ends(store, name, error);
     if (code == SPILL_OK)
         code = drop_all(store, name, options, &mark, error);
     spill_convert_mark_release(&mark);

@@ -283,6 +283,20 @@ static spill_code_t was_visited(const spill_owner_t *owner, bool *visited, spill
     return code == SPILL_REFUSED ? SPILL_OK : code;
 }
 
+/* The copy of a full document that was given up, and then deleted or emptied: it is nobody's. */
+static spill_code_t free_given_up(const spill_owner_t *owner, bool *freed, spill_error_t *error)
+{
+    spill_response_t page = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_owner_read_state(owner, 0, &page, error);
+    bool given_up =
+        code == SPILL_OK && page.state.present && page.state.lease > 0 && page.state.closed;
+    if (given_up)
+        code = spill_free_pages(owner, error);
+    *freed = given_up && code == SPILL_OK;
+    spill_response_release(&page);
+    return code;
+}
+
 static spill_code_t tell_orphan(void *context, const spill_orphan_t *orphan, spill_error_t *error)
 {
     pass_t *pass = context;
@@ -291,7 +305,7 @@ static spill_code_t tell_orphan(void *context, const spill_orphan_t *orphan, spi
     spill_migrate_result_t nothing = {0};
     spill_migrated_t migrated = {.owner = &orphan->owner};
     char text[SPILL_FINDING_TEXT_SIZE];
-    bool stays = false, visited = true;
+    bool stays = false, visited = true, freed = false;
     spill_code_t code =
         orphan->dropped ? SPILL_OK : spill_orphan_stays(pass->array, orphan, &stays, error);
     if (code != SPILL_OK || !stays)
@@ -299,7 +313,9 @@ static spill_code_t tell_orphan(void *context, const spill_orphan_t *orphan, spi
     code = spill_owner_init(&owner, pass->array, &orphan->owner, &failure);
     if (code == SPILL_OK)
         code = was_visited(&owner, &visited, &failure);
-    if (code == SPILL_OK && !visited) {
+    if (code == SPILL_OK && !visited)
+        code = free_given_up(&owner, &freed, &failure);
+    if (code == SPILL_OK && !visited && !freed) {
         spill_orphan_tell(orphan, text, sizeof text);
         code = spill_fail(&failure, SPILL_REFUSED, "%s", text);
         spill_owner_name(&owner, code, &failure);

@@ -48,7 +48,7 @@ expect 0 count "$db" reviews bike
 is out '{"owner":"bike","count":6,"windows":2}'
 expect 0 stats "$db" reviews bike
 has out "2026-03: 4 elements, 4 values, sum 13, average 3.25, min 1, max 5, in 2 parts"
-has out "2026-04: 2 elements, 1 values, sum 2.5, average 2.5, min 2.5, max 2.5"
+has out "2026-04: 2 elements, 1 value, sum 2.5, average 2.5, min 2.5, max 2.5"
 has out "in all 2 windows: 6 elements, 5 values, sum 15.5, average 3.1, min 1, max 5"
 expect 0 stats "$db" reviews bike --json
 has out '{"window":"2026-03","parts":2,"count":4,"values":4,"sum":13,"average":3.25,"min":1,"max":5}'
@@ -128,7 +128,7 @@ expect 3 remove "$db" visits shop --id 7
 expect 0 remove "$db" visits shop --where '{"rating": {"$gt": 7}}' --limit 2
 is out 2
 expect 0 stats "$db" visits shop
-has out "2026-01-02: 1 elements, 1 values, sum 5,"
+has out "2026-01-02: 1 element, 1 value, sum 5,"
 expect 0 trim "$db" visits shop --keep 4
 has out "2026-01-0"
 for how in "--keep 4" "--older-than 2026-03-01" "--windows-before 2026-03-01"; do

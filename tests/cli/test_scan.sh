@@ -200,8 +200,8 @@ has err "the archive's list of collections is damaged at byte"
 # until_caught PID: until the program of that number catches TERM. The shell's own child catches it too,
 # and ends by it, until it has become the program.
 until_caught() {
-    until [ "$(readlink /proc/$1/exe)" -ef "$SPILLWAY" ] &&
-        (((0x$(awk '/^SigCgt/ {print $2}' /proc/$1/status) >> 14) & 1)); do sleep 0.02; done
+    until [ "$(readlink "/proc/$1/exe")" -ef "$SPILLWAY" ] &&
+        (((0x$(awk '/^SigCgt/ {print $2}' "/proc/$1/status") >> 14) & 1)); do sleep 0.02; done
 }
 
 mkfifo pipe

@@ -235,9 +235,106 @@ static void every_call_goes_wrong_once(void **state)
     close_world(&world);
 }
 
+/* ---- the copy of a full document ------------------------------------------------------------- */
+
+static void change_ada(const world_t *world, bool delete)
+{
+    mongoc_collection_t *users = users_of(world);
+    bson_t *ada = BCON_NEW("_id", "ada"), *update = BCON_NEW("$set", "{", "activities.0", "b", "}");
+    bool done = delete ? mongoc_collection_delete_one(users, ada, NULL, NULL, NULL)
+                       : mongoc_collection_update_one(users, ada, update, NULL, NULL, NULL);
+    assert_true(done);
+    bson_destroy(update);
+    bson_destroy(ada);
+    mongoc_collection_destroy(users);
+}
+
+/* Ada's document has the array's elements as texts, and as many bytes as one may have. */
+static void fill_ada(const world_t *world)
+{
+    enum { LIMIT = 16 * 1024 * 1024, TEXT = 300, FILLER_FRAMING = 13 };
+    char text[TEXT + 1];
+    memset(text, 'a', TEXT);
+    text[TEXT] = '\0';
+    bson_t *ada = BCON_NEW("_id", "ada"), *filled = BCON_NEW("_id", "ada"), array;
+    BSON_APPEND_ARRAY_BEGIN(filled, "activities", &array);
+    for (int i = 0; i < LENGTHS[0]; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "%d", i);
+        BSON_APPEND_UTF8(&array, key, text);
+    }
+    bson_append_array_end(filled, &array);
+    uint32_t rest = LIMIT - FILLER_FRAMING - filled->len;
+    uint8_t *filler = bson_malloc0(rest);
+    bson_append_binary(filled, "filler", -1, BSON_SUBTYPE_BINARY, filler, rest);
+    assert_int_equal(filled->len, LIMIT);
+    mongoc_collection_t *users = users_of(world);
+    assert_true(mongoc_collection_replace_one(users, ada, filled, NULL, NULL, NULL));
+    mongoc_collection_destroy(users);
+    bson_free(filler);
+    bson_destroy(filled);
+    bson_destroy(ada);
+}
+
+static void edit_before_taking(void *context, int64_t index, const spill_request_t *request)
+{
+    (void)index;
+    if (request && request->kind == SPILL_REQUEST_TAKE_CUT)
+        change_ada(context, false);
+}
+
+static int64_t count_pages(const world_t *world)
+{
+    bson_t all = BSON_INITIALIZER;
+    mongoc_collection_t *pages =
+        mongoc_database_get_collection(world->database, "overflowActivities");
+    int64_t count = mongoc_collection_count_documents(pages, &all, NULL, NULL, NULL, NULL);
+    mongoc_collection_destroy(pages);
+    return count;
+}
+
+/* How many owners failed. */
+static int64_t migrate_full(spill_store_t *store)
+{
+    spill_migrate_options_t options = {0};
+    spill_migrate_result_t result = {0};
+    spill_array_t *array;
+    spill_error_t error;
+    must(spill_array_open(store, "feed", &array, &error), &error);
+    must(spill_migrate(array, &options, &result, &error), &error);
+    spill_array_close(array);
+    return result.failed;
+}
+
+/* What is left of an attempt that was refused, and then the document goes: nobody has to look. */
+static void a_copy_that_was_given_up_goes_with_its_document(void **state)
+{
+    (void)state;
+    world_t world;
+    spill_fault_hooks_t hooks = {.context = &world, .decide = decide, .before = edit_before_taking};
+    spill_store_t *faulty;
+    open_world(&world);
+    fill_ada(&world);
+    world.fail_at = -1;
+    world.store->take_us = world.store->margin_us = 300000;
+    spill_fault_wrap(world.store, &hooks, &faulty);
+    assert_int_equal(migrate_full(faulty), 1);
+    assert_true(count_pages(&world) > 0);
+    change_ada(&world, true);
+    for (int i = 0; i < 1000 && count_pages(&world) > 0; i++)
+        migrate_full(faulty); /* until the lease is over */
+    assert_int_equal(count_pages(&world), 0);
+    assert_int_equal(migrate_full(faulty), 0);
+    assert_int_equal(spill_store_close(faulty, NULL), SPILL_OK);
+    close_world(&world);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_call_goes_wrong_once)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_call_goes_wrong_once),
+        cmocka_unit_test(a_copy_that_was_given_up_goes_with_its_document),
+    };
     server_uri();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
