@@ -57,8 +57,7 @@ spill_code_t spill_outlier_read_leased(const spill_owner_t *owner, int64_t numbe
     return spill_owner_call(owner, &read, page, error);
 }
 
-/* In a store to which nobody else writes only a full document is copied from, which is ours then.
- */
+/* Where nobody else writes to the store, a head without pages is not beside another's copy. */
 spill_code_t spill_outlier_may_end(const spill_owner_t *owner, const spill_state_t *head,
                                    spill_error_t *error)
 {
@@ -70,7 +69,7 @@ spill_code_t spill_outlier_may_end(const spill_owner_t *owner, const spill_state
         return SPILL_OK;
     spill_code_t code = spill_outlier_read_leased(owner, 0, &page, error);
     if (code == SPILL_OK && spill_page_is_leased(&page))
-        code = spill_owner_leased(owner, &page.state, error);
+        code = spill_owner_leased(owner, page.state.lease, error);
     spill_response_release(&page);
     return code;
 }
@@ -97,7 +96,7 @@ spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t ep
         if (code == SPILL_OK)
             code = spill_outlier_find_left_over(owner, epoch, &page, error);
         if (code == SPILL_OK && spill_page_is_leased(&page))
-            code = spill_owner_leased(owner, &page.state, error);
+            code = spill_owner_leased(owner, page.state.lease, error);
     }
     spill_response_release(&page);
     return code;

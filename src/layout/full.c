@@ -16,7 +16,6 @@
  */
 #include "layout/lay_out.h"
 
-#include "bson/value_hash.h"
 #include "util/error.h"
 
 /*
@@ -27,7 +26,7 @@
 
 /* Pages that were put before there is a head. */
 typedef struct copy {
-    spill_state_t first; /* page 0; without `gone`, which it has not */
+    int64_t epoch, lease;
     int64_t pages;
     spill_run_t run;
 } copy_t;
@@ -60,7 +59,7 @@ static spill_run_t next_run(const spill_owner_t *owner, const spill_run_t *run, 
 {
     spill_run_t own = *run;
     own.entries += copy->run.count;
-    own.count = page_length(owner, run, copy->run.count, copy->pages, copy->first.lease);
+    own.count = page_length(owner, run, copy->run.count, copy->pages, copy->lease);
     return own;
 }
 
@@ -70,8 +69,8 @@ static spill_code_t put_next(const spill_owner_t *owner, const spill_run_t *own,
 {
     spill_request_t put = spill_owner_request(owner, SPILL_REQUEST_PUT_PAGE, copy->pages);
     put.create = copy->pages == 0;
-    put.epoch = copy->first.epoch;
-    put.lease = copy->first.lease;
+    put.epoch = copy->epoch;
+    put.lease = copy->lease;
     put.first = (int64_t)copy->run.count;
     put.slots = (int64_t)own->count;
     put.bytes = spill_run_bytes(own);
@@ -89,17 +88,13 @@ static spill_code_t read_next(const spill_owner_t *owner, copy_t *copy, bool *do
     spill_response_t page = SPILL_RESPONSE_INIT;
     spill_code_t code = spill_owner_read_whole(owner, copy->pages, &page, error);
     const spill_state_t *state = &page.state;
-    *done = code == SPILL_OK && state->present && state->lease == copy->first.lease &&
+    *done = code == SPILL_OK && state->present && state->lease == copy->lease &&
             state->rev == state->src && state->first == (int64_t)copy->run.count &&
-            (copy->pages == 0 || state->epoch == copy->first.epoch);
-    if (*done && copy->pages++ == 0) {
-        copy->first = *state;
-        copy->first.gone = (spill_seqs_t){0};
-        copy->first.top = (spill_top_t){0};
-    }
-    for (size_t i = 0; *done && i < page.run.count; i++) {
-        spill_element_t element = spill_run_element(&page.run, i);
-        spill_run_add(&copy->run, element.seq, &element.value);
+            (copy->pages == 0 || state->epoch == copy->epoch);
+    if (*done) {
+        copy->epoch = state->epoch;
+        copy->pages++;
+        spill_run_add_from(&page.run, 0, &copy->run);
     }
     spill_response_release(&page);
     return code;
@@ -124,10 +119,8 @@ static spill_code_t put_copy(const spill_owner_t *owner, const spill_response_t 
     spill_run_t run = head->run;
     if ((int64_t)run.count == elements)
         run.count--;
-    copy->first = (spill_state_t){
-        .epoch = (now_us > head->now_us ? now_us : head->now_us) + AHEAD_US,
-        .lease = head->now_us + store->take_us + store->margin_us,
-    };
+    copy->epoch = (now_us > head->now_us ? now_us : head->now_us) + AHEAD_US;
+    copy->lease = head->now_us + store->take_us + store->margin_us;
     spill_code_t code = SPILL_OK;
     *done = true;
     while (code == SPILL_OK && *done && copy->run.count < run.count &&
@@ -147,36 +140,24 @@ static spill_code_t take_cut(const spill_owner_t *owner, const copy_t *copy, boo
                              spill_error_t *error)
 {
     spill_request_t take = spill_owner_request(owner, SPILL_REQUEST_TAKE_CUT, SPILL_HEAD);
-    take.epoch = copy->first.epoch;
-    take.until = copy->first.lease - owner->array->store->margin_us;
+    take.epoch = copy->epoch;
+    take.until = copy->lease - owner->array->store->margin_us;
     take.run = &copy->run;
     take.slots = (int64_t)copy->run.count;
     take.more_pages = copy->pages - 1;
     return spill_owner_step(owner, &take, done, error);
 }
 
-/* There never was a head of this copy, and nobody will make one. Where this is lost, it only takes
- * longer until that is known. */
-static spill_code_t give_up(const spill_owner_t *owner, const copy_t *copy, spill_error_t *error)
+/*
+ * There never was a head of this copy, and nobody will make one. Where this fails, it only takes
+ * longer until that is known.
+ */
+static void give_up(const spill_owner_t *owner, const copy_t *copy)
 {
     spill_request_t seal = spill_owner_request(owner, SPILL_REQUEST_SEAL, 0);
-    seal.epoch = copy->first.epoch;
+    seal.epoch = copy->epoch;
     seal.close = true;
-    spill_code_t code = spill_owner_step(owner, &seal, NULL, error);
-    return code == SPILL_UNKNOWN ? SPILL_OK : code;
-}
-
-static void note(const copy_t *copy, spill_laid_out_t *laid_out)
-{
-    for (size_t i = 0; i < copy->run.count; i++) {
-        spill_element_t element = spill_run_element(&copy->run, i);
-        spill_value_add_hash(&element.value, &laid_out->hash);
-    }
-    laid_out->taken = true;
-    laid_out->at_once = true;
-    laid_out->elements += (int64_t)copy->run.count;
-    laid_out->pages += copy->pages;
-    laid_out->bytes += spill_run_bytes(&copy->run);
+    spill_owner_step(owner, &seal, NULL, NULL);
 }
 
 /*
@@ -186,10 +167,7 @@ static void note(const copy_t *copy, spill_laid_out_t *laid_out)
 static spill_code_t read_plain(const spill_owner_t *owner, int64_t limit, spill_response_t *head,
                                bool *there, spill_error_t *error)
 {
-    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.plain = true;
-    read.want = limit > 0 ? SPILL_WANT_FORWARD : SPILL_WANT_NONE;
-    read.limit = limit;
+    spill_request_t read = spill_owner_plain_request(owner, limit);
     read.want_now = true;
     spill_code_t code = spill_owner_call(owner, &read, head, error);
     *there = code == SPILL_OK && !head->state.present && head->state.live > 0;
@@ -222,8 +200,24 @@ static spill_code_t settle(const spill_owner_t *owner, const copy_t *copy, spill
     bool there;
     spill_code_t code = read_plain(owner, 0, head, &there, error);
     *taken = code == SPILL_OK && head->state.present && copy->pages > 0 &&
-             head->state.epoch == copy->first.epoch;
-    return there ? spill_owner_leased(owner, &copy->first, error) : code;
+             head->state.epoch == copy->epoch;
+    return there ? spill_owner_leased(owner, copy->lease, error) : code;
+}
+
+/* Copy, and take over. *taken is false where that was refused, or is not known. */
+static spill_code_t attempt(const spill_owner_t *owner, spill_response_t *head, copy_t *copy,
+                            bool *taken, spill_error_t *error)
+{
+    bool copied;
+    spill_code_t code = put_copy(owner, head, copy, &copied, error);
+    if (code == SPILL_OK && copied)
+        code = take_cut(owner, copy, taken, error);
+    bool refused = !*taken && (code == SPILL_OK || code == SPILL_TOO_BIG);
+    if (refused && copy->pages > 0)
+        give_up(owner, copy);
+    if (code == SPILL_TOO_BIG)
+        return refuse_room(owner, error);
+    return refused || code == SPILL_UNKNOWN ? settle(owner, copy, head, taken, error) : code;
 }
 
 spill_code_t spill_take_full(const spill_owner_t *owner, spill_laid_out_t *laid_out,
@@ -231,24 +225,17 @@ spill_code_t spill_take_full(const spill_owner_t *owner, spill_laid_out_t *laid_
 {
     spill_response_t head = SPILL_RESPONSE_INIT;
     copy_t copy = {0};
-    bool there, copied = false, taken = false;
+    bool there, taken = false;
     spill_code_t code = read_plain(owner, elements_to_read(owner), &head, &there, error);
     if (there && head.state.live == 1)
         code = refuse_room(owner, error);
-    else if (there) {
-        code = put_copy(owner, &head, &copy, &copied, error);
-        if (copied && code == SPILL_OK)
-            code = take_cut(owner, &copy, &taken, error);
-        bool never = copy.pages > 0 && !taken && (code == SPILL_OK || code == SPILL_TOO_BIG);
-        spill_code_t given_up = never ? give_up(owner, &copy, NULL) : SPILL_OK;
-        if (code == SPILL_TOO_BIG)
-            code = refuse_room(owner, error);
-        else if (!taken && (code == SPILL_OK || code == SPILL_UNKNOWN))
-            code = settle(owner, &copy, &head, &taken, error);
-        code = code == SPILL_OK ? given_up : code;
+    else if (there)
+        code = attempt(owner, &head, &copy, &taken, error);
+    if (taken) {
+        laid_out->taken = laid_out->at_once = true;
+        spill_laid_out_add(&copy.run, copy.run.count, copy.pages, spill_run_bytes(&copy.run),
+                           laid_out);
     }
-    if (taken)
-        note(&copy, laid_out);
     spill_response_release(&head);
     spill_run_release(&copy.run);
     return code;

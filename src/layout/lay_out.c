@@ -41,16 +41,6 @@ static spill_code_t refuse_taking(const spill_owner_t *owner, spill_error_t *err
 
 /* ---- pages without a head -------------------------------------------------------------------- */
 
-/* Elements of a page with numbers from `low` on, to those of the pages before it. */
-static void add_page(const spill_response_t *page, int64_t low, spill_run_t *run)
-{
-    for (size_t i = 0; i < page->run.count; i++) {
-        spill_element_t element = spill_run_element(&page->run, i);
-        if (element.seq >= low)
-            spill_run_add(run, element.seq, &element.value);
-    }
-}
-
 /* Pages with numbers up to some highest one, which have no head. */
 typedef struct headless {
     spill_run_t run; /* their elements */
@@ -74,7 +64,7 @@ static spill_code_t read_epoch(const spill_owner_t *owner, int64_t epoch, int64_
         if (code != SPILL_OK || !state->present)
             continue;
         headless->sole = state->epoch == epoch && (int64_t)page.run.count == state->live;
-        add_page(&page, 0, &headless->run);
+        spill_run_add_from(&page.run, 0, &headless->run);
     }
     spill_response_release(&page);
     headless->given_up = headless->given_up && headless->sole;
@@ -92,16 +82,6 @@ static spill_code_t delete_epoch(const spill_owner_t *owner, int64_t epoch, int6
     for (int64_t number = highest; code == SPILL_OK && number >= 0; number--)
         code = spill_outlier_empty_pages(owner, epoch, number, number + 1, error);
     return code;
-}
-
-static bool begins_with(const spill_run_t *array, const spill_run_t *pages)
-{
-    bool same = pages->count <= array->count;
-    for (size_t i = 0; same && i < pages->count; i++) {
-        spill_element_t left = spill_run_element(array, i), right = spill_run_element(pages, i);
-        same = spill_value_equal(&left.value, &right.value);
-    }
-    return same;
 }
 
 static spill_code_t refuse_pages(const spill_owner_t *owner, spill_error_t *error)
@@ -125,46 +105,37 @@ static spill_code_t free_compared(const spill_owner_t *owner, const spill_state_
 {
     spill_response_t head = SPILL_RESPONSE_INIT;
     headless_t headless = {0};
-    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.plain = true;
-    read.want = SPILL_WANT_FORWARD;
-    read.limit = INT64_MAX;
+    spill_request_t read = spill_owner_plain_request(owner, INT64_MAX);
     spill_code_t code = read_epoch(owner, page->epoch, page->page, &headless, error);
     if (code == SPILL_OK)
         code = spill_owner_call(owner, &read, &head, error);
     if (code == SPILL_OK && !head.state.present)
-        code = headless.given_up || (headless.sole && begins_with(&head.run, &headless.run))
-                   ? delete_epoch(owner, page->epoch, page->page, error)
-                   : refuse_pages(owner, error);
+        code =
+            headless.given_up || (headless.sole && spill_run_begins_with(&head.run, &headless.run))
+                ? delete_epoch(owner, page->epoch, page->page, error)
+                : refuse_pages(owner, error);
     spill_run_release(&headless.run);
     spill_response_release(&head);
     return code;
 }
 
-/* On other stores there is no way for pages to be without a head but a drop, or a giving back. */
-static spill_code_t free_dropped(const spill_owner_t *owner, spill_error_t *error)
+/*
+ * While the lease runs an update that makes their head may be on its way, or was made just now. On
+ * stores to which nobody else writes there is no way for pages to be without a head then but a
+ * drop, or a giving back.
+ */
+static spill_code_t free_headless(const spill_owner_t *owner, const spill_state_t *page,
+                                  const spill_response_t *first, spill_error_t *error)
 {
+    bool leased = spill_page_is_leased(first), any;
+    if (!leased && owner->array->store->ops->others_write)
+        return free_compared(owner, page, error);
     spill_response_t head = SPILL_RESPONSE_INIT;
-    bool any;
-    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.plain = true;
+    spill_request_t read = spill_owner_plain_request(owner, 0);
     spill_code_t code = spill_owner_call(owner, &read, &head, error);
     if (code == SPILL_OK && !head.state.present)
-        code = spill_outlier_finish_drop(owner, &any, error);
-    spill_response_release(&head);
-    return code;
-}
-
-/* An update that makes their head may be on its way, or was made just now. */
-static spill_code_t await_lease(const spill_owner_t *owner, const spill_state_t *page,
-                                spill_error_t *error)
-{
-    spill_response_t head = SPILL_RESPONSE_INIT;
-    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.plain = true;
-    spill_code_t code = spill_owner_call(owner, &read, &head, error);
-    if (code == SPILL_OK && !head.state.present)
-        code = spill_owner_leased(owner, page, error);
+        code = leased ? spill_owner_leased(owner, first->state.lease, error)
+                      : spill_outlier_finish_drop(owner, &any, error);
     spill_response_release(&head);
     return code;
 }
@@ -173,13 +144,11 @@ spill_code_t spill_free_pages(const spill_owner_t *owner, spill_error_t *error)
 {
     spill_response_t page = SPILL_RESPONSE_INIT, first = SPILL_RESPONSE_INIT;
     spill_code_t code = spill_outlier_find_left_over(owner, INT64_MAX, &page, error);
-    if (code == SPILL_OK && page.state.present)
+    bool any = code == SPILL_OK && page.state.present;
+    if (any)
         code = spill_outlier_read_leased(owner, 0, &first, error);
-    if (code == SPILL_OK && spill_page_is_leased(&first))
-        code = await_lease(owner, &first.state, error);
-    else if (code == SPILL_OK && page.state.present)
-        code = owner->array->store->ops->others_write ? free_compared(owner, &page.state, error)
-                                                      : free_dropped(owner, error);
+    if (any && code == SPILL_OK)
+        code = free_headless(owner, &page.state, &first, error);
     spill_response_release(&page);
     spill_response_release(&first);
     return code;
@@ -294,16 +263,16 @@ static int64_t run_limit(const spill_owner_t *owner, int64_t elements, int64_t b
     return limit > page ? limit : page;
 }
 
-static void note(const spill_response_t *head, const spill_moved_t *moved,
-                 spill_laid_out_t *laid_out)
+void spill_laid_out_add(const spill_run_t *run, size_t count, int64_t pages, int64_t bytes,
+                        spill_laid_out_t *laid_out)
 {
-    for (size_t i = 0; i < moved->live; i++) {
-        spill_element_t element = spill_run_element(&head->run, i);
+    for (size_t i = 0; i < count; i++) {
+        spill_element_t element = spill_run_element(run, i);
         spill_value_add_hash(&element.value, &laid_out->hash);
     }
-    laid_out->elements += (int64_t)moved->live;
-    laid_out->pages += moved->pages;
-    laid_out->bytes += moved->bytes;
+    laid_out->elements += (int64_t)count;
+    laid_out->pages += pages;
+    laid_out->bytes += bytes;
 }
 
 /* One try, with up to `limit` elements. *settled: there is nothing to do, or not any more. */
@@ -320,7 +289,7 @@ static spill_code_t move(spill_owner_t *owner, int64_t limit, spill_response_t *
     spill_moved_t moved;
     code = spill_newest_move(owner, head, &moved, settled, error);
     if (code == SPILL_OK && moved.pages > 0) {
-        note(head, &moved, laid_out);
+        spill_laid_out_add(&head->run, moved.live, moved.pages, moved.bytes, laid_out);
         code = verify(owner, head, &moved, laid_out, error);
     }
     return code;
@@ -378,7 +347,7 @@ static spill_code_t read_pages(const spill_owner_t *owner, const spill_state_t *
     for (int64_t number = 0; code == SPILL_OK && number < head->pages; number++) {
         code = spill_owner_read_whole(owner, number, &page, error);
         if (code == SPILL_OK && page.state.present && page.state.epoch == head->epoch)
-            add_page(&page, head->low, run);
+            spill_run_add_from(&page.run, head->low, run);
     }
     spill_response_release(&page);
     return code;

@@ -20,6 +20,10 @@ typedef struct spill_laid_out {
     int64_t changed;  /* pages that were changed before they could be compared with the head */
 } spill_laid_out_t;
 
+/* The first `count` elements of `run` went to so many pages, with so many bytes. */
+void spill_laid_out_add(const spill_run_t *run, size_t count, int64_t pages, int64_t bytes,
+                        spill_laid_out_t *laid_out);
+
 /*
  * Take the array over where it is of others, and move its oldest elements to pages until the head
  * is as after a spill. `overgrown`: what it was when last seen. Every page is read again and

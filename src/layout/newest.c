@@ -261,7 +261,7 @@ static spill_code_t make_way(const spill_owner_t *owner, const spill_state_t *st
     spill_response_t page = SPILL_RESPONSE_INIT, head = SPILL_RESPONSE_INIT;
     spill_code_t code = spill_outlier_read_leased(owner, state->pages, &page, error);
     if (code == SPILL_OK && spill_page_is_leased(&page))
-        code = spill_owner_leased(owner, &page.state, error);
+        code = spill_owner_leased(owner, page.state.lease, error);
     bool later = code == SPILL_OK && page.state.present && page.state.lease > 0 &&
                  page.state.epoch > state->epoch;
     if (later)

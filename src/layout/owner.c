@@ -119,6 +119,15 @@ spill_code_t spill_owner_read_state(const spill_owner_t *owner, int64_t page,
     return spill_owner_call(owner, &read, response, error);
 }
 
+spill_request_t spill_owner_plain_request(const spill_owner_t *owner, int64_t limit)
+{
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.plain = true;
+    read.want = limit > 0 ? SPILL_WANT_FORWARD : SPILL_WANT_NONE;
+    read.limit = limit;
+    return read;
+}
+
 spill_request_t spill_owner_whole_request(const spill_owner_t *owner, int64_t page)
 {
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, page);
@@ -142,11 +151,10 @@ spill_code_t spill_owner_missing_page(const spill_owner_t *owner, int64_t page,
     return name_document(owner, &place, SPILL_CORRUPT, error);
 }
 
-spill_code_t spill_owner_leased(const spill_owner_t *owner, const spill_state_t *page,
-                                spill_error_t *error)
+spill_code_t spill_owner_leased(const spill_owner_t *owner, int64_t lease, spill_error_t *error)
 {
     char until[32];
-    time_t seconds = (time_t)(page->lease / 1000000 + 1);
+    time_t seconds = (time_t)(lease / 1000000 + 1);
     struct tm moment;
     gmtime_r(&seconds, &moment);
     strftime(until, sizeof until, "%Y-%m-%dT%H:%M:%SZ", &moment);

@@ -71,6 +71,12 @@ spill_code_t spill_owner_step(const spill_owner_t *owner, const spill_request_t 
 spill_code_t spill_owner_read_state(const spill_owner_t *owner, int64_t page,
                                     spill_response_t *response, spill_error_t *error);
 
+/*
+ * READ of a head, or of the array of others in its place (spill_request_t.plain) with its first
+ * `limit` elements. Absent: as above, whatever others have there.
+ */
+spill_request_t spill_owner_plain_request(const spill_owner_t *owner, int64_t limit);
+
 /* READ of a page with all of its elements. Absent: as above. */
 spill_request_t spill_owner_whole_request(const spill_owner_t *owner, int64_t page);
 spill_code_t spill_owner_read_whole(const spill_owner_t *owner, int64_t page,
@@ -86,9 +92,8 @@ spill_code_t spill_owner_absent(const spill_owner_t *owner, spill_error_t *error
 spill_code_t spill_owner_missing_page(const spill_owner_t *owner, int64_t page,
                                       spill_error_t *error);
 
-/* SPILL_CONFLICT: a page's lease (state.h) runs, and it is in the way. */
-spill_code_t spill_owner_leased(const spill_owner_t *owner, const spill_state_t *page,
-                                spill_error_t *error);
+/* SPILL_CONFLICT: a page's lease (state.h) runs until then, and it is in the way. */
+spill_code_t spill_owner_leased(const spill_owner_t *owner, int64_t lease, spill_error_t *error);
 
 /* Now, in microseconds: the epoch of a head made now. */
 int64_t spill_owner_now(const spill_owner_t *owner);

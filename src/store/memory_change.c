@@ -47,7 +47,8 @@ static void gather_facts(const spill_memory_store_t *memory, step_t *step)
     const spill_request_t *request = step->request;
     const spill_memory_document_t *document = step->document;
     const spill_clock_t *clock = &memory->base.options.clock;
-    step->facts.now_us = clock->now_us(clock->context);
+    if (spill_needs_time(request))
+        step->facts.now_us = clock->now_us(clock->context);
     step->facts.dropped_rev = memory->dropped_rev;
     step->facts.size_of = size_of;
     step->facts.context = step->document;

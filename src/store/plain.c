@@ -84,12 +84,7 @@ spill_code_t spill_plain_allows(const spill_request_t *request, const bson_t *fi
 
 bool spill_plain_cut(spill_run_t *run, const spill_run_t *first)
 {
-    bool same = first->count < run->count;
-    for (size_t i = 0; same && i < first->count; i++) {
-        spill_element_t there = spill_run_element(run, i), goes = spill_run_element(first, i);
-        same = spill_value_equal(&there.value, &goes.value);
-    }
-    if (!same)
+    if (first->count >= run->count || !spill_run_begins_with(run, first))
         return false;
     run->count -= first->count;
     memmove(run->entries, run->entries + first->count, run->count * sizeof *run->entries);

@@ -50,6 +50,25 @@ spill_element_t spill_run_element(const spill_run_t *run, size_t index)
     };
 }
 
+void spill_run_add_from(const spill_run_t *from, int64_t low, spill_run_t *run)
+{
+    for (size_t i = 0; i < from->count; i++) {
+        spill_element_t element = spill_run_element(from, i);
+        if (element.seq >= low)
+            spill_run_add(run, element.seq, &element.value);
+    }
+}
+
+bool spill_run_begins_with(const spill_run_t *run, const spill_run_t *first)
+{
+    bool same = first->count <= run->count;
+    for (size_t i = 0; same && i < first->count; i++) {
+        spill_element_t left = spill_run_element(run, i), right = spill_run_element(first, i);
+        same = spill_value_equal(&left.value, &right.value);
+    }
+    return same;
+}
+
 int64_t spill_run_bytes(const spill_run_t *run)
 {
     int64_t bytes = 0;

@@ -72,6 +72,12 @@ static void fold_leading_gone(spill_state_t *state)
 
 /* ---- statistics ------------------------------------------------------------------------------ */
 
+bool spill_needs_time(const spill_request_t *request)
+{
+    return request->kind == SPILL_REQUEST_PUT_PAGE || request->kind == SPILL_REQUEST_EMPTY_PAGE ||
+           request->kind == SPILL_REQUEST_DROP_PAGE || request->kind == SPILL_REQUEST_TAKE_CUT;
+}
+
 bool spill_needs_tally(const spill_request_t *request)
 {
     bool changes = request->kind == SPILL_REQUEST_EDIT || request->kind == SPILL_REQUEST_REMOVE ||

@@ -63,7 +63,7 @@ typedef struct spill_facts {
      * the head to be made; 0: as they are. TAKE, TAKE_CUT: without the array; GIVE_BACK: with it.
      */
     int64_t fields_bytes;
-    int64_t now_us;      /* PUT_PAGE, EMPTY_PAGE, DROP_PAGE, TAKE_CUT: the store's clock */
+    int64_t now_us;      /* where spill_needs_time: the store's clock */
     int64_t dropped_rev; /* TAKE_CUT: the highest that a dropped head had */
 } spill_facts_t;
 
@@ -75,6 +75,9 @@ typedef struct spill_facts {
 
 spill_outcome_t spill_transition(const spill_request_t *request, const spill_facts_t *facts,
                                  spill_state_t *state, spill_effect_t *effect);
+
+/* Does it matter what time it is (facts->now_us)? Once a lease has run out, it never runs again. */
+bool spill_needs_time(const spill_request_t *request);
 
 /*
  * Layout bucket: the tally of a document once a request that changes, takes or counts elements has

@@ -273,10 +273,7 @@ static spill_code_t lay_out(pass_t *pass, const spill_overgrown_t *overgrown, sp
 static spill_code_t was_visited(const spill_owner_t *owner, bool *visited, spill_error_t *error)
 {
     spill_response_t head = SPILL_RESPONSE_INIT;
-    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
-    read.plain = true;
-    read.want = SPILL_WANT_FORWARD;
-    read.limit = 1;
+    spill_request_t read = spill_owner_plain_request(owner, 1);
     spill_code_t code = spill_owner_call(owner, &read, &head, error);
     *visited = code == SPILL_OK && !head.state.present && head.run.count > 0;
     spill_response_release(&head);

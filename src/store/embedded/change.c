@@ -390,7 +390,8 @@ static spill_code_t decide(decision_t *decision, spill_response_t *response, spi
     if (code != SPILL_OK)
         return code;
     const spill_clock_t *clock = &decision->store->base.options.clock;
-    decision->facts.now_us = clock->now_us(clock->context);
+    if (spill_needs_time(decision->request))
+        decision->facts.now_us = clock->now_us(clock->context);
     decision->facts.dropped_rev = decision->store->dropped_rev;
     decision->before.present = decision->state->present;
     decision->before.epoch = decision->state->epoch;

@@ -285,13 +285,6 @@ static bool means_element(const spill_request_t *request)
            request->kind == SPILL_REQUEST_PULL;
 }
 
-/* Does it matter whether the page's lease runs? Once it does not, it never will again. */
-static bool asks_time(const spill_request_t *request)
-{
-    return request->kind == SPILL_REQUEST_PUT_PAGE || request->kind == SPILL_REQUEST_EMPTY_PAGE ||
-           request->kind == SPILL_REQUEST_DROP_PAGE;
-}
-
 /* Layout subset: does it write the head's summary anew? */
 static bool changes_top(const step_t *step)
 {
@@ -320,7 +313,7 @@ static spill_code_t read_before(step_t *step, spill_facts_t *facts, spill_error_
         .owner = request->owner,
         .page = request->page,
     };
-    read.want_now = asks_time(request);
+    read.want_now = spill_needs_time(request);
     if (means_element(request)) {
         read.want = SPILL_WANT_FORWARD;
         read.seq = request->seq;

@@ -214,10 +214,8 @@ static spill_code_t call(spill_store_t *base, const spill_request_t *request,
         return spill_mongo_append(store, request, response, error);
     if (request->kind == SPILL_REQUEST_UPDATE_FIELDS)
         return spill_mongo_update_fields(store, request, response, error);
-    if (request->kind == SPILL_REQUEST_TAKE)
+    if (request->kind == SPILL_REQUEST_TAKE || request->kind == SPILL_REQUEST_TAKE_CUT)
         return spill_mongo_take_over(store, request, response, error);
-    if (request->kind == SPILL_REQUEST_TAKE_CUT)
-        return spill_mongo_take_and_cut(store, request, response, error);
     if (request->kind == SPILL_REQUEST_GIVE_BACK)
         return spill_mongo_give_back(store, request, response, error);
     return spill_mongo_change(store, request, response, error);

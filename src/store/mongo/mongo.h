@@ -520,11 +520,9 @@ spill_code_t spill_mongo_read_pages(spill_mongo_t *store, const spill_request_t 
 
 /* ---- plain.c --------------------------------------------------------------------------------- */
 
-/* TAKE, TAKE_CUT and GIVE_BACK. */
+/* TAKE and TAKE_CUT; GIVE_BACK. */
 spill_code_t spill_mongo_take_over(spill_mongo_t *store, const spill_request_t *request,
                                    spill_response_t *response, spill_error_t *error);
-spill_code_t spill_mongo_take_and_cut(spill_mongo_t *store, const spill_request_t *request,
-                                      spill_response_t *response, spill_error_t *error);
 spill_code_t spill_mongo_give_back(spill_mongo_t *store, const spill_request_t *request,
                                    spill_response_t *response, spill_error_t *error);
 

@@ -16,10 +16,39 @@
 /* So long may a TAKE_CUT take on the server: well below spill_store.margin_us. */
 enum { TAKE_CUT_MS = 60000 };
 
-/* ---- TAKE ------------------------------------------------------------------------------------ */
+/* ---- the first elements, as they were copied ------------------------------------------------- */
 
-/* The bookkeeping of a head, as {spill.array: {$literal: {...}}}: of so many slots that were cut.
- */
+/* The first elements of the array are the request's run: an operand of $and. */
+static void append_same_run(const spill_mongo_document_t *document, const char *key, bson_t *all)
+{
+    static const spill_run_t none = {0};
+    const spill_request_t *request = document->request;
+    char array[SPILL_NAME_SIZE + 1];
+    snprintf(array, sizeof array, "$%s", document->array);
+    bson_t *elements = BCON_NEW("$ifNull", "[", BCON_UTF8(array), "[", "]", "]");
+    bson_t *live = BCON_NEW("$size", BCON_DOCUMENT(elements));
+    bson_t *rank = BCON_NEW("$literal", BCON_INT64(0));
+    bson_t *count = BCON_NEW("$literal", BCON_INT64((int64_t)request->run->count));
+    bson_t *slice = spill_mongo_slice(document, elements, live, rank, count);
+    bson_t expected = BSON_INITIALIZER, size = BSON_INITIALIZER;
+    spill_plain_append(request->definition, "$literal", request->run, &none, &expected);
+    spill_plain_append(request->definition, "a", request->run, &none, &size);
+    BCON_APPEND(all, key, "{", "$let", "{", "vars", "{", "run", BCON_DOCUMENT(slice), "}", "in",
+                "{", "$and", "[", "{", "$eq", "[", "$$run", BCON_DOCUMENT(&expected), "]", "}", "{",
+                "$eq", "[", "{", "$bsonSize", "{", "a", "$$run", "}", "}", BCON_INT64(size.len),
+                "]", "}", "]", "}", "}", "}");
+    bson_destroy(&expected);
+    bson_destroy(&size);
+    bson_destroy(slice);
+    bson_destroy(count);
+    bson_destroy(rank);
+    bson_destroy(live);
+    bson_destroy(elements);
+}
+
+/* ---- TAKE, TAKE_CUT -------------------------------------------------------------------------- */
+
+/* A head's bookkeeping, as {spill.array: {$literal: {...}}}; `first`: so many slots were cut. */
 static void set_bookkeeping(const spill_mongo_document_t *document, int64_t epoch, int64_t first,
                             int64_t pages, bson_t *set)
 {
@@ -87,30 +116,73 @@ static void append_count_stage(const spill_mongo_document_t *document, const cha
                 "}", BCON_UTF8(spill_mongo_ref(document, "first", first)), "]", "}", "}", "}", "}");
 }
 
+/* TAKE_CUT has the run's guard besides, and that of time: the server takes it when it begins. */
+static void make_filter(const spill_mongo_document_t *document, bool cuts, bson_t *filter)
+{
+    const spill_request_t *request = document->request;
+    bson_t expression, all;
+    spill_mongo_select(document, filter);
+    BSON_APPEND_DOCUMENT_BEGIN(filter, "$expr", &expression);
+    BSON_APPEND_ARRAY_BEGIN(&expression, "$and", &all);
+    append_take_guard(document, cuts ? (int64_t)request->run->count : 0, &all);
+    if (cuts) {
+        BCON_APPEND(&all, "5", "{", "$lt", "[", "$$NOW", BCON_DATE_TIME(request->until / 1000), "]",
+                    "}");
+        append_same_run(document, "6", &all);
+    }
+    bson_append_array_end(&expression, &all);
+    bson_append_document_end(filter, &expression);
+}
+
+/* The array is cut, in a stage before: the document is full, and no stage makes it larger. */
+static void append_cut_stage(const spill_mongo_document_t *document, const char *key,
+                             bson_t *pipeline)
+{
+    bson_t stage, set;
+    BSON_APPEND_DOCUMENT_BEGIN(pipeline, key, &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$set", &set);
+    spill_mongo_append_without(document, 0, (int64_t)document->request->run->count, &set);
+    bson_append_document_end(&stage, &set);
+    bson_append_document_end(pipeline, &stage);
+}
+
+static void make_pipeline(const spill_mongo_document_t *document, bool cuts, int64_t epoch,
+                          bson_t *pipeline)
+{
+    const spill_request_t *request = document->request;
+    const spill_definition_t *definition = request->definition;
+    int64_t pages = cuts ? 1 + request->more_pages : 0;
+    bson_t stage, set;
+    bson_init(pipeline);
+    if (cuts)
+        append_cut_stage(document, "0", pipeline);
+    BSON_APPEND_DOCUMENT_BEGIN(pipeline, cuts ? "1" : "0", &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$set", &set);
+    set_bookkeeping(document, epoch, request->slots, pages, &set);
+    if (cuts && definition->overflow_field[0] != '\0')
+        bson_append_bool(&set, definition->overflow_field, -1, true);
+    if (cuts)
+        spill_render_count(&set, definition->pages_field, pages);
+    bson_append_document_end(&stage, &set);
+    bson_append_document_end(pipeline, &stage);
+    append_count_stage(document, cuts ? "2" : "1", pipeline);
+}
+
+/* A TAKE gets the date that heads have now; a TAKE_CUT, whose pages have theirs, comes too late. */
 spill_code_t spill_mongo_take_over(spill_mongo_t *store, const spill_request_t *request,
                                    spill_response_t *response, spill_error_t *error)
 {
     spill_mongo_document_t document;
     spill_mongo_document_init(&document, store, request);
     int64_t epoch;
-    bool done = false;
+    bool done = false, cuts = request->kind == SPILL_REQUEST_TAKE_CUT;
     spill_code_t code = spill_mongo_date(store, request, &epoch, error);
-    if (code == SPILL_OK) {
-        bson_t filter, pipeline = BSON_INITIALIZER, stage, set, expression, all;
-        spill_mongo_select(&document, &filter);
-        BSON_APPEND_DOCUMENT_BEGIN(&filter, "$expr", &expression);
-        BSON_APPEND_ARRAY_BEGIN(&expression, "$and", &all);
-        append_take_guard(&document, 0, &all);
-        bson_append_array_end(&expression, &all);
-        bson_append_document_end(&filter, &expression);
-        BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
-        BSON_APPEND_DOCUMENT_BEGIN(&stage, "$set", &set);
-        set_bookkeeping(&document, epoch, 0, 0, &set);
-        bson_append_document_end(&stage, &set);
-        bson_append_document_end(&pipeline, &stage);
-        append_count_stage(&document, "1", &pipeline);
-        code = spill_mongo_modify(store, document.collection, &filter, &pipeline, NULL, NULL, &done,
-                                  error);
+    if (code == SPILL_OK && (!cuts || epoch == request->epoch)) {
+        bson_t filter, pipeline;
+        make_filter(&document, cuts, &filter);
+        make_pipeline(&document, cuts, epoch, &pipeline);
+        code = spill_mongo_modify_within(store, document.collection, &filter, &pipeline,
+                                         cuts ? TAKE_CUT_MS : 0, NULL, NULL, &done, error);
         bson_destroy(&filter);
         bson_destroy(&pipeline);
     }
@@ -119,34 +191,6 @@ spill_code_t spill_mongo_take_over(spill_mongo_t *store, const spill_request_t *
 }
 
 /* ---- CUT of an array that others may still change -------------------------------------------- */
-
-/* The first elements of the array are the request's run: an operand of $and. */
-static void append_same_run(const spill_mongo_document_t *document, const char *key, bson_t *all)
-{
-    static const spill_run_t none = {0};
-    const spill_request_t *request = document->request;
-    char array[SPILL_NAME_SIZE + 1];
-    snprintf(array, sizeof array, "$%s", document->array);
-    bson_t *elements = BCON_NEW("$ifNull", "[", BCON_UTF8(array), "[", "]", "]");
-    bson_t *live = BCON_NEW("$size", BCON_DOCUMENT(elements));
-    bson_t *rank = BCON_NEW("$literal", BCON_INT64(0));
-    bson_t *count = BCON_NEW("$literal", BCON_INT64((int64_t)request->run->count));
-    bson_t *slice = spill_mongo_slice(document, elements, live, rank, count);
-    bson_t expected = BSON_INITIALIZER, size = BSON_INITIALIZER;
-    spill_plain_append(request->definition, "$literal", request->run, &none, &expected);
-    spill_plain_append(request->definition, "a", request->run, &none, &size);
-    BCON_APPEND(all, key, "{", "$let", "{", "vars", "{", "run", BCON_DOCUMENT(slice), "}", "in",
-                "{", "$and", "[", "{", "$eq", "[", "$$run", BCON_DOCUMENT(&expected), "]", "}", "{",
-                "$eq", "[", "{", "$bsonSize", "{", "a", "$$run", "}", "}", BCON_INT64(size.len),
-                "]", "}", "]", "}", "}", "}");
-    bson_destroy(&expected);
-    bson_destroy(&size);
-    bson_destroy(slice);
-    bson_destroy(count);
-    bson_destroy(rank);
-    bson_destroy(live);
-    bson_destroy(elements);
-}
 
 void spill_mongo_append_cut_guard(const spill_mongo_document_t *document,
                                   const spill_state_t *before, bool assumed, bson_t *filter)
@@ -175,68 +219,6 @@ void spill_mongo_append_cut_guard(const spill_mongo_document_t *document,
     append_same_run(document, assumed ? "5" : "4", &all);
     bson_append_array_end(&expression, &all);
     bson_append_document_end(filter, &expression);
-}
-
-/* ---- TAKE_CUT -------------------------------------------------------------------------------- */
-
-/* TAKE's, and the run's, and that of time: the server takes it once, when it begins. */
-static void take_cut_filter(const spill_mongo_document_t *document, bson_t *filter)
-{
-    const spill_request_t *request = document->request;
-    bson_t expression, all;
-    spill_mongo_select(document, filter);
-    BSON_APPEND_DOCUMENT_BEGIN(filter, "$expr", &expression);
-    BSON_APPEND_ARRAY_BEGIN(&expression, "$and", &all);
-    append_take_guard(document, (int64_t)request->run->count, &all);
-    BCON_APPEND(&all, "5", "{", "$lt", "[", "$$NOW", BCON_DATE_TIME(request->until / 1000), "]",
-                "}");
-    append_same_run(document, "6", &all);
-    bson_append_array_end(&expression, &all);
-    bson_append_document_end(filter, &expression);
-}
-
-/* The array is cut first: the document is full, and no stage makes it larger than it was. */
-static void take_cut_pipeline(const spill_mongo_document_t *document, bson_t *pipeline)
-{
-    const spill_request_t *request = document->request;
-    const spill_definition_t *definition = request->definition;
-    bson_t stage, set;
-    bson_init(pipeline);
-    BSON_APPEND_DOCUMENT_BEGIN(pipeline, "0", &stage);
-    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$set", &set);
-    spill_mongo_append_without(document, 0, (int64_t)request->run->count, &set);
-    bson_append_document_end(&stage, &set);
-    bson_append_document_end(pipeline, &stage);
-    BSON_APPEND_DOCUMENT_BEGIN(pipeline, "1", &stage);
-    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$set", &set);
-    set_bookkeeping(document, request->epoch, request->slots, 1 + request->more_pages, &set);
-    if (definition->overflow_field[0] != '\0')
-        bson_append_bool(&set, definition->overflow_field, -1, true);
-    spill_render_count(&set, definition->pages_field, 1 + request->more_pages);
-    bson_append_document_end(&stage, &set);
-    bson_append_document_end(pipeline, &stage);
-    append_count_stage(document, "2", pipeline);
-}
-
-spill_code_t spill_mongo_take_and_cut(spill_mongo_t *store, const spill_request_t *request,
-                                      spill_response_t *response, spill_error_t *error)
-{
-    spill_mongo_document_t document;
-    spill_mongo_document_init(&document, store, request);
-    int64_t epoch;
-    bool done = false;
-    spill_code_t code = spill_mongo_date(store, request, &epoch, error);
-    if (code == SPILL_OK && epoch == request->epoch) {
-        bson_t filter, pipeline;
-        take_cut_filter(&document, &filter);
-        take_cut_pipeline(&document, &pipeline);
-        code = spill_mongo_modify_within(store, document.collection, &filter, &pipeline,
-                                         TAKE_CUT_MS, NULL, NULL, &done, error);
-        bson_destroy(&filter);
-        bson_destroy(&pipeline);
-    }
-    response->outcome = done ? SPILL_DONE : SPILL_REFUSED_GUARD;
-    return code;
 }
 
 /* ---- GIVE_BACK ------------------------------------------------------------------------------- */
