@@ -41,6 +41,25 @@ static void must(spill_code_t code, const spill_error_t *error)
         fail_msg("%s: %s", spill_code_name(code), error->message);
 }
 
+static spill_array_t *open_reviews(spill_store_t *store, const char *preset,
+                                   spill_definition_t *definition)
+{
+    spill_error_t error;
+    spill_array_t *array;
+    must(spill_definition_preset(definition, preset, "reviews", &error), &error);
+    must(spill_store_define(store, definition, &error), &error);
+    must(spill_array_open(store, "reviews", &array, &error), &error);
+    return array;
+}
+
+static void expect_findings(spill_array_t *array, int64_t expected)
+{
+    spill_verify_summary_t verified;
+    spill_error_t error;
+    must(spill_array_verify(array, NULL, NULL, NULL, &verified, &error), &error);
+    assert_int_equal(verified.findings, expected);
+}
+
 /* Take the last element out of a summary, as a program might that knows nothing of Spillway. */
 static void change_summary(const char *uri)
 {
@@ -66,12 +85,9 @@ static void summary_of_others(void **state)
     spill_store_t *store = server_open(uri);
     spill_definition_t definition;
     spill_error_t error;
-    spill_array_t *array;
+    spill_array_t *array = open_reviews(store, "reviews-subset", &definition);
     bson_t storage = BSON_INITIALIZER;
     spill_value_t owner = spill_value_from_utf8(&storage, "bike");
-    must(spill_definition_preset(&definition, "reviews-subset", "reviews", &error), &error);
-    must(spill_store_define(store, &definition, &error), &error);
-    must(spill_array_open(store, "reviews", &array, &error), &error);
     for (int rating = 1; rating <= 4; rating++) {
         spill_append_result_t result;
         bson_t *review = BCON_NEW("rating", BCON_INT32(rating));
@@ -80,14 +96,11 @@ static void summary_of_others(void **state)
         bson_destroy(review);
     }
     change_summary(uri);
-    spill_verify_summary_t verified;
     spill_repair_summary_t repaired;
-    must(spill_array_verify(array, NULL, NULL, NULL, &verified, &error), &error);
-    assert_int_equal(verified.findings, 1);
+    expect_findings(array, 1);
     must(spill_array_repair(array, NULL, false, NULL, NULL, &repaired, &error), &error);
     assert_int_equal(repaired.findings, 1);
-    must(spill_array_verify(array, NULL, NULL, NULL, &verified, &error), &error);
-    assert_int_equal(verified.findings, 0);
+    expect_findings(array, 0);
     spill_slice_t *slice;
     must(spill_array_top(array, &owner, 9, &slice, &error), &error);
     assert_int_equal(slice->count, definition.top_count);
@@ -143,12 +156,9 @@ static void statistics_of_others(void **state)
     spill_store_t *store = server_open(uri);
     spill_definition_t definition;
     spill_error_t error;
-    spill_array_t *array;
+    spill_array_t *array = open_reviews(store, "reviews-bucket", &definition);
     bson_t storage = BSON_INITIALIZER;
     spill_value_t owner = spill_value_from_utf8(&storage, "bike");
-    must(spill_definition_preset(&definition, "reviews-bucket", "reviews", &error), &error);
-    must(spill_store_define(store, &definition, &error), &error);
-    must(spill_array_open(store, "reviews", &array, &error), &error);
     for (int rating = 1; rating <= 4; rating++) {
         size_t windows;
         bson_t *review = BCON_NEW("rating", BCON_INT32(rating), definition.time_field,
@@ -158,10 +168,8 @@ static void statistics_of_others(void **state)
         bson_destroy(review);
     }
     change_statistics(uri);
-    spill_verify_summary_t verified;
     spill_repair_summary_t repaired;
-    must(spill_array_verify(array, NULL, NULL, NULL, &verified, &error), &error);
-    assert_int_equal(verified.findings, 1);
+    expect_findings(array, 1);
     must(spill_array_repair(array, NULL, true, NULL, NULL, &repaired, &error), &error);
     assert_int_equal(repaired.findings, 1);
     assert_int_equal(count_in_statistics(uri), 99);
@@ -169,8 +177,7 @@ static void statistics_of_others(void **state)
     assert_int_equal(repaired.findings, 1);
     assert_int_equal(repaired.left, 0);
     assert_int_equal(count_in_statistics(uri), 4);
-    must(spill_array_verify(array, NULL, NULL, NULL, &verified, &error), &error);
-    assert_int_equal(verified.findings, 0);
+    expect_findings(array, 0);
     spill_array_close(array);
     server_close(store);
     server_drop(uri);

@@ -2,6 +2,7 @@
 
 #include "layout/owner.h"
 #include "store/fault.h"
+#include "support/findings.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +19,6 @@ typedef struct stage {
     spill_value_t owner;
     int64_t given; /* elements appended */
     int64_t live;
-    char found[512];
 } stage_t;
 
 static void must(spill_code_t code, const spill_error_t *error)
@@ -76,23 +76,6 @@ static void end(stage_t *stage)
 
 /* ---- what is found --------------------------------------------------------------------------- */
 
-static void note(void *context, const spill_finding_t *finding)
-{
-    stage_t *stage = context;
-    size_t used = strlen(stage->found);
-    snprintf(stage->found + used, sizeof stage->found - used, "I%d@%d: %s\n", finding->invariant,
-             (int)finding->page, finding->text);
-}
-
-static void assert_verified(stage_t *stage, const char *expected)
-{
-    spill_verify_summary_t summary;
-    spill_error_t error;
-    stage->found[0] = '\0';
-    must(spill_array_verify(stage->array, NULL, note, stage, &summary, &error), &error);
-    assert_string_equal(stage->found, expected);
-}
-
 static void assert_counted(stage_t *stage)
 {
     spill_count_t count;
@@ -101,41 +84,23 @@ static void assert_counted(stage_t *stage)
     assert_int_equal(count.count, stage->live);
 }
 
-/* A look tells of it and changes nothing, a repair mends it, and then there is nothing to find. */
 static void assert_mended(stage_t *stage, const char *finding)
 {
-    spill_repair_summary_t summary;
-    spill_error_t error;
-    assert_verified(stage, finding);
-    for (int look_only = 1; look_only >= 0; look_only--) {
-        stage->found[0] = '\0';
-        must(spill_array_repair(stage->array, NULL, look_only == 1, note, stage, &summary, &error),
-             &error);
-        assert_string_equal(stage->found, finding);
-        assert_int_equal(summary.findings, 1);
-        assert_int_equal(summary.left, 0);
-    }
-    assert_verified(stage, "");
+    assert_repaired(stage->array, finding, finding, 1);
     assert_counted(stage);
-    must(spill_array_repair(stage->array, NULL, false, note, stage, &summary, &error), &error);
-    assert_int_equal(summary.findings, 0);
 }
 
 /* It is the first of what is told, and stays. */
 static void assert_left(stage_t *stage, const char *finding)
 {
-    spill_repair_summary_t summary;
-    spill_error_t error;
+    findings_t findings;
     for (int times = 0; times < 2; times++) {
-        stage->found[0] = '\0';
-        must(spill_array_repair(stage->array, NULL, false, note, stage, &summary, &error), &error);
-        assert_ptr_equal(strstr(stage->found, finding), stage->found);
+        spill_repair_summary_t summary = findings_of_repair(stage->array, false, &findings);
+        assert_ptr_equal(strstr(findings.text, finding), findings.text);
         assert_int_equal(summary.findings, 0);
         assert_true(summary.left >= 1);
     }
-    char left[sizeof stage->found];
-    memcpy(left, stage->found, sizeof left);
-    assert_verified(stage, left);
+    assert_verified(stage->array, findings.text);
 }
 
 /* ---- lies ------------------------------------------------------------------------------------ */
@@ -186,7 +151,7 @@ static void assert_guarded_by_pages(stage_t *stage)
     assert_false(done);
     spill_response_release(&head);
     spill_owner_release(&own);
-    assert_verified(stage, "");
+    assert_verified(stage->array, "");
 }
 
 /* ---- beside others --------------------------------------------------------------------------- */
@@ -229,7 +194,7 @@ static void repair_beside_others(stage_t *stage)
     assert_int_equal(summary.findings, 1);
     assert_int_equal(summary.left, 0);
     assert_true(other.recounts >= 2); /* the first met a removal */
-    assert_verified(stage, "");
+    assert_verified(stage->array, "");
     assert_counted(stage);
 }
 
@@ -239,7 +204,7 @@ static void newest(spill_store_t *store)
 {
     stage_t stage;
     begin(&stage, store, "feed-recent", "newest");
-    assert_verified(&stage, "");
+    assert_verified(stage.array, "");
     tell_lie(&stage, (lie_t){.removed = 3});
     assert_mended(&stage, "I5@-1: counts 5 removed elements where 2 are missing\n");
     tell_lie(&stage, (lie_t){.removed = -1});
@@ -257,7 +222,7 @@ static void oldest(spill_store_t *store)
 {
     stage_t stage;
     begin(&stage, store, "feed", "oldest");
-    assert_verified(&stage, "");
+    assert_verified(stage.array, "");
     tell_lie(&stage, (lie_t){.removed = 3});
     assert_mended(&stage, "I5@-1: counts 5 removed elements where 2 are missing\n");
     tell_lie(&stage, (lie_t){.total = 2});
@@ -273,7 +238,7 @@ static void apart(spill_store_t *store, const char *preset, const char *name)
 {
     stage_t stage;
     begin(&stage, store, preset, name);
-    assert_verified(&stage, "");
+    assert_verified(stage.array, "");
     tell_lie(&stage, (lie_t){.removed = 3});
     assert_mended(&stage, "I5@-1: counts 5 removed elements where 2 are missing\n");
     repair_beside_others(&stage);

@@ -1,6 +1,7 @@
 #include "support/spoiled.h"
 
 #include "store/fault.h"
+#include "support/findings.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +16,6 @@ typedef struct stage {
     spill_definition_t definition;
     bson_t storage;
     spill_value_t owner;
-    char found[512];
 } stage_t;
 
 static void must(spill_code_t code, const spill_error_t *error)
@@ -74,43 +74,6 @@ static void remove_element(stage_t *stage, int64_t seq)
     must(spill_array_remove(stage->array, &stage->owner, seq, &error), &error);
 }
 
-/* ---- what is found --------------------------------------------------------------------------- */
-
-static void note(void *context, const spill_finding_t *finding)
-{
-    stage_t *stage = context;
-    size_t used = strlen(stage->found);
-    snprintf(stage->found + used, sizeof stage->found - used, "I%d@%d: %s\n", finding->invariant,
-             (int)finding->page, finding->text);
-}
-
-/* The whole of what verify says; "" where it finds nothing. */
-static void assert_verified(stage_t *stage, const char *expected)
-{
-    spill_verify_summary_t summary;
-    spill_error_t error;
-    stage->found[0] = '\0';
-    must(spill_array_verify(stage->array, NULL, note, stage, &summary, &error), &error);
-    assert_string_equal(stage->found, expected);
-}
-
-/* A look finds it and changes nothing, a repair mends it, and then there is nothing to find. */
-static void assert_mended(stage_t *stage, const char *verified, const char *repaired)
-{
-    spill_repair_summary_t summary;
-    spill_error_t error;
-    assert_verified(stage, verified);
-    for (int look_only = 1; look_only >= 0; look_only--) {
-        stage->found[0] = '\0';
-        must(spill_array_repair(stage->array, NULL, look_only == 1, note, stage, &summary, &error),
-             &error);
-        assert_string_equal(stage->found, repaired);
-    }
-    assert_verified(stage, "");
-    must(spill_array_repair(stage->array, NULL, false, note, stage, &summary, &error), &error);
-    assert_int_equal(summary.findings, 0);
-}
-
 /* ---- the summary, as another reader sees it -------------------------------------------------- */
 
 static bool take_head(void *context, const char *collection, const bson_t *document)
@@ -155,11 +118,12 @@ static void sum_without_small_values(spill_store_t *store)
     append(&stage, 1e100, 1);
     append(&stage, 4.5, 1);
     append(&stage, 2.25, 1);
-    assert_verified(&stage, "");
+    assert_verified(stage.array, "");
     remove_element(&stage, 0);
     remove_element(&stage, 1);
-    assert_mended(&stage, "I5@-1: counts 2 values with a sum of 0 where there are 2 with 6.75\n",
-                  "I7@-1: counts 2 values with a sum of 0 where there are 2 with 6.75\n");
+    assert_repaired(stage.array,
+                    "I5@-1: counts 2 values with a sum of 0 where there are 2 with 6.75\n",
+                    "I7@-1: counts 2 values with a sum of 0 where there are 2 with 6.75\n", 1);
     assert_average(&stage, 3.375);
     append(&stage, 2.25, 1);
     assert_average(&stage, 3);
@@ -261,7 +225,7 @@ static void repair_beside(stage_t *stage, bool (*acts)(stage_t *stage, int times
     assert_true(other.times > 0);
     assert_int_equal(other.reads, reads + VERIFIED);
     assert_int_equal(other.recounts, 1);
-    assert_verified(stage, "");
+    assert_verified(stage->array, "");
     assert_average(stage, average);
 }
 
@@ -307,7 +271,7 @@ static void sum_refused(spill_store_t *store, const char *name, int64_t threshol
     assert_int_equal(other.recounts, REFUSED + 1);
     assert_int_equal(other.begun, 1 + VERIFIED);
     assert_int_equal(other.reads, reads + VERIFIED);
-    assert_verified(&stage, "");
+    assert_verified(stage.array, "");
     assert_average(&stage, (4.5 + 2.5 + 9 + REFUSED) / (3 + REFUSED));
     end(&stage);
 }
@@ -323,15 +287,15 @@ static void top_with_room(spill_store_t *store)
     for (int i = 0; i < 5; i++)
         append(&stage, i, 12000);
     assert_shown(&stage, 2);
-    assert_verified(&stage, "");
+    assert_verified(stage.array, "");
     stage.definition.bounds.head_bytes_max = large;
     define(&stage);
-    assert_mended(&stage, "I5@-1: shows 2 elements of its top where 3 have room\n",
-                  "I7@-1: shows 2 elements of its top where 3 have room\n");
+    assert_repaired(stage.array, "I5@-1: shows 2 elements of its top where 3 have room\n",
+                    "I7@-1: shows 2 elements of its top where 3 have room\n", 1);
     assert_shown(&stage, 3);
     remove_element(&stage, 4);
     assert_shown(&stage, 3);
-    assert_verified(&stage, "");
+    assert_verified(stage.array, "");
     end(&stage);
 }
 
@@ -357,7 +321,7 @@ void spoiled_beside_appender(spill_store_t *store)
     int appended = other.times;
     other = (other_t){.stage = &stage, .acts = does_nothing};
     assert_int_equal(repair_with(&other), 1);
-    assert_verified(&stage, "");
+    assert_verified(stage.array, "");
     assert_average(&stage, (4.5 + 2.5 + 9 + appended) / (3 + appended));
     end(&stage);
 }
