@@ -4,7 +4,10 @@
  *   bench_peers [--peers LIST] [--works LIST] [--durable | --not-durable] [--seconds S]
  *               [--appends N] [--length N] [--adds N] [--owners N] [--threads N] [--racers N]
  *               [--race-count N] [--capacity N] [--folder FOLDER] [--redis PORT] [--postgres PLACE]
- *               [--results FILE] [--run N] [--minutes M]
+ *               [--results FILE] [--run N] [--repetitions N] [--minutes M]
+ *
+ * Works that measure speed are repeated, all peers in turn each time, so that what changes on the
+ * machine meanwhile is not one peer's alone.
  *
  * With --results rows are added to FILE, and those that are there already, of the same run and with
  * the same options, are passed over: so that a long run is made in pieces. After --minutes no other
@@ -40,7 +43,7 @@ typedef struct settings {
     const char *results;
     char *database;
     bool durable, not_durable;
-    int run;
+    int run, repetitions;
     double until; /* when no other row is begun; 0: never */
     int left;     /* rows that were not begun therefore */
 } settings_t;
@@ -131,11 +134,12 @@ static void run_row(const settings_t *settings, const results_key_t *key)
     measure_remove_folder(folder);
 }
 
-static void run_work(settings_t *settings, const work_t *work)
+/* Each peer once, but for rows that are there already. `begun`: heads have been printed. */
+static void run_turn(settings_t *settings, const work_t *work, int repetition, bool *begun)
 {
-    bool begun = false;
     for (size_t i = 0; i < sizeof peers / sizeof peers[0]; i++) {
-        results_key_t key = {work, peers[i], &settings->place, &settings->works, settings->run};
+        results_key_t key = {work,          peers[i],  &settings->place, &settings->works,
+                             settings->run, repetition};
         if (!is_wanted(settings->peers, key.peer->id) || !is_there(key.peer, &settings->place) ||
             (key.peer->racy && !work->counts_loss) || results_have(settings->results, &key))
             continue;
@@ -143,14 +147,22 @@ static void run_work(settings_t *settings, const work_t *work)
             settings->left++;
             continue;
         }
-        if (!begun) {
+        if (!*begun) {
             printf("\n%s, %s\n%-18s", work->name,
                    settings->place.durable ? "durable" : "not durable", "peer");
             results_print_heads(work);
         }
-        begun = true;
+        *begun = true;
         run_row(settings, &key);
     }
+}
+
+static void run_work(settings_t *settings, const work_t *work)
+{
+    int repetitions = work->counts_loss ? 1 : settings->repetitions;
+    bool begun = false;
+    for (int i = 1; i <= repetitions; i++)
+        run_turn(settings, work, i, &begun);
 }
 
 static void run_works(settings_t *settings, bool durable)
@@ -197,6 +209,7 @@ static bool read_number(settings_t *settings, const char *name, const char *valu
                    {"--race-count", &given->race_count, 1 << 20},
                    {"--capacity", &settings->place.capacity, 100000},
                    {"--run", &settings->run, 1000},
+                   {"--repetitions", &settings->repetitions, 1000},
                    {"--redis", &settings->place.redis_port, 65535}};
     int number = atoi(value);
     if (strcmp(name, "--seconds") == 0 && atof(value) > 0) {
@@ -229,6 +242,7 @@ int main(int argc, char **argv)
                                      .seconds = 30},
                            .place = {.capacity = 100},
                            .run = 1,
+                           .repetitions = 1,
                            .parent = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp"};
     const char *server = getenv("SPILLWAY_TEST_URI");
     for (int i = 1; i < argc; i++) {

@@ -41,10 +41,10 @@ void results_print(const work_t *work, const row_t *row)
 static void write_key(const results_key_t *key, char text[KEY_SIZE])
 {
     const works_options_t *options = key->options;
-    snprintf(text, KEY_SIZE, "%s/%s/%s/%d/%d-%d-%d-%d-%d-%d-%d-%d-%g", key->work->name,
-             key->peer->id, key->place->durable ? "durable" : "not", key->run, options->appends,
-             options->length, options->adds, options->owners, options->threads, options->racers,
-             options->race_count, key->place->capacity, options->seconds);
+    snprintf(text, KEY_SIZE, "%s/%s/%s/%d.%d/%d-%d-%d-%d-%d-%d-%d-%d-%gs", key->work->name,
+             key->peer->id, key->place->durable ? "durable" : "not", key->run, key->repetition,
+             options->appends, options->length, options->adds, options->owners, options->threads,
+             options->racers, options->race_count, key->place->capacity, options->seconds);
 }
 
 bool results_have(const char *file, const results_key_t *key)
@@ -104,6 +104,7 @@ void results_add(const char *file, const results_key_t *key, const row_t *row, d
     BSON_APPEND_BOOL(&line, "socket", key->peer->home != PEER_HERE);
     BSON_APPEND_BOOL(&line, "durable", key->place->durable);
     BSON_APPEND_INT32(&line, "run", key->run);
+    BSON_APPEND_INT32(&line, "repetition", key->repetition);
     BSON_APPEND_TIMEVAL(&line, "at", &now);
     BSON_APPEND_DOUBLE(&line, "load", load);
     append_options(&line, key);

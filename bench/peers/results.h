@@ -4,13 +4,13 @@
 
 #include "works.h"
 
-/* Which row it is: what was asked for, and which of several runs of it. */
+/* Which row it is: what was asked for, which of several runs of it, and which repetition there. */
 typedef struct results_key {
     const work_t *work;
     const peer_t *peer;
     const peer_place_t *place;
     const works_options_t *options;
-    int run;
+    int run, repetition;
 } results_key_t;
 
 /* The file has this row. No file, or one that is not there: no row. */

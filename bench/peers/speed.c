@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum {
     PAGE = 20,
@@ -293,12 +294,30 @@ static void fill_owners(void *context, int thread, int count)
     task->peer->leave(connection);
 }
 
+/* Owners of FEED_FILL elements each, which are on the disk, where they are to be, before it begins.
+ */
+static task_t open_filled(const peer_t *peer, const peer_place_t *place,
+                          const works_options_t *options)
+{
+    peer_place_t at = *place;
+    at.durable = false;
+    task_t task = open_task(peer, &at, options, 0);
+    measure_threads(fill_owners, &task, options->threads, 1);
+    if (place->durable) {
+        peer->close(task.opened);
+        sync();
+        at.durable = true;
+        at.fresh = false;
+        task.opened = peer->open(&at);
+    }
+    return task;
+}
+
 static void run_feed(const peer_t *peer, const peer_place_t *place, const works_options_t *options,
                      row_t *row)
 {
     enum { COUNT_MAX = 10000000 };
-    task_t task = open_task(peer, place, options, 0);
-    measure_threads(fill_owners, &task, options->threads, 1);
+    task_t task = open_filled(peer, place, options);
     double *popularity = make_popularity(options->owners);
     task.popularity = popularity;
     task.reads_us = calloc((size_t)options->threads, sizeof *task.reads_us);
