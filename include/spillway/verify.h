@@ -57,8 +57,9 @@ typedef struct spill_repair_summary {
  * readers of the documents. Each is a finding of invariant 7, told to `report` (may be NULL) before
  * it is finished, and counted; with `look_only` nothing is written. Layouts reference and subset: a
  * head's sum and top that are not those of the elements are made anew. And where nothing else is
- * wrong with an owner, so are bytes, counts and statistics, and a seal that is missing; each is the
- * finding that verify tells.
+ * wrong with an owner, so are bytes, counts and statistics, a seal that is missing, and what a
+ * document says of its sequence numbers, where its elements and its neighbours tell them; the
+ * indexes of an embedded store are in any case. Each is the finding that verify tells.
  *
  * Whatever else verify finds of these owners is told too, as it is, and stays (summary->left):
  * elements and documents that are missing, out of place or cannot be read; and pages without a head
@@ -68,9 +69,10 @@ typedef struct spill_repair_summary {
  * Other clients may work on: each step is one that they may make as well, at any moment; what one
  * of them is just doing may be found, and is helped. SPILL_CORRUPT on a damaged owner: a walk over
  * all passes over it, with a warning to the store's log, and says so at its end.
- * Cost: as spill_array_verify, every document once; three to five small reads an owner besides, and
- * the steps that it finishes (layouts reference and subset: one more read for each document that a
- * trim left, and where there is a value field every element once more).
+ * Cost: as spill_array_verify, every document once, and once more where there is something to
+ * finish; three to five small reads an owner besides, and the steps that it finishes (layouts
+ * reference and subset: one more read for each document that a trim left, and where there is a
+ * value field every element once more).
  */
 SPILL_API spill_code_t spill_array_repair(spill_array_t *array, const spill_value_t *owner,
                                           bool look_only, spill_finding_fn report, void *context,

@@ -1,7 +1,8 @@
 /*
- * Repair, owner by owner: layout/repair.c knows what there is to finish. Of what the verifier finds
- * besides, counts are made anew from the elements where everything else is sound. The rest cannot
- * be mended, for what it was is not known: it is told.
+ * Repair, owner by owner. What the verifier finds comes first, for a store's indexes, by which all
+ * else is read, are made anew before anything. layout/repair.c knows what there is to finish. Then
+ * counts, and the numbers of documents, are made anew from the elements where everything else is
+ * sound. The rest cannot be mended, for what it was is not known: it is told.
  */
 #include "core/array.h"
 #include "core/verify_owner.h"
@@ -37,19 +38,18 @@ static void tell(void *context, int64_t page, const char *text)
     pass_on(repair, page, text);
 }
 
-/* ---- counts ---------------------------------------------------------------------------------- */
+/* ---- what the verifier finds ----------------------------------------------------------------- */
 
 enum { TRIES_MAX = 10, ROUNDS_MAX = 1000 };
 
-static void tell_finding(const repair_t *repair, const spill_inspection_t *inspection, size_t index,
-                         bool left)
+static void tell_finding(const repair_t *repair, const spill_finding_t *finding, bool left)
 {
     if (left)
         repair->summary->left++;
     else
         repair->summary->findings++;
     if (repair->report != NULL)
-        repair->report(repair->context, &inspection->findings[index]);
+        repair->report(repair->context, finding);
 }
 
 /* Where the answer is lost the next look tells whether it was done. */
@@ -59,7 +59,11 @@ static spill_code_t carry_out(const spill_owner_t *owner, const spill_mend_t *me
     spill_request_t request = spill_owner_request(owner, mend->kind, mend->page);
     request.epoch = mend->epoch;
     request.rev = mend->rev;
-    request.counts = mend->kind == SPILL_REQUEST_RECOUNT;
+    request.indexes = mend->indexes;
+    request.counts = mend->kind == SPILL_REQUEST_RECOUNT && !mend->indexes;
+    request.place = mend->place;
+    request.first = mend->first;
+    request.slots = mend->end - mend->first;
     request.pages = mend->pages;
     request.total = mend->total;
     request.removed = mend->removed;
@@ -68,127 +72,132 @@ static spill_code_t carry_out(const spill_owner_t *owner, const spill_mend_t *me
     return code == SPILL_UNKNOWN ? SPILL_OK : code;
 }
 
-/*
- * One look. Findings are mended only where all of them can be: beside another, a count that does
- * not fit says that something was lost, and is what is known of it. *wait: some could not be, for
- * somebody was faster, or will not have it. *again: what is left shows in the next look.
- */
-static spill_code_t mend_found(const repair_t *repair, const spill_owner_t *owner, bool last,
-                               bool *wait, bool *again, spill_error_t *error)
-{
-    spill_inspection_t inspection;
-    spill_code_t code = spill_inspect_rest(owner, &inspection, error);
-    bool mends = inspection.found == inspection.mendable && !last, any = false;
-    for (size_t i = 0; code == SPILL_OK && i < inspection.kept; i++) {
-        bool done = repair->look_only;
-        if (mends && !done)
-            code = carry_out(owner, &inspection.mends[i], &done, error);
-        if (!mends || done)
-            tell_finding(repair, &inspection, i, !mends);
-        any = any || done;
-    }
-    *again = code == SPILL_OK && mends && inspection.found > 0 && !repair->look_only;
-    *wait = *again && !any;
-    spill_inspection_release(&inspection);
-    return code;
-}
-
-static spill_code_t mend_counts(const repair_t *repair, const spill_owner_t *owner,
-                                spill_error_t *error)
-{
-    spill_code_t code = SPILL_OK;
-    bool again = true, wait = false;
-    int tries = 0;
-    for (int round = 1; code == SPILL_OK && again; round++) {
-        bool last = tries == TRIES_MAX || round == ROUNDS_MAX;
-        code = mend_found(repair, owner, last, &wait, &again, error);
-        tries = wait ? tries + 1 : 0;
-    }
-    return code;
-}
-
 /* ---- a store's own indexes ------------------------------------------------------------------- */
 
-typedef struct looking {
-    repair_t *repair;
-    bool tells;
-    int64_t found;
-} looking_t;
-
-static void note_index(void *context, const spill_value_t *owner, int64_t page, int invariant,
-                       bool index, const char *text)
+static void tell_indexes(const repair_t *repair, const spill_inspection_t *inspection)
 {
-    looking_t *looking = context;
-    (void)owner;
-    (void)invariant;
-    if (!index)
-        return;
-    looking->found++;
-    if (looking->tells)
-        tell(looking->repair, page, text);
-}
-
-static spill_code_t make_indexes(const spill_owner_t *owner, const spill_state_t *head,
-                                 spill_error_t *error)
-{
-    spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
-    request.rev = head->rev;
-    request.indexes = true;
-    spill_code_t code = spill_owner_step(owner, &request, NULL, error);
-    return code == SPILL_UNKNOWN ? SPILL_OK : code;
+    int64_t told = 0;
+    for (size_t i = 0; i < inspection->kept; i++) {
+        if (!inspection->mends[i].indexes)
+            continue;
+        tell_finding(repair, &inspection->findings[i], false);
+        told++;
+    }
+    repair->summary->findings += inspection->indexes - told;
 }
 
 /*
- * Before anything else, which reads by them. Told once, however often others come between; an owner
- * that never rests is left to the next repair.
+ * The first look. Told once, however often others come between; an owner that never rests is left
+ * to the next repair.
  */
-static spill_code_t mend_indexes(repair_t *repair, const spill_owner_t *owner, spill_error_t *error)
+static spill_code_t mend_indexes(const repair_t *repair, const spill_owner_t *owner,
+                                 spill_inspection_t *inspection, spill_error_t *error)
 {
-    spill_array_t *array = repair->array;
-    spill_response_t head = SPILL_RESPONSE_INIT;
-    looking_t looking = {.repair = repair, .tells = true, .found = 1};
-    spill_code_t code = SPILL_OK;
-    if (!array->store->ops->check)
-        return SPILL_OK;
-    for (int round = 1; code == SPILL_OK && looking.found > 0 && round <= TRIES_MAX; round++) {
-        looking.found = 0;
-        code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
-        if (code != SPILL_OK || !head.state.present)
-            break;
-        code = array->store->ops->check(array->store, &array->binding, &array->definition,
-                                        owner->value, note_index, &looking, error);
-        if (code == SPILL_OK && looking.found > 0 && repair->look_only)
-            break;
-        if (code == SPILL_OK && looking.found > 0)
-            code = make_indexes(owner, &head.state, error);
-        looking.tells = false;
+    spill_code_t code = spill_inspect_rest(owner, inspection, error);
+    if (code == SPILL_OK)
+        tell_indexes(repair, inspection);
+    for (int round = 1;
+         code == SPILL_OK && inspection->indexes > 0 && !repair->look_only && round <= TRIES_MAX;
+         round++) {
+        const spill_mend_t anew = {.kind = SPILL_REQUEST_RECOUNT,
+                                   .page = SPILL_HEAD,
+                                   .rev = inspection->rev,
+                                   .indexes = true};
+        bool done;
+        code = carry_out(owner, &anew, &done, error);
+        spill_inspection_release(inspection);
+        if (code == SPILL_CORRUPT) /* the next look tells of it */
+            code = SPILL_OK;
+        if (code == SPILL_OK)
+            code = spill_inspect_rest(owner, inspection, error);
     }
-    spill_response_release(&head);
-    return code == SPILL_CORRUPT ? SPILL_OK : code; /* found again, and told, by what follows */
+    return code;
+}
+
+/* ---- counts and numbers ---------------------------------------------------------------------- */
+
+/*
+ * Findings are mended only where all of them can be: beside another, a count that does not fit says
+ * that something was lost, and is what is known of it. *any: one was mended.
+ */
+static spill_code_t mend_found(const repair_t *repair, const spill_owner_t *owner,
+                               const spill_inspection_t *inspection, bool mends, bool *any,
+                               spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    *any = false;
+    for (size_t i = 0; code == SPILL_OK && i < inspection->kept; i++) {
+        bool done = repair->look_only;
+        if (inspection->mends[i].indexes) /* told before */
+            continue;
+        if (mends && !done)
+            code = carry_out(owner, &inspection->mends[i], &done, error);
+        if (!mends || done)
+            tell_finding(repair, &inspection->findings[i], !mends);
+        *any = *any || done;
+    }
+    return code;
+}
+
+/* Of what the look before has found. Looks again until nothing is left but what has to be. */
+static spill_code_t mend_counts(const repair_t *repair, const spill_owner_t *owner,
+                                spill_inspection_t *inspection, spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    bool again = true;
+    int tries = 0;
+    for (int round = 1; code == SPILL_OK && again; round++) {
+        bool last = tries == TRIES_MAX || round == ROUNDS_MAX, any;
+        bool mends = inspection->found == inspection->mendable && !last;
+        code = mend_found(repair, owner, inspection, mends, &any, error);
+        again = mends && inspection->found > inspection->indexes && !repair->look_only;
+        tries = any ? 0 : tries + 1; /* somebody was faster, or will not have it */
+        if (code == SPILL_OK && again) {
+            spill_inspection_release(inspection);
+            code = spill_inspect_rest(owner, inspection, error);
+        }
+    }
+    return code;
 }
 
 /* ---- an owner -------------------------------------------------------------------------------- */
+
+/* What is half done, then the rest, as it then is. */
+static spill_code_t repair_documents(repair_t *repair, spill_owner_t *owner,
+                                     spill_inspection_t *inspection, spill_error_t *error)
+{
+    spill_error_t failure;
+    int64_t found = repair->summary->findings;
+    spill_code_t code = spill_outlier_repair(owner, repair->look_only, tell, repair, &failure),
+                 looked = SPILL_OK;
+    repair->summary->owners += code == SPILL_OK ? 1 : 0;
+    if (code != SPILL_OK && error != NULL)
+        *error = failure;
+    if (code != SPILL_OK && code != SPILL_CORRUPT)
+        return code;
+    if (repair->summary->findings > found && !repair->look_only) {
+        spill_inspection_release(inspection);
+        looked = spill_inspect_rest(owner, inspection, &failure);
+    }
+    if (looked == SPILL_OK)
+        looked = mend_counts(repair, owner, inspection, &failure);
+    if (code == SPILL_OK && looked != SPILL_OK && error != NULL)
+        *error = failure;
+    return code == SPILL_OK ? looked : code;
+}
 
 static spill_code_t repair_owner(void *context, const spill_value_t *value, spill_error_t *error)
 {
     repair_t *repair = context;
     spill_owner_t owner;
-    spill_error_t failure;
+    spill_inspection_t inspection = {0};
     repair->owner = value;
-    spill_code_t code = spill_owner_init(&owner, repair->array, value, &failure);
+    spill_code_t code = spill_owner_init(&owner, repair->array, value, error);
     if (code == SPILL_OK)
-        code = mend_indexes(repair, &owner, &failure);
+        code = mend_indexes(repair, &owner, &inspection, error);
     if (code == SPILL_OK)
-        code = spill_outlier_repair(&owner, repair->look_only, tell, repair, &failure);
-    repair->summary->owners += code == SPILL_OK ? 1 : 0;
-    if (code != SPILL_OK && error != NULL)
-        *error = failure;
-    if (code == SPILL_OK || code == SPILL_CORRUPT) {
-        spill_code_t looked = mend_counts(repair, &owner, &failure);
-        if (code == SPILL_OK && looked != SPILL_OK && error != NULL)
-            *error = failure;
-        code = code == SPILL_OK ? looked : code;
-    }
+        code = repair_documents(repair, &owner, &inspection, error);
+    spill_inspection_release(&inspection);
     spill_owner_release(&owner);
     return code;
 }

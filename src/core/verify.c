@@ -65,13 +65,12 @@ static spill_code_t inspect(const spill_owner_t *owner, bool rest, spill_inspect
 {
     spill_code_t code = SPILL_OK;
     bool again = true;
-    *inspection = (spill_inspection_t){0};
+    *inspection = (spill_inspection_t){.owner = owner, .rest = rest};
     for (int look = 1; again; look++) {
-        spill_inspection_release(inspection);
-        *inspection = (spill_inspection_t){.owner = owner, .rest = rest};
+        spill_inspection_restart(inspection);
         code = spill_inspect_owner(inspection, error);
-        again = false;
-        if (code == SPILL_OK && inspection->found > 0 && look < LOOKS_MAX)
+        again = code == SPILL_OK && look < LOOKS_MAX && inspection->places.changed;
+        if (code == SPILL_OK && inspection->found > 0 && look < LOOKS_MAX && !again)
             code = has_changed(owner, inspection, &again, error);
     }
     return code;

@@ -9,7 +9,7 @@
  *   I6  a page is found by its first number: they rise with the page number
  *   I7  nothing lies about that no document owns, but for one page that was put and not yet cut
  */
-#include "core/verify_owner.h"
+#include "core/verify_numbers.h"
 
 #include "definition/fields.h"
 #include "util/error.h"
@@ -59,7 +59,7 @@ spill_mend_t spill_mend_counts(int64_t page, const spill_state_t *state)
                           .removed = state->removed};
 }
 
-void spill_inspection_release(spill_inspection_t *inspection)
+static void forget(spill_inspection_t *inspection)
 {
     bson_free(inspection->findings);
     bson_free(inspection->mends);
@@ -68,15 +68,23 @@ void spill_inspection_release(spill_inspection_t *inspection)
     spill_seqs_release(&inspection->unreadable);
 }
 
-/* What is known while the documents are gone through in sequence order. */
-typedef struct progress {
-    int64_t low;
-    int64_t end;     /* of the document before */
-    int64_t live;    /* elements met with numbers >= low */
-    int64_t in_head; /* of which the head holds */
-    int64_t between; /* numbers >= low that lie between documents */
-    bool any;        /* was there a document before? */
-} progress_t;
+void spill_inspection_release(spill_inspection_t *inspection)
+{
+    forget(inspection);
+    bson_free(inspection->places.at);
+    inspection->places = (spill_places_t){0};
+}
+
+/* Places that no look has just found are those of another moment. */
+void spill_inspection_restart(spill_inspection_t *inspection)
+{
+    spill_inspection_t fresh = {
+        .owner = inspection->owner, .rest = inspection->rest, .places = inspection->places};
+    fresh.places.count = fresh.places.changed ? fresh.places.count : 0;
+    fresh.places.changed = false;
+    forget(inspection);
+    *inspection = fresh;
+}
 
 static void check_bounds(spill_inspection_t *inspection, int64_t page, const spill_state_t *state)
 {
@@ -193,7 +201,7 @@ static void check_ops(spill_inspection_t *inspection, int64_t page, const spill_
 
 /* Place of this document after the one before it. */
 static void check_order(spill_inspection_t *inspection, int64_t page, const spill_state_t *state,
-                        const progress_t *progress)
+                        const spill_progress_t *progress)
 {
     bool newest = inspection->owner->array->definition.keep == SPILL_KEEP_NEWEST;
     if (progress->any && state->first < progress->end && progress->end > progress->low)
@@ -207,24 +215,20 @@ static void check_order(spill_inspection_t *inspection, int64_t page, const spil
                              progress->end);
 }
 
-static void account(progress_t *progress, const spill_state_t *state)
-{
-    int64_t live = spill_state_live_within(state, progress->low, INT64_MAX);
-    int64_t from = progress->any && progress->end > progress->low ? progress->end : progress->low;
-    progress->live += live;
-    progress->between += state->first > from ? state->first - from : 0;
-    progress->end = spill_state_end(state);
-    progress->any = true;
-}
-
 static void check_document(spill_inspection_t *inspection, int64_t page,
-                           const spill_response_t *response, progress_t *progress)
+                           const spill_response_t *response, spill_progress_t *progress)
 {
-    check_bounds(inspection, page, &response->state);
-    check_elements(inspection, page, &response->state, &response->run);
-    check_ops(inspection, page, &response->state, &response->ops);
-    check_order(inspection, page, &response->state, progress);
-    account(progress, &response->state);
+    const spill_state_t *state = &response->state;
+    const spill_place_t *place = spill_place_of(inspection, page);
+    if (place) {
+        spill_progress_place(inspection, place, state, progress);
+        return;
+    }
+    check_bounds(inspection, page, state);
+    check_elements(inspection, page, state, &response->run);
+    check_ops(inspection, page, state, &response->ops);
+    check_order(inspection, page, state, progress);
+    spill_progress_pass(inspection, page, state, progress);
 }
 
 /* Read a document whole. A record that cannot be read is a finding: *readable is then false. */
@@ -233,7 +237,7 @@ static spill_code_t read_whole(spill_inspection_t *inspection, int64_t page,
 {
     spill_error_t failure = {.message = ""};
     spill_request_t read = spill_owner_request(inspection->owner, SPILL_REQUEST_READ, page);
-    read.want = SPILL_WANT_FORWARD;
+    read.want = spill_place_of(inspection, page) ? SPILL_WANT_NONE : SPILL_WANT_FORWARD;
     read.limit = INT64_MAX;
     read.want_ops = true;
     read.want_top = page == SPILL_HEAD;
@@ -283,7 +287,7 @@ static void find_missing(spill_inspection_t *inspection, int64_t page, const spi
 }
 
 static spill_code_t inspect_page(spill_inspection_t *inspection, int64_t page,
-                                 const spill_state_t *head, progress_t *progress,
+                                 const spill_state_t *head, spill_progress_t *progress,
                                  spill_error_t *error)
 {
     bool newest = inspection->owner->array->definition.keep == SPILL_KEEP_NEWEST;
@@ -293,8 +297,8 @@ static spill_code_t inspect_page(spill_inspection_t *inspection, int64_t page,
     spill_code_t code = read_whole(inspection, page, &response, &readable, error);
     bool there = code == SPILL_OK && readable && state->present && state->epoch == head->epoch;
     bool last = page == head->pages - 1;
-    if (!readable)
-        progress->any = false; /* the next one's place cannot be compared with this one's */
+    if (!readable) /* the next one's place cannot be compared with this one's */
+        progress->any = progress->before.any = false;
     if (there) {
         inspection->pages++;
         check_document(inspection, page, &response, progress);
@@ -313,45 +317,21 @@ static spill_code_t inspect_page(spill_inspection_t *inspection, int64_t page,
     return code;
 }
 
-/* The array's removed numbers, counted, against what the elements that are left say. */
-static void check_removed(spill_inspection_t *inspection, const spill_state_t *head,
-                          const progress_t *progress)
-{
-    const spill_definition_t *definition = &inspection->owner->array->definition;
-    bool newest = definition->keep == SPILL_KEEP_NEWEST;
-    int64_t end = newest ? head->first : progress->end;
-    int64_t live = newest ? progress->live - progress->in_head : progress->live;
-    int64_t dead = end - head->low - live;
-    /* A removal that is under way was counted, and may not have been made yet. */
-    spill_mend_t mend = spill_mend_counts(SPILL_HEAD, head);
-    mend.removed = dead;
-    if (!spill_definition_has_pages(definition) && head->low != head->first) {
-        spill_inspection_add(inspection, SPILL_HEAD, 5,
-                             "begins at %" PRId64 ", and counts the elements from %" PRId64 " on",
-                             head->first, head->low);
-        spill_inspection_mend(inspection, &mend);
-    }
-    if (head->removed == dead || (head->intent && head->removed == dead + 1))
-        return;
-    spill_inspection_add(inspection, SPILL_HEAD, 5,
-                         "counts %" PRId64 " removed elements where %" PRId64 " are missing",
-                         head->removed, dead);
-    /*
-     * A number that lies in a document was removed if the document says so. One between two (keep
-     * newest) is known by this count alone: where it is too small, elements may have been lost.
-     */
-    if (head->removed > dead || progress->between == 0 || spill_elements_apart(definition))
-        spill_inspection_mend(inspection, &mend);
-}
-
 /* Of a document that cannot be read the store finds no more than that. */
-static void from_store(void *context, const spill_value_t *owner, int64_t page, int invariant,
-                       bool index, const char *text)
+static void from_store(void *context, const spill_store_finding_t *finding)
 {
     spill_inspection_t *inspection = context;
-    (void)owner;
-    if (!spill_seqs_contains(&inspection->unreadable, page) && !(index && inspection->rest))
-        spill_inspection_add(inspection, page, invariant, "%s", text);
+    const spill_mend_t anew = {
+        .kind = SPILL_REQUEST_RECOUNT, .page = SPILL_HEAD, .rev = inspection->rev, .indexes = true};
+    if (finding->place)
+        spill_place_add(inspection, finding->place);
+    if (finding->place || spill_seqs_contains(&inspection->unreadable, finding->page))
+        return;
+    spill_inspection_add(inspection, finding->page, finding->invariant, "%s", finding->text);
+    if (!finding->index)
+        return;
+    inspection->indexes++;
+    spill_inspection_mend(inspection, &anew);
 }
 
 /*
@@ -437,7 +417,7 @@ static spill_code_t first_page(spill_inspection_t *inspection, const spill_state
 }
 
 static spill_code_t inspect_pages(spill_inspection_t *inspection, const spill_state_t *head,
-                                  progress_t *progress, spill_error_t *error)
+                                  spill_progress_t *progress, spill_error_t *error)
 {
     int64_t first;
     spill_code_t code = first_page(inspection, head, &first, error);
@@ -457,7 +437,8 @@ spill_code_t spill_inspect_owner(spill_inspection_t *inspection, spill_error_t *
     bool readable;
     spill_code_t code = read_whole(inspection, SPILL_HEAD, &response, &readable, error);
     if (code == SPILL_OK && readable && head->present) {
-        progress_t progress = {.low = head->low};
+        spill_progress_t progress = {.low = head->low};
+        int64_t pages_end = head->low;
         inspection->rev = head->rev;
         inspection->end = spill_state_end(head);
         inspection->head_pages = head->pages;
@@ -469,14 +450,16 @@ spill_code_t spill_inspect_owner(spill_inspection_t *inspection, spill_error_t *
             code = inspect_pages(inspection, head, &progress, error);
         if (newest) {
             int64_t before = progress.live;
+            pages_end = progress.any ? progress.end : head->low;
             check_document(inspection, SPILL_HEAD, &response, &progress);
             progress.in_head = progress.live - before;
         }
         inspection->elements = progress.live;
-        if (inspection->found == 0)
-            check_removed(inspection, head, &progress);
+        if (code == SPILL_OK && inspection->found == 0)
+            code = spill_progress_removed(inspection, head, &progress, pages_end, error);
         if (code == SPILL_OK)
             code = inspect_beyond(inspection, head, error);
+        spill_state_release(&progress.before.state);
     }
     if (code == SPILL_OK && store->ops->check != NULL)
         code = store->ops->check(store, &inspection->owner->array->binding, definition,

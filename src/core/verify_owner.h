@@ -12,19 +12,33 @@ typedef struct spill_mend {
     int64_t page;
     int64_t epoch, rev;
     int64_t pages, total, removed; /* of a head, as they are to be */
+    bool place;                    /* its numbers are to be [first, end) */
+    int64_t first, end;
+    bool indexes; /* RECOUNT of the head, with that instead */
 } spill_mend_t;
+
+/*
+ * Documents whose states are wrong about their numbers, found in one look; the next sees them as
+ * they will be, so that what only follows from that is not told.
+ */
+typedef struct spill_places {
+    spill_place_t *at;
+    size_t count;
+    bool changed; /* in this look */
+} spill_places_t;
 
 /* What one look at an owner found. Zero it first, release it last. */
 typedef struct spill_inspection {
     const spill_owner_t *owner;
-    /* Not a closed tail, sum and top of a summary, the store's indexes: repair looks itself. */
-    bool rest;
+    bool rest; /* not a closed tail, nor sum and top of a summary: repair looks itself */
     int64_t pages;
     int64_t elements;
     spill_finding_t *findings; /* at most SPILL_INSPECTION_FINDINGS are kept */
     size_t kept;
-    spill_mend_t *mends;     /* of each; kind READ: what is right is not known */
-    int64_t mendable;        /* how many were found that can be made right */
+    spill_mend_t *mends; /* of each; kind READ: what is right is not known */
+    int64_t mendable;    /* how many were found that can be made right */
+    int64_t indexes;     /* ... and of these how many in a store's own indexes */
+    spill_places_t places;
     spill_seqs_t unreadable; /* pages (or SPILL_HEAD) that are a finding as a whole */
     int64_t found;
     int64_t rev; /* of the head, the end of what it holds, and the pages it speaks of: */
@@ -34,7 +48,10 @@ typedef struct spill_inspection {
 
 #define SPILL_INSPECTION_FINDINGS 100
 
-/* Look at every document of the owner. SPILL_CORRUPT records become findings, not errors. */
+/*
+ * Look at every document of the owner. SPILL_CORRUPT records become findings, not errors. Where
+ * places have changed another look is needed.
+ */
 spill_code_t spill_inspect_owner(spill_inspection_t *inspection, spill_error_t *error);
 
 /*
@@ -45,6 +62,9 @@ spill_code_t spill_inspect_apart(spill_inspection_t *inspection, const spill_res
                                  int64_t *live, spill_error_t *error);
 
 void spill_inspection_release(spill_inspection_t *inspection);
+
+/* For another look: `owner`, `rest` and places stay, nothing else. */
+void spill_inspection_restart(spill_inspection_t *inspection);
 
 /* The finding that was just added is mended by this step, where all else is sound. */
 void spill_inspection_mend(spill_inspection_t *inspection, const spill_mend_t *mend);

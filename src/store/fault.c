@@ -286,7 +286,6 @@ static const spill_store_ops_t fault_ops = {
     .catalog_delete = catalog_delete,
     .catalog_names = catalog_names,
     .retire = retire,
-    .check = check,
     .close = close_store,
 };
 
@@ -295,6 +294,7 @@ void spill_fault_wrap(spill_store_t *inner, const spill_fault_hooks_t *hooks, sp
     fault_store_t *faulty = bson_malloc0(sizeof *faulty);
     faulty->ops = fault_ops;
     faulty->ops.others_write = inner->ops->others_write;
+    faulty->ops.check = inner->ops->check ? check : NULL;
     spill_store_base_init(&faulty->base, &faulty->ops, inner->uri, &inner->options);
     faulty->base.take_us = inner->take_us;
     faulty->base.margin_us = inner->margin_us;

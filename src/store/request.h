@@ -38,8 +38,13 @@
  *   ... `counts`  any       rev equal, no intent; as many       sizes and statistics as those of
  *                           elements as the state says; head,   the elements; head: removed, pages,
  *                           keep oldest: pages equal            keep oldest: total; rev + 1
+ *   ... `place`   any       as many elements as `slots` leaves  as well: its numbers are `first`
+ *                           beside what is gone of the numbers; and `slots` from there on; no
+ *                           a store that keeps elements by      other is gone
+ *                           number: each of them is there
  *   ... `indexes` head      rev equal                           the store's indexes of the owner's
- *                                                               elements, and no more; rev + 1
+ *                                                               elements and pages, and no more;
+ *                                                               rev + 1
  *   EMPTY_PAGE    page      epoch equal; keep oldest: sealed;   keep newest: delete the document;
  *                           no lease runs (the caller knows     keep oldest: empty it, first = end
  *                           it lies below low)
@@ -235,8 +240,8 @@ typedef struct spill_request {
      * here whose rev was not lower, so that incarnations of a name follow each other.
      */
     bool create;
-    int64_t first;      /* PUT_PAGE, CREATE_PAGE; CUT: of the head that was copied */
-    int64_t slots;      /* CUT, TAKE_CUT: slots dropped; PUT_PAGE: slots in the page */
+    int64_t first;      /* PUT_PAGE, CREATE_PAGE; CUT: of the head that was copied; RECOUNT */
+    int64_t slots;      /* CUT, TAKE_CUT: slots dropped; PUT_PAGE: slots in the page; RECOUNT */
     int64_t more_pages; /* CUT, TAKE_CUT: how many pages they are in besides the first */
     int64_t lease;      /* PUT_PAGE: of an array of others: the page's lease; else 0 */
     int64_t until;      /* TAKE_CUT: in microseconds since 1970, by the store's clock */
@@ -269,6 +274,7 @@ typedef struct spill_request {
     const spill_top_t *refill;
     const spill_run_t *refill_run;
     bool counts;  /* RECOUNT: what the table says, and not the sum and the top */
+    bool place;   /* ... with `counts`: that as well */
     bool indexes; /* ... or that */
     bool edit; /* INTEND: not a removal; PUT_PAGE: of an edit, so the page is likely to be there */
 

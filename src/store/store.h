@@ -18,12 +18,23 @@
 /* Kinds of catalog entries: small named documents beside the arrays. */
 typedef enum spill_catalog { SPILL_CATALOG_DEFINITION, SPILL_CATALOG_IMPORT } spill_catalog_t;
 
-/*
- * A problem that a store finds in its own records (spill_store_ops.check). `index`: in an index of
- * elements, which can be made anew from these (RECOUNT with `indexes`).
- */
-typedef void (*spill_store_finding_fn)(void *context, const spill_value_t *owner, int64_t page,
-                                       int invariant, bool index, const char *text);
+/* The numbers of a document are [first, end), by all that is known beside its own state. */
+typedef struct spill_place {
+    int64_t page;
+    int64_t first, end;
+} spill_place_t;
+
+/* A problem that a store finds in its own records (spill_store_ops.check). */
+typedef struct spill_store_finding {
+    const spill_value_t *owner;
+    int64_t page;
+    int invariant;
+    bool index; /* in an index, which can be made anew from the records (RECOUNT with `indexes`) */
+    const spill_place_t *place; /* NULL; or the document's state is wrong, and this is right */
+    const char *text;
+} spill_store_finding_t;
+
+typedef void (*spill_store_finding_fn)(void *context, const spill_store_finding_t *finding);
 
 /* Numbers that a store gives to a definition and to its heads' collection. */
 typedef struct spill_binding {

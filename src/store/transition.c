@@ -593,14 +593,29 @@ static spill_outcome_t trim(const spill_request_t *request, const spill_facts_t 
     return SPILL_DONE;
 }
 
+/* How many elements a document has, whose numbers are those of the request. */
+static int64_t live_in_place(const spill_request_t *request, const spill_state_t *state)
+{
+    size_t below = spill_seqs_count_below(&state->gone, request->first);
+    size_t all = spill_seqs_count_below(&state->gone, request->first + request->slots);
+    return request->slots - (int64_t)(all - below);
+}
+
 /* What a document's counts are to be follows from its elements; the head's are brought. */
 static spill_outcome_t recount_elements(const spill_request_t *request, const spill_facts_t *facts,
                                         spill_state_t *state)
 {
     bool head = request->page == SPILL_HEAD, newest = keeps_newest(request);
+    int64_t live = request->place ? live_in_place(request, state) : state->live;
     if ((head && !newest && state->pages != request->pages) ||
-        (facts->measured && facts->live != state->live))
+        (facts->measured ? facts->live : state->live) != live)
         return SPILL_REFUSED_GUARD;
+    if (request->place) {
+        state->first = request->first;
+        state->live = live;
+        spill_seqs_drop_below(&state->gone, request->first);
+        spill_seqs_keep_below(&state->gone, request->first + request->slots);
+    }
     if (facts->measured)
         state->live_bytes = facts->live_bytes;
     if (spill_tally_wanted(request->definition))

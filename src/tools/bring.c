@@ -3,6 +3,7 @@
 #include "bson/value_hash.h"
 #include "core/array.h"
 #include "core/forming.h"
+#include "definition/window.h"
 #include "tools/convert_mark.h"
 #include "tools/copy_owner.h"
 #include "util/error.h"
@@ -142,24 +143,27 @@ static spill_code_t drop(bring_t *bring, const spill_value_t *owner, spill_error
  * replaced, with the head's fields in it, and pages or elements are left. One that has a head is
  * left alone, also if it got that at this moment.
  */
-static spill_code_t drop_left_over(bring_t *bring, const spill_value_t *value, spill_error_t *error)
+static spill_code_t finish_drop(bring_t *bring, const spill_value_t *value, spill_error_t *error)
 {
-    spill_array_t *target = bring->copy.target.array;
     spill_owner_t owner;
-    spill_count_t count;
     bool any;
-    if (spill_array_get_definition(target)->layout == SPILL_LAYOUT_BUCKET)
-        return SPILL_OK;
-    spill_code_t code = spill_array_count(target, value, &count, error);
-    if (code != SPILL_OK || count.next > 0)
-        return code;
-    code = spill_owner_init(&owner, target, value, error);
+    spill_code_t code = spill_owner_init(&owner, bring->copy.target.array, value, error);
     if (code == SPILL_OK)
         code = check_forming(bring, error);
     if (code == SPILL_OK)
         code = spill_outlier_finish_drop(&owner, &any, error);
     spill_owner_release(&owner);
     return code;
+}
+
+static spill_code_t drop_left_over(bring_t *bring, const spill_value_t *owner, spill_error_t *error)
+{
+    spill_array_t *target = bring->copy.target.array;
+    spill_count_t count;
+    if (spill_array_get_definition(target)->layout == SPILL_LAYOUT_BUCKET)
+        return SPILL_OK; /* windows: see drop_orphan */
+    spill_code_t code = spill_array_count(target, owner, &count, error);
+    return code == SPILL_OK && count.next == 0 ? finish_drop(bring, owner, error) : code;
 }
 
 static spill_code_t bring_anew(bring_t *bring, const spill_value_t *owner, spill_copied_t *copied,
@@ -280,6 +284,28 @@ static spill_code_t drop_gone(void *context, const spill_value_t *owner, spill_e
     return SPILL_OK;
 }
 
+/*
+ * Pages that a drop has left which was broken off: of an owner that has gone since, or of a window.
+ * Nothing is in them that is nowhere else, but where the original has such pages, too.
+ */
+static spill_code_t drop_orphan(void *context, const spill_orphan_t *orphan, spill_error_t *error)
+{
+    bring_t *bring = context;
+    spill_error_t failure = {0};
+    spill_value_t owner = orphan->owner;
+    const char *window;
+    bool gone = false;
+    if (spill_array_get_definition(bring->copy.target.array)->layout == SPILL_LAYOUT_BUCKET)
+        spill_window_split(&orphan->owner, &owner, &window);
+    spill_code_t code = is_gone(bring, &owner, &gone, &failure);
+    if (code == SPILL_OK)
+        code = gone ? check_gone(bring, &owner, &failure)
+                    : spill_bring_check_pages(bring->copy.source.array, &owner, &failure);
+    if (code == SPILL_OK)
+        code = finish_drop(bring, &orphan->owner, &failure);
+    return code == SPILL_OK ? code : pass_over(bring, &owner, code, &failure, error);
+}
+
 /* ---- a pass ---------------------------------------------------------------------------------- */
 
 static void show(void *context, const spill_copy_result_t *result)
@@ -312,6 +338,8 @@ spill_code_t spill_bring(spill_store_t *store, const char *original, const char 
     if (code == SPILL_OK)
         code = (windows ? spill_each_bucket_owner : spill_each_owner)(
             bring.copy.target.array, drop_gone, &bring, true, error);
+    if (code == SPILL_OK)
+        code = spill_each_orphan(bring.copy.target.array, NULL, drop_orphan, &bring, error);
     spill_copy_end(&bring.copy);
     return code;
 }

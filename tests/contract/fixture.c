@@ -250,12 +250,10 @@ void leave_page(fixture_t *fixture, int64_t slots)
 
 /* ---- the store's own check ------------------------------------------------------------------- */
 
-static void count_finding(void *context, const spill_value_t *owner, int64_t page, int invariant,
-                          bool index, const char *text)
+static void count_finding(void *context, const spill_store_finding_t *finding)
 {
-    (void)index;
-    (void)owner;
-    print_error("page %lld, I%d: %s\n", (long long)page, invariant, text);
+    print_error("page %lld, I%d: %s\n", (long long)finding->page, finding->invariant,
+                finding->text);
     ++*(int *)context;
 }
 

@@ -1,4 +1,5 @@
 /* Repair finishes what dead clients left, on a server. */
+#include "support/findings.h"
 #include "support/half_done.h"
 #include "support/miscounted.h"
 #include "support/server.h"
@@ -311,10 +312,76 @@ static void pages_of_replaced_documents_stay(void **state)
     bson_free(uri);
 }
 
+/* ---- pages that other programs change -------------------------------------------------------- */
+
+static void change_page(mongoc_database_t *database, const char *owner, int page,
+                        const bson_t *update)
+{
+    mongoc_collection_t *pages = mongoc_database_get_collection(database, "overflowActivities");
+    bson_t *filter = BCON_NEW("_id.owner", BCON_UTF8(owner), "_id.page", BCON_INT64(page));
+    bson_error_t error;
+    bson_t reply;
+    bson_iter_t iter;
+    assert_true(mongoc_collection_update_one(pages, filter, update, NULL, &reply, &error));
+    assert_true(bson_iter_init_find(&iter, &reply, "modifiedCount"));
+    assert_int_equal(bson_iter_as_int64(&iter), 1);
+    bson_destroy(&reply);
+    bson_destroy(filter);
+    mongoc_collection_destroy(pages);
+}
+
+/* Numbers that were never a page's are known; which element is one too many, or missing, is not. */
+static void numbers_of_others(void **state)
+{
+    (void)state;
+    char *uri = server_new_database(NULL);
+    spill_store_t *store = server_open(uri);
+    spill_definition_t definition;
+    spill_repair_summary_t repaired;
+    spill_error_t error;
+    spill_array_t *array;
+    mongoc_database_t *database;
+    mongoc_client_t *client = server_client(uri, &database);
+    must(spill_definition_preset(&definition, "feed-recent", "feed", &error), &error);
+    definition.bounds.threshold = 2;
+    definition.bounds.page_capacity = 2;
+    must(spill_store_define(store, &definition, &error), &error);
+    must(spill_array_open(store, "feed", &array, &error), &error);
+    make_owner(array, "ada");
+    bson_t *gone =
+               BCON_NEW("$set", "{", "spill.gone", "[", BCON_INT64(4), BCON_INT64(90), "]", "}"),
+           *push = BCON_NEW("$push", "{", "activities", BCON_INT64(77), "}"),
+           *pop = BCON_NEW("$pop", "{", "activities", BCON_INT32(1), "}");
+    change_page(database, "ada", 1, gone);
+    const char *found = "I4@1: counts 2 elements, in [2, 6), where its elements are in [2, 4)\n";
+    assert_repaired(array, found, found, 1);
+    change_page(database, "ada", 1, push);
+    must(spill_array_repair(array, NULL, false, NULL, NULL, &repaired, &error), &error);
+    assert_int_equal(repaired.findings, 0);
+    assert_true(repaired.left > 0);
+    findings_t findings;
+    findings_of_repair(array, false, &findings);
+    assert_non_null(strstr(findings.text, "I4@2: starts at 4, before the end 5 of the one before"));
+    change_page(database, "ada", 1, pop);
+    assert_verified(array, "");
+    bson_destroy(gone);
+    bson_destroy(push);
+    bson_destroy(pop);
+    mongoc_database_destroy(database);
+    mongoc_client_destroy(client);
+    spill_array_close(array);
+    server_close(store);
+    server_drop(uri);
+    bson_free(uri);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(server), cmocka_unit_test(counts), cmocka_unit_test(statistics_of_others),
-        cmocka_unit_test(summary_of_others), cmocka_unit_test(pages_of_replaced_documents_stay)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(server),
+                                       cmocka_unit_test(counts),
+                                       cmocka_unit_test(statistics_of_others),
+                                       cmocka_unit_test(summary_of_others),
+                                       cmocka_unit_test(pages_of_replaced_documents_stay),
+                                       cmocka_unit_test(numbers_of_others)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -139,14 +139,9 @@ spill_code_t embedded_holds(spill_array_t *array, const char *owner, int64_t fir
     return code;
 }
 
-static void count_finding(void *context, const spill_value_t *owner, int64_t page, int invariant,
-                          bool index, const char *text)
+static void count_finding(void *context, const spill_store_finding_t *finding)
 {
-    (void)index;
-    (void)owner;
-    (void)page;
-    (void)invariant;
-    (void)text;
+    (void)finding;
     ++*(int *)context;
 }
 

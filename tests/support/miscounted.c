@@ -1,5 +1,6 @@
 #include "support/miscounted.h"
 
+#include "bson/value.h"
 #include "layout/owner.h"
 #include "store/fault.h"
 #include "support/findings.h"
@@ -134,6 +135,50 @@ static void tell_lie(stage_t *stage, lie_t lie)
     spill_owner_release(&own);
 }
 
+/* A page is said to begin so many numbers later: its elements would have others. */
+static void tell_place(stage_t *stage, int64_t page, int64_t later)
+{
+    spill_owner_t own;
+    spill_error_t error;
+    spill_response_t state = SPILL_RESPONSE_INIT;
+    bool done;
+    must(spill_owner_init(&own, stage->array, &stage->owner, &error), &error);
+    must(spill_owner_read_state(&own, page, &state, &error), &error);
+    spill_request_t request = spill_owner_request(&own, SPILL_REQUEST_RECOUNT, page);
+    request.counts = true;
+    request.place = true;
+    request.rev = state.state.rev;
+    request.first = state.state.first + later;
+    request.slots = spill_state_slots(&state.state) + 100;
+    must(spill_owner_step(&own, &request, &done, &error), &error);
+    assert_false(done); /* there are not so many */
+    request.slots -= 100;
+    must(spill_owner_step(&own, &request, &done, &error), &error);
+    assert_true(done);
+    spill_response_release(&state);
+    spill_owner_release(&own);
+}
+
+static void assert_element(stage_t *stage, int64_t seq)
+{
+    spill_error_t error;
+    spill_slice_t *slice;
+    spill_read_options_t options;
+    spill_value_t rating;
+    int64_t number;
+    spill_read_options_init(&options);
+    options.order = SPILL_OLDEST_FIRST;
+    options.limit = 1;
+    options.after = seq - 1;
+    must(spill_array_read(stage->array, &stage->owner, &options, &slice, &error), &error);
+    assert_int_equal(slice->count, 1);
+    assert_int_equal(slice->elements[0].seq, seq);
+    assert_true(spill_value_at(&slice->elements[0].value, "rating", &rating));
+    memcpy(&number, rating.data, sizeof number);
+    assert_int_equal(number, seq);
+    spill_slice_free(slice);
+}
+
 /* Keep oldest: `total` belongs to `pages`, which others may raise without raising `rev`. */
 static void assert_guarded_by_pages(stage_t *stage)
 {
@@ -200,6 +245,43 @@ static void repair_beside_others(stage_t *stage)
 
 /* ---- the cases ------------------------------------------------------------------------------- */
 
+/* Where others write they may have changed the arrays so: then it is told, as what is found. */
+static void shifted(stage_t *stage, int64_t page, const char *mended, const char *left)
+{
+    tell_place(stage, page, 1);
+    if (!stage->store->ops->others_write) {
+        assert_mended(stage, mended);
+        return;
+    }
+    assert_left(stage, left);
+    tell_place(stage, page, -1);
+    assert_verified(stage->array, "");
+}
+
+/* Of the numbers between two documents nothing tells whether they were removed, or lost. */
+static void gap(stage_t *stage)
+{
+    char left[256];
+    spill_owner_t own;
+    spill_error_t error;
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    must(spill_owner_init(&own, stage->array, &stage->owner, &error), &error);
+    must(spill_owner_read_state(&own, SPILL_HEAD, &head, &error), &error);
+    int64_t first = head.state.first, missing = head.state.removed + 1;
+    spill_response_release(&head);
+    spill_owner_release(&own);
+    remove_element(stage, first); /* the head's first: it folds */
+    assert_verified(stage->array, "");
+    tell_lie(stage, (lie_t){.removed = -1});
+    snprintf(left, sizeof left,
+             "I5@-1: counts %d removed elements where %d are missing; in no document: [%d, %d) "
+             "before the head\n",
+             (int)missing - 1, (int)missing, (int)first, (int)first + 1);
+    assert_left(stage, left);
+    tell_lie(stage, (lie_t){.removed = 1});
+    assert_verified(stage->array, "");
+}
+
 static void newest(spill_store_t *store)
 {
     stage_t stage;
@@ -212,9 +294,13 @@ static void newest(spill_store_t *store)
     tell_lie(&stage, (lie_t){.pages = 1});
     assert_mended(&stage, "I2@3: is missing: the head counts 4 pages\n");
     tell_lie(&stage, (lie_t){.pages = -1});
-    assert_left(&stage, "I5@-1: counts 2 removed elements where 5 are missing\n");
-    tell_lie(&stage, (lie_t){.pages = 1});
+    assert_mended(&stage,
+                  "I5@-1: counts 2 pages, where there are 3 with elements before its own\n");
+    shifted(&stage, 2, "I4@2: counts 3 elements, in [7, 10), where its elements are in [6, 9)\n",
+            "I4@-1: starts at 9, before the end 10 of the one before\n");
+    assert_element(&stage, 6);
     repair_beside_others(&stage);
+    gap(&stage);
     end(&stage);
 }
 
@@ -230,6 +316,9 @@ static void oldest(spill_store_t *store)
     tell_lie(&stage, (lie_t){.total = -2});
     assert_mended(&stage, "I5@2: starts at 10, the head counts 8 before it\n");
     assert_guarded_by_pages(&stage);
+    shifted(&stage, 1, "I4@1: counts 3 elements, in [8, 11), where its elements are in [7, 10)\n",
+            "I4@1: starts at 8, after a gap from 7\n");
+    assert_element(&stage, 7);
     repair_beside_others(&stage);
     end(&stage);
 }

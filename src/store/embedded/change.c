@@ -3,6 +3,7 @@
 #include "bson/update.h"
 #include "definition/fields.h"
 #include "store/embedded/codec.h"
+#include "store/embedded/view.h"
 #include "store/plain.h"
 #include "util/error.h"
 
@@ -187,22 +188,53 @@ static spill_code_t measure_trim(decision_t *decision, spill_error_t *error)
     return code == SPILL_OK ? code : spill_embedded_place(request, request->page, code, error);
 }
 
+/* RECOUNT with `place`: what is there of the numbers that the document is to have. */
+static spill_code_t read_place(decision_t *decision, spill_run_t *run, spill_error_t *error)
+{
+    const spill_request_t *request = decision->request;
+    const spill_state_t *state = decision->state;
+    spill_kv_iter_t *iter = decision->store->kv->ops->iterate(decision->store->kv);
+    int64_t epoch, seq;
+    spill_record_key_element(&decision->key, state->epoch, request->first + request->slots - 1);
+    iter->ops->seek(iter, decision->key.data, decision->key.size);
+    while (iter->valid &&
+           spill_record_key_is_element(&decision->key, iter->key, iter->key_bytes, &epoch, &seq) &&
+           epoch == state->epoch && seq >= request->first) {
+        spill_value_t element;
+        if (!spill_seqs_contains(&state->gone, seq) &&
+            spill_element_decode(iter->value, iter->value_bytes, &element))
+            spill_run_add(run, seq, &element);
+        iter->ops->next(iter);
+    }
+    spill_view_reverse(run, 0);
+    spill_code_t code = iter->valid ? SPILL_OK : iter->ops->status(iter, error);
+    iter->ops->free(iter);
+    return code == SPILL_OK ? code : spill_embedded_place(request, request->page, code, error);
+}
+
+static spill_code_t read_elements(decision_t *decision, spill_response_t *all, spill_error_t *error)
+{
+    spill_request_t read = *decision->request;
+    if (read.place)
+        return read_place(decision, &all->run, error);
+    read.kind = SPILL_REQUEST_READ;
+    read.op = NULL;
+    read.want = SPILL_WANT_FORWARD;
+    read.seq = 0;
+    read.limit = INT64_MAX;
+    return spill_embedded_read(decision->store, &read, all, error);
+}
+
 /*
  * Of the document's elements, which are all written: statistics, where some change or go, and all
  * that is counted, where that is wanted.
  */
 static spill_code_t look_at_elements(decision_t *decision, spill_error_t *error)
 {
-    spill_request_t read = *decision->request;
     spill_response_t all = SPILL_RESPONSE_INIT;
-    read.kind = SPILL_REQUEST_READ;
-    read.op = NULL;
-    read.want = SPILL_WANT_FORWARD;
-    read.seq = 0;
-    read.limit = INT64_MAX;
     if (!decision->state->present)
         return SPILL_OK;
-    spill_code_t code = spill_embedded_read(decision->store, &read, &all, error);
+    spill_code_t code = read_elements(decision, &all, error);
     if (code == SPILL_OK && spill_needs_tally(decision->request))
         decision->facts.tally = spill_tally_after(decision->request, &all.run);
     decision->facts.measured = code == SPILL_OK && decision->request->counts;

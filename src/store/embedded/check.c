@@ -1,110 +1,117 @@
-#include "store/embedded/embedded.h"
+#include "store/embedded/check.h"
 
 #include "definition/fields.h"
 #include "store/embedded/codec.h"
 #include "util/error.h"
-#include "util/hash.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 /*
- * What only the records show: elements that are in no document, or missing from one; records that
- * cannot be read; pages and their index that disagree. Bounds, order and counts are the verifier's.
- *
  * Documents are walked from the highest numbers down, as the element records lie: with keep newest
- * the head and then the pages by the index, with keep oldest the other way round. One iterator sees
- * all of it at one moment.
+ * the head and then the pages, with keep oldest the other way round.
  */
-enum { NOTHING_LOST = 2, RECOVERABLE = 7 };
 
-typedef struct checking {
-    spill_kv_t *kv;
-    const spill_request_t *request;
-    spill_kv_iter_t *iter;
-    spill_record_key_t key;
-    spill_state_t head;
-    int64_t below; /* documents seen so far hold no number below this */
-    int64_t entries;
-    bool broken; /* the index of pages could not be read to its end: what lies where is unknown */
-    spill_store_finding_fn report;
-    void *context;
-} checking_t;
+/* ---- findings -------------------------------------------------------------------------------- */
 
-static void find(const checking_t *checking, int64_t page, int invariant, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
-static void find(const checking_t *checking, int64_t page, int invariant, const char *format, ...)
+static void tell(const spill_checking_t *checking, spill_store_finding_t finding,
+                 const char *format, va_list arguments)
 {
     char text[256];
-    va_list arguments;
-    va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    checking->report(checking->context, checking->request->owner, page, invariant, false, text);
+    finding.owner = checking->request->owner;
+    finding.text = text;
+    checking->report(checking->context, &finding);
 }
 
-/* In an index of elements: reindex.c makes it anew. */
-static void find_in_index(const checking_t *checking, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void find_in_index(const checking_t *checking, const char *format, ...)
+void spill_checking_find(const spill_checking_t *checking, int64_t page, int invariant,
+                         const char *format, ...)
 {
-    char text[256];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    tell(checking, (spill_store_finding_t){.page = page, .invariant = invariant}, format,
+         arguments);
     va_end(arguments);
-    checking->report(checking->context, checking->request->owner, SPILL_HEAD, RECOVERABLE, true,
-                     text);
 }
 
-/* Does the iterator stand still because the engine cannot read on? Then that is a finding. */
-static bool find_damage(const checking_t *checking, int64_t page, const char *what)
+void spill_checking_find_in_index(const spill_checking_t *checking, int64_t page,
+                                  const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    tell(checking,
+         (spill_store_finding_t){.page = page, .invariant = SPILL_CHECK_RECOVERABLE, .index = true},
+         format, arguments);
+    va_end(arguments);
+}
+
+/* A state that is not what all else says. */
+static void find_place(const spill_checking_t *checking, const spill_place_t *place,
+                       const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static void find_place(const spill_checking_t *checking, const spill_place_t *place,
+                       const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    tell(checking,
+         (spill_store_finding_t){
+             .page = place->page, .invariant = SPILL_CHECK_NUMBERED, .place = place},
+         format, arguments);
+    va_end(arguments);
+}
+
+bool spill_checking_find_damage(const spill_checking_t *checking, int64_t page, const char *what)
 {
     spill_error_t error;
     if (checking->iter->valid || checking->iter->ops->status(checking->iter, &error) == SPILL_OK)
         return false;
-    find(checking, page, NOTHING_LOST, "%s: %s", what, error.message);
+    spill_checking_find(checking, page, SPILL_CHECK_LOST, "%s: %s", what, error.message);
     return true;
 }
 
-static bool seek_state(checking_t *checking, int64_t page, spill_state_t *state)
+/* Is there a record? One that cannot be read is absent. */
+static bool seek_state(spill_checking_t *checking, int64_t page, spill_state_t *state)
 {
     spill_kv_iter_t *iter = checking->iter;
     state->present = false;
     spill_embedded_state_key(&checking->key, page);
     iter->ops->seek(iter, checking->key.data, checking->key.size);
-    if (!iter->valid)
-        return find_damage(checking, page, "the record of its state");
-    if (iter->key_bytes != checking->key.size ||
+    if (!iter->valid || iter->key_bytes != checking->key.size ||
         memcmp(iter->key, checking->key.data, checking->key.size) != 0)
         return false;
-    if (!spill_state_decode(iter->value, iter->value_bytes, page == SPILL_HEAD, state))
-        find(checking, page, RECOVERABLE, "the record of its state cannot be read");
+    spill_state_decode(iter->value, iter->value_bytes, page == SPILL_HEAD, state);
     return true;
 }
 
-/* Go to the first record of that kind, or what comes after them. */
-static void seek_kind(checking_t *checking, spill_record_t kind)
+static void seek_head(spill_checking_t *checking)
+{
+    if (!seek_state(checking, SPILL_HEAD, &checking->head))
+        spill_checking_find_damage(checking, SPILL_HEAD, "the record of its state");
+    else if (!checking->head.present)
+        spill_checking_find(checking, SPILL_HEAD, SPILL_CHECK_RECOVERABLE,
+                            "the record of its state cannot be read");
+}
+
+void spill_checking_seek_kind(spill_checking_t *checking, spill_record_t kind)
 {
     spill_record_key_kind(&checking->key, kind);
     checking->iter->ops->seek(checking->iter, checking->key.data, checking->key.size);
 }
 
-/* The iterator is behind the records of one kind: is it among others before those of `next`? */
-static void find_unknown(const checking_t *checking, spill_record_t next)
+void spill_checking_find_unknown(const spill_checking_t *checking, spill_record_t next)
 {
     const spill_kv_iter_t *iter = checking->iter;
     uint8_t kind =
         iter->valid ? spill_record_key_kind_of(&checking->key, iter->key, iter->key_bytes) : 0;
     if (kind != 0 && kind < next)
-        find(checking, SPILL_HEAD, RECOVERABLE, "there is a record of an unknown kind");
+        spill_checking_find(checking, SPILL_HEAD, SPILL_CHECK_RECOVERABLE,
+                            "there is a record of an unknown kind");
 }
 
 /* Is the iterator at an element of the incarnation that is looked at? */
-static bool at_element(const checking_t *checking, int64_t *seq)
+static bool at_element(const spill_checking_t *checking, int64_t *seq)
 {
     int64_t epoch;
     const spill_kv_iter_t *iter = checking->iter;
@@ -115,7 +122,7 @@ static bool at_element(const checking_t *checking, int64_t *seq)
 
 /* ---- elements -------------------------------------------------------------------------------- */
 
-static void find_missing(const checking_t *checking, int64_t page, const spill_state_t *state,
+static void find_missing(const spill_checking_t *checking, int64_t page, const spill_state_t *state,
                          int64_t from, int64_t end)
 {
     /* A document that was put, and trimmed before it was cut, may have outlived its element. */
@@ -126,12 +133,13 @@ static void find_missing(const checking_t *checking, int64_t page, const spill_s
             break;
         if (apart && seq < checking->head.low)
             continue;
-        find(checking, page, NOTHING_LOST, "element %" PRId64 " has no record", seq);
+        spill_checking_find(checking, page, SPILL_CHECK_LOST, "element %" PRId64 " has no record",
+                            seq);
     }
 }
 
 /* Elements of a document's range, from the iterator's place on. */
-static void check_range(checking_t *checking, int64_t page, const spill_state_t *state)
+static void check_range(spill_checking_t *checking, int64_t page, const spill_state_t *state)
 {
     int64_t end = spill_state_end(state);
     int64_t seq;
@@ -141,27 +149,29 @@ static void check_range(checking_t *checking, int64_t page, const spill_state_t 
         find_missing(checking, page, state, seq + 1, end);
         end = seq;
         if (spill_seqs_contains(&state->gone, seq))
-            find(checking, page, RECOVERABLE, "element %" PRId64 " was removed, but is there", seq);
+            spill_checking_find(checking, page, SPILL_CHECK_RECOVERABLE,
+                                "element %" PRId64 " was removed, but is there", seq);
         else if (!spill_element_decode(checking->iter->value, checking->iter->value_bytes, &value))
-            find(checking, page, RECOVERABLE, "the record of element %" PRId64 " cannot be read",
-                 seq);
+            spill_checking_find(checking, page, SPILL_CHECK_RECOVERABLE,
+                                "the record of element %" PRId64 " cannot be read", seq);
     }
-    if (!find_damage(checking, page, "its elements"))
+    if (!spill_checking_find_damage(checking, page, "its elements"))
         find_missing(checking, page, state, state->first, end);
 }
 
 /* From the iterator's place down to `end`: no document has them. */
-static void check_gap(checking_t *checking, int64_t end)
+static void check_gap(spill_checking_t *checking, int64_t end)
 {
     int64_t seq;
     if (checking->broken)
         return;
     for (; at_element(checking, &seq) && seq >= end; checking->iter->ops->next(checking->iter))
-        find(checking, SPILL_HEAD, RECOVERABLE, "element %" PRId64 " is in no document", seq);
+        spill_checking_find(checking, SPILL_HEAD, SPILL_CHECK_RECOVERABLE,
+                            "element %" PRId64 " is in no document", seq);
 }
 
 /* Below the lowest document. */
-static void check_rest(checking_t *checking)
+static void check_rest(spill_checking_t *checking)
 {
     if (checking->below == 0)
         return;
@@ -170,15 +180,99 @@ static void check_rest(checking_t *checking)
     check_gap(checking, 0);
 }
 
-static void check_document(checking_t *checking, int64_t page, const spill_state_t *state)
+/* ---- what a document's numbers are ----------------------------------------------------------- */
+
+/*
+ * Are the records in [first, end) those of all of these numbers but the removed ones, and is their
+ * size what the document counts? Then it is told by two, and by the documents beside it. (Nulls
+ * have no size: where there are some, as many as it counts are wanted.)
+ */
+static bool fits(spill_checking_t *checking, const spill_state_t *state, int64_t first, int64_t end)
 {
-    if (spill_state_slots(state) == 0)
+    int64_t seq, live = 0, bytes = 0;
+    bool sized = true;
+    int64_t expected = spill_seqs_pass_down(&state->gone, end - 1);
+    spill_record_key_element(&checking->key, checking->head.epoch, end - 1);
+    checking->iter->ops->seek(checking->iter, checking->key.data, checking->key.size);
+    for (; at_element(checking, &seq) && seq >= first && seq == expected;
+         checking->iter->ops->next(checking->iter)) {
+        live++;
+        bytes += (int64_t)checking->iter->value_bytes - 1;
+        sized = sized && checking->iter->value_bytes > 1;
+        expected = spill_seqs_pass_down(&state->gone, seq - 1);
+    }
+    return expected < first && bytes == state->live_bytes && (sized || live == state->live);
+}
+
+/* Where the document before this one ends; -1: that is not known. */
+static int64_t end_before(spill_checking_t *checking, int64_t page)
+{
+    const spill_state_t *head = &checking->head;
+    bool newest = checking->request->definition->keep == SPILL_KEEP_NEWEST;
+    spill_state_t before = {0};
+    int64_t end = -1;
+    if (page == 0 && newest)
+        return head->low == 0 ? 0 : -1;
+    if (page == SPILL_HEAD && !newest)
+        return -1;
+    page = page == SPILL_HEAD ? head->pages - 1 : page - 1; /* SPILL_HEAD comes before 0 */
+    if (seek_state(checking, page, &before) && before.present && before.epoch == head->epoch)
+        end = spill_state_end(&before);
+    spill_state_release(&before);
+    return end;
+}
+
+/* Behind the highest number that has a record. */
+static int64_t end_of_all(spill_checking_t *checking)
+{
+    int64_t seq;
+    spill_record_key_element(&checking->key, checking->head.epoch, INT64_MAX);
+    checking->iter->ops->seek(checking->iter, checking->key.data, checking->key.size);
+    return at_element(checking, &seq) ? seq + 1 : 0;
+}
+
+/*
+ * A document whose numbers do not end where the next one begins: what they are, if there is one
+ * answer. The last one may have lost what it claims, but not have elements that it does not know.
+ */
+static bool find_numbers(spill_checking_t *checking, int64_t page, const spill_state_t *state)
+{
+    bool last = checking->below == INT64_MAX;
+    int64_t end = last ? end_of_all(checking) : checking->below;
+    spill_place_t place = {.page = page, .end = end};
+    int found = 0;
+    if (checking->broken || !checking->sure ||
+        spill_elements_apart(checking->request->definition) || spill_state_end(state) == end ||
+        (last && spill_state_end(state) > end))
+        return false;
+    const int64_t firsts[] = {state->first, end_before(checking, page)};
+    for (int i = 0; i < 2; i++)
+        if (firsts[i] >= 0 && firsts[i] < end && (i == 0 || firsts[i] != firsts[0]) &&
+            fits(checking, state, firsts[i], end)) {
+            place.first = firsts[i];
+            found++;
+        }
+    if (found != 1)
+        return false;
+    find_place(checking, &place,
+               "its numbers are [%" PRId64 ", %" PRId64 "), not [%" PRId64 ", %" PRId64 ")",
+               place.first, place.end, state->first, spill_state_end(state));
+    checking->below = place.first;
+    return true;
+}
+
+static void check_document(spill_checking_t *checking, int64_t page, const spill_state_t *state)
+{
+    bool empty = spill_state_slots(state) == 0;
+    if ((empty && state->live_bytes == 0) || find_numbers(checking, page, state) || empty)
         return;
-    if (spill_state_end(state) > checking->below) {
-        find(checking, page, RECOVERABLE,
-             "its numbers, up to %" PRId64 ", overlap those of the document after it, from "
-             "%" PRId64,
-             spill_state_end(state), checking->below);
+    checking->sure = spill_state_end(state) <= checking->below;
+    if (!checking->sure) {
+        spill_checking_find(checking, page, SPILL_CHECK_RECOVERABLE,
+                            "its numbers, up to %" PRId64
+                            ", overlap those of the document after it, from "
+                            "%" PRId64,
+                            spill_state_end(state), checking->below);
         return;
     }
     int64_t above = checking->broken ? spill_state_end(state) : checking->below;
@@ -191,58 +285,64 @@ static void check_document(checking_t *checking, int64_t page, const spill_state
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-static void check_page(checking_t *checking, int64_t epoch, int64_t first, int64_t page)
+/* The page record before that of `page`; its number, or -1. */
+static int64_t seek_page_before(spill_checking_t *checking, int64_t page, spill_state_t *state)
+{
+    spill_kv_iter_t *iter = checking->iter;
+    int64_t before;
+    spill_record_key_page(&checking->key, page);
+    iter->ops->seek_before(iter, checking->key.data, checking->key.size);
+    if (!iter->valid) {
+        checking->broken = true; /* the engine cannot read on, for there is the head before pages */
+        return -1;
+    }
+    if (!spill_record_key_is_page(&checking->key, iter->key, iter->key_bytes, &before))
+        return -1;
+    if (!spill_state_decode(iter->value, iter->value_bytes, false, state)) {
+        checking->sure = false; /* the look at the index has told of it */
+        state->present = false;
+    }
+    return before;
+}
+
+/*
+ * How many pages there are. One that the head does not count was put and not cut: its elements are
+ * the head's, or another page's, or were removed since. But (keep newest) where such pages have all
+ * that is between the last page and the head it is the head's count that is wrong.
+ */
+static int64_t count_pages(spill_checking_t *checking)
+{
+    const spill_state_t *head = &checking->head;
+    const spill_definition_t *definition = checking->request->definition;
+    spill_state_t state = {0};
+    int64_t page = head->pages;
+    if (!head->present || definition->keep != SPILL_KEEP_NEWEST || spill_elements_apart(definition))
+        return head->present ? page : 0;
+    int64_t end = end_before(checking, page);
+    while (end >= 0 && end < head->first && seek_state(checking, page, &state) && state.present &&
+           state.epoch == head->epoch && state.first == end && spill_state_end(&state) > end &&
+           fits(checking, &state, end, spill_state_end(&state))) {
+        end = spill_state_end(&state);
+        page++;
+    }
+    spill_state_release(&state);
+    return end == head->first ? page : head->pages;
+}
+
+/* From the highest numbers down. */
+static void check_pages(spill_checking_t *checking)
 {
     spill_state_t state = {0};
-    if (!seek_state(checking, page, &state))
-        find(checking, page, RECOVERABLE, "the index has it, but it has no record");
-    else if (state.present && (state.first != first || state.epoch != epoch))
-        find(checking, page, RECOVERABLE,
-             "the index has it from %" PRId64 " on, its record from %" PRId64, first, state.first);
-    else if (state.present && checking->head.present && page < checking->head.pages &&
-             epoch == checking->head.epoch)
-        check_document(checking, page, &state);
+    int64_t page = count_pages(checking);
+    while (page > 0 && (page = seek_page_before(checking, page, &state)) >= 0)
+        if (state.present && state.epoch == checking->head.epoch)
+            check_document(checking, page, &state);
     spill_state_release(&state);
-}
-
-/* Every entry of the index, in its order: in an incarnation, from the highest numbers down. */
-static void check_pages(checking_t *checking)
-{
-    spill_kv_iter_t *iter = checking->iter;
-    int64_t epoch, first, page;
-    seek_kind(checking, SPILL_RECORD_FIRST);
-    while (iter->valid && spill_record_key_is_first(&checking->key, iter->key, iter->key_bytes,
-                                                    &epoch, &first, &page)) {
-        checking->entries++;
-        check_page(checking, epoch, first, page);
-        spill_record_key_first(&checking->key, epoch, first, page);
-        iter->ops->seek(iter, checking->key.data, checking->key.size);
-        if (iter->valid)
-            iter->ops->next(iter);
-    }
-    checking->broken = find_damage(checking, SPILL_HEAD, "the index of pages");
-}
-
-static void count_pages(checking_t *checking)
-{
-    spill_kv_iter_t *iter = checking->iter;
-    int64_t page;
-    int64_t pages = 0;
-    seek_kind(checking, SPILL_RECORD_PAGE);
-    for (;
-         iter->valid && spill_record_key_is_page(&checking->key, iter->key, iter->key_bytes, &page);
-         iter->ops->next(iter))
-        pages++;
-    if (!find_damage(checking, SPILL_HEAD, "the records of pages") && !checking->broken &&
-        pages != checking->entries)
-        find(checking, SPILL_HEAD, RECOVERABLE,
-             "%" PRId64 " pages have records, but %" PRId64 " are in the index", pages,
-             checking->entries);
 }
 
 /* ---- other incarnations ---------------------------------------------------------------------- */
 
-static bool has_pages(checking_t *checking, int64_t of)
+static bool has_pages(spill_checking_t *checking, int64_t of)
 {
     spill_kv_iter_t *iter = checking->iter;
     int64_t epoch, first, page;
@@ -255,216 +355,48 @@ static bool has_pages(checking_t *checking, int64_t of)
 }
 
 /* Pages of an owner that is being dropped may have elements; elements without pages are lost. */
-static void check_others(checking_t *checking)
+static void check_others(spill_checking_t *checking)
 {
     spill_kv_iter_t *iter = checking->iter;
     int64_t epoch, seq;
-    seek_kind(checking, SPILL_RECORD_ELEMENT);
+    spill_checking_seek_kind(checking, SPILL_RECORD_ELEMENT);
     while (iter->valid &&
            spill_record_key_is_element(&checking->key, iter->key, iter->key_bytes, &epoch, &seq)) {
         bool own = checking->head.present && epoch == checking->head.epoch;
         if (!own && !has_pages(checking, epoch))
-            find(checking, SPILL_HEAD, RECOVERABLE,
-                 "elements up to %" PRId64 " of incarnation %" PRId64 " are in no document", seq,
-                 epoch);
+            spill_checking_find(checking, SPILL_HEAD, SPILL_CHECK_RECOVERABLE,
+                                "elements up to %" PRId64 " of incarnation %" PRId64
+                                " are in no document",
+                                seq, epoch);
         spill_record_key_element(&checking->key, epoch - 1, -1); /* the first of an earlier one */
         iter->ops->seek(iter, checking->key.data, checking->key.size);
     }
-    find_damage(checking, SPILL_HEAD, "elements");
-}
-
-/* ---- the index of ids ------------------------------------------------------------------------ */
-
-static bool is_there(checking_t *checking, const spill_record_key_t *key)
-{
-    spill_kv_iter_t *iter = checking->iter;
-    iter->ops->seek(iter, key->data, key->size);
-    return iter->valid && iter->key_bytes == key->size &&
-           memcmp(iter->key, key->data, key->size) == 0;
-}
-
-/* Has the element at the iterator, if it has an id, its entries? The iterator moves. */
-static bool has_entry(checking_t *checking, int64_t epoch, int64_t seq, bool *has_id)
-{
-    spill_kv_iter_t *iter = checking->iter;
-    spill_buffer_t id = SPILL_BUFFER_INIT;
-    spill_record_key_t window;
-    spill_value_t element;
-    bool has = false;
-    *has_id = spill_element_decode(iter->value, iter->value_bytes, &element) &&
-              spill_element_key(&element, checking->request->definition->id_field, &id);
-    if (*has_id) {
-        spill_record_key_id(&checking->key, epoch, &id, seq);
-        has = is_there(checking, &checking->key);
-        if (spill_embedded_window_entry(checking->request, checking->request->array_id, &id, epoch,
-                                        seq, &window))
-            has = is_there(checking, &window) && has;
-    }
-    spill_buffer_release(&id);
-    return has;
-}
-
-/* Every element that has an id, of any incarnation; how many of them have their entry. */
-static int64_t check_ids_of_elements(checking_t *checking)
-{
-    spill_kv_iter_t *iter = checking->iter;
-    int64_t epoch, seq;
-    int64_t entries = 0;
-    seek_kind(checking, SPILL_RECORD_ELEMENT);
-    while (iter->valid &&
-           spill_record_key_is_element(&checking->key, iter->key, iter->key_bytes, &epoch, &seq)) {
-        bool has_id;
-        bool has = has_entry(checking, epoch, seq, &has_id);
-        entries += has;
-        if (has_id && !has)
-            find_in_index(checking, "the id of element %" PRId64 " has no entry", seq);
-        if (has_id) {
-            spill_record_key_element(&checking->key, epoch, seq);
-            iter->ops->seek(iter, checking->key.data, checking->key.size);
-        }
-        if (iter->valid)
-            iter->ops->next(iter);
-    }
-    return entries;
-}
-
-/* The iterator passes over the entries, which are to be as many as elements have. */
-static void check_ids(checking_t *checking)
-{
-    spill_kv_iter_t *iter = checking->iter;
-    int64_t epoch, seq;
-    const uint8_t *id;
-    size_t id_bytes;
-    bool indexed = checking->request->definition->id_field[0] != '\0';
-    int64_t expected = indexed ? check_ids_of_elements(checking) : 0;
-    int64_t entries = 0;
-    seek_kind(checking, SPILL_RECORD_ID);
-    for (; iter->valid && spill_record_key_is_id(&checking->key, iter->key, iter->key_bytes, &epoch,
-                                                 &id, &id_bytes, &seq);
-         iter->ops->next(iter))
-        entries++;
-    if (find_damage(checking, SPILL_HEAD, "the index of ids"))
-        return;
-    if (entries != expected)
-        find_in_index(checking,
-                      "the index of ids has %" PRId64 " entries, of which %" PRId64
-                      " are those of an element",
-                      entries, expected);
-    find_unknown(checking, SPILL_RECORD_RANK);
-}
-
-/* ---- the index of ranks ---------------------------------------------------------------------- */
-
-/* Has the element at the iterator its entry? The iterator comes back to it. */
-static bool has_rank(checking_t *checking, int64_t epoch, int64_t seq)
-{
-    spill_kv_iter_t *iter = checking->iter;
-    spill_value_t element;
-    if (!spill_element_decode(iter->value, iter->value_bytes, &element))
-        return false;
-    spill_rank_t rank = spill_rank_of(checking->request->definition, &element);
-    spill_record_key_rank(&checking->key, epoch, &rank, seq);
-    bool has = is_there(checking, &checking->key);
-    spill_record_key_element(&checking->key, epoch, seq);
-    iter->ops->seek(iter, checking->key.data, checking->key.size);
-    return has;
-}
-
-/* A number of keys, and a sum over them by which two sets are told apart. */
-typedef struct key_set {
-    int64_t count;
-    uint64_t sum;
-} key_set_t;
-
-static void add_key(key_set_t *set, const uint8_t *key, size_t key_bytes)
-{
-    set->count++;
-    set->sum += spill_hash(key, key_bytes);
-}
-
-/* The entries that elements of any incarnation are to have. */
-static key_set_t ranks_of_elements(checking_t *checking)
-{
-    spill_kv_iter_t *iter = checking->iter;
-    spill_value_t element;
-    int64_t epoch, seq;
-    key_set_t set = {0};
-    seek_kind(checking, SPILL_RECORD_ELEMENT);
-    for (; iter->valid &&
-           spill_record_key_is_element(&checking->key, iter->key, iter->key_bytes, &epoch, &seq);
-         iter->ops->next(iter)) {
-        if (!spill_element_decode(iter->value, iter->value_bytes, &element))
-            continue;
-        spill_rank_t rank = spill_rank_of(checking->request->definition, &element);
-        spill_record_key_rank(&checking->key, epoch, &rank, seq);
-        add_key(&set, checking->key.data, checking->key.size);
-    }
-    return set;
-}
-
-static void find_elements_without_rank(checking_t *checking)
-{
-    spill_kv_iter_t *iter = checking->iter;
-    int64_t epoch, seq;
-    seek_kind(checking, SPILL_RECORD_ELEMENT);
-    while (iter->valid &&
-           spill_record_key_is_element(&checking->key, iter->key, iter->key_bytes, &epoch, &seq)) {
-        if (!has_rank(checking, epoch, seq))
-            find_in_index(checking, "the rank of element %" PRId64 " has no entry", seq);
-        if (iter->valid)
-            iter->ops->next(iter);
-    }
-}
-
-/* Every element has one entry, and there are no others. */
-static void check_ranks(checking_t *checking)
-{
-    spill_kv_iter_t *iter = checking->iter;
-    int64_t epoch, seq;
-    bool indexed = spill_has_rank_index(checking->request->definition);
-    key_set_t expected = {0}, entries = {0};
-    if (indexed)
-        expected = ranks_of_elements(checking);
-    seek_kind(checking, SPILL_RECORD_RANK);
-    for (; iter->valid &&
-           spill_record_key_is_rank(&checking->key, iter->key, iter->key_bytes, &epoch, &seq);
-         iter->ops->next(iter))
-        add_key(&entries, iter->key, iter->key_bytes);
-    if (find_damage(checking, SPILL_HEAD, "the index of ranks"))
-        return;
-    find_unknown(checking, SPILL_RECORD_WINDOW_ID);
-    if (entries.count == expected.count && entries.sum == expected.sum)
-        return;
-    find_in_index(checking,
-                  "the index of ranks has %" PRId64 " entries, which are not those of %" PRId64
-                  " elements",
-                  entries.count, expected.count);
-    if (indexed)
-        find_elements_without_rank(checking);
+    spill_checking_find_damage(checking, SPILL_HEAD, "elements");
 }
 
 /* ---- the rest -------------------------------------------------------------------------------- */
 
-static void check_ops(checking_t *checking)
+static void check_ops(spill_checking_t *checking)
 {
     spill_kv_iter_t *iter = checking->iter;
     spill_op_entry_t entry;
     int64_t epoch, ordinal;
-    seek_kind(checking, SPILL_RECORD_OP);
+    spill_checking_seek_kind(checking, SPILL_RECORD_OP);
     for (; iter->valid &&
            spill_record_key_is_op(&checking->key, iter->key, iter->key_bytes, &epoch, &ordinal);
          iter->ops->next(iter))
         if (!spill_op_decode(iter->value, iter->value_bytes, &entry))
-            find(checking, SPILL_HEAD, RECOVERABLE,
-                 "the record of operation %" PRId64 " cannot be read", ordinal);
-    if (!find_damage(checking, SPILL_HEAD, "the records of operations"))
-        find_unknown(checking, SPILL_RECORD_ID);
+            spill_checking_find(checking, SPILL_HEAD, SPILL_CHECK_RECOVERABLE,
+                                "the record of operation %" PRId64 " cannot be read", ordinal);
+    if (!spill_checking_find_damage(checking, SPILL_HEAD, "the records of operations"))
+        spill_checking_find_unknown(checking, SPILL_RECORD_ID);
 }
 
-static void check_all(checking_t *checking)
+static void check_all(spill_checking_t *checking)
 {
     bool newest = checking->request->definition->keep == SPILL_KEEP_NEWEST;
-    seek_state(checking, SPILL_HEAD, &checking->head);
+    seek_head(checking);
+    spill_checking_page_index(checking);
     if (newest && checking->head.present)
         check_document(checking, SPILL_HEAD, &checking->head);
     check_pages(checking);
@@ -473,10 +405,9 @@ static void check_all(checking_t *checking)
     if (checking->head.present)
         check_rest(checking);
     check_others(checking);
-    count_pages(checking);
     check_ops(checking);
-    check_ids(checking);
-    check_ranks(checking);
+    spill_checking_ids(checking);
+    spill_checking_ranks(checking);
 }
 
 spill_code_t spill_embedded_check(spill_store_t *base, const spill_binding_t *binding,
@@ -490,12 +421,12 @@ spill_code_t spill_embedded_check(spill_store_t *base, const spill_binding_t *bi
     if (code == SPILL_OK) {
         spill_request_t request = {
             .definition = definition, .owner = owner, .array_id = binding->array_id};
-        checking_t checking = {.kv = kv,
-                               .request = &request,
-                               .iter = kv->ops->iterate(kv),
-                               .below = INT64_MAX,
-                               .report = report,
-                               .context = context};
+        spill_checking_t checking = {.request = &request,
+                                     .iter = kv->ops->iterate(kv),
+                                     .below = INT64_MAX,
+                                     .sure = true,
+                                     .report = report,
+                                     .context = context};
         spill_record_key_init(&checking.key, binding->array_id, owner_key.data, owner_key.size);
         check_all(&checking);
         checking.iter->ops->free(checking.iter);

@@ -12,7 +12,8 @@
  *   owners.c     listing owners; deleting what is left of an array
  *   overgrown.c  ... those whose head is to be laid out
  *   orphans.c    ... those that have pages and no head
- *   check.c      what the records themselves show to be wrong
+ *   check.h      what the records themselves show to be wrong
+ *   reindex.c    indexes made anew
  *   format.c     the format's version
  *   backup.c     a copy
  */
@@ -196,8 +197,8 @@ spill_code_t spill_embedded_delete_array(spill_embedded_t *store, spill_batch_t 
                                          uint32_t array_id, bool *deleted, spill_error_t *error);
 
 /*
- * Entries of ids and ranks of all the owner's elements, as they are to be. `key` is one of the
- * owner's. It reads all of these. (reindex.c)
+ * Entries of the owner's pages, and of ids and ranks of all its elements, as they are to be. `key`
+ * is one of the owner's. It reads all of these. (reindex.c)
  */
 spill_code_t spill_embedded_reindex(spill_embedded_t *store, const spill_request_t *request,
                                     const spill_record_key_t *key, spill_batch_t *batch,

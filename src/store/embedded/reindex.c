@@ -1,7 +1,7 @@
 /*
- * RECOUNT with `indexes`: the entries of ids and ranks that an owner's elements are to have, of all
- * its incarnations, are put where they are missing, and others deleted. The batch has nothing else
- * of the owner's, so what is in the engine is what is.
+ * RECOUNT with `indexes`: the entries that an owner's pages, and the ids and ranks of its elements,
+ * are to have, of all its incarnations, are put where they are missing, and others deleted. The
+ * batch has nothing else of the owner's, so what is in the engine is what is.
  */
 #include "store/embedded/embedded.h"
 
@@ -37,6 +37,55 @@ static spill_code_t put_if_missing(reindexing_t *reindexing, const spill_record_
         spill_batch_put(reindexing->batch, entry->data, entry->size, NULL, 0);
     return code;
 }
+
+/* ---- pages ----------------------------------------------------------------------------------- */
+
+static spill_code_t index_pages(reindexing_t *reindexing, spill_error_t *error)
+{
+    spill_kv_iter_t *iter = reindexing->iter;
+    spill_state_t state = {0};
+    spill_code_t code = SPILL_OK;
+    int64_t page;
+    seek_kind(reindexing, SPILL_RECORD_PAGE);
+    for (; code == SPILL_OK && iter->valid &&
+           spill_record_key_is_page(&reindexing->key, iter->key, iter->key_bytes, &page);
+         iter->ops->next(iter)) {
+        if (!spill_state_decode(iter->value, iter->value_bytes, false, &state))
+            continue;
+        spill_record_key_first(&reindexing->entry, state.epoch, state.first, page);
+        code = put_if_missing(reindexing, &reindexing->entry, error);
+    }
+    spill_state_release(&state);
+    return code == SPILL_OK && !iter->valid ? iter->ops->status(iter, error) : code;
+}
+
+/* The entry of a page that cannot be read may be right. */
+static spill_code_t delete_strange_pages(reindexing_t *reindexing, spill_error_t *error)
+{
+    spill_kv_iter_t *iter = reindexing->iter;
+    spill_state_t state = {0};
+    spill_code_t code = SPILL_OK;
+    int64_t epoch, first, page;
+    seek_kind(reindexing, SPILL_RECORD_FIRST);
+    for (; code == SPILL_OK && iter->valid &&
+           spill_record_key_is_first(&reindexing->key, iter->key, iter->key_bytes, &epoch, &first,
+                                     &page);
+         iter->ops->next(iter)) {
+        bool found;
+        spill_record_key_page(&reindexing->entry, page);
+        code = spill_embedded_get(reindexing->store, reindexing->batch, reindexing->entry.data,
+                                  reindexing->entry.size, &reindexing->record, &found, error);
+        if (code == SPILL_OK &&
+            (!found ||
+             (spill_state_decode(reindexing->record.data, reindexing->record.size, false, &state) &&
+              (state.epoch != epoch || state.first != first))))
+            spill_batch_delete(reindexing->batch, iter->key, iter->key_bytes);
+    }
+    spill_state_release(&state);
+    return code == SPILL_OK && !iter->valid ? iter->ops->status(iter, error) : code;
+}
+
+/* ---- ids and ranks --------------------------------------------------------------------------- */
 
 /* Into reindexing->entry. False: the element has no id. */
 static bool id_entry(reindexing_t *reindexing, int64_t epoch, int64_t seq,
@@ -159,7 +208,11 @@ spill_code_t spill_embedded_reindex(spill_embedded_t *store, const spill_request
                                .iter = store->kv->ops->iterate(store->kv),
                                .key = *key,
                                .entry = *key};
-    spill_code_t code = index_elements(&reindexing, error);
+    spill_code_t code = index_pages(&reindexing, error);
+    if (code == SPILL_OK)
+        code = delete_strange_pages(&reindexing, error);
+    if (code == SPILL_OK)
+        code = index_elements(&reindexing, error);
     if (code == SPILL_OK)
         code = delete_strange(&reindexing, SPILL_RECORD_ID, at_id, id_entry, error);
     if (code == SPILL_OK)

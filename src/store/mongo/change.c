@@ -36,6 +36,8 @@ static bool depends_on_end(const step_t *step)
         (step->effect.kind != SPILL_EFFECT_NONE || step->request->counts))
         return true;
     switch (step->request->kind) {
+    case SPILL_REQUEST_RECOUNT:
+        return step->request->place;
     case SPILL_REQUEST_SEAL:
     case SPILL_REQUEST_EDIT:
     case SPILL_REQUEST_EMPTY_PAGE:

@@ -1,0 +1,222 @@
+#include "core/verify_numbers.h"
+
+#include "definition/fields.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+static spill_place_t *find_place(const spill_inspection_t *inspection, int64_t page)
+{
+    for (size_t i = 0; i < inspection->places.count; i++)
+        if (inspection->places.at[i].page == page)
+            return &inspection->places.at[i];
+    return NULL;
+}
+
+const spill_place_t *spill_place_of(const spill_inspection_t *inspection, int64_t page)
+{
+    return find_place(inspection, page);
+}
+
+void spill_place_add(spill_inspection_t *inspection, const spill_place_t *place)
+{
+    spill_places_t *places = &inspection->places;
+    spill_place_t *known = find_place(inspection, place->page);
+    if (known && known->first == place->first && known->end == place->end)
+        return;
+    places->changed = true;
+    if (!known) {
+        places->at = bson_realloc(places->at, (places->count + 1) * sizeof *places->at);
+        known = &places->at[places->count++];
+    }
+    *known = *place;
+}
+
+/* ---- passing documents ----------------------------------------------------------------------- */
+
+static void note_gap(spill_progress_t *progress, int64_t page, int64_t from, int64_t end)
+{
+    char gap[96], document[32] = "the head";
+    size_t used = strlen(progress->gaps);
+    if (page != SPILL_HEAD)
+        snprintf(document, sizeof document, "page %" PRId64, page);
+    snprintf(gap, sizeof gap, "%s[%" PRId64 ", %" PRId64 ") before %s", used > 0 ? ", " : "", from,
+             end, document);
+    if (used + strlen(gap) + sizeof ", ..." <= sizeof progress->gaps)
+        strcpy(progress->gaps + used, gap);
+    else if (used > 0 && progress->gaps[used - 1] != '.')
+        strcpy(progress->gaps + used, ", ...");
+    progress->between += end - from;
+}
+
+static void account(spill_progress_t *progress, int64_t page, const spill_state_t *state)
+{
+    int64_t live = spill_state_live_within(state, progress->low, INT64_MAX);
+    int64_t from = progress->any && progress->end > progress->low ? progress->end : progress->low;
+    progress->live += live;
+    if (state->first > from)
+        note_gap(progress, page, from, state->first);
+    progress->end = spill_state_end(state);
+    progress->any = true;
+}
+
+/*
+ * A store that keeps elements in documents, by their places: where the document before this one
+ * does not fit between its neighbours, but with the numbers that are gone or the first one being
+ * others it does, and there is one way, then that is what they are. Where other programs write it
+ * is not said to begin elsewhere: they may have put an element into one document, and taken one
+ * out of another. (A store that keeps elements by their numbers tells it by these.)
+ */
+static void judge_before(spill_inspection_t *inspection, const spill_state_t *next,
+                         const spill_passed_t *before)
+{
+    const spill_array_t *array = inspection->owner->array;
+    const spill_store_ops_t *ops = array->store->ops;
+    const spill_state_t *state = &before->state;
+    const int64_t firsts[] = {state->first, ops->others_write ? -1 : before->after};
+    int64_t end = spill_state_end(state);
+    bool gaps = array->definition.keep == SPILL_KEEP_NEWEST;
+    bool fits = end <= next->first && state->first >= before->after &&
+                (gaps || end == next->first || before->after < 0);
+    spill_place_t place = {.page = before->page, .end = next->first};
+    int found = 0;
+    if (!before->any || fits || ops->check || spill_state_slots(state) == 0)
+        return;
+    for (int i = 0; i < 2; i++) {
+        int64_t gone = (int64_t)(spill_seqs_count_below(&state->gone, place.end) -
+                                 spill_seqs_count_below(&state->gone, firsts[i]));
+        if (firsts[i] < 0 || (i == 1 && firsts[1] == firsts[0]) ||
+            firsts[i] + state->live + gone != place.end)
+            continue;
+        place.first = firsts[i];
+        found++;
+    }
+    if (found == 1 && (place.first != state->first || place.end != end))
+        spill_place_add(inspection, &place);
+}
+
+static void note_before(spill_progress_t *progress, int64_t page, const spill_state_t *state)
+{
+    spill_passed_t *before = &progress->before;
+    bool first = page == 0 && progress->low == 0;
+    before->any = true;
+    before->page = page;
+    before->after = progress->any ? progress->end : first ? 0 : -1;
+    spill_state_release(&before->state);
+    spill_state_copy(state, &before->state);
+}
+
+void spill_progress_pass(spill_inspection_t *inspection, int64_t page, const spill_state_t *state,
+                         spill_progress_t *progress)
+{
+    judge_before(inspection, state, &progress->before);
+    note_before(progress, page, state);
+    account(progress, page, state);
+}
+
+void spill_progress_place(spill_inspection_t *inspection, const spill_place_t *place,
+                          const spill_state_t *state, spill_progress_t *progress)
+{
+    spill_state_t mended = {0};
+    spill_mend_t mend = spill_mend_counts(place->page, state);
+    mend.place = true;
+    mend.first = place->first;
+    mend.end = place->end;
+    if (place->first != state->first || place->end != spill_state_end(state)) {
+        spill_inspection_add(inspection, place->page, 4,
+                             "counts %" PRId64 " elements, in [%" PRId64 ", %" PRId64
+                             "), where its elements are in [%" PRId64 ", %" PRId64 ")",
+                             state->live, state->first, spill_state_end(state), place->first,
+                             place->end);
+        spill_inspection_mend(inspection, &mend);
+    }
+    spill_state_copy(state, &mended);
+    spill_seqs_drop_below(&mended.gone, place->first);
+    spill_seqs_keep_below(&mended.gone, place->end);
+    mended.first = place->first;
+    mended.live = place->end - place->first - (int64_t)mended.gone.count;
+    spill_progress_pass(inspection, place->page, &mended, progress);
+    spill_state_release(&mended);
+}
+
+/* ---- removed numbers ------------------------------------------------------------------------- */
+
+/*
+ * Keep newest: pages that the head does not count, with just the elements that are missing before
+ * its own. (One that was put and not cut has the head's own; where these were removed there since,
+ * the head counts them.) *end is behind them, or where they begin: there are none.
+ */
+static spill_code_t find_uncounted(spill_inspection_t *inspection, const spill_state_t *head,
+                                   int64_t from, int64_t missing, int64_t *end,
+                                   spill_error_t *error)
+{
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    const spill_state_t *state = &response.state;
+    spill_code_t code = SPILL_OK;
+    int64_t page = head->pages;
+    bool more = from < head->first;
+    while (code == SPILL_OK && more) {
+        code = spill_owner_read_state(inspection->owner, page, &response, error);
+        more = code == SPILL_OK && state->present && state->epoch == head->epoch &&
+               state->first == from && state->src < head->rev && spill_state_slots(state) > 0;
+        if (!more)
+            break;
+        from = spill_state_end(state);
+        missing -= spill_state_live_within(state, head->low, INT64_MAX);
+        more = from < head->first;
+        page++;
+    }
+    *end = from == head->first && missing == 0 ? page : head->pages;
+    spill_response_release(&response);
+    return code;
+}
+
+spill_code_t spill_progress_removed(spill_inspection_t *inspection, const spill_state_t *head,
+                                    const spill_progress_t *progress, int64_t pages_end,
+                                    spill_error_t *error)
+{
+    const spill_definition_t *definition = &inspection->owner->array->definition;
+    bool newest = definition->keep == SPILL_KEEP_NEWEST, apart = spill_elements_apart(definition);
+    int64_t end = newest ? head->first : progress->end;
+    int64_t live = newest ? progress->live - progress->in_head : progress->live;
+    int64_t dead = end - head->low - live, pages = head->pages;
+    spill_code_t code = SPILL_OK;
+    spill_mend_t mend = spill_mend_counts(SPILL_HEAD, head);
+    mend.removed = dead;
+    if (!spill_definition_has_pages(definition) && head->low != head->first) {
+        spill_inspection_add(inspection, SPILL_HEAD, 5,
+                             "begins at %" PRId64 ", and counts the elements from %" PRId64 " on",
+                             head->first, head->low);
+        spill_inspection_mend(inspection, &mend);
+    }
+    /* A removal that is under way was counted, and may not have been made yet. */
+    if (head->removed == dead || (head->intent && head->removed == dead + 1))
+        return SPILL_OK;
+    if (newest && !apart && !head->intent && head->removed < dead)
+        code = find_uncounted(inspection, head, pages_end, dead - head->removed, &pages, error);
+    if (code == SPILL_OK && pages > head->pages) {
+        mend.removed = head->removed;
+        mend.pages = pages;
+        spill_inspection_add(inspection, SPILL_HEAD, 5,
+                             "counts %" PRId64 " pages, where there are %" PRId64
+                             " with elements before its own",
+                             head->pages, pages);
+        spill_inspection_mend(inspection, &mend);
+        return SPILL_OK;
+    }
+    /*
+     * A number that lies in a document was removed if the document says so. One between two (keep
+     * newest) is known by this count alone: where it is too small, elements may have been lost.
+     */
+    bool known = head->removed > dead || progress->between == 0 || apart;
+    spill_inspection_add(inspection, SPILL_HEAD, 5,
+                         "counts %" PRId64 " removed elements where %" PRId64 " are missing%s%s",
+                         head->removed, dead,
+                         known ? "" : "; in no document: ", known ? "" : progress->gaps);
+    if (known)
+        spill_inspection_mend(inspection, &mend);
+    return code;
+}

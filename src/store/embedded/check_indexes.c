@@ -1,0 +1,278 @@
+/* Are indexes what follows from the records? What is not is made anew by reindex.c. */
+#include "store/embedded/check.h"
+
+#include "definition/fields.h"
+#include "store/embedded/codec.h"
+#include "util/hash.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static bool is_there(spill_checking_t *checking, const spill_record_key_t *key)
+{
+    spill_kv_iter_t *iter = checking->iter;
+    iter->ops->seek(iter, key->data, key->size);
+    return iter->valid && iter->key_bytes == key->size &&
+           memcmp(iter->key, key->data, key->size) == 0;
+}
+
+/* A number of keys, and a sum over them by which two sets are told apart. */
+typedef struct key_set {
+    int64_t count;
+    uint64_t sum;
+} key_set_t;
+
+static void add_key(key_set_t *set, const uint8_t *key, size_t key_bytes)
+{
+    set->count++;
+    set->sum += spill_hash(key, key_bytes);
+}
+
+/* ---- the index of pages ---------------------------------------------------------------------- */
+
+/* The entries that pages of any incarnation are to have. */
+static key_set_t entries_of_pages(spill_checking_t *checking)
+{
+    spill_kv_iter_t *iter = checking->iter;
+    spill_state_t state = {0};
+    int64_t page;
+    key_set_t set = {0};
+    spill_checking_seek_kind(checking, SPILL_RECORD_PAGE);
+    for (;
+         iter->valid && spill_record_key_is_page(&checking->key, iter->key, iter->key_bytes, &page);
+         iter->ops->next(iter)) {
+        if (spill_state_decode(iter->value, iter->value_bytes, false, &state)) {
+            spill_record_key_first(&checking->key, state.epoch, state.first, page);
+            add_key(&set, checking->key.data, checking->key.size);
+        } else {
+            spill_checking_find(checking, page, SPILL_CHECK_RECOVERABLE,
+                                "the record of its state cannot be read");
+        }
+    }
+    spill_state_release(&state);
+    return set;
+}
+
+static void find_pages_without_entry(spill_checking_t *checking)
+{
+    spill_kv_iter_t *iter = checking->iter;
+    spill_state_t state = {0};
+    int64_t page;
+    spill_checking_seek_kind(checking, SPILL_RECORD_PAGE);
+    while (iter->valid &&
+           spill_record_key_is_page(&checking->key, iter->key, iter->key_bytes, &page)) {
+        if (spill_state_decode(iter->value, iter->value_bytes, false, &state)) {
+            spill_record_key_first(&checking->key, state.epoch, state.first, page);
+            if (!is_there(checking, &checking->key))
+                spill_checking_find_in_index(checking, page, "the index of pages does not have it");
+        }
+        spill_record_key_page(&checking->key, page);
+        iter->ops->seek(iter, checking->key.data, checking->key.size);
+        if (iter->valid)
+            iter->ops->next(iter);
+    }
+    spill_state_release(&state);
+}
+
+static void find_entry_without_page(spill_checking_t *checking, int64_t epoch, int64_t first,
+                                    int64_t page)
+{
+    spill_kv_iter_t *iter = checking->iter;
+    spill_state_t state = {0};
+    spill_record_key_page(&checking->key, page);
+    if (!is_there(checking, &checking->key))
+        spill_checking_find_in_index(checking, page, "the index has it, but it has no record");
+    else if (spill_state_decode(iter->value, iter->value_bytes, false, &state) &&
+             (state.first != first || state.epoch != epoch))
+        spill_checking_find_in_index(
+            checking, page, "the index has it from %" PRId64 " on, its record from %" PRId64, first,
+            state.first);
+    spill_state_release(&state);
+}
+
+static void find_entries_without_page(spill_checking_t *checking)
+{
+    spill_kv_iter_t *iter = checking->iter;
+    int64_t epoch, first, page;
+    spill_checking_seek_kind(checking, SPILL_RECORD_FIRST);
+    while (iter->valid && spill_record_key_is_first(&checking->key, iter->key, iter->key_bytes,
+                                                    &epoch, &first, &page)) {
+        find_entry_without_page(checking, epoch, first, page);
+        spill_record_key_first(&checking->key, epoch, first, page);
+        iter->ops->seek(iter, checking->key.data, checking->key.size);
+        if (iter->valid)
+            iter->ops->next(iter);
+    }
+}
+
+/* Every page has one entry, and there are no others. */
+void spill_checking_page_index(spill_checking_t *checking)
+{
+    spill_kv_iter_t *iter = checking->iter;
+    int64_t epoch, first, page;
+    key_set_t expected = entries_of_pages(checking), entries = {0};
+    if (spill_checking_find_damage(checking, SPILL_HEAD, "the records of pages"))
+        return;
+    spill_checking_seek_kind(checking, SPILL_RECORD_FIRST);
+    for (; iter->valid && spill_record_key_is_first(&checking->key, iter->key, iter->key_bytes,
+                                                    &epoch, &first, &page);
+         iter->ops->next(iter))
+        add_key(&entries, iter->key, iter->key_bytes);
+    if (spill_checking_find_damage(checking, SPILL_HEAD, "the index of pages") ||
+        (entries.count == expected.count && entries.sum == expected.sum))
+        return;
+    find_pages_without_entry(checking);
+    find_entries_without_page(checking);
+}
+
+/* ---- the index of ids ------------------------------------------------------------------------ */
+
+/* Has the element at the iterator, if it has an id, its entries? The iterator moves. */
+static bool has_entry(spill_checking_t *checking, int64_t epoch, int64_t seq, bool *has_id)
+{
+    spill_kv_iter_t *iter = checking->iter;
+    spill_buffer_t id = SPILL_BUFFER_INIT;
+    spill_record_key_t window;
+    spill_value_t element;
+    bool has = false;
+    *has_id = spill_element_decode(iter->value, iter->value_bytes, &element) &&
+              spill_element_key(&element, checking->request->definition->id_field, &id);
+    if (*has_id) {
+        spill_record_key_id(&checking->key, epoch, &id, seq);
+        has = is_there(checking, &checking->key);
+        if (spill_embedded_window_entry(checking->request, checking->request->array_id, &id, epoch,
+                                        seq, &window))
+            has = is_there(checking, &window) && has;
+    }
+    spill_buffer_release(&id);
+    return has;
+}
+
+/* Every element that has an id, of any incarnation; how many of them have their entry. */
+static int64_t check_ids_of_elements(spill_checking_t *checking)
+{
+    spill_kv_iter_t *iter = checking->iter;
+    int64_t epoch, seq;
+    int64_t entries = 0;
+    spill_checking_seek_kind(checking, SPILL_RECORD_ELEMENT);
+    while (iter->valid &&
+           spill_record_key_is_element(&checking->key, iter->key, iter->key_bytes, &epoch, &seq)) {
+        bool has_id;
+        bool has = has_entry(checking, epoch, seq, &has_id);
+        entries += has;
+        if (has_id && !has)
+            spill_checking_find_in_index(checking, SPILL_HEAD,
+                                         "the id of element %" PRId64 " has no entry", seq);
+        if (has_id) {
+            spill_record_key_element(&checking->key, epoch, seq);
+            iter->ops->seek(iter, checking->key.data, checking->key.size);
+        }
+        if (iter->valid)
+            iter->ops->next(iter);
+    }
+    return entries;
+}
+
+/* The iterator passes over the entries, which are to be as many as elements have. */
+void spill_checking_ids(spill_checking_t *checking)
+{
+    spill_kv_iter_t *iter = checking->iter;
+    int64_t epoch, seq;
+    const uint8_t *id;
+    size_t id_bytes;
+    bool indexed = checking->request->definition->id_field[0] != '\0';
+    int64_t expected = indexed ? check_ids_of_elements(checking) : 0;
+    int64_t entries = 0;
+    spill_checking_seek_kind(checking, SPILL_RECORD_ID);
+    for (; iter->valid && spill_record_key_is_id(&checking->key, iter->key, iter->key_bytes, &epoch,
+                                                 &id, &id_bytes, &seq);
+         iter->ops->next(iter))
+        entries++;
+    if (spill_checking_find_damage(checking, SPILL_HEAD, "the index of ids"))
+        return;
+    if (entries != expected)
+        spill_checking_find_in_index(checking, SPILL_HEAD,
+                                     "the index of ids has %" PRId64 " entries, of which %" PRId64
+                                     " are those of an element",
+                                     entries, expected);
+    spill_checking_find_unknown(checking, SPILL_RECORD_RANK);
+}
+
+/* ---- the index of ranks ---------------------------------------------------------------------- */
+
+/* Has the element at the iterator its entry? The iterator comes back to it. */
+static bool has_rank(spill_checking_t *checking, int64_t epoch, int64_t seq)
+{
+    spill_kv_iter_t *iter = checking->iter;
+    spill_value_t element;
+    if (!spill_element_decode(iter->value, iter->value_bytes, &element))
+        return false;
+    spill_rank_t rank = spill_rank_of(checking->request->definition, &element);
+    spill_record_key_rank(&checking->key, epoch, &rank, seq);
+    bool has = is_there(checking, &checking->key);
+    spill_record_key_element(&checking->key, epoch, seq);
+    iter->ops->seek(iter, checking->key.data, checking->key.size);
+    return has;
+}
+
+/* The entries that elements of any incarnation are to have. */
+static key_set_t ranks_of_elements(spill_checking_t *checking)
+{
+    spill_kv_iter_t *iter = checking->iter;
+    spill_value_t element;
+    int64_t epoch, seq;
+    key_set_t set = {0};
+    spill_checking_seek_kind(checking, SPILL_RECORD_ELEMENT);
+    for (; iter->valid &&
+           spill_record_key_is_element(&checking->key, iter->key, iter->key_bytes, &epoch, &seq);
+         iter->ops->next(iter)) {
+        if (!spill_element_decode(iter->value, iter->value_bytes, &element))
+            continue;
+        spill_rank_t rank = spill_rank_of(checking->request->definition, &element);
+        spill_record_key_rank(&checking->key, epoch, &rank, seq);
+        add_key(&set, checking->key.data, checking->key.size);
+    }
+    return set;
+}
+
+static void find_elements_without_rank(spill_checking_t *checking)
+{
+    spill_kv_iter_t *iter = checking->iter;
+    int64_t epoch, seq;
+    spill_checking_seek_kind(checking, SPILL_RECORD_ELEMENT);
+    while (iter->valid &&
+           spill_record_key_is_element(&checking->key, iter->key, iter->key_bytes, &epoch, &seq)) {
+        if (!has_rank(checking, epoch, seq))
+            spill_checking_find_in_index(checking, SPILL_HEAD,
+                                         "the rank of element %" PRId64 " has no entry", seq);
+        if (iter->valid)
+            iter->ops->next(iter);
+    }
+}
+
+/* Every element has one entry, and there are no others. */
+void spill_checking_ranks(spill_checking_t *checking)
+{
+    spill_kv_iter_t *iter = checking->iter;
+    int64_t epoch, seq;
+    bool indexed = spill_has_rank_index(checking->request->definition);
+    key_set_t expected = {0}, entries = {0};
+    if (indexed)
+        expected = ranks_of_elements(checking);
+    spill_checking_seek_kind(checking, SPILL_RECORD_RANK);
+    for (; iter->valid &&
+           spill_record_key_is_rank(&checking->key, iter->key, iter->key_bytes, &epoch, &seq);
+         iter->ops->next(iter))
+        add_key(&entries, iter->key, iter->key_bytes);
+    if (spill_checking_find_damage(checking, SPILL_HEAD, "the index of ranks"))
+        return;
+    spill_checking_find_unknown(checking, SPILL_RECORD_WINDOW_ID);
+    if (entries.count == expected.count && entries.sum == expected.sum)
+        return;
+    spill_checking_find_in_index(checking, SPILL_HEAD,
+                                 "the index of ranks has %" PRId64
+                                 " entries, which are not those of %" PRId64 " elements",
+                                 entries.count, expected.count);
+    if (indexed)
+        find_elements_without_rank(checking);
+}
