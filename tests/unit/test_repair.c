@@ -54,12 +54,48 @@ static void each_owner(void **state)
     spill_store_close(store, NULL);
 }
 
+/* ---- how often the store's own records are gone through -------------------------------------- */
+
+static const spill_store_ops_t *embedded_ops;
+static int checks;
+
+static spill_code_t count_check(spill_store_t *store, const spill_binding_t *binding,
+                                const spill_definition_t *definition, const spill_value_t *owner,
+                                spill_store_finding_fn report, void *context, spill_error_t *error)
+{
+    checks++;
+    return embedded_ops->check(store, binding, definition, owner, report, context, error);
+}
+
+static void a_sound_owner_is_checked_once(void **state)
+{
+    (void)state;
+    spill_disk_t *disk = spill_disk_new();
+    spill_store_t *store = embedded_on_disk(disk, SPILL_DURABILITY_FSYNC);
+    embedded_ops = store->ops;
+    spill_store_ops_t counting = *embedded_ops;
+    counting.check = count_check;
+    store->ops = &counting;
+    spill_array_t *array = embedded_array(store, "feed", 2, 2);
+    spill_repair_summary_t summary;
+    assert_int_equal(embedded_append(array, "ada", 0, 9, NULL), SPILL_OK);
+    assert_int_equal(embedded_append(array, "bob", 0, 9, NULL), SPILL_OK);
+    assert_int_equal(spill_array_repair(array, NULL, false, NULL, NULL, &summary, NULL), SPILL_OK);
+    assert_int_equal(summary.owners, 2);
+    assert_int_equal(checks, 2);
+    spill_array_close(array);
+    store->ops = embedded_ops;
+    embedded_close(store);
+    spill_disk_free(disk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory),
         cmocka_unit_test(embedded),
         cmocka_unit_test(each_owner),
+        cmocka_unit_test(a_sound_owner_is_checked_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
