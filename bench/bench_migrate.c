@@ -14,6 +14,7 @@
  *           behind a slow one counts as slow.
  */
 #include "measure.h"
+#include "on_server.h"
 
 #include "core/array.h"
 #include "store/store.h"
@@ -21,7 +22,6 @@
 #include "tools/probe.h"
 #include "tools/throttle.h"
 
-#include <mongoc/mongoc.h>
 #include <spillway/spillway.h>
 
 #include <signal.h>
@@ -38,13 +38,11 @@ enum { LENGTH = 10000, SAMPLES_MAX = 200000, CLIENT_RATE = 50, CLIENT_OWNERS = 5
 typedef struct bench {
     measure_report_t report;
     const char *server;
-    char *uri; /* with a database of this run */
-    char *database;
+    on_server_t on;
     bool quick;
     int owners;
     int length; /* elements of an owner */
     int threads;
-    mongoc_client_t *client;
     spill_store_t *store;
 } bench_t;
 
@@ -76,22 +74,12 @@ static bson_t *make_document(const bench_t *bench, int number)
 static double insert_in_bulk(bench_t *bench, const char *collection, int from)
 {
     bson_t **documents = bson_malloc((size_t)bench->owners * sizeof(bson_t *));
-    bson_error_t error;
     for (int i = 0; i < bench->owners; i++)
         documents[i] = make_document(bench, from + i);
-    mongoc_collection_t *heads =
-        mongoc_client_get_collection(bench->client, bench->database, collection);
-    bson_t *opts = BCON_NEW("ordered", BCON_BOOL(false));
-    double began = measure_now();
-    if (!mongoc_collection_insert_many(heads, (const bson_t **)documents, (size_t)bench->owners,
-                                       opts, NULL, &error))
-        measure_stop("%s", error.message);
-    double seconds = measure_now() - began;
+    double seconds = on_server_insert(&bench->on, collection, documents, (size_t)bench->owners);
     for (int i = 0; i < bench->owners; i++)
         bson_destroy(documents[i]);
     bson_free(documents);
-    bson_destroy(opts);
-    mongoc_collection_destroy(heads);
     return seconds;
 }
 
@@ -107,14 +95,6 @@ static spill_array_t *open_array(bench_t *bench, const char *name)
     measure_check(spill_store_define(bench->store, &definition, &error), &error);
     measure_check(spill_array_open(bench->store, name, &array, &error), &error);
     return array;
-}
-
-static void drop_collection(bench_t *bench, const char *name)
-{
-    mongoc_collection_t *collection =
-        mongoc_client_get_collection(bench->client, bench->database, name);
-    mongoc_collection_drop(collection, NULL);
-    mongoc_collection_destroy(collection);
 }
 
 static double migrate(const bench_t *bench, spill_array_t *array, spill_throttle_t *throttle,
@@ -154,9 +134,9 @@ static void bench_speed(bench_t *bench)
             measure_stop("%lld arrays were taken over", (long long)result.plain);
         spill_array_close(array);
         calls = after.calls - before.calls;
-        drop_collection(bench, name);
+        on_server_drop(&bench->on, name);
         snprintf(name, sizeof name, "speed%dPages", i + 1);
-        drop_collection(bench, name);
+        on_server_drop(&bench->on, name);
         if (i < 0)
             continue;
         bulk[i] = theirs;
@@ -211,9 +191,9 @@ static void update_one(mongoc_collection_t *collection, size_t number)
 /* The client's process: as many updates a second as CLIENT_RATE, whatever they take. */
 static void run_client(const bench_t *bench, samples_t *samples)
 {
-    mongoc_client_t *client = mongoc_client_new(bench->uri);
+    mongoc_client_t *client = mongoc_client_new(bench->on.uri);
     mongoc_collection_t *collection =
-        mongoc_client_get_collection(client, bench->database, "client");
+        mongoc_client_get_collection(client, bench->on.database, "client");
     for (size_t i = 0; i < CLIENT_OWNERS; i++)
         update_one(collection, i);
     double began = measure_now();
@@ -304,9 +284,9 @@ static double beside_migration(bench_t *bench, samples_t *samples, int number, d
     double p99_ms = end_client(client, samples);
     spill_probe_stop(&paced.probe);
     spill_array_close(array);
-    drop_collection(bench, name);
+    on_server_drop(&bench->on, name);
     snprintf(name, sizeof name, "latency%dPages", number);
-    drop_collection(bench, name);
+    on_server_drop(&bench->on, name);
     *owners_a_second = bench->owners / seconds;
     return p99_ms;
 }
@@ -348,35 +328,10 @@ static void bench_latency(bench_t *bench)
 
 /* ---- main ------------------------------------------------------------------------------------ */
 
-static void open_bench(bench_t *bench)
-{
-    spill_error_t error;
-    mongoc_init();
-    bench->database = bson_strdup_printf("spillway_bench_%ld_%d", (long)time(NULL), (int)getpid());
-    size_t length = strlen(bench->server);
-    while (length > 0 && bench->server[length - 1] == '/')
-        length--;
-    bench->uri = bson_strdup_printf("%.*s/%s", (int)length, bench->server, bench->database);
-    bench->client = mongoc_client_new(bench->uri);
-    if (!bench->client)
-        measure_stop("%s is no connection string", bench->uri);
-    measure_check(spill_store_open(bench->uri, NULL, &bench->store, &error), &error);
-}
-
-static void close_bench(bench_t *bench)
-{
-    spill_store_close(bench->store, NULL);
-    mongoc_database_t *database = mongoc_client_get_database(bench->client, bench->database);
-    mongoc_database_drop(database, NULL);
-    mongoc_database_destroy(database);
-    mongoc_client_destroy(bench->client);
-    bson_free(bench->uri);
-    bson_free(bench->database);
-}
-
 int main(int argc, char **argv)
 {
     bench_t bench = {.server = getenv("SPILLWAY_TEST_URI"), .length = LENGTH, .threads = 4};
+    spill_error_t error;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--quick") == 0)
             bench.quick = true;
@@ -400,11 +355,13 @@ int main(int argc, char **argv)
         bench.owners = 20 * LENGTH / bench.length;
     if (!bench.server)
         measure_stop("name a server, or run this under tools/test-server");
-    open_bench(&bench);
+    on_server_open(&bench.on, bench.server);
+    measure_check(spill_store_open(bench.on.uri, NULL, &bench.store, &error), &error);
     if (measure_wanted(&bench.report, "speed"))
         bench_speed(&bench);
     if (measure_wanted(&bench.report, "latency"))
         bench_latency(&bench);
-    close_bench(&bench);
+    spill_store_close(bench.store, NULL);
+    on_server_close(&bench.on);
     return bench.report.failed ? 1 : 0;
 }
