@@ -12,7 +12,11 @@
 #include <inttypes.h>
 #include <pthread.h>
 
-enum { OWNERS_AT_A_TIME = 256 };
+/*
+ * So many owners are searched for together: where they are only counted; and where something is
+ * done for each, during which the next are searched for.
+ */
+enum { OWNERS_SURVEYED = 256, OWNERS_AT_A_TIME = 16 };
 
 /*
  * A pass over an array's owners, of which several threads may each have one. The throttle has a
@@ -54,35 +58,16 @@ spill_code_t spill_migrate_check(const spill_definition_t *definition, spill_err
 typedef spill_code_t (*visit_fn)(pass_t *pass, const spill_overgrown_t *overgrown,
                                  spill_error_t *error);
 
-/* Owners that were found together. */
-typedef struct group {
+/* A walk over them, each once, in the store's order. */
+typedef struct walk {
     pass_t *pass;
     visit_fn visit;
-    spill_overgrown_t owners[OWNERS_AT_A_TIME];
-} group_t;
-
-static spill_code_t visit_one(void *context, size_t index, spill_error_t *error)
-{
-    group_t *group = context;
-    return group->visit(group->pass, &group->owners[index], error);
-}
-
-static spill_code_t visit_each(pass_t *pass, const bson_t *found, visit_fn visit,
-                               spill_error_t *error)
-{
-    bson_iter_t iter;
-    size_t count = 0, threads = pass->options ? (size_t)pass->options->threads : 1;
-    group_t *group = bson_malloc(sizeof *group);
-    group->pass = pass;
-    group->visit = visit;
-    bson_iter_init(&iter, found);
-    while (count < OWNERS_AT_A_TIME && bson_iter_next(&iter))
-        if (spill_overgrown_read(&iter, &group->owners[count]))
-            count++;
-    spill_code_t code = spill_parallel(threads, count, visit_one, group, error);
-    bson_free(group);
-    return code;
-}
+    size_t at_a_time; /* so many are searched for together */
+    bson_t found;
+    bson_iter_t iter; /* of those that were found */
+    spill_buffer_t after;
+    bool ended; /* none were found behind `after` */
+} walk_t;
 
 /* From how many bytes on a document may have no room for what TAKE adds, some 300. */
 static int64_t document_bytes(const spill_migrate_options_t *options)
@@ -92,34 +77,73 @@ static int64_t document_bytes(const spill_migrate_options_t *options)
                                               : SPILL_DOCUMENT_BYTES_MAX - ROOM_BYTES;
 }
 
-/* Each head once, in the store's order. */
-static spill_code_t each_overgrown(pass_t *pass, visit_fn visit, spill_error_t *error)
+/* Those that come next, into `found`. */
+static spill_code_t search(walk_t *walk, spill_error_t *error)
 {
-    const spill_array_t *array = pass->array;
+    const spill_array_t *array = walk->pass->array;
     const spill_bounds_t *bounds = &array->definition.bounds;
-    spill_buffer_t after = SPILL_BUFFER_INIT, last = SPILL_BUFFER_INIT;
-    spill_code_t code = SPILL_OK;
-    for (bool more = true; code == SPILL_OK && more;) {
-        spill_overgrown_query_t query = {.after = after.data,
-                                         .after_bytes = after.size,
-                                         .limit = OWNERS_AT_A_TIME,
-                                         .slots = bounds->threshold + bounds->page_capacity,
-                                         .bytes = bounds->head_bytes_max,
-                                         .counts = true,
-                                         .full = document_bytes(pass->options)};
-        bson_t found;
-        code = array->store->ops->overgrown(array->store, &array->definition, &array->binding,
-                                            &query, &found, &last, error);
-        if (code != SPILL_OK)
-            break;
-        more = !bson_empty(&found);
-        code = visit_each(pass, &found, visit, error);
-        bson_destroy(&found);
-        spill_buffer_clear(&after);
-        spill_buffer_append(&after, last.data, last.size);
-    }
-    spill_buffer_release(&after);
+    spill_buffer_t last = SPILL_BUFFER_INIT;
+    spill_overgrown_query_t query = {.after = walk->after.data,
+                                     .after_bytes = walk->after.size,
+                                     .limit = walk->at_a_time,
+                                     .slots = bounds->threshold + bounds->page_capacity,
+                                     .bytes = bounds->head_bytes_max,
+                                     .counts = true,
+                                     .full = document_bytes(walk->pass->options)};
+    bson_destroy(&walk->found);
+    spill_code_t code = array->store->ops->overgrown(
+        array->store, &array->definition, &array->binding, &query, &walk->found, &last, error);
+    if (code != SPILL_OK)
+        bson_init(&walk->found);
+    bson_iter_init(&walk->iter, &walk->found);
+    spill_buffer_clear(&walk->after);
+    spill_buffer_append(&walk->after, last.data, last.size);
     spill_buffer_release(&last);
+    return code;
+}
+
+/* *item: a document with the next one as its field, or NULL. */
+static spill_code_t next_overgrown(void *context, void **item, spill_error_t *error)
+{
+    walk_t *walk = context;
+    spill_code_t code = SPILL_OK;
+    bool any = bson_iter_next(&walk->iter);
+    if (!any && !walk->ended) {
+        code = search(walk, error);
+        any = code == SPILL_OK && bson_iter_next(&walk->iter);
+        walk->ended = !any;
+    }
+    bson_t *one = any ? bson_new() : NULL;
+    if (one)
+        bson_append_iter(one, NULL, 0, &walk->iter);
+    *item = one;
+    return code;
+}
+
+static spill_code_t visit_one(void *context, void *item, spill_error_t *error)
+{
+    const walk_t *walk = context;
+    bson_t *one = item;
+    bson_iter_t iter;
+    spill_overgrown_t overgrown;
+    spill_code_t code = SPILL_OK;
+    if (bson_iter_init(&iter, one) && bson_iter_next(&iter) &&
+        spill_overgrown_read(&iter, &overgrown))
+        code = walk->visit(walk->pass, &overgrown, error);
+    bson_destroy(one);
+    return code;
+}
+
+static spill_code_t each_overgrown(pass_t *pass, visit_fn visit, size_t at_a_time,
+                                   spill_error_t *error)
+{
+    walk_t walk = {.pass = pass, .visit = visit, .at_a_time = at_a_time};
+    size_t threads = pass->options ? (size_t)pass->options->threads : 1;
+    bson_init(&walk.found);
+    bson_iter_init(&walk.iter, &walk.found);
+    spill_code_t code = spill_parallel(threads, next_overgrown, visit_one, &walk, error);
+    bson_destroy(&walk.found);
+    spill_buffer_release(&walk.after);
     return code;
 }
 
@@ -171,8 +195,9 @@ spill_code_t spill_migrate_survey(spill_store_t *store, const spill_definition_t
     if (code != SPILL_OK)
         return code;
     code = store->ops->bind(store, definition, &array.binding, error);
-    return code == SPILL_OK || code == SPILL_NOT_FOUND ? each_overgrown(&pass, survey, error)
-                                                       : code;
+    return code == SPILL_OK || code == SPILL_NOT_FOUND
+               ? each_overgrown(&pass, survey, OWNERS_SURVEYED, error)
+               : code;
 }
 
 /* ---- doing it -------------------------------------------------------------------------------- */
@@ -338,7 +363,7 @@ spill_code_t spill_migrate(spill_array_t *array, const spill_migrate_options_t *
     pass_t pass = begin_pass(array, options, result);
     spill_code_t code = spill_migrate_check(&array->definition, error);
     if (code == SPILL_OK)
-        code = each_overgrown(&pass, lay_out, error);
+        code = each_overgrown(&pass, lay_out, OWNERS_AT_A_TIME, error);
     return code == SPILL_OK ? tell_orphans(&pass, error) : code;
 }
 
@@ -448,7 +473,7 @@ spill_code_t spill_migrate_undo(spill_array_t *array, const spill_migrate_option
     if (code == SPILL_OK)
         code = spill_each_owner(array, give_back_owner, &pass, false, error);
     if (code == SPILL_OK)
-        code = each_overgrown(&pass, finish, error);
+        code = each_overgrown(&pass, finish, OWNERS_AT_A_TIME, error);
     if (code == SPILL_OK)
         code = tell_orphans(&pass, error);
     return code == SPILL_OK ? look_who_is_back(array, error) : code;

@@ -8,16 +8,19 @@
 
 #define SPILL_PARALLEL_MAX 64 /* threads */
 
-/* Work on item `index`. Any thread. */
-typedef spill_code_t (*spill_parallel_fn)(void *context, size_t index, spill_error_t *error);
+/* The next item, or NULL: there is none; asked again after that. In no two threads at a time. */
+typedef spill_code_t (*spill_parallel_next_fn)(void *context, void **item, spill_error_t *error);
+
+/* Work on the item, which is the callee's from then on. Any thread. */
+typedef spill_code_t (*spill_parallel_fn)(void *context, void *item, spill_error_t *error);
 
 /*
- * Call `work` for items 0 .. count - 1, each once and about in this order, by up to `threads`
- * threads at a time, the caller's among them; with 0 or 1, and where no other can be started, by
- * the caller's alone. After an error no item is begun; the first error is returned, once all that
- * were begun are done.
+ * Call `work` for each item that `next` gives, about in this order, by up to `threads` threads at a
+ * time, the caller's among them; with 0 or 1, and where no other can be started, by the caller's
+ * alone. While one thread gets an item the others go on with theirs. After an error no item is
+ * got; the first error is returned, once all that were begun are done.
  */
-spill_code_t spill_parallel(size_t threads, size_t count, spill_parallel_fn work, void *context,
-                            spill_error_t *error);
+spill_code_t spill_parallel(size_t threads, spill_parallel_next_fn next, spill_parallel_fn work,
+                            void *context, spill_error_t *error);
 
 #endif

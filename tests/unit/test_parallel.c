@@ -8,22 +8,50 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <cmocka.h>
 
 enum { ITEMS = 1000 };
 
 typedef struct work {
+    size_t items[ITEMS];
+    size_t count, next;
     atomic_int calls[ITEMS];
-    atomic_int running;
+    atomic_int running, getting;
     size_t fails_at; /* ITEMS: none */
+    size_t ends_at;  /* SIZE_MAX: at their end */
     bool meets;      /* the first two items wait for each other */
     pthread_barrier_t meeting;
 } work_t;
 
-static spill_code_t work_on(void *context, size_t index, spill_error_t *error)
+/* Of so many items. */
+static work_t work_of(size_t count)
+{
+    work_t work = {.count = count, .fails_at = ITEMS, .ends_at = SIZE_MAX};
+    for (size_t i = 0; i < count; i++)
+        work.items[i] = i;
+    return work;
+}
+
+static spill_code_t next_item(void *context, void **item, spill_error_t *error)
 {
     work_t *work = context;
+    assert_int_equal(atomic_fetch_add(&work->getting, 1), 0);
+    *item = NULL;
+    spill_code_t code = SPILL_OK;
+    if (work->next == work->ends_at)
+        code = spill_fail(error, SPILL_IO, "no item %zu", work->next);
+    else if (work->next < work->count)
+        *item = &work->items[work->next++];
+    atomic_fetch_sub(&work->getting, 1);
+    return code;
+}
+
+static spill_code_t work_on(void *context, void *item, spill_error_t *error)
+{
+    work_t *work = context;
+    size_t index = *(size_t *)item;
     atomic_fetch_add(&work->running, 1);
     if (work->meets && index < 2)
         pthread_barrier_wait(&work->meeting);
@@ -37,23 +65,24 @@ static void each_item_is_worked_on_once(void **state)
     (void)state;
     static const size_t threads[] = {0, 1, 2, 7, 1000};
     for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
-        work_t work = {.fails_at = ITEMS};
+        work_t work = work_of(ITEMS), none = work_of(0);
         spill_error_t error;
-        assert_int_equal(spill_parallel(threads[i], ITEMS, work_on, &work, &error), SPILL_OK);
+        assert_int_equal(spill_parallel(threads[i], next_item, work_on, &work, &error), SPILL_OK);
         for (size_t item = 0; item < ITEMS; item++)
             assert_int_equal(work.calls[item], 1);
         assert_int_equal(work.running, 0);
-        assert_int_equal(spill_parallel(threads[i], 0, work_on, &work, &error), SPILL_OK);
+        assert_int_equal(spill_parallel(threads[i], next_item, work_on, &none, &error), SPILL_OK);
     }
 }
 
 static void two_items_are_worked_on_at_a_time(void **state)
 {
     (void)state;
-    work_t work = {.fails_at = ITEMS, .meets = true};
+    work_t work = work_of(ITEMS);
     spill_error_t error;
+    work.meets = true;
     pthread_barrier_init(&work.meeting, NULL, 2);
-    assert_int_equal(spill_parallel(2, ITEMS, work_on, &work, &error), SPILL_OK);
+    assert_int_equal(spill_parallel(2, next_item, work_on, &work, &error), SPILL_OK);
     pthread_barrier_destroy(&work.meeting);
     for (size_t item = 0; item < ITEMS; item++)
         assert_int_equal(work.calls[item], 1);
@@ -64,9 +93,10 @@ static void an_error_ends_the_work(void **state)
     (void)state;
     static const size_t threads[] = {1, 3};
     for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
-        work_t work = {.fails_at = 10};
+        work_t work = work_of(ITEMS);
         spill_error_t error;
-        assert_int_equal(spill_parallel(threads[i], ITEMS, work_on, &work, &error), SPILL_IO);
+        work.fails_at = 10;
+        assert_int_equal(spill_parallel(threads[i], next_item, work_on, &work, &error), SPILL_IO);
         assert_string_equal(error.message, "item 10");
         assert_int_equal(work.running, 0);
         for (size_t item = 0; item <= 10; item++)
@@ -76,12 +106,28 @@ static void an_error_ends_the_work(void **state)
     }
 }
 
+static void items_that_cannot_be_got_end_it_once_the_others_are_done(void **state)
+{
+    (void)state;
+    static const size_t threads[] = {1, 3};
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+        work_t work = work_of(ITEMS);
+        spill_error_t error;
+        work.ends_at = 10;
+        assert_int_equal(spill_parallel(threads[i], next_item, work_on, &work, &error), SPILL_IO);
+        assert_string_equal(error.message, "no item 10");
+        for (size_t item = 0; item < ITEMS; item++)
+            assert_int_equal(work.calls[item], item < 10 ? 1 : 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_item_is_worked_on_once),
         cmocka_unit_test(two_items_are_worked_on_at_a_time),
         cmocka_unit_test(an_error_ends_the_work),
+        cmocka_unit_test(items_that_cannot_be_got_end_it_once_the_others_are_done),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
