@@ -119,18 +119,22 @@ static spill_code_t run(search_t *search, const bson_t *match, spill_error_t *er
     return code;
 }
 
-/* Those of classes [from, end), of the first class only those after `after`. */
+/*
+ * Those of classes [from, end), of the first class only those after `after`. There is a bound in
+ * any case: by it servers find them in the index's order, and do not sort all that there are.
+ */
 static spill_code_t find(search_t *search, const bson_iter_t *after, int from, int end,
                          spill_error_t *error)
 {
     bson_t match = BSON_INITIALIZER, id;
-    if (from > 0 || end < CLASSES || after) {
-        BSON_APPEND_DOCUMENT_BEGIN(&match, "_id", &id);
-        if (after)
-            bson_append_iter(&id, "$gt", -1, after);
+    BSON_APPEND_DOCUMENT_BEGIN(&match, "_id", &id);
+    if (after)
+        bson_append_iter(&id, "$gt", -1, after);
+    else
+        BSON_APPEND_MINKEY(&id, "$gte");
+    if (from > 0 || end < CLASSES)
         append_types(&id, from, end);
-        bson_append_document_end(&match, &id);
-    }
+    bson_append_document_end(&match, &id);
     bson_concat(&match, search->conditions);
     spill_code_t code = run(search, &match, error);
     bson_destroy(&match);
