@@ -9,22 +9,40 @@
 /* ---- taking over ----------------------------------------------------------------------------- */
 
 /*
- * Where the answer is lost, again: a second time it is refused. SPILL_TOO_BIG: the document is
- * full.
+ * How many elements are read at a time: all, or as many as their mean size says; at least what a
+ * page takes.
  */
-static spill_code_t take(const spill_owner_t *owner, bool full, bool *taken, spill_error_t *error)
+static int64_t run_limit(const spill_owner_t *owner, int64_t elements, int64_t bytes)
+{
+    if (bytes <= SPILL_MOVE_BYTES)
+        return INT64_MAX;
+    int64_t page = owner->array->definition.bounds.page_capacity;
+    int64_t mean = elements > 0 && bytes > elements ? bytes / elements : 1;
+    int64_t limit = SPILL_MOVE_BYTES / mean;
+    return limit > page ? limit : page;
+}
+
+/*
+ * Where the answer is lost, again: a second time it is refused. SPILL_TOO_BIG: the document is
+ * full. `head` may show the array's oldest elements then.
+ */
+static spill_code_t take(const spill_owner_t *owner, const spill_overgrown_t *overgrown,
+                         spill_response_t *head, bool *taken, spill_error_t *error)
 {
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_TAKE, SPILL_HEAD);
     request.create = true;
-    request.limits.bytes_max = full ? 0 : SPILL_DOCUMENT_BYTES_MAX;
+    request.limits.bytes_max = overgrown->full ? 0 : SPILL_DOCUMENT_BYTES_MAX;
+    request.want = SPILL_WANT_FORWARD;
+    request.limit = run_limit(owner, overgrown->elements, overgrown->bytes);
     int tries = 0;
     spill_code_t code = SPILL_UNKNOWN;
     while (code == SPILL_UNKNOWN) {
         request.epoch = spill_owner_now(owner);
-        code = spill_owner_step(owner, &request, taken, error);
+        code = spill_owner_call(owner, &request, head, error);
         if (code == SPILL_UNKNOWN && spill_owner_again(owner, &tries, error) != SPILL_OK)
             return SPILL_CONFLICT;
     }
+    *taken = code == SPILL_OK && head->outcome == SPILL_DONE;
     return code;
 }
 
@@ -254,15 +272,6 @@ static spill_code_t verify(const spill_owner_t *owner, const spill_response_t *h
 
 /* ---- moving ---------------------------------------------------------------------------------- */
 
-/* How many elements are read at a time, by their mean size; at least what a page takes. */
-static int64_t run_limit(const spill_owner_t *owner, int64_t elements, int64_t bytes)
-{
-    int64_t page = owner->array->definition.bounds.page_capacity;
-    int64_t mean = elements > 0 && bytes > elements ? bytes / elements : 1;
-    int64_t limit = SPILL_MOVE_BYTES / mean;
-    return limit > page ? limit : page;
-}
-
 void spill_laid_out_add(const spill_run_t *run, size_t count, int64_t pages, int64_t bytes,
                         spill_laid_out_t *laid_out)
 {
@@ -275,14 +284,18 @@ void spill_laid_out_add(const spill_run_t *run, size_t count, int64_t pages, int
     laid_out->bytes += bytes;
 }
 
-/* One try, with up to `limit` elements. *settled: there is nothing to do, or not any more. */
+/*
+ * One try, with up to `limit` elements, from what `head` shows where it was looked at. *settled:
+ * there is nothing to do, or not any more.
+ */
 static spill_code_t move(spill_owner_t *owner, int64_t limit, spill_response_t *head,
                          spill_laid_out_t *laid_out, bool *settled, spill_error_t *error)
 {
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
     read.want = SPILL_WANT_FORWARD;
     read.limit = limit;
-    spill_code_t code = spill_owner_call(owner, &read, head, error);
+    spill_code_t code = head->looked ? SPILL_OK : spill_owner_call(owner, &read, head, error);
+    head->looked = false; /* the next try looks again */
     *settled = !head->state.present || !spill_newest_is_due(owner, &head->state);
     if (code != SPILL_OK || *settled)
         return code;
@@ -295,12 +308,13 @@ static spill_code_t move(spill_owner_t *owner, int64_t limit, spill_response_t *
     return code;
 }
 
-static spill_code_t take_over(const spill_owner_t *owner, bool full, spill_laid_out_t *laid_out,
+static spill_code_t take_over(const spill_owner_t *owner, const spill_overgrown_t *overgrown,
+                              spill_response_t *head, spill_laid_out_t *laid_out,
                               spill_error_t *error)
 {
     spill_code_t code = spill_free_pages(owner, error);
     if (code == SPILL_OK)
-        code = take(owner, full, &laid_out->taken, error);
+        code = take(owner, overgrown, head, &laid_out->taken, error);
     return code == SPILL_TOO_BIG ? spill_take_full(owner, laid_out, error) : code;
 }
 
@@ -312,7 +326,7 @@ spill_code_t spill_lay_out(spill_owner_t *owner, const spill_overgrown_t *overgr
     bool settled = false, plain = !overgrown->ours;
     spill_code_t code = SPILL_OK;
     if (plain)
-        code = take_over(owner, overgrown->full, laid_out, error);
+        code = take_over(owner, overgrown, &head, laid_out, error);
     int64_t limit = run_limit(owner, overgrown->elements, overgrown->bytes);
     while (code == SPILL_OK && !settled) {
         int64_t moved = laid_out->elements;

@@ -30,8 +30,9 @@ void spill_laid_out_add(const spill_run_t *run, size_t count, int64_t pages, int
  * compared with what was moved, element for element: SPILL_CORRUPT where it differs though nobody
  * has changed it. Dead clients at any point leave what the same call, once more, goes on with; what
  * spill_take_full leaves, after its lease. An owner that is not there, or has nothing to do, is no
- * error. Cost: two operations, and four more for each SPILL_MOVE_BYTES, if the store takes several
- * pages at a time; four more for a document that is full.
+ * error. Cost: one operation, and four more for each SPILL_MOVE_BYTES, if the store takes several
+ * pages at a time, and shows what it has taken; four more for a document that is full. Memory: four
+ * times SPILL_MOVE_BYTES, and twice what an array has grown beyond it since it was seen.
  */
 spill_code_t spill_lay_out(spill_owner_t *owner, const spill_overgrown_t *overgrown,
                            spill_laid_out_t *laid_out, spill_error_t *error);

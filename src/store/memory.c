@@ -51,16 +51,18 @@ static void read_document(const spill_memory_store_t *memory, const spill_reques
         response->fields = bson_copy(spill_memory_find_fields(memory, request)->document);
 }
 
-/* A spill that this append makes due begins with what it shows. */
-static void look(const spill_memory_store_t *memory, const spill_request_t *append,
+/* A spill that this append makes due, or what follows a TAKE, begins with what it shows. */
+static void look(const spill_memory_store_t *memory, const spill_request_t *request,
                  spill_response_t *response)
 {
-    if (response->outcome != SPILL_DONE ||
-        !spill_request_is_due(append, spill_state_slots(&response->state)))
+    bool looks = request->kind == SPILL_REQUEST_TAKE ||
+                 (request->kind == SPILL_REQUEST_APPEND &&
+                  spill_request_is_due(request, spill_state_slots(&response->state)));
+    if (response->outcome != SPILL_DONE || !looks)
         return;
-    const spill_memory_document_t *document = spill_memory_find_document(memory, append);
+    const spill_memory_document_t *document = spill_memory_find_document(memory, request);
     spill_state_copy(&document->state, &response->state);
-    spill_memory_document_read(document, append, &response->run);
+    spill_memory_document_read(document, request, &response->run);
     response->looked = true;
 }
 
@@ -93,7 +95,7 @@ static spill_code_t call(spill_store_t *store, const spill_request_t *request,
         code = spill_store_ended(error);
     else
         code = spill_memory_change(memory, request, response, error);
-    if (code == SPILL_OK && request->kind == SPILL_REQUEST_APPEND)
+    if (code == SPILL_OK)
         look(memory, request, response);
     pthread_mutex_unlock(&memory->lock);
     return code;

@@ -220,8 +220,8 @@ typedef struct spill_request {
     size_t member_count;
     /*
      * APPEND to a head: with so many slots it is due to be spilled (0: never). A store to which a
-     * READ is dear may answer the append that takes the head there with what a READ of want, seq
-     * and limit would then have shown (response->looked).
+     * READ is dear may answer the append that takes the head there, and a TAKE that wants elements,
+     * with what a READ of want, seq and limit would then have shown (response->looked).
      */
     int64_t due;
     /*
@@ -325,13 +325,13 @@ typedef struct spill_response {
      * fields_bytes: a document may be there with other fields only.
      */
     spill_state_t state;
-    int64_t seq;          /* APPEND: the first number given */
-    int64_t crowded;      /* APPEND: capped, keeping the best: old elements that went for bytes */
-    bool judged;          /* APPEND when REFUSED: the rest is what a READ (with op) then showed */
-    bool looked;          /* APPEND with due, or judged: state and run are what a READ shows */
-    spill_run_t run;      /* READ */
-    spill_top_t best;     /* READ with SPILL_WANT_BEST */
-    spill_run_t top_run;  /* READ with want_top: the elements that state.top shows, in its order */
+    int64_t seq;         /* APPEND: the first number given */
+    int64_t crowded;     /* APPEND: capped, keeping the best: old elements that went for bytes */
+    bool judged;         /* APPEND when REFUSED: the rest is what a READ (with op) then showed */
+    bool looked;         /* APPEND with due, TAKE, or judged: state and run are what a READ shows */
+    spill_run_t run;     /* READ */
+    spill_top_t best;    /* READ with SPILL_WANT_BEST */
+    spill_run_t top_run; /* READ with want_top: the elements that state.top shows, in its order */
     spill_state_t beyond; /* READ with want_beyond: the page after, if it was brought along */
     spill_run_t beyond_run;
     int64_t now_us;      /* READ with want_now: the store's clock, microseconds since 1970 */

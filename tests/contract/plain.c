@@ -5,6 +5,7 @@
 
 #include "store/overgrown.h"
 #include "store/place.h"
+#include "support/state.h"
 
 #include <stdio.h>
 
@@ -81,6 +82,31 @@ static void an_array_of_others_is_taken_as_it_is(void **state)
     append_numbers(&fixture, SPILL_HEAD, 103, 1);
     fixture_reopen(&fixture);
     assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=100 1=101 2=102 3=103");
+    close_both(&fixture, &other);
+}
+
+static void what_a_take_answers_is_what_a_read_shows(void **state)
+{
+    fixture_t fixture, other;
+    open_both(&fixture, &other, *state);
+    write_plain(&fixture, &other, 5);
+    spill_request_t take = make_take(&fixture);
+    take.want = SPILL_WANT_FORWARD;
+    take.limit = 3;
+    assert_done(&fixture, &take);
+    spill_response_t taken = fixture.response;
+    fixture.response = (spill_response_t)SPILL_RESPONSE_INIT;
+    spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.want = SPILL_WANT_FORWARD;
+    read.limit = 3;
+    assert_done(&fixture, &read);
+    if (taken.looked) { /* a store may leave it to the READ */
+        assert_same_state(&taken.state, &fixture.response.state);
+        assert_int_equal(taken.run.count, 3);
+        assert_true(spill_run_begins_with(&fixture.response.run, &taken.run));
+    }
+    assert_int_equal(fixture.response.run.count, 3);
+    spill_response_release(&taken);
     close_both(&fixture, &other);
 }
 
@@ -439,6 +465,7 @@ static void heads_that_are_to_be_laid_out_are_found(void **state)
 void add_plain_tests(suite_t *suite)
 {
     SUITE_ADD(suite, an_array_of_others_is_taken_as_it_is);
+    SUITE_ADD(suite, what_a_take_answers_is_what_a_read_shows);
     SUITE_ADD(suite, only_an_array_with_elements_is_taken);
     SUITE_ADD(suite, no_head_is_made_beside_an_array_of_others);
     SUITE_ADD(suite, a_cut_may_name_what_it_takes);

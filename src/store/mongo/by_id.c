@@ -70,14 +70,14 @@ void spill_mongo_project_element(const spill_mongo_document_t *document, bson_t 
     bson_t *oldest_first = spill_grows_at_front(request->definition)
                                ? BCON_NEW("$reverseArray", BCON_DOCUMENT(all))
                                : bson_copy(all);
-    bson_t *live = BCON_NEW("$size", BCON_DOCUMENT(all));
+    bson_t *live = spill_mongo_live(document);
     bson_t *rank = spill_mongo_live_below(document, request->seq, live);
     bson_t *from =
         BCON_NEW("$indexOfArray", "[", "{", "$map", "{", "input", BCON_DOCUMENT(oldest_first), "as",
                  "this", "in", "{", "$eq", "[", BCON_UTF8(field), BCON_DOCUMENT(&id), "]", "}", "}",
                  "}", BCON_BOOL(true), BCON_DOCUMENT(rank), "]");
     bson_t *one = BCON_NEW("$literal", BCON_INT64(1));
-    bson_t *run = spill_mongo_slice(document, all, live, from, one);
+    bson_t *run = spill_mongo_slice(document, live, from, one);
     BCON_APPEND(projection, "from", BCON_DOCUMENT(from), "run", "{", "$cond", "[", "{", "$gte", "[",
                 BCON_DOCUMENT(from), BCON_INT64(0), "]", "}", BCON_DOCUMENT(run), "[", "]", "]",
                 "}");

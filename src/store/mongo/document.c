@@ -175,7 +175,8 @@ static void append_reference(bson_t *document, const char *field)
 }
 
 /* The size of a document of the fields {array: "$array", ...} is not the application's. */
-void spill_mongo_append_own_size(const spill_definition_t *definition, const char *key, bson_t *to)
+void spill_mongo_append_own_size(const spill_definition_t *definition, bool array, const char *key,
+                                 bson_t *to)
 {
     const char *own[SPILL_MONGO_OWN_FIELDS];
     size_t count = spill_mongo_own_fields(definition, own);
@@ -183,7 +184,8 @@ void spill_mongo_append_own_size(const spill_definition_t *definition, const cha
     bson_append_document_begin(to, key, -1, &size);
     BSON_APPEND_DOCUMENT_BEGIN(&size, "$bsonSize", &fields);
     for (size_t i = 0; i < count; i++)
-        append_reference(&fields, own[i]);
+        if (array || strcmp(own[i], definition->array) != 0)
+            append_reference(&fields, own[i]);
     append_reference(&fields, "spill");
     bson_append_document_end(&size, &fields);
     bson_append_document_end(to, &size);
@@ -195,6 +197,10 @@ void spill_mongo_append_length(const char *ref, const char *key, bson_t *to)
                 "}");
 }
 
+/*
+ * Each size has what it measures copied by some servers: so the elements are in two of them only.
+ * Elements apart: the array is the journal, which `spill` has.
+ */
 static void project_sizes(const spill_mongo_document_t *document, bson_t *projection)
 {
     char array[SPILL_MONGO_PATH_SIZE + 1];
@@ -203,7 +209,8 @@ static void project_sizes(const spill_mongo_document_t *document, bson_t *projec
     if (!document->head)
         return;
     BCON_APPEND(projection, "rootBytes", "{", "$bsonSize", "$$ROOT", "}");
-    spill_mongo_append_own_size(document->request->definition, "ownBytes", projection);
+    spill_mongo_append_own_size(document->request->definition, document->apart, "ownBytes",
+                                projection);
 }
 
 /* live: the array's length; or, where the field is none, the name of its type. */
@@ -376,16 +383,20 @@ static int64_t find_number(const bson_t *document, const char *name, int64_t oth
     return bson_iter_init_find(&iter, document, name) ? bson_iter_as_int64(&iter) : otherwise;
 }
 
-/* The field of one-letter name that the array stands in, and its own frame, are not elements. */
-static void read_sizes(const bson_t *projected, spill_state_t *state)
+/* The array was measured as {a: array}; a missing one adds nothing to that. */
+static void read_sizes(const spill_mongo_document_t *document, const bson_t *projected,
+                       spill_state_t *state)
 {
-    enum { EMPTY_ARRAY_DOCUMENT = 5 + 3 + 5, EMPTY_DOCUMENT = 5 };
+    enum { EMPTY_DOCUMENT = 5 };
     int64_t array = find_number(projected, "arrayBytes", 0);
     state->live_bytes =
-        state->live > 0 ? array - EMPTY_ARRAY_DOCUMENT - spill_array_framing(state->live) : 0;
+        state->live > 0 ? array - SPILL_MONGO_EMPTY_ARRAY - spill_array_framing(state->live) : 0;
     state->fields_bytes = find_number(projected, "rootBytes", 0);
-    if (state->fields_bytes > 0)
-        state->fields_bytes += EMPTY_DOCUMENT - find_number(projected, "ownBytes", 0);
+    if (state->fields_bytes == 0)
+        return;
+    state->fields_bytes += EMPTY_DOCUMENT - find_number(projected, "ownBytes", 0);
+    if (array > EMPTY_DOCUMENT && !document->apart)
+        state->fields_bytes -= array - EMPTY_DOCUMENT + (int64_t)strlen(document->array) - 1;
 }
 
 /*
@@ -494,7 +505,7 @@ spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bso
     if (code != SPILL_OK)
         return code;
     state->page = document->head ? 0 : find_number(projected, "page", 0);
-    read_sizes(projected, state);
+    read_sizes(document, projected, state);
     if (spill_mongo_is_bucket(document))
         read_bucket(&parser, projected, state);
     if (parser.code == SPILL_OK && ops)

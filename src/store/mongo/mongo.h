@@ -206,8 +206,11 @@ void spill_mongo_set_gone(const spill_mongo_document_t *document, const spill_st
 enum { SPILL_MONGO_OWN_FIELDS = 5 };
 size_t spill_mongo_own_fields(const spill_definition_t *definition,
                               const char *names[SPILL_MONGO_OWN_FIELDS]);
-/* key: the size of a document of them and of `spill`, as an expression. */
-void spill_mongo_append_own_size(const spill_definition_t *definition, const char *key, bson_t *to);
+/* The size of {a: []}: arrays are measured as the field of a document. */
+enum { SPILL_MONGO_EMPTY_ARRAY = 5 + 3 + 5 };
+/* key: the size of a document of them, with or without the array, and of `spill`: an expression. */
+void spill_mongo_append_own_size(const spill_definition_t *definition, bool array, const char *key,
+                                 bson_t *to);
 /* key: the length of the array that `ref` ("$field") refers to, 0 where it is missing. */
 void spill_mongo_append_length(const char *ref, const char *key, bson_t *to);
 
@@ -272,12 +275,16 @@ void spill_mongo_set_array(const spill_mongo_document_t *document, const spill_r
 void spill_mongo_push(const spill_mongo_document_t *document, const spill_mongo_roll_t *roll,
                       bson_t *push);
 
+/* How many elements the array has, 0 where it is none: an expression, to be destroyed. */
+bson_t *spill_mongo_live(const spill_mongo_document_t *document);
+
 /*
- * The elements of ranks rank ... rank + count - 1 of array `all`, which has `live`: an expression
- * of expressions, to be destroyed. What stands first in it stands first in the array.
+ * The elements of ranks rank ... rank + count - 1 of the array, which has `live`: an expression of
+ * expressions, to be destroyed. What stands first in it stands first in the array. The array is
+ * named as it is: some servers copy what an expression around it would give.
  */
-bson_t *spill_mongo_slice(const spill_mongo_document_t *document, const bson_t *all,
-                          const bson_t *live, const bson_t *rank, const bson_t *count);
+bson_t *spill_mongo_slice(const spill_mongo_document_t *document, const bson_t *live,
+                          const bson_t *rank, const bson_t *count);
 
 /* Append to the operands of $set: the array without `count` elements from that rank on. */
 void spill_mongo_append_without(const spill_mongo_document_t *document, int64_t rank, int64_t count,

@@ -58,9 +58,19 @@ void spill_mongo_set_array(const spill_mongo_document_t *document, const spill_r
     bson_append_array_end(set, &array);
 }
 
-bson_t *spill_mongo_slice(const spill_mongo_document_t *document, const bson_t *all,
-                          const bson_t *live, const bson_t *rank, const bson_t *count)
+bson_t *spill_mongo_live(const spill_mongo_document_t *document)
 {
+    char ref[SPILL_NAME_SIZE + 1];
+    snprintf(ref, sizeof ref, "$%s", document->array);
+    return BCON_NEW("$cond", "[", "{", "$isArray", BCON_UTF8(ref), "}", "{", "$size",
+                    BCON_UTF8(ref), "}", BCON_INT32(0), "]");
+}
+
+bson_t *spill_mongo_slice(const spill_mongo_document_t *document, const bson_t *live,
+                          const bson_t *rank, const bson_t *count)
+{
+    char ref[SPILL_NAME_SIZE + 1];
+    snprintf(ref, sizeof ref, "$%s", document->array);
     bson_t *place, *most;
     if (spill_grows_at_front(document->request->definition)) {
         most = BCON_NEW("$min", "[", BCON_DOCUMENT(count), "{", "$subtract", "[",
@@ -72,9 +82,10 @@ bson_t *spill_mongo_slice(const spill_mongo_document_t *document, const bson_t *
         place = bson_copy(rank);
     }
     bson_t *slice =
-        BCON_NEW("$cond", "[", "{", "$gt", "[", BCON_DOCUMENT(most), BCON_INT64(0), "]", "}", "{",
-                 "$slice", "[", BCON_DOCUMENT(all), BCON_DOCUMENT(place), "{", "$max", "[",
-                 BCON_INT64(1), BCON_DOCUMENT(most), "]", "}", "]", "}", "[", "]", "]");
+        BCON_NEW("$cond", "[", "{", "$and", "[", "{", "$isArray", BCON_UTF8(ref), "}", "{", "$gt",
+                 "[", BCON_DOCUMENT(most), BCON_INT64(0), "]", "}", "]", "}", "{", "$slice", "[",
+                 BCON_UTF8(ref), BCON_DOCUMENT(place), "{", "$max", "[", BCON_INT64(1),
+                 BCON_DOCUMENT(most), "]", "}", "]", "}", "[", "]", "]");
     bson_destroy(most);
     bson_destroy(place);
     return slice;

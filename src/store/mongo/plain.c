@@ -18,37 +18,46 @@ enum { TAKE_CUT_MS = 60000 };
 
 /* ---- the first elements, as they were copied ------------------------------------------------- */
 
-/* The first elements of the array are the request's run: an operand of $and. */
-static void append_same_run(const spill_mongo_document_t *document, const char *key, bson_t *all)
+/*
+ * The first elements of the array are the request's run: operands `number` and the next of $and.
+ * The slice is in both: some servers copy a variable wherever it is named, at more cost.
+ */
+static void append_same_run(const spill_mongo_document_t *document, uint32_t number, bson_t *all)
 {
     static const spill_run_t none = {0};
     const spill_request_t *request = document->request;
-    char array[SPILL_NAME_SIZE + 1];
-    snprintf(array, sizeof array, "$%s", document->array);
-    bson_t *elements = BCON_NEW("$ifNull", "[", BCON_UTF8(array), "[", "]", "]");
-    bson_t *live = BCON_NEW("$size", BCON_DOCUMENT(elements));
+    int64_t bytes = SPILL_MONGO_EMPTY_ARRAY + spill_run_bytes(request->run) +
+                    spill_array_framing((int64_t)request->run->count);
+    char keys[2][12];
+    bson_t *live = spill_mongo_live(document);
     bson_t *rank = BCON_NEW("$literal", BCON_INT64(0));
     bson_t *count = BCON_NEW("$literal", BCON_INT64((int64_t)request->run->count));
-    bson_t *slice = spill_mongo_slice(document, elements, live, rank, count);
-    bson_t expected = BSON_INITIALIZER, size = BSON_INITIALIZER;
+    bson_t *slice = spill_mongo_slice(document, live, rank, count);
+    bson_t same, sides, expected;
+    for (uint32_t i = 0; i < 2; i++)
+        snprintf(keys[i], sizeof keys[i], "%u", number + i);
+    BCON_APPEND(all, keys[0], "{", "$eq", "[", "{", "$bsonSize", "{", "a", BCON_DOCUMENT(slice),
+                "}", "}", BCON_INT64(bytes), "]", "}");
+    bson_append_document_begin(all, keys[1], -1, &same);
+    BSON_APPEND_ARRAY_BEGIN(&same, "$eq", &sides);
+    BSON_APPEND_DOCUMENT(&sides, "0", slice);
+    BSON_APPEND_DOCUMENT_BEGIN(&sides, "1", &expected);
     spill_plain_append(request->definition, "$literal", request->run, &none, &expected);
-    spill_plain_append(request->definition, "a", request->run, &none, &size);
-    BCON_APPEND(all, key, "{", "$let", "{", "vars", "{", "run", BCON_DOCUMENT(slice), "}", "in",
-                "{", "$and", "[", "{", "$eq", "[", "$$run", BCON_DOCUMENT(&expected), "]", "}", "{",
-                "$eq", "[", "{", "$bsonSize", "{", "a", "$$run", "}", "}", BCON_INT64(size.len),
-                "]", "}", "]", "}", "}", "}");
-    bson_destroy(&expected);
-    bson_destroy(&size);
+    bson_append_document_end(&sides, &expected);
+    bson_append_array_end(&same, &sides);
+    bson_append_document_end(all, &same);
     bson_destroy(slice);
     bson_destroy(count);
     bson_destroy(rank);
     bson_destroy(live);
-    bson_destroy(elements);
 }
 
 /* ---- TAKE, TAKE_CUT -------------------------------------------------------------------------- */
 
-/* A head's bookkeeping, as {spill.array: {$literal: {...}}}; `first`: so many slots were cut. */
+/*
+ * A head's bookkeeping, as an expression; `first`: so many slots were cut. A count that the
+ * application kept is to be there, too, when the array is given back: `counted`.
+ */
 static void set_bookkeeping(const spill_mongo_document_t *document, int64_t epoch, int64_t first,
                             int64_t pages, bson_t *set)
 {
@@ -60,17 +69,36 @@ static void set_bookkeeping(const spill_mongo_document_t *document, int64_t epoc
                    {"first", first}, {"n", 0},
                    {"pages", pages}, {"low", 0},
                    {"removed", 0}};
-    bson_t expression, spill;
+    char count[SPILL_NAME_SIZE + 1];
+    bson_t expression, parts, literal, spill;
     bson_append_document_begin(set, document->spill, -1, &expression);
-    BSON_APPEND_DOCUMENT_BEGIN(&expression, "$literal", &spill);
+    BSON_APPEND_ARRAY_BEGIN(&expression, "$mergeObjects", &parts);
+    BSON_APPEND_DOCUMENT_BEGIN(&parts, "0", &literal);
+    BSON_APPEND_DOCUMENT_BEGIN(&literal, "$literal", &spill);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         BSON_APPEND_INT64(&spill, numbers[i].name, numbers[i].value);
     if (request->definition->keep == SPILL_KEEP_OLDEST)
         BSON_APPEND_INT64(&spill, "total", 0);
     spill_mongo_append_ops(request, "ops", &spill);
     spill_mongo_append_open(document, epoch, "open", &spill);
-    bson_append_document_end(&expression, &spill);
+    bson_append_document_end(&literal, &spill);
+    bson_append_document_end(&parts, &literal);
+    snprintf(count, sizeof count, "$%s", document->count);
+    if (document->count[0] != '\0')
+        BCON_APPEND(&parts, "1", "{", "counted", "{", "$ne", "[", "{", "$type", BCON_UTF8(count),
+                    "}", "missing", "]", "}", "}");
+    bson_append_array_end(&expression, &parts);
     bson_append_document_end(set, &expression);
+}
+
+/* What the document shows as its count: the elements that are in it, and those that were cut. */
+static void set_count(const spill_mongo_document_t *document, int64_t first, bson_t *set)
+{
+    char array[SPILL_NAME_SIZE + 1];
+    snprintf(array, sizeof array, "$%s", document->array);
+    if (document->count[0] != '\0')
+        BCON_APPEND(set, document->count, "{", "$toInt", "{", "$add", "[", "{", "$size",
+                    BCON_UTF8(array), "}", BCON_INT64(first), "]", "}", "}");
 }
 
 /*
@@ -82,15 +110,14 @@ static void set_bookkeeping(const spill_mongo_document_t *document, int64_t epoc
 static void append_take_guard(const spill_mongo_document_t *document, int64_t least, bson_t *all)
 {
     const spill_definition_t *definition = document->request->definition;
-    char epoch[SPILL_MONGO_PATH_SIZE], array[SPILL_NAME_SIZE + 1];
+    char epoch[SPILL_MONGO_PATH_SIZE];
     const char *absent[] = {definition->overflow_field, definition->pages_field};
-    snprintf(array, sizeof array, "$%s", document->array);
+    bson_t *live = spill_mongo_live(document);
     BCON_APPEND(all, "0", "{", "$eq", "[", "{", "$type",
                 BCON_UTF8(spill_mongo_ref(document, "epoch", epoch)), "}", "missing", "]", "}", "1",
                 "{", "$in", "[", "{", "$type", "$spill", "}", "[", "missing", "object", "]", "]",
-                "}", "2", "{", "$gt", "[", "{", "$size", "{", "$cond", "[", "{", "$isArray",
-                BCON_UTF8(array), "}", BCON_UTF8(array), "[", "]", "]", "}", "}", BCON_INT64(least),
-                "]", "}");
+                "}", "2", "{", "$gt", "[", BCON_DOCUMENT(live), BCON_INT64(least), "]", "}");
+    bson_destroy(live);
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
         char field[SPILL_NAME_SIZE + 1];
         snprintf(field, sizeof field, "$%s", absent[i]);
@@ -98,22 +125,6 @@ static void append_take_guard(const spill_mongo_document_t *document, int64_t le
             BCON_APPEND(all, i == 0 ? "3" : "4", "{", "$eq", "[", "{", "$type", BCON_UTF8(field),
                         "}", "missing", "]", "}");
     }
-}
-
-/* A count that the application kept is to be there, too, when the array is given back. */
-static void append_count_stage(const spill_mongo_document_t *document, const char *key,
-                               bson_t *pipeline)
-{
-    char counted[SPILL_MONGO_PATH_SIZE], count[SPILL_NAME_SIZE + 1], array[SPILL_NAME_SIZE + 1];
-    char first[SPILL_MONGO_PATH_SIZE];
-    if (document->count[0] == '\0')
-        return;
-    snprintf(count, sizeof count, "$%s", document->count);
-    snprintf(array, sizeof array, "$%s", document->array);
-    BCON_APPEND(pipeline, key, "{", "$set", "{", spill_mongo_path(document, "counted", counted),
-                "{", "$ne", "[", "{", "$type", BCON_UTF8(count), "}", "missing", "]", "}",
-                document->count, "{", "$toInt", "{", "$add", "[", "{", "$size", BCON_UTF8(array),
-                "}", BCON_UTF8(spill_mongo_ref(document, "first", first)), "]", "}", "}", "}", "}");
 }
 
 /* TAKE_CUT has the run's guard besides, and that of time: the server takes it when it begins. */
@@ -128,7 +139,7 @@ static void make_filter(const spill_mongo_document_t *document, bool cuts, bson_
     if (cuts) {
         BCON_APPEND(&all, "5", "{", "$lt", "[", "$$NOW", BCON_DATE_TIME(request->until / 1000), "]",
                     "}");
-        append_same_run(document, "6", &all);
+        append_same_run(document, 6, &all);
     }
     bson_append_array_end(&expression, &all);
     bson_append_document_end(filter, &expression);
@@ -159,13 +170,31 @@ static void make_pipeline(const spill_mongo_document_t *document, bool cuts, int
     BSON_APPEND_DOCUMENT_BEGIN(pipeline, cuts ? "1" : "0", &stage);
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$set", &set);
     set_bookkeeping(document, epoch, request->slots, pages, &set);
+    set_count(document, request->slots, &set);
     if (cuts && definition->overflow_field[0] != '\0')
         bson_append_bool(&set, definition->overflow_field, -1, true);
     if (cuts)
         spill_render_count(&set, definition->pages_field, pages);
     bson_append_document_end(&stage, &set);
     bson_append_document_end(pipeline, &stage);
-    append_count_stage(document, cuts ? "2" : "1", pipeline);
+}
+
+/* What a READ would then show, in the answer of the update. */
+static spill_code_t modify_and_read(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                    const bson_t *filter, const bson_t *pipeline,
+                                    spill_response_t *response, bool *done, spill_error_t *error)
+{
+    bson_t fields = BSON_INITIALIZER, after;
+    spill_mongo_project_read(document, &fields);
+    spill_code_t code = spill_mongo_modify(store, document->collection, filter, pipeline, &fields,
+                                           &after, done, error);
+    if (code == SPILL_OK && *done) {
+        response->looked = true;
+        code = spill_mongo_take(document, &after, &response->state, &response->run, NULL, error);
+    }
+    bson_destroy(&fields);
+    bson_destroy(&after);
+    return code;
 }
 
 /* A TAKE gets the date that heads have now; a TAKE_CUT, whose pages have theirs, comes too late. */
@@ -181,8 +210,11 @@ spill_code_t spill_mongo_take_over(spill_mongo_t *store, const spill_request_t *
         bson_t filter, pipeline;
         make_filter(&document, cuts, &filter);
         make_pipeline(&document, cuts, epoch, &pipeline);
-        code = spill_mongo_modify_within(store, document.collection, &filter, &pipeline,
-                                         cuts ? TAKE_CUT_MS : 0, NULL, NULL, &done, error);
+        if (request->want == SPILL_WANT_NONE)
+            code = spill_mongo_modify_within(store, document.collection, &filter, &pipeline,
+                                             cuts ? TAKE_CUT_MS : 0, NULL, NULL, &done, error);
+        else
+            code = modify_and_read(store, &document, &filter, &pipeline, response, &done, error);
         bson_destroy(&filter);
         bson_destroy(&pipeline);
     }
@@ -216,7 +248,7 @@ void spill_mongo_append_cut_guard(const spill_mongo_document_t *document,
     if (assumed)
         BCON_APPEND(&all, "4", "{", "$eq", "[", "{", "$type",
                     BCON_UTF8(spill_mongo_ref(document, "gone", path)), "}", "missing", "]", "}");
-    append_same_run(document, assumed ? "5" : "4", &all);
+    append_same_run(document, assumed ? 5 : 4, &all);
     bson_append_array_end(&expression, &all);
     bson_append_document_end(filter, &expression);
 }

@@ -130,7 +130,7 @@ static bson_t *run_limit(const spill_mongo_document_t *document, int64_t seq, in
     return left;
 }
 
-/* Of a capped head that keeps the best: all of it, for choose. */
+/* All of it. */
 static void project_all(const spill_mongo_document_t *document, bson_t *projection)
 {
     char array[SPILL_MONGO_PATH_SIZE + 1];
@@ -146,31 +146,28 @@ static void project_all(const spill_mongo_document_t *document, bson_t *projecti
 static void project_run(const spill_mongo_document_t *document, bson_t *projection)
 {
     const spill_request_t *request = document->request;
-    if (spill_keeps_best(request->definition)) {
+    bool forward = request->want == SPILL_WANT_FORWARD;
+    bool first = forward && request->seq <= 0; /* there is no number below */
+    int64_t limit = request->limit < INT32_MAX ? request->limit : INT32_MAX;
+    int64_t seq = request->seq;
+    if (spill_keeps_best(request->definition) || (first && limit == INT32_MAX && !request->spare)) {
         project_all(document, projection);
         return;
     }
-    bool forward = request->want == SPILL_WANT_FORWARD;
-    int64_t limit = request->limit < INT32_MAX ? request->limit : INT32_MAX;
-    int64_t seq = request->seq;
     if (!forward && seq < INT64_MAX)
         seq++;
-    char array[SPILL_MONGO_PATH_SIZE + 1];
-    snprintf(array, sizeof array, "$%s", document->array);
-    bson_t *all = BCON_NEW("$cond", "[", "{", "$isArray", BCON_UTF8(array), "}", BCON_UTF8(array),
-                           "[", "]", "]");
-    bson_t *live = BCON_NEW("$size", BCON_DOCUMENT(all));
-    bson_t *rank = spill_mongo_live_below(document, seq, live);
+    bson_t *live = spill_mongo_live(document);
+    bson_t *rank =
+        first ? BCON_NEW("$literal", BCON_INT64(0)) : spill_mongo_live_below(document, seq, live);
     bson_t *most = run_limit(document, seq, limit, live);
     bson_t *from = forward ? bson_copy(rank)
                            : BCON_NEW("$max", "[", BCON_INT64(0), "{", "$subtract", "[",
                                       BCON_DOCUMENT(rank), BCON_DOCUMENT(most), "]", "}", "]");
     bson_t *count = forward ? bson_copy(most)
                             : BCON_NEW("$min", "[", BCON_DOCUMENT(most), BCON_DOCUMENT(rank), "]");
-    bson_t *run = spill_mongo_slice(document, all, live, from, count);
+    bson_t *run = spill_mongo_slice(document, live, from, count);
     BCON_APPEND(projection, "from", BCON_DOCUMENT(from), "run", BCON_DOCUMENT(run));
     bson_destroy(run);
-    bson_destroy(all);
     bson_destroy(live);
     bson_destroy(rank);
     bson_destroy(most);

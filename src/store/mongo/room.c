@@ -36,11 +36,11 @@ static bson_t *framing(const char *variable, int64_t more)
 /* All terms but the base: sizes are those of a document as spill_mongo_project_state takes them. */
 static bson_t *document_bytes(const spill_mongo_document_t *document)
 {
-    enum { EMPTY_ARRAY_DOCUMENT = 5 + 3 + 5, EMPTY_DOCUMENT = 5 };
+    enum { EMPTY_DOCUMENT = 5 };
     const spill_request_t *request = document->request;
     int64_t base = spill_document_base_bytes(request->definition, request->owner, document->head) +
                    request->elements_bytes + spill_update_growth(request->update) -
-                   EMPTY_ARRAY_DOCUMENT;
+                   SPILL_MONGO_EMPTY_ARRAY;
     bson_t *after = framing("$$live", (int64_t)request->element_count);
     bson_t *before = framing("$$live", 0);
     bson_t *gone = framing("$$gone", 0);
@@ -74,7 +74,7 @@ static bson_t *variables(const spill_mongo_document_t *document)
                 BCON_UTF8(array), "[", "]", "]", "}", "}", "}");
     if (document->head) {
         BCON_APPEND(vars, "root", "{", "$bsonSize", "$$ROOT", "}");
-        spill_mongo_append_own_size(request->definition, "own", vars);
+        spill_mongo_append_own_size(request->definition, true, "own", vars);
     } else {
         BCON_APPEND(vars, "root", BCON_INT64(0), "own", BCON_INT64(0));
     }
