@@ -195,6 +195,12 @@ static spill_code_t take_answer(const attempt_t *attempt, const bson_t *after,
     }
 }
 
+/* Does the answer not tell what was asked for? The append was made all the same. */
+static bool is_silent(const attempt_t *attempt, const bson_t *after)
+{
+    return attempt->answer != ANSWER_FIRST && spill_mongo_is_unprojected(after);
+}
+
 /* Carry it out, and release it. */
 static spill_code_t append(attempt_t *attempt, spill_response_t *response, spill_error_t *error)
 {
@@ -209,7 +215,12 @@ static spill_code_t append(attempt_t *attempt, spill_response_t *response, spill
     spill_code_t code = spill_mongo_modify(attempt->store, document->collection, &attempt->filter,
                                            &update, &fields, &after, &found, error);
     response->outcome = found ? SPILL_DONE : SPILL_REFUSED_GUARD;
-    if (found)
+    if (found && is_silent(attempt, &after))
+        code = spill_fail(error, SPILL_UNKNOWN,
+                          "%s: the driver has tried an append twice, and the answer does not tell "
+                          "its number",
+                          document->collection);
+    else if (found)
         code = take_answer(attempt, &after, response, error);
     if (found && code == SPILL_OK) {
         response->seq = spill_state_end(&response->state) - (int64_t)request->element_count;

@@ -256,6 +256,11 @@ void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops,
     project_sizes(document, projection);
 }
 
+bool spill_mongo_is_unprojected(const bson_t *answer)
+{
+    return bson_has_field(answer, "_id");
+}
+
 void spill_mongo_project_end(const spill_mongo_document_t *document, bson_t *projection)
 {
     static const char *const end[] = {"epoch", "first", "n", "gone", "gaps"};

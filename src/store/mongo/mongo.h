@@ -224,6 +224,13 @@ void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops,
 /* The same for the answer to an append, which is to be quick: epoch, first, n, gone and `live`. */
 void spill_mongo_project_end(const spill_mongo_document_t *document, bson_t *projection);
 
+/*
+ * Is it none of these projections, but the document as it is? So a replica set answers a
+ * findAndModify that it has carried out already and that the driver, whose connection was lost,
+ * has sent once more.
+ */
+bool spill_mongo_is_unprojected(const bson_t *answer);
+
 /* Read them into `state` (zeroed or released) and `ops` (may be NULL). SPILL_CORRUPT: a field. */
 spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bson_t *projected,
                                spill_state_t *state, spill_ops_t *ops, spill_error_t *error);

@@ -188,9 +188,9 @@ static spill_code_t modify_and_read(spill_mongo_t *store, const spill_mongo_docu
     spill_mongo_project_read(document, &fields);
     spill_code_t code = spill_mongo_modify(store, document->collection, filter, pipeline, &fields,
                                            &after, done, error);
-    if (code == SPILL_OK && *done) {
-        response->looked = true;
+    if (code == SPILL_OK && *done && !spill_mongo_is_unprojected(&after)) {
         code = spill_mongo_take(document, &after, &response->state, &response->run, NULL, error);
+        response->looked = code == SPILL_OK && response->state.present;
     }
     bson_destroy(&fields);
     bson_destroy(&after);
