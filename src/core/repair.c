@@ -64,6 +64,7 @@ static spill_code_t carry_out(const spill_owner_t *owner, const spill_mend_t *me
     request.place = mend->place;
     request.first = mend->first;
     request.slots = mend->end - mend->first;
+    request.seq = mend->seen_end;
     request.pages = mend->pages;
     request.total = mend->total;
     request.removed = mend->removed;

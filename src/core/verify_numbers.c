@@ -81,7 +81,7 @@ static void judge_before(spill_inspection_t *inspection, const spill_state_t *ne
     bool gaps = array->definition.keep == SPILL_KEEP_NEWEST;
     bool fits = end <= next->first && state->first >= before->after &&
                 (gaps || end == next->first || before->after < 0);
-    spill_place_t place = {.page = before->page, .end = next->first};
+    spill_place_t place = {.page = before->page, .end = next->first, .seen_end = end};
     int found = 0;
     if (!before->any || fits || ops->check || spill_state_slots(state) == 0)
         return;
@@ -125,6 +125,7 @@ void spill_progress_place(spill_inspection_t *inspection, const spill_place_t *p
     mend.place = true;
     mend.first = place->first;
     mend.end = place->end;
+    mend.seen_end = place->seen_end;
     if (place->first != state->first || place->end != spill_state_end(state)) {
         spill_inspection_add(inspection, place->page, 4,
                              "counts %" PRId64 " elements, in [%" PRId64 ", %" PRId64
@@ -195,7 +196,7 @@ spill_code_t spill_progress_removed(spill_inspection_t *inspection, const spill_
     /* A removal that is under way was counted, and may not have been made yet. */
     if (head->removed == dead || (head->intent && head->removed == dead + 1))
         return SPILL_OK;
-    if (newest && !apart && !head->intent && head->removed < dead)
+    if (newest && !apart && !head->intent && head->removed < dead && inspection->places.count == 0)
         code = find_uncounted(inspection, head, pages_end, dead - head->removed, &pages, error);
     if (code == SPILL_OK && pages > head->pages) {
         mend.removed = head->removed;
@@ -209,9 +210,12 @@ spill_code_t spill_progress_removed(spill_inspection_t *inspection, const spill_
     }
     /*
      * A number that lies in a document was removed if the document says so. One between two (keep
-     * newest) is known by this count alone: where it is too small, elements may have been lost.
+     * newest) is known by this count alone: where it is too small, elements may have been lost. And
+     * where another document is to have other numbers, it is this count that speaks for them, or
+     * against.
      */
-    bool known = head->removed > dead || progress->between == 0 || apart;
+    bool known =
+        inspection->places.count == 0 && (head->removed > dead || progress->between == 0 || apart);
     spill_inspection_add(inspection, SPILL_HEAD, 5,
                          "counts %" PRId64 " removed elements where %" PRId64 " are missing%s%s",
                          head->removed, dead,

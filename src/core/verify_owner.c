@@ -455,7 +455,9 @@ spill_code_t spill_inspect_owner(spill_inspection_t *inspection, spill_error_t *
             progress.in_head = progress.live - before;
         }
         inspection->elements = progress.live;
-        if (code == SPILL_OK && inspection->found == 0)
+        /* A store that keeps elements by their numbers has other witnesses for a place. */
+        int64_t places = store->ops->check ? 0 : (int64_t)inspection->places.count;
+        if (code == SPILL_OK && inspection->found == places)
             code = spill_progress_removed(inspection, head, &progress, pages_end, error);
         if (code == SPILL_OK)
             code = inspect_beyond(inspection, head, error);

@@ -13,8 +13,8 @@ typedef struct spill_mend {
     int64_t epoch, rev;
     int64_t pages, total, removed; /* of a head, as they are to be */
     bool place;                    /* its numbers are to be [first, end) */
-    int64_t first, end;
-    bool indexes; /* RECOUNT of the head, with that instead */
+    int64_t first, end, seen_end;  /* and it was seen to end there (spill_place_t) */
+    bool indexes;                  /* RECOUNT of the head, with that instead */
 } spill_mend_t;
 
 /*

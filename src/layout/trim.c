@@ -53,7 +53,8 @@ static spill_code_t removed_above(const spill_owner_t *owner, const spill_state_
 
 /*
  * All but the last of them: a read that starts at low finds its first page by it, even where
- * numbers are missing between two pages.
+ * numbers are missing between two pages. Each by its own end, for a page that says wrongly where it
+ * begins may be found in the place of that last one.
  */
 spill_code_t spill_outlier_trimmed_pages(const spill_owner_t *owner, const spill_state_t *head,
                                          int64_t *from, int64_t *end, spill_error_t *error)
@@ -76,7 +77,8 @@ spill_code_t spill_outlier_trimmed_pages(const spill_owner_t *owner, const spill
     }
     while (code == SPILL_OK && *from > 0) {
         code = spill_owner_read_state(owner, *from - 1, &page, error);
-        if (code != SPILL_OK || !page.state.present || spill_state_slots(&page.state) == 0)
+        if (code != SPILL_OK || !page.state.present || spill_state_slots(&page.state) == 0 ||
+            spill_state_end(&page.state) > head->low)
             break;
         --*from;
     }

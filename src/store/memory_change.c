@@ -221,7 +221,8 @@ static void commit(spill_memory_store_t *memory, step_t *step, const spill_effec
     if (step->document == &step->fresh) {
         spill_memory_add_document(memory, step->request, &step->fresh);
         step->fresh = (spill_memory_document_t){0};
-    } else if (effect->kind == SPILL_EFFECT_FILL || effect->kind == SPILL_EFFECT_ERASE) {
+    } else if (effect->kind == SPILL_EFFECT_FILL || effect->kind == SPILL_EFFECT_ERASE ||
+               step->request->kind == SPILL_REQUEST_RECOUNT) {
         /* A page may have another epoch or first number now. */
         spill_memory_find_owner(memory, step->request)->sorted = false;
     }

@@ -38,9 +38,10 @@
  *   ... `counts`  any       rev equal, no intent; as many       sizes and statistics as those of
  *                           elements as the state says; head,   the elements; head: removed, pages,
  *                           keep oldest: pages equal            keep oldest: total; rev + 1
- *   ... `place`   any       as many elements as `slots` leaves  as well: its numbers are `first`
- *                           beside what is gone of the numbers; and `slots` from there on; no
- *                           a store that keeps elements by      other is gone
+ *   ... `place`   any       end equal to `seq`; as many         as well: its numbers are `first`
+ *                           elements as `slots` leaves beside   and `slots` from there on; no
+ *                           what is gone of the numbers; a      other is gone
+ *                           store that keeps elements by
  *                           number: each of them is there
  *   ... `indexes` head      rev equal                           the store's indexes of the owner's
  *                                                               elements and pages, and no more;

@@ -22,6 +22,7 @@ typedef enum spill_catalog { SPILL_CATALOG_DEFINITION, SPILL_CATALOG_IMPORT } sp
 typedef struct spill_place {
     int64_t page;
     int64_t first, end;
+    int64_t seen_end; /* by its own state, when that was found */
 } spill_place_t;
 
 /* A problem that a store finds in its own records (spill_store_ops.check). */

@@ -607,6 +607,8 @@ static spill_outcome_t recount_elements(const spill_request_t *request, const sp
 {
     bool head = request->page == SPILL_HEAD, newest = keeps_newest(request);
     int64_t live = request->place ? live_in_place(request, state) : state->live;
+    if (request->place && spill_state_end(state) != request->seq)
+        return SPILL_REFUSED_GUARD; /* it was appended to */
     if ((head && !newest && state->pages != request->pages) ||
         (facts->measured ? facts->live : state->live) != live)
         return SPILL_REFUSED_GUARD;

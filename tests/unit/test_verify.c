@@ -277,6 +277,50 @@ static void assert_lies_found(spill_keep_t keep, const lie_t *lies, size_t count
     close_fixture(&fixture);
 }
 
+/*
+ * The page that says so is found where the trim has ended, and those before it, which have live
+ * elements, are not taken for what the trim has left over.
+ */
+static void a_page_that_begins_before_a_trim_costs_no_elements(void **state)
+{
+    (void)state;
+    enum { LOW = 10, PAGE = 4, EARLIER = 7 };
+    fixture_t fixture;
+    spill_error_t error;
+    spill_verify_summary_t before, after;
+    spill_repair_summary_t repaired;
+    spill_buffer_t record = SPILL_BUFFER_INIT;
+    spill_state_t page = {0};
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t owner = spill_value_from_utf8(&storage, "ada");
+    bool found;
+    open_fixture(&fixture, SPILL_KEEP_NEWEST);
+    tampered_t *feed = &fixture.feed;
+    assert_int_equal(spill_array_trim(feed->array, &owner, LOW, &error), SPILL_OK);
+    assert_int_equal(spill_array_verify(feed->array, NULL, NULL, NULL, &before, &error), SPILL_OK);
+    assert_int_equal(before.findings, 0);
+    spill_embedded_state_key(&feed->key, PAGE);
+    assert_int_equal(
+        feed->kv->ops->get(feed->kv, feed->key.data, feed->key.size, &record, &found, NULL),
+        SPILL_OK);
+    assert_true(found && spill_state_decode(record.data, record.size, false, &page));
+    assert_true(page.first - EARLIER < LOW);
+    page.first -= EARLIER;
+    spill_buffer_clear(&record);
+    spill_state_encode(&page, false, &record);
+    tampered_put(feed, record.data, record.size);
+    tampered_reopen(feed);
+    repair(&fixture, false, &repaired);
+    assert_true(repaired.findings > 0);
+    assert_found(&fixture, NULL);
+    assert_int_equal(spill_array_verify(feed->array, NULL, NULL, NULL, &after, &error), SPILL_OK);
+    assert_int_equal(after.elements, before.elements);
+    bson_destroy(&storage);
+    spill_state_release(&page);
+    spill_buffer_release(&record);
+    close_fixture(&fixture);
+}
+
 static void lies_of_keep_newest(void **state)
 {
     (void)state;
@@ -363,6 +407,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lies_of_keep_newest),
+        cmocka_unit_test(a_page_that_begins_before_a_trim_costs_no_elements),
         cmocka_unit_test(lies_of_keep_oldest),
         cmocka_unit_test(lies_of_operations),
         cmocka_unit_test(a_drop_that_was_begun),

@@ -239,7 +239,7 @@ static bool find_numbers(spill_checking_t *checking, int64_t page, const spill_s
 {
     bool last = checking->below == INT64_MAX;
     int64_t end = last ? end_of_all(checking) : checking->below;
-    spill_place_t place = {.page = page, .end = end};
+    spill_place_t place = {.page = page, .end = end, .seen_end = spill_state_end(state)};
     int found = 0;
     if (checking->broken || !checking->sure ||
         spill_elements_apart(checking->request->definition) || spill_state_end(state) == end ||
