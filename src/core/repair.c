@@ -100,10 +100,7 @@ static spill_code_t mend_indexes(const repair_t *repair, const spill_owner_t *ow
     for (int round = 1;
          code == SPILL_OK && inspection->indexes > 0 && !repair->look_only && round <= TRIES_MAX;
          round++) {
-        const spill_mend_t anew = {.kind = SPILL_REQUEST_RECOUNT,
-                                   .page = SPILL_HEAD,
-                                   .rev = inspection->rev,
-                                   .indexes = true};
+        const spill_mend_t anew = spill_mend_indexes(inspection);
         bool done;
         code = carry_out(owner, &anew, &done, error);
         spill_inspection_release(inspection);

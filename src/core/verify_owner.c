@@ -59,6 +59,12 @@ spill_mend_t spill_mend_counts(int64_t page, const spill_state_t *state)
                           .removed = state->removed};
 }
 
+spill_mend_t spill_mend_indexes(const spill_inspection_t *inspection)
+{
+    return (spill_mend_t){
+        .kind = SPILL_REQUEST_RECOUNT, .page = SPILL_HEAD, .rev = inspection->rev, .indexes = true};
+}
+
 static void forget(spill_inspection_t *inspection)
 {
     bson_free(inspection->findings);
@@ -321,8 +327,7 @@ static spill_code_t inspect_page(spill_inspection_t *inspection, int64_t page,
 static void from_store(void *context, const spill_store_finding_t *finding)
 {
     spill_inspection_t *inspection = context;
-    const spill_mend_t anew = {
-        .kind = SPILL_REQUEST_RECOUNT, .page = SPILL_HEAD, .rev = inspection->rev, .indexes = true};
+    const spill_mend_t anew = spill_mend_indexes(inspection);
     if (finding->place)
         spill_place_add(inspection, finding->place);
     if (finding->place || spill_seqs_contains(&inspection->unreadable, finding->page))

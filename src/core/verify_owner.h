@@ -72,6 +72,9 @@ void spill_inspection_mend(spill_inspection_t *inspection, const spill_mend_t *m
 /* The step that makes a document's counts anew, the head's being what they are. */
 spill_mend_t spill_mend_counts(int64_t page, const spill_state_t *state);
 
+/* The store's own indexes of the owner are made anew, if its head is as it was seen. */
+spill_mend_t spill_mend_indexes(const spill_inspection_t *inspection);
+
 /* Add a finding. */
 void spill_inspection_add(spill_inspection_t *inspection, int64_t page, int invariant,
                           const char *format, ...) __attribute__((format(printf, 4, 5)));
