@@ -260,21 +260,47 @@ static void assert_left(spill_array_t *array, const spill_value_t *owner, int co
     assert_true(told.unknown);
 }
 
-static void pages_of_replaced_documents_stay(void **state)
+/* A feed of small documents, and a client that writes to them as another program does. */
+typedef struct stage {
+    char *uri;
+    spill_store_t *store;
+    spill_array_t *array;
+    mongoc_client_t *client;
+    mongoc_database_t *database;
+} stage_t;
+
+static void open_stage(stage_t *stage)
 {
-    (void)state;
-    char *uri = server_new_database(NULL);
-    spill_store_t *store = server_open(uri);
     spill_definition_t definition;
     spill_error_t error;
-    spill_array_t *array;
-    mongoc_database_t *database;
-    mongoc_client_t *client = server_client(uri, &database);
+    stage->uri = server_new_database(NULL);
+    stage->store = server_open(stage->uri);
+    stage->client = server_client(stage->uri, &stage->database);
     must(spill_definition_preset(&definition, "feed-recent", "feed", &error), &error);
     definition.bounds.threshold = 2;
     definition.bounds.page_capacity = 2;
-    must(spill_store_define(store, &definition, &error), &error);
-    must(spill_array_open(store, "feed", &array, &error), &error);
+    must(spill_store_define(stage->store, &definition, &error), &error);
+    must(spill_array_open(stage->store, "feed", &stage->array, &error), &error);
+}
+
+static void close_stage(stage_t *stage)
+{
+    mongoc_database_destroy(stage->database);
+    mongoc_client_destroy(stage->client);
+    spill_array_close(stage->array);
+    server_close(stage->store);
+    server_drop(stage->uri);
+    bson_free(stage->uri);
+}
+
+static void pages_of_replaced_documents_stay(void **state)
+{
+    (void)state;
+    stage_t stage;
+    spill_error_t error;
+    open_stage(&stage);
+    spill_array_t *array = stage.array;
+    mongoc_database_t *database = stage.database;
     static const char *const owners[] = {"deleted", "replaced", "with an array", "sound"};
     for (int i = 0; i < 4; i++)
         make_owner(array, owners[i]);
@@ -304,12 +330,7 @@ static void pages_of_replaced_documents_stay(void **state)
     assert_int_equal(pages_of(database), 0);
     bson_destroy(plain);
     bson_destroy(list);
-    mongoc_database_destroy(database);
-    mongoc_client_destroy(client);
-    spill_array_close(array);
-    server_close(store);
-    server_drop(uri);
-    bson_free(uri);
+    close_stage(&stage);
 }
 
 /* ---- pages that other programs change -------------------------------------------------------- */
@@ -334,19 +355,12 @@ static void change_page(mongoc_database_t *database, const char *owner, int page
 static void numbers_of_others(void **state)
 {
     (void)state;
-    char *uri = server_new_database(NULL);
-    spill_store_t *store = server_open(uri);
-    spill_definition_t definition;
+    stage_t stage;
     spill_repair_summary_t repaired;
     spill_error_t error;
-    spill_array_t *array;
-    mongoc_database_t *database;
-    mongoc_client_t *client = server_client(uri, &database);
-    must(spill_definition_preset(&definition, "feed-recent", "feed", &error), &error);
-    definition.bounds.threshold = 2;
-    definition.bounds.page_capacity = 2;
-    must(spill_store_define(store, &definition, &error), &error);
-    must(spill_array_open(store, "feed", &array, &error), &error);
+    open_stage(&stage);
+    spill_array_t *array = stage.array;
+    mongoc_database_t *database = stage.database;
     make_owner(array, "ada");
     bson_t *gone =
                BCON_NEW("$set", "{", "spill.gone", "[", BCON_INT64(4), BCON_INT64(90), "]", "}"),
@@ -367,12 +381,7 @@ static void numbers_of_others(void **state)
     bson_destroy(gone);
     bson_destroy(push);
     bson_destroy(pop);
-    mongoc_database_destroy(database);
-    mongoc_client_destroy(client);
-    spill_array_close(array);
-    server_close(store);
-    server_drop(uri);
-    bson_free(uri);
+    close_stage(&stage);
 }
 
 int main(void)
