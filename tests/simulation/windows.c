@@ -57,7 +57,9 @@ static void remove_by_id(const both_t *both)
 
 /* ---- by count -------------------------------------------------------------------------------- */
 
-/* What came to a window since: elements, and removals that are counted and perhaps finished by us.
+/*
+ * Count what was appended to a window since, or the removals that other clients have begun since.
+ * The trim may finish such a removal.
  */
 static int64_t came(const both_t *both, int window, sim_change_t change)
 {
@@ -73,8 +75,8 @@ static int64_t came(const both_t *both, int window, sim_change_t change)
 }
 
 /*
- * The newest `keep` of what there was stay, and of what came since: the trim took no more than the
- * others, whatever else happened, and removals that it finished.
+ * The newest `keep` elements stay, of those that existed before the trim and those appended during
+ * it. The trim removes at most the other elements, and finishes removals that were begun.
  */
 static void trim_keep(const both_t *both)
 {
@@ -87,6 +89,7 @@ static void trim_keep(const both_t *both)
     }
     int64_t keep = 1 + sim_random_below(&world->random, (int)live + 1);
     spill_error_t error;
+    world->drop_begun[0] = true; /* the trim drops the older window if the newer one has enough */
     client->trimming = (sim_trimming_t){0};
     spill_code_t code = spill_bucket_trim_keep(client->array, &both->owner, keep, &error);
     client->trimming = sim_retention(world);

@@ -199,7 +199,7 @@ struct sim_world {
     bool late_now; /* one of them is being delivered */
 
     sim_plain_t plains[SIM_OWNERS_MAX];
-    bool drop_begun[SIM_OWNERS_MAX]; /* some client has called for one */
+    bool drop_begun[SIM_OWNERS_MAX]; /* a client has called a drop, or a trim that may drop */
     sim_traces_t traces[SIM_OWNERS_MAX];
     int64_t hits[SIM_OWNERS_MAX]; /* the field that appends raise */
     bool spoiled[SIM_OWNERS_MAX]; /* the summary is not that of the elements, perhaps */
