@@ -2,6 +2,7 @@
 #include "cli/operate.h"
 
 #include "tools/consolidate/consolidate.h"
+#include "util/error.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -28,6 +29,7 @@ typedef struct consolidate_run {
     int64_t pass;      /* that was shown last */
     double pass_began; /* seconds */
     bool refused;      /* a dry run found what would be */
+    bool missing;      /* a dry run found that a collection of the plan is not there */
     bool changing;     /* a copy ended before all was equal */
 } consolidate_run_t;
 
@@ -144,7 +146,8 @@ static spill_code_t look(consolidate_run_t *run, const spill_consolidation_t *gr
                                     : spill_consolidate_look(run->foreign, group, &report, error);
     spill_cli_progress_break(&run->operate.progress);
     if (code == SPILL_OK) {
-        run->refused = run->refused || has_any(&report, "refused") || has_any(&report, "missing");
+        run->refused = run->refused || has_any(&report, "refused");
+        run->missing = run->missing || has_any(&report, "missing");
         if (run->invocation->json)
             spill_cli_print_document(&report, false);
         else if (given->undo)
@@ -217,8 +220,9 @@ static spill_code_t work(consolidate_run_t *run, spill_error_t *error)
         matched++;
         code = given->operate.execute ? act(run, group, error) : look(run, group, error);
     }
-    if (code == SPILL_OK && matched == 0 && !run->invocation->quiet)
-        fprintf(stderr, "the plan consolidates nothing into '%s'\n", given->into);
+    if (code == SPILL_OK && matched == 0)
+        return spill_fail(error, SPILL_INVALID, "the plan consolidates nothing into '%s'",
+                          given->into);
     return code;
 }
 
@@ -266,6 +270,8 @@ static spill_exit_t run(const spill_invocation_t *invocation)
     }
     if (!given->operate.execute && !invocation->quiet)
         fprintf(stderr, "nothing was changed: --execute acts\n");
+    if (run.missing)
+        return SPILL_EXIT_FAILED;
     if (run.refused)
         return SPILL_EXIT_REFUSED;
     return run.changing ? SPILL_EXIT_FOUND : SPILL_EXIT_DONE;

@@ -3,6 +3,7 @@
 #include "store/browse.h"
 #include "store/store.h"
 #include "tools/collation.h"
+#include "tools/migrate_source.h"
 #include "tools/plan_file.h"
 #include "util/error.h"
 
@@ -29,12 +30,29 @@ static spill_code_t check_stored(const spill_cli_migrate_t *run, spill_error_t *
     return code == SPILL_NOT_FOUND ? SPILL_OK : code;
 }
 
+/* Head and pages are all there is, so nothing is compared or dropped. */
+static spill_code_t finish_in_place(const spill_cli_migrate_t *run, spill_error_t *error)
+{
+    const migrate_options_t *given = run->invocation->options;
+    int64_t owners = 0;
+    spill_code_t code =
+        spill_migrate_count_managed(run->store, run->definition->name, &owners, error);
+    if (code == SPILL_NOT_FOUND)
+        return spill_fail(error, SPILL_REFUSED,
+                          "'%s' was not laid out yet, so there is nothing to finish: run migrate "
+                          "--execute first",
+                          run->name);
+    if (code == SPILL_OK && given->operate.execute)
+        spill_cli_migrate_print_finished(run, owners, &(spill_copy_result_t){0});
+    return code;
+}
+
 static spill_code_t migrate_in_place(spill_cli_migrate_t *run, spill_error_t *error)
 {
     const migrate_options_t *given = run->invocation->options;
     spill_code_t code = SPILL_OK;
-    if (given->finish) /* head and pages are all there is */
-        return SPILL_OK;
+    if (given->finish)
+        return finish_in_place(run, error);
     if (given->undo)
         return spill_cli_migrate_pass(run, spill_migrate_undo, "undone", error);
     run->survey = (spill_migrate_result_t){0};
@@ -88,6 +106,12 @@ static spill_code_t choose(spill_cli_migrate_t *run, const spill_planned_t *arra
                       given->only);
 }
 
+static spill_code_t check_source(const spill_cli_migrate_t *run, spill_error_t *error)
+{
+    return spill_migrate_check_source(run->store, run->uri[0] != '\0' ? run->uri : NULL, run->entry,
+                                      error);
+}
+
 /* What can be known before anything is changed. */
 static spill_code_t check_one(spill_cli_migrate_t *run, spill_error_t *error)
 {
@@ -97,17 +121,22 @@ static spill_code_t check_one(spill_cli_migrate_t *run, spill_error_t *error)
     if (given->undo)
         return spill_cli_migrate_pass(run, spill_migrate_check_undo, "can be undone", error);
     const spill_definition_t *laid_out = run->planned ? &run->planned->original : run->definition;
+    bool begins = true;
     spill_code_t code = run->uri[0] != '\0'
                             ? spill_collation_check_at(run->uri, laid_out->collection, error)
                             : SPILL_OK;
-    return code == SPILL_OK && run->planned
-               ? spill_cli_staged_check(run, given->operate.execute, given->finish, error)
-               : code;
+    if (code == SPILL_OK && run->planned)
+        code = spill_cli_staged_check(run, given->operate.execute, given->finish, &begins, error);
+    return code == SPILL_OK && begins ? check_source(run, error) : code;
 }
 
+/* An embedded store knows what an entry matches once the definition is saved. */
 static spill_code_t migrate_one(spill_cli_migrate_t *run, spill_error_t *error)
 {
-    return run->planned ? migrate_staged(run, error) : migrate_in_place(run, error);
+    const migrate_options_t *given = run->invocation->options;
+    spill_code_t code = run->planned ? migrate_staged(run, error) : migrate_in_place(run, error);
+    bool unseen = run->uri[0] == '\0' && given->operate.execute && !given->undo && !given->finish;
+    return code == SPILL_OK && unseen ? check_source(run, error) : code;
 }
 
 static spill_code_t for_each(spill_cli_migrate_t *run, const spill_planned_t *arrays,
@@ -116,24 +145,44 @@ static spill_code_t for_each(spill_cli_migrate_t *run, const spill_planned_t *ar
 {
     spill_code_t code = SPILL_OK;
     for (size_t i = 0; code == SPILL_OK && i < count; i++) {
+        run->entry = &arrays[i];
         run->definition = &arrays[i].definition;
         run->planned = arrays[i].staged ? &arrays[i] : NULL;
         run->name = arrays[i].definition.name;
         if (chosen[i])
             code = one(run, error);
     }
+    run->entry = NULL;
     run->definition = NULL;
     run->planned = NULL;
+    return code;
+}
+
+/* The database of the server's URI into `name`; "" on an embedded store. */
+static spill_code_t database_of(const spill_cli_migrate_t *run, char *name, size_t size,
+                                spill_error_t *error)
+{
+    spill_browse_t *browse = NULL;
+    spill_code_t code = SPILL_OK;
+    name[0] = '\0';
+    if (run->uri[0] != '\0')
+        code = spill_browse_open(run->uri, NULL, &browse, error);
+    if (code == SPILL_OK && browse)
+        bson_strncpy(name, spill_browse_database(browse), size);
+    spill_browse_close(browse);
     return code;
 }
 
 static spill_code_t migrate_all(spill_cli_migrate_t *run, spill_error_t *error)
 {
     const migrate_options_t *given = run->invocation->options;
-    spill_planned_t *arrays;
-    size_t count;
-    spill_code_t code =
-        spill_plan_file_arrays(run->invocation->arguments[1], &arrays, &count, error);
+    spill_planned_t *arrays = NULL;
+    size_t count = 0;
+    char database[SPILL_NAME_SIZE];
+    spill_code_t code = database_of(run, database, sizeof database, error);
+    if (code == SPILL_OK)
+        code =
+            spill_plan_file_arrays(run->invocation->arguments[1], database, &arrays, &count, error);
     bool *chosen = bson_malloc0((count + 1) * sizeof *chosen);
     if (code == SPILL_OK)
         code = choose(run, arrays, chosen, count, error);

@@ -142,6 +142,17 @@ void spill_cli_migrate_print_result(const spill_cli_migrate_t *run, const char *
     fflush(stdout);
 }
 
+void spill_cli_migrate_print_finished(const spill_cli_migrate_t *run, int64_t owners,
+                                      const spill_copy_result_t *compared)
+{
+    printf("{\"name\":");
+    spill_cli_print_text(run->name);
+    printf(",\"step\":\"finished\",\"owners\":%" PRId64 ",\"verified\":%" PRId64
+           ",\"dropped\":%" PRId64 "}\n",
+           owners, compared->verified, compared->dropped);
+    fflush(stdout);
+}
+
 spill_migrate_options_t spill_cli_migrate_hooks(spill_cli_migrate_t *run)
 {
     return (spill_migrate_options_t){.throttle = &run->throttle,

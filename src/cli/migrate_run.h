@@ -19,6 +19,7 @@ typedef struct spill_cli_migrate {
     spill_throttle_t throttle;
     spill_probe_t probe;
     int threads;
+    const spill_planned_t *entry;         /* of the plan; NULL in sweep */
     const spill_definition_t *definition; /* of the array that it is at */
     const spill_planned_t *planned;       /* ... which is brought to what is planned; or NULL */
     const char *name;                     /* of what is planned, or swept */
@@ -63,5 +64,9 @@ void spill_cli_migrate_print_survey(const spill_cli_migrate_t *run);
 
 void spill_cli_migrate_print_result(const spill_cli_migrate_t *run, const char *step,
                                     const spill_migrate_result_t *result);
+
+/* Print the line that ends --finish. `compared` has the numbers of the comparison. */
+void spill_cli_migrate_print_finished(const spill_cli_migrate_t *run, int64_t owners,
+                                      const spill_copy_result_t *compared);
 
 #endif

@@ -113,11 +113,11 @@ spill_code_t spill_cli_staged_finish(spill_cli_migrate_t *run, spill_error_t *er
         code = look_for_late_ones(run, error);
     if (code != SPILL_OK)
         return code;
-    printf("{\"name\":");
-    spill_cli_print_text(run->name);
-    printf(",\"step\":\"finished\",\"owners\":%" PRId64 ",\"verified\":%" PRId64
-           ",\"dropped\":%" PRId64 "}\n",
-           result.owners, result.verified, result.dropped);
+    spill_cli_migrate_print_finished(run, result.owners, &result);
+    if (stage == SPILL_STAGE_FINISHED)
+        fprintf(stderr, "spillway: an earlier run finished the migration to '%s'\n", run->name);
+    else if (result.owners == 0)
+        fprintf(stderr, "spillway: '%s' has no array: the original had none\n", run->name);
     return SPILL_OK;
 }
 
@@ -137,10 +137,11 @@ spill_code_t spill_cli_staged_undo(spill_cli_migrate_t *run, spill_cli_undo_fn u
 }
 
 spill_code_t spill_cli_staged_check(spill_cli_migrate_t *run, bool execute, bool finish,
-                                    spill_error_t *error)
+                                    bool *begins, spill_error_t *error)
 {
     spill_staged_t staged = staged_of(run);
     spill_stage_t stage;
+    *begins = false;
     spill_code_t code = spill_staged_look(&staged, &stage, error);
     if (code != SPILL_OK)
         return code;
@@ -148,6 +149,7 @@ spill_code_t spill_cli_staged_check(spill_cli_migrate_t *run, bool execute, bool
         return spill_fail(error, SPILL_REFUSED,
                           "no migration to '%s' was begun: there is nothing to finish", run->name);
     bool going_on = stage == SPILL_STAGE_NONE || stage == SPILL_STAGE_BRINGING;
+    *begins = going_on;
     run->unfinished = run->unfinished || (going_on && execute && !finish);
     return SPILL_OK;
 }

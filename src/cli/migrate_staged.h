@@ -22,8 +22,11 @@ typedef spill_code_t (*spill_cli_undo_fn)(const spill_staged_t *staged,
 spill_code_t spill_cli_staged_undo(spill_cli_migrate_t *run, spill_cli_undo_fn undo,
                                    const char *step, spill_error_t *error);
 
-/* Whether it can be done is looked at for all of a plan before any of it is. */
+/*
+ * Check an entry before any entry of the plan is migrated. *begins: its originals are still to be
+ * laid out, all or in part.
+ */
 spill_code_t spill_cli_staged_check(spill_cli_migrate_t *run, bool execute, bool finish,
-                                    spill_error_t *error);
+                                    bool *begins, spill_error_t *error);
 
 #endif

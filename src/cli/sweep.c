@@ -4,6 +4,7 @@
 #include "core/forming.h"
 #include "store/store.h"
 #include "tools/bring.h"
+#include "tools/migrate_source.h"
 #include "util/clock.h"
 #include "util/error.h"
 
@@ -81,6 +82,16 @@ static spill_code_t find_swept(spill_cli_migrate_t *run, spill_definition_t *def
     return code;
 }
 
+/* A pass over a collection that is missing sweeps nothing. A watch waits for the collection. */
+static spill_code_t check_swept(const spill_cli_migrate_t *run, const char *collection,
+                                spill_error_t *error)
+{
+    const sweep_options_t *given = run->invocation->options;
+    return run->uri[0] == '\0' || given->watch
+               ? SPILL_OK
+               : spill_migrate_check_collection(run->uri, collection, error);
+}
+
 static spill_code_t sweep_all(spill_cli_migrate_t *run, spill_error_t *error)
 {
     const sweep_options_t *given = run->invocation->options;
@@ -107,7 +118,7 @@ static spill_code_t sweep_all(spill_cli_migrate_t *run, spill_error_t *error)
             pause_s = 0;
     }
     run->definition = NULL;
-    return code;
+    return code == SPILL_OK ? check_swept(run, definition.collection, error) : code;
 }
 
 static spill_exit_t run_sweep(const spill_invocation_t *invocation)

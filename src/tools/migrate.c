@@ -200,6 +200,29 @@ spill_code_t spill_migrate_survey(spill_store_t *store, const spill_definition_t
                : code;
 }
 
+static spill_code_t stop_at_unmanaged(pass_t *pass, const spill_overgrown_t *overgrown,
+                                      spill_error_t *error)
+{
+    if (overgrown->ours)
+        return SPILL_OK;
+    pass->result->plain++;
+    return spill_fail(error, SPILL_CANCELLED, "an array is there");
+}
+
+spill_code_t spill_migrate_has_unmanaged(spill_store_t *store, const spill_definition_t *definition,
+                                         bool *any, spill_error_t *error)
+{
+    spill_array_t array = {.store = store, .definition = *definition};
+    spill_migrate_result_t result = {0};
+    pass_t pass = begin_pass(&array, NULL, &result);
+    *any = false;
+    spill_code_t code = store->ops->bind(store, definition, &array.binding, error);
+    if (code == SPILL_OK || code == SPILL_NOT_FOUND)
+        code = each_overgrown(&pass, stop_at_unmanaged, OWNERS_AT_A_TIME, error);
+    *any = result.plain > 0;
+    return *any && code == SPILL_CANCELLED ? SPILL_OK : code;
+}
+
 /* ---- doing it -------------------------------------------------------------------------------- */
 
 bool spill_migrate_is_the_owners(spill_code_t code)

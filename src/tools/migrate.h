@@ -66,6 +66,13 @@ spill_code_t spill_migrate_survey(spill_store_t *store, const spill_definition_t
                                   spill_migrate_result_t *result, spill_error_t *error);
 
 /*
+ * Is there an array, not empty, that other programs keep where the definition has its heads? The
+ * definition need not be saved. Ends at the first array.
+ */
+spill_code_t spill_migrate_has_unmanaged(spill_store_t *store, const spill_definition_t *definition,
+                                         bool *any, spill_error_t *error);
+
+/*
  * One pass: take over each array of others, move what is too much in a head to pages, and make
  * counts anew that do not fit. An owner that fails (it is damaged, or a copy of it is in the way)
  * is passed over and told. Whatever ends the pass (SPILL_CANCELLED: the throttle's `stop`; a store

@@ -2,6 +2,8 @@
 
 #include "util/error.h"
 
+#include <string.h>
+
 enum { PLAN_VERSION = 1 };
 
 spill_code_t spill_plan_file_read(const char *file, bson_t *document, spill_error_t *error)
@@ -34,10 +36,42 @@ static const char *text_in(const bson_t *entry, const char *name)
                : "?";
 }
 
-static bool is_to_be_migrated(const bson_t *entry)
+/* *value: false if the field is missing. SPILL_INVALID if it is neither true nor false. */
+static spill_code_t read_flag(const char *file, const bson_t *entry, const char *name, bool *value,
+                              spill_error_t *error)
 {
     bson_iter_t iter;
-    return bson_iter_init_find(&iter, entry, "migrate") && bson_iter_as_bool(&iter);
+    *value = false;
+    if (!bson_iter_init_find(&iter, entry, name))
+        return SPILL_OK;
+    if (!BSON_ITER_HOLDS_BOOL(&iter))
+        return spill_fail(error, SPILL_INVALID, "%s: \"%s\" of %s.%s is true or false", file, name,
+                          text_in(entry, "collection"), text_in(entry, "path"));
+    *value = bson_iter_bool(&iter);
+    return SPILL_OK;
+}
+
+/* `name` behind the database's name and a dot, if it begins so. */
+static const char *without_database(const char *name, const char *database)
+{
+    size_t length = database ? strlen(database) : 0;
+    return length > 0 && strncmp(name, database, length) == 0 && name[length] == '.' &&
+                   name[length + 1] != '\0'
+               ? name + length + 1
+               : name;
+}
+
+/* The entry's collection without its database; borrowed. */
+static const char *bare_collection(const bson_t *entry, const char *database,
+                                   const spill_definition_t *definition)
+{
+    bson_iter_t iter;
+    const char *name = text_in(entry, "collection");
+    const char *dot = strchr(name, '.');
+    if (bson_iter_init_find(&iter, entry, "database") && BSON_ITER_HOLDS_UTF8(&iter))
+        return without_database(name, bson_iter_utf8(&iter, NULL));
+    const char *bare = without_database(name, database);
+    return bare == name && dot && strcmp(dot + 1, definition->collection) == 0 ? dot + 1 : bare;
 }
 
 /* The entry's definition of that name, checked. *there: it has one. */
@@ -64,8 +98,8 @@ static spill_code_t read_definition(const char *file, const bson_t *entry, const
     return SPILL_OK;
 }
 
-static spill_code_t read_planned(const char *file, const bson_t *entry, spill_planned_t *planned,
-                                 spill_error_t *error)
+static spill_code_t read_planned(const char *file, const char *database, const bson_t *entry,
+                                 spill_planned_t *planned, spill_error_t *error)
 {
     const char *collection = text_in(entry, "collection"), *path = text_in(entry, "path");
     spill_definition_t definition;
@@ -77,14 +111,15 @@ static spill_code_t read_planned(const char *file, const bson_t *entry, spill_pl
                           collection, path);
     if (code != SPILL_OK)
         return code;
-    spill_planned_init(planned, &definition, collection, path);
-    return planned->staged
+    spill_planned_init(planned, &definition, bare_collection(entry, database, &definition), path);
+    code = read_flag(file, entry, "mayBeEmpty", &planned->may_be_empty, error);
+    return code == SPILL_OK && planned->staged
                ? read_definition(file, entry, "original", &planned->original, &there, error)
-               : SPILL_OK;
+               : code;
 }
 
-static spill_code_t read_arrays(const char *file, const bson_t *plan, spill_planned_t **arrays,
-                                size_t *count, spill_error_t *error)
+static spill_code_t read_arrays(const char *file, const char *database, const bson_t *plan,
+                                spill_planned_t **arrays, size_t *count, spill_error_t *error)
 {
     bson_iter_t iter, entries;
     spill_code_t code = SPILL_OK;
@@ -99,24 +134,26 @@ static spill_code_t read_arrays(const char *file, const bson_t *plan, spill_plan
             bson_iter_document(&entries, &size, &data);
         if (!data || !bson_init_static(&entry, data, size))
             return spill_fail(error, SPILL_INVALID, "%s: 'arrays' has documents", file);
-        if (!is_to_be_migrated(&entry))
+        bool migrate;
+        code = read_flag(file, &entry, "migrate", &migrate, error);
+        if (code != SPILL_OK || !migrate)
             continue;
         *arrays = bson_realloc(*arrays, (*count + 1) * sizeof **arrays);
-        code = read_planned(file, &entry, *arrays + *count, error);
+        code = read_planned(file, database, &entry, *arrays + *count, error);
         *count += code == SPILL_OK ? 1 : 0;
     }
     return code;
 }
 
-spill_code_t spill_plan_file_arrays(const char *file, spill_planned_t **arrays, size_t *count,
-                                    spill_error_t *error)
+spill_code_t spill_plan_file_arrays(const char *file, const char *database,
+                                    spill_planned_t **arrays, size_t *count, spill_error_t *error)
 {
     bson_t plan;
     *arrays = NULL;
     *count = 0;
     spill_code_t code = spill_plan_file_read(file, &plan, error);
     if (code == SPILL_OK)
-        code = read_arrays(file, &plan, arrays, count, error);
+        code = read_arrays(file, database, &plan, arrays, count, error);
     if (code == SPILL_OK && *count == 0)
         code = spill_fail(error, SPILL_INVALID,
                           "%s: it has nothing to migrate: no entry of 'arrays' with \"migrate\": "

@@ -12,11 +12,17 @@
 spill_code_t spill_plan_file_read(const char *file, bson_t *document, spill_error_t *error);
 
 /*
- * Its arrays with "migrate": true, in *arrays (bson_free): their definitions are checked, and where
- * an entry has its "original", that is the one. SPILL_INVALID names the array whose definition
- * cannot be.
+ * Read the arrays with "migrate": true into *arrays (bson_free). Their definitions are checked. An
+ * entry's "original" replaces the default one.
+ *
+ * A plan of a server, of a folder or of an archive names a collection with its database in front:
+ * "shop.users". That database is left out: the entry's "database"; or else `database`, the one that
+ * is migrated (NULL on an embedded store); or else the part in front of the name that the
+ * definition has.
+ *
+ * SPILL_INVALID names the entry that cannot be.
  */
-spill_code_t spill_plan_file_arrays(const char *file, spill_planned_t **arrays, size_t *count,
-                                    spill_error_t *error);
+spill_code_t spill_plan_file_arrays(const char *file, const char *database,
+                                    spill_planned_t **arrays, size_t *count, spill_error_t *error);
 
 #endif

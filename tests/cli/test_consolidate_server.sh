@@ -29,10 +29,10 @@ has err 'copy first'
 expect 0 consolidate @uri plan.json --json
 has out '"phase" : "not begun"'
 sed 's/"messages_room003", "value"/"messages_none", "value"/' plan.json >wrong.json
-expect 4 consolidate @uri wrong.json
+expect 3 consolidate @uri wrong.json
 has out 'not there: messages_none'
 has out 'not in the plan: messages_room003'
-expect 4 consolidate @uri wrong.json --execute
+expect 3 consolidate @uri wrong.json --execute
 has err 'the plan names a collection that is not there: messages_none'
 mkdir embedded
 expect 2 consolidate embedded plan.json

@@ -169,14 +169,21 @@ spill_code_t spill_consolidate_look(spill_foreign_t *foreign, const spill_consol
 
 /* ---- copying --------------------------------------------------------------------------------- */
 
+static spill_code_t refuse_missing(const findings_t *findings, spill_error_t *error)
+{
+    spill_code_t code = spill_consolidate_refuse_first(&findings->missing, "", error);
+    return code == SPILL_OK ? SPILL_OK
+                            : spill_fail_prefix(error, SPILL_NOT_FOUND,
+                                                "the plan names a collection that is not there");
+}
+
 /* Nothing was begun: may it be? Then the mark is saved, before anything is made. */
 static spill_code_t begin(spill_consolidate_run_t *run, spill_error_t *error)
 {
     findings_t findings;
     spill_code_t code = look(run, &findings, error);
     if (code == SPILL_OK)
-        code = spill_consolidate_refuse_first(
-            &findings.missing, "the plan names a collection that is not there: ", error);
+        code = refuse_missing(&findings, error);
     if (code == SPILL_OK)
         code = spill_consolidate_refuse_first(&findings.refused, "", error);
     if (code == SPILL_OK) /* one that was late may have left it: it would not be of this copy */

@@ -359,7 +359,9 @@ static spill_plan_item_t make_item(const spill_plan_t *plan,
                                    const spill_scan_path_t *path, const spill_scan_result_t *result,
                                    const spill_plan_aims_t *aims)
 {
-    spill_plan_item_t item = {.collection = collection, .path = path};
+    spill_plan_item_t item = {.collection = collection,
+                              .path = path,
+                              .qualified = result->qualified && strchr(collection->name, '.')};
     spill_error_t error;
     spill_definition_init(&item.definition, "plan");
     if (can_be_laid_out(path, &item.why))

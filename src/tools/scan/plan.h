@@ -21,8 +21,9 @@ typedef struct spill_plan_texts {
 typedef struct spill_plan_item {
     const spill_scan_collection_t *collection; /* the result's */
     const spill_scan_path_t *path;             /* the result's */
-    bool possible; /* the array can be laid out; else `why` says what has to be done first */
-    bool migrate;  /* it can by `spillway migrate', and saves something; else `why` says */
+    bool qualified; /* the collection's name begins with its database's and a dot */
+    bool possible;  /* the array can be laid out; else `why` says what has to be done first */
+    bool migrate;   /* it can by `spillway migrate', and saves something; else `why` says */
     spill_definition_t definition;
     spill_planned_t planned; /* the same, and the way there: `migrate` alone */
     spill_plan_texts_t why;

@@ -3,6 +3,7 @@
 #include "tools/scan/plan.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #define SCHEMA_VERSION 1
 
@@ -37,6 +38,15 @@ static void put_definition(FILE *to, const char *name, const spill_definition_t 
     bson_destroy(&document);
 }
 
+/* The database's name stands in front of the first dot of a qualified name. */
+static void put_database(FILE *to, const char *qualified_name)
+{
+    char *database = bson_strndup(qualified_name, strcspn(qualified_name, "."));
+    fputs(", \"database\": ", to);
+    spill_json_put_text(to, database);
+    bson_free(database);
+}
+
 static void put_item(FILE *to, const spill_plan_item_t *item)
 {
     const spill_owner_t *largest = &item->path->owners.items[0];
@@ -44,6 +54,8 @@ static void put_item(FILE *to, const spill_plan_item_t *item)
     spill_json_put_text(to, item->collection->name);
     fputs(", \"path\": ", to);
     spill_json_put_text(to, item->path->path);
+    if (item->qualified)
+        put_database(to, item->collection->name);
     fprintf(to, ",\n     \"migrate\": %s", item->migrate ? "true" : "false");
     spill_plan_write_texts(to, "why", &item->why);
     if (item->possible)

@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# A plan that `plan` made from a server, edited as docs/plan.md says, and migrated. An entry that
+# matches nothing fails: a missing collection with 3, a collection without the array with 4.
+# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+SPILLWAY_TEST_STORE=server source "$(dirname "$0")/lib.sh"
+
+python=$(python_with_pymongo)
+new_database "$SPILLWAY_TEST_URI"
+echo "$uri" >uri
+
+"$python" - "$uri" <<'END' || fail "the documents"
+import datetime, sys, pymongo
+with pymongo.MongoClient(sys.argv[1]) as client:
+    database = client.get_default_database()
+    day = datetime.datetime(2026, 1, 1)
+    database.things.insert_many(
+        {"_id": owner, "list": [{"n": n, "at": day + datetime.timedelta(hours=n)}
+                                for n in range(300 if owner == 3 else 5)]}
+        for owner in range(6))
+    database.bare.insert_many({"_id": owner, "text": "no array"} for owner in range(3))
+END
+
+expect 0 plan @uri --max-elements 100 --quiet --output plan.json
+database=$(sed 's/.*[/]\([^/?]*\).*/\1/' uri)
+has plan.json "\"collection\": \"$database.things\", \"path\": \"list\", \"database\": \"$database\""
+
+# ---- what matches nothing ------------------------------------------------------------------------
+
+# edited FILE OLD NEW : the plan with one text replaced.
+edited() {
+    "$python" - "$@" <<'END' || fail "edit: $*"
+import sys
+text = open("plan.json").read()
+assert sys.argv[2] in text, text
+open(sys.argv[1], "w").write(text.replace(sys.argv[2], sys.argv[3]))
+END
+}
+edited absent.json '"collection": "things"' '"collection": "thing"'
+for options in "" --execute "--finish --execute --yes"; do
+    # shellcheck disable=SC2086
+    expect 3 migrate @uri absent.json $options --quiet
+    has err "has no collection 'thing'"
+    has err '"mayBeEmpty": true'
+done
+edited bare.json '"collection": "things"' '"collection": "bare"'
+for options in "" --execute "--finish --execute --yes"; do
+    # shellcheck disable=SC2086
+    expect 4 migrate @uri bare.json $options --quiet
+    has err "no document of the collection 'bare' has an array 'list'"
+done
+expect 3 define @uri
+has err 'has no Spillway definitions'
+edited empty.json '"migrate": true' '"migrate": true, "mayBeEmpty": true'
+sed -i 's/"collection": "things"/"collection": "thing"/' empty.json
+expect 0 migrate @uri empty.json --execute --quiet
+has out '"step":"laid out","owners":0'
+expect 0 drop @uri things-list --yes
+edited wrong.json '"migrate": true' '"migrate": true, "mayBeEmpty": "yes"'
+expect 2 migrate @uri wrong.json
+has err '"mayBeEmpty" of '
+has err 'is true or false'
+edited wrong.json '"migrate": true' '"migrate": "false"'
+expect 2 migrate @uri wrong.json
+has err '"migrate" of '
+expect 4 migrate @uri plan.json --finish --execute --yes
+has err 'there is nothing to finish'
+
+# ---- in collections of its own, without an "original" ---------------------------------------------
+
+edited oldest.json '"keep": "newest"' '"keep": "oldest"'
+sed -i 's/"collection": "things"/"collection": "thingsFeed"/
+    s/"pageCollection": "things_list"/"pageCollection": "thingsFeedPages"/' oldest.json
+grep -q '"original"' oldest.json && fail "the plan has an original"
+expect 0 migrate @uri oldest.json
+has out "things-list: things.list, 6 arrays to lay out"
+expect 0 migrate @uri oldest.json --execute --quiet
+has out '"step":"laid out","owners":6,"taken":6'
+has out '"step":"brought","owners":6'
+expect 0 migrate @uri oldest.json --execute --finish --yes --quiet
+has out '"step":"finished","owners":6,"verified":325'
+counts @uri things-list 3 300
+clean @uri
+expect 0 migrate @uri oldest.json --execute --finish --yes --quiet
+has out '"step":"finished","owners":0'
+has err "an earlier run finished the migration to 'things-list'"
+
+# ---- plans that were made elsewhere ---------------------------------------------------------------
+
+new_database "$SPILLWAY_TEST_URI"
+echo "$uri" >other
+"$python" - "$uri" <<'END' || fail "the documents"
+import sys, pymongo
+with pymongo.MongoClient(sys.argv[1]) as client:
+    client.get_default_database().things.insert_one({"_id": 3, "list": list(range(300))})
+END
+expect 0 migrate @other oldest.json # the entry names the database that was scanned
+has out "things-list: things.list, 1 array to lay out"
+sed 's/, "database": "[^"]*"//; s/"collection": "[^."]*[.]things"/"collection": "dump.things"/' \
+    oldest.json >hand.json
+expect 3 migrate @other hand.json
+has err "has no collection 'dump.things'"
+sed "s/dump[.]things/$(sed 's/.*[/]\([^/?]*\).*/\1/' other).things/" hand.json >named.json
+expect 0 migrate @other named.json
+has out "things-list: things.list, 1 array to lay out"
+
+# ---- in place -------------------------------------------------------------------------------------
+
+expect 0 migrate @other plan.json --execute --quiet
+has out '"step":"laid out","owners":1,"taken":1'
+expect 0 migrate @other plan.json --execute --quiet
+has out '"step":"laid out","owners":0'
+expect 0 migrate @other plan.json --execute --finish --yes --quiet
+has out '"step":"finished","owners":1'
+expect 0 sweep @other things-list --quiet
+"$python" - "$(cat other)" <<'END' || fail "dropping the collection"
+import sys, pymongo
+with pymongo.MongoClient(sys.argv[1]) as client:
+    client.get_default_database().things.drop()
+END
+expect 3 sweep @other things-list --quiet
+has err "has no collection 'things'"
