@@ -3,10 +3,14 @@
 set(CMAKE_C_STANDARD 17)
 set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_CXX_STANDARD 17)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 # RelWithDebInfo keeps its assertions: they cost little beside a store operation.
 set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g")
 
 add_compile_definitions(_GNU_SOURCE)
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion
@@ -28,6 +32,27 @@ endif()
 if(SPILLWAY_SANITIZE)
     add_compile_options(${sanitize})
     add_link_options(${sanitize})
+endif()
+
+# Protections against memory errors: stack protector, checked libc calls, read-only relocations,
+# position-independent executables. The sanitizers check more and do not combine with them.
+if(SPILLWAY_HARDEN AND NOT SPILLWAY_SANITIZE)
+    include(CheckPIESupported)
+    check_pie_supported()
+    set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+    add_compile_options(-fstack-protector-strong)
+    add_link_options(LINKER:-z,relro LINKER:-z,now)
+    # glibc checks calls only in optimized code. A level from the caller's flags stays.
+    set(language_flags "$ENV{CPPFLAGS} ${CMAKE_C_FLAGS}")
+    if(NOT language_flags MATCHES "_FORTIFY_SOURCE")
+        if(CMAKE_C_FLAGS MATCHES "-O[1-9s]")
+            add_compile_options(-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+        else()
+            set(optimized $<CONFIG:Release,RelWithDebInfo,MinSizeRel>)
+            add_compile_options("$<${optimized}:-U_FORTIFY_SOURCE>"
+                "$<${optimized}:-D_FORTIFY_SOURCE=2>")
+        endif()
+    endif()
 endif()
 
 if(SPILLWAY_FUZZ)
