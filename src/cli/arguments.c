@@ -1,6 +1,8 @@
 /* Numbers, sizes, owners and elements from the command line. */
 #include "cli/cli.h"
 
+#include "util/redact.h"
+
 #include <string.h>
 #include <strings.h>
 
@@ -83,9 +85,11 @@ bool spill_cli_parse_element(const spill_invocation_t *invocation, const char *t
     spill_error_t error;
     if (spill_value_from_json(text, strlen(text), storage, element, &error) == SPILL_OK)
         return true;
+    char *shown = spill_redact(text); /* before it is cut */
     spill_cli_usage(invocation,
-                    "'%.60s%s' is not Extended JSON: %s; a string needs quotes: '\"text\"'", text,
-                    strlen(text) > 60 ? "..." : "", error.message);
+                    "'%.60s%s' is not Extended JSON: %s; a string needs quotes: '\"text\"'", shown,
+                    strlen(shown) > 60 ? "..." : "", error.message);
+    bson_free(shown);
     return false;
 }
 

@@ -1,6 +1,7 @@
 #include "cli/bench_print.h"
 
 #include "cli/cli.h"
+#include "util/redact.h"
 #include "util/text.h"
 
 #include <inttypes.h>
@@ -8,14 +9,16 @@
 
 void spill_cli_bench_place(const char *uri, char *place, size_t size)
 {
-    const char *rest = strstr(uri, "://");
+    char *shown = spill_redact(uri);
+    const char *rest = strstr(shown, "://");
     const char *at = rest ? strrchr(rest, '@') : NULL;
-    if (!rest) {
-        snprintf(place, size, "%s", uri);
-        return;
-    }
-    const char *hosts = at ? at + 1 : rest + 3;
-    snprintf(place, size, "%.*s%.*s", (int)(rest + 3 - uri), uri, (int)strcspn(hosts, "?"), hosts);
+    const char *hosts = at ? at + 1 : rest ? rest + 3 : NULL;
+    if (hosts)
+        snprintf(place, size, "%.*s%.*s", (int)(rest + 3 - shown), shown, (int)strcspn(hosts, "?"),
+                 hosts);
+    else
+        snprintf(place, size, "%s", shown);
+    bson_free(shown);
 }
 
 static void print_bytes(double bytes)

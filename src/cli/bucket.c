@@ -204,7 +204,7 @@ static void print_slice(const spill_cli_session_t *session, const spill_bucket_s
 {
     for (size_t i = 0; i < slice->count; i++) {
         const spill_bucket_element_t *element = &slice->elements[i];
-        char *json = spill_value_to_json(&element->value, false);
+        char *json = spill_cli_json(&element->value, false);
         if (!json) {
             spill_cli_leave_out(session->owner, element->seq);
             continue;

@@ -4,6 +4,19 @@
 
 #include "cli/command.h"
 
+/*
+ * From now on everything that is printed on stderr passes one filter: secrets of connection strings
+ * are replaced (util/redact.h), and characters that a reader would not see are written out
+ * (util/text.h). Call it once, before anything is printed.
+ */
+void spill_cli_filter_messages(void);
+
+/*
+ * Print "spillway: MESSAGE" as one line on stderr. Use it for messages that quote names, owners or
+ * arguments: a line end in those is written out, too.
+ */
+void spill_cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* The one table from error codes to exit codes. */
 spill_exit_t spill_cli_exit_code(spill_code_t code);
 
@@ -119,6 +132,12 @@ spill_exit_t spill_cli_with_file(const spill_invocation_t *invocation, spill_cli
 /* ---- output ---------------------------------------------------------------------------------- */
 
 /*
+ * A value as Extended JSON, in which characters that a reader would not see are written as \uXXXX:
+ * a parser reads the same value. NULL: JSON cannot hold it. Free it with bson_free.
+ */
+char *spill_cli_json(const spill_value_t *value, bool canonical);
+
+/*
  * A value as Extended JSON on stdout, without a newline. In the place of one that JSON cannot hold
  * (a string in it is not UTF-8) stands null, and spill_cli_flush fails.
  */
@@ -130,7 +149,11 @@ void spill_cli_print_document(const bson_t *document, bool canonical);
 /* The form of a word that goes with a count. */
 const char *spill_cli_plural(int64_t count, const char *one, const char *many);
 
-/* Print a name from a database, on stdout; what a terminal would take for a command is shown. */
+/*
+ * Print text for people on stdout, in which characters that a reader would not see are written out
+ * (spill_visible_text). spill_cli_print keeps line ends.
+ */
+void spill_cli_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void spill_cli_print_name(const char *name);
 
 /* Print the text as it stands in a JSON string, quotes included. */

@@ -87,7 +87,7 @@ static void print_texts(const bson_t *report, const char *field, const char *bef
         spill_value_t value = spill_value_from_iter(&inner);
         char *text = value.type == BSON_TYPE_UTF8 ? bson_strdup(bson_iter_utf8(&inner, NULL))
                                                   : spill_value_to_json(&value, false);
-        printf("  %s%s\n", before, text ? text : "?");
+        spill_cli_print("  %s%s\n", before, text ? text : "?");
         bson_free(text);
     }
 }
@@ -115,11 +115,12 @@ static bool has_any(const bson_t *report, const char *field)
 
 static void print_report(const bson_t *report, const spill_consolidation_t *group)
 {
-    printf("%s: %" PRId64 " collections, %" PRId64 " documents (%s)\n", group->into,
-           number_in(report, "collections"), number_in(report, "documents"),
-           text_in(report, "phase"));
-    printf("  discriminator: %s; _id: %s\n", group->field,
-           group->keeps_ids ? "as it is, and in no two collections" : "with the discriminator");
+    spill_cli_print("%s: %" PRId64 " collections, %" PRId64 " documents (%s)\n", group->into,
+                    number_in(report, "collections"), number_in(report, "documents"),
+                    text_in(report, "phase"));
+    spill_cli_print("  discriminator: %s; _id: %s\n", group->field,
+                    group->keeps_ids ? "as it is, and in no two collections"
+                                     : "with the discriminator");
     print_texts(report, "indexes", "index: ");
     print_texts(report, "missing", "not there: ");
     print_texts(report, "notInPlan", "not in the plan: ");
@@ -129,9 +130,9 @@ static void print_report(const bson_t *report, const spill_consolidation_t *grou
 
 static void print_undo(const bson_t *report, const spill_consolidation_t *group)
 {
-    printf("%s: %s\n", group->into, text_in(report, "phase"));
+    spill_cli_print("%s: %s\n", group->into, text_in(report, "phase"));
     if (!has_any(report, "goesBack") && !has_any(report, "refused"))
-        printf("  nothing was written to it since that the old collections do not have\n");
+        spill_cli_print("  nothing was written to it since that the old collections do not have\n");
     print_texts(report, "goesBack", "goes back: ");
     print_texts(report, "refused", "refused: ");
 }

@@ -37,13 +37,13 @@ static void print_difference(void *context, const spill_copy_difference_t *diffe
         print_difference_json(difference);
         return;
     }
-    printf("%s: owner ", difference->definition);
+    spill_cli_print("%s: owner ", difference->definition);
     spill_cli_print_value(difference->owner, false);
     if (difference->window)
         printf(", window %s", difference->window);
     if (difference->seq >= 0)
         printf(", element %" PRId64, difference->seq);
-    printf(": %s", difference->text);
+    spill_cli_print(": %s", difference->text);
     if (difference->count > 1)
         printf(", and %" PRId64 " more %s", difference->count - 1,
                spill_cli_plural(difference->count - 1, "difference", "differences"));

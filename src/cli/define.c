@@ -92,29 +92,29 @@ static const struct {
 static void print_elements(const spill_definition_t *definition)
 {
     if (definition->id_field[0] != '\0')
-        printf("; ids at %s", definition->id_field);
+        spill_cli_print("; ids at %s", definition->id_field);
     if (definition->time_field[0] != '\0')
-        printf("; times at %s", definition->time_field);
+        spill_cli_print("; times at %s", definition->time_field);
     if (definition->keep_elements > 0)
-        printf("; keeps the newest %lld", (long long)definition->keep_elements);
+        spill_cli_print("; keeps the newest %lld", (long long)definition->keep_elements);
     if (definition->keep_seconds > 0)
-        printf("; keeps the last %lld seconds", (long long)definition->keep_seconds);
+        spill_cli_print("; keeps the last %lld seconds", (long long)definition->keep_seconds);
     putchar('\n');
 }
 
 static void print_bucket(const spill_definition_t *definition)
 {
     const spill_bounds_t *bounds = &definition->bounds;
-    printf("%s: bucket by %s, part %lld elements, %lld bytes, window %d; %s.%s", definition->name,
-           spill_window_name(definition->window), (long long)bounds->page_capacity,
-           (long long)bounds->page_bytes_max, definition->op_window, definition->collection,
-           definition->array);
+    spill_cli_print("%s: bucket by %s, part %lld elements, %lld bytes, window %d; %s.%s",
+                    definition->name, spill_window_name(definition->window),
+                    (long long)bounds->page_capacity, (long long)bounds->page_bytes_max,
+                    definition->op_window, definition->collection, definition->array);
     if (bounds->threshold != bounds->page_capacity ||
         bounds->head_bytes_max != bounds->page_bytes_max)
-        printf(", part 0 %lld elements, %lld bytes", (long long)bounds->threshold,
-               (long long)bounds->head_bytes_max);
+        spill_cli_print(", part 0 %lld elements, %lld bytes", (long long)bounds->threshold,
+                        (long long)bounds->head_bytes_max);
     if (definition->value_field[0] != '\0')
-        printf(", statistics of %s", definition->value_field);
+        spill_cli_print(", statistics of %s", definition->value_field);
     print_elements(definition);
 }
 
@@ -135,26 +135,26 @@ static void print_definition(const spill_invocation_t *invocation,
     const spill_bounds_t *bounds = &definition->bounds;
     const char *order =
         definition->order == SPILL_ARRAY_NEWEST_FIRST ? ", arrays newest first" : "";
-    printf("%s: %s, keep %s%s, threshold %lld, ", definition->name,
-           spill_layout_name(definition->layout),
-           spill_keeps_best(definition) ? "best" : spill_keep_name(definition->keep), order,
-           (long long)bounds->threshold);
+    spill_cli_print("%s: %s, keep %s%s, threshold %lld, ", definition->name,
+                    spill_layout_name(definition->layout),
+                    spill_keeps_best(definition) ? "best" : spill_keep_name(definition->keep),
+                    order, (long long)bounds->threshold);
     if (!spill_definition_has_pages(definition)) {
-        printf("head %lld bytes, window %d; %s.%s", (long long)bounds->head_bytes_max,
-               definition->op_window, definition->collection, definition->array);
+        spill_cli_print("head %lld bytes, window %d; %s.%s", (long long)bounds->head_bytes_max,
+                        definition->op_window, definition->collection, definition->array);
         if (spill_keeps_best(definition))
-            printf("; those highest by %s", definition->sort_field);
+            spill_cli_print("; those highest by %s", definition->sort_field);
         print_elements(definition);
         return;
     }
-    printf("page %lld, head %lld bytes, page %lld bytes, window %d; %s.%s, pages in %s",
-           (long long)bounds->page_capacity, (long long)bounds->head_bytes_max,
-           (long long)bounds->page_bytes_max, definition->op_window, definition->collection,
-           definition->array, definition->page_collection);
+    spill_cli_print("page %lld, head %lld bytes, page %lld bytes, window %d; %s.%s, pages in %s",
+                    (long long)bounds->page_capacity, (long long)bounds->head_bytes_max,
+                    (long long)bounds->page_bytes_max, definition->op_window,
+                    definition->collection, definition->array, definition->page_collection);
     if (spill_has_top(definition))
-        printf("; %s has the %lld %s%s", definition->top_field, (long long)definition->top_count,
-               definition->sort_field[0] != '\0' ? "highest by " : "newest",
-               definition->sort_field);
+        spill_cli_print(
+            "; %s has the %lld %s%s", definition->top_field, (long long)definition->top_count,
+            definition->sort_field[0] != '\0' ? "highest by " : "newest", definition->sort_field);
     print_elements(definition);
 }
 

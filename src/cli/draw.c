@@ -73,21 +73,21 @@ void spill_cli_draw_place(const spill_cli_place_t *place)
     snprintf(bound, sizeof bound, "%" PRId64, place->limits.slots_max);
     if (bytes_fill(place) > slots_fill(place))
         strcpy(bound, spill_size_text(place->limits.bytes_max).text);
-    printf("  %-12s ", place->name);
+    spill_cli_print("  %-12s ", place->name);
     draw_bar(spill_cli_fill(place));
-    printf(" %3d %% of %-7s  [%" PRId64 "..%" PRId64 ")  %" PRId64 " %s, %s in %s%s\n",
-           percent(spill_cli_fill(place)), bound, place->first, place->end, place->elements,
-           spill_cli_plural(place->elements, "element", "elements"),
-           spill_size_text(place->bytes).text, place->collection, trimmed(place));
+    spill_cli_print(" %3d %% of %-7s  [%" PRId64 "..%" PRId64 ")  %" PRId64 " %s, %s in %s%s\n",
+                    percent(spill_cli_fill(place)), bound, place->first, place->end,
+                    place->elements, spill_cli_plural(place->elements, "element", "elements"),
+                    spill_size_text(place->bytes).text, place->collection, trimmed(place));
 }
 
 void spill_cli_draw_top(const spill_cli_place_t *top, int64_t known)
 {
-    printf("  %-12s ", top->name);
+    spill_cli_print("  %-12s ", top->name);
     draw_bar(spill_cli_fill(top));
-    printf(" %3d %% of %-7s  %" PRId64 " of %" PRId64 " elements shown, %s in %s\n",
-           percent(spill_cli_fill(top)), spill_size_text(top->limits.bytes_max).text, top->elements,
-           known, spill_size_text(top->bytes).text, top->collection);
+    spill_cli_print(" %3d %% of %-7s  %" PRId64 " of %" PRId64 " elements shown, %s in %s\n",
+                    percent(spill_cli_fill(top)), spill_size_text(top->limits.bytes_max).text,
+                    top->elements, known, spill_size_text(top->bytes).text, top->collection);
 }
 
 void spill_cli_stretch_add(spill_cli_stretch_t *stretch, const spill_cli_place_t *place)

@@ -239,7 +239,7 @@ static void show_document(const explain_t *explain, const char *collection, cons
     bson_t shortened;
     shorten(document, array, &shortened);
     if (!explain->session->invocation->json)
-        printf("%s ", collection);
+        spill_cli_print("%s ", collection);
     spill_cli_print_document(&shortened, false);
     bson_destroy(&shortened);
 }
@@ -277,9 +277,9 @@ static void print_costs(const spill_definition_t *definition, const spill_count_
         puts("a page by cursor: the head, and one operation for all of its documents");
         puts("count and average: the head");
         if (spill_has_top(definition))
-            printf("the %" PRId64 " %s%s: the head\n", definition->top_count,
-                   definition->sort_field[0] != '\0' ? "highest by " : "newest",
-                   definition->sort_field);
+            spill_cli_print("the %" PRId64 " %s%s: the head\n", definition->top_count,
+                            definition->sort_field[0] != '\0' ? "highest by " : "newest",
+                            definition->sort_field);
         return;
     }
     if (!spill_definition_has_pages(definition)) {

@@ -24,7 +24,7 @@ static bool print_element(void *context, const spill_value_t *owner, const spill
 {
     export_run_t *run = context;
     run->found = true;
-    char *json = spill_value_to_json(&element->value, !run->options->relaxed);
+    char *json = spill_cli_json(&element->value, !run->options->relaxed);
     if (!json) {
         spill_cli_leave_out(owner, element->seq);
         return true;
@@ -48,7 +48,7 @@ static bool print_document(void *context, const char *collection, const bson_t *
     export_run_t *run = context;
     run->found = true;
     spill_value_t value = spill_value_from_document(document);
-    char *json = spill_value_to_json(&value, !run->options->relaxed);
+    char *json = spill_cli_json(&value, !run->options->relaxed);
     if (!json) {
         spill_cli_leave_out_document(collection, document);
         return true;

@@ -39,10 +39,11 @@ static void print_help(FILE *stream)
 static spill_exit_t unknown_command(const char *name)
 {
     const spill_command_t *nearest = spill_command_nearest(name);
-    fprintf(stderr, "spillway: there is no command '%s'", name);
     if (nearest)
-        fprintf(stderr, "; did you mean '%s'", nearest->name);
-    fprintf(stderr, "%s\nTry 'spillway --help'.\n", nearest ? "?" : "");
+        spill_cli_say("there is no command '%s'; did you mean '%s'?", name, nearest->name);
+    else
+        spill_cli_say("there is no command '%s'", name);
+    fputs("Try 'spillway --help'.\n", stderr);
     return SPILL_EXIT_USAGE;
 }
 
@@ -80,6 +81,7 @@ static void forget_driver_counters(void)
 int main(int argc, char **argv)
 {
     forget_driver_counters();
+    spill_cli_filter_messages();
     atexit(spill_cli_check_output);
     if (argc < 2) {
         print_help(stderr);

@@ -1,9 +1,104 @@
-/* Errors and exit codes. */
+/* Errors and exit codes, and the one way by which messages leave the program. */
 #include "cli/cli.h"
 
+#include "util/buffer.h"
+#include "util/redact.h"
+#include "util/text.h"
+
+#include <errno.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* One message is to fit, so that no secret of it is cut in two. An argument has 128 KiB at most. */
+enum { STDERR_BUFFER_BYTES = 512 * 1024 };
+
+/* ---- stderr ---------------------------------------------------------------------------------- */
+
+static bool write_all(const char *data, size_t size)
+{
+    while (size > 0) {
+        ssize_t written = write(STDERR_FILENO, data, size);
+        if (written < 0 && errno != EINTR)
+            return false;
+        data += written > 0 ? written : 0;
+        size -= written > 0 ? (size_t)written : 0;
+    }
+    return true;
+}
+
+/* Append a piece without line ends as a reader may see it. */
+static void put_visible(spill_buffer_t *to, const char *piece, size_t size)
+{
+    char *text = bson_strndup(piece, size);
+    char *redacted = spill_redact(text);
+    char *visible = spill_visible_text(redacted);
+    spill_buffer_append(to, visible, strlen(visible));
+    bson_free(visible);
+    bson_free(redacted);
+    bson_free(text);
+}
+
+/* A progress line begins with a carriage return; only one at the start of a write is kept. */
+static ssize_t write_message(void *cookie, const char *data, size_t size)
+{
+    (void)cookie;
+    spill_buffer_t visible = SPILL_BUFFER_INIT;
+    const char *end = data + size, *at = data;
+    if (at < end && *at == '\r')
+        spill_buffer_append_byte(&visible, (uint8_t)*at++);
+    while (at < end) {
+        const char *stop = at;
+        while (stop < end && *stop != '\n' && *stop != '\t')
+            stop++;
+        put_visible(&visible, at, (size_t)(stop - at));
+        if (stop < end)
+            spill_buffer_append_byte(&visible, (uint8_t)*stop++);
+        at = stop;
+    }
+    bool written = write_all((const char *)visible.data, visible.size);
+    spill_buffer_release(&visible);
+    return written ? (ssize_t)size : 0;
+}
+
+void spill_cli_filter_messages(void)
+{
+    static char buffer[STDERR_BUFFER_BYTES];
+    cookie_io_functions_t functions = {.write = write_message};
+    FILE *filtered = fopencookie(NULL, "w", functions);
+    if (!filtered)
+        abort();
+    setvbuf(filtered, buffer, _IOLBF, sizeof buffer);
+    stderr = filtered; /* glibc permits that; argp and perror print there, too */
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+static void print_message(const char *before, const char *format, va_list arguments,
+                          const char *after) __attribute__((format(printf, 2, 0)));
+
+/* A line end inside the message comes from an argument or from data: show it, too. */
+static void print_message(const char *before, const char *format, va_list arguments,
+                          const char *after)
+{
+    char *text = bson_strdupv_printf(format, arguments);
+    char *redacted = spill_redact(text);
+    char *visible = spill_visible_text(redacted);
+    fflush(stdout);
+    fprintf(stderr, "%s%s%s", before, visible, after);
+    bson_free(visible);
+    bson_free(redacted);
+    bson_free(text);
+}
+
+void spill_cli_say(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    print_message("spillway: ", format, arguments, "\n");
+    va_end(arguments);
+}
 
 spill_exit_t spill_cli_exit_code(spill_code_t code)
 {
@@ -26,18 +121,17 @@ spill_exit_t spill_cli_exit_code(spill_code_t code)
 
 spill_exit_t spill_cli_fail(const spill_error_t *error)
 {
-    fflush(stdout);
-    fprintf(stderr, "spillway: %s\n", error->message);
+    spill_cli_say("%s", error->message);
     return spill_cli_exit_code(error->code);
 }
 
 spill_exit_t spill_cli_usage(const spill_invocation_t *invocation, const char *format, ...)
 {
     va_list arguments;
-    va_start(arguments, format);
     fprintf(stderr, "spillway %s: ", invocation->command->name);
-    vfprintf(stderr, format, arguments);
-    fprintf(stderr, "\nTry 'spillway %s --help'.\n", invocation->command->name);
+    va_start(arguments, format);
+    print_message("", format, arguments, "\n");
+    fprintf(stderr, "Try 'spillway %s --help'.\n", invocation->command->name);
     va_end(arguments);
     return SPILL_EXIT_USAGE;
 }
@@ -49,9 +143,8 @@ spill_exit_t spill_cli_confirm(const spill_invocation_t *invocation, const char 
     if (!isatty(STDIN_FILENO))
         return spill_cli_usage(invocation, "there is no terminal to ask on: give --yes");
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    print_message("", format, arguments, " Type yes: ");
     va_end(arguments);
-    fputs(" Type yes: ", stderr);
     fflush(stderr);
     if (fgets(answer, sizeof answer, stdin) && strcmp(answer, "yes\n") == 0)
         return SPILL_EXIT_DONE;

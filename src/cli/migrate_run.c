@@ -116,13 +116,14 @@ void spill_cli_migrate_print_survey(const spill_cli_migrate_t *run)
                survey->moved, survey->pages);
         return;
     }
-    printf("%s: %s.%s, %" PRId64 " %s to lay out, of which %" PRId64
-           " are other programs' alone; %" PRId64 " of %" PRId64 " elements go to some %" PRId64
-           " %s in %s\n",
-           name, run->definition->collection, run->definition->array, survey->owners,
-           spill_cli_plural(survey->owners, "array", "arrays"), survey->plain, survey->moved,
-           survey->elements, survey->pages, spill_cli_plural(survey->pages, "page", "pages"),
-           run->definition->page_collection);
+    spill_cli_print("%s: %s.%s, %" PRId64 " %s to lay out, of which %" PRId64
+                    " are other programs' alone; %" PRId64 " of %" PRId64
+                    " elements go to some %" PRId64 " %s in %s\n",
+                    name, run->definition->collection, run->definition->array, survey->owners,
+                    spill_cli_plural(survey->owners, "array", "arrays"), survey->plain,
+                    survey->moved, survey->elements, survey->pages,
+                    spill_cli_plural(survey->pages, "page", "pages"),
+                    run->definition->page_collection);
     if (survey->full > 0)
         printf("%s: %" PRId64 " of these documents are full, or nearly: they are taken over and "
                "cut in one update\n",

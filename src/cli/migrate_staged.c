@@ -26,9 +26,9 @@ static void print_planned(const spill_cli_migrate_t *run, int64_t dropped)
                spill_layout_name(definition->layout), dropped);
         return;
     }
-    printf("%s: from there they are brought to layout %s%s, in %s", definition->name,
-           spill_layout_name(definition->layout),
-           definition->layout == SPILL_LAYOUT_OUTLIER ? ", keep oldest" : "", documents);
+    spill_cli_print("%s: from there they are brought to layout %s%s, in %s", definition->name,
+                    spill_layout_name(definition->layout),
+                    definition->layout == SPILL_LAYOUT_OUTLIER ? ", keep oldest" : "", documents);
     if (dropped > 0)
         printf("; %" PRId64 " %s not kept there, and dropped by --finish", dropped,
                spill_cli_plural(dropped, "element is", "elements are"));

@@ -2,6 +2,7 @@
 
 #include "cli/interrupt.h"
 #include "util/error.h"
+#include "util/text.h"
 
 #include <errno.h>
 #include <string.h>
@@ -46,7 +47,9 @@ void spill_cli_operate_log(spill_cli_operate_t *operate, const bson_t *document)
 {
     char *text = operate->log ? bson_as_relaxed_extended_json(document, NULL) : NULL;
     if (text) {
-        fprintf(operate->log, "%s\n", text);
+        char *visible = spill_visible_text(text);
+        fprintf(operate->log, "%s\n", visible);
+        bson_free(visible);
         fflush(operate->log);
     }
     bson_free(text);

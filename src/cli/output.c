@@ -6,15 +6,25 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Of this process's one output. */
 static int64_t left_out; /* values that JSON cannot hold */
 static bool broken;      /* that it cannot be written is known already */
 
-void spill_cli_print_value(const spill_value_t *value, bool canonical)
+char *spill_cli_json(const spill_value_t *value, bool canonical)
 {
     char *json = spill_value_to_json(value, canonical);
+    char *visible = json ? spill_visible_text(json) : NULL;
+    bson_free(json);
+    return visible;
+}
+
+void spill_cli_print_value(const spill_value_t *value, bool canonical)
+{
+    char *json = spill_cli_json(value, canonical);
     fputs(json ? json : "null", stdout);
     left_out += json == NULL;
     bson_free(json);
@@ -34,6 +44,24 @@ void spill_cli_print_name(const char *name)
     bson_free(visible);
 }
 
+void spill_cli_print(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = bson_strdupv_printf(format, arguments);
+    va_end(arguments);
+    for (char *line = text; line;) {
+        char *end = strchr(line, '\n');
+        if (end)
+            *end = '\0';
+        spill_cli_print_name(line);
+        if (end)
+            putchar('\n');
+        line = end ? end + 1 : NULL;
+    }
+    bson_free(text);
+}
+
 const char *spill_cli_plural(int64_t count, const char *one, const char *many)
 {
     return count == 1 ? one : many;
@@ -42,11 +70,9 @@ const char *spill_cli_plural(int64_t count, const char *one, const char *many)
 void spill_cli_leave_out(const spill_value_t *owner, int64_t seq)
 {
     char *json = spill_value_to_json(owner, false);
-    fflush(stdout);
-    fprintf(stderr,
-            "spillway: owner %s, element %" PRId64
-            " is left out: a string in it is not UTF-8, so that JSON cannot hold it\n",
-            json ? json : "(not UTF-8 either)", seq);
+    spill_cli_say("owner %s, element %" PRId64
+                  " is left out: a string in it is not UTF-8, so that JSON cannot hold it",
+                  json ? json : "(not UTF-8 either)", seq);
     left_out++;
     bson_free(json);
 }
@@ -61,11 +87,9 @@ void spill_cli_leave_out_document(const char *collection, const bson_t *document
         json = spill_value_to_json(&value, false);
         field = bson_iter_key(&iter);
     }
-    fflush(stdout);
-    fprintf(stderr,
-            "spillway: a document of %s, with %s %s, is left out: a string in it is not UTF-8, so "
-            "that JSON cannot hold it\n",
-            collection, field, json ? json : "(not UTF-8 either)");
+    spill_cli_say("a document of %s, with %s %s, is left out: a string in it is not UTF-8, so that "
+                  "JSON cannot hold it",
+                  collection, field, json ? json : "(not UTF-8 either)");
     left_out++;
     bson_free(json);
 }
@@ -127,7 +151,7 @@ void spill_cli_print_finding(void *context, const spill_finding_t *finding)
         print_finding_json(finding);
         return;
     }
-    printf("%s: owner ", finding->definition);
+    spill_cli_print("%s: owner ", finding->definition);
     if (finding->owner)
         spill_cli_print_value(finding->owner, false);
     else
@@ -136,5 +160,5 @@ void spill_cli_print_finding(void *context, const spill_finding_t *finding)
         fputs(", head", stdout);
     else
         printf(", page %" PRId64, finding->page);
-    printf(", I%d: %s\n", finding->invariant, finding->text);
+    spill_cli_print(", I%d: %s\n", finding->invariant, finding->text);
 }

@@ -21,7 +21,7 @@ static void print_slice(const spill_cli_session_t *session, const spill_slice_t 
 {
     for (size_t i = 0; i < slice->count; i++) {
         const spill_element_t *element = &slice->elements[i];
-        char *json = spill_value_to_json(&element->value, false);
+        char *json = spill_cli_json(&element->value, false);
         if (json) {
             printf(session->invocation->json ? "{\"seq\":%" PRId64 ",\"element\":%s}\n"
                                              : "%" PRId64 "\t%s\n",

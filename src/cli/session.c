@@ -56,7 +56,7 @@ static void print_log(void *context, spill_log_level_t level, const char *messag
 {
     (void)context;
     if (level <= SPILL_LOG_WARNING)
-        fprintf(stderr, "spillway: %s\n", message);
+        spill_cli_say("%s", message);
 }
 
 spill_code_t spill_cli_open_store(const spill_invocation_t *invocation, spill_cli_mode_t mode,

@@ -43,8 +43,8 @@ static void print_json(const char *name, const spill_stats_t *stats)
 
 static void print_text(const char *name, const spill_stats_t *stats)
 {
-    printf("%s: %" PRId64 " owners, %" PRId64 " elements, %" PRId64 " bytes", name, stats->owners,
-           stats->elements, stats->bytes);
+    spill_cli_print("%s: %" PRId64 " owners, %" PRId64 " elements, %" PRId64 " bytes", name,
+                    stats->owners, stats->elements, stats->bytes);
     if (stats->elements > 0)
         printf(" (%.1f an element)", (double)stats->bytes / (double)stats->elements);
     fputs("\nlengths:", stdout);

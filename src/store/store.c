@@ -2,13 +2,14 @@
 
 #include "util/clock.h"
 #include "util/error.h"
+#include "util/redact.h"
 
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { CACHE_BYTES_DEFAULT = 32 * 1024 * 1024, LOG_MESSAGE_SIZE = 1024 };
+enum { CACHE_BYTES_DEFAULT = 32 * 1024 * 1024 };
 
 /* ---- the part that every store has ----------------------------------------------------------- */
 
@@ -37,12 +38,14 @@ void spill_store_log(spill_store_t *store, spill_log_level_t level, const char *
 {
     if (!store->options.log)
         return;
-    char message[LOG_MESSAGE_SIZE];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
+    char *whole = bson_strdupv_printf(format, arguments);
     va_end(arguments);
+    char *message = spill_redact(whole);
     store->options.log(store->options.log_context, level, message);
+    bson_free(message);
+    bson_free(whole);
 }
 
 static void add(atomic_llong *counter, long long amount)
@@ -191,13 +194,19 @@ spill_code_t spill_store_open(const char *uri, const spill_store_options_t *opti
     if (code != SPILL_OK)
         return code;
     size_t length = scheme_length(uri);
+    bool on_server = has_scheme(uri, length, "mongodb") || has_scheme(uri, length, "mongodb+srv");
+    if (!on_server && uri[0] != '/' && uri[0] != '.' && spill_resembles_secret_uri(uri))
+        return spill_fail(error, SPILL_INVALID,
+                          "%s resembles a connection string, but does not begin with mongodb:// or "
+                          "mongodb+srv:// (a path may begin with \"./\")",
+                          uri);
     if (length == 0)
         return open_path(uri, options, store, error);
     if (has_scheme(uri, length, "rocksdb"))
         return open_path(uri + length + 1, options, store, error);
     if (has_scheme(uri, length, "memory"))
         return spill_memory_open(uri, options, store, error);
-    if (has_scheme(uri, length, "mongodb") || has_scheme(uri, length, "mongodb+srv"))
+    if (on_server)
         return spill_mongo_open(uri, options, store, error);
     return spill_fail(
         error, SPILL_INVALID,

@@ -1,8 +1,11 @@
 /* Error codes as text, and the one place where error objects are filled. */
 #include "util/error.h"
 
+#include "util/redact.h"
+
 #include <spillway/version.h>
 
+#include <bson/bson.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -41,7 +44,24 @@ const char *spill_version(void)
     return SPILL_VERSION;
 }
 
-/* The message is formatted apart: an argument may well be the message that is there already. */
+/*
+ * Format a message without the secrets of connection strings. The whole text is formatted before it
+ * is cut to size, because a secret whose end was cut off cannot be recognized.
+ */
+static void format_message(char message[SPILL_ERROR_MESSAGE_SIZE], const char *format,
+                           va_list arguments) __attribute__((format(printf, 2, 0)));
+
+static void format_message(char message[SPILL_ERROR_MESSAGE_SIZE], const char *format,
+                           va_list arguments)
+{
+    char *whole = bson_strdupv_printf(format, arguments);
+    char *shown = spill_redact(whole);
+    bson_strncpy(message, shown, SPILL_ERROR_MESSAGE_SIZE);
+    bson_free(shown);
+    bson_free(whole);
+}
+
+/* The message is formatted apart: an argument may be the message that is there already. */
 static void fill(spill_error_t *error, spill_code_t code, int native, bool retryable,
                  const char *format, va_list arguments) __attribute__((format(printf, 5, 0)));
 
@@ -51,7 +71,7 @@ static void fill(spill_error_t *error, spill_code_t code, int native, bool retry
     char message[SPILL_ERROR_MESSAGE_SIZE];
     if (error == NULL)
         return;
-    vsnprintf(message, sizeof message, format, arguments);
+    format_message(message, format, arguments);
     error->code = code;
     error->native = native;
     error->retryable = retryable;
@@ -122,7 +142,7 @@ spill_code_t spill_fail_prefix(spill_error_t *error, spill_code_t code, const ch
     char message[SPILL_ERROR_MESSAGE_SIZE];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
+    format_message(message, format, arguments);
     va_end(arguments);
 
     append_text(message, error->message);

@@ -68,18 +68,24 @@ char *spill_visible_text(const char *text)
     spill_buffer_t visible = SPILL_BUFFER_INIT;
     char piece[16];
     uint32_t character;
-    for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        size_t size = decode(at, &character);
+    const unsigned char *at = (const unsigned char *)text, *copied = at;
+    while (*at) {
+        bool ascii = *at >= 0x20 && *at < 0x7F;
+        size_t size = ascii ? 1 : decode(at, &character);
+        if (ascii || (size > 0 && !is_hidden(character))) {
+            at += size;
+            continue;
+        }
         if (size == 0)
             snprintf(piece, sizeof piece, "\\x%02X", at[0]);
         else
             snprintf(piece, sizeof piece, "\\u%04X", character);
-        if (size > 0 && !is_hidden(character))
-            spill_buffer_append(&visible, at, size);
-        else
-            spill_buffer_append(&visible, piece, strlen(piece));
+        spill_buffer_append(&visible, copied, (size_t)(at - copied));
+        spill_buffer_append(&visible, piece, strlen(piece));
         at += size > 0 ? size : 1;
+        copied = at;
     }
+    spill_buffer_append(&visible, copied, (size_t)(at - copied));
     spill_buffer_append_byte(&visible, '\0');
     return (char *)visible.data;
 }

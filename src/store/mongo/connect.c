@@ -2,6 +2,7 @@
 #include "store/mongo/mongo.h"
 
 #include "util/error.h"
+#include "util/redact.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -91,6 +92,27 @@ static spill_code_t check_files(const mongoc_uri_t *uri, spill_error_t *error)
     return SPILL_OK;
 }
 
+/*
+ * The driver's error may quote any part of the text. So the text without its secrets is parsed for
+ * the error; if that succeeds, the user's name or the password is at fault.
+ */
+static spill_code_t fail_parse(const char *text, const bson_error_t *cause, spill_error_t *error)
+{
+    bson_error_t shown_cause = *cause;
+    char *shown = spill_redact(text);
+    mongoc_uri_t *uri =
+        strcmp(shown, text) == 0 ? NULL : mongoc_uri_new_with_error(shown, &shown_cause);
+    bson_free(shown);
+    mongoc_uri_destroy(uri);
+    if (!uri)
+        return spill_fail(error, SPILL_INVALID, "the connection string is not valid: %s",
+                          shown_cause.message);
+    return spill_fail(error, SPILL_INVALID,
+                      "the connection string is not valid: encode characters other than letters "
+                      "and digits in the user's name and the password, such as %%25 for a percent "
+                      "sign");
+}
+
 static spill_code_t parse(const char *text, mongoc_uri_t **uri, spill_error_t *error)
 {
     bson_error_t cause;
@@ -101,8 +123,7 @@ static spill_code_t parse(const char *text, mongoc_uri_t **uri, spill_error_t *e
                           "database: write %%40, for / write %%2F, and for ? write %%3F");
     *uri = mongoc_uri_new_with_error(text, &cause);
     if (!*uri)
-        return spill_fail(error, SPILL_INVALID, "the connection string is not valid: %s",
-                          cause.message);
+        return fail_parse(text, &cause, error);
     const char *database = mongoc_uri_get_database(*uri);
     if (!database || database[0] == '\0')
         return spill_fail(error, SPILL_INVALID,

@@ -3,6 +3,7 @@
 #include "tools/report/axes.h"
 #include "tools/report/html.h"
 #include "tools/report/style.h"
+#include "util/redact.h"
 #include "util/text.h"
 
 #include <spillway/version.h>
@@ -188,7 +189,9 @@ spill_code_t spill_report_write(const spill_scan_result_t *result, const spill_p
 {
     spill_report_t report = {.result = result, .plan = plan, .to = to};
     choose_paths(&report);
-    put_head(&report, source);
+    char *shown = spill_redact(source);
+    put_head(&report, shown);
+    bson_free(shown);
     put_problems(&report);
     spill_report_findings(&report);
     spill_code_t code = spill_report_plots(&report, error);

@@ -189,7 +189,7 @@ static void put_collection(FILE *to, const spill_scan_collection_t *collection)
     fputs("{\"collection\":", to);
     spill_json_put_text(to, collection->name);
     fputs(",\"input\":", to);
-    spill_json_put_text(to, collection->input);
+    spill_json_put_source(to, collection->input);
     put_number(to, "documents", collection->documents);
     put_number(to, "bytes", collection->bytes);
     put_number(to, "damaged", collection->damaged);
@@ -250,7 +250,7 @@ static void put_group(FILE *to, const spill_scan_result_t *result,
 static void put_problem(FILE *to, const spill_scan_problem_t *problem)
 {
     fputs("{\"input\":", to);
-    spill_json_put_text(to, problem->input);
+    spill_json_put_source(to, problem->input);
     if (problem->place >= 0)
         put_number(to, problem->by_line ? "line" : "byte", problem->place);
     fputs(",\"text\":", to);
@@ -261,7 +261,7 @@ static void put_problem(FILE *to, const spill_scan_problem_t *problem)
 void spill_scan_write_json(const spill_scan_result_t *result, const char *source, FILE *to)
 {
     fprintf(to, "{\"spillwayScan\":%d,\"source\":", SPILL_SCAN_SCHEMA);
-    spill_json_put_text(to, source);
+    spill_json_put_source(to, source);
     fprintf(to, ",\"limits\":{\"elements\":%" PRId64, result->limits.elements);
     put_number(to, "bytes", result->limits.bytes);
     put_number(to, "documentBytes", result->limits.document_bytes);

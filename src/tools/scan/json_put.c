@@ -1,11 +1,16 @@
 #include "tools/scan/json_put.h"
 
+#include "util/redact.h"
+#include "util/text.h"
+
 #include <string.h>
 
 void spill_json_put_value(FILE *to, const spill_value_t *value)
 {
     char *json = value->data ? spill_value_to_json(value, false) : NULL;
-    fputs(json ? json : "null", to);
+    char *visible = spill_visible_text(json ? json : "null");
+    fputs(visible, to);
+    bson_free(visible);
     bson_free(json);
 }
 
@@ -30,4 +35,11 @@ void spill_json_put_text(FILE *to, const char *text)
     spill_json_put_value(to, &value);
     bson_free(sound);
     bson_destroy(&storage);
+}
+
+void spill_json_put_source(FILE *to, const char *source)
+{
+    char *shown = source ? spill_redact(source) : NULL;
+    spill_json_put_text(to, shown);
+    bson_free(shown);
 }

@@ -12,4 +12,7 @@ void spill_json_put_value(FILE *to, const spill_value_t *value);
 /* As a string; null for NULL. */
 void spill_json_put_text(FILE *to, const char *text);
 
+/* The same for a path or a URI, without the secrets of a connection string. */
+void spill_json_put_source(FILE *to, const char *source);
+
 #endif

@@ -87,7 +87,7 @@ static void put_item(FILE *to, const spill_plan_item_t *item)
 void spill_plan_write_json(const spill_plan_t *plan, const char *source, FILE *to)
 {
     fprintf(to, "{\"spillwayPlan\": %d,\n \"source\": ", SCHEMA_VERSION);
-    spill_json_put_text(to, source);
+    spill_json_put_source(to, source);
     fputs(",\n \"arrays\": [", to);
     for (size_t i = 0; i < plan->count; i++) {
         fputs(i ? "," : "", to);

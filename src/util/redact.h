@@ -1,0 +1,26 @@
+/* Connection strings in text: what a reader may see of them. */
+#ifndef SPILL_UTIL_REDACT_H
+#define SPILL_UTIL_REDACT_H
+
+#include <stdbool.h>
+
+/*
+ * Return a copy of the text in which every secret of a connection string is "***". Free it with
+ * bson_free.
+ *
+ * The text may be a connection string, or a message that quotes one or several, correct or
+ * misspelt: "MONGODB://", "mongo://", "mongodb:/", "mongodb//", quotes around it, a word before it.
+ * A password may contain '@', ':', '/', '%' and blanks: everything from the scheme to the last '@'
+ * is replaced. Hence text between a connection string and a later '@' is lost, too.
+ * Without a scheme, USER:PASSWORD@HOST is recognized if '/' or a port follows HOST.
+ * The values of options whose names end in "password", "secret" or "token" are replaced as well.
+ */
+char *spill_redact(const char *text);
+
+/*
+ * Does the text have a scheme, and a secret that spill_redact replaces behind it? A path can
+ * contain "USER:PASSWORD@HOST/" by chance, so that form alone does not count.
+ */
+bool spill_resembles_secret_uri(const char *text);
+
+#endif

@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# No password leaves the program, however a connection string is misspelt and wherever it is given:
+# not on stdout, not on stderr, and not in a file that the program writes.
+# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+source "$(dirname "$0")/lib.sh"
+
+secret=Tr0ub4dor
+second=h0rse
+mkdir run && cd run || exit 1
+
+uris=(
+    "MONGODB://u:$secret@h/db"
+    "mongo://u:$secret@h/db"
+    "mongodb:/u:$secret@h/db"
+    "mongodb:u:$secret@h/db"
+    "mongodb//u:$secret@h/db"
+    "'mongodb://u:$secret@h/db'"
+    " mongodb://u:$secret@h/db"
+    "SPILLWAY_URI=mongodb://u:$secret@h/db"
+    "rocksdb://u:$secret@h"
+    "mongo://u:$secret@$second:/ x%@h/db"
+    "u:$secret@h/db"
+    "mongodb://u:$secret%ZZ@h/db"
+    "mongodb://u:$secret $second@h/"
+)
+
+# hidden ARGUMENT... : run the program; it fails, and no secret is seen.
+hidden() {
+    "$SPILLWAY" "$@" >../out 2>../err </dev/null
+    local status=$?
+    [[ $status == [234] ]] || fail "spillway $* ended with $status"
+    grep -qE "$secret|$second" ../out ../err &&
+        fail "spillway $* tells a password: $(cat ../out ../err)"
+    [ -s ../err ] || fail "spillway $* says nothing"
+}
+
+echo '{"spillwayPlan": 1, "arrays": [], "sprawl": []}' >../plan.json
+echo '{"by": "alice"}' >../one.ndjson
+
+# every_command STORE
+every_command() {
+    hidden append "$1" ev alice 1
+    hidden backup "$1" copy
+    hidden bench "$1" --lengths 10
+    hidden consolidate "$1" ../plan.json --execute --yes --log ../log
+    hidden convert "$1" ev --to reference
+    hidden copy "$1" ../other
+    hidden copy ../other "$1"
+    hidden count "$1" ev alice
+    hidden define "$1" ev --preset feed
+    hidden drop "$1" ev --yes
+    hidden edit "$1" ev alice 1 2
+    hidden explain "$1" ev alice
+    hidden export "$1" ev
+    hidden import "$1" ev ../one.ndjson --owner by
+    hidden migrate "$1" ../plan.json --execute --log ../log
+    hidden plan "$1" --output ../plan.out
+    hidden read "$1" ev alice
+    hidden remove "$1" ev alice 1
+    hidden repair "$1"
+    hidden report "$1" --output ../report.html
+    hidden scan "$1" --json
+    hidden stats "$1" --json
+    hidden sweep "$1" ev
+    hidden threshold "$1" ev 10
+    hidden trim "$1" ev alice --keep 1
+    hidden verify "$1" --json
+}
+
+listed=$("$SPILLWAY" --help | sed -n '/^Commands:/,/^$/p' | awk 'NR > 1 && NF { print $1 }')
+for command in $listed; do
+    declare -f every_command | grep -q "hidden $command " || fail "no case has the command $command"
+done
+
+for uri in "MONGODB://u:$secret@h/db" "mongodb:/u:$secret $second@h/db" "rocksdb://u:$secret@h"; do
+    every_command "$uri"
+done
+for uri in "${uris[@]}"; do
+    hidden append "$uri" ev alice 1
+    hidden scan "$uri"
+    printf '%s\n' "$uri" >../uri
+    hidden count @../uri ev alice
+    hidden define @../uri ev --preset feed
+    SPILLWAY_URI=$uri hidden verify -
+done
+printf '%s\n' "${uris[7]}" >../uri
+every_command @../uri
+printf '\xef\xbb\xbf%s\n' "mongodb://u:$secret@h/db" >../uri
+hidden verify @../uri
+
+# ---- in another place ----------------------------------------------------------------------------
+
+"$SPILLWAY" define ../feeds ev --preset feed >../out
+for uri in "${uris[3]}" "${uris[9]}" "mongodb://u:$secret@h/db"; do
+    hidden "$uri"
+    hidden help "$uri"
+    hidden count ../feeds "$uri" alice
+    hidden read ../feeds "$uri" alice
+    hidden edit ../feeds ev alice "$uri" 1
+    hidden append ../feeds ev alice "$uri"
+    hidden trim ../feeds ev alice --keep "$uri"
+    hidden trim ../feeds ev alice --older-than "$uri"
+    hidden import ../feeds ev "$uri" --owner by
+    hidden import ../feeds ev ../one.ndjson --owner by --format "$uri"
+    hidden define ../feeds other --preset "$uri"
+    hidden define ../feeds other --layout "$uri"
+    hidden define ../feeds "$uri" --preset feed
+    hidden migrate ../feeds "$uri"
+    hidden report "$uri"
+    hidden count ../feeds ev alice "$uri"
+    hidden count ../feeds ev "--$uri"
+done
+
+# ---- files ---------------------------------------------------------------------------------------
+
+cd ..
+written=$(grep -rlE "$secret|$second" . | grep -vE '^\./uri$')
+[ -z "$written" ] || fail "a password stands in $written"
+named=$(find . | grep -E "$secret|$second")
+[ -z "$named" ] || fail "a password is in a file's name: $named"

@@ -1,0 +1,166 @@
+/* What of a connection string may be seen in a message. */
+#include "util/error.h"
+#include "util/redact.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <bson/bson.h>
+#include <cmocka.h>
+
+/* Every password below contains at least one of these two. */
+static const char *const SECRETS[] = {"Tr0ub4dor", "h0rse"};
+
+static const struct {
+    const char *given;
+    const char *shown;
+} CASES[] = {
+    /* sound */
+    {"mongodb://u:Tr0ub4dor@h/db", "mongodb://***@h/db"},
+    {"mongodb+srv://u:Tr0ub4dor@h.example/db?tls=true", "mongodb+srv://***@h.example/db?tls=true"},
+    {"mongodb://Tr0ub4dor@h/db", "mongodb://***@h/db"},
+    {"mongodb://u:Tr0ub4dor@h1:1,h2:2/db", "mongodb://***@h1:1,h2:2/db"},
+    /* misspelt */
+    {"MONGODB://u:Tr0ub4dor@h/db", "MONGODB://***@h/db"},
+    {"mongo://u:Tr0ub4dor@h/db", "mongo://***@h/db"},
+    {"mongodb:/u:Tr0ub4dor@h/db", "mongodb:/***@h/db"},
+    {"mongodb:u:Tr0ub4dor@h", "mongodb:***@h"},
+    {"mongodb//u:Tr0ub4dor@h/db", "mongodb//***@h/db"},
+    {"mongodb::///u:Tr0ub4dor@h", "mongodb::///***@h"},
+    {"mongodb:\\\\u:Tr0ub4dor@h", "mongodb:\\\\***@h"},
+    {"monogdb://u:Tr0ub4dor@h/db", "monogdb://***@h/db"},
+    {"rocksdb://u:Tr0ub4dor@h", "rocksdb://***@h"},
+    {"//u:Tr0ub4dor@h/db", "//***@h/db"},
+    {"u:Tr0ub4dor@h/db", "u:***@h/db"},
+    {"u:Tr0ub4dor@h:27017", "u:***@h:27017"},
+    {"/u:Tr0ub4dor@h/db/LOCK", "/u:***@h/db/LOCK"},
+    /* something before it */
+    {"'mongodb://u:Tr0ub4dor@h/db'", "'mongodb://***@h/db'"},
+    {"\"mongodb://u:Tr0ub4dor@h/db\"", "\"mongodb://***@h/db\""},
+    {" mongodb://u:Tr0ub4dor@h/db", " mongodb://***@h/db"},
+    {"SPILLWAY_URI=mongodb://u:Tr0ub4dor@h/db", "SPILLWAY_URI=mongodb://***@h/db"},
+    {"SPILLWAY_URI=mongodb://u:Tr0ub4dor h0rse@h/db", "SPILLWAY_URI=mongodb://***@h/db"},
+    {"export SPILLWAY_URI='mongodb://u:Tr0ub4dor@h/db'",
+     "export SPILLWAY_URI='mongodb://***@h/db'"},
+    {"\xEF\xBB\xBFmongodb://u:Tr0ub4dor@h/db", "\xEF\xBB\xBFmongodb://***@h/db"},
+    /* characters that should have been encoded */
+    {"mongodb://u:Tr0ub4dor@h0rse@h/db", "mongodb://***@h/db"},
+    {"mongodb://u:Tr0ub4dor:h0rse@h/db", "mongodb://***@h/db"},
+    {"mongodb://u:Tr0ub4dor/h0rse@h/db", "mongodb://***@h/db"},
+    {"mongodb://u:1/Tr0ub4dor@h/db", "mongodb://***@h/db"},
+    {"mongodb://u:1?Tr0ub4dor@h/db", "mongodb://***@h/db"},
+    {"mongodb://u:Tr0ub4dor h0rse@h/db", "mongodb://***@h/db"},
+    {"mongodb://u:Tr0ub4dor%20h0rse%ZZ@h/db", "mongodb://***@h/db"},
+    {"mongodb://u:Tr0ub4dor'h0rse\"@h/db", "mongodb://***@h/db"},
+    {"mongo://u:Tr0ub4dor\nh0rse@h/db", "mongo://***@h/db"},
+    {"rocksdb://u:Tr0ub4dor/h0rse @x@h", "rocksdb://***@h"},
+    {"mongodb://u:Tr0ub4dor @h/db", "mongodb://***@h/db"},
+    /* no host, or an end that was cut off */
+    {"mongodb://u:Tr0ub4dor@", "mongodb://***@"},
+    {"mongodb://u:Tr0ub4dor", "mongodb://u:***"},
+    {"mongodb://u:1Tr0ub4dor/db", "mongodb://u:***"},
+    {"rocksdb://u:Tr0ub4dor", "rocksdb://u:***"},
+    /* two, and what stands around */
+    {"from mongodb://u:Tr0ub4dor@h1/a to mongo://u:h0rse@h2/b: no",
+     "from mongodb://***@h1/a to mongo://***@h2/b: no"},
+    {"cannot open mongo://u:Tr0ub4dor@h/db, which should be a file",
+     "cannot open mongo://***@h/db, which should be a file"},
+    /* other secrets */
+    {"mongodb://h/db?tlsCertificateKeyFilePassword=Tr0ub4dor&tls=true",
+     "mongodb://h/db?tlsCertificateKeyFilePassword=***&tls=true"},
+    {"authMechanismProperties=AWS_SESSION_TOKEN:Tr0ub4dor,SERVICE_NAME:x",
+     "authMechanismProperties=AWS_SESSION_TOKEN:***,SERVICE_NAME:x"},
+    /* nothing secret: as it was */
+    {"", ""},
+    {"mongodb://localhost:27017/shop: no such collection", NULL},
+    {"mongodb://HOST:PORT/DATABASE, or @FILE for a file", NULL},
+    {"mongodb+srv://cluster.example/shop", NULL},
+    {"mongodb://[::1]:27017/shop", NULL},
+    {"mongo:27017/shop: no owner \"a@example.org\"", NULL},
+    {"'ev' has no owner \"user:ada@example.org\"", NULL},
+    {"dump/shop/things.bson:17: byte 5", NULL},
+    {"rocksdb:/data/a@b/feeds", NULL},
+    {"next: --cursor '2026-03:17' --limit 20", NULL},
+    {"order:4711@3", NULL},
+    {"https://example.org/@ada", NULL},
+    {"a: b@c", NULL},
+};
+
+static void no_secret_is_left(void **context)
+{
+    (void)context;
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        const char *expected = CASES[i].shown ? CASES[i].shown : CASES[i].given;
+        char *shown = spill_redact(CASES[i].given);
+        assert_string_equal(shown, expected);
+        for (size_t j = 0; j < sizeof SECRETS / sizeof SECRETS[0]; j++)
+            assert_null(strstr(shown, SECRETS[j]));
+        char *again = spill_redact(shown);
+        assert_string_equal(again, shown);
+        bson_free(again);
+        bson_free(shown);
+    }
+}
+
+/* Whatever a message puts around a connection string. */
+static void no_secret_is_left_in_a_message(void **context)
+{
+    (void)context;
+    static const char *const formats[] = {"%s: No such file or directory", "'%s' is not a file",
+                                          "\"%s\"", "cannot open %s, which should name the store",
+                                          "{\"source\":\"%s\"}"};
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
+        for (size_t j = 0; j < sizeof formats / sizeof formats[0]; j++) {
+            char *message = bson_strdup_printf(formats[j], CASES[i].given);
+            char *shown = spill_redact(message);
+            for (size_t k = 0; k < sizeof SECRETS / sizeof SECRETS[0]; k++)
+                if (strstr(shown, SECRETS[k]))
+                    fail_msg("%s became %s", message, shown);
+            bson_free(shown);
+            bson_free(message);
+        }
+}
+
+static void errors_hold_no_secret(void **context)
+{
+    (void)context;
+    spill_error_t error;
+    char padding[SPILL_ERROR_MESSAGE_SIZE - 20];
+    memset(padding, 'x', sizeof padding - 1);
+    padding[sizeof padding - 1] = '\0';
+    spill_fail(&error, SPILL_INVALID, "'mongo://u:Tr0ub4dor@h/db' is not a store");
+    assert_string_equal(error.message, "'mongo://***@h/db' is not a store");
+    spill_fail(&error, SPILL_INVALID, "%s rocksdb://u:Tr0ub4dor h0rse@h/db", padding);
+    assert_null(strstr(error.message, "Tr0"));
+    spill_fail_errno(&error, 2, "mongodb:/u:Tr0ub4dor@h/db");
+    assert_null(strstr(error.message, "Tr0"));
+    spill_fail_prefix(&error, SPILL_IO, "MONGODB://u:Tr0ub4dor@h/db");
+    assert_null(strstr(error.message, "Tr0"));
+}
+
+static void paths_are_not_taken_for_secrets(void **context)
+{
+    (void)context;
+    static const char *const paths[] = {"feeds.db", "rocksdb:feeds.db", "/data/a:b@c/d",
+                                        "./a@b",    "C:/feeds",         "rocksdb:/data/a@b"};
+    static const char *const uris[] = {"mongo://u:p@h/db", "rocksdb://u:p@h", " mongodb://u:p@h",
+                                       "X=mongodb://u:p@h", "'mongodb:/u:p@h'"};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+        assert_false(spill_resembles_secret_uri(paths[i]));
+    for (size_t i = 0; i < sizeof uris / sizeof uris[0]; i++)
+        assert_true(spill_resembles_secret_uri(uris[i]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_secret_is_left),
+        cmocka_unit_test(no_secret_is_left_in_a_message),
+        cmocka_unit_test(errors_hold_no_secret),
+        cmocka_unit_test(paths_are_not_taken_for_secrets),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
