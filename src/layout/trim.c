@@ -165,6 +165,12 @@ static spill_code_t try_trim(spill_owner_t *owner, const spill_trim_t *trim, spi
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_TRIM, SPILL_HEAD);
     request.rev = head->state.rev;
     request.low = *low;
+    /*
+     * An append to a head that keeps the best may drop the very elements that the trim counted as
+     * the newest. If one comes between, count again.
+     */
+    if (trim->keep > 0 && spill_keeps_best(&owner->array->definition))
+        request.seq = spill_state_end(&head->state);
     code = removed_above(owner, &head->state, *low, &request.removed, error);
     spill_response_t response = SPILL_RESPONSE_INIT;
     if (code == SPILL_OK)

@@ -31,8 +31,8 @@
  *   INTEND        head      rev equal, no intent                intent; removed + 1; rev + 1
  *   PULL          page      epoch equal, it is there            delete; gone; rev + 1
  *   SETTLE        head      rev equal, intent is this one       no intent; rev + 1
- *   TRIM          head      rev equal, no intent, low < mine    low, removed; slots below low go:
- *                                                               first >= min(low, end); rev + 1
+ *   TRIM          head      rev equal, no intent, low < mine;   low, removed; slots below low go:
+ *                           with `seq`: end equal to it         first >= min(low, end); rev + 1
  *   RECOUNT       head      rev equal, no intent; elements      sum and top as they were found to
  *                           apart: end equal                    be; counts anew; rev + 1
  *   ... `counts`  any       rev equal, no intent; as many       sizes and statistics as those of
@@ -255,7 +255,7 @@ typedef struct spill_request {
     bool close;          /* SEAL */
     int64_t low;         /* TRIM; READ of SPILL_ELEMENTS */
     int64_t removed;     /* TRIM: the new value of state.removed */
-    int64_t seq;         /* the element; READ: bound of the run */
+    int64_t seq;         /* the element; READ: bound of the run; TRIM: 0, or the expected end */
     int64_t intent_page; /* INTEND, SETTLE */
     /*
      * Elements apart, all of the elements as they are at `rev`. REMOVE, EDIT, INTEND, TRIM: what

@@ -566,11 +566,11 @@ static spill_outcome_t settle(const spill_request_t *request, const spill_facts_
 static spill_outcome_t trim(const spill_request_t *request, const spill_facts_t *facts,
                             spill_state_t *state, spill_effect_t *effect)
 {
+    int64_t end = spill_state_end(state);
     if (!at_rev(request, state) || state->intent || request->low <= state->low ||
-        !spill_step_allows_top(request, state))
+        (request->seq > 0 && request->seq != end) || !spill_step_allows_top(request, state))
         return SPILL_REFUSED_GUARD;
     spill_step_changes_top(request, facts, NULL, state);
-    int64_t end = spill_state_end(state);
     int64_t first = request->low < end ? request->low : end;
     state->low = request->low;
     state->removed = request->removed;

@@ -109,8 +109,9 @@ static spill_outcome_t change(fixture_t *fixture, spill_request_kind_t kind, int
     bson_t game;
     spill_request_t request = make_request(fixture, kind, SPILL_HEAD);
     request.rev = EPOCH + rev;
-    request.seq = seq;
-    request.low = kind == SPILL_REQUEST_TRIM ? seq : 0;
+    bool trim = kind == SPILL_REQUEST_TRIM;
+    request.seq = trim ? 0 : seq;
+    request.low = trim ? seq : 0;
     make_game(score ? score : "", seq, &game);
     spill_value_t element = value_of(&game);
     if (score) {
@@ -369,6 +370,24 @@ static void a_trim_takes_the_oldest(void **state)
     fixture_close(&fixture);
 }
 
+/* Two elements were counted as the newest; an append then drops one of them. */
+static void a_trim_by_count_is_refused_after_an_append(void **state)
+{
+    fixture_t fixture;
+    open_best(&fixture, *state);
+    add(&fixture, 3, "9|1|8", 0);
+    spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
+    trim.rev = EPOCH;
+    trim.low = 1;
+    trim.seq = 3;
+    add(&fixture, 1, "2", 3);
+    assert_refused(&fixture, &trim);
+    assert_head(&fixture, "rev+0 gone=1,2,3 | 0");
+    trim.seq = 4;
+    assert_done(&fixture, &trim);
+    fixture_close(&fixture);
+}
+
 /* ---- against a plain list -------------------------------------------------------------------- */
 
 typedef struct game {
@@ -535,5 +554,6 @@ void add_best_tests(suite_t *suite)
     SUITE_ADD(suite, what_skips_is_known_as_an_operation);
     SUITE_ADD(suite, what_was_dropped_cannot_be_changed);
     SUITE_ADD(suite, a_trim_takes_the_oldest);
+    SUITE_ADD(suite, a_trim_by_count_is_refused_after_an_append);
     SUITE_ADD(suite, it_is_a_list_of_the_best);
 }

@@ -12,6 +12,25 @@ static bool has_id(const sim_plain_t *plain, const sim_plain_element_t *element,
     return value >= 0 && value % SIM_IDS == id;
 }
 
+/*
+ * Did an edit give the element the id while it was live, or after a trim had removed it? The client
+ * of such a late edit read the head before the trim, and so may a client that then finds the id.
+ */
+static bool had_id(const sim_plain_t *plain, int64_t seq, sim_span_t span, int64_t id)
+{
+    for (int32_t v = span.from; v <= span.to; v++) {
+        const sim_plain_element_t *element = sim_plain_find_at(plain, v, seq);
+        if (element && has_id(plain, element, v, id))
+            return true;
+        if (!element || element->died < span.from || element->died > span.to)
+            continue;
+        for (int32_t i = element->last_edit; i >= 0; i = plain->edits[i].previous)
+            if (plain->edits[i].version == element->died && plain->edits[i].value % SIM_IDS == id)
+                return true;
+    }
+    return false;
+}
+
 /* The lowest number with the id at that version, or -1. */
 static int64_t lowest(const sim_plain_t *plain, int32_t version, int64_t id)
 {
@@ -63,12 +82,7 @@ void sim_check_id(sim_client_t *client, int owner, sim_span_t span, spill_code_t
         return;
     }
     sim_saw(world, client->reads > 1 ? SIM_ID_IN_PAGE : SIM_ID_FOUND);
-    bool had = false;
-    for (int32_t v = span.from; !had && v <= span.to; v++) {
-        const sim_plain_element_t *element = sim_plain_find_at(plain, v, seq);
-        had = element && has_id(plain, element, v, id);
-    }
-    if (!had)
+    if (!had_id(plain, seq, span, id))
         sim_fail(world, "owner %d: %s by id %lld found %lld, which never had it", owner, what,
                  (long long)id, (long long)seq);
     int64_t first = lowest(plain, span.from, id);
@@ -84,12 +98,8 @@ void sim_check_removing(sim_client_t *client, int owner, int64_t seq)
 {
     const sim_plain_t *plain = &client->world->plains[owner];
     const sim_removing_t *removing = &client->removing;
-    bool had = !removing->active;
-    for (int32_t v = removing->from; !had && v <= sim_plain_version(plain); v++) {
-        const sim_plain_element_t *element = sim_plain_find_at(plain, v, seq);
-        had = element && has_id(plain, element, v, removing->id);
-    }
-    if (!had)
+    sim_span_t span = {removing->from, sim_plain_version(plain)};
+    if (removing->active && !had_id(plain, seq, span, removing->id))
         sim_fail(client->world, "owner %d: %lld was removed by a filter that it never matched",
                  owner, (long long)seq);
 }
