@@ -6,7 +6,7 @@
 #include "cli/scan_print.h"
 
 #include "store/browse.h"
-#include "tools/scan/feed.h"
+#include "tools/scan/resync.h"
 #include "util/clock.h"
 #include "util/error.h"
 
@@ -22,7 +22,7 @@ static spill_exit_t check(const spill_invocation_t *invocation,
         return spill_cli_usage(invocation, "--threads is 1 or 2");
     if (given->max_share < 1 || given->max_share > 100)
         return spill_cli_usage(invocation, "--max-share is a percentage from 1 to 100");
-    if (given->document_limit < 1 || given->document_limit > SPILL_DOCUMENT_BYTES_MAX)
+    if (given->document_limit < 1 || given->document_limit > SPILL_SCAN_DOCUMENT_BYTES_MAX)
         return spill_cli_usage(invocation, "--document-limit is at most 24 MiB");
     return SPILL_EXIT_DONE;
 }

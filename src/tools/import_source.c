@@ -98,6 +98,13 @@ bool spill_source_stopped(const spill_source_t *source)
     return source->stopped;
 }
 
+bool spill_source_check_stop(spill_source_t *source)
+{
+    if (source->stop && atomic_load_explicit(source->stop, memory_order_relaxed))
+        source->stopped = true;
+    return source->stopped;
+}
+
 /* Until there is something to read, or the end; also for a pipe's first writer. */
 static void wait_for_bytes(spill_source_t *source)
 {

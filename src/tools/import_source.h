@@ -24,6 +24,9 @@ void spill_source_close(spill_source_t *source); /* NULL is allowed */
 void spill_source_stop_by(spill_source_t *source, const atomic_bool *stop);
 bool spill_source_stopped(const spill_source_t *source); /* has it ended so? */
 
+/* Look at *stop now: once it is true, the source ends so. To be polled in long loops. O(1). */
+bool spill_source_check_stop(spill_source_t *source);
+
 /*
  * Read up to `size` decompressed bytes; *got is 0 only at the end. SPILL_PARSE where compressed
  * data is damaged or cut off, SPILL_IO where reading fails.

@@ -195,6 +195,36 @@ head -c 50 shop.archive >start.archive
 expect 3 scan start.archive
 has err "the archive's list of collections is damaged at byte"
 
+# Damage that was made to be slow: lengths in front of lengths, heads of parts in heads of parts.
+python3 - <<'END'
+import struct
+def text(name, value):
+    return b"\2" + name + b"\0" + struct.pack("<i", len(value) + 1) + value + b"\0"
+def document(fields):
+    return struct.pack("<i", len(fields) + 5) + fields + b"\0"
+with open("lengths.bson", "wb") as out:
+    count = 1000000
+    out.write(b"\xff" * 8)
+    for left in range(count, 0, -1):
+        out.write(b"\x10a\0" + struct.pack("<i", 7 * left + 4))
+    out.write(b"\x7e\x7eX\x7e\x7e\x7e\0")
+    out.write(document(b"\x10a\0\1\0\0\0") * 3)
+with open("heads.archive", "wb") as out:
+    end = b"\xff" * 4
+    out.write(struct.pack("<I", 0x8199e26d) + document(text(b"version", b"0.1")) + end + b"\3\0\0\0")
+    for _ in range(200000):
+        out.write(end + struct.pack("<i", 900000) + text(b"db", b"abcdefg"))
+    head = text(b"db", b"shop") + text(b"collection", b"late") + b"\x08EOF\0"
+    out.write(end + document(head + b"\0") + document(b"\x10a\0\1\0\0\0") + end)
+    out.write(document(head + b"\1") + end)
+END
+timeout 30 "$SPILLWAY" scan lengths.bson --quiet >out 2>err
+has err 'lengths.bson: byte 0: this is not a BSON document; 7000015 bytes are passed over'
+has out '3 documents, 36 B'
+timeout 30 "$SPILLWAY" scan heads.archive --quiet >out 2>err
+has err 'heads.archive: byte 30: the archive is damaged; 4800004 bytes are passed over'
+has out '1 document, 12 B'
+
 # ---- Ctrl-C ---------------------------------------------------------------------------------------
 
 # until_caught PID: until the program of that number catches TERM. The shell's own child catches it too,

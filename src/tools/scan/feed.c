@@ -1,8 +1,5 @@
 #include "tools/scan/feed.h"
 
-#include "bson/value.h"
-#include "tools/scan/walk.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,12 +41,13 @@ void spill_feed_close(spill_feed_t *feed)
     spill_source_close(source);
 }
 
-void spill_feed_report(const spill_feed_t *feed, int64_t place, const char *format, ...)
+void spill_feed_report(spill_feed_t *feed, int64_t place, const char *format, ...)
 {
-    char text[SPILL_ERROR_MESSAGE_SIZE];
+    char text[SPILL_ERROR_MESSAGE_SIZE] = "the input is damaged";
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    if (feed->reports++ < SPILL_FEED_REPORTS)
+        vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     if (feed->problem)
         feed->problem(feed->context, place, text);
@@ -87,7 +85,7 @@ void spill_feed_window_fill(spill_feed_t *feed, spill_feed_window_t *window, spi
 void spill_feed_window_drop(spill_feed_window_t *window, spill_block_t *block, size_t count)
 {
     if (count == 0)
-        return;
+        return; /* an empty block has no data to move */
     memmove(block->data.data, block->data.data + count, block->data.size - count);
     block->data.size -= count;
     window->offset += (int64_t)count;
@@ -95,102 +93,20 @@ void spill_feed_window_drop(spill_feed_window_t *window, spill_block_t *block, s
 
 void spill_feed_window_keep(spill_feed_window_t *window, spill_block_t *block, size_t count)
 {
+    size_t left = block->data.size - count;
     spill_buffer_clear(&window->rest);
-    spill_buffer_append(&window->rest, block->data.data + count, block->data.size - count);
+    if (left > 0)
+        spill_buffer_append(&window->rest, block->data.data + count, left);
     block->data.size = count;
     window->offset += (int64_t)count;
+}
+
+bool spill_feed_interrupted(const spill_feed_t *feed)
+{
+    return feed->source && spill_source_check_stop(feed->source);
 }
 
 bool spill_feed_has_no_size(const spill_feed_t *feed)
 {
     return spill_source_size(feed->source) < 0 || strcmp(feed->name, "stdin") == 0;
-}
-
-/* ---- finding documents again ----------------------------------------------------------------- */
-
-static uint32_t length_of(const uint8_t *data)
-{
-    uint32_t value;
-    memcpy(&value, data, sizeof value);
-    return BSON_UINT32_FROM_LE(value);
-}
-
-bool spill_feed_header(const uint8_t *data, size_t size)
-{
-    if (size < 4)
-        return true; /* who knows */
-    uint32_t length = length_of(data);
-    if (length < 5 || length > SPILL_DOCUMENT_BYTES_MAX)
-        return false;
-    uint8_t type = size > 4 ? data[4] : 0;
-    bool known = type == BSON_TYPE_MAXKEY || type == BSON_TYPE_MINKEY ||
-                 (type > 0 && type <= BSON_TYPE_DECIMAL128);
-    return size < 5 || (length == 5 ? type == 0 : known);
-}
-
-static bool begins_with_id(const uint8_t *data, size_t size)
-{
-    return size >= 9 && spill_feed_header(data, size) && memcmp(data + 5, "_id", 4) == 0;
-}
-
-bool spill_feed_two(const uint8_t *data, size_t size)
-{
-    if (!begins_with_id(data, size))
-        return false;
-    uint32_t length = length_of(data);
-    return length < size && data[length - 1] == 0 && begins_with_id(data + length, size - length);
-}
-
-/* Is there a sound document? */
-static spill_feed_sight_t look_at_one(const uint8_t *data, size_t size, bool ended, size_t *wanted)
-{
-    *wanted = 5;
-    if (size < 5)
-        return ended ? SPILL_FEED_NO : SPILL_FEED_CANNOT_TELL;
-    uint32_t length = length_of(data);
-    if (!spill_feed_header(data, size) || length == 5)
-        return SPILL_FEED_NO;
-    *wanted = length;
-    if (length > size)
-        return ended ? SPILL_FEED_NO : SPILL_FEED_CANNOT_TELL;
-    return data[length - 1] == 0 && spill_walk_check(data, length) ? SPILL_FEED_YES : SPILL_FEED_NO;
-}
-
-spill_feed_sight_t spill_feed_look(const uint8_t *data, size_t size, bool ended, bool ids,
-                                   size_t *wanted)
-{
-    *wanted = 5;
-    if (size < 5)
-        return ended ? SPILL_FEED_NO : SPILL_FEED_CANNOT_TELL;
-    bool id = begins_with_id(data, size);
-    uint32_t length = length_of(data);
-    if (!spill_feed_header(data, size) || length == 5)
-        return SPILL_FEED_NO;
-    if (length > size && ids && !id)
-        return SPILL_FEED_NO;
-    if (length < size && !spill_feed_header(data + length, size - length))
-        return SPILL_FEED_NO;
-    spill_feed_sight_t first = look_at_one(data, size, ended, wanted);
-    if (first != SPILL_FEED_YES || (length == size && ended))
-        return first;
-    const uint8_t *behind = data + length;
-    size_t left = size - length;
-    if (ids && !id && left >= 9 && !begins_with_id(behind, left))
-        return SPILL_FEED_NO;
-    spill_feed_sight_t second = look_at_one(behind, left, ended, wanted);
-    *wanted += length;
-    return second;
-}
-
-bool spill_feed_find(const uint8_t *data, size_t size, size_t from, bool ended, bool ids,
-                     size_t *at, size_t *wanted)
-{
-    *wanted = 0;
-    for (*at = from; *at + 5 <= size; ++*at) {
-        spill_feed_sight_t sight = spill_feed_look(data + *at, size - *at, ended, ids, wanted);
-        if (sight != SPILL_FEED_NO)
-            return sight == SPILL_FEED_YES;
-    }
-    *wanted = 0;
-    return false;
 }

@@ -10,9 +10,6 @@
 #include "tools/import_records.h"
 #include "util/buffer.h"
 
-/* A longer document is passed over: no database of the family takes one. */
-#define SPILL_DOCUMENT_BYTES_MAX (24 * 1024 * 1024)
-
 #define SPILL_BLOCK_BYTES (1024 * 1024) /* of a block, unless one document is larger */
 
 typedef struct spill_feed_record {
@@ -39,6 +36,8 @@ void spill_block_add(spill_block_t *block, size_t at, size_t size_bytes, int64_t
  */
 typedef void (*spill_feed_problem_fn)(void *context, int64_t place, const char *text);
 
+enum { SPILL_FEED_REPORTS = 1000 };
+
 typedef struct spill_feed spill_feed_t;
 
 typedef struct spill_feed_ops {
@@ -62,6 +61,7 @@ struct spill_feed {
     int64_t expected;       /* or -1 */
     spill_feed_problem_fn problem;
     void *context;
+    int64_t reports; /* so far; of more than SPILL_FEED_REPORTS only the place is said */
 };
 
 /*
@@ -81,7 +81,7 @@ spill_feed_t *spill_feed_server(spill_browse_t *browse, const char *collection, 
                                 int64_t rate);
 void spill_feed_close(spill_feed_t *feed); /* NULL is allowed */
 
-void spill_feed_report(const spill_feed_t *feed, int64_t place, const char *format, ...)
+void spill_feed_report(spill_feed_t *feed, int64_t place, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Is it a pipe, of which it is not known before that there is nothing in it? */
@@ -102,40 +102,12 @@ void spill_feed_window_begin(spill_feed_window_t *window, spill_block_t *block);
 /* Have at least `wanted` bytes in the block, unless the input ends before. */
 void spill_feed_window_fill(spill_feed_t *feed, spill_feed_window_t *window, spill_block_t *block,
                             size_t wanted);
+/* Has the scan been interrupted? To be polled where damage is passed over. */
+bool spill_feed_interrupted(const spill_feed_t *feed);
+
 /* Take the block's first bytes away. */
 void spill_feed_window_drop(spill_feed_window_t *window, spill_block_t *block, size_t count);
 /* What is behind the block's first `count` bytes is for the next one. */
 void spill_feed_window_keep(spill_feed_window_t *window, spill_block_t *block, size_t count);
-
-/* ---- finding documents again ----------------------------------------------------------------- */
-
-/* Could a document begin here, by its length and its first type? `size` bytes are there. */
-bool spill_feed_header(const uint8_t *data, size_t size);
-
-typedef enum spill_feed_sight {
-    SPILL_FEED_NO,
-    SPILL_FEED_YES,
-    SPILL_FEED_CANNOT_TELL /* without more bytes */
-} spill_feed_sight_t;
-
-/*
- * Does a document begin at `data`, of which `size` bytes are there, and no more where `ended`? One
- * that is sound and is followed by another sound one, or by the end; with `ids` the first field of
- * one of the two is _id. *wanted: where that cannot be told, so many bytes are needed. A walk of
- * both.
- */
-spill_feed_sight_t spill_feed_look(const uint8_t *data, size_t size, bool ended, bool ids,
-                                   size_t *wanted);
-
-/* Does a document with _id as its first field begin here, and another one where it ends? O(1). */
-bool spill_feed_two(const uint8_t *data, size_t size);
-
-/*
- * The first place from `from` on where spill_feed_look sees a document. *wanted: where that cannot
- * be told, so many bytes from *at on are needed, 0 for more. O(size), and a walk of what looks like
- * a document with another one's length behind it.
- */
-bool spill_feed_find(const uint8_t *data, size_t size, size_t from, bool ended, bool ids,
-                     size_t *at, size_t *wanted);
 
 #endif

@@ -10,6 +10,7 @@
  * of the collection's documents.
  */
 #include "tools/scan/feed.h"
+#include "tools/scan/resync.h"
 
 #include "tools/scan/walk.h"
 #include "util/crc64.h"
@@ -70,10 +71,12 @@ static bool have(archive_feed_t *feed, size_t wanted)
 {
     if (left_of(feed) >= wanted)
         return true;
-    spill_feed_window_drop(&feed->window, &feed->held, feed->begin);
-    feed->begin = 0;
+    if (feed->begin >= feed->held.data.size / 2) { /* a byte is moved twice at most on average */
+        spill_feed_window_drop(&feed->window, &feed->held, feed->begin);
+        feed->begin = 0;
+    }
     spill_feed_window_fill(&feed->base, &feed->window, &feed->held,
-                           wanted > SPILL_BLOCK_BYTES ? wanted : SPILL_BLOCK_BYTES);
+                           feed->begin + wanted + SPILL_BLOCK_BYTES);
     return left_of(feed) >= wanted;
 }
 
@@ -102,7 +105,7 @@ static const char *text_in(const bson_t *document, const char *name)
 }
 
 /* Are its documents those that were dumped? Earlier versions of mongodump do not say. */
-static void check_crc(const archive_feed_t *feed, const member_t *member, const bson_t *head)
+static void check_crc(archive_feed_t *feed, const member_t *member, const bson_t *head)
 {
     bson_iter_t iter;
     if (member->damaged || !bson_iter_init_find(&iter, head, "CRC") ||
@@ -138,14 +141,38 @@ static bool read_head(archive_feed_t *feed, const uint8_t *data, uint32_t size)
 
 /* ---- damage ---------------------------------------------------------------------------------- */
 
-/* Is this the end of a part, with another one's head behind it? */
+/* Behind a head's field of that name, a text of at most `most` bytes; NULL: it is not there. */
+static const uint8_t *pass_text(const uint8_t *at, const uint8_t *end, const char *name,
+                                size_t most)
+{
+    size_t before = 1 + strlen(name) + 1; /* type and name */
+    size_t left = (size_t)(end - at);
+    if (left < before + 4 || at[0] != BSON_TYPE_UTF8 || memcmp(at + 1, name, before - 1) != 0)
+        return NULL;
+    uint32_t size = number_at(at + before);
+    if (size == 0 || size > most || size > left - before - 4 || at[before + 3 + size] != 0)
+        return NULL;
+    return at + before + 4 + size;
+}
+
+/*
+ * Is this the end of a part, with another one's head behind it? mongodump writes the names first,
+ * then EOF, and little else. Names are not looked into, so that heads in heads take no longer.
+ */
 static bool is_head(const uint8_t *data, size_t left)
 {
-    static const uint8_t first[] = {BSON_TYPE_UTF8, 'd', 'b', 0};
-    if (left < 12 || number_at(data) != END || memcmp(data + 8, first, sizeof first) != 0)
+    enum { DATABASE_BYTES = 128, COLLECTION_BYTES = 512, OTHER_BYTES = 64 };
+    static const uint8_t eof[] = {BSON_TYPE_BOOL, 'E', 'O', 'F', 0};
+    if (left < 12 || number_at(data) != END)
         return false;
     uint32_t size = number_at(data + 4);
-    return size <= left - 4 && spill_walk_check(data + 4, size);
+    if (size < 5 || size > left - 4)
+        return false;
+    const uint8_t *end = data + 4 + size;
+    const uint8_t *at = pass_text(data + 8, end, "db", DATABASE_BYTES);
+    at = at ? pass_text(at, end, "collection", COLLECTION_BYTES) : NULL;
+    return at && (size_t)(end - at) > sizeof eof && (size_t)(end - at) <= OTHER_BYTES &&
+           memcmp(at, eof, sizeof eof) == 0 && spill_walk_check(data + 4, size);
 }
 
 /* Nothing can be read here: look for the next part. */
@@ -162,7 +189,7 @@ static void find_part(archive_feed_t *feed, const char *what)
         while (at < last && !(found = is_head(data + at, left_of(feed) - at)))
             at++;
         feed->begin += at;
-    } while (!found && left_of(feed) > 0);
+    } while (!found && left_of(feed) > 0 && !spill_feed_interrupted(&feed->base));
     spill_feed_report(&feed->base, damaged, "%s; %" PRId64 " bytes are passed over", what,
                       offset_of(feed) - damaged);
     if (feed->at != NOWHERE)
@@ -183,7 +210,7 @@ static step_t take(archive_feed_t *feed, spill_block_t *block)
         feed->at = NOWHERE;
         return block->count > 0 ? STEP_BLOCK_DONE : STEP_ON; /* a block is of one collection */
     }
-    if (size < 5 || size > SPILL_DOCUMENT_BYTES_MAX || !have(feed, size))
+    if (size < 5 || size > SPILL_SCAN_DOCUMENT_BYTES_MAX || !have(feed, size))
         return STEP_DAMAGE;
     if (feed->at == NOWHERE) {
         if (!read_head(feed, here(feed), size))
@@ -234,7 +261,7 @@ static spill_code_t start(archive_feed_t *feed, spill_error_t *error)
         uint32_t size = have(feed, 4) ? number_at(here(feed)) : 0;
         if (size == END)
             break;
-        if (size < 5 || size > SPILL_DOCUMENT_BYTES_MAX || !have(feed, size))
+        if (size < 5 || size > SPILL_SCAN_DOCUMENT_BYTES_MAX || !have(feed, size))
             return spill_fail(error, SPILL_PARSE,
                               "the archive's list of collections is damaged at byte %" PRId64,
                               offset_of(feed));

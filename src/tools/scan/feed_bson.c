@@ -1,5 +1,6 @@
 /* Documents one after the other, as mongodump writes them. */
 #include "tools/scan/feed.h"
+#include "tools/scan/resync.h"
 
 #include "util/error.h"
 
@@ -10,10 +11,16 @@
 typedef struct bson_feed {
     spill_feed_t base;
     spill_feed_window_t window;
-    bool some;    /* a document was found */
-    bool without; /* ... and one whose first field is not _id */
-    bool told;    /* that the input is empty */
+    spill_resync_t *resync; /* NULL before the first damage */
+    int64_t lost_from;      /* where damage began that is being passed over, or NOWHERE */
+    char lost[96];          /* what was wrong there */
+    int64_t measured_to;    /* fields before this place were measured once, in vain */
+    bool some;              /* a document was found */
+    bool without;           /* ... and one whose first field is not _id */
+    bool told;              /* that the input is empty */
 } bson_feed_t;
+
+#define NOWHERE INT64_C(-1)
 
 static uint32_t length_at(const spill_block_t *block, size_t at)
 {
@@ -22,75 +29,90 @@ static uint32_t length_at(const spill_block_t *block, size_t at)
     return BSON_UINT32_FROM_LE(value);
 }
 
-/* Has every document so far begun with its _id? */
-static bool ids_first(const bson_feed_t *feed)
+static spill_resync_view_t view_of(const bson_feed_t *feed, const spill_block_t *block)
 {
-    return feed->some && !feed->without;
+    return (spill_resync_view_t){.data = block->data.data,
+                                 .size = block->data.size,
+                                 .offset = feed->window.offset,
+                                 .ended = feed->window.ended,
+                                 .ids = feed->some && !feed->without};
 }
 
-/* There is no document at the block's begin: look for the next one. */
-static void find_next(bson_feed_t *feed, spill_block_t *block, const char *what)
+static spill_resync_t *resync_of(bson_feed_t *feed)
 {
-    int64_t damaged = feed->window.offset;
-    size_t from = 1;
-    for (;;) {
-        size_t at, wanted;
-        bool found = spill_feed_find(block->data.data, block->data.size, from, feed->window.ended,
-                                     ids_first(feed), &at, &wanted);
-        if (found || feed->window.ended) {
-            spill_feed_window_drop(&feed->window, block, found ? at : block->data.size);
-            break;
-        }
-        if (at >= SPILL_BLOCK_BYTES && at >= block->data.size / 2) {
-            spill_feed_window_drop(&feed->window, block, at);
-            at = 0;
-        }
-        from = at;
-        spill_feed_window_fill(&feed->base, &feed->window, block,
-                               at + (wanted > 0 ? wanted : SPILL_BLOCK_BYTES));
-    }
-    if (!feed->window.failed || block->data.size > 0)
-        spill_feed_report(&feed->base, damaged, "%s; %" PRId64 " bytes are passed over", what,
-                          feed->window.offset - damaged);
+    if (!feed->resync)
+        feed->resync = spill_resync_new();
+    return feed->resync;
 }
 
-/* The document that begins at the block's first byte is not all there. */
-static void find_after_cut(bson_feed_t *feed, spill_block_t *block, uint32_t length)
+/* ---- damage ---------------------------------------------------------------------------------- */
+
+/* There is no document at `at`: what follows is passed over until the next one. */
+static void lose(bson_feed_t *feed, const spill_block_t *block, size_t at, bool cut_off)
 {
-    char what[96];
-    snprintf(what, sizeof what, "the document is cut off: of %" PRIu32 " bytes %zu are there",
-             length, block->data.size);
-    find_next(feed, block, what);
+    size_t left = block->data.size - at;
+    feed->lost_from = feed->window.offset + (int64_t)at;
+    if (cut_off)
+        snprintf(feed->lost, sizeof feed->lost,
+                 "the document is cut off: of %" PRIu32 " bytes %zu are there",
+                 length_at(block, at), left);
+    else
+        strcpy(feed->lost, "this is not a BSON document");
 }
 
-/* Do the document's fields end where it does? What is in them is not looked at. O(fields). */
-static bool fields_fit(const uint8_t *data, size_t length)
+/* The next document, or the end of the input, is at `at`. */
+static void find_again(bson_feed_t *feed, const spill_block_t *block, size_t at)
 {
-    bson_iter_t iter;
-    if (!bson_iter_init_from_data(&iter, data, length))
-        return false;
-    while (bson_iter_next(&iter))
-        ;
-    return iter.err_off == 0;
+    int64_t place = feed->window.offset + (int64_t)at;
+    if (!feed->window.failed || at < block->data.size)
+        spill_feed_report(&feed->base, feed->lost_from, "%s; %" PRId64 " bytes are passed over",
+                          feed->lost, place - feed->lost_from);
+    feed->lost_from = NOWHERE;
+}
+
+static spill_sight_t pass_over(bson_feed_t *feed, const spill_block_t *block, size_t *at,
+                               size_t *wanted)
+{
+    spill_resync_view_t view = view_of(feed, block);
+    spill_sight_t sight = spill_resync_find(resync_of(feed), &view, at, wanted);
+    if (sight != SPILL_SIGHT_CANNOT_TELL)
+        find_again(feed, block, *at);
+    return sight;
+}
+
+/* ---- documents ------------------------------------------------------------------------------- */
+
+/*
+ * Do the document's fields end where it does? What is in them is not checked. Each byte is looked
+ * at once in this way; then the feed remembers what it has measured.
+ */
+static bool fields_fit(bson_feed_t *feed, const spill_resync_view_t *view, size_t at, size_t length)
+{
+    size_t passed;
+    if (view->offset + (int64_t)at < feed->measured_to)
+        return spill_resync_whole(resync_of(feed), view, at, length);
+    bool fit = spill_resync_fits(view, at, length, &passed);
+    if (!fit)
+        feed->measured_to = view->offset + (int64_t)passed;
+    return fit;
 }
 
 /*
  * Is the length of the document at `at` to be believed? It is where another document follows, or
- * where it is that of the document's fields. *wanted as of spill_feed_look, from `at` on.
+ * where it is that of the document's fields. *wanted as of spill_resync_look, from `at` on.
  */
-static spill_feed_sight_t judge(const bson_feed_t *feed, const spill_block_t *block, size_t at,
-                                uint32_t length, size_t *wanted)
+static spill_sight_t judge(bson_feed_t *feed, const spill_block_t *block, size_t at,
+                           uint32_t length, size_t *wanted)
 {
-    const uint8_t *here = block->data.data + at;
-    const uint8_t *behind = here + length;
-    size_t left = block->data.size - at - length;
+    spill_resync_view_t view = view_of(feed, block);
+    const uint8_t *here = view.data + at;
+    size_t left = view.size - at - length;
     if (here[length - 1] != 0)
-        return SPILL_FEED_NO;
-    bool end = left == 0 && feed->window.ended;
-    if (end || spill_feed_two(behind, left) || fields_fit(here, length))
-        return SPILL_FEED_YES;
-    spill_feed_sight_t sight =
-        spill_feed_look(behind, left, feed->window.ended, ids_first(feed), wanted);
+        return SPILL_SIGHT_NO;
+    bool end = left == 0 && view.ended;
+    if (end || spill_resync_two(here + length, left) || fields_fit(feed, &view, at, length))
+        return SPILL_SIGHT_YES;
+    spill_sight_t sight = spill_resync_look(resync_of(feed), &view, at + length, wanted);
     *wanted += length;
     return sight;
 }
@@ -103,38 +125,74 @@ static void add(bson_feed_t *feed, spill_block_t *block, size_t at, uint32_t len
     spill_block_add(block, at, length, feed->window.offset + (int64_t)at);
 }
 
-/* Cut the block into documents. False: there is none at its begin, and something was done. */
-static bool cut(bson_feed_t *feed, spill_block_t *block)
+/* The document at *at goes to the block. NO at the end of the input; damage is a step, too. */
+static spill_sight_t take_document(bson_feed_t *feed, spill_block_t *block, size_t *at,
+                                   size_t *wanted)
+{
+    size_t left = block->data.size - *at;
+    *wanted = sizeof(uint32_t);
+    if (left < sizeof(uint32_t) && !feed->window.ended)
+        return SPILL_SIGHT_CANNOT_TELL;
+    if (left == 0)
+        return SPILL_SIGHT_NO;
+    uint32_t length = left < sizeof(uint32_t) ? 0 : length_at(block, *at);
+    bool good = length >= 5 && length <= SPILL_SCAN_DOCUMENT_BYTES_MAX;
+    bool whole = good && length <= left;
+    *wanted = length;
+    if (good && !whole && !feed->window.ended)
+        return SPILL_SIGHT_CANNOT_TELL;
+    spill_sight_t sight = whole ? judge(feed, block, *at, length, wanted) : SPILL_SIGHT_NO;
+    if (sight == SPILL_SIGHT_CANNOT_TELL)
+        return sight;
+    if (sight == SPILL_SIGHT_YES)
+        add(feed, block, *at, length);
+    else
+        lose(feed, block, *at, good && !whole);
+    *at += sight == SPILL_SIGHT_YES ? length : 1;
+    return SPILL_SIGHT_YES;
+}
+
+/*
+ * Make room for more bytes behind `at`: those before it go, unless they are the block's documents.
+ * Half of the block at least is done with then, so that a byte is moved twice at most on average.
+ * False: the block is to be handed on first.
+ */
+static bool read_on(bson_feed_t *feed, spill_block_t *block, size_t *at, size_t wanted)
+{
+    if (block->count > 0 && *at >= block->data.size / 2)
+        return false;
+    if (block->count == 0 && *at >= SPILL_BLOCK_BYTES && *at >= block->data.size / 2) {
+        spill_feed_window_drop(&feed->window, block, *at);
+        *at = 0;
+    }
+    size_t size = *at + wanted;
+    if (wanted > 0) /* more than asked for, so that many small wishes are not as many reads */
+        spill_feed_window_fill(&feed->base, &feed->window, block,
+                               size > SPILL_BLOCK_BYTES ? size + SPILL_BLOCK_BYTES
+                                                        : SPILL_BLOCK_BYTES);
+    return true;
+}
+
+/* Cut the block into documents, and pass over what is none. */
+static void cut(bson_feed_t *feed, spill_block_t *block)
 {
     size_t at = 0;
-    while (at < block->data.size) {
-        size_t left = block->data.size - at;
-        if (left < 4 && !feed->window.ended)
+    for (;;) {
+        size_t wanted = 0;
+        spill_sight_t sight = feed->lost_from == NOWHERE ? take_document(feed, block, &at, &wanted)
+                                                         : pass_over(feed, block, &at, &wanted);
+        if (sight == SPILL_SIGHT_NO)
             break;
-        uint32_t length = left < 4 ? 0 : length_at(block, at);
-        bool good = length >= 5 && length <= SPILL_DOCUMENT_BYTES_MAX;
-        bool whole = good && length <= left;
-        size_t wanted = length;
-        spill_feed_sight_t sight = whole ? judge(feed, block, at, length, &wanted)
-                                   : good && !feed->window.ended ? SPILL_FEED_CANNOT_TELL
-                                                                 : SPILL_FEED_NO;
-        if (sight == SPILL_FEED_YES) {
-            add(feed, block, at, length);
-            at += length;
+        if (sight == SPILL_SIGHT_YES)
             continue;
+        if (spill_feed_interrupted(&feed->base)) {
+            feed->window.ended = true;
+            break;
         }
-        if (block->count > 0)
-            break; /* what is good first */
-        if (sight == SPILL_FEED_CANNOT_TELL)
-            spill_feed_window_fill(&feed->base, &feed->window, block, wanted);
-        else if (good && !whole)
-            find_after_cut(feed, block, length);
-        else
-            find_next(feed, block, "this is not a BSON document");
-        return false;
+        if (!read_on(feed, block, &at, wanted))
+            break;
     }
     spill_feed_window_keep(&feed->window, block, at);
-    return true;
 }
 
 /* There was not a byte. Of a file with a size that is known before, and may be meant. */
@@ -150,9 +208,8 @@ static spill_code_t next(spill_feed_t *base, spill_block_t *block, spill_error_t
     (void)error; /* what cannot be read is reported, and is the end */
     bson_feed_t *feed = (bson_feed_t *)base;
     spill_feed_window_begin(&feed->window, block);
-    do {
-        spill_feed_window_fill(&feed->base, &feed->window, block, SPILL_BLOCK_BYTES);
-    } while (!cut(feed, block));
+    spill_feed_window_fill(&feed->base, &feed->window, block, SPILL_BLOCK_BYTES);
+    cut(feed, block);
     if (block->data.size == 0 && feed->window.offset == 0)
         tell_nothing(feed);
     return SPILL_OK;
@@ -162,6 +219,7 @@ static void close_feed(spill_feed_t *base)
 {
     bson_feed_t *feed = (bson_feed_t *)base;
     spill_buffer_release(&feed->window.rest);
+    spill_resync_free(feed->resync);
     bson_free(feed);
 }
 
@@ -172,6 +230,7 @@ spill_code_t spill_feed_bson(spill_source_t *source, spill_feed_t **feed, spill_
     (void)error;
     bson_feed_t *made = bson_malloc0(sizeof *made);
     made->base = (spill_feed_t){.ops = &OPS, .source = source, .name = spill_source_name(source)};
+    made->lost_from = NOWHERE;
     *feed = &made->base;
     return SPILL_OK;
 }

@@ -91,12 +91,13 @@ static void report(worker_t *worker, int64_t place, bool damaged, const char *fo
 static void report(worker_t *worker, int64_t place, bool damaged, const char *format, ...)
 {
     scanner_t *scanner = worker->scanner;
-    char text[SPILL_ERROR_MESSAGE_SIZE];
+    char text[SPILL_ERROR_MESSAGE_SIZE] = "";
     va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
     pthread_mutex_lock(&scanner->lock);
+    va_start(arguments, format);
+    if (scanner->result->problem_count < SPILL_SCAN_PROBLEMS_KEPT) /* else it is only counted */
+        vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
     note_problem(scanner, place, text);
     worker->collection->damaged += damaged;
     pthread_mutex_unlock(&scanner->lock);

@@ -1,0 +1,296 @@
+/*
+ * Finding documents again behind damage: the same answers as without memory, all documents that
+ * damage left whole, and work that is linear in the bytes, also for input that was made to be slow.
+ */
+#include "tools/scan/feed.h"
+#include "tools/scan/resync.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static uint64_t state = 0x9E3779B97F4A7C15U;
+
+static uint32_t next_random(uint32_t below)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (uint32_t)(state >> 33) % below;
+}
+
+static void put_u32(spill_buffer_t *to, uint32_t value)
+{
+    value = BSON_UINT32_TO_LE(value);
+    spill_buffer_append(to, &value, sizeof value);
+}
+
+/* {"a": <number>}, 12 bytes. */
+static void put_small(spill_buffer_t *to)
+{
+    put_u32(to, 12);
+    spill_buffer_append(to,
+                        "\x10"
+                        "a\0\1\2\3\4",
+                        8);
+}
+
+/* Int32s, each of which could be the length of a document that ends where all of them do. */
+static void put_lengths(spill_buffer_t *to, size_t count)
+{
+    size_t end = to->size + 7 * count + 7;
+    for (size_t i = 0; i < count; i++) {
+        spill_buffer_append(to,
+                            "\x10"
+                            "a",
+                            3);
+        put_u32(to, (uint32_t)(end - to->size));
+    }
+    spill_buffer_append(to, "\x7e\x7eX\x7e\x7e\x7e", 7);
+    put_u32(to, 12); /* a header behind it, and no document */
+    spill_buffer_append(to,
+                        "\x10"
+                        "a\0\xff\xff\xff\xff\xff\xff",
+                        9);
+}
+
+/* ---- families of input that is slow to search without memory
+ * -------------------------------------- */
+
+static void make_one_end(spill_buffer_t *to, size_t size)
+{
+    put_lengths(to, size / 7);
+}
+
+static void make_many_ends(spill_buffer_t *to, size_t size)
+{
+    while (to->size < size)
+        put_lengths(to, 500);
+}
+
+/* Two documents, and the length of something that goes far. */
+static void make_far(spill_buffer_t *to, size_t size)
+{
+    while (to->size < size) {
+        put_small(to);
+        put_small(to);
+        put_u32(to, 20000);
+        spill_buffer_append(to,
+                            "\x10"
+                            "b",
+                            3);
+    }
+}
+
+/* Candidates at each byte. */
+static void make_ones(spill_buffer_t *to, size_t size)
+{
+    while (to->size < size)
+        spill_buffer_append(to, "\1\1\1\1\1\1\1\1", 8);
+}
+
+/* Names without an end. */
+static void make_names(spill_buffer_t *to, size_t size)
+{
+    while (to->size + 20 < size) {
+        put_u32(to, (uint32_t)(size - to->size));
+        spill_buffer_append(to, "\x10 name", 6);
+    }
+    while (to->size < size)
+        spill_buffer_append(to, "\0\0\0\0\0\0\0", 7);
+}
+
+static void make_damaged(spill_buffer_t *to, size_t size)
+{
+    while (to->size < size)
+        put_small(to);
+    for (size_t i = 0; i < size / 40; i++)
+        to->data[next_random((uint32_t)size)] ^= (uint8_t)(1U << next_random(8));
+}
+
+typedef void (*make_fn)(spill_buffer_t *to, size_t size);
+static const make_fn FAMILIES[] = {make_one_end, make_many_ends, make_far,
+                                   make_ones,    make_names,     make_damaged};
+enum { FAMILY_COUNT = sizeof FAMILIES / sizeof FAMILIES[0] };
+
+/* How many documents are found, if the search goes on behind each. */
+static int64_t search_all(const spill_buffer_t *input, int64_t *work)
+{
+    spill_resync_t *resync = spill_resync_new();
+    spill_resync_view_t view = {.data = input->data, .size = input->size, .ended = true};
+    int64_t found = 0;
+    size_t at = 0, wanted = 0;
+    for (;;) {
+        spill_sight_t sight = spill_resync_find(resync, &view, &at, &wanted);
+        if (sight == SPILL_SIGHT_NO)
+            break;
+        found += sight == SPILL_SIGHT_YES;
+        at += sight == SPILL_SIGHT_YES;
+        assert_true(sight == SPILL_SIGHT_YES || wanted == 0); /* all of the input is there */
+    }
+    *work = spill_resync_work(resync);
+    spill_resync_free(resync);
+    return found;
+}
+
+static void work_is_linear(void **unused)
+{
+    (void)unused;
+    static const size_t sizes[] = {100 * 1000, 2000 * 1000};
+    for (size_t i = 0; i < FAMILY_COUNT; i++) {
+        for (size_t j = 0; j < 2; j++) {
+            spill_buffer_t input = SPILL_BUFFER_INIT;
+            int64_t work;
+            FAMILIES[i](&input, sizes[j]);
+            search_all(&input, &work);
+            print_message("family %zu: %zu bytes, %ld steps\n", i, input.size, (long)work);
+            assert_true(work <= 2 * (int64_t)input.size);
+            spill_buffer_release(&input);
+        }
+    }
+}
+
+/* ---- the same answers ------------------------------------------------------------------------ */
+
+/* Bytes of which fields, lengths and ends are often made. */
+static void make_likely(spill_buffer_t *to, size_t size)
+{
+    static const uint8_t likely[] = {0, 0, 0, 0, 1, 2, 3, 5, 8, 10, 12, 16, 0x0a, 0x10, 0xff};
+    while (to->size < size)
+        spill_buffer_append(to, &likely[next_random(sizeof likely)], 1);
+}
+
+static void memory_changes_no_answer(void **unused)
+{
+    (void)unused;
+    int64_t whole = 0;
+    for (int round = 0; round < 300; round++) {
+        spill_buffer_t input = SPILL_BUFFER_INIT;
+        spill_resync_t *resync = spill_resync_new();
+        make_likely(&input, 400);
+        spill_resync_view_t view = {.data = input.data, .size = input.size, .ended = true};
+        for (size_t at = 0; at + 5 <= input.size; at++) {
+            for (size_t length = 5; length <= 60 && at + length <= input.size; length++) {
+                size_t passed;
+                bool fits = spill_resync_fits(&view, at, length, &passed);
+                assert_true(spill_resync_whole(resync, &view, at, length) == fits);
+                whole += fits;
+            }
+        }
+        spill_resync_free(resync);
+        spill_buffer_release(&input);
+    }
+    assert_true(whole > 1000);
+}
+
+/* A field that was cut off by the end of the view is measured once there are more bytes. */
+static void more_bytes_are_seen(void **unused)
+{
+    (void)unused;
+    spill_buffer_t input = SPILL_BUFFER_INIT;
+    put_small(&input);
+    put_small(&input);
+    put_small(&input);
+    spill_resync_t *resync = spill_resync_new();
+    size_t wanted;
+    for (size_t size = 0; size < 24; size++) {
+        spill_resync_view_t part = {.data = input.data, .size = size};
+        assert_int_equal(spill_resync_look(resync, &part, 0, &wanted), SPILL_SIGHT_CANNOT_TELL);
+        assert_true(wanted > size && wanted <= 24);
+    }
+    spill_resync_view_t view = {.data = input.data, .size = 24};
+    assert_int_equal(spill_resync_look(resync, &view, 0, &wanted), SPILL_SIGHT_YES);
+    spill_resync_free(resync);
+    spill_buffer_release(&input);
+}
+
+/* ---- feeds ----------------------------------------------------------------------------------- */
+
+typedef struct reading {
+    int64_t documents;
+    int64_t problems;
+    int64_t position;
+} reading_t;
+
+static void count_problem(void *context, int64_t place, const char *text)
+{
+    (void)place;
+    (void)text;
+    ++((reading_t *)context)->problems;
+}
+
+static reading_t read_feed(const spill_buffer_t *input, const atomic_bool *stop)
+{
+    char path[64];
+    reading_t reading = {0};
+    spill_source_t *source;
+    spill_feed_t *feed;
+    spill_error_t error;
+    spill_block_t block = {0};
+    int fd = memfd_create("feed", 0);
+    assert_int_equal(write(fd, input->data, input->size), input->size);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    assert_int_equal(spill_source_open(path, SPILL_CODEC_PLAIN, &source, &error), SPILL_OK);
+    spill_source_stop_by(source, stop);
+    assert_int_equal(spill_feed_bson(source, &feed, &error), SPILL_OK);
+    feed->problem = count_problem;
+    feed->context = &reading;
+    do {
+        spill_block_clear(&block);
+        assert_int_equal(feed->ops->next(feed, &block, &error), SPILL_OK);
+        reading.documents += (int64_t)block.count;
+    } while (block.count > 0);
+    reading.position = spill_source_position(source);
+    spill_feed_close(feed);
+    spill_block_release(&block);
+    close(fd);
+    return reading;
+}
+
+/* Between two damaged documents all but one of the whole ones are found. */
+static void whole_documents_are_found(void **unused)
+{
+    (void)unused;
+    enum { DOCUMENTS = 200000, APART = 50 };
+    spill_buffer_t input = SPILL_BUFFER_INIT;
+    for (size_t i = 0; i < DOCUMENTS; i++)
+        put_small(&input);
+    for (size_t i = 0; i < DOCUMENTS; i += APART)
+        input.data[12 * i + next_random(5)] ^= 0xA0;
+    reading_t reading = read_feed(&input, NULL);
+    assert_true(reading.documents >= DOCUMENTS - DOCUMENTS / APART);
+    assert_true(reading.problems > 0 && reading.problems <= DOCUMENTS / APART);
+    spill_buffer_release(&input);
+}
+
+static void an_interrupt_ends_it(void **unused)
+{
+    (void)unused;
+    spill_buffer_t input = SPILL_BUFFER_INIT;
+    atomic_bool stop = true;
+    make_ones(&input, 8 << 20);
+    reading_t reading = read_feed(&input, &stop);
+    assert_int_equal(reading.documents, 0);
+    assert_true(reading.position <= 2 << 20);
+    reading = read_feed(&input, NULL);
+    assert_int_equal(reading.position, input.size);
+    assert_int_equal(reading.problems, 1);
+    spill_buffer_release(&input);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(work_is_linear),       cmocka_unit_test(memory_changes_no_answer),
+        cmocka_unit_test(more_bytes_are_seen),  cmocka_unit_test(whole_documents_are_found),
+        cmocka_unit_test(an_interrupt_ends_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
