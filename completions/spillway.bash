@@ -21,17 +21,17 @@ _spillway_options() {
         ;;
     append) echo "$common --op= --atomic --json --quiet --durability=" ;;
     read) echo "$common --limit= --before= --after= --skip= --oldest --top --from= --to= --cursor= --json
-            --quiet" ;;
-    count) echo "$common --json" ;;
+            --quiet --partial" ;;
+    count) echo "$common --json --partial" ;;
     edit) echo "$common --id= --durability=" ;;
     remove) echo "$common --id= --where= --limit= --durability=" ;;
     trim) echo "$common --below= --keep= --older-than= --windows-before= --durability=" ;;
-    export) echo "$common --relaxed --documents --plain --json --quiet" ;;
-    explain) echo "$common --documents --all --json" ;;
+    export) echo "$common --relaxed --documents --plain --json --quiet --partial" ;;
+    explain) echo "$common --documents --all --json --partial" ;;
     verify) echo "$common --json" ;;
     repair) echo "$common --dry-run --json --durability=" ;;
-    stats) echo "$common --top= --json" ;;
-    threshold) echo "$common --target= --element= --json --quiet" ;;
+    stats) echo "$common --top= --json --partial" ;;
+    threshold) echo "$common --target= --element= --json --quiet --partial" ;;
     scan)
         echo "$common --format= --max-elements= --max-bytes= --max-share= --document-limit=
             --collection-limit= --since= --fail-on= --threads= --collections= --sample= --rate=
@@ -66,9 +66,9 @@ _spillway_options() {
         ;;
     copy)
         echo "$common --threshold= --page= --max-bytes= --page-bytes= --no-verify
-            --json --quiet --durability="
+            --json --quiet --durability= --partial"
         ;;
-    backup) echo "$common --quiet" ;;
+    backup) echo "$common --quiet --partial" ;;
     bench)
         echo "$common --lengths= --large --layouts= --threads= --rounds= --element= --threshold=
             --page= --tune --plots= --clean --json --quiet --durability="

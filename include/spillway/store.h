@@ -59,6 +59,11 @@ typedef struct spill_store_options {
     spill_log_fn log; /* NULL: silent */
     void *log_context;
     spill_clock_t clock;
+    /*
+     * With read_only, of an embedded store: open it also if files of it are damaged or missing, and
+     * read what the other files hold. Without it such an open fails with SPILL_CORRUPT.
+     */
+    bool partial;
 } spill_store_options_t;
 
 /* The defaults: read and write, create, fsync, silent. */
@@ -67,12 +72,20 @@ SPILL_API void spill_store_options_init(spill_store_options_t *options);
 /*
  * Open a store. `options` may be NULL for the defaults. On success *store is the caller's, to be
  * closed with spill_store_close. Errors: SPILL_BUSY (another process writes to it; the message says
- * which), SPILL_FORMAT (made by a newer Spillway), SPILL_CORRUPT (names the damaged file),
+ * which), SPILL_FORMAT (made by a newer Spillway), SPILL_CORRUPT (names the damaged file, and the
+ * offset of damage to a log; see `partial`),
  * SPILL_DENIED, SPILL_NO_SPACE, SPILL_NOT_FOUND (a file, or a folder with something else in it;
  * with read_only or must_exist: nothing), SPILL_INVALID (no such scheme).
  */
 SPILL_API spill_code_t spill_store_open(const char *uri, const spill_store_options_t *options,
                                         spill_store_t **store, spill_error_t *error);
+
+/*
+ * What a store that was opened with `partial` cannot read, as a sentence that names the file: then
+ * elements may be missing from every answer. NULL if the whole store can be read. The text is the
+ * store's, until it is closed.
+ */
+SPILL_API const char *spill_store_damage(const spill_store_t *store);
 
 /* Flush and close. NULL is allowed. After an error the store is closed all the same. */
 SPILL_API spill_code_t spill_store_close(spill_store_t *store, spill_error_t *error);

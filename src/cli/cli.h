@@ -125,6 +125,10 @@ spill_exit_t spill_cli_with_array(const spill_invocation_t *invocation, spill_cl
 spill_exit_t spill_cli_with_arrays(const spill_invocation_t *invocation, spill_cli_mode_t mode,
                                    spill_cli_work_fn work, void *context);
 
+/* The same work in a session whose store is open: on the array NAME, or on each one. */
+spill_code_t spill_cli_work_on_arrays(spill_cli_session_t *session, spill_cli_work_fn work,
+                                      spill_error_t *error);
+
 /* The same where what follows STORE NAME is not an owner. */
 spill_exit_t spill_cli_with_file(const spill_invocation_t *invocation, spill_cli_mode_t mode,
                                  spill_cli_work_fn work, void *context);
@@ -167,6 +171,9 @@ void spill_cli_leave_out_document(const char *collection, const bson_t *document
 
 /* Print what verify or repair found: for --json as a document. `context` is the invocation. */
 void spill_cli_print_finding(void *context, const spill_finding_t *finding);
+
+/* Print a finding about the store as a whole; with --json as a document without a definition. */
+void spill_cli_print_store_finding(const spill_invocation_t *invocation, const char *text);
 
 /*
  * Flush stdout. SPILL_IO or SPILL_NO_SPACE when what was printed did not get out; SPILL_PARSE where

@@ -41,6 +41,7 @@ typedef struct spill_option {
 #define SPILL_COMMON_JSON 1U
 #define SPILL_COMMON_QUIET 2U
 #define SPILL_COMMON_DURABILITY 4U
+#define SPILL_COMMON_PARTIAL 8U /* the command reads: an embedded store may be damaged */
 
 typedef struct spill_command spill_command_t;
 
@@ -52,6 +53,7 @@ typedef struct spill_invocation {
     const void *options;
     bool json;
     bool quiet;
+    bool partial;
     spill_durability_t durability;
 } spill_invocation_t;
 

@@ -48,5 +48,5 @@ const spill_command_t spill_command_count = {
             "\n"
             "Example:\n"
             "  spillway count feeds.db events alice",
-    .common = SPILL_COMMON_JSON,
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_PARTIAL,
     .run = run};

@@ -118,7 +118,7 @@ const spill_command_t spill_command_export = {
             "  spillway export feeds.db events alice --relaxed\n"
             "  spillway export feeds.db events --documents --plain |\n"
             "    jq -c 'select(.collection == \"users\") | .document' > users.ndjson",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET,
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_PARTIAL,
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,

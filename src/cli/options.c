@@ -10,7 +10,7 @@
 #define OPTION_KEY_FIRST 0x100 /* above every character: such options have no short form */
 #define OPTIONS_MAX 64
 
-enum { KEY_JSON = 0x200, KEY_QUIET, KEY_DURABILITY };
+enum { KEY_JSON = 0x200, KEY_QUIET, KEY_DURABILITY, KEY_PARTIAL };
 
 typedef struct parse {
     spill_invocation_t *invocation;
@@ -101,6 +101,9 @@ static error_t parse_key(int key, char *argument, struct argp_state *state)
     case KEY_QUIET:
         invocation->quiet = true;
         return 0;
+    case KEY_PARTIAL:
+        invocation->partial = true;
+        return 0;
     case KEY_DURABILITY:
         set_durability(argument, invocation, state);
         return 0;
@@ -134,6 +137,12 @@ static size_t add_common(const spill_command_t *command, struct argp_option *row
             .arg = "fsync|log",
             .doc = "What a write survives once it is acknowledged: a power loss (fsync) or the "
                    "death of the process (log)"};
+    if (command->common & SPILL_COMMON_PARTIAL)
+        rows[count++] = (struct argp_option){
+            .name = "partial",
+            .key = KEY_PARTIAL,
+            .doc = "If files of an embedded store are damaged, warn and use what can be read; "
+                   "without this option the command fails (exit code 3)"};
     return count;
 }
 
@@ -155,7 +164,7 @@ static void fill_rows(const spill_command_t *command, struct argp_option *rows)
 
 spill_exit_t spill_command_run(const spill_command_t *command, int argc, char **argv)
 {
-    struct argp_option rows[OPTIONS_MAX + 4];
+    struct argp_option rows[OPTIONS_MAX + 5];
     fill_rows(command, rows);
     char *doc = bson_strdup_printf("%s.\v%s", command->summary, command->text);
     struct argp argp = {

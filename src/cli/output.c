@@ -144,6 +144,17 @@ static void print_finding_json(const spill_finding_t *finding)
     puts("}");
 }
 
+void spill_cli_print_store_finding(const spill_invocation_t *invocation, const char *text)
+{
+    if (!invocation->json) {
+        printf("store: %s\n", text);
+        return;
+    }
+    fputs("{\"definition\":null,\"owner\":null,\"page\":-1,\"invariant\":0,\"text\":", stdout);
+    spill_cli_print_text(text);
+    puts("}");
+}
+
 void spill_cli_print_finding(void *context, const spill_finding_t *finding)
 {
     const spill_invocation_t *invocation = context;

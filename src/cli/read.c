@@ -165,7 +165,7 @@ const spill_command_t spill_command_read = {
         "  spillway read feeds.db events alice --before 98\n"
         "  spillway read feeds.db events alice --oldest --after 999 --limit 100 --json\n"
         "  spillway read shop.db reviews bike --top --limit 3",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET,
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_PARTIAL,
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,

@@ -70,6 +70,7 @@ spill_code_t spill_cli_open_store(const spill_invocation_t *invocation, spill_cl
     spill_store_options_t options;
     spill_store_options_init(&options);
     options.read_only = mode == SPILL_CLI_READ;
+    options.partial = options.read_only && invocation->partial;
     options.must_exist = mode != SPILL_CLI_CREATE;
     options.durability = invocation->durability;
     options.log = print_log;
@@ -164,6 +165,14 @@ static spill_code_t work_on_each(spill_cli_session_t *session, spill_cli_work_fn
     return code == SPILL_OK ? damage : code;
 }
 
+spill_code_t spill_cli_work_on_arrays(spill_cli_session_t *session, spill_cli_work_fn work,
+                                      spill_error_t *error)
+{
+    return session->invocation->argument_count > 1
+               ? work_on_array(session, session->invocation->arguments[1], work, error)
+               : work_on_each(session, work, error);
+}
+
 spill_exit_t spill_cli_with_arrays(const spill_invocation_t *invocation, spill_cli_mode_t mode,
                                    spill_cli_work_fn work, void *context)
 {
@@ -171,9 +180,7 @@ spill_exit_t spill_cli_with_arrays(const spill_invocation_t *invocation, spill_c
     spill_cli_session_t session = {.invocation = invocation, .context = context};
     spill_code_t code = spill_cli_open_store(invocation, mode, &session.store, &error);
     if (code == SPILL_OK)
-        code = invocation->argument_count > 1
-                   ? work_on_array(&session, invocation->arguments[1], work, &error)
-                   : work_on_each(&session, work, &error);
+        code = spill_cli_work_on_arrays(&session, work, &error);
     return spill_cli_close(NULL, session.store, code, &error);
 }
 

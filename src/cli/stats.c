@@ -116,7 +116,7 @@ const spill_command_t spill_command_stats = {
             "  spillway stats feeds.db\n"
             "  spillway stats feeds.db events --top 3 --json\n"
             "  spillway stats shop.db reviews bike-7",
-    .common = SPILL_COMMON_JSON,
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_PARTIAL,
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,

@@ -83,7 +83,7 @@ const spill_command_t spill_command_threshold = {
             "Examples:\n"
             "  spillway threshold --target 200KB --element 200B\n"
             "  spillway threshold feeds.db events --target 200KB",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET,
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_PARTIAL,
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,

@@ -16,10 +16,30 @@ static spill_code_t verify(spill_cli_session_t *session, spill_error_t *error)
     return code;
 }
 
+/* What a damaged file hides is a finding, and the check goes on with the rest of the store. */
+static void report_damage(const spill_cli_session_t *session)
+{
+    spill_verify_summary_t *total = session->context;
+    const char *damage = spill_store_damage(session->store);
+    if (!damage)
+        return;
+    spill_cli_print_store_finding(session->invocation, damage);
+    total->findings++;
+}
+
 static spill_exit_t run(const spill_invocation_t *invocation)
 {
     spill_verify_summary_t total = {0};
-    spill_exit_t result = spill_cli_with_arrays(invocation, SPILL_CLI_READ, verify, &total);
+    spill_error_t error;
+    spill_invocation_t partial = *invocation;
+    spill_cli_session_t session = {.invocation = invocation, .context = &total};
+    partial.partial = true;
+    spill_code_t code = spill_cli_open_store(&partial, SPILL_CLI_READ, &session.store, &error);
+    if (code == SPILL_OK) {
+        report_damage(&session);
+        code = spill_cli_work_on_arrays(&session, verify, &error);
+    }
+    spill_exit_t result = spill_cli_close(NULL, session.store, code, &error);
     if (result != SPILL_EXIT_DONE)
         return result;
     printf("{\"owners\":%" PRId64 ",\"pages\":%" PRId64 ",\"elements\":%" PRId64
@@ -38,6 +58,10 @@ const spill_command_t spill_command_verify = {
             "elements themselves. Findings are printed one a line with owner, page and the "
             "number of the invariant; the summary comes last, as JSON. Exit code 1 when there "
             "are findings.\n"
+            "\n"
+            "If files of an embedded store are damaged, that is a finding about the store, and "
+            "the rest of the store is checked. `spillway repair' brings a store whose log is "
+            "damaged back to writing.\n"
             "\n"
             "Examples:\n"
             "  spillway verify feeds.db\n"

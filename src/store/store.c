@@ -152,6 +152,9 @@ static spill_code_t check_options(const spill_store_options_t *options, spill_er
         options->durability != SPILL_DURABILITY_LOG)
         return spill_fail(error, SPILL_INVALID, "store options: there is no durability %d",
                           (int)options->durability);
+    if (options->partial && !options->read_only)
+        return spill_fail(error, SPILL_INVALID,
+                          "store options: a partial open is for reading: set read_only, too");
     if (options->cache_bytes < 0)
         return spill_fail(error, SPILL_INVALID, "store options: cache_bytes is %lld, below 0",
                           (long long)options->cache_bytes);
@@ -213,6 +216,11 @@ spill_code_t spill_store_open(const char *uri, const spill_store_options_t *opti
         "stores of scheme \"%.*s:\" are not supported: use \"rocksdb:PATH\", a path, "
         "\"mongodb://HOST/DATABASE\", or \"memory:\" (a path with a colon may begin with \"./\")",
         (int)(length < 64 ? length : 64), uri);
+}
+
+const char *spill_store_damage(const spill_store_t *store)
+{
+    return store->ops->damage ? store->ops->damage(store) : NULL;
 }
 
 spill_code_t spill_store_close(spill_store_t *store, spill_error_t *error)

@@ -154,6 +154,9 @@ typedef struct spill_store_ops {
     spill_code_t (*same)(spill_store_t *store, spill_store_t *other, bool *same,
                          spill_error_t *error);
 
+    /* May be NULL: as spill_store_damage. */
+    const char *(*damage)(const spill_store_t *store);
+
     /* May be NULL: the store has no backup of its own. */
     spill_code_t (*backup)(spill_store_t *store, const char *folder, spill_error_t *error);
     spill_code_t (*close)(spill_store_t *store, spill_error_t *error); /* frees `store` */

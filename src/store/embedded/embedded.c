@@ -195,6 +195,11 @@ static spill_code_t is_same(spill_store_t *store, spill_store_t *other, bool *sa
     return SPILL_OK;
 }
 
+static const char *damage(const spill_store_t *store)
+{
+    return ((const spill_embedded_t *)store)->kv->damage;
+}
+
 static const spill_store_ops_t embedded_ops = {
     .name = "embedded",
     .shared_window = true,
@@ -212,6 +217,7 @@ static const spill_store_ops_t embedded_ops = {
     .check = spill_embedded_check,
     .same = is_same,
     .backup = spill_embedded_backup,
+    .damage = damage,
     .close = close_store,
 };
 
@@ -302,6 +308,7 @@ spill_code_t spill_embedded_open(const char *path, const spill_store_options_t *
         return code;
     spill_rocksdb_options_t engine = {
         .read_only = options->read_only,
+        .partial = options->partial,
         .synced = options->durability == SPILL_DURABILITY_FSYNC,
         .cache_bytes = options->cache_bytes,
         .log = options->log,

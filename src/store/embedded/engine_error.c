@@ -46,13 +46,6 @@ bool spill_engine_sync_failed(const char *message)
            strstr(message, "While sync_file_range") != NULL;
 }
 
-bool spill_engine_log_incomplete(const char *message)
-{
-    return strstr(message, "truncated record body") != NULL ||
-           strstr(message, "truncated header") != NULL ||
-           strstr(message, "error reading trailing data") != NULL; /* between two parts */
-}
-
 bool spill_engine_file_missing(const char *message)
 {
     return strstr(message, "No such file or directory") != NULL;

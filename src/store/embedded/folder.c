@@ -111,22 +111,6 @@ void spill_folder_logs(const char *folder, char *text, size_t size)
     closedir(entries);
 }
 
-char *spill_folder_newest_log(const char *folder)
-{
-    char *newest = NULL;
-    DIR *entries = opendir(folder);
-    if (!entries)
-        return NULL;
-    for (const char *name; (name = next_log(entries)) != NULL;) {
-        if (newest && log_number(newest) >= log_number(name))
-            continue;
-        bson_free(newest);
-        newest = bson_strdup(name);
-    }
-    closedir(entries);
-    return newest;
-}
-
 spill_code_t spill_folder_make(const char *folder, spill_error_t *error)
 {
     if (mkdir(folder, 0777) == 0)
@@ -238,11 +222,17 @@ static spill_code_t compare(const char *folder, const char *was, spill_error_t *
     bool described = describe_closed(folder, is, sizeof is);
     if (described && (strcmp(was, is) == 0 || (strncmp(was, is, length) == 0 && is[length] == ' ')))
         return SPILL_OK;
-    return spill_fail(
-        error, SPILL_CORRUPT,
-        "%s/%.*s: these were the file, its size and its sum when the store was closed, "
-        "and are not now; restore a backup",
-        folder, (int)strcspn(was + 8, "\n"), was + 8);
+    const char *list = was + strlen("closed: ");
+    int list_length = (int)strcspn(list, " \n");
+    if (!described || strncmp(was, is, strlen("closed: ") + (size_t)list_length + 1) != 0)
+        return spill_fail(error, SPILL_CORRUPT,
+                          "%s/CURRENT: does not name %.*s, the list of files when the store was "
+                          "closed: CURRENT was changed (or " MARK "); restore a backup",
+                          folder, list_length, list);
+    return spill_fail(error, SPILL_CORRUPT,
+                      "%s/%.*s: was another file when the store was closed: its size and its sum "
+                      "are not those in " MARK "; restore a backup",
+                      folder, list_length, list);
 }
 
 spill_code_t spill_folder_compare(const char *folder, spill_error_t *error)

@@ -27,9 +27,6 @@ spill_code_t spill_folder_look(const char *folder, spill_folder_kind_t *kind, sp
 /* Names of the engine's logs, for a message. */
 void spill_folder_logs(const char *folder, char *text, size_t size);
 
-/* Name of the log that the engine began last; NULL where there is none. Free with bson_free. */
-char *spill_folder_newest_log(const char *folder);
-
 /* Make the folder, where it is missing. Its parent has to exist. */
 spill_code_t spill_folder_make(const char *folder, spill_error_t *error);
 

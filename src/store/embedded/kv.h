@@ -38,6 +38,7 @@ typedef struct spill_kv_ops {
 
 struct spill_kv {
     const spill_kv_ops_t *ops;
+    char *damage; /* what a partial open could not read, freed by close; NULL: nothing */
 };
 
 typedef struct spill_kv_iter_ops {

@@ -2,7 +2,7 @@
 
 #include "store/embedded/engine_error.h"
 #include "store/embedded/folder.h"
-#include "store/embedded/log_tail.h"
+#include "store/embedded/log_check.h"
 #include "util/clock.h"
 #include "util/error.h"
 
@@ -36,16 +36,11 @@ enum {
 };
 
 /*
- * How logs are replayed (RocksDB's numbers; docs/format.md has what each of them does). The first
- * try takes no damage. An incomplete last record is what a power loss leaves and is passed over;
- * anything else may have been acknowledged, and fails a writer. A reader gets what can be read.
+ * How logs are replayed (RocksDB's numbers; docs/format.md has what each of them does). The store
+ * checks the logs itself before (log_check.h) and chooses by what it finds: COMPLETE if the logs
+ * are whole, UP_TO_HOLE if the newest one has a torn end, SKIP_DAMAGED for a partial open.
  */
-enum {
-    REPLAY_TOLERATE_TAIL = 0,
-    REPLAY_COMPLETE = 1,
-    REPLAY_UP_TO_HOLE = 2,
-    REPLAY_SKIP_DAMAGED = 3
-};
+enum { REPLAY_COMPLETE = 1, REPLAY_UP_TO_HOLE = 2, REPLAY_SKIP_DAMAGED = 3 };
 
 /* A reader tries again while the writer deletes files under it. */
 enum { READER_TRIES = 5, READER_PAUSE_US = 20000 };
@@ -231,6 +226,7 @@ static void free_kv(rocksdb_kv_t *kv)
     rocksdb_writeoptions_destroy(kv->write_sync);
     rocksdb_writebatch_destroy(kv->batch);
     bson_free(kv->folder);
+    bson_free(kv->base.damage);
     bson_free(kv);
 }
 
@@ -438,79 +434,46 @@ static rocksdb_t *try_replay(attempt_t attempt, int replay, char **message)
     return try_open(attempt, message);
 }
 
-/* How many changes a way to replay the log comes to; 0 where it fails. */
-static uint64_t count_changes(attempt_t attempt, int replay)
-{
-    char *message;
-    attempt.read_only = true;
-    attempt.replay = replay;
-    rocksdb_t *db = try_open(attempt, &message);
-    uint64_t changes = db ? rocksdb_get_latest_sequence_number(db) : 0;
-    rocksdb_free(message);
-    if (db)
-        rocksdb_close(db);
-    return changes;
-}
-
-/*
- * A log ends in the middle of a record. At the end of the newest that is what a power loss leaves.
- * At the end of an older one it leaves a hole, and what comes after the hole cannot be kept.
- */
-static rocksdb_t *open_incomplete(attempt_t attempt, char **message)
-{
-    if (!attempt.from->synced || attempt.read_only)
-        return try_replay(attempt, REPLAY_UP_TO_HOLE, message);
-    if (spill_log_goes_on(attempt.folder)) /* not cut off, but changed */
-        return NULL;
-    if (count_changes(attempt, REPLAY_TOLERATE_TAIL) == count_changes(attempt, REPLAY_UP_TO_HOLE))
-        return try_replay(attempt, REPLAY_TOLERATE_TAIL, message);
-    return NULL;
-}
-
-static void warn(const spill_rocksdb_options_t *from, const char *folder, const char *message)
+static void warn(const spill_rocksdb_options_t *from, const char *format, const char *text)
 {
     if (!from->log)
         return;
-    spill_error_t damage;
-    spill_engine_fail(&damage, folder, message);
-    char *text = bson_strdup_printf("showing only what can be read: %s", damage.message);
-    from->log(from->log_context, SPILL_LOG_WARNING, text);
-    bson_free(text);
+    char *message = bson_strdup_printf(format, text);
+    from->log(from->log_context, SPILL_LOG_WARNING, message);
+    bson_free(message);
 }
 
-/* Beside a writer: files that it has just deleted are not damage. */
+/*
+ * Beside a writer the engine may fail on files that the writer has just deleted: try again. The
+ * logs were checked before, so that a torn end that the engine finds is a write under way.
+ */
 static rocksdb_t *open_reader(attempt_t attempt, char **message)
 {
     rocksdb_t *db = NULL;
     for (int tries = 0; !db && tries < READER_TRIES; tries++) {
         if (tries > 0)
             spill_clock_sleep_us(NULL, READER_PAUSE_US);
-        db = try_replay(attempt, REPLAY_COMPLETE, message);
-        if (!db && spill_engine_log_incomplete(*message))
-            db = open_incomplete(attempt, message);
+        db = try_replay(attempt, REPLAY_UP_TO_HOLE, message);
         if (!db && !spill_engine_file_missing(*message))
             break;
     }
-    if (db || spill_engine_code(*message) != SPILL_CORRUPT)
-        return db;
-    warn(attempt.from, attempt.folder, *message);
-    attempt.paranoid = false;
-    char *damage = *message;
-    *message = NULL;
-    db = try_replay(attempt, REPLAY_SKIP_DAMAGED, message);
-    rocksdb_free(damage);
     return db;
 }
 
-static rocksdb_t *open_writer(attempt_t attempt, char **message)
+/* A partial open: show what can be read. The message stays if that fails, too. */
+static rocksdb_t *open_partial(attempt_t attempt, const spill_error_t *damage, char **found)
 {
-    rocksdb_t *db = try_replay(attempt, REPLAY_COMPLETE, message);
-    if (!db && spill_engine_log_incomplete(*message))
-        db = open_incomplete(attempt, message);
+    char *message = NULL;
+    attempt.paranoid = false;
+    warn(attempt.from, "showing only what can be read: %s", damage->message);
+    rocksdb_t *db = try_replay(attempt, REPLAY_SKIP_DAMAGED, &message);
+    rocksdb_free(message);
+    if (db)
+        *found = bson_strdup(damage->message);
     return db;
 }
 
-/* What the engine says of its logs names no file. */
+/* The engine's message about a log names no file. */
 static spill_code_t fail_open(spill_error_t *error, const char *folder, char *message)
 {
     char place[256];
@@ -520,14 +483,30 @@ static spill_code_t fail_open(spill_error_t *error, const char *folder, char *me
     if (names_file || spill_engine_code(message) != SPILL_CORRUPT)
         return fail(error, folder, message);
     snprintf(place, sizeof place, "%.100s: the log (%s)", folder, logs);
-    bool hole = spill_engine_log_incomplete(message);
-    spill_code_t code = fail(error, place, message);
+    return fail(error, place, message);
+}
+
+static spill_code_t open_checked(attempt_t attempt, rocksdb_t **db, spill_error_t *error)
+{
+    spill_logs_state_t logs;
+    char *message = NULL;
+    *db = NULL;
+    spill_code_t code = spill_log_check(attempt.folder, &logs, error);
+    if (code != SPILL_OK)
+        return code;
+    bool hole = logs.health == SPILL_LOGS_HOLE && !attempt.from->synced && !attempt.read_only;
+    if (logs.health > SPILL_LOGS_TORN && !hole)
+        return spill_log_fail(attempt.folder, &logs, error);
     if (hole)
-        spill_fail_prefix(error, code,
-                          "a log breaks off before its last record; if the "
-                          "machine died while log durability was in use, open the store once with "
-                          "that (--durability=log), which goes on with what came before");
-    return code;
+        warn(attempt.from, "log durability: changes behind a hole in the logs are dropped: %s",
+             logs.file);
+    if (attempt.read_only)
+        *db = open_reader(attempt, &message);
+    else
+        *db = try_replay(attempt,
+                         logs.health == SPILL_LOGS_WHOLE ? REPLAY_COMPLETE : REPLAY_UP_TO_HOLE,
+                         &message);
+    return *db ? SPILL_OK : fail_open(error, attempt.folder, message);
 }
 
 spill_code_t spill_kv_rocksdb_open(const char *folder, const spill_rocksdb_options_t *from,
@@ -535,12 +514,19 @@ spill_code_t spill_kv_rocksdb_open(const char *folder, const spill_rocksdb_optio
 {
     attempt_t attempt = {
         .folder = folder, .from = from, .read_only = from->read_only, .paranoid = true};
-    char *message = NULL;
+    rocksdb_t *db;
+    spill_error_t damage;
+    char *found = NULL;
     *kv = NULL;
-    rocksdb_t *db =
-        from->read_only ? open_reader(attempt, &message) : open_writer(attempt, &message);
-    if (!db)
-        return fail_open(error, folder, message);
+    spill_code_t code = open_checked(attempt, &db, &damage);
+    if (code == SPILL_CORRUPT && from->read_only && from->partial)
+        db = open_partial(attempt, &damage, &found);
+    if (!db) {
+        if (error)
+            *error = damage;
+        return code;
+    }
     *kv = &new_kv(db, folder, from)->base;
+    (*kv)->damage = found;
     return SPILL_OK;
 }

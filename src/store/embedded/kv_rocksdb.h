@@ -8,7 +8,8 @@
 
 typedef struct spill_rocksdb_options {
     bool read_only;
-    bool synced; /* each write is synced, so that a power loss leaves no hole in the logs */
+    bool partial; /* read_only: if files are damaged, show what the other files hold */
+    bool synced;  /* each write is synced, so that a power loss leaves no hole in the logs */
     int64_t cache_bytes;
     spill_log_fn log; /* NULL: silent */
     void *log_context;
@@ -19,9 +20,10 @@ struct rocksdb_options_t;
 struct rocksdb_options_t *spill_kv_rocksdb_options(const spill_rocksdb_options_t *from);
 
 /*
- * Open the database in a folder, made where it is missing unless read_only. Read-only never writes
- * into the folder; it sees the database as it is now, and where a file is damaged, what the others
- * hold. Errors: SPILL_CORRUPT, SPILL_NO_SPACE, SPILL_DENIED, SPILL_BUSY, SPILL_IO.
+ * Open the database in a folder, and create it if it is missing, unless read_only. Read-only never
+ * writes into the folder and sees the database as it is now. If a file is damaged, the open fails
+ * with SPILL_CORRUPT; with `partial` it succeeds, and kv->damage says what is damaged. Errors:
+ * SPILL_CORRUPT, SPILL_NO_SPACE, SPILL_DENIED, SPILL_BUSY, SPILL_IO.
  */
 spill_code_t spill_kv_rocksdb_open(const char *folder, const spill_rocksdb_options_t *options,
                                    spill_kv_t **kv, spill_error_t *error);

@@ -1,0 +1,280 @@
+#include "store/embedded/log_check.h"
+
+#include "store/embedded/log_batch.h"
+#include "store/embedded/log_reader.h"
+#include "util/clock.h"
+#include "util/error.h"
+
+#include <bson/bson.h>
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Beside a writer, a check is repeated while the list of files changes. */
+enum { TRIES = 10, PAUSE_US = 10000 };
+
+/* ---- files of the engine --------------------------------------------------------------------- */
+
+/* The number of a file "NUMBER.EXTENSION"; 0 if it has another name. */
+static uint64_t numbered(const char *name, const char *extension)
+{
+    size_t digits = strspn(name, "0123456789");
+    if (digits == 0 || strcmp(name + digits, extension) != 0)
+        return 0;
+    return strtoull(name, NULL, 10);
+}
+
+static int compare_numbers(const void *left, const void *right)
+{
+    const uint64_t *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+uint64_t *spill_log_numbers(const char *folder, uint64_t oldest, size_t *count)
+{
+    uint64_t *numbers = NULL;
+    DIR *entries = opendir(folder);
+    *count = 0;
+    if (!entries)
+        return NULL;
+    for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+        uint64_t number = numbered(entry->d_name, ".log");
+        if (number == 0 || number < oldest)
+            continue;
+        numbers = bson_realloc(numbers, (*count + 1) * sizeof *numbers);
+        numbers[(*count)++] = number;
+    }
+    closedir(entries);
+    if (*count > 0)
+        qsort(numbers, *count, sizeof *numbers, compare_numbers);
+    return numbers;
+}
+
+char *spill_log_path(const char *folder, uint64_t log)
+{
+    return bson_strdup_printf("%s/%06" PRIu64 ".log", folder, log);
+}
+
+/* Is there a table or value file that the engine began after the list's last record? */
+static bool has_later_table(const char *folder, const spill_manifest_t *manifest)
+{
+    bool found = false;
+    DIR *entries = opendir(folder);
+    if (!entries)
+        return false;
+    for (const struct dirent *entry; !found && (entry = readdir(entries)) != NULL;)
+        found = (numbered(entry->d_name, ".sst") >= manifest->next_file ||
+                 numbered(entry->d_name, ".blob") >= manifest->next_file) &&
+                manifest->next_file > 0;
+    closedir(entries);
+    return found;
+}
+
+/* ---- the logs -------------------------------------------------------------------------------- */
+
+typedef struct walk {
+    const char *folder;
+    spill_logs_state_t *state;
+    spill_log_reader_t *reader;
+    uint64_t log;
+    uint64_t next; /* the number of the change that comes next */
+    bool any;      /* a record was read */
+    bool stopped;  /* the state is final */
+} walk_t;
+
+static void set_state(walk_t *walk, spill_logs_health_t health, int64_t offset, const char *what)
+{
+    spill_logs_state_t *state = walk->state;
+    state->health = health;
+    state->log = walk->log;
+    state->offset = offset;
+    snprintf(state->file, sizeof state->file, "%06" PRIu64 ".log", walk->log);
+    snprintf(state->what, sizeof state->what, "%s", what);
+    walk->stopped = health != SPILL_LOGS_TORN;
+}
+
+/* The record begins behind the change that comes next: changes between are missing. */
+static void stop_at_gap(walk_t *walk, uint64_t sequence)
+{
+    spill_logs_state_t *state = walk->state;
+    if (state->health == SPILL_LOGS_TORN) {
+        state->health = SPILL_LOGS_HOLE;
+        walk->stopped = true;
+        return;
+    }
+    char what[sizeof state->what];
+    snprintf(what, sizeof what,
+             "its record begins with change %" PRIu64 ", but changes from %" PRIu64
+             " on are in no file before it",
+             sequence, walk->next);
+    set_state(walk, walk->any ? SPILL_LOGS_DAMAGED : SPILL_LOGS_LOST, walk->reader->offset, what);
+}
+
+static void judge_record(walk_t *walk)
+{
+    spill_log_batch_t batch;
+    if (!spill_log_batch_open(&batch, walk->reader->record, walk->reader->record_bytes)) {
+        set_state(walk, SPILL_LOGS_DAMAGED, walk->reader->offset, "its record is too short");
+        return;
+    }
+    if (batch.sequence > walk->next) {
+        stop_at_gap(walk, batch.sequence);
+        return;
+    }
+    if (batch.sequence + batch.count > walk->next)
+        walk->next = batch.sequence + batch.count;
+    walk->any = true;
+    walk->state->health = SPILL_LOGS_WHOLE; /* no change is missing at a torn end before */
+}
+
+/* A break: with something readable behind it, it is no write that was cut off. */
+static void judge_break(walk_t *walk)
+{
+    int64_t offset = walk->reader->offset;
+    bool torn = walk->reader->torn;
+    spill_log_step_t step = spill_log_reader_next(walk->reader);
+    while (step == SPILL_LOG_BREAK && !walk->reader->more)
+        step = spill_log_reader_next(walk->reader);
+    if (walk->reader->more)
+        set_state(walk, SPILL_LOGS_DAMAGED, offset, "its bytes were changed: good ones follow");
+    else if (!torn)
+        set_state(walk, SPILL_LOGS_DAMAGED, offset, "a checksum does not hold");
+    else
+        set_state(walk, SPILL_LOGS_TORN, offset, "it ends in the middle of a record");
+}
+
+static spill_code_t walk_file(walk_t *walk, FILE *file, spill_error_t *error)
+{
+    spill_log_reader_open(walk->reader, file);
+    bool more = true;
+    while (more && !walk->stopped) {
+        spill_log_step_t step = spill_log_reader_next(walk->reader);
+        more = step == SPILL_LOG_RECORD;
+        if (step == SPILL_LOG_RECORD)
+            judge_record(walk);
+        else if (step == SPILL_LOG_BREAK)
+            judge_break(walk);
+    }
+    int failed = walk->reader->failed;
+    spill_log_reader_close(walk->reader);
+    return failed == 0 ? SPILL_OK
+                       : spill_fail_errno(error, failed, "%s/%06" PRIu64 ".log: cannot read",
+                                          walk->folder, walk->log);
+}
+
+/* *gone: the engine has deleted the log meanwhile. */
+static spill_code_t walk_log(walk_t *walk, bool *gone, spill_error_t *error)
+{
+    char *path = spill_log_path(walk->folder, walk->log);
+    FILE *file = fopen(path, "rbe");
+    int problem = errno;
+    bson_free(path);
+    *gone = !file && problem == ENOENT;
+    if (*gone)
+        return SPILL_OK;
+    if (!file)
+        return spill_fail_errno(error, problem, "%s/%06" PRIu64 ".log: cannot read", walk->folder,
+                                walk->log);
+    spill_code_t code = walk_file(walk, file, error);
+    fclose(file);
+    return code;
+}
+
+static spill_code_t walk_logs(walk_t *walk, bool *moving, spill_error_t *error)
+{
+    size_t count;
+    uint64_t *numbers = spill_log_numbers(walk->folder, walk->state->manifest.log, &count);
+    spill_code_t code = SPILL_OK;
+    for (size_t i = 0; code == SPILL_OK && !*moving && !walk->stopped && i < count; i++) {
+        walk->log = numbers[i];
+        code = walk_log(walk, moving, error);
+    }
+    bson_free(numbers);
+    return code;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+/* A list that was cut short: tables that came later, and no log that holds what is in them. */
+static spill_code_t judge_list(const walk_t *walk, spill_error_t *error)
+{
+    const spill_manifest_t *manifest = &walk->state->manifest;
+    if (!manifest->torn || walk->any || !has_later_table(walk->folder, manifest))
+        return SPILL_OK;
+    return spill_fail(error, SPILL_CORRUPT,
+                      "%s/%s: the list of files ends in the middle of a record, and there are "
+                      "tables that are not in it: restore a backup",
+                      walk->folder, manifest->name);
+}
+
+/* *moving: a writer changed the list of files during the check. */
+static spill_code_t check_once(const char *folder, spill_logs_state_t *state, bool *moving,
+                               spill_error_t *error)
+{
+    *moving = false;
+    *state = (spill_logs_state_t){.health = SPILL_LOGS_WHOLE};
+    spill_code_t code = spill_manifest_read(folder, &state->manifest, error);
+    *moving = code != SPILL_OK; /* a writer may have begun another list */
+    if (code != SPILL_OK)
+        return code;
+    walk_t walk = {.folder = folder, .state = state, .next = state->manifest.sequence + 1};
+    walk.reader = bson_malloc(sizeof *walk.reader);
+    code = walk_logs(&walk, moving, error);
+    if (code == SPILL_OK && !*moving)
+        code = judge_list(&walk, error);
+    bson_free(walk.reader);
+    spill_manifest_t after;
+    *moving = *moving || spill_manifest_read(folder, &after, NULL) != SPILL_OK ||
+              strcmp(after.name, state->manifest.name) != 0 || after.bytes != state->manifest.bytes;
+    return code;
+}
+
+static bool has_current(const char *folder)
+{
+    char *path = bson_strdup_printf("%s/CURRENT", folder);
+    bool has = access(path, F_OK) == 0;
+    bson_free(path);
+    return has;
+}
+
+spill_code_t spill_log_check(const char *folder, spill_logs_state_t *state, spill_error_t *error)
+{
+    *state = (spill_logs_state_t){.health = SPILL_LOGS_WHOLE};
+    if (!has_current(folder))
+        return SPILL_OK;
+    bool moving = true;
+    spill_code_t code = SPILL_OK;
+    for (int tries = 0; tries < TRIES && moving; tries++) {
+        if (tries > 0)
+            spill_clock_sleep_us(NULL, PAUSE_US);
+        code = check_once(folder, state, &moving, error);
+        if (code == SPILL_OK && state->health <= SPILL_LOGS_TORN)
+            break;
+    }
+    return code;
+}
+
+spill_code_t spill_log_fail(const char *folder, const spill_logs_state_t *state,
+                            spill_error_t *error)
+{
+    if (state->health == SPILL_LOGS_LOST)
+        return spill_fail(error, SPILL_CORRUPT,
+                          "%s/%s: %s: the list of files (%s) or an older log lost its end; restore "
+                          "a backup, or read what is left: open read-only, with partial",
+                          folder, state->file, state->what, state->manifest.name);
+    spill_code_t code =
+        spill_fail(error, SPILL_CORRUPT,
+                   "%s/%s: the log cannot be read from byte %" PRId64
+                   " on (%s); restore a backup, let `spillway repair' show and cut what is behind "
+                   "it, or read what is left: open read-only, with partial",
+                   folder, state->file, state->offset, state->what);
+    if (state->health == SPILL_LOGS_HOLE)
+        spill_fail_prefix(error, code,
+                          "a log breaks off before the last record of the logs; if the machine "
+                          "died while log durability was in use, open the store once with "
+                          "--durability=log, which continues with the changes before the hole");
+    return code;
+}

@@ -1,0 +1,206 @@
+#include "store/embedded/log_reader.h"
+
+#include "util/crc32c.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+enum { HEADER_BYTES = 7, TYPE_WHOLE = 1, TYPE_FIRST = 2, TYPE_MIDDLE = 3, TYPE_LAST = 4 };
+
+/* Checksums cost time: how many bytes a search may sum in one block before it goes to the next. */
+enum { SEARCH_BYTES_MAX = 32 * SPILL_LOG_BLOCK_BYTES };
+
+/* One part, or what stands in its place. */
+typedef enum part_kind { PART_GOOD, PART_TORN, PART_BAD, PART_END } part_kind_t;
+
+typedef struct part {
+    int type;
+    int64_t offset;
+    const uint8_t *content;
+    size_t bytes;
+} part_t;
+
+void spill_log_reader_open(spill_log_reader_t *reader, FILE *file)
+{
+    memset(reader, 0, offsetof(spill_log_reader_t, block));
+    reader->file = file;
+}
+
+void spill_log_reader_close(spill_log_reader_t *reader)
+{
+    spill_buffer_release(&reader->joined);
+}
+
+/* Read the next block. A short block is the last: what is appended meanwhile is not read. */
+static bool next_block(spill_log_reader_t *reader)
+{
+    if (reader->last)
+        return false;
+    reader->block_offset += (int64_t)reader->block_bytes;
+    reader->block_bytes = fread(reader->block, 1, SPILL_LOG_BLOCK_BYTES, reader->file);
+    reader->at = 0;
+    if (ferror(reader->file))
+        reader->failed = errno != 0 ? errno : EIO;
+    reader->last = reader->block_bytes < SPILL_LOG_BLOCK_BYTES;
+    return reader->block_bytes > 0;
+}
+
+/* The engine rotates and shifts a checksum, so that checksums of checksums differ. */
+static uint32_t masked(uint32_t crc)
+{
+    return ((crc >> 15) | (crc << 17)) + UINT32_C(0xa282ead8);
+}
+
+static bool checksum_holds(const uint8_t *header, size_t content_bytes)
+{
+    uint32_t sum = header[0] | ((uint32_t)header[1] << 8) | ((uint32_t)header[2] << 16) |
+                   ((uint32_t)header[3] << 24);
+    return masked(spill_crc32c(header + 6, content_bytes + 1)) == sum;
+}
+
+static bool only_zeros(const uint8_t *data, size_t size)
+{
+    return size == 0 || (data[0] == 0 && memcmp(data, data + 1, size - 1) == 0);
+}
+
+static size_t length_at(const uint8_t *header)
+{
+    return header[4] + ((size_t)header[5] << 8);
+}
+
+/* The part at the reader's place in the block, which has at least a header's bytes left. */
+static part_kind_t part_here(const spill_log_reader_t *reader, part_t *part)
+{
+    const uint8_t *header = reader->block + reader->at;
+    size_t left = reader->block_bytes - reader->at;
+    size_t length = length_at(header);
+    part->offset = reader->block_offset + (int64_t)reader->at;
+    part->type = header[6];
+    part->content = header + HEADER_BYTES;
+    part->bytes = length;
+    if (length == 0 && part->type == 0)
+        return only_zeros(header, left) ? PART_TORN : PART_BAD;
+    if (part->type < TYPE_WHOLE || part->type > TYPE_LAST)
+        return PART_BAD;
+    if (length > left - HEADER_BYTES)
+        return reader->last ? PART_TORN : PART_BAD;
+    return checksum_holds(header, length) ? PART_GOOD : PART_BAD;
+}
+
+/* The next part. The reader's place is behind a good part, and at the start of any other. */
+static part_kind_t next_part(spill_log_reader_t *reader, part_t *part)
+{
+    while (reader->block_bytes - reader->at < HEADER_BYTES) {
+        const uint8_t *rest = reader->block + reader->at;
+        size_t left = reader->block_bytes - reader->at;
+        part->offset = reader->block_offset + (int64_t)reader->at;
+        if (reader->last && !only_zeros(rest, left))
+            return PART_TORN;
+        if (!next_block(reader))
+            return PART_END;
+    }
+    part_kind_t kind = part_here(reader, part);
+    if (kind == PART_GOOD)
+        reader->at += HEADER_BYTES + part->bytes;
+    return kind;
+}
+
+/* Find a part in the rest of the block. Inside a block only a whole or a first part can follow. */
+static bool search_block(spill_log_reader_t *reader, part_t *part)
+{
+    size_t summed = 0;
+    for (; reader->at + HEADER_BYTES <= reader->block_bytes; reader->at++) {
+        const uint8_t *header = reader->block + reader->at;
+        size_t length = length_at(header);
+        bool can_follow = header[6] == TYPE_WHOLE || header[6] == TYPE_FIRST ||
+                          (reader->at == 0 && header[6] <= TYPE_LAST);
+        if (!can_follow || length == 0 || length > reader->block_bytes - reader->at - HEADER_BYTES)
+            continue;
+        summed += length;
+        if (summed > SEARCH_BYTES_MAX)
+            return false;
+        if (part_here(reader, part) == PART_GOOD) {
+            reader->at += HEADER_BYTES + length;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first part behind the break whose checksum holds. */
+static part_kind_t search_part(spill_log_reader_t *reader, part_t *part)
+{
+    bool found = search_block(reader, part);
+    while (!found && next_block(reader))
+        found = search_block(reader, part);
+    if (!found)
+        return PART_END;
+    reader->searching = false;
+    reader->more = true;
+    return PART_GOOD;
+}
+
+static spill_log_step_t stop_at(spill_log_reader_t *reader, int64_t offset, bool torn)
+{
+    reader->offset = offset;
+    reader->torn = torn;
+    reader->searching = true;
+    return SPILL_LOG_BREAK;
+}
+
+/* The record of a whole part, or of the parts that are joined. */
+static spill_log_step_t give_record(spill_log_reader_t *reader, const uint8_t *data, size_t bytes)
+{
+    reader->record = data;
+    reader->record_bytes = bytes;
+    return SPILL_LOG_RECORD;
+}
+
+/* Join the parts behind a first part up to the last one. */
+static spill_log_step_t join_parts(spill_log_reader_t *reader, const part_t *first)
+{
+    int64_t start = first->offset;
+    reader->offset = start;
+    spill_buffer_clear(&reader->joined);
+    spill_buffer_append(&reader->joined, first->content, first->bytes);
+    for (;;) {
+        part_t part;
+        part_kind_t kind = next_part(reader, &part);
+        if (kind != PART_GOOD) {
+            bool at_bad_part = kind != PART_END && reader->at < reader->block_bytes;
+            reader->at += at_bad_part;
+            return stop_at(reader, start, kind != PART_BAD);
+        }
+        if (part.type == TYPE_WHOLE || part.type == TYPE_FIRST) { /* a part between is missing */
+            reader->at = (size_t)(part.offset - reader->block_offset);
+            return stop_at(reader, start, false);
+        }
+        spill_buffer_append(&reader->joined, part.content, part.bytes);
+        if (part.type == TYPE_LAST)
+            return give_record(reader, reader->joined.data, reader->joined.size);
+    }
+}
+
+spill_log_step_t spill_log_reader_next(spill_log_reader_t *reader)
+{
+    for (;;) {
+        part_t part;
+        bool after_break = reader->searching || reader->more;
+        part_kind_t kind =
+            reader->searching ? search_part(reader, &part) : next_part(reader, &part);
+        if (kind == PART_END)
+            return SPILL_LOG_END;
+        if (kind != PART_GOOD) {
+            reader->at += reader->at < reader->block_bytes;
+            return stop_at(reader, part.offset, kind == PART_TORN);
+        }
+        reader->offset = part.offset;
+        if (part.type == TYPE_WHOLE)
+            return give_record(reader, part.content, part.bytes);
+        if (part.type == TYPE_FIRST)
+            return join_parts(reader, &part);
+        if (!after_break) /* the first part of this record is missing */
+            return stop_at(reader, part.offset, false);
+    }
+}

@@ -1,0 +1,32 @@
+/* The engine's list of files: what the store needs to know of it to judge the logs. */
+#ifndef SPILL_EMBEDDED_MANIFEST_H
+#define SPILL_EMBEDDED_MANIFEST_H
+
+#include <spillway/error.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct spill_manifest {
+    char name[32];      /* "MANIFEST-000005" */
+    uint64_t log;       /* logs with a smaller number are not needed any more */
+    uint64_t sequence;  /* the last change that is in a table file */
+    uint64_t next_file; /* files that the engine began later have this number or more */
+    int64_t offset;     /* of the end of the last record that was read */
+    int64_t bytes;      /* of the file */
+    bool torn;          /* the end was cut off, as a power loss may do */
+} spill_manifest_t;
+
+/*
+ * Read the list of files that CURRENT names. SPILL_CORRUPT names CURRENT if that names no list that
+ * exists, and else the list if it has damage other than a torn end. SPILL_IO, SPILL_DENIED.
+ * Cost: reads the list once.
+ */
+spill_code_t spill_manifest_read(const char *folder, spill_manifest_t *manifest,
+                                 spill_error_t *error);
+
+/* Take the numbers of one record of the list. False: the record is malformed. */
+bool spill_manifest_take(spill_manifest_t *manifest, const uint8_t *record, size_t bytes);
+
+#endif
