@@ -10,7 +10,7 @@ _spillway_options() {
         echo "$common --preset= --layout= --keep= --order= --threshold= --page= --max-bytes=
             --page-bytes= --op-window= --collection= --array= --count-field= --overflow-field= --pages-field=
             --page-collection= --page-owner= --page-number= --page-array= --page-count=
-            --id-field= --time-field= --retain-elements= --retain-age=
+            --element-id-field= --id-field= --time-field= --retain-elements= --retain-age=
             --window= --window-field= --window-source= --value-field= --stats-field= --stats-count=
             --stats-average= --stats-sum= --stats-min= --stats-max= --top= --top-field= --sort-by=
             --json --quiet --durability="

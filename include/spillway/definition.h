@@ -51,6 +51,9 @@ typedef enum spill_window {
 #define SPILL_NAME_SIZE 128 /* most bytes of any name below, with its NUL */
 #define SPILL_TOP_MAX 1000  /* layout subset: most elements in the summary */
 
+/* The element_id_field of presets, and of definitions that get layout reference or subset. */
+#define SPILL_ELEMENT_ID_FIELD "elementId"
+
 /*
  * The bounds of documents. They may change while the array lives, and so may op_window and what is
  * retained; everything else may not.
@@ -110,6 +113,13 @@ typedef struct spill_definition {
      * is noted in the head first; when `threshold` elements are, they are written out, at most
      * page_capacity at a time (which is also the largest batch in one piece).
      */
+    /*
+     * Layouts reference and subset: the field in which an element's document stores the element's
+     * own `_id` (the document's `_id` is Spillway's). Reads return the field as `_id`, where it
+     * stood. An element cannot have a field of this name itself. "": elements cannot have an `_id`;
+     * so it is with definitions that were saved before this field existed.
+     */
+    char element_id_field[SPILL_NAME_SIZE]; /* "elementId" */
     /* Layout bucket has these, and besides them: */
     spill_window_t window;
     char window_field[SPILL_NAME_SIZE];  /* "month": a document's field that names its window */
@@ -165,7 +175,7 @@ SPILL_API spill_code_t spill_definition_preset(spill_definition_t *definition, c
  * Make it a definition of that layout: what the layout does not have becomes empty or 0 (capped:
  * everything of pages, and it keeps the newest), what it needs and the definition has not comes
  * from preset "feed-recent" (subset: the names and number of its top elements from
- * "reviews-subset").
+ * "reviews-subset"; reference and subset: element_id_field is SPILL_ELEMENT_ID_FIELD).
  */
 SPILL_API void spill_definition_set_layout(spill_definition_t *definition, spill_layout_t layout);
 

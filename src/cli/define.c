@@ -27,6 +27,7 @@ typedef struct define_options {
     const char *page_number;
     const char *page_array;
     const char *page_count;
+    const char *element_id_field; /* layouts reference and subset */
     const char *id_field;
     const char *time_field;
     int64_t retain_elements;
@@ -71,6 +72,7 @@ static const struct {
     {NAME_OPTION(page_number)},
     {NAME_OPTION(page_array)},
     {NAME_OPTION(page_count)},
+    {NAME_OPTION(element_id_field)},
     {NAME_OPTION(id_field)},
     {NAME_OPTION(time_field)},
     {NAME_OPTION(window_field)},
@@ -91,6 +93,8 @@ static const struct {
 /* What is said of elements, and the end of the line. */
 static void print_elements(const spill_definition_t *definition)
 {
+    if (definition->element_id_field[0] != '\0')
+        printf("; _id of elements in %s", definition->element_id_field);
     if (definition->id_field[0] != '\0')
         spill_cli_print("; ids at %s", definition->id_field);
     if (definition->time_field[0] != '\0')
@@ -341,6 +345,25 @@ static spill_code_t name_convert(const spill_invocation_t *invocation, spill_sto
                       name, spill_layout_name(there.layout), name, options->layout);
 }
 
+/*
+ * Save it. A definition with data that was saved without an elementIdField keeps none (core), which
+ * is an error here if the command line asks for one.
+ */
+static spill_code_t save(const define_options_t *options, spill_store_t *store,
+                         spill_definition_t *definition, spill_error_t *error)
+{
+    const char *asked = options->element_id_field;
+    spill_code_t code = spill_store_define(store, definition, error);
+    if (code == SPILL_OK)
+        code = spill_store_definition(store, definition->name, definition, error);
+    if (code == SPILL_OK && asked && strcmp(definition->element_id_field, asked) != 0)
+        code = spill_fail(error, SPILL_REFUSED,
+                          "definition '%s' has data: elementIdField cannot change from '%s' to "
+                          "'%s'; convert it to a definition that has one",
+                          definition->name, definition->element_id_field, asked);
+    return code;
+}
+
 static spill_code_t define(const spill_invocation_t *invocation, spill_store_t *store,
                            spill_error_t *error)
 {
@@ -354,7 +377,7 @@ static spill_code_t define(const spill_invocation_t *invocation, spill_store_t *
     if (code == SPILL_OK)
         code = apply_options(options, &definition, error);
     if (code == SPILL_OK)
-        code = spill_store_define(store, &definition, error);
+        code = save(options, store, &definition, error);
     if (code != SPILL_OK)
         return name_convert(invocation, store, code, error);
     if (!invocation->quiet)
@@ -415,6 +438,8 @@ static const spill_option_t OPTIONS[] = {
     {"page-number", "F", TEXT(page_number), "A page's number, or ''"},
     {"page-array", "F", TEXT(page_array), "A page's array field"},
     {"page-count", "F", TEXT(page_count), "A page's count field, or ''"},
+    {"element-id-field", "F", TEXT(element_id_field),
+     "Layouts reference, subset: where an element's document stores the element's _id, or ''"},
     {"id-field", "PATH", TEXT(id_field), "Where an element has its id, or '' for none"},
     {"time-field", "PATH", TEXT(time_field), "Where an element has its time, or '' for none"},
     {"retain-elements", "N", NUMBER(retain_elements),

@@ -3,6 +3,7 @@
 #include "core/forming.h"
 #include "core/windows.h"
 #include "definition/fields.h"
+#include "definition/stored_element.h"
 #include "definition/window.h"
 #include "layout/apart.h"
 #include "util/error.h"
@@ -60,6 +61,14 @@ spill_code_t spill_array_check_best(const spill_owner_t *owner, const spill_valu
                       bytes, most);
 }
 
+/* Layouts reference and subset. */
+static spill_code_t check_stored(const spill_owner_t *owner, const spill_value_t *element,
+                                 size_t index, spill_error_t *error)
+{
+    spill_code_t code = spill_stored_element_check(&owner->array->definition, element, NULL, error);
+    return code == SPILL_OK ? code : spill_fail_prefix(error, code, "element %zu", index);
+}
+
 static spill_code_t check_elements(const spill_owner_t *owner, const spill_value_t *elements,
                                    size_t count, spill_error_t *error)
 {
@@ -68,7 +77,7 @@ static spill_code_t check_elements(const spill_owner_t *owner, const spill_value
     for (size_t i = 0; i < count; i++) {
         spill_code_t code = spill_array_check_element(&elements[i], i, error);
         if (code == SPILL_OK && spill_elements_apart(&owner->array->definition))
-            code = spill_apart_check_element(&owner->array->definition, &elements[i], error);
+            code = check_stored(owner, &elements[i], i, error);
         if (code == SPILL_OK)
             code = spill_array_check_window(owner, &elements[i], error);
         if (code != SPILL_OK)

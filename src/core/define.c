@@ -95,6 +95,8 @@ static spill_code_t put_over(spill_store_t *store, const spill_definition_t *def
         spill_code_t code = spill_definition_from_bson(&now, stored, error);
         if (code == SPILL_OK)
             code = check_change(store, &now, &next, error);
+        if (code == SPILL_REFUSED && spill_definition_keep_without_id(&now, &next))
+            code = check_change(store, &now, &next, error);
         if (code != SPILL_OK)
             return code;
         remember_largest(&next, &now.largest);

@@ -1,5 +1,6 @@
 #include "definition/fields.h"
 #include "definition/limits.h"
+#include "definition/stored_element.h"
 #include "util/error.h"
 
 #include <bson/bson.h>
@@ -162,20 +163,6 @@ static spill_code_t check_distinct(const spill_definition_t *definition, size_t 
 
 /* ---- layouts --------------------------------------------------------------------------------- */
 
-/* Is `name` the first name of the path? */
-static bool begins_with(const char *path, const char *name)
-{
-    size_t length = strlen(name);
-    return strncmp(path, name, length) == 0 && (path[length] == '\0' || path[length] == '.');
-}
-
-/* Elements apart: no element has it, but the document that one is kept as. */
-static bool is_of_document(const spill_definition_t *definition, const char *path)
-{
-    return begins_with(path, "_id") || begins_with(path, "spill") ||
-           begins_with(path, definition->page_owner);
-}
-
 static spill_code_t check_apart(const spill_definition_t *definition, spill_error_t *error)
 {
     const struct {
@@ -191,10 +178,10 @@ static spill_code_t check_apart(const spill_definition_t *definition, spill_erro
     const char *layout = spill_layout_name(definition->layout);
     if (definition->keep != SPILL_KEEP_NEWEST)
         return spill_fail(error, SPILL_INVALID, "layout '%s': keep is 'newest'", layout);
-    if (is_of_document(definition, definition->id_field))
+    if (spill_stored_element_reserves(definition, definition->id_field))
         return spill_fail(error, SPILL_INVALID,
-                          "idField '%s': with layout '%s' no element has it, but the document that "
-                          "the element is kept as",
+                          "idField '%s': with layout '%s' this is a field of the document that "
+                          "keeps the element, and no element has it",
                           definition->id_field, layout);
     if (definition->order != SPILL_ARRAY_OLDEST_FIRST)
         return spill_fail(error, SPILL_INVALID,
@@ -241,7 +228,8 @@ static spill_code_t check_top(const spill_definition_t *definition, spill_error_
         return check_best(definition, error);
     if (spill_has_top(definition) && definition->top_field[0] == '\0')
         return spill_fail(error, SPILL_INVALID, "topField (--top-field) is missing");
-    if (spill_has_top(definition) && is_of_document(definition, definition->sort_field))
+    if (spill_has_top(definition) &&
+        spill_stored_element_reserves(definition, definition->sort_field))
         return fail_name(&spill_name_fields[SPILL_NAME_FIELDS - 1], definition->sort_field,
                          "is of the document that an element is kept as, not of the element",
                          error);
@@ -397,6 +385,11 @@ spill_code_t spill_definition_check(const spill_definition_t *definition, spill_
                                                 : check_outlier(definition, error);
     if (code == SPILL_OK && definition->layout != SPILL_LAYOUT_BUCKET)
         code = check_no_bucket(definition, error);
+    if (code == SPILL_OK && definition->element_id_field[0] != '\0' &&
+        !spill_elements_apart(definition))
+        code = spill_fail(error, SPILL_INVALID,
+                          "elementIdField (--element-id-field) belongs to layouts 'reference' and "
+                          "'subset'");
     if (code == SPILL_OK)
         code = check_top(definition, error);
     return code == SPILL_OK ? check_numbers(definition, error) : code;
@@ -411,6 +404,15 @@ static spill_code_t fail_change(const spill_definition_t *definition, const char
                       "definition '%s' has data: %s cannot change from '%s' to '%s' (only the "
                       "bounds, opWindow and what is retained can)",
                       definition->name, label, now, next);
+}
+
+bool spill_definition_keep_without_id(const spill_definition_t *now, spill_definition_t *next)
+{
+    bool keeps = spill_elements_apart(now) && now->element_id_field[0] == '\0' &&
+                 strcmp(next->element_id_field, SPILL_ELEMENT_ID_FIELD) == 0;
+    if (keeps)
+        next->element_id_field[0] = '\0';
+    return keeps;
 }
 
 spill_code_t spill_definition_compatible(const spill_definition_t *now,

@@ -28,6 +28,7 @@ const spill_name_field_t spill_name_fields[SPILL_NAME_FIELDS] = {
     PAGES("pageNumber", page_number, PAGE_FIELD, false),
     PAGES("pageArray", page_array, PAGE_FIELD, false), /* of a layout that has one: check.c */
     PAGES("pageCount", page_count, PAGE_FIELD, false),
+    ADDED("elementIdField", element_id_field, PAGE_FIELD),
     ADDED("idField", id_field, ELEMENT_FIELD),
     ADDED("timeField", time_field, ELEMENT_FIELD),
     ADDED("windowField", window_field, BUCKET_FIELD),

@@ -32,7 +32,7 @@ typedef struct spill_bound_field {
     bool pages;    /* of pages: only in a definition that has pages */
 } spill_bound_field_t;
 
-#define SPILL_NAME_FIELDS 24
+#define SPILL_NAME_FIELDS 25
 #define SPILL_BOUND_FIELDS 4
 
 extern const spill_name_field_t spill_name_fields[SPILL_NAME_FIELDS];
@@ -44,6 +44,13 @@ bool spill_definition_has_pages(const spill_definition_t *definition);
 const char *spill_definition_get_name(const spill_definition_t *definition,
                                       const spill_name_field_t *field);
 int64_t spill_bounds_get(const spill_bounds_t *bounds, const spill_bound_field_t *field);
+
+/*
+ * A definition with data that was saved without an element_id_field keeps none, because an element
+ * may have a field of the default name. If `next` has the default name, clear it there, so that a
+ * program may define its preset again. True if `next` was changed.
+ */
+bool spill_definition_keep_without_id(const spill_definition_t *now, spill_definition_t *next);
 
 /* Is each element a document of its own, whose number is the element's? (reference, subset) */
 bool spill_elements_apart(const spill_definition_t *definition);

@@ -31,8 +31,9 @@
 #define REVIEWS_FIELDS                                                                             \
     .keep = SPILL_KEEP_NEWEST, BOUNDS(1, 100), .op_window = DEFAULT_OP_WINDOW,                     \
     .collection = "products", .array = "reviewSummary", .page_collection = "reviews",              \
-    .page_owner = "productId", .time_field = "createdAt", .value_field = "rating",                 \
-    .stats_count = "totalCount", .stats_average = "averageRating"
+    .page_owner = "productId", .element_id_field = SPILL_ELEMENT_ID_FIELD,                         \
+    .time_field = "createdAt", .value_field = "rating", .stats_count = "totalCount",               \
+    .stats_average = "averageRating"
 
 static const char *const preset_names[] = {
     "feed", "feed-recent", "sales", "reviews-separate", "reviews-bucket", "reviews-subset", NULL};
@@ -125,6 +126,15 @@ static void set_top(spill_definition_t *definition)
         definition->top_count = preset->top_count;
 }
 
+/* Where elements are documents of their own, these store the elements' _id. */
+static void set_element_id(spill_definition_t *definition)
+{
+    if (!spill_elements_apart(definition))
+        definition->element_id_field[0] = '\0';
+    else if (definition->element_id_field[0] == '\0')
+        strcpy(definition->element_id_field, SPILL_ELEMENT_ID_FIELD);
+}
+
 void spill_definition_set_layout(spill_definition_t *definition, spill_layout_t layout)
 {
     const spill_definition_t *preset = &preset_definitions[1];
@@ -149,6 +159,7 @@ void spill_definition_set_layout(spill_definition_t *definition, spill_layout_t 
         memcpy((char *)&definition->bounds + field->offset, &bound, sizeof bound);
     }
     set_top(definition);
+    set_element_id(definition);
     if (!pages)
         definition->keep = SPILL_KEEP_NEWEST;
     if (!pages && had_pages) { /* there an age keeps what a number of elements does not */

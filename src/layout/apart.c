@@ -7,32 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* ---- elements -------------------------------------------------------------------------------- */
-
-spill_code_t spill_apart_check_element(const spill_definition_t *definition,
-                                       const spill_value_t *element, spill_error_t *error)
-{
-    if (element->type != BSON_TYPE_DOCUMENT)
-        return spill_fail(error, SPILL_INVALID,
-                          "an element of '%s' has to be a document: it is kept as one of its own",
-                          definition->name);
-    spill_fields_t fields = spill_fields_of(element->data);
-    const char *name;
-    spill_value_t value;
-    while (spill_fields_next(&fields, &name, &value)) {
-        if (strcmp(name, "_id") == 0 || strcmp(name, "spill") == 0 ||
-            strcmp(name, definition->page_owner) == 0)
-            return spill_fail(error, SPILL_INVALID,
-                              "an element of '%s' cannot have a field '%s': the document that it "
-                              "is kept as has one of that name",
-                              definition->name, name);
-        if (name[0] == '$' || name[0] == '\0')
-            return spill_fail(error, SPILL_INVALID,
-                              "an element of '%s' cannot have a field '%s': no document may",
-                              definition->name, name);
-    }
-    return SPILL_OK;
-}
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static spill_request_t read_request(const spill_owner_t *owner, const spill_state_t *head,
                                     int64_t low, int64_t end)

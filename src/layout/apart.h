@@ -20,10 +20,6 @@
 
 #include "layout/outlier.h"
 
-/* An element has to be a document without the fields that its own document has. */
-spill_code_t spill_apart_check_element(const spill_definition_t *definition,
-                                       const spill_value_t *element, spill_error_t *error);
-
 spill_code_t spill_apart_append(spill_owner_t *owner, const spill_part_t *part,
                                 spill_append_result_t *result, spill_error_t *error);
 spill_code_t spill_apart_edit(spill_owner_t *owner, spill_which_t *which,

@@ -14,6 +14,7 @@
  */
 #include "layout/apart.h"
 
+#include "definition/stored_element.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -259,7 +260,7 @@ spill_code_t spill_apart_edit(spill_owner_t *owner, spill_which_t *which,
 {
     int tries = 0;
     bool done = false;
-    spill_code_t code = spill_apart_check_element(&owner->array->definition, element, error);
+    spill_code_t code = spill_stored_element_check(&owner->array->definition, element, NULL, error);
     while (code == SPILL_OK && !done) {
         place_t place = {.number = SPILL_HEAD};
         code = find(owner, which, &place, error);

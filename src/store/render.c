@@ -1,6 +1,7 @@
 #include "store/render.h"
 
 #include "definition/fields.h"
+#include "definition/stored_element.h"
 #include "definition/window.h"
 #include "store/place.h"
 
@@ -120,6 +121,7 @@ static int64_t page_bytes(const spill_definition_t *definition, const spill_valu
                  field_bytes("page", SPILL_NUMBER_BYTES);
     return FRAME_BYTES + field_bytes("_id", id) +
            field_bytes(definition->page_owner, owner->size_bytes) +
+           spill_stored_element_growth(definition) +
            field_bytes(definition->page_number, SPILL_NUMBER_BYTES) +
            field_bytes(definition->page_count, SPILL_NUMBER_BYTES);
 }
@@ -427,10 +429,8 @@ static void append_element_fields(bson_t *document, const spill_definition_t *de
     if (run->count == 0)
         return;
     spill_element_t element = spill_run_element(run, 0);
-    bson_t fields;
     spill_value_append(owner, document, definition->page_owner);
-    if (bson_init_static(&fields, element.value.data, element.value.size_bytes))
-        bson_concat(document, &fields);
+    spill_stored_element_append(definition, &element.value, document);
 }
 
 void spill_render_page(const spill_definition_t *definition, const spill_value_t *owner,

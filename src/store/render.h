@@ -15,8 +15,8 @@
  * Elements apart (layouts reference and subset):
  * Head: {_id, <other fields>, <array>: {<top>, <count>, <average>}, spill: {<array>: {..., journal,
  * shown, top}}}, of a subset the elements of `top` that state->top shows, in its order.
- * Page: {_id: {owner, page}, <owner>, <the element's fields>, spill: {...}}; {_id, spill} where the
- * element was removed.
+ * Page: {_id: {owner, page}, <owner>, <the element's fields>, spill: {...}}, the fields as
+ * definition/stored_element.h stores them; {_id, spill} if the element was removed.
  * `fields` is {_id, ...}; `run` holds the document's live elements, ascending; they stand in the
  * array by the definition's order. Names that the definition leaves empty are left out; the
  * overflow flag is written once it is true.

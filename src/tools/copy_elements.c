@@ -11,7 +11,7 @@
 
 #include "core/array.h"
 #include "definition/fields.h"
-#include "layout/apart.h"
+#include "definition/stored_element.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -263,7 +263,7 @@ static spill_code_t check_element(const spill_copy_owner_t *owner, const spill_e
     const spill_definition_t *definition = spill_array_get_definition(owner->copy->target.array);
     spill_code_t code = SPILL_OK;
     if (spill_elements_apart(definition))
-        code = spill_apart_check_element(definition, &element->value, error);
+        code = spill_stored_element_check(definition, &element->value, NULL, error);
     else if (spill_keeps_best(definition))
         code = spill_array_check_best(&owner->target, &element->value, error);
     if (code != SPILL_OK)

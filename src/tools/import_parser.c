@@ -2,6 +2,8 @@
 
 #include "bson/key.h"
 #include "core/array.h"
+#include "definition/fields.h"
+#include "definition/stored_element.h"
 #include "store/limits.h"
 #include "tools/import_decode.h"
 #include "util/error.h"
@@ -236,6 +238,18 @@ static spill_code_t check_rank(const spill_parser_t *parser, spill_error_t *erro
     return code == SPILL_OK ? SPILL_OK : (error->code = SPILL_PARSE);
 }
 
+/* Layouts reference and subset: can the record be kept as a document of its own? */
+static spill_code_t check_stored(const spill_parser_t *parser, spill_error_t *error)
+{
+    const spill_definition_t *definition = parser->options.definition;
+    spill_value_t element = spill_value_from_document(&parser->pending.document);
+    if (!spill_elements_apart(definition))
+        return SPILL_OK;
+    spill_code_t code =
+        spill_stored_element_check(definition, &element, parser->options.bounds.without, error);
+    return code == SPILL_OK ? SPILL_OK : (error->code = SPILL_PARSE);
+}
+
 /* Move the pending record into the chunk. False where it is bad and the input ends with it. */
 static bool add_pending(spill_parser_t *parser, spill_chunk_t *chunk)
 {
@@ -248,6 +262,8 @@ static bool add_pending(spill_parser_t *parser, spill_chunk_t *chunk)
         code = name_window(parser, &owner, &error);
     if (code == SPILL_OK)
         code = check_rank(parser, &error);
+    if (code == SPILL_OK)
+        code = check_stored(parser, &error);
     if (code == SPILL_OK && parser->options.id)
         code = find_id(parser, &error);
     if (code == SPILL_OK)

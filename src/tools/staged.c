@@ -122,8 +122,11 @@ static spill_code_t check_same(const spill_staged_t *staged, const spill_definit
     spill_definition_t stored;
     spill_code_t code = spill_store_definition(staged->store, planned->name, &stored, error);
     *defined = code == SPILL_OK;
-    if (code == SPILL_OK)
-        code = spill_definition_compatible(&stored, planned, error);
+    if (code == SPILL_OK) {
+        spill_definition_t wanted = *planned;
+        spill_definition_keep_without_id(&stored, &wanted);
+        code = spill_definition_compatible(&stored, &wanted, error);
+    }
     if (code == SPILL_REFUSED)
         code = spill_fail_prefix(error, code, "the migration was begun with another plan");
     return code == SPILL_NOT_FOUND ? SPILL_OK : code;

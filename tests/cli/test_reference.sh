@@ -34,7 +34,7 @@ clean "$db"
 
 expect 2 append "$db" reviews p1 '"good"'
 has err "has to be a document"
-for field in _id spill productId; do
+for field in spill productId elementId; do
     expect 2 append "$db" reviews p1 "{\"$field\": 1}"
     has err "cannot have a field '$field'"
 done
@@ -45,6 +45,121 @@ expect 2 define "$db" other --layout reference --keep oldest
 expect 2 define "$db" other --preset feed --value-field rating
 counts "$db" reviews p1 2
 expect 0 drop "$db" reviews p1 --yes
+clean "$db"
+
+# ---- elements with an _id of their own -----------------------------------------------------------
+
+one=65a000000000000000000001
+two=65a000000000000000000002
+expect 2 define "$db" own --preset reviews-separate --element-id-field productId
+has err "same name, 'productId'"
+expect 2 define "$db" own --preset feed --element-id-field elementId
+expect 0 define "$db" own --preset reviews-separate --id-field _id --collection shops \
+    --page-collection notes --time-field _id
+has out '_id of elements in elementId; ids at _id'
+{
+    echo "{\"x\": 1, \"_id\": {\"\$oid\": \"$one\"}, \"rating\": 2}"
+    echo "{\"_id\": {\"\$oid\": \"$two\"}, \"rating\": 3}"
+    echo '{"$cost": 1, "": 2, "a.b": 3, "_id": [1]}'
+} >own.ndjson
+"$SPILLWAY" append "$db" own o --op first@0 - <own.ndjson >out 2>err || fail "append: $?"
+"$SPILLWAY" append "$db" own o --op first@0 - <own.ndjson >out 2>err || fail "append: $?"
+counts "$db" own o 3
+expect 0 read "$db" own o --oldest
+is out "0	{ \"x\" : 1, \"_id\" : { \"\$oid\" : \"$one\" }, \"rating\" : 2 }
+1	{ \"_id\" : { \"\$oid\" : \"$two\" }, \"rating\" : 3 }
+2	{ \"\$cost\" : 1, \"\" : 2, \"a.b\" : 3, \"_id\" : [ 1 ] }"
+expect 0 export "$db" own o --documents --plain --relaxed
+has out "\"productId\" : \"o\", \"x\" : 1, \"elementId\" : { \"\$oid\" : \"$one\" }, \"rating\" : 2 }"
+expect 0 edit "$db" own o --id "{\"\$oid\": \"$two\"}" \
+    "{\"rating\": 5, \"\$new\": 1, \"_id\": {\"\$oid\": \"$two\"}}"
+expect 0 edit "$db" own o 2 '{"_id": {"n": 7}, "$new": 2}'
+expect 0 read "$db" own o --limit 2
+is out "2	{ \"_id\" : { \"n\" : 7 }, \"\$new\" : 2 }
+1	{ \"rating\" : 5, \"\$new\" : 1, \"_id\" : { \"\$oid\" : \"$two\" } }"
+expect 2 edit "$db" own o 2 '{"elementId": 1}'
+has err 'define another --element-id-field'
+expect 0 export "$db" own
+cp out own.before
+expect 0 stats "$db" own
+expect 0 explain "$db" own o
+expect 0 repair "$db" own --dry-run
+# Through arrays and a subset with another name, and back.
+expect 0 convert "$db" own --to outlier --as own.arrays
+expect 0 define "$db" own.subset --preset reviews-subset --element-id-field noteId \
+    --collection own.subset --page-collection own.subset.pages
+expect 0 convert "$db" own.arrays --as own.subset
+expect 0 read "$db" own.subset o --top --limit 1
+has out "1	{ \"rating\" : 5, \"\$new\" : 1, \"_id\" : { \"\$oid\" : \"$two\" } }"
+expect 0 export "$db" own.subset o --documents --plain --relaxed
+has out "\"topReviews\" : [ { \"rating\" : 5, \"\$new\" : 1, \"_id\" : { \"\$oid\" : \"$two\" } }"
+has out "\"productId\" : \"o\", \"rating\" : 5, \"\$new\" : 1, \"noteId\" : { \"\$oid\" : \"$two\" } }"
+expect 0 convert "$db" own.subset --to reference --as own.back
+for name in own.subset own.back; do
+    expect 0 export "$db" "$name"
+    cmp -s out own.before || fail "the elements of $name are not those of own"
+done
+expect 0 remove "$db" own o --where '{"_id.n": 7}'
+expect 0 remove "$db" own o --id "{\"\$oid\": \"$one\"}"
+expect 3 remove "$db" own o --id "{\"\$oid\": \"$one\"}"
+counts "$db" own o 1
+expect 0 trim "$db" own o --older 1h # the time of the element's _id
+counts "$db" own o 0
+clean "$db"
+
+# A definition that was saved without the field has none: its elements may have a field of that name.
+expect 0 define "$db" older --preset reviews-separate --element-id-field '' --collection olds \
+    --page-collection oldNotes
+expect 2 append "$db" older o '{"_id": 1}'
+has err 'has no elementIdField'
+expect 0 append "$db" older o '{"elementId": 1}'
+expect 0 define "$db" older --preset reviews-separate --collection olds --page-collection oldNotes
+expect 2 append "$db" older o '{"_id": 1}'
+expect 4 define "$db" older --element-id-field elementId
+has err "elementIdField cannot change from '' to 'elementId'"
+expect 0 read "$db" older o
+is out '0	{ "elementId" : 1 }'
+expect 2 convert "$db" older --to subset --as newer
+has err "owner \"o\""
+has err "element 0: an element of 'newer' cannot have a field 'elementId'"
+
+# ---- records that cannot be stored ---------------------------------------------------------------
+
+for i in {1..400}; do
+    echo "{\"shop\": \"s$((i % 5))\", \"_id\": {\"\$oid\": \"$(printf '%024x' "$i")\"}, \"rating\": $((i % 7))}"
+done >good.ndjson
+{
+    sed -n 1,300p good.ndjson
+    echo '{"shop": "s0", "spill": 1}'
+    sed -n 301,350p good.ndjson
+    echo '{"shop": "s1", "productId": 1}'
+    echo '{"shop": "s2", "elementId": 1}'
+    sed -n 351,400p good.ndjson
+} >bad.ndjson
+expect 0 define "$db" imported --preset reviews-separate --collection shopsIn \
+    --page-collection notesIn --id-field _id
+expect 3 import "$db" imported bad.ndjson --owner shop
+has err "bad.ndjson:301: an element of 'imported' cannot have a field 'spill'"
+has err '300 records are imported'
+expect 3 import "$db" imported bad.ndjson --owner shop --skip-bad=2
+has err "bad.ndjson:352: an element of 'imported' cannot have a field 'productId'"
+has err "bad.ndjson:353: an element of 'imported' cannot have a field 'elementId'"
+has err '350 records are imported'
+expect 0 import "$db" imported bad.ndjson --owner shop --skip-bad --json
+has out '"records":50,'
+has out '"skipped":1,"before":350'
+for shop in s0 s1 s2 s3 s4; do
+    counts "$db" imported "$shop" 80
+done
+expect 0 remove "$db" imported s1 --id "{\"\$oid\": \"$(printf '%024x' 396)\"}"
+is out 79
+# The records' owner may be the field that documents have for it, and so may their own _id.
+echo '{"productId": "p7", "_id": 1}' >own.ndjson
+expect 0 import "$db" imported own.ndjson --owner productId
+echo '{"_id": "p8", "rating": 1}' >named.ndjson
+expect 0 import "$db" imported named.ndjson --owner _id
+expect 0 read "$db" imported p8
+is out '0	{ "_id" : "p8", "rating" : 1 }'
 clean "$db"
 
 # ---- ids, and what is kept -----------------------------------------------------------------------

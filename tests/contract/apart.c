@@ -468,6 +468,90 @@ static void an_array_is_no_id(void **state)
     fixture_close(&fixture);
 }
 
+/* As read one document of one element shows it: what other programs see, and the element. */
+static void assert_stored(fixture_t *fixture, int64_t seq, const char *expected,
+                          const spill_value_t *element)
+{
+    bson_t document;
+    spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, seq);
+    read.want = SPILL_WANT_FORWARD;
+    read.seq = seq;
+    read.limit = 1;
+    assert_done(fixture, &read);
+    const spill_response_t *response = &fixture->response;
+    assert_int_equal(response->run.count, 1);
+    spill_element_t there = spill_run_element(&response->run, 0);
+    assert_true(spill_value_equal(&there.value, element));
+    assert_int_equal(response->state.live_bytes, element->size_bytes);
+    spill_render_page(&fixture->definition, &fixture->owner, &response->state, &response->run, NULL,
+                      true, &document);
+    char *json = bson_as_relaxed_extended_json(&document, NULL);
+    assert_string_equal(json, expected);
+    bson_free(json);
+    bson_destroy(&document);
+}
+
+/* The element's own _id stands in its document under another name, and is the element's id. */
+static void elements_have_an_id_of_their_own(void **state)
+{
+    fixture_t fixture;
+    open_apart_with(&fixture, *state, "_id");
+    bson_t *documents[] = {
+        BCON_NEW("a", BCON_INT32(1), "_id", BCON_DOUBLE(7), "rating", BCON_INT32(2)),
+        BCON_NEW("$b", BCON_INT32(2), "_id", BCON_DOUBLE(8), "", BCON_INT32(3))};
+    const char *const expected[] = {
+        "{ \"productId\" : \"ada\", \"a\" : 1, \"elementId\" : 7.0, \"rating\" : 2 }",
+        "{ \"productId\" : \"ada\", \"$b\" : 2, \"elementId\" : 8.0, \"\" : 3 }"};
+    spill_value_t values[2];
+    for (int i = 0; i < 2; i++)
+        values[i] = value_of(documents[i]);
+    spill_request_t append = make_append(&fixture, SPILL_HEAD, values, 2);
+    append.create = true;
+    assert_done(&fixture, &append);
+    assert_int_equal(find_rating(&fixture, SPILL_HEAD, 8, 0), 1); /* in the journal */
+    int64_t bytes = 0;
+    for (int64_t seq = 0; seq < 2; seq++) {
+        spill_run_t run = {0};
+        spill_run_add(&run, seq, &values[seq]);
+        spill_request_t put = make_request(&fixture, SPILL_REQUEST_PUT_PAGE, seq);
+        put.src = EPOCH;
+        put.first = seq;
+        put.slots = 1;
+        put.bytes = values[seq].size_bytes;
+        put.run = &run;
+        assert_done(&fixture, &put);
+        spill_run_release(&run);
+        bytes += values[seq].size_bytes;
+    }
+    spill_request_t cut = make_request(&fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
+    cut.rev = EPOCH;
+    cut.slots = 2;
+    cut.bytes = bytes;
+    assert_done(&fixture, &cut);
+    fixture_reopen(&fixture);
+    for (int64_t seq = 0; seq < 2; seq++)
+        assert_stored(&fixture, seq, expected[seq], &values[seq]);
+    assert_int_equal(find_rating(&fixture, SPILL_PAGE_WITH_ID, 7, 0), 0);
+    assert_int_equal(find_rating(&fixture, SPILL_PAGE_WITH_ID, 8, 0), 1);
+    assert_int_equal(find_rating(&fixture, SPILL_PAGE_WITH_ID, 9, 0), -1);
+    /* A document in the place of another, too, may have names that begin with `$`. */
+    spill_run_t run = {0};
+    spill_run_add(&run, 0, &values[1]);
+    spill_request_t put = make_request(&fixture, SPILL_REQUEST_PUT_PAGE, 0);
+    put.src = EPOCH + 9;
+    put.first = 0;
+    put.slots = 1;
+    put.bytes = values[1].size_bytes;
+    put.run = &run;
+    put.edit = true;
+    assert_done(&fixture, &put);
+    assert_stored(&fixture, 0, expected[1], &values[1]);
+    spill_run_release(&run);
+    for (int i = 0; i < 2; i++)
+        bson_destroy(documents[i]);
+    fixture_close(&fixture);
+}
+
 static void runs_go_past_removed_elements(void **state)
 {
     fixture_t fixture;
@@ -494,5 +578,6 @@ void add_apart_tests(suite_t *suite)
     SUITE_ADD(suite, runs_are_bounded_in_bytes);
     SUITE_ADD(suite, elements_are_found_by_id);
     SUITE_ADD(suite, an_array_is_no_id);
+    SUITE_ADD(suite, elements_have_an_id_of_their_own);
     SUITE_ADD(suite, runs_go_past_removed_elements);
 }

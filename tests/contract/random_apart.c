@@ -185,10 +185,41 @@ static void deliver_late(walk_t *walk)
 
 /* ---- elements -------------------------------------------------------------------------------- */
 
+/* An `_id`, and names that only some places of a document may have. */
+static void append_some_name(walk_t *walk, bson_t *element)
+{
+    static const uint8_t bytes[12] = "0123456789ab";
+    bson_oid_t id;
+    switch (below(walk, 9)) {
+    case 0:
+    case 1:
+        bson_oid_init_from_data(&id, bytes);
+        BSON_APPEND_OID(element, "_id", &id);
+        break;
+    case 2:
+        BCON_APPEND(element, "_id", "{", "_id", BCON_INT64(below(walk, 9)), "}");
+        break;
+    case 3:
+        BCON_APPEND(element, "_id", "[", BCON_INT32(1), BCON_NULL, "]");
+        break;
+    case 4:
+        BSON_APPEND_INT32(element, "$cost", (int32_t)below(walk, 9));
+        break;
+    case 5:
+        BSON_APPEND_UTF8(element, "", "unnamed");
+        break;
+    default:
+        break;
+    }
+}
+
 static bson_t *some_element(walk_t *walk)
 {
     bson_t *element = bson_new();
     char text[TEXT_MOST + 1] = "";
+    bool first = below(walk, 2) == 0;
+    if (first)
+        append_some_name(walk, element);
     switch (below(walk, 8)) {
     case 0:
         BSON_APPEND_DOUBLE(element, "rating", (double)below(walk, 100) / 7 - 3);
@@ -207,6 +238,8 @@ static bson_t *some_element(walk_t *walk)
     }
     memset(text, 'x', (size_t)(below(walk, 4) == 0 ? below(walk, TEXT_MOST) : 3));
     BSON_APPEND_UTF8(element, "text", text);
+    if (!first)
+        append_some_name(walk, element);
     return element;
 }
 

@@ -1,4 +1,5 @@
 /* Definitions of layout subset: what their summaries show. */
+#include "definition/fields.h"
 #include "support/definition.h"
 
 #include <setjmp.h>
@@ -108,6 +109,90 @@ static void a_layout_is_changed(void **state)
     assert_int_equal(definition.top_count, 3);
 }
 
+/* ---- where the elements' _id is stored (layout reference, too) --------------------------------
+ */
+
+static void the_elements_id_has_a_field(void **state)
+{
+    (void)state;
+    spill_definition_t definition = subset(), back;
+    bson_t document;
+    assert_string_equal(definition.element_id_field, SPILL_ELEMENT_ID_FIELD);
+    strcpy(definition.id_field, "_id");
+    strcpy(definition.sort_field, "_id.n");
+    strcpy(definition.time_field, "_id");
+    assert_int_equal(spill_definition_check(&definition, NULL), SPILL_OK);
+    strcpy(definition.id_field, "elementId");
+    definition_assert_invalid(&definition, "idField 'elementId'");
+    definition = subset();
+    strcpy(definition.sort_field, "elementId.n");
+    definition_assert_invalid(&definition, "sortField 'elementId.n' is of the document");
+    spill_definition_init(&definition, "r");
+    strcpy(definition.element_id_field, "elementId");
+    definition_assert_invalid(&definition, "belongs to layouts 'reference' and 'subset'");
+    const char *const clashes[][2] = {{"productId", "same name, 'productId'"},
+                                      {"_id", "uses itself"},
+                                      {"spill", "uses itself"},
+                                      {"a.b", "contains '$' or '.'"}};
+    for (size_t i = 0; i < sizeof clashes / sizeof *clashes; i++) {
+        definition = subset();
+        strcpy(definition.element_id_field, clashes[i][0]);
+        definition_assert_invalid(&definition, clashes[i][1]);
+    }
+    definition = subset();
+    memset(definition.element_id_field, 0, sizeof definition.element_id_field);
+    strcpy(definition.element_id_field, "myId");
+    spill_definition_to_bson(&definition, &document);
+    assert_true(bson_has_field(&document, "elementIdField"));
+    assert_int_equal(spill_definition_from_bson(&back, &document, NULL), SPILL_OK);
+    assert_memory_equal(&definition, &back, sizeof back);
+    bson_destroy(&document);
+}
+
+static void a_definition_without_the_field_has_no_id(void **state)
+{
+    (void)state;
+    spill_definition_t definition = subset(), back;
+    bson_t document;
+    memset(definition.element_id_field, 0, sizeof definition.element_id_field);
+    spill_definition_to_bson(&definition, &document);
+    assert_false(bson_has_field(&document, "elementIdField")); /* an older program can read it */
+    assert_int_equal(spill_definition_from_bson(&back, &document, NULL), SPILL_OK);
+    assert_memory_equal(&definition, &back, sizeof back);
+    bson_destroy(&document);
+    strcpy(definition.id_field, "_id");
+    definition_assert_invalid(&definition, "idField '_id'");
+}
+
+static void it_stays_without_the_field(void **state)
+{
+    (void)state;
+    spill_definition_t now = subset(), next = subset();
+    spill_error_t error;
+    assert_false(spill_definition_keep_without_id(&now, &next));
+    now.element_id_field[0] = '\0';
+    assert_int_equal(spill_definition_compatible(&now, &next, &error), SPILL_REFUSED);
+    assert_non_null(strstr(error.message, "elementIdField cannot change from '' to 'elementId'"));
+    assert_true(spill_definition_keep_without_id(&now, &next));
+    assert_int_equal(spill_definition_compatible(&now, &next, &error), SPILL_OK);
+    strcpy(next.element_id_field, "chosen");
+    assert_false(spill_definition_keep_without_id(&now, &next));
+}
+
+static void layouts_have_the_field_or_not(void **state)
+{
+    (void)state;
+    const spill_layout_t layouts[] = {SPILL_LAYOUT_REFERENCE, SPILL_LAYOUT_OUTLIER,
+                                      SPILL_LAYOUT_SUBSET,    SPILL_LAYOUT_CAPPED,
+                                      SPILL_LAYOUT_REFERENCE, SPILL_LAYOUT_BUCKET};
+    spill_definition_t definition = subset();
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
+        spill_definition_set_layout(&definition, layouts[i]);
+        assert_string_equal(definition.element_id_field,
+                            spill_elements_apart(&definition) ? SPILL_ELEMENT_ID_FIELD : "");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -116,6 +201,10 @@ int main(void)
         cmocka_unit_test(what_is_out_of_range),
         cmocka_unit_test(their_number_does_not_change),
         cmocka_unit_test(a_layout_is_changed),
+        cmocka_unit_test(the_elements_id_has_a_field),
+        cmocka_unit_test(a_definition_without_the_field_has_no_id),
+        cmocka_unit_test(it_stays_without_the_field),
+        cmocka_unit_test(layouts_have_the_field_or_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include "store/mongo/mongo.h"
 
 #include "definition/fields.h"
+#include "definition/stored_element.h"
 #include "store/render.h"
 #include "store/transition.h"
 
@@ -150,17 +151,6 @@ void spill_mongo_project_apart(bson_t *projection)
     BSON_APPEND_UTF8(projection, "element", "$$ROOT");
 }
 
-/* What of a document is the element; false where it is what is left of one. */
-static bool element_of(const spill_definition_t *definition, const bson_t *document,
-                       bson_t *element)
-{
-    bson_init(element);
-    if (!bson_has_field(document, definition->page_owner))
-        return false;
-    bson_copy_to_excluding_noinit(document, element, "_id", "spill", definition->page_owner, NULL);
-    return true;
-}
-
 bool spill_mongo_element_of(const spill_definition_t *definition, const bson_t *document,
                             int64_t *seq, bson_t *element)
 {
@@ -168,7 +158,7 @@ bool spill_mongo_element_of(const spill_definition_t *definition, const bson_t *
     bool numbered =
         bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, "spill.first", &first);
     *seq = numbered ? bson_iter_as_int64(&first) : -1;
-    return element_of(definition, document, element) && numbered;
+    return spill_stored_element_read(definition, document, element) && numbered;
 }
 
 static bool is_wanted(const spill_request_t *request, int64_t seq)
@@ -191,7 +181,7 @@ void spill_mongo_take_apart(const spill_mongo_document_t *document, const bson_t
     bson_iter_document(&iter, &size, &data);
     if (!bson_init_static(&whole, data, size))
         return;
-    if (element_of(document->request->definition, &whole, &element)) {
+    if (spill_stored_element_read(document->request->definition, &whole, &element)) {
         spill_value_t value = spill_value_from_document(&element);
         state->live = 1;
         state->live_bytes = element.len;

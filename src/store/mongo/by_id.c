@@ -5,6 +5,7 @@
 #include "store/mongo/mongo.h"
 
 #include "definition/fields.h"
+#include "definition/stored_element.h"
 #include "store/place.h"
 
 #include <stdio.h>
@@ -12,7 +13,7 @@
 void spill_mongo_id_path(const spill_definition_t *definition, char path[SPILL_MONGO_ID_PATH_SIZE])
 {
     if (spill_elements_apart(definition))
-        snprintf(path, SPILL_MONGO_ID_PATH_SIZE, "%s", definition->id_field);
+        spill_stored_element_path(definition, definition->id_field, path);
     else
         snprintf(path, SPILL_MONGO_ID_PATH_SIZE, "%s.%s", definition->page_array,
                  definition->id_field);
@@ -21,9 +22,10 @@ void spill_mongo_id_path(const spill_definition_t *definition, char path[SPILL_M
 /* Elements apart: the document's own id is it, and not one of an array of ids. */
 static void match_itself(const spill_request_t *request, bson_t *match)
 {
-    char field[SPILL_NAME_SIZE + 1];
+    char path[SPILL_MONGO_ID_PATH_SIZE], field[SPILL_MONGO_ID_PATH_SIZE + 1];
     bson_t id = BSON_INITIALIZER;
-    snprintf(field, sizeof field, "$%s", request->definition->id_field);
+    spill_mongo_id_path(request->definition, path);
+    snprintf(field, sizeof field, "$%s", path);
     spill_value_append(request->id, &id, "$literal");
     BCON_APPEND(match, "spill.first", "{", "$gte", BCON_INT64(request->seq), "}", "$expr", "{",
                 "$eq", "[", BCON_UTF8(field), BCON_DOCUMENT(&id), "]", "}");

@@ -2,6 +2,7 @@
 #include "store/mongo/mongo.h"
 
 #include "definition/fields.h"
+#include "definition/stored_element.h"
 #include "store/render.h"
 #include "util/error.h"
 #include "util/hash.h"
@@ -91,6 +92,14 @@ static spill_code_t make_index(spill_mongo_t *store, const char *collection, con
     return code;
 }
 
+/* The value at a path of elements that are documents of their own, the greatest first. */
+static void append_descending(const spill_definition_t *definition, const char *path, bson_t *keys)
+{
+    char stored[SPILL_STORED_PATH_SIZE];
+    spill_stored_element_path(definition, path, stored);
+    BSON_APPEND_INT32(keys, stored, -1);
+}
+
 /*
  * Pages are found by owner and number, as the sources find them, by the first element's number, as
  * READ of SPILL_PAGE_HOLDING does, by their elements' ids, as READ of SPILL_PAGE_WITH_ID, and by
@@ -112,7 +121,7 @@ static spill_code_t make_indexes(spill_mongo_t *store, const bson_t *entry, spil
     if (definition.page_number[0] != '\0')
         BCON_APPEND(by_page, definition.page_number, BCON_INT32(1));
     else if (spill_elements_apart(&definition) && definition.time_field[0] != '\0')
-        BCON_APPEND(by_page, definition.time_field, BCON_INT32(-1));
+        append_descending(&definition, definition.time_field, by_page);
     code = make_index(store, definition.page_collection, "spillway_first", by_first, error);
     if (code == SPILL_OK)
         code = make_index(store, definition.page_collection, "spillway_page", by_page, error);
@@ -121,8 +130,9 @@ static spill_code_t make_indexes(spill_mongo_t *store, const bson_t *entry, spil
     bson_t *by_id = BCON_NEW(definition.page_owner, BCON_INT32(1), path, BCON_INT32(1));
     if (code == SPILL_OK && definition.id_field[0] != '\0')
         code = make_index(store, definition.page_collection, "spillway_id", by_id, error);
-    bson_t *by_rank = BCON_NEW(definition.page_owner, BCON_INT32(1), definition.sort_field,
-                               BCON_INT32(-1), "spill.first", BCON_INT32(-1));
+    bson_t *by_rank = BCON_NEW(definition.page_owner, BCON_INT32(1));
+    append_descending(&definition, definition.sort_field, by_rank);
+    BCON_APPEND(by_rank, "spill.first", BCON_INT32(-1));
     if (code == SPILL_OK && definition.sort_field[0] != '\0')
         code = make_index(store, definition.page_collection, "spillway_rank", by_rank, error);
     bson_destroy(by_first);

@@ -99,6 +99,7 @@ spill_code_t spill_mongo_upsert(spill_mongo_t *store, const char *collection, co
 {
     bson_t opts = BSON_INITIALIZER;
     BSON_APPEND_BOOL(&opts, "upsert", true);
+    BSON_APPEND_BOOL(&opts, "validate", false);
     use_t use;
     begin(&use, store, collection);
     *done =
@@ -109,9 +110,34 @@ spill_code_t spill_mongo_upsert(spill_mongo_t *store, const char *collection, co
     return end(&use, code);
 }
 
+/* Servers refuse a replacement with such a name at its top: it could be an operator. */
+static bool has_operator_name(const bson_t *document)
+{
+    bson_iter_t iter;
+    bool found = false;
+    bson_iter_init(&iter, document);
+    while (!found && bson_iter_next(&iter))
+        found = bson_iter_key(&iter)[0] == '$';
+    return found;
+}
+
+static spill_code_t replace_by_pipeline(spill_mongo_t *store, const char *collection,
+                                        const bson_t *filter, const bson_t *document, bool *found,
+                                        spill_error_t *error)
+{
+    bson_t *pipeline =
+        BCON_NEW("0", "{", "$replaceWith", "{", "$literal", BCON_DOCUMENT(document), "}", "}");
+    spill_code_t code =
+        spill_mongo_modify(store, collection, filter, pipeline, NULL, NULL, found, error);
+    bson_destroy(pipeline);
+    return code;
+}
+
 spill_code_t spill_mongo_replace(spill_mongo_t *store, const char *collection, const bson_t *filter,
                                  const bson_t *document, bool *found, spill_error_t *error)
 {
+    if (has_operator_name(document))
+        return replace_by_pipeline(store, collection, filter, document, found, error);
     use_t use;
     begin(&use, store, collection);
     bson_t opts = BSON_INITIALIZER;

@@ -36,6 +36,7 @@
 #ifndef SPILL_STORE_MONGO_MONGO_H
 #define SPILL_STORE_MONGO_MONGO_H
 
+#include "definition/stored_element.h"
 #include "store/store.h"
 #include "store/transition.h"
 
@@ -98,13 +99,16 @@ spill_code_t spill_mongo_modify_within(spill_mongo_t *store, const char *collect
                                        uint32_t max_time_ms, const bson_t *fields, bson_t *after,
                                        bool *found, spill_error_t *error);
 
-/* Update, or make where `_id` is free. *done is false where a document there failed the guard. */
+/*
+ * Update, or insert if no document has the `_id`. *done is false if a document with the `_id`
+ * failed the guard. As for a replacement, the driver does not check names and texts.
+ */
 spill_code_t spill_mongo_upsert(spill_mongo_t *store, const char *collection, const bson_t *filter,
                                 const bson_t *update, bool *done, spill_error_t *error);
 
 /*
- * Put `document` in the place of what the filter finds. Here and in an insert the server is the
- * judge of keys and texts: elements may be such as the driver would not send.
+ * Replace the document that the filter finds by `document`, whose fields may begin with `$`. Here
+ * and in an insert the driver does not check names and texts; the server does.
  */
 spill_code_t spill_mongo_replace(spill_mongo_t *store, const char *collection, const bson_t *filter,
                                  const bson_t *document, bool *found, spill_error_t *error);
@@ -576,7 +580,7 @@ bson_t *spill_mongo_live_below(const spill_mongo_document_t *document, int64_t s
 /* ---- by_id.c --------------------------------------------------------------------------------- */
 
 /* Where a page's elements have their ids, for a filter and an index. */
-#define SPILL_MONGO_ID_PATH_SIZE (2 * SPILL_NAME_SIZE)
+#define SPILL_MONGO_ID_PATH_SIZE SPILL_STORED_PATH_SIZE
 void spill_mongo_id_path(const spill_definition_t *definition, char path[SPILL_MONGO_ID_PATH_SIZE]);
 
 /* SPILL_PAGE_WITH_ID: the stages that find pages which have the id somewhere, the oldest first. */

@@ -10,6 +10,7 @@
 #include "store/mongo/mongo.h"
 
 #include "definition/fields.h"
+#include "definition/stored_element.h"
 #include "util/error.h"
 
 #include <math.h>
@@ -71,9 +72,11 @@ static void append_types(spill_rank_class_t class, bson_t *condition)
 static void append_match(const search_t *search, const look_t *look, bson_t *match)
 {
     const spill_request_t *request = search->request;
+    char path[SPILL_STORED_PATH_SIZE];
     bson_t value;
     spill_mongo_append_page_owner(request, match);
-    bson_append_document_begin(match, request->definition->sort_field, -1, &value);
+    spill_stored_element_path(request->definition, request->definition->sort_field, path);
+    bson_append_document_begin(match, path, -1, &value);
     if (look->equal)
         spill_rank_append(look->equal, &value, "$eq");
     if (look->from)
