@@ -56,12 +56,15 @@ static spill_code_t migrate_in_place(spill_cli_migrate_t *run, spill_error_t *er
     if (given->undo)
         return spill_cli_migrate_pass(run, spill_migrate_undo, "undone", error);
     run->survey = (spill_migrate_result_t){0};
+    spill_migrate_options_t predictions = spill_cli_migrate_predictions(run);
     if (given->operate.execute)
         code = spill_store_define(run->store, run->definition, error);
     else
         code = check_stored(run, error);
     if (code == SPILL_OK)
-        code = spill_migrate_survey(run->store, run->definition, &run->survey, error);
+        code =
+            spill_migrate_survey(run->store, run->definition,
+                                 given->operate.execute ? NULL : &predictions, &run->survey, error);
     if (code != SPILL_OK || given->operate.execute)
         return code == SPILL_OK ? spill_cli_migrate_pass(run, spill_migrate, "laid out", error)
                                 : code;

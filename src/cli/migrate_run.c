@@ -111,9 +111,9 @@ void spill_cli_migrate_print_survey(const spill_cli_migrate_t *run)
         spill_cli_print_text(name);
         printf(",\"owners\":%" PRId64 ",\"plain\":%" PRId64 ",\"full\":%" PRId64
                ",\"elements\":%" PRId64 ",\"bytes\":%" PRId64 ",\"toMove\":%" PRId64
-               ",\"toPages\":%" PRId64 "}\n",
+               ",\"toPages\":%" PRId64 ",\"toFail\":%" PRId64 "}\n",
                survey->owners, survey->plain, survey->full, survey->elements, survey->bytes,
-               survey->moved, survey->pages);
+               survey->moved, survey->pages, survey->failed);
         return;
     }
     spill_cli_print("%s: %s.%s, %" PRId64 " %s to lay out, of which %" PRId64
@@ -128,6 +128,9 @@ void spill_cli_migrate_print_survey(const spill_cli_migrate_t *run)
         printf("%s: %" PRId64 " of these documents are full, or nearly: they are taken over and "
                "cut in one update\n",
                name, survey->full);
+    if (survey->failed > 0)
+        printf("%s: %" PRId64 " %s will be passed over, for the reasons above\n", name,
+               survey->failed, spill_cli_plural(survey->failed, "array", "arrays"));
 }
 
 void spill_cli_migrate_print_result(const spill_cli_migrate_t *run, const char *step,
@@ -152,6 +155,17 @@ void spill_cli_migrate_print_finished(const spill_cli_migrate_t *run, int64_t ow
            ",\"dropped\":%" PRId64 "}\n",
            owners, compared->verified, compared->dropped);
     fflush(stdout);
+}
+
+static void print_prediction(void *context, const spill_migrated_t *migrated)
+{
+    (void)context;
+    fprintf(stderr, "spillway: will be passed over: %s\n", migrated->failed->message);
+}
+
+spill_migrate_options_t spill_cli_migrate_predictions(spill_cli_migrate_t *run)
+{
+    return (spill_migrate_options_t){.migrated = print_prediction, .context = run};
 }
 
 spill_migrate_options_t spill_cli_migrate_hooks(spill_cli_migrate_t *run)

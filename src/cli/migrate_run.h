@@ -44,6 +44,9 @@ spill_exit_t spill_cli_migrate_operate(const spill_invocation_t *invocation,
                                        const spill_cli_operate_given_t *given, int64_t threads,
                                        spill_cli_mode_t mode, spill_cli_migrate_fn work);
 
+/* Hooks of a survey: print each owner that the migration will pass over, and the reason. */
+spill_migrate_options_t spill_cli_migrate_predictions(spill_cli_migrate_t *run);
+
 /* The throttle, and what is printed and logged for owners. They have the run as their context. */
 spill_migrate_options_t spill_cli_migrate_hooks(spill_cli_migrate_t *run);
 

@@ -44,7 +44,7 @@ spill_code_t spill_cli_staged_bring(spill_cli_migrate_t *run, spill_error_t *err
     spill_code_t code = spill_staged_begin(&staged, error);
     run->survey = (spill_migrate_result_t){0};
     if (code == SPILL_OK)
-        code = spill_migrate_survey(run->store, run->definition, &run->survey, error);
+        code = spill_migrate_survey(run->store, run->definition, NULL, &run->survey, error);
     if (code == SPILL_OK)
         code = spill_cli_migrate_pass(run, spill_migrate, "laid out", error);
     return code == SPILL_OK ? spill_cli_migrate_bring(run, planned->original.name,
@@ -58,7 +58,9 @@ spill_code_t spill_cli_staged_look(spill_cli_migrate_t *run, spill_error_t *erro
     int64_t dropped = 0;
     run->definition = &run->planned->original;
     run->survey = (spill_migrate_result_t){0};
-    spill_code_t code = spill_migrate_survey(run->store, run->definition, &run->survey, error);
+    spill_migrate_options_t predictions = spill_cli_migrate_predictions(run);
+    spill_code_t code =
+        spill_migrate_survey(run->store, run->definition, &predictions, &run->survey, error);
     if (code == SPILL_OK)
         code = spill_staged_count_dropped(&staged, &dropped, error);
     if (code != SPILL_OK)
@@ -81,7 +83,8 @@ static spill_code_t refuse_finish(const spill_cli_migrate_t *run, int64_t failed
 static spill_code_t look_for_late_ones(spill_cli_migrate_t *run, spill_error_t *error)
 {
     spill_migrate_result_t late = {0};
-    spill_code_t code = spill_migrate_survey(run->store, &run->planned->original, &late, error);
+    spill_code_t code =
+        spill_migrate_survey(run->store, &run->planned->original, NULL, &late, error);
     if (code != SPILL_OK || late.owners == 0)
         return code;
     run->failed += late.owners;

@@ -185,8 +185,8 @@ static int64_t elements_to_read(const spill_owner_t *owner)
 static spill_code_t refuse_room(const spill_owner_t *owner, spill_error_t *error)
 {
     spill_fail(error, SPILL_TOO_BIG,
-               "its document is full of other things than this array: there is no room for the "
-               "bookkeeping even if all of its elements but one were in pages");
+               "its document is full: there is no room for the bookkeeping even if all of its "
+               "elements but the newest were in pages, or an older element is too large for one");
     return spill_owner_name(owner, SPILL_TOO_BIG, error);
 }
 

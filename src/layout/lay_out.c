@@ -23,8 +23,9 @@ static int64_t run_limit(const spill_owner_t *owner, int64_t elements, int64_t b
 }
 
 /*
- * Where the answer is lost, again: a second time it is refused. SPILL_TOO_BIG: the document is
- * full. `head` may show the array's oldest elements then.
+ * TAKE the array. If the answer is lost, send TAKE again: the second one is refused. SPILL_TOO_BIG:
+ * the document is full. `head` may show the array's oldest elements afterwards. A large array is
+ * not asked for: the answer has the size limit of a document, and would be refused with the update.
  */
 static spill_code_t take(const spill_owner_t *owner, const spill_overgrown_t *overgrown,
                          spill_response_t *head, bool *taken, spill_error_t *error)
@@ -32,8 +33,10 @@ static spill_code_t take(const spill_owner_t *owner, const spill_overgrown_t *ov
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_TAKE, SPILL_HEAD);
     request.create = true;
     request.limits.bytes_max = overgrown->full ? 0 : SPILL_DOCUMENT_BYTES_MAX;
-    request.want = SPILL_WANT_FORWARD;
-    request.limit = run_limit(owner, overgrown->elements, overgrown->bytes);
+    if (overgrown->bytes <= SPILL_MOVE_BYTES) {
+        request.want = SPILL_WANT_FORWARD;
+        request.limit = INT64_MAX;
+    }
     int tries = 0;
     spill_code_t code = SPILL_UNKNOWN;
     while (code == SPILL_UNKNOWN) {
@@ -55,6 +58,25 @@ static spill_code_t refuse_taking(const spill_owner_t *owner, spill_error_t *err
                "other names in the plan's definition, or unset these",
                definition->pages_field, definition->overflow_field);
     return spill_owner_name(owner, SPILL_REFUSED, error);
+}
+
+spill_code_t spill_lay_out_check(const spill_overgrown_t *overgrown, spill_error_t *error)
+{
+    switch (overgrown->obstacle) {
+    case SPILL_OBSTACLE_ROOM:
+        return spill_fail(error, SPILL_TOO_BIG,
+                          "its document is full: even if only the newest element stayed in it, "
+                          "there would be no room for the bookkeeping. Shorten that element or "
+                          "other fields");
+    case SPILL_OBSTACLE_ELEMENT:
+        return spill_fail(error, SPILL_TOO_BIG,
+                          "its document is full, and has an older element that no page can hold: a "
+                          "page with it alone would pass %d bytes. Shorten that element",
+                          SPILL_DOCUMENT_BYTES_MAX);
+    case SPILL_OBSTACLE_NONE:
+        break;
+    }
+    return SPILL_OK;
 }
 
 /* ---- pages without a head -------------------------------------------------------------------- */
@@ -125,6 +147,8 @@ static spill_code_t free_compared(const spill_owner_t *owner, const spill_state_
     headless_t headless = {0};
     spill_request_t read = spill_owner_plain_request(owner, INT64_MAX);
     spill_code_t code = read_epoch(owner, page->epoch, page->page, &headless, error);
+    read.limit = (int64_t)headless.run.count;
+    read.want = read.limit > 0 ? SPILL_WANT_FORWARD : SPILL_WANT_NONE;
     if (code == SPILL_OK)
         code = spill_owner_call(owner, &read, &head, error);
     if (code == SPILL_OK && !head.state.present)
@@ -312,7 +336,10 @@ static spill_code_t take_over(const spill_owner_t *owner, const spill_overgrown_
                               spill_response_t *head, spill_laid_out_t *laid_out,
                               spill_error_t *error)
 {
-    spill_code_t code = spill_free_pages(owner, error);
+    spill_code_t code = spill_lay_out_check(overgrown, error);
+    if (code != SPILL_OK)
+        return spill_owner_name(owner, code, error);
+    code = spill_free_pages(owner, error);
     if (code == SPILL_OK)
         code = take(owner, overgrown, head, &laid_out->taken, error);
     return code == SPILL_TOO_BIG ? spill_take_full(owner, laid_out, error) : code;

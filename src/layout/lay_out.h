@@ -24,6 +24,9 @@ typedef struct spill_laid_out {
 void spill_laid_out_add(const spill_run_t *run, size_t count, int64_t pages, int64_t bytes,
                         spill_laid_out_t *laid_out);
 
+/* SPILL_TOO_BIG, with the reason: its document is so full that the array cannot be adopted. */
+spill_code_t spill_lay_out_check(const spill_overgrown_t *overgrown, spill_error_t *error);
+
 /*
  * Take the array over where it is of others, and move its oldest elements to pages until the head
  * is as after a spill. `overgrown`: what it was when last seen. Every page is read again and

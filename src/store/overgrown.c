@@ -20,6 +20,7 @@ void spill_overgrown_append(const spill_overgrown_t *overgrown, uint32_t index, 
 bool spill_overgrown_read(const bson_iter_t *iter, spill_overgrown_t *overgrown)
 {
     bson_iter_t field;
+    bool judged = false;
     *overgrown = (spill_overgrown_t){.owner.type = BSON_TYPE_EOD};
     if (!BSON_ITER_HOLDS_DOCUMENT(iter) || !bson_iter_recurse(iter, &field))
         return false;
@@ -35,7 +36,13 @@ bool spill_overgrown_read(const bson_iter_t *iter, spill_overgrown_t *overgrown)
             overgrown->ours = bson_iter_as_bool(&field);
         else if (strcmp(key, "full") == 0)
             overgrown->full = bson_iter_as_bool(&field);
+        else if (strcmp(key, "obstacle") == 0) {
+            overgrown->obstacle = (spill_obstacle_t)bson_iter_as_int64(&field);
+            judged = true;
+        }
     }
     overgrown->full = overgrown->full && !overgrown->ours;
+    if (!judged && overgrown->full && overgrown->elements == 1)
+        overgrown->obstacle = SPILL_OBSTACLE_ROOM;
     return overgrown->owner.type != BSON_TYPE_EOD;
 }

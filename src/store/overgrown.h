@@ -18,6 +18,13 @@ typedef struct spill_overgrown_query {
     int64_t full;         /* a document of at least so many bytes is full; 0: none is */
 } spill_overgrown_query_t;
 
+/* Why an unmanaged array cannot be adopted. */
+typedef enum spill_obstacle {
+    SPILL_OBSTACLE_NONE,
+    SPILL_OBSTACLE_ROOM,   /* with only its newest element the document has no room for more */
+    SPILL_OBSTACLE_ELEMENT /* an element but the newest needs a page that passes the size limit */
+} spill_obstacle_t;
+
 /* One of the owners that were found. */
 typedef struct spill_overgrown {
     spill_value_t owner; /* borrowed */
@@ -25,12 +32,16 @@ typedef struct spill_overgrown {
     int64_t bytes; /* of the array */
     bool ours;     /* it has Spillway's bookkeeping */
     bool full;     /* it is not ours, and its document has hardly room for bookkeeping */
+    spill_obstacle_t obstacle;
 } spill_overgrown_t;
 
 /* Append one to an array document, at place `index`. */
 void spill_overgrown_append(const spill_overgrown_t *overgrown, uint32_t index, bson_t *found);
 
-/* Read the one that `iter` stands at. False: it is none. */
+/*
+ * Read the one that `iter` stands at. False: it is none. An entry without an obstacle is from a
+ * store without the server's limit: there a full document with one element has no room.
+ */
 bool spill_overgrown_read(const bson_iter_t *iter, spill_overgrown_t *overgrown);
 
 #endif

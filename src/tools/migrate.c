@@ -169,14 +169,32 @@ static int64_t within(int64_t slots, int64_t bytes_max, const spill_overgrown_t 
     return fit < 1 ? 1 : fit < slots ? fit : slots;
 }
 
+/* Report an owner that the migration will pass over. */
+static spill_code_t predict_failure(const pass_t *pass, const spill_overgrown_t *overgrown,
+                                    spill_code_t code, spill_error_t *failure)
+{
+    const spill_owner_t owner = {.array = pass->array, .value = &overgrown->owner};
+    const spill_migrated_t migrated = {
+        .owner = &overgrown->owner, .elements = overgrown->elements, .failed = failure};
+    spill_owner_name(&owner, code, failure);
+    pass->result->failed++;
+    if (pass->options && pass->options->migrated)
+        pass->options->migrated(pass->options->context, &migrated);
+    return SPILL_OK;
+}
+
 static spill_code_t survey(pass_t *pass, const spill_overgrown_t *overgrown, spill_error_t *error)
 {
     (void)error;
+    spill_error_t failure;
     const spill_bounds_t *bounds = &pass->array->definition.bounds;
     int64_t page = within(bounds->page_capacity, bounds->page_bytes_max, overgrown);
     int64_t target = spill_newest_bytes_target(bounds);
     int64_t stays = within(bounds->threshold, target, overgrown);
     count(pass->result, overgrown);
+    spill_code_t code = spill_lay_out_check(overgrown, &failure);
+    if (code != SPILL_OK)
+        return predict_failure(pass, overgrown, code, &failure);
     if (overgrown->elements < bounds->threshold + bounds->page_capacity &&
         overgrown->bytes < bounds->head_bytes_max)
         return SPILL_OK;
@@ -187,10 +205,11 @@ static spill_code_t survey(pass_t *pass, const spill_overgrown_t *overgrown, spi
 
 /* Of a definition that is not saved, an embedded store has no heads. */
 spill_code_t spill_migrate_survey(spill_store_t *store, const spill_definition_t *definition,
+                                  const spill_migrate_options_t *options,
                                   spill_migrate_result_t *result, spill_error_t *error)
 {
     spill_array_t array = {.store = store, .definition = *definition};
-    pass_t pass = begin_pass(&array, NULL, result);
+    pass_t pass = begin_pass(&array, options, result);
     spill_code_t code = spill_migrate_check(definition, error);
     if (code != SPILL_OK)
         return code;

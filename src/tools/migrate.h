@@ -59,10 +59,13 @@ bool spill_migrate_is_the_owners(spill_code_t code);
 spill_code_t spill_migrate_check(const spill_definition_t *definition, spill_error_t *error);
 
 /*
- * Count what there is to do; nothing is changed. `pages` are those that would be made. The
- * definition need not be saved. One store operation for each 256 owners, which looks at every head.
+ * Count what there is to do; nothing is changed. `pages` are those that would be made, `failed` the
+ * owners that would be passed over, whom options->migrated reports with the reason; of `options`
+ * (may be NULL) that, the context and full_bytes are used. The definition need not be saved. One
+ * store operation for each 256 owners, which looks at every head.
  */
 spill_code_t spill_migrate_survey(spill_store_t *store, const spill_definition_t *definition,
+                                  const spill_migrate_options_t *options,
                                   spill_migrate_result_t *result, spill_error_t *error);
 
 /*

@@ -644,8 +644,9 @@ static void a_survey_tells_what_is_moved(void **state)
         open_world(&world, true, false, 1);
         fill(&world, 0, count);
         fill(&world, 1, 60 - count);
-        assert_int_equal(spill_migrate_survey(world.store, &world.feed->definition, &said, &error),
-                         SPILL_OK);
+        assert_int_equal(
+            spill_migrate_survey(world.store, &world.feed->definition, NULL, &said, &error),
+            SPILL_OK);
         assert_int_equal(spill_migrate(world.feed, &options, &done, &error), SPILL_OK);
         assert_int_equal(said.owners, done.owners);
         assert_int_equal(said.moved, done.moved);
@@ -682,7 +683,7 @@ static void a_survey_tells_about_how_many_pages_bytes_make(void **state)
     bson_append_document_end(&update, &set);
     assert_int_equal(spill_array_update(world.other, &world.owners[0], &update, &error), SPILL_OK);
     bson_destroy(&update);
-    assert_int_equal(spill_migrate_survey(world.store, &definition, &said, &error), SPILL_OK);
+    assert_int_equal(spill_migrate_survey(world.store, &definition, NULL, &said, &error), SPILL_OK);
     assert_int_equal(spill_migrate(array, &options, &done, &error), SPILL_OK);
     assert_true(done.pages > 2);
     assert_in_range(said.pages, done.pages * 3 / 4, done.pages * 5 / 4);

@@ -383,6 +383,12 @@ static void as_much_is_copied_as_there_is(void **state)
     open_world(&world);
     world.count = 1;
     write_field(&world);
+    const spill_migrate_options_t all_are_full = {.full_bytes = 1};
+    spill_migrate_result_t predicted = {0};
+    assert_int_equal(spill_migrate_survey(world.faulty, &world.array->definition, &all_are_full,
+                                          &predicted, NULL),
+                     SPILL_OK);
+    assert_int_equal(predicted.failed, 1);
     assert_int_equal(migrate(&world), 1);
     assert_false(has_page(&world, 0));
     release_world(&world);

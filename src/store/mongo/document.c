@@ -167,7 +167,7 @@ size_t spill_mongo_own_fields(const spill_definition_t *definition,
     return count;
 }
 
-static void append_reference(bson_t *document, const char *field)
+void spill_mongo_append_reference(bson_t *document, const char *field)
 {
     char ref[SPILL_MONGO_PATH_SIZE + 1];
     snprintf(ref, sizeof ref, "$%s", field);
@@ -185,8 +185,8 @@ void spill_mongo_append_own_size(const spill_definition_t *definition, bool arra
     BSON_APPEND_DOCUMENT_BEGIN(&size, "$bsonSize", &fields);
     for (size_t i = 0; i < count; i++)
         if (array || strcmp(own[i], definition->array) != 0)
-            append_reference(&fields, own[i]);
-    append_reference(&fields, "spill");
+            spill_mongo_append_reference(&fields, own[i]);
+    spill_mongo_append_reference(&fields, "spill");
     bson_append_document_end(&size, &fields);
     bson_append_document_end(to, &size);
 }

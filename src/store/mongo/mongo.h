@@ -27,6 +27,7 @@
  *   plain.c        arrays that others keep: TAKE, TAKE_CUT, GIVE_BACK
  *   catalog.c      definitions, imports, indexes
  *   owners.c       owners, and heads that are to be laid out
+ *   obstacle.c     ... and whether the array of a document of nearly the limit can be adopted
  *   orphans.c      pages without a head
  *   browse.c       any collection's documents, as they are (store/browse.h)
  *   foreign.c      ... and written, renamed, dropped (store/foreign.h)
@@ -157,6 +158,15 @@ spill_code_t spill_mongo_each_by(spill_mongo_t *store, const char *collection,
 spill_code_t spill_mongo_command(spill_mongo_t *store, const char *collection,
                                  const bson_t *command, spill_error_t *error);
 
+/* ---- obstacle.c ------------------------------------------------------------------------------ */
+
+/* Append `near` to a projection: measures of a document that nearly has the size limit. */
+void spill_mongo_project_near(const spill_definition_t *definition, bson_t *projection);
+/* `document`: what the projection gave for `found`. Pure. */
+spill_obstacle_t spill_mongo_obstacle(const spill_definition_t *definition,
+                                      const spill_overgrown_query_t *query,
+                                      const spill_overgrown_t *found, const bson_t *document);
+
 /* ---- document.c ------------------------------------------------------------------------------ */
 
 #define SPILL_MONGO_PATH_SIZE (SPILL_NAME_SIZE + 32)
@@ -215,6 +225,8 @@ enum { SPILL_MONGO_EMPTY_ARRAY = 5 + 3 + 5 };
 /* key: the size of a document of them, with or without the array, and of `spill`: an expression. */
 void spill_mongo_append_own_size(const spill_definition_t *definition, bool array, const char *key,
                                  bson_t *to);
+/* Append to an expression of a document: {field: "$field"}. */
+void spill_mongo_append_reference(bson_t *document, const char *field);
 /* key: the length of the array that `ref` ("$field") refers to, 0 where it is missing. */
 void spill_mongo_append_length(const char *ref, const char *key, bson_t *to);
 
@@ -537,6 +549,9 @@ spill_code_t spill_mongo_read_pages(spill_mongo_t *store, const spill_request_t 
                                     spill_error_t *error);
 
 /* ---- plain.c --------------------------------------------------------------------------------- */
+
+/* How many bytes of bookkeeping TAKE (`pages` == 0) or TAKE_CUT puts under the array's name. */
+int64_t spill_mongo_bookkeeping_bytes(const spill_request_t *request, int64_t pages);
 
 /* TAKE and TAKE_CUT; GIVE_BACK. */
 spill_code_t spill_mongo_take_over(spill_mongo_t *store, const spill_request_t *request,

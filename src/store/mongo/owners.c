@@ -86,7 +86,8 @@ typedef struct search {
     uint32_t count;
     void (*add)(struct search *search, const char *key, const bson_t *document,
                 const bson_iter_t *id);
-    spill_buffer_t *last; /* the place of the last one: {"": _id} */
+    spill_buffer_t *last;                 /* the place of the last one: {"": _id} */
+    const spill_overgrown_query_t *query; /* of heads to be laid out */
 } search_t;
 
 static bool take(void *context, const bson_t *document)
@@ -285,7 +286,18 @@ static void add_overgrown(search_t *search, const char *key, const bson_t *docum
                           const bson_iter_t *id)
 {
     (void)id;
-    BSON_APPEND_DOCUMENT(search->array, key, document);
+    bson_t entry = BSON_INITIALIZER, at = BSON_INITIALIZER;
+    bson_iter_t iter;
+    spill_overgrown_t one;
+    bson_copy_to_excluding_noinit(document, &entry, "near", NULL);
+    BSON_APPEND_DOCUMENT(&at, "0", document);
+    if (bson_iter_init(&iter, &at) && bson_iter_next(&iter) && spill_overgrown_read(&iter, &one))
+        BSON_APPEND_INT32(
+            &entry, "obstacle",
+            (int32_t)spill_mongo_obstacle(search->definition, search->query, &one, document));
+    BSON_APPEND_DOCUMENT(search->array, key, &entry);
+    bson_destroy(&entry);
+    bson_destroy(&at);
 }
 
 spill_code_t spill_mongo_overgrown(spill_store_t *store, const spill_definition_t *definition,
@@ -303,8 +315,10 @@ spill_code_t spill_mongo_overgrown(spill_store_t *store, const spill_definition_
                  BCON_UTF8(names.epoch), "}", "missing", "]", "}", "full", "{", "$gte", "[", "{",
                  "$bsonSize", "$$ROOT", "}", BCON_INT64(query->full > 0 ? query->full : INT64_MAX),
                  "]", "}");
+    spill_mongo_project_near(definition, projection);
     search_t search = {.store = (spill_mongo_t *)store,
                        .definition = definition,
+                       .query = query,
                        .conditions = conditions,
                        .projection = projection,
                        .limit = query->limit,

@@ -54,12 +54,9 @@ static void append_same_run(const spill_mongo_document_t *document, uint32_t num
 
 /* ---- TAKE, TAKE_CUT -------------------------------------------------------------------------- */
 
-/*
- * A head's bookkeeping, as an expression; `first`: so many slots were cut. A count that the
- * application kept is to be there, too, when the array is given back: `counted`.
- */
-static void set_bookkeeping(const spill_mongo_document_t *document, int64_t epoch, int64_t first,
-                            int64_t pages, bson_t *set)
+/* A new head's bookkeeping; `first`: so many slots were cut. */
+static void append_bookkeeping(const spill_mongo_document_t *document, int64_t epoch, int64_t first,
+                               int64_t pages, bson_t *spill)
 {
     const spill_request_t *request = document->request;
     const struct {
@@ -69,18 +66,42 @@ static void set_bookkeeping(const spill_mongo_document_t *document, int64_t epoc
                    {"first", first}, {"n", 0},
                    {"pages", pages}, {"low", 0},
                    {"removed", 0}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        BSON_APPEND_INT64(spill, numbers[i].name, numbers[i].value);
+    if (request->definition->keep == SPILL_KEEP_OLDEST)
+        BSON_APPEND_INT64(spill, "total", 0);
+    spill_mongo_append_ops(request, "ops", spill);
+    spill_mongo_append_open(document, epoch, "open", spill);
+}
+
+int64_t spill_mongo_bookkeeping_bytes(const spill_request_t *request, int64_t pages)
+{
+    bson_t spill = BSON_INITIALIZER;
+    spill_mongo_t nowhere = {0};
+    spill_mongo_document_t document;
+    spill_mongo_document_init(&document, &nowhere, request);
+    append_bookkeeping(&document, 1, 0, pages, &spill);
+    if (document.count[0] != '\0')
+        BSON_APPEND_BOOL(&spill, "counted", true);
+    int64_t bytes = (int64_t)spill.len;
+    bson_destroy(&spill);
+    return bytes;
+}
+
+/*
+ * The bookkeeping as an expression. `counted` notes whether the application kept a count, which
+ * then stays when the array is unmanaged again.
+ */
+static void set_bookkeeping(const spill_mongo_document_t *document, int64_t epoch, int64_t first,
+                            int64_t pages, bson_t *set)
+{
     char count[SPILL_NAME_SIZE + 1];
     bson_t expression, parts, literal, spill;
     bson_append_document_begin(set, document->spill, -1, &expression);
     BSON_APPEND_ARRAY_BEGIN(&expression, "$mergeObjects", &parts);
     BSON_APPEND_DOCUMENT_BEGIN(&parts, "0", &literal);
     BSON_APPEND_DOCUMENT_BEGIN(&literal, "$literal", &spill);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        BSON_APPEND_INT64(&spill, numbers[i].name, numbers[i].value);
-    if (request->definition->keep == SPILL_KEEP_OLDEST)
-        BSON_APPEND_INT64(&spill, "total", 0);
-    spill_mongo_append_ops(request, "ops", &spill);
-    spill_mongo_append_open(document, epoch, "open", &spill);
+    append_bookkeeping(document, epoch, first, pages, &spill);
     bson_append_document_end(&literal, &spill);
     bson_append_document_end(&parts, &literal);
     snprintf(count, sizeof count, "$%s", document->count);

@@ -14,7 +14,8 @@
 /* What is looked for: one document, or with want_beyond two pages. */
 typedef struct search {
     const spill_mongo_document_t *document;
-    int64_t over; /* SPILL_PAGE_HOLDING: pages that begin above this number */
+    int64_t over;  /* SPILL_PAGE_HOLDING: pages that begin above this number */
+    bool in_parts; /* answer by several documents, see append_parts */
 } search_t;
 
 /*
@@ -318,6 +319,75 @@ static void append_projection(const spill_mongo_document_t *document, const char
     bson_append_document_end(stages, &stage);
 }
 
+/*
+ * A projection holds the state besides the elements. If a document nearly has the size limit, its
+ * projection passes that limit. Then the server answers with one document {r: PART} for each part:
+ * first the state, then those below, null if there is none. One aggregation reads the document
+ * once, so the parts agree.
+ */
+static const char *const parts[] = {"run", "element", "fields"};
+enum { PARTS = sizeof parts / sizeof *parts };
+
+static bool is_part(const char *name)
+{
+    for (size_t i = 0; i < PARTS; i++)
+        if (strcmp(name, parts[i]) == 0)
+            return true;
+    return false;
+}
+
+/* `projection`: the fields that the stages before this one project. */
+static void append_parts(const bson_t *projection, bson_t *stages)
+{
+    char buffer[16];
+    const char *key;
+    bson_t stage, project, array, rest;
+    bson_iter_t iter;
+    bson_uint32_to_string(bson_count_keys(stages), &key, buffer, sizeof buffer);
+    bson_append_document_begin(stages, key, -1, &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$project", &project);
+    BSON_APPEND_INT32(&project, "_id", 0);
+    BSON_APPEND_ARRAY_BEGIN(&project, "r", &array);
+    BSON_APPEND_DOCUMENT_BEGIN(&array, "0", &rest);
+    bson_iter_init(&iter, projection);
+    while (bson_iter_next(&iter))
+        if (!is_part(bson_iter_key(&iter)) && strcmp(bson_iter_key(&iter), "_id") != 0)
+            spill_mongo_append_reference(&rest, bson_iter_key(&iter));
+    bson_append_document_end(&array, &rest);
+    for (uint32_t i = 0; i < PARTS; i++) {
+        char ref[16];
+        snprintf(ref, sizeof ref, "$%s", parts[i]);
+        bson_uint32_to_string(i + 1, &key, buffer, sizeof buffer);
+        BSON_APPEND_UTF8(&array, key, ref);
+    }
+    bson_append_array_end(&project, &array);
+    bson_append_document_end(&stage, &project);
+    bson_append_document_end(stages, &stage);
+    bson_uint32_to_string(bson_count_keys(stages), &key, buffer, sizeof buffer);
+    BCON_APPEND(stages, key, "{", "$unwind", "$r", "}");
+}
+
+/* The parts of one document, as they arrive. */
+typedef struct joined {
+    bson_t projected; /* may be larger than a document */
+    size_t count;
+} joined_t;
+
+static bool join_part(void *context, const bson_t *part)
+{
+    joined_t *joined = context;
+    size_t number = joined->count++;
+    bson_iter_t iter, field;
+    if (number > PARTS || !bson_iter_init_find(&iter, part, "r"))
+        return number < PARTS;
+    if (number > 0 && !BSON_ITER_HOLDS_NULL(&iter))
+        bson_append_iter(&joined->projected, parts[number - 1], -1, &iter);
+    else if (number == 0 && BSON_ITER_HOLDS_DOCUMENT(&iter) && bson_iter_recurse(&iter, &field))
+        while (bson_iter_next(&field))
+            bson_append_iter(&joined->projected, NULL, -1, &field);
+    return number < PARTS;
+}
+
 static bson_t *make_pipeline(const search_t *search)
 {
     const spill_mongo_document_t *document = search->document;
@@ -342,6 +412,12 @@ static bson_t *make_pipeline(const search_t *search)
                     "}", "4", "{", "$limit", BCON_INT32(1), "}");
     if (request->want_fields && document->head)
         append_without_own(request->definition, stages, "2");
+    if (search->in_parts) {
+        bson_t projection = BSON_INITIALIZER;
+        spill_mongo_project_read(document, &projection);
+        append_parts(&projection, stages);
+        bson_destroy(&projection);
+    }
     return stages;
 }
 
@@ -436,6 +512,28 @@ static bool take(void *context, const bson_t *projected)
     return findings->code == SPILL_OK;
 }
 
+/* READ of one document whose projection passes the size limit. */
+static spill_code_t find_in_parts(spill_mongo_t *store, const search_t *search,
+                                  spill_response_t *response, spill_error_t *error)
+{
+    spill_request_t alone = *search->document->request;
+    spill_mongo_document_t one = *search->document;
+    search_t whole = {.document = &one, .over = search->over, .in_parts = true};
+    findings_t findings = {.document = &one, .response = response, .error = error};
+    joined_t joined = {.projected = BSON_INITIALIZER};
+    alone.want_beyond = false;
+    one.request = &alone;
+    bson_t *pipeline = make_pipeline(&whole);
+    spill_response_clear(response);
+    spill_code_t code = spill_mongo_each(store, one.collection, pipeline, alone.may_be_old,
+                                         join_part, &joined, error);
+    if (code == SPILL_OK && joined.count > 0)
+        take_document(&findings, &joined.projected);
+    bson_destroy(pipeline);
+    bson_destroy(&joined.projected);
+    return code == SPILL_OK ? findings.code : code;
+}
+
 static spill_code_t find(spill_mongo_t *store, const search_t *search, spill_response_t *response,
                          spill_error_t *error)
 {
@@ -445,6 +543,8 @@ static spill_code_t find(spill_mongo_t *store, const search_t *search, spill_res
     spill_code_t code = spill_mongo_each(store, document->collection, pipeline,
                                          document->request->may_be_old, take, &findings, error);
     bson_destroy(pipeline);
+    if (code == SPILL_TOO_BIG)
+        return find_in_parts(store, search, response, error);
     return code == SPILL_OK ? findings.code : code;
 }
 
