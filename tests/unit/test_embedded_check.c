@@ -245,6 +245,31 @@ static void damage_is_told_once(void **state)
     }
 }
 
+/* A head that cannot be read is no missing head: repair must not free the pages. */
+static void repair_keeps_pages_of_an_unreadable_head(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        fixture_t fixture;
+        spill_error_t error;
+        spill_repair_summary_t summary;
+        bson_t storage = BSON_INITIALIZER;
+        spill_value_t owner = spill_value_from_utf8(&storage, "ada");
+        open_fixture(&fixture, i % 2 == 0 ? SPILL_KEEP_NEWEST : SPILL_KEEP_OLDEST);
+        spill_record_key_kind(&fixture.feed.key, SPILL_RECORD_HEAD);
+        spill_disk_damage(fixture.feed.disk, fixture.feed.key.data, fixture.feed.key.size);
+        assert_int_equal(spill_array_repair(fixture.feed.array, i < 2 ? &owner : NULL, false, NULL,
+                                            NULL, &summary, &error),
+                         SPILL_CORRUPT);
+        assert_int_equal(summary.findings, 0);
+        spill_disk_damage(fixture.feed.disk, NULL, 0);
+        assert_int_equal(embedded_holds(fixture.feed.array, "ada", 0, 30, &error), SPILL_OK);
+        assert_verified(&fixture, "");
+        bson_destroy(&storage);
+        close_fixture(&fixture);
+    }
+}
+
 /* Nothing is counted by an index that cannot be read to its end. */
 static void a_damaged_index_is_not_counted(void **state)
 {
@@ -436,6 +461,7 @@ int main(void)
         cmocka_unit_test(an_index_that_disagrees_is_made_anew),
         cmocka_unit_test(what_the_engine_cannot_read_is_found),
         cmocka_unit_test(damage_is_told_once),
+        cmocka_unit_test(repair_keeps_pages_of_an_unreadable_head),
         cmocka_unit_test(a_damaged_index_is_not_counted),
         cmocka_unit_test(an_index_of_ids_that_disagrees_is_found),
         cmocka_unit_test(an_index_of_ranks_is_made_anew),

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Of one owner, whose records' key is `key`; all by one iterator, so at one moment. */
+/* The search in one owner's records, which begin with `key`. One iterator: one moment. */
 typedef struct looking {
     spill_embedded_t *store;
     spill_kv_iter_t *iter;
@@ -25,78 +25,119 @@ static bool at_key(const looking_t *looking)
            memcmp(iter->key, looking->key.data, looking->key.size) == 0;
 }
 
-/* The head's epoch; INT64_MAX: there is none. False: it cannot be read, and whoever does is told.
+/*
+ * Seek to a key. A record that a failed read hides must not pass for one that is not there: repair
+ * deletes pages that have no head.
  */
-static bool read_head(looking_t *looking, int64_t *epoch)
+static spill_code_t seek(looking_t *looking, spill_error_t *error)
+{
+    spill_kv_iter_t *iter = looking->iter;
+    iter->ops->seek(iter, looking->key.data, looking->key.size);
+    return iter->valid ? SPILL_OK : iter->ops->status(iter, error);
+}
+
+/* The head's epoch; INT64_MAX: no head. *readable: false if its record does not decode. */
+static spill_code_t read_head(looking_t *looking, int64_t *epoch, bool *readable,
+                              spill_error_t *error)
 {
     *epoch = INT64_MAX;
+    *readable = true;
     spill_record_key_kind(&looking->key, SPILL_RECORD_HEAD);
-    looking->iter->ops->seek(looking->iter, looking->key.data, looking->key.size);
-    if (!at_key(looking))
-        return true;
+    spill_code_t code = seek(looking, error);
+    if (code != SPILL_OK || !at_key(looking))
+        return code;
     spill_state_clear(&looking->state);
-    bool good =
+    *readable =
         spill_state_decode(looking->iter->value, looking->iter->value_bytes, true, &looking->state);
     *epoch = looking->state.epoch;
-    return good;
+    return SPILL_OK;
 }
 
-/* Has this page elements? The iterator moves. */
-static bool holds_elements(looking_t *looking, int64_t page)
+/* Does this page hold elements? The iterator moves. */
+static spill_code_t holds_elements(looking_t *looking, int64_t page, bool *holds,
+                                   spill_error_t *error)
 {
     spill_record_key_page(&looking->key, page);
-    looking->iter->ops->seek(looking->iter, looking->key.data, looking->key.size);
+    spill_code_t code = seek(looking, error);
     spill_state_clear(&looking->state);
-    return at_key(looking) &&
-           spill_state_decode(looking->iter->value, looking->iter->value_bytes, false,
-                              &looking->state) &&
-           looking->state.live > 0;
+    *holds = code == SPILL_OK && at_key(looking) &&
+             spill_state_decode(looking->iter->value, looking->iter->value_bytes, false,
+                                &looking->state) &&
+             looking->state.live > 0;
+    return code;
 }
 
-/* The pages of the latest incarnation before `epoch` of which there are some, by their index. */
-static bool find_pages(looking_t *looking, int64_t epoch, spill_orphan_t *orphan)
+/* Seek to the entry in the index of pages, and then to the next one. */
+static spill_code_t pass_entry(looking_t *looking, int64_t epoch, int64_t first, int64_t page,
+                               spill_error_t *error)
+{
+    spill_kv_iter_t *iter = looking->iter;
+    spill_record_key_first(&looking->key, epoch, first, page);
+    spill_code_t code = seek(looking, error);
+    if (code != SPILL_OK || !iter->valid)
+        return code;
+    iter->ops->next(iter);
+    return iter->valid ? SPILL_OK : iter->ops->status(iter, error);
+}
+
+/* The pages of the latest incarnation before `epoch` that has pages, by their index. */
+static spill_code_t find_pages(looking_t *looking, int64_t epoch, spill_orphan_t *orphan,
+                               spill_error_t *error)
 {
     spill_kv_iter_t *iter = looking->iter;
     int64_t of, first, page;
     *orphan = (spill_orphan_t){.dropped = true};
     spill_record_key_first(&looking->key, epoch - 1, INT64_MAX, INT64_MAX);
-    iter->ops->seek(iter, looking->key.data, looking->key.size);
-    while (iter->valid && spill_record_key_is_first(&looking->key, iter->key, iter->key_bytes, &of,
-                                                    &first, &page)) {
+    spill_code_t code = seek(looking, error);
+    while (
+        code == SPILL_OK && iter->valid &&
+        spill_record_key_is_first(&looking->key, iter->key, iter->key_bytes, &of, &first, &page)) {
         if (orphan->pages > 0 && of != orphan->epoch)
             break;
-        bool counts = !looking->oldest || holds_elements(looking, page);
+        bool counts = true;
+        if (looking->oldest)
+            code = holds_elements(looking, page, &counts, error);
         if (counts)
             orphan->epoch = of;
         orphan->pages += counts ? 1 : 0;
-        spill_record_key_first(&looking->key, of, first, page);
-        iter->ops->seek(iter, looking->key.data, looking->key.size);
-        if (iter->valid)
-            iter->ops->next(iter);
+        if (code == SPILL_OK)
+            code = pass_entry(looking, of, first, page, error);
     }
-    return orphan->pages > 0;
+    return code;
 }
 
 /* With keep oldest each tombstone is in the index, but holds no element: elements are met first. */
-static bool has_elements(looking_t *looking, int64_t epoch)
+static spill_code_t has_elements(looking_t *looking, int64_t epoch, bool *has, spill_error_t *error)
 {
     int64_t of, seq;
     spill_kv_iter_t *iter = looking->iter;
     spill_record_key_element(&looking->key, epoch - 1, INT64_MAX);
-    iter->ops->seek(iter, looking->key.data, looking->key.size);
-    return iter->valid &&
+    spill_code_t code = seek(looking, error);
+    *has = code == SPILL_OK && iter->valid &&
            spill_record_key_is_element(&looking->key, iter->key, iter->key_bytes, &of, &seq);
+    return code;
+}
+
+/* orphan->pages: 0 if the owner has no pages without a head. */
+static spill_code_t find_orphan(looking_t *looking, spill_orphan_t *orphan, spill_error_t *error)
+{
+    int64_t epoch;
+    bool worth;
+    *orphan = (spill_orphan_t){0};
+    spill_code_t code = read_head(looking, &epoch, &worth, error);
+    if (code == SPILL_OK && worth && looking->oldest)
+        code = has_elements(looking, epoch, &worth, error);
+    return code == SPILL_OK && worth ? find_pages(looking, epoch, orphan, error) : code;
 }
 
 static spill_code_t look_at(looking_t *looking, uint32_t index, bson_t *found, bool *any,
                             spill_error_t *error)
 {
     spill_orphan_t orphan;
-    int64_t epoch;
     *any = false;
-    if (!read_head(looking, &epoch) || (looking->oldest && !has_elements(looking, epoch)) ||
-        !find_pages(looking, epoch, &orphan))
-        return SPILL_OK;
+    spill_code_t code = find_orphan(looking, &orphan, error);
+    if (code != SPILL_OK || orphan.pages == 0)
+        return code;
     bson_t storage = BSON_INITIALIZER;
     *any = spill_owner_from_key(looking->key.data + 4, looking->key.prefix - 4, &storage,
                                 &orphan.owner);
