@@ -28,7 +28,8 @@ SPILL_BEGIN_DECLS
     X(NO_SPACE, "no space left")                                                                   \
     X(IO, "input/output error")                                                                    \
     X(FORMAT, "format version not supported")                                                      \
-    X(CANCELLED, "cancelled")
+    X(CANCELLED, "cancelled")                                                                      \
+    X(NO_MEMORY, "out of memory")
 
 typedef enum spill_code {
 #define SPILL_CODE_ENUM(name, text) SPILL_##name,

@@ -111,6 +111,7 @@ spill_exit_t spill_cli_exit_code(spill_code_t code)
         [SPILL_READ_ONLY] = SPILL_EXIT_FAILED, [SPILL_DENIED] = SPILL_EXIT_FAILED,
         [SPILL_NO_SPACE] = SPILL_EXIT_FAILED,  [SPILL_IO] = SPILL_EXIT_FAILED,
         [SPILL_FORMAT] = SPILL_EXIT_FAILED,    [SPILL_CANCELLED] = SPILL_EXIT_FAILED,
+        [SPILL_NO_MEMORY] = SPILL_EXIT_FAILED,
     };
 #define COUNT_CODE(name, text) +1
     _Static_assert(sizeof EXITS / sizeof EXITS[0] == 0 SPILL_CODES(COUNT_CODE),

@@ -108,6 +108,7 @@ static spill_code_t code_of_errno(int errno_value)
     switch (errno_value) {
     case ENOSPC:
     case EDQUOT:
+    case EFBIG: /* a limit of the process */
         return SPILL_NO_SPACE;
     case EACCES:
     case EPERM:
@@ -115,6 +116,8 @@ static spill_code_t code_of_errno(int errno_value)
         return SPILL_DENIED;
     case ENOENT:
         return SPILL_NOT_FOUND;
+    case ENOMEM:
+        return SPILL_NO_MEMORY;
     default:
         return SPILL_IO;
     }

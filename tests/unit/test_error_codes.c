@@ -1,5 +1,6 @@
 /* Every code of error.h is returned by a real call of the library: here is one for each. */
 #include "support/embedded.h"
+#include "support/fail_new.h"
 
 #include <spillway/spillway.h>
 
@@ -187,6 +188,14 @@ static spill_code_t provoke_io(scene_t *scene, spill_error_t *error)
     return open_and_close(path, NULL, error);
 }
 
+static spill_code_t provoke_no_memory(scene_t *scene, spill_error_t *error)
+{
+    fail_new_after(1); /* the first of the engine's */
+    spill_code_t code = open_and_close(scene->folder, NULL, error);
+    fail_new_after(0);
+    return code;
+}
+
 static spill_code_t provoke_format(scene_t *scene, spill_error_t *error)
 {
     bson_t document = BSON_INITIALIZER;
@@ -230,6 +239,7 @@ static const provoke_fn calls[] = {
     [SPILL_IO] = provoke_io,
     [SPILL_FORMAT] = provoke_format,
     [SPILL_CANCELLED] = provoke_cancelled,
+    [SPILL_NO_MEMORY] = provoke_no_memory,
 };
 
 static spill_code_t call_in_scene(provoke_fn call, const char *folder, spill_error_t *error)

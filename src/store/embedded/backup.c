@@ -1,6 +1,7 @@
 #include "store/embedded/embedded.h"
 
 #include "store/embedded/folder.h"
+#include "store/embedded/kv_rocksdb.h"
 #include "util/error.h"
 
 #include <errno.h>
@@ -49,6 +50,16 @@ static spill_code_t name_target(const char *folder, spill_code_t code, spill_err
     return spill_fail_prefix(error, code, "%s: no copy was made", folder);
 }
 
+/* The engine can open the copy, with all its files undamaged. */
+static spill_code_t check_copy(spill_embedded_t *store, const char *partial, spill_error_t *error)
+{
+    spill_rocksdb_options_t options = {.read_only = true,
+                                       .cache_bytes = store->base.options.cache_bytes};
+    spill_kv_t *copy;
+    spill_code_t code = spill_kv_rocksdb_open(partial, &options, &copy, error);
+    return code == SPILL_OK ? copy->ops->close(copy, error) : code;
+}
+
 static spill_code_t make_copy(spill_embedded_t *store, const char *partial, const char *folder,
                               spill_error_t *error)
 {
@@ -59,6 +70,8 @@ static spill_code_t make_copy(spill_embedded_t *store, const char *partial, cons
     code = store->kv->ops->checkpoint(store->kv, partial, error);
     if (code == SPILL_OK)
         code = spill_folder_mark(partial, error);
+    if (code == SPILL_OK)
+        code = check_copy(store, partial, error);
     code = code == SPILL_OK ? move(partial, folder, error) : name_target(folder, code, error);
     if (code == SPILL_OK)
         return spill_folder_sync_parent(folder, error);

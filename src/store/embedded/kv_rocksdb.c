@@ -1,6 +1,7 @@
 #include "store/embedded/kv_rocksdb.h"
 
 #include "store/embedded/engine_error.h"
+#include "store/embedded/engine_files.h"
 #include "store/embedded/folder.h"
 #include "store/embedded/log_check.h"
 #include "util/clock.h"
@@ -42,9 +43,6 @@ enum {
  */
 enum { REPLAY_COMPLETE = 1, REPLAY_UP_TO_HOLE = 2, REPLAY_SKIP_DAMAGED = 3 };
 
-/* A reader tries again while the writer deletes files under it. */
-enum { READER_TRIES = 5, READER_PAUSE_US = 20000 };
-
 /* A reader's engine has no place for messages: the folder may not be written to. */
 #define NOWHERE "/dev/null/nowhere"
 
@@ -58,6 +56,8 @@ typedef struct rocksdb_kv {
     bool read_only;
     spill_code_t write_failed; /* the last write that failed, with this; SPILL_OK: none did */
     char *folder;
+    spill_pinned_t *pinned; /* a reader's files, and the engine's view of them; else NULL */
+    spill_engine_files_t *files;
     spill_log_fn log;
     void *log_context;
 } rocksdb_kv_t;
@@ -188,16 +188,14 @@ static void free_iter(spill_kv_iter_t *base)
     bson_free(iter);
 }
 
+const spill_kv_iter_ops_t spill_rocksdb_iter_ops = {
+    .seek = seek, .next = next, .seek_before = seek_before, .status = status, .free = free_iter};
+
 static spill_kv_iter_t *iterate(spill_kv_t *base)
 {
-    static const spill_kv_iter_ops_t ops = {.seek = seek,
-                                            .next = next,
-                                            .seek_before = seek_before,
-                                            .status = status,
-                                            .free = free_iter};
     rocksdb_kv_t *kv = (rocksdb_kv_t *)base;
     rocksdb_iter_t *iter = bson_malloc0(sizeof *iter);
-    iter->base.ops = &ops;
+    iter->base.ops = &spill_rocksdb_iter_ops;
     iter->at = rocksdb_create_iterator(kv->db, kv->read);
     iter->folder = kv->folder;
     return &iter->base;
@@ -225,6 +223,8 @@ static void free_kv(rocksdb_kv_t *kv)
     rocksdb_writeoptions_destroy(kv->write);
     rocksdb_writeoptions_destroy(kv->write_sync);
     rocksdb_writebatch_destroy(kv->batch);
+    spill_engine_files_free(kv->files);
+    spill_pinned_free(kv->pinned);
     bson_free(kv->folder);
     bson_free(kv->base.damage);
     bson_free(kv);
@@ -399,7 +399,8 @@ typedef struct attempt {
     const spill_rocksdb_options_t *from;
     int replay;
     bool read_only;
-    bool paranoid; /* a damaged table file fails the whole, not only what is in it */
+    spill_engine_files_t *files; /* NULL: the files that the folder has now */
+    bool paranoid;               /* a damaged table file fails the whole, not only what is in it */
 } attempt_t;
 
 static rocksdb_t *try_open(attempt_t attempt, char **message)
@@ -408,14 +409,18 @@ static rocksdb_t *try_open(attempt_t attempt, char **message)
     rocksdb_options_set_wal_recovery_mode(options, attempt.replay);
     rocksdb_options_set_paranoid_checks(options, attempt.paranoid);
     /*
-     * Table files are opened as they are needed, but by a reader at once: the writer may delete
-     * them. One that shows what can be read must not: the engine then takes a way to open a
-     * database of a single table that crashes when that one is damaged.
+     * Open table files as they are needed, but for a reader at once, so that damage shows when it
+     * opens the store. A reader that shows what can be read must not: the engine then opens a
+     * database of a single table in a way that crashes if that table is damaged.
      */
     if (attempt.read_only && attempt.paranoid)
         rocksdb_options_set_max_open_files(options, -1);
     rocksdb_t *db = NULL;
     *message = NULL;
+    if (attempt.files && !spill_engine_files_use(attempt.files, options, message)) {
+        rocksdb_options_destroy(options);
+        return NULL;
+    }
     if (attempt.read_only) {
         rocksdb_options_set_db_log_dir(options, NOWHERE);
         db = rocksdb_open_for_read_only(options, attempt.folder, 0, message);
@@ -441,23 +446,6 @@ static void warn(const spill_rocksdb_options_t *from, const char *format, const 
     char *message = bson_strdup_printf(format, text);
     from->log(from->log_context, SPILL_LOG_WARNING, message);
     bson_free(message);
-}
-
-/*
- * Beside a writer the engine may fail on files that the writer has just deleted: try again. The
- * logs were checked before, so that a torn end that the engine finds is a write under way.
- */
-static rocksdb_t *open_reader(attempt_t attempt, char **message)
-{
-    rocksdb_t *db = NULL;
-    for (int tries = 0; !db && tries < READER_TRIES; tries++) {
-        if (tries > 0)
-            spill_clock_sleep_us(NULL, READER_PAUSE_US);
-        db = try_replay(attempt, REPLAY_UP_TO_HOLE, message);
-        if (!db && !spill_engine_file_missing(*message))
-            break;
-    }
-    return db;
 }
 
 /* A partial open: show what can be read. The message stays if that fails, too. */
@@ -486,12 +474,15 @@ static spill_code_t fail_open(spill_error_t *error, const char *folder, char *me
     return fail(error, place, message);
 }
 
-static spill_code_t open_checked(attempt_t attempt, rocksdb_t **db, spill_error_t *error)
+/* A torn end that a reader finds may be a write under way. */
+static spill_code_t open_checked(attempt_t attempt, const spill_pinned_t *pinned, rocksdb_t **db,
+                                 spill_error_t *error)
 {
     spill_logs_state_t logs;
     char *message = NULL;
     *db = NULL;
-    spill_code_t code = spill_log_check(attempt.folder, &logs, error);
+    spill_code_t code = pinned ? spill_log_check_pinned(pinned, &logs, error)
+                               : spill_log_check(attempt.folder, &logs, error);
     if (code != SPILL_OK)
         return code;
     bool hole = logs.health == SPILL_LOGS_HOLE && !attempt.from->synced && !attempt.read_only;
@@ -500,25 +491,20 @@ static spill_code_t open_checked(attempt_t attempt, rocksdb_t **db, spill_error_
     if (hole)
         warn(attempt.from, "log durability: changes behind a hole in the logs are dropped: %s",
              logs.file);
-    if (attempt.read_only)
-        *db = open_reader(attempt, &message);
-    else
-        *db = try_replay(attempt,
-                         logs.health == SPILL_LOGS_WHOLE ? REPLAY_COMPLETE : REPLAY_UP_TO_HOLE,
-                         &message);
+    bool whole = logs.health == SPILL_LOGS_WHOLE;
+    *db = try_replay(attempt, whole ? REPLAY_COMPLETE : REPLAY_UP_TO_HOLE, &message);
     return *db ? SPILL_OK : fail_open(error, attempt.folder, message);
 }
 
-spill_code_t spill_kv_rocksdb_open(const char *folder, const spill_rocksdb_options_t *from,
-                                   spill_kv_t **kv, spill_error_t *error)
+/* `pinned`: a reader's files; NULL for a writer. */
+static spill_code_t open_pinned(attempt_t attempt, const spill_pinned_t *pinned, spill_kv_t **kv,
+                                spill_error_t *error)
 {
-    attempt_t attempt = {
-        .folder = folder, .from = from, .read_only = from->read_only, .paranoid = true};
+    const spill_rocksdb_options_t *from = attempt.from;
     rocksdb_t *db;
     spill_error_t damage;
     char *found = NULL;
-    *kv = NULL;
-    spill_code_t code = open_checked(attempt, &db, &damage);
+    spill_code_t code = open_checked(attempt, pinned, &db, &damage);
     if (code == SPILL_CORRUPT && from->read_only && from->partial)
         db = open_partial(attempt, &damage, &found);
     if (!db) {
@@ -526,7 +512,45 @@ spill_code_t spill_kv_rocksdb_open(const char *folder, const spill_rocksdb_optio
             *error = damage;
         return code;
     }
-    *kv = &new_kv(db, folder, from)->base;
+    *kv = &new_kv(db, attempt.folder, from)->base;
     (*kv)->damage = found;
     return SPILL_OK;
+}
+
+static spill_code_t open_read_only(const char *folder, const spill_rocksdb_options_t *from,
+                                   spill_kv_t **kv, spill_error_t *error)
+{
+    attempt_t attempt = {.folder = folder, .from = from, .read_only = true, .paranoid = true};
+    spill_pinned_t *pinned;
+    spill_code_t code = spill_pinned_open(folder, &pinned, error);
+    if (code != SPILL_OK)
+        return code;
+    attempt.files = spill_engine_files_new(pinned);
+    code = open_pinned(attempt, pinned, kv, error);
+    if (code == SPILL_OK) {
+        ((rocksdb_kv_t *)*kv)->files = attempt.files;
+        ((rocksdb_kv_t *)*kv)->pinned = pinned;
+    } else {
+        spill_engine_files_free(attempt.files);
+        spill_pinned_free(pinned);
+    }
+    return code;
+}
+
+/* Damage that a second view does not have was a write under way. */
+spill_code_t spill_rocksdb_open(const char *folder, const spill_rocksdb_options_t *from,
+                                spill_kv_t **kv, spill_error_t *error)
+{
+    enum { PAUSE_US = 20000 };
+    attempt_t attempt = {.folder = folder, .from = from, .paranoid = true};
+    *kv = NULL;
+    if (!from->read_only)
+        return open_pinned(attempt, NULL, kv, error);
+    spill_rocksdb_options_t first = *from;
+    first.partial = false;
+    spill_code_t code = open_read_only(folder, &first, kv, error);
+    if (code != SPILL_CORRUPT)
+        return code;
+    spill_clock_sleep_us(NULL, PAUSE_US);
+    return open_read_only(folder, from, kv, error);
 }

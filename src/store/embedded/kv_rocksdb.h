@@ -1,4 +1,7 @@
-/* The engine of stores on disk. kv_rocksdb.c is the only file that knows RocksDB. */
+/*
+ * The engine of stores on disk. kv_rocksdb.c calls RocksDB; engine_guard.cpp catches its
+ * exceptions, and engine_files.cpp gives it the files that a reader holds open.
+ */
 #ifndef SPILL_STORE_EMBEDDED_KV_ROCKSDB_H
 #define SPILL_STORE_EMBEDDED_KV_ROCKSDB_H
 
@@ -21,11 +24,19 @@ struct rocksdb_options_t *spill_kv_rocksdb_options(const spill_rocksdb_options_t
 
 /*
  * Open the database in a folder, and create it if it is missing, unless read_only. Read-only never
- * writes into the folder and sees the database as it is now. If a file is damaged, the open fails
- * with SPILL_CORRUPT; with `partial` it succeeds, and kv->damage says what is damaged. Errors:
- * SPILL_CORRUPT, SPILL_NO_SPACE, SPILL_DENIED, SPILL_BUSY, SPILL_IO.
+ * writes into the folder; it opens the database's files now and holds them until it is closed. If a
+ * file is damaged, the open fails with SPILL_CORRUPT; with `partial` it succeeds, and kv->damage
+ * says what is damaged. Errors: SPILL_CORRUPT, SPILL_NO_SPACE, SPILL_DENIED, SPILL_BUSY,
+ * SPILL_NO_MEMORY, SPILL_IO. The engine's functions return SPILL_NO_MEMORY too; after a write that
+ * ran out of memory (SPILL_UNKNOWN), all that follow.
  */
 spill_code_t spill_kv_rocksdb_open(const char *folder, const spill_rocksdb_options_t *options,
                                    spill_kv_t **kv, spill_error_t *error);
+
+/* For engine_guard.cpp: the same, and an iterator's functions, which throw what the engine throws.
+ */
+spill_code_t spill_rocksdb_open(const char *folder, const spill_rocksdb_options_t *options,
+                                spill_kv_t **kv, spill_error_t *error);
+extern const spill_kv_iter_ops_t spill_rocksdb_iter_ops;
 
 #endif

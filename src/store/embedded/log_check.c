@@ -33,6 +33,28 @@ static int compare_numbers(const void *left, const void *right)
     return (*a > *b) - (*a < *b);
 }
 
+/* Add the number of a log to those of the logs from `oldest` on. */
+static uint64_t *add_log(uint64_t *numbers, const char *name, uint64_t oldest, size_t *count)
+{
+    uint64_t number = numbered(name, ".log");
+    if (number == 0 || number < oldest)
+        return numbers;
+    numbers = bson_realloc(numbers, (*count + 1) * sizeof *numbers);
+    numbers[(*count)++] = number;
+    return numbers;
+}
+
+static uint64_t *pinned_logs(const spill_pinned_t *pinned, uint64_t oldest, size_t *count)
+{
+    uint64_t *numbers = NULL;
+    *count = 0;
+    for (size_t i = 0; i < pinned->count; i++)
+        numbers = add_log(numbers, pinned->files[i].name, oldest, count);
+    if (*count > 0)
+        qsort(numbers, *count, sizeof *numbers, compare_numbers);
+    return numbers;
+}
+
 uint64_t *spill_log_numbers(const char *folder, uint64_t oldest, size_t *count)
 {
     uint64_t *numbers = NULL;
@@ -40,13 +62,8 @@ uint64_t *spill_log_numbers(const char *folder, uint64_t oldest, size_t *count)
     *count = 0;
     if (!entries)
         return NULL;
-    for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
-        uint64_t number = numbered(entry->d_name, ".log");
-        if (number == 0 || number < oldest)
-            continue;
-        numbers = bson_realloc(numbers, (*count + 1) * sizeof *numbers);
-        numbers[(*count)++] = number;
-    }
+    for (const struct dirent *entry; (entry = readdir(entries)) != NULL;)
+        numbers = add_log(numbers, entry->d_name, oldest, count);
     closedir(entries);
     if (*count > 0)
         qsort(numbers, *count, sizeof *numbers, compare_numbers);
@@ -77,6 +94,7 @@ static bool has_later_table(const char *folder, const spill_manifest_t *manifest
 
 typedef struct walk {
     const char *folder;
+    const spill_pinned_t *pinned; /* NULL: the files that the folder has now */
     spill_logs_state_t *state;
     spill_log_reader_t *reader;
     uint64_t log;
@@ -168,10 +186,10 @@ static spill_code_t walk_file(walk_t *walk, FILE *file, spill_error_t *error)
 /* *gone: the engine has deleted the log meanwhile. */
 static spill_code_t walk_log(walk_t *walk, bool *gone, spill_error_t *error)
 {
-    char *path = spill_log_path(walk->folder, walk->log);
-    FILE *file = fopen(path, "rbe");
+    char name[32];
+    snprintf(name, sizeof name, "%06" PRIu64 ".log", walk->log);
+    FILE *file = spill_manifest_open_file(walk->folder, walk->pinned, name);
     int problem = errno;
-    bson_free(path);
     *gone = !file && problem == ENOENT;
     if (*gone)
         return SPILL_OK;
@@ -186,7 +204,9 @@ static spill_code_t walk_log(walk_t *walk, bool *gone, spill_error_t *error)
 static spill_code_t walk_logs(walk_t *walk, bool *moving, spill_error_t *error)
 {
     size_t count;
-    uint64_t *numbers = spill_log_numbers(walk->folder, walk->state->manifest.log, &count);
+    uint64_t oldest = walk->state->manifest.log;
+    uint64_t *numbers = walk->pinned ? pinned_logs(walk->pinned, oldest, &count)
+                                     : spill_log_numbers(walk->folder, oldest, &count);
     spill_code_t code = SPILL_OK;
     for (size_t i = 0; code == SPILL_OK && !*moving && !walk->stopped && i < count; i++) {
         walk->log = numbers[i];
@@ -208,6 +228,28 @@ static spill_code_t judge_list(const walk_t *walk, spill_error_t *error)
                       "%s/%s: the list of files ends in the middle of a record, and there are "
                       "tables that are not in it: restore a backup",
                       walk->folder, manifest->name);
+}
+
+spill_code_t spill_log_check_pinned(const spill_pinned_t *pinned, spill_logs_state_t *state,
+                                    spill_error_t *error)
+{
+    bool gone = false;
+    *state = (spill_logs_state_t){.health = SPILL_LOGS_WHOLE};
+    if (!spill_pinned_find(pinned, "CURRENT"))
+        return SPILL_OK;
+    spill_code_t code = spill_manifest_read_pinned(pinned, &state->manifest, error);
+    if (code != SPILL_OK)
+        return code;
+    walk_t walk = {.folder = pinned->folder,
+                   .pinned = pinned,
+                   .state = state,
+                   .next = state->manifest.sequence + 1};
+    walk.reader = bson_malloc(sizeof *walk.reader);
+    code = walk_logs(&walk, &gone, error);
+    if (code == SPILL_OK)
+        code = judge_list(&walk, error);
+    bson_free(walk.reader);
+    return code;
 }
 
 /* *moving: a writer changed the list of files during the check. */

@@ -38,6 +38,10 @@ typedef struct spill_logs_state {
  */
 spill_code_t spill_log_check(const char *folder, spill_logs_state_t *state, spill_error_t *error);
 
+/* The same of a reader's view, which does not change. */
+spill_code_t spill_log_check_pinned(const spill_pinned_t *pinned, spill_logs_state_t *state,
+                                    spill_error_t *error);
+
 /* Make an error (SPILL_CORRUPT) of a state that is not WHOLE. It names the log and the offset. */
 spill_code_t spill_log_fail(const char *folder, const spill_logs_state_t *state,
                             spill_error_t *error);

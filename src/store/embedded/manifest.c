@@ -2,6 +2,7 @@
 
 #include "store/embedded/log_reader.h"
 #include "util/error.h"
+#include "util/file.h"
 
 #include <bson/bson.h>
 #include <ctype.h>
@@ -53,13 +54,27 @@ static bool is_list_name(const char *line)
     return count > 0 && strcmp(digits + count, "\n") == 0;
 }
 
-/* The name in CURRENT, without its line end. */
-static spill_code_t read_current(const char *folder, char *name, size_t size, spill_error_t *error)
+FILE *spill_manifest_open_file(const char *folder, const spill_pinned_t *pinned, const char *name)
 {
-    char *path = bson_strdup_printf("%s/CURRENT", folder);
-    FILE *file = fopen(path, "rbe");
+    if (pinned) {
+        const spill_pinned_file_t *file = spill_pinned_find(pinned, name);
+        errno = ENOENT;
+        return file ? spill_pinned_stream(file) : NULL;
+    }
+    char *path = bson_strdup_printf("%s/%s", folder, name);
+    FILE *file = spill_file_stream_regular(path);
     int problem = errno;
     bson_free(path);
+    errno = problem;
+    return file;
+}
+
+/* The name in CURRENT, without its line end. */
+static spill_code_t read_current(const char *folder, const spill_pinned_t *pinned, char *name,
+                                 size_t size, spill_error_t *error)
+{
+    FILE *file = spill_manifest_open_file(folder, pinned, "CURRENT");
+    int problem = errno;
     if (!file)
         return spill_fail_errno(error, problem, "%s/CURRENT: cannot read", folder);
     size_t length = fread(name, 1, size - 1, file);
@@ -116,17 +131,15 @@ static spill_code_t read_list(const char *folder, FILE *file, spill_manifest_t *
     return code;
 }
 
-spill_code_t spill_manifest_read(const char *folder, spill_manifest_t *manifest,
-                                 spill_error_t *error)
+static spill_code_t read_manifest(const char *folder, const spill_pinned_t *pinned,
+                                  spill_manifest_t *manifest, spill_error_t *error)
 {
     *manifest = (spill_manifest_t){.bytes = 0};
-    spill_code_t code = read_current(folder, manifest->name, sizeof manifest->name, error);
+    spill_code_t code = read_current(folder, pinned, manifest->name, sizeof manifest->name, error);
     if (code != SPILL_OK)
         return code;
-    char *path = bson_strdup_printf("%s/%s", folder, manifest->name);
-    FILE *file = fopen(path, "rbe");
+    FILE *file = spill_manifest_open_file(folder, pinned, manifest->name);
     int problem = errno;
-    bson_free(path);
     if (!file && problem == ENOENT)
         return spill_fail(error, SPILL_CORRUPT,
                           "%s/CURRENT: names the list of files %s, which does not exist: CURRENT "
@@ -137,4 +150,16 @@ spill_code_t spill_manifest_read(const char *folder, spill_manifest_t *manifest,
     code = read_list(folder, file, manifest, error);
     fclose(file);
     return code;
+}
+
+spill_code_t spill_manifest_read(const char *folder, spill_manifest_t *manifest,
+                                 spill_error_t *error)
+{
+    return read_manifest(folder, NULL, manifest, error);
+}
+
+spill_code_t spill_manifest_read_pinned(const spill_pinned_t *pinned, spill_manifest_t *manifest,
+                                        spill_error_t *error)
+{
+    return read_manifest(pinned->folder, pinned, manifest, error);
 }

@@ -2,6 +2,8 @@
 #ifndef SPILL_EMBEDDED_MANIFEST_H
 #define SPILL_EMBEDDED_MANIFEST_H
 
+#include "store/embedded/pinned.h"
+
 #include <spillway/error.h>
 
 #include <stdbool.h>
@@ -25,6 +27,16 @@ typedef struct spill_manifest {
  */
 spill_code_t spill_manifest_read(const char *folder, spill_manifest_t *manifest,
                                  spill_error_t *error);
+
+/* The same of a reader's view. */
+spill_code_t spill_manifest_read_pinned(const spill_pinned_t *pinned, spill_manifest_t *manifest,
+                                        spill_error_t *error);
+
+/*
+ * Open a file of the folder for reading: the view's, or, if `pinned` is NULL, the one that is there
+ * now. A link is not followed, and a pipe is not waited for. NULL sets errno.
+ */
+FILE *spill_manifest_open_file(const char *folder, const spill_pinned_t *pinned, const char *name);
 
 /* Take the numbers of one record of the list. False: the record is malformed. */
 bool spill_manifest_take(spill_manifest_t *manifest, const uint8_t *record, size_t bytes);

@@ -1,0 +1,211 @@
+/*
+ * A file system for the engine that has the files of a pinned store. All other paths, for example
+ * the target of a backup, go to the real file system. C++, because the engine's C interface has no
+ * way to pass one; the environment reaches the engine through its registry of named objects.
+ */
+#include "store/embedded/engine_files.h"
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
+#include <rocksdb/utilities/object_registry.h>
+
+using rocksdb::IODebugContext;
+using rocksdb::IOOptions;
+using rocksdb::IOStatus;
+using rocksdb::Slice;
+
+namespace
+{
+
+const char *const kName = "spillway-pinned";
+
+IOStatus read_pinned(const spill_pinned_file_t *file, uint64_t offset, size_t size, Slice *result,
+                     char *scratch)
+{
+    int64_t got = spill_pinned_read(file, offset, scratch, size);
+    *result = Slice(scratch, got > 0 ? static_cast<size_t>(got) : 0);
+    return got < 0 ? IOStatus::IOError(file->name, std::strerror(errno)) : IOStatus::OK();
+}
+
+class PinnedSequential : public rocksdb::FSSequentialFile
+{
+  public:
+    explicit PinnedSequential(const spill_pinned_file_t *file) : file_(file)
+    {
+    }
+    IOStatus Read(size_t size, const IOOptions & /*options*/, Slice *result, char *scratch,
+                  IODebugContext * /*debug*/) override
+    {
+        IOStatus status = read_pinned(file_, at_, size, result, scratch);
+        at_ += result->size();
+        return status;
+    }
+    IOStatus Skip(uint64_t size) override
+    {
+        at_ += size;
+        return IOStatus::OK();
+    }
+
+  private:
+    const spill_pinned_file_t *file_;
+    uint64_t at_ = 0;
+};
+
+class PinnedRandom : public rocksdb::FSRandomAccessFile
+{
+  public:
+    explicit PinnedRandom(const spill_pinned_file_t *file) : file_(file)
+    {
+    }
+    IOStatus Read(uint64_t offset, size_t size, const IOOptions & /*options*/, Slice *result,
+                  char *scratch, IODebugContext * /*debug*/) const override
+    {
+        return read_pinned(file_, offset, size, result, scratch);
+    }
+
+  private:
+    const spill_pinned_file_t *file_;
+};
+
+class PinnedFileSystem : public rocksdb::FileSystemWrapper
+{
+  public:
+    explicit PinnedFileSystem(const spill_pinned_t *pinned)
+        : FileSystemWrapper(FileSystem::Default()), pinned_(pinned), folder_(trim(pinned->folder))
+    {
+    }
+    const char *Name() const override
+    {
+        return kName;
+    }
+    IOStatus NewSequentialFile(const std::string &path, const rocksdb::FileOptions &options,
+                               std::unique_ptr<rocksdb::FSSequentialFile> *result,
+                               IODebugContext *debug) override
+    {
+        const spill_pinned_file_t *file = find(path);
+        if (!file)
+            return target()->NewSequentialFile(path, options, result, debug);
+        result->reset(new PinnedSequential(file));
+        return IOStatus::OK();
+    }
+    IOStatus NewRandomAccessFile(const std::string &path, const rocksdb::FileOptions &options,
+                                 std::unique_ptr<rocksdb::FSRandomAccessFile> *result,
+                                 IODebugContext *debug) override
+    {
+        const spill_pinned_file_t *file = find(path);
+        if (!file)
+            return target()->NewRandomAccessFile(path, options, result, debug);
+        result->reset(new PinnedRandom(file));
+        return IOStatus::OK();
+    }
+    IOStatus FileExists(const std::string &path, const IOOptions &options,
+                        IODebugContext *debug) override
+    {
+        return find(path) ? IOStatus::OK() : target()->FileExists(path, options, debug);
+    }
+    IOStatus GetFileSize(const std::string &path, const IOOptions &options, uint64_t *size,
+                         IODebugContext *debug) override
+    {
+        const spill_pinned_file_t *file = find(path);
+        if (!file)
+            return target()->GetFileSize(path, options, size, debug);
+        *size = file->size_bytes;
+        return IOStatus::OK();
+    }
+    IOStatus GetChildren(const std::string &path, const IOOptions &options,
+                         std::vector<std::string> *result, IODebugContext *debug) override
+    {
+        if (trim(path) != folder_)
+            return target()->GetChildren(path, options, result, debug);
+        result->clear();
+        for (size_t i = 0; i < pinned_->count; i++)
+            result->emplace_back(pinned_->files[i].name);
+        return IOStatus::OK();
+    }
+    IOStatus LinkFile(const std::string &path, const std::string &to, const IOOptions &options,
+                      IODebugContext *debug) override
+    {
+        const spill_pinned_file_t *file = find(path);
+        if (!file)
+            return target()->LinkFile(path, to, options, debug);
+        int problem = spill_pinned_link(file, to.c_str());
+        return problem == 0 ? IOStatus::OK() : failed("While copying a file to", to, problem);
+    }
+
+  private:
+    static std::string trim(std::string path)
+    {
+        while (path.size() > 1 && path.back() == '/')
+            path.pop_back();
+        return path;
+    }
+    static IOStatus failed(const char *what, const std::string &path, int problem)
+    {
+        std::string context = std::string(what) + " " + path;
+        return problem == ENOSPC ? IOStatus::NoSpace(context, std::strerror(problem))
+                                 : IOStatus::IOError(context, std::strerror(problem));
+    }
+    const spill_pinned_file_t *find(const std::string &path) const
+    {
+        size_t slash = path.rfind('/');
+        if (slash == std::string::npos || trim(path.substr(0, slash + 1)) != folder_)
+            return nullptr;
+        return spill_pinned_find(pinned_, path.c_str() + slash + 1);
+    }
+
+    const spill_pinned_t *pinned_;
+    std::string folder_;
+};
+
+/* What the registry hands out to the thread that is about to open a database. */
+thread_local rocksdb::Env *next_env = nullptr;
+
+void register_env()
+{
+    static std::once_flag once;
+    std::call_once(once, [] {
+        rocksdb::ObjectLibrary::Default()->AddFactory<rocksdb::Env>(
+            kName, [](const std::string & /*uri*/, std::unique_ptr<rocksdb::Env> *guard,
+                      std::string * /*message*/) {
+                guard->reset();
+                return next_env;
+            });
+    });
+}
+
+} // namespace
+
+struct spill_engine_files {
+    explicit spill_engine_files(const spill_pinned_t *pinned)
+        : env(rocksdb::NewCompositeEnv(std::make_shared<PinnedFileSystem>(pinned)))
+    {
+    }
+    std::unique_ptr<rocksdb::Env> env;
+};
+
+spill_engine_files_t *spill_engine_files_new(const spill_pinned_t *pinned)
+{
+    return new spill_engine_files(pinned);
+}
+
+void spill_engine_files_free(spill_engine_files_t *files)
+{
+    delete files;
+}
+
+bool spill_engine_files_use(spill_engine_files_t *files, rocksdb_options_t *options, char **message)
+{
+    register_env();
+    next_env = files->env.get();
+    const std::string text = std::string("env=") + kName;
+    rocksdb_get_options_from_string(options, text.c_str(), options, message);
+    next_env = nullptr;
+    return *message == nullptr;
+}

@@ -1,0 +1,256 @@
+/*
+ * The border of the engine. RocksDB reports failures of files as text, but lets C++ exceptions pass
+ * if memory or threads run out. Each call of kv_rocksdb.c goes through a function here, which turns
+ * an exception into an error.
+ *
+ * The engine is not made for exceptions: one that interrupts a write may leave a lock of the engine
+ * taken. After that, nothing calls the engine again, and its memory and its lock on the folder stay
+ * with the process. What was acknowledged is in the log, and the next process replays it.
+ */
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string>
+#include <system_error>
+
+#include <bson/bson.h>
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow" /* a C function may have the name of a struct */
+extern "C" {
+#include "store/embedded/kv_rocksdb.h"
+#include "util/error.h"
+}
+#pragma GCC diagnostic pop
+
+namespace
+{
+
+struct guarded_kv_t {
+    spill_kv_t base;
+    spill_kv_t *inner;
+    char *folder;
+    std::atomic<bool> broken; /* an exception interrupted a write */
+};
+
+/* Call it in a handler: what the exception means. `place` is a folder. */
+spill_code_t fail_exception(spill_error_t *error, const char *place)
+{
+    try {
+        throw;
+    } catch (const std::bad_alloc &) {
+        return spill_fail(error, SPILL_NO_MEMORY,
+                          "%s: the engine is out of memory; close the store and raise the limit of "
+                          "memory (ulimit -v)",
+                          place);
+    } catch (const std::system_error &problem) {
+        bool scarce = problem.code().value() == EAGAIN || problem.code().value() == ENOMEM;
+        return spill_fail(error, scarce ? SPILL_NO_MEMORY : SPILL_IO,
+                          "%s: the engine cannot start a thread: %s; close the store and raise the "
+                          "limits of memory and of processes (ulimit -v, ulimit -u)",
+                          place, problem.what());
+    } catch (const std::exception &problem) {
+        return spill_fail(error, SPILL_IO,
+                          "%s: the engine failed: %s; close the store and open it "
+                          "again",
+                          place, problem.what());
+    }
+}
+
+/* Only standard exceptions: a thread that is cancelled unwinds by one that has to pass. */
+template <typename Call>
+spill_code_t guarded(spill_error_t *error, const char *place, bool *thrown, Call call)
+{
+    *thrown = false;
+    try {
+        return call();
+    } catch (const std::exception &) {
+        *thrown = true;
+        return fail_exception(error, place);
+    }
+}
+
+spill_code_t fail_broken(const guarded_kv_t *kv, spill_error_t *error)
+{
+    return spill_fail(error, SPILL_NO_MEMORY,
+                      "%s: the engine ran out of memory in a write before; end this process and "
+                      "open the store again",
+                      kv->folder);
+}
+
+/* ---- iterators ------------------------------------------------------------------------------- */
+
+void stay_failed(spill_kv_iter_t *iter, const uint8_t * /*key*/, size_t /*key_bytes*/)
+{
+    iter->valid = false;
+}
+
+void stay_failed_next(spill_kv_iter_t *iter)
+{
+    iter->valid = false;
+}
+
+spill_code_t failed_status(spill_kv_iter_t * /*iter*/, spill_error_t *error)
+{
+    return spill_fail(error, SPILL_NO_MEMORY,
+                      "the engine ran out of memory while it read; close the store and raise the "
+                      "limit of memory (ulimit -v)");
+}
+
+void free_guarded(spill_kv_iter_t *iter)
+{
+    bool thrown;
+    guarded(nullptr, "", &thrown, [&] {
+        spill_rocksdb_iter_ops.free(iter);
+        return SPILL_OK;
+    });
+}
+
+void free_empty(spill_kv_iter_t *iter)
+{
+    bson_free(iter);
+}
+
+/* An iterator whose last step failed, and one that could not be made. */
+const spill_kv_iter_ops_t failed_ops = {stay_failed, stay_failed_next, stay_failed, failed_status,
+                                        free_guarded};
+const spill_kv_iter_ops_t empty_ops = {stay_failed, stay_failed_next, stay_failed, failed_status,
+                                       free_empty};
+
+template <typename Step> void guard_step(spill_kv_iter_t *iter, Step step)
+{
+    try {
+        step();
+    } catch (const std::exception &) {
+        iter->valid = false;
+        iter->ops = &failed_ops;
+    }
+}
+
+void guarded_seek(spill_kv_iter_t *iter, const uint8_t *key, size_t key_bytes)
+{
+    guard_step(iter, [&] { spill_rocksdb_iter_ops.seek(iter, key, key_bytes); });
+}
+
+void guarded_next(spill_kv_iter_t *iter)
+{
+    guard_step(iter, [&] { spill_rocksdb_iter_ops.next(iter); });
+}
+
+void guarded_seek_before(spill_kv_iter_t *iter, const uint8_t *key, size_t key_bytes)
+{
+    guard_step(iter, [&] { spill_rocksdb_iter_ops.seek_before(iter, key, key_bytes); });
+}
+
+spill_code_t guarded_status(spill_kv_iter_t *iter, spill_error_t *error)
+{
+    bool thrown;
+    return guarded(error, "an iterator", &thrown,
+                   [&] { return spill_rocksdb_iter_ops.status(iter, error); });
+}
+
+const spill_kv_iter_ops_t iter_ops = {guarded_seek, guarded_next, guarded_seek_before,
+                                      guarded_status, free_guarded};
+
+spill_kv_iter_t *guarded_iterate(spill_kv_t *base)
+{
+    auto *kv = reinterpret_cast<guarded_kv_t *>(base);
+    try {
+        spill_kv_iter_t *iter = kv->inner->ops->iterate(kv->inner);
+        iter->ops = &iter_ops;
+        return iter;
+    } catch (const std::exception &) {
+        auto *iter = static_cast<spill_kv_iter_t *>(bson_malloc0(sizeof(spill_kv_iter_t)));
+        iter->ops = &empty_ops;
+        return iter;
+    }
+}
+
+/* ---- the rest -------------------------------------------------------------------------------- */
+
+spill_code_t guarded_get(spill_kv_t *base, const uint8_t *key, size_t key_bytes,
+                         spill_buffer_t *value, bool *found, spill_error_t *error)
+{
+    auto *kv = reinterpret_cast<guarded_kv_t *>(base);
+    bool thrown;
+    spill_code_t code = guarded(error, kv->folder, &thrown, [&] {
+        return kv->inner->ops->get(kv->inner, key, key_bytes, value, found, error);
+    });
+    if (thrown)
+        *found = false;
+    return code;
+}
+
+/* Whether the interrupted write is in the log, nobody knows. */
+spill_code_t guarded_write(spill_kv_t *base, const spill_batch_t *batch, bool sync,
+                           spill_error_t *error)
+{
+    auto *kv = reinterpret_cast<guarded_kv_t *>(base);
+    bool thrown;
+    if (kv->broken.load())
+        return fail_broken(kv, error);
+    spill_code_t code = guarded(error, kv->folder, &thrown, [&] {
+        return kv->inner->ops->write(kv->inner, batch, sync, error);
+    });
+    if (!thrown)
+        return code;
+    kv->broken.store(true);
+    if (error)
+        error->code = SPILL_UNKNOWN;
+    return SPILL_UNKNOWN;
+}
+
+spill_code_t guarded_checkpoint(spill_kv_t *base, const char *folder, spill_error_t *error)
+{
+    auto *kv = reinterpret_cast<guarded_kv_t *>(base);
+    bool thrown;
+    if (kv->broken.load())
+        return fail_broken(kv, error);
+    spill_code_t code = guarded(error, kv->folder, &thrown, [&] {
+        return kv->inner->ops->checkpoint(kv->inner, folder, error);
+    });
+    if (thrown)
+        kv->broken.store(true);
+    return code;
+}
+
+spill_code_t guarded_close(spill_kv_t *base, spill_error_t *error)
+{
+    auto *kv = reinterpret_cast<guarded_kv_t *>(base);
+    bool thrown;
+    spill_code_t code =
+        kv->broken.load() ? fail_broken(kv, error) : guarded(error, kv->folder, &thrown, [&] {
+            return kv->inner->ops->close(kv->inner, error);
+        });
+    bson_free(kv->folder);
+    delete kv;
+    return code;
+}
+
+const spill_kv_ops_t kv_ops = {guarded_get, guarded_write, guarded_iterate, guarded_checkpoint,
+                               guarded_close};
+
+} // namespace
+
+spill_code_t spill_kv_rocksdb_open(const char *folder, const spill_rocksdb_options_t *options,
+                                   spill_kv_t **kv, spill_error_t *error)
+{
+    bool thrown;
+    guarded_kv_t *made = nullptr;
+    *kv = nullptr;
+    spill_code_t code = guarded(error, folder, &thrown, [&] {
+        made = new guarded_kv_t{{&kv_ops, nullptr}, nullptr, nullptr, {false}};
+        return spill_rocksdb_open(folder, options, &made->inner, error);
+    });
+    if (code != SPILL_OK) {
+        delete made;
+        return code;
+    }
+    made->folder = bson_strdup(folder);
+    made->base.damage = made->inner->damage; /* which the inner one frees */
+    *kv = &made->base;
+    return SPILL_OK;
+}
