@@ -13,7 +13,7 @@ _spillway_options() {
             --element-id-field= --id-field= --time-field= --retain-elements= --retain-age=
             --window= --window-field= --window-source= --value-field= --stats-field= --stats-count=
             --stats-average= --stats-sum= --stats-min= --stats-max= --top= --top-field= --sort-by=
-            --json --quiet --durability="
+            --json --quiet --durability= --mode="
         ;;
     import)
         echo "$common --owner= --id= --format= --as= --skip-bad --again --strings
@@ -40,24 +40,24 @@ _spillway_options() {
     plan)
         echo "$common --target= --output= --format= --max-elements= --max-bytes= --max-share=
             --document-limit= --collection-limit= --since= --threads= --collections= --sample= --rate=
-            --read-preference= --json --quiet"
+            --read-preference= --json --quiet --mode="
         ;;
     report)
         echo "$common --output= --target= --format= --max-elements= --max-bytes= --max-share=
             --document-limit= --collection-limit= --since= --threads= --collections= --sample= --rate=
-            --read-preference= --quiet"
+            --read-preference= --quiet --mode="
         ;;
     migrate)
         echo "$common --execute --rate= --max-latency= --pause-file= --threads= --log= --only=
-            --finish --undo --yes --json --quiet --durability="
+            --finish --undo --yes --json --quiet --durability= --mode="
         ;;
     sweep)
         echo "$common --rate= --max-latency= --pause-file= --threads= --log= --watch
-            --interval= --quiet --durability="
+            --interval= --quiet --durability= --mode="
         ;;
     consolidate)
         echo "$common --execute --rate= --max-latency= --pause-file= --chunk-time= --log= --into=
-            --passes= --cut-over --views --finish --undo --yes --json --quiet"
+            --passes= --cut-over --views --finish --undo --yes --json --quiet --mode="
         ;;
     drop) echo "$common --yes --durability=" ;;
     convert)
@@ -66,12 +66,12 @@ _spillway_options() {
         ;;
     copy)
         echo "$common --threshold= --page= --max-bytes= --page-bytes= --no-verify
-            --json --quiet --durability= --partial"
+            --json --quiet --durability= --partial --mode="
         ;;
-    backup) echo "$common --quiet --partial" ;;
+    backup) echo "$common --quiet --partial --mode=" ;;
     bench)
         echo "$common --lengths= --large --layouts= --threads= --rounds= --element= --threshold=
-            --page= --tune --plots= --clean --json --quiet --durability="
+            --page= --tune --plots= --clean --json --quiet --durability= --mode="
         ;;
     esac
 }
@@ -80,6 +80,7 @@ _spillway_options() {
 _spillway_values() {
     case $1 in
     --durability) echo 'fsync log' ;;
+    --mode) echo '0600 0640 0644' ;;
     --preset) echo 'feed feed-recent sales reviews-separate reviews-subset reviews-bucket' ;;
     --layout) echo 'outlier capped reference subset bucket' ;;
     --window) echo 'hour day week month year field' ;;

@@ -64,6 +64,13 @@ typedef struct spill_store_options {
      * read what the other files hold. Without it such an open fails with SPILL_CORRUPT.
      */
     bool partial;
+    /*
+     * Permissions of the folder of a new embedded store and of a backup: those of a file, 0600 by
+     * default; the folder also gets x where they have r. RocksDB makes the files in it, with 0644
+     * less the process's umask, which the library does not change; the folder protects them. Has to
+     * have 0600, and nothing outside 0666.
+     */
+    unsigned file_mode;
 } spill_store_options_t;
 
 /* The defaults: read and write, create, fsync, silent. */

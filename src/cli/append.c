@@ -4,6 +4,7 @@
 #include "util/buffer.h"
 #include "util/error.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
@@ -165,6 +166,8 @@ static spill_code_t append_lines(append_state_t *state, spill_error_t *error)
         if (code == SPILL_OK && full && !state->with_op)
             code = append_batch(state, error);
     }
+    if (code == SPILL_OK && ferror(stdin))
+        code = spill_fail_errno(error, errno, "stdin");
     free(line);
     spill_error_t late;
     if (code == SPILL_OK) {

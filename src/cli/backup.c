@@ -24,5 +24,5 @@ const spill_command_t spill_command_backup = {
             "\n"
             "Example:\n"
             "  spillway backup feeds.db /backup/feeds-2026-02-01",
-    .common = SPILL_COMMON_QUIET | SPILL_COMMON_PARTIAL,
+    .common = SPILL_COMMON_QUIET | SPILL_COMMON_PARTIAL | SPILL_COMMON_MODE,
     .run = run};

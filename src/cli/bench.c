@@ -109,6 +109,7 @@ static spill_exit_t read_options(const spill_invocation_t *invocation, const ben
         return spill_cli_usage(invocation, "--threshold and --page are numbers from 1 to %d",
                                PAGE_MAX);
     options->durability = invocation->durability;
+    options->file_mode = invocation->mode;
     options->threads = (int)given->threads;
     options->rounds = (int)given->rounds;
     options->element_bytes = given->element;
@@ -250,7 +251,7 @@ const spill_command_t spill_command_bench = {
         "  spillway bench mongodb://localhost/test --layouts unbounded,newest --plots plots\n"
         "  spillway bench mongodb://localhost/test --tune\n"
         "  spillway bench mongodb://localhost/test --json >bench.json",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY | SPILL_COMMON_MODE,
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,

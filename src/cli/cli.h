@@ -73,6 +73,12 @@ bool spill_cli_parse_duration(const char *text, int64_t *seconds);
  */
 bool spill_cli_parse_time(const char *text, int64_t now_ms, int64_t *time_ms);
 
+/*
+ * Let all files that this process makes from now on have these permissions, folders also x where
+ * files have r. By the umask, since the engine makes files itself.
+ */
+void spill_cli_set_mode(unsigned file_mode);
+
 /* ---- stores ---------------------------------------------------------------------------------- */
 
 typedef enum spill_cli_mode { SPILL_CLI_READ, SPILL_CLI_WRITE, SPILL_CLI_CREATE } spill_cli_mode_t;

@@ -42,6 +42,7 @@ typedef struct spill_option {
 #define SPILL_COMMON_QUIET 2U
 #define SPILL_COMMON_DURABILITY 4U
 #define SPILL_COMMON_PARTIAL 8U /* the command reads: an embedded store may be damaged */
+#define SPILL_COMMON_MODE 16U
 
 typedef struct spill_command spill_command_t;
 
@@ -55,6 +56,8 @@ typedef struct spill_invocation {
     bool quiet;
     bool partial;
     spill_durability_t durability;
+    unsigned mode; /* permissions of the files that the command makes */
+    bool mode_given;
 } spill_invocation_t;
 
 struct spill_command {

@@ -1,5 +1,6 @@
 /* The program: finds the command and runs it. */
 #include "cli/cli.h"
+#include "cli/surroundings.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -80,6 +81,8 @@ static void forget_driver_counters(void)
 
 int main(int argc, char **argv)
 {
+    spill_cli_prepare_process();
+    spill_cli_report_lost_memory();
     forget_driver_counters();
     spill_cli_filter_messages();
     atexit(spill_cli_check_output);

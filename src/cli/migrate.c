@@ -290,7 +290,7 @@ const spill_command_t spill_command_migrate = {
         "  spillway migrate mongodb://localhost/shop plan.json --execute --rate 5000 --log moved\n"
         "  spillway migrate mongodb://localhost/shop plan.json --execute --finish\n"
         "  spillway migrate mongodb://localhost/shop plan.json --execute --undo",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY,
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_DURABILITY | SPILL_COMMON_MODE,
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,

@@ -2,6 +2,7 @@
 
 #include "cli/interrupt.h"
 #include "util/error.h"
+#include "util/file.h"
 #include "util/text.h"
 
 #include <errno.h>
@@ -39,7 +40,10 @@ spill_code_t spill_cli_operate_start(spill_cli_operate_t *operate,
     throttle->context = operate;
     if (!given->log || !given->execute)
         return SPILL_OK;
-    operate->log = fopen(given->log, "a");
+    spill_code_t code = spill_file_refuse_in_store(given->log, error);
+    if (code != SPILL_OK)
+        return code;
+    operate->log = fopen(given->log, "ae");
     return operate->log ? SPILL_OK : spill_fail_errno(error, errno, "%s", given->log);
 }
 

@@ -10,7 +10,7 @@
 #define OPTION_KEY_FIRST 0x100 /* above every character: such options have no short form */
 #define OPTIONS_MAX 64
 
-enum { KEY_JSON = 0x200, KEY_QUIET, KEY_DURABILITY, KEY_PARTIAL };
+enum { KEY_JSON = 0x200, KEY_QUIET, KEY_DURABILITY, KEY_PARTIAL, KEY_MODE };
 
 typedef struct parse {
     spill_invocation_t *invocation;
@@ -72,6 +72,21 @@ static void set_durability(const char *argument, spill_invocation_t *invocation,
         argp_error(state, "--durability is 'fsync' or 'log', not '%s'", argument);
 }
 
+/* The engine makes its files without the permission for others to write. */
+static void set_mode(const char *argument, spill_invocation_t *invocation, struct argp_state *state)
+{
+    char *end;
+    unsigned long mode = strtoul(argument, &end, 8);
+    size_t digits = strspn(argument, "01234567");
+    if (digits < 3 || digits > 4 || *end || (mode & 0600) != 0600 || (mode & ~0644UL) != 0)
+        argp_error(state,
+                   "--mode '%s' has to be 0600, 0640, 0604 or 0644: the owner reads and writes, "
+                   "others read at most",
+                   argument);
+    invocation->mode = (unsigned)mode;
+    invocation->mode_given = true;
+}
+
 /* The one short form is that which every tool has. */
 static int key_of(const spill_option_t *option, size_t index)
 {
@@ -106,6 +121,9 @@ static error_t parse_key(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_DURABILITY:
         set_durability(argument, invocation, state);
+        return 0;
+    case KEY_MODE:
+        set_mode(argument, invocation, state);
         return 0;
     case ARGP_KEY_ARG:
         if (invocation->argument_count == command->arguments_max)
@@ -143,6 +161,13 @@ static size_t add_common(const spill_command_t *command, struct argp_option *row
             .key = KEY_PARTIAL,
             .doc = "If files of an embedded store are damaged, warn and use what can be read; "
                    "without this option the command fails (exit code 3)"};
+    if (command->common & SPILL_COMMON_MODE)
+        rows[count++] = (struct argp_option){
+            .name = "mode",
+            .key = KEY_MODE,
+            .arg = "MODE",
+            .doc = "Permissions of the files that are made, in octal (0600); folders also get x "
+                   "where files have r"};
     return count;
 }
 
@@ -164,7 +189,7 @@ static void fill_rows(const spill_command_t *command, struct argp_option *rows)
 
 spill_exit_t spill_command_run(const spill_command_t *command, int argc, char **argv)
 {
-    struct argp_option rows[OPTIONS_MAX + 5];
+    struct argp_option rows[OPTIONS_MAX + 6];
     fill_rows(command, rows);
     char *doc = bson_strdup_printf("%s.\v%s", command->summary, command->text);
     struct argp argp = {
@@ -175,7 +200,8 @@ spill_exit_t spill_command_run(const spill_command_t *command, int argc, char **
     spill_invocation_t invocation = {.command = command,
                                      .arguments = bson_malloc0((size_t)argc * sizeof(char *)),
                                      .options = options,
-                                     .durability = command->durability};
+                                     .durability = command->durability,
+                                     .mode = 0600};
     parse_t parse = {&invocation, options};
     char **words = bson_malloc0(((size_t)argc + 1) * sizeof(char *));
     words[0] = bson_strdup_printf("spillway %s", command->name); /* so argp names the program */
@@ -183,6 +209,7 @@ spill_exit_t spill_command_run(const spill_command_t *command, int argc, char **
         words[i] = hide_number(argv[i]);
     argp_err_exit_status = SPILL_EXIT_USAGE;
     argp_parse(&argp, argc, words, 0, NULL, &parse);
+    spill_cli_set_mode(invocation.mode);
     spill_exit_t result = command->run(&invocation);
     bson_free(invocation.arguments);
     bson_strfreev(words);

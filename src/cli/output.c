@@ -119,8 +119,11 @@ spill_code_t spill_cli_flush(spill_error_t *error)
 
 void spill_cli_check_output(void)
 {
+    bool failed = ferror(stdout) != 0;
     errno = 0;
-    if (!broken && (fflush(stdout) != 0 || ferror(stdout))) {
+    if (fclose(stdout) != 0) /* some file systems report a failed write only now */
+        failed = true;
+    if (failed && !broken) {
         errno = errno ? errno : EIO;
         perror("spillway: cannot write the output");
         _exit(SPILL_EXIT_FAILED);

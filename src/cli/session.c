@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* The first line of a file, without blanks around it. */
 static spill_code_t read_uri_file(const char *path, char uri[SPILL_CLI_URI], spill_error_t *error)
@@ -59,6 +60,23 @@ static void print_log(void *context, spill_log_level_t level, const char *messag
         spill_cli_say("%s", message);
 }
 
+void spill_cli_set_mode(unsigned file_mode)
+{
+    umask(~(file_mode | (file_mode & 0444U) >> 2U) & 0777U);
+}
+
+/* A store that exists keeps its permissions: new files get those of its file SPILLWAY. */
+static void follow_store(const spill_invocation_t *invocation, const char *uri)
+{
+    static const char SCHEME[] = "rocksdb:";
+    struct stat about;
+    const char *path = strncmp(uri, SCHEME, strlen(SCHEME)) == 0 ? uri + strlen(SCHEME) : uri;
+    char *mark = bson_strdup_printf("%s/SPILLWAY", path);
+    if (!invocation->mode_given && lstat(mark, &about) == 0 && S_ISREG(about.st_mode))
+        spill_cli_set_mode(about.st_mode & 0666U);
+    bson_free(mark);
+}
+
 spill_code_t spill_cli_open_store(const spill_invocation_t *invocation, spill_cli_mode_t mode,
                                   spill_store_t **store, spill_error_t *error)
 {
@@ -74,6 +92,9 @@ spill_code_t spill_cli_open_store(const spill_invocation_t *invocation, spill_cl
     options.must_exist = mode != SPILL_CLI_CREATE;
     options.durability = invocation->durability;
     options.log = print_log;
+    options.file_mode = invocation->mode;
+    if (mode != SPILL_CLI_READ)
+        follow_store(invocation, uri);
     return spill_store_open(uri, &options, store, error);
 }
 

@@ -138,6 +138,7 @@ void spill_store_options_init(spill_store_options_t *options)
         .version = SPILL_STORE_OPTIONS_VERSION,
         .durability = SPILL_DURABILITY_FSYNC,
         .cache_bytes = CACHE_BYTES_DEFAULT,
+        .file_mode = 0600,
     };
 }
 
@@ -158,6 +159,10 @@ static spill_code_t check_options(const spill_store_options_t *options, spill_er
     if (options->cache_bytes < 0)
         return spill_fail(error, SPILL_INVALID, "store options: cache_bytes is %lld, below 0",
                           (long long)options->cache_bytes);
+    if ((options->file_mode & 0600U) != 0600U || (options->file_mode & ~0666U) != 0)
+        return spill_fail(error, SPILL_INVALID,
+                          "store options: file_mode %#o has to have 0600, and nothing outside 0666",
+                          options->file_mode);
     return SPILL_OK;
 }
 

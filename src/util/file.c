@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -61,10 +62,99 @@ static int write_into(const char *path, const void *data, size_t size)
     return file < 0 ? errno : close_file(file, write_all(file, data, size));
 }
 
+/* ---- stores ---------------------------------------------------------------------------------- */
+
+static bool has_file(const char *folder, const char *name)
+{
+    char path[PATH_MAX + 16];
+    struct stat status;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return lstat(path, &status) == 0;
+}
+
+/* Cut the last part off a path without slashes at its end; "" stands for the root. */
+static bool cut_to_parent(char *path)
+{
+    char *slash = strrchr(path, '/');
+    if (!slash)
+        return false;
+    *slash = '\0';
+    return true;
+}
+
+spill_code_t spill_file_refuse_in_store(const char *path, spill_error_t *error)
+{
+    char given[PATH_MAX];
+    char folder[PATH_MAX];
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    if (length >= sizeof given)
+        return spill_fail_errno(error, ENAMETOOLONG, "%s", path);
+    snprintf(given, sizeof given, "%.*s", (int)length, path);
+    /* What exists may be a link into a store; of what does not, the folder counts. */
+    bool exists = realpath(given, folder) != NULL;
+    if (exists && !cut_to_parent(folder))
+        return SPILL_OK;
+    if (!exists) {
+        if (!cut_to_parent(given))
+            snprintf(given, sizeof given, ".");
+        if (!realpath(given[0] ? given : "/", folder))
+            return SPILL_OK; /* whoever opens the path reports it */
+    }
+    do {
+        if (has_file(folder, "SPILLWAY") && has_file(folder, "CURRENT"))
+            return spill_fail(error, SPILL_REFUSED,
+                              "%s: lies in the store %s, whose files belong to the store alone; "
+                              "name a place outside of it",
+                              path, folder);
+    } while (cut_to_parent(folder));
+    return SPILL_OK;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+int spill_file_open_regular(const char *path)
+{
+    struct stat status;
+    int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0)
+        return -1;
+    if (fstat(file, &status) == 0 && S_ISREG(status.st_mode))
+        return file;
+    close(file);
+    errno = EINVAL;
+    return -1;
+}
+
+FILE *spill_file_stream_regular(const char *path)
+{
+    int file = spill_file_open_regular(path);
+    FILE *stream = file >= 0 ? fdopen(file, "rb") : NULL;
+    if (file >= 0 && !stream)
+        close(file);
+    return stream;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+spill_code_t spill_file_replace_itself(const char *path, const void *data, size_t size_bytes,
+                                       spill_error_t *error)
+{
+    spill_code_t code = spill_file_refuse_in_store(path, error);
+    if (code != SPILL_OK)
+        return code;
+    int problem = replace(path, usual_mode(), data, size_bytes);
+    return problem ? spill_fail_errno(error, problem, "%s", path) : SPILL_OK;
+}
+
 spill_code_t spill_file_replace(const char *path, const void *data, size_t size_bytes,
                                 spill_error_t *error)
 {
     struct stat status;
+    spill_code_t code = spill_file_refuse_in_store(path, error);
+    if (code != SPILL_OK)
+        return code;
     char target[PATH_MAX];
     int problem = 0;
     bool there = stat(path, &status) == 0;

@@ -5,6 +5,7 @@
 #include <spillway/error.h>
 
 #include <stddef.h>
+#include <stdio.h>
 
 /*
  * Put the bytes in the place of the file: it is as before until all of them are there. They go to a
@@ -13,5 +14,27 @@
  */
 spill_code_t spill_file_replace(const char *path, const void *data, size_t size_bytes,
                                 spill_error_t *error);
+
+/*
+ * The same for a name that the program chooses: a symbolic link of that name is replaced, not
+ * followed.
+ */
+spill_code_t spill_file_replace_itself(const char *path, const void *data, size_t size_bytes,
+                                       spill_error_t *error);
+
+/*
+ * Open a regular file for reading. A symbolic link is not followed, and a pipe is not waited for:
+ * -1, with ELOOP or EINVAL in errno; else as open(2).
+ */
+int spill_file_open_regular(const char *path);
+
+/* The same as a stream; NULL sets errno. */
+FILE *spill_file_stream_regular(const char *path);
+
+/*
+ * Refuse a path that lies in a store's folder, at any depth, after all links and "..": the files
+ * there belong to the store. The last part of `path` need not exist. SPILL_REFUSED.
+ */
+spill_code_t spill_file_refuse_in_store(const char *path, spill_error_t *error);
 
 #endif

@@ -257,6 +257,9 @@ static void a_folder_without_permission_can_be_read(void **state)
     const char *folder = embedded_new_folder();
     char parent[64];
     snprintf(parent, sizeof parent, "%s/..", folder);
+    spill_store_options_t options = log_durability();
+    options.file_mode = 0644;
+    embedded_close(embedded_in_folder(folder, &options));
     make_store(folder);
     chmod(parent, 0755);
     chmod(folder, 0555);
@@ -402,6 +405,37 @@ static void a_backup_is_a_store_of_its_own(void **state)
     assert_has_thirty(copy, NULL);
 }
 
+static mode_t mode_of(const char *folder, const char *name)
+{
+    char path[256];
+    struct stat about;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    assert_int_equal(stat(path, &about), 0);
+    return about.st_mode & 07777;
+}
+
+static void a_folder_has_the_mode_that_is_asked_for(void **state)
+{
+    (void)state;
+    static const mode_t modes[][2] = {{0600, 0700}, {0640, 0750}, {0664, 0775}};
+    spill_error_t error;
+    char copy[256];
+    mode_t usual = umask(027);
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        spill_store_options_t options = log_durability();
+        options.file_mode = (unsigned)modes[i][0];
+        const char *folder = embedded_new_folder();
+        snprintf(copy, sizeof copy, "%s-copy", folder);
+        spill_store_t *store = embedded_in_folder(folder, &options);
+        assert_int_equal(mode_of(folder, "."), modes[i][1]);
+        assert_int_equal(spill_store_backup(store, copy, &error), SPILL_OK);
+        assert_int_equal(mode_of(copy, "."), modes[i][1]);
+        embedded_close(store);
+        assert_int_equal(umask(027), 027); /* the application's */
+    }
+    umask(usual);
+}
+
 static void a_store_in_memory_has_no_backup(void **state)
 {
     (void)state;
@@ -427,6 +461,7 @@ int main(void)
         cmocka_unit_test(a_newer_format_is_refused),
         cmocka_unit_test(an_older_format_is_brought_up_to_date),
         cmocka_unit_test(a_backup_is_a_store_of_its_own),
+        cmocka_unit_test(a_folder_has_the_mode_that_is_asked_for),
         cmocka_unit_test(a_store_in_memory_has_no_backup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,6 +60,12 @@ static void options_are_checked(void **state)
     spill_store_options_init(&options);
     options.cache_bytes = -1;
     refuse("memory:", &options, SPILL_INVALID, "cache_bytes");
+    for (unsigned mode = 0; mode <= 010000; mode += 0100) {
+        spill_store_options_init(&options);
+        options.file_mode = mode;
+        if (mode != 0600)
+            refuse("memory:", &options, SPILL_INVALID, "file_mode");
+    }
     spill_store_options_init(&options);
     options.read_only = true;
     refuse("memory:", &options, SPILL_NOT_FOUND, "read-only");

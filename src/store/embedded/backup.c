@@ -3,6 +3,7 @@
 #include "store/embedded/folder.h"
 #include "store/embedded/kv_rocksdb.h"
 #include "util/error.h"
+#include "util/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define COPY "copy"
 
 /* Where the copy is made, beside its place: "<folder>.partial-<pid>". */
 static char *partial_path(const char *folder)
@@ -50,33 +53,51 @@ static spill_code_t name_target(const char *folder, spill_code_t code, spill_err
     return spill_fail_prefix(error, code, "%s: no copy was made", folder);
 }
 
-/* The engine can open the copy, with all its files undamaged. */
+/* The engine can open the copy, undamaged unless a partial copy was asked for. */
 static spill_code_t check_copy(spill_embedded_t *store, const char *partial, spill_error_t *error)
 {
     spill_rocksdb_options_t options = {.read_only = true,
+                                       .partial = store->base.options.partial,
                                        .cache_bytes = store->base.options.cache_bytes};
     spill_kv_t *copy;
     spill_code_t code = spill_kv_rocksdb_open(partial, &options, &copy, error);
     return code == SPILL_OK ? copy->ops->close(copy, error) : code;
 }
 
+/* The engine makes the copy in a folder that no other user can open: "COPY.tmp", then "COPY". */
+static void remove_partial(const char *partial)
+{
+    static const char *const names[] = {COPY, COPY ".tmp"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char *inside = bson_strdup_printf("%s/%s", partial, names[i]);
+        spill_folder_remove(inside);
+        bson_free(inside);
+    }
+    spill_folder_remove(partial);
+}
+
 static spill_code_t make_copy(spill_embedded_t *store, const char *partial, const char *folder,
                               spill_error_t *error)
 {
-    spill_code_t code = spill_folder_make(partial, error);
-    if (code != SPILL_OK)
-        return name_target(folder, code, error);
-    rmdir(partial); /* it can be made; the engine wants to do that itself */
-    code = store->kv->ops->checkpoint(store->kv, partial, error);
+    bool made;
+    unsigned mode = store->base.options.file_mode;
+    char *copy = bson_strdup_printf("%s/" COPY, partial);
+    spill_code_t code = spill_folder_make(partial, 0600, &made, error);
+    if (code == SPILL_OK && !made)
+        code = spill_fail(error, SPILL_REFUSED, "%s: exists already; remove it", partial);
     if (code == SPILL_OK)
-        code = spill_folder_mark(partial, error);
+        code = store->kv->ops->checkpoint(store->kv, copy, error);
+    if (code == SPILL_OK && chmod(copy, mode | (mode & 0444U) >> 2U) != 0)
+        code = spill_fail_errno(error, errno, "%s", copy);
     if (code == SPILL_OK)
-        code = check_copy(store, partial, error);
-    code = code == SPILL_OK ? move(partial, folder, error) : name_target(folder, code, error);
+        code = spill_folder_mark(copy, mode, error);
     if (code == SPILL_OK)
-        return spill_folder_sync_parent(folder, error);
-    spill_folder_remove(partial);
-    return code;
+        code = check_copy(store, copy, error);
+    code = code == SPILL_OK ? move(copy, folder, error) : name_target(folder, code, error);
+    if (made)
+        remove_partial(partial);
+    bson_free(copy);
+    return code == SPILL_OK ? spill_folder_sync_parent(folder, error) : code;
 }
 
 spill_code_t spill_embedded_backup(spill_store_t *base, const char *folder, spill_error_t *error)
@@ -86,11 +107,13 @@ spill_code_t spill_embedded_backup(spill_store_t *base, const char *folder, spil
         return spill_fail(error, SPILL_INVALID,
                           "%s: a store in memory has no backup; export its arrays instead",
                           base->uri);
-    spill_code_t code = refuse_existing(folder, error);
+    spill_code_t code = spill_file_refuse_in_store(folder, error);
+    if (code == SPILL_OK)
+        code = refuse_existing(folder, error);
     if (code != SPILL_OK)
         return code;
     char *partial = partial_path(folder);
-    spill_folder_remove(partial); /* left by a process of that number that died */
+    remove_partial(partial); /* left by a process of that number that died */
     code = make_copy(store, partial, folder, error);
     bson_free(partial);
     return code;

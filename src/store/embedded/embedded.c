@@ -290,12 +290,13 @@ static spill_code_t prepare_folder(const char *path, const spill_store_options_t
         return code;
     if (kind == SPILL_FOLDER_MISSING && (options->read_only || options->must_exist))
         return spill_fail(error, SPILL_NOT_FOUND, "%s: there is no store; check the path", path);
-    if (!options->read_only)
-        code = spill_folder_make(path, error);
+    bool made;
+    if (!options->read_only && kind == SPILL_FOLDER_MISSING)
+        code = spill_folder_make(path, options->file_mode, &made, error);
     if (code != SPILL_OK)
         return code;
     return options->read_only ? spill_folder_compare(path, error)
-                              : spill_folder_lock(path, lock, error);
+                              : spill_folder_lock(path, options->file_mode, lock, error);
 }
 
 spill_code_t spill_embedded_open(const char *path, const spill_store_options_t *options,

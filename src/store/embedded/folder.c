@@ -1,6 +1,7 @@
 #include "store/embedded/folder.h"
 
 #include "util/error.h"
+#include "util/file.h"
 #include "util/hash.h"
 
 #include <bson/bson.h>
@@ -16,7 +17,8 @@
 #include <unistd.h>
 
 #define MARK "SPILLWAY"
-#define MARK_LINE "A Spillway store. The other files belong to RocksDB; do not change any.\n"
+#define MARK_BEGIN "A Spillway store."
+#define MARK_LINE MARK_BEGIN " The other files belong to RocksDB; do not change any.\n"
 
 /* What RocksDB writes before CURRENT. Without it and other files: left by one who died between. */
 #define FIRST_MANIFEST "MANIFEST-000001"
@@ -52,6 +54,28 @@ static void count_entry(const char *name, contents_t *contents)
         contents->other = true;
 }
 
+/* A file that the store or the engine opens by this name. */
+static bool belongs_to_store(const char *name)
+{
+    static const char *const names[] = {MARK, "CURRENT", "IDENTITY", "LOCK", "LOG"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return strncmp(name, "MANIFEST-", 9) == 0 || strncmp(name, "OPTIONS-", 8) == 0 ||
+           strncmp(name, "LOG.old.", 8) == 0 || ends_with(name, ".sst") ||
+           ends_with(name, ".blob") || ends_with(name, ".log") || ends_with(name, ".dbtmp");
+}
+
+/* Links are not: what they lead to may be another user's. A file that is gone is no other one. */
+static bool is_regular(int folder, const struct dirent *entry)
+{
+    struct stat about;
+    if (entry->d_type != DT_UNKNOWN)
+        return entry->d_type == DT_REG;
+    return fstatat(folder, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) != 0 ||
+           S_ISREG(about.st_mode);
+}
+
 spill_code_t spill_folder_look(const char *folder, spill_folder_kind_t *kind, spill_error_t *error)
 {
     *kind = SPILL_FOLDER_MISSING;
@@ -65,9 +89,18 @@ spill_code_t spill_folder_look(const char *folder, spill_folder_kind_t *kind, sp
         return spill_fail_errno(error, errno, "%s: cannot look into the folder", folder);
     }
     contents_t contents = {0};
-    for (const struct dirent *entry; (entry = readdir(entries)) != NULL;)
+    char odd[256] = "";
+    for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
         count_entry(entry->d_name, &contents);
+        if (belongs_to_store(entry->d_name) && !is_regular(dirfd(entries), entry))
+            snprintf(odd, sizeof odd, "%s", entry->d_name);
+    }
     closedir(entries);
+    if (odd[0])
+        return spill_fail(error, SPILL_NOT_FOUND,
+                          "%s/%s: is not a regular file, so the folder is not used as a store; "
+                          "name another folder, or remove what is in that file's place",
+                          folder, odd);
     if (contents.mark && contents.current)
         *kind = SPILL_FOLDER_STORE;
     else if (contents.mark && contents.engine)
@@ -111,11 +144,19 @@ void spill_folder_logs(const char *folder, char *text, size_t size)
     closedir(entries);
 }
 
-spill_code_t spill_folder_make(const char *folder, spill_error_t *error)
+/* The umask may take too much from mkdir's mode. */
+spill_code_t spill_folder_make(const char *folder, unsigned file_mode, bool *made,
+                               spill_error_t *error)
 {
-    if (mkdir(folder, 0777) == 0)
+    mode_t mode = file_mode | (file_mode & 0444U) >> 2U;
+    *made = false;
+    spill_code_t code = spill_file_refuse_in_store(folder, error);
+    if (code != SPILL_OK)
+        return code;
+    *made = mkdir(folder, mode) == 0;
+    if (*made && chmod(folder, mode) == 0)
         return spill_folder_sync_parent(folder, error);
-    if (errno == EEXIST)
+    if (!*made && errno == EEXIST)
         return SPILL_OK;
     return spill_fail_errno(error, errno, "%s: cannot make the folder", folder);
 }
@@ -166,21 +207,46 @@ static spill_code_t write_mark(const char *folder, int mark, const char *holder,
     return spill_folder_sync(folder, error);
 }
 
-static spill_code_t open_mark(const char *folder, int *mark, spill_error_t *error)
+/*
+ * Whether the file is regular and empty or a mark: nothing else may be overwritten. An empty one is
+ * new, and gets its permissions.
+ */
+static bool is_mark(int mark, unsigned file_mode)
+{
+    char text[sizeof MARK_BEGIN] = "";
+    struct stat about;
+    if (fstat(mark, &about) != 0 || !S_ISREG(about.st_mode))
+        return false;
+    ssize_t length = pread(mark, text, sizeof MARK_BEGIN - 1, 0);
+    if (length == 0)
+        return fchmod(mark, file_mode) == 0;
+    return length > 0 && strncmp(text, MARK_BEGIN, (size_t)length) == 0;
+}
+
+static spill_code_t open_mark(const char *folder, unsigned file_mode, int *mark,
+                              spill_error_t *error)
 {
     char *path = bson_strdup_printf("%s/" MARK, folder);
-    *mark = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    *mark = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     int problem = errno;
     bson_free(path);
-    if (*mark >= 0)
+    if (*mark >= 0 && is_mark(*mark, file_mode))
         return SPILL_OK;
-    return spill_fail_errno(error, problem, "%s/" MARK ": cannot write to the store", folder);
+    if (*mark < 0 && problem != ELOOP && problem != ENXIO)
+        return spill_fail_errno(error, problem, "%s/" MARK ": cannot write to the store", folder);
+    if (*mark >= 0)
+        close(*mark);
+    *mark = -1;
+    return spill_fail(error, SPILL_NOT_FOUND,
+                      "%s/" MARK ": is not the file that marks a store, and is left alone; name "
+                      "another folder",
+                      folder);
 }
 
 /* A hash of a file's first `size` bytes, or of those that can be read. */
 static uint64_t hash_file(const char *path, size_t size)
 {
-    FILE *file = fopen(path, "rbe");
+    FILE *file = spill_file_stream_regular(path);
     if (!file)
         return 0;
     void *bytes = bson_malloc(size > 0 ? size : 1);
@@ -195,7 +261,7 @@ static bool describe_closed(const char *folder, char *text, size_t size)
 {
     char name[64] = "";
     char *path = bson_strdup_printf("%s/CURRENT", folder);
-    FILE *current = fopen(path, "re");
+    FILE *current = spill_file_stream_regular(path);
     bson_free(path);
     bool named = current && fgets(name, sizeof name, current) != NULL;
     if (current)
@@ -240,7 +306,7 @@ spill_code_t spill_folder_compare(const char *folder, spill_error_t *error)
     char was[128];
     char again[128];
     char *path = bson_strdup_printf("%s/" MARK, folder);
-    int mark = open(path, O_RDONLY | O_CLOEXEC);
+    int mark = spill_file_open_regular(path);
     int problem = errno;
     bson_free(path);
     if (mark < 0)
@@ -252,11 +318,12 @@ spill_code_t spill_folder_compare(const char *folder, spill_error_t *error)
     return strcmp(was, again) == 0 ? code : SPILL_OK; /* else a writer came meanwhile */
 }
 
-spill_code_t spill_folder_lock(const char *folder, spill_folder_lock_t *lock, spill_error_t *error)
+spill_code_t spill_folder_lock(const char *folder, unsigned file_mode, spill_folder_lock_t *lock,
+                               spill_error_t *error)
 {
     lock->mark = -1;
     int mark;
-    spill_code_t code = open_mark(folder, &mark, error);
+    spill_code_t code = open_mark(folder, file_mode, &mark, error);
     if (code != SPILL_OK)
         return code;
     if (flock(mark, LOCK_EX | LOCK_NB) != 0) {
@@ -295,11 +362,11 @@ void spill_folder_unlock(const char *folder, spill_folder_lock_t *lock, bool clo
     lock->mark = -1;
 }
 
-spill_code_t spill_folder_mark(const char *folder, spill_error_t *error)
+spill_code_t spill_folder_mark(const char *folder, unsigned file_mode, spill_error_t *error)
 {
     int mark;
     char text[256] = "";
-    spill_code_t code = open_mark(folder, &mark, error);
+    spill_code_t code = open_mark(folder, file_mode, &mark, error);
     if (code != SPILL_OK)
         return code;
     describe_closed(folder, text, sizeof text);
@@ -312,7 +379,8 @@ spill_code_t spill_folder_mark(const char *folder, spill_error_t *error)
 
 void spill_folder_remove(const char *folder)
 {
-    DIR *entries = opendir(folder);
+    int itself = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *entries = itself >= 0 ? fdopendir(itself) : NULL;
     if (!entries)
         return;
     for (const struct dirent *entry; (entry = readdir(entries)) != NULL;)

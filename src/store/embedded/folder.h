@@ -19,16 +19,21 @@ typedef enum spill_folder_kind {
 } spill_folder_kind_t;
 
 /*
- * SPILL_INVALID where there is something else, SPILL_CORRUPT where it is a store that lacks the
- * file by which the engine begins, SPILL_DENIED where it cannot be looked into.
+ * SPILL_NOT_FOUND where there is something else, or a link or pipe has the name of a file of it,
+ * SPILL_CORRUPT where it is a store that lacks the file by which the engine begins, SPILL_DENIED
+ * where it cannot be looked into.
  */
 spill_code_t spill_folder_look(const char *folder, spill_folder_kind_t *kind, spill_error_t *error);
 
 /* Names of the engine's logs, for a message. */
 void spill_folder_logs(const char *folder, char *text, size_t size);
 
-/* Make the folder, where it is missing. Its parent has to exist. */
-spill_code_t spill_folder_make(const char *folder, spill_error_t *error);
+/*
+ * Make the folder if it is missing, with the permissions that fit files of `file_mode`; *made says
+ * whether it was. Its parent has to exist. SPILL_REFUSED inside another store.
+ */
+spill_code_t spill_folder_make(const char *folder, unsigned file_mode, bool *made,
+                               spill_error_t *error);
 
 /*
  * Was the store closed, and has it lost since what it had then? SPILL_CORRUPT names the file. The
@@ -44,18 +49,19 @@ typedef struct spill_folder_lock {
 } spill_folder_lock_t;
 
 /*
- * Mark the folder and take the lock. SPILL_BUSY says who holds it; SPILL_CORRUPT as
- * spill_folder_compare. *lock is then not locked.
+ * Mark the folder, with a file of these permissions if there is none, and take the lock. SPILL_BUSY
+ * says who holds it; SPILL_CORRUPT as spill_folder_compare. *lock is then not locked.
  */
-spill_code_t spill_folder_lock(const char *folder, spill_folder_lock_t *lock, spill_error_t *error);
+spill_code_t spill_folder_lock(const char *folder, unsigned file_mode, spill_folder_lock_t *lock,
+                               spill_error_t *error);
 
 /* `closed`: the engine was closed in order, so that the mark can say what the store has. */
 void spill_folder_unlock(const char *folder, spill_folder_lock_t *lock, bool closed);
 
 /* Mark a folder as a store that nobody writes to, for spill_folder_compare to compare with. */
-spill_code_t spill_folder_mark(const char *folder, spill_error_t *error);
+spill_code_t spill_folder_mark(const char *folder, unsigned file_mode, spill_error_t *error);
 
-/* Delete a folder and the files in it, as far as possible. */
+/* Delete a folder and the files in it, as far as possible. A link to a folder stays. */
 void spill_folder_remove(const char *folder);
 
 /* Sync a folder's entries, or those of the folder that `path` lies in. */

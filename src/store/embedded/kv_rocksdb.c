@@ -360,6 +360,8 @@ rocksdb_options_t *spill_kv_rocksdb_options(const spill_rocksdb_options_t *from)
     rocksdb_options_set_bottommost_compression(options, rocksdb_zstd_compression);
     rocksdb_options_set_level_compaction_dynamic_level_bytes(options, 1);
     rocksdb_options_set_max_open_files(options, OPEN_FILES_MAX);
+    /* With more threads, the engine ends the process if one of them cannot be started. */
+    rocksdb_options_set_max_file_opening_threads(options, 1);
     /* One thread writes: the combiner's leader. */
     rocksdb_options_set_allow_concurrent_memtable_write(options, 0);
     rocksdb_options_set_enable_write_thread_adaptive_yield(options, 0);

@@ -55,7 +55,8 @@ typedef struct spill_bench_options {
     int rounds;  /* that count; one before them warms up */
     int64_t element_bytes;
     int64_t threshold, page;
-    atomic_bool *stop; /* or NULL: once true, the run ends; what it made is dropped */
+    unsigned file_mode; /* of a new embedded store, as in spill_store_options_t */
+    atomic_bool *stop;  /* or NULL: once true, the run ends; what it made is dropped */
     void (*progress)(void *context, const spill_bench_progress_t *progress); /* or NULL */
     void *context;
 } spill_bench_options_t;

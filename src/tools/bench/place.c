@@ -116,6 +116,7 @@ static spill_code_t open_store(const spill_bench_options_t *options, bool must_e
     given.durability = options->durability;
     given.must_exist = must_exist;
     given.count_bytes = true;
+    given.file_mode = options->file_mode;
     return spill_store_open(options->uri, &given, store, error);
 }
 

@@ -129,7 +129,7 @@ static spill_code_t draw(const plot_t *plot, const spill_bench_result_t *result,
     spill_code_t code = spill_svg_end(&svg, plot->label, to, error);
     fclose(to);
     if (code == SPILL_OK)
-        code = spill_file_replace(path, text, size, error);
+        code = spill_file_replace_itself(path, text, size, error);
     free(text);
     bson_free(path);
     return code;
@@ -147,7 +147,7 @@ spill_code_t spill_bench_plots(const spill_bench_options_t *options,
                             {"documents.svg", "The largest document, by the length of the array",
                              "largest document", 1, true, document_bytes}};
     spill_code_t code = SPILL_OK;
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST) /* less the umask, which --mode sets */
         return spill_fail_errno(error, errno, "%s", folder);
     for (size_t i = 0; code == SPILL_OK && i < sizeof plots / sizeof plots[0]; i++)
         code = draw(&plots[i], result, folder, error);

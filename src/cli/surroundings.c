@@ -1,0 +1,48 @@
+#include "cli/surroundings.h"
+
+#include "cli/command.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* Opened the wrong way round, so that reading a closed stdin fails, and writing a closed stdout. */
+static void open_standard_descriptors(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0)
+            continue;
+        if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            _exit(SPILL_EXIT_FAILED);
+    }
+}
+
+/* A reader holds all files of a store open, and the usual limit is 1024. */
+static void raise_open_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+void spill_cli_prepare_process(void)
+{
+    open_standard_descriptors();
+    raise_open_files();
+}
+
+/*
+ * Before the libraries are initialized: the server's driver makes a file then, which a small limit
+ * (ulimit -f) would forbid.
+ */
+static void ignore_file_size_signal(void)
+{
+    signal(SIGXFSZ, SIG_IGN);
+}
+
+__attribute__((section(".preinit_array"),
+               used)) static void (*const before_libraries)(void) = ignore_file_size_signal;
