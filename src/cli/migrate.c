@@ -151,6 +151,7 @@ static spill_code_t for_each(spill_cli_migrate_t *run, const spill_planned_t *ar
         run->entry = &arrays[i];
         run->definition = &arrays[i].definition;
         run->planned = arrays[i].staged ? &arrays[i] : NULL;
+        run->target = arrays[i].staged ? &arrays[i].definition : NULL;
         run->name = arrays[i].definition.name;
         if (chosen[i])
             code = one(run, error);

@@ -184,6 +184,7 @@ spill_code_t spill_cli_migrate_pass(spill_cli_migrate_t *run, spill_cli_pass_fn 
     spill_migrate_options_t options = spill_cli_migrate_hooks(run);
     spill_migrate_result_t result = {0};
     spill_array_t *array;
+    options.planned = run->target;
     spill_code_t code = spill_array_open(run->store, run->definition->name, &array, error);
     if (code != SPILL_OK)
         return code;

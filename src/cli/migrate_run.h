@@ -22,6 +22,7 @@ typedef struct spill_cli_migrate {
     const spill_planned_t *entry;         /* of the plan; NULL in sweep */
     const spill_definition_t *definition; /* of the array that it is at */
     const spill_planned_t *planned;       /* ... which is brought to what is planned; or NULL */
+    const spill_definition_t *target;     /* that elements are copied to from there; or NULL */
     const char *name;                     /* of what is planned, or swept */
     char uri[SPILL_CLI_URI];              /* of a server, or "" */
     spill_migrate_result_t survey;        /* what there was to do */

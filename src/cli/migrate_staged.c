@@ -12,7 +12,7 @@ static spill_staged_t staged_of(const spill_cli_migrate_t *run)
 }
 
 /* Of an original: and then? */
-static void print_planned(const spill_cli_migrate_t *run, int64_t dropped)
+static void print_planned(const spill_cli_migrate_t *run, int64_t dropped, int64_t refused)
 {
     const spill_definition_t *definition = &run->planned->definition;
     const char *documents = definition->page_collection[0] != '\0' ? definition->page_collection
@@ -22,8 +22,8 @@ static void print_planned(const spill_cli_migrate_t *run, int64_t dropped)
         spill_cli_print_text(definition->name);
         printf(",\"original\":");
         spill_cli_print_text(run->planned->original.name);
-        printf(",\"layout\":\"%s\",\"dropped\":%" PRId64 "}\n",
-               spill_layout_name(definition->layout), dropped);
+        printf(",\"layout\":\"%s\",\"dropped\":%" PRId64 ",\"refused\":%" PRId64 "}\n",
+               spill_layout_name(definition->layout), dropped, refused);
         return;
     }
     spill_cli_print("%s: from there they are brought to layout %s%s, in %s", definition->name,
@@ -32,6 +32,9 @@ static void print_planned(const spill_cli_migrate_t *run, int64_t dropped)
     if (dropped > 0)
         printf("; %" PRId64 " %s not kept there, and dropped by --finish", dropped,
                spill_cli_plural(dropped, "element is", "elements are"));
+    if (refused > 0)
+        printf("; %" PRId64 " %s an element that it cannot have, and would be passed over", refused,
+               spill_cli_plural(refused, "array has", "arrays have"));
     printf("\n");
 }
 
@@ -52,9 +55,21 @@ spill_code_t spill_cli_staged_bring(spill_cli_migrate_t *run, spill_error_t *err
                             : code;
 }
 
+static void show_refused(void *context, const spill_migrated_t *migrated)
+{
+    (void)context;
+    if (migrated->failed)
+        fprintf(stderr, "spillway: would be passed over: %s\n", migrated->failed->message);
+}
+
 spill_code_t spill_cli_staged_look(spill_cli_migrate_t *run, spill_error_t *error)
 {
     spill_staged_t staged = staged_of(run);
+    spill_migrate_options_t options = {.planned = &run->planned->definition,
+                                       .threads = 1,
+                                       .migrated = show_refused,
+                                       .context = run};
+    spill_migrate_result_t predicted = {0};
     int64_t dropped = 0;
     run->definition = &run->planned->original;
     run->survey = (spill_migrate_result_t){0};
@@ -63,10 +78,13 @@ spill_code_t spill_cli_staged_look(spill_cli_migrate_t *run, spill_error_t *erro
         spill_migrate_survey(run->store, run->definition, &predictions, &run->survey, error);
     if (code == SPILL_OK)
         code = spill_staged_count_dropped(&staged, &dropped, error);
+    if (code == SPILL_OK)
+        code = spill_migrate_predict(run->store, run->definition, &options, &predicted, error);
     if (code != SPILL_OK)
         return code;
+    run->failed += predicted.failed;
     spill_cli_migrate_print_survey(run);
-    print_planned(run, dropped);
+    print_planned(run, dropped, predicted.failed);
     return SPILL_OK;
 }
 

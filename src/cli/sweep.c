@@ -64,13 +64,17 @@ static int64_t next_pause_s(const sweep_options_t *given, spill_code_t code,
     return pause_s < given->interval_s ? pause_s : given->interval_s;
 }
 
-/* The definition whose heads are swept: that of the name, or the original of one that is forming.
+/*
+ * The definition whose heads are swept: the one named, or the original of a definition that is
+ * being built, which is then `target`.
  */
 static spill_code_t find_swept(spill_cli_migrate_t *run, spill_definition_t *definition,
-                               bool *forming, spill_error_t *error)
+                               spill_definition_t *target, bool *forming, spill_error_t *error)
 {
     spill_forming_t mark = {0};
-    spill_code_t code = spill_store_definition(run->store, run->name, definition, error);
+    spill_code_t code = spill_store_definition(run->store, run->name, target, error);
+    if (code == SPILL_OK)
+        *definition = *target;
     if (code == SPILL_OK)
         code = spill_forming_load(run->store, run->name, &mark, error);
     *forming = mark.stored != NULL;
@@ -95,18 +99,19 @@ static spill_code_t check_swept(const spill_cli_migrate_t *run, const char *coll
 static spill_code_t sweep_all(spill_cli_migrate_t *run, spill_error_t *error)
 {
     const sweep_options_t *given = run->invocation->options;
-    spill_definition_t definition;
+    spill_definition_t definition, target;
     int failed = 0;
     int64_t pause_s = 1, good_us = spill_clock_now_us(NULL);
     bool forming;
     run->name = run->invocation->arguments[1];
-    spill_code_t code = find_swept(run, &definition, &forming, error);
+    spill_code_t code = find_swept(run, &definition, &target, &forming, error);
     if (code != SPILL_OK)
         return code;
     run->definition = &definition;
     while (pause_s > 0) {
         run->survey = (spill_migrate_result_t){0};
-        code = find_swept(run, &definition, &forming, error);
+        code = find_swept(run, &definition, &target, &forming, error);
+        run->target = code == SPILL_OK && forming ? &target : NULL;
         if (code == SPILL_OK)
             code = spill_cli_migrate_pass(run, spill_migrate, "swept", error);
         if (code == SPILL_OK && forming)
@@ -118,6 +123,7 @@ static spill_code_t sweep_all(spill_cli_migrate_t *run, spill_error_t *error)
             pause_s = 0;
     }
     run->definition = NULL;
+    run->target = NULL;
     return code == SPILL_OK ? check_swept(run, definition.collection, error) : code;
 }
 

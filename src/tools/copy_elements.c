@@ -11,7 +11,7 @@
 
 #include "core/array.h"
 #include "definition/fields.h"
-#include "definition/stored_element.h"
+#include "tools/storable.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -256,19 +256,19 @@ static const spill_value_t *placeholder_of(const spill_copy_side_t *target)
     return &PLACEHOLDERS[spill_elements_apart(spill_array_get_definition(target->array))];
 }
 
-/* Can the target's layout have such an element? */
+/* Can the target have such an element? One that keeps the best has bounds in bytes besides. */
 static spill_code_t check_element(const spill_copy_owner_t *owner, const spill_element_t *element,
                                   spill_error_t *error)
 {
     const spill_definition_t *definition = spill_array_get_definition(owner->copy->target.array);
-    spill_code_t code = SPILL_OK;
-    if (spill_elements_apart(definition))
-        code = spill_stored_element_check(definition, &element->value, NULL, error);
-    else if (spill_keeps_best(definition))
-        code = spill_array_check_best(&owner->target, &element->value, error);
-    if (code != SPILL_OK)
-        code = spill_fail_prefix(error, code, "element %" PRId64, element->seq);
-    return code == SPILL_OK ? code : spill_owner_name(&owner->source, code, error);
+    spill_code_t code = spill_storable_check(definition, &owner->source, element, error);
+    if (code != SPILL_OK || !spill_keeps_best(definition))
+        return code;
+    code = spill_array_check_best(&owner->target, &element->value, error);
+    if (code == SPILL_OK)
+        return SPILL_OK;
+    spill_fail_prefix(error, code, "element %" PRId64, element->seq);
+    return spill_owner_name(&owner->source, code, error);
 }
 
 spill_code_t spill_copy_push(spill_copy_owner_t *owner, spill_copy_batch_t *batch,
@@ -324,12 +324,40 @@ static spill_code_t append_from(spill_copy_owner_t *owner, spill_copy_cursor_t *
     return code == SPILL_OK ? spill_copy_flush(owner, batch, error) : code;
 }
 
+/*
+ * Refuse an owner with an element that the target cannot have, before any element is appended.
+ * Cost: a read of all missing elements, if the target may refuse any.
+ */
+static spill_code_t check_missing(const spill_copy_owner_t *owner, spill_error_t *error)
+{
+    const spill_definition_t *from = spill_array_get_definition(owner->copy->source.array);
+    const spill_definition_t *to = spill_array_get_definition(owner->copy->target.array);
+    spill_copy_cursor_t cursor;
+    spill_code_t code = SPILL_OK;
+    if (!spill_storable_differs(from, to))
+        return SPILL_OK;
+    spill_copy_cursor_source(&cursor, owner, owner->next, owner->end);
+    while (code == SPILL_OK && !cursor.ended) {
+        spill_element_t element = {0};
+        code = spill_copy_cursor_get(&cursor, &element, error);
+        if (code == SPILL_OK && !cursor.ended) {
+            code = check_element(owner, &element, error);
+            cursor.at++;
+        }
+    }
+    spill_copy_cursor_release(&cursor);
+    return code;
+}
+
 static spill_code_t append_missing(spill_copy_owner_t *owner, spill_error_t *error)
 {
     spill_copy_cursor_t cursor;
+    spill_code_t code = check_missing(owner, error);
+    if (code != SPILL_OK)
+        return code;
     spill_copy_batch_t *batch = spill_copy_batch_new(owner->next);
     spill_copy_cursor_source(&cursor, owner, owner->next, owner->end);
-    spill_code_t code = append_from(owner, &cursor, batch, error);
+    code = append_from(owner, &cursor, batch, error);
     spill_copy_cursor_release(&cursor);
     spill_copy_batch_free(batch);
     return code;

@@ -5,6 +5,7 @@
 #include "layout/lay_out.h"
 #include "tools/parallel.h"
 #include "tools/planned.h"
+#include "tools/storable.h"
 #include "util/error.h"
 
 #include <spillway/verify.h>
@@ -312,6 +313,8 @@ static spill_code_t lay_out(pass_t *pass, const spill_overgrown_t *overgrown, sp
     if (code != SPILL_OK)
         return code;
     code = spill_owner_init(&owner, pass->array, &overgrown->owner, &failure);
+    if (code == SPILL_OK && !overgrown->ours && pass->options->planned)
+        code = spill_storable_check_owner(pass->options->planned, &owner, &failure);
     if (code == SPILL_OK)
         code = spill_lay_out(&owner, overgrown, &laid_out, &failure);
     spill_owner_release(&owner);
@@ -329,6 +332,49 @@ static spill_code_t lay_out(pass_t *pass, const spill_overgrown_t *overgrown, sp
     code = tell(pass, code, &failure, &added, &migrated, error);
     took(pass, laid_out.elements > 0 ? laid_out.elements : 1, started_us);
     return code;
+}
+
+/* ---- what the planned definition cannot have --------------------------------------------------
+ */
+
+static spill_code_t predict(pass_t *pass, const spill_value_t *value, spill_error_t *error)
+{
+    spill_owner_t owner;
+    spill_error_t failure;
+    spill_migrate_result_t nothing = {0};
+    spill_migrated_t migrated = {.owner = value};
+    spill_code_t code = spill_owner_init(&owner, pass->array, value, &failure);
+    if (code == SPILL_OK)
+        code = spill_storable_check_owner(pass->options->planned, &owner, &failure);
+    spill_owner_release(&owner);
+    return code == SPILL_OK ? SPILL_OK : tell(pass, code, &failure, &nothing, &migrated, error);
+}
+
+static spill_code_t predict_unmanaged(pass_t *pass, const spill_overgrown_t *overgrown,
+                                      spill_error_t *error)
+{
+    return overgrown->ours ? SPILL_OK : predict(pass, &overgrown->owner, error);
+}
+
+static spill_code_t predict_ours(void *context, const spill_value_t *owner, spill_error_t *error)
+{
+    return predict(context, owner, error);
+}
+
+spill_code_t spill_migrate_predict(spill_store_t *store, const spill_definition_t *definition,
+                                   const spill_migrate_options_t *options,
+                                   spill_migrate_result_t *result, spill_error_t *error)
+{
+    spill_array_t array = {.store = store, .definition = *definition};
+    pass_t pass = begin_pass(&array, options, result);
+    if (!options->planned || !spill_storable_is_asked(options->planned))
+        return SPILL_OK;
+    spill_code_t code = store->ops->bind(store, definition, &array.binding, error);
+    bool saved = code == SPILL_OK;
+    if (saved || code == SPILL_NOT_FOUND)
+        code = each_overgrown(&pass, predict_unmanaged, OWNERS_AT_A_TIME, error);
+    return code == SPILL_OK && saved ? spill_each_owner(&array, predict_ours, &pass, true, error)
+                                     : code;
 }
 
 /* ---- pages that belong to nobody ------------------------------------------------------------- */

@@ -44,6 +44,11 @@ typedef struct spill_migrate_options {
     spill_throttle_t *throttle; /* in elements; NULL: none */
     int threads;                /* owners that are laid out at a time; 0: one */
     int64_t full_bytes;         /* documents from this size on are full; 0: as on a server */
+    /*
+     * The definition to which elements are copied from here; or NULL. An unmanaged array with an
+     * element that it cannot have is left unchanged: its owner fails.
+     */
+    const spill_definition_t *planned;
     /* All may be NULL. Called by any of these threads, and by one at a time. */
     void (*migrated)(void *context, const spill_migrated_t *migrated);
     void (*progress)(void *context, const spill_migrate_result_t *result);
@@ -67,6 +72,15 @@ spill_code_t spill_migrate_check(const spill_definition_t *definition, spill_err
 spill_code_t spill_migrate_survey(spill_store_t *store, const spill_definition_t *definition,
                                   const spill_migrate_options_t *options,
                                   spill_migrate_result_t *result, spill_error_t *error);
+
+/*
+ * Which owners have an element that options->planned cannot have? `migrated` reports each, with its
+ * first such element, and result->failed counts them; nothing is changed. The definition need not
+ * be saved. Cost: a read of every element, unless the planned definition can have any.
+ */
+spill_code_t spill_migrate_predict(spill_store_t *store, const spill_definition_t *definition,
+                                   const spill_migrate_options_t *options,
+                                   spill_migrate_result_t *result, spill_error_t *error);
 
 /*
  * Is there an array, not empty, that other programs keep where the definition has its heads? The

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Layout reference: elements in a collection of their own, their number and average in the head.
-# shellcheck disable=SC1091,SC2154 # lib.sh is not followed
+# shellcheck disable=SC1091,SC2016,SC2154 # lib.sh is not followed; names of fields begin with $
 source "$(dirname "$0")/lib.sh"
 
 # ---- what it does --------------------------------------------------------------------------------

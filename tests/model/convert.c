@@ -101,7 +101,11 @@ static int64_t score_of(int64_t number)
 static spill_value_t element(bson_t *storage, int64_t number)
 {
     int64_t day = 9 * number - (number % 5 == 0 ? 20 : 0);
+    if (number % 3 == 0)
+        BSON_APPEND_INT64(storage, "_id", number);
     BSON_APPEND_INT64(storage, "n", number);
+    if (number % 3 == 1)
+        BCON_APPEND(storage, "_id", "{", "_id", BCON_INT64(number), "}");
     BSON_APPEND_INT64(storage, "score", score_of(number));
     BSON_APPEND_DATE_TIME(storage, "at", (20500 + day) * INT64_C(86400000));
     return spill_value_from_document(storage);

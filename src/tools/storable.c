@@ -1,0 +1,76 @@
+#include "tools/storable.h"
+
+#include "core/array.h"
+#include "core/walk.h"
+#include "definition/fields.h"
+#include "definition/stored_element.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+bool spill_storable_is_asked(const spill_definition_t *definition)
+{
+    return spill_elements_apart(definition) || spill_keeps_best(definition);
+}
+
+bool spill_storable_differs(const spill_definition_t *from, const spill_definition_t *to)
+{
+    if (spill_elements_apart(from) && spill_elements_apart(to))
+        return !spill_stored_element_same_rules(from, to);
+    if (spill_keeps_best(from) && spill_keeps_best(to))
+        return strcmp(from->sort_field, to->sort_field) != 0;
+    return spill_storable_is_asked(to);
+}
+
+spill_code_t spill_storable_check(const spill_definition_t *to, const spill_owner_t *owner,
+                                  const spill_element_t *element, spill_error_t *error)
+{
+    spill_code_t code = spill_elements_apart(to)
+                            ? spill_stored_element_check(to, &element->value, NULL, error)
+                            : spill_array_check_rank(to, &element->value, error);
+    if (code == SPILL_OK)
+        return SPILL_OK;
+    spill_fail_prefix(error, code, "element %" PRId64, element->seq);
+    return spill_owner_name(owner, code, error);
+}
+
+static spill_code_t check_run(const spill_definition_t *to, const spill_owner_t *owner,
+                              const spill_run_t *run, spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    for (size_t i = 0; code == SPILL_OK && i < run->count; i++) {
+        spill_element_t element = spill_run_element(run, i);
+        code = spill_storable_check(to, owner, &element, error);
+    }
+    return code;
+}
+
+static spill_code_t check_stretches(const spill_definition_t *to, const spill_owner_t *owner,
+                                    spill_error_t *error)
+{
+    spill_stretch_t stretch = {0};
+    spill_code_t code = SPILL_OK;
+    while (code == SPILL_OK && !stretch.last) {
+        code = spill_stretch_read(owner, &stretch, error);
+        if (code == SPILL_OK)
+            code = check_run(to, owner, stretch.run, error);
+    }
+    spill_stretch_release(&stretch);
+    return code;
+}
+
+spill_code_t spill_storable_check_owner(const spill_definition_t *to, const spill_owner_t *owner,
+                                        spill_error_t *error)
+{
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_request_t read = spill_owner_plain_request(owner, INT64_MAX);
+    if (!spill_storable_is_asked(to))
+        return SPILL_OK;
+    spill_code_t code = spill_owner_call(owner, &read, &head, error);
+    bool managed = code == SPILL_OK && head.state.present;
+    if (code == SPILL_OK && !managed)
+        code = check_run(to, owner, &head.run, error);
+    spill_response_release(&head);
+    return managed ? check_stretches(to, owner, error) : code;
+}
