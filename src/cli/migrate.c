@@ -115,6 +115,29 @@ static spill_code_t check_source(const spill_cli_migrate_t *run, spill_error_t *
                                       error);
 }
 
+/* If the scan could not find out which elements are the newest, a person must write the order. */
+static spill_code_t check_order(const spill_cli_migrate_t *run, spill_error_t *error)
+{
+    const migrate_options_t *given = run->invocation->options;
+    spill_error_t refusal;
+    if (!run->entry->order_missing)
+        return SPILL_OK;
+    const char *where = run->entry->staged ? "original\" or \"definition" : "definition";
+    spill_fail(
+        &refusal, SPILL_REFUSED,
+        "'%s': the plan does not know at which end the arrays grow (\"growsAt\": \"unknown\"): "
+        "write \"order\": \"oldest-first\" into its \"%s\" if new elements come at their end, "
+        "or \"order\": \"newest-first\" if they come at their front",
+        run->name, where);
+    if (given->operate.execute) {
+        *error = refusal;
+        return SPILL_REFUSED;
+    }
+    if (!run->invocation->quiet)
+        fprintf(stderr, "spillway: before --execute: %s\n", refusal.message);
+    return SPILL_OK;
+}
+
 /* What can be known before anything is changed. */
 static spill_code_t check_one(spill_cli_migrate_t *run, spill_error_t *error)
 {
@@ -125,9 +148,9 @@ static spill_code_t check_one(spill_cli_migrate_t *run, spill_error_t *error)
         return spill_cli_migrate_pass(run, spill_migrate_check_undo, "can be undone", error);
     const spill_definition_t *laid_out = run->planned ? &run->planned->original : run->definition;
     bool begins = true;
-    spill_code_t code = run->uri[0] != '\0'
-                            ? spill_collation_check_at(run->uri, laid_out->collection, error)
-                            : SPILL_OK;
+    spill_code_t code = check_order(run, error);
+    if (code == SPILL_OK && run->uri[0] != '\0')
+        code = spill_collation_check_at(run->uri, laid_out->collection, error);
     if (code == SPILL_OK && run->planned)
         code = spill_cli_staged_check(run, given->operate.execute, given->finish, &begins, error);
     return code == SPILL_OK && begins ? check_source(run, error) : code;

@@ -103,6 +103,20 @@ static spill_code_t read_definition(const char *file, const bson_t *entry, const
     return SPILL_OK;
 }
 
+/* Has the entry's definition of that name a field "order"? */
+static bool has_order(const bson_t *entry, const char *name)
+{
+    bson_iter_t iter, field;
+    return bson_iter_init_find(&iter, entry, name) && BSON_ITER_HOLDS_DOCUMENT(&iter) &&
+           bson_iter_recurse(&iter, &field) && bson_iter_find(&field, "order");
+}
+
+static bool is_order_missing(const bson_t *entry, bool staged)
+{
+    return strcmp(text_in(entry, "growsAt"), "unknown") == 0 && !has_order(entry, "definition") &&
+           !(staged && has_order(entry, "original"));
+}
+
 static spill_code_t read_planned(const char *file, const char *database, const bson_t *entry,
                                  spill_planned_t *planned, spill_error_t *error)
 {
@@ -117,6 +131,7 @@ static spill_code_t read_planned(const char *file, const char *database, const b
     if (code != SPILL_OK)
         return code;
     spill_planned_init(planned, &definition, bare_collection(entry, database, &definition), path);
+    planned->order_missing = is_order_missing(entry, planned->staged);
     code = read_flag(file, entry, "mayBeEmpty", &planned->may_be_empty, error);
     return code == SPILL_OK && planned->staged
                ? read_definition(file, entry, "original", &planned->original, &there, error)

@@ -26,6 +26,7 @@ void spill_planned_init(spill_planned_t *planned, const spill_definition_t *defi
     spill_definition_t *original = &planned->original;
     planned->definition = *definition;
     planned->staged = !spill_planned_in_place(definition);
+    planned->order_missing = false;
     planned->may_be_empty = false;
     spill_definition_init(original, "original");
     put_name(original->name, definition->name, ".original");

@@ -15,7 +15,8 @@ typedef struct spill_planned {
     spill_definition_t definition; /* what is planned */
     bool staged;                   /* it is brought there from: */
     spill_definition_t original;
-    bool may_be_empty; /* "mayBeEmpty": the entry may match no array */
+    bool order_missing; /* "growsAt": "unknown", and no definition of the entry has an "order" */
+    bool may_be_empty;  /* "mayBeEmpty": the entry may match no array */
 } spill_planned_t;
 
 /* Is it laid out in place? */

@@ -145,6 +145,52 @@ assert names("names/#c.json") in (
 assert names("names/d.json") == [], names("names/d.json")  # no definition can have such a field
 EOF
 
+# The end at which an array grows is read from dates, also from dates that are texts; or it is unknown.
+python3 - <<'EOF'
+import datetime, json
+day = datetime.date(2024, 1, 1)
+def dated(field, step):
+    return [{field: (day + datetime.timedelta(days=step * k)).isoformat()} for k in range(300)]
+hours = [f"2026-01-{1 + k // 24:02}T{k % 24:02}:30:00.5+02:00" for k in range(300)]
+with open("ends.ndjson", "w") as out:
+    for owner in range(3):
+        out.write(json.dumps({"_id": owner, "front": dated("date", -1), "back": dated("at", 2),
+                              "zoned": [{"t": hour} for hour in hours], "texts": hours[::-1],
+                              "mixed": dated("at", 1)[::2] + dated("at", 1)[::-2],
+                              "untimed": list(range(300))}) + "\n")
+EOF
+expect 0 plan ends.ndjson --quiet --json --max-elements 60 --output ends.json
+python3 - <<'EOF' || fail "the ends: $(grep -n growsAt out)"
+import json
+items = {item["path"]: item for item in json.load(open("out"))["arrays"]}
+ends = {"front": "front", "back": "end", "zoned": "end", "texts": "front", "mixed": "unknown",
+        "untimed": "unknown"}
+for path, end in ends.items():
+    item = items[path]
+    unknown = any("It is not known at which end it grows" in text for text in item["why"])
+    assert item["growsAt"] == end, (path, item["growsAt"])
+    assert (item["definition"].get("order") == "newest-first") == (end == "front"), path
+    assert unknown == (end == "unknown"), path
+EOF
+expect 0 scan ends.ndjson --quiet --json
+has out '"time":{"field":"date","type":"text"}'
+
+# Before an array whose end is unknown is migrated, a person writes the order.
+sed 's/"migrate": true/"migrate": true, "mayBeEmpty": true/' ends.json >unordered.json
+expect 0 define ends.db other --preset feed-recent --quiet
+expect 0 migrate ends.db unordered.json --only ends-front --execute --quiet
+expect 0 migrate ends.db unordered.json --only ends-untimed
+has err "before --execute: 'ends-untimed': the plan does not know at which end the arrays grow"
+expect 4 migrate ends.db unordered.json --only ends-untimed --execute
+has err "'ends-untimed': the plan does not know at which end the arrays grow"
+has err 'write "order": "oldest-first" into its "definition"'
+sed 's/"name": "ends-untimed"/&, "order": "oldest-first"/' unordered.json >ordered.json
+expect 0 migrate ends.db ordered.json --only ends-untimed --execute --quiet
+sed 's/"keep": "newest"/"keep": "oldest"/; s/"collection": "ends",$/"collection": "other.ends",/' \
+    unordered.json >staged.json
+expect 4 migrate ends.db staged.json --only ends-mixed --execute
+has err 'into its "original" or "definition"'
+
 # What changes the direction of writing is shown as it is written out.
 python3 - <<'EOF'
 import json

@@ -42,7 +42,7 @@ static void put_small(spill_buffer_t *to)
                         8);
 }
 
-/* Int32s, each of which could be the length of a document that ends where all of them do. */
+/* Int32s; each could be the length of a document that ends behind the last one. */
 static void put_lengths(spill_buffer_t *to, size_t count)
 {
     size_t end = to->size + 7 * count + 7;
@@ -120,7 +120,7 @@ static const make_fn FAMILIES[] = {make_one_end, make_many_ends, make_far,
                                    make_ones,    make_names,     make_damaged};
 enum { FAMILY_COUNT = sizeof FAMILIES / sizeof FAMILIES[0] };
 
-/* How many documents are found, if the search goes on behind each. */
+/* Count the documents that are found; each search begins behind the document before. */
 static int64_t search_all(const spill_buffer_t *input, int64_t *work)
 {
     spill_resync_t *resync = spill_resync_new();
@@ -159,7 +159,7 @@ static void work_is_linear(void **unused)
 
 /* ---- the same answers ------------------------------------------------------------------------ */
 
-/* Bytes of which fields, lengths and ends are often made. */
+/* Bytes that often make fields, lengths and ends. */
 static void make_likely(spill_buffer_t *to, size_t size)
 {
     static const uint8_t likely[] = {0, 0, 0, 0, 1, 2, 3, 5, 8, 10, 12, 16, 0x0a, 0x10, 0xff};

@@ -83,8 +83,8 @@ static spill_sight_t pass_over(bson_feed_t *feed, const spill_block_t *block, si
 /* ---- documents ------------------------------------------------------------------------------- */
 
 /*
- * Do the document's fields end where it does? What is in them is not checked. Each byte is looked
- * at once in this way; then the feed remembers what it has measured.
+ * Do the document's fields end at its end? Their contents are not checked. Each byte is measured
+ * once in this way; after that the feed remembers what it has measured.
  */
 static bool fields_fit(bson_feed_t *feed, const spill_resync_view_t *view, size_t at, size_t length)
 {
@@ -98,8 +98,8 @@ static bool fields_fit(bson_feed_t *feed, const spill_resync_view_t *view, size_
 }
 
 /*
- * Is the length of the document at `at` to be believed? It is where another document follows, or
- * where it is that of the document's fields. *wanted as of spill_resync_look, from `at` on.
+ * Is the length of the document at `at` right? It is if another document follows, or if the
+ * document's fields end there. *wanted as of spill_resync_look, from `at` on.
  */
 static spill_sight_t judge(bson_feed_t *feed, const spill_block_t *block, size_t at,
                            uint32_t length, size_t *wanted)
@@ -155,7 +155,7 @@ static spill_sight_t take_document(bson_feed_t *feed, spill_block_t *block, size
 /*
  * Make room for more bytes behind `at`: those before it go, unless they are the block's documents.
  * Half of the block at least is done with then, so that a byte is moved twice at most on average.
- * False: the block is to be handed on first.
+ * False: the caller hands the block on first.
  */
 static bool read_on(bson_feed_t *feed, spill_block_t *block, size_t *at, size_t wanted)
 {

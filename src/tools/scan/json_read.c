@@ -204,7 +204,7 @@ static void read_owners(reader_t *reader, const bson_t *from, const char *name, 
 
 static const char *type_of(const bson_t *time)
 {
-    static const char *const types[] = {"date", "timestamp", "objectId"};
+    static const char *const types[] = {"date", "text", "timestamp", "objectId"};
     bson_iter_t iter;
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (bson_iter_init_find(&iter, time, "type") && BSON_ITER_HOLDS_UTF8(&iter) &&

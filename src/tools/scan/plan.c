@@ -18,8 +18,10 @@ typedef struct spill_plan_aims {
     int64_t elements;
 } spill_plan_aims_t;
 
-/* Neighbours in reverse order of time beyond which an array grows at its front. */
-static const double front_share = 0.9;
+/* The times tell the end if this part of the neighbours that differ is in one order, ... */
+static const double one_order_share = 0.9;
+/* ... and this part of all neighbours differs. */
+static const double differ_share = 0.05;
 
 void spill_plan_say(spill_plan_texts_t *texts, const char *format, ...)
 {
@@ -109,32 +111,64 @@ static void start_reference(spill_definition_t *definition, const spill_scan_pat
                  sizeof definition->time_field);
 }
 
-static bool grows_at_front(const spill_scan_path_t *path)
+static spill_plan_end_t growing_end(const spill_scan_path_t *path)
 {
-    return path->foresight.timed && path->foresight.falling >= front_share;
+    const spill_foresight_t *times = &path->foresight;
+    double differ = times->rising + times->falling;
+    if (!times->timed || !(differ >= differ_share))
+        return SPILL_PLAN_END_UNKNOWN;
+    if (times->falling >= one_order_share * differ)
+        return SPILL_PLAN_END_FRONT;
+    return times->rising >= one_order_share * differ ? SPILL_PLAN_END_BACK : SPILL_PLAN_END_UNKNOWN;
+}
+
+/* Elements are numbered from the end that is the oldest, so a wrong end keeps the wrong elements.
+ */
+static void say_end_unknown(const spill_scan_path_t *path, const char *definition,
+                            spill_plan_texts_t *why)
+{
+    char cause[160];
+    if (!path->foresight.timed)
+        snprintf(cause, sizeof cause, "its elements have no times, or too few");
+    else
+        snprintf(cause, sizeof cause,
+                 "the times (%s) rise at %.0f %% of the elements and fall at %.0f %%",
+                 path->time_field[0] != '\0' ? path->time_field : "the elements themselves",
+                 100 * path->foresight.rising, 100 * path->foresight.falling);
+    spill_plan_say(why,
+                   "It is not known at which end it grows: %s. Before `migrate --execute', write "
+                   "\"order\": \"oldest-first\" into its \"%s\" if new elements come at its end, "
+                   "or \"order\": \"newest-first\" if they come at its front.",
+                   cause, definition);
 }
 
 static void choose_layout(spill_definition_t *definition, const spill_scan_path_t *path,
                           const spill_plan_aims_t *aims, spill_plan_texts_t *why)
 {
+    spill_plan_end_t end = growing_end(path);
     if (is_large(path, aims->bytes)) {
         start_reference(definition, path);
         spill_plan_say(why,
                        "Layout reference: an element has %" PRId64
                        " bytes on average, enough for a document of its own.",
                        mean_bytes(path));
+        if (end == SPILL_PLAN_END_UNKNOWN)
+            say_end_unknown(path, "original", why);
         return;
     }
     spill_plan_say(
         why, "Layout outlier, which keeps the newest elements in the head: appends and reads of "
              "the newest touch one bounded document, and most documents stay as they are.");
     choose_bounds(definition, path, aims, why);
-    if (grows_at_front(path)) {
+    if (end == SPILL_PLAN_END_UNKNOWN)
+        say_end_unknown(path, "definition", why);
+    if (end == SPILL_PLAN_END_FRONT) {
         definition->order = SPILL_ARRAY_NEWEST_FIRST;
         spill_plan_say(
             why,
             "It grows at its front: %.0f %% of the elements are followed by an older one (%s).",
-            100 * path->foresight.falling, path->time_field);
+            100 * path->foresight.falling,
+            path->time_field[0] != '\0' ? path->time_field : "the elements themselves");
     }
 }
 
@@ -321,7 +355,7 @@ static bool can_be_migrated(spill_plan_item_t *item)
     spill_planned_t *planned = &item->planned;
     spill_error_t error;
     spill_planned_init(planned, &item->definition, item->definition.collection, item->path->path);
-    if (grows_at_front(item->path))
+    if (item->grows_at == SPILL_PLAN_END_FRONT)
         planned->original.order = SPILL_ARRAY_NEWEST_FIRST;
     if (!leaves_head(item))
         spill_plan_say(&item->why,
@@ -361,6 +395,7 @@ static spill_plan_item_t make_item(const spill_plan_t *plan,
 {
     spill_plan_item_t item = {.collection = collection,
                               .path = path,
+                              .grows_at = growing_end(path),
                               .qualified = result->qualified && strchr(collection->name, '.')};
     spill_error_t error;
     spill_definition_init(&item.definition, "plan");

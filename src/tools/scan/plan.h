@@ -18,9 +18,17 @@ typedef struct spill_plan_texts {
     size_t count;
 } spill_plan_texts_t;
 
+/* The end of an array at which new elements come, by the times in its elements. */
+typedef enum spill_plan_end {
+    SPILL_PLAN_END_UNKNOWN,
+    SPILL_PLAN_END_BACK,
+    SPILL_PLAN_END_FRONT
+} spill_plan_end_t;
+
 typedef struct spill_plan_item {
     const spill_scan_collection_t *collection; /* the result's */
     const spill_scan_path_t *path;             /* the result's */
+    spill_plan_end_t grows_at;
     bool qualified; /* the collection's name begins with its database's and a dot */
     bool possible;  /* the array can be laid out; else `why` says what has to be done first */
     bool migrate;   /* it can by `spillway migrate', and saves something; else `why` says */

@@ -49,6 +49,9 @@ static void put_database(FILE *to, const char *qualified_name)
 
 static void put_item(FILE *to, const spill_plan_item_t *item)
 {
+    static const char *const ends[] = {[SPILL_PLAN_END_UNKNOWN] = "unknown",
+                                       [SPILL_PLAN_END_BACK] = "end",
+                                       [SPILL_PLAN_END_FRONT] = "front"};
     const spill_owner_t *largest = &item->path->owners.items[0];
     fputs("\n    {\"collection\": ", to);
     spill_json_put_text(to, item->collection->name);
@@ -58,8 +61,10 @@ static void put_item(FILE *to, const spill_plan_item_t *item)
         put_database(to, item->collection->name);
     fprintf(to, ",\n     \"migrate\": %s", item->migrate ? "true" : "false");
     spill_plan_write_texts(to, "why", &item->why);
-    if (item->possible)
+    if (item->possible) {
+        fprintf(to, ",\n     \"growsAt\": \"%s\"", ends[item->grows_at]);
         put_definition(to, "definition", &item->definition);
+    }
     if (item->migrate && item->planned.staged)
         put_definition(to, "original", &item->planned.original);
     if (item->alternatives.count > 0)

@@ -45,6 +45,8 @@ static const char *type_name(uint8_t type)
     switch (type) {
     case BSON_TYPE_DATE_TIME:
         return "date";
+    case BSON_TYPE_UTF8:
+        return "text";
     case BSON_TYPE_TIMESTAMP:
         return "timestamp";
     case BSON_TYPE_OID:

@@ -67,7 +67,7 @@ typedef struct spill_scan_path {
     int64_t paid;
     int64_t threshold; /* elements that a head should hold, by their mean size; 0: no elements */
     char time_field[SPILL_TIMES_NAMES_SIZE]; /* where their elements say when they came */
-    const char *time_type;                   /* "date", "timestamp", "objectId", or NULL: nowhere */
+    const char *time_type;                   /* "date", "text", "timestamp", "objectId", or NULL */
     spill_foresight_t foresight;             /* of all together; each owner has its own */
     spill_owners_t owners;
     spill_owners_t heaviest; /* by their bytes; nothing is foreseen of them */

@@ -1,5 +1,7 @@
 #include "tools/scan/times.h"
 
+#include "util/iso_time.h"
+
 #include <string.h>
 
 #define TRIES_MAX 16   /* arrays */
@@ -23,12 +25,21 @@ bool spill_times_same(const spill_times_rule_t *left, const spill_times_rule_t *
 
 /* ---- learning -------------------------------------------------------------------------------- */
 
-/* 0 is no time; of others the greater is the better. */
-static int rank(uint8_t type)
+/* A text's bytes are behind its length, and end with a NUL. */
+static bool read_text(const spill_value_t *value, int64_t *time_ms)
 {
-    switch (type) {
+    return spill_iso_time((const char *)value->data + 4, value->size_bytes - 5, time_ms);
+}
+
+/* 0 is no time; of others the greater is the better. */
+static int rank_of(const spill_value_t *value)
+{
+    int64_t ignored;
+    switch (value->type) {
     case BSON_TYPE_DATE_TIME:
-        return 3;
+        return 4;
+    case BSON_TYPE_UTF8:
+        return read_text(value, &ignored) ? 3 : 0;
     case BSON_TYPE_TIMESTAMP:
         return 2;
     case BSON_TYPE_OID:
@@ -41,20 +52,23 @@ static int rank(uint8_t type)
 typedef struct search {
     const char *names[SPILL_TIMES_DEPTH_MAX];
     spill_times_rule_t *rule;
+    int rank; /* of what the rule has */
 } search_t;
 
-/* Take what stands here, `depth` names down, where it is better than what is known. */
-static void consider(search_t *search, uint8_t type, uint8_t depth)
+/* Take what stands here, `depth` names down, if it is better than what is known. */
+static void consider(search_t *search, const spill_value_t *value, uint8_t depth)
 {
     spill_times_rule_t *rule = search->rule;
-    if (rank(type) <= rank(rule->type))
+    int rank = rank_of(value);
+    if (rank <= search->rank)
         return;
     size_t size = 0;
     for (uint8_t i = 0; i < depth; i++)
         size += strlen(search->names[i]) + 1;
     if (size > sizeof rule->names)
         return;
-    rule->type = type;
+    search->rank = rank;
+    rule->type = value->type;
     rule->depth = depth;
     char *to = rule->names;
     for (uint8_t i = 0; i < depth; i++) {
@@ -66,7 +80,7 @@ static void consider(search_t *search, uint8_t type, uint8_t depth)
 
 static void look(search_t *search, const spill_value_t *value, uint8_t depth)
 {
-    consider(search, value->type, depth);
+    consider(search, value, depth);
     if (value->type != BSON_TYPE_DOCUMENT || depth == SPILL_TIMES_DEPTH_MAX)
         return;
     spill_fields_t fields = spill_fields_of(value->data);
@@ -102,12 +116,19 @@ static uint32_t be32(const uint8_t *data)
     return (uint32_t)data[0] << 24 | (uint32_t)data[1] << 16 | (uint32_t)data[2] << 8 | data[3];
 }
 
-static int64_t time_of(const spill_value_t *value)
+/* False if a text is no time. */
+static bool time_of(const spill_value_t *value, int64_t *time_ms)
 {
-    if (value->type == BSON_TYPE_OID)
-        return (int64_t)be32(value->data) * 1000;
+    if (value->type == BSON_TYPE_UTF8)
+        return read_text(value, time_ms);
+    if (value->type == BSON_TYPE_OID) {
+        *time_ms = (int64_t)be32(value->data) * 1000;
+        return true;
+    }
     int64_t number = spill_value_int64(value);
-    return value->type == BSON_TYPE_DATE_TIME ? number : (int64_t)((uint64_t)number >> 32) * 1000;
+    *time_ms =
+        value->type == BSON_TYPE_DATE_TIME ? number : (int64_t)((uint64_t)number >> 32) * 1000;
+    return true;
 }
 
 static bool field_of(const spill_value_t *document, const char *name, spill_value_t *found)
@@ -139,9 +160,7 @@ bool spill_times_next(spill_times_t *times, bool *known, int64_t *time_ms)
         value = inner;
         wanted += strlen(wanted) + 1;
     }
-    *known = rule->type != 0 && value.type == rule->type;
-    if (*known)
-        *time_ms = time_of(&value);
+    *known = rule->type != 0 && value.type == rule->type && time_of(&value, time_ms);
     return true;
 }
 

@@ -1,7 +1,7 @@
 /*
- * When the elements of an array came, as they say themselves: the value of a date, else of a
- * timestamp, else of an ObjectId, that an element is or has in it. Which field it is becomes fixed
- * for a path by the first elements that are seen there, so that all are read alike.
+ * When the elements of an array came, as they say themselves: by a date in an element, or else a
+ * text that is a date or a date with a time (util/iso_time.h), or else a timestamp, or else an
+ * ObjectId. The first elements of a path choose its field, so that all elements are read alike.
  */
 #ifndef SPILL_TOOLS_SCAN_TIMES_H
 #define SPILL_TOOLS_SCAN_TIMES_H
@@ -14,7 +14,7 @@
 
 /* Zero it to begin. */
 typedef struct spill_times_rule {
-    uint8_t type; /* BSON_TYPE_DATE_TIME, _TIMESTAMP or _OID; 0: none was found so far */
+    uint8_t type; /* BSON_TYPE_DATE_TIME, _UTF8, _TIMESTAMP or _OID; 0: none was found so far */
     uint8_t depth;
     uint8_t tries;                      /* arrays that were looked at */
     char names[SPILL_TIMES_NAMES_SIZE]; /* `depth` of them, each ended by NUL */

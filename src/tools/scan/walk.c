@@ -58,7 +58,11 @@ typedef struct walk {
 
 spill_walker_t *spill_walker_new(void)
 {
-    return bson_malloc0(sizeof(spill_walker_t));
+    spill_walker_t *walker =
+        bson_malloc(sizeof *walker); /* the tables are filled before they are read */
+    walker->entry_count = 0;
+    walker->run_count = 0;
+    return walker;
 }
 
 void spill_walker_free(spill_walker_t *walker)
