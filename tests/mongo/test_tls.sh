@@ -81,4 +81,14 @@ over_tls "tls=true&tlsCAFile=$PWD/nowhere.pem"
 fails "$PWD/nowhere.pem, which the connection string names as tlsCAFile"
 over_tls "tls=true&tlsCAFile=$PWD"
 fails "$PWD, which the connection string names as tlsCAFile: Is a directory"
+echo 'no certificate' >text.pem
+: >empty.pem
+for file in text empty; do
+    over_tls "tls=true&tlsCAFile=$PWD/$file.pem"
+    expect 2 append "$secure" ev alice 11
+    has err "$PWD/$file.pem, which the connection string names as tlsCAFile, has no certificate or key"
+done
+{ echo '-----BEGIN CERTIFICATE-----'; echo 'AAAA'; echo '-----END CERTIFICATE-----'; } >damaged.pem
+over_tls "tls=true&tlsCAFile=$PWD/damaged.pem"
+fails "$PWD/damaged.pem"
 counts "$uri" ev alice 10

@@ -66,7 +66,27 @@ static bool is_ambiguous(const char *text)
     return at > end || (next && (!options || next < options));
 }
 
-/* The driver's own error does not name a file that cannot be read. */
+/* Has the file a block of PEM, as all certificates and keys that the driver reads are? */
+static bool has_pem(const char *path)
+{
+    static const char mark[] = "-----BEGIN ";
+    char bytes[4096];
+    size_t kept = 0, got;
+    bool found = false;
+    FILE *from = fopen(path, "rb");
+    while (from && !found && (got = fread(bytes + kept, 1, sizeof bytes - kept, from)) > 0) {
+        size_t size = kept + got;
+        found = memmem(bytes, size, mark, sizeof mark - 1) != NULL;
+        kept =
+            size < sizeof mark - 2 ? size : sizeof mark - 2; /* the mark may lie across two reads */
+        memmove(bytes, bytes + size - kept, kept);
+    }
+    if (from)
+        fclose(from);
+    return found;
+}
+
+/* The driver's own error does not name a file that cannot be read, or is no certificate. */
 static spill_code_t check_files(const mongoc_uri_t *uri, spill_error_t *error)
 {
     static const struct {
@@ -83,6 +103,12 @@ static spill_code_t check_files(const mongoc_uri_t *uri, spill_error_t *error)
             cause = errno;
         else if (S_ISDIR(file.st_mode))
             cause = EISDIR;
+        if (cause == 0 && S_ISREG(file.st_mode) && !has_pem(path))
+            return spill_fail(
+                error, SPILL_INVALID,
+                "%s, which the connection string names as %s, has no certificate or key in "
+                "PEM format (-----BEGIN ...)",
+                path, options[i].name);
         if (cause == 0)
             continue;
         return spill_fail(error, cause == EACCES ? SPILL_DENIED : SPILL_NOT_FOUND,
@@ -151,6 +177,19 @@ static char *place_of(const mongoc_uri_t *uri)
     return bson_strdup_printf("%s/%s", name, mongoc_uri_get_database(uri));
 }
 
+/* If the driver could not use the files for TLS, add their names to its error. */
+static spill_code_t name_files(const mongoc_uri_t *uri, const bson_error_t *cause,
+                               spill_code_t code, spill_error_t *error)
+{
+    const char *authority = mongoc_uri_get_option_as_utf8(uri, MONGOC_URI_TLSCAFILE, NULL);
+    const char *own = mongoc_uri_get_option_as_utf8(uri, MONGOC_URI_TLSCERTIFICATEKEYFILE, NULL);
+    if (!strstr(cause->message, "TLS state") || (!authority && !own))
+        return code;
+    return spill_fail_prefix(error, code, "%s%s%s, which the connection string names for TLS",
+                             authority ? authority : "", authority && own ? " or " : "",
+                             own ? own : "");
+}
+
 static spill_code_t check_server(spill_mongo_t *store, spill_error_t *error)
 {
     bson_t *hello = BCON_NEW("hello", BCON_INT32(1));
@@ -158,17 +197,18 @@ static spill_code_t check_server(spill_mongo_t *store, spill_error_t *error)
     bson_error_t cause;
     mongoc_client_t *client = mongoc_client_pool_pop(store->pool);
     bool good = mongoc_client_command_simple(client, store->database, hello, NULL, &reply, &cause);
-    mongoc_client_pool_push(store->pool, client);
     bson_destroy(hello);
     bson_iter_t iter;
     spill_code_t code = SPILL_OK;
     if (!good)
-        code = spill_mongo_fail(store, NULL, false, &cause, &reply, error);
+        code = name_files(mongoc_client_get_uri(client), &cause,
+                          spill_mongo_fail(store, NULL, false, &cause, &reply, error), error);
     else if (!bson_iter_init_find(&iter, &reply, "maxWireVersion") ||
              bson_iter_as_int64(&iter) < WIRE_VERSION_MIN)
         code = spill_fail(error, SPILL_FORMAT,
                           "%s: the server is older than MongoDB 4.4.2, whose commands are needed",
                           store->place);
+    mongoc_client_pool_push(store->pool, client);
     /* Only a router of a sharded cluster says so. */
     store->sharded = good && bson_iter_init_find(&iter, &reply, "msg");
     bson_destroy(&reply);
