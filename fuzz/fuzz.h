@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /* One input. Ends the program where a property does not hold. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -18,5 +20,26 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
             abort();                                                                               \
         }                                                                                          \
     } while (0)
+
+/* A file in memory with these bytes, for what reads files by their names. Close it by fuzz_close.
+ */
+typedef struct fuzz_file {
+    int descriptor;
+    char path[40];
+} fuzz_file_t;
+
+static inline fuzz_file_t fuzz_open(const void *data, size_t size)
+{
+    fuzz_file_t file = {.descriptor = memfd_create("fuzz", 0)};
+    REQUIRE(file.descriptor >= 0);
+    REQUIRE(write(file.descriptor, data, size) == (ssize_t)size);
+    snprintf(file.path, sizeof file.path, "/proc/self/fd/%d", file.descriptor);
+    return file;
+}
+
+static inline void fuzz_close(const fuzz_file_t *file)
+{
+    close(file->descriptor);
+}
 
 #endif

@@ -53,13 +53,13 @@ static void print_since(const spill_scan_path_t *path)
                (double)growth->elapsed_ms / 86400e3);
 }
 
-static void print_growth(const spill_scan_path_t *path)
+static void print_growth(const spill_scan_path_t *path, int64_t scanned_ms)
 {
     const spill_owner_t *owner = spill_owners_first_at_limit(&path->owners);
     const spill_foresight_t *growth = &owner->foresight;
     const char *what = path->map ? "keys" : "elements";
     if (path->owners.items[0].foresight.timed && owner != &path->owners.items[0])
-        printf("    its newest element is of %s; %.3g a day come now\n",
+        printf("    its newest element is of %s, when %.3g a day came\n",
                spill_day_text(path->owners.items[0].foresight.newest_ms).text,
                path->owners.items[0].foresight.pace.per_day);
     printf("    limit:   ");
@@ -69,7 +69,8 @@ static void print_growth(const spill_scan_path_t *path)
     }
     printf("%" PRId64 " more %s", growth->limit.elements, what);
     if (growth->timed || growth->elapsed_ms > 0)
-        printf(" at %.3g a day: %s", growth->pace.per_day, spill_when_text(&growth->limit).text);
+        printf(" at %.3g a day: %s", growth->pace.per_day,
+               spill_when_text(&growth->limit, scanned_ms).text);
     putchar('\n');
 }
 
@@ -83,7 +84,7 @@ static void print_heaviest(const spill_scan_path_t *path)
     putchar('\n');
 }
 
-static void print_longest(const spill_scan_path_t *path)
+static void print_longest(const spill_scan_path_t *path, int64_t scanned_ms)
 {
     if (!path || path->owners.count == 0)
         return;
@@ -104,7 +105,7 @@ static void print_longest(const spill_scan_path_t *path)
     }
     print_heaviest(path);
     print_since(path);
-    print_growth(path);
+    print_growth(path, scanned_ms);
 }
 
 static void print_largest(const spill_scan_result_t *result,
@@ -169,7 +170,7 @@ static void print_what(const spill_scan_result_t *result, const spill_scan_findi
                documents, limits->elements,
                finding->kind == SPILL_SCAN_FINDING_MAP ? "keys" : "elements",
                spill_size_text(limits->bytes).text);
-        print_longest(finding->path);
+        print_longest(finding->path, result->scanned_ms);
         break;
     case SPILL_SCAN_FINDING_PAID:
         printf("    whoever reads another field of %" PRId64 " %s reads this too: it is %" PRId64

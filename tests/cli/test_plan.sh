@@ -220,6 +220,11 @@ has err 'cut.json: '
 sed 's/"lengths"/"widths"/' scan.json >other.json
 expect 3 plan other.json
 has err "there is no: 'lengths'"
+for number in 9223372036854775807 -9223372036854775808 9007199254740994 1e300; do
+    sed "s/\"documentMax\":[0-9]*/\"documentMax\":$number/" scan.json >huge.json
+    expect 3 plan huge.json
+    has err "there is a number that is too large in: 'documentMax'"
+done
 expect 3 plan missing.json
 expect 2 plan scan.json --target 10
 expect 3 plan scan.json --output no/such/folder/plan.json

@@ -46,10 +46,20 @@ for owner in path["owners"]:  # the longest: one each three hours, 3200 by day 4
     room = 1200000 - owner["documentBytes"]
     expected = 400 + room / (owner["bytes"] / owner["length"]) / 8
     assert abs(day(growth["limit"]["likely"]) - expected) < 15, (growth, expected)
+    # the forecast is of the newest element, long before the scan, and so are its dates
+    for wall in growth["threshold"], growth["limit"]:
+        assert abs(day(wall["asOf"]) - 400) < 2 and wall["past"] is True, wall
 EOF
 expect 0 scan feeds.ndjson --max-elements 1000 --document-limit 1200KB
 grep -qE 'more elements at (7\.[5-9]|8)' out || fail "no pace in: $(cat out)"
 grep -qE 'a day: 2025-0[2-6]-[0-9]+ \(80 %: 2025-' out || fail "no date in: $(cat out)"
+grep -qE '\(80 %: 2025-[^)]*\) as of 2025-02-0[0-9], in the past$' out || fail "no mark in: $(cat out)"
+expect 0 scan feeds.ndjson --max-elements 1000 --document-limit 1200KB --json --quiet
+cp out feeds.json
+expect 0 report feeds.json --quiet -o feeds.html
+grep -q ' as of 2025-02-0[0-9], in the past' feeds.html || fail "no mark in the report"
+expect 0 plan feeds.json --quiet
+grep -q 'Its newest element is of 2025-02-0[0-9], before the scan' out || fail "no mark in: $(cat out)"
 
 # Only one that goes on, and those that fell silent: of them nothing comes, and no limit is in sight.
 grep -E '"feed[0-9]*9"' feeds.ndjson >silent.ndjson

@@ -58,11 +58,16 @@ static spill_code_t put_growth(const spill_report_t *report, const spill_scan_pa
         spill_html_value(to, &owner->value);
     else
         fprintf(to, "The document at %" PRId64, owner->place);
-    fprintf(to, ": %.3g elements a day now.", owner->foresight.pace.per_day);
+    fprintf(to, ": %.3g elements a day", owner->foresight.pace.per_day);
+    if (owner->foresight.timed)
+        fprintf(to, " by %s", spill_day_text(owner->foresight.newest_ms).text);
+    fputs(".", to);
     if (owner->foresight.threshold.elements > 0)
-        fprintf(to, " Threshold: %s.", spill_when_text(&owner->foresight.threshold).text);
+        fprintf(to, " Threshold: %s.",
+                spill_when_text(&owner->foresight.threshold, report->result->scanned_ms).text);
     if (owner->foresight.limit.elements > 0)
-        fprintf(to, " Document full: %s.", spill_when_text(&owner->foresight.limit).text);
+        fprintf(to, " Document full: %s.",
+                spill_when_text(&owner->foresight.limit, report->result->scanned_ms).text);
     end_figure(to);
     return code;
 }

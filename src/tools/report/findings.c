@@ -26,20 +26,20 @@ static void put_owner_name(FILE *to, const spill_owner_t *owner)
 
 /* When it is there, or how far away. */
 static void put_when(FILE *to, const char *label, const spill_foresight_t *growth,
-                     const spill_when_t *when)
+                     const spill_when_t *when, int64_t scanned_ms)
 {
     char far[64];
     if (when->elements == 0) {
         spill_html_cell(to, label, "reached");
     } else if (growth->timed || growth->elapsed_ms > 0) {
-        spill_html_cell(to, label, spill_when_text(when).text);
+        spill_html_cell(to, label, spill_when_text(when, scanned_ms).text);
     } else {
         snprintf(far, sizeof far, "in %s elements", spill_count_text((double)when->elements).text);
         spill_html_cell(to, label, far);
     }
 }
 
-static void put_owners(FILE *to, const spill_scan_path_t *path)
+static void put_owners(FILE *to, const spill_scan_path_t *path, int64_t scanned_ms)
 {
     const char *length = path->map ? "Keys" : "Elements";
     fprintf(to,
@@ -55,8 +55,8 @@ static void put_owners(FILE *to, const spill_scan_path_t *path)
         spill_html_cell(to, length, spill_count_text((double)owner->length).text);
         spill_html_cell(to, "Bytes", spill_size_text(owner->bytes).text);
         spill_html_cell(to, "Document", spill_size_text(owner->document_bytes).text);
-        put_when(to, "Threshold", &owner->foresight, &owner->foresight.threshold);
-        put_when(to, "Document full", &owner->foresight, &owner->foresight.limit);
+        put_when(to, "Threshold", &owner->foresight, &owner->foresight.threshold, scanned_ms);
+        put_when(to, "Document full", &owner->foresight, &owner->foresight.limit, scanned_ms);
         fputs("</tr>\n", to);
     }
     fputs("</tbody></table>\n", to);
@@ -163,7 +163,7 @@ static void put_array(const spill_report_t *report, const spill_scan_finding_t *
         fprintf(to, " %+" PRId64 " %s have come in %.3g days.", path->foresight.added, what,
                 (double)path->foresight.elapsed_ms / 86400e3);
     fputs("</p>\n", to);
-    put_owners(to, path);
+    put_owners(to, path, report->result->scanned_ms);
 }
 
 static void put_index(const spill_report_t *report, const spill_scan_finding_t *finding)

@@ -61,7 +61,7 @@ struct spill_feed {
     int64_t expected;       /* or -1 */
     spill_feed_problem_fn problem;
     void *context;
-    int64_t reports; /* so far; of more than SPILL_FEED_REPORTS only the place is said */
+    int64_t reports; /* so far; after SPILL_FEED_REPORTS they only name the place */
 };
 
 /*

@@ -100,9 +100,11 @@ static int64_t moment(const spill_foreseer_t *foreseer, double from_now_ms)
 static spill_when_t when(const spill_foreseer_t *foreseer, const spill_history_t *history,
                          double share, int64_t elements)
 {
-    spill_when_t when = {elements, SPILL_WHEN_UNKNOWN, SPILL_WHEN_UNKNOWN, SPILL_WHEN_UNKNOWN};
+    spill_when_t when = {elements, SPILL_WHEN_UNKNOWN, SPILL_WHEN_UNKNOWN, SPILL_WHEN_UNKNOWN,
+                         SPILL_WHEN_UNKNOWN};
     if (!foreseer || !history || elements == 0)
         return when;
+    when.as_of_ms = foreseer->now_ms - 1; /* the newest element's time */
     spill_reach_t reach = spill_outlook_reach(foreseer->owners, history, (double)elements / share);
     when.earliest_ms = moment(foreseer, reach.earliest_ms);
     when.likely_ms = moment(foreseer, reach.likely_ms);
@@ -186,16 +188,32 @@ void spill_foresee_all(const spill_foreseer_t *foreseer, spill_foresight_t *fore
     foresee(foreseer, foreseer->together, foreseer->all, 1, foresight);
 }
 
-spill_when_text_t spill_when_text(const spill_when_t *when)
+bool spill_when_is_past(const spill_when_t *when, int64_t scanned_ms)
+{
+    return when->likely_ms < scanned_ms && scanned_ms > 0;
+}
+
+static const char *mark_of(const spill_when_t *when, int64_t scanned_ms)
+{
+    if (spill_when_is_past(when, scanned_ms))
+        return ", in the past";
+    return scanned_ms > 0 && when->earliest_ms < scanned_ms ? ", the earliest in the past" : "";
+}
+
+spill_when_text_t spill_when_text(const spill_when_t *when, int64_t scanned_ms)
 {
     spill_when_text_t text;
+    char interval[64] = "", as_of[32] = "";
     bool likely = when->likely_ms != SPILL_WHEN_UNKNOWN;
     bool latest = when->latest_ms != SPILL_WHEN_UNKNOWN;
-    int at = snprintf(text.text, sizeof text.text, "%s",
-                      likely ? spill_day_text(when->likely_ms).text : "later than can be foreseen");
     if (when->earliest_ms != SPILL_WHEN_UNKNOWN)
-        snprintf(text.text + at, sizeof text.text - (size_t)at, " (80 %%: %s %s%s)",
+        snprintf(interval, sizeof interval, " (80 %%: %s %s%s)",
                  spill_day_text(when->earliest_ms).text, latest ? "to " : "or later",
                  latest ? spill_day_text(when->latest_ms).text : "");
+    if (when->as_of_ms != SPILL_WHEN_UNKNOWN)
+        snprintf(as_of, sizeof as_of, " as of %s", spill_day_text(when->as_of_ms).text);
+    snprintf(text.text, sizeof text.text, "%s%s%s%s",
+             likely ? spill_day_text(when->likely_ms).text : "later than can be foreseen", interval,
+             as_of, mark_of(when, scanned_ms));
     return text;
 }

@@ -13,15 +13,24 @@ typedef struct spill_when {
     int64_t elements; /* to go; 0: it is there */
     /* SPILL_WHEN_UNKNOWN: later than can be foreseen, or nothing is known of times. */
     int64_t earliest_ms, likely_ms, latest_ms;
+    /* The present of the forecast: the newest element of the path, or the scan if elements have no
+     * times. Nothing is known of what came after it. SPILL_WHEN_UNKNOWN: there is no forecast. */
+    int64_t as_of_ms;
 } spill_when_t;
 
 #define SPILL_WHEN_UNKNOWN INT64_MAX
 
-/* "2027-03-01 (80 %: 2026-12-24 to 2028-02-02)", or that it is later than can be foreseen. */
+/* Does the likely date lie before the scan (0: unknown when)? */
+bool spill_when_is_past(const spill_when_t *when, int64_t scanned_ms);
+
+/*
+ * "2027-03-01 (80 %: 2026-12-24 to 2028-02-02) as of 2026-11-20", or that it is later than can be
+ * foreseen. Dates before the scan are marked: "in the past", or "the earliest in the past".
+ */
 typedef struct spill_when_text {
-    char text[80];
+    char text[160];
 } spill_when_text_t;
-spill_when_text_t spill_when_text(const spill_when_t *when);
+spill_when_text_t spill_when_text(const spill_when_t *when, int64_t scanned_ms);
 
 /* How an array's number of elements went, and how it may go on: the points of a plot. */
 enum { SPILL_COURSE_PAST = 34, SPILL_COURSE_COMING = 8 };

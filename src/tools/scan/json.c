@@ -48,13 +48,14 @@ static void put_date(FILE *to, const char *name, int64_t time_ms)
         spill_json_put_value(to, &value);
 }
 
-static void put_when(FILE *to, const char *name, const spill_when_t *when)
+static void put_when(FILE *to, const char *name, const spill_when_t *when, int64_t scanned_ms)
 {
     fprintf(to, "\"%s\":{\"elements\":%" PRId64, name, when->elements);
     put_date(to, "earliest", when->earliest_ms);
     put_date(to, "likely", when->likely_ms);
     put_date(to, "latest", when->latest_ms);
-    fputs("}", to);
+    put_date(to, "asOf", when->as_of_ms);
+    fprintf(to, ",\"past\":%s}", spill_when_is_past(when, scanned_ms) ? "true" : "false");
 }
 
 /* What is known of times, after a comma where one is due. */
@@ -86,12 +87,12 @@ static void put_since(FILE *to, const spill_foresight_t *foresight, const char *
             (double)foresight->added / ((double)foresight->elapsed_ms / 86400e3));
 }
 
-static void put_owner_growth(FILE *to, const spill_foresight_t *foresight)
+static void put_owner_growth(FILE *to, const spill_foresight_t *foresight, int64_t scanned_ms)
 {
     fputs(",\"growth\":{", to);
-    put_when(to, "threshold", &foresight->threshold);
+    put_when(to, "threshold", &foresight->threshold, scanned_ms);
     fputs(",", to);
-    put_when(to, "limit", &foresight->limit);
+    put_when(to, "limit", &foresight->limit, scanned_ms);
     put_times(to, foresight, ",");
     put_since(to, foresight, ",");
     spill_json_put_course(to, foresight->course);
@@ -109,8 +110,9 @@ static void put_path_growth(FILE *to, const spill_foresight_t *foresight)
 
 /* ---- paths and owners ------------------------------------------------------------------------ */
 
+/* `growth`: the scan that foresaw how they grow, or NULL to leave that out. */
 static void put_owners(FILE *to, const char *name, const spill_owners_t *owners, bool lengths,
-                       bool growth)
+                       const spill_scan_result_t *growth)
 {
     fprintf(to, ",\"%s\":[", name);
     for (size_t i = 0; i < owners->count; i++) {
@@ -124,14 +126,14 @@ static void put_owners(FILE *to, const char *name, const spill_owners_t *owners,
         put_number(to, "documentBytes", owner->document_bytes);
         put_number(to, "place", owner->place);
         if (growth)
-            put_owner_growth(to, &owner->foresight);
+            put_owner_growth(to, &owner->foresight, growth->scanned_ms);
         fputs("}", to);
     }
     fputs("]", to);
 }
 
-static void put_path(FILE *to, const spill_scan_collection_t *collection,
-                     const spill_scan_path_t *path)
+static void put_path(FILE *to, const spill_scan_result_t *result,
+                     const spill_scan_collection_t *collection, const spill_scan_path_t *path)
 {
     fputs("{\"path\":", to);
     spill_json_put_text(to, path->path);
@@ -162,8 +164,8 @@ static void put_path(FILE *to, const spill_scan_collection_t *collection,
         fputs("null", to);
     }
     put_path_growth(to, &path->foresight);
-    put_owners(to, "owners", &path->owners, true, true);
-    put_owners(to, "heaviest", &path->heaviest, true, false);
+    put_owners(to, "owners", &path->owners, true, result);
+    put_owners(to, "heaviest", &path->heaviest, true, NULL);
     fputs("}", to);
 }
 
@@ -184,7 +186,8 @@ static void put_indexes(FILE *to, const spill_scan_indexes_t *indexes)
     fputs(indexes->known ? "]" : "", to);
 }
 
-static void put_collection(FILE *to, const spill_scan_collection_t *collection)
+static void put_collection(FILE *to, const spill_scan_result_t *result,
+                           const spill_scan_collection_t *collection)
 {
     fputs("{\"collection\":", to);
     spill_json_put_text(to, collection->name);
@@ -195,12 +198,12 @@ static void put_collection(FILE *to, const spill_scan_collection_t *collection)
     put_number(to, "damaged", collection->damaged);
     put_numbers(to, "sizes", &collection->sizes, &collection->size_bins);
     put_number(to, "overHalf", collection->over_half);
-    put_owners(to, "largest", &collection->largest, false, false);
+    put_owners(to, "largest", &collection->largest, false, NULL);
     put_indexes(to, &collection->indexes);
     fputs(",\"paths\":[", to);
     for (size_t i = 0; i < collection->path_count; i++) {
         fputs(i ? "," : "", to);
-        put_path(to, collection, &collection->paths[i]);
+        put_path(to, result, collection, &collection->paths[i]);
     }
     fputs("]", to);
     put_number(to, "pathsLeftOut", collection->paths_left_out);
@@ -280,7 +283,7 @@ void spill_scan_write_json(const spill_scan_result_t *result, const char *source
     fputs("],\"collections\":[", to);
     for (size_t i = 0; i < result->collection_count; i++) {
         fputs(i ? "," : "", to);
-        put_collection(to, &result->collections[i]);
+        put_collection(to, result, &result->collections[i]);
     }
     fputs("],\"sprawl\":[", to);
     for (size_t i = 0; i < result->sprawl.count; i++) {

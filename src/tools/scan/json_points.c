@@ -1,6 +1,7 @@
 #include "tools/scan/json_points.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 void spill_json_put_histogram(FILE *to, const spill_scan_histogram_t *histogram)
 {
@@ -53,7 +54,8 @@ static bool next_point(bson_iter_t *items, double *numbers, size_t count)
     if (!bson_iter_next(items) || !BSON_ITER_HOLDS_ARRAY(items) ||
         !bson_iter_recurse(items, &inner))
         return false;
-    while (at < count && bson_iter_next(&inner) && BSON_ITER_HOLDS_NUMBER(&inner))
+    while (at < count && bson_iter_next(&inner) && BSON_ITER_HOLDS_NUMBER(&inner) &&
+           isfinite(bson_iter_as_double(&inner)))
         numbers[at++] = bson_iter_as_double(&inner);
     return at == count;
 }
@@ -61,7 +63,8 @@ static bool next_point(bson_iter_t *items, double *numbers, size_t count)
 /* As a whole number, of what JSON may hold. */
 static int64_t whole(double number)
 {
-    return number > -1e18 && number < 1e18 ? (int64_t)number : 0;
+    const double most = (double)SPILL_SCAN_NUMBER_MAX;
+    return number > -most && number < most ? (int64_t)number : 0;
 }
 
 spill_scan_histogram_t spill_json_read_histogram(const bson_t *from)

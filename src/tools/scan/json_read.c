@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -38,16 +39,20 @@ static int64_t number(reader_t *reader, const bson_t *from, const char *name)
     bson_iter_t iter;
     if (!find(reader, from, name, &iter))
         return 0;
+    double size = BSON_ITER_HOLDS_NUMBER(&iter) ? fabs(bson_iter_as_double(&iter)) : 0;
     if (!BSON_ITER_HOLDS_NUMBER(&iter))
         complain(reader, "there is no number in", name);
-    return bson_iter_as_int64(&iter);
+    else if (!(size <= (double)SPILL_SCAN_NUMBER_MAX)) /* a NaN, too */
+        complain(reader, "there is a number that is too large in", name);
+    return size <= (double)SPILL_SCAN_NUMBER_MAX ? bson_iter_as_int64(&iter) : 0;
 }
 
-/* 0 where there is none. */
+/* 0 if there is none, or if it is not finite. */
 static double real(const bson_t *from, const char *name)
 {
     bson_iter_t iter;
-    return bson_iter_init_find(&iter, from, name) ? bson_iter_as_double(&iter) : 0;
+    double value = bson_iter_init_find(&iter, from, name) ? bson_iter_as_double(&iter) : 0;
+    return isfinite(value) ? value : 0;
 }
 
 /* Copied; NULL where it is null or none. */
@@ -114,9 +119,11 @@ static spill_scan_histogram_t histogram(const bson_t *from, const char *name)
 static int64_t date(const bson_t *from, const char *name)
 {
     bson_iter_t iter;
-    return bson_iter_init_find(&iter, from, name) && BSON_ITER_HOLDS_DATE_TIME(&iter)
-               ? bson_iter_date_time(&iter)
-               : SPILL_WHEN_UNKNOWN;
+    int64_t time_ms = bson_iter_init_find(&iter, from, name) && BSON_ITER_HOLDS_DATE_TIME(&iter)
+                          ? bson_iter_date_time(&iter)
+                          : SPILL_WHEN_UNKNOWN;
+    return time_ms > -SPILL_SCAN_NUMBER_MAX && time_ms < SPILL_SCAN_NUMBER_MAX ? time_ms
+                                                                               : SPILL_WHEN_UNKNOWN;
 }
 
 static spill_when_t when(reader_t *reader, const bson_t *from, const char *name)
@@ -126,19 +133,21 @@ static spill_when_t when(reader_t *reader, const bson_t *from, const char *name)
     return (spill_when_t){.elements = number(reader, &at, "elements"),
                           .earliest_ms = date(&at, "earliest"),
                           .likely_ms = date(&at, "likely"),
-                          .latest_ms = date(&at, "latest")};
+                          .latest_ms = date(&at, "latest"),
+                          .as_of_ms = date(&at, "asOf")};
 }
 
 static void read_times(reader_t *reader, const bson_t *from, spill_foresight_t *growth)
 {
     bson_t coming;
-    growth->timed = bson_has_field(from, "rising");
+    growth->oldest_ms = date(from, "oldest");
+    growth->newest_ms = date(from, "newest");
+    growth->timed = bson_has_field(from, "rising") && growth->oldest_ms != SPILL_WHEN_UNKNOWN &&
+                    growth->newest_ms != SPILL_WHEN_UNKNOWN;
     if (!growth->timed)
         return;
     growth->rising = real(from, "rising");
     growth->falling = real(from, "falling");
-    growth->oldest_ms = date(from, "oldest");
-    growth->newest_ms = date(from, "newest");
     growth->pace = (spill_pace_t){.per_day = real(from, "perDay"),
                                   .acceleration = real(from, "acceleration"),
                                   .burst = real(from, "burst")};

@@ -1,5 +1,7 @@
 #include "tools/scan/plan.h"
 
+#include "util/text.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -192,6 +194,19 @@ static const char *window_of(double per_day, int64_t page_capacity)
     return NULL;
 }
 
+/* Rates and dates rest on the times of elements, which may have ended long before the scan. */
+static void say_as_of(const spill_scan_path_t *path, int64_t scanned_ms, spill_plan_texts_t *why)
+{
+    const int64_t day_ms = 86400000;
+    const spill_foresight_t *growth = &path->foresight;
+    if (growth->timed && scanned_ms > 0 && growth->newest_ms < scanned_ms - day_ms)
+        spill_plan_say(
+            why,
+            "Its newest element is of %s, before the scan: rates and forecasts are as of "
+            "then.",
+            spill_day_text(growth->newest_ms).text);
+}
+
 static void tell_alternatives(const spill_plan_item_t *item, spill_plan_texts_t *others)
 {
     const spill_scan_path_t *path = item->path;
@@ -379,6 +394,7 @@ static void define(spill_plan_item_t *item, const spill_plan_t *plan,
 {
     const spill_scan_path_t *path = item->path;
     choose_layout(&item->definition, path, aims, &item->why);
+    say_as_of(path, result->scanned_ms, &item->why);
     tell_alternatives(item, &item->alternatives);
     item->possible = spill_plan_put_names(plan, &item->definition,
                                           bare_name(result, item->collection->name), path->path);

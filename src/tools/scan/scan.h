@@ -21,6 +21,12 @@
 #define SPILL_SCAN_PAID_PER_CENT 80
 #define SPILL_SCAN_COLLECTIONS 1000 /* Azure DocumentDB's limit */
 
+/*
+ * Limits, counts, bytes and milliseconds of a scan are at most this, as options of the program are.
+ * So small multiples of them do not overflow. A scan's JSON is checked for it.
+ */
+#define SPILL_SCAN_NUMBER_MAX (INT64_C(1) << 53)
+
 #define SPILL_SCAN_SCHEMA 1 /* the version of the JSON document: docs/scan.md */
 
 #define SPILL_SCAN_PATHS_KEPT 100 /* of a collection */

@@ -41,7 +41,10 @@ static const spill_owner_t *find_owner(const spill_owners_t *owners, const spill
 static void foresee(spill_when_t *when, double per_day, int64_t scanned_ms)
 {
     double days = (double)when->elements / per_day;
-    if (when->elements > 0 && days <= days_max)
+    if (when->elements == 0)
+        return;
+    when->as_of_ms = scanned_ms;
+    if (days <= days_max)
         when->likely_ms = scanned_ms + (int64_t)(days * day_ms);
 }
 
