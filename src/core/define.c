@@ -1,5 +1,6 @@
 /* Saving, finding and dropping definitions. */
 #include "core/array.h"
+#include "util/argument.h"
 #include "util/error.h"
 
 #include <string.h>
@@ -141,6 +142,7 @@ static spill_code_t save(spill_store_t *store, const spill_definition_t *definit
 spill_code_t spill_store_define(spill_store_t *store, const spill_definition_t *definition,
                                 spill_error_t *error)
 {
+    SPILL_CHECK_POINTERS(error, store, definition);
     spill_code_t code = spill_definition_check(definition, error);
     if (code != SPILL_OK)
         return code;
@@ -172,6 +174,9 @@ static spill_code_t no_such(spill_store_t *store, const char *name, spill_error_
 spill_code_t spill_store_definition(spill_store_t *store, const char *name,
                                     spill_definition_t *definition, spill_error_t *error)
 {
+    SPILL_CHECK_POINTERS(error, definition);
+    *definition = (spill_definition_t){0};
+    SPILL_CHECK_POINTERS(error, store, name);
     bson_t *stored = NULL;
     spill_code_t code =
         store->ops->catalog_get(store, SPILL_CATALOG_DEFINITION, name, &stored, error);
@@ -179,6 +184,11 @@ spill_code_t spill_store_definition(spill_store_t *store, const char *name,
         return no_such(store, name, error);
     if (code == SPILL_OK)
         code = spill_definition_from_bson(definition, stored, error);
+    if (code == SPILL_OK && strcmp(definition->name, name) != 0)
+        code = spill_fail(error, SPILL_CORRUPT, "definition: field 'name' is '%.100s'",
+                          definition->name);
+    if (code == SPILL_CORRUPT || code == SPILL_FORMAT)
+        spill_fail_prefix(error, code, "the record of definition '%.100s'", name);
     if (stored != NULL)
         bson_destroy(stored);
     return code;
@@ -189,8 +199,11 @@ spill_code_t spill_store_definitions(spill_store_t *store, spill_definition_t **
 {
     bson_t names;
     bson_iter_t iter;
-    *definitions = NULL;
-    *count = 0;
+    if (definitions != NULL)
+        *definitions = NULL;
+    if (count != NULL)
+        *count = 0;
+    SPILL_CHECK_POINTERS(error, store, definitions, count);
     spill_code_t code = store->ops->catalog_names(store, SPILL_CATALOG_DEFINITION, &names, error);
     if (code != SPILL_OK)
         return code;
@@ -243,6 +256,7 @@ static spill_code_t drop_owners(spill_array_t *array, spill_error_t *error)
 
 spill_code_t spill_store_drop(spill_store_t *store, const char *name, spill_error_t *error)
 {
+    SPILL_CHECK_POINTERS(error, store, name);
     spill_array_t *array;
     spill_code_t code = spill_array_open(store, name, &array, error);
     if (code != SPILL_OK)

@@ -37,7 +37,9 @@ spill_code_t spill_forming_load(spill_store_t *store, const char *name, spill_fo
         store->ops->catalog_get(store, SPILL_CATALOG_IMPORT, entry, &forming->stored, error);
     if (code == SPILL_OK && forming->stored && !decode(forming))
         code = spill_fail(error, SPILL_CORRUPT,
-                          "the mark that arrays are being brought into '%s' cannot be read", name);
+                          "%s: the checkpoint of the migration into '%s' cannot be read; restore a "
+                          "backup",
+                          store->uri, name);
     return code;
 }
 

@@ -55,7 +55,7 @@ static spill_code_t skip_by_documents(spill_reading_t *reading, int64_t skip, bo
                                       spill_error_t *error)
 {
     int64_t pages = reading->head.state.pages;
-    int64_t at;
+    int64_t at, missing = 0;
     spill_code_t code = first_to_pass(reading, newest_first, &at, error);
     while (code == SPILL_OK && at != SPILL_NO_DOCUMENT) {
         const spill_state_t *state = &reading->head.state;
@@ -75,6 +75,10 @@ static spill_code_t skip_by_documents(spill_reading_t *reading, int64_t skip, bo
             if (newest_first && at != SPILL_HEAD && state->first <= reading->lower)
                 break;
         }
+        missing = at == SPILL_HEAD || state->present ? 0 : missing + 1;
+        if (code == SPILL_OK)
+            code =
+                spill_owner_check_missing(reading->owner, &reading->head.state, at, missing, error);
         at = newest_first ? spill_document_before(reading->keep, at, pages)
                           : spill_document_after(reading->keep, at, pages);
     }

@@ -299,9 +299,10 @@ static void find_missing(spill_inspection_t *inspection, int64_t page, const spi
         spill_inspection_mend(inspection, &mend);
 }
 
+/* *missing: how many pages in a row, up to this one, are not there. */
 static spill_code_t inspect_page(spill_inspection_t *inspection, int64_t page,
                                  const spill_state_t *head, spill_progress_t *progress,
-                                 spill_error_t *error)
+                                 int64_t *missing, spill_error_t *error)
 {
     bool newest = inspection->owner->array->definition.keep == SPILL_KEEP_NEWEST;
     spill_response_t response = SPILL_RESPONSE_INIT;
@@ -310,6 +311,7 @@ static spill_code_t inspect_page(spill_inspection_t *inspection, int64_t page,
     spill_code_t code = read_whole(inspection, page, &response, &readable, error);
     bool there = code == SPILL_OK && readable && state->present && state->epoch == head->epoch;
     bool last = page == head->pages - 1;
+    *missing = there || !readable ? 0 : *missing + 1;
     if (!readable) /* the next one's place cannot be compared with this one's */
         progress->any = progress->before.any = false;
     if (there) {
@@ -428,14 +430,24 @@ static spill_code_t first_page(spill_inspection_t *inspection, const spill_state
     return code == SPILL_CORRUPT ? SPILL_OK : code; /* the page's own look finds it */
 }
 
+/* A head that counts far more pages than there are is damaged: verify ends all the same. */
+enum { MISSING_MAX = 1000 };
+
 static spill_code_t inspect_pages(spill_inspection_t *inspection, const spill_state_t *head,
                                   spill_progress_t *progress, spill_error_t *error)
 {
-    int64_t first;
+    int64_t first, missing = 0;
     spill_code_t code = first_page(inspection, head, &first, error);
-    for (int64_t page = 0; code == SPILL_OK && page < head->pages; page++)
+    for (int64_t page = 0; code == SPILL_OK && page < head->pages; page++) {
         code = page < first ? inspect_trimmed(inspection, page, head, error)
-                            : inspect_page(inspection, page, head, progress, error);
+                            : inspect_page(inspection, page, head, progress, &missing, error);
+        if (code == SPILL_OK && missing == MISSING_MAX && page < head->pages - 2) {
+            spill_inspection_add(inspection, page, 2,
+                                 "%d pages in a row are missing: skipped those up to page %" PRId64,
+                                 MISSING_MAX, head->pages - 2);
+            page = head->pages - 2; /* the last is next */
+        }
+    }
     return code;
 }
 

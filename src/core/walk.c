@@ -4,6 +4,7 @@
 #include "definition/fields.h"
 #include "layout/apart.h"
 #include "store/render.h"
+#include "util/argument.h"
 #include "util/error.h"
 
 enum { ELEMENTS_AT_A_TIME = 1000 };
@@ -146,6 +147,8 @@ static spill_code_t export_owner(void *context, const spill_value_t *owner, spil
 spill_code_t spill_array_export(spill_array_t *array, const spill_value_t *owner,
                                 spill_element_fn visit, void *context, spill_error_t *error)
 {
+    SPILL_CHECK_POINTERS(error, array);
+    SPILL_CHECK_ARGUMENT(error, visit != NULL, "the argument 'visit' is NULL");
     walk_t walk = {.array = array, .visit = visit, .context = context};
     if (owner != NULL)
         return export_owner(&walk, owner, error);
@@ -193,6 +196,42 @@ static spill_code_t show_document(const documents_t *documents, const spill_owne
     return code;
 }
 
+/* From this page on, a page that is not there is missing: before it, trims deleted some. */
+static spill_code_t first_counted(const spill_owner_t *owner, const spill_state_t *head,
+                                  int64_t *page, spill_error_t *error)
+{
+    *page = 0;
+    if (head->low == 0 || head->pages == 0)
+        return SPILL_OK;
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
+    read.epoch = head->epoch;
+    read.pages = head->pages;
+    read.seq = head->low;
+    spill_code_t code = spill_owner_call(owner, &read, &response, error);
+    if (code == SPILL_OK && response.state.present)
+        *page = response.state.page;
+    spill_response_release(&response);
+    return code;
+}
+
+static spill_code_t show_pages(const documents_t *documents, const spill_owner_t *owner,
+                               const spill_state_t *head, spill_error_t *error)
+{
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    bool apart = spill_elements_apart(&documents->array->definition);
+    int64_t missing = 0, counted;
+    spill_code_t code = first_counted(owner, head, &counted, error);
+    for (int64_t page = apart ? head->low : 0; code == SPILL_OK && page < head->pages; page++) {
+        code = show_document(documents, owner, page, &response, error);
+        missing = response.state.present || page < counted ? 0 : missing + 1;
+        if (code == SPILL_OK)
+            code = spill_owner_check_missing(owner, head, page, missing, error);
+    }
+    spill_response_release(&response);
+    return code;
+}
+
 static spill_code_t show_owner(void *context, const spill_value_t *owner, spill_error_t *error)
 {
     const documents_t *documents = context;
@@ -201,10 +240,8 @@ static spill_code_t show_owner(void *context, const spill_value_t *owner, spill_
     spill_code_t code = spill_owner_init(&own, documents->array, owner, error);
     if (code == SPILL_OK)
         code = show_document(documents, &own, SPILL_HEAD, &response, error);
-    int64_t pages = response.state.present ? response.state.pages : 0;
-    int64_t first = spill_elements_apart(&documents->array->definition) ? response.state.low : 0;
-    for (int64_t page = first; code == SPILL_OK && page < pages; page++)
-        code = show_document(documents, &own, page, &response, error);
+    if (code == SPILL_OK && response.state.present)
+        code = show_pages(documents, &own, &response.state, error);
     spill_response_release(&response);
     spill_owner_release(&own);
     return code;
@@ -213,6 +250,8 @@ static spill_code_t show_owner(void *context, const spill_value_t *owner, spill_
 spill_code_t spill_array_documents(spill_array_t *array, const spill_value_t *owner, bool plain,
                                    spill_document_fn visit, void *context, spill_error_t *error)
 {
+    SPILL_CHECK_POINTERS(error, array);
+    SPILL_CHECK_ARGUMENT(error, visit != NULL, "the argument 'visit' is NULL");
     documents_t documents = {.array = array, .plain = plain, .visit = visit, .context = context};
     if (owner != NULL)
         return show_owner(&documents, owner, error);

@@ -1,5 +1,6 @@
 #include "core/windows.h"
 
+#include "util/argument.h"
 #include "util/error.h"
 
 #include <string.h>
@@ -112,10 +113,14 @@ static spill_code_t sum_window(summing_t *summing, const spill_value_t *name,
         code = spill_owner_read_state(&own, SPILL_HEAD, &head, error);
     if (code == SPILL_OK && head.state.present)
         add_document(&head.state, head.state.low, window);
+    int64_t missing = 0;
     for (int64_t number = 0; code == SPILL_OK && number < head.state.pages; number++) {
         code = spill_owner_read_state(&own, number, &page, error);
         if (code == SPILL_OK && page.state.present && page.state.epoch == head.state.epoch)
             add_document(&page.state, head.state.low, window);
+        missing = page.state.present ? 0 : missing + 1;
+        if (code == SPILL_OK)
+            code = spill_owner_check_missing(&own, &head.state, number, missing, error);
     }
     spill_response_release(&head);
     spill_response_release(&page);
@@ -144,6 +149,10 @@ spill_code_t spill_bucket_windows(spill_array_t *array, const spill_value_t *own
                                   const char *from, const char *to, spill_order_t order,
                                   spill_bucket_window_fn visit, void *context, spill_error_t *error)
 {
+    SPILL_CHECK_POINTERS(error, array, owner);
+    SPILL_CHECK_ARGUMENT(error, order == SPILL_NEWEST_FIRST || order == SPILL_OLDEST_FIRST,
+                         "there is no such order");
+    SPILL_CHECK_ARGUMENT(error, visit != NULL, "the argument 'visit' is NULL");
     summing_t summing = {.array = array, .visit = visit, .context = context};
     spill_window_range_t range = {
         .from = from, .to = to, .newest_first = order == SPILL_NEWEST_FIRST};
@@ -155,6 +164,11 @@ spill_code_t spill_bucket_statistics(spill_array_t *array, const spill_value_t *
                                      spill_statistics_t *statistics, int64_t *windows,
                                      spill_error_t *error)
 {
+    if (statistics != NULL)
+        *statistics = (spill_statistics_t){0};
+    if (windows != NULL)
+        *windows = 0;
+    SPILL_CHECK_POINTERS(error, array, owner, statistics);
     summing_t summing = {.array = array};
     spill_window_range_t range = {.from = from, .to = to};
     spill_code_t code = spill_each_window(array, owner, &range, show_window, &summing, error);
@@ -194,6 +208,8 @@ static bool visit_owner(void *context, const spill_value_t *name)
 spill_code_t spill_bucket_owners(spill_array_t *array, spill_owner_fn visit, void *context,
                                  spill_error_t *error)
 {
+    SPILL_CHECK_POINTERS(error, array);
+    SPILL_CHECK_ARGUMENT(error, visit != NULL, "the argument 'visit' is NULL");
     owners_t owners = {.visit = visit, .context = context};
     spill_code_t code = spill_array_check_layout(array, true, "there are no windows", error);
     if (code != SPILL_OK)
@@ -244,6 +260,9 @@ spill_code_t spill_windows_drop(spill_array_t *array, const spill_value_t *owner
 spill_code_t spill_bucket_drop_before(spill_array_t *array, const spill_value_t *owner,
                                       const char *window, int64_t *dropped, spill_error_t *error)
 {
+    if (dropped != NULL)
+        *dropped = 0;
+    SPILL_CHECK_POINTERS(error, array, owner);
     int64_t count = 0;
     bool more;
     spill_code_t code = spill_array_check_layout(array, true, "there are no windows", error);
@@ -265,6 +284,7 @@ spill_code_t spill_bucket_drop_older(spill_array_t *array, const spill_value_t *
     char window[SPILL_WINDOW_SIZE];
     if (dropped)
         *dropped = 0;
+    SPILL_CHECK_POINTERS(error, array, owner);
     spill_code_t code = spill_array_check_layout(array, true, "there are no windows", error);
     if (code == SPILL_OK)
         code = spill_window_of_time(array->definition.window, time_ms, window, error);

@@ -9,6 +9,8 @@
  * Where the layout has no pages, what is of pages is not.
  */
 #include "definition/fields.h"
+#include "definition/limits.h"
+#include "util/argument.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -28,22 +30,32 @@ static void append_bounds(bson_t *document, const char *label, const spill_bound
     bson_append_document_end(document, &child);
 }
 
+/* NULL: a number that names nothing, which the check refuses. */
+static void append_name(bson_t *document, const char *label, const char *name)
+{
+    BSON_APPEND_UTF8(document, label, name != NULL ? name : "");
+}
+
 void spill_definition_to_bson(const spill_definition_t *definition, bson_t *document)
 {
-    bool pages = spill_definition_has_pages(definition);
+    if (document == NULL)
+        return;
     bson_init(document);
+    if (definition == NULL)
+        return;
+    bool pages = spill_definition_has_pages(definition);
     for (size_t i = 0; i < SPILL_NAME_FIELDS; i++) {
         const spill_name_field_t *field = &spill_name_fields[i];
         const char *name = spill_definition_get_name(definition, field);
         if (name[0] != '\0' || (!field->added && (pages || !field->pages)))
-            BSON_APPEND_UTF8(document, field->label, name);
+            bson_append_utf8(document, field->label, -1, name, (int)strnlen(name, SPILL_NAME_SIZE));
     }
-    BSON_APPEND_UTF8(document, "layout", spill_layout_name(definition->layout));
-    BSON_APPEND_UTF8(document, "keep", spill_keep_name(definition->keep));
+    append_name(document, "layout", spill_layout_name(definition->layout));
+    append_name(document, "keep", spill_keep_name(definition->keep));
     if (definition->order != SPILL_ARRAY_OLDEST_FIRST)
-        BSON_APPEND_UTF8(document, "order", spill_array_order_name(definition->order));
+        append_name(document, "order", spill_array_order_name(definition->order));
     if (definition->window != SPILL_WINDOW_NONE)
-        BSON_APPEND_UTF8(document, "window", spill_window_name(definition->window));
+        append_name(document, "window", spill_window_name(definition->window));
     BSON_APPEND_INT32(document, "opWindow", definition->op_window);
     if (definition->keep_elements > 0)
         BSON_APPEND_INT64(document, "keepElements", definition->keep_elements);
@@ -226,6 +238,18 @@ static spill_code_t refuse_unknown(const bson_t *document, spill_error_t *error)
     return SPILL_OK;
 }
 
+/* spill_definition_check knows the ranges of `bounds`; sums are made of `largest` as well. */
+static spill_code_t check_largest(const spill_definition_t *definition, spill_error_t *error)
+{
+    const spill_bounds_t *largest = &definition->largest;
+    bool fits =
+        largest->threshold >= 0 && largest->threshold <= SPILL_ELEMENTS_MAX &&
+        largest->page_capacity >= 0 && largest->page_capacity <= SPILL_ELEMENTS_MAX &&
+        largest->head_bytes_max >= 0 && largest->head_bytes_max <= SPILL_DOCUMENT_BYTES_HIGHEST &&
+        largest->page_bytes_max >= 0 && largest->page_bytes_max <= SPILL_DOCUMENT_BYTES_HIGHEST;
+    return fits ? SPILL_OK : fail_field("largest", "has a number out of range", error);
+}
+
 static spill_code_t read_all(const bson_t *document, spill_definition_t *definition,
                              spill_error_t *error)
 {
@@ -253,6 +277,8 @@ static spill_code_t read_all(const bson_t *document, spill_definition_t *definit
         code = read_bounds(document, "bounds", pages, &definition->bounds, error);
     if (code == SPILL_OK)
         code = read_bounds(document, "largest", pages, &definition->largest, error);
+    if (code == SPILL_OK)
+        code = check_largest(definition, error);
     if (code == SPILL_OK && spill_definition_check(definition, error) != SPILL_OK)
         code = spill_fail_prefix(error, SPILL_CORRUPT, "definition");
     return code;
@@ -261,7 +287,9 @@ static spill_code_t read_all(const bson_t *document, spill_definition_t *definit
 spill_code_t spill_definition_from_bson(spill_definition_t *definition, const bson_t *document,
                                         spill_error_t *error)
 {
+    SPILL_CHECK_POINTERS(error, definition);
     *definition = (spill_definition_t){0};
+    SPILL_CHECK_POINTERS(error, document);
     spill_code_t code = read_all(document, definition, error);
     if (code != SPILL_OK)
         *definition = (spill_definition_t){0};

@@ -17,6 +17,9 @@
 #include "layout/outlier.h"
 #include "util/error.h"
 
+/* So many pages in a row that are not there end the walk by page numbers. */
+enum { MISSING_MAX = 1000 };
+
 static spill_code_t drop_head(const spill_owner_t *owner, int64_t epoch, int64_t pages, bool *done,
                               spill_error_t *error)
 {
@@ -84,15 +87,22 @@ spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t ep
                                           spill_error_t *error)
 {
     spill_response_t page = SPILL_RESPONSE_INIT;
+    int tries = 0;
+    int64_t before = -1;
     if (!spill_definition_has_pages(&owner->array->definition))
         return SPILL_OK;
     spill_code_t code = spill_outlier_find_left_over(owner, epoch, &page, error);
     while (code == SPILL_OK && page.state.present) {
-        bool done = true;
+        bool done = true, dropped = false, again = page.state.page == before;
+        before = page.state.page;
         for (int64_t number = page.state.page; code == SPILL_OK && done && number >= 0; number--) {
             code = drop_page(owner, epoch, number, &done, error);
-            *any = *any || done;
+            dropped = dropped || done;
         }
+        *any = *any || dropped;
+        /* Another client was faster, or put the page once more. */
+        if (code == SPILL_OK && (!dropped || again))
+            code = spill_owner_again(owner, &tries, error);
         if (code == SPILL_OK)
             code = spill_outlier_find_left_over(owner, epoch, &page, error);
         if (code == SPILL_OK && spill_page_is_leased(&page))
@@ -107,9 +117,12 @@ static spill_code_t drop_pages(const spill_owner_t *owner, int64_t epoch, int64_
                                int64_t count, spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
-    bool any = false;
-    while (code == SPILL_OK && count-- > from)
-        code = drop_page(owner, epoch, count, &any, error);
+    bool any = false, done = false;
+    /* The search below finds what lies behind a long stretch that has no pages. */
+    for (int missing = 0; code == SPILL_OK && count > from && missing < MISSING_MAX; count--) {
+        code = drop_page(owner, epoch, count - 1, &done, error);
+        missing = done ? 0 : missing + 1;
+    }
     return code == SPILL_OK ? spill_outlier_drop_left_over(owner, epoch, &any, error) : code;
 }
 

@@ -385,10 +385,14 @@ static spill_code_t read_pages(const spill_owner_t *owner, const spill_state_t *
     spill_response_t page = SPILL_RESPONSE_INIT;
     spill_code_t code = spill_outlier_may_end(owner, head, error);
     spill_run_clear(run);
+    int64_t missing = 0; /* after a trim, pages are missing for good */
     for (int64_t number = 0; code == SPILL_OK && number < head->pages; number++) {
         code = spill_owner_read_whole(owner, number, &page, error);
         if (code == SPILL_OK && page.state.present && page.state.epoch == head->epoch)
             spill_run_add_from(&page.run, head->low, run);
+        missing = page.state.present || head->low > 0 ? 0 : missing + 1;
+        if (code == SPILL_OK)
+            code = spill_owner_check_missing(owner, head, number, missing, error);
     }
     spill_response_release(&page);
     return code;
@@ -494,10 +498,14 @@ spill_code_t spill_give_back_size(spill_owner_t *owner, int64_t *bytes, spill_er
     int64_t elements = head.state.live, all = head.state.live_bytes;
     if (code == SPILL_OK)
         code = spill_outlier_may_end(owner, &head.state, error);
+    int64_t missing = 0;
     for (int64_t number = 0; code == SPILL_OK && number < head.state.pages; number++) {
         code = spill_owner_read_state(owner, number, &page, error);
         elements += page.state.live;
         all += page.state.live_bytes;
+        missing = page.state.present || head.state.low > 0 ? 0 : missing + 1;
+        if (code == SPILL_OK)
+            code = spill_owner_check_missing(owner, &head.state, number, missing, error);
     }
     *bytes = head.state.present ? document_bytes(owner, &head.state, elements, all) : 0;
     if (code == SPILL_OK && *bytes > SPILL_DOCUMENT_BYTES_MAX)

@@ -151,6 +151,21 @@ spill_code_t spill_owner_missing_page(const spill_owner_t *owner, int64_t page,
     return name_document(owner, &place, SPILL_CORRUPT, error);
 }
 
+spill_code_t spill_owner_check_missing(const spill_owner_t *owner, const spill_state_t *head,
+                                       int64_t page, int64_t missing, spill_error_t *error)
+{
+    enum { MISSING_MAX = 1000 };
+    if (missing == 0 || missing % MISSING_MAX != 0)
+        return SPILL_OK;
+    spill_response_t again = SPILL_RESPONSE_INIT; /* a drop deletes the head before its pages */
+    spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &again, error);
+    if (code == SPILL_OK && again.state.present && again.state.epoch == head->epoch &&
+        again.state.low <= head->low && page < again.state.pages)
+        code = spill_owner_missing_page(owner, page, error);
+    spill_response_release(&again);
+    return code;
+}
+
 spill_code_t spill_owner_leased(const spill_owner_t *owner, int64_t lease, spill_error_t *error)
 {
     char until[32];
@@ -177,7 +192,9 @@ spill_code_t spill_owner_again(const spill_owner_t *owner, int *tries, spill_err
     spill_store_t *store = owner->array->store;
     atomic_fetch_add_explicit(&store->counts.retries, 1, memory_order_relaxed);
     if (++*tries > SPILL_TRIES_MAX) {
-        spill_fail_retryable(error, SPILL_CONFLICT, "lost every race in %d tries; try again later",
+        spill_fail_retryable(error, SPILL_CONFLICT,
+                             "lost every race in %d tries; try again later, and if no other client "
+                             "writes to this owner, run `spillway verify`",
                              SPILL_TRIES_MAX);
         return spill_owner_name(owner, SPILL_CONFLICT, error);
     }

@@ -92,6 +92,15 @@ spill_code_t spill_owner_absent(const spill_owner_t *owner, spill_error_t *error
 spill_code_t spill_owner_missing_page(const spill_owner_t *owner, int64_t page,
                                       spill_error_t *error);
 
+/*
+ * In a walk over pages by their numbers, from the one with the lowest number that counts: `missing`
+ * says how many pages in a row were not there, up to `page`. SPILL_CORRUPT if there are 1000, and
+ * the head still counts them: a damaged count could make the walk endless. Cost: one read for each
+ * 1000 missing pages.
+ */
+spill_code_t spill_owner_check_missing(const spill_owner_t *owner, const spill_state_t *head,
+                                       int64_t page, int64_t missing, spill_error_t *error);
+
 /* SPILL_CONFLICT: a page's lease (state.h) runs until then, and it is in the way. */
 spill_code_t spill_owner_leased(const spill_owner_t *owner, int64_t lease, spill_error_t *error);
 

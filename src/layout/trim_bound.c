@@ -15,6 +15,7 @@ typedef struct walk {
     const spill_state_t *head;
     spill_response_t read; /* the document at hand, unless it is the head */
     int64_t at;
+    int64_t missing;          /* pages in a row that are not there */
     spill_apart_walk_t apart; /* elements apart: over those in documents */
 } walk_t;
 
@@ -33,15 +34,18 @@ static bool is_apart(const walk_t *walk)
     return spill_elements_apart(&walk->owner->array->definition);
 }
 
-/* Elements apart: those of all documents are read as one. */
-static void go_on(walk_t *walk)
+/* Elements apart: those of all documents are read as one. `there`: the document at hand exists. */
+static spill_code_t go_on(walk_t *walk, bool there, spill_error_t *error)
 {
     if (is_apart(walk) && walk->at != SPILL_HEAD) {
         walk->at = SPILL_HEAD;
-        return;
+        return SPILL_OK;
     }
+    int64_t page = walk->at;
+    walk->missing = there || page == SPILL_HEAD ? 0 : walk->missing + 1;
     walk->at =
         spill_document_after(walk->owner->array->definition.keep, walk->at, walk->head->pages);
+    return spill_owner_check_missing(walk->owner, walk->head, page, walk->missing, error);
 }
 
 /* The number of the live element that has `passed` others between `from` and itself. */
@@ -103,7 +107,8 @@ static spill_code_t bound_by_count(walk_t *walk, int64_t excess, int64_t *bound,
             }
             excess -= live;
         }
-        go_on(walk);
+        if (code == SPILL_OK)
+            code = go_on(walk, state->present, error);
     }
     return code;
 }
@@ -157,17 +162,17 @@ static spill_code_t bound_by_time(walk_t *walk, int64_t time_ms, int64_t *bound,
     spill_code_t code = is_apart(walk) ? SPILL_OK : begin(walk, error);
     while (code == SPILL_OK && walk->at != SPILL_NO_DOCUMENT && from < *bound) {
         code = read_run(walk, from, error);
-        if (code != SPILL_OK || walk->read.run.count == 0) {
-            go_on(walk);
+        if (code == SPILL_OK && walk->read.run.count == 0)
+            code = go_on(walk, walk->read.state.present, error);
+        if (code != SPILL_OK || walk->read.run.count == 0)
             continue;
-        }
         if (find_younger(walk, time_ms, &seq)) {
             *bound = seq < *bound ? seq : *bound;
             break;
         }
         from = seq + 1;
         if (is_read_to_its_end(walk))
-            go_on(walk);
+            code = go_on(walk, true, error);
     }
     return code;
 }

@@ -46,7 +46,9 @@ spill_code_t spill_convert_mark_load(spill_store_t *store, const char *name,
         store->ops->catalog_get(store, SPILL_CATALOG_IMPORT, entry, &mark->stored, error);
     if (code == SPILL_OK && mark->stored && !decode(mark))
         code = spill_fail(error, SPILL_CORRUPT,
-                          "the mark that '%s' is being dropped cannot be read", name);
+                          "%s: the checkpoint of the conversion of '%s' cannot be read; restore a "
+                          "backup",
+                          store->uri, name);
     return code;
 }
 

@@ -133,7 +133,9 @@ spill_code_t spill_import_mark_load(spill_store_t *store, const char *name, bson
     *mark = (spill_import_mark_t){0};
     spill_code_t code = store->ops->catalog_get(store, SPILL_CATALOG_IMPORT, name, stored, error);
     if (code == SPILL_OK && *stored && !decode(*stored, mark))
-        return spill_fail(error, SPILL_CORRUPT, "the mark of import '%s' cannot be read", name);
+        return spill_fail(error, SPILL_CORRUPT,
+                          "%s: the checkpoint of import '%s' cannot be read; restore a backup",
+                          store->uri, name);
     return code;
 }
 

@@ -71,6 +71,19 @@ bool spill_buffer_equal(const spill_buffer_t *left, const spill_buffer_t *right)
            (left->size == 0 || memcmp(left->data, right->data, left->size) == 0);
 }
 
+spill_reader_t spill_reader_of(const uint8_t *data, size_t size)
+{
+    static const uint8_t nothing;
+    if (data == NULL || size == 0) /* an offset from NULL is undefined, even one of 0 */
+        return (spill_reader_t){.at = &nothing, .end = &nothing};
+    return (spill_reader_t){.at = data, .end = data + size};
+}
+
+bool spill_reader_ended(const spill_reader_t *reader)
+{
+    return !reader->bad && reader->at == reader->end;
+}
+
 const uint8_t *spill_reader_bytes(spill_reader_t *reader, size_t size)
 {
     if (reader->bad || (size_t)(reader->end - reader->at) < size) {

@@ -37,6 +37,12 @@ typedef struct spill_reader {
     int bad;
 } spill_reader_t;
 
+/* Over `size` bytes at `data`, which may be NULL if `size` is 0. */
+spill_reader_t spill_reader_of(const uint8_t *data, size_t size);
+
+/* Did every read succeed, and are all bytes read? */
+bool spill_reader_ended(const spill_reader_t *reader);
+
 uint8_t spill_reader_byte(spill_reader_t *reader);
 uint64_t spill_reader_be64(spill_reader_t *reader);
 uint64_t spill_reader_varint(spill_reader_t *reader);

@@ -1,3 +1,4 @@
+#include "store/embedded/codec.h"
 #include "store/embedded/numbers.h"
 #include "store/embedded/system.h"
 #include "util/error.h"
@@ -10,12 +11,6 @@ static char *catalog_name(spill_catalog_t kind, const char *name)
     return bson_strdup_printf("%c%s", 'a' + (int)kind, name);
 }
 
-static bool is_document(const spill_buffer_t *value, bson_t *document)
-{
-    return bson_init_static(document, value->data, value->size) &&
-           bson_validate(document, BSON_VALIDATE_NONE, NULL);
-}
-
 spill_code_t spill_embedded_catalog_get(spill_store_t *store, spill_catalog_t kind,
                                         const char *name, bson_t **document, spill_error_t *error)
 {
@@ -25,7 +20,7 @@ spill_code_t spill_embedded_catalog_get(spill_store_t *store, spill_catalog_t ki
     *document = NULL;
     spill_code_t code = spill_system_get(&access, SPILL_SYSTEM_CATALOG, full, error);
     if (code == SPILL_OK && access.found) {
-        if (is_document(&access.value, &stored))
+        if (spill_catalog_decode(access.value.data, access.value.size, &stored))
             *document = bson_copy(&stored);
         else
             code = spill_system_corrupt(&access, "definition or import", name, error);

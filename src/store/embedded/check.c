@@ -392,6 +392,30 @@ static void check_ops(spill_checking_t *checking)
         spill_checking_find_unknown(checking, SPILL_RECORD_ID);
 }
 
+/* A head has a record of other fields, which can be read. */
+static void check_fields(spill_checking_t *checking)
+{
+    const spill_request_t *request = checking->request;
+    spill_kv_iter_t *iter = checking->iter;
+    spill_record_key_t key;
+    bson_t fields;
+    spill_record_key_init(&key, request->collection_id, request->key, request->key_bytes);
+    iter->ops->seek(iter, key.data, key.size);
+    if (spill_checking_find_damage(checking, SPILL_HEAD, "the record of the other fields"))
+        return;
+    if (!iter->valid || iter->key_bytes != key.size || memcmp(iter->key, key.data, key.size) != 0)
+        spill_checking_find(checking, SPILL_HEAD, SPILL_CHECK_RECOVERABLE,
+                            "the record of the other fields is missing");
+    else if (!spill_fields_decode(iter->value, iter->value_bytes, request->key, request->key_bytes,
+                                  &fields))
+        spill_checking_find(checking, SPILL_HEAD, SPILL_CHECK_RECOVERABLE,
+                            "the record of the other fields cannot be read");
+    else if (checking->head.fields_bytes != (int64_t)fields.len)
+        spill_checking_find(checking, SPILL_HEAD, SPILL_CHECK_RECOVERABLE,
+                            "its other fields have %u bytes, the document counts %" PRId64,
+                            fields.len, checking->head.fields_bytes);
+}
+
 static void check_all(spill_checking_t *checking)
 {
     bool newest = checking->request->definition->keep == SPILL_KEEP_NEWEST;
@@ -404,6 +428,8 @@ static void check_all(spill_checking_t *checking)
         check_document(checking, SPILL_HEAD, &checking->head);
     if (checking->head.present)
         check_rest(checking);
+    if (checking->head.present)
+        check_fields(checking);
     check_others(checking);
     check_ops(checking);
     spill_checking_ids(checking);
@@ -419,8 +445,12 @@ spill_code_t spill_embedded_check(spill_store_t *base, const spill_binding_t *bi
     spill_buffer_t owner_key = SPILL_BUFFER_INIT;
     spill_code_t code = spill_owner_key(owner, &owner_key, error);
     if (code == SPILL_OK) {
-        spill_request_t request = {
-            .definition = definition, .owner = owner, .array_id = binding->array_id};
+        spill_request_t request = {.definition = definition,
+                                   .owner = owner,
+                                   .key = owner_key.data,
+                                   .key_bytes = owner_key.size,
+                                   .array_id = binding->array_id,
+                                   .collection_id = binding->collection_id};
         spill_checking_t checking = {.request = &request,
                                      .iter = kv->ops->iterate(kv),
                                      .below = INT64_MAX,

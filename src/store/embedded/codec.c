@@ -1,5 +1,9 @@
 #include "store/embedded/codec.h"
 
+#include "bson/key.h"
+#include "bson/value.h"
+#include "store/limits.h"
+
 #include <string.h>
 
 /*
@@ -137,7 +141,7 @@ static void decode_tally(spill_reader_t *reader, spill_tally_t *tally)
 {
     uint8_t flags = spill_reader_byte(reader);
     uint64_t values = spill_reader_varint(reader);
-    if ((flags & ~TALLY_ALL) != 0 || values == 0 || values > INT64_MAX / 4)
+    if ((flags & ~TALLY_ALL) != 0 || values == 0 || values > SPILL_NUMBER_MAX)
         reader->bad = 1;
     tally->real = (flags & TALLY_REAL) != 0;
     tally->values = reader->bad ? 0 : (int64_t)values;
@@ -180,7 +184,7 @@ static void decode_top(spill_reader_t *reader, spill_top_t *top)
         entry.seq = (int64_t)seq;
         entry.size_bytes = (uint32_t)size;
         entry.rank.rest = (uint16_t)rest;
-        if (seq > INT64_MAX / 4 || size > UINT32_MAX || rest > UINT16_MAX ||
+        if (seq > SPILL_NUMBER_MAX || size > UINT32_MAX || rest > UINT16_MAX ||
             entry.rank.class > SPILL_RANK_DATE)
             reader->bad = 1;
         else
@@ -235,20 +239,44 @@ void spill_state_encode(const spill_state_t *state, bool head, spill_buffer_t *b
         spill_buffer_append_varint(bytes, (uint64_t)state->lease);
 }
 
-/* A number that is never negative. */
-static int64_t read_count(spill_reader_t *reader)
+/* A number from 0 to `most`. */
+static int64_t read_at_most(spill_reader_t *reader, uint64_t most)
 {
     uint64_t value = spill_reader_varint(reader);
-    if (value > INT64_MAX / 4)
+    if (value > most)
         reader->bad = 1;
     return reader->bad ? 0 : (int64_t)value;
 }
 
-/* The sum of two numbers that come from disk. */
-static int64_t read_sum(spill_reader_t *reader, int64_t base)
+static int64_t read_count(spill_reader_t *reader)
+{
+    return read_at_most(reader, SPILL_NUMBER_MAX);
+}
+
+/* A number from -most to `most`. */
+static int64_t read_signed(spill_reader_t *reader, int64_t most)
+{
+    int64_t value = spill_reader_zigzag(reader);
+    if (value > most || value < -most)
+        reader->bad = 1;
+    return reader->bad ? 0 : value;
+}
+
+/* The incarnation: keys order by it as by a number that is never negative. */
+static int64_t read_epoch(spill_reader_t *reader)
+{
+    int64_t epoch = read_signed(reader, SPILL_MOMENT_MAX);
+    if (epoch < 0)
+        reader->bad = 1;
+    return reader->bad ? 0 : epoch;
+}
+
+/* A moment as its distance from another. */
+static int64_t read_moment_after(spill_reader_t *reader, int64_t base)
 {
     int64_t sum;
-    if (__builtin_add_overflow(base, spill_reader_zigzag(reader), &sum)) {
+    if (__builtin_add_overflow(base, spill_reader_zigzag(reader), &sum) || sum > SPILL_MOMENT_MAX ||
+        sum < -SPILL_MOMENT_MAX) {
         reader->bad = 1;
         return 0;
     }
@@ -263,7 +291,7 @@ static void decode_gone(spill_reader_t *reader, spill_state_t *state)
         reader->bad = 1;
     for (int64_t i = 0; i < count && !reader->bad; i++) {
         int64_t step = read_count(reader);
-        if ((step == 0 && i > 0) || last > INT64_MAX / 4)
+        if ((step == 0 && i > 0) || last > SPILL_NUMBER_MAX)
             reader->bad = 1;
         last += step;
         if (!reader->bad)
@@ -281,10 +309,10 @@ static void decode_gaps(spill_reader_t *reader, spill_state_t *state)
         reader->bad = 1;
     for (int64_t i = 0; i < count && !reader->bad; i++) {
         int64_t step = read_count(reader), numbers = read_count(reader);
-        if ((step == 0 && i > 0) || numbers == 0 || last > INT64_MAX / 4)
+        if ((step == 0 && i > 0) || numbers == 0 || last > SPILL_NUMBER_MAX)
             reader->bad = 1;
         last += step;
-        if (!reader->bad && last <= INT64_MAX / 4)
+        if (!reader->bad)
             spill_seqs_insert_run(&state->gone, last, last + numbers);
         last += numbers;
     }
@@ -318,15 +346,15 @@ static void decode_sum(spill_reader_t *reader, spill_sum_t *sum)
 static void decode_head(spill_reader_t *reader, spill_state_t *state)
 {
     state->pages = read_count(reader);
-    state->removed = spill_reader_zigzag(reader);
+    state->removed = read_signed(reader, SPILL_NUMBER_MAX);
     state->low = read_count(reader);
     state->total = read_count(reader);
-    state->fields_bytes = read_count(reader);
+    state->fields_bytes = read_at_most(reader, INT32_MAX);
 }
 
 bool spill_state_decode(const uint8_t *data, size_t size, bool head, spill_state_t *state)
 {
-    spill_reader_t reader = {.at = data, .end = data + size};
+    spill_reader_t reader = spill_reader_of(data, size);
     spill_state_clear(state);
     uint8_t form = spill_reader_byte(&reader);
     uint8_t flags = spill_reader_byte(&reader);
@@ -336,23 +364,23 @@ bool spill_state_decode(const uint8_t *data, size_t size, bool head, spill_state
     state->sealed = (flags & FLAG_SEALED) != 0;
     state->closed = (flags & FLAG_CLOSED) != 0;
     state->intent = (flags & FLAG_INTENT) != 0;
-    state->epoch = spill_reader_zigzag(&reader);
-    state->rev = read_sum(&reader, state->epoch);
+    state->epoch = read_epoch(&reader);
+    state->rev = read_moment_after(&reader, state->epoch);
     state->first = read_count(&reader);
-    state->live = read_count(&reader);
-    state->live_bytes = read_count(&reader);
+    state->live = read_at_most(&reader, SPILL_DOCUMENT_BYTES_MAX);
+    state->live_bytes = read_at_most(&reader, INT32_MAX);
     state->n = read_count(&reader);
     if (head)
         decode_head(&reader, state);
     else
-        state->src = read_sum(&reader, state->epoch);
+        state->src = read_moment_after(&reader, state->epoch);
     if (state->intent) {
-        state->intent_seq = spill_reader_zigzag(&reader);
-        state->intent_page = spill_reader_zigzag(&reader);
+        state->intent_seq = read_signed(&reader, SPILL_NUMBER_MAX);
+        state->intent_page = read_signed(&reader, SPILL_NUMBER_MAX);
     }
     state->intent_edit = (flags & FLAG_EDIT) != 0;
     if (state->intent_edit) {
-        state->intent_src = read_sum(&reader, state->epoch);
+        state->intent_src = read_moment_after(&reader, state->epoch);
         decode_sum(&reader, &state->intent_value);
     }
     if (flags & FLAG_SUM)
@@ -367,11 +395,14 @@ bool spill_state_decode(const uint8_t *data, size_t size, bool head, spill_state
     if (form == STATE_FORM_TOP)
         decode_top(&reader, &state->top);
     if (form == STATE_FORM_LEASE) {
-        state->lease = read_count(&reader);
+        state->lease = read_at_most(&reader, SPILL_MOMENT_MAX);
         reader.bad |= state->lease == 0;
     }
-    state->present = !reader.bad && reader.at == reader.end;
-    return state->present;
+    bool good = spill_reader_ended(&reader);
+    if (!good)
+        spill_state_clear(state);
+    state->present = good;
+    return good;
 }
 
 /* ---- operations and elements ----------------------------------------------------------------- */
@@ -385,7 +416,7 @@ void spill_op_encode(const spill_op_entry_t *entry, spill_buffer_t *bytes)
 
 bool spill_op_decode(const uint8_t *data, size_t size, spill_op_entry_t *entry)
 {
-    spill_reader_t reader = {.at = data, .end = data + size};
+    spill_reader_t reader = spill_reader_of(data, size);
     *entry = (spill_op_entry_t){.seq = read_count(&reader)};
     entry->count = read_count(&reader);
     size_t id_bytes = (size_t)(reader.end - reader.at);
@@ -403,5 +434,35 @@ bool spill_element_decode(const uint8_t *data, size_t size, spill_value_t *value
         return false;
     }
     *value = (spill_value_t){.data = data + 1, .size_bytes = (uint32_t)(size - 1), .type = data[0]};
-    return true;
+    return spill_value_valid(value);
+}
+
+/* ---- documents ------------------------------------------------------------------------------- */
+
+bool spill_catalog_decode(const uint8_t *data, size_t size, bson_t *document)
+{
+    return data != NULL && size > 0 && bson_init_static(document, data, size) &&
+           spill_document_valid(document);
+}
+
+/* Do the bytes of the value make this owner key? */
+static bool has_owner_key(const spill_value_t *id, const uint8_t *owner, size_t owner_bytes)
+{
+    spill_buffer_t key = SPILL_BUFFER_INIT;
+    bool same = spill_owner_key(id, &key, NULL) == SPILL_OK && key.size == owner_bytes &&
+                memcmp(key.data, owner, owner_bytes) == 0;
+    spill_buffer_release(&key);
+    return same;
+}
+
+bool spill_fields_decode(const uint8_t *data, size_t size, const uint8_t *owner, size_t owner_bytes,
+                         bson_t *fields)
+{
+    const char *name;
+    spill_value_t id;
+    if (!spill_catalog_decode(data, size, fields))
+        return false;
+    spill_fields_t at = spill_fields_of(data);
+    return spill_fields_next(&at, &name, &id) && strcmp(name, "_id") == 0 &&
+           has_owner_key(&id, owner, owner_bytes);
 }

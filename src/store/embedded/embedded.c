@@ -229,9 +229,10 @@ static spill_code_t load_dropped_rev(spill_embedded_t *store, spill_error_t *err
     spill_system_key(&key, SPILL_SYSTEM_DROPPED, "");
     spill_code_t code = store->kv->ops->get(store->kv, key.data, key.size, &value, &found, error);
     if (code == SPILL_OK && found) {
-        spill_reader_t reader = {.at = value.data, .end = value.data + value.size};
-        store->dropped_rev = (int64_t)spill_reader_varint(&reader);
-        if (reader.bad || store->dropped_rev < 0)
+        spill_reader_t reader = spill_reader_of(value.data, value.size);
+        uint64_t rev = spill_reader_varint(&reader);
+        store->dropped_rev = rev <= SPILL_MOMENT_MAX ? (int64_t)rev : 0;
+        if (!spill_reader_ended(&reader) || rev > SPILL_MOMENT_MAX)
             code = spill_fail(error, SPILL_CORRUPT,
                               "%s: the record of dropped owners cannot be read: restore a backup",
                               store->base.uri);

@@ -77,6 +77,9 @@ spill_code_t spill_embedded_corrupt(const spill_embedded_t *store, const spill_r
 spill_code_t spill_embedded_place(const spill_request_t *request, int64_t page, spill_code_t code,
                                   spill_error_t *error);
 
+/* Move to the first record behind all of the owner's, whatever kinds these have. (owners.c) */
+void spill_embedded_pass_owner(spill_kv_iter_t *iter, spill_record_key_t *owner);
+
 /* Set the key of a document's state record. */
 void spill_embedded_state_key(spill_record_key_t *key, int64_t page);
 

@@ -1,5 +1,8 @@
 #include "store/embedded/embedded.h"
 
+#include "store/embedded/codec.h"
+#include "util/error.h"
+
 #include <string.h>
 
 static spill_code_t get_record(spill_embedded_t *store, const spill_batch_t *batch,
@@ -21,8 +24,10 @@ spill_code_t spill_embedded_get_fields(spill_embedded_t *store, const spill_batc
     *fields = NULL;
     spill_code_t code = get_record(store, batch, request, &key, &value, &found, error);
     if (code == SPILL_OK && found) {
-        *fields = bson_new_from_data(value.data, value.size);
-        if (!*fields)
+        bson_t stored;
+        if (spill_fields_decode(value.data, value.size, request->key, request->key_bytes, &stored))
+            *fields = bson_copy(&stored);
+        else
             code = spill_embedded_corrupt(store, request, SPILL_HEAD, error,
                                           "the record of the other fields cannot be read");
     } else if (code == SPILL_OK) {
@@ -100,14 +105,21 @@ spill_code_t spill_embedded_drop_fields(spill_embedded_t *store, const spill_req
     bool found;
     int others = 0;
     spill_code_t code = get_record(store, batch, request, &key, &value, &found, error);
-    bool only_id = code == SPILL_OK && found && bson_init_static(&fields, value.data, value.size) &&
-                   bson_count_keys(&fields) <= 1;
+    bool only_id =
+        code == SPILL_OK && found &&
+        spill_fields_decode(value.data, value.size, request->key, request->key_bytes, &fields) &&
+        bson_count_keys(&fields) <= 1;
     if (only_id)
         code = visit_heads(store, batch, request, count, &others, error);
     if (only_id && code == SPILL_OK && others == 0)
         spill_batch_delete(batch, key.data, key.size);
     spill_buffer_release(&value);
     return code;
+}
+
+static bool is_owner_key(const uint8_t *key, size_t key_bytes)
+{
+    return key_bytes <= SPILL_OWNER_KEY_MAX && spill_owner_key_length(key, key_bytes) == key_bytes;
 }
 
 spill_code_t spill_embedded_each_fields(spill_embedded_t *store, uint32_t collection_id,
@@ -124,7 +136,12 @@ spill_code_t spill_embedded_each_fields(spill_embedded_t *store, uint32_t collec
            memcmp(iter->key, from.data, 4) == 0) {
         bool itself = after_bytes > 0 && iter->key_bytes == from.size &&
                       memcmp(iter->key, from.data, from.size) == 0;
-        if (!itself)
+        if (!is_owner_key(iter->key + 4, iter->key_bytes - 4))
+            code = spill_fail(error, SPILL_CORRUPT,
+                              "%s: the key of an owner's other fields cannot be read; restore a "
+                              "backup",
+                              store->base.uri);
+        else if (!itself)
             code = call(context, iter, &more, error);
         iter->ops->next(iter);
     }

@@ -102,9 +102,8 @@ static spill_code_t index_owner(upgrade_t *upgrade, spill_record_key_t *key, spi
         if (code == SPILL_OK && upgrade->iter->valid)
             upgrade->iter->ops->next(upgrade->iter);
     }
-    spill_record_key_kind(key, SPILL_RECORD_END);
     if (code == SPILL_OK && upgrade->iter->valid)
-        upgrade->iter->ops->seek(upgrade->iter, key->data, key->size);
+        spill_embedded_pass_owner(upgrade->iter, key);
     return code;
 }
 
@@ -163,9 +162,9 @@ static spill_code_t read_format(spill_kv_t *kv, const char *place, uint64_t *ver
     spill_system_key(&key, SPILL_SYSTEM_FORMAT, "");
     spill_code_t code = kv->ops->get(kv, key.data, key.size, &value, &found, error);
     if (code == SPILL_OK && found) {
-        spill_reader_t reader = {value.data, value.data + value.size, 0};
+        spill_reader_t reader = spill_reader_of(value.data, value.size);
         *version = spill_reader_varint(&reader);
-        if (reader.bad || *version == 0)
+        if (!spill_reader_ended(&reader) || *version == 0)
             code = spill_fail(error, SPILL_CORRUPT,
                               "%s: the record of the format's version cannot be read", place);
     } else if (code == SPILL_OK) {

@@ -1,5 +1,7 @@
 #include "store/embedded/keys.h"
 
+#include "definition/window.h"
+
 #include <assert.h>
 #include <bson/bson.h>
 #include <string.h>
@@ -120,7 +122,8 @@ bool spill_record_key_is_window_id(const spill_record_key_t *key, const spill_bu
         size <= before + TAIL || memcmp(data + key->prefix + 1, id->data, id->size) != 0)
         return false;
     *window = (const char *)data + before;
-    return memchr(*window, '\0', size - before) == data + size - TAIL;
+    return memchr(*window, '\0', size - before) == data + size - TAIL &&
+           spill_window_text_valid(*window, size - before - TAIL);
 }
 
 uint8_t spill_record_key_kind_of(const spill_record_key_t *owner, const uint8_t *data, size_t size)
@@ -145,6 +148,16 @@ static uint64_t number_at(const spill_record_key_t *owner, const uint8_t *data, 
     return BSON_UINT64_FROM_BE(bytes);
 }
 
+static bool number_valid(int64_t number)
+{
+    return number >= 0 && number <= SPILL_NUMBER_MAX;
+}
+
+static bool epoch_valid(int64_t epoch)
+{
+    return epoch >= 0 && epoch <= SPILL_MOMENT_MAX;
+}
+
 bool spill_record_key_is_element(const spill_record_key_t *owner, const uint8_t *data, size_t size,
                                  int64_t *epoch, int64_t *seq)
 {
@@ -152,7 +165,7 @@ bool spill_record_key_is_element(const spill_record_key_t *owner, const uint8_t 
         return false;
     *epoch = (int64_t)~number_at(owner, data, 0);
     *seq = (int64_t)~number_at(owner, data, 1);
-    return true;
+    return epoch_valid(*epoch) && number_valid(*seq);
 }
 
 bool spill_record_key_is_page(const spill_record_key_t *owner, const uint8_t *data, size_t size,
@@ -161,7 +174,7 @@ bool spill_record_key_is_page(const spill_record_key_t *owner, const uint8_t *da
     if (!is_kind(owner, SPILL_RECORD_PAGE, data, size, 1))
         return false;
     *page = (int64_t)number_at(owner, data, 0);
-    return true;
+    return number_valid(*page);
 }
 
 bool spill_record_key_is_first(const spill_record_key_t *owner, const uint8_t *data, size_t size,
@@ -172,7 +185,7 @@ bool spill_record_key_is_first(const spill_record_key_t *owner, const uint8_t *d
     *epoch = (int64_t)~number_at(owner, data, 0);
     *first = (int64_t)~number_at(owner, data, 1);
     *page = (int64_t)~number_at(owner, data, 2);
-    return true;
+    return epoch_valid(*epoch) && number_valid(*first) && number_valid(*page);
 }
 
 bool spill_record_key_is_op(const spill_record_key_t *owner, const uint8_t *data, size_t size,
@@ -182,7 +195,7 @@ bool spill_record_key_is_op(const spill_record_key_t *owner, const uint8_t *data
         return false;
     *epoch = (int64_t)~number_at(owner, data, 0);
     *ordinal = (int64_t)number_at(owner, data, 1);
-    return true;
+    return epoch_valid(*epoch) && number_valid(*ordinal);
 }
 
 bool spill_record_key_is_id(const spill_record_key_t *owner, const uint8_t *data, size_t size,
@@ -200,7 +213,7 @@ bool spill_record_key_is_id(const spill_record_key_t *owner, const uint8_t *data
     memcpy(&bytes, data + size - sizeof bytes, sizeof bytes);
     *epoch = (int64_t)~number_at(owner, data, 0);
     *seq = (int64_t)BSON_UINT64_FROM_BE(bytes);
-    return true;
+    return epoch_valid(*epoch) && number_valid(*seq);
 }
 
 bool spill_record_key_is_rank(const spill_record_key_t *owner, const uint8_t *data, size_t size,
@@ -213,7 +226,7 @@ bool spill_record_key_is_rank(const spill_record_key_t *owner, const uint8_t *da
     memcpy(&bytes, data + size - sizeof bytes, sizeof bytes);
     *epoch = (int64_t)~number_at(owner, data, 0);
     *seq = (int64_t)~BSON_UINT64_FROM_BE(bytes);
-    return true;
+    return epoch_valid(*epoch) && number_valid(*seq);
 }
 
 void spill_system_key(spill_buffer_t *key, spill_system_record_t kind, const char *name)

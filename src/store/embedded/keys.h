@@ -80,7 +80,15 @@ void spill_record_key_window_ids(spill_record_key_t *key, const spill_buffer_t *
 bool spill_record_key_is_window_id(const spill_record_key_t *key, const spill_buffer_t *id,
                                    const uint8_t *data, size_t size, const char **window);
 
-/* Is `data` a key of this owner and kind? Then its numbers. */
+/*
+ * The highest sequence number, page, ordinal or count of a record, and the latest moment (the
+ * incarnation and revision of a document, in microseconds since 1970). All are 0 or more: the order
+ * of keys depends on that.
+ */
+#define SPILL_NUMBER_MAX (INT64_C(1) << 53)
+#define SPILL_MOMENT_MAX (INT64_C(1) << 60)
+
+/* Is `data` a key of this owner and kind, with numbers in range? Then its numbers. */
 bool spill_record_key_is_element(const spill_record_key_t *owner, const uint8_t *data, size_t size,
                                  int64_t *epoch, int64_t *seq);
 bool spill_record_key_is_page(const spill_record_key_t *owner, const uint8_t *data, size_t size,

@@ -2,6 +2,8 @@
 
 #include "util/error.h"
 
+#include <string.h>
+
 static uint32_t read_id(spill_reader_t *reader)
 {
     uint64_t id = spill_reader_varint(reader);
@@ -12,10 +14,62 @@ static uint32_t read_id(spill_reader_t *reader)
 
 static bool decode_binding(const uint8_t *data, size_t size, spill_binding_t *binding)
 {
-    spill_reader_t reader = {.at = data, .end = data + size};
+    spill_reader_t reader = spill_reader_of(data, size);
     binding->array_id = read_id(&reader);
     binding->collection_id = read_id(&reader);
-    return !reader.bad && reader.at == reader.end;
+    return spill_reader_ended(&reader) && binding->array_id != binding->collection_id;
+}
+
+/* Does a record of another name have this number, or (with `least`) a number above it? */
+static spill_code_t find_number(spill_system_access_t *access, spill_system_record_t kind,
+                                const char *name, uint32_t number, bool least, bool *found,
+                                spill_error_t *error)
+{
+    spill_kv_t *kv = access->store->kv;
+    spill_buffer_t prefix = SPILL_BUFFER_INIT;
+    char other[SPILL_NAME_SIZE];
+    spill_system_key(&prefix, kind, "");
+    spill_kv_iter_t *iter = kv->ops->iterate(kv);
+    iter->ops->seek(iter, prefix.data, prefix.size);
+    for (; spill_system_at_name(iter, &prefix, other, sizeof other); iter->ops->next(iter)) {
+        spill_reader_t reader = spill_reader_of(iter->value, iter->value_bytes);
+        uint32_t its = read_id(&reader); /* of an array: its own number comes first */
+        *found = *found || (least ? its >= number : its == number && strcmp(other, name) != 0);
+    }
+    spill_code_t code = iter->valid ? SPILL_OK : iter->ops->status(iter, error);
+    iter->ops->free(iter);
+    spill_buffer_release(&prefix);
+    return code;
+}
+
+/* Is the array's number its own? If two arrays had one number, each would write into the other. */
+static spill_code_t check_unique(spill_system_access_t *access, const char *name,
+                                 const spill_binding_t *binding, spill_error_t *error)
+{
+    bool found = false;
+    spill_code_t code =
+        find_number(access, SPILL_SYSTEM_ARRAY, name, binding->array_id, false, &found, error);
+    if (code == SPILL_OK)
+        code = find_number(access, SPILL_SYSTEM_COLLECTION, "", binding->array_id, false, &found,
+                           error);
+    if (code == SPILL_OK && found)
+        code = spill_fail(error, SPILL_CORRUPT,
+                          "%s: the record of array \"%s\" has a number that another record has; "
+                          "restore a backup",
+                          access->store->base.uri, name);
+    return code;
+}
+
+/* A number that is given twice would mix two arrays: it is higher than all that records have. */
+static spill_code_t check_highest(spill_system_access_t *access, uint32_t number,
+                                  spill_error_t *error)
+{
+    bool found = false;
+    spill_code_t code = find_number(access, SPILL_SYSTEM_ARRAY, "", number, true, &found, error);
+    if (code == SPILL_OK)
+        code = find_number(access, SPILL_SYSTEM_COLLECTION, "", number, true, &found, error);
+    return code == SPILL_OK && found ? spill_system_corrupt(access, "the numbers given", "", error)
+                                     : code;
 }
 
 static spill_code_t next_id(spill_system_access_t *access, uint32_t *id, spill_error_t *error)
@@ -25,11 +79,14 @@ static spill_code_t next_id(spill_system_access_t *access, uint32_t *id, spill_e
     if (code != SPILL_OK)
         return code;
     if (access->found) {
-        spill_reader_t reader = {access->value.data, access->value.data + access->value.size, 0};
+        spill_reader_t reader = spill_reader_of(access->value.data, access->value.size);
         *id = read_id(&reader) + 1;
-        if (reader.bad || *id == 0)
+        if (!spill_reader_ended(&reader) || *id == 0)
             return spill_system_corrupt(access, "the numbers given", "", error);
     }
+    code = check_highest(access, *id, error);
+    if (code != SPILL_OK)
+        return code;
     spill_buffer_t bytes = SPILL_BUFFER_INIT;
     spill_buffer_append_varint(&bytes, *id);
     spill_system_put(access, bytes.data, bytes.size);
@@ -44,10 +101,11 @@ static spill_code_t collection_id(spill_system_access_t *access, const char *col
     if (code != SPILL_OK)
         return code;
     if (access->found) {
-        spill_reader_t reader = {access->value.data, access->value.data + access->value.size, 0};
+        spill_reader_t reader = spill_reader_of(access->value.data, access->value.size);
         *id = read_id(&reader);
-        return reader.bad ? spill_system_corrupt(access, "collection", collection, error)
-                          : SPILL_OK;
+        return spill_reader_ended(&reader)
+                   ? SPILL_OK
+                   : spill_system_corrupt(access, "collection", collection, error);
     }
     code = next_id(access, id, error);
     if (code != SPILL_OK)
@@ -91,8 +149,8 @@ spill_code_t spill_numbers_get(spill_system_access_t *access, const char *name,
     spill_code_t code = spill_system_get(access, SPILL_SYSTEM_ARRAY, name, error);
     if (code == SPILL_OK && access->found &&
         !decode_binding(access->value.data, access->value.size, binding))
-        code = spill_system_corrupt(access, "array", name, error);
-    return code;
+        return spill_system_corrupt(access, "array", name, error);
+    return code == SPILL_OK && access->found ? check_unique(access, name, binding, error) : code;
 }
 
 spill_code_t spill_numbers_give(spill_system_access_t *access, const char *name,
@@ -119,6 +177,22 @@ spill_code_t spill_numbers_give(spill_system_access_t *access, const char *name,
     return SPILL_OK;
 }
 
+/* The collection's record and the array's have to agree. */
+static spill_code_t check_collection(spill_system_access_t *access,
+                                     const spill_definition_t *definition,
+                                     const spill_binding_t *binding, spill_error_t *error)
+{
+    const char *name = definition->collection;
+    spill_code_t code = spill_system_get(access, SPILL_SYSTEM_COLLECTION, name, error);
+    if (code != SPILL_OK)
+        return code;
+    spill_reader_t reader = spill_reader_of(access->value.data, access->value.size);
+    uint32_t number = access->found ? read_id(&reader) : 0;
+    return spill_reader_ended(&reader) && number == binding->collection_id
+               ? SPILL_OK
+               : spill_system_corrupt(access, "collection", name, error);
+}
+
 spill_code_t spill_embedded_bind(spill_store_t *store, const spill_definition_t *definition,
                                  spill_binding_t *binding, spill_error_t *error)
 {
@@ -127,6 +201,8 @@ spill_code_t spill_embedded_bind(spill_store_t *store, const spill_definition_t 
     if (code == SPILL_OK && binding->array_id == 0)
         code = spill_fail(error, SPILL_NOT_FOUND, "%s: definition \"%s\" is not in the store",
                           store->uri, definition->name);
+    if (code == SPILL_OK)
+        code = check_collection(&access, definition, binding, error);
     spill_system_release(&access);
     return code;
 }

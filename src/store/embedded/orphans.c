@@ -168,13 +168,6 @@ static bool next_owner(looking_t *looking, uint32_t array_id)
     return false;
 }
 
-/* Behind all records of an owner. */
-static void pass_owner(looking_t *looking)
-{
-    spill_record_key_kind(&looking->key, SPILL_RECORD_END);
-    looking->iter->ops->seek(looking->iter, looking->key.data, looking->key.size);
-}
-
 static spill_code_t list(looking_t *looking, const spill_binding_t *binding, size_t limit,
                          bson_t *found, spill_buffer_t *last, spill_error_t *error)
 {
@@ -188,7 +181,7 @@ static spill_code_t list(looking_t *looking, const spill_binding_t *binding, siz
             spill_buffer_clear(last);
             spill_buffer_append(last, looking->key.data + 4, looking->key.prefix - 4);
         }
-        pass_owner(looking);
+        spill_embedded_pass_owner(looking->iter, &looking->key);
     }
     if (code == SPILL_OK && !looking->iter->valid)
         code = looking->iter->ops->status(looking->iter, error);
@@ -227,7 +220,7 @@ spill_code_t spill_embedded_orphans(spill_store_t *store, const spill_definition
     if (query->owner) {
         code = look_at_one(&looking, binding, query->owner, found, error);
     } else if (query->after_bytes > 0) {
-        pass_owner(&looking);
+        spill_embedded_pass_owner(looking.iter, &looking.key);
         code = list(&looking, binding, query->limit, found, last, error);
     } else {
         looking.iter->ops->seek(looking.iter, looking.key.data, looking.key.size);

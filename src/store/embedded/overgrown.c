@@ -66,8 +66,8 @@ static spill_code_t look_at(void *context, const spill_kv_iter_t *iter, bool *mo
     spill_overgrown_t overgrown;
     spill_code_t code = read_head(listing, owner, owner_bytes, &readable, error);
     if (code != SPILL_OK || !readable ||
-        !bson_init_static(&fields, iter->value, iter->value_bytes) ||
-        !spill_document_valid(&fields) || !is_overgrown(listing, &fields, &overgrown))
+        !spill_fields_decode(iter->value, iter->value_bytes, owner, owner_bytes, &fields) ||
+        !is_overgrown(listing, &fields, &overgrown))
         return code;
     spill_overgrown_append(&overgrown, listing->count++, listing->found);
     spill_buffer_clear(listing->last);

@@ -1,14 +1,15 @@
 #include "store/embedded/embedded.h"
 
 #include "bson/value.h"
+#include "store/embedded/codec.h"
 #include "util/error.h"
 
 #include <string.h>
 
 /*
  * Owners are listed from the records of the heads' other fields, which hold their _id and lie side
- * by side; those that have no head in this array are passed over. A head whose record cannot be
- * read is listed: whoever then reads it learns what is wrong with it.
+ * by side. Skip those that have no head in this array. List a head whose record cannot be read: the
+ * next read of that head reports the damage.
  */
 typedef struct listing {
     spill_embedded_t *store;
@@ -42,21 +43,22 @@ static void add_id(listing_t *listing, const spill_value_t *id)
     spill_value_append(id, listing->owners, key);
 }
 
-/* The _id of a record of fields; false where it has none that is this owner's. */
-static bool read_id(const uint8_t *owner, size_t owner_bytes, const spill_kv_iter_t *iter,
-                    spill_value_t *id)
+/* Name the owner that the key says: its record of other fields cannot be read. */
+static spill_code_t fail_fields(const listing_t *listing, const uint8_t *owner, size_t owner_bytes,
+                                spill_error_t *error)
 {
-    bson_t fields;
-    bson_iter_t at;
-    if (!bson_init_static(&fields, iter->value, iter->value_bytes) ||
-        !spill_document_valid(&fields) || !bson_iter_init_find(&at, &fields, "_id"))
-        return false;
-    *id = spill_value_from_iter(&at);
-    spill_buffer_t key = SPILL_BUFFER_INIT;
-    bool same = spill_owner_key(id, &key, NULL) == SPILL_OK && key.size == owner_bytes &&
-                memcmp(key.data, owner, owner_bytes) == 0;
-    spill_buffer_release(&key);
-    return same;
+    bson_t storage = BSON_INITIALIZER;
+    spill_value_t value;
+    char *json = spill_owner_from_key(owner, owner_bytes, &storage, &value)
+                     ? spill_value_to_json(&value, false)
+                     : NULL;
+    spill_code_t code = spill_fail(error, SPILL_CORRUPT,
+                                   "%s: owner %.100s: the record of the other fields cannot be "
+                                   "read; restore a backup",
+                                   listing->store->base.uri, json ? json : "?");
+    bson_free(json);
+    bson_destroy(&storage);
+    return code;
 }
 
 static spill_code_t take_owner(void *context, const spill_kv_iter_t *iter, bool *more,
@@ -70,12 +72,12 @@ static spill_code_t take_owner(void *context, const spill_kv_iter_t *iter, bool 
         has_head(listing->store->kv, listing->binding->array_id, owner, owner_bytes, &has, error);
     if (code != SPILL_OK || !has)
         return code;
-    spill_value_t id;
-    if (!read_id(owner, owner_bytes, iter, &id))
-        return spill_fail(error, SPILL_CORRUPT,
-                          "%s: the record of an owner's other fields cannot be read; restore a "
-                          "backup",
-                          listing->store->base.uri);
+    bson_t fields;
+    bson_iter_t at;
+    if (!spill_fields_decode(iter->value, iter->value_bytes, owner, owner_bytes, &fields) ||
+        !bson_iter_init_find(&at, &fields, "_id"))
+        return fail_fields(listing, owner, owner_bytes, error);
+    spill_value_t id = spill_value_from_iter(&at);
     add_id(listing, &id);
     spill_buffer_clear(listing->last);
     spill_buffer_append(listing->last, owner, owner_bytes);
@@ -179,7 +181,15 @@ spill_code_t spill_embedded_windows(spill_store_t *store, const spill_definition
 
 /* ---- what is left of an array ---------------------------------------------------------------- */
 
-/* The first record of each owner: a head's, if it has one. *any: there is a record at all. */
+void spill_embedded_pass_owner(spill_kv_iter_t *iter, spill_record_key_t *owner)
+{
+    spill_record_key_kind(owner, SPILL_RECORD_END);
+    iter->ops->seek(iter, owner->data, owner->size);
+    while (iter->valid && spill_record_key_kind_of(owner, iter->key, iter->key_bytes) != 0)
+        iter->ops->next(iter); /* a kind that no release writes */
+}
+
+/* *any: the array has a record. *head: one of its owners has a head. */
 static spill_code_t look_for_heads(spill_kv_iter_t *iter, uint32_t array_id, bool *any, bool *head,
                                    spill_error_t *error)
 {
@@ -195,10 +205,12 @@ static spill_code_t look_for_heads(spill_kv_iter_t *iter, uint32_t array_id, boo
             iter->ops->next(iter); /* no owner's */
             continue;
         }
-        *head = owner[length] == SPILL_RECORD_HEAD;
         spill_record_key_init(&key, array_id, owner, length);
-        spill_record_key_kind(&key, SPILL_RECORD_END);
+        spill_record_key_kind(&key, SPILL_RECORD_HEAD);
         iter->ops->seek(iter, key.data, key.size);
+        *head = iter->valid && iter->key_bytes == key.size &&
+                memcmp(iter->key, key.data, key.size) == 0;
+        spill_embedded_pass_owner(iter, &key);
     }
     return iter->valid ? SPILL_OK : iter->ops->status(iter, error);
 }

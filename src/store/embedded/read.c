@@ -234,9 +234,10 @@ static spill_code_t read_fields(spill_view_t *reading, spill_error_t *error)
     spill_code_t code = spill_view_seek(reading, &found, error);
     if (code != SPILL_OK)
         return code;
-    if (found)
-        reading->response->fields =
-            bson_new_from_data(reading->iter->value, reading->iter->value_bytes);
+    bson_t stored;
+    if (found && spill_fields_decode(reading->iter->value, reading->iter->value_bytes, request->key,
+                                     request->key_bytes, &stored))
+        reading->response->fields = bson_copy(&stored);
     if (!reading->response->fields)
         return spill_view_corrupt(reading, error,
                                   "the record of the other fields is missing or damaged");

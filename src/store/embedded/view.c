@@ -140,9 +140,13 @@ static spill_code_t seek_left_over(spill_view_t *reading, int64_t *epoch, int64_
     return code;
 }
 
-/* The page of the index's first entry from the iterator's place on, if it is what the index says.
+/*
+ * Read the page of the index's first entry from the iterator's place on. Leave the state absent if
+ * that page is not what the entry says, or (with an element number from 0 on) if it is of another
+ * incarnation than `of` or does not hold that element: the element is then in no page.
  */
-static spill_code_t read_entry(spill_view_t *reading, int64_t holding, spill_error_t *error)
+static spill_code_t read_entry(spill_view_t *reading, int64_t of, int64_t holding,
+                               spill_error_t *error)
 {
     const spill_kv_iter_t *iter = reading->iter;
     spill_state_t *state = &reading->response->state;
@@ -151,7 +155,8 @@ static spill_code_t read_entry(spill_view_t *reading, int64_t holding, spill_err
                                                    &epoch, &first, &page))
         return SPILL_OK;
     spill_code_t code = spill_view_read_state(reading, page, state, error);
-    if (state->epoch != epoch || holding >= spill_state_end(state))
+    if (state->epoch != epoch || (holding >= 0 && (epoch != of || holding < state->first)) ||
+        holding >= spill_state_end(state))
         spill_state_release(state);
     return code;
 }
@@ -172,7 +177,7 @@ static spill_code_t find_left_over(spill_view_t *reading, spill_error_t *error)
         return code;
     spill_record_key_first(&reading->key, epoch, oldest ? seq : INT64_MAX, INT64_MAX);
     code = spill_view_seek(reading, &found, error);
-    return code == SPILL_OK ? read_entry(reading, seq, error) : code;
+    return code == SPILL_OK ? read_entry(reading, epoch, seq, error) : code;
 }
 
 spill_code_t spill_view_find_document(spill_view_t *reading, spill_error_t *error)

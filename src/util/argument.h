@@ -1,0 +1,38 @@
+/*
+ * Checks of the arguments of public functions. Internal functions assert instead, or rely on the
+ * public function that called them.
+ *
+ *     SPILL_CHECK_POINTERS(error, array, owner);
+ *
+ * returns SPILL_INVALID from the function it stands in if one of the pointers is NULL. The message
+ * names the function and the argument.
+ */
+#ifndef SPILL_UTIL_ARGUMENT_H
+#define SPILL_UTIL_ARGUMENT_H
+
+#include "util/error.h"
+
+#include <stddef.h>
+
+/* Up to 8 object pointers. */
+#define SPILL_CHECK_POINTERS(error, ...)                                                           \
+    do {                                                                                           \
+        const void *const pointers_[] = {__VA_ARGS__};                                             \
+        spill_code_t checked_ = spill_check_pointers(                                              \
+            pointers_, sizeof pointers_ / sizeof pointers_[0], __func__, #__VA_ARGS__, error);     \
+        if (checked_ != SPILL_OK)                                                                  \
+            return checked_;                                                                       \
+    } while (0)
+
+/* One argument that has to hold: a function's pointer, a number's range. `text` is a sentence. */
+#define SPILL_CHECK_ARGUMENT(error, condition, text)                                               \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            return spill_fail(error, SPILL_INVALID, "%s: %s", __func__, text);                     \
+    } while (0)
+
+/* `names` lists the pointers as the source has them: "array, owner". */
+spill_code_t spill_check_pointers(const void *const *pointers, size_t count, const char *function,
+                                  const char *names, spill_error_t *error);
+
+#endif

@@ -1,0 +1,73 @@
+/*
+ * Small embedded stores as lists of records, one for each layout. A caller changes records, and
+ * then runs every operation of the library on the store. Tests and fuzzers share this, so it needs
+ * no test framework: a broken rule ends the program with a message.
+ */
+#ifndef TESTS_SUPPORT_EXERCISE_H
+#define TESTS_SUPPORT_EXERCISE_H
+
+#include "store/embedded/kv_memory.h"
+
+#include <spillway/spillway.h>
+
+/* One record. The bytes belong to the list. */
+typedef struct exercise_record {
+    uint8_t *key;
+    size_t key_bytes;
+    uint8_t *value;
+    size_t value_bytes;
+} exercise_record_t;
+
+/* The records of a closed store, in the order of their keys. */
+typedef struct exercise_store {
+    const char *layout; /* for messages */
+    exercise_record_t *records;
+    size_t count;
+} exercise_store_t;
+
+/* How many layouts exercise_store_make knows: pass 0 to EXERCISE_LAYOUTS - 1. */
+#define EXERCISE_LAYOUTS 7
+
+/*
+ * Write a store of that layout: definition "feed", owners "ada" and "bob", elements with ids in
+ * heads and pages, operations, a removal, other fields, and the checkpoints of an import, a
+ * conversion and a migration. Release it with exercise_store_release.
+ */
+void exercise_store_make(exercise_store_t *store, int layout);
+void exercise_store_release(exercise_store_t *store);
+
+/* A disk with these records. Free it with spill_disk_free. */
+spill_disk_t *exercise_disk(const exercise_store_t *store);
+
+/* Write or delete one record behind the back of any store on the disk. */
+void exercise_put(spill_disk_t *disk, const uint8_t *key, size_t key_bytes, const uint8_t *value,
+                  size_t value_bytes);
+void exercise_delete(spill_disk_t *disk, const uint8_t *key, size_t key_bytes);
+
+/* The operations, in groups that each begin with the store as it was damaged. */
+typedef enum exercise_group {
+    EXERCISE_READ,   /* reads and verify, also read-only; changes nothing */
+    EXERCISE_CHANGE, /* append, edit, remove, update, trim, then verify */
+    EXERCISE_REPAIR, /* repair, verify, append, remove */
+    EXERCISE_DROP,   /* drop the owner, drop the definition, define it again */
+    EXERCISE_GROUPS
+} exercise_group_t;
+
+/* What a group of operations met. */
+typedef struct exercise_result {
+    int64_t operations;
+    int64_t failed;    /* operations that returned an error */
+    int64_t corrupt;   /* operations that returned SPILL_CORRUPT */
+    int64_t unnoticed; /* EXERCISE_READ: reads with SPILL_CORRUPT though verify finds nothing */
+    int64_t findings;  /* of verify */
+    bool opened;       /* the array could be opened */
+    int64_t calls;     /* store operations */
+} exercise_result_t;
+
+/*
+ * Open a store on the disk and run one group. Ends the program if an operation returns an error
+ * without a message, SPILL_CORRUPT without a place, or a malformed element.
+ */
+void exercise_run(spill_disk_t *disk, exercise_group_t group, exercise_result_t *result);
+
+#endif
