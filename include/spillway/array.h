@@ -16,10 +16,15 @@ SPILL_BEGIN_DECLS
 
 typedef struct spill_array spill_array_t;
 
-/* Bind to a saved definition. Cost: one store operation. SPILL_NOT_FOUND where there is none. */
+/*
+ * Bind to a saved definition. Cost: one store operation. SPILL_NOT_FOUND: there is none of that
+ * name. SPILL_CORRUPT: its record cannot be read.
+ */
 SPILL_API spill_code_t spill_array_open(spill_store_t *store, const char *name,
                                         spill_array_t **array, spill_error_t *error);
 SPILL_API void spill_array_close(spill_array_t *array); /* NULL is allowed */
+
+/* Borrows from the array. NULL if `array` is NULL. */
 SPILL_API const spill_definition_t *spill_array_get_definition(const spill_array_t *array);
 
 /* ---- append ---------------------------------------------------------------------------------- */
@@ -90,13 +95,14 @@ typedef struct spill_append_result {
 } spill_append_result_t;
 
 /*
- * Append `count` elements, in order, to the owner's array; creates the owner. A batch that fits a
- * page (page_capacity elements, page_bytes_max) is all there or not at all and its numbers are
- * consecutive (with keep newest it has to fit half of head_bytes_max, too). A larger one is split
- * into parts that each fit: parts are applied in order, others' appends may come between them, and
- * after an error result->count says how many elements were acknowledged. A split batch with an
- * operation id repeats exactly while it has fewer parts than the window, also after the bounds were
- * changed, unless its elements were edited or removed meanwhile: then SPILL_CONFLICT.
+ * Append `count` elements, in order, to the owner's array; creates the owner. `options` and
+ * `result` may be NULL. A batch that fits a page (page_capacity elements, page_bytes_max) is all
+ * there or not at all and its numbers are consecutive (with keep newest it has to fit half of
+ * head_bytes_max, too). A larger one is split into parts that each fit: parts are applied in order,
+ * others' appends may come between them, and after an error result->count says how many elements
+ * were acknowledged. A split batch with an operation id repeats exactly while it has fewer parts
+ * than the window, also after the bounds were changed, unless its elements were edited or removed
+ * meanwhile: then SPILL_CONFLICT.
  *
  * With keep oldest, a batch in one piece that does not fit what is left of the last document begins
  * the next, and leaves the last one short; one that does not fit an empty head leaves the head
@@ -165,7 +171,8 @@ typedef struct spill_slice {
 } spill_slice_t;
 
 /*
- * Read a run of elements in sequence order. An owner that does not exist reads as empty.
+ * Read a run of elements in sequence order. An owner that does not exist reads as empty. `options`
+ * may be NULL. SPILL_INVALID: limit is below 1, skip below 0, or there is no such order.
  * Cost: O(limit) bytes; one document where the run lies in one, else one more for each page it
  * touches. `skip` costs nothing more while nothing has been removed from pages; after removals one
  * small read for each page passed over.
@@ -214,21 +221,27 @@ SPILL_API spill_code_t spill_array_count(spill_array_t *array, const spill_value
 
 /* ---- change and remove ----------------------------------------------------------------------- */
 
-/* Replace one element. SPILL_NOT_FOUND where it is gone; SPILL_TOO_BIG where it no longer fits. */
+/*
+ * Replace one element. SPILL_NOT_FOUND: it was deleted. SPILL_TOO_BIG: it no longer fits.
+ * SPILL_INVALID: `seq` is below 0.
+ */
 SPILL_API spill_code_t spill_array_edit(spill_array_t *array, const spill_value_t *owner,
                                         int64_t seq, const spill_value_t *element,
                                         spill_error_t *error);
 
-/* Remove one element; its number is not used again. SPILL_NOT_FOUND where it is gone already. */
+/*
+ * Remove one element; its number is not used again. SPILL_NOT_FOUND: it was deleted before.
+ * SPILL_INVALID: `seq` is below 0.
+ */
 SPILL_API spill_code_t spill_array_remove(spill_array_t *array, const spill_value_t *owner,
                                           int64_t seq, spill_error_t *error);
 
 /*
  * The same by an element's id: the value at the definition's id_field, a path through documents.
  * Ids that compare as equal in MongoDB are one (1, 1L and 1.0). Of several elements with the id the
- * one with the lowest sequence number is meant; *seq (may be NULL) is its number. An element that
- * has nothing at the path, or null, undefined, an array, a regular expression, or more than 1024
- * bytes of key, has no id.
+ * one with the lowest sequence number is meant; *seq (NULL only to edit or remove) is its number.
+ * An element that has nothing at the path, or null, undefined, an array, a regular expression, or
+ * more than 1024 bytes of key, has no id.
  *
  * Cost: find: one store operation where the head has it (with keep newest: and has no pages), else
  * two; by an index, whatever the array's length. Edit: two more. Remove: one more in the head,
@@ -269,7 +282,7 @@ SPILL_API spill_code_t spill_array_remove_where(spill_array_t *array, const spil
 
 /*
  * Remove every element below a sequence number. Pages that hold nothing more are given back, but
- * for the last of them. SPILL_NOT_FOUND: there is no such owner.
+ * for the last of them. SPILL_NOT_FOUND: there is no such owner. SPILL_INVALID: `below` is below 0.
  * Cost: four store operations, and two or three for each page that goes.
  */
 SPILL_API spill_code_t spill_array_trim(spill_array_t *array, const spill_value_t *owner,

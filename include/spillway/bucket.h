@@ -44,7 +44,8 @@ SPILL_BEGIN_DECLS
 
 /*
  * The window that an element lies in. SPILL_INVALID where it has no time (or no string, for windows
- * of a field), or one outside the years 0 to 9999. No store operation.
+ * of a field), or one outside the years 0 to 9999, or where the definition does not pass its check.
+ * No store operation.
  */
 SPILL_API spill_code_t spill_bucket_window_of(const spill_definition_t *definition,
                                               const spill_value_t *element,
@@ -52,12 +53,13 @@ SPILL_API spill_code_t spill_bucket_window_of(const spill_definition_t *definiti
 
 /*
  * A window as an owner of array.h: {owner, window}. Appends it to `storage`, an initialized bson_t
- * of the caller's that owns the bytes; appending again ends the life of values made before.
+ * of the caller's that owns the bytes; appending again ends the life of values made before. An
+ * empty value if an argument is NULL.
  */
 SPILL_API spill_value_t spill_bucket_name(bson_t *storage, const spill_value_t *owner,
                                           const char *window);
 
-/* And back; false where it is no such name. `owner` borrows. */
+/* And back; false if it is no such name, or an argument is NULL. `owner` borrows. */
 SPILL_API bool spill_bucket_split(const spill_value_t *name, spill_value_t *owner,
                                   char window[SPILL_WINDOW_SIZE]);
 
@@ -97,10 +99,10 @@ typedef struct spill_bucket_appended {
 /*
  * Append elements, each to its window; those of one window in their order, as one batch of
  * spill_array_append. Windows follow each other as they first occur in the batch; a crash, or an
- * error, may leave the later ones out. `appended` (may be NULL) gets *count entries, a window each
- * (free with bson_free), also after an error: those that were begun. Cost: that of
- * spill_array_append for each window. Errors: as there; SPILL_INVALID for an element in no window,
- * before anything is done.
+ * error, may leave the later ones out. `options` may be NULL; `appended` may be NULL, and `count`
+ * with it: `appended` gets *count entries, a window each (free with bson_free), also after an
+ * error: those that were begun. Cost: that of spill_array_append for each window. Errors: as there;
+ * SPILL_INVALID for an element in no window, before anything is done.
  */
 SPILL_API spill_code_t spill_bucket_append(spill_array_t *array, const spill_value_t *owner,
                                            const spill_value_t *elements, size_t element_count,

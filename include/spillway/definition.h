@@ -156,7 +156,7 @@ typedef struct spill_definition {
 
 /*
  * A definition with the defaults of preset "feed-recent" and the given name. A name that does not
- * fit stays empty, which spill_definition_check refuses.
+ * fit, or is NULL, stays empty, which spill_definition_check refuses.
  */
 SPILL_API void spill_definition_init(spill_definition_t *definition, const char *name);
 
@@ -189,7 +189,8 @@ SPILL_API spill_code_t spill_definition_check(const spill_definition_t *definiti
 /*
  * May `next` take the place of `now` where there is data? Only bounds, op_window and what is
  * retained may differ;
- * SPILL_REFUSED names another field that does, with both values. Both have passed the check.
+ * SPILL_REFUSED names another field that does, with both values. SPILL_INVALID: one of them does
+ * not pass the check.
  */
 SPILL_API spill_code_t spill_definition_compatible(const spill_definition_t *now,
                                                    const spill_definition_t *next,
@@ -199,15 +200,15 @@ SPILL_API spill_code_t spill_definition_compatible(const spill_definition_t *now
  * May both be in one store? Two arrays on one collection of heads are fine where none of their
  * fields in the head (array, count, overflow, pages) has a name of the other's. A collection of
  * pages belongs to one definition and holds no heads. SPILL_REFUSED names `other`, what clashes,
- * and what to change in `definition`. Both have passed the check.
+ * and what to change in `definition`. SPILL_INVALID: one of them does not pass the check.
  */
 SPILL_API spill_code_t spill_definition_beside(const spill_definition_t *definition,
                                                const spill_definition_t *other,
                                                spill_error_t *error);
 
 /*
- * As a document, which the call initializes, and back. SPILL_CORRUPT names a field that is missing
- * or out of range; SPILL_FORMAT one that this version does not know.
+ * As a document, which the call initializes, and back. The document of NULL is empty. SPILL_CORRUPT
+ * names a field that is missing or out of range; SPILL_FORMAT one that this version does not know.
  */
 SPILL_API void spill_definition_to_bson(const spill_definition_t *definition, bson_t *document);
 SPILL_API spill_code_t spill_definition_from_bson(spill_definition_t *definition,

@@ -155,7 +155,7 @@ typedef struct spill_counters {
     int64_t bytes_read; /* embedded: not counted */
 } spill_counters_t;
 
-/* Each counter as it is now; they are not read at one moment. */
+/* Each counter as it is now; they are not read at one moment. All are 0 if `store` is NULL. */
 SPILL_API void spill_store_counters(spill_store_t *store, spill_counters_t *counters);
 
 SPILL_END_DECLS

@@ -22,6 +22,11 @@ typedef struct spill_value {
     uint8_t type; /* a bson_type_t */
 } spill_value_t;
 
+/*
+ * The functions below that make a value return an empty one ({0}) if an argument is NULL. No
+ * function accepts that as an element, an owner or an id.
+ */
+
 /* The value that an iterator stands on. Borrows from the iterator's document. O(1). */
 SPILL_API spill_value_t spill_value_from_iter(const bson_iter_t *iter);
 
@@ -35,10 +40,17 @@ SPILL_API spill_value_t spill_value_from_document(const bson_t *document);
 SPILL_API spill_value_t spill_value_from_utf8(bson_t *storage, const char *text);
 SPILL_API spill_value_t spill_value_from_int64(bson_t *storage, int64_t number);
 
-/* Append the value to a document under a key. False when the document would pass 2 GiB. */
+/*
+ * Append the value to a document under a key. False if the document would pass 2 GiB, if the
+ * value's bytes do not fit its type (documents in it are not looked into), or if an argument is
+ * NULL.
+ */
 SPILL_API bool spill_value_append(const spill_value_t *value, bson_t *document, const char *key);
 
-/* Same type and same bytes. (Owners compare by spill_value_same_owner, where 1 is 1.0.) */
+/*
+ * Same type and same bytes. (Owners compare by spill_value_same_owner, where 1 is 1.0.) False if
+ * one is NULL.
+ */
 SPILL_API bool spill_value_equal(const spill_value_t *left, const spill_value_t *right);
 
 /* Do both name one owner? Numbers compare by value, whatever their type, as MongoDB's _id does. */
@@ -46,17 +58,18 @@ SPILL_API bool spill_value_same_owner(const spill_value_t *left, const spill_val
 
 /*
  * The value as Extended JSON v2 (canonical or relaxed). Free the result with bson_free. NULL when
- * the bytes are not a well-formed BSON value, or a string in it is not UTF-8. Cost: O(size).
+ * the bytes are not a well-formed BSON value, a string in it is not UTF-8, or `value` is NULL.
+ * Cost: O(size).
  */
 SPILL_API char *spill_value_to_json(const spill_value_t *value, bool canonical);
 
 /*
- * Read Extended JSON text, which need not end with a NUL, as one value of any type (a document, a
- * number, a string, ...). Appends it to `storage`, an initialized bson_t of the caller's that owns
- * the bytes; appending again ends the life of values made before. Strict: one value, with nothing
- * but white space around it; SPILL_PARSE names the offset of what does not belong. Refused, too:
- * integers beyond 64 bits, nesting deeper than 97, and code or pointers as elements of an array.
- * Cost: about that of libbson's own parser.
+ * Read Extended JSON text, which need not end with a NUL (and may be NULL if size_bytes is 0), as
+ * one value of any type (a document, a number, a string, ...). Appends it to `storage`, an
+ * initialized bson_t of the caller's that owns the bytes; appending again ends the life of values
+ * made before. Strict: one value, with nothing but white space around it; SPILL_PARSE names the
+ * offset of what does not belong. Refused, too: integers beyond 64 bits, nesting deeper than 97,
+ * and code or pointers as elements of an array. Cost: about that of libbson's own parser.
  */
 SPILL_API spill_code_t spill_value_from_json(const char *text, size_t size_bytes, bson_t *storage,
                                              spill_value_t *value, spill_error_t *error);

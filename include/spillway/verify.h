@@ -31,13 +31,13 @@ typedef void (*spill_finding_fn)(void *context, const spill_finding_t *finding);
 
 /*
  * Verify one owner of an array, or every owner (owner NULL). Findings go to `report` (may be NULL)
- * and are counted in *summary; they are not errors: SPILL_OK with summary->findings > 0 means that
- * the check ran and found something. Damaged records are findings too, and the check goes on with
- * the next owner. While others write, an owner that changes under the check is read again.
- * Pages without a head are findings, of whichever owner. Of all owners they are looked for with two
- * or three seeks for each owner (embedded store), or one aggregation in which the server goes
- * through all pages (of whose fields it needs few) and looks up their heads, which it reads whole.
- * Cost: that, and every document once; memory O(one page).
+ * and are counted in *summary (may be NULL); they are not errors: SPILL_OK with summary->findings >
+ * 0 means that the check ran and found something. Damaged records are findings too, and the check
+ * goes on with the next owner. While others write, an owner that changes under the check is read
+ * again. Pages without a head are findings, of whichever owner. Of all owners they are looked for
+ * with two or three seeks for each owner (embedded store), or one aggregation in which the server
+ * goes through all pages (of whose fields it needs few) and looks up their heads, which it reads
+ * whole. Cost: that, and every document once; memory O(one page).
  */
 SPILL_API spill_code_t spill_array_verify(spill_array_t *array, const spill_value_t *owner,
                                           spill_finding_fn report, void *context,
@@ -55,11 +55,12 @@ typedef struct spill_repair_summary {
  * empty, drops that did not come to their end, also (but on a server) of owners that have no head
  * any more. The next writer would finish most of it too; this is for arrays that have none, and for
  * readers of the documents. Each is a finding of invariant 7, told to `report` (may be NULL) before
- * it is finished, and counted; with `look_only` nothing is written. Layouts reference and subset: a
- * head's sum and top that are not those of the elements are made anew. And where nothing else is
- * wrong with an owner, so are bytes, counts and statistics, a seal that is missing, and what a
- * document says of its sequence numbers, where its elements and its neighbours tell them; the
- * indexes of an embedded store are in any case. Each is the finding that verify tells.
+ * it is finished, and counted in *summary (may be NULL); with `look_only` nothing is written.
+ * Layouts reference and subset: a head's sum and top that are not those of the elements are made
+ * anew. And where nothing else is wrong with an owner, so are bytes, counts and statistics, a seal
+ * that is missing, and what a document says of its sequence numbers, where its elements and its
+ * neighbours tell them; the indexes of an embedded store are in any case. Each is the finding that
+ * verify tells.
  *
  * Whatever else verify finds of these owners is told too, as it is, and stays (summary->left):
  * elements and documents that are missing, out of place or cannot be read; and pages without a head

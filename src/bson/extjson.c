@@ -1,6 +1,7 @@
 /* Values to and from Extended JSON. */
 #include "bson/json.h"
 #include "bson/value.h"
+#include "util/argument.h"
 #include "util/buffer.h"
 #include "util/error.h"
 
@@ -30,7 +31,7 @@ static char *field_to_json(const spill_value_t *value, bool canonical)
 
 char *spill_value_to_json(const spill_value_t *value, bool canonical)
 {
-    if (!spill_value_valid(value))
+    if (value == NULL || !spill_value_valid(value))
         return NULL;
     bson_t document;
     if (value->type == BSON_TYPE_DOCUMENT &&
@@ -71,7 +72,11 @@ static spill_code_t read_field(const char *text, size_t size_bytes, bson_t *docu
 spill_code_t spill_value_from_json(const char *text, size_t size_bytes, bson_t *storage,
                                    spill_value_t *value, spill_error_t *error)
 {
+    SPILL_CHECK_POINTERS(error, value);
     *value = (spill_value_t){0};
+    SPILL_CHECK_POINTERS(error, storage);
+    SPILL_CHECK_ARGUMENT(error, text != NULL || size_bytes == 0, "the argument 'text' is NULL");
+    text = text != NULL ? text : "";
     spill_json_kind_t kind;
     spill_code_t code = spill_json_check(text, size_bytes, &kind, error);
     if (code != SPILL_OK)

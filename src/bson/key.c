@@ -235,6 +235,8 @@ spill_code_t spill_owner_key(const spill_value_t *owner, spill_buffer_t *key, sp
 
 bool spill_value_same_owner(const spill_value_t *left, const spill_value_t *right)
 {
+    if (left == NULL || right == NULL)
+        return false;
     if (spill_value_equal(left, right))
         return true;
     spill_buffer_t left_key = SPILL_BUFFER_INIT;

@@ -170,6 +170,8 @@ static bool document_valid(const uint8_t *data, size_t size, int depth)
 
 bool spill_value_valid(const spill_value_t *value)
 {
+    if (value->data == NULL && value->size_bytes > 0)
+        return false;
     uint32_t measured;
     return spill_value_measure(value->type, value->data, value->size_bytes, &measured) &&
            measured == value->size_bytes && content_valid(value->type, value->data, measured, 0);
@@ -235,6 +237,8 @@ const char *spill_value_text(const spill_value_t *value, uint32_t *length_bytes)
 
 spill_value_t spill_value_from_iter(const bson_iter_t *iter)
 {
+    if (iter == NULL)
+        return (spill_value_t){0};
     const uint8_t *data = (const uint8_t *)bson_iter_key(iter) + bson_iter_key_len(iter) + 1;
     return (spill_value_t){
         .data = data,
@@ -245,6 +249,8 @@ spill_value_t spill_value_from_iter(const bson_iter_t *iter)
 
 spill_value_t spill_value_from_document(const bson_t *document)
 {
+    if (document == NULL)
+        return (spill_value_t){0};
     return (spill_value_t){
         .data = bson_get_data(document),
         .size_bytes = document->len,
@@ -264,6 +270,8 @@ spill_value_t spill_value_appended(const bson_t *storage, uint32_t before)
 
 spill_value_t spill_value_from_utf8(bson_t *storage, const char *text)
 {
+    if (storage == NULL || text == NULL)
+        return (spill_value_t){0};
     uint32_t before = storage->len;
     bson_append_utf8(storage, "", 0, text, -1);
     return spill_value_appended(storage, before);
@@ -271,6 +279,8 @@ spill_value_t spill_value_from_utf8(bson_t *storage, const char *text)
 
 spill_value_t spill_value_from_int64(bson_t *storage, int64_t number)
 {
+    if (storage == NULL)
+        return (spill_value_t){0};
     uint32_t before = storage->len;
     bson_append_int64(storage, "", 0, number);
     return spill_value_appended(storage, before);
@@ -307,6 +317,12 @@ static bool append_bytes(const spill_value_t *value, bson_t *document, const cha
 bool spill_value_append(const spill_value_t *value, bson_t *document, const char *key)
 {
     bson_t content;
+    uint32_t measured;
+    if (value == NULL || document == NULL || key == NULL ||
+        (value->data == NULL && value->size_bytes > 0) ||
+        !spill_value_measure(value->type, value->data, value->size_bytes, &measured) ||
+        measured != value->size_bytes)
+        return false;
     if (value->type == BSON_TYPE_DOCUMENT &&
         bson_init_static(&content, value->data, value->size_bytes))
         return bson_append_document(document, key, -1, &content);
@@ -315,7 +331,8 @@ bool spill_value_append(const spill_value_t *value, bson_t *document, const char
 
 bool spill_value_equal(const spill_value_t *left, const spill_value_t *right)
 {
-    return left->type == right->type && left->size_bytes == right->size_bytes &&
+    return left != NULL && right != NULL && left->type == right->type &&
+           left->size_bytes == right->size_bytes &&
            (left->size_bytes == 0 || memcmp(left->data, right->data, left->size_bytes) == 0);
 }
 

@@ -6,14 +6,18 @@
 #include "definition/stored_element.h"
 #include "definition/window.h"
 #include "layout/apart.h"
+#include "util/argument.h"
 #include "util/error.h"
 
 #include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 void spill_append_options_init(spill_append_options_t *options)
 {
+    if (options == NULL)
+        return;
     *options = (spill_append_options_t){.version = SPILL_APPEND_OPTIONS_VERSION};
 }
 
@@ -108,7 +112,7 @@ spill_code_t spill_array_check_window(const spill_owner_t *owner, const spill_va
     const char *own;
     if (definition->layout != SPILL_LAYOUT_BUCKET)
         return SPILL_OK;
-    spill_code_t code = spill_bucket_window_of(definition, element, window, error);
+    spill_code_t code = spill_window_of_element(definition, element, window, error);
     if (code == SPILL_OK && spill_window_split(owner->value, &of, &own) && strcmp(window, own) != 0)
         code = spill_fail(error, SPILL_INVALID, "an element of window '%s' cannot be in '%s'",
                           window, own);
@@ -274,6 +278,9 @@ spill_code_t spill_array_append(spill_array_t *array, const spill_value_t *owner
     options = options != NULL ? options : &defaults;
     result = result != NULL ? result : &ignored;
     *result = (spill_append_result_t){0};
+    SPILL_CHECK_POINTERS(error, array, owner, elements);
+    SPILL_CHECK_ARGUMENT(error, count <= PTRDIFF_MAX / sizeof *elements,
+                         "there are more elements than memory holds");
     if (options->version != SPILL_APPEND_OPTIONS_VERSION)
         return spill_fail(error, SPILL_INVALID, "append options of version %d, not %d",
                           options->version, SPILL_APPEND_OPTIONS_VERSION);

@@ -5,6 +5,7 @@
 #include "definition/fields.h"
 #include "layout/apart.h"
 #include "layout/combine.h"
+#include "util/argument.h"
 #include "util/error.h"
 
 #include <string.h>
@@ -12,7 +13,9 @@
 spill_code_t spill_array_open(spill_store_t *store, const char *name, spill_array_t **array,
                               spill_error_t *error)
 {
+    SPILL_CHECK_POINTERS(error, array);
     *array = NULL;
+    SPILL_CHECK_POINTERS(error, store, name);
     spill_array_t *opened = bson_malloc0(sizeof *opened);
     opened->store = store;
     opened->retains = true;
@@ -45,7 +48,7 @@ void spill_array_close(spill_array_t *array)
 
 const spill_definition_t *spill_array_get_definition(const spill_array_t *array)
 {
-    return &array->definition;
+    return array != NULL ? &array->definition : NULL;
 }
 
 spill_code_t spill_array_check_layout(const spill_array_t *array, bool bucket, const char *what,
@@ -61,7 +64,9 @@ spill_code_t spill_array_check_layout(const spill_array_t *array, bool bucket, c
 spill_code_t spill_array_op_base(spill_array_t *array, const spill_value_t *owner, int64_t *base,
                                  spill_error_t *error)
 {
+    SPILL_CHECK_POINTERS(error, base);
     *base = 0;
+    SPILL_CHECK_POINTERS(error, array, owner);
     spill_owner_t own;
     spill_response_t response = SPILL_RESPONSE_INIT;
     spill_code_t code = spill_owner_init(&own, array, owner, error);
@@ -89,6 +94,7 @@ spill_code_t spill_array_op_base(spill_array_t *array, const spill_value_t *owne
 spill_code_t spill_array_update(spill_array_t *array, const spill_value_t *owner,
                                 const bson_t *update, spill_error_t *error)
 {
+    SPILL_CHECK_POINTERS(error, array, owner, update);
     spill_owner_t own;
     spill_response_t response = SPILL_RESPONSE_INIT;
     spill_code_t code = spill_array_check_formed(array, error);
@@ -134,7 +140,9 @@ spill_code_t spill_array_check_update(const spill_array_t *array, const bson_t *
 spill_code_t spill_array_count(spill_array_t *array, const spill_value_t *owner,
                                spill_count_t *count, spill_error_t *error)
 {
+    SPILL_CHECK_POINTERS(error, count);
     *count = (spill_count_t){0};
+    SPILL_CHECK_POINTERS(error, array, owner);
     spill_owner_t own;
     spill_code_t code = spill_owner_init(&own, array, owner, error);
     if (code == SPILL_OK)
@@ -146,6 +154,7 @@ spill_code_t spill_array_count(spill_array_t *array, const spill_value_t *owner,
 spill_code_t spill_array_drop_owner(spill_array_t *array, const spill_value_t *owner,
                                     spill_error_t *error)
 {
+    SPILL_CHECK_POINTERS(error, array, owner);
     spill_owner_t own;
     spill_code_t code = spill_array_check_formed(array, error);
     if (code != SPILL_OK)

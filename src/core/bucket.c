@@ -1,5 +1,6 @@
 /* Appends over several windows: elements sorted by window, each window's as one batch. */
 #include "core/windows.h"
+#include "util/argument.h"
 #include "util/error.h"
 
 #include <string.h>
@@ -57,7 +58,7 @@ static spill_code_t sort_elements(const spill_array_t *array, const spill_value_
         char window[SPILL_WINDOW_SIZE];
         code = spill_array_check_element(&elements[i], i, error);
         if (code == SPILL_OK)
-            code = spill_bucket_window_of(&array->definition, &elements[i], window, error);
+            code = spill_window_of_element(&array->definition, &elements[i], window, error);
         if (code == SPILL_OK)
             add(groups, window, &elements[i]);
     }
@@ -75,6 +76,8 @@ static void release(groups_t *groups)
 
 void spill_bucket_append_options_init(spill_bucket_append_options_t *options)
 {
+    if (options == NULL)
+        return;
     *options = (spill_bucket_append_options_t){.version = SPILL_BUCKET_APPEND_OPTIONS_VERSION};
 }
 
@@ -93,6 +96,12 @@ static spill_code_t check_options(const spill_bucket_append_options_t *options,
     if (options->version != SPILL_BUCKET_APPEND_OPTIONS_VERSION)
         return spill_fail(error, SPILL_INVALID, "bucket append options of version %d, not %d",
                           options->version, SPILL_BUCKET_APPEND_OPTIONS_VERSION);
+    if (!options->bases && options->base_count > 0)
+        return spill_fail(error, SPILL_INVALID, "bucket append options: 'bases' is NULL");
+    for (size_t i = 0; i < options->base_count; i++)
+        if (!memchr(options->bases[i].window, '\0', sizeof options->bases[i].window))
+            return spill_fail(error, SPILL_INVALID,
+                              "bucket append options: the window of base %zu does not end", i);
     for (size_t i = 0; options->op_id && i < groups->count; i++)
         if (!find_base(options, groups->at[i].window))
             return spill_fail(error, SPILL_INVALID,
@@ -130,10 +139,15 @@ spill_code_t spill_bucket_append(spill_array_t *array, const spill_value_t *owne
 {
     spill_bucket_append_options_t defaults;
     spill_bucket_append_options_init(&defaults);
+    size_t ignored;
     options = options ? options : &defaults;
-    *count = 0;
     if (appended)
         *appended = NULL;
+    if (count)
+        *count = 0;
+    SPILL_CHECK_POINTERS(error, array, owner, elements);
+    SPILL_CHECK_ARGUMENT(error, !appended || count, "'count' is NULL, but 'appended' is not");
+    count = count ? count : &ignored;
     groups_t groups;
     spill_code_t code = sort_elements(array, elements, element_count, &groups, error);
     if (code == SPILL_OK)
@@ -160,8 +174,11 @@ spill_code_t spill_bucket_op_bases(spill_array_t *array, const spill_value_t *ow
                                    const spill_value_t *elements, size_t element_count,
                                    spill_bucket_base_t **bases, size_t *count, spill_error_t *error)
 {
-    *bases = NULL;
-    *count = 0;
+    if (bases != NULL)
+        *bases = NULL;
+    if (count != NULL)
+        *count = 0;
+    SPILL_CHECK_POINTERS(error, array, owner, elements, bases, count);
     groups_t groups;
     spill_code_t code = sort_elements(array, elements, element_count, &groups, error);
     spill_bucket_base_t *all = NULL;

@@ -5,6 +5,7 @@
 #include "bson/match.h"
 #include "core/forming.h"
 #include "core/windows.h"
+#include "util/argument.h"
 #include "util/error.h"
 
 #include <string.h>
@@ -65,6 +66,11 @@ spill_code_t spill_bucket_find_id(spill_array_t *array, const spill_value_t *own
                                   const spill_value_t *id, char window[SPILL_WINDOW_SIZE],
                                   int64_t *seq, spill_error_t *error)
 {
+    if (window != NULL)
+        window[0] = '\0';
+    if (seq != NULL)
+        *seq = -1;
+    SPILL_CHECK_POINTERS(error, array, owner, id, window, seq);
     search_t search = {.action = ACTION_FIND, .id = id, .window = window, .seq = seq};
     return by_id(array, owner, &search, error);
 }
@@ -74,6 +80,11 @@ spill_code_t spill_bucket_edit_id(spill_array_t *array, const spill_value_t *own
                                   char window[SPILL_WINDOW_SIZE], int64_t *seq,
                                   spill_error_t *error)
 {
+    if (window != NULL)
+        window[0] = '\0';
+    if (seq != NULL)
+        *seq = -1;
+    SPILL_CHECK_POINTERS(error, array, owner, id, element, window, seq);
     search_t search = {
         .action = ACTION_EDIT, .id = id, .element = element, .window = window, .seq = seq};
     return by_id(array, owner, &search, error);
@@ -83,6 +94,11 @@ spill_code_t spill_bucket_remove_id(spill_array_t *array, const spill_value_t *o
                                     const spill_value_t *id, char window[SPILL_WINDOW_SIZE],
                                     int64_t *seq, spill_error_t *error)
 {
+    if (window != NULL)
+        window[0] = '\0';
+    if (seq != NULL)
+        *seq = -1;
+    SPILL_CHECK_POINTERS(error, array, owner, id, window, seq);
     search_t search = {.action = ACTION_REMOVE, .id = id, .window = window, .seq = seq};
     return by_id(array, owner, &search, error);
 }
@@ -119,6 +135,7 @@ spill_code_t spill_bucket_remove_where(spill_array_t *array, const spill_value_t
     spill_window_range_t range = {.newest_first = false};
     if (removed)
         *removed = 0;
+    SPILL_CHECK_POINTERS(error, array, owner, filter);
     if (limit < 0)
         return spill_fail(error, SPILL_INVALID, "the limit is %lld, below 0", (long long)limit);
     spill_code_t code = spill_match_check(filter, error);
@@ -168,6 +185,7 @@ static spill_code_t trim_older(spill_array_t *array, const spill_value_t *owner,
 spill_code_t spill_bucket_trim_older(spill_array_t *array, const spill_value_t *owner,
                                      int64_t time_ms, spill_error_t *error)
 {
+    SPILL_CHECK_POINTERS(error, array, owner);
     return trim_older(array, owner, time_ms, INT64_MAX, error);
 }
 
@@ -190,6 +208,7 @@ static bool count_window(void *context, const spill_bucket_window_t *window)
 spill_code_t spill_bucket_trim_keep(spill_array_t *array, const spill_value_t *owner, int64_t keep,
                                     spill_error_t *error)
 {
+    SPILL_CHECK_POINTERS(error, array, owner);
     counting_t counting = {.keep = keep};
     int64_t dropped;
     bool more;

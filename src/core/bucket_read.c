@@ -1,5 +1,6 @@
 /* Reads over several windows, gathered from reads of each. */
 #include "core/windows.h"
+#include "util/argument.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -9,6 +10,8 @@ enum { FEWEST_READ = 100 };
 
 void spill_bucket_read_options_init(spill_bucket_read_options_t *options)
 {
+    if (options == NULL)
+        return;
     *options = (spill_bucket_read_options_t){.version = SPILL_BUCKET_READ_OPTIONS_VERSION,
                                              .order = SPILL_NEWEST_FIRST,
                                              .limit = 20,
@@ -156,6 +159,9 @@ static spill_code_t check_options(const spill_bucket_read_options_t *options, sp
     if (options->version != SPILL_BUCKET_READ_OPTIONS_VERSION)
         return spill_fail(error, SPILL_INVALID, "bucket read options of version %d, not %d",
                           options->version, SPILL_BUCKET_READ_OPTIONS_VERSION);
+    if (options->order != SPILL_NEWEST_FIRST && options->order != SPILL_OLDEST_FIRST)
+        return spill_fail(error, SPILL_INVALID, "bucket read options: there is no order %d",
+                          (int)options->order);
     if (options->limit < 1)
         return spill_fail(error, SPILL_INVALID, "limit is at least 1, not %" PRId64,
                           options->limit);
@@ -166,7 +172,9 @@ spill_code_t spill_bucket_read(spill_array_t *array, const spill_value_t *owner,
                                const spill_bucket_read_options_t *options,
                                spill_bucket_slice_t **slice, spill_error_t *error)
 {
+    SPILL_CHECK_POINTERS(error, slice);
     *slice = NULL;
+    SPILL_CHECK_POINTERS(error, array, owner);
     spill_bucket_read_options_t defaults;
     spill_bucket_read_options_init(&defaults);
     options = options ? options : &defaults;

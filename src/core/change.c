@@ -1,6 +1,7 @@
 /* Changing and removing single elements, by number or by id. */
 #include "bson/element.h"
 #include "core/forming.h"
+#include "util/argument.h"
 #include "util/error.h"
 
 spill_code_t spill_array_check_id(const spill_array_t *array, const spill_value_t *id,
@@ -54,6 +55,8 @@ static spill_code_t remove_element(spill_array_t *array, const spill_value_t *ow
 spill_code_t spill_array_edit(spill_array_t *array, const spill_value_t *owner, int64_t seq,
                               const spill_value_t *element, spill_error_t *error)
 {
+    SPILL_CHECK_POINTERS(error, array, owner, element);
+    SPILL_CHECK_ARGUMENT(error, seq >= 0, "a sequence number is 0 or more");
     spill_which_t which = {.seq = seq};
     return edit(array, owner, &which, element, error);
 }
@@ -61,6 +64,8 @@ spill_code_t spill_array_edit(spill_array_t *array, const spill_value_t *owner, 
 spill_code_t spill_array_remove(spill_array_t *array, const spill_value_t *owner, int64_t seq,
                                 spill_error_t *error)
 {
+    SPILL_CHECK_POINTERS(error, array, owner);
+    SPILL_CHECK_ARGUMENT(error, seq >= 0, "a sequence number is 0 or more");
     spill_which_t which = {.seq = seq};
     return remove_element(array, owner, &which, error);
 }
@@ -94,6 +99,9 @@ static spill_code_t tell_seq(const spill_which_t *which, int64_t *seq, spill_cod
 spill_code_t spill_array_find_id(spill_array_t *array, const spill_value_t *owner,
                                  const spill_value_t *id, int64_t *seq, spill_error_t *error)
 {
+    if (seq != NULL)
+        *seq = -1;
+    SPILL_CHECK_POINTERS(error, array, owner, id, seq);
     spill_which_t which = {.id = id, .seq = -1};
     spill_owner_t own;
     *seq = -1;
@@ -111,6 +119,9 @@ spill_code_t spill_array_edit_id(spill_array_t *array, const spill_value_t *owne
                                  const spill_value_t *id, const spill_value_t *element,
                                  int64_t *seq, spill_error_t *error)
 {
+    if (seq != NULL)
+        *seq = -1;
+    SPILL_CHECK_POINTERS(error, array, owner, id, element);
     spill_which_t which = {.id = id, .seq = -1};
     spill_code_t code = spill_array_check_id(array, id, error);
     if (code == SPILL_OK)
@@ -121,6 +132,9 @@ spill_code_t spill_array_edit_id(spill_array_t *array, const spill_value_t *owne
 spill_code_t spill_array_remove_id(spill_array_t *array, const spill_value_t *owner,
                                    const spill_value_t *id, int64_t *seq, spill_error_t *error)
 {
+    if (seq != NULL)
+        *seq = -1;
+    SPILL_CHECK_POINTERS(error, array, owner, id);
     spill_which_t which = {.id = id, .seq = -1};
     spill_code_t code = spill_array_check_id(array, id, error);
     if (code == SPILL_OK)

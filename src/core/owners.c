@@ -1,6 +1,7 @@
 /* Walks over the owners of an array, and over pages without one. */
 #include "core/array.h"
 #include "definition/fields.h"
+#include "util/argument.h"
 #include "util/error.h"
 
 #include <spillway/bucket.h>
@@ -28,6 +29,8 @@ static spill_code_t visit_owners(const bson_t *owners, spill_owner_fn visit, voi
 spill_code_t spill_array_owners(spill_array_t *array, spill_owner_fn visit, void *context,
                                 spill_error_t *error)
 {
+    SPILL_CHECK_POINTERS(error, array);
+    SPILL_CHECK_ARGUMENT(error, visit != NULL, "the argument 'visit' is NULL");
     spill_buffer_t after = SPILL_BUFFER_INIT;
     spill_buffer_t last = SPILL_BUFFER_INIT;
     spill_code_t code = SPILL_OK;

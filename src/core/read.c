@@ -2,12 +2,15 @@
 #include "core/array.h"
 #include "core/reading.h"
 #include "definition/fields.h"
+#include "util/argument.h"
 #include "util/error.h"
 
 #include <inttypes.h>
 
 void spill_read_options_init(spill_read_options_t *options)
 {
+    if (options == NULL)
+        return;
     *options = (spill_read_options_t){
         .version = SPILL_READ_OPTIONS_VERSION,
         .order = SPILL_NEWEST_FIRST,
@@ -188,6 +191,9 @@ static spill_code_t check_options(const spill_read_options_t *options, spill_err
     if (options->version != SPILL_READ_OPTIONS_VERSION)
         return spill_fail(error, SPILL_INVALID, "read options of version %d, not %d",
                           options->version, SPILL_READ_OPTIONS_VERSION);
+    if (options->order != SPILL_NEWEST_FIRST && options->order != SPILL_OLDEST_FIRST)
+        return spill_fail(error, SPILL_INVALID, "read options: there is no order %d",
+                          (int)options->order);
     if (options->limit < 1 || options->skip < 0)
         return spill_fail(error, SPILL_INVALID,
                           "limit is at least 1 and skip at least 0, not %" PRId64 " and %" PRId64,
@@ -199,7 +205,9 @@ spill_code_t spill_array_read(spill_array_t *array, const spill_value_t *owner,
                               const spill_read_options_t *options, spill_slice_t **slice,
                               spill_error_t *error)
 {
+    SPILL_CHECK_POINTERS(error, slice);
     *slice = NULL;
+    SPILL_CHECK_POINTERS(error, array, owner);
     spill_read_options_t defaults;
     spill_read_options_init(&defaults);
     options = options != NULL ? options : &defaults;

@@ -3,6 +3,7 @@
 #include "core/array.h"
 #include "core/forming.h"
 #include "core/walk.h"
+#include "util/argument.h"
 #include "util/error.h"
 
 /* Of the elements below `end`, remove those of the stretch that match, while there is a limit. */
@@ -49,6 +50,7 @@ spill_code_t spill_array_remove_where(spill_array_t *array, const spill_value_t 
     int64_t left = most;
     if (removed)
         *removed = 0;
+    SPILL_CHECK_POINTERS(error, array, owner, filter);
     if (limit < 0)
         return spill_fail(error, SPILL_INVALID, "the limit is %lld, below 0", (long long)limit);
     spill_code_t code = spill_match_check(filter, error);

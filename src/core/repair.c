@@ -6,6 +6,7 @@
  */
 #include "core/array.h"
 #include "core/verify_owner.h"
+#include "util/argument.h"
 
 #include <spillway/verify.h>
 
@@ -254,5 +255,6 @@ spill_code_t spill_array_repair(spill_array_t *array, const spill_value_t *owner
         .summary = summary != NULL ? summary : &ignored,
     };
     *repair.summary = (spill_repair_summary_t){0};
+    SPILL_CHECK_POINTERS(error, array);
     return repair_all(&repair, owner, error);
 }

@@ -2,6 +2,7 @@
  */
 #include "definition/fields.h"
 #include "layout/owner.h"
+#include "util/argument.h"
 #include "util/error.h"
 
 /* The run becomes the slice's. */
@@ -65,7 +66,9 @@ static spill_code_t read_summary(const spill_owner_t *owner, int64_t limit, spil
 spill_code_t spill_array_top(spill_array_t *array, const spill_value_t *owner, int64_t limit,
                              spill_slice_t **slice, spill_error_t *error)
 {
+    SPILL_CHECK_POINTERS(error, slice);
     *slice = NULL;
+    SPILL_CHECK_POINTERS(error, array, owner);
     bool best = spill_keeps_best(&array->definition);
     if (!spill_has_top(&array->definition) && !best)
         return spill_fail(error, SPILL_INVALID,

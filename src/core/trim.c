@@ -1,5 +1,6 @@
 /* Removing the oldest elements: below a number, all but so many, or by their time. */
 #include "core/forming.h"
+#include "util/argument.h"
 #include "util/error.h"
 
 static spill_code_t trim_owner(spill_array_t *array, const spill_value_t *owner,
@@ -27,6 +28,8 @@ static spill_code_t trim_owner(spill_array_t *array, const spill_value_t *owner,
 spill_code_t spill_array_trim(spill_array_t *array, const spill_value_t *owner, int64_t below,
                               spill_error_t *error)
 {
+    SPILL_CHECK_POINTERS(error, array, owner);
+    SPILL_CHECK_ARGUMENT(error, below >= 0, "a sequence number is 0 or more");
     const spill_trim_t trim = {.below = below};
     return trim_owner(array, owner, &trim, NULL, error);
 }
@@ -37,6 +40,7 @@ spill_code_t spill_array_trim_keep(spill_array_t *array, const spill_value_t *ow
     const spill_trim_t trim = {.below = INT64_MAX, .keep = keep};
     if (below)
         *below = 0;
+    SPILL_CHECK_POINTERS(error, array, owner);
     if (keep < 0)
         return spill_fail(error, SPILL_INVALID, "there are no %lld elements to keep",
                           (long long)keep);
@@ -49,6 +53,7 @@ spill_code_t spill_array_trim_older(spill_array_t *array, const spill_value_t *o
     const spill_trim_t trim = {.below = INT64_MAX, .by_time = true, .time_ms = time_ms};
     if (below)
         *below = 0;
+    SPILL_CHECK_POINTERS(error, array, owner);
     if (array->definition.time_field[0] == '\0')
         return spill_fail(error, SPILL_INVALID,
                           "definition '%s' does not say what an element's time is (timeField, "

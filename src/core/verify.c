@@ -2,6 +2,7 @@
 #include "core/array.h"
 #include "core/verify_owner.h"
 #include "definition/window.h"
+#include "util/argument.h"
 #include "util/error.h"
 
 #include <stdio.h>
@@ -176,6 +177,7 @@ spill_code_t spill_array_verify(spill_array_t *array, const spill_value_t *owner
         .summary = summary != NULL ? summary : &ignored,
     };
     *verify.summary = (spill_verify_summary_t){0};
+    SPILL_CHECK_POINTERS(error, array);
     bson_init(&verify.last);
     spill_code_t code = owner != NULL
                             ? verify_owner(&verify, owner, error)

@@ -1,5 +1,6 @@
 /* Two definitions in one store: whose documents and fields are whose. */
 #include "definition/fields.h"
+#include "util/argument.h"
 #include "util/error.h"
 
 #include <string.h>
@@ -65,6 +66,10 @@ static const char *contents(const spill_definition_t *definition, bool heads)
 spill_code_t spill_definition_beside(const spill_definition_t *definition,
                                      const spill_definition_t *other, spill_error_t *error)
 {
+    SPILL_CHECK_POINTERS(error, definition, other);
+    if (spill_definition_check(definition, error) != SPILL_OK ||
+        spill_definition_check(other, error) != SPILL_OK)
+        return SPILL_INVALID;
     const char *pages = definition->page_collection;
     if (strcmp(definition->collection, other->page_collection) == 0)
         return spill_fail(error, SPILL_REFUSED,

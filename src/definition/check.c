@@ -1,6 +1,7 @@
 #include "definition/fields.h"
 #include "definition/limits.h"
 #include "definition/stored_element.h"
+#include "util/argument.h"
 #include "util/error.h"
 
 #include <bson/bson.h>
@@ -362,6 +363,7 @@ static spill_code_t check_capped(const spill_definition_t *definition, spill_err
 
 spill_code_t spill_definition_check(const spill_definition_t *definition, spill_error_t *error)
 {
+    SPILL_CHECK_POINTERS(error, definition);
     for (size_t i = 0; i < SPILL_NAME_FIELDS; i++) {
         spill_code_t code = check_name(definition, &spill_name_fields[i], error);
         if (code == SPILL_OK)
@@ -418,6 +420,10 @@ bool spill_definition_keep_without_id(const spill_definition_t *now, spill_defin
 spill_code_t spill_definition_compatible(const spill_definition_t *now,
                                          const spill_definition_t *next, spill_error_t *error)
 {
+    SPILL_CHECK_POINTERS(error, now, next);
+    if (spill_definition_check(now, error) != SPILL_OK ||
+        spill_definition_check(next, error) != SPILL_OK)
+        return SPILL_INVALID;
     if (now->layout != next->layout)
         return fail_change(now, "layout", spill_layout_name(now->layout),
                            spill_layout_name(next->layout), error);

@@ -1,5 +1,6 @@
 /* The presets: the documents of the pattern's descriptions, field by field. */
 #include "definition/fields.h"
+#include "util/argument.h"
 #include "util/error.h"
 
 #include <spillway/definition.h>
@@ -107,7 +108,8 @@ static void start_from(spill_definition_t *definition, const spill_definition_t 
 
 void spill_definition_init(spill_definition_t *definition, const char *name)
 {
-    start_from(definition, &preset_definitions[1], name);
+    if (definition != NULL)
+        start_from(definition, &preset_definitions[1], name != NULL ? name : "");
 }
 
 /* What a subset has for its top elements, and no other layout. */
@@ -137,6 +139,8 @@ static void set_element_id(spill_definition_t *definition)
 
 void spill_definition_set_layout(spill_definition_t *definition, spill_layout_t layout)
 {
+    if (definition == NULL)
+        return;
     const spill_definition_t *preset = &preset_definitions[1];
     bool had_pages = spill_definition_has_pages(definition);
     definition->layout = layout;
@@ -172,7 +176,9 @@ void spill_definition_set_layout(spill_definition_t *definition, spill_layout_t 
 spill_code_t spill_definition_preset(spill_definition_t *definition, const char *preset,
                                      const char *name, spill_error_t *error)
 {
+    SPILL_CHECK_POINTERS(error, definition);
     *definition = (spill_definition_t){0};
+    SPILL_CHECK_POINTERS(error, preset, name);
     for (size_t i = 0; preset_names[i] != NULL; i++) {
         if (strcmp(preset, preset_names[i]) != 0)
             continue;

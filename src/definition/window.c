@@ -1,6 +1,7 @@
 #include "definition/window.h"
 
 #include "bson/value.h"
+#include "util/argument.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -190,9 +191,9 @@ static spill_code_t window_of_field(const spill_definition_t *definition,
     return SPILL_OK;
 }
 
-spill_code_t spill_bucket_window_of(const spill_definition_t *definition,
-                                    const spill_value_t *element, char window[SPILL_WINDOW_SIZE],
-                                    spill_error_t *error)
+spill_code_t spill_window_of_element(const spill_definition_t *definition,
+                                     const spill_value_t *element, char window[SPILL_WINDOW_SIZE],
+                                     spill_error_t *error)
 {
     int64_t time_ms;
     window[0] = '\0';
@@ -211,11 +212,24 @@ spill_code_t spill_bucket_window_of(const spill_definition_t *definition,
     return spill_window_of_time(definition->window, time_ms, window, error);
 }
 
+spill_code_t spill_bucket_window_of(const spill_definition_t *definition,
+                                    const spill_value_t *element, char window[SPILL_WINDOW_SIZE],
+                                    spill_error_t *error)
+{
+    SPILL_CHECK_POINTERS(error, window);
+    window[0] = '\0';
+    SPILL_CHECK_POINTERS(error, definition, element);
+    spill_code_t code = spill_definition_check(definition, error);
+    return code == SPILL_OK ? spill_window_of_element(definition, element, window, error) : code;
+}
+
 /* ---- windows as owners ----------------------------------------------------------------------- */
 
 spill_value_t spill_bucket_name(bson_t *storage, const spill_value_t *owner, const char *window)
 {
     bson_t name;
+    if (storage == NULL || owner == NULL || window == NULL)
+        return (spill_value_t){0};
     uint32_t before = storage->len;
     bson_append_document_begin(storage, "", 0, &name);
     spill_value_append(owner, &name, "owner");
@@ -244,8 +258,10 @@ bool spill_bucket_split(const spill_value_t *name, spill_value_t *owner,
                         char window[SPILL_WINDOW_SIZE])
 {
     const char *text;
+    if (window == NULL)
+        return false;
     window[0] = '\0';
-    if (!spill_window_split(name, owner, &text))
+    if (name == NULL || owner == NULL || !spill_window_split(name, owner, &text))
         return false;
     memcpy(window, text, strlen(text) + 1);
     return true;

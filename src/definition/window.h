@@ -19,6 +19,11 @@ spill_code_t spill_window_of_time(spill_window_t window, int64_t time_ms,
 bool spill_window_time(const spill_definition_t *definition, const spill_value_t *element,
                        int64_t *time_ms);
 
+/* As spill_bucket_window_of, for a definition that passed its check and arguments that are set. */
+spill_code_t spill_window_of_element(const spill_definition_t *definition,
+                                     const spill_value_t *element, char window[SPILL_WINDOW_SIZE],
+                                     spill_error_t *error);
+
 /* Is it the _id of a window? Then its owner and its text; both borrow. */
 bool spill_window_split(const spill_value_t *window, spill_value_t *owner, const char **text);
 

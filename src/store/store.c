@@ -1,5 +1,6 @@
 #include "store/store.h"
 
+#include "util/argument.h"
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/redact.h"
@@ -114,6 +115,11 @@ static int64_t value_of(atomic_llong *counter)
 
 void spill_store_counters(spill_store_t *store, spill_counters_t *counters)
 {
+    if (counters == NULL)
+        return;
+    *counters = (spill_counters_t){0};
+    if (store == NULL)
+        return;
     spill_counts_t *counts = &store->counts;
     *counters = (spill_counters_t){
         .calls = value_of(&counts->calls),
@@ -134,6 +140,8 @@ void spill_store_counters(spill_store_t *store, spill_counters_t *counters)
 
 void spill_store_options_init(spill_store_options_t *options)
 {
+    if (options == NULL)
+        return;
     *options = (spill_store_options_t){
         .version = SPILL_STORE_OPTIONS_VERSION,
         .durability = SPILL_DURABILITY_FSYNC,
@@ -193,7 +201,9 @@ static spill_code_t open_path(const char *path, const spill_store_options_t *opt
 spill_code_t spill_store_open(const char *uri, const spill_store_options_t *options,
                               spill_store_t **store, spill_error_t *error)
 {
+    SPILL_CHECK_POINTERS(error, store);
     *store = NULL;
+    SPILL_CHECK_POINTERS(error, uri);
     spill_store_options_t defaults;
     spill_store_options_init(&defaults);
     if (!options)
@@ -235,6 +245,7 @@ spill_code_t spill_store_close(spill_store_t *store, spill_error_t *error)
 
 spill_code_t spill_store_backup(spill_store_t *store, const char *folder, spill_error_t *error)
 {
+    SPILL_CHECK_POINTERS(error, store, folder);
     if (!store->ops->backup)
         return spill_fail(error, SPILL_INVALID,
                           "%s: a store of kind \"%s\" has no backup; export its arrays instead",
