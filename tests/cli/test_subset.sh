@@ -46,6 +46,22 @@ has out '"top":2,"topShown":2,'
 expect 0 read "$db" reviews nobody --top
 clean "$db"
 
+# ---- elements rank by a part of their own _id ----------------------------------------------------
+
+expect 0 define "$db" keyed --preset reviews-subset --collection shops --page-collection keyedNotes \
+    --id-field _id --sort-by _id.n --time-field ''
+for n in 3 9 1 7 5 8; do
+    echo "{\"_id\": {\"n\": $n}, \"x\": $n}"
+done | "$SPILLWAY" append "$db" keyed o - >out 2>err || fail "append: $?"
+tops keyed o '1 5 3'
+expect 0 remove "$db" keyed o --id '{"n": 9}'
+expect 0 edit "$db" keyed o --id '{"n": 8}' '{"x": 8, "_id": {"n": 0}}'
+tops keyed o '3 4 0'
+expect 0 read "$db" keyed o --limit 1
+is out '5	{ "x" : 8, "_id" : { "n" : 0 } }'
+clean "$db"
+expect 0 drop "$db" keyed --yes
+
 # ---- what it refuses -----------------------------------------------------------------------------
 
 expect 4 define "$db" reviews --top 5

@@ -62,8 +62,9 @@ def feeds():
 
 
 def own(element, writer, number):
-    """It is that writer's, and has a place among its own."""
-    return {**element, "id": f"{writer}.{number}", "w": writer, "k": number, "v": 0}
+    """It is that writer's, and has a place among its own; and an _id, as mongoose gives it one."""
+    return {"_id": f"of {writer}.{number}", **element, "id": f"{writer}.{number}", "w": writer,
+            "k": number, "v": 0}
 
 
 def window(element):
@@ -207,6 +208,7 @@ def check(results, owners):
     for line in spillway("export", URI, "events", "--relaxed", "--quiet").splitlines():
         row = json.loads(line)
         element = row["element"]
+        assert element["_id"] == f"of {element['id']}", element
         found[row["owner"]][element["w"]].append((element["k"], element["v"]))
         total += 1
     for writer, mine, _ in results:
