@@ -1,16 +1,23 @@
 /* append: elements from the command line, or a line each from stdin. */
 #include "cli/bucket.h"
+#include "cli/interrupt.h"
+#include "cli/lines.h"
 
 #include "util/buffer.h"
+#include "util/clock.h"
 #include "util/error.h"
+#include "util/redact.h"
+#include "util/text.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
 
 #define BATCH_ELEMENTS 1000
 #define BATCH_BYTES (1024 * 1024)
+/* A line of a live pipe is appended half a second after it came, or somewhat later. */
+#define BATCH_US 500000
+#define WAIT_MS 200
 /* With --op all of stdin is one batch, so it has to stay within memory. */
 #define OPERATION_BYTES (64 * 1024 * 1024)
 
@@ -32,6 +39,7 @@ typedef struct append_state {
     bool with_op;
     bool atomic;
     batch_t batch;
+    int64_t began_us; /* when the batch's first element came */
 } append_state_t;
 
 static void batch_add(batch_t *batch, const spill_value_t *element)
@@ -149,34 +157,78 @@ static spill_code_t add_line(append_state_t *state, const char *line, size_t siz
     return code;
 }
 
-/* Lines before a bad one are appended, unless they are to be one operation. */
+static bool is_blank(const char *line, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (!strchr(" \t\r", line[i]) || line[i] == '\0')
+            return false;
+    return true;
+}
+
+/* Is it time to append what has come so far? With --op all of the input is one batch. */
+static bool is_due(const append_state_t *state)
+{
+    const batch_t *batch = &state->batch;
+    if (state->with_op || batch->count == 0)
+        return false;
+    return batch->count >= BATCH_ELEMENTS || batch->bytes.size >= BATCH_BYTES ||
+           spill_clock_now_us(NULL) - state->began_us >= BATCH_US;
+}
+
+/* Add the lines to batches and append those, up to the end of the input, a bad line or Ctrl-C. */
+static spill_code_t append_as_they_come(append_state_t *state, spill_error_t *error)
+{
+    spill_cli_lines_t lines = {0};
+    spill_cli_lines_state_t come;
+    const char *line;
+    size_t size;
+    int64_t number = 0;
+    spill_code_t code = spill_cli_lines_next(&lines, WAIT_MS, &come, &line, &size, error);
+    while (code == SPILL_OK && come != SPILL_CLI_LINES_END) {
+        number += come == SPILL_CLI_LINES_ONE ? 1 : 0;
+        if (come == SPILL_CLI_LINES_ONE && !is_blank(line, size)) {
+            if (state->batch.count == 0)
+                state->began_us = spill_clock_now_us(NULL);
+            code = add_line(state, line, size, number, error);
+        }
+        if (code == SPILL_OK && is_due(state))
+            code = append_batch(state, error);
+        if (code == SPILL_OK)
+            code = spill_cli_lines_next(&lines, WAIT_MS, &come, &line, &size, error);
+    }
+    spill_cli_lines_release(&lines);
+    return code;
+}
+
+/* Lines before a bad one are appended, and those before Ctrl-C, unless they are one operation. */
 static spill_code_t append_lines(append_state_t *state, spill_error_t *error)
 {
-    char *line = NULL;
-    size_t capacity = 0;
-    int64_t number = 0;
-    spill_code_t code = SPILL_OK;
-    ssize_t size;
-    while (code == SPILL_OK && (size = getline(&line, &capacity, stdin)) >= 0) {
-        number++;
-        if (strspn(line, " \t\r\n") == (size_t)size)
-            continue;
-        code = add_line(state, line, (size_t)size, number, error);
-        bool full = state->batch.count >= BATCH_ELEMENTS || state->batch.bytes.size >= BATCH_BYTES;
-        if (code == SPILL_OK && full && !state->with_op)
-            code = append_batch(state, error);
-    }
-    if (code == SPILL_OK && ferror(stdin))
-        code = spill_fail_errno(error, errno, "stdin");
-    free(line);
     spill_error_t late;
-    if (code == SPILL_OK) {
+    spill_cli_catch_interrupts();
+    spill_code_t code = append_as_they_come(state, error);
+    bool interrupted = code == SPILL_OK && spill_cli_interrupted();
+    if (interrupted && state->with_op)
+        return spill_fail(error, SPILL_CANCELLED,
+                          "interrupted: nothing of the operation was appended");
+    if (code == SPILL_OK)
         code = append_batch(state, error);
-    } else if (!state->with_op) {
-        if (append_batch(state, &late) != SPILL_OK)
-            spill_cli_fail(&late);
-    }
+    else if (!state->with_op && append_batch(state, &late) != SPILL_OK)
+        spill_cli_fail(&late);
+    if (code == SPILL_OK && interrupted)
+        code = spill_fail(error, SPILL_CANCELLED,
+                          "interrupted: every whole line that was read before is appended");
     return code;
+}
+
+/* Is the id printed as it is? Messages mask what is not visible and what may be a password. */
+static bool is_printable(const char *text)
+{
+    char *redacted = spill_redact(text);
+    char *visible = spill_visible_text(redacted);
+    bool same = strcmp(visible, text) == 0;
+    bson_free(visible);
+    bson_free(redacted);
+    return same;
 }
 
 /* --op ID@BASE, or ID alone: the base is then read, and printed before the first try. */
@@ -189,6 +241,10 @@ static spill_code_t prepare_op(append_state_t *state, const char *text, spill_er
         return spill_fail(error, SPILL_INVALID, "--op: an operation id has 1 to %d bytes",
                           SPILL_OP_ID_MAX);
     state->with_op = true;
+    if (!is_printable(text))
+        return spill_fail(error, SPILL_INVALID,
+                          "--op: the id has characters that cannot be printed for a retry, or "
+                          "looks like a connection string: choose another one");
     if (at)
         return spill_cli_parse_number(at + 1, &state->op.base)
                    ? SPILL_OK
@@ -275,8 +331,9 @@ const spill_command_t spill_command_append = {
         "given). The sequence numbers that they got are printed: 7, or 7..9 for a batch.\n"
         "\n"
         "Elements given as arguments are one batch, and so is all of stdin with --op. "
-        "Without --op, stdin is appended a thousand lines at a time, and lines before a "
-        "malformed one stay appended.\n"
+        "Without --op, stdin is appended a thousand lines at a time; a line of a pipe on which "
+        "little comes is appended within a second. Lines before a malformed one, or before "
+        "Ctrl-C (exit code 130), stay appended.\n"
         "\n"
         "Where the oldest elements are kept in the head, a batch may be split to fill "
         "documents: others' elements may come between, and after a failure a first part of "

@@ -60,12 +60,28 @@ bool spill_cli_parse_size(const char *text, int64_t *size)
     return false;
 }
 
+/* Does the text have an integer's form? Then it is no plain word, even if 64 bits cannot hold it.
+ */
+static bool is_integer(const char *text)
+{
+    size_t sign = text[0] == '-';
+    size_t digits = strspn(text + sign, "0123456789");
+    return digits > 0 && text[sign + digits] == '\0';
+}
+
 bool spill_cli_parse_owner(const spill_invocation_t *invocation, const char *text, bson_t *storage,
                            spill_value_t *owner)
 {
     spill_error_t error;
     if (spill_value_from_json(text, strlen(text), storage, owner, &error) == SPILL_OK)
         return true;
+    if (is_integer(text)) {
+        spill_cli_usage(invocation,
+                        "OWNER: %s does not fit into 64 bits; if it is meant as text, write it in "
+                        "quotes: '\"%s\"'",
+                        text, text);
+        return false;
+    }
     if (text[0] == '{' || text[0] == '[' || text[0] == '"') {
         spill_cli_usage(invocation, "OWNER: %s", error.message);
         return false;

@@ -12,15 +12,6 @@ bool spill_cli_is_bucket(const spill_cli_session_t *session)
     return spill_array_get_definition(session->array)->layout == SPILL_LAYOUT_BUCKET;
 }
 
-static spill_code_t no_owner(const spill_cli_session_t *session, spill_error_t *error)
-{
-    char *owner = spill_value_to_json(session->owner, false);
-    spill_fail(error, SPILL_NOT_FOUND, "'%s' has no owner %s",
-               spill_array_get_definition(session->array)->name, owner);
-    bson_free(owner);
-    return SPILL_NOT_FOUND;
-}
-
 /* ---- arguments ------------------------------------------------------------------------------- */
 
 static bool split_address(const char *text, spill_cli_address_t *address)
@@ -233,6 +224,8 @@ static spill_code_t show_slice(const spill_cli_session_t *session,
 {
     print_slice(session, slice);
     spill_code_t code = spill_cli_flush(error);
+    if (code == SPILL_OK && slice->count == 0)
+        code = spill_cli_bucket_exists(session, error);
     if (code == SPILL_OK && slice->more && !session->invocation->quiet) {
         fprintf(stderr, "next:%s --limit %" PRId64, read->oldest ? " --oldest" : "", read->limit);
         print_bound("from", read->from);
@@ -297,7 +290,7 @@ spill_code_t spill_cli_bucket_exists(const spill_cli_session_t *session, spill_e
                                              SPILL_NEWEST_FIRST, note_window, &any, error);
     if (any)
         return SPILL_OK;
-    return code == SPILL_OK ? no_owner(session, error) : code;
+    return code == SPILL_OK ? spill_cli_no_owner(session, error) : code;
 }
 
 /* ---- statistics ------------------------------------------------------------------------------ */
@@ -356,9 +349,11 @@ spill_code_t spill_cli_bucket_stats(const spill_cli_session_t *session, spill_er
 {
     spill_statistics_t all;
     int64_t windows;
-    spill_code_t code =
-        spill_bucket_windows(session->array, session->owner, NULL, NULL, SPILL_OLDEST_FIRST,
-                             print_window, (void *)(uintptr_t)session, error);
+    spill_code_t code = spill_cli_bucket_exists(session, error);
+    if (code != SPILL_OK)
+        return code;
+    code = spill_bucket_windows(session->array, session->owner, NULL, NULL, SPILL_OLDEST_FIRST,
+                                print_window, (void *)(uintptr_t)session, error);
     if (code == SPILL_CANCELLED)
         return spill_cli_flush(error);
     if (code == SPILL_OK)
@@ -384,6 +379,8 @@ spill_code_t spill_cli_bucket_count(const spill_cli_session_t *session, spill_er
     int64_t windows;
     spill_code_t code =
         spill_bucket_statistics(session->array, session->owner, NULL, NULL, &all, &windows, error);
+    if (code == SPILL_OK && windows == 0)
+        return spill_cli_no_owner(session, error);
     if (code == SPILL_OK) {
         print_owner(session);
         printf(",\"count\":%" PRId64 ",\"windows\":%" PRId64 "}\n", all.count, windows);
@@ -426,6 +423,6 @@ spill_code_t spill_cli_each_window(const spill_cli_session_t *session, spill_cli
     if (code != SPILL_OK)
         *error = walking;
     else if (!walk.any)
-        code = no_owner(session, error);
+        code = spill_cli_no_owner(session, error);
     return code;
 }

@@ -191,7 +191,10 @@ spill_code_t spill_cli_flush(spill_error_t *error);
  */
 void spill_cli_check_output(void);
 
-/* Unless --quiet: a remark on stderr where the owner does not exist. */
-spill_code_t spill_cli_remark_absent(const spill_cli_session_t *session, spill_error_t *error);
+/* SPILL_NOT_FOUND with the owner's name. */
+spill_code_t spill_cli_no_owner(const spill_cli_session_t *session, spill_error_t *error);
+
+/* SPILL_NOT_FOUND if the owner does not exist. Not for layout bucket (spill_cli_bucket_exists). */
+spill_code_t spill_cli_check_owner(const spill_cli_session_t *session, spill_error_t *error);
 
 #endif

@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/copy_report.h"
 #include "cli/definition_options.h"
+#include "cli/interrupt.h"
 #include "definition/fields.h"
 #include "util/error.h"
 
@@ -199,8 +200,10 @@ static spill_exit_t run(const spill_invocation_t *invocation)
         return refused;
     spill_error_t error;
     spill_code_t code = spill_cli_open_store(invocation, SPILL_CLI_WRITE, &run.store, &error);
-    if (code == SPILL_OK)
-        code = convert(&run, &error);
+    if (code == SPILL_OK) {
+        spill_cli_stop_on_interrupt(run.store);
+        code = spill_cli_copy_interrupted(&run.copy, convert(&run, &error), &error);
+    }
     if (code == SPILL_OK) {
         spill_cli_copy_print_result(&run.copy);
         say_what_next(&run);

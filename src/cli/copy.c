@@ -3,6 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/copy_report.h"
+#include "cli/interrupt.h"
 #include "util/error.h"
 
 #include <limits.h>
@@ -87,7 +88,8 @@ static spill_code_t copy(copy_run_t *run, spill_error_t *error)
     }
     if (code == SPILL_OK) {
         spill_cli_copy_start(&run->copy, run->invocation);
-        code = copy_all(run, names, error);
+        spill_cli_stop_on_interrupt(run->source);
+        code = spill_cli_copy_interrupted(&run->copy, copy_all(run, names, error), error);
         spill_cli_progress_break(&run->copy.progress);
     }
     bson_strfreev(names);

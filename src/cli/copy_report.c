@@ -1,5 +1,8 @@
 #include "cli/copy_report.h"
 
+#include "cli/interrupt.h"
+#include "util/error.h"
+
 #include <inttypes.h>
 
 static void show_progress(void *context, const spill_copy_result_t *result)
@@ -72,6 +75,13 @@ void spill_cli_copy_start(spill_cli_copy_t *copy, const spill_invocation_t *invo
     spill_cli_progress_start(&copy->progress, invocation->quiet);
 }
 
+static spill_code_t check_interrupt(void *context, int64_t elements, spill_error_t *error)
+{
+    (void)context;
+    (void)elements;
+    return spill_cli_interrupted() ? spill_fail(error, SPILL_CANCELLED, "interrupted") : SPILL_OK;
+}
+
 void spill_cli_copy_hook(spill_cli_copy_t *copy, const spill_cli_copy_given_t *given,
                          spill_copy_options_t *options)
 {
@@ -82,17 +92,28 @@ void spill_cli_copy_hook(spill_cli_copy_t *copy, const spill_cli_copy_given_t *g
     options->unverified = given->no_verify;
     options->differs = print_difference;
     options->progress = show_progress;
+    options->turn = check_interrupt;
     options->context = copy;
 }
 
 spill_exit_t spill_cli_copy_exit(const spill_cli_copy_t *copy, spill_code_t code,
                                  spill_exit_t closed)
 {
-    if (code != SPILL_OK && copy->result.elements > 0)
+    if (code != SPILL_OK && code != SPILL_CANCELLED && copy->result.elements > 0)
         fprintf(stderr,
                 "spillway: %" PRId64 " %s copied; the same command goes on from there once "
                 "the cause is gone\n",
                 copy->result.elements,
                 spill_cli_plural(copy->result.elements, "element is", "elements are"));
     return closed == SPILL_EXIT_DONE && copy->result.differences > 0 ? SPILL_EXIT_FOUND : closed;
+}
+
+spill_code_t spill_cli_copy_interrupted(const spill_cli_copy_t *copy, spill_code_t code,
+                                        spill_error_t *error)
+{
+    if (code != SPILL_CANCELLED || !spill_cli_interrupted())
+        return code;
+    return spill_fail(
+        error, code, "interrupted after %" PRId64 " %s: run the same command to continue",
+        copy->result.elements, spill_cli_plural(copy->result.elements, "element", "elements"));
 }

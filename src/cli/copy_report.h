@@ -52,4 +52,8 @@ void spill_cli_copy_print_result(const spill_cli_copy_t *copy);
 spill_exit_t spill_cli_copy_exit(const spill_cli_copy_t *copy, spill_code_t code,
                                  spill_exit_t closed);
 
+/* If `code` says that Ctrl-C ended the work, fill in a message that says how to continue. */
+spill_code_t spill_cli_copy_interrupted(const spill_cli_copy_t *copy, spill_code_t code,
+                                        spill_error_t *error);
+
 #endif

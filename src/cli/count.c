@@ -17,6 +17,8 @@ static spill_code_t count(spill_cli_session_t *session, spill_error_t *error)
         return spill_cli_bucket_count(session, error);
     spill_count_t count;
     spill_code_t code = spill_array_count(session->array, session->owner, &count, error);
+    if (code == SPILL_OK && !count.exists)
+        return spill_cli_no_owner(session, error);
     if (code == SPILL_OK) {
         fputs("{\"owner\":", stdout);
         spill_cli_print_value(session->owner, false);
@@ -42,7 +44,8 @@ const spill_command_t spill_command_count = {
     .summary = "Count an owner's elements",
     .text = "Prints one JSON document: \"count\" is exact at one moment during the call, "
             "\"head\" is how many of them the head document holds, \"pages\" how many page "
-            "documents there are. An owner that does not exist counts 0. Of a layout with a "
+            "documents there are. An owner that does not exist is an error (exit code 3). Of a "
+            "layout with a "
             "summary, how many values there are, their sum and their average. "
             "With layout bucket there are \"count\" and \"windows\".\n"
             "\n"

@@ -335,16 +335,11 @@ static spill_code_t show_documents(explain_t *explain, spill_error_t *error)
 
 static spill_code_t explain_owner(spill_cli_session_t *session, spill_error_t *error)
 {
-    const spill_invocation_t *invocation = session->invocation;
     explain_t explain = explain_of(session);
     spill_count_t count;
     spill_code_t code = spill_array_count(session->array, session->owner, &count, error);
-    if (code == SPILL_OK && !count.exists) {
-        char *owner = spill_value_to_json(session->owner, false);
-        code = spill_fail(error, SPILL_NOT_FOUND, "'%s' has no owner %s", invocation->arguments[1],
-                          owner);
-        bson_free(owner);
-    }
+    if (code == SPILL_OK && !count.exists)
+        code = spill_cli_no_owner(session, error);
     if (code != SPILL_OK)
         return code;
     explain.pages = count.pages;

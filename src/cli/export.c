@@ -72,7 +72,7 @@ static spill_code_t export_array(spill_cli_session_t *session, spill_error_t *er
     if (code == SPILL_CANCELLED)
         return spill_cli_flush(error);
     if (code == SPILL_OK && session->owner && !run.found)
-        return spill_cli_remark_absent(session, error);
+        return spill_cli_check_owner(session, error);
     return code;
 }
 

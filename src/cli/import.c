@@ -2,9 +2,12 @@
 #include "tools/import.h"
 
 #include "cli/cli.h"
+#include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "util/error.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 typedef struct import_options {
     const char *owner;
@@ -65,8 +68,8 @@ static void explain_failure(const import_run_t *run)
 {
     const spill_import_result_t *result = &run->result;
     int64_t records = result->before + result->records;
-    bool settled =
-        run->code == SPILL_OK || run->code == SPILL_INVALID || run->code == SPILL_REFUSED;
+    bool settled = run->code == SPILL_OK || run->code == SPILL_INVALID ||
+                   run->code == SPILL_REFUSED || run->code == SPILL_CANCELLED;
     if (settled || (records == 0 && !result->resumable))
         return;
     bool certain = run->code != SPILL_UNKNOWN;
@@ -80,6 +83,17 @@ static void explain_failure(const import_run_t *run)
         fputs("; the same command finds out what else is, and goes on, if that can still be told\n",
               stderr);
     }
+}
+
+static spill_code_t fail_interrupted(const import_run_t *run, const import_options_t *given,
+                                     const char *path, spill_error_t *error)
+{
+    int64_t records = run->result.before + run->result.records;
+    bool named = given->as || strcmp(path, "-") != 0;
+    return spill_fail(error, SPILL_CANCELLED, "interrupted after %" PRId64 " %s: %s", records,
+                      spill_cli_plural(records, "record", "records"),
+                      named ? "run the same command to continue"
+                            : "an import of stdin without --as cannot be continued");
 }
 
 static spill_code_t import(spill_cli_session_t *session, spill_error_t *error)
@@ -102,8 +116,11 @@ static spill_code_t import(spill_cli_session_t *session, spill_error_t *error)
         .progress = show_progress,
         .context = &progress,
     };
+    spill_cli_stop_on_interrupt(session->store);
     run->code = spill_import(session->store, session->array, &options, &run->result, error);
     spill_cli_progress_break(&progress);
+    if (run->code == SPILL_CANCELLED)
+        return fail_interrupted(run, given, options.path, error);
     if (run->code != SPILL_OK)
         return run->code;
     double seconds = spill_cli_progress_seconds(&progress);

@@ -1,5 +1,7 @@
 #include "cli/interrupt.h"
 
+#include "store/store.h"
+
 #include <signal.h>
 #include <stddef.h>
 
@@ -23,4 +25,9 @@ atomic_bool *spill_cli_catch_interrupts(void)
 bool spill_cli_interrupted(void)
 {
     return atomic_load(&interrupted);
+}
+
+void spill_cli_stop_on_interrupt(spill_store_t *store)
+{
+    store->stop = spill_cli_catch_interrupts();
 }

@@ -2,6 +2,8 @@
 #ifndef SPILL_CLI_INTERRUPT_H
 #define SPILL_CLI_INTERRUPT_H
 
+#include <spillway/store.h>
+
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -9,5 +11,8 @@
 atomic_bool *spill_cli_catch_interrupts(void);
 
 bool spill_cli_interrupted(void);
+
+/* The same, for a store: catch both signals, and end long work on the store once one came. */
+void spill_cli_stop_on_interrupt(spill_store_t *store);
 
 #endif

@@ -1,5 +1,6 @@
 /* Errors and exit codes, and the one way by which messages leave the program. */
 #include "cli/cli.h"
+#include "cli/interrupt.h"
 
 #include "util/buffer.h"
 #include "util/redact.h"
@@ -123,6 +124,8 @@ spill_exit_t spill_cli_exit_code(spill_code_t code)
 spill_exit_t spill_cli_fail(const spill_error_t *error)
 {
     spill_cli_say("%s", error->message);
+    if (error->code == SPILL_CANCELLED && spill_cli_interrupted())
+        return SPILL_EXIT_INTERRUPTED;
     return spill_cli_exit_code(error->code);
 }
 

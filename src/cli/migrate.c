@@ -3,6 +3,7 @@
 #include "store/browse.h"
 #include "store/store.h"
 #include "tools/collation.h"
+#include "tools/migrate_names.h"
 #include "tools/migrate_source.h"
 #include "tools/plan_file.h"
 #include "util/error.h"
@@ -20,7 +21,7 @@ typedef struct migrate_options {
 
 static const migrate_options_t DEFAULTS = {0};
 
-/* A dry run refuses what the definition that is saved would refuse. */
+/* A dry run refuses what saving the definition would refuse. */
 static spill_code_t check_stored(const spill_cli_migrate_t *run, spill_error_t *error)
 {
     spill_definition_t stored;
@@ -28,6 +29,36 @@ static spill_code_t check_stored(const spill_cli_migrate_t *run, spill_error_t *
     if (code == SPILL_OK)
         return spill_definition_compatible(&stored, run->definition, error);
     return code == SPILL_NOT_FOUND ? SPILL_OK : code;
+}
+
+/* A dry run of what is not begun yet predicts clashes of names. */
+static spill_code_t check_names(spill_cli_migrate_t *run, const spill_definition_t *definition,
+                                spill_error_t *error)
+{
+    char *remark = NULL;
+    spill_code_t code = spill_migrate_check_names(run->store, run->uri[0] != '\0' ? run->uri : NULL,
+                                                  definition, &remark, error);
+    if (remark) {
+        run->refused = true;
+        spill_cli_say("%s", remark);
+    }
+    bson_free(remark);
+    return code;
+}
+
+/* On a server, names of what was undone go, too. On an embedded store the arrays need them. */
+static spill_code_t remove_names(const spill_cli_migrate_t *run, const char *name,
+                                 spill_error_t *error)
+{
+    return run->uri[0] != '\0' && run->failed == 0
+               ? spill_migrate_remove_names(run->store, run->uri, name, error)
+               : SPILL_OK;
+}
+
+static spill_code_t undo_in_place(spill_cli_migrate_t *run, spill_error_t *error)
+{
+    spill_code_t code = spill_cli_migrate_pass(run, spill_migrate_undo, "undone", error);
+    return code == SPILL_OK ? remove_names(run, run->definition->name, error) : code;
 }
 
 /* Head and pages are all there is, so nothing is compared or dropped. */
@@ -54,13 +85,15 @@ static spill_code_t migrate_in_place(spill_cli_migrate_t *run, spill_error_t *er
     if (given->finish)
         return finish_in_place(run, error);
     if (given->undo)
-        return spill_cli_migrate_pass(run, spill_migrate_undo, "undone", error);
+        return undo_in_place(run, error);
     run->survey = (spill_migrate_result_t){0};
     spill_migrate_options_t predictions = spill_cli_migrate_predictions(run);
     if (given->operate.execute)
         code = spill_store_define(run->store, run->definition, error);
     else
         code = check_stored(run, error);
+    if (code == SPILL_OK && !given->operate.execute)
+        code = check_names(run, run->definition, error);
     if (code == SPILL_OK)
         code =
             spill_migrate_survey(run->store, run->definition,
@@ -75,11 +108,41 @@ static spill_code_t migrate_in_place(spill_cli_migrate_t *run, spill_error_t *er
 static spill_code_t migrate_staged(spill_cli_migrate_t *run, spill_error_t *error)
 {
     const migrate_options_t *given = run->invocation->options;
-    if (given->undo)
-        return spill_cli_staged_undo(run, spill_staged_undo, "undone", error);
-    if (!given->operate.execute)
-        return spill_cli_staged_look(run, error);
+    if (given->undo) {
+        spill_code_t code = spill_cli_staged_undo(run, spill_staged_undo, "undone", error);
+        return code == SPILL_OK ? remove_names(run, run->planned->original.name, error) : code;
+    }
+    if (!given->operate.execute) {
+        spill_code_t code = check_names(run, &run->planned->original, error);
+        if (code == SPILL_OK)
+            code = check_names(run, &run->planned->definition, error);
+        return code == SPILL_OK ? spill_cli_staged_look(run, error) : code;
+    }
     return given->finish ? spill_cli_staged_finish(run, error) : spill_cli_staged_bring(run, error);
+}
+
+static spill_code_t is_saved(const spill_cli_migrate_t *run, const char *name, bool *saved,
+                             spill_error_t *error)
+{
+    spill_definition_t stored;
+    spill_code_t code = spill_store_definition(run->store, name, &stored, error);
+    *saved = code == SPILL_OK;
+    return code == SPILL_NOT_FOUND ? SPILL_OK : code;
+}
+
+/* An undo on a server deletes the definition last: without one there is nothing left to undo. */
+static spill_code_t is_undone(const spill_cli_migrate_t *run, bool *undone, spill_error_t *error)
+{
+    const migrate_options_t *given = run->invocation->options;
+    bool saved = true, original_saved = false;
+    *undone = false;
+    if (!given->undo || run->uri[0] == '\0')
+        return SPILL_OK;
+    spill_code_t code = is_saved(run, run->definition->name, &saved, error);
+    if (code == SPILL_OK && run->planned)
+        code = is_saved(run, run->planned->original.name, &original_saved, error);
+    *undone = code == SPILL_OK && !saved && !original_saved;
+    return code;
 }
 
 static bool is_chosen(const migrate_options_t *given, const spill_planned_t *planned)
@@ -101,7 +164,7 @@ static spill_code_t choose(spill_cli_migrate_t *run, const spill_planned_t *arra
             continue;
         chosen[i] = false;
         run->refused = true;
-        fprintf(stderr, "spillway: passed over: %s\n", refusal.message);
+        spill_cli_say("passed over: %s", refusal.message);
     }
     if (any)
         return SPILL_OK;
@@ -176,8 +239,14 @@ static spill_code_t for_each(spill_cli_migrate_t *run, const spill_planned_t *ar
         run->planned = arrays[i].staged ? &arrays[i] : NULL;
         run->target = arrays[i].staged ? &arrays[i].definition : NULL;
         run->name = arrays[i].definition.name;
-        if (chosen[i])
+        if (!chosen[i])
+            continue;
+        bool undone = false;
+        code = is_undone(run, &undone, error);
+        if (code == SPILL_OK && !undone)
             code = one(run, error);
+        else if (code == SPILL_OK && one == migrate_one)
+            spill_cli_say("'%s' is not laid out: there is nothing left to undo", run->name);
     }
     run->entry = NULL;
     run->definition = NULL;

@@ -251,6 +251,8 @@ spill_exit_t spill_cli_migrate_operate(const spill_invocation_t *invocation,
         run.uri[0] = '\0';
     if (code == SPILL_OK)
         code = work(&run, &error);
+    if (code == SPILL_CANCELLED && spill_cli_interrupted())
+        spill_fail(&error, code, "interrupted: run the same command to continue");
     spill_probe_stop(&run.probe);
     if (spill_cli_operate_end(&run.operate, &closing) != SPILL_OK && code == SPILL_OK) {
         code = closing.code;

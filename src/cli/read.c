@@ -33,13 +33,13 @@ static void print_slice(const spill_cli_session_t *session, const spill_slice_t 
     }
 }
 
-/* Print what was read; or say that there is no such owner. */
+/* Print the elements. SPILL_NOT_FOUND: there is no such owner. */
 static spill_code_t show(const spill_cli_session_t *session, const spill_slice_t *slice,
                          spill_error_t *error)
 {
     print_slice(session, slice);
     spill_code_t code = spill_cli_flush(error);
-    return code == SPILL_OK && slice->count == 0 ? spill_cli_remark_absent(session, error) : code;
+    return code == SPILL_OK && slice->count == 0 ? spill_cli_check_owner(session, error) : code;
 }
 
 /* Numbers are a window's own, so what goes by numbers alone has no meaning in a bucket. */

@@ -48,6 +48,9 @@ static spill_code_t remove_where(spill_cli_session_t *session, const remove_opti
         code =
             (spill_cli_is_bucket(session) ? spill_bucket_remove_where : spill_array_remove_where)(
                 session->array, session->owner, &filter, options->limit, &removed, error);
+        if (code == SPILL_OK && removed == 0)
+            code = spill_cli_is_bucket(session) ? spill_cli_bucket_exists(session, error)
+                                                : spill_cli_check_owner(session, error);
         if (code == SPILL_OK || removed > 0)
             printf("%" PRId64 "\n", removed);
     }

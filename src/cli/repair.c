@@ -40,7 +40,7 @@ static spill_code_t repair_any(spill_cli_session_t *session, spill_error_t *erro
     spill_code_t code = repair(session, error);
     return code == SPILL_OK && session->owner != NULL &&
                    work->total.findings + work->total.left == 0
-               ? spill_cli_remark_absent(session, error)
+               ? spill_cli_check_owner(session, error)
                : code;
 }
 

@@ -212,17 +212,18 @@ spill_exit_t spill_cli_with_file(const spill_invocation_t *invocation, spill_cli
     return work_in_session(&session, mode, work);
 }
 
-spill_code_t spill_cli_remark_absent(const spill_cli_session_t *session, spill_error_t *error)
+spill_code_t spill_cli_no_owner(const spill_cli_session_t *session, spill_error_t *error)
+{
+    char *owner = spill_value_to_json(session->owner, false);
+    spill_fail(error, SPILL_NOT_FOUND, "'%s' has no owner %s",
+               spill_array_get_definition(session->array)->name, owner ? owner : "(not UTF-8)");
+    bson_free(owner);
+    return SPILL_NOT_FOUND;
+}
+
+spill_code_t spill_cli_check_owner(const spill_cli_session_t *session, spill_error_t *error)
 {
     spill_count_t count;
-    if (session->invocation->quiet)
-        return SPILL_OK;
     spill_code_t code = spill_array_count(session->array, session->owner, &count, error);
-    if (code == SPILL_OK && !count.exists) {
-        char *owner = spill_value_to_json(session->owner, false);
-        fprintf(stderr, "spillway: '%s' has no owner %s\n", session->invocation->arguments[1],
-                owner);
-        bson_free(owner);
-    }
-    return code;
+    return code == SPILL_OK && !count.exists ? spill_cli_no_owner(session, error) : code;
 }

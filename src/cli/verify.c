@@ -1,5 +1,7 @@
 /* verify: the invariants of one definition, or of all. */
 #include "cli/cli.h"
+#include "cli/interrupt.h"
+#include "util/error.h"
 
 #include <inttypes.h>
 #include <stdint.h>
@@ -7,12 +9,19 @@
 static spill_code_t verify(spill_cli_session_t *session, spill_error_t *error)
 {
     spill_verify_summary_t *total = session->context, summary = {0};
+    spill_cli_stop_on_interrupt(session->store);
     spill_code_t code = spill_array_verify(session->array, NULL, spill_cli_print_finding,
                                            (void *)(uintptr_t)session->invocation, &summary, error);
     total->owners += summary.owners;
     total->pages += summary.pages;
     total->elements += summary.elements;
     total->findings += summary.findings;
+    if (code == SPILL_CANCELLED && spill_cli_interrupted())
+        spill_fail(error, code,
+                   "interrupted after %" PRId64 " %s with %" PRId64
+                   " %s: the same command starts again with the first owner",
+                   total->owners, spill_cli_plural(total->owners, "owner", "owners"),
+                   total->findings, spill_cli_plural(total->findings, "finding", "findings"));
     return code;
 }
 

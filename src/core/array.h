@@ -68,6 +68,13 @@ spill_code_t spill_each_orphan(spill_array_t *array, const spill_value_t *owner,
 spill_code_t spill_orphan_stays(spill_array_t *array, const spill_orphan_t *orphan, bool *stays,
                                 spill_error_t *error);
 
+/*
+ * Does the definition leave the documents of every other saved definition alone? SPILL_REFUSED
+ * names the one that it clashes with. Cost: one command for each definition. (define.c)
+ */
+spill_code_t spill_store_check_others(spill_store_t *store, const spill_definition_t *definition,
+                                      spill_error_t *error);
+
 /* What a walk returns that its visitor stopped: SPILL_CANCELLED. */
 spill_code_t spill_walk_stopped(spill_error_t *error);
 

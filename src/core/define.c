@@ -47,9 +47,8 @@ static spill_code_t check_change(spill_store_t *store, const spill_definition_t 
     return looked == SPILL_OK ? code : looked;
 }
 
-/* Does it leave the documents of every other definition alone? */
-static spill_code_t check_others(spill_store_t *store, const spill_definition_t *definition,
-                                 spill_error_t *error)
+spill_code_t spill_store_check_others(spill_store_t *store, const spill_definition_t *definition,
+                                      spill_error_t *error)
 {
     spill_definition_t *others;
     size_t count;
@@ -73,7 +72,7 @@ static spill_code_t compare_again(spill_store_t *store, const spill_definition_t
 {
     bool done = true;
     const char *name = definition->name;
-    spill_code_t code = check_others(store, definition, error);
+    spill_code_t code = spill_store_check_others(store, definition, error);
     if (code == SPILL_OK)
         return code;
     spill_code_t back =
@@ -108,7 +107,7 @@ static spill_code_t put_over(spill_store_t *store, const spill_definition_t *def
     bool put = false;
     *done = stored != NULL && bson_equal(stored, &document);
     if (!*done)
-        code = check_others(store, &next, error);
+        code = spill_store_check_others(store, &next, error);
     if (code == SPILL_OK && !*done)
         code = store->ops->catalog_put(store, SPILL_CATALOG_DEFINITION, next.name, stored,
                                        &document, &put, error);

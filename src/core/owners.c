@@ -69,6 +69,10 @@ typedef struct each {
 static bool call_next(void *context, const spill_value_t *owner)
 {
     each_t *each = context;
+    if (spill_store_stopped(each->array->store)) {
+        each->code = spill_walk_stopped(&each->error);
+        return false;
+    }
     each->code = each->call(each->context, owner, &each->error);
     if (each->code != SPILL_CORRUPT || !each->pass_damaged)
         return each->code == SPILL_OK;

@@ -35,6 +35,11 @@ void spill_store_base_release(spill_store_t *store)
     store->uri = NULL;
 }
 
+bool spill_store_stopped(const spill_store_t *store)
+{
+    return store->stop && atomic_load_explicit(store->stop, memory_order_relaxed);
+}
+
 void spill_store_log(spill_store_t *store, spill_log_level_t level, const char *format, ...)
 {
     if (!store->options.log)

@@ -184,6 +184,7 @@ struct spill_store {
     int64_t take_us;
     int64_t margin_us;
     int64_t take_room;
+    const atomic_bool *stop; /* borrowed; NULL: none. Long work ends soon once it is true */
 };
 
 /* What they are: a minute, three, and some bytes more than TAKE_CUT adds. */
@@ -195,6 +196,9 @@ struct spill_store {
 void spill_store_base_init(spill_store_t *store, const spill_store_ops_t *ops, const char *uri,
                            const spill_store_options_t *options);
 void spill_store_base_release(spill_store_t *store);
+
+/* Was the work on this store asked to end? */
+bool spill_store_stopped(const spill_store_t *store);
 
 /* printf to the log callback. */
 void spill_store_log(spill_store_t *store, spill_log_level_t level, const char *format, ...)

@@ -5,6 +5,7 @@
 #include "definition/limits.h"
 #include "store/top.h"
 
+#include "store/store.h"
 #include "tools/import_apply.h"
 #include "tools/import_format.h"
 #include "tools/import_mark.h"
@@ -336,7 +337,10 @@ static spill_code_t work_off_all(import_t *import, spill_error_t *error)
     bool last = false;
     while (code == SPILL_OK && !last) {
         spill_chunk_t *chunk = spill_parser_next(import->parser);
-        code = work_off(import, chunk, resumed, error);
+        if (spill_store_stopped(import->store)) /* the chunk may end early because of that */
+            code = spill_fail(error, SPILL_CANCELLED, "the import was interrupted");
+        else
+            code = work_off(import, chunk, resumed, error);
         resumed = false;
         last = chunk->last;
         if (code == SPILL_OK && last)
@@ -377,6 +381,7 @@ static spill_code_t prepare(import_t *import, spill_error_t *error)
     parsing->id = import->options->id;
     parsing->strings = import->options->strings;
     parsing->skip_max = import->options->skip_max;
+    parsing->stop = import->store->stop;
     parsing->bounds = (spill_chunk_bounds_t){
         .records_max = CHUNK_RECORDS_MAX,
         .bytes_max = CHUNK_BYTES_MAX,

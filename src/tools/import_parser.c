@@ -338,6 +338,8 @@ static spill_code_t open_input(spill_parser_t *parser, spill_error_t *error)
     const spill_parser_options_t *options = &parser->options;
     spill_code_t code = spill_source_open(options->path, options->codec, &parser->source, error);
     if (code == SPILL_OK)
+        spill_source_stop_by(parser->source, options->stop);
+    if (code == SPILL_OK)
         code = spill_records_open(parser->source, options->format, &parser->records, error);
     if (code == SPILL_OK) {
         code = spill_decoder_init(&parser->decoder, options->format, options->strings,

@@ -18,6 +18,7 @@ typedef struct spill_parser_options {
     bool strings;
     int64_t skip_max;
     spill_chunk_bounds_t bounds;
+    const atomic_bool *stop; /* borrowed; once true, a pipe is not waited for. NULL: none */
 
     /* Where to go on. With end_offset > offset, the first chunk is exactly what lies between. */
     int64_t number;

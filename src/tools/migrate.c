@@ -262,8 +262,8 @@ static spill_code_t tell(pass_t *pass, spill_code_t code, const spill_error_t *f
     migrated->failed = passed_over ? failure : NULL;
     pthread_mutex_lock(&pass->telling);
     result->owners += added->owners;
-    result->plain += added->plain;
-    result->full += added->full;
+    result->plain += passed_over ? 0 : added->plain;
+    result->full += passed_over ? 0 : added->full;
     result->elements += added->elements;
     result->bytes += added->bytes;
     result->moved += added->moved;
