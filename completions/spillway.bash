@@ -57,7 +57,7 @@ _spillway_options() {
         ;;
     consolidate)
         echo "$common --execute --rate= --max-latency= --pause-file= --chunk-time= --log= --into=
-            --passes= --cut-over --views --finish --undo --yes --json --quiet --mode="
+            --passes= --cut-over --max-pause= --views --finish --undo --yes --json --quiet --mode="
         ;;
     drop) echo "$common --yes --durability=" ;;
     convert)

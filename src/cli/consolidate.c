@@ -16,6 +16,7 @@ typedef struct consolidate_options {
     bool finish;
     bool undo;
     bool yes;
+    int64_t max_pause; /* seconds */
 } consolidate_options_t;
 
 static const consolidate_options_t DEFAULTS = {0};
@@ -232,6 +233,8 @@ static spill_exit_t check(const spill_invocation_t *invocation)
     const consolidate_options_t *given = invocation->options;
     if (given->cut_over + given->finish + given->undo > 1)
         return spill_cli_usage(invocation, "one of --cut-over, --finish and --undo");
+    if (given->max_pause && !given->cut_over && !given->finish)
+        return spill_cli_usage(invocation, "--max-pause goes with --cut-over, or --finish");
     if (given->views && !given->cut_over && !given->finish)
         return spill_cli_usage(invocation, "--views goes with --cut-over, or --finish");
     if (given->finish && given->operate.execute && !given->yes)
@@ -250,6 +253,7 @@ static spill_exit_t run(const spill_invocation_t *invocation)
         return refused;
     run.options.passes = given->passes;
     run.options.views = given->views;
+    run.options.pause_s = given->max_pause;
     run.options.moved = log_moved;
     run.options.progress = show_progress;
     run.options.context = &run;
@@ -287,7 +291,11 @@ static const spill_option_t OPTIONS[] = {
     SPILL_CLI_CHUNK_OPTION(consolidate_options_t, operate),
     {"into", "NAME", TEXT(into), "Of the plan's groups that one alone"},
     {"passes", "N", NUMBER(passes), "Passes at most while others write (10)"},
-    {"cut-over", NULL, FLAG(cut_over), "Put the old collections aside, and compare all"},
+    {"cut-over", NULL, FLAG(cut_over),
+     "Put the old collections aside, one after the other, and compare each"},
+    {"max-pause", "SECONDS", NUMBER(max_pause),
+     "With that: how long a collection may be aside before it is equal (60); then it gets its name "
+     "back"},
     {"views", NULL, FLAG(views), "With that: put views under the old names"},
     {"finish", NULL, FLAG(finish), "Drop the old collections; cut over first, where that was not"},
     {"undo", NULL, FLAG(undo), "Give the old collections back what is theirs, and their names"},
@@ -312,10 +320,11 @@ const spill_command_t spill_command_consolidate = {
         "one finds all equal, by number and hashes of each collection. It may be killed: the same "
         "command goes on.\n"
         "\n"
-        "Then: stop the writers; --cut-over puts the old collections aside under names that begin "
-        "with spillway_kept_, brings what came last, and compares all; start the application on "
-        "the "
-        "new collection. --undo takes all of it back, with what was written since. --finish drops "
+        "Then --cut-over, beside the writers or after they stop: one after the other the old "
+        "collections are put aside under names that begin with spillway_kept_, what came last is "
+        "copied, and each is compared. A collection that is not equal within --max-pause seconds "
+        "gets its name back. Start the application on the new collection when all is done. --undo "
+        "takes all of it back, with what was written since. --finish drops "
         "the old collections for good.\n"
         "\n"
         "Examples:\n"

@@ -6,12 +6,15 @@
                               many rooms and all empty ones, with plan.json
     write URI FILE SECONDS    insert, update and delete in them as eight applications do; what was
                               acknowledged goes to FILE
+    update URI FILE STOP      update documents in them until there is the file STOP; who finds a document
+                              gone leaves its collection alone; what was acknowledged goes to FILE
     check URI PLAN [FILE]     the joint collection is what the old ones are, or with FILE, what was
                               acknowledged
 """
 
 import gzip
 import json
+import os
 import random
 import sys
 import threading
@@ -114,6 +117,39 @@ def write(database, path, seconds):
     print(sum(changes), "changes by", WRITERS, "writers")
 
 
+def update(database, path, stop):
+    """As applications that create nothing: an update of a document that is not there does nothing."""
+    names = sorted(name for name in database.list_collection_names() if name.startswith("messages_"))
+    state = {name: {document["_id"]: document for document in database[name].find()}
+             for name in names}
+    counts = []
+
+    def work(own):
+        generator = random.Random()
+        live, count = list(own), 0
+        while live and not os.path.exists(stop):
+            name = generator.choice(live)
+            key = generator.choice(list(state[name]))
+            text = f"updated {count}"
+            if database[name].update_one({"_id": key}, {"$set": {"text": text}}).matched_count:
+                state[name][key]["text"] = text
+                count += 1
+            else:
+                live.remove(name)
+        counts.append(count)
+
+    writers = [threading.Thread(target=work, args=(names[at::WRITERS],)) for at in range(WRITERS)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert len(counts) == WRITERS, "a writer has failed"
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(json_util.dumps({name: list(documents.values())
+                                   for name, documents in state.items()}))
+    print(sum(counts), "updates by", WRITERS, "writers")
+
+
 def image(document, field, value):
     rest = {name: at for name, at in document.items() if name != "_id"}
     return {"_id": {field: value, "id": document["_id"]}, field: value, **rest}
@@ -160,6 +196,8 @@ def main():
             real(database, arguments[0], int(arguments[1]), int(arguments[2]))
         elif command == "write":
             write(database, arguments[0], float(arguments[1]))
+        elif command == "update":
+            update(database, *arguments)
         else:
             check(database, *arguments)
 

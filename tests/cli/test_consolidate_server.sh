@@ -118,11 +118,24 @@ with pymongo.MongoClient(sys.argv[1]) as client:
     database.messages_room000.delete_one({"_id": "own"})
 END
 
+# ---- cut over beside writers that never stop
+expect 2 consolidate @uri plan.json --execute --max-pause 5
+"$python" "$here/consolidate.py" update "$uri" updated.json stop >writer.out 2>&1 &
+writer=$!
+"$SPILLWAY" consolidate @uri plan.json --execute --quiet --passes 2 >out 2>err
+[[ $? == [01] ]] || fail "the copy beside writers: $(cat err)"
+expect 0 consolidate @uri plan.json --execute --cut-over --log log
+touch stop
+wait "$writer" || fail "the writer: $(cat writer.out)"
+cat writer.out
+collections check "$uri" plan.json updated.json
+expect 0 consolidate @uri plan.json --undo --execute
+
 # ---- and to the end
 expect 0 consolidate @uri plan.json --execute --quiet
 expect 2 consolidate @uri plan.json --execute --finish </dev/null
 expect 0 consolidate @uri plan.json --execute --finish --yes
-collections check "$uri" plan.json written.json
+collections check "$uri" plan.json updated.json
 expect 0 consolidate @uri plan.json --execute
 has out '"before":true'
 expect 4 consolidate @uri plan.json --execute --undo

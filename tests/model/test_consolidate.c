@@ -225,6 +225,131 @@ static void test_writers(void **state)
     }
 }
 
+static void world_open_with_writers(world_t *world, writers_t *writers, unsigned seed)
+{
+    *writers = (writers_t){.until = INT64_MAX, .seed = seed};
+    world_open(world, "compound");
+    world->memory->before = write_something;
+    world->memory->context = writers;
+}
+
+/* They write before, during and after each step, so that no pass ever finds all equal. */
+static void test_writers_never_stop(void **state)
+{
+    (void)state;
+    for (unsigned seed = 1; seed <= 60; seed++) {
+        world_t world;
+        writers_t writers;
+        world_open_with_writers(&world, &writers, seed);
+        world.options.passes = 2;
+        assert_int_equal(world_run(&world, spill_consolidate_copy), SPILL_OK);
+        assert_done(&world, spill_consolidate_cut_over);
+        assert_joint(&world, true);
+        assert_false(world_has(&world, "m_a"));
+        world_close(&world);
+    }
+}
+
+/* Killed at each call beside writers, and started again; or taken back. */
+static void test_killed_beside_writers(void **state)
+{
+    (void)state;
+    static const char *const steps[] = {"o", "u", "uco"};
+    for (int64_t k = 1, ended = 0; ended < 3; k++)
+        for (size_t i = 0; i < 3; i++) {
+            world_t world;
+            writers_t writers;
+            world_open_with_writers(&world, &writers, (unsigned)k);
+            world.options.passes = 2;
+            assert_int_equal(world_run(&world, spill_consolidate_copy), SPILL_OK);
+            world.memory->fail_at = world.memory->calls + k;
+            world.memory->fail_applied = k % 2;
+            ended += world_run(&world, spill_consolidate_cut_over) == SPILL_OK;
+            world.memory->fail_at = 0;
+            spill_code_t code = SPILL_OK;
+            for (const char *step = steps[i]; *step && code == SPILL_OK; step++)
+                code = world_run(&world, *step == 'u'   ? spill_consolidate_undo
+                                         : *step == 'c' ? spill_consolidate_copy
+                                                        : spill_consolidate_cut_over);
+            if (code != SPILL_OK)
+                fail_msg("after call %lld: %s", (long long)k, world.error.message);
+            if (strchr(steps[i], 'o'))
+                assert_joint(&world, true);
+            else
+                assert_false(world_has(&world, "messages"));
+            assert_int_equal(world_has(&world, "m_a"), strchr(steps[i], 'o') == NULL);
+            world_close(&world);
+        }
+}
+
+static int64_t slow_now_us(void *context)
+{
+    int64_t *now_us = context;
+    return *now_us += 600000;
+}
+
+/* A collection that is not equal within the time gets its name back; so it does after Ctrl-C. */
+static void test_pause_is_bounded(void **state)
+{
+    (void)state;
+    world_t world;
+    writers_t writers;
+    int64_t now_us = 0;
+    world_open_with_writers(&world, &writers, 1);
+    assert_int_equal(world_run(&world, spill_consolidate_copy), SPILL_OK);
+    world.options.throttle.clock = (spill_clock_t){.now_us = slow_now_us, .context = &now_us};
+    world.options.pause_s = 1;
+    assert_refused(&world, spill_consolidate_cut_over,
+                   "'m_a' was put aside, could not be compared");
+    assert_true(world_has(&world, "m_a"));
+    assert_false(world_has(&world, "spillway_kept_m_a"));
+    world.options.throttle.clock = (spill_clock_t){0};
+    assert_done(&world, spill_consolidate_cut_over);
+    assert_joint(&world, true);
+    world_close(&world);
+}
+
+static bool stop_once_aside(void *context)
+{
+    return world_has(context, "spillway_kept_m_b");
+}
+
+static void test_ctrl_c_gives_the_name_back(void **state)
+{
+    (void)state;
+    world_t world;
+    writers_t writers;
+    world_open_with_writers(&world, &writers, 2);
+    assert_int_equal(world_run(&world, spill_consolidate_copy), SPILL_OK);
+    world.options.throttle.stop = stop_once_aside;
+    world.options.throttle.context = &world;
+    assert_int_equal(world_run(&world, spill_consolidate_cut_over), SPILL_CANCELLED);
+    assert_true(world_has(&world, "spillway_kept_m_a"));
+    assert_true(world_has(&world, "m_b"));
+    world.options.throttle.stop = NULL;
+    assert_done(&world, spill_consolidate_cut_over);
+    assert_joint(&world, true);
+    world_close(&world);
+}
+
+/* What the last pass had to change is bounded, too. */
+static void test_fast_writers_are_refused(void **state)
+{
+    (void)state;
+    world_t world;
+    writers_t writers;
+    world_open_with_writers(&world, &writers, 3);
+    assert_int_equal(world_run(&world, spill_consolidate_copy), SPILL_OK);
+    world.options.near = 1;
+    world.options.passes = 3;
+    assert_refused(&world, spill_consolidate_cut_over, "too fast");
+    assert_true(world_has(&world, "m_a"));
+    writers.until = 0;
+    assert_done(&world, spill_consolidate_cut_over);
+    assert_joint(&world, true);
+    world_close(&world);
+}
+
 /* Values of a unique field go from one document to another while it is copied. */
 static void test_unique_values_exchanged(void **state)
 {
@@ -429,6 +554,11 @@ int main(void)
         cmocka_unit_test(test_indexes_are_merged),
         cmocka_unit_test(test_indexes_are_refused),
         cmocka_unit_test(test_writers),
+        cmocka_unit_test(test_writers_never_stop),
+        cmocka_unit_test(test_killed_beside_writers),
+        cmocka_unit_test(test_pause_is_bounded),
+        cmocka_unit_test(test_ctrl_c_gives_the_name_back),
+        cmocka_unit_test(test_fast_writers_are_refused),
         cmocka_unit_test(test_unique_values_exchanged),
         cmocka_unit_test(test_fault_in_copy),
         cmocka_unit_test(test_fault_in_cut_over),

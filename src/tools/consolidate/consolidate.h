@@ -4,8 +4,9 @@
  *
  *   copy       every old document has its image in the joint collection (image.h); repeated until a
  *              pass over all finds each slice equal to its collection
- *   cut over   the old collections get other names, under which nobody writes; what was written up
- *              to then is brought and compared; views stand under the old names, if wanted
+ *   cut over   each old collection in turn gets another name, under which nobody writes; what was
+ *              written up to then is copied and compared; a view stands under the old name, if
+ *              wanted
  *   finish     the old collections are dropped
  *   undo       up to then: what was written to the joint collection after the cut-over goes back,
  *              the old collections get their names again, and the joint one is dropped
@@ -22,6 +23,13 @@
 
 /* Passes that a copy makes at most, while others write. */
 #define SPILL_CONSOLIDATE_PASSES 10
+
+/*
+ * Cutting over beside writers: a collection is put aside once a pass over it had to change at most
+ * so many documents, and it gets its name back if the rest is not caught up within so many seconds.
+ */
+#define SPILL_CONSOLIDATE_NEAR 1000
+#define SPILL_CONSOLIDATE_PAUSE_S 60
 
 /* What one pass did to one collection. */
 typedef struct spill_consolidate_moved {
@@ -46,6 +54,8 @@ typedef struct spill_consolidate_progress {
 typedef struct spill_consolidate_options {
     spill_throttle_options_t throttle; /* units are documents; `latency` is filled in here */
     int64_t passes;                    /* 0: SPILL_CONSOLIDATE_PASSES */
+    int64_t pause_s;                   /* 0: SPILL_CONSOLIDATE_PAUSE_S */
+    int64_t near;                      /* 0: SPILL_CONSOLIDATE_NEAR */
     bool views; /* cutting over: put views in the place of the old collections */
 
     /* Both may be NULL; `context` is theirs alone. */
@@ -85,9 +95,10 @@ spill_code_t spill_consolidate_copy(spill_foreign_t *foreign, const spill_consol
                                     spill_consolidate_result_t *result, spill_error_t *error);
 
 /*
- * Cut over. Nobody writes to the old collections from now on, nor to the joint one until it is
- * done. SPILL_REFUSED: they are written to still, nothing was copied yet, a collection of an old
- * name was made meanwhile, or the server has no views. As above.
+ * Cut over, one collection after the other. The application may write to an old collection until
+ * that one is put aside, and to the joint one when all of it is done. SPILL_REFUSED: a collection
+ * changes too fast (it has its name again), nothing was copied yet, a collection of an old name was
+ * made meanwhile, or the server has no views. The same call continues. As above.
  */
 spill_code_t spill_consolidate_cut_over(spill_foreign_t *foreign,
                                         const spill_consolidation_t *group,

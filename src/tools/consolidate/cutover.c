@@ -3,8 +3,15 @@
  *
  * Between the last comparison and the moment in which an application's writes stop there is always
  * a gap. A rename closes it: under the name that a collection is kept aside by nobody writes, and
- * what was acknowledged before the rename is in it. So what is brought and compared after that is
- * all there is.
+ * what was acknowledged before the rename is in it. So what is copied and compared after the rename
+ * is all there is.
+ *
+ * Collections are put aside one at a time, each when its slice is nearly equal, so that each one's
+ * pause is short. In CUTTING the place says whose turn it is: the members before it are settled.
+ *
+ *      catch up -> rename -> compare until equal -> view -> the next member
+ *                     |            |
+ *                     +------------+--> too slow, or Ctrl-C: rename back
  */
 #include "tools/consolidate/run.h"
 
@@ -14,33 +21,12 @@
 
 /* ---- cutting over ---------------------------------------------------------------------------- */
 
-static spill_code_t put_aside(spill_consolidate_run_t *run, spill_error_t *error)
+static int64_t near_of(const spill_consolidate_run_t *run)
 {
-    spill_code_t code = spill_consolidate_list(run, error);
-    if (code == SPILL_OK)
-        code = spill_consolidate_check_names(run, error);
-    for (size_t i = 0; i < run->group->count && code == SPILL_OK; i++) {
-        const spill_joined_t *member = &run->group->members[i];
-        if (spill_consolidate_kind_of(run, member->collection, NULL) ==
-            SPILL_CONSOLIDATE_COLLECTION)
-            code = spill_consolidate_rename(run, member->collection, member->kept, error);
-    }
-    return code;
+    return run->options->near > 0 ? run->options->near : SPILL_CONSOLIDATE_NEAR;
 }
 
-/* Passes after which all has to be equal. */
-static spill_code_t pass_to_end(spill_consolidate_run_t *run, const spill_consolidate_way_t *way,
-                                const char *why, spill_error_t *error)
-{
-    spill_code_t code = spill_consolidate_passes(run, way, error);
-    if (code == SPILL_OK && run->result->changing > 0)
-        code = spill_fail(error, SPILL_REFUSED,
-                          "%zu of %zu collections still differ after %" PRId64 " passes: %s",
-                          run->result->changing, run->group->count, run->result->passes, why);
-    return code;
-}
-
-/* Up to the moment from which nobody may write any more. */
+/* Up to the moment from which collections are put aside. */
 static spill_code_t approach(spill_consolidate_run_t *run, spill_error_t *error)
 {
     spill_consolidate_way_t way = {.joint = run->group->into};
@@ -52,7 +38,14 @@ static spill_code_t approach(spill_consolidate_run_t *run, spill_error_t *error)
     if (code == SPILL_OK && run->options->views)
         code = spill_consolidate_try_views(run, error);
     if (code == SPILL_OK)
-        code = pass_to_end(run, &way, "stop their writers first", error);
+        code = spill_consolidate_passes(run, &way, near_of(run), error);
+    if (code == SPILL_OK && run->result->changing > 0)
+        code =
+            spill_fail(error, SPILL_REFUSED,
+                       "%zu of %zu collections still change too fast after %" PRId64
+                       " passes: the last pass had to change more than %" PRId64
+                       " documents; slow their writers down",
+                       run->result->changing, run->group->count, run->result->passes, near_of(run));
     if (code == SPILL_OK) {
         run->mark.views = run->options->views;
         code = spill_consolidate_enter(run, SPILL_CONSOLIDATE_CUTTING, error);
@@ -60,18 +53,109 @@ static spill_code_t approach(spill_consolidate_run_t *run, spill_error_t *error)
     return code;
 }
 
-static spill_code_t cut(spill_consolidate_run_t *run, spill_error_t *error)
+/* Read what is there, and refuse what was made under an old name. */
+static spill_code_t look(spill_consolidate_run_t *run, spill_error_t *error)
+{
+    spill_code_t code = spill_consolidate_list(run, error);
+    return code == SPILL_OK ? spill_consolidate_check_names(run, error) : code;
+}
+
+/* The writers of the member go on, so passes make its slice nearly equal before it is put aside. */
+static spill_code_t catch_up(spill_consolidate_run_t *run, const spill_joined_t *member,
+                             spill_error_t *error)
+{
+    spill_consolidate_way_t way = {.joint = run->group->into};
+    int64_t documents = run->result->documents; /* they count when they are settled */
+    spill_code_t code = spill_consolidate_settle(run, &way, near_of(run), error);
+    run->result->documents = documents;
+    if (code == SPILL_OK && run->result->changing > 0)
+        code = spill_fail(error, SPILL_REFUSED,
+                          "'%s' changes too fast: a pass over it still has to change more than "
+                          "%" PRId64 " documents; slow its writers down and cut over again",
+                          member->collection, near_of(run));
+    return code;
+}
+
+/* It cannot be settled in time: its writers get it back. */
+static spill_code_t put_back(spill_consolidate_run_t *run, const spill_joined_t *member,
+                             spill_code_t code, spill_error_t *error)
+{
+    spill_error_t failure;
+    bool late = run->late;
+    if (spill_consolidate_rename(run, member->kept, member->collection, &failure) != SPILL_OK)
+        return spill_fail(error, failure.code,
+                          "'%s' is put aside as '%s', and cannot get its name "
+                          "again: %.200s",
+                          member->collection, member->kept, failure.message);
+    if (!late)
+        return code;
+    return spill_fail(error, SPILL_REFUSED,
+                      "'%s' was put aside, could not be compared in time, and has its name again: "
+                      "allow more seconds (--max-pause), or stop its writers, and cut over again",
+                      member->collection);
+}
+
+/* Nobody writes to the member any more: what came last is copied, and all of it compared. */
+static spill_code_t settle(spill_consolidate_run_t *run, const spill_joined_t *member, bool fenced,
+                           spill_error_t *error)
 {
     spill_consolidate_way_t way = {.joint = run->group->into, .kept = true};
-    spill_code_t code = put_aside(run, error);
+    int64_t pause_s = run->options->pause_s > 0 ? run->options->pause_s : SPILL_CONSOLIDATE_PAUSE_S;
+    if (fenced)
+        run->deadline_us = spill_throttle_now_us(&run->throttle) + pause_s * 1000000;
+    spill_code_t code = spill_consolidate_settle(run, &way, -1, error);
+    run->deadline_us = 0;
+    if (code == SPILL_OK && run->result->changing > 0)
+        return spill_fail(error, SPILL_REFUSED,
+                          "'%s' still differs from its documents in '%s' after %" PRId64
+                          " passes, although nobody writes to it: undo it, and look at them",
+                          member->kept, run->group->into, run->result->passes);
+    if (fenced && (code == SPILL_CANCELLED || run->late))
+        return put_back(run, member, code, error);
+    return code;
+}
+
+/* The member whose turn it is. One that a run before has put aside is settled without a deadline.
+ */
+static spill_code_t cut_member(spill_consolidate_run_t *run, spill_error_t *error)
+{
+    const spill_joined_t *member = &run->group->members[run->place.member];
+    spill_code_t code = look(run, error);
+    bool named = code == SPILL_OK && spill_consolidate_kind_of(run, member->collection, NULL) ==
+                                         SPILL_CONSOLIDATE_COLLECTION;
+    if (named)
+        code = catch_up(run, member, error);
+    if (code == SPILL_OK && named)
+        code = spill_consolidate_rename(run, member->collection, member->kept, error);
     if (code == SPILL_OK)
-        code = pass_to_end(run, &way, "undo it, and look at them", error);
+        code = settle(run, member, named, error);
+    if (code == SPILL_OK)
+        code = look(run, error);
+    if (code == SPILL_OK && run->mark.views)
+        code = spill_consolidate_make_view(run, run->place.member, error);
+    return code;
+}
+
+static spill_code_t cut(spill_consolidate_run_t *run, spill_error_t *error)
+{
+    spill_consolidate_place_t *place = &run->place;
+    spill_code_t code = spill_consolidate_place_load(run, error);
+    if (place->changing > 0) /* of a version that compared all members together */
+        place->member = place->changing = 0;
+    if (code == SPILL_OK)
+        code = spill_consolidate_place_save(run, error);
+    run->progress.collections_all = run->group->count;
+    while (code == SPILL_OK && place->member < run->group->count) {
+        code = cut_member(run, error);
+        if (code != SPILL_OK)
+            break;
+        place->member++;
+        code = spill_consolidate_place_save(run, error);
+    }
     if (code == SPILL_OK && run->mark.views)
         code = spill_consolidate_make_views(run, error);
     if (code == SPILL_OK)
-        code = spill_consolidate_list(run, error);
-    if (code == SPILL_OK)
-        code = spill_consolidate_check_names(run, error);
+        code = look(run, error);
     return code == SPILL_OK ? spill_consolidate_enter(run, SPILL_CONSOLIDATE_CUT, error) : code;
 }
 
@@ -86,11 +170,6 @@ static spill_code_t cut_over(spill_consolidate_run_t *run, spill_error_t *error)
     case SPILL_CONSOLIDATE_RESTORING:
         return spill_fail(error, SPILL_REFUSED, "it is being undone: --undo goes on with that");
     case SPILL_CONSOLIDATE_COPYING:
-        if (!run->mark.copied)
-            return spill_fail(error, SPILL_REFUSED,
-                              "the copy into '%s' has not ended with all of it equal yet: go on "
-                              "with it first",
-                              run->group->into);
         code = approach(run, error);
         break;
     case SPILL_CONSOLIDATE_CUTTING:

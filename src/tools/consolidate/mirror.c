@@ -57,6 +57,21 @@ static void walk_release(walk_t *walk)
     bson_destroy(&walk->after);
 }
 
+/* While a collection is put aside its writers wait: nothing is throttled, but time is bounded. */
+static spill_code_t wait_for_turn(spill_consolidate_run_t *run, spill_error_t *error)
+{
+    const spill_throttle_options_t *given = &run->throttle.options;
+    bool fenced = run->deadline_us > 0;
+    run->late = fenced && spill_throttle_now_us(&run->throttle) > run->deadline_us;
+    if (run->late)
+        return spill_fail(error, SPILL_REFUSED, "the time is up");
+    bool goes_on =
+        fenced ? !given->stop || !given->stop(given->context) : spill_throttle_wait(&run->throttle);
+    return goes_on ? SPILL_OK
+                   : spill_fail(error, SPILL_CANCELLED,
+                                "interrupted: run the same command to continue");
+}
+
 /* Wait, and read the next chunk. */
 static spill_code_t walk_next(walk_t *walk, spill_error_t *error)
 {
@@ -69,8 +84,9 @@ static spill_code_t walk_next(walk_t *walk, spill_error_t *error)
                                  .limit = spill_throttle_chunk_size(&run->throttle)};
     bson_iter_t iter;
     spill_foreign_batch_release(&walk->batch);
-    if (!spill_throttle_wait(&run->throttle))
-        return spill_fail(error, SPILL_CANCELLED, "interrupted: the same command goes on with it");
+    spill_code_t code = wait_for_turn(run, error);
+    if (code != SPILL_OK)
+        return code;
     walk->began_us = spill_throttle_now_us(&run->throttle);
     if (bson_iter_init(&iter, &walk->after) && bson_iter_next(&iter)) {
         after = spill_value_from_iter(&iter);

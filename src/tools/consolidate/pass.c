@@ -86,28 +86,63 @@ static spill_code_t pass(spill_consolidate_run_t *run, const spill_consolidate_w
     return code;
 }
 
+static int64_t changes(const spill_consolidate_result_t *result)
+{
+    return result->inserted + result->replaced + result->deleted;
+}
+
 spill_code_t spill_consolidate_passes(spill_consolidate_run_t *run,
-                                      const spill_consolidate_way_t *way, spill_error_t *error)
+                                      const spill_consolidate_way_t *way, int64_t near,
+                                      spill_error_t *error)
 {
     spill_consolidate_place_t *place = &run->place;
     int64_t left = run->options->passes > 0 ? run->options->passes : SPILL_CONSOLIDATE_PASSES;
     spill_code_t code = spill_consolidate_place_load(run, error);
     size_t before = place->member; /* done by another run */
+    bool whole = before == 0 && bson_empty(&place->after);
     if (code == SPILL_OK)
         code = spill_consolidate_place_save(run, error);
     run->progress.documents_all = count_documents(run, way, before, run->group->count);
     for (bool again = true; code == SPILL_OK && again; left--) {
+        int64_t changed = changes(run->result);
         code = pass(run, way, error);
         if (code != SPILL_OK)
             break;
         run->result->passes++;
         run->progress.documents_all += count_documents(run, way, 0, before);
         before = 0;
-        run->result->changing = place->changing;
-        again = place->changing > 0 && left > 1;
+        bool is_near = whole && changes(run->result) - changed <= near;
+        run->result->changing = is_near ? 0 : place->changing;
+        again = run->result->changing > 0 && left > 1;
         place->pass = place->changing > 0 ? place->pass + 1 : 2;
         place->member = place->changing = 0;
+        whole = true;
         code = spill_consolidate_place_save(run, error);
     }
+    return code;
+}
+
+spill_code_t spill_consolidate_settle(spill_consolidate_run_t *run,
+                                      const spill_consolidate_way_t *way, int64_t near,
+                                      spill_error_t *error)
+{
+    spill_consolidate_place_t *place = &run->place;
+    int64_t left = run->options->passes > 0 ? run->options->passes : SPILL_CONSOLIDATE_PASSES;
+    spill_code_t code = spill_consolidate_list(run, error);
+    run->progress.collections = place->member;
+    for (bool again = true; code == SPILL_OK && again; left--) {
+        int64_t changed = changes(run->result);
+        place->changing = 0;
+        run->progress.pass = place->pass;
+        code = pass_member(run, way, error);
+        if (code != SPILL_OK)
+            break;
+        run->result->passes++;
+        place->pass++;
+        bool is_near = changes(run->result) - changed <= near;
+        run->result->changing = is_near ? 0 : place->changing;
+        again = run->result->changing > 0 && left > 1;
+    }
+    place->changing = 0;
     return code;
 }

@@ -16,9 +16,9 @@
  */
 typedef enum spill_consolidate_phase {
     SPILL_CONSOLIDATE_NONE,
-    SPILL_CONSOLIDATE_COPYING,   /* the old collections are the application's */
-    SPILL_CONSOLIDATE_CUTTING,   /* they get other names; nobody writes */
-    SPILL_CONSOLIDATE_CUT,       /* the joint collection is the application's */
+    SPILL_CONSOLIDATE_COPYING, /* the old collections are the application's */
+    SPILL_CONSOLIDATE_CUTTING, /* each in turn gets another name; nobody writes to the joint one */
+    SPILL_CONSOLIDATE_CUT,     /* the joint collection is the application's */
     SPILL_CONSOLIDATE_FINISHING, /* the old collections are being dropped */
     SPILL_CONSOLIDATE_FINISHED,
     SPILL_CONSOLIDATE_UNDOING,  /* what was written to the joint collection goes back */
@@ -60,7 +60,9 @@ typedef struct spill_consolidate_run {
     spill_consolidate_mark_t mark;
     spill_consolidate_place_t place;
     spill_consolidate_progress_t progress;
-    bson_t listing; /* as it was when it was read last; see spill_consolidate_list */
+    int64_t deadline_us; /* of the throttle's time; 0: none. Until then nothing is throttled */
+    bool late;           /* the deadline has passed, and the work ended because of that */
+    bson_t listing;      /* as it was when it was read last; see spill_consolidate_list */
 } spill_consolidate_run_t;
 
 /*
@@ -206,10 +208,17 @@ typedef struct spill_consolidate_way {
 
 /*
  * Pass over all members until one pass finds all equal, or options->passes are made;
- * result->changing tells. The first pass of a copy brings without looking.
+ * result->changing tells. With near >= 0 a pass that changes at most so many documents is the last
+ * one, too, and result->changing is 0 then. The first pass of a copy brings without looking.
  */
 spill_code_t spill_consolidate_passes(spill_consolidate_run_t *run,
-                                      const spill_consolidate_way_t *way, spill_error_t *error);
+                                      const spill_consolidate_way_t *way, int64_t near,
+                                      spill_error_t *error);
+
+/* The same for the member alone whose turn it is (run->place). The place is not saved. */
+spill_code_t spill_consolidate_settle(spill_consolidate_run_t *run,
+                                      const spill_consolidate_way_t *way, int64_t near,
+                                      spill_error_t *error);
 
 /* ---- views.c --------------------------------------------------------------------------------- */
 
@@ -219,6 +228,10 @@ void spill_consolidate_view_pipeline(const spill_consolidation_t *group, size_t 
 
 /* Does the server make views? SPILL_REFUSED: no. Makes one, looks, and drops it. */
 spill_code_t spill_consolidate_try_views(spill_consolidate_run_t *run, spill_error_t *error);
+
+/* Put a view under one old name; by run->listing it may be there already. */
+spill_code_t spill_consolidate_make_view(spill_consolidate_run_t *run, size_t member,
+                                         spill_error_t *error);
 
 /* Put a view under each old name, and read their definitions back. SPILL_REFUSED: one differs. */
 spill_code_t spill_consolidate_make_views(spill_consolidate_run_t *run, spill_error_t *error);

@@ -69,7 +69,8 @@ spill_code_t spill_consolidate_try_views(spill_consolidate_run_t *run, spill_err
     return code;
 }
 
-static spill_code_t make_view(spill_consolidate_run_t *run, size_t member, spill_error_t *error)
+spill_code_t spill_consolidate_make_view(spill_consolidate_run_t *run, size_t member,
+                                         spill_error_t *error)
 {
     const char *name = run->group->members[member].collection;
     bson_t pipeline;
@@ -100,7 +101,7 @@ spill_code_t spill_consolidate_make_views(spill_consolidate_run_t *run, spill_er
 {
     spill_code_t code = spill_consolidate_list(run, error);
     for (size_t i = 0; i < run->group->count && code == SPILL_OK; i++)
-        code = make_view(run, i, error);
+        code = spill_consolidate_make_view(run, i, error);
     if (code == SPILL_OK)
         code = spill_consolidate_list(run, error);
     for (size_t i = 0; i < run->group->count && code == SPILL_OK; i++)
