@@ -147,6 +147,35 @@ void exercise_store_release(exercise_store_t *store)
     *store = (exercise_store_t){0};
 }
 
+/* ---- kinds of records --------------------------------------------------------------------------
+ */
+
+/*
+ * What distinguishes the kinds: for a system record its kind byte, and the first letter of a
+ * catalog entry's name with the last; for other fields FIELDS; for an owner's record its kind byte.
+ */
+enum { FIELDS = 0x1000, SYSTEM = 0x2000 };
+
+int exercise_kind_of(const exercise_record_t *record)
+{
+    static const uint8_t system[4];
+    if (record->key_bytes > 4 && memcmp(record->key, system, 4) == 0) {
+        bool catalog = record->key[4] == SPILL_SYSTEM_CATALOG && record->key_bytes > 5;
+        return SYSTEM + record->key[4] +
+               (catalog ? record->key[5] + 7 * record->key[record->key_bytes - 1] : 0);
+    }
+    size_t owner = spill_owner_key_length(record->key + 4, record->key_bytes - 4);
+    return record->key_bytes == 4 + owner ? FIELDS : record->key[4 + owner];
+}
+
+bool exercise_is_new_kind(const exercise_store_t *store, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (exercise_kind_of(&store->records[i]) == exercise_kind_of(&store->records[index]))
+            return false;
+    return true;
+}
+
 /* ---- writing a store ------------------------------------------------------------------------- */
 
 static void must(spill_code_t code, const spill_error_t *error)

@@ -36,6 +36,15 @@ typedef struct exercise_store {
 void exercise_store_make(exercise_store_t *store, int layout);
 void exercise_store_release(exercise_store_t *store);
 
+/*
+ * The kind of a record: the kind byte of an owner's record, or another number for each kind of
+ * system record and for other fields.
+ */
+int exercise_kind_of(const exercise_record_t *record);
+
+/* Is it the first record of its kind? One element, page or operation stands for all of them. */
+bool exercise_is_new_kind(const exercise_store_t *store, size_t index);
+
 /* A disk with these records. Free it with spill_disk_free. */
 spill_disk_t *exercise_disk(const exercise_store_t *store);
 

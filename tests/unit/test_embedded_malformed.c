@@ -26,36 +26,10 @@ enum { CALLS_MAX = 200000 };
 
 /* ---- which records --------------------------------------------------------------------------- */
 
-/*
- * What distinguishes the kinds: for a system record its kind byte, and the first letter of a
- * catalog entry's name with the last; for other fields FIELDS; for an owner's record its kind byte.
- */
-enum { FIELDS = 0x1000, SYSTEM = 0x2000 };
-
-static int kind_of(const exercise_record_t *record)
-{
-    static const uint8_t system[4];
-    if (record->key_bytes > 4 && memcmp(record->key, system, 4) == 0) {
-        bool catalog = record->key[4] == SPILL_SYSTEM_CATALOG && record->key_bytes > 5;
-        return SYSTEM + record->key[4] +
-               (catalog ? record->key[5] + 7 * record->key[record->key_bytes - 1] : 0);
-    }
-    size_t owner = spill_owner_key_length(record->key + 4, record->key_bytes - 4);
-    return record->key_bytes == 4 + owner ? FIELDS : record->key[4 + owner];
-}
-
 static bool is_catalog(const exercise_record_t *record)
 {
-    return kind_of(record) >= SYSTEM + SPILL_SYSTEM_CATALOG + 'a' - 1;
-}
-
-/* Is it the second of its kind? Of elements, pages and the like, one stands for all. */
-static bool is_new_kind(const exercise_store_t *store, size_t index)
-{
-    for (size_t i = 0; i < index; i++)
-        if (kind_of(&store->records[i]) == kind_of(&store->records[index]))
-            return false;
-    return true;
+    return record->key_bytes > 5 && memcmp(record->key, "\0\0\0\0", 4) == 0 &&
+           record->key[4] == SPILL_SYSTEM_CATALOG;
 }
 
 /* ---- damage ---------------------------------------------------------------------------------- */
@@ -165,7 +139,7 @@ static void try_huge(damaging_t *damaging, const uint8_t *right, size_t size)
 
 static bool holds_numbers(const exercise_record_t *record)
 {
-    int kind = kind_of(record);
+    int kind = exercise_kind_of(record);
     return kind == SPILL_RECORD_HEAD || kind == SPILL_RECORD_PAGE || kind == SPILL_RECORD_OP;
 }
 
@@ -198,7 +172,7 @@ static void damage_layout(int layout, bool keys)
     damaging_t damaging = {.store = &store, .key = keys};
     for (size_t i = 0; i < store.count; i++) {
         const exercise_record_t *record = &store.records[i];
-        if (!is_new_kind(&store, i) || (is_catalog(record) && layout > 0))
+        if (!exercise_is_new_kind(&store, i) || (is_catalog(record) && layout > 0))
             continue;
         damaging.record = record;
         try_all(&damaging, keys ? record->key : record->value,
