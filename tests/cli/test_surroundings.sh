@@ -156,7 +156,7 @@ has err "closed"
 has err "ermission"
 [ -z "$(ls -A closed)" ] || fail "something was left in the closed folder"
 chmod 755 closed
-expect 0 define closed/db ev --preset feed
+expect 0 define closed/db ev --preset feed --mode 0644
 expect 0 append closed/db ev alice 1
 chmod -R a-w closed
 unprivileged append closed/db ev alice 2 >out 2>err
