@@ -16,6 +16,9 @@
  *   reindex.c    indexes made anew
  *   format.c     the format's version
  *   backup.c     a copy
+ *   pinned.c     the files that a reader holds open
+ *   engine_files.cpp  ... read by the engine
+ *   engine_guard.cpp  the engine's exceptions as errors
  */
 #ifndef SPILL_STORE_EMBEDDED_EMBEDDED_H
 #define SPILL_STORE_EMBEDDED_EMBEDDED_H

@@ -46,11 +46,6 @@ bool spill_engine_sync_failed(const char *message)
            strstr(message, "While sync_file_range") != NULL;
 }
 
-bool spill_engine_file_missing(const char *message)
-{
-    return strstr(message, "No such file or directory") != NULL;
-}
-
 /* A table file that is missing is reported by the name that it had in LevelDB. */
 static void correct_name(char *text)
 {

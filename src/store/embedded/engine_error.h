@@ -12,9 +12,6 @@ spill_code_t spill_engine_code(const char *message);
 /* Does it say that data reached the log, but may not have reached the disk? */
 bool spill_engine_sync_failed(const char *message);
 
-/* Does it say that a file is not there? */
-bool spill_engine_file_missing(const char *message);
-
 /* Fill *error (may be NULL): "<place>: <message> <what to do>". Frees nothing. */
 spill_code_t spill_engine_fail(spill_error_t *error, const char *place, const char *message);
 

@@ -31,7 +31,9 @@ IOStatus read_pinned(const spill_pinned_file_t *file, uint64_t offset, size_t si
 {
     int64_t got = spill_pinned_read(file, offset, scratch, size);
     *result = Slice(scratch, got > 0 ? static_cast<size_t>(got) : 0);
-    return got < 0 ? IOStatus::IOError(file->name, std::strerror(errno)) : IOStatus::OK();
+    if (got < 0)
+        return IOStatus::IOError(file->name, std::strerror(errno));
+    return IOStatus::OK();
 }
 
 class PinnedSequential : public rocksdb::FSSequentialFile
@@ -136,7 +138,9 @@ class PinnedFileSystem : public rocksdb::FileSystemWrapper
         if (!file)
             return target()->LinkFile(path, to, options, debug);
         int problem = spill_pinned_link(file, to.c_str());
-        return problem == 0 ? IOStatus::OK() : failed("While copying a file to", to, problem);
+        if (problem != 0)
+            return failed("While copying a file to", to, problem);
+        return IOStatus::OK();
     }
 
   private:
@@ -149,8 +153,9 @@ class PinnedFileSystem : public rocksdb::FileSystemWrapper
     static IOStatus failed(const char *what, const std::string &path, int problem)
     {
         std::string context = std::string(what) + " " + path;
-        return problem == ENOSPC ? IOStatus::NoSpace(context, std::strerror(problem))
-                                 : IOStatus::IOError(context, std::strerror(problem));
+        if (problem == ENOSPC)
+            return IOStatus::NoSpace(context, std::strerror(problem));
+        return IOStatus::IOError(context, std::strerror(problem));
     }
     const spill_pinned_file_t *find(const std::string &path) const
     {

@@ -498,8 +498,8 @@ static spill_code_t open_checked(attempt_t attempt, const spill_pinned_t *pinned
     return *db ? SPILL_OK : fail_open(error, attempt.folder, message);
 }
 
-/* `pinned`: a reader's files; NULL for a writer. */
-static spill_code_t open_pinned(attempt_t attempt, const spill_pinned_t *pinned, spill_kv_t **kv,
+/* `pinned`: a reader's files, which *kv then owns as it does attempt.files; NULL for a writer. */
+static spill_code_t open_pinned(attempt_t attempt, spill_pinned_t *pinned, spill_kv_t **kv,
                                 spill_error_t *error)
 {
     const spill_rocksdb_options_t *from = attempt.from;
@@ -514,8 +514,11 @@ static spill_code_t open_pinned(attempt_t attempt, const spill_pinned_t *pinned,
             *error = damage;
         return code;
     }
-    *kv = &new_kv(db, attempt.folder, from)->base;
-    (*kv)->damage = found;
+    rocksdb_kv_t *made = new_kv(db, attempt.folder, from);
+    made->base.damage = found;
+    made->files = attempt.files;
+    made->pinned = pinned;
+    *kv = &made->base;
     return SPILL_OK;
 }
 
@@ -529,10 +532,7 @@ static spill_code_t open_read_only(const char *folder, const spill_rocksdb_optio
         return code;
     attempt.files = spill_engine_files_new(pinned);
     code = open_pinned(attempt, pinned, kv, error);
-    if (code == SPILL_OK) {
-        ((rocksdb_kv_t *)*kv)->files = attempt.files;
-        ((rocksdb_kv_t *)*kv)->pinned = pinned;
-    } else {
+    if (code != SPILL_OK) {
         spill_engine_files_free(attempt.files);
         spill_pinned_free(pinned);
     }

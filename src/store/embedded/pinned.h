@@ -1,5 +1,5 @@
 /*
- * The files of a store's folder as they are at one moment, held open for a reader.
+ * The files that a store's folder has at one moment, held open for a reader.
  *
  * A writer adds to its list of files (the MANIFEST), and then deletes files that the list no longer
  * has. Open files stay readable after that. The engine reads a pinned store through
@@ -31,10 +31,10 @@ typedef struct spill_pinned {
 
 /*
  * Open the files of the folder as of one moment: the list of files is the same before and after.
- * Retries for some seconds while writers change the list. A damaged folder is pinned as it is; the
+ * Retries for some seconds while writers change the list. A damaged folder is pinned too; the
  * engine then reports the damage. Free *pinned with spill_pinned_free. Errors: SPILL_BUSY
- * (retryable) if writers never paused, SPILL_IO (for example if the process may not open so many
- * files), SPILL_DENIED.
+ * (retryable) if writers never paused, SPILL_IO (for example at the limit of open files),
+ * SPILL_DENIED.
  */
 spill_code_t spill_pinned_open(const char *folder, spill_pinned_t **pinned, spill_error_t *error);
 
