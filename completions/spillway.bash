@@ -29,7 +29,7 @@ _spillway_options() {
     export) echo "$common --relaxed --documents --plain --json --quiet --partial" ;;
     explain) echo "$common --documents --all --json --partial" ;;
     verify) echo "$common --json" ;;
-    repair) echo "$common --dry-run --json --durability=" ;;
+    repair) echo "$common --dry-run --yes --json --durability=" ;;
     stats) echo "$common --top= --json --partial" ;;
     threshold) echo "$common --target= --element= --json --quiet --partial" ;;
     scan)

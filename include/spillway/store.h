@@ -11,6 +11,7 @@
 
 #include <spillway/definition.h>
 #include <spillway/error.h>
+#include <spillway/value.h>
 
 #include <bson/bson.h>
 #include <stdbool.h>
@@ -157,6 +158,46 @@ typedef struct spill_counters {
 
 /* Each counter as it is now; they are not read at one moment. All are 0 if `store` is NULL. */
 SPILL_API void spill_store_counters(spill_store_t *store, spill_counters_t *counters);
+
+/* What can be read of one owner's changes behind a cut in a log. */
+typedef struct spill_log_loss {
+    const char *definition;     /* NULL: no definition that can be read has this number */
+    uint32_t array_id;          /* the number */
+    const spill_value_t *owner; /* NULL: its key cannot be read */
+    int64_t elements;           /* elements written, each time that they were */
+    int64_t deleted;            /* deletions of an element, or of a range of elements */
+} spill_log_loss_t;
+
+/* Where the log of an embedded store is cut. */
+typedef struct spill_log_cut {
+    bool needed;      /* the log is damaged; else nothing below is set */
+    char file[32];    /* the log, "000012.log" */
+    int64_t offset;   /* what is from this byte on goes, and every newer log */
+    char reason[160]; /* why it cannot be read there */
+    int64_t bytes;    /* behind the cut, in all logs */
+    int64_t records;  /* of which so many batches of changes can be read */
+    int64_t owners;   /* that have changes in them */
+    int64_t elements; /* that were written in them */
+    char kept[64];    /* the file that keeps the log as it was; "" with look_only */
+} spill_log_cut_t;
+
+typedef void (*spill_log_loss_fn)(void *context, const spill_log_loss_t *loss);
+
+/*
+ * Bring an embedded store whose log is damaged back to writing: drop the log from the first byte
+ * that cannot be read, and every newer log. The logs as they were stay in the store's folder under
+ * other names (docs/format.md); nothing else is dropped. The changes behind the cut that can be
+ * read are told to `report` (may be NULL), one call for each owner, with *cut filled but for
+ * `kept`; with `look_only` nothing is written. If the logs have no damage, or the store is not an
+ * embedded one, *cut is all zero. After a crash at any moment, call it again.
+ *
+ * `uri` as spill_store_open takes it; no process may have the store open for writing. Errors:
+ * SPILL_BUSY, SPILL_CORRUPT (damage that a cut does not repair: restore a backup),
+ * SPILL_NOT_FOUND, SPILL_NO_SPACE, SPILL_DENIED. Cost: reads the logs three times.
+ */
+SPILL_API spill_code_t spill_store_cut_log(const char *uri, bool look_only,
+                                           spill_log_loss_fn report, void *context,
+                                           spill_log_cut_t *cut, spill_error_t *error);
 
 SPILL_END_DECLS
 

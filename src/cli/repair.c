@@ -6,6 +6,7 @@
 
 typedef struct repair_options {
     bool dry_run;
+    bool yes;
 } repair_options_t;
 
 static const repair_options_t DEFAULTS = {0};
@@ -44,9 +45,118 @@ static spill_code_t repair_any(spill_cli_session_t *session, spill_error_t *erro
                : code;
 }
 
+/* ---- a damaged log --------------------------------------------------------------------------- */
+
+typedef struct log_report {
+    const spill_invocation_t *invocation;
+    spill_log_cut_t cut;
+    bool begun; /* the first line is printed */
+} log_report_t;
+
+static void print_cut(log_report_t *report)
+{
+    const spill_log_cut_t *cut = &report->cut;
+    if (report->begun)
+        return;
+    report->begun = true;
+    if (!report->invocation->json) {
+        printf("%s: cannot be read from byte %" PRId64 " on: %s\n", cut->file, cut->offset,
+               cut->reason);
+        return;
+    }
+    fputs("{\"log\":", stdout);
+    spill_cli_print_text(cut->file);
+    printf(",\"offset\":%" PRId64 ",\"reason\":", cut->offset);
+    spill_cli_print_text(cut->reason);
+    puts("}");
+}
+
+static void print_loss(void *context, const spill_log_loss_t *loss)
+{
+    log_report_t *report = context;
+    char number[32];
+    print_cut(report);
+    snprintf(number, sizeof number, "array %" PRIu32, loss->array_id);
+    const char *name = loss->definition ? loss->definition : number;
+    bool json = report->invocation->json;
+    if (json) {
+        fputs("{\"definition\":", stdout);
+        spill_cli_print_text(name);
+        fputs(",\"owner\":", stdout);
+    } else {
+        spill_cli_print_name(name);
+        fputs(": owner ", stdout);
+    }
+    if (loss->owner)
+        spill_cli_print_value(loss->owner, false);
+    else
+        fputs("null", stdout);
+    printf(json ? ",\"elements\":%" PRId64 ",\"deleted\":%" PRId64 "}\n"
+                : ", behind the cut: %" PRId64 " elements written, %" PRId64 " deletions\n",
+           loss->elements, loss->deleted);
+}
+
+static void print_log_summary(const spill_log_cut_t *cut)
+{
+    printf("{\"log\":\"%s\",\"offset\":%" PRId64 ",\"bytes\":%" PRId64 ",\"records\":%" PRId64
+           ",\"owners\":%" PRId64 ",\"elements\":%" PRId64 ",\"kept\":",
+           cut->file, cut->offset, cut->bytes, cut->records, cut->owners, cut->elements);
+    if (cut->kept[0] != '\0')
+        spill_cli_print_text(cut->kept);
+    else
+        fputs("null", stdout);
+    puts("}");
+}
+
+static spill_exit_t cut_log(log_report_t *report, const char *uri)
+{
+    const spill_invocation_t *invocation = report->invocation;
+    const repair_options_t *options = invocation->options;
+    spill_error_t error;
+    if (!options->yes) {
+        fflush(stdout);
+        spill_exit_t refused = spill_cli_confirm(
+            invocation, "Cut %s at byte %" PRId64 "? The log as it is stays beside it.",
+            report->cut.file, report->cut.offset);
+        if (refused != SPILL_EXIT_DONE)
+            return refused;
+    }
+    if (spill_store_cut_log(uri, false, NULL, NULL, &report->cut, &error) != SPILL_OK)
+        return spill_cli_fail(&error);
+    if (report->cut.needed)
+        print_log_summary(&report->cut);
+    return SPILL_EXIT_DONE;
+}
+
+/* Report a log that is damaged, and cut it. SPILL_EXIT_DONE: the store can be repaired further. */
+static spill_exit_t repair_log(const spill_invocation_t *invocation)
+{
+    const repair_options_t *options = invocation->options;
+    log_report_t report = {.invocation = invocation};
+    char uri[SPILL_CLI_URI];
+    spill_error_t error;
+    spill_code_t code = spill_cli_store_uri(invocation->arguments[0], uri, &error);
+    if (code == SPILL_OK)
+        code = spill_store_cut_log(uri, true, print_loss, &report, &report.cut, &error);
+    if (code != SPILL_OK)
+        return spill_cli_fail(&error);
+    if (!report.cut.needed)
+        return SPILL_EXIT_DONE;
+    print_cut(&report);
+    if (!options->dry_run)
+        return cut_log(&report, uri);
+    print_log_summary(&report.cut);
+    return SPILL_EXIT_FOUND;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
 static spill_exit_t run(const spill_invocation_t *invocation)
 {
     const repair_options_t *options = invocation->options;
+    spill_exit_t log_result = repair_log(invocation);
+    if (log_result != SPILL_EXIT_DONE)
+        return log_result;
     spill_cli_mode_t mode = options->dry_run ? SPILL_CLI_READ : SPILL_CLI_WRITE;
     bson_t storage = BSON_INITIALIZER;
     spill_value_t owner;
@@ -68,10 +178,12 @@ static spill_exit_t run(const spill_invocation_t *invocation)
                                                                  : SPILL_EXIT_DONE;
 }
 
-static const spill_option_t OPTIONS[] = {{"dry-run", NULL, SPILL_OPTION_FLAG,
-                                          offsetof(repair_options_t, dry_run),
-                                          "Only say what there is to finish"},
-                                         {0}};
+static const spill_option_t OPTIONS[] = {
+    {"dry-run", NULL, SPILL_OPTION_FLAG, offsetof(repair_options_t, dry_run),
+     "Only say what there is to finish"},
+    {"yes", NULL, SPILL_OPTION_FLAG, offsetof(repair_options_t, yes),
+     "Cut a damaged log without a question; needed where stdin is not a terminal"},
+    {0}};
 
 const spill_command_t spill_command_repair = {
     .name = "repair",
@@ -94,11 +206,19 @@ const spill_command_t spill_command_repair = {
             "not known. The summary counts it as `left'. So it is with pages whose head another "
             "program has deleted or replaced on a server: look at them, then drop the owner.\n"
             "\n"
+            "If the log of an embedded store is damaged, the store opens for writing only after "
+            "the log is cut before the first byte that cannot be read. Repair prints the cut, and "
+            "for each owner how many elements the readable records behind it write. Then it asks "
+            "(--yes: it does not), keeps the log as it is under another name in the store's "
+            "folder, cuts, and goes on with the repair above. With --dry-run it prints the same "
+            "and cuts nothing.\n"
+            "\n"
             "The exit code is 1 where something is left, with --dry-run also where there is "
             "something to finish.\n"
             "\n"
             "Examples:\n"
             "  spillway repair feeds.db --dry-run\n"
+            "  spillway repair feeds.db --yes\n"
             "  spillway repair feeds.db events\n"
             "  spillway repair feeds.db events alice",
     .common = SPILL_COMMON_JSON | SPILL_COMMON_DURABILITY,

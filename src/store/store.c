@@ -238,6 +238,18 @@ spill_code_t spill_store_open(const char *uri, const spill_store_options_t *opti
         (int)(length < 64 ? length : 64), uri);
 }
 
+spill_code_t spill_store_cut_log(const char *uri, bool look_only, spill_log_loss_fn report,
+                                 void *context, spill_log_cut_t *cut, spill_error_t *error)
+{
+    size_t length = scheme_length(uri);
+    *cut = (spill_log_cut_t){.needed = false};
+    if (length == 0)
+        return spill_embedded_cut_log(uri, look_only, report, context, cut, error);
+    if (has_scheme(uri, length, "rocksdb"))
+        return spill_embedded_cut_log(uri + length + 1, look_only, report, context, cut, error);
+    return SPILL_OK;
+}
+
 const char *spill_store_damage(const spill_store_t *store)
 {
     return store->ops->damage ? store->ops->damage(store) : NULL;

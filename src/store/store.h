@@ -231,6 +231,8 @@ spill_code_t spill_memory_open(const char *uri, const spill_store_options_t *opt
                                spill_store_t **store, spill_error_t *error);
 spill_code_t spill_embedded_open(const char *path, const spill_store_options_t *options,
                                  spill_store_t **store, spill_error_t *error);
+spill_code_t spill_embedded_cut_log(const char *folder, bool look_only, spill_log_loss_fn report,
+                                    void *context, spill_log_cut_t *cut, spill_error_t *error);
 spill_code_t spill_mongo_open(const char *uri, const spill_store_options_t *options,
                               spill_store_t **store, spill_error_t *error);
 

@@ -5,6 +5,7 @@
 #include "support/embedded.h"
 
 #include "store/embedded/engine_error.h"
+#include "store/embedded/log_check.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -485,6 +486,17 @@ static void add_log(const char *folder)
     rocksdb_options_destroy(usual);
 }
 
+static void find_newest_log(const char *folder, char *path)
+{
+    size_t count;
+    uint64_t *logs = spill_log_numbers(folder, 0, &count);
+    assert_true(count > 0);
+    char *newest = spill_log_path(folder, logs[count - 1]);
+    strcpy(path, newest);
+    bson_free(newest);
+    bson_free(logs);
+}
+
 /* With log durability a machine that dies may take the end of an older log along; else not. */
 static void an_incomplete_older_log_is_damage_or_a_loss(void **state)
 {
@@ -498,6 +510,136 @@ static void an_incomplete_older_log_is_damage_or_a_loss(void **state)
     assert_refused_naming(copy, "--durability=log");
     assert_int_equal(count_whole(copy, ELEMENTS + 10), OWNERS - 1);
     assert_last_has(copy, ELEMENTS + 9);
+}
+
+static void overwrite(const char *path, off_t at, const void *bytes, size_t size)
+{
+    int file = open(path, O_RDWR);
+    assert_true(file >= 0);
+    assert_int_equal(pwrite(file, bytes, size, at), (ssize_t)size);
+    close(file);
+}
+
+/* The engine takes both for the end of the log, and opens the store without what follows. */
+static void zeros_and_foreign_parts_are_no_end(void **state)
+{
+    (void)state;
+    static const uint8_t recycled[] = {5}, zeros[7] = {0};
+    char copy[80], path[256], original[256];
+    make_killed(embedded_new_folder(), copy);
+    find_file(copy, "0", ".log", path);
+    int file = open(path, O_RDONLY);
+    assert_int_equal(pread(file, original, sizeof original, 0), sizeof original);
+    close(file);
+    overwrite(path, 6, recycled, sizeof recycled); /* the type of the first part */
+    assert_refused_naming(copy, base_name(path));
+    overwrite(path, 0, original, 7);
+    overwrite(path, 0, zeros, sizeof zeros);
+    assert_refused_naming(copy, base_name(path));
+    overwrite(path, 0, original, 7);
+    assert_last_has(copy, ELEMENTS + 10);
+}
+
+/* ---- cuts ------------------------------------------------------------------------------------ */
+
+typedef struct losses {
+    int owners;
+    int64_t elements;
+} losses_t;
+
+static void note_loss(void *context, const spill_log_loss_t *loss)
+{
+    losses_t *losses = context;
+    assert_string_equal(loss->definition, "feed");
+    assert_non_null(loss->owner);
+    losses->owners++;
+    losses->elements += loss->elements;
+}
+
+static bool same_bytes(const char *left, const char *right)
+{
+    char command[900];
+    snprintf(command, sizeof command, "cmp -s '%s' '%s'", left, right);
+    return system(command) == 0;
+}
+
+static void keep_copy(const char *path, char *copy, size_t size)
+{
+    char command[900];
+    snprintf(copy, size, "%.200s-original", path);
+    snprintf(command, sizeof command, "cp '%s' '%s'", path, copy);
+    assert_int_equal(system(command), 0);
+}
+
+/* 40 owners got 10 elements each, in turns of owners; owner 20's first ones are hit. */
+static void a_damaged_log_is_cut_and_kept(void **state)
+{
+    (void)state;
+    char copy[80], path[256], original[300], kept[400];
+    spill_error_t error;
+    spill_log_cut_t cut, again;
+    losses_t losses = {0};
+    make_killed(embedded_new_folder(), copy);
+    assert_int_equal(spill_store_cut_log(copy, true, NULL, NULL, &cut, &error), SPILL_OK);
+    assert_false(cut.needed);
+    find_file(copy, "0", ".log", path);
+    off_t place = size_of(path) / 2;
+    flip_bit(path, place);
+    keep_copy(path, original, sizeof original);
+    assert_int_equal(spill_store_cut_log(copy, true, note_loss, &losses, &cut, &error), SPILL_OK);
+    assert_true(cut.needed);
+    assert_string_equal(cut.file, base_name(path));
+    assert_in_range(cut.offset, place - 400, place);
+    assert_int_equal(cut.bytes, size_of(path) - cut.offset);
+    assert_int_equal(cut.owners, losses.owners);
+    assert_int_equal(cut.elements, losses.elements);
+    assert_in_range(losses.elements, OWNERS * 10 / 3, OWNERS * 10 - 1);
+    assert_string_equal(cut.kept, "");
+    assert_true(same_bytes(path, original));
+
+    assert_int_equal(spill_store_cut_log(copy, false, NULL, NULL, &again, &error), SPILL_OK);
+    assert_int_equal(again.offset, cut.offset);
+    assert_int_equal(size_of(path), cut.offset);
+    snprintf(kept, sizeof kept, "%s/%s", copy, again.kept);
+    assert_true(same_bytes(kept, original));
+    assert_int_equal(spill_store_cut_log(copy, false, NULL, NULL, &cut, &error), SPILL_OK);
+    assert_false(cut.needed);
+    assert_last_has(copy, ELEMENTS);
+    assert_true(same_bytes(kept, original)); /* a writer leaves it alone */
+}
+
+/* A cut with two logs, stopped after each of its steps: it can be made again, no log is lost. */
+static void a_cut_that_was_stopped_is_made_again(void **state)
+{
+    (void)state;
+    enum { STEPS = 4 };
+    for (int step = 0; step < STEPS; step++) {
+        char copy[80], older[256], newer[256], kept[2][300], original[2][300];
+        spill_error_t error;
+        spill_log_cut_t cut;
+        make_killed(embedded_new_folder(), copy);
+        find_file(copy, "0", ".log", older);
+        add_log(copy);
+        find_newest_log(copy, newer);
+        assert_string_not_equal(older, newer);
+        flip_bit(older, size_of(older) / 2);
+        keep_copy(older, original[0], sizeof original[0]);
+        keep_copy(newer, original[1], sizeof original[1]);
+        snprintf(kept[0], sizeof kept[0], "%s/damaged-%s", copy, base_name(older));
+        snprintf(kept[1], sizeof kept[1], "%s/damaged-%s", copy, base_name(newer));
+        if (step > 0)
+            assert_int_equal(link(newer, kept[1]), 0);
+        if (step > 1)
+            assert_int_equal(link(older, kept[0]), 0);
+        if (step > 2)
+            assert_int_equal(unlink(newer), 0);
+        assert_refused_naming(copy, base_name(older));
+        assert_int_equal(spill_store_cut_log(copy, false, NULL, NULL, &cut, &error), SPILL_OK);
+        assert_true(cut.needed);
+        assert_true(same_bytes(kept[0], original[0]));
+        assert_true(same_bytes(kept[1], original[1]));
+        assert_last_has(copy, ELEMENTS);
+    }
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -552,6 +694,9 @@ int main(void)
         cmocka_unit_test(a_flipped_bit_in_a_header_is_no_torn_end),
         cmocka_unit_test(a_flipped_bit_in_the_list_of_files_is_noticed),
         cmocka_unit_test(an_incomplete_older_log_is_damage_or_a_loss),
+        cmocka_unit_test(zeros_and_foreign_parts_are_no_end),
+        cmocka_unit_test(a_damaged_log_is_cut_and_kept),
+        cmocka_unit_test(a_cut_that_was_stopped_is_made_again),
         cmocka_unit_test(messages_become_codes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,8 @@
  *   pinned.c     the files that a reader holds open
  *   engine_files.cpp  ... read by the engine
  *   engine_guard.cpp  the engine's exceptions as errors
+ *   log_check.h  can the engine's logs be read to their end?
+ *   log_cut.c    repair of a log that cannot
  */
 #ifndef SPILL_STORE_EMBEDDED_EMBEDDED_H
 #define SPILL_STORE_EMBEDDED_EMBEDDED_H

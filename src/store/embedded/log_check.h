@@ -21,7 +21,7 @@ typedef enum spill_logs_health {
     SPILL_LOGS_LOST     /* changes are missing before the first record of all logs */
 } spill_logs_health_t;
 
-/* Not WHOLE: where that begins. */
+/* If the logs are not WHOLE, the state names the place. */
 typedef struct spill_logs_state {
     spill_logs_health_t health;
     uint64_t log;   /* the number of that log */

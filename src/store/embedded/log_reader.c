@@ -128,7 +128,7 @@ static bool search_block(spill_log_reader_t *reader, part_t *part)
     return false;
 }
 
-/* The first part behind the break whose checksum holds. */
+/* The first good part behind the break. */
 static part_kind_t search_part(spill_log_reader_t *reader, part_t *part)
 {
     bool found = search_block(reader, part);

@@ -31,7 +31,7 @@ typedef struct spill_log_reader {
     const uint8_t *record; /* the record's content, valid until the next step */
     size_t record_bytes;
     bool torn;  /* of a break: it looks as a write does that was cut off */
-    bool more;  /* since the first break a part was found whose checksum holds */
+    bool more;  /* a good part was found behind the first break */
     int failed; /* errno of a read that failed; 0: none */
 
     FILE *file;
@@ -51,8 +51,8 @@ void spill_log_reader_open(spill_log_reader_t *reader, FILE *file);
 void spill_log_reader_close(spill_log_reader_t *reader);
 
 /*
- * Go to the next record. After a break the step after it searches for the next record whose
- * checksum holds. Cost: linear in the bytes; a search reads a block at most 32 times.
+ * Go to the next record. After a break the step after it searches for the next record with a
+ * good checksum. Cost: linear in the bytes; a search reads a block at most 32 times.
  */
 spill_log_step_t spill_log_reader_next(spill_log_reader_t *reader);
 

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Fields of a record, by RocksDB's numbers. They stand before those of single files. */
+/* Fields of a record, by RocksDB's numbers. They stand before the fields of single files. */
 enum {
     FIELD_COMPARATOR = 1,
     FIELD_LOG = 2,
@@ -19,7 +19,7 @@ enum {
     FIELD_PREVIOUS_LOG = 9,
     FIELD_OLDEST_LOG = 10,
     FIELD_MAX_FAMILY = 203,
-    FIELD_TEXT = 1 << 13 /* bit: a length and so many bytes */
+    FIELD_TEXT = 1 << 13 /* bit: the field is a length, then that number of bytes */
 };
 
 bool spill_manifest_take(spill_manifest_t *manifest, const uint8_t *record, size_t bytes)

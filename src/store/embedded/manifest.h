@@ -12,7 +12,7 @@
 
 typedef struct spill_manifest {
     char name[32];      /* "MANIFEST-000005" */
-    uint64_t log;       /* logs with a smaller number are not needed any more */
+    uint64_t log;       /* the first log that is needed */
     uint64_t sequence;  /* the last change that is in a table file */
     uint64_t next_file; /* files that the engine began later have this number or more */
     int64_t offset;     /* of the end of the last record that was read */
