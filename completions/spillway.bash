@@ -35,17 +35,17 @@ _spillway_options() {
     scan)
         echo "$common --format= --max-elements= --max-bytes= --max-share= --document-limit=
             --collection-limit= --since= --fail-on= --threads= --collections= --sample= --rate=
-            --read-preference= --json --quiet"
+            --read-preference= --json --quiet --partial"
         ;;
     plan)
         echo "$common --target= --output= --format= --max-elements= --max-bytes= --max-share=
             --document-limit= --collection-limit= --since= --threads= --collections= --sample= --rate=
-            --read-preference= --json --quiet --mode="
+            --read-preference= --json --quiet --mode= --partial"
         ;;
     report)
         echo "$common --output= --target= --format= --max-elements= --max-bytes= --max-share=
             --document-limit= --collection-limit= --since= --threads= --collections= --sample= --rate=
-            --read-preference= --quiet --mode="
+            --read-preference= --quiet --mode= --partial"
         ;;
     migrate)
         echo "$common --execute --rate= --max-latency= --pause-file= --threads= --log= --only=

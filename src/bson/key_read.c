@@ -92,6 +92,13 @@ static bool append_decimal(bson_t *document, const char *name, bool negative, in
            BSON_APPEND_DECIMAL128(document, name, &decimal);
 }
 
+/* No number has a greater one: without a bound, damaged bytes would be multiplied for ever. */
+static bool is_exponent(int64_t exponent)
+{
+    enum { POWERS_MAX = 8192 };
+    return exponent >= -POWERS_MAX && exponent <= POWERS_MAX;
+}
+
 static bool append_number(decoding_t *decoding, bson_t *document, const char *name)
 {
     spill_reader_t *reader = &decoding->reader;
@@ -112,6 +119,8 @@ static bool append_number(decoding_t *decoding, bson_t *document, const char *na
     int64_t fives = spill_reader_zigzag(reader);
     spill_uint128_t u = (spill_uint128_t)spill_reader_varint(reader) << 64;
     u |= spill_reader_varint(reader);
+    if (u == 0 || !is_exponent(twos) || !is_exponent(fives))
+        return false;
     return append_double(document, name, negative, twos, fives, u) ||
            append_decimal(document, name, negative, twos, fives, u);
 }

@@ -83,6 +83,9 @@ void spill_cli_set_mode(unsigned file_mode);
 
 typedef enum spill_cli_mode { SPILL_CLI_READ, SPILL_CLI_WRITE, SPILL_CLI_CREATE } spill_cli_mode_t;
 
+/* For spill_store_options_t: print errors and warnings of a store on stderr. */
+void spill_cli_print_log(void *context, spill_log_level_t level, const char *message);
+
 /*
  * Open STORE: a URI or path, "@FILE" for a file whose first line is one, "-" for the one in the
  * environment variable SPILLWAY_URI. READ opens read-only (so it works beside a writer), WRITE

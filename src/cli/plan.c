@@ -149,7 +149,7 @@ const spill_command_t spill_command_plan = {
         "Examples:\n"
         "  spillway plan dump/\n"
         "  spillway scan dump/ --json >scan.json; spillway plan scan.json --output plan.json",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_MODE,
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_MODE | SPILL_COMMON_PARTIAL,
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,

@@ -73,7 +73,7 @@ const spill_command_t spill_command_report = {
         "  spillway report dump/ -o report.html\n"
         "  spillway scan dump/ --json >scan.json; spillway report scan.json -o report.html\n"
         "  spillway scan @server.uri --json | spillway report - -o report.html",
-    .common = SPILL_COMMON_QUIET | SPILL_COMMON_MODE,
+    .common = SPILL_COMMON_QUIET | SPILL_COMMON_MODE | SPILL_COMMON_PARTIAL,
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,

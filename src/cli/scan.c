@@ -144,7 +144,7 @@ const spill_command_t spill_command_scan = {
             "  spillway scan dump/shop/products.bson.gz --max-elements 1000\n"
             "  spillway scan products.ndjson.gz --json --fail-on any >scan.json\n"
             "  spillway scan mongodb://localhost/shop --rate 5000 --read-preference secondary",
-    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET,
+    .common = SPILL_COMMON_JSON | SPILL_COMMON_QUIET | SPILL_COMMON_PARTIAL,
     .options = OPTIONS,
     .defaults = &DEFAULTS,
     .options_bytes = sizeof DEFAULTS,

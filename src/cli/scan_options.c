@@ -80,6 +80,8 @@ static spill_code_t scan(const spill_invocation_t *invocation,
     options.sample = given->sample;
     options.rate = given->rate;
     options.preference = given->read_preference;
+    options.partial = invocation->partial;
+    options.log = spill_cli_print_log;
     options.collections_max = given->collection_limit;
     options.stop = spill_cli_catch_interrupts();
     options.progress = spill_cli_show_scan;

@@ -53,7 +53,7 @@ spill_code_t spill_cli_store_uri(const char *text, char uri[SPILL_CLI_URI], spil
     return SPILL_OK;
 }
 
-static void print_log(void *context, spill_log_level_t level, const char *message)
+void spill_cli_print_log(void *context, spill_log_level_t level, const char *message)
 {
     (void)context;
     if (level <= SPILL_LOG_WARNING)
@@ -91,7 +91,7 @@ spill_code_t spill_cli_open_store(const spill_invocation_t *invocation, spill_cl
     options.partial = options.read_only && invocation->partial;
     options.must_exist = mode != SPILL_CLI_CREATE;
     options.durability = invocation->durability;
-    options.log = print_log;
+    options.log = spill_cli_print_log;
     options.file_mode = invocation->mode;
     if (mode != SPILL_CLI_READ)
         follow_store(invocation, uri);

@@ -42,7 +42,7 @@ has out "${log##*/}"
 expect 1 verify db --json
 has out '{"definition":null,"owner":null,"page":-1,"invariant":0,"text":'
 for command in 'export db ev' 'read db ev u1' 'count db ev u1' 'stats db' 'stats db ev u1' 'explain db ev u1' \
-    'threshold db ev' 'define db ev' 'copy db target' 'backup db saved' 'append db ev u1 1' 'trim db ev u1 --keep 1' \
+    'threshold db ev' 'scan db' 'plan db' 'report db -o page.html' 'define db ev' 'copy db target' 'backup db saved' 'append db ev u1 1' 'trim db ev u1 --keep 1' \
     'drop db ev u1 --yes' 'import db ev events.ndjson --owner by'; do
     # shellcheck disable=SC2086 # words
     expect 3 $command
@@ -51,7 +51,7 @@ for command in 'export db ev' 'read db ev u1' 'count db ev u1' 'stats db' 'stats
 done
 [ -e saved ] && fail "a backup of a damaged store was made without --partial"
 # With --partial an owner that lost elements is still an error; the others are read.
-for command in 'export db ev --partial' 'stats db --partial' 'copy db target --partial'; do
+for command in 'scan db --partial' 'export db ev --partial' 'stats db --partial' 'copy db target --partial'; do
     # shellcheck disable=SC2086 # words
     "$SPILLWAY" $command >out 2>err
     has err "showing only what can be read"

@@ -139,6 +139,26 @@ static void test_any_bytes_are_read(void **state)
     }
 }
 
+/* Damaged bytes may hold any exponent and a zero: that is no number, and is seen at once. */
+static void test_exponents_without_bound_are_no_number(void **state)
+{
+    (void)state;
+    static const int64_t exponents[] = {INT64_MIN, -10000, 10000, INT64_MAX};
+    for (size_t i = 0; i < 32; i++) {
+        spill_buffer_t key = SPILL_BUFFER_INIT;
+        bson_t storage = BSON_INITIALIZER;
+        spill_value_t owner;
+        spill_buffer_append(&key, "\x20\x30\x01", 3);
+        spill_buffer_append_zigzag(&key, exponents[i % 4]);
+        spill_buffer_append_zigzag(&key, exponents[i / 4 % 4]);
+        spill_buffer_append_varint(&key, 0);
+        spill_buffer_append_varint(&key, i / 16);
+        assert_false(spill_owner_from_key(key.data, key.size, &storage, &owner));
+        bson_destroy(&storage);
+        spill_buffer_release(&key);
+    }
+}
+
 static void test_length_of_any_bytes(void **state)
 {
     (void)state;
@@ -357,6 +377,7 @@ int main(void)
         cmocka_unit_test(test_length_finds_the_end),
         cmocka_unit_test(test_keys_are_read),
         cmocka_unit_test(test_any_bytes_are_read),
+        cmocka_unit_test(test_exponents_without_bound_are_no_number),
         cmocka_unit_test(test_length_of_any_bytes),
         cmocka_unit_test(test_deep_bytes_end),
         cmocka_unit_test(test_keys_are_appended),

@@ -304,8 +304,8 @@ spill_code_t spill_embedded_cut_log(const char *folder, bool look_only, spill_lo
         return code;
     if (kind == SPILL_FOLDER_MISSING)
         return spill_fail(error, SPILL_NOT_FOUND, "%s: there is no store; check the path", folder);
-    code =
-        look_only ? spill_folder_compare(folder, error) : spill_folder_lock(folder, &lock, error);
+    code = look_only ? spill_folder_compare(folder, error)
+                     : spill_folder_lock(folder, 0600, &lock, error);
     if (code != SPILL_OK)
         return code;
     code = spill_log_check(folder, &cutting.state, error);

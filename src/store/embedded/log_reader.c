@@ -152,7 +152,7 @@ static spill_log_step_t stop_at(spill_log_reader_t *reader, int64_t offset, bool
 /* The record of a whole part, or of the parts that are joined. */
 static spill_log_step_t give_record(spill_log_reader_t *reader, const uint8_t *data, size_t bytes)
 {
-    reader->record = data;
+    reader->record = bytes > 0 ? data : reader->block; /* no null pointer */
     reader->record_bytes = bytes;
     return SPILL_LOG_RECORD;
 }

@@ -556,6 +556,8 @@ static spill_code_t scan_store(scanner_t *scanner, spill_error_t *error)
     size_t count = 0;
     spill_store_options_init(&options);
     options.read_only = true;
+    options.partial = scanner->options->partial;
+    options.log = scanner->options->log;
     scanner->feed = &feed;
     scanner->input = &input;
     spill_code_t code = spill_store_open(scanner->options->source, &options, &store, error);

@@ -11,6 +11,8 @@
 #include "tools/scan/paths.h"
 #include "tools/scan/sprawl.h"
 
+#include <spillway/store.h>
+
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -156,6 +158,8 @@ typedef struct spill_scan_options {
     int64_t sample;
     int64_t rate;
     const char *preference;
+    bool partial;     /* of an embedded store: as in spill_store_options_t */
+    spill_log_fn log; /* of an embedded store: warnings; NULL: silent */
     spill_scan_limits_t limits;
     int64_t collections_max; /* SPILL_SCAN_COLLECTIONS */
     int threads;             /* 1 or 2 */
