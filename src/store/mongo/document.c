@@ -287,13 +287,23 @@ static void wrong(parser_t *parser, const char *field, const char *expected)
                        parser->document->collection, parser->document->spill, field, expected);
 }
 
-/* A number that may be missing, of any type that has it exactly. */
+/* No number of a sound document is larger, and the sum of three does not overflow. */
+#define NUMBER_MAX (INT64_MAX / 4)
+
+/* The counts of all operations that a document can hold, added up, do not overflow. */
+#define OP_NUMBER_MAX (INT64_C(1) << 40)
+
+/* A number of any type. One out of range is wrong, and returned as 0. */
 static int64_t number_of(parser_t *parser, const bson_iter_t *iter, const char *field)
 {
-    int64_t number = bson_iter_as_int64(iter);
-    if (!BSON_ITER_HOLDS_NUMBER(iter) || number < 0)
-        wrong(parser, field, "a number from 0");
-    return number;
+    bool fits = BSON_ITER_HOLDS_NUMBER(iter);
+    if (BSON_ITER_HOLDS_DOUBLE(iter)) /* the driver's conversion of a larger one is undefined */
+        fits = bson_iter_double(iter) >= 0 && bson_iter_double(iter) <= (double)NUMBER_MAX;
+    int64_t number = fits ? bson_iter_as_int64(iter) : -1;
+    if (number >= 0 && number <= NUMBER_MAX)
+        return number;
+    wrong(parser, field, "a number from 0");
+    return 0;
 }
 
 static void read_gone(parser_t *parser, const bson_iter_t *field, spill_seqs_t *gone)
@@ -317,7 +327,7 @@ static void read_gaps(parser_t *parser, const bson_iter_t *field, spill_seqs_t *
     while (bson_iter_next(&iter)) {
         int64_t first = number_of(parser, &iter, "gaps");
         int64_t count = bson_iter_next(&iter) ? number_of(parser, &iter, "gaps") : -1;
-        if (count < 1 || first > INT64_MAX / 4 || count > INT64_MAX / 4)
+        if (count < 1)
             wrong(parser, "gaps", "runs of numbers");
         else
             spill_seqs_insert_run(gone, first, first + count);
@@ -341,11 +351,11 @@ static void read_intent(parser_t *parser, const bson_iter_t *field, spill_state_
     state->intent = true;
     while (bson_iter_next(&iter)) {
         if (strcmp(bson_iter_key(&iter), "seq") == 0)
-            state->intent_seq = bson_iter_as_int64(&iter);
+            state->intent_seq = number_of(parser, &iter, "intent.seq");
         else if (strcmp(bson_iter_key(&iter), "page") == 0)
-            state->intent_page = bson_iter_as_int64(&iter);
+            state->intent_page = number_of(parser, &iter, "intent.page");
         else if (strcmp(bson_iter_key(&iter), "src") == 0)
-            state->intent_src = bson_iter_as_int64(&iter);
+            state->intent_src = number_of(parser, &iter, "intent.src");
         else if (strcmp(bson_iter_key(&iter), "value") == 0)
             read_sum(parser, &iter, &state->intent_value);
     }
@@ -382,24 +392,27 @@ static void read_field(parser_t *parser, const bson_iter_t *iter, spill_state_t 
     }
 }
 
-static int64_t find_number(const bson_t *document, const char *name, int64_t otherwise)
+/* A number that the server computed; 0 if it computed none, or null. */
+static int64_t find_number(parser_t *parser, const bson_t *document, const char *name)
 {
     bson_iter_t iter;
-    return bson_iter_init_find(&iter, document, name) ? bson_iter_as_int64(&iter) : otherwise;
+    if (!bson_iter_init_find(&iter, document, name) || BSON_ITER_HOLDS_NULL(&iter))
+        return 0;
+    return number_of(parser, &iter, name);
 }
 
 /* The array was measured as {a: array}; a missing one adds nothing to that. */
-static void read_sizes(const spill_mongo_document_t *document, const bson_t *projected,
-                       spill_state_t *state)
+static void read_sizes(parser_t *parser, const bson_t *projected, spill_state_t *state)
 {
     enum { EMPTY_DOCUMENT = 5 };
-    int64_t array = find_number(projected, "arrayBytes", 0);
+    const spill_mongo_document_t *document = parser->document;
+    int64_t array = find_number(parser, projected, "arrayBytes");
     state->live_bytes =
         state->live > 0 ? array - SPILL_MONGO_EMPTY_ARRAY - spill_array_framing(state->live) : 0;
-    state->fields_bytes = find_number(projected, "rootBytes", 0);
+    state->fields_bytes = find_number(parser, projected, "rootBytes");
     if (state->fields_bytes == 0)
         return;
-    state->fields_bytes += EMPTY_DOCUMENT - find_number(projected, "ownBytes", 0);
+    state->fields_bytes += EMPTY_DOCUMENT - find_number(parser, projected, "ownBytes");
     if (array > EMPTY_DOCUMENT && !document->apart)
         state->fields_bytes -= array - EMPTY_DOCUMENT + (int64_t)strlen(document->array) - 1;
 }
@@ -443,6 +456,10 @@ static void read_ops(parser_t *parser, const bson_t *projected, const spill_stat
             entry.id_bytes = (uint8_t)(size < SPILL_OP_ID_MAX ? size : SPILL_OP_ID_MAX);
             memcpy(entry.id, id, entry.id_bytes);
         }
+        if (entry.count > OP_NUMBER_MAX || after > OP_NUMBER_MAX) {
+            wrong(parser, "ops", "a list of counts");
+            break;
+        }
         end -= entry.count + after;
         entry.seq = end;
         entry.ordinal = --ordinal;
@@ -455,9 +472,10 @@ static void read_ops(parser_t *parser, const bson_t *projected, const spill_stat
 }
 
 /* A field of the array's name that is no array is of a document of others, or was overwritten. */
-static spill_code_t read_live(const spill_mongo_document_t *document, const bson_t *projected,
-                              spill_state_t *state, spill_error_t *error)
+static spill_code_t read_live(parser_t *parser, const bson_t *projected, spill_state_t *state,
+                              spill_error_t *error)
 {
+    const spill_mongo_document_t *document = parser->document;
     bson_iter_t iter;
     state->live = 0;
     if (!bson_iter_init_find(&iter, projected, "live"))
@@ -472,7 +490,7 @@ static spill_code_t read_live(const spill_mongo_document_t *document, const bson
                           state->present ? "something else has written to it"
                                          : "unset it, and Spillway takes over");
     }
-    state->live = bson_iter_as_int64(&iter);
+    state->live = number_of(parser, &iter, "live");
     if (!state->present && document->head && state->live > 0 && !document->request->plain)
         return spill_plain_refuse(document->request->definition, state->live, error);
     return SPILL_OK;
@@ -504,13 +522,13 @@ spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bso
             read_field(&parser, &fields, state);
     state->present = state->epoch > 0;
     state->gaps = state->present && spill_keeps_best(document->request->definition);
-    spill_code_t code = read_live(document, projected, state, error);
+    spill_code_t code = read_live(&parser, projected, state, error);
     if (code == SPILL_OK)
         code = spill_mongo_take_top(document, projected, state, error);
     if (code != SPILL_OK)
         return code;
-    state->page = document->head ? 0 : find_number(projected, "page", 0);
-    read_sizes(document, projected, state);
+    state->page = document->head ? 0 : find_number(&parser, projected, "page");
+    read_sizes(&parser, projected, state);
     if (spill_mongo_is_bucket(document))
         read_bucket(&parser, projected, state);
     if (parser.code == SPILL_OK && ops)
