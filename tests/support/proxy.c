@@ -28,6 +28,8 @@ typedef struct connection {
     bool own;               /* the last request was the driver's own */
     proxy_fault_t fault;    /* of the last request */
     int64_t reply_pause_us; /* before its answer */
+    bool answered;          /* the answer to the last request is an error of the proxy's own */
+    proxy_error_t error;
 } connection_t;
 
 struct proxy {
@@ -42,6 +44,10 @@ struct proxy {
     connection_t *open;
     proxy_plan_t plan;
     proxy_counts_t counts;
+    bool answering; /* request number `answer_at` is answered with `answer_error` */
+    bool has_answered;
+    int64_t answer_at;
+    proxy_error_t answer_error;
 };
 
 static void die(const char *what)
@@ -71,6 +77,7 @@ static proxy_fault_t judge_request(connection_t *connection)
 {
     proxy_t *proxy = connection->proxy;
     connection->own = wire_is_driver_own(&connection->message);
+    connection->answered = false;
     int drawn = sim_random_below(&connection->random, 10000);
     proxy_fault_t fault = PROXY_PASS;
     pthread_mutex_lock(&proxy->lock);
@@ -82,6 +89,9 @@ static proxy_fault_t judge_request(connection_t *connection)
                 fault = (proxy_fault_t)i;
             drawn -= proxy->plan.rate[i];
         }
+        connection->answered = proxy->answering && proxy->answer_at-- == 0;
+        connection->error = proxy->answer_error;
+        proxy->has_answered = proxy->has_answered || connection->answered;
         proxy->counts.requests++;
         proxy->counts.request_bytes += (int64_t)connection->message.size;
         proxy->counts.faults[fault]++;
@@ -135,6 +145,16 @@ static size_t draw_part(connection_t *connection, size_t least)
     return least + sim_random_next(&connection->random) % (most - least + 1);
 }
 
+/* Send the client an error in the place of what its request, of this number, brings. */
+static bool send_error(connection_t *connection, uint32_t request)
+{
+    enum { WRITE_CONFLICT = 112, INTERRUPTED = 11601 };
+    bool perhaps = connection->error == PROXY_PERHAPS;
+    wire_error(&connection->message, request, perhaps ? INTERRUPTED : WRITE_CONFLICT,
+               perhaps ? "a test lost the answer" : "a test refused the request");
+    return wire_send(connection->client, &connection->message, connection->message.size);
+}
+
 /* Take a request from the client. False when the connection is to end. */
 static bool pass_request(connection_t *connection)
 {
@@ -142,6 +162,8 @@ static bool pass_request(connection_t *connection)
     if (!wire_receive(connection->client, message))
         return false;
     connection->fault = judge_request(connection);
+    if (connection->answered && connection->error == PROXY_NOT_DONE)
+        return send_error(connection, wire_number(message));
     switch (connection->fault) {
     case PROXY_CUT_BEFORE:
         return false;
@@ -171,6 +193,8 @@ static bool pass_reply(connection_t *connection)
     if (!wire_receive(connection->server, message))
         return false;
     book_reply(connection);
+    if (connection->answered)
+        return send_error(connection, wire_answered(message));
     switch (connection->fault) {
     case PROXY_CUT_AFTER:
     case PROXY_LATE: /* the server has done its work, and the client is gone */
@@ -381,4 +405,23 @@ proxy_counts_t proxy_counts(proxy_t *proxy)
     proxy_counts_t counts = proxy->counts;
     pthread_mutex_unlock(&proxy->lock);
     return counts;
+}
+
+void proxy_answer(proxy_t *proxy, int64_t at, proxy_error_t error)
+{
+    pthread_mutex_lock(&proxy->lock);
+    proxy->answering = true;
+    proxy->has_answered = false;
+    proxy->answer_at = at;
+    proxy->answer_error = error;
+    pthread_mutex_unlock(&proxy->lock);
+}
+
+bool proxy_spare(proxy_t *proxy)
+{
+    pthread_mutex_lock(&proxy->lock);
+    bool answered = proxy->has_answered;
+    proxy->answering = false;
+    pthread_mutex_unlock(&proxy->lock);
+    return answered;
 }

@@ -18,6 +18,7 @@
 #ifndef TESTS_SUPPORT_PROXY_H
 #define TESTS_SUPPORT_PROXY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct proxy proxy_t;
@@ -44,6 +45,12 @@ typedef struct proxy_plan {
     int64_t delay_us;            /* the longest pause of DELAY, before request and answer each */
     int64_t late_us;             /* the longest pause of LATE */
 } proxy_plan_t;
+
+/* What the server says to one request in the place of what it would say. */
+typedef enum proxy_error {
+    PROXY_NOT_DONE, /* it does not get the request; a write conflict, which changed nothing */
+    PROXY_PERHAPS   /* it carries the request out; it was interrupted, perhaps before it did */
+} proxy_error_t;
 
 /* Each a value that rises for ever. Bytes are those of the messages, with their headers. */
 typedef struct proxy_counts {
@@ -73,6 +80,13 @@ char *proxy_uri(const proxy_t *proxy, const char *uri);
 void proxy_set_plan(proxy_t *proxy, const proxy_plan_t *plan);
 
 proxy_counts_t proxy_counts(proxy_t *proxy);
+
+/*
+ * Answer request `at` from now (from 0) with an error. For one client at a time. proxy_spare ends
+ * that; true: the request came.
+ */
+void proxy_answer(proxy_t *proxy, int64_t at, proxy_error_t error);
+bool proxy_spare(proxy_t *proxy);
 
 /* "cut before the request", ...; static. */
 const char *proxy_fault_name(proxy_fault_t fault);

@@ -77,6 +77,39 @@ bool wire_send(int socket, const wire_message_t *message, size_t size)
     return true;
 }
 
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+static void put_number(wire_message_t *message, size_t offset, uint32_t number)
+{
+    number = BSON_UINT32_TO_LE(number);
+    memcpy(message->bytes + offset, &number, sizeof number);
+}
+
+uint32_t wire_number(const wire_message_t *message)
+{
+    return number_at(message, 4);
+}
+
+uint32_t wire_answered(const wire_message_t *message)
+{
+    return number_at(message, 8);
+}
+
+void wire_error(wire_message_t *message, uint32_t request, int32_t code, const char *text)
+{
+    enum { BODY = HEADER_BYTES + 5 }; /* 32 bits of flags and the kind of the only section, 0 */
+    bson_t *answer =
+        BCON_NEW("ok", BCON_DOUBLE(0), "code", BCON_INT32(code), "errmsg", BCON_UTF8(text));
+    message->size = BODY + answer->len;
+    reserve(message, message->size);
+    memset(message->bytes, 0, BODY);
+    put_number(message, 0, (uint32_t)message->size);
+    put_number(message, 8, request);
+    put_number(message, 12, OP_MSG);
+    memcpy(message->bytes + BODY, bson_get_data(answer), answer->len);
+    bson_destroy(answer);
+}
+
 /* ---- what it asks for ------------------------------------------------------------------------ */
 
 /*

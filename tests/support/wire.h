@@ -26,6 +26,16 @@ bool wire_receive(int socket, wire_message_t *message);
 bool wire_send(int socket, const wire_message_t *message, size_t size);
 
 /*
+ * Make the message the answer to a request with this number: a server's error of that code, with
+ * `text`. The message may hold anything before.
+ */
+void wire_error(wire_message_t *message, uint32_t request, int32_t code, const char *text);
+
+/* The number of a request, and the number of the request that an answer belongs to. */
+uint32_t wire_number(const wire_message_t *message);
+uint32_t wire_answered(const wire_message_t *message);
+
+/*
  * The name of the command that a request carries ("find"), in `name`, cut to its size; "" for a
  * message that is none, or compressed.
  */
