@@ -353,9 +353,11 @@ static spill_code_t save(const define_options_t *options, spill_store_t *store,
                          spill_definition_t *definition, spill_error_t *error)
 {
     const char *asked = options->element_id_field;
+    char name[SPILL_NAME_SIZE];
+    strcpy(name, definition->name);
     spill_code_t code = spill_store_define(store, definition, error);
     if (code == SPILL_OK)
-        code = spill_store_definition(store, definition->name, definition, error);
+        code = spill_store_definition(store, name, definition, error);
     if (code == SPILL_OK && asked && strcmp(definition->element_id_field, asked) != 0)
         code = spill_fail(error, SPILL_REFUSED,
                           "definition '%s' has data: elementIdField cannot change from '%s' to "

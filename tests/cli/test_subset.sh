@@ -43,7 +43,7 @@ has out 'the 3 highest by rating: the head'
 has out '2 of 2 elements shown, '
 expect 0 explain "$db" reviews p1 --json
 has out '"top":2,"topShown":2,'
-expect 0 read "$db" reviews nobody --top
+expect 3 read "$db" reviews nobody --top
 clean "$db"
 
 # ---- elements rank by a part of their own _id ----------------------------------------------------
