@@ -95,7 +95,7 @@ static spill_code_t check_files(const mongoc_uri_t *uri, spill_error_t *error)
                    {MONGOC_URI_TLSCERTIFICATEKEYFILE, "tlsCertificateKeyFile"}};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         const char *path = mongoc_uri_get_option_as_utf8(uri, options[i].option, NULL);
-        struct stat file;
+        struct stat file = {0};
         int cause = 0;
         if (!path)
             continue;
