@@ -114,10 +114,11 @@ static spill_code_t measure(decision_t *decision, int64_t seq, int64_t *bytes, s
     if (!found || decision->value.size == 0)
         return spill_embedded_corrupt(decision->store, request, request->page, error,
                                       "the record of an element is missing");
-    *bytes = (int64_t)decision->value.size - 1;
-    decision->before.element = (spill_value_t){.type = decision->value.data[0],
-                                               .data = decision->value.data + 1,
-                                               .size_bytes = (uint32_t)decision->value.size - 1};
+    if (!spill_element_decode(decision->value.data, decision->value.size,
+                              &decision->before.element))
+        return spill_embedded_corrupt(decision->store, request, request->page, error,
+                                      "the record of an element cannot be read");
+    *bytes = decision->before.element.size_bytes;
     return SPILL_OK;
 }
 
@@ -180,7 +181,8 @@ static spill_code_t measure_trim(decision_t *decision, spill_error_t *error)
     while (iter->valid &&
            spill_record_key_is_element(&decision->key, iter->key, iter->key_bytes, &epoch, &seq) &&
            epoch == state->epoch && seq >= state->first) {
-        decision->facts.erased_bytes += (int64_t)iter->value_bytes - 1;
+        if (iter->value_bytes > 0) /* else the record is damaged: it goes as well */
+            decision->facts.erased_bytes += (int64_t)iter->value_bytes - 1;
         iter->ops->next(iter);
     }
     spill_code_t code = iter->valid ? SPILL_OK : iter->ops->status(iter, error);

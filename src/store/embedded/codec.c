@@ -198,22 +198,31 @@ static void decode_top(spill_reader_t *reader, spill_top_t *top)
 
 /* ---- whole states ---------------------------------------------------------------------------- */
 
+/*
+ * A count, or 0 if it is negative: counts that were wrong before a change may pass 0. The record
+ * stays readable then, and verify reports the count.
+ */
+static void encode_count(int64_t count, spill_buffer_t *bytes)
+{
+    spill_buffer_append_varint(bytes, count > 0 ? (uint64_t)count : 0);
+}
+
 void spill_state_encode(const spill_state_t *state, bool head, spill_buffer_t *bytes)
 {
     spill_buffer_append_byte(bytes, form_of(state));
     spill_buffer_append_byte(bytes, flags_of(state, head));
     spill_buffer_append_zigzag(bytes, state->epoch);
     spill_buffer_append_zigzag(bytes, state->rev - state->epoch);
-    spill_buffer_append_varint(bytes, (uint64_t)state->first);
-    spill_buffer_append_varint(bytes, (uint64_t)state->live);
-    spill_buffer_append_varint(bytes, (uint64_t)state->live_bytes);
-    spill_buffer_append_varint(bytes, (uint64_t)state->n);
+    encode_count(state->first, bytes);
+    encode_count(state->live, bytes);
+    encode_count(state->live_bytes, bytes);
+    encode_count(state->n, bytes);
     if (head) {
-        spill_buffer_append_varint(bytes, (uint64_t)state->pages);
+        encode_count(state->pages, bytes);
         spill_buffer_append_zigzag(bytes, state->removed);
-        spill_buffer_append_varint(bytes, (uint64_t)state->low);
-        spill_buffer_append_varint(bytes, (uint64_t)state->total);
-        spill_buffer_append_varint(bytes, (uint64_t)state->fields_bytes);
+        encode_count(state->low, bytes);
+        encode_count(state->total, bytes);
+        encode_count(state->fields_bytes, bytes);
     } else {
         spill_buffer_append_zigzag(bytes, state->src - state->epoch);
     }
