@@ -68,8 +68,9 @@ every_command() {
 }
 
 listed=$("$SPILLWAY" --help | sed -n '/^Commands:/,/^$/p' | awk 'NR > 1 && NF { print $1 }')
+cases=$(declare -f every_command)
 for command in $listed; do
-    declare -f every_command | grep -q "hidden $command " || fail "no case has the command $command"
+    [[ $cases == *"hidden $command "* ]] || fail "no case has the command $command"
 done
 
 for uri in "MONGODB://u:$secret@h/db" "mongodb:/u:$secret $second@h/db" "rocksdb://u:$secret@h"; do
@@ -91,7 +92,8 @@ hidden verify @../uri
 # ---- in another place ----------------------------------------------------------------------------
 
 "$SPILLWAY" define ../feeds ev --preset feed >../out
-for uri in "${uris[3]}" "${uris[9]}" "mongodb://u:$secret@h/db"; do
+for uri in "${uris[3]}" "${uris[9]}" \
+    "mongodb://u:$secret@127.0.0.1:1/db?serverSelectionTimeoutMS=100"; do
     hidden "$uri"
     hidden help "$uri"
     hidden count ../feeds "$uri" alice
