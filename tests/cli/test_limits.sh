@@ -64,6 +64,7 @@ line() {
 }
 
 for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do line 20000; done >lines
+expect 0 append db feed large 0
 (ulimit -f 128 && exec "$SPILLWAY" append db feed large - --json <lines >out 2>err)
 got=$?
 [ "$got" = 3 ] || fail "append beyond the file size ended with $got"
@@ -72,7 +73,7 @@ has err "raise the file size limit"
 acknowledged=$(grep -c seq out)
 expect 0 count db feed large
 counted=$(sed 's/.*"count":\([0-9]*\).*/\1/' out)
-[ "$counted" -ge "$acknowledged" ] || fail "$acknowledged acknowledged, $counted there"
+[ "$counted" -gt "$acknowledged" ] || fail "1 and $acknowledged acknowledged, $counted there"
 clean db
 expect 0 append db feed large - <lines
 (ulimit -f 1 && exec "$SPILLWAY" report documents.ndjson -o page.html >out 2>err)
