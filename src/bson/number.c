@@ -123,6 +123,20 @@ bool spill_number_to_int64(const spill_number_t *number, int64_t *integer)
     return true;
 }
 
+int64_t spill_iter_int64(const bson_iter_t *iter)
+{
+    const int64_t most = (int64_t)1 << 60;
+    int64_t number;
+    if (BSON_ITER_HOLDS_DOUBLE(iter)) {
+        double real = bson_iter_double(iter);
+        if (!(real > -(double)most && real < (double)most))
+            return real >= (double)most ? most : real <= -(double)most ? -most : 0;
+        return (int64_t)real;
+    }
+    number = bson_iter_as_int64(iter);
+    return number > most ? most : number < -most ? -most : number;
+}
+
 /* ---- comparing ------------------------------------------------------------------------------- */
 
 /*

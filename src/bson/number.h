@@ -7,6 +7,7 @@
 
 #include <spillway/value.h>
 
+#include <bson/bson.h>
 #include <stdbool.h>
 
 __extension__ typedef unsigned __int128 spill_uint128_t;
@@ -34,6 +35,13 @@ bool spill_is_number(uint8_t type);
 
 /* The number that a well-formed value of one of the four types stands for. */
 spill_number_t spill_number_of(const spill_value_t *value);
+
+/*
+ * The number that the iterator is at, of the three types that are not decimal, rounded towards
+ * zero, and at most 2^60 away from it: so that sums of such numbers do not overflow. NaN, and a
+ * value of another type, is 0.
+ */
+int64_t spill_iter_int64(const bson_iter_t *iter);
 
 /* Is it an integer of 64 bits? Then *integer is it. */
 bool spill_number_to_int64(const spill_number_t *number, int64_t *integer);

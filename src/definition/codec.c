@@ -8,6 +8,7 @@
  * not 0.
  * Where the layout has no pages, what is of pages is not.
  */
+#include "bson/number.h"
 #include "definition/fields.h"
 #include "definition/limits.h"
 #include "util/argument.h"
@@ -171,7 +172,7 @@ static spill_code_t read_bounds(const bson_t *document, const char *label, bool 
             return spill_fail(error, SPILL_CORRUPT,
                               "definition: field '%s.%s' is missing or not an integer", label,
                               field->label);
-        int64_t value = bson_iter_as_int64(&child);
+        int64_t value = spill_iter_int64(&child);
         memcpy((char *)bounds + field->offset, &value, sizeof value);
     }
     return SPILL_OK;
@@ -196,7 +197,7 @@ static spill_code_t read_optional(const bson_t *document, const char *label, int
         return SPILL_OK;
     if (!BSON_ITER_HOLDS_INT(&iter))
         return fail_field(label, "is not an integer", error);
-    *number = bson_iter_as_int64(&iter);
+    *number = spill_iter_int64(&iter);
     return SPILL_OK;
 }
 

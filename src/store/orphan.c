@@ -1,4 +1,5 @@
 #include "store/orphan.h"
+#include "bson/number.h"
 
 #include <string.h>
 
@@ -27,9 +28,9 @@ bool spill_orphan_read(const bson_iter_t *iter, spill_orphan_t *orphan)
         if (strcmp(key, "_id") == 0)
             orphan->owner = spill_value_from_iter(&field);
         else if (strcmp(key, "epoch") == 0)
-            orphan->epoch = bson_iter_as_int64(&field);
+            orphan->epoch = spill_iter_int64(&field);
         else if (strcmp(key, "pages") == 0)
-            orphan->pages = bson_iter_as_int64(&field);
+            orphan->pages = spill_iter_int64(&field);
         else if (strcmp(key, "dropped") == 0)
             orphan->dropped = bson_iter_as_bool(&field);
     }

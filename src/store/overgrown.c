@@ -1,4 +1,5 @@
 #include "store/overgrown.h"
+#include "bson/number.h"
 
 #include <string.h>
 
@@ -29,15 +30,15 @@ bool spill_overgrown_read(const bson_iter_t *iter, spill_overgrown_t *overgrown)
         if (strcmp(key, "_id") == 0)
             overgrown->owner = spill_value_from_iter(&field);
         else if (strcmp(key, "elements") == 0)
-            overgrown->elements = bson_iter_as_int64(&field);
+            overgrown->elements = spill_iter_int64(&field);
         else if (strcmp(key, "bytes") == 0)
-            overgrown->bytes = bson_iter_as_int64(&field);
+            overgrown->bytes = spill_iter_int64(&field);
         else if (strcmp(key, "ours") == 0)
             overgrown->ours = bson_iter_as_bool(&field);
         else if (strcmp(key, "full") == 0)
             overgrown->full = bson_iter_as_bool(&field);
         else if (strcmp(key, "obstacle") == 0) {
-            overgrown->obstacle = (spill_obstacle_t)bson_iter_as_int64(&field);
+            overgrown->obstacle = (spill_obstacle_t)spill_iter_int64(&field);
             judged = true;
         }
     }

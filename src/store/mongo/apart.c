@@ -157,7 +157,7 @@ bool spill_mongo_element_of(const spill_definition_t *definition, const bson_t *
     bson_iter_t iter, first;
     bool numbered =
         bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, "spill.first", &first);
-    *seq = numbered ? bson_iter_as_int64(&first) : -1;
+    *seq = numbered ? spill_iter_int64(&first) : -1;
     return spill_stored_element_read(definition, document, element) && numbered;
 }
 

@@ -37,8 +37,8 @@ spill_code_t spill_mongo_date(spill_mongo_t *store, const spill_request_t *reque
     spill_code_t code = spill_mongo_first(store, SPILL_MONGO_MARKS, pipeline, &mark, &found, error);
     *epoch = request->epoch;
     bson_iter_t rev;
-    if (found && bson_iter_init_find(&rev, &mark, "rev") && bson_iter_as_int64(&rev) >= *epoch)
-        *epoch = bson_iter_as_int64(&rev) + 1;
+    if (found && bson_iter_init_find(&rev, &mark, "rev") && spill_iter_int64(&rev) >= *epoch)
+        *epoch = spill_iter_int64(&rev) + 1;
     bson_destroy(&mark);
     bson_destroy(pipeline);
     return code;
@@ -164,7 +164,7 @@ static spill_code_t take_number(const attempt_t *attempt, const bson_t *after, c
         !BSON_ITER_HOLDS_NUMBER(&found))
         return spill_fail(error, SPILL_CORRUPT, "%s: %s is not a number",
                           attempt->document->collection, path);
-    *number = bson_iter_as_int64(&found);
+    *number = spill_iter_int64(&found);
     return SPILL_OK;
 }
 

@@ -12,7 +12,7 @@ struct spill_browse {
     mongoc_client_t *client;
     mongoc_read_prefs_t *preference; /* NULL: the URI's */
     mongoc_collection_t *collection;
-    mongoc_cursor_t *cursor;
+    spill_mongo_cursor_t documents;
 };
 
 bool spill_browse_serves(const char *uri)
@@ -65,9 +65,8 @@ spill_code_t spill_browse_open(const char *uri, const char *preference, spill_br
 
 static void end(spill_browse_t *browse)
 {
-    mongoc_cursor_destroy(browse->cursor);
+    spill_mongo_cursor_end(&browse->documents);
     mongoc_collection_destroy(browse->collection);
-    browse->cursor = NULL;
     browse->collection = NULL;
 }
 
@@ -119,11 +118,12 @@ spill_code_t spill_browse_collections(spill_browse_t *browse, char ***names, spi
     mongoc_database_t *database =
         mongoc_client_get_database(browse->client, browse->store->database);
     mongoc_cursor_t *cursor = mongoc_database_find_collections_with_opts(database, NULL);
-    const bson_t *document, *reply = NULL;
-    bson_error_t cause;
+    spill_mongo_cursor_t documents = spill_mongo_cursor(browse->store, NULL, cursor, true);
+    const bson_t *document;
     size_t count = 0;
     *names = bson_malloc0(sizeof **names);
-    while (mongoc_cursor_next(cursor, &document)) {
+    spill_code_t code = spill_mongo_cursor_next(&documents, &document, error);
+    for (; document; code = spill_mongo_cursor_next(&documents, &document, error)) {
         const char *name = name_in(document);
         if (!name)
             continue;
@@ -133,10 +133,7 @@ spill_code_t spill_browse_collections(spill_browse_t *browse, char ***names, spi
     }
     if (count > 0)
         qsort(*names, count, sizeof **names, compare_names);
-    spill_code_t code = SPILL_OK;
-    if (mongoc_cursor_error_document(cursor, &cause, &reply))
-        code = spill_mongo_fail(browse->store, NULL, false, &cause, reply, error);
-    mongoc_cursor_destroy(cursor);
+    spill_mongo_cursor_end(&documents);
     mongoc_database_destroy(database);
     return code;
 }
@@ -149,7 +146,7 @@ int64_t spill_browse_count(spill_browse_t *browse, const char *collection)
     int64_t count = mongoc_collection_estimated_document_count(counted, NULL, browse->preference,
                                                                NULL, &ignored);
     mongoc_collection_destroy(counted);
-    return count;
+    return count < SPILL_MONGO_NUMBER_MAX / 1000 ? count : -1;
 }
 
 /* ---- indexes --------------------------------------------------------------------------------- */
@@ -162,7 +159,7 @@ static int64_t index_bytes(const bson_t *stats, const char *name)
         !bson_iter_recurse(&iter, &sizes) || !bson_iter_find(&sizes, name) ||
         !BSON_ITER_HOLDS_NUMBER(&sizes))
         return -1;
-    return bson_iter_as_int64(&sizes);
+    return spill_iter_int64(&sizes);
 }
 
 void spill_browse_indexes(spill_browse_t *browse, const char *collection,
@@ -176,13 +173,15 @@ void spill_browse_indexes(spill_browse_t *browse, const char *collection,
     mongoc_client_command_simple(browse->client, browse->store->database, command,
                                  browse->preference, &stats, &ignored);
     mongoc_cursor_t *cursor = mongoc_collection_find_indexes_with_opts(described, NULL);
+    spill_mongo_cursor_t documents = spill_mongo_cursor(browse->store, collection, cursor, true);
     const bson_t *description;
     bson_iter_t iter;
-    while (mongoc_cursor_next(cursor, &description)) {
+    spill_error_t failure; /* of a server that lists no indexes */
+    while (spill_mongo_cursor_next(&documents, &description, &failure) == SPILL_OK && description) {
         bool named = bson_iter_init_find(&iter, description, "name") && BSON_ITER_HOLDS_UTF8(&iter);
         index(context, description, named ? index_bytes(&stats, bson_iter_utf8(&iter, NULL)) : -1);
     }
-    mongoc_cursor_destroy(cursor);
+    spill_mongo_cursor_end(&documents);
     mongoc_collection_destroy(described);
     bson_destroy(&stats);
     bson_destroy(command);
@@ -192,36 +191,35 @@ void spill_browse_indexes(spill_browse_t *browse, const char *collection,
 
 void spill_browse_begin(spill_browse_t *browse, const char *collection, int64_t sample)
 {
+    mongoc_cursor_t *cursor;
     end(browse);
     browse->collection =
         mongoc_client_get_collection(browse->client, browse->store->database, collection);
     if (sample > 0) {
         bson_t *pipeline = BCON_NEW("pipeline", "[", "{", "$sample", "{", "size",
                                     BCON_INT64(sample), "}", "}", "]");
-        browse->cursor = mongoc_collection_aggregate(browse->collection, MONGOC_QUERY_NONE,
-                                                     pipeline, NULL, browse->preference);
+        cursor = mongoc_collection_aggregate(browse->collection, MONGOC_QUERY_NONE, pipeline, NULL,
+                                             browse->preference);
         bson_destroy(pipeline);
     } else {
         bson_t filter = BSON_INITIALIZER;
-        browse->cursor =
+        cursor =
             mongoc_collection_find_with_opts(browse->collection, &filter, NULL, browse->preference);
     }
+    browse->documents = spill_mongo_cursor(
+        browse->store, mongoc_collection_get_name(browse->collection), cursor, sample <= 0);
 }
 
 spill_code_t spill_browse_next(spill_browse_t *browse, const uint8_t **data, uint32_t *size_bytes,
                                spill_error_t *error)
 {
-    const bson_t *document, *reply = NULL;
-    bson_error_t cause;
+    const bson_t *document;
     *data = NULL;
     *size_bytes = 0;
-    if (mongoc_cursor_next(browse->cursor, &document)) {
+    spill_code_t code = spill_mongo_cursor_next(&browse->documents, &document, error);
+    if (document) {
         *data = bson_get_data(document);
         *size_bytes = document->len;
-        return SPILL_OK;
     }
-    if (mongoc_cursor_error_document(browse->cursor, &cause, &reply))
-        return spill_mongo_fail(browse->store, mongoc_collection_get_name(browse->collection),
-                                false, &cause, reply, error);
-    return SPILL_OK;
+    return code;
 }

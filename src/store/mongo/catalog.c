@@ -183,20 +183,45 @@ spill_code_t spill_mongo_catalog_delete(spill_store_t *store, spill_catalog_t ki
 /* ---- lists ----------------------------------------------------------------------------------- */
 
 typedef struct list {
+    spill_mongo_t *store;
+    const char *collection;
     bson_t *array;
     uint32_t count;
+    char *last; /* the name before */
+    spill_code_t code;
+    spill_error_t *error;
 } list_t;
+
+/* The server sorts names by their bytes, and each is there once. */
+static bool add_name(list_t *list, const bson_iter_t *iter)
+{
+    char buffer[16];
+    const char *key;
+    if (!BSON_ITER_HOLDS_UTF8(iter)) {
+        list->code =
+            spill_fail(list->error, SPILL_CORRUPT, "%s.%s: the _id of a document is no text",
+                       list->store->place, list->collection);
+        return false;
+    }
+    const char *name = bson_iter_utf8(iter, NULL);
+    if (list->last && strcmp(list->last, name) >= 0) {
+        list->code = spill_fail(list->error, SPILL_CORRUPT,
+                                "%s.%s: the server's answer is wrong: it lists '%.100s' after "
+                                "'%.100s'",
+                                list->store->place, list->collection, name, list->last);
+        return false;
+    }
+    bson_free(list->last);
+    list->last = bson_strdup(name);
+    bson_uint32_to_string(list->count++, &key, buffer, sizeof buffer);
+    return bson_append_iter(list->array, key, -1, iter);
+}
 
 static bool add_id(void *context, const bson_t *document)
 {
     list_t *list = context;
     bson_iter_t iter;
-    char buffer[16];
-    const char *key;
-    if (!bson_iter_init_find(&iter, document, "_id"))
-        return true;
-    bson_uint32_to_string(list->count++, &key, buffer, sizeof buffer);
-    return bson_append_iter(list->array, key, -1, &iter);
+    return !bson_iter_init_find(&iter, document, "_id") || add_name(list, &iter);
 }
 
 spill_code_t spill_mongo_catalog_names(spill_store_t *store, spill_catalog_t kind, bson_t *names,
@@ -205,9 +230,14 @@ spill_code_t spill_mongo_catalog_names(spill_store_t *store, spill_catalog_t kin
     bson_t *pipeline = BCON_NEW("0", "{", "$sort", "{", "_id", BCON_INT32(1), "}", "}", "1", "{",
                                 "$project", "{", "_id", BCON_INT32(1), "}", "}");
     bson_init(names);
-    list_t list = {.array = names};
-    spill_code_t code = spill_mongo_each((spill_mongo_t *)store, collection_of(kind), pipeline,
-                                         false, add_id, &list, error);
+    list_t list = {.store = (spill_mongo_t *)store,
+                   .collection = collection_of(kind),
+                   .array = names,
+                   .error = error};
+    spill_code_t code =
+        spill_mongo_each(list.store, list.collection, pipeline, false, add_id, &list, error);
+    code = code == SPILL_OK ? list.code : code;
+    bson_free(list.last);
     bson_destroy(pipeline);
     if (code != SPILL_OK)
         bson_destroy(names);

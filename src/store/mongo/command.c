@@ -1,5 +1,7 @@
 /* One command each. A client is taken from the pool for as long as the command takes. */
 #include "store/mongo/mongo.h"
+
+#include "bson/value.h"
 #include "util/error.h"
 
 /* A command under way. Every call of the driver that takes a reply initializes it. */
@@ -40,7 +42,7 @@ static spill_code_t fail(use_t *use, bool write, spill_error_t *error)
 static int64_t reply_count(const use_t *use, const char *field)
 {
     bson_iter_t iter;
-    return bson_iter_init_find(&iter, &use->reply, field) ? bson_iter_as_int64(&iter) : 0;
+    return bson_iter_init_find(&iter, &use->reply, field) ? spill_iter_int64(&iter) : 0;
 }
 
 /* Was a document found? Then it is added to `after`, which may be NULL. */
@@ -53,7 +55,7 @@ static bool take_value(const bson_t *reply, bson_t *after)
     uint32_t size;
     bson_iter_document(&iter, &size, &data);
     bson_t value;
-    if (!bson_init_static(&value, data, size))
+    if (!bson_init_static(&value, data, size) || !spill_document_valid(&value))
         return false;
     if (after)
         bson_concat(after, &value);
@@ -168,7 +170,7 @@ bool spill_mongo_take_refusals(const bson_error_t *cause, const bson_t *reply, s
 {
     bson_iter_t iter, errors, field;
     int64_t answered =
-        bson_iter_init_find(&iter, reply, "insertedCount") ? bson_iter_as_int64(&iter) : 0;
+        bson_iter_init_find(&iter, reply, "insertedCount") ? spill_iter_int64(&iter) : 0;
     bool only = spill_mongo_is_duplicate(cause) && !bson_has_field(reply, "writeConcernErrors") &&
                 bson_iter_init_find(&iter, reply, "writeErrors") && BSON_ITER_HOLDS_ARRAY(&iter) &&
                 bson_iter_recurse(&iter, &errors);
@@ -176,9 +178,9 @@ bool spill_mongo_take_refusals(const bson_error_t *cause, const bson_t *reply, s
         bson_error_t one = {.domain = MONGOC_ERROR_SERVER};
         int64_t index = -1;
         if (bson_iter_recurse(&errors, &field) && bson_iter_find(&field, "code"))
-            one.code = (uint32_t)bson_iter_as_int64(&field);
+            one.code = (uint32_t)spill_iter_int64(&field);
         if (bson_iter_recurse(&errors, &field) && bson_iter_find(&field, "index"))
-            index = bson_iter_as_int64(&field);
+            index = spill_iter_int64(&field);
         only = spill_mongo_is_duplicate(&one) && index >= 0 && index < (int64_t)count &&
                !refused[index];
         if (only)
@@ -247,15 +249,13 @@ spill_code_t spill_mongo_each_by(spill_mongo_t *store, const char *collection,
     mongoc_cursor_t *cursor = mongoc_collection_aggregate(
         use.collection, MONGOC_QUERY_NONE, pipeline, &options, may_be_old ? NULL : store->primary);
     bson_destroy(&options);
+    spill_mongo_cursor_t documents = spill_mongo_cursor(store, collection, cursor, false);
     const bson_t *document;
-    while (mongoc_cursor_next(cursor, &document))
-        if (!visit(context, document))
-            break;
-    const bson_t *reply = NULL;
-    spill_code_t code = SPILL_OK;
-    if (mongoc_cursor_error_document(cursor, &use.cause, &reply))
-        code = spill_mongo_fail(store, collection, false, &use.cause, reply, error);
-    mongoc_cursor_destroy(cursor);
+    spill_code_t code;
+    do
+        code = spill_mongo_cursor_next(&documents, &document, error);
+    while (document && visit(context, document));
+    spill_mongo_cursor_end(&documents);
     release(&use);
     return code;
 }

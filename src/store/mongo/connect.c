@@ -16,6 +16,9 @@
  */
 enum { WIRE_VERSION_MIN = 9, SELECTION_MS = 10000 };
 
+/* The longest wait for an answer: builds of indexes and searches through all pages take minutes. */
+enum { SOCKET_MS = 300000 };
+
 /* The driver's own log would go to the program's output; what fails is told by errors. */
 static void start_driver(void)
 {
@@ -46,6 +49,8 @@ void spill_mongo_fill_defaults(mongoc_uri_t *uri)
     }
     if (!mongoc_uri_has_option(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS))
         mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, SELECTION_MS);
+    if (!mongoc_uri_has_option(uri, MONGOC_URI_SOCKETTIMEOUTMS))
+        mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, SOCKET_MS);
     if (!mongoc_uri_get_appname(uri))
         mongoc_uri_set_appname(uri, "spillway");
 }
@@ -204,7 +209,7 @@ static spill_code_t check_server(spill_mongo_t *store, spill_error_t *error)
         code = name_files(mongoc_client_get_uri(client), &cause,
                           spill_mongo_fail(store, NULL, false, &cause, &reply, error), error);
     else if (!bson_iter_init_find(&iter, &reply, "maxWireVersion") ||
-             bson_iter_as_int64(&iter) < WIRE_VERSION_MIN)
+             spill_iter_int64(&iter) < WIRE_VERSION_MIN)
         code = spill_fail(error, SPILL_FORMAT,
                           "%s: the server is older than MongoDB 4.4.2, whose commands are needed",
                           store->place);
@@ -242,21 +247,24 @@ static void count_command(const mongoc_apm_command_started_t *event)
                               memory_order_relaxed);
 }
 
-static void count_reply(const mongoc_apm_command_succeeded_t *event)
+static void watch_reply(const mongoc_apm_command_succeeded_t *event)
 {
     spill_counts_t *counts = mongoc_apm_command_succeeded_get_context(event);
-    atomic_fetch_add_explicit(&counts->bytes_read,
-                              mongoc_apm_command_succeeded_get_reply(event)->len,
-                              memory_order_relaxed);
+    const bson_t *reply = mongoc_apm_command_succeeded_get_reply(event);
+    if (counts)
+        atomic_fetch_add_explicit(&counts->bytes_read, reply->len, memory_order_relaxed);
+    spill_mongo_check_answer(reply);
 }
 
-/* Before the pool's first client is made. */
-static void count_bytes(spill_mongo_t *store)
+/* Before the pool's first client is made. For what is sent the driver copies each command. */
+static void watch(spill_mongo_t *store, bool count_bytes)
 {
     mongoc_apm_callbacks_t *callbacks = mongoc_apm_callbacks_new();
-    mongoc_apm_set_command_started_cb(callbacks, count_command);
-    mongoc_apm_set_command_succeeded_cb(callbacks, count_reply);
-    mongoc_client_pool_set_apm_callbacks(store->pool, callbacks, &store->base.counts);
+    if (count_bytes)
+        mongoc_apm_set_command_started_cb(callbacks, count_command);
+    mongoc_apm_set_command_succeeded_cb(callbacks, watch_reply);
+    mongoc_client_pool_set_apm_callbacks(store->pool, callbacks,
+                                         count_bytes ? &store->base.counts : NULL);
     mongoc_apm_callbacks_destroy(callbacks);
 }
 
@@ -351,8 +359,7 @@ spill_code_t spill_mongo_open(const char *text, const spill_store_options_t *opt
         mongo->pool = mongoc_client_pool_new_with_error(uri, &cause);
         if (mongo->pool) {
             mongoc_client_pool_set_error_api(mongo->pool, MONGOC_ERROR_API_VERSION_2);
-            if (options->count_bytes)
-                count_bytes(mongo);
+            watch(mongo, options->count_bytes);
             code = check_server(mongo, error);
         } else {
             code = spill_fail(error, SPILL_INVALID, "%s: %s", mongo->place, cause.message);

@@ -42,20 +42,23 @@ void spill_foreign_batch_release(spill_foreign_batch_t *batch)
 static spill_code_t take_all(foreign_t *foreign, const char *collection, mongoc_cursor_t *cursor,
                              bson_t *array, spill_error_t *error)
 {
-    const bson_t *document, *reply = NULL;
-    bson_error_t cause;
+    spill_mongo_cursor_t documents = spill_mongo_cursor(foreign->store, collection, cursor, true);
+    const bson_t *document;
+    spill_error_t failure;
     uint32_t count = 0;
-    spill_code_t code = SPILL_OK;
     bson_init(array);
-    while (mongoc_cursor_next(cursor, &document)) {
+    spill_code_t code = spill_mongo_cursor_next(&documents, &document, &failure);
+    for (; document; code = spill_mongo_cursor_next(&documents, &document, &failure)) {
         char buffer[16];
         const char *key;
         bson_uint32_to_string(count++, &key, buffer, sizeof buffer);
         BSON_APPEND_DOCUMENT(array, key, document);
     }
-    if (mongoc_cursor_error_document(cursor, &cause, &reply) && cause.code != NAMESPACE_NOT_FOUND)
-        code = spill_mongo_fail(foreign->store, collection, false, &cause, reply, error);
-    mongoc_cursor_destroy(cursor);
+    if (code != SPILL_OK && failure.native == NAMESPACE_NOT_FOUND)
+        code = SPILL_OK;
+    if (code != SPILL_OK && error)
+        *error = failure;
+    spill_mongo_cursor_end(&documents);
     if (code != SPILL_OK)
         bson_reinit(array);
     return code;
@@ -113,10 +116,27 @@ static int64_t count_documents(spill_foreign_t *base, const char *name)
     int64_t count = mongoc_collection_estimated_document_count(
         collection, NULL, foreign->store->primary, NULL, &ignored);
     mongoc_collection_destroy(collection);
-    return count;
+    return count >= 0 && count < SPILL_MONGO_NUMBER_MAX / 1000 ? count : 0;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
+
+/* Is `document` behind the last one of the batch, and behind what->after? */
+static bool follows(const spill_foreign_read_t *what, const spill_foreign_batch_t *batch,
+                    const bson_t *document)
+{
+    bson_iter_t before, id;
+    bson_t place = BSON_INITIALIZER;
+    if (!bson_iter_init_find(&id, document, "_id"))
+        return false;
+    if (batch->count > 0 && bson_iter_init_find(&before, batch->documents[batch->count - 1], "_id"))
+        bson_append_iter(&place, "", 0, &before);
+    else if (what->after)
+        spill_value_append(what->after, &place, "");
+    bool good = spill_mongo_follows(bson_get_data(&place), place.len, &id);
+    bson_destroy(&place);
+    return good;
+}
 
 /* Documents that the filter finds, up to the limit, to the batch. */
 static spill_code_t find(foreign_t *foreign, const spill_foreign_read_t *what, const bson_t *filter,
@@ -132,12 +152,17 @@ static spill_code_t find(foreign_t *foreign, const spill_foreign_read_t *what, c
     mongoc_collection_t *collection = collection_of(foreign, what->collection);
     mongoc_cursor_t *cursor =
         mongoc_collection_find_with_opts(collection, filter, &options, foreign->store->primary);
-    const bson_t *document, *reply = NULL;
-    bson_error_t cause;
-    spill_code_t code = SPILL_OK;
+    spill_mongo_cursor_t documents =
+        spill_mongo_cursor(foreign->store, what->collection, cursor, true);
+    const bson_t *document;
     size_t bytes = 0;
     batch->end = true;
-    while (mongoc_cursor_next(cursor, &document)) {
+    spill_code_t code = spill_mongo_cursor_next(&documents, &document, error);
+    for (; document; code = spill_mongo_cursor_next(&documents, &document, error)) {
+        if (!what->ids && !follows(what, batch, document)) {
+            code = spill_mongo_fail_order(foreign->store, what->collection, error);
+            break;
+        }
         spill_foreign_batch_add(batch, document);
         bytes += document->len;
         batch->end = what->limit == 0 || (int64_t)batch->count < what->limit;
@@ -146,9 +171,7 @@ static spill_code_t find(foreign_t *foreign, const spill_foreign_read_t *what, c
             break;
         }
     }
-    if (mongoc_cursor_error_document(cursor, &cause, &reply))
-        code = spill_mongo_fail(foreign->store, what->collection, false, &cause, reply, error);
-    mongoc_cursor_destroy(cursor);
+    spill_mongo_cursor_end(&documents);
     mongoc_collection_destroy(collection);
     bson_destroy(&options);
     return code;
@@ -240,7 +263,7 @@ static bool add_write(mongoc_bulk_operation_t *bulk, const spill_foreign_write_t
 static int64_t number_in(const bson_t *document, const char *field)
 {
     bson_iter_t iter;
-    return bson_iter_init_find(&iter, document, field) ? bson_iter_as_int64(&iter) : -1;
+    return bson_iter_init_find(&iter, document, field) ? spill_iter_int64(&iter) : -1;
 }
 
 /* Note duplicates. False: there is another error than these, which is in `cause`. */
@@ -256,6 +279,8 @@ static bool note_duplicates(const bson_t *reply, spill_foreign_write_t *writes, 
         const uint8_t *data;
         uint32_t size;
         bson_iter_t text;
+        if (!BSON_ITER_HOLDS_DOCUMENT(&at))
+            return false;
         bson_iter_document(&at, &size, &data);
         if (!bson_init_static(&entry, data, size))
             return false;

@@ -6,6 +6,7 @@
  * The files, from the wire up:
  *   connect.c      the URI, the pool of clients, what the server can do
  *   command.c      one command each: find and modify, update, insert, delete, aggregate
+ *   cursor.c       what cursors return, checked
  *   failure.c      what an error of the driver or server means
  *   document.c     where things stand in a document, and a document's state
  *   place.c        where elements stand in an array, by its order
@@ -37,6 +38,7 @@
 #ifndef SPILL_STORE_MONGO_MONGO_H
 #define SPILL_STORE_MONGO_MONGO_H
 
+#include "bson/number.h"
 #include "definition/stored_element.h"
 #include "store/store.h"
 #include "store/transition.h"
@@ -82,6 +84,42 @@ bool spill_mongo_is_duplicate(const bson_error_t *cause);
 
 /* Concerns and time-outs that the URI does not speak of: majority, and shorter waits. */
 void spill_mongo_fill_defaults(mongoc_uri_t *uri);
+
+/* ---- cursor.c -------------------------------------------------------------------------------- */
+
+/* A driver's cursor, which the documents come from. */
+typedef struct spill_mongo_cursor {
+    spill_mongo_t *store;
+    const char *collection; /* borrowed; NULL: it is of the database */
+    mongoc_cursor_t *cursor;
+    bool unique; /* a document does not come twice */
+    uint64_t remembered;
+    uint64_t count;
+    int repeats;
+} spill_mongo_cursor_t;
+
+spill_mongo_cursor_t spill_mongo_cursor(spill_mongo_t *store, const char *collection,
+                                        mongoc_cursor_t *cursor, bool unique);
+void spill_mongo_cursor_end(spill_mongo_cursor_t *cursor);
+
+/*
+ * *document is the next one, NULL at the end; borrowed until the next call. SPILL_CORRUPT: the
+ * document is malformed, the cursor is of another namespace, or does not advance.
+ */
+spill_code_t spill_mongo_cursor_next(spill_mongo_cursor_t *cursor, const bson_t **document,
+                                     spill_error_t *error);
+
+/*
+ * May a document with this _id follow the one whose _id is the field of `place` (no bytes: none),
+ * in an answer that is sorted by it? Compared are the types whose order is simple. Two of another
+ * type may not be equal.
+ */
+bool spill_mongo_follows(const uint8_t *place, size_t place_bytes, const bson_iter_t *id);
+spill_code_t spill_mongo_fail_order(const spill_mongo_t *store, const char *collection,
+                                    spill_error_t *error);
+
+/* For the driver's callback: note the namespace of the cursor in an answer. */
+void spill_mongo_check_answer(const bson_t *reply);
 
 /* ---- command.c ------------------------------------------------------------------------------- */
 
@@ -170,6 +208,9 @@ spill_obstacle_t spill_mongo_obstacle(const spill_definition_t *definition,
 /* ---- document.c ------------------------------------------------------------------------------ */
 
 #define SPILL_MONGO_PATH_SIZE (SPILL_NAME_SIZE + 32)
+
+/* Numbers of elements, times and sizes in a document are below: their sums do not overflow. */
+#define SPILL_MONGO_NUMBER_MAX ((int64_t)1 << 58)
 
 /* The document that a request means. Borrows from the request; owns nothing. */
 typedef struct spill_mongo_document {

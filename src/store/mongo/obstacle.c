@@ -80,11 +80,11 @@ static bool read_measures(const bson_t *found, measures_t *measures)
         const char *key = bson_iter_key(&field);
         const char *text = BSON_ITER_HOLDS_UTF8(&field) ? bson_iter_utf8(&field, NULL) : "";
         if (strcmp(key, "bytes") == 0)
-            measures->bytes = bson_iter_as_int64(&field);
+            measures->bytes = spill_iter_int64(&field);
         else if (strcmp(key, "newest") == 0)
-            measures->newest = bson_iter_as_int64(&field);
+            measures->newest = spill_iter_int64(&field);
         else if (strcmp(key, "largest") == 0)
-            measures->largest = bson_iter_as_int64(&field) - AROUND_VALUE;
+            measures->largest = spill_iter_int64(&field) - AROUND_VALUE;
         else if (strcmp(key, "spill") == 0)
             measures->has_spill = strcmp(text, "missing") != 0;
         else if (strcmp(key, "count") == 0)

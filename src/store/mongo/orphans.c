@@ -22,6 +22,8 @@ typedef struct listing {
     bson_t *found;
     uint32_t count;
     spill_buffer_t *last;
+    const spill_orphan_query_t *query;
+    bool unordered; /* a document came before the one that it follows */
 } listing_t;
 
 /* ---- what comes back ------------------------------------------------------------------------- */
@@ -33,9 +35,9 @@ static void read_incarnation(const bson_iter_t *iter, spill_orphan_t *orphan)
     while (bson_iter_next(&field)) {
         const char *key = bson_iter_key(&field);
         if (strcmp(key, "epoch") == 0)
-            orphan->epoch = bson_iter_as_int64(&field);
+            orphan->epoch = spill_iter_int64(&field);
         else if (strcmp(key, "pages") == 0)
-            orphan->pages = bson_iter_as_int64(&field);
+            orphan->pages = spill_iter_int64(&field);
     }
 }
 
@@ -66,6 +68,12 @@ static bool take(void *context, const bson_t *document)
         !bson_iter_init_find(&incarnations, document, "incarnations") ||
         !BSON_ITER_HOLDS_ARRAY(&incarnations))
         return true;
+    listing->unordered =
+        listing->last->size > 0
+            ? !spill_mongo_follows(listing->last->data, listing->last->size, &id)
+            : !spill_mongo_follows(listing->query->after, listing->query->after_bytes, &id);
+    if (listing->unordered)
+        return false;
     spill_orphan_t orphan = {.owner = spill_value_from_iter(&id)};
     for (int64_t after = INT64_MIN; next_incarnation(&incarnations, after, &orphan);
          after = orphan.epoch)
@@ -187,7 +195,7 @@ spill_code_t spill_mongo_orphans(spill_store_t *store, const spill_definition_t 
                                  bson_t *found, spill_buffer_t *last, spill_error_t *error)
 {
     (void)binding;
-    listing_t listing = {.limit = query->limit, .found = found, .last = last};
+    listing_t listing = {.limit = query->limit, .found = found, .last = last, .query = query};
     const char *collection = definition->layout == SPILL_LAYOUT_BUCKET
                                  ? definition->collection
                                  : definition->page_collection;
@@ -201,6 +209,8 @@ spill_code_t spill_mongo_orphans(spill_store_t *store, const spill_definition_t 
     if (definition->layout != SPILL_LAYOUT_CAPPED)
         code = spill_mongo_each((spill_mongo_t *)store, collection, &pipeline, false, take,
                                 &listing, error);
+    if (code == SPILL_OK && listing.unordered)
+        code = spill_mongo_fail_order((spill_mongo_t *)store, collection, error);
     if (code != SPILL_OK)
         bson_destroy(found);
     bson_destroy(&pipeline);

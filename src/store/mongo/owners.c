@@ -10,6 +10,7 @@
 #include "util/error.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* ---- in the order of _id --------------------------------------------------------------------- */
 
@@ -88,7 +89,26 @@ typedef struct search {
                 const bson_iter_t *id);
     spill_buffer_t *last;                 /* the place of the last one: {"": _id} */
     const spill_overgrown_query_t *query; /* of heads to be laid out */
+    const uint8_t *after;                 /* the place that the search begins behind */
+    size_t after_bytes;
+    spill_code_t code; /* an answer that is wrong */
+    spill_error_t *error;
 } search_t;
+
+/* Does `id` follow the document before it, or the place that the search begins behind? */
+static bool is_in_order(const search_t *search, const bson_iter_t *id)
+{
+    return search->last->size > 0 ? spill_mongo_follows(search->last->data, search->last->size, id)
+                                  : spill_mongo_follows(search->after, search->after_bytes, id);
+}
+
+static bool stop_search(search_t *search, const char *what)
+{
+    search->code =
+        spill_fail(search->error, SPILL_CORRUPT, "%s.%s: the server's answer is wrong: %s",
+                   search->store->place, search->definition->collection, what);
+    return false;
+}
 
 static bool take(void *context, const bson_t *document)
 {
@@ -97,7 +117,11 @@ static bool take(void *context, const bson_t *document)
     char buffer[16];
     const char *key;
     if (!bson_iter_init_find(&id, document, "_id"))
-        return true;
+        return stop_search(search, "a document has no _id");
+    if (search->count >= search->limit)
+        return stop_search(search, "it has more documents than were asked for");
+    if (!is_in_order(search, &id))
+        return stop_search(search, "its documents are not in the order of their _id");
     bson_uint32_to_string(search->count++, &key, buffer, sizeof buffer);
     search->add(search, key, document, &id);
     bson_t place = BSON_INITIALIZER;
@@ -117,7 +141,7 @@ static spill_code_t run(search_t *search, const bson_t *match, spill_error_t *er
     spill_code_t code = spill_mongo_each(search->store, search->definition->collection, pipeline,
                                          false, take, search, error);
     bson_destroy(pipeline);
-    return code;
+    return code == SPILL_OK ? search->code : code;
 }
 
 /*
@@ -166,6 +190,9 @@ static spill_code_t find_after(search_t *search, const uint8_t *after, size_t af
     bson_iter_t iter;
     int next = 0;
     spill_code_t code = SPILL_OK;
+    search->after = after;
+    search->after_bytes = after_bytes;
+    search->error = error;
     bool placed = after_bytes > 0 && bson_init_static(&place, after, after_bytes) &&
                   bson_iter_init(&iter, &place) && bson_iter_next(&iter);
     if (search->definition->layout == SPILL_LAYOUT_BUCKET)
@@ -291,7 +318,11 @@ static void add_overgrown(search_t *search, const char *key, const bson_t *docum
     spill_overgrown_t one;
     bson_copy_to_excluding_noinit(document, &entry, "near", NULL);
     BSON_APPEND_DOCUMENT(&at, "0", document);
-    if (bson_iter_init(&iter, &at) && bson_iter_next(&iter) && spill_overgrown_read(&iter, &one))
+    bool read =
+        bson_iter_init(&iter, &at) && bson_iter_next(&iter) && spill_overgrown_read(&iter, &one);
+    if (!read || one.elements < 0 || one.elements > INT32_MAX || one.bytes < 0)
+        stop_search(search, "the measures of an array are not sizes");
+    else
         BSON_APPEND_INT32(
             &entry, "obstacle",
             (int32_t)spill_mongo_obstacle(search->definition, search->query, &one, document));

@@ -60,7 +60,7 @@ static bool take_page(void *context, const bson_t *projected)
 {
     reading_t *reading = context;
     bson_iter_t iter;
-    int64_t page = bson_iter_init_find(&iter, projected, "page") ? bson_iter_as_int64(&iter) : -1;
+    int64_t page = bson_iter_init_find(&iter, projected, "page") ? spill_iter_int64(&iter) : -1;
     for (size_t i = 0; i < reading->count && reading->code == SPILL_OK; i++)
         if (reading->pages[i] == page)
             reading->code =

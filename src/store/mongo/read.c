@@ -235,16 +235,19 @@ static void choose(const spill_request_t *request, spill_run_t *run)
 }
 
 /* The elements that project_run asked for, as READ gives them. */
-static void take_run(const spill_mongo_document_t *document, const bson_t *projected,
+static bool take_run(const spill_mongo_document_t *document, const bson_t *projected,
                      const spill_state_t *state, spill_run_t *run)
 {
     bson_iter_t iter, elements;
     if (!bson_iter_init_find(&iter, projected, "from"))
-        return;
-    int64_t from = bson_iter_as_int64(&iter);
-    if (!bson_iter_init_find(&iter, projected, "run") || !BSON_ITER_HOLDS_ARRAY(&iter) ||
-        !bson_iter_recurse(&iter, &elements))
-        return;
+        return true;
+    int64_t from = spill_iter_int64(&iter);
+    if (!BSON_ITER_HOLDS_NUMBER(&iter) || from < -1 || from > INT32_MAX) /* -1: not in it */
+        return false;
+    if (!bson_iter_init_find(&iter, projected, "run"))
+        return true;
+    if (!BSON_ITER_HOLDS_ARRAY(&iter) || !bson_iter_recurse(&iter, &elements))
+        return false;
     while (bson_iter_next(&elements)) {
         spill_value_t value = spill_value_from_iter(&elements);
         spill_run_add(run, 0, &value);
@@ -256,6 +259,7 @@ static void take_run(const spill_mongo_document_t *document, const bson_t *proje
         choose(document->request, run);
     if (document->request->want == SPILL_WANT_BACKWARD)
         reverse(run);
+    return true;
 }
 
 /* ---- the head's other fields ----------------------------------------------------------------- */
@@ -437,7 +441,11 @@ spill_code_t spill_mongo_take(const spill_mongo_document_t *document, const bson
     if (code == SPILL_OK && document->apart && !document->head)
         spill_mongo_take_apart(document, projected, state, run);
     else if (code == SPILL_OK && (state->present || document->request->plain))
-        take_run(document, projected, state, run);
+        code = take_run(document, projected, state, run)
+                   ? SPILL_OK
+                   : spill_fail(error, SPILL_CORRUPT,
+                                "%s: the server's answer is wrong: it has no elements of '%s'",
+                                document->collection, document->array);
     return code;
 }
 
@@ -470,6 +478,11 @@ static void take_document(findings_t *findings, const bson_t *projected)
     spill_ops_t ops = {0};
     findings->code = spill_mongo_take(findings->document, projected, &response->state,
                                       &response->run, &ops, findings->error);
+    if (findings->code == SPILL_OK && response->state.present && request->page >= 0 &&
+        response->state.page != request->page)
+        findings->code = spill_fail(findings->error, SPILL_CORRUPT,
+                                    "%s: the server's answer is wrong: it has another page",
+                                    findings->document->collection);
     bson_iter_t now;
     if (bson_iter_init_find(&now, projected, "now") && BSON_ITER_HOLDS_DATE_TIME(&now))
         response->now_us = bson_iter_date_time(&now) * 1000;
@@ -496,10 +509,10 @@ static bool is_meant(const spill_request_t *request, const bson_t *projected)
         return true;
     if (request->page >= 0)
         return bson_iter_init_find(&iter, projected, "page") &&
-               bson_iter_as_int64(&iter) == request->page;
+               spill_iter_int64(&iter) == request->page;
     return bson_iter_init(&iter, projected) &&
            bson_iter_find_descendant(&iter, "state.first", &first) &&
-           bson_iter_as_int64(&first) <= request->seq;
+           spill_iter_int64(&first) <= request->seq;
 }
 
 static bool take(void *context, const bson_t *projected)

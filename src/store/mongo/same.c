@@ -14,13 +14,11 @@ static spill_code_t look_for_mark(spill_mongo_t *store, const bson_t *mark, bool
     mongoc_collection_t *marks =
         mongoc_client_get_collection(client, store->database, SPILL_MONGO_MARKS);
     mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(marks, mark, opts, store->primary);
-    const bson_t *document, *reply = NULL;
-    bson_error_t cause;
-    spill_code_t code = SPILL_OK;
-    *found = mongoc_cursor_next(cursor, &document);
-    if (mongoc_cursor_error_document(cursor, &cause, &reply))
-        code = spill_mongo_fail(store, SPILL_MONGO_MARKS, false, &cause, reply, error);
-    mongoc_cursor_destroy(cursor);
+    spill_mongo_cursor_t documents = spill_mongo_cursor(store, SPILL_MONGO_MARKS, cursor, true);
+    const bson_t *document;
+    spill_code_t code = spill_mongo_cursor_next(&documents, &document, error);
+    *found = document != NULL;
+    spill_mongo_cursor_end(&documents);
     mongoc_collection_destroy(marks);
     mongoc_client_pool_push(store->pool, client);
     bson_destroy(opts);

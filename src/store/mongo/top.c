@@ -46,8 +46,8 @@ spill_code_t spill_mongo_take_top(const spill_mongo_document_t *document, const 
         return SPILL_OK;
     spill_value_t value = spill_value_from_iter(&top);
     bool counted = bson_iter_init_find(&shown, projected, "shown") &&
-                   BSON_ITER_HOLDS_NUMBER(&shown) && bson_iter_as_int64(&shown) >= 0;
-    if (!counted || !spill_top_read(&value, (size_t)bson_iter_as_int64(&shown), &state->top))
+                   BSON_ITER_HOLDS_NUMBER(&shown) && spill_iter_int64(&shown) >= 0;
+    if (!counted || !spill_top_read(&value, (size_t)spill_iter_int64(&shown), &state->top))
         return spill_fail(error, SPILL_CORRUPT, "%s: %s.top and shown are not those of a summary",
                           document->collection, document->spill);
     return SPILL_OK;

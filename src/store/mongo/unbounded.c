@@ -105,9 +105,9 @@ spill_code_t spill_unbounded_measure(const spill_unbounded_t *unbounded, int64_t
     spill_code_t code = project(unbounded, projection, &document, error);
     *elements = *size_bytes = 0;
     if (code == SPILL_OK && bson_iter_init_find(&iter, &document, "bytes"))
-        *size_bytes = bson_iter_as_int64(&iter);
+        *size_bytes = spill_iter_int64(&iter);
     if (code == SPILL_OK && bson_iter_init_find(&iter, &document, "elements"))
-        *elements = bson_iter_as_int64(&iter);
+        *elements = spill_iter_int64(&iter);
     bson_destroy(&document);
     bson_destroy(projection);
     bson_free(path);

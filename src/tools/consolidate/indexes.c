@@ -9,6 +9,7 @@
  *   expiring (TTL)                               as it is, if all have it: it cannot be compound
  *   text, geographic, hashed, wildcard           refused, until the plan leaves it out by its name
  */
+#include "bson/number.h"
 #include "tools/consolidate/run.h"
 
 #include "util/error.h"
@@ -265,7 +266,7 @@ static char *usual_name(const bson_t *keys)
         if (kind)
             bson_string_append(name, kind);
         else
-            bson_string_append_printf(name, "%" PRId64, bson_iter_as_int64(&iter));
+            bson_string_append_printf(name, "%" PRId64, spill_iter_int64(&iter));
     }
     return bson_string_free(name, false);
 }

@@ -1,4 +1,5 @@
 /* What was begun, and how far it has come: two small documents in the store. */
+#include "bson/number.h"
 #include "tools/consolidate/run.h"
 
 #include "util/error.h"
@@ -39,7 +40,7 @@ static bool flag_in(const bson_t *document, const char *field)
 static int64_t number_in(const bson_t *document, const char *field)
 {
     bson_iter_t iter;
-    return bson_iter_init_find(&iter, document, field) ? bson_iter_as_int64(&iter) : 0;
+    return bson_iter_init_find(&iter, document, field) ? spill_iter_int64(&iter) : 0;
 }
 
 /* A sub-document or an array; borrows. */
