@@ -457,8 +457,10 @@ static rocksdb_t *open_partial(attempt_t attempt, const spill_error_t *damage, c
     attempt.paranoid = false;
     warn(attempt.from, "showing only what can be read: %s", damage->message);
     rocksdb_t *db = try_replay(attempt, REPLAY_SKIP_DAMAGED, &message);
-    if (!db) /* RocksDB 7.8 may refuse a good record behind a damaged one that spans blocks */
+    if (!db) { /* RocksDB 7.8 may refuse a good record behind a damaged one that spans blocks */
+        attempt.paranoid = true; /* else it does not stop at the damage */
         db = try_replay(attempt, REPLAY_UP_TO_HOLE, &message);
+    }
     rocksdb_free(message);
     if (db)
         *found = bson_strdup(damage->message);
