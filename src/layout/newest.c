@@ -337,14 +337,15 @@ static spill_code_t cut(const spill_owner_t *owner, const spill_state_t *head, c
 }
 
 /*
- * Until an array is cut for the first time, programs that do not keep to the protocols may change
- * any of its elements, and do not raise rev: so that cut names the elements. Where they have
- * changed since they were copied, the pages that were put have to give way to other copies, and so
- * the head gets a new rev.
+ * Programs that do not keep to the protocols may change elements of a head, and do not raise rev.
+ * Until the first cut that is allowed. Later it is not, but the server acknowledges the change, and
+ * a cut by an older copy would lose it without a word. So the cut names the elements. If they have
+ * changed since they were copied, the server refuses the cut. Then the head gets a new rev, by
+ * which the next try replaces the pages with a newer copy.
  */
-static spill_code_t first_cut(const spill_owner_t *owner, const spill_response_t *head,
-                              const plan_t *plan, const spill_response_t *page, bool *done,
-                              spill_error_t *error)
+static spill_code_t cut_if_same(const spill_owner_t *owner, const spill_response_t *head,
+                                const plan_t *plan, const spill_response_t *page, bool *done,
+                                spill_error_t *error)
 {
     static const plan_t nothing = {0};
     spill_run_t own = planned_run(head, &nothing, plan);
@@ -374,8 +375,9 @@ static spill_code_t move(const spill_owner_t *owner, need_t need, spill_response
     if (!*settled)
         code = put_pages(owner, head, &puts, plan, &page, &ready, error);
     if (ready)
-        code = head->state.pages == 0 ? first_cut(owner, head, plan, &page, done, error)
-                                      : cut(owner, &head->state, plan, NULL, done, error);
+        code = head->state.pages == 0 || owner->array->store->ops->others_write
+                   ? cut_if_same(owner, head, plan, &page, done, error)
+                   : cut(owner, &head->state, plan, NULL, done, error);
     if (*done)
         *settled = settles(owner, &head->state, plan, need);
     release_puts(&puts);

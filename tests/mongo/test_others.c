@@ -4,6 +4,8 @@
  */
 #include "support/server.h"
 
+#include "store/fault.h"
+
 #include <spillway/spillway.h>
 
 #include <pthread.h>
@@ -21,7 +23,10 @@ typedef struct fixture {
     mongoc_collection_t *heads;
     bson_t storage;
     spill_value_t owner;
+    bool edited;
 } fixture_t;
+
+enum { EDITED = 777777 };
 
 static void fixture_open_ordered(fixture_t *fixture, int64_t head_bytes, spill_array_order_t order,
                                  spill_layout_t layout)
@@ -29,6 +34,7 @@ static void fixture_open_ordered(fixture_t *fixture, int64_t head_bytes, spill_a
     spill_definition_t definition;
     spill_error_t error;
     mongoc_database_t *database;
+    fixture->edited = false;
     fixture->uri = server_new_database(NULL);
     assert_int_equal(spill_definition_preset(&definition, "feed-recent", "feed", &error), SPILL_OK);
     definition.order = order;
@@ -227,6 +233,54 @@ static void fields_of_others_take_room(void **state)
     fixture_close(&fixture);
 }
 
+/* Edits an element by a driver, once: between the copy of a later page and the cut by it. */
+static void edit_before_cut(void *context, int64_t index, const spill_request_t *request)
+{
+    fixture_t *fixture = context;
+    (void)index;
+    if (!request || request->kind != SPILL_REQUEST_CUT || request->pages == 0 || fixture->edited)
+        return;
+    fixture->edited = true;
+    update_head(fixture, BCON_NEW("$set", "{", "activities.1", BCON_INT32(EDITED), "}"));
+}
+
+static bool count_edited(void *context, const spill_value_t *owner, const spill_element_t *element)
+{
+    int *count = context;
+    int32_t number = 0;
+    (void)owner;
+    if (element->value.type == BSON_TYPE_INT32)
+        memcpy(&number, element->value.data, sizeof number);
+    *count += number == EDITED;
+    return true;
+}
+
+static void an_edit_is_not_lost_by_a_later_cut(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    spill_store_t *faulty;
+    spill_array_t *first;
+    int found = 0;
+    fixture_open(&fixture, 0);
+    spill_fault_hooks_t hooks = {.context = &fixture, .before = edit_before_cut};
+    spill_fault_wrap(fixture.stores[0], &hooks, &faulty);
+    ((spill_store_ops_t *)faulty->ops)->others_write = true;
+    first = fixture.arrays[0];
+    assert_int_equal(spill_array_open(faulty, "feed", &fixture.arrays[0], NULL), SPILL_OK);
+    for (int i = 0; i < 60; i++)
+        assert_int_equal(append(&fixture, 0), i);
+    assert_true(fixture.edited);
+    assert_int_equal(spill_array_export(first, &fixture.owner, count_edited, &found, NULL),
+                     SPILL_OK);
+    assert_int_equal(found, 1);
+    spill_array_close(fixture.arrays[0]);
+    fixture.arrays[0] = first;
+    assert_int_equal(spill_store_close(faulty, NULL), SPILL_OK);
+    assert_verifies(&fixture);
+    fixture_close(&fixture);
+}
+
 /* The base that an append reports is one of the owner as it is: it may have been made anew. */
 static void bases_follow_a_drop(void **state)
 {
@@ -372,6 +426,7 @@ int main(void)
         cmocka_unit_test(bases_follow_a_drop),
         cmocka_unit_test(heads_are_not_made_over_a_push),
         cmocka_unit_test(fields_of_others_take_room),
+        cmocka_unit_test(an_edit_is_not_lost_by_a_later_cut),
         cmocka_unit_test(numbers_of_a_capped_head),
     };
     server_uri();
