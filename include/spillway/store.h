@@ -90,8 +90,8 @@ SPILL_API spill_code_t spill_store_open(const char *uri, const spill_store_optio
 
 /*
  * What a store that was opened with `partial` cannot read, as a sentence that names the file: then
- * elements may be missing from every answer. NULL if the whole store can be read. The text is the
- * store's, until it is closed.
+ * elements may be missing from every answer. NULL if the whole store can be read, or if `store` is
+ * NULL. The text is the store's, until it is closed.
  */
 SPILL_API const char *spill_store_damage(const spill_store_t *store);
 

@@ -241,8 +241,10 @@ spill_code_t spill_store_open(const char *uri, const spill_store_options_t *opti
 spill_code_t spill_store_cut_log(const char *uri, bool look_only, spill_log_loss_fn report,
                                  void *context, spill_log_cut_t *cut, spill_error_t *error)
 {
+    if (cut)
+        *cut = (spill_log_cut_t){.needed = false};
+    SPILL_CHECK_POINTERS(error, uri, cut);
     size_t length = scheme_length(uri);
-    *cut = (spill_log_cut_t){.needed = false};
     if (length == 0)
         return spill_embedded_cut_log(uri, look_only, report, context, cut, error);
     if (has_scheme(uri, length, "rocksdb"))
@@ -252,7 +254,7 @@ spill_code_t spill_store_cut_log(const char *uri, bool look_only, spill_log_loss
 
 const char *spill_store_damage(const spill_store_t *store)
 {
-    return store->ops->damage ? store->ops->damage(store) : NULL;
+    return store && store->ops->damage ? store->ops->damage(store) : NULL;
 }
 
 spill_code_t spill_store_close(spill_store_t *store, spill_error_t *error)

@@ -146,6 +146,12 @@ static void saved_definitions(void **state)
     spill_definition_t definition = {.name = "x"}, *all = &definition;
     spill_array_t *opened = array;
     size_t count = 7;
+    spill_log_cut_t cut = {.needed = true};
+    assert_null(spill_store_damage(NULL));
+    assert_null(spill_store_damage(store));
+    REFUSED(spill_store_cut_log(NULL, true, NULL, NULL, &cut, &error));
+    assert_false(cut.needed);
+    REFUSED(spill_store_cut_log("nowhere", true, NULL, NULL, NULL, &error));
     REFUSED(spill_store_define(NULL, &definition, &error));
     REFUSED(spill_store_define(store, NULL, &error));
     memset(&definition, 'x', sizeof definition); /* no name ends, and no number is in range */

@@ -127,6 +127,8 @@ spill_code_t spill_embedded_each_fields(spill_embedded_t *store, uint32_t collec
                                         spill_fields_fn call, void *context, spill_error_t *error)
 {
     spill_record_key_t from;
+    if (collection_id == 0) /* the store has no such collection; 0 is the id of system records */
+        return SPILL_OK;
     spill_record_key_init(&from, collection_id, after, after_bytes);
     spill_kv_iter_t *iter = store->kv->ops->iterate(store->kv);
     iter->ops->seek(iter, from.data, from.size);
