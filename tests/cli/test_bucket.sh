@@ -101,9 +101,10 @@ expect 0 trim "$db" reviews bike --windows-before 2026-04
 expect 0 count "$db" reviews bike
 has out '"windows":2'
 expect 0 drop "$db" reviews bike --yes
-for command in count read stats export explain repair "remove --where {\"rating\":1}"; do
-    # shellcheck disable=SC2086 # the command's own option
-    expect 3 ${command%% *} "$db" reviews bike ${command#"${command%% *}"}
+for command in count read stats export explain repair remove; do
+    filter=()
+    [ "$command" = remove ] && filter=(--where '{"rating": 1}')
+    expect 3 "$command" "$db" reviews bike "${filter[@]}"
     has err "'reviews' has no owner \"bike\""
 done
 expect 3 drop "$db" reviews bike --yes
