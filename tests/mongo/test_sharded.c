@@ -19,7 +19,6 @@
 typedef struct fixture {
     char *uri;
     spill_store_t *store;
-    mongoc_client_t *unwatched;
     spill_definition_t definition;
     spill_array_t *array;
     bson_t storage;
@@ -108,8 +107,14 @@ static void fixture_open(fixture_t *fixture, spill_keep_t keep)
     fixture->store = server_open(fixture->uri);
     spill_mongo_t *mongo = (spill_mongo_t *)fixture->store;
     mongo->sharded = true;
-    /* Clients that come from the pool for the first time are watched. */
-    fixture->unwatched = mongoc_client_pool_pop(mongo->pool);
+    /* The store watches its pool, and a pool is watched once: give the store a pool of ours. */
+    mongoc_client_t *client = mongoc_client_pool_pop(mongo->pool);
+    mongoc_uri_t *uri = mongoc_uri_copy(mongoc_client_get_uri(client));
+    mongoc_client_pool_push(mongo->pool, client);
+    mongoc_client_pool_destroy(mongo->pool);
+    mongo->pool = mongoc_client_pool_new(uri);
+    mongoc_uri_destroy(uri);
+    assert_true(mongoc_client_pool_set_error_api(mongo->pool, MONGOC_ERROR_API_VERSION_2));
     mongoc_apm_callbacks_t *callbacks = mongoc_apm_callbacks_new();
     mongoc_apm_set_command_started_cb(callbacks, command_started);
     assert_true(mongoc_client_pool_set_apm_callbacks(mongo->pool, callbacks, fixture));
@@ -127,7 +132,6 @@ static void fixture_open(fixture_t *fixture, spill_keep_t keep)
 static void fixture_close(fixture_t *fixture)
 {
     spill_array_close(fixture->array);
-    mongoc_client_pool_push(((spill_mongo_t *)fixture->store)->pool, fixture->unwatched);
     server_close(fixture->store);
     server_drop(fixture->uri);
     bson_free(fixture->uri);
