@@ -182,6 +182,12 @@ bool spill_document_valid(const bson_t *document)
     return document_valid(bson_get_data(document), document->len, 1);
 }
 
+bool spill_answer_valid(const bson_t *document)
+{
+    int outermost = 1 - (SPILL_ANSWER_NESTING_MAX - SPILL_NESTING_MAX);
+    return document_valid(bson_get_data(document), document->len, outermost);
+}
+
 /* ---- contents -------------------------------------------------------------------------------- */
 
 spill_fields_t spill_fields_of(const uint8_t *data)

@@ -9,6 +9,10 @@
 /* Documents nested deeper are refused: databases of the family refuse them too. */
 #define SPILL_NESTING_MAX 100
 
+/* What a server sends may be deeper: its own limit is 200, and answers wrap elements and documents.
+ */
+#define SPILL_ANSWER_NESTING_MAX 255
+
 #define SPILL_OID_BYTES 12
 
 /*
@@ -26,6 +30,9 @@ bool spill_value_valid(const spill_value_t *value);
 
 /* The same question about a whole document. */
 bool spill_document_valid(const bson_t *document);
+
+/* The same about a document from a server, at most SPILL_ANSWER_NESTING_MAX deep. */
+bool spill_answer_valid(const bson_t *document);
 
 /*
  * Negative, 0 or positive: the order of BSON values that MongoDB sorts by. Types come first,

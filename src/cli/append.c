@@ -220,14 +220,19 @@ static spill_code_t append_lines(append_state_t *state, spill_error_t *error)
     return code;
 }
 
-/* Is the id printed as it is? Messages mask what is not visible and what may be a password. */
-static bool is_printable(const char *text)
+/*
+ * Does a message show the id and its base unchanged? Messages mask control characters and what may
+ * be a password.
+ */
+static bool is_printable(const char *id)
 {
+    char *text = bson_strdup_printf("%s@0", id);
     char *redacted = spill_redact(text);
     char *visible = spill_visible_text(redacted);
     bool same = strcmp(visible, text) == 0;
     bson_free(visible);
     bson_free(redacted);
+    bson_free(text);
     return same;
 }
 
@@ -241,7 +246,7 @@ static spill_code_t prepare_op(append_state_t *state, const char *text, spill_er
         return spill_fail(error, SPILL_INVALID, "--op: an operation id has 1 to %d bytes",
                           SPILL_OP_ID_MAX);
     state->with_op = true;
-    if (!is_printable(text))
+    if (!at && !is_printable(text)) /* a retry brings its base, and is accepted */
         return spill_fail(error, SPILL_INVALID,
                           "--op: the id has characters that cannot be printed for a retry, or "
                           "looks like a connection string: choose another one");

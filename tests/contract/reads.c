@@ -1,3 +1,4 @@
+#include "bson/value.h"
 #include "suite.h"
 
 #include <inttypes.h>
@@ -29,6 +30,40 @@ static void remove_in_head(fixture_t *fixture, int64_t rev, int64_t seq)
     remove.rev = EPOCH + rev;
     remove.seq = seq;
     assert_done(fixture, &remove);
+}
+
+/* As deep as an element may be: it is appended, read, and spilled like any other. */
+static void the_deepest_element_is_read(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    bson_t deep = BSON_INITIALIZER;
+    for (int i = 1; i < SPILL_NESTING_MAX; i++) {
+        bson_t outer = BSON_INITIALIZER;
+        BSON_APPEND_DOCUMENT(&outer, "a", &deep);
+        bson_destroy(&deep);
+        bson_steal(&deep, &outer);
+    }
+    spill_value_t element = spill_value_from_document(&deep);
+    assert_true(spill_value_valid(&element));
+    for (int i = 0; i < 3; i++) {
+        spill_request_t append = make_append(&fixture, SPILL_HEAD, &element, 1);
+        append.create = true;
+        append.epoch = EPOCH;
+        assert_done(&fixture, &append);
+    }
+    spill_page(&fixture, 0, 2);
+    for (int64_t page = SPILL_HEAD; page <= 0; page++) {
+        spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, page);
+        read.want = SPILL_WANT_FORWARD;
+        read.limit = 10;
+        assert_done(&fixture, &read);
+        assert_int_equal(fixture.response.run.count, page == SPILL_HEAD ? 1 : 2);
+        spill_value_t found = spill_run_element(&fixture.response.run, 0).value;
+        assert_true(spill_value_equal(&found, &element));
+    }
+    bson_destroy(&deep);
+    fixture_close(&fixture);
 }
 
 static void runs_of_an_unbroken_head(void **state)
@@ -222,6 +257,7 @@ void add_read_tests(suite_t *suite)
     SUITE_ADD(suite, runs_step_over_what_is_gone);
     SUITE_ADD(suite, a_document_reads_no_further_than_it_goes);
     SUITE_ADD(suite, elements_of_all_kinds_come_back);
+    SUITE_ADD(suite, the_deepest_element_is_read);
     SUITE_ADD(suite, a_number_is_found_in_its_page);
     SUITE_ADD(suite, emptied_pages_give_way);
     SUITE_ADD(suite, pages_of_other_incarnations_are_not_looked_at);

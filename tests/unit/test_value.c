@@ -416,6 +416,26 @@ static void test_values_at_paths(void **state)
     bson_destroy(document);
 }
 
+/* An element of the greatest depth is deeper in the documents and answers of a server. */
+static void test_answers_may_be_deeper_than_elements(void **state)
+{
+    (void)state;
+    static const struct {
+        int levels;
+        bool element, answer;
+    } cases[] = {{SPILL_NESTING_MAX, true, true},
+                 {SPILL_NESTING_MAX + 1, false, true},
+                 {SPILL_ANSWER_NESTING_MAX, false, true},
+                 {SPILL_ANSWER_NESTING_MAX + 1, false, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bson_t document;
+        nest(&document, cases[i].levels);
+        assert_int_equal(spill_document_valid(&document), cases[i].element);
+        assert_int_equal(spill_answer_valid(&document), cases[i].answer);
+        bson_destroy(&document);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -433,6 +453,7 @@ int main(void)
         cmocka_unit_test(test_order_across_types),
         cmocka_unit_test(test_order_is_an_order),
         cmocka_unit_test(test_values_at_paths),
+        cmocka_unit_test(test_answers_may_be_deeper_than_elements),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,21 +45,29 @@ static int64_t reply_count(const use_t *use, const char *field)
     return bson_iter_init_find(&iter, &use->reply, field) ? spill_iter_int64(&iter) : 0;
 }
 
-/* Was a document found? Then it is added to `after`, which may be NULL. */
-static bool take_value(const bson_t *reply, bson_t *after)
+/*
+ * Was a document found? Then add it to `after`, which may be NULL. If the answer has one that
+ * cannot be read, the update was made: SPILL_UNKNOWN, never "not found".
+ */
+static spill_code_t take_value(const use_t *use, bson_t *after, bool *found, spill_error_t *error)
 {
     bson_iter_t iter;
-    if (!bson_iter_init_find(&iter, reply, "value") || !BSON_ITER_HOLDS_DOCUMENT(&iter))
-        return false;
     const uint8_t *data;
     uint32_t size;
-    bson_iter_document(&iter, &size, &data);
     bson_t value;
-    if (!bson_init_static(&value, data, size) || !spill_document_valid(&value))
-        return false;
+    *found = bson_iter_init_find(&iter, &use->reply, "value") && BSON_ITER_HOLDS_DOCUMENT(&iter);
+    if (!*found)
+        return SPILL_OK;
+    bson_iter_document(&iter, &size, &data);
+    if (!bson_init_static(&value, data, size) || !spill_answer_valid(&value)) {
+        *found = false;
+        return spill_fail(error, SPILL_UNKNOWN,
+                          "%s.%s: the server's answer to an update cannot be read",
+                          use->store->place, use->name);
+    }
     if (after)
         bson_concat(after, &value);
-    return true;
+    return SPILL_OK;
 }
 
 spill_code_t spill_mongo_modify(spill_mongo_t *store, const char *collection, const bson_t *filter,
@@ -89,8 +97,8 @@ spill_code_t spill_mongo_modify_within(spill_mongo_t *store, const char *collect
     begin(&use, store, collection);
     bool good = mongoc_collection_find_and_modify_with_opts(use.collection, filter, opts,
                                                             &use.reply, &use.cause);
-    *found = good && take_value(&use.reply, after);
-    spill_code_t code = good ? SPILL_OK : fail(&use, true, error);
+    *found = false;
+    spill_code_t code = good ? take_value(&use, after, found, error) : fail(&use, true, error);
     mongoc_find_and_modify_opts_destroy(opts);
     bson_destroy(&only_id);
     return end(&use, code);

@@ -114,7 +114,7 @@ bool spill_mongo_follows(const uint8_t *place, size_t place_bytes, const bson_it
     spill_value_t left = spill_value_from_iter(&before), right = spill_value_from_iter(id);
     switch (bson_iter_type(id)) {
     case BSON_TYPE_UTF8:
-        return strcmp(bson_iter_utf8(&before, NULL), bson_iter_utf8(id, NULL)) < 0;
+        return spill_value_compare(&left, &right) < 0;
     case BSON_TYPE_OID:
         return bson_oid_compare(bson_iter_oid(&before), bson_iter_oid(id)) < 0;
     case BSON_TYPE_INT32:
@@ -167,7 +167,7 @@ spill_code_t spill_mongo_cursor_next(spill_mongo_cursor_t *cursor, const bson_t 
         return fail_answer(cursor, "its cursor returns empty batches without an end", error);
     if (!any)
         return SPILL_OK;
-    if (!spill_document_valid(next))
+    if (!spill_answer_valid(next))
         return fail_answer(cursor, "a document is not valid BSON, or is nested too deeply", error);
     if (is_cycling(cursor, next))
         return fail_answer(cursor, "its cursor returns the same documents again and again", error);

@@ -52,7 +52,7 @@ spill_code_t spill_image_id_of(const bson_t *document, spill_value_t *id, spill_
 {
     bson_iter_t iter;
     *id = (spill_value_t){.type = BSON_TYPE_NULL};
-    if (!spill_document_valid(document))
+    if (!spill_answer_valid(document))
         return spill_fail(error, SPILL_CORRUPT, "a document is malformed");
     if (!bson_iter_init_find(&iter, document, "_id"))
         return spill_fail(error, SPILL_CORRUPT, "a document has no _id");
