@@ -170,11 +170,13 @@ static bool document_valid(const uint8_t *data, size_t size, int depth)
 
 bool spill_value_valid(const spill_value_t *value)
 {
+    static const uint8_t nothing[1];
     if (value->data == NULL && value->size_bytes > 0)
         return false;
+    const uint8_t *data = value->data ? value->data : nothing;
     uint32_t measured;
-    return spill_value_measure(value->type, value->data, value->size_bytes, &measured) &&
-           measured == value->size_bytes && content_valid(value->type, value->data, measured, 0);
+    return spill_value_measure(value->type, data, value->size_bytes, &measured) &&
+           measured == value->size_bytes && content_valid(value->type, data, measured, 0);
 }
 
 bool spill_document_valid(const bson_t *document)

@@ -540,7 +540,7 @@ static void run_program_case(const void *context)
 /* Pair number `pair` in a base store that has such a file. */
 static injury_t draw_injury(int pair)
 {
-    injury_t injury = {.damage = pair % DAMAGES};
+    injury_t injury = {.damage = (damage_t)(pair % DAMAGES)};
     const char *kind = file_kinds[pair / DAMAGES];
     do
         injury.base = &bases[draw(BASES)];

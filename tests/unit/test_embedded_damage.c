@@ -512,6 +512,42 @@ static void an_incomplete_older_log_is_damage_or_a_loss(void **state)
     assert_last_has(copy, ELEMENTS + 9);
 }
 
+/* After a power loss a writer opens a new log behind a torn one, and is killed before it flushes.
+ */
+static void a_torn_log_that_a_newer_one_continues_is_whole(void **state)
+{
+    (void)state;
+    char copy[80], older[256];
+    make_killed(embedded_new_folder(), copy);
+    find_file(copy, "0", ".log", older);
+    assert_int_equal(truncate(older, size_of(older) - 1), 0);
+    add_log(copy);
+    embedded_close(open_store(copy, true));
+    assert_last_has(copy, ELEMENTS + 9);
+}
+
+/* A reader that went on without a log would lack its elements and not report it. */
+static void a_log_that_cannot_be_opened_is_named(void **state)
+{
+    (void)state;
+    spill_error_t error;
+    spill_store_t *store;
+    spill_store_options_t options;
+    char copy[80], path[256], aside[300];
+    make_killed(embedded_new_folder(), copy);
+    find_file(copy, "0", ".log", path);
+    snprintf(aside, sizeof aside, "%s.aside", path);
+    assert_int_equal(rename(path, aside), 0);
+    assert_int_equal(symlink(base_name(aside), path), 0);
+    spill_store_options_init(&options);
+    options.read_only = true;
+    assert_int_not_equal(spill_store_open(copy, &options, &store, &error), SPILL_OK);
+    assert_non_null(strstr(error.message, base_name(path)));
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rename(aside, path), 0);
+    assert_last_has(copy, ELEMENTS + 10);
+}
+
 static void overwrite(const char *path, off_t at, const void *bytes, size_t size)
 {
     int file = open(path, O_RDWR);
@@ -695,6 +731,8 @@ int main(void)
         cmocka_unit_test(a_flipped_bit_in_the_list_of_files_is_noticed),
         cmocka_unit_test(an_incomplete_older_log_is_damage_or_a_loss),
         cmocka_unit_test(zeros_and_foreign_parts_are_no_end),
+        cmocka_unit_test(a_torn_log_that_a_newer_one_continues_is_whole),
+        cmocka_unit_test(a_log_that_cannot_be_opened_is_named),
         cmocka_unit_test(a_damaged_log_is_cut_and_kept),
         cmocka_unit_test(a_cut_that_was_stopped_is_made_again),
         cmocka_unit_test(messages_become_codes),

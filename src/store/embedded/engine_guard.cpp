@@ -176,6 +176,9 @@ spill_code_t guarded_get(spill_kv_t *base, const uint8_t *key, size_t key_bytes,
 {
     auto *kv = reinterpret_cast<guarded_kv_t *>(base);
     bool thrown;
+    *found = false;
+    if (kv->broken.load())
+        return fail_broken(kv, error);
     spill_code_t code = guarded(error, kv->folder, &thrown, [&] {
         return kv->inner->ops->get(kv->inner, key, key_bytes, value, found, error);
     });

@@ -183,6 +183,10 @@ static void read_second_line(int mark, char *line, size_t size)
     text[length > 0 ? length : 0] = '\0';
     const char *second = strchr(text, '\n');
     snprintf(line, size, "%s", second ? second + 1 : "");
+    /* A writer that was killed may have left the end of a longer line behind this one. */
+    char *end = strchr(line, '\n');
+    if (end)
+        end[1] = '\0';
 }
 
 static spill_code_t fail_busy(const char *folder, int mark, spill_error_t *error)

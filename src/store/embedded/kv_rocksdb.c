@@ -497,7 +497,7 @@ static spill_code_t open_checked(attempt_t attempt, const spill_pinned_t *pinned
     if (hole)
         warn(attempt.from, "log durability: changes behind a hole in the logs are dropped: %s",
              logs.file);
-    bool whole = logs.health == SPILL_LOGS_WHOLE;
+    bool whole = logs.health == SPILL_LOGS_WHOLE && !logs.torn;
     *db = try_replay(attempt, whole ? REPLAY_COMPLETE : REPLAY_UP_TO_HOLE, &message);
     return *db ? SPILL_OK : fail_open(error, attempt.folder, message);
 }

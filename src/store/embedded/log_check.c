@@ -107,6 +107,7 @@ static void set_state(walk_t *walk, spill_logs_health_t health, int64_t offset, 
 {
     spill_logs_state_t *state = walk->state;
     state->health = health;
+    state->torn = state->torn || health == SPILL_LOGS_TORN;
     state->log = walk->log;
     state->offset = offset;
     snprintf(state->file, sizeof state->file, "%06" PRIu64 ".log", walk->log);

@@ -24,6 +24,7 @@ typedef enum spill_logs_health {
 /* If the logs are not WHOLE, the state names the place. */
 typedef struct spill_logs_state {
     spill_logs_health_t health;
+    bool torn;      /* a log ends in the middle of a record; newer logs may continue it */
     uint64_t log;   /* the number of that log */
     char file[32];  /* its name */
     int64_t offset; /* of the first byte that is not part of a good record */

@@ -53,7 +53,7 @@ static void add_records(spill_log_losses_t *losses, FILE *file, int64_t offset)
 static spill_code_t gather_losses(cutting_t *cutting, spill_log_cut_t *cut, spill_error_t *error)
 {
     for (size_t i = 0; i < cutting->count; i++) {
-        struct stat about;
+        struct stat about = {0};
         int64_t offset = i == 0 ? cutting->state.offset : 0;
         char *path = spill_log_path(cutting->folder, cutting->logs[i]);
         FILE *file = fopen(path, "rbe");
@@ -165,7 +165,7 @@ static spill_code_t copy_file(const char *path, int64_t bytes, const char *tempo
     }
     int copy = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
                     about.st_mode & 0777);
-    int problem = copy < 0 ? errno : 0;
+    int problem = copy < 0 || fchmod(copy, about.st_mode & 0777) != 0 ? errno : 0;
     if (problem == 0)
         problem = copy_bytes(from, copy, bytes < 0 ? (int64_t)about.st_size : bytes);
     if (problem == 0 && fsync(copy) != 0)

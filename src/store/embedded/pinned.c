@@ -67,13 +67,28 @@ static bool belongs_to_view(const char *name)
 }
 
 /*
- * Add a file of the folder, without its size. Skip one that a writer has just deleted, and one that
- * cannot be opened: the engine reports it if it needs it. Returns 0, or why no file can be opened.
+ * Is it a file that the list of files need not name? Without a log the view lacks its elements, and
+ * nothing would report that.
+ */
+static bool is_found_by_name(const char *name)
+{
+    return strcmp(name, "CURRENT") == 0 || strncmp(name, "MANIFEST-", 9) == 0 ||
+           has_end(name, ".log");
+}
+
+/*
+ * Add a file of the folder, without its size. Skip one that a writer has just deleted. Skip a table
+ * that cannot be opened: the engine reports it if it needs it. Returns 0, or the error number.
  */
 static int add_file(spill_pinned_t *pinned, int folder, const char *name)
 {
     struct stat about;
     int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0 && errno != ENOENT && is_found_by_name(name)) {
+        int problem = errno;
+        snprintf(pinned->unopened, sizeof pinned->unopened, "/%.60s", name);
+        return problem;
+    }
     if (fd < 0)
         return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? errno : 0;
     if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {
@@ -180,7 +195,7 @@ static spill_code_t pin_files(spill_pinned_t *pinned, int folder, spill_error_t 
         int problem = pin_once(pinned, folder, &settled);
         if (problem != 0)
             return spill_fail_errno(
-                error, problem, "%s: cannot open its files%s", pinned->folder,
+                error, problem, "%s%s: cannot open%s", pinned->folder, pinned->unopened,
                 problem == EMFILE ? " (raise the limit of open files, ulimit -n)" : "");
         bool missing =
             !spill_pinned_find(pinned, "CURRENT") || read_list_state(folder).name[0] == 0;

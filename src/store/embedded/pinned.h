@@ -27,6 +27,7 @@ typedef struct spill_pinned {
     char *folder;
     spill_pinned_file_t *files; /* by name */
     size_t count;
+    char unopened[64]; /* the file that could not be opened, or empty */
 } spill_pinned_t;
 
 /*
