@@ -302,9 +302,9 @@ static void damage_file(const injury_t *injury)
     uint64_t random = injury->garbage | 1;
     for (int64_t i = 0; i < injury->bytes; i++) {
         random = random * UINT64_C(6364136223846793005) + 1442695040888963407U;
-        bytes[i] = injury->damage == FLIP     ? bytes[i] ^ (uint8_t)(1U << (random >> 61))
-                   : injury->damage == ZEROES ? 0
-                                              : (uint8_t)(random >> 56);
+        uint8_t flipped = (uint8_t)(bytes[i] ^ (1U << (random >> 61)));
+        uint8_t garbage = (uint8_t)(random >> 56);
+        bytes[i] = injury->damage == FLIP ? flipped : injury->damage == ZEROES ? 0 : garbage;
     }
     must(pwrite(file, bytes, (size_t)injury->bytes, injury->place) == injury->bytes,
          "cannot write");
