@@ -328,6 +328,7 @@ bool spill_value_append(const spill_value_t *value, bson_t *document, const char
     uint32_t measured;
     if (value == NULL || document == NULL || key == NULL ||
         (value->data == NULL && value->size_bytes > 0) ||
+        value->size_bytes >= INT32_MAX || /* no document holds it; do not read its bytes */
         !spill_value_measure(value->type, value->data, value->size_bytes, &measured) ||
         measured != value->size_bytes)
         return false;
