@@ -3,6 +3,7 @@
 #include "cli/interrupt.h"
 
 #include "util/buffer.h"
+#include "util/file.h"
 #include "util/redact.h"
 #include "util/text.h"
 
@@ -16,18 +17,6 @@
 enum { STDERR_BUFFER_BYTES = 512 * 1024 };
 
 /* ---- stderr ---------------------------------------------------------------------------------- */
-
-static bool write_all(const char *data, size_t size)
-{
-    while (size > 0) {
-        ssize_t written = write(STDERR_FILENO, data, size);
-        if (written < 0 && errno != EINTR)
-            return false;
-        data += written > 0 ? written : 0;
-        size -= written > 0 ? (size_t)written : 0;
-    }
-    return true;
-}
 
 /* Append a piece without line ends as a reader may see it. */
 static void put_visible(spill_buffer_t *to, const char *piece, size_t size)
@@ -58,7 +47,7 @@ static ssize_t write_message(void *cookie, const char *data, size_t size)
             spill_buffer_append_byte(&visible, (uint8_t)*stop++);
         at = stop;
     }
-    bool written = write_all((const char *)visible.data, visible.size);
+    bool written = spill_write_all(STDERR_FILENO, visible.data, visible.size) == 0;
     spill_buffer_release(&visible);
     return written ? (ssize_t)size : 0;
 }

@@ -12,15 +12,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* 0, or errno. */
-static int write_all(int file, const char *data, size_t size)
+int spill_write_all(int file, const void *data, size_t size_bytes)
 {
-    while (size > 0) {
-        ssize_t wrote = write(file, data, size);
+    const char *at = data;
+    while (size_bytes > 0) {
+        ssize_t wrote = write(file, at, size_bytes);
         if (wrote < 0 && errno != EINTR)
             return errno;
-        data += wrote > 0 ? wrote : 0;
-        size -= wrote > 0 ? (size_t)wrote : 0;
+        at += wrote > 0 ? wrote : 0;
+        size_bytes -= wrote > 0 ? (size_t)wrote : 0;
     }
     return 0;
 }
@@ -45,7 +45,7 @@ static int replace(const char *path, mode_t mode, const void *data, size_t size)
     int file = mkostemp(temporary, O_CLOEXEC);
     if (file < 0)
         return errno;
-    int problem = write_all(file, data, size);
+    int problem = spill_write_all(file, data, size);
     if (problem == 0 && (fchmod(file, mode) != 0 || fsync(file) != 0))
         problem = errno;
     problem = close_file(file, problem);
@@ -59,7 +59,7 @@ static int replace(const char *path, mode_t mode, const void *data, size_t size)
 static int write_into(const char *path, const void *data, size_t size)
 {
     int file = open(path, O_WRONLY | O_CLOEXEC);
-    return file < 0 ? errno : close_file(file, write_all(file, data, size));
+    return file < 0 ? errno : close_file(file, spill_write_all(file, data, size));
 }
 
 /* ---- stores ---------------------------------------------------------------------------------- */

@@ -23,6 +23,12 @@ spill_code_t spill_file_replace_itself(const char *path, const void *data, size_
                                        spill_error_t *error);
 
 /*
+ * Write all bytes to a file descriptor; continue after a signal and after a part. Returns 0 or the
+ * error number: then some of the bytes may be written.
+ */
+int spill_write_all(int file, const void *data, size_t size_bytes);
+
+/*
  * Open a regular file for reading. A symbolic link is not followed, and a pipe is not waited for:
  * -1, with ELOOP or EINVAL in errno; else as open(2).
  */

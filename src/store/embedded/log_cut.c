@@ -19,6 +19,7 @@
 #include "store/embedded/log_reader.h"
 #include "store/embedded/system.h"
 #include "util/error.h"
+#include "util/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -135,15 +136,12 @@ static int copy_bytes(int from, int to, int64_t bytes)
         ssize_t got = read(from, block, part);
         if (got == 0)
             return EIO;
-        for (ssize_t done = 0; got > 0 && done < got;) {
-            ssize_t wrote = write(to, block + done, (size_t)(got - done));
-            if (wrote < 0 && errno != EINTR)
-                return errno;
-            done += wrote > 0 ? wrote : 0;
-        }
-        if (got < 0 && errno != EINTR)
-            return errno;
-        bytes -= got > 0 ? got : 0;
+        if (got < 0 && errno == EINTR)
+            continue;
+        int problem = got < 0 ? errno : spill_write_all(to, block, (size_t)got);
+        if (problem != 0)
+            return problem;
+        bytes -= got;
     }
     return 0;
 }

@@ -3,6 +3,7 @@
 #include "store/embedded/folder.h"
 #include "util/clock.h"
 #include "util/error.h"
+#include "util/file.h"
 
 #include <bson/bson.h>
 #include <dirent.h>
@@ -305,12 +306,8 @@ static int copy_bytes(const spill_pinned_file_t *file, int to)
         got = spill_pinned_read(file, at, block, COPY_BYTES);
         if (got <= 0)
             problem = got < 0 ? errno : EIO;
-        for (int64_t done = 0; problem == 0 && done < got;) {
-            ssize_t wrote = write(to, block + done, (size_t)(got - done));
-            if (wrote < 0 && errno != EINTR)
-                problem = errno;
-            done += wrote > 0 ? wrote : 0;
-        }
+        else
+            problem = spill_write_all(to, block, (size_t)got);
     }
     bson_free(block);
     return problem != 0 || fsync(to) == 0 ? problem : errno;

@@ -1,6 +1,7 @@
 #include "tools/scan/resync.h"
 
 #include "bson/value.h"
+#include "tools/scan/field_bytes.h"
 
 #include <string.h>
 
@@ -103,39 +104,6 @@ static inline uint32_t *jump_at(spill_resync_t *resync, int64_t place)
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
-static uint32_t read_u32(const uint8_t *data)
-{
-    uint32_t value;
-    memcpy(&value, data, sizeof value);
-    return BSON_UINT32_FROM_LE(value);
-}
-
-/* By its type, how many bytes a value has, and one more; BAD if there is no such type. */
-enum { BAD = 0, MEASURED = 255 };
-static const uint8_t SIZES[256] = {
-    [BSON_TYPE_DOUBLE] = 1 + 8,
-    [BSON_TYPE_UTF8] = MEASURED,
-    [BSON_TYPE_DOCUMENT] = MEASURED,
-    [BSON_TYPE_ARRAY] = MEASURED,
-    [BSON_TYPE_BINARY] = MEASURED,
-    [BSON_TYPE_UNDEFINED] = 1,
-    [BSON_TYPE_OID] = 1 + 12,
-    [BSON_TYPE_BOOL] = 1 + 1,
-    [BSON_TYPE_DATE_TIME] = 1 + 8,
-    [BSON_TYPE_NULL] = 1,
-    [BSON_TYPE_REGEX] = MEASURED,
-    [BSON_TYPE_DBPOINTER] = MEASURED,
-    [BSON_TYPE_CODE] = MEASURED,
-    [BSON_TYPE_SYMBOL] = MEASURED,
-    [BSON_TYPE_CODEWSCOPE] = MEASURED,
-    [BSON_TYPE_INT32] = 1 + 4,
-    [BSON_TYPE_TIMESTAMP] = 1 + 8,
-    [BSON_TYPE_INT64] = 1 + 8,
-    [BSON_TYPE_DECIMAL128] = 1 + 16,
-    [BSON_TYPE_MAXKEY] = 1,
-    [BSON_TYPE_MINKEY] = 1,
-};
-
 /* The same as behind_nul, of a name that is not short. */
 static size_t behind_far_nul(spill_resync_t *resync, const spill_resync_view_t *view, size_t at)
 {
@@ -158,9 +126,6 @@ static size_t behind_far_nul(spill_resync_t *resync, const spill_resync_view_t *
     }
     return nul ? found + 1 : 0;
 }
-
-#define ONES UINT64_C(0x0101010101010101)
-#define HIGH_BITS UINT64_C(0x8080808080808080)
 
 /* The index behind the first NUL from `at` on; 0: there is none. `resync` may be NULL. */
 static inline size_t behind_nul(spill_resync_t *resync, const spill_resync_view_t *view, size_t at)
@@ -295,22 +260,37 @@ bool spill_resync_two(const uint8_t *data, size_t size)
     return length < size && data[length - 1] == 0 && begins_with_id(data + length, size - length);
 }
 
+static spill_sight_t sight_of_missing(const spill_resync_view_t *view)
+{
+    return view->ended ? SPILL_SIGHT_NO : SPILL_SIGHT_CANNOT_TELL;
+}
+
+/* Can a document that is not empty begin at `at`? Then *length is its length. */
+static spill_sight_t look_at_header(const spill_resync_view_t *view, size_t at, uint32_t *length,
+                                    size_t *wanted)
+{
+    const uint8_t *data = view->data + at;
+    size_t size = view->size - at;
+    *wanted = 5;
+    if (size < 5)
+        return sight_of_missing(view);
+    *length = read_u32(data);
+    if (!spill_resync_header(data, size) || *length == 5)
+        return SPILL_SIGHT_NO;
+    *wanted = *length;
+    return SPILL_SIGHT_YES;
+}
+
 /* Is the second of two documents whole? It begins at `at`; *wanted counts from there. */
 static spill_sight_t look_at_second(spill_resync_t *resync, const spill_resync_view_t *view,
                                     size_t at, size_t *wanted)
 {
-    const uint8_t *data = view->data + at;
-    size_t size = view->size - at;
-    spill_sight_t missing = view->ended ? SPILL_SIGHT_NO : SPILL_SIGHT_CANNOT_TELL;
-    *wanted = 5;
-    if (size < 5)
-        return missing;
-    uint32_t length = read_u32(data);
-    if (!spill_resync_header(data, size) || length == 5)
-        return SPILL_SIGHT_NO;
-    *wanted = length;
-    if (length > size)
-        return missing;
+    uint32_t length = 0;
+    spill_sight_t sight = look_at_header(view, at, &length, wanted);
+    if (sight != SPILL_SIGHT_YES)
+        return sight;
+    if (length > view->size - at)
+        return sight_of_missing(view);
     return is_whole(resync, view, at, length) ? SPILL_SIGHT_YES : SPILL_SIGHT_NO;
 }
 
@@ -319,17 +299,13 @@ spill_sight_t spill_resync_look(spill_resync_t *resync, const spill_resync_view_
 {
     const uint8_t *data = view->data + at;
     size_t size = view->size - at;
-    spill_sight_t missing = view->ended ? SPILL_SIGHT_NO : SPILL_SIGHT_CANNOT_TELL;
-    *wanted = 5;
-    if (size < 5)
-        return missing;
-    uint32_t length = read_u32(data);
-    if (!spill_resync_header(data, size) || length == 5)
-        return SPILL_SIGHT_NO;
+    uint32_t length = 0;
+    spill_sight_t sight = look_at_header(view, at, &length, wanted);
+    if (sight != SPILL_SIGHT_YES)
+        return sight;
     bool id = view->ids && begins_with_id(data, size);
-    *wanted = length;
     if (length > size)
-        return view->ids && !id ? SPILL_SIGHT_NO : missing;
+        return view->ids && !id ? SPILL_SIGHT_NO : sight_of_missing(view);
     size_t left = size - length;
     if (left > 0 && !spill_resync_header(data + length, left))
         return SPILL_SIGHT_NO;

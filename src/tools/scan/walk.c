@@ -1,6 +1,7 @@
 #include "tools/scan/walk.h"
 
 #include "bson/utf8.h"
+#include "tools/scan/field_bytes.h"
 
 #include <string.h>
 
@@ -146,13 +147,6 @@ static inline bool add_element(walk_t *walk, frame_t *frame, uint32_t size_bytes
 
 /* ---- documents and arrays -------------------------------------------------------------------- */
 
-static uint32_t read_u32(const uint8_t *data)
-{
-    uint32_t value;
-    memcpy(&value, data, sizeof value);
-    return BSON_UINT32_FROM_LE(value);
-}
-
 /* The document at `data`, which ends before `end`; 0 where there is none. */
 static uint32_t document_size(const uint8_t *data, const uint8_t *end)
 {
@@ -190,35 +184,6 @@ static bool close_frame(walk_t *walk)
 }
 
 /* ---- fields ---------------------------------------------------------------------------------- */
-
-/* By its type, how many bytes a value has, and one more; BAD, where there is no such type. */
-enum { BAD = 0, MEASURED = 255 };
-static const uint8_t SIZES[256] = {
-    [BSON_TYPE_DOUBLE] = 1 + 8,
-    [BSON_TYPE_UTF8] = MEASURED,
-    [BSON_TYPE_DOCUMENT] = MEASURED,
-    [BSON_TYPE_ARRAY] = MEASURED,
-    [BSON_TYPE_BINARY] = MEASURED,
-    [BSON_TYPE_UNDEFINED] = 1,
-    [BSON_TYPE_OID] = 1 + 12,
-    [BSON_TYPE_BOOL] = 1 + 1,
-    [BSON_TYPE_DATE_TIME] = 1 + 8,
-    [BSON_TYPE_NULL] = 1,
-    [BSON_TYPE_REGEX] = MEASURED,
-    [BSON_TYPE_DBPOINTER] = MEASURED,
-    [BSON_TYPE_CODE] = MEASURED,
-    [BSON_TYPE_SYMBOL] = MEASURED,
-    [BSON_TYPE_CODEWSCOPE] = MEASURED,
-    [BSON_TYPE_INT32] = 1 + 4,
-    [BSON_TYPE_TIMESTAMP] = 1 + 8,
-    [BSON_TYPE_INT64] = 1 + 8,
-    [BSON_TYPE_DECIMAL128] = 1 + 16,
-    [BSON_TYPE_MAXKEY] = 1,
-    [BSON_TYPE_MINKEY] = 1,
-};
-
-#define ONES UINT64_C(0x0101010101010101)
-#define HIGH_BITS UINT64_C(0x8080808080808080)
 
 /* The first NUL from `at` on, of which there is one before `limit`. *plain: all ASCII up to it. */
 static inline const uint8_t *find_nul(const uint8_t *at, const uint8_t *limit, bool *plain)
