@@ -1,7 +1,7 @@
 /*
  * The embedded store against the bare engine. Each figure is a ratio of the two in the same run: in
- * rounds they take turns, and the median of the rounds' ratios counts. docs/benchmarks.md says what
- * is compared with what, and which bars there are.
+ * rounds they take turns, and the median of the rounds' ratios counts. docs/internals/benchmarks.md
+ * says what is compared with what, and which bars there are.
  *
  *   bench_engine [--quick] [--dir FOLDER] [--only NAME]
  */

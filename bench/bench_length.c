@@ -1,7 +1,7 @@
 /*
  * Does what an operation costs depend on how long the array is? For each layout an owner of a
  * million elements takes turns with owners of a thousand, or of --short, on one store, and the
- * median of the rounds' ratios counts. docs/benchmarks.md has the figures and the bars.
+ * median of the rounds' ratios counts. docs/internals/benchmarks.md has the figures and the bars.
  *
  *   bench_length [--quick] [--length N] [--short N] [--layout NAME] [--only NAME]
  *                [--dir FOLDER | --server | mongodb://HOST/]

@@ -6,7 +6,7 @@
  *   bench_server [--quick] [--only NAME] mongodb://HOST/
  *
  * Heads and pages hold some tens of elements: on the servers that this is measured on, the cost of
- * a push grows with the document. docs/benchmarks.md has the figures and the bars.
+ * a push grows with the document. docs/internals/benchmarks.md has the figures and the bars.
  */
 #include "measure.h"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""shop.py: an application with an array that grows, for docs/guide.md.
+"""shop.py: an application with an array that grows, for docs/tutorial/guide.md.
 
     shop.py fill             makes the collection `customers`
     shop.py run STOP TOLD    records events, with `$push`, until there is a file STOP; what the server

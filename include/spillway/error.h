@@ -11,7 +11,7 @@
 
 SPILL_BEGIN_DECLS
 
-/* X(name, text): every code, once. docs/errors.md says for each what a caller can do. */
+/* X(name, text): every code, once. docs/reference/errors.md says for each what a caller can do. */
 #define SPILL_CODES(X)                                                                             \
     X(OK, "success")                                                                               \
     X(NOT_FOUND, "not found")                                                                      \

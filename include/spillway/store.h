@@ -124,7 +124,8 @@ SPILL_API spill_code_t spill_store_definitions(spill_store_t *store,
  * Drop a definition and all its owners' arrays and pages (other fields of the heads stay). Not one
  * atomic step: after a crash, call it again. Cost grows with the number of owners. Arrays that are
  * open on it read as empty from then on and take no changes: SPILL_NOT_FOUND. (Not on a server:
- * docs/lifetimes.md.) SPILL_CONFLICT where others make owners faster than they are dropped.
+ * docs/reference/lifetimes.md.) SPILL_CONFLICT where others make owners faster than they are
+ * dropped.
  */
 SPILL_API spill_code_t spill_store_drop(spill_store_t *store, const char *name,
                                         spill_error_t *error);
@@ -186,8 +187,8 @@ typedef void (*spill_log_loss_fn)(void *context, const spill_log_loss_t *loss);
 /*
  * Bring an embedded store whose log is damaged back to writing: drop the log from the first byte
  * that cannot be read, and every newer log. The logs as they were stay in the store's folder under
- * other names (docs/format.md); nothing else is dropped. The changes behind the cut that can be
- * read are told to `report` (may be NULL), one call for each owner, with *cut filled but for
+ * other names (docs/internals/format.md); nothing else is dropped. The changes behind the cut that
+ * can be read are told to `report` (may be NULL), one call for each owner, with *cut filled but for
  * `kept`; with `look_only` nothing is written. If the logs have no damage, or the store is not an
  * embedded one, *cut is all zero. After a crash at any moment, call it again.
  *

@@ -1,7 +1,7 @@
 /*
  * The verifier: reads every document of an array and checks the invariants I1 to I7 of
- * docs/protocol.md from the elements themselves, without trusting the counts it checks. And repair,
- * which finishes what clients left half done.
+ * docs/internals/protocol.md from the elements themselves, without trusting the counts it checks.
+ * And repair, which finishes what clients left half done.
  */
 #ifndef SPILLWAY_VERIFY_H
 #define SPILLWAY_VERIFY_H

@@ -1,5 +1,5 @@
 /*
- * What is checked, by invariant (docs/protocol.md):
+ * What is checked, by invariant (docs/internals/protocol.md):
  *
  *   I1  each document is within its bounds, the largest that the definition has ever had
  *   I2  each page that the head speaks of is there, and each element that its state speaks of

@@ -2,7 +2,7 @@
  * Layout reference: each element is a document of its own, in a collection of theirs, and the head
  * has a summary. It is keep newest with pages of one element, whose number is the element's; what
  * the head holds of the array is a journal of the newest elements, which are written out before the
- * journal grows. docs/protocol.md tells why each step is safe.
+ * journal grows. docs/internals/protocol.md tells why each step is safe.
  *
  *        APPEND                                       INTEND  (removal, edit)
  *         |  ^                                          |

@@ -3,7 +3,7 @@
  * `threshold` of them and headBytesMax bytes; what is older, or ranks lower, is dropped for good.
  * There are no pages. An append is one atomic step, which makes
  * its own room: so no append is refused for want of it, a batch is never split, and a crash leaves
- * nothing half done. docs/protocol.md has the table.
+ * nothing half done. docs/internals/protocol.md has the table.
  */
 #include "definition/fields.h"
 #include "layout/outlier.h"

@@ -12,7 +12,7 @@
  * never was a head of this copy, and there will be none: the pages are given up (SEAL with close),
  * and once the lease has run out they are deleted, and copied anew. Where the answer is lost, or
  * the client dies, that is not known: then they go only if the array still begins with them.
- * docs/protocol.md has the argument.
+ * docs/internals/protocol.md has the argument.
  */
 #include "layout/lay_out.h"
 

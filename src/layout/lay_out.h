@@ -1,6 +1,6 @@
 /*
  * Lay out the array of an owner that has grown too long in its head: one that other programs keep
- * there, or one of ours that they push to. docs/migrate.md tells what these programs may do
+ * there, or one of ours that they push to. docs/how-to/migrate.md tells what these programs may do
  * meanwhile; layouts keep newest and capped.
  */
 #ifndef SPILL_LAYOUT_LAY_OUT_H

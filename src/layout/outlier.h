@@ -1,6 +1,7 @@
 /*
- * The outlier layout: a bounded head and bounded pages, in two protocols. docs/protocol.md tells
- * why each step is safe; a step's name there is the request kind here.
+ * The outlier layout: a bounded head and bounded pages, in two protocols.
+ * docs/internals/protocol.md tells why each step is safe; a step's name there is the request kind
+ * here.
  *
  *   keep newest (newest.c)                          keep oldest (oldest.c)
  *   pages 0 .. k-1 hold the oldest, the head        the head holds the oldest, pages 0 .. k-1 the

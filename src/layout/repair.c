@@ -1,6 +1,7 @@
 /*
  * Repair: what the next writer would do, without one. Every protocol leaves, where its client dies,
- * a state that anybody may finish (docs/protocol.md); here each such state is looked for in turn.
+ * a state that anybody may finish (docs/internals/protocol.md); here each such state is looked for
+ * in turn.
  *
  *   half done              shows as                                   is finished by
  *   a removal, an edit     an intent in the head                      PULL or PUT_PAGE; SETTLE

@@ -11,11 +11,11 @@
 /*
  * A definition named `as`, laid out as `layout` and `keep` say (NULL: as the layout or `from`
  * does), with the bounds and names of `from` and collections of its own: `as` for the heads and
- * `as`.pages for the pages. Where documents change their shape (docs/copy.md) it has those of a
- * preset; ids, times, retention and statistics are those of `from` as far as the layout has them;
- * of a capped one that keeps the best a capped one is its like. SPILL_INVALID where `as` is no name
- * of a definition, a collection's name would be too long, or something is missing that the layout
- * needs, or `keep` is given for a layout that has no choice.
+ * `as`.pages for the pages. Where documents change their shape (docs/how-to/copy.md) it has those
+ * of a preset; ids, times, retention and statistics are those of `from` as far as the layout has
+ * them; of a capped one that keeps the best a capped one is its like. SPILL_INVALID where `as` is
+ * no name of a definition, a collection's name would be too long, or something is missing that the
+ * layout needs, or `keep` is given for a layout that has no choice.
  */
 spill_code_t spill_convert_definition(const spill_definition_t *from, const char *as,
                                       spill_layout_t layout, const spill_keep_t *keep,

@@ -6,12 +6,12 @@
  * the source has given a number that no element has any more (it was removed or trimmed), the
  * target gives the same number to a placeholder, MinKey, and removes it at once. So the target's
  * own next number always says how much of an owner is there, and a copy that is started again,
- * after whatever, goes on from it; docs/copy.md says why nothing is copied twice.
+ * after whatever, goes on from it; docs/how-to/copy.md says why nothing is copied twice.
  *
  *      for each owner:  other fields -> tail checked -> batches appended -> all of it compared
  *
  * A capped target gets what its cap keeps. In a target with windows elements are numbered window by
- * window, from a source with windows one window after the other (docs/copy.md).
+ * window, from a source with windows one window after the other (docs/how-to/copy.md).
  */
 #ifndef SPILL_TOOLS_COPY_H
 #define SPILL_TOOLS_COPY_H

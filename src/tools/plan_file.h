@@ -1,5 +1,4 @@
-/* The file that `plan --output` writes and a person edits (docs/plan.md): what every command reads.
- */
+/* The file that `plan --output` writes and a person edits (docs/how-to/plan.md). */
 #ifndef SPILL_TOOLS_PLAN_FILE_H
 #define SPILL_TOOLS_PLAN_FILE_H
 

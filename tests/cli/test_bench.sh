@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # bench: every layout is measured at each length with one thread and several, the JSON is as
-# docs/bench.md has it, and a store is left as it was: at the end, after Ctrl-C, and after a kill
+# docs/how-to/bench.md has it, and a store is left as it was: at the end, after Ctrl-C, after a kill
 # and --clean. What is there under its names is not touched.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A plan that `plan` made from a server, edited as docs/plan.md says, and migrated. An entry that
-# matches nothing fails: a missing collection with 3, a collection without the array with 4.
+# A plan that `plan` made from a server, edited as docs/how-to/plan.md says, and migrated. An entry
+# that matches nothing fails: a missing collection with 3, a collection without the array with 4.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 SPILLWAY_TEST_STORE=server source "$(dirname "$0")/lib.sh"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The commands of docs/guide-cluster.md do what it says.
+# The commands of docs/tutorial/guide-cluster.md do what it says.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
@@ -9,5 +9,5 @@ export SPILLWAY_URI=$uri
 mkdir bin
 ln -s "$SPILLWAY" bin/spillway
 PATH=$PWD/bin:$PATH
-python3 "$here/test_guide.py" "$here/../../docs/guide-cluster.md" ||
+python3 "$here/test_guide.py" "$here/../../docs/tutorial/guide-cluster.md" ||
     fail "the guide and the program differ"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The commands of docs/guide.md do what it says: from a scan to bounded arrays, while an application
-# pushes.
+# The commands of docs/tutorial/guide.md do what it says: from a scan to bounded arrays, while an
+# application pushes.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
@@ -13,4 +13,4 @@ ln -s "$SPILLWAY" bin/spillway
 ln -s "$here/../../examples/guide/shop.py" .
 PATH=$PWD/bin:$PATH
 cleanups+=('touch stop')
-python3 "$here/test_guide.py" "$here/../../docs/guide.md" || fail "the guide and the program differ"
+python3 "$here/test_guide.py" "$here/../../docs/tutorial/guide.md" || fail "the guide and the program differ"

@@ -44,7 +44,7 @@ def without_spill(document):
 
 
 def check_bookkeeping(spill, pages):
-    """Of the fields under `spill` only the names here; their values are docs/mongodb.md's."""
+    """Of the fields under `spill` only the names here; their values are docs/reference/mongodb.md's."""
     allowed = {"epoch", "rev", "first", "n", "gone", "ops", "sealed", "closed", "pages", "low",
                "removed", "total", "intent", "src", "open", "sum", "journal", "top", "shown"}
     expect(set(spill) - allowed, set(), "fields of spill")

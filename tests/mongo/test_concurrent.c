@@ -3,7 +3,7 @@
  * half answers, and are killed at random and replaced. Afterwards the verifier is content, every
  * acknowledged element is there exactly once, and the histories that the processes kept are
  * linearizable: an independent checker looks for one order of all operations in which a plain list
- * would have given the same answers. docs/linearizability.md says what that shows.
+ * would have given the same answers. docs/internals/linearizability.md says what that shows.
  *
  * SPILLWAY_SEED chooses the faults, the kills and what is done (the meetings of processes remain
  * chance); SPILLWAY_LONG=1 runs for ten minutes.

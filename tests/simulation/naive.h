@@ -1,7 +1,7 @@
 /*
  * Versions that look right and are not: each weakens one guard of the protocol, or is a client that
  * does without it. The simulation has to find a failure in each, and none in ours in the same
- * schedules. docs/simulation.md lists them.
+ * schedules. docs/internals/simulation.md lists them.
  */
 #ifndef SIM_NAIVE_H
 #define SIM_NAIVE_H

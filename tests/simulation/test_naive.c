@@ -1,6 +1,6 @@
 /*
  * Each version that looks right and is not: the simulation finds a failure in it, and none in ours
- * in the same schedules. One test for each row of the table in docs/simulation.md.
+ * in the same schedules. One test for each row of the table in docs/internals/simulation.md.
  */
 #include "naive.h"
 

@@ -36,8 +36,8 @@ import org.bson.types.Binary;
  *
  * NAME is a definition's name, OWNER and ELEMENT are Extended JSON (an owner may be a plain word),
  * BEFORE is a number that was printed. The store's URI, with a database, stands in the environment
- * variable SPILLWAY_URI. docs/mongodb.md explains the fields under `spill`, docs/recipes.md what is
- * safe here and why.
+ * variable SPILLWAY_URI. docs/reference/mongodb.md explains the fields under `spill`;
+ * docs/how-to/recipes.md explains what is safe here and why.
  */
 public final class Feed {
     private static final long NO_NUMBER = Long.MAX_VALUE; // above every sequence number

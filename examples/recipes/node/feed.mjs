@@ -7,7 +7,8 @@
 //
 // NAME is a definition's name, OWNER and ELEMENT are Extended JSON (an owner may be a plain word).
 // The store's URI, with a database, stands in the environment variable SPILLWAY_URI.
-// docs/mongodb.md explains the fields under `spill`, docs/recipes.md what is safe here and why.
+// docs/reference/mongodb.md explains the fields under `spill`;
+// docs/how-to/recipes.md explains what is safe here and why.
 
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';

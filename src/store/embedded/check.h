@@ -11,7 +11,7 @@
 
 #include "store/embedded/embedded.h"
 
-/* Invariants (docs/protocol.md) that findings are of. */
+/* Invariants (docs/internals/protocol.md) that findings are of. */
 enum { SPILL_CHECK_LOST = 2, SPILL_CHECK_NUMBERED = 4, SPILL_CHECK_RECOVERABLE = 7 };
 
 typedef struct spill_checking {

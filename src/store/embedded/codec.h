@@ -1,5 +1,5 @@
 /*
- * Values of records: bytes and back. docs/format.md draws them.
+ * Values of records: bytes and back. docs/internals/format.md draws them.
  *
  * The decoders accept any bytes. They return true only for a record that the rest of the store can
  * work on: values are well-formed, and numbers lie in ranges in which sums do not overflow.

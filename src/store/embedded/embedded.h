@@ -1,5 +1,6 @@
 /*
- * The embedded store: documents as records of an ordered key-value engine (docs/format.md).
+ * The embedded store: documents as records of an ordered key-value engine
+ * (docs/internals/format.md).
  *
  *   embedded.c   opening, closing, the table of functions
  *   read.c       READ: straight from the engine, on the caller's thread

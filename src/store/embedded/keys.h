@@ -1,5 +1,5 @@
 /*
- * Keys of records. docs/format.md draws them.
+ * Keys of records. docs/internals/format.md draws them.
  *
  *   array records    be32 array id, owner key, kind byte, ...
  *   other fields     be32 collection id, owner key

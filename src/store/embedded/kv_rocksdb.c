@@ -15,7 +15,8 @@
 
 /*
  * Memory: at most BUFFERS memtables, the block cache (which also holds index and filter blocks, so
- * that they do not grow with the data), and blocks in flight. docs/benchmarks.md has the sum.
+ * that they do not grow with the data), and blocks in flight. docs/internals/benchmarks.md has the
+ * sum.
  */
 enum {
     BUFFER_BYTES = 24 * 1024 * 1024,
@@ -37,9 +38,9 @@ enum {
 };
 
 /*
- * How logs are replayed (RocksDB's numbers; docs/format.md has what each of them does). The store
- * checks the logs itself before (log_check.h) and chooses by what it finds: COMPLETE if the logs
- * are whole, UP_TO_HOLE if the newest one has a torn end, SKIP_DAMAGED for a partial open.
+ * How logs are replayed (RocksDB's numbers; docs/internals/format.md has what each of them does).
+ * The store checks the logs itself before (log_check.h) and chooses by what it finds: COMPLETE if
+ * the logs are whole, UP_TO_HOLE if the newest one has a torn end, SKIP_DAMAGED for a partial open.
  */
 enum { REPLAY_COMPLETE = 1, REPLAY_UP_TO_HOLE = 2, REPLAY_SKIP_DAMAGED = 3 };
 

@@ -1,7 +1,8 @@
 /*
  * The MongoDB store: heads and pages are documents of a database on any server that speaks the
- * MongoDB protocol, as docs/mongodb.md shows them. A step of request.h is one update command, whose
- * filter is the step's guard; what a step has to know beforehand is read first, and guarded by.
+ * MongoDB protocol, as docs/reference/mongodb.md shows them. A step of request.h is one update
+ * command, whose filter is the step's guard; what a step has to know beforehand is read first, and
+ * guarded by.
  *
  * The files, from the wire up:
  *   connect.c      the URI, the pool of clients, what the server can do

@@ -134,7 +134,7 @@ const spill_bench_row_t *spill_bench_find(const spill_bench_result_t *result,
  */
 int64_t spill_bench_proof_length(const spill_bench_result_t *result);
 
-/* As one JSON document; docs/bench.md has its schema. */
+/* As one JSON document; docs/how-to/bench.md has its schema. */
 void spill_bench_to_bson(const spill_bench_options_t *options, const spill_bench_result_t *result,
                          bson_t *document);
 

@@ -1,6 +1,6 @@
 /*
  * Consolidate: many collections of one shape become one, with a field that tells them apart, while
- * the application goes on writing to the old ones (docs/consolidate.md).
+ * the application goes on writing to the old ones (docs/how-to/consolidate.md).
  *
  *   copy       every old document has its image in the joint collection (image.h); repeated until a
  *              pass over all finds each slice equal to its collection

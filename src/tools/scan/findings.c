@@ -1,5 +1,5 @@
 /*
- * What is wrong with a collection's shape. The rules, which docs/scan.md gives to users:
+ * What is wrong with a collection's shape. The rules, which docs/how-to/scan.md gives to users:
  *
  *   unbounded-array  an array of some document is over a threshold, and lengths differ: the longest
  *   unbounded-map    is more than a quarter longer than that of the shortest tenth. (Vectors and

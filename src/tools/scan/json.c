@@ -1,5 +1,4 @@
-/* A scan's result as one JSON document. Its schema is in docs/scan.md; version it there and here.
- */
+/* A scan's result as one JSON document. docs/how-to/scan.md has its schema and version. */
 #include "tools/scan/json_points.h"
 #include "tools/scan/json_put.h"
 #include "tools/scan/scan.h"

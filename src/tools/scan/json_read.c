@@ -1,4 +1,4 @@
-/* A scan's result back from its JSON document: what json.c writes, docs/scan.md describes. */
+/* Read a scan's result from the JSON document that json.c writes (docs/how-to/scan.md). */
 #include "tools/scan/json_points.h"
 #include "tools/scan/scan.h"
 

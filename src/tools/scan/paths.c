@@ -230,7 +230,7 @@ static bool is_bookkeeping(const uint8_t *spill, const spill_path_t *field)
 /*
  * Is what the document has of the path kept within bounds by Spillway? In a head there is
  * bookkeeping for the field that it stands in, which is bounded too; a page is bounded itself
- * (docs/mongodb.md).
+ * (docs/reference/mongodb.md).
  */
 static bool is_bounded(const spill_paths_t *paths, const spill_path_t *path, const ended_t *here)
 {
