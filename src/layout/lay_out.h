@@ -1,7 +1,7 @@
 /*
  * Lay out the array of an owner that has grown too long in its head: one that other programs keep
- * there, or one of ours that they push to. docs/how-to/migrate.md tells what these programs may do
- * meanwhile; layouts keep newest and capped.
+ * there, or one of ours that they push to. docs/reference/allowed-writes.md lists what these
+ * programs may do meanwhile; layouts keep newest and capped.
  */
 #ifndef SPILL_LAYOUT_LAY_OUT_H
 #define SPILL_LAYOUT_LAY_OUT_H

@@ -2,7 +2,7 @@
  * Migrate: lay out the arrays of a definition that other programs keep in its heads' documents, or
  * have pushed to, while they go on. The documents themselves say what is done and what is not, so
  * there is no other record of progress: after a crash at any point the same call goes on.
- * docs/how-to/migrate.md tells what other programs may do meanwhile.
+ * docs/reference/allowed-writes.md lists what other programs may do meanwhile.
  */
 #ifndef SPILL_TOOLS_MIGRATE_H
 #define SPILL_TOOLS_MIGRATE_H

@@ -1,4 +1,4 @@
-/* The file that `plan --output` writes and a person edits (docs/how-to/plan.md). */
+/* The file that `plan --output` writes and a person edits (docs/reference/plan-file.md). */
 #ifndef SPILL_TOOLS_PLAN_FILE_H
 #define SPILL_TOOLS_PLAN_FILE_H
 

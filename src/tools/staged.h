@@ -6,7 +6,7 @@
  *      finish   all is compared once more, and the original dropped (spill_convert_finish)
  *      undo     the planned definition is dropped, and the original's arrays are plain ones again
  *
- * docs/how-to/migrate.md tells what a crash leaves. One operator at a time.
+ * docs/internals/migrate.md lists what a crash leaves. One operator at a time.
  */
 #ifndef SPILL_TOOLS_STAGED_H
 #define SPILL_TOOLS_STAGED_H

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* The version of plans that is understood (docs/how-to/plan.md). */
+/* The version of plans that is understood (docs/reference/plan-file.md). */
 
 /* Of what a collection's name may have on all servers. */
 #define NAME_BYTES_MAX 200

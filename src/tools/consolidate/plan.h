@@ -1,6 +1,6 @@
 /*
- * What a plan says of one group of collections (docs/how-to/plan.md): which they are, what each
- * one's value of the discriminator is, and what the joint collection is to be.
+ * What a plan says of one group of collections (docs/reference/plan-file.md): which they are, what
+ * each one's value of the discriminator is, and what the joint collection is to be.
  */
 #ifndef SPILL_TOOLS_CONSOLIDATE_PLAN_H
 #define SPILL_TOOLS_CONSOLIDATE_PLAN_H

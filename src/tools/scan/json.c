@@ -1,4 +1,4 @@
-/* A scan's result as one JSON document. docs/how-to/scan.md has its schema and version. */
+/* A scan's result as one JSON document. docs/reference/scan-json.md has its schema and version. */
 #include "tools/scan/json_points.h"
 #include "tools/scan/json_put.h"
 #include "tools/scan/scan.h"

@@ -1,4 +1,4 @@
-/* Read a scan's result from the JSON document that json.c writes (docs/how-to/scan.md). */
+/* Read a scan's result from the JSON document that json.c writes (docs/reference/scan-json.md). */
 #include "tools/scan/json_points.h"
 #include "tools/scan/scan.h"
 

@@ -349,7 +349,7 @@ static char *detection_of(const spill_plan_item_t *item, const spill_scan_result
     return text;
 }
 
-/* What other programs may do once it is laid out in place (docs/how-to/migrate.md). */
+/* What other programs may do once it is reshaped in place (docs/reference/allowed-writes.md). */
 static char *others_of(const spill_definition_t *definition)
 {
     const char *field = definition->pages_field;

@@ -73,7 +73,7 @@ typedef struct spill_plan {
 spill_plan_t spill_plan_make(const spill_scan_result_t *result, int64_t target);
 void spill_plan_release(spill_plan_t *plan);
 
-/* Write it as one JSON document (docs/how-to/plan.md), a line a sentence, for an editor. */
+/* Write it as one JSON document (docs/reference/plan-file.md), a line a sentence, for an editor. */
 void spill_plan_write_json(const spill_plan_t *plan, const char *source, FILE *to);
 
 /* ---- in parts, for the plan itself ----------------------------------------------------------- */

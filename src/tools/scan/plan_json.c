@@ -1,4 +1,4 @@
-/* A plan as a JSON document that is pleasant to edit. Its schema is in docs/how-to/plan.md. */
+/* Write a plan as a JSON document for an editor (docs/reference/plan-file.md has the schema). */
 #include "tools/scan/json_put.h"
 #include "tools/scan/plan.h"
 

@@ -29,7 +29,7 @@
  */
 #define SPILL_SCAN_NUMBER_MAX (INT64_C(1) << 53)
 
-#define SPILL_SCAN_SCHEMA 1 /* the version of the JSON document: docs/how-to/scan.md */
+#define SPILL_SCAN_SCHEMA 1 /* the version of the JSON document: docs/reference/scan-json.md */
 
 #define SPILL_SCAN_PATHS_KEPT 100 /* of a collection */
 #define SPILL_SCAN_PATHS_ALL                                                                       \
@@ -223,8 +223,8 @@ void spill_scan_find_sprawl(spill_scan_result_t *result);
 void spill_scan_find(spill_scan_result_t *result);
 
 /*
- * Write it as one JSON document (docs/how-to/scan.md). `source` is how it was named, without a
- * password. What JSON cannot hold is null.
+ * Write it as one JSON document (docs/reference/scan-json.md). `source` is how it was named,
+ * without a password. What JSON cannot hold is null.
  */
 void spill_scan_write_json(const spill_scan_result_t *result, const char *source, FILE *to);
 
