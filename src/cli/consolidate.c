@@ -73,6 +73,8 @@ static void log_moved(void *context, const spill_consolidate_moved_t *moved)
     BSON_APPEND_INT64(&line, "inserted", moved->inserted);
     BSON_APPEND_INT64(&line, "replaced", moved->replaced);
     BSON_APPEND_INT64(&line, "deleted", moved->deleted);
+    if (moved->compared)
+        BSON_APPEND_DOUBLE(&line, "estimatedPauseSeconds", (double)moved->pause_us / 1e6);
     spill_cli_operate_log(&run->operate, &line);
     bson_destroy(&line);
 }

@@ -119,17 +119,26 @@ with pymongo.MongoClient(sys.argv[1]) as client:
 END
 
 # ---- cut over beside writers that never stop
+end_if_failed() { # what follows needs what was done up to here
+    [ "$failures" = 0 ] && return
+    touch stop
+    wait "$writer"
+    exit 1
+}
 expect 2 consolidate @uri plan.json --execute --max-pause 5
 "$python" "$here/consolidate.py" update "$uri" updated.json stop >writer.out 2>&1 &
 writer=$!
 "$SPILLWAY" consolidate @uri plan.json --execute --quiet --passes 2 >out 2>err
 [[ $? == [01] ]] || fail "the copy beside writers: $(cat err)"
+end_if_failed
 expect 0 consolidate @uri plan.json --execute --cut-over --log log
+end_if_failed
 touch stop
 wait "$writer" || fail "the writer: $(cat writer.out)"
 cat writer.out
 collections check "$uri" plan.json updated.json
 expect 0 consolidate @uri plan.json --undo --execute
+end_if_failed
 
 # ---- and to the end
 expect 0 consolidate @uri plan.json --execute --quiet

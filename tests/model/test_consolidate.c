@@ -282,10 +282,25 @@ static void test_killed_beside_writers(void **state)
         }
 }
 
-static int64_t slow_now_us(void *context)
+/* A clock by which each call of the store takes `call_us`. */
+typedef struct call_clock {
+    world_t *world;
+    int64_t call_us;
+    int64_t aside_us; /* if not 0: from the moment in which a collection is put aside */
+} call_clock_t;
+
+static int64_t call_clock_now_us(void *context)
 {
-    int64_t *now_us = context;
-    return *now_us += 600000;
+    const call_clock_t *clock = context;
+    bool aside = clock->aside_us > 0 && world_has(clock->world, "spillway_kept_m_a");
+    return clock->world->memory->calls * (aside ? clock->aside_us : clock->call_us);
+}
+
+static void set_call_clock(world_t *world, call_clock_t *clock)
+{
+    clock->world = world;
+    world->options.throttle.clock = (spill_clock_t){.now_us = call_clock_now_us, .context = clock};
+    world->options.pause_s = 1;
 }
 
 /* A collection that is not equal within the time gets its name back; so it does after Ctrl-C. */
@@ -294,11 +309,10 @@ static void test_pause_is_bounded(void **state)
     (void)state;
     world_t world;
     writers_t writers;
-    int64_t now_us = 0;
+    call_clock_t clock = {.call_us = 1000, .aside_us = 600000};
     world_open_with_writers(&world, &writers, 1);
     assert_int_equal(world_run(&world, spill_consolidate_copy), SPILL_OK);
-    world.options.throttle.clock = (spill_clock_t){.now_us = slow_now_us, .context = &now_us};
-    world.options.pause_s = 1;
+    set_call_clock(&world, &clock);
     assert_refused(&world, spill_consolidate_cut_over,
                    "'m_a' was put aside, could not be compared");
     assert_true(world_has(&world, "m_a"));
@@ -332,17 +346,62 @@ static void test_ctrl_c_gives_the_name_back(void **state)
     world_close(&world);
 }
 
-/* What the last pass had to change is bounded, too. */
+/* The estimated pauses of passes that changed documents. */
+typedef struct estimates {
+    int64_t longest_us;
+    int64_t sum_us;
+} estimates_t;
+
+static void add_estimate(void *context, const spill_consolidate_moved_t *moved)
+{
+    estimates_t *estimates = context;
+    int64_t pause_us = moved->pause_us;
+    if (moved->equal)
+        return;
+    estimates->sum_us += pause_us;
+    if (pause_us > estimates->longest_us)
+        estimates->longest_us = pause_us;
+}
+
+/* Each collection has a pause of its own: that all of them together take longer does not matter. */
+static void test_pause_is_of_one_collection(void **state)
+{
+    (void)state;
+    world_t world;
+    call_clock_t clock = {.call_us = 20000};
+    estimates_t estimates = {0};
+    world_open(&world, "compound");
+    world.options.passes = 1;
+    assert_int_equal(world_run(&world, spill_consolidate_copy), SPILL_OK);
+    foreign_memory_put(world.memory, "m_a", "{\"_id\": 7, \"text\": \"since\"}");
+    foreign_memory_put(world.memory, "m_b", "{\"_id\": 7, \"text\": \"since\"}");
+    foreign_memory_put(world.memory, "m_c", "{\"_id\": 7, \"text\": \"since\"}");
+    set_call_clock(&world, &clock);
+    world.options.moved = add_estimate;
+    world.options.context = &estimates;
+    assert_done(&world, spill_consolidate_cut_over);
+    assert_true(estimates.longest_us > 0 && estimates.longest_us <= 1000000);
+    assert_true(estimates.sum_us > 1000000);
+    assert_joint(&world, true);
+    world_close(&world);
+}
+
+/* If its estimated pause is too long, no collection is put aside. */
 static void test_fast_writers_are_refused(void **state)
 {
     (void)state;
     world_t world;
     writers_t writers;
+    call_clock_t clock = {.call_us = 60000};
+    estimates_t estimates = {0};
     world_open_with_writers(&world, &writers, 3);
     assert_int_equal(world_run(&world, spill_consolidate_copy), SPILL_OK);
-    world.options.near = 1;
+    set_call_clock(&world, &clock);
     world.options.passes = 3;
+    world.options.moved = add_estimate;
+    world.options.context = &estimates;
     assert_refused(&world, spill_consolidate_cut_over, "too fast");
+    assert_true(estimates.longest_us > 1000000);
     assert_true(world_has(&world, "m_a"));
     writers.until = 0;
     assert_done(&world, spill_consolidate_cut_over);
@@ -558,6 +617,7 @@ int main(void)
         cmocka_unit_test(test_killed_beside_writers),
         cmocka_unit_test(test_pause_is_bounded),
         cmocka_unit_test(test_ctrl_c_gives_the_name_back),
+        cmocka_unit_test(test_pause_is_of_one_collection),
         cmocka_unit_test(test_fast_writers_are_refused),
         cmocka_unit_test(test_unique_values_exchanged),
         cmocka_unit_test(test_fault_in_copy),

@@ -25,10 +25,9 @@
 #define SPILL_CONSOLIDATE_PASSES 10
 
 /*
- * Cutting over beside writers: a collection is put aside once a pass over it had to change at most
- * so many documents, and it gets its name back if the rest is not caught up within so many seconds.
+ * Cutting over beside writers. A collection is put aside only if its estimated pause fits into this
+ * many seconds. If the pause takes longer, the collection gets its name back.
  */
-#define SPILL_CONSOLIDATE_NEAR 1000
 #define SPILL_CONSOLIDATE_PAUSE_S 60
 
 /* What one pass did to one collection. */
@@ -41,6 +40,7 @@ typedef struct spill_consolidate_moved {
     int64_t inserted;
     int64_t replaced;
     int64_t deleted;
+    int64_t pause_us; /* if compared: the estimated pause, if the collection were put aside now */
 } spill_consolidate_moved_t;
 
 typedef struct spill_consolidate_progress {
@@ -55,7 +55,6 @@ typedef struct spill_consolidate_options {
     spill_throttle_options_t throttle; /* units are documents; `latency` is filled in here */
     int64_t passes;                    /* 0: SPILL_CONSOLIDATE_PASSES */
     int64_t pause_s;                   /* 0: SPILL_CONSOLIDATE_PAUSE_S */
-    int64_t near;                      /* 0: SPILL_CONSOLIDATE_NEAR */
     bool views; /* cutting over: put views in the place of the old collections */
 
     /* Both may be NULL; `context` is theirs alone. */

@@ -213,7 +213,7 @@ static spill_code_t copy(spill_consolidate_run_t *run, spill_error_t *error)
     if (code == SPILL_OK)
         code = spill_consolidate_create(run, error);
     if (code == SPILL_OK)
-        code = spill_consolidate_passes(run, &way, -1, error);
+        code = spill_consolidate_passes(run, &way, SPILL_CONSOLIDATE_EQUAL, error);
     if (code == SPILL_OK && run->result->changing == 0 && !run->mark.copied) {
         run->mark.copied = true;
         code = spill_consolidate_enter(run, SPILL_CONSOLIDATE_COPYING, error);

@@ -21,9 +21,25 @@
 
 /* ---- cutting over ---------------------------------------------------------------------------- */
 
-static int64_t near_of(const spill_consolidate_run_t *run)
+static int64_t pause_of(const spill_consolidate_run_t *run)
 {
-    return run->options->near > 0 ? run->options->near : SPILL_CONSOLIDATE_NEAR;
+    int64_t pause_s = run->options->pause_s;
+    return (pause_s > 0 ? pause_s : SPILL_CONSOLIDATE_PAUSE_S) * 1000000;
+}
+
+/* After passes for an estimate: refuse, if a collection's writers would have to wait too long. */
+static spill_code_t refuse_slow(const spill_consolidate_run_t *run, spill_error_t *error)
+{
+    if (run->result->changing == 0)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_REFUSED,
+                      "'%s' changes too fast, or is too large: after %" PRId64
+                      " passes the writers would have to wait for about %.1f s while it is "
+                      "compared, and --max-pause is %.0f s (%zu of %zu collections are too slow); "
+                      "slow the writers down, or allow more seconds",
+                      run->group->members[run->slowest].collection, run->result->passes,
+                      (double)run->slowest_us / 1e6, (double)pause_of(run) / 1e6,
+                      run->result->changing, run->group->count);
 }
 
 /* Up to the moment from which collections are put aside. */
@@ -38,14 +54,9 @@ static spill_code_t approach(spill_consolidate_run_t *run, spill_error_t *error)
     if (code == SPILL_OK && run->options->views)
         code = spill_consolidate_try_views(run, error);
     if (code == SPILL_OK)
-        code = spill_consolidate_passes(run, &way, near_of(run), error);
-    if (code == SPILL_OK && run->result->changing > 0)
-        code =
-            spill_fail(error, SPILL_REFUSED,
-                       "%zu of %zu collections still change too fast after %" PRId64
-                       " passes: the last pass had to change more than %" PRId64
-                       " documents; slow their writers down",
-                       run->result->changing, run->group->count, run->result->passes, near_of(run));
+        code = spill_consolidate_passes(run, &way, pause_of(run), error);
+    if (code == SPILL_OK)
+        code = refuse_slow(run, error);
     if (code == SPILL_OK) {
         run->mark.views = run->options->views;
         code = spill_consolidate_enter(run, SPILL_CONSOLIDATE_CUTTING, error);
@@ -61,19 +72,13 @@ static spill_code_t look(spill_consolidate_run_t *run, spill_error_t *error)
 }
 
 /* The writers of the member go on, so passes make its slice nearly equal before it is put aside. */
-static spill_code_t catch_up(spill_consolidate_run_t *run, const spill_joined_t *member,
-                             spill_error_t *error)
+static spill_code_t catch_up(spill_consolidate_run_t *run, spill_error_t *error)
 {
     spill_consolidate_way_t way = {.joint = run->group->into};
     int64_t documents = run->result->documents; /* they count when they are settled */
-    spill_code_t code = spill_consolidate_settle(run, &way, near_of(run), error);
+    spill_code_t code = spill_consolidate_settle(run, &way, pause_of(run), error);
     run->result->documents = documents;
-    if (code == SPILL_OK && run->result->changing > 0)
-        code = spill_fail(error, SPILL_REFUSED,
-                          "'%s' changes too fast: a pass over it still has to change more than "
-                          "%" PRId64 " documents; slow its writers down and cut over again",
-                          member->collection, near_of(run));
-    return code;
+    return code == SPILL_OK ? refuse_slow(run, error) : code;
 }
 
 /* It cannot be settled in time: its writers get it back. */
@@ -100,10 +105,9 @@ static spill_code_t settle(spill_consolidate_run_t *run, const spill_joined_t *m
                            spill_error_t *error)
 {
     spill_consolidate_way_t way = {.joint = run->group->into, .kept = true};
-    int64_t pause_s = run->options->pause_s > 0 ? run->options->pause_s : SPILL_CONSOLIDATE_PAUSE_S;
     if (fenced)
-        run->deadline_us = spill_throttle_now_us(&run->throttle) + pause_s * 1000000;
-    spill_code_t code = spill_consolidate_settle(run, &way, -1, error);
+        run->deadline_us = spill_throttle_now_us(&run->throttle) + pause_of(run);
+    spill_code_t code = spill_consolidate_settle(run, &way, SPILL_CONSOLIDATE_EQUAL, error);
     run->deadline_us = 0;
     if (code == SPILL_OK && run->result->changing > 0)
         return spill_fail(error, SPILL_REFUSED,
@@ -124,7 +128,7 @@ static spill_code_t cut_member(spill_consolidate_run_t *run, spill_error_t *erro
     bool named = code == SPILL_OK && spill_consolidate_kind_of(run, member->collection, NULL) ==
                                          SPILL_CONSOLIDATE_COLLECTION;
     if (named)
-        code = catch_up(run, member, error);
+        code = catch_up(run, error);
     if (code == SPILL_OK && named)
         code = spill_consolidate_rename(run, member->collection, member->kept, error);
     if (code == SPILL_OK)

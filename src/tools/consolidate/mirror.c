@@ -101,8 +101,9 @@ static spill_code_t walk_on(walk_t *walk, spill_error_t *error)
     spill_consolidate_run_t *run = walk->mirror->run;
     size_t count = walk->batch.count;
     spill_value_t id;
-    spill_throttle_ran(&run->throttle, (int64_t)count,
-                       spill_throttle_now_us(&run->throttle) - walk->began_us);
+    int64_t took_us = spill_throttle_now_us(&run->throttle) - walk->began_us;
+    run->work_us += took_us;
+    spill_throttle_ran(&run->throttle, (int64_t)count, took_us);
     if (walk->counted)
         run->progress.documents += (int64_t)count;
     if (run->options->progress)

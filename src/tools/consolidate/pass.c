@@ -17,11 +17,13 @@ static int64_t count_documents(const spill_consolidate_run_t *run,
     return all;
 }
 
-/* Compare both sides and, where they differ, make them the same. */
+/* Compare both sides and, if they differ, make them the same. Estimate the pause from that. */
 static spill_code_t compare(spill_mirror_t *mirror, spill_error_t *error)
 {
+    spill_consolidate_run_t *run = mirror->run;
     spill_digest_t target;
     spill_digest_t *source = &mirror->moved.digest;
+    int64_t began_us = run->work_us;
     spill_code_t code = spill_mirror_digest(mirror, mirror->back, source, error);
     if (code == SPILL_OK)
         code = spill_mirror_digest(mirror, !mirror->back, &target, error);
@@ -29,16 +31,40 @@ static spill_code_t compare(spill_mirror_t *mirror, spill_error_t *error)
         code = spill_mirror_check_source(mirror, error);
     if (code != SPILL_OK)
         return code;
+    int64_t comparison_us = run->work_us - began_us;
     mirror->moved.compared = true;
     mirror->moved.equal = spill_digest_equal(source, &target);
+    mirror->moved.pause_us = comparison_us;
     if (mirror->moved.equal)
         return SPILL_OK;
     code = spill_mirror_bring(mirror, false, error);
-    return code == SPILL_OK ? spill_mirror_remove(mirror, error) : code;
+    if (code == SPILL_OK)
+        code = spill_mirror_remove(mirror, error);
+    mirror->moved.pause_us = run->work_us - began_us + comparison_us;
+    return code;
+}
+
+/* Count the member as slow if its estimated pause is longer than pause_us. */
+static void add_estimate(spill_consolidate_run_t *run, const spill_consolidate_moved_t *moved,
+                         int64_t pause_us)
+{
+    run->slow += pause_us == SPILL_CONSOLIDATE_EQUAL
+                     ? !moved->equal
+                     : !moved->compared || moved->pause_us > pause_us;
+    if (moved->pause_us >= run->slowest_us) {
+        run->slowest = run->place.member;
+        run->slowest_us = moved->pause_us;
+    }
+}
+
+static void clear_estimates(spill_consolidate_run_t *run)
+{
+    run->slow = run->slowest = 0;
+    run->slowest_us = 0;
 }
 
 static spill_code_t pass_member(spill_consolidate_run_t *run, const spill_consolidate_way_t *way,
-                                spill_error_t *error)
+                                int64_t pause_us, spill_error_t *error)
 {
     spill_consolidate_place_t *place = &run->place;
     const spill_joined_t *member = &run->group->members[place->member];
@@ -56,6 +82,7 @@ static spill_code_t pass_member(spill_consolidate_run_t *run, const spill_consol
         spill_fail_prefix(error, code, "%s", old);
     } else {
         place->changing += !mirror.moved.equal;
+        add_estimate(run, &mirror.moved, pause_us);
         result->documents += mirror.moved.equal ? mirror.moved.digest.documents : 0;
         if (run->options->moved)
             run->options->moved(run->options->context, &mirror.moved);
@@ -66,7 +93,7 @@ static spill_code_t pass_member(spill_consolidate_run_t *run, const spill_consol
 
 /* From the place on to the last member. */
 static spill_code_t pass(spill_consolidate_run_t *run, const spill_consolidate_way_t *way,
-                         spill_error_t *error)
+                         int64_t pause_us, spill_error_t *error)
 {
     spill_consolidate_place_t *place = &run->place;
     spill_code_t code = spill_consolidate_list(run, error);
@@ -76,7 +103,7 @@ static spill_code_t pass(spill_consolidate_run_t *run, const spill_consolidate_w
     run->result->documents = 0;
     while (code == SPILL_OK && place->member < run->group->count) {
         run->progress.collections = place->member;
-        code = pass_member(run, way, error);
+        code = pass_member(run, way, pause_us, error);
         if (code != SPILL_OK)
             break;
         place->member++;
@@ -86,34 +113,30 @@ static spill_code_t pass(spill_consolidate_run_t *run, const spill_consolidate_w
     return code;
 }
 
-static int64_t changes(const spill_consolidate_result_t *result)
-{
-    return result->inserted + result->replaced + result->deleted;
-}
-
 spill_code_t spill_consolidate_passes(spill_consolidate_run_t *run,
-                                      const spill_consolidate_way_t *way, int64_t near,
+                                      const spill_consolidate_way_t *way, int64_t pause_us,
                                       spill_error_t *error)
 {
     spill_consolidate_place_t *place = &run->place;
     int64_t left = run->options->passes > 0 ? run->options->passes : SPILL_CONSOLIDATE_PASSES;
     spill_code_t code = spill_consolidate_place_load(run, error);
-    size_t before = place->member; /* done by another run */
+    size_t before = place->member; /* done by another run, which did not save its estimates */
     bool whole = before == 0 && bson_empty(&place->after);
     if (code == SPILL_OK)
         code = spill_consolidate_place_save(run, error);
     run->progress.documents_all = count_documents(run, way, before, run->group->count);
     for (bool again = true; code == SPILL_OK && again; left--) {
-        int64_t changed = changes(run->result);
-        code = pass(run, way, error);
+        clear_estimates(run);
+        code = pass(run, way, pause_us, error);
         if (code != SPILL_OK)
             break;
         run->result->passes++;
         run->progress.documents_all += count_documents(run, way, 0, before);
         before = 0;
-        bool is_near = whole && changes(run->result) - changed <= near;
-        run->result->changing = is_near ? 0 : place->changing;
-        again = run->result->changing > 0 && left > 1;
+        bool estimates = pause_us != SPILL_CONSOLIDATE_EQUAL;
+        bool estimated = estimates && whole && place->pass > 1;
+        run->result->changing = estimated ? run->slow : place->changing;
+        again = run->result->changing > 0 && (left > 1 || estimates != estimated);
         place->pass = place->changing > 0 ? place->pass + 1 : 2;
         place->member = place->changing = 0;
         whole = true;
@@ -122,26 +145,36 @@ spill_code_t spill_consolidate_passes(spill_consolidate_run_t *run,
     return code;
 }
 
+/* Is another pass worth it, if the estimate fits already? */
+static bool shortens_pause(int64_t before_us, int64_t pause_us)
+{
+    const int64_t short_us = 1000000;
+    return pause_us > short_us && pause_us <= before_us / 2;
+}
+
 spill_code_t spill_consolidate_settle(spill_consolidate_run_t *run,
-                                      const spill_consolidate_way_t *way, int64_t near,
+                                      const spill_consolidate_way_t *way, int64_t pause_us,
                                       spill_error_t *error)
 {
     spill_consolidate_place_t *place = &run->place;
     int64_t left = run->options->passes > 0 ? run->options->passes : SPILL_CONSOLIDATE_PASSES;
     spill_code_t code = spill_consolidate_list(run, error);
+    int64_t before_us = INT64_MAX;
     run->progress.collections = place->member;
     for (bool again = true; code == SPILL_OK && again; left--) {
-        int64_t changed = changes(run->result);
         place->changing = 0;
         run->progress.pass = place->pass;
-        code = pass_member(run, way, error);
+        clear_estimates(run);
+        code = pass_member(run, way, pause_us, error);
         if (code != SPILL_OK)
             break;
         run->result->passes++;
         place->pass++;
-        bool is_near = changes(run->result) - changed <= near;
-        run->result->changing = is_near ? 0 : place->changing;
-        again = run->result->changing > 0 && left > 1;
+        run->result->changing = run->slow;
+        again = run->slow > 0 || (pause_us != SPILL_CONSOLIDATE_EQUAL && place->changing > 0 &&
+                                  shortens_pause(before_us, run->slowest_us));
+        again = again && left > 1;
+        before_us = run->slowest_us;
     }
     place->changing = 0;
     return code;

@@ -62,6 +62,10 @@ typedef struct spill_consolidate_run {
     spill_consolidate_progress_t progress;
     int64_t deadline_us; /* of the throttle's time; 0: none. Until then nothing is throttled */
     bool late;           /* the deadline has passed, and the work ended because of that */
+    int64_t work_us;     /* spent on chunks, without the waits of the throttle */
+    size_t slow;         /* members whose estimated pause did not fit in the last pass */
+    size_t slowest;      /* the member with the longest estimate of that pass ... */
+    int64_t slowest_us;  /* ... and its estimate */
     bson_t listing;      /* as it was when it was read last; see spill_consolidate_list */
 } spill_consolidate_run_t;
 
@@ -206,18 +210,29 @@ typedef struct spill_consolidate_way {
     const char *joint;
 } spill_consolidate_way_t;
 
+/* As pause_us: only a pass that finds all equal is good enough. */
+#define SPILL_CONSOLIDATE_EQUAL INT64_C(-1)
+
 /*
- * Pass over all members until one pass finds all equal, or options->passes are made;
- * result->changing tells. With near >= 0 a pass that changes at most so many documents is the last
- * one, too, and result->changing is 0 then. The first pass of a copy brings without looking.
+ * Pass over all members until one pass is good enough, or options->passes are made.
+ * result->changing is the number of members for which the last pass was not good enough. The first
+ * pass of a copy inserts without a comparison.
+ *
+ * pause_us: SPILL_CONSOLIDATE_EQUAL, or the longest pause in microseconds that each member may have
+ * by its own estimate. run->slowest is the member with the longest one. The estimate is the time of
+ * the member's last pass without the waits of the throttle, and of one more comparison if that pass
+ * found a difference.
  */
 spill_code_t spill_consolidate_passes(spill_consolidate_run_t *run,
-                                      const spill_consolidate_way_t *way, int64_t near,
+                                      const spill_consolidate_way_t *way, int64_t pause_us,
                                       spill_error_t *error);
 
-/* The same for the member alone whose turn it is (run->place). The place is not saved. */
+/*
+ * The same for the member alone whose turn it is (run->place). With a pause_us the passes continue
+ * while each halves the estimate, until it is below a second. The place is not saved.
+ */
 spill_code_t spill_consolidate_settle(spill_consolidate_run_t *run,
-                                      const spill_consolidate_way_t *way, int64_t near,
+                                      const spill_consolidate_way_t *way, int64_t pause_us,
                                       spill_error_t *error);
 
 /* ---- views.c --------------------------------------------------------------------------------- */

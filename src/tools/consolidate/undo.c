@@ -145,7 +145,7 @@ static spill_code_t bring_back(spill_consolidate_run_t *run, spill_error_t *erro
     if (code == SPILL_OK) /* what came between the check and the rename */
         code = spill_consolidate_check_ids(run, group->aside, error);
     if (code == SPILL_OK)
-        code = spill_consolidate_passes(run, &way, -1, error);
+        code = spill_consolidate_passes(run, &way, SPILL_CONSOLIDATE_EQUAL, error);
     if (code == SPILL_OK && run->result->changing > 0)
         code = spill_fail(error, SPILL_REFUSED,
                           "%zu of %zu collections cannot be made what '%s' has of them",
