@@ -106,18 +106,12 @@ static void append_run(stage_t *stage, int64_t first, size_t count)
     must(code, &error);
 }
 
-/*
- * Elements 0 to 11, but for one that was removed. On a server, a drop that dies can leave what
- * remains of a removed element of its own document, and the next drop does not find it: this is a
- * known defect, and such arrays keep all elements there.
- */
+/* Append elements 0 to 11, and remove one of them. */
 static void fill_owner(stage_t *stage)
 {
     spill_error_t error;
-    spill_layout_t layout = stage->definition.layout;
-    bool apart = layout == SPILL_LAYOUT_REFERENCE || layout == SPILL_LAYOUT_SUBSET;
     append_run(stage, 0, ELEMENTS);
-    if (layout != SPILL_LAYOUT_BUCKET && !(apart && stage->interrupted->slow))
+    if (stage->definition.layout != SPILL_LAYOUT_BUCKET)
         must(spill_array_remove(stage->array, &stage->owner, REMOVED, &error), &error);
 }
 

@@ -62,6 +62,31 @@ void spill_mongo_append_page_owner(const spill_request_t *request, bson_t *filte
         BCON_APPEND(filter, request->definition->window_field, "{", "$eq", BCON_UTF8(window), "}");
 }
 
+void spill_mongo_append_page_bound(const spill_definition_t *definition, const spill_value_t *owner,
+                                   const char *operator, bool above, bson_t *condition)
+{
+    bool bucket = definition->layout == SPILL_LAYOUT_BUCKET;
+    bson_t id, window;
+    bson_append_document_begin(condition, operator, - 1, &id);
+    if (!bucket)
+        spill_value_append(owner, &id, "owner");
+    else if (bson_init_static(&window, owner->data, owner->size_bytes))
+        bson_concat(&id, &window);
+    const char *number = bucket ? "part" : "page";
+    if (above)
+        BSON_APPEND_MAXKEY(&id, number);
+    else
+        BSON_APPEND_MINKEY(&id, number);
+    bson_append_document_end(condition, &id);
+}
+
+void spill_mongo_append_page_ids(const spill_definition_t *definition, const spill_value_t *owner,
+                                 bson_t *condition)
+{
+    spill_mongo_append_page_bound(definition, owner, "$gt", false, condition);
+    spill_mongo_append_page_bound(definition, owner, "$lt", true, condition);
+}
+
 void spill_mongo_append_pages(const spill_definition_t *definition, int64_t pages, bson_t *filter)
 {
     if (definition->layout == SPILL_LAYOUT_BUCKET) /* part 0 is the head */
@@ -70,7 +95,7 @@ void spill_mongo_append_pages(const spill_definition_t *definition, int64_t page
         BCON_APPEND(filter, "_id.page", "{", "$lt", BCON_INT64(pages), "}");
 }
 
-/* What is left of a removed element has no field of the owner. */
+/* The document of a removed element has no owner field. */
 static void append_id_owner(const spill_request_t *request, bson_t *filter)
 {
     bson_t owner;

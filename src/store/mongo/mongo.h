@@ -229,8 +229,22 @@ typedef struct spill_mongo_document {
 void spill_mongo_document_init(spill_mongo_document_t *document, const spill_mongo_t *store,
                                const spill_request_t *request);
 
-/* Append to a filter: pages of request's owner. */
+/*
+ * Append to a filter: pages of request's owner, by their owner field. In layouts reference and
+ * subset the document of a removed element has no such field, so the filter leaves it out.
+ */
 void spill_mongo_append_page_owner(const spill_request_t *request, bson_t *filter);
+
+/*
+ * Append to a condition on `_id` a comparison with an id that lies above, or below, the ids of all
+ * pages of an owner (layout bucket: of a window).
+ */
+void spill_mongo_append_page_bound(const spill_definition_t *definition, const spill_value_t *owner,
+                                   const char *operator, bool above, bson_t *condition);
+
+/* Append to a condition on `_id`: every page of an owner, whatever fields it has. */
+void spill_mongo_append_page_ids(const spill_definition_t *definition, const spill_value_t *owner,
+                                 bson_t *condition);
 
 /* Append to a filter: in a sharded cluster, where pages are sharded by their owner, what brings the
  * command to one shard. */

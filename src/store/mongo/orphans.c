@@ -88,25 +88,6 @@ static bool take(void *context, const bson_t *document)
 
 /* ---- what is asked --------------------------------------------------------------------------- */
 
-/* The _id that an owner's pages have, with a number that is below or above all of them. */
-static void append_bound(const spill_definition_t *definition, const spill_value_t *owner,
-                         const char *operator, bool above, bson_t *condition)
-{
-    bool bucket = definition->layout == SPILL_LAYOUT_BUCKET;
-    bson_t id, window;
-    bson_append_document_begin(condition, operator, - 1, &id);
-    if (!bucket)
-        spill_value_append(owner, &id, "owner");
-    else if (bson_init_static(&window, owner->data, owner->size_bytes))
-        bson_concat(&id, &window);
-    const char *number = bucket ? "part" : "page";
-    if (above)
-        BSON_APPEND_MAXKEY(&id, number);
-    else
-        BSON_APPEND_MINKEY(&id, number);
-    bson_append_document_end(condition, &id);
-}
-
 static void append_match(const spill_mongo_t *store, const spill_definition_t *definition,
                          const spill_orphan_query_t *query, bson_t *pipeline)
 {
@@ -122,13 +103,12 @@ static void append_match(const spill_mongo_t *store, const spill_definition_t *d
     }
     BSON_APPEND_DOCUMENT_BEGIN(&match, "_id", &id);
     if (query->owner) {
-        append_bound(definition, query->owner, "$gt", false, &id);
-        append_bound(definition, query->owner, "$lt", true, &id);
+        spill_mongo_append_page_ids(definition, query->owner, &id);
     } else if (query->after_bytes > 0 &&
                bson_init_static(&place, query->after, query->after_bytes) &&
                bson_iter_init(&after, &place) && bson_iter_next(&after)) {
         spill_value_t owner = spill_value_from_iter(&after);
-        append_bound(definition, &owner, "$gt", true, &id);
+        spill_mongo_append_page_bound(definition, &owner, "$gt", true, &id);
     }
     BSON_APPEND_INT32(&id, "$type", BSON_TYPE_DOCUMENT);
     bson_append_document_end(&match, &id);

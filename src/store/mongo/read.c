@@ -50,17 +50,36 @@ static int64_t page_beyond(const spill_request_t *request, int64_t page)
     return request->want == SPILL_WANT_BACKWARD ? page - 1 : page + 1;
 }
 
-/* SPILL_PAGE_LEFT_OVER: the last, for a drop goes on from there to the first (layout/drop.c). */
+/* Match the owner's pages. If a page is one element, only its _id names the owner for certain. */
+static void match_pages(const spill_mongo_document_t *document, bson_t *match)
+{
+    const spill_request_t *request = document->request;
+    bson_t id;
+    if (!document->apart) {
+        spill_mongo_append_page_owner(request, match);
+        return;
+    }
+    BSON_APPEND_DOCUMENT_BEGIN(match, "_id", &id);
+    spill_mongo_append_page_ids(request->definition, request->owner, &id);
+    bson_append_document_end(match, &id);
+    spill_mongo_append_shard(document, match);
+}
+
+/*
+ * SPILL_PAGE_LEFT_OVER: find the last page, because a drop continues from there to the first
+ * (layout/drop.c). A page of one element has its own number as `first`, so there the order of _id
+ * is the same.
+ */
 static void append_left_over(const spill_mongo_document_t *document, bson_t *stages)
 {
     const spill_request_t *request = document->request;
     const spill_definition_t *definition = request->definition;
-    bson_t stage, match;
+    bson_t stage, match, order;
     char first[SPILL_NAME_SIZE + 2];
     snprintf(first, sizeof first, "%s.0", definition->page_array);
     BSON_APPEND_DOCUMENT_BEGIN(stages, "0", &stage);
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
-    spill_mongo_append_page_owner(request, &match);
+    match_pages(document, &match);
     BCON_APPEND(&match, "spill.epoch", "{", "$lte", BCON_INT64(request->epoch), "}");
     if (definition->layout == SPILL_LAYOUT_BUCKET) /* heads lie beside them */
         spill_mongo_append_pages(definition, INT64_MAX, &match);
@@ -68,8 +87,14 @@ static void append_left_over(const spill_mongo_document_t *document, bson_t *sta
         BCON_APPEND(&match, first, "{", "$exists", BCON_BOOL(true), "}");
     bson_append_document_end(&stage, &match);
     bson_append_document_end(stages, &stage);
-    BCON_APPEND(stages, "1", "{", "$sort", "{", "spill.first", BCON_INT32(-1), "_id",
-                BCON_INT32(-1), "}", "}", "2", "{", "$limit", BCON_INT32(1), "}");
+    BSON_APPEND_DOCUMENT_BEGIN(stages, "1", &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$sort", &order);
+    if (!document->apart)
+        BSON_APPEND_INT32(&order, "spill.first", -1);
+    BSON_APPEND_INT32(&order, "_id", -1);
+    bson_append_document_end(&stage, &order);
+    bson_append_document_end(stages, &stage);
+    BCON_APPEND(stages, "2", "{", "$limit", BCON_INT32(1), "}");
 }
 
 static void append_document(const spill_mongo_document_t *document, bson_t *stages)
