@@ -6,7 +6,7 @@
  * the source has given a number that no element has any more (it was removed or trimmed), the
  * target gives the same number to a placeholder, MinKey, and removes it at once. So the target's
  * own next number always says how much of an owner is there, and a copy that is started again,
- * after whatever, goes on from it; docs/how-to/copy.md says why nothing is copied twice.
+ * after whatever, goes on from it; docs/internals/copy.md says why nothing is copied twice.
  *
  *      for each owner:  other fields -> tail checked -> batches appended -> all of it compared
  *

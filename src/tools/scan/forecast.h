@@ -12,7 +12,7 @@
  *
  * It knows of nothing that has not happened before: a bot that is switched off, a new campaign. It
  * does not look further ahead than it can look back. Elements that were removed again are not seen.
- * docs/how-to/growth.md has what back-tests on real streams gave.
+ * docs/internals/forecast.md has the results of back-tests on real streams.
  */
 #ifndef SPILL_TOOLS_SCAN_FORECAST_H
 #define SPILL_TOOLS_SCAN_FORECAST_H
