@@ -126,6 +126,20 @@ is() {
     }
 }
 
+# await WHAT COMMAND... : repeat the command until it succeeds. WHAT completes "waited too long until";
+# the test ends if that takes more than a minute, or than SPILLWAY_WAIT_SECONDS.
+await() {
+    local what=$1 end=$((SECONDS + ${SPILLWAY_WAIT_SECONDS:-60}))
+    shift
+    until "$@"; do
+        if [ "$SECONDS" -ge "$end" ]; then
+            fail "waited too long until $what"
+            exit 1
+        fi
+        sleep 0.02
+    done
+}
+
 # counts STORE NAME OWNER N : the owner has N elements.
 counts() {
     expect 0 count "$1" "$2" "$3"

@@ -135,10 +135,9 @@ begin_long() {
     "$SPILLWAY" bench "$db" --lengths 1000000 --layouts newest --durability log --quiet \
         >long.out 2>long.err &
     pid=$!
-    until has_begun; do
-        kill -0 "$pid" || fail "it ended: $(cat long.err)" || return
-        sleep 0.05
-    done
+    # shellcheck disable=SC2016 # eval expands it
+    await "the benchmark has begun, or has ended" eval 'has_begun || ! kill -0 "$pid" 2>/dev/null'
+    kill -0 "$pid" || fail "it ended: $(cat long.err)"
 }
 interrupted() { # SIGNAL CODE
     begin_long

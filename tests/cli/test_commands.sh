@@ -543,10 +543,7 @@ if command -v script >/dev/null; then # it brings a terminal along
         script -qec "'$SPILLWAY' ${*:3}" /dev/null <keyboard >out 2>err &
         local pid=$! status
         exec 4>keyboard
-        until grep -q 'Type yes: ' out; do
-            kill -0 $pid 2>/dev/null || break
-            sleep 0.02
-        done
+        await "it asks, or ends" eval "grep -q 'Type yes: ' out || ! kill -0 $pid 2>/dev/null"
         printf '%s\n' "$1" >&4
         wait $pid
         status=$?

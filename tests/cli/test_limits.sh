@@ -95,6 +95,10 @@ grep -q '^SPILLWAY_SANITIZE:[A-Z]*=.' "$SPILLWAY_BUILD/CMakeCache.txt" && exit
 least=40000
 until (ulimit -v "$least" && "$SPILLWAY" --version >out 2>err); do
     least=$((least + 4000))
+    if [ "$least" -gt 4000000 ]; then
+        fail "the program does not start in 4 GB: $(cat err)"
+        exit
+    fi
 done
 expect 0 count db feed ada
 before=$(sed 's/.*"count":\([0-9]*\).*/\1/' out)

@@ -227,11 +227,15 @@ has out '1 document, 12 B'
 
 # ---- Ctrl-C ---------------------------------------------------------------------------------------
 
-# until_caught PID: until the program of that number catches TERM. The shell's own child catches it too,
-# and ends by it, until it has become the program.
+# catches_term PID: the process runs the program and catches TERM. The shell's child catches TERM too,
+# and ends by it, before it runs the program.
+catches_term() {
+    [ "$(readlink "/proc/$1/exe")" -ef "$SPILLWAY" ] &&
+        (((0x$(awk '/^SigCgt/ {print $2}' "/proc/$1/status") >> 14) & 1))
+}
+
 until_caught() {
-    until [ "$(readlink "/proc/$1/exe")" -ef "$SPILLWAY" ] &&
-        (((0x$(awk '/^SigCgt/ {print $2}' "/proc/$1/status") >> 14) & 1)); do sleep 0.02; done
+    await "the scan catches TERM" catches_term "$1"
 }
 
 mkfifo pipe
@@ -248,12 +252,16 @@ status=$?
 [ "$status" = 130 ] || fail "an interrupted scan ended with $status: $(cat err)"
 has out '(interrupted: of what was read)'
 
-# Until all that was written to the pipe of descriptor 3 was read.
+# Wait until the scan has read all that the test wrote to the pipe of descriptor 3.
 drained() {
     python3 - <<'EOF' || fail "looking into the pipe"
 import fcntl, struct, termios, time
-while struct.unpack("i", fcntl.ioctl(3, termios.FIONREAD, bytes(4)))[0] > 0:
+for _ in range(3000):
+    if struct.unpack("i", fcntl.ioctl(3, termios.FIONREAD, bytes(4)))[0] == 0:
+        break
     time.sleep(0.02)
+else:
+    raise SystemExit("the scan does not read its input")
 EOF
 }
 

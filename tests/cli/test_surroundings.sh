@@ -110,7 +110,7 @@ writer=$!
 cleanups+=("kill $writer 2>/dev/null")
 exec 3>lines
 for i in {1..1000}; do echo "$i"; done >&3
-while [ ! -s appended ] && kill -0 "$writer" 2>/dev/null; do sleep 0.05; done
+await "the writer acknowledges, or ends" eval '[ -s appended ] || ! kill -0 "$writer" 2>/dev/null'
 expect 3 append db ev bob 1
 has err "$writer"
 expect 3 drop db ev --yes
@@ -130,7 +130,7 @@ writer=$!
 cleanups+=("kill -9 $writer 2>/dev/null")
 exec 3>lines
 for i in {1..1000}; do echo "$i"; done >&3
-while [ ! -s doomed ] && kill -0 "$writer" 2>/dev/null; do sleep 0.05; done
+await "the writer acknowledges, or ends" eval '[ -s doomed ] || ! kill -0 "$writer" 2>/dev/null'
 kill -9 "$writer"
 wait "$writer" 2>/dev/null
 exec 3>&-

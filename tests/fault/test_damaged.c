@@ -28,7 +28,14 @@
 
 #include <rocksdb/c.h>
 
-enum { OWNERS = 12, CASES = 100, CASES_LONG = 500, PROGRAM_EVERY = 10, PATH_BYTES = 256 };
+enum {
+    OWNERS = 12,
+    CASES = 100,
+    CASES_LONG = 500,
+    PROGRAM_EVERY = 10,
+    DRAWS_MAX = 10000,
+    PATH_BYTES = 256
+};
 
 /* Sizes of elements in bytes: most are small, some go to files of their own. */
 enum { SMALL = 60, LARGE = 150 * 1000, BLOB = 700 * 1000 };
@@ -542,9 +549,11 @@ static injury_t draw_injury(int pair)
 {
     injury_t injury = {.damage = (damage_t)(pair % DAMAGES)};
     const char *kind = file_kinds[pair / DAMAGES];
-    do
+    int tries = 0;
+    do {
         injury.base = &bases[draw(BASES)];
-    while (!draw_file(injury.base->folder, kind, injury.file, sizeof injury.file));
+        must(++tries <= DRAWS_MAX, "no base store has a file of that kind");
+    } while (!draw_file(injury.base->folder, kind, injury.file, sizeof injury.file));
     struct stat about;
     char path[PATH_BYTES * 2];
     snprintf(path, sizeof path, "%s/%s", injury.base->folder, injury.file);

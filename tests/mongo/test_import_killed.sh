@@ -33,7 +33,7 @@ said() {
 events_around_kill() {
     local before=$((RANDOM % records))
     head -n "$before" events.ndjson
-    while [ ! -e killed ]; do sleep 0.02; done
+    await "the server was killed" test -e killed
     tail -n +"$((before + 1))" events.ndjson
 }
 

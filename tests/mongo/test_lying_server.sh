@@ -72,16 +72,17 @@ says() {
     grep -q "$text" says.err || fail "$mode: $*: no '$text': $(cat says.err)"
 }
 
+# at_most N : so many jobs of this shell run.
+at_most() {
+    (($(jobs -rp | wc -l) <= $1))
+}
+
 began=$SECONDS
 for mode in ${MODES:-$modes}; do
     all "$mode" >"$mode.wrong" &
-    while (($(jobs -rp | wc -l) > 4)); do # the server, and four modes
-        sleep 0.05
-    done
+    SPILLWAY_WAIT_SECONDS=300 await "one mode of five ends" at_most 4 # the server, and three modes
 done
-while (($(jobs -rp | wc -l) > 1)); do
-    sleep 0.1
-done
+SPILLWAY_WAIT_SECONDS=300 await "the last modes end" at_most 1 # the server
 for mode in ${MODES:-$modes}; do
     [ ! -s "$mode.wrong" ] || fail "$(cat "$mode.wrong")"
 done

@@ -1,4 +1,5 @@
 /* The proxy of these tests does to requests what it says, and counts them. */
+#include "support/deadline.h"
 #include "support/proxy.h"
 #include "support/server.h"
 
@@ -95,8 +96,9 @@ static bool insert_with(fixture_t *fixture, proxy_fault_t fault, int32_t id)
 /* The server is free to take its time over a request whose client is gone. */
 static void await_stored(fixture_t *fixture, int32_t id)
 {
-    while (!stored(fixture, id)) {
-    }
+    deadline_t deadline = deadline_begin();
+    while (!stored(fixture, id))
+        deadline_pause(&deadline, "the server stores the document");
 }
 
 static void test_counts(void **state)

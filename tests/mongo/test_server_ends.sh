@@ -12,11 +12,12 @@ ends() {
     env -u SPILLWAY_TEST_URI --default-signal=HUP,INT,TERM TMPDIR="$work" \
         "$test_server" run -- bash -c "$script" "$work/command" 2>err &
     pid=$!
-    until [ -e ready ]; do
-        kill -0 "$pid" || fail "$signal: the server does not start: $(cat err)"
-        [ "$failures" = 0 ] || exit
-        sleep 0.02
-    done
+    # shellcheck disable=SC2016 # eval expands it
+    await "the server starts, or ends" eval '[ -e ready ] || ! kill -0 "$pid"'
+    if [ ! -e ready ]; then
+        fail "$signal: the server does not start: $(cat err)"
+        exit
+    fi
     kill -s "$signal" "$pid"
     timeout 120 tail --pid="$pid" -f /dev/null || fail "$signal: goes on: $script"
     wait "$pid"

@@ -5,9 +5,9 @@
  */
 #include "store/embedded/combiner.h"
 #include "store/embedded/kv_memory.h"
+#include "support/deadline.h"
 #include "util/error.h"
 
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -161,8 +161,9 @@ static void counters_are_exact(void **state)
 static spill_code_t add_slowly(void *context, spill_batch_t *batch, spill_error_t *error)
 {
     const world_t *world = ((addition_t *)context)->world;
+    deadline_t deadline = deadline_begin();
     while (atomic_load(&world->asked) < THREADS)
-        sched_yield();
+        deadline_pause(&deadline, "every thread asks");
     return add_one(context, batch, error);
 }
 

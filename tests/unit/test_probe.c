@@ -1,13 +1,12 @@
 /* The probe sees what takes long while it takes, and forgets it after a second. */
 #include "tools/probe.h"
 
-#include "util/clock.h"
+#include "support/deadline.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -19,18 +18,20 @@ typedef struct work {
 static bool operation(void *context)
 {
     work_t *work = context;
+    deadline_t deadline = deadline_begin();
     while (atomic_load(&work->waits))
-        usleep(1000);
+        deadline_pause(&deadline, "the test lets the operation go on");
     atomic_fetch_add(&work->done, 1);
     return !atomic_load(&work->fails);
 }
 
-/* Until it was done so many times more. */
+/* Wait until the operation has ended `times` times more. */
 static void let_run(work_t *work, int times)
 {
+    deadline_t deadline = deadline_begin();
     int from = atomic_load(&work->done);
     while (atomic_load(&work->done) < from + times)
-        usleep(1000);
+        deadline_pause(&deadline, "the probe repeats its operation");
 }
 
 static void what_is_under_way_counts(void **state)
@@ -42,14 +43,16 @@ static void what_is_under_way_counts(void **state)
     assert_int_equal(spill_probe_start(&probe, operation, &work, &error), SPILL_OK);
     let_run(&work, 3);
     atomic_store(&work.waits, true);
-    while (spill_probe_latency(&probe) < 0.3) /* none has ended with that */
-        usleep(1000);
+    deadline_t deadline = deadline_begin();
+    while (spill_probe_latency(&probe) < 0.3) /* no operation that ended took so long */
+        deadline_pause(&deadline, "the operation under way counts");
     int done = atomic_load(&work.done);
     atomic_store(&work.waits, false);
     let_run(&work, 1);
     assert_true(atomic_load(&work.done) > done);
-    while (spill_probe_latency(&probe) >= 0.3) /* after a second it is forgotten */
-        usleep(1000);
+    deadline = deadline_begin();
+    while (spill_probe_latency(&probe) >= 0.3) /* the probe forgets it after a second */
+        deadline_pause(&deadline, "the probe forgets a slow operation");
     spill_probe_stop(&probe);
     spill_probe_stop(&probe);
 }
@@ -61,11 +64,13 @@ static void a_failure_is_told(void **state)
     spill_probe_t probe;
     spill_error_t error;
     assert_int_equal(spill_probe_start(&probe, operation, &work, &error), SPILL_OK);
+    deadline_t deadline = deadline_begin();
     while (spill_probe_latency(&probe) >= 0)
-        usleep(1000);
+        deadline_pause(&deadline, "the probe reports that the operation fails");
     atomic_store(&work.fails, false);
+    deadline = deadline_begin();
     while (spill_probe_latency(&probe) < 0)
-        usleep(1000);
+        deadline_pause(&deadline, "the probe reports that the operation succeeds again");
     spill_probe_stop(&probe);
 }
 
