@@ -5,6 +5,8 @@
 #include "support/embedded.h"
 #include "support/fail_new.h"
 
+#include "store/embedded/kv_rocksdb.h"
+
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -156,8 +158,58 @@ static void each_allocation_may_fail(void **state)
     munmap(outcome, sizeof *outcome);
 }
 
+/* ---- a broken engine ------------------------------------------------------------------------- */
+
+static bool reports_broken(spill_kv_iter_t *iter)
+{
+    static const uint8_t key[] = "key";
+    spill_error_t error;
+    iter->ops->seek(iter, key, sizeof key);
+    bool reported = !iter->valid && iter->ops->status(iter, &error) == SPILL_NO_MEMORY &&
+                    strstr(error.message, "in a write before") != NULL;
+    iter->ops->free(iter);
+    return reported;
+}
+
+/* An allocation fails in a write, beside an iterator. Then a thread may wait for a lock forever. */
+static void break_engine(const char *folder, long failing, outcome_t *outcome)
+{
+    static const uint8_t key[] = "key";
+    spill_rocksdb_options_t options = {.cache_bytes = 1 << 20};
+    spill_batch_t batch = SPILL_BATCH_INIT;
+    spill_kv_t *kv;
+    outcome->wrong = spill_kv_rocksdb_open(folder, &options, &kv, NULL) != SPILL_OK;
+    if (outcome->wrong)
+        return;
+    spill_batch_put(&batch, key, sizeof key, "value", 5);
+    outcome->wrong = kv->ops->write(kv, &batch, false, NULL) != SPILL_OK;
+    spill_kv_iter_t *before = kv->ops->iterate(kv);
+    before->ops->seek(before, key, sizeof key);
+    outcome->wrong |= !before->valid;
+    fail_new_after(failing);
+    outcome->wrong |= kv->ops->write(kv, &batch, false, NULL) != SPILL_UNKNOWN;
+    fail_new_after(0);
+    outcome->wrong |= !reports_broken(before);
+    outcome->wrong |= !reports_broken(kv->ops->iterate(kv));
+    outcome->wrong |= kv->ops->close(kv, NULL) != SPILL_NO_MEMORY;
+    spill_batch_release(&batch);
+}
+
+static void a_broken_engine_has_no_iterator(void **state)
+{
+    (void)state;
+    const char *folder = embedded_new_folder();
+    outcome_t *outcome =
+        mmap(NULL, sizeof *outcome, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(outcome, MAP_FAILED);
+    assert_true(work_in_child(break_engine, folder, 1, outcome));
+    assert_false(outcome->wrong);
+    munmap(outcome, sizeof *outcome);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_allocation_may_fail)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each_allocation_may_fail),
+                                       cmocka_unit_test(a_broken_engine_has_no_iterator)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,6 +83,11 @@ spill_code_t fail_broken(const guarded_kv_t *kv, spill_error_t *error)
 
 /* ---- iterators ------------------------------------------------------------------------------- */
 
+const guarded_kv_t *engine_of(const spill_kv_iter_t *iter)
+{
+    return static_cast<const guarded_kv_t *>(iter->guard);
+}
+
 void stay_failed(spill_kv_iter_t *iter, const uint8_t * /*key*/, size_t /*key_bytes*/)
 {
     iter->valid = false;
@@ -93,6 +98,11 @@ void stay_failed_next(spill_kv_iter_t *iter)
     iter->valid = false;
 }
 
+spill_code_t broken_status(spill_kv_iter_t *iter, spill_error_t *error)
+{
+    return fail_broken(engine_of(iter), error);
+}
+
 spill_code_t failed_status(spill_kv_iter_t * /*iter*/, spill_error_t *error)
 {
     return spill_fail(error, SPILL_NO_MEMORY,
@@ -100,9 +110,12 @@ spill_code_t failed_status(spill_kv_iter_t * /*iter*/, spill_error_t *error)
                       "limit of memory (ulimit -v)");
 }
 
+/* To free an iterator the engine may take a lock. A broken engine keeps the iterator's memory. */
 void free_guarded(spill_kv_iter_t *iter)
 {
     bool thrown;
+    if (engine_of(iter)->broken.load())
+        return;
     guarded(nullptr, "", &thrown, [&] {
         spill_rocksdb_iter_ops.free(iter);
         return SPILL_OK;
@@ -114,14 +127,23 @@ void free_empty(spill_kv_iter_t *iter)
     bson_free(iter);
 }
 
-/* An iterator whose last step failed, and one that could not be made. */
+/* An iterator whose last step failed, one that could not be made, and two of a broken engine. */
 const spill_kv_iter_ops_t failed_ops = {stay_failed, stay_failed_next, stay_failed, failed_status,
                                         free_guarded};
 const spill_kv_iter_ops_t empty_ops = {stay_failed, stay_failed_next, stay_failed, failed_status,
                                        free_empty};
+const spill_kv_iter_ops_t stopped_ops = {stay_failed, stay_failed_next, stay_failed, broken_status,
+                                         free_guarded};
+const spill_kv_iter_ops_t broken_ops = {stay_failed, stay_failed_next, stay_failed, broken_status,
+                                        free_empty};
 
 template <typename Step> void guard_step(spill_kv_iter_t *iter, Step step)
 {
+    if (engine_of(iter)->broken.load()) {
+        iter->valid = false;
+        iter->ops = &stopped_ops;
+        return;
+    }
     try {
         step();
     } catch (const std::exception &) {
@@ -148,6 +170,8 @@ void guarded_seek_before(spill_kv_iter_t *iter, const uint8_t *key, size_t key_b
 spill_code_t guarded_status(spill_kv_iter_t *iter, spill_error_t *error)
 {
     bool thrown;
+    if (engine_of(iter)->broken.load())
+        return fail_broken(engine_of(iter), error);
     return guarded(error, "an iterator", &thrown,
                    [&] { return spill_rocksdb_iter_ops.status(iter, error); });
 }
@@ -155,17 +179,26 @@ spill_code_t guarded_status(spill_kv_iter_t *iter, spill_error_t *error)
 const spill_kv_iter_ops_t iter_ops = {guarded_seek, guarded_next, guarded_seek_before,
                                       guarded_status, free_guarded};
 
+spill_kv_iter_t *make_empty(const guarded_kv_t *kv, const spill_kv_iter_ops_t *ops)
+{
+    auto *iter = static_cast<spill_kv_iter_t *>(bson_malloc0(sizeof(spill_kv_iter_t)));
+    iter->ops = ops;
+    iter->guard = kv;
+    return iter;
+}
+
 spill_kv_iter_t *guarded_iterate(spill_kv_t *base)
 {
     auto *kv = reinterpret_cast<guarded_kv_t *>(base);
+    if (kv->broken.load())
+        return make_empty(kv, &broken_ops);
     try {
         spill_kv_iter_t *iter = kv->inner->ops->iterate(kv->inner);
         iter->ops = &iter_ops;
+        iter->guard = kv;
         return iter;
     } catch (const std::exception &) {
-        auto *iter = static_cast<spill_kv_iter_t *>(bson_malloc0(sizeof(spill_kv_iter_t)));
-        iter->ops = &empty_ops;
-        return iter;
+        return make_empty(kv, &empty_ops);
     }
 }
 

@@ -54,6 +54,7 @@ typedef struct spill_kv_iter_ops {
 /* Where it stands, if `valid`; the bytes are the engine's, until the iterator moves. */
 struct spill_kv_iter {
     const spill_kv_iter_ops_t *ops;
+    const void *guard; /* engine_guard.cpp's own; other engines leave it NULL */
     bool valid;
     const uint8_t *key;
     size_t key_bytes;
