@@ -149,7 +149,10 @@ static void judge_record(walk_t *walk)
     walk->state->health = SPILL_LOGS_WHOLE; /* no change is missing at a torn end before */
 }
 
-/* A break: with something readable behind it, it is no write that was cut off. */
+/*
+ * Judge a break. A write that was cut off has nothing readable behind it. If the search gave up a
+ * block, something readable may be there, so report damage: a torn end would be dropped.
+ */
 static void judge_break(walk_t *walk)
 {
     int64_t offset = walk->reader->offset;
@@ -161,6 +164,8 @@ static void judge_break(walk_t *walk)
         set_state(walk, SPILL_LOGS_DAMAGED, offset, "its bytes were changed: good ones follow");
     else if (!torn)
         set_state(walk, SPILL_LOGS_DAMAGED, offset, "a checksum does not hold");
+    else if (walk->reader->gave_up)
+        set_state(walk, SPILL_LOGS_DAMAGED, offset, "bytes that may be records follow");
     else
         set_state(walk, SPILL_LOGS_TORN, offset, "it ends in the middle of a record");
 }
@@ -219,11 +224,30 @@ static spill_code_t walk_logs(walk_t *walk, bool *moving, spill_error_t *error)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* A list that was cut short: tables that came later, and no log that holds what is in them. */
+/*
+ * Does the first log that the list needs still exist? The engine deletes a log, and the tables that
+ * a compaction read, only after it has synced the record of the new tables.
+ */
+static bool has_first_log(const walk_t *walk)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%06" PRIu64 ".log", walk->state->manifest.log);
+    FILE *file = spill_manifest_open_file(walk->folder, walk->pinned, name);
+    if (file)
+        fclose(file);
+    return file != NULL;
+}
+
+/*
+ * Judge a list that ends in the middle of a record while later tables exist. If no log holds what
+ * is in these tables, and the engine has deleted the list's first log, acknowledged changes are
+ * lost. If that log exists, the record was never synced, and the tables are unfinished work.
+ */
 static spill_code_t judge_list(const walk_t *walk, spill_error_t *error)
 {
     const spill_manifest_t *manifest = &walk->state->manifest;
-    if (!manifest->torn || walk->any || !has_later_table(walk->folder, manifest))
+    if (!manifest->torn || walk->any || has_first_log(walk) ||
+        !has_later_table(walk->folder, manifest))
         return SPILL_OK;
     return spill_fail(error, SPILL_CORRUPT,
                       "%s/%s: the list of files ends in the middle of a record, and there are "

@@ -8,7 +8,7 @@
 
 enum { HEADER_BYTES = 7, TYPE_WHOLE = 1, TYPE_FIRST = 2, TYPE_MIDDLE = 3, TYPE_LAST = 4 };
 
-/* Checksums cost time: how many bytes a search may sum in one block before it goes to the next. */
+/* Checksums cost time: how many bytes a search may sum in a block that is not the last one. */
 enum { SEARCH_BYTES_MAX = 32 * SPILL_LOG_BLOCK_BYTES };
 
 /* One part, or what stands in its place. */
@@ -118,8 +118,10 @@ static bool search_block(spill_log_reader_t *reader, part_t *part)
         if (!can_follow || length == 0 || length > reader->block_bytes - reader->at - HEADER_BYTES)
             continue;
         summed += length;
-        if (summed > SEARCH_BYTES_MAX)
+        if (summed > SEARCH_BYTES_MAX && !reader->last) {
+            reader->gave_up = true;
             return false;
+        }
         if (part_here(reader, part) == PART_GOOD) {
             reader->at += HEADER_BYTES + length;
             return true;

@@ -30,9 +30,10 @@ typedef struct spill_log_reader {
     int64_t offset;        /* of the record's first byte, or of the break */
     const uint8_t *record; /* the record's content, valid until the next step */
     size_t record_bytes;
-    bool torn;  /* of a break: it looks as a write does that was cut off */
-    bool more;  /* a good part was found behind the first break */
-    int failed; /* errno of a read that failed; 0: none */
+    bool torn;    /* of a break: it looks as a write does that was cut off */
+    bool more;    /* a good part was found behind the first break */
+    bool gave_up; /* a search left out the rest of a block, where a good part may be */
+    int failed;   /* errno of a read that failed; 0: none */
 
     FILE *file;
     int64_t block_offset;
@@ -52,7 +53,9 @@ void spill_log_reader_close(spill_log_reader_t *reader);
 
 /*
  * Go to the next record. After a break the step after it searches for the next record with a
- * good checksum. Cost: linear in the bytes; a search reads a block at most 32 times.
+ * good checksum. The search gives up a block (`gave_up`) after it has summed 32 times the block's
+ * bytes. It searches the file's last block to its end, because a torn end lies there.
+ * Cost: linear in the bytes, and at most 0.5 GB of checksums for the last block.
  */
 spill_log_step_t spill_log_reader_next(spill_log_reader_t *reader);
 

@@ -109,7 +109,7 @@ static spill_code_t read_records(const char *folder, spill_log_reader_t *reader,
     if (step == SPILL_LOG_BREAK) {
         manifest->torn = reader->torn;
         spill_log_reader_next(reader);
-        if (!manifest->torn || reader->more)
+        if (!manifest->torn || reader->more || reader->gave_up)
             return fail_damaged(folder, manifest, place, error);
     }
     if (reader->failed != 0)
