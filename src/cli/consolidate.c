@@ -79,6 +79,23 @@ static void log_moved(void *context, const spill_consolidate_moved_t *moved)
     bson_destroy(&line);
 }
 
+/* A line for the operator, or a script, that lets the collection's writers go on. */
+static void report_opened(void *context, const spill_consolidate_opened_t *opened)
+{
+    consolidate_run_t *run = context;
+    bson_t line = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&line, "collection", opened->member->collection);
+    spill_value_append(&opened->member->value, &line, "value");
+    BSON_APPEND_BOOL(&line, "open", true);
+    if (!opened->before)
+        BSON_APPEND_DOUBLE(&line, "pauseSeconds", (double)opened->pause_us / 1e6);
+    spill_cli_progress_break(&run->operate.progress);
+    spill_cli_print_document(&line, false);
+    fflush(stdout);
+    spill_cli_operate_log(&run->operate, &line);
+    bson_destroy(&line);
+}
+
 /* ---- a dry run ------------------------------------------------------------------------------- */
 
 static void print_texts(const bson_t *report, const char *field, const char *before)
@@ -121,6 +138,8 @@ static void print_report(const bson_t *report, const spill_consolidation_t *grou
     spill_cli_print("%s: %" PRId64 " collections, %" PRId64 " documents (%s)\n", group->into,
                     number_in(report, "collections"), number_in(report, "documents"),
                     text_in(report, "phase"));
+    if (number_in(report, "open") > 0)
+        spill_cli_print("  open: the first %" PRId64 " of them\n", number_in(report, "open"));
     spill_cli_print("  discriminator: %s; _id: %s\n", group->field,
                     group->keeps_ids ? "as it is, and in no two collections"
                                      : "with the discriminator");
@@ -258,6 +277,7 @@ static spill_exit_t run(const spill_invocation_t *invocation)
     run.options.pause_s = given->max_pause;
     run.options.moved = log_moved;
     run.options.progress = show_progress;
+    run.options.opened = report_opened;
     run.options.context = &run;
     spill_code_t code = spill_cli_operate_start(&run.operate, invocation, &given->operate,
                                                 &run.options.throttle, &error);
@@ -325,7 +345,8 @@ const spill_command_t spill_command_consolidate = {
         "Then --cut-over, beside the writers or after they stop: one after the other the old "
         "collections are put aside under names that begin with spillway_kept_, what came last is "
         "copied, and each is compared. A collection that is not equal within --max-pause seconds "
-        "gets its name back. Start the application on the new collection when all is done. --undo "
+        "gets its name back. A line on stdout reports each collection that is open: its writers "
+        "may write to the new collection while the others are cut over. --undo "
         "takes all of it back, with what was written since. --finish drops "
         "the old collections for good.\n"
         "\n"

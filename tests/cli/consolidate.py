@@ -6,8 +6,9 @@
                               many rooms and all empty ones, with plan.json
     write URI FILE SECONDS    insert, update and delete in them as eight applications do; what was
                               acknowledged goes to FILE
-    update URI FILE STOP      update documents in them until there is the file STOP; who finds a document
-                              gone leaves its collection alone; what was acknowledged goes to FILE
+    update URI FILE STOP PLAN update documents in them until the file STOP exists; a writer whose
+                              collection is put aside goes on in the joint one, once its slice is
+                              open; what was acknowledged goes to FILE
     check URI PLAN [FILE]     the joint collection is what the old ones are, or with FILE, what was
                               acknowledged
 """
@@ -117,25 +118,58 @@ def write(database, path, seconds):
     print(sum(changes), "changes by", WRITERS, "writers")
 
 
-def update(database, path, stop):
-    """As applications that create nothing: an update of a document that is not there does nothing."""
-    names = sorted(name for name in database.list_collection_names() if name.startswith("messages_"))
-    state = {name: {document["_id"]: document for document in database[name].find()}
-             for name in names}
-    counts = []
+def is_open(database, group, at):
+    """May member `at` be written to in the joint collection? And is the cut-over at others still?"""
+    entries = database["spillway.imports"]
+    place = entries.find_one({"_id": group["into"] + ":consolidate.at"})["entry"]
+    phase = entries.find_one({"_id": group["into"] + ":consolidate"})["entry"]["phase"]
+    cutting = phase == "cutting over"
+    return phase == "cut over" or (cutting and place["phase"] == phase and place["member"] > at), cutting
+
+
+def update(database, path, stop, plan):
+    """As applications that create nothing: an update of a document that is not there does nothing.
+    A writer whose collection is put aside waits, and goes on in the joint one once that is open."""
+    with open(plan, encoding="utf-8") as lines:
+        group = json.load(lines)["sprawl"][0]
+    state, values, places, joint = {}, {}, {}, set()
+    for at, member in enumerate(group["collections"]):
+        name = member["collection"]
+        state[name] = {document["_id"]: document for document in database[name].find()}
+        values[name], places[name] = member["value"], at
+    names = sorted(state)
+    counts, between, waits = [], [], []
+
+    def move(name):
+        began = time.time()
+        while not os.path.exists(stop):
+            opened, cutting = is_open(database, group, places[name])
+            if opened:
+                joint.add(name)
+                between.append(cutting)
+                waits.append(time.time() - began)
+                return
+            if name in database.list_collection_names(): # it has its name again
+                return
+            time.sleep(0.01)
 
     def work(own):
         generator = random.Random()
-        live, count = list(own), 0
-        while live and not os.path.exists(stop):
-            name = generator.choice(live)
+        count = 0
+        while not os.path.exists(stop):
+            name = generator.choice(own)
             key = generator.choice(list(state[name]))
             text = f"updated {count}"
-            if database[name].update_one({"_id": key}, {"$set": {"text": text}}).matched_count:
+            collection, wanted = database[name], key
+            if name in joint:
+                collection = database[group["into"]]
+                wanted = {group["field"]: values[name], "id": key}
+            if collection.update_one({"_id": wanted}, {"$set": {"text": text}}).matched_count:
                 state[name][key]["text"] = text
                 count += 1
             else:
-                live.remove(name)
+                assert name not in joint, (name, key)
+                move(name)
         counts.append(count)
 
     writers = [threading.Thread(target=work, args=(names[at::WRITERS],)) for at in range(WRITERS)]
@@ -144,10 +178,13 @@ def update(database, path, stop):
     for writer in writers:
         writer.join()
     assert len(counts) == WRITERS, "a writer has failed"
+    assert any(between), "no collection was open before the cut-over ended"
     with open(path, "w", encoding="utf-8") as out:
         out.write(json_util.dumps({name: list(documents.values())
                                    for name, documents in state.items()}))
-    print(sum(counts), "updates by", WRITERS, "writers")
+    print(sum(counts), "updates by", WRITERS, "writers,", len(joint), "collections moved,",
+          sum(between), "of them while others were cut over; the longest waited",
+          f"{max(waits):.2f} s")
 
 
 def image(document, field, value):

@@ -123,3 +123,40 @@ void assert_says(world_t *world, const char *wanted)
     bson_free(text);
     bson_destroy(&report);
 }
+
+void assert_joint(world_t *world, bool kept)
+{
+    size_t images = 0;
+    for (size_t i = 0; i < world->group.count; i++) {
+        const spill_joined_t *member = &world->group.members[i];
+        foreign_collection_t *old =
+            foreign_memory_find(world->memory, kept ? member->kept : member->collection);
+        foreign_collection_t *joint = foreign_memory_find(world->memory, "messages");
+        spill_share_t slice = spill_consolidation_share(&world->group, i);
+        for (size_t j = 0; old && j < old->documents.count; j++, images++) {
+            bson_t image;
+            bool found = false;
+            assert_int_equal(spill_image_make(&slice, old->documents.documents[j], &image, NULL),
+                             SPILL_OK);
+            for (size_t k = 0; k < joint->documents.count; k++)
+                found = found || bson_equal(joint->documents.documents[k], &image);
+            assert_true(found);
+            bson_destroy(&image);
+        }
+    }
+    assert_int_equal(images, foreign_memory_count(world->memory, "messages"));
+}
+
+static int64_t call_clock_now_us(void *context)
+{
+    const call_clock_t *clock = context;
+    bool aside = clock->aside_us > 0 && world_has(clock->world, "spillway_kept_m_a");
+    return clock->world->memory->calls * (aside ? clock->aside_us : clock->call_us);
+}
+
+void set_call_clock(world_t *world, call_clock_t *clock)
+{
+    clock->world = world;
+    world->options.throttle.clock = (spill_clock_t){.now_us = call_clock_now_us, .context = clock};
+    world->options.pause_s = 1;
+}

@@ -41,5 +41,16 @@ bool world_has(world_t *world, const char *name);
 spill_code_t world_run_to(world_t *world, const char *steps);
 /* What a look says has the text. */
 void assert_says(world_t *world, const char *wanted);
+/* Each old document, by the name it has or is kept by, has its image, and there is no other. */
+void assert_joint(world_t *world, bool kept);
+
+/* A clock by which each call of the store takes `call_us`. */
+typedef struct call_clock {
+    world_t *world;
+    int64_t call_us;
+    int64_t aside_us; /* if not 0: from the moment in which a collection is put aside */
+} call_clock_t;
+/* Time passes by that alone, and a pause is of one second at most. */
+void set_call_clock(world_t *world, call_clock_t *clock);
 
 #endif

@@ -12,30 +12,6 @@
 
 #include <cmocka.h>
 
-/* Each old document has its image, and there is no other. */
-static void assert_joint(world_t *world, bool kept)
-{
-    size_t images = 0;
-    for (size_t i = 0; i < world->group.count; i++) {
-        const spill_joined_t *member = &world->group.members[i];
-        foreign_collection_t *old =
-            foreign_memory_find(world->memory, kept ? member->kept : member->collection);
-        foreign_collection_t *joint = foreign_memory_find(world->memory, "messages");
-        spill_share_t slice = spill_consolidation_share(&world->group, i);
-        for (size_t j = 0; old && j < old->documents.count; j++, images++) {
-            bson_t image;
-            bool found = false;
-            assert_int_equal(spill_image_make(&slice, old->documents.documents[j], &image, NULL),
-                             SPILL_OK);
-            for (size_t k = 0; k < joint->documents.count; k++)
-                found = found || bson_equal(joint->documents.documents[k], &image);
-            assert_true(found);
-            bson_destroy(&image);
-        }
-    }
-    assert_int_equal(images, foreign_memory_count(world->memory, "messages"));
-}
-
 /* ---- the way there --------------------------------------------------------------------------- */
 
 static void test_all_of_it(void **state)
@@ -264,6 +240,7 @@ static void test_killed_beside_writers(void **state)
             assert_int_equal(world_run(&world, spill_consolidate_copy), SPILL_OK);
             world.memory->fail_at = world.memory->calls + k;
             world.memory->fail_applied = k % 2;
+            world.memory->fail_for_good = k % 4 > 1;
             ended += world_run(&world, spill_consolidate_cut_over) == SPILL_OK;
             world.memory->fail_at = 0;
             spill_code_t code = SPILL_OK;
@@ -280,27 +257,6 @@ static void test_killed_beside_writers(void **state)
             assert_int_equal(world_has(&world, "m_a"), strchr(steps[i], 'o') == NULL);
             world_close(&world);
         }
-}
-
-/* A clock by which each call of the store takes `call_us`. */
-typedef struct call_clock {
-    world_t *world;
-    int64_t call_us;
-    int64_t aside_us; /* if not 0: from the moment in which a collection is put aside */
-} call_clock_t;
-
-static int64_t call_clock_now_us(void *context)
-{
-    const call_clock_t *clock = context;
-    bool aside = clock->aside_us > 0 && world_has(clock->world, "spillway_kept_m_a");
-    return clock->world->memory->calls * (aside ? clock->aside_us : clock->call_us);
-}
-
-static void set_call_clock(world_t *world, call_clock_t *clock)
-{
-    clock->world = world;
-    world->options.throttle.clock = (spill_clock_t){.now_us = call_clock_now_us, .context = clock};
-    world->options.pause_s = 1;
 }
 
 /* A collection that is not equal within the time gets its name back; so it does after Ctrl-C. */
@@ -455,16 +411,18 @@ static void fail_each_call_by(const char *ids, const char *begun, const char *st
     assert_int_equal(world_run_to(&plain, steps), SPILL_OK);
     picture_t expected = picture_of(&plain, false), expected_kept = picture_of(&plain, true);
     int failures = 0;
-    for (int applied = 0; applied < 2; applied++)
+    for (int kind = 0; kind < 4; kind++)
         for (int64_t k = 1;; k++) {
             world_t world;
             world_open(&world, ids);
             world.options.views = views;
             assert_int_equal(world_run_to(&world, begun), SPILL_OK);
-            world.memory->fail_applied = applied;
+            world.memory->fail_applied = kind & 1;
+            world.memory->fail_for_good = kind & 2;
             world.memory->fail_at = world.memory->calls + k;
             spill_code_t code = world_run_to(&world, steps);
             bool failed = world.memory->calls >= world.memory->fail_at;
+            world.memory->fail_at = 0;
             if (code != SPILL_OK) {
                 assert_true(failed);
                 failures++;

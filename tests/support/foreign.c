@@ -234,6 +234,10 @@ static bool begin(foreign_memory_t *memory, spill_code_t *code, spill_error_t *e
     if (memory->before)
         memory->before(memory);
     *code = SPILL_OK;
+    if (memory->fail_for_good && memory->fail_at > 0 && memory->calls > memory->fail_at) {
+        *code = spill_fail(error, SPILL_IO, "the program was killed");
+        return false;
+    }
     if (memory->calls != memory->fail_at)
         return true;
     *code = spill_fail(error, memory->fail_applied ? SPILL_UNKNOWN : SPILL_IO, "call %lld fails",

@@ -22,10 +22,11 @@ typedef struct foreign_memory {
     foreign_collection_t collections[FOREIGN_COLLECTIONS];
     foreign_collection_t marks; /* {_id: NAME, entry} */
     int64_t calls;
-    int64_t fail_at;   /* that call fails; 0: none */
-    bool fail_applied; /* it is carried out, and its answer lost */
-    bool no_views;     /* make a collection in the place of a view, and say nothing */
-    bool changing;     /* the call under way changes a collection: write, rename or drop */
+    int64_t fail_at;    /* that call fails; 0: none */
+    bool fail_applied;  /* it is carried out, and its answer lost */
+    bool fail_for_good; /* all later calls fail, too: the program was killed */
+    bool no_views;      /* make a collection in the place of a view, and say nothing */
+    bool changing;      /* the call under way changes a collection: write, rename or drop */
     void (*before)(struct foreign_memory *memory); /* each call; may be NULL */
     void *context;                                 /* of `before` */
 } foreign_memory_t;

@@ -43,6 +43,13 @@ typedef struct spill_consolidate_moved {
     int64_t pause_us; /* if compared: the estimated pause, if the collection were put aside now */
 } spill_consolidate_moved_t;
 
+/* A collection of which the cut-over is done: from now on its writers write to the joint one. */
+typedef struct spill_consolidate_opened {
+    const spill_joined_t *member;
+    int64_t pause_us; /* its writers waited; 0 if `before` */
+    bool before;      /* an earlier run opened it */
+} spill_consolidate_opened_t;
+
 typedef struct spill_consolidate_progress {
     int64_t pass;
     size_t collections; /* done in this pass */
@@ -60,6 +67,9 @@ typedef struct spill_consolidate_options {
     /* Both may be NULL; `context` is theirs alone. */
     void (*moved)(void *context, const spill_consolidate_moved_t *moved);
     void (*progress)(void *context, const spill_consolidate_progress_t *progress);
+    /* May be NULL. Cutting over: a collection is open. For those of earlier runs at the beginning.
+     */
+    void (*opened)(void *context, const spill_consolidate_opened_t *opened);
     void *context;
 } spill_consolidate_options_t;
 
@@ -75,7 +85,7 @@ typedef struct spill_consolidate_result {
 
 /*
  * What has to be said of a group before anything is done: a document of {into, field, ids, phase,
- * collections, documents, missing: [], notInPlan: [], indexes: [], refused: [], notes: []},
+ * collections, open, documents, missing: [], notInPlan: [], indexes: [], refused: [], notes: []},
  * initialized by the call. Where `refused` is not empty a copy will say so, too. Reads only: one
  * command for each collection and a few.
  */
@@ -95,9 +105,10 @@ spill_code_t spill_consolidate_copy(spill_foreign_t *foreign, const spill_consol
 
 /*
  * Cut over, one collection after the other. The application may write to an old collection until
- * that one is put aside, and to the joint one when all of it is done. SPILL_REFUSED: a collection
- * changes too fast (it has its name again), nothing was copied yet, a collection of an old name was
- * made meanwhile, or the server has no views. The same call continues. As above.
+ * that one is put aside, and to its documents in the joint one once options->opened has reported
+ * it, or after this call. SPILL_REFUSED: a collection changes too fast (it has its name again),
+ * nothing was copied yet, a collection of an old name was made meanwhile, or the server has no
+ * views. The same call continues. As above.
  */
 spill_code_t spill_consolidate_cut_over(spill_foreign_t *foreign,
                                         const spill_consolidation_t *group,

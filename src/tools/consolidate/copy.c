@@ -128,6 +128,16 @@ static spill_code_t look(spill_consolidate_run_t *run, findings_t *findings, spi
     return code;
 }
 
+/* The first members of the plan that the application writes to in the joint collection. */
+static size_t count_open(const spill_consolidate_run_t *run)
+{
+    spill_consolidate_phase_t phase = run->mark.phase;
+    if (phase == SPILL_CONSOLIDATE_CUTTING)
+        return run->place.member;
+    bool cut = phase >= SPILL_CONSOLIDATE_CUT && phase <= SPILL_CONSOLIDATE_FINISHED;
+    return cut ? run->group->count : 0;
+}
+
 static void report_on(const spill_consolidate_run_t *run, const findings_t *findings,
                       bson_t *report)
 {
@@ -138,6 +148,7 @@ static void report_on(const spill_consolidate_run_t *run, const findings_t *find
     BSON_APPEND_UTF8(report, "ids", group->keeps_ids ? "keep" : "compound");
     BSON_APPEND_UTF8(report, "phase", spill_consolidate_phase_name(run->mark.phase));
     BSON_APPEND_INT64(report, "collections", (int64_t)group->count);
+    BSON_APPEND_INT64(report, "open", (int64_t)count_open(run));
     BSON_APPEND_INT64(report, "documents", findings->documents);
     BSON_APPEND_ARRAY(report, "missing", &findings->missing);
     BSON_APPEND_ARRAY(report, "notInPlan", &findings->strangers);
@@ -160,6 +171,8 @@ spill_code_t spill_consolidate_look(spill_foreign_t *foreign, const spill_consol
         findings_release(&findings);
         code = look(&run, &findings, error);
     }
+    if (code == SPILL_OK)
+        code = spill_consolidate_place_load(&run, error);
     if (code == SPILL_OK)
         report_on(&run, &findings, report);
     findings_release(&findings);

@@ -95,6 +95,7 @@ static spill_code_t decode(spill_consolidate_run_t *run, spill_error_t *error)
     mark->copied = flag_in(mark->stored, "copied");
     mark->views = flag_in(mark->stored, "views");
     mark->back = flag_in(mark->stored, "back");
+    mark->open = number_in(mark->stored, "open");
     mark->indexes = bson_copy(&indexes);
     if (!bson_equal(&plan, run->group->document) && mark->phase == SPILL_CONSOLIDATE_FINISHED)
         return spill_fail(error, SPILL_REFUSED,
@@ -134,6 +135,7 @@ spill_code_t spill_consolidate_enter(spill_consolidate_run_t *run, spill_consoli
     BSON_APPEND_BOOL(document, "copied", mark->copied);
     BSON_APPEND_BOOL(document, "views", mark->views);
     BSON_APPEND_BOOL(document, "back", mark->back);
+    BSON_APPEND_INT64(document, "open", mark->open);
     BSON_APPEND_ARRAY(document, "indexes", mark->indexes ? mark->indexes : &none);
     spill_code_t code = put(run, "", &mark->stored, document, error);
     if (code == SPILL_OK)
@@ -253,6 +255,44 @@ spill_code_t spill_consolidate_place_save(spill_consolidate_run_t *run, spill_er
     BSON_APPEND_DOCUMENT(document, "after", &place->after);
     BSON_APPEND_OID(document, "by", &place->by);
     return put(run, ".at", &run->place.stored, document, error);
+}
+
+/* If the place of CUTTING is not there, no collection may have been put aside by a cut-over. */
+static spill_code_t check_first_place(spill_consolidate_run_t *run, spill_error_t *error)
+{
+    spill_consolidate_phase_t phase;
+    if (run->place.stored && phase_in(run->place.stored, &phase) &&
+        phase == SPILL_CONSOLIDATE_CUTTING)
+        return SPILL_OK;
+    spill_code_t code = spill_consolidate_list(run, error);
+    if (code == SPILL_OK) /* another run may have put them aside meanwhile */
+        code = spill_consolidate_check_own(run, error);
+    for (size_t i = 0; i < run->group->count && code == SPILL_OK; i++) {
+        const char *kept = run->group->members[i].kept;
+        if (spill_consolidate_kind_of(run, kept, NULL) != SPILL_CONSOLIDATE_ABSENT)
+            code = spill_fail(error, SPILL_CORRUPT,
+                              "'%s' is put aside, but the entry '%s:consolidate.at' is missing: "
+                              "which collections are open in '%s' is not known",
+                              kept, run->group->into, run->group->into);
+    }
+    return code;
+}
+
+spill_code_t spill_consolidate_take_place(spill_consolidate_run_t *run, size_t *open,
+                                          spill_error_t *error)
+{
+    spill_consolidate_place_t *place = &run->place;
+    *open = 0;
+    spill_code_t code = spill_consolidate_place_load(run, error);
+    if (code == SPILL_OK)
+        code = check_first_place(run, error);
+    if (place->changing > 0) /* of a version that compared all members together */
+        place->member = place->changing = 0;
+    if (code == SPILL_OK)
+        code = spill_consolidate_place_save(run, error);
+    if (code == SPILL_OK)
+        *open = place->member;
+    return code;
 }
 
 spill_code_t spill_consolidate_place_delete(spill_consolidate_run_t *run, spill_error_t *error)

@@ -3,6 +3,11 @@
 
 #include "util/error.h"
 
+static size_t members_of(const spill_consolidate_run_t *run, const spill_consolidate_way_t *way)
+{
+    return way->members > 0 ? way->members : run->group->count;
+}
+
 /* How many documents the server believes members [from, end) have. */
 static int64_t count_documents(const spill_consolidate_run_t *run,
                                const spill_consolidate_way_t *way, size_t from, size_t end)
@@ -99,9 +104,9 @@ static spill_code_t pass(spill_consolidate_run_t *run, const spill_consolidate_w
     spill_code_t code = spill_consolidate_list(run, error);
     run->progress.pass = place->pass;
     run->progress.documents = 0;
-    run->progress.collections_all = run->group->count;
+    run->progress.collections_all = members_of(run, way);
     run->result->documents = 0;
-    while (code == SPILL_OK && place->member < run->group->count) {
+    while (code == SPILL_OK && place->member < members_of(run, way)) {
         run->progress.collections = place->member;
         code = pass_member(run, way, pause_us, error);
         if (code != SPILL_OK)
@@ -124,7 +129,7 @@ spill_code_t spill_consolidate_passes(spill_consolidate_run_t *run,
     bool whole = before == 0 && bson_empty(&place->after);
     if (code == SPILL_OK)
         code = spill_consolidate_place_save(run, error);
-    run->progress.documents_all = count_documents(run, way, before, run->group->count);
+    run->progress.documents_all = count_documents(run, way, before, members_of(run, way));
     for (bool again = true; code == SPILL_OK && again; left--) {
         clear_estimates(run);
         code = pass(run, way, pause_us, error);

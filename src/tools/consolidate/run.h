@@ -16,9 +16,9 @@
  */
 typedef enum spill_consolidate_phase {
     SPILL_CONSOLIDATE_NONE,
-    SPILL_CONSOLIDATE_COPYING, /* the old collections are the application's */
-    SPILL_CONSOLIDATE_CUTTING, /* each in turn gets another name; nobody writes to the joint one */
-    SPILL_CONSOLIDATE_CUT,     /* the joint collection is the application's */
+    SPILL_CONSOLIDATE_COPYING,   /* the old collections are the application's */
+    SPILL_CONSOLIDATE_CUTTING,   /* each in turn gets another name, and its slice is opened */
+    SPILL_CONSOLIDATE_CUT,       /* the joint collection is the application's */
     SPILL_CONSOLIDATE_FINISHING, /* the old collections are being dropped */
     SPILL_CONSOLIDATE_FINISHED,
     SPILL_CONSOLIDATE_UNDOING,  /* what was written to the joint collection goes back */
@@ -28,14 +28,15 @@ typedef enum spill_consolidate_phase {
 const char *spill_consolidate_phase_name(spill_consolidate_phase_t phase);
 
 /*
- * {phase, plan, copied, views, back, indexes}, as catalog entry "INTO:consolidate". It changes by
+ * {phase, plan, copied, views, back, open, indexes}, as entry "INTO:consolidate". It changes by
  * compare and set alone, so that of two who are at it one is told.
  */
 typedef struct spill_consolidate_mark {
     spill_consolidate_phase_t phase;
     bool copied;     /* a copy ended with all of it equal */
     bool views;      /* views stand, or will stand, under the old names */
-    bool back;       /* undoing from CUT: the joint collection was put aside */
+    bool back;       /* undoing when slices were open: the joint collection was put aside */
+    int64_t open;    /* with `back`: the slices of the first members that go back; 0: of all */
     bson_t *indexes; /* of the joint collection, as they were merged at the beginning */
     bson_t *stored;  /* as it is in the store; NULL: it is not */
 } spill_consolidate_mark_t;
@@ -44,7 +45,7 @@ typedef struct spill_consolidate_mark {
 typedef struct spill_consolidate_place {
     spill_consolidate_phase_t phase; /* whose passes: of another phase they begin anew */
     int64_t pass;                    /* from 1; the first one of a copy finds nothing there */
-    size_t member;                   /* whose turn it is */
+    size_t member;                   /* whose turn it is; in CUTTING those before it are open */
     bson_t after;                    /* {id: _id} behind which it goes on, or empty */
     size_t changing;                 /* members that differed in this pass */
     bson_oid_t by; /* the run that saved it: no two have the same, so a place does not come again */
@@ -106,6 +107,14 @@ spill_code_t spill_consolidate_drop(spill_consolidate_run_t *run, const char *co
 spill_code_t spill_consolidate_place_load(spill_consolidate_run_t *run, spill_error_t *error);
 /* From the first save on the place is this run's: another one that is at it gets SPILL_CONFLICT. */
 spill_code_t spill_consolidate_place_save(spill_consolidate_run_t *run, spill_error_t *error);
+/*
+ * In CUTTING: take the place over, so that no other run opens a slice any more. *open is the number
+ * of members whose slices the application writes to, which are the first ones. SPILL_CONFLICT:
+ * another run saved the place meanwhile. SPILL_CORRUPT: there is no place, although collections
+ * were put aside.
+ */
+spill_code_t spill_consolidate_take_place(spill_consolidate_run_t *run, size_t *open,
+                                          spill_error_t *error);
 spill_code_t spill_consolidate_place_delete(spill_consolidate_run_t *run, spill_error_t *error);
 
 /* ---- what is there --------------------------------------------------------------------------- */
@@ -208,6 +217,7 @@ typedef struct spill_consolidate_way {
     bool kept; /* the old collection has the name that it is kept aside by */
     bool back;
     const char *joint;
+    size_t members; /* only the first ones; 0: all */
 } spill_consolidate_way_t;
 
 /* As pause_us: only a pass that finds all equal is good enough. */
@@ -235,6 +245,22 @@ spill_code_t spill_consolidate_settle(spill_consolidate_run_t *run,
                                       const spill_consolidate_way_t *way, int64_t pause_us,
                                       spill_error_t *error);
 
+/* ---- member.c -------------------------------------------------------------------------------- */
+
+/* --max-pause in microseconds. */
+int64_t spill_consolidate_pause(const spill_consolidate_run_t *run);
+
+/* After passes with a pause_us. SPILL_REFUSED: a member's estimate does not fit. */
+spill_code_t spill_consolidate_refuse_slow(const spill_consolidate_run_t *run,
+                                           spill_error_t *error);
+
+/*
+ * Cut over the member whose turn it is, and open its slice: the place is saved behind it. On an
+ * error before that the member has its name again, if the store can be reached and no other run
+ * goes on.
+ */
+spill_code_t spill_consolidate_cut_member(spill_consolidate_run_t *run, spill_error_t *error);
+
 /* ---- views.c --------------------------------------------------------------------------------- */
 
 /* The view's pipeline, an array initialized by the call. */
@@ -250,6 +276,10 @@ spill_code_t spill_consolidate_make_view(spill_consolidate_run_t *run, size_t me
 
 /* Put a view under each old name, and read their definitions back. SPILL_REFUSED: one differs. */
 spill_code_t spill_consolidate_make_views(spill_consolidate_run_t *run, spill_error_t *error);
+
+/* Drop the view under one old name, if run->listing has it. */
+spill_code_t spill_consolidate_drop_view(spill_consolidate_run_t *run, size_t member,
+                                         spill_error_t *error);
 
 /* Drop the views that stand under old names. */
 spill_code_t spill_consolidate_drop_views(spill_consolidate_run_t *run, spill_error_t *error);

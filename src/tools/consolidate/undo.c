@@ -1,7 +1,8 @@
 /*
- * Undoing: until the cut-over the joint collection is a copy, and goes; after it, it is where the
- * application writes. It is put aside then, so that nobody writes to it any more, and each old
- * collection becomes what its slice is, before it gets its name again.
+ * Undoing. Until the cut-over the joint collection is a copy, and is dropped. The application
+ * writes to the slices of the collections that a cut-over has opened. If there are any, the joint
+ * collection is put aside, so no client writes to it any more, and each of these old collections
+ * becomes what its slice is. Then all old collections get their names again.
  */
 #include "tools/consolidate/run.h"
 
@@ -51,8 +52,8 @@ static spill_code_t check_strangers(spill_consolidate_run_t *run, const char *jo
     return code;
 }
 
-/* May it be undone? Nothing is changed. */
-static spill_code_t check(spill_consolidate_run_t *run, spill_error_t *error)
+/* May it be undone, with so many slices open? Nothing is changed. */
+static spill_code_t check(spill_consolidate_run_t *run, size_t open, spill_error_t *error)
 {
     if (run->mark.phase == SPILL_CONSOLIDATE_FINISHING ||
         run->mark.phase == SPILL_CONSOLIDATE_FINISHED)
@@ -65,16 +66,18 @@ static spill_code_t check(spill_consolidate_run_t *run, spill_error_t *error)
     if (code == SPILL_OK &&
         spill_consolidate_kind_of(run, run->group->into, NULL) == SPILL_CONSOLIDATE_COLLECTION)
         code = check_strangers(run, run->group->into, error);
-    if (code == SPILL_OK && run->mark.phase == SPILL_CONSOLIDATE_CUT)
+    if (code == SPILL_OK && open > 0)
         code = spill_consolidate_check_ids(run, run->group->into, error);
     return code;
 }
 
-static spill_code_t compare(spill_consolidate_run_t *run, bson_t *differing, spill_error_t *error)
+/* Compare the slices of the first `open` members with their collections. */
+static spill_code_t compare(spill_consolidate_run_t *run, size_t open, bson_t *differing,
+                            spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
-    run->progress.collections_all = run->group->count;
-    for (size_t i = 0; i < run->group->count && code == SPILL_OK; i++) {
+    run->progress.collections_all = open;
+    for (size_t i = 0; i < open && code == SPILL_OK; i++) {
         const spill_joined_t *member = &run->group->members[i];
         spill_mirror_t mirror;
         spill_digest_t old, now;
@@ -104,17 +107,24 @@ spill_code_t spill_consolidate_look_undo(spill_foreign_t *foreign,
     spill_consolidate_result_t result;
     spill_error_t refusal = {0};
     bson_t differing = BSON_INITIALIZER, refused = BSON_INITIALIZER;
+    size_t open = 0;
     bson_init(report);
     spill_code_t code = spill_consolidate_start(&run, foreign, group, options, &result, error);
+    if (code == SPILL_OK)
+        code = spill_consolidate_place_load(&run, error);
+    if (code == SPILL_OK && run.mark.phase == SPILL_CONSOLIDATE_CUTTING)
+        open = run.place.member;
+    else if (run.mark.phase == SPILL_CONSOLIDATE_CUT)
+        open = group->count;
     if (code == SPILL_OK && run.mark.stored) {
-        spill_code_t checked = check(&run, &refusal);
+        spill_code_t checked = check(&run, open, &refusal);
         if (checked == SPILL_REFUSED)
             spill_consolidate_say(&refused, "%s", refusal.message);
         else if (checked != SPILL_OK)
             code = spill_fail(error, checked, "%s", refusal.message);
     }
-    if (code == SPILL_OK && run.mark.phase == SPILL_CONSOLIDATE_CUT)
-        code = compare(&run, &differing, error);
+    if (code == SPILL_OK)
+        code = compare(&run, open, &differing, error);
     if (code == SPILL_OK) {
         BSON_APPEND_UTF8(report, "into", group->into);
         BSON_APPEND_UTF8(report, "phase", spill_consolidate_phase_name(run.mark.phase));
@@ -133,7 +143,8 @@ spill_code_t spill_consolidate_look_undo(spill_foreign_t *foreign,
 static spill_code_t bring_back(spill_consolidate_run_t *run, spill_error_t *error)
 {
     const spill_consolidation_t *group = run->group;
-    spill_consolidate_way_t way = {.joint = group->aside, .kept = true, .back = true};
+    spill_consolidate_way_t way = {
+        .joint = group->aside, .kept = true, .back = true, .members = (size_t)run->mark.open};
     spill_code_t code = spill_consolidate_list(run, error);
     if (code == SPILL_OK)
         code = spill_consolidate_check_names(run, error);
@@ -147,9 +158,9 @@ static spill_code_t bring_back(spill_consolidate_run_t *run, spill_error_t *erro
     if (code == SPILL_OK)
         code = spill_consolidate_passes(run, &way, SPILL_CONSOLIDATE_EQUAL, error);
     if (code == SPILL_OK && run->result->changing > 0)
-        code = spill_fail(error, SPILL_REFUSED,
-                          "%zu of %zu collections cannot be made what '%s' has of them",
-                          run->result->changing, group->count, group->aside);
+        code = spill_fail(
+            error, SPILL_REFUSED, "%zu of %zu collections cannot be made what '%s' has of them",
+            run->result->changing, way.members > 0 ? way.members : group->count, group->aside);
     return code;
 }
 
@@ -177,6 +188,23 @@ static bool is_begun(const spill_consolidate_run_t *run)
            run->mark.phase == SPILL_CONSOLIDATE_RESTORING;
 }
 
+/* What was written to open slices goes back; without any the names are restored at once. */
+static spill_code_t begin(spill_consolidate_run_t *run, spill_error_t *error)
+{
+    size_t open = run->mark.phase == SPILL_CONSOLIDATE_CUT ? run->group->count : 0;
+    spill_code_t code = SPILL_OK;
+    if (run->mark.phase == SPILL_CONSOLIDATE_CUTTING) /* from here on no run opens another slice */
+        code = spill_consolidate_take_place(run, &open, error);
+    if (code == SPILL_OK)
+        code = check(run, open, error);
+    run->mark.back = open > 0;
+    run->mark.open = (int64_t)open;
+    return code == SPILL_OK
+               ? spill_consolidate_enter(
+                     run, open > 0 ? SPILL_CONSOLIDATE_UNDOING : SPILL_CONSOLIDATE_RESTORING, error)
+               : code;
+}
+
 static spill_code_t undo(spill_consolidate_run_t *run, spill_error_t *error)
 {
     if (run->mark.phase == SPILL_CONSOLIDATE_NONE) {
@@ -184,14 +212,8 @@ static spill_code_t undo(spill_consolidate_run_t *run, spill_error_t *error)
         return SPILL_OK;
     }
     spill_code_t code = SPILL_OK;
-    if (!is_begun(run)) {
-        code = check(run, error);
-        run->mark.back = run->mark.phase == SPILL_CONSOLIDATE_CUT;
-        if (code == SPILL_OK)
-            code = spill_consolidate_enter(
-                run, run->mark.back ? SPILL_CONSOLIDATE_UNDOING : SPILL_CONSOLIDATE_RESTORING,
-                error);
-    }
+    if (!is_begun(run))
+        code = begin(run, error);
     if (code == SPILL_OK && run->mark.phase == SPILL_CONSOLIDATE_UNDOING) {
         code = bring_back(run, error);
         if (code == SPILL_OK)

@@ -109,16 +109,21 @@ spill_code_t spill_consolidate_make_views(spill_consolidate_run_t *run, spill_er
     return code;
 }
 
+spill_code_t spill_consolidate_drop_view(spill_consolidate_run_t *run, size_t member,
+                                         spill_error_t *error)
+{
+    const char *name = run->group->members[member].collection;
+    bson_t pipeline;
+    spill_consolidate_view_pipeline(run->group, member, &pipeline);
+    bool there = is_view(run, name, &pipeline);
+    bson_destroy(&pipeline);
+    return there ? spill_consolidate_drop(run, name, error) : SPILL_OK;
+}
+
 spill_code_t spill_consolidate_drop_views(spill_consolidate_run_t *run, spill_error_t *error)
 {
     spill_code_t code = spill_consolidate_list(run, error);
-    for (size_t i = 0; i < run->group->count && code == SPILL_OK; i++) {
-        const char *name = run->group->members[i].collection;
-        bson_t pipeline;
-        spill_consolidate_view_pipeline(run->group, i, &pipeline);
-        if (is_view(run, name, &pipeline))
-            code = spill_consolidate_drop(run, name, error);
-        bson_destroy(&pipeline);
-    }
+    for (size_t i = 0; i < run->group->count && code == SPILL_OK; i++)
+        code = spill_consolidate_drop_view(run, i, error);
     return code;
 }

@@ -1,0 +1,146 @@
+/*
+ * Cutting over one collection.
+ *
+ * Between the last comparison and the moment in which an application's writes stop there is always
+ * a gap. A rename closes it: no client writes under the name by which the collection is put aside,
+ * and every write acknowledged before the rename is in it. So what is copied and compared after the
+ * rename is complete. The place saved behind the member opens its slice to the application.
+ *
+ *      catch up -> rename -> compare until equal -> view -> save the place: open
+ *                     |            |                 |
+ *                     +------------+-----------------+--> too slow, failed or Ctrl-C: rename back
+ *
+ * A rename back is safe until the place is saved: up to then only this run writes to the slice.
+ */
+#include "tools/consolidate/run.h"
+
+#include "util/error.h"
+
+#include <inttypes.h>
+
+int64_t spill_consolidate_pause(const spill_consolidate_run_t *run)
+{
+    int64_t pause_s = run->options->pause_s;
+    return (pause_s > 0 ? pause_s : SPILL_CONSOLIDATE_PAUSE_S) * 1000000;
+}
+
+spill_code_t spill_consolidate_refuse_slow(const spill_consolidate_run_t *run, spill_error_t *error)
+{
+    if (run->result->changing == 0)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_REFUSED,
+                      "'%s' changes too fast, or is too large: after %" PRId64
+                      " passes the writers would have to wait for about %.1f s while it is "
+                      "compared, and --max-pause is %.0f s (%zu of %zu collections are too slow); "
+                      "slow the writers down, or allow more seconds",
+                      run->group->members[run->slowest].collection, run->result->passes,
+                      (double)run->slowest_us / 1e6, (double)spill_consolidate_pause(run) / 1e6,
+                      run->result->changing, run->group->count);
+}
+
+/* Read the list of collections, and refuse one that was made under an old name. */
+static spill_code_t list_and_check(spill_consolidate_run_t *run, spill_error_t *error)
+{
+    spill_code_t code = spill_consolidate_list(run, error);
+    return code == SPILL_OK ? spill_consolidate_check_names(run, error) : code;
+}
+
+/* While the member's writers continue, make its slice nearly equal. */
+static spill_code_t catch_up(spill_consolidate_run_t *run, spill_error_t *error)
+{
+    spill_consolidate_way_t way = {.joint = run->group->into};
+    int64_t documents = run->result->documents; /* they count when they are settled */
+    spill_code_t code = spill_consolidate_settle(run, &way, spill_consolidate_pause(run), error);
+    run->result->documents = documents;
+    return code == SPILL_OK ? spill_consolidate_refuse_slow(run, error) : code;
+}
+
+/* Catch up with the last writes before the rename, and compare, until both sides are equal. */
+static spill_code_t settle(spill_consolidate_run_t *run, const spill_joined_t *member,
+                           spill_error_t *error)
+{
+    spill_consolidate_way_t way = {.joint = run->group->into, .kept = true};
+    spill_code_t code = spill_consolidate_settle(run, &way, SPILL_CONSOLIDATE_EQUAL, error);
+    if (code == SPILL_OK && run->result->changing > 0)
+        code = spill_fail(error, SPILL_REFUSED,
+                          "'%s' still differs from its documents in '%s' after %" PRId64
+                          " passes, although only this command writes to both",
+                          member->kept, run->group->into, run->result->passes);
+    return code;
+}
+
+/* Rename the member back, if it is aside. */
+static spill_code_t rename_back(spill_consolidate_run_t *run, const spill_joined_t *member,
+                                spill_error_t *error)
+{
+    spill_code_t code = spill_consolidate_list(run, error);
+    if (code != SPILL_OK ||
+        spill_consolidate_kind_of(run, member->kept, NULL) != SPILL_CONSOLIDATE_COLLECTION)
+        return code;
+    code = spill_consolidate_drop_view(run, run->place.member, error);
+    return code == SPILL_OK ? spill_consolidate_rename(run, member->kept, member->collection, error)
+                            : code;
+}
+
+/* The pause failed with `code`: the member's writers get their collection back. */
+static spill_code_t put_back(spill_consolidate_run_t *run, const spill_joined_t *member,
+                             spill_code_t code, spill_error_t *error)
+{
+    spill_error_t failure;
+    if (rename_back(run, member, &failure) != SPILL_OK)
+        return spill_fail(error, failure.code,
+                          "'%s' is put aside as '%s', and cannot get its name back: %.200s; run "
+                          "the same command to continue",
+                          member->collection, member->kept, failure.message);
+    if (run->late)
+        return spill_fail(error, SPILL_REFUSED,
+                          "'%s' was put aside, could not be compared in time, and has its name "
+                          "again: allow more seconds (--max-pause), or stop its writers, and cut "
+                          "over again",
+                          member->collection);
+    return code;
+}
+
+/* The pause: from the rename until the place behind the member may be saved. */
+static spill_code_t pause_member(spill_consolidate_run_t *run, const spill_joined_t *member,
+                                 bool named, spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    run->late = false;
+    run->deadline_us = spill_throttle_now_us(&run->throttle) + spill_consolidate_pause(run);
+    if (named)
+        code = spill_consolidate_rename(run, member->collection, member->kept, error);
+    if (code == SPILL_OK)
+        code = settle(run, member, error);
+    if (code == SPILL_OK)
+        code = list_and_check(run, error);
+    if (code == SPILL_OK && run->mark.views)
+        code = spill_consolidate_make_view(run, run->place.member, error);
+    run->deadline_us = 0;
+    if (code != SPILL_OK && code != SPILL_CONFLICT) /* after a conflict another run goes on */
+        code = put_back(run, member, code, error);
+    return code;
+}
+
+spill_code_t spill_consolidate_cut_member(spill_consolidate_run_t *run, spill_error_t *error)
+{
+    spill_consolidate_opened_t opened = {.member = &run->group->members[run->place.member]};
+    spill_code_t code = list_and_check(run, error);
+    bool named =
+        code == SPILL_OK && spill_consolidate_kind_of(run, opened.member->collection, NULL) ==
+                                SPILL_CONSOLIDATE_COLLECTION;
+    if (named)
+        code = catch_up(run, error);
+    if (code != SPILL_OK)
+        return code;
+    int64_t began_us = spill_throttle_now_us(&run->throttle);
+    code = pause_member(run, opened.member, named, error);
+    if (code != SPILL_OK)
+        return code;
+    run->place.member++;
+    code = spill_consolidate_place_save(run, error);
+    opened.pause_us = spill_throttle_now_us(&run->throttle) - began_us;
+    if (code == SPILL_OK && run->options->opened)
+        run->options->opened(run->options->context, &opened);
+    return code;
+}

@@ -1,0 +1,286 @@
+/*
+ * Cut-overs of which a part is done: slices that the application writes to already while other
+ * collections still have their names, and collections that a killed run has put aside.
+ */
+#include "model/consolidate.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* ---- slices that are open while others are cut over ------------------------------------------ */
+
+/* An application that writes to each slice as soon as it is open. */
+typedef struct slices {
+    world_t *world;
+    bool open[3];
+    size_t reports;
+} slices_t;
+
+static const char *const slice_values[] = {"\"a\"", "\"b\"", "3"};
+static const char *const slice_ids[] = {"2", "2", "\"word\""}; /* of a document that it deletes */
+
+static void write_to_open_slice(void *context, const spill_consolidate_opened_t *opened)
+{
+    slices_t *slices = context;
+    world_t *world = slices->world;
+    size_t i = (size_t)(opened->member - world->group.members);
+    char text[96];
+    slices->reports += !opened->before;
+    assert_true(i < 3 && (opened->before || !slices->open[i]));
+    if (slices->open[i])
+        return;
+    slices->open[i] = true;
+    snprintf(text, sizeof text, "{\"room\": %s, \"id\": %s}", slice_values[i], slice_ids[i]);
+    foreign_memory_delete(world->memory, "messages", text);
+    snprintf(text, sizeof text, "{\"_id\": \"own %zu\", \"room\": %s}", i, slice_values[i]);
+    assert_true(foreign_memory_put(world->memory, "messages", text));
+}
+
+static bool has_line(const char *text, const char *begin)
+{
+    size_t length = strlen(begin);
+    for (const char *at = text; at && *at; at = strchr(at, '\n'), at += at != NULL)
+        if (strncmp(at, begin, length) == 0)
+            return true;
+    return false;
+}
+
+/* What the application wrote to open slices is there: in the slice, or in the old collection. */
+static void assert_slices(const slices_t *slices, bool undone)
+{
+    foreign_memory_t *memory = slices->world->memory;
+    for (size_t i = 0; i < 3; i++) {
+        char own[64], deleted[96];
+        char *text = foreign_memory_text(memory, undone ? slices->world->group.members[i].collection
+                                                        : "messages");
+        snprintf(own, sizeof own, "{ \"_id\" : \"own %zu\"", i);
+        if (undone)
+            snprintf(deleted, sizeof deleted, "{ \"_id\" : %s", slice_ids[i]);
+        else
+            snprintf(deleted, sizeof deleted, "{ \"_id\" : { \"room\" : %s, \"id\" : %s }",
+                     slice_values[i], slice_ids[i]);
+        assert_int_equal(has_line(text, own), slices->open[i]);
+        assert_int_equal(has_line(text, deleted), !slices->open[i]);
+        bson_free(text);
+    }
+}
+
+static void world_open_with_slices(world_t *world, slices_t *slices, bool views)
+{
+    *slices = (slices_t){.world = world};
+    world_open(world, "compound");
+    world->options.views = views;
+    world->options.opened = write_to_open_slice;
+    world->options.context = slices;
+    assert_int_equal(world_run_to(world, "c"), SPILL_OK);
+}
+
+static void test_open_slices_are_written_to(void **state)
+{
+    (void)state;
+    world_t world;
+    slices_t slices;
+    world_open_with_slices(&world, &slices, false);
+    assert_done(&world, spill_consolidate_cut_over);
+    assert_int_equal(slices.reports, 3);
+    assert_slices(&slices, false);
+    assert_says(&world, "\"open\" : 3");
+    assert_int_equal(world_run_to(&world, "u"), SPILL_OK);
+    assert_slices(&slices, true);
+    world_close(&world);
+}
+
+/* Killed at each call of the cut-over, which is then continued, or undone, or both. */
+static void test_killed_with_open_slices(void **state)
+{
+    (void)state;
+    static const char *const steps[] = {"o", "u", "ou", "f"};
+    int undone_partly = 0;
+    for (int64_t k = 1, ended = 0; ended == 0; k++)
+        for (int variant = 0; variant < 32; variant++) {
+            world_t world;
+            slices_t slices;
+            const char *then = steps[variant % 4];
+            world_open_with_slices(&world, &slices, variant & 4);
+            world.memory->fail_at = world.memory->calls + k;
+            world.memory->fail_applied = variant & 8;
+            world.memory->fail_for_good = variant & 16;
+            ended += world_run(&world, spill_consolidate_cut_over) == SPILL_OK;
+            world.memory->fail_at = 0;
+            undone_partly += strcmp(then, "u") == 0 && slices.open[0] && !slices.open[2];
+            if (world_run_to(&world, then) != SPILL_OK)
+                fail_msg("call %lld, %s: %s", (long long)k, then, world.error.message);
+            assert_slices(&slices, strchr(then, 'u') != NULL);
+            if (!strchr(then, 'u'))
+                assert_true(slices.open[0] && slices.open[1] && slices.open[2]);
+            world_close(&world);
+        }
+    assert_true(undone_partly > 10);
+}
+
+/* Undone from between two collections, and that is killed at each call and continued. */
+static bool stop_once_second_is_aside(void *context)
+{
+    return world_has(((slices_t *)context)->world, "spillway_kept_m_b");
+}
+
+static void test_undo_with_open_slices_is_killed(void **state)
+{
+    (void)state;
+    for (int applied = 0; applied < 2; applied++)
+        for (int64_t k = 1;; k++) {
+            world_t world;
+            slices_t slices;
+            bson_t report;
+            world_open_with_slices(&world, &slices, false);
+            world.options.throttle.stop = stop_once_second_is_aside;
+            world.options.throttle.context = &slices;
+            assert_int_equal(world_run(&world, spill_consolidate_cut_over), SPILL_CANCELLED);
+            world.options.throttle.stop = NULL;
+            assert_true(slices.open[0] && !slices.open[1]);
+            assert_says(&world, "\"open\" : 1");
+            assert_int_equal(spill_consolidate_look_undo(world.foreign, &world.group,
+                                                         &world.options, &report, &world.error),
+                             SPILL_OK);
+            char *text = bson_as_relaxed_extended_json(&report, NULL);
+            assert_non_null(strstr(text, "\"collection\" : \"m_a\", \"before\" : 5, \"now\" : 5"));
+            assert_null(strstr(text, "m_b"));
+            bson_free(text);
+            bson_destroy(&report);
+            world.memory->fail_at = world.memory->calls + k;
+            world.memory->fail_applied = applied;
+            spill_code_t code = world_run_to(&world, "u");
+            world.memory->fail_at = 0;
+            if (code != SPILL_OK && world_run_to(&world, "u") != SPILL_OK)
+                fail_msg("call %lld: %s", (long long)k, world.error.message);
+            assert_slices(&slices, true);
+            assert_false(world_has(&world, "messages"));
+            assert_false(world_has(&world, "spillway_kept_messages"));
+            world_close(&world);
+            if (code == SPILL_OK)
+                break;
+        }
+}
+
+/* Without the place it is not known which slices the application writes to: none is changed. */
+static void test_lost_place_is_refused(void **state)
+{
+    (void)state;
+    world_t world;
+    slices_t slices;
+    world_open_with_slices(&world, &slices, false);
+    world.options.throttle.stop = stop_once_second_is_aside;
+    world.options.throttle.context = &slices;
+    assert_int_equal(world_run(&world, spill_consolidate_cut_over), SPILL_CANCELLED);
+    world.options.throttle.stop = NULL;
+    assert_int_equal(
+        world.foreign->ops->mark_delete(world.foreign, "messages:consolidate.at", NULL), SPILL_OK);
+    assert_int_equal(world_run(&world, spill_consolidate_cut_over), SPILL_CORRUPT);
+    assert_non_null(strstr(world.error.message, "'messages:consolidate.at' is missing"));
+    assert_int_equal(world_run(&world, spill_consolidate_undo), SPILL_CORRUPT);
+    assert_slices(&slices, false);
+    world_close(&world);
+}
+
+/* ---- the pause of a collection that an earlier run has put aside ----------------------------- */
+
+/* Before each call: kill the program at the first one behind the rename of m_a. */
+static void die_behind_rename(foreign_memory_t *memory)
+{
+    if (memory->fail_at == 0 && foreign_memory_find(memory, "spillway_kept_m_a"))
+        memory->fail_at = memory->calls;
+}
+
+static void kill_behind_rename(world_t *world)
+{
+    world->memory->before = die_behind_rename;
+    world->memory->fail_for_good = true;
+    assert_int_equal(world_run(world, spill_consolidate_cut_over), SPILL_IO);
+    world->memory->before = NULL;
+    world->memory->fail_at = 0;
+    assert_false(world_has(world, "m_a"));
+}
+
+static bool stop_at_once(void *context)
+{
+    (void)context;
+    return true;
+}
+
+static void test_pause_of_a_killed_run_is_bounded(void **state)
+{
+    (void)state;
+    world_t world;
+    call_clock_t clock = {.call_us = 1000, .aside_us = 600000};
+    world_open(&world, "compound");
+    assert_done(&world, spill_consolidate_copy);
+    for (int i = 0; i < 2; i++) {
+        foreign_memory_put(world.memory, "m_a", "{\"_id\": 8, \"text\": \"since\"}");
+        kill_behind_rename(&world);
+        if (i == 0) {
+            set_call_clock(&world, &clock);
+            assert_refused(&world, spill_consolidate_cut_over,
+                           "'m_a' was put aside, could not be compared");
+            world.options.throttle.clock = (spill_clock_t){0};
+        } else {
+            world.options.throttle.stop = stop_at_once;
+            assert_int_equal(world_run(&world, spill_consolidate_cut_over), SPILL_CANCELLED);
+            world.options.throttle.stop = NULL;
+        }
+        assert_true(world_has(&world, "m_a"));
+        assert_false(world_has(&world, "spillway_kept_m_a"));
+    }
+    assert_done(&world, spill_consolidate_cut_over);
+    assert_joint(&world, true);
+    world_close(&world);
+}
+
+/* Call k fails, with or without its effect. How many collections are aside without being open? */
+static int count_blocked(int64_t k, bool views, spill_code_t *code)
+{
+    world_t world;
+    slices_t slices;
+    int blocked = 0;
+    world_open_with_slices(&world, &slices, views);
+    world.memory->fail_at = world.memory->calls + k;
+    world.memory->fail_applied = k % 2;
+    *code = world_run(&world, spill_consolidate_cut_over);
+    for (size_t i = 0; i < 3 && *code != SPILL_OK; i++) {
+        const foreign_collection_t *old =
+            foreign_memory_find(world.memory, world.group.members[i].collection);
+        bool named = old && !old->view;
+        blocked += !named && !slices.open[i];
+    }
+    world_close(&world);
+    return blocked;
+}
+
+/* Unless the answer to the save of its place is lost, the writers have their collection again. */
+static void test_failed_pause_gives_the_name_back(void **state)
+{
+    (void)state;
+    for (int views = 0; views < 2; views++) {
+        spill_code_t code = SPILL_IO;
+        int blocked = 0;
+        for (int64_t k = 1; code != SPILL_OK; k++)
+            blocked += count_blocked(k, views, &code);
+        assert_int_equal(blocked, 3); /* each one's place */
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_open_slices_are_written_to),
+        cmocka_unit_test(test_killed_with_open_slices),
+        cmocka_unit_test(test_undo_with_open_slices_is_killed),
+        cmocka_unit_test(test_lost_place_is_refused),
+        cmocka_unit_test(test_pause_of_a_killed_run_is_bounded),
+        cmocka_unit_test(test_failed_pause_gives_the_name_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
