@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# bench/results check: which bars are met and which are missed, by results that are made up here.
+# bench/results check reports which bars are met and which are missed, with results made up here.
+# bench/results chart draws the recorded results.
 # shellcheck disable=SC1091,SC2154 # lib.sh is not followed
 source "$(dirname "$0")/lib.sh"
 
@@ -63,3 +64,12 @@ judged 1 "met     flat, newest-append at 999300, against 100: 1.24" \
     "MISSED  flat, oldest-append at 999300, against 100: 1.26" \
     "met     72 times .*, newest, .*: 72 \(720 and 10.0 us, log\)" \
     "MISSED  72 times .*, oldest, .*: 71 " "- *72 times .*, server: no figures"
+
+# The chart in the documentation shows the recorded results.
+"$SPILLWAY_SOURCE/bench/results" chart "$SPILLWAY_SOURCE/docs/internals/benchmarks.md" >chart.svg
+cmp -s chart.svg "$SPILLWAY_SOURCE/docs/explanation/append-by-length.svg" ||
+    fail "docs/explanation/append-by-length.svg differs from bench/results chart docs/internals/benchmarks.md"
+grep -q '>100 ms<' chart.svg || fail "the chart has no axis: $(head -c 300 chart.svg)"
+printf 'no table\n' >empty.md
+"$SPILLWAY_SOURCE/bench/results" chart empty.md >out 2>err && fail "a chart of nothing"
+grep -q 'empty.md has no table' err || fail "no reason: $(cat err)"
