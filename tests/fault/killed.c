@@ -1,5 +1,7 @@
 #include "killed.h"
 
+#include "support/child.h"
+
 #include <inttypes.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -345,7 +347,7 @@ static void check_apart(const ledger_t *ledger, const char *path, spill_durabili
     if (pid == 0) {
         int64_t counted[THREADS];
         check_store(ledger, path, durability, counted);
-        _exit(write(ends[1], counted, sizeof counted) == sizeof counted ? 0 : 4);
+        child_end(write(ends[1], counted, sizeof counted) == sizeof counted ? 0 : 4);
     }
     close(ends[1]);
     size_t bytes = THREADS * sizeof *found;

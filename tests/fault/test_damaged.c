@@ -11,6 +11,7 @@
  * process of its own, so that a signal is seen, and every tenth case runs the program, too.
  */
 #include "fault/program.h"
+#include "support/child.h"
 #include "support/embedded.h"
 
 #include <dirent.h>
@@ -134,7 +135,7 @@ static void write_base(const base_t *base)
     if (base->killed)
         raise(SIGKILL);
     embedded_close(store);
-    _exit(0);
+    child_end(0);
 }
 
 /* Open the database with an option that keeps the logs, write a change to a second log, and die. */
@@ -165,7 +166,7 @@ static int in_child(void (*work)(const void *context), const void *context)
     must(child >= 0, "cannot fork");
     if (child == 0) {
         work(context);
-        _exit(0);
+        child_end(0);
     }
     must(waitpid(child, &status, 0) == child, "cannot wait");
     return status;

@@ -2,6 +2,7 @@
  * The engine runs out of memory at its k-th allocation, for many k: every call then returns an
  * error, nothing hangs, and no acknowledged element is lost.
  */
+#include "support/child.h"
 #include "support/embedded.h"
 #include "support/fail_new.h"
 
@@ -111,7 +112,7 @@ static bool work_in_child(work_fn work, const char *folder, long failing, outcom
     if (child == 0) {
         alarm(SECONDS_MAX); /* a hang kills the child */
         work(folder, failing, outcome);
-        _exit(0);
+        child_end(0);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT)

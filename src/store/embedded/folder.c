@@ -247,20 +247,21 @@ static spill_code_t open_mark(const char *folder, unsigned file_mode, int *mark,
                       folder);
 }
 
-/* A hash of a file's first `size` bytes, or of those that can be read. */
-static uint64_t hash_file(const char *path, size_t size)
+/* Hash a file's first `size` bytes. False: they cannot be read. */
+static bool hash_file(const char *path, size_t size, uint64_t *hash)
 {
     FILE *file = spill_file_stream_regular(path);
     if (!file)
-        return 0;
+        return false;
     void *bytes = bson_malloc(size > 0 ? size : 1);
-    uint64_t hash = spill_hash(bytes, fread(bytes, 1, size, file));
+    bool whole = fread(bytes, 1, size, file) == size;
+    *hash = spill_hash(bytes, size);
     bson_free(bytes);
     fclose(file);
-    return hash;
+    return whole;
 }
 
-/* The engine's list of files, as "closed: NAME SIZE HASH". */
+/* The engine's list of files, as "closed: NAME SIZE HASH". False: it cannot be read. */
 static bool describe_closed(const char *folder, char *text, size_t size)
 {
     char name[64] = "";
@@ -273,10 +274,11 @@ static bool describe_closed(const char *folder, char *text, size_t size)
     name[strcspn(name, "\n")] = '\0';
     struct stat about;
     path = bson_strdup_printf("%s/%s", folder, name);
-    named = named && stat(path, &about) == 0;
+    uint64_t hash = 0;
+    named = named && stat(path, &about) == 0 && hash_file(path, (size_t)about.st_size, &hash);
     if (named)
         snprintf(text, size, "closed: %s %lld %016llx\n", name, (long long)about.st_size,
-                 (unsigned long long)hash_file(path, (size_t)about.st_size));
+                 (unsigned long long)hash);
     bson_free(path);
     return named;
 }

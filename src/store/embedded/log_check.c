@@ -55,19 +55,20 @@ static uint64_t *pinned_logs(const spill_pinned_t *pinned, uint64_t oldest, size
     return numbers;
 }
 
-uint64_t *spill_log_numbers(const char *folder, uint64_t oldest, size_t *count)
+spill_code_t spill_log_numbers(const char *folder, uint64_t oldest, uint64_t **numbers,
+                               size_t *count, spill_error_t *error)
 {
-    uint64_t *numbers = NULL;
     DIR *entries = opendir(folder);
+    *numbers = NULL;
     *count = 0;
     if (!entries)
-        return NULL;
+        return spill_fail_errno(error, errno, "%s: cannot list the folder", folder);
     for (const struct dirent *entry; (entry = readdir(entries)) != NULL;)
-        numbers = add_log(numbers, entry->d_name, oldest, count);
+        *numbers = add_log(*numbers, entry->d_name, oldest, count);
     closedir(entries);
     if (*count > 0)
-        qsort(numbers, *count, sizeof *numbers, compare_numbers);
-    return numbers;
+        qsort(*numbers, *count, sizeof **numbers, compare_numbers);
+    return SPILL_OK;
 }
 
 char *spill_log_path(const char *folder, uint64_t log)
@@ -76,18 +77,19 @@ char *spill_log_path(const char *folder, uint64_t log)
 }
 
 /* Is there a table or value file that the engine began after the list's last record? */
-static bool has_later_table(const char *folder, const spill_manifest_t *manifest)
+static spill_code_t find_later_table(const char *folder, const spill_manifest_t *manifest,
+                                     bool *found, spill_error_t *error)
 {
-    bool found = false;
     DIR *entries = opendir(folder);
+    *found = false;
     if (!entries)
-        return false;
-    for (const struct dirent *entry; !found && (entry = readdir(entries)) != NULL;)
-        found = (numbered(entry->d_name, ".sst") >= manifest->next_file ||
-                 numbered(entry->d_name, ".blob") >= manifest->next_file) &&
-                manifest->next_file > 0;
+        return spill_fail_errno(error, errno, "%s: cannot list the folder", folder);
+    for (const struct dirent *entry; !*found && (entry = readdir(entries)) != NULL;)
+        *found = (numbered(entry->d_name, ".sst") >= manifest->next_file ||
+                  numbered(entry->d_name, ".blob") >= manifest->next_file) &&
+                 manifest->next_file > 0;
     closedir(entries);
-    return found;
+    return SPILL_OK;
 }
 
 /* ---- the logs -------------------------------------------------------------------------------- */
@@ -210,10 +212,13 @@ static spill_code_t walk_log(walk_t *walk, bool *gone, spill_error_t *error)
 static spill_code_t walk_logs(walk_t *walk, bool *moving, spill_error_t *error)
 {
     size_t count;
+    uint64_t *numbers;
     uint64_t oldest = walk->state->manifest.log;
-    uint64_t *numbers = walk->pinned ? pinned_logs(walk->pinned, oldest, &count)
-                                     : spill_log_numbers(walk->folder, oldest, &count);
     spill_code_t code = SPILL_OK;
+    if (walk->pinned)
+        numbers = pinned_logs(walk->pinned, oldest, &count);
+    else
+        code = spill_log_numbers(walk->folder, oldest, &numbers, &count, error);
     for (size_t i = 0; code == SPILL_OK && !*moving && !walk->stopped && i < count; i++) {
         walk->log = numbers[i];
         code = walk_log(walk, moving, error);
@@ -246,9 +251,12 @@ static bool has_first_log(const walk_t *walk)
 static spill_code_t judge_list(const walk_t *walk, spill_error_t *error)
 {
     const spill_manifest_t *manifest = &walk->state->manifest;
-    if (!manifest->torn || walk->any || has_first_log(walk) ||
-        !has_later_table(walk->folder, manifest))
+    bool found;
+    if (!manifest->torn || walk->any || has_first_log(walk))
         return SPILL_OK;
+    spill_code_t code = find_later_table(walk->folder, manifest, &found, error);
+    if (code != SPILL_OK || !found)
+        return code;
     return spill_fail(error, SPILL_CORRUPT,
                       "%s/%s: the list of files ends in the middle of a record, and there are "
                       "tables that are not in it: restore a backup",

@@ -48,10 +48,11 @@ spill_code_t spill_log_fail(const char *folder, const spill_logs_state_t *state,
                             spill_error_t *error);
 
 /*
- * The numbers of the logs in a folder, from `oldest` on, in ascending order. Free with bson_free;
- * NULL: there is none.
+ * List the numbers of the logs in a folder, from `oldest` on, in ascending order. Free *numbers
+ * with bson_free; NULL: there is none. Fails if the folder cannot be read.
  */
-uint64_t *spill_log_numbers(const char *folder, uint64_t oldest, size_t *count);
+spill_code_t spill_log_numbers(const char *folder, uint64_t oldest, uint64_t **numbers,
+                               size_t *count, spill_error_t *error);
 
 /* "FOLDER/000012.log". Free with bson_free. */
 char *spill_log_path(const char *folder, uint64_t log);

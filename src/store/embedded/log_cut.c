@@ -280,8 +280,10 @@ static spill_code_t cut_damage(cutting_t *cutting, bool look_only, spill_log_los
     cut->offset = state->offset;
     snprintf(cut->file, sizeof cut->file, "%s", state->file);
     snprintf(cut->reason, sizeof cut->reason, "%s", state->what);
-    cutting->logs = spill_log_numbers(cutting->folder, state->log, &cutting->count);
-    spill_code_t code = gather_losses(cutting, cut, error);
+    spill_code_t code =
+        spill_log_numbers(cutting->folder, state->log, &cutting->logs, &cutting->count, error);
+    if (code == SPILL_OK)
+        code = gather_losses(cutting, cut, error);
     if (code == SPILL_OK && report)
         report_losses(cutting, report, context);
     if (code == SPILL_OK && !look_only)
