@@ -75,7 +75,8 @@ static void make_killed(char *copy, char *log)
     snprintf(copy, PATH_SIZE, "%s-killed", folder);
     run_command("cp -r %s %s", folder, copy);
     embedded_close(store);
-    uint64_t *logs = spill_log_numbers(copy, 0, &count);
+    uint64_t *logs;
+    assert_int_equal(spill_log_numbers(copy, 0, &logs, &count, NULL), SPILL_OK);
     assert_true(count > 0);
     char *path = spill_log_path(copy, logs[count - 1]);
     snprintf(log, PATH_SIZE, "%s", path);
