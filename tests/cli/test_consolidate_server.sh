@@ -103,7 +103,10 @@ with pymongo.MongoClient(sys.argv[1]) as client:
         sys.exit("the index is not unique")
     except pymongo.errors.DuplicateKeyError:
         database.messages.delete_one({"_id": 1})
+    database.messages_room001.insert_one({"_id": "stray", "text": "late"}) # by the old name
 END
+expect 0 consolidate @uri plan.json --execute --cut-over
+has out '"before":true,"passes":0,"inserted":1,'
 expect 0 consolidate @uri plan.json --undo
 has out 'goes back: { "collection" : "messages_room000"'
 expect 0 consolidate @uri plan.json --undo --execute
@@ -114,8 +117,10 @@ import sys, pymongo
 with pymongo.MongoClient(sys.argv[1]) as client:
     database = client.get_default_database()
     assert database.messages_room000.find_one({"_id": "own"}) == {"_id": "own", "text": "since"}
-    assert "messages" not in database.list_collection_names()
+    assert database.messages_room001.find_one({"_id": "stray"}) == {"_id": "stray", "text": "late"}
+    assert not {"messages", "spillway_late_messages_room001"} & set(database.list_collection_names())
     database.messages_room000.delete_one({"_id": "own"})
+    database.messages_room001.delete_one({"_id": "stray"})
 END
 
 # ---- cut over beside writers that never stop

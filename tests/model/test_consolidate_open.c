@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -272,6 +273,193 @@ static void test_failed_pause_gives_the_name_back(void **state)
     }
 }
 
+/* ---- strays: inserts under an old name after the collection was put aside -------------------- */
+
+static void put_stray(world_t *world)
+{
+    foreign_memory_put(world->memory, "m_a", "{\"_id\": 70, \"text\": \"late\"}");
+    foreign_memory_put(world->memory, "m_a", "{\"_id\": 71, \"text\": \"late, too\"}");
+}
+
+/* A collection has the document of that _id, as many times. */
+static void assert_count(world_t *world, const char *collection, const char *id, int times)
+{
+    char begin[96];
+    char *text = foreign_memory_text(world->memory, collection);
+    int count = 0;
+    snprintf(begin, sizeof begin, "{ \"_id\" : %s,", id);
+    for (const char *at = text; (at = strstr(at, begin)) != NULL; at++)
+        count++;
+    bson_free(text);
+    assert_int_equal(count, times);
+}
+
+static void assert_absorbed(world_t *world)
+{
+    const char *ids[] = {"70", "71"};
+    bool undone = world_has(world, "m_a") && !world_has(world, "messages");
+    for (size_t i = 0; i < 2; i++) {
+        char id[64];
+        bool keeps = world->group.keeps_ids || undone;
+        snprintf(id, sizeof id, keeps ? "%s" : "{ \"room\" : \"a\", \"id\" : %s }", ids[i]);
+        assert_count(world, undone ? "m_a" : "messages", id, 1);
+    }
+    assert_false(world_has(world, "spillway_late_m_a"));
+    assert_int_equal(world_has(world, "m_a"), undone);
+}
+
+/* By each step after the cut-over, and whichever call of it fails, or is the last one. */
+static void test_strays_are_absorbed(void **state)
+{
+    (void)state;
+    static const char *const steps[] = {"o", "f", "u"};
+    for (int variant = 0; variant < 24; variant++) {
+        const char *step = steps[variant % 3];
+        spill_code_t code = SPILL_IO;
+        for (int64_t k = 1; code != SPILL_OK; k++) {
+            world_t world;
+            world_open(&world, variant / 12 ? "keep" : "compound");
+            assert_int_equal(world_run_to(&world, "co"), SPILL_OK);
+            put_stray(&world);
+            world.memory->fail_at = world.memory->calls + k;
+            world.memory->fail_applied = variant / 3 % 2;
+            world.memory->fail_for_good = variant / 6 % 2;
+            code = world_run_to(&world, step);
+            world.memory->fail_at = 0;
+            if (code != SPILL_OK && world_run_to(&world, step) != SPILL_OK)
+                fail_msg("call %lld, %s: %s", (long long)k, step, world.error.message);
+            assert_absorbed(&world);
+            world_close(&world);
+        }
+    }
+}
+
+static void test_conflicting_stray_is_not_touched(void **state)
+{
+    (void)state;
+    static const char *const own[] = {"{\"_id\": {\"room\": \"a\", \"id\": 70}, \"room\": \"a\"}",
+                                      "{\"_id\": 71, \"room\": \"a\"}"};
+    for (size_t i = 0; i < 2; i++) {
+        world_t world;
+        world_open(&world, "compound");
+        assert_int_equal(world_run_to(&world, "co"), SPILL_OK);
+        put_stray(&world);
+        assert_true(foreign_memory_put(world.memory, "messages", own[i]));
+        assert_refused(&world, spill_consolidate_cut_over, "somebody has written to 'm_a'");
+        assert_refused(&world, spill_consolidate_cut_over, i ? "_id 71" : "\"id\" : 70");
+        assert_refused(&world, spill_consolidate_finish, "merge the documents of 'm_a'");
+        assert_refused(&world, spill_consolidate_undo, "drop 'm_a'");
+        assert_int_equal(foreign_memory_count(world.memory, "m_a"), 2);
+        assert_int_equal(foreign_memory_count(world.memory, "messages"), 13);
+        foreign_memory_delete(world.memory, "m_a", i ? "71" : "70"); /* merged by hand */
+        assert_int_equal(world_run_to(&world, "o"), SPILL_OK);
+        assert_int_equal(foreign_memory_count(world.memory, "messages"), 14);
+        assert_false(world_has(&world, "m_a"));
+        world_close(&world);
+    }
+}
+
+/* A unique index refuses it: the stray has its late name then, and is kept. */
+static void test_stray_that_is_not_unique_is_kept(void **state)
+{
+    (void)state;
+    world_t world;
+    world_open(&world, "compound");
+    foreign_memory_put(world.memory, "m_c", "{\"_id\": 5}");
+    for (size_t i = 0; i < 3; i++) {
+        foreign_collection_t *old =
+            foreign_memory_find(world.memory, world.group.members[i].collection);
+        bson_destroy(old->indexes);
+        old->indexes = BCON_NEW("0", "{", "key", "{", "text", BCON_INT32(1), "}", "name", "text_1",
+                                "unique", BCON_BOOL(true), "sparse", BCON_BOOL(true), "}");
+    }
+    assert_int_equal(world_run_to(&world, "co"), SPILL_OK);
+    put_stray(&world);
+    foreign_memory_put(world.memory, "m_a", "{\"_id\": 72, \"text\": \"a1\"}");
+    assert_refused(&world, spill_consolidate_cut_over, "drop 'spillway_late_m_a'");
+    assert_refused(&world, spill_consolidate_undo, "\"id\" : 72");
+    assert_int_equal(foreign_memory_count(world.memory, "spillway_late_m_a"), 3);
+    foreign_memory_delete(world.memory, "spillway_late_m_a", "72");
+    assert_int_equal(world_run_to(&world, "o"), SPILL_OK);
+    assert_absorbed(&world);
+    world_close(&world);
+}
+
+enum { MOST_INSERTS = 60 };
+
+/* An application that inserts by the old names all the time. */
+typedef struct inserters {
+    int64_t next; /* _id from 1000 */
+    int64_t until_call;
+    unsigned seed;
+    int late;                  /* inserts into strays */
+    char *names[MOST_INSERTS]; /* of the collection that took the insert; NULL: it was refused */
+} inserters_t;
+
+static void insert_something(foreign_memory_t *memory)
+{
+    static const char *const names[] = {"m_a", "m_b", "m_c"};
+    inserters_t *inserters = memory->context;
+    const char *name = names[rand_r(&inserters->seed) % 3];
+    const foreign_collection_t *found = foreign_memory_find(memory, name);
+    if (memory->calls >= inserters->until_call || rand_r(&inserters->seed) % 8 != 0 ||
+        inserters->next == MOST_INSERTS || (found && found->view))
+        return;
+    char text[64], kept[32];
+    snprintf(kept, sizeof kept, "spillway_kept_%s", name);
+    snprintf(text, sizeof text, "{\"_id\": %lld, \"x\": 1}", 1000 + (long long)inserters->next);
+    inserters->late += foreign_memory_find(memory, kept) != NULL;
+    if (foreign_memory_put(memory, name, text))
+        inserters->names[inserters->next] = bson_strdup(name);
+    inserters->next++;
+}
+
+/* Each insert is in the joint collection, or after an undo in its old one, once. */
+static void assert_inserts(world_t *world, inserters_t *inserters, bool undone)
+{
+    for (int64_t i = 0; i < inserters->next; i++) {
+        char id[64];
+        const char *name = inserters->names[i];
+        if (!name)
+            continue;
+        if (undone)
+            snprintf(id, sizeof id, "%lld", 1000 + (long long)i);
+        else
+            snprintf(id, sizeof id, "{ \"room\" : %s, \"id\" : %lld }", slice_values[name[2] - 'a'],
+                     1000 + (long long)i);
+        assert_count(world, undone ? name : "messages", id, 1);
+        bson_free(inserters->names[i]);
+    }
+}
+
+static void test_inserts_never_stop(void **state)
+{
+    (void)state;
+    int late = 0;
+    for (unsigned seed = 1; seed <= 60; seed++) {
+        world_t world;
+        inserters_t inserters = {.seed = seed, .until_call = INT64_MAX};
+        world_open(&world, "compound");
+        world.options.views = seed % 2;
+        world.options.passes = 2;
+        world.memory->before = insert_something;
+        world.memory->context = &inserters;
+        assert_int_equal(world_run(&world, spill_consolidate_copy), SPILL_OK);
+        for (int i = 0; i < 3; i++) { /* at most that a stray was created again, which is refused */
+            spill_code_t code = world_run(&world, spill_consolidate_cut_over);
+            if (code != SPILL_OK && code != SPILL_REFUSED && code != SPILL_IO)
+                fail_msg("seed %u: %s", seed, world.error.message);
+        }
+        late += inserters.late;
+        inserters.until_call = 0;
+        if (world_run_to(&world, seed % 3 ? "o" : "u") != SPILL_OK)
+            fail_msg("seed %u: %s", seed, world.error.message);
+        assert_inserts(&world, &inserters, seed % 3 == 0);
+        world_close(&world);
+    }
+    assert_true(late > 100);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -281,6 +469,10 @@ int main(void)
         cmocka_unit_test(test_lost_place_is_refused),
         cmocka_unit_test(test_pause_of_a_killed_run_is_bounded),
         cmocka_unit_test(test_failed_pause_gives_the_name_back),
+        cmocka_unit_test(test_strays_are_absorbed),
+        cmocka_unit_test(test_conflicting_stray_is_not_touched),
+        cmocka_unit_test(test_stray_that_is_not_unique_is_kept),
+        cmocka_unit_test(test_inserts_never_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,13 +34,6 @@ static spill_code_t approach(spill_consolidate_run_t *run, spill_error_t *error)
     return code;
 }
 
-/* Read what is there, and refuse what was made under an old name. */
-static spill_code_t list_and_check(spill_consolidate_run_t *run, spill_error_t *error)
-{
-    spill_code_t code = spill_consolidate_list(run, error);
-    return code == SPILL_OK ? spill_consolidate_check_names(run, error) : code;
-}
-
 /* Report the members that earlier runs have opened. */
 static void report_open(const spill_consolidate_run_t *run, size_t open)
 {
@@ -58,10 +51,10 @@ static spill_code_t cut(spill_consolidate_run_t *run, spill_error_t *error)
     run->progress.collections_all = run->group->count;
     while (code == SPILL_OK && run->place.member < run->group->count)
         code = spill_consolidate_cut_member(run, error);
+    if (code == SPILL_OK)
+        code = spill_consolidate_absorb_all(run, run->group->count, error);
     if (code == SPILL_OK && run->mark.views)
         code = spill_consolidate_make_views(run, error);
-    if (code == SPILL_OK)
-        code = list_and_check(run, error);
     return code == SPILL_OK ? spill_consolidate_enter(run, SPILL_CONSOLIDATE_CUT, error) : code;
 }
 
@@ -81,6 +74,8 @@ static spill_code_t cut_over(spill_consolidate_run_t *run, spill_error_t *error)
     case SPILL_CONSOLIDATE_CUTTING:
         break;
     case SPILL_CONSOLIDATE_CUT:
+        run->result->done = true;
+        return spill_consolidate_absorb_all(run, run->group->count, error);
     case SPILL_CONSOLIDATE_FINISHING:
     case SPILL_CONSOLIDATE_FINISHED:
         run->result->done = true;
@@ -125,7 +120,7 @@ static spill_code_t finish(spill_consolidate_run_t *run, spill_error_t *error)
     if (run->mark.phase < SPILL_CONSOLIDATE_CUT || run->mark.phase > SPILL_CONSOLIDATE_FINISHED)
         code = cut_over(run, error);
     if (code == SPILL_OK && run->mark.phase == SPILL_CONSOLIDATE_CUT) {
-        code = list_and_check(run, error);
+        code = spill_consolidate_absorb_all(run, run->group->count, error);
         if (code == SPILL_OK &&
             spill_consolidate_kind_of(run, run->group->into, NULL) != SPILL_CONSOLIDATE_COLLECTION)
             code = spill_fail(error, SPILL_REFUSED,

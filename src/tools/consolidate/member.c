@@ -38,11 +38,14 @@ spill_code_t spill_consolidate_refuse_slow(const spill_consolidate_run_t *run, s
                       run->result->changing, run->group->count);
 }
 
-/* Read the list of collections, and refuse one that was made under an old name. */
-static spill_code_t list_and_check(spill_consolidate_run_t *run, spill_error_t *error)
+/* Read the list of collections. A stray of the member goes to the collection that is put aside. */
+static spill_code_t list_and_absorb(spill_consolidate_run_t *run, bool *found, spill_error_t *error)
 {
+    *found = false;
     spill_code_t code = spill_consolidate_list(run, error);
-    return code == SPILL_OK ? spill_consolidate_check_names(run, error) : code;
+    if (code == SPILL_OK)
+        code = spill_consolidate_absorb(run, run->place.member, false, found, error);
+    return code == SPILL_OK && *found ? spill_consolidate_list(run, error) : code;
 }
 
 /* While the member's writers continue, make its slice nearly equal. */
@@ -73,7 +76,8 @@ static spill_code_t settle(spill_consolidate_run_t *run, const spill_joined_t *m
 static spill_code_t rename_back(spill_consolidate_run_t *run, const spill_joined_t *member,
                                 spill_error_t *error)
 {
-    spill_code_t code = spill_consolidate_list(run, error);
+    bool found;
+    spill_code_t code = list_and_absorb(run, &found, error);
     if (code != SPILL_OK ||
         spill_consolidate_kind_of(run, member->kept, NULL) != SPILL_CONSOLIDATE_COLLECTION)
         return code;
@@ -101,6 +105,20 @@ static spill_code_t put_back(spill_consolidate_run_t *run, const spill_joined_t 
     return code;
 }
 
+/* The view needs the old name: a stray of that name is absorbed, and the slice catches up. */
+static spill_code_t make_view(spill_consolidate_run_t *run, const spill_joined_t *member,
+                              spill_error_t *error)
+{
+    bool found = true;
+    spill_code_t code = SPILL_OK;
+    while (code == SPILL_OK && found) { /* the pause bounds it */
+        code = list_and_absorb(run, &found, error);
+        if (code == SPILL_OK && found)
+            code = settle(run, member, error);
+    }
+    return code == SPILL_OK ? spill_consolidate_make_view(run, run->place.member, error) : code;
+}
+
 /* The pause: from the rename until the place behind the member may be saved. */
 static spill_code_t pause_member(spill_consolidate_run_t *run, const spill_joined_t *member,
                                  bool named, spill_error_t *error)
@@ -112,10 +130,8 @@ static spill_code_t pause_member(spill_consolidate_run_t *run, const spill_joine
         code = spill_consolidate_rename(run, member->collection, member->kept, error);
     if (code == SPILL_OK)
         code = settle(run, member, error);
-    if (code == SPILL_OK)
-        code = list_and_check(run, error);
     if (code == SPILL_OK && run->mark.views)
-        code = spill_consolidate_make_view(run, run->place.member, error);
+        code = make_view(run, member, error);
     run->deadline_us = 0;
     if (code != SPILL_OK && code != SPILL_CONFLICT) /* after a conflict another run goes on */
         code = put_back(run, member, code, error);
@@ -125,11 +141,11 @@ static spill_code_t pause_member(spill_consolidate_run_t *run, const spill_joine
 spill_code_t spill_consolidate_cut_member(spill_consolidate_run_t *run, spill_error_t *error)
 {
     spill_consolidate_opened_t opened = {.member = &run->group->members[run->place.member]};
-    spill_code_t code = list_and_check(run, error);
+    bool found;
+    spill_code_t code = list_and_absorb(run, &found, error);
     bool named =
-        code == SPILL_OK && spill_consolidate_kind_of(run, opened.member->collection, NULL) ==
-                                SPILL_CONSOLIDATE_COLLECTION;
-    if (named)
+        spill_consolidate_kind_of(run, opened.member->kept, NULL) == SPILL_CONSOLIDATE_ABSENT;
+    if (code == SPILL_OK && named)
         code = catch_up(run, error);
     if (code != SPILL_OK)
         return code;

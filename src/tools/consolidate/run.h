@@ -261,6 +261,24 @@ spill_code_t spill_consolidate_refuse_slow(const spill_consolidate_run_t *run,
  */
 spill_code_t spill_consolidate_cut_member(spill_consolidate_run_t *run, spill_error_t *error);
 
+/* ---- absorb.c -------------------------------------------------------------------------------- */
+
+/*
+ * If run->listing has a stray of the member, a collection that was created under its old name after
+ * it was put aside: insert its documents where they belong, and drop it. *found: there was one, and
+ * run->listing is out of date. SPILL_REFUSED names a document that the target has otherwise; a
+ * conflict that is found before the stray has its late name leaves everything unchanged.
+ */
+spill_code_t spill_consolidate_absorb(spill_consolidate_run_t *run, size_t member, bool open,
+                                      bool *found, spill_error_t *error);
+
+/*
+ * Do that for all members, of which the first `open` ones are open. SPILL_REFUSED: also if a stray
+ * was created meanwhile.
+ */
+spill_code_t spill_consolidate_absorb_all(spill_consolidate_run_t *run, size_t open,
+                                          spill_error_t *error);
+
 /* ---- views.c --------------------------------------------------------------------------------- */
 
 /* The view's pipeline, an array initialized by the call. */

@@ -195,6 +195,9 @@ static spill_code_t begin(spill_consolidate_run_t *run, spill_error_t *error)
     spill_code_t code = SPILL_OK;
     if (run->mark.phase == SPILL_CONSOLIDATE_CUTTING) /* from here on no run opens another slice */
         code = spill_consolidate_take_place(run, &open, error);
+    if (code == SPILL_OK && run->mark.phase != SPILL_CONSOLIDATE_FINISHING &&
+        run->mark.phase != SPILL_CONSOLIDATE_FINISHED)
+        code = spill_consolidate_absorb_all(run, open, error);
     if (code == SPILL_OK)
         code = check(run, open, error);
     run->mark.back = open > 0;
