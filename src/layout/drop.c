@@ -187,8 +187,32 @@ static spill_code_t close_page(const spill_owner_t *owner, int64_t page, int64_t
 }
 
 /*
- * One try with keep oldest and pages. The tail is open (then it is closed), closed (then the rest
- * is done), sealed or not yet made (then its successor or itself is made, for the next try).
+ * The head counts a last page that does not exist. Read the page before it, and create the last
+ * page for the next try. That page is sealed, unless the head's count is damaged.
+ */
+static spill_code_t make_tail(spill_owner_t *owner, const spill_state_t *head,
+                              spill_response_t *before, spill_error_t *error)
+{
+    int64_t page = head->pages - 2;
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, page);
+    read.want_ops = !owner->array->store->ops->shared_window;
+    spill_code_t code = spill_owner_call(owner, &read, before, error);
+    if (code != SPILL_OK)
+        return code;
+    if (!before->state.present || before->state.epoch != head->epoch)
+        return page >= 0 ? spill_oldest_check_tail(owner, head->epoch, head->pages, error)
+                         : SPILL_OK;
+    if (before->state.sealed)
+        return spill_oldest_grow(owner, page, before, error);
+    spill_request_t seal = spill_owner_request(owner, SPILL_REQUEST_SEAL, page);
+    seal.epoch = head->epoch;
+    seal.rev = before->state.rev;
+    return spill_owner_step(owner, &seal, NULL, error);
+}
+
+/*
+ * One try with keep oldest and pages. If the tail is open, close it. If it is closed, drop the
+ * rest. If it is sealed, or does not exist, create its successor or itself for the next try.
  */
 static spill_code_t try_drop_oldest(spill_owner_t *owner, const spill_state_t *head, bool *done,
                                     spill_error_t *error)
@@ -201,16 +225,13 @@ static spill_code_t try_drop_oldest(spill_owner_t *owner, const spill_state_t *h
     if (code == SPILL_OK)
         code = spill_owner_call(owner, &read, &tail, error);
     bool made = tail.state.present && tail.state.epoch == head->epoch;
-    if (code == SPILL_OK && made && tail.state.closed) {
+    if (code == SPILL_OK && !made) {
+        code = make_tail(owner, head, &tail, error);
+    } else if (code == SPILL_OK && tail.state.closed) {
         code = spill_outlier_drop_closed(owner, head->epoch, head->pages, error);
         *done = code == SPILL_OK;
-    } else if (code == SPILL_OK) {
-        if (!made) {
-            read.page = --page;
-            code = spill_owner_call(owner, &read, &tail, error);
-        }
-        if (code == SPILL_OK && tail.state.sealed && tail.state.epoch == head->epoch)
-            code = spill_oldest_grow(owner, page, &tail, error);
+    } else if (code == SPILL_OK && tail.state.sealed) {
+        code = spill_oldest_grow(owner, page, &tail, error);
     }
     spill_response_release(&tail);
     return code;

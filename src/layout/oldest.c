@@ -68,6 +68,18 @@ static spill_code_t seal(const spill_owner_t *owner, int64_t page, const spill_s
     return spill_owner_step(owner, &request, NULL, error);
 }
 
+spill_code_t spill_oldest_check_tail(const spill_owner_t *owner, int64_t epoch, int64_t pages,
+                                     spill_error_t *error)
+{
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
+    if (code == SPILL_OK && head.state.present && head.state.epoch == epoch &&
+        head.state.pages == pages)
+        code = spill_owner_missing_page(owner, pages - 2, error);
+    spill_response_release(&head);
+    return code;
+}
+
 /*
  * Move on from a document that takes no more, or to one that was not made yet: do what is missing
  * for the tail's successor to be there, and let `tail` be the newest there is.
@@ -79,7 +91,7 @@ static spill_code_t move_on(spill_owner_t *owner, tail_t *tail, spill_error_t *e
     spill_code_t code = find_tail(owner, tail, error);
     if (code != SPILL_OK || tail->page > refused)
         return code;
-    /* The head speaks of no later page: read what stands before the one that is to be made. */
+    /* The head counts no later page: read the last page, or the one before if it is missing. */
     spill_response_t last = SPILL_RESPONSE_INIT;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, tail->page);
     read.want_ops = !owner->array->store->ops->shared_window;
@@ -100,6 +112,8 @@ static spill_code_t move_on(spill_owner_t *owner, tail_t *tail, spill_error_t *e
         } else {
             tail->page = read.page;
         }
+    } else if (code == SPILL_OK && read.page >= 0) {
+        code = spill_oldest_check_tail(owner, tail->epoch, tail->page + 1, error);
     }
     spill_response_release(&last);
     return code;

@@ -291,6 +291,15 @@ spill_code_t spill_outlier_drop_closed(spill_owner_t *owner, int64_t epoch, int6
 spill_code_t spill_oldest_grow(spill_owner_t *owner, int64_t page, spill_response_t *response,
                                spill_error_t *error);
 
+/*
+ * Keep oldest: the last two of the `pages` pages that a head of `epoch` counted were missing. A
+ * client raises that count only after it has sealed the last page but one, and a drop deletes the
+ * head before its pages. So return SPILL_CORRUPT, with the page, if the head still counts them.
+ * Cost: one read. (oldest.c)
+ */
+spill_code_t spill_oldest_check_tail(const spill_owner_t *owner, int64_t epoch, int64_t pages,
+                                     spill_error_t *error);
+
 /* Live elements of one document with numbers in [from, end). O(log |gone|). (locate.c) */
 int64_t spill_state_live_within(const spill_state_t *state, int64_t from, int64_t end);
 
