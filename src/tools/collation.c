@@ -1,45 +1,16 @@
 #include "tools/collation.h"
 
-#include "util/error.h"
-
-#include <string.h>
-
-/* {name, options: {collation: {locale, ...}}}, as the server lists it. */
-static bool has_collation(const bson_iter_t *description, const char *collection)
-{
-    bson_iter_t field, found;
-    const char *locale = "";
-    if (!bson_iter_recurse(description, &field) || !bson_iter_find(&field, "name") ||
-        !BSON_ITER_HOLDS_UTF8(&field) || strcmp(bson_iter_utf8(&field, NULL), collection) != 0)
-        return false;
-    if (!bson_iter_recurse(description, &field) ||
-        !bson_iter_find_descendant(&field, "options.collation", &found) ||
-        !BSON_ITER_HOLDS_DOCUMENT(&found))
-        return false;
-    if (bson_iter_recurse(&found, &field) && bson_iter_find(&field, "locale") &&
-        BSON_ITER_HOLDS_UTF8(&field))
-        locale = bson_iter_utf8(&field, NULL);
-    return strcmp(locale, "simple") != 0;
-}
+#include "store/collation.h"
 
 spill_code_t spill_collation_check(spill_foreign_t *foreign, const char *collection,
                                    spill_error_t *error)
 {
     bson_t listing;
-    bson_iter_t iter;
-    bool has = false;
     spill_code_t code = foreign->ops->list(foreign, &listing, error);
-    if (code == SPILL_OK && bson_iter_init(&iter, &listing))
-        while (!has && bson_iter_next(&iter))
-            has = has_collation(&iter, collection);
+    if (code == SPILL_OK)
+        code = spill_collation_judge(&listing, collection, error);
     bson_destroy(&listing);
-    if (code != SPILL_OK || !has)
-        return code;
-    return spill_fail(error, SPILL_REFUSED,
-                      "'%s' has a collation of its own, by which the server compares _ids and "
-                      "elements: its arrays cannot be laid out. Copy the documents to a "
-                      "collection without one",
-                      collection);
+    return code;
 }
 
 spill_code_t spill_collation_check_at(const char *uri, const char *collection, spill_error_t *error)

@@ -1,14 +1,10 @@
-/*
- * Collections with a collation of their own, which what is laid out cannot be in: by it the server
- * compares _ids, so that two owners may be one to it, and elements, so that an edit which changes
- * nothing but the case of letters would not be seen by the first cut.
- */
+/* The check of store/collation.h, on a server's database. */
 #ifndef SPILL_TOOLS_COLLATION_H
 #define SPILL_TOOLS_COLLATION_H
 
 #include "store/foreign.h"
 
-/* SPILL_REFUSED: it has one. Nothing where there is no such collection. One command. */
+/* SPILL_REFUSED: it has a collation. SPILL_OK if the collection does not exist. One command. */
 spill_code_t spill_collation_check(spill_foreign_t *foreign, const char *collection,
                                    spill_error_t *error);
 

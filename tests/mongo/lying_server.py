@@ -197,6 +197,7 @@ LIES = {
     "batches": lambda a: endless(a, empty=True),
     "unordered": unordered,
     "nameless": lambda a: in_batch(a, lambda d: {**d, "_id": 7}),
+    "collated": lambda a: in_batch(a, lambda d: {**d, "options": {"collation": {"locale": "en"}}}),
     "elsewhere": lambda a: namespace(a, "elsewhere.users"),
     "never": lambda a: a,
     "drip": lambda a: a,

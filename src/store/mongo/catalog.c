@@ -3,6 +3,7 @@
 
 #include "definition/fields.h"
 #include "definition/stored_element.h"
+#include "store/collation.h"
 #include "store/render.h"
 #include "util/error.h"
 #include "util/hash.h"
@@ -100,6 +101,51 @@ static void append_descending(const spill_definition_t *definition, const char *
     BSON_APPEND_INT32(keys, stored, -1);
 }
 
+/* List the collections of the database. To be destroyed in every case. */
+static spill_code_t list_collections(spill_mongo_t *store, bson_t *listing, spill_error_t *error)
+{
+    char buffer[16];
+    const char *key;
+    const bson_t *description;
+    uint32_t count = 0;
+    mongoc_client_t *client = mongoc_client_pool_pop(store->pool);
+    mongoc_database_t *database = mongoc_client_get_database(client, store->database);
+    mongoc_database_set_read_prefs(database, store->primary);
+    spill_mongo_cursor_t cursor = spill_mongo_cursor(
+        store, NULL, mongoc_database_find_collections_with_opts(database, NULL), true);
+    bson_init(listing);
+    spill_code_t code = spill_mongo_cursor_next(&cursor, &description, error);
+    for (; description; code = spill_mongo_cursor_next(&cursor, &description, error)) {
+        bson_uint32_to_string(count++, &key, buffer, sizeof buffer);
+        BSON_APPEND_DOCUMENT(listing, key, description);
+    }
+    spill_mongo_cursor_end(&cursor);
+    mongoc_database_destroy(database);
+    mongoc_client_pool_push(store->pool, client);
+    return code;
+}
+
+/*
+ * SPILL_REFUSED: one of the definition's collections has a collation. A user who may not list
+ * collections may still use them, so the check is then left out.
+ */
+static spill_code_t check_collations(spill_mongo_t *store, const bson_t *entry,
+                                     spill_error_t *error)
+{
+    spill_definition_t definition;
+    bson_t listing;
+    spill_code_t code = spill_definition_from_bson(&definition, entry, error);
+    if (code != SPILL_OK)
+        return code;
+    code = list_collections(store, &listing, error);
+    if (code == SPILL_OK)
+        code = spill_collation_judge(&listing, definition.collection, error);
+    if (code == SPILL_OK && spill_definition_has_pages(&definition))
+        code = spill_collation_judge(&listing, definition.page_collection, error);
+    bson_destroy(&listing);
+    return code == SPILL_DENIED ? SPILL_OK : code;
+}
+
 /*
  * Pages are found by owner and number, as the sources find them, by the first element's number, as
  * READ of SPILL_PAGE_HOLDING does, by their elements' ids, as READ of SPILL_PAGE_WITH_ID, and by
@@ -151,6 +197,8 @@ spill_code_t spill_mongo_catalog_put(spill_store_t *store, spill_catalog_t kind,
     *done = false;
     spill_code_t code = SPILL_OK;
     if (kind == SPILL_CATALOG_DEFINITION)
+        code = check_collations(mongo, document, error);
+    if (code == SPILL_OK && kind == SPILL_CATALOG_DEFINITION)
         code = make_indexes(mongo, document, error);
     if (code != SPILL_OK)
         return code;
