@@ -1,5 +1,6 @@
 /* migrate: arrays that other programs keep are laid out as a plan says, while they go on. */
 #include "cli/migrate_staged.h"
+#include "core/forming.h"
 #include "store/browse.h"
 #include "store/store.h"
 #include "tools/collation.h"
@@ -130,18 +131,30 @@ static spill_code_t is_saved(const spill_cli_migrate_t *run, const char *name, b
     return code == SPILL_NOT_FOUND ? SPILL_OK : code;
 }
 
-/* An undo on a server deletes the definition last: without one there is nothing left to undo. */
+/* A run saves its mark first, and deletes it last. */
+static spill_code_t is_marked(const spill_cli_migrate_t *run, bool *marked, spill_error_t *error)
+{
+    spill_forming_t forming;
+    spill_code_t code = spill_forming_load(run->store, run->definition->name, &forming, error);
+    *marked = forming.stored != NULL;
+    spill_forming_release(&forming);
+    return code;
+}
+
+/* On a server, without definitions and without a mark there is nothing left to undo. */
 static spill_code_t is_undone(const spill_cli_migrate_t *run, bool *undone, spill_error_t *error)
 {
     const migrate_options_t *given = run->invocation->options;
-    bool saved = true, original_saved = false;
+    bool saved = true, original_saved = false, marked = false;
     *undone = false;
     if (!given->undo || run->uri[0] == '\0')
         return SPILL_OK;
     spill_code_t code = is_saved(run, run->definition->name, &saved, error);
     if (code == SPILL_OK && run->planned)
         code = is_saved(run, run->planned->original.name, &original_saved, error);
-    *undone = code == SPILL_OK && !saved && !original_saved;
+    if (code == SPILL_OK && run->planned)
+        code = is_marked(run, &marked, error);
+    *undone = code == SPILL_OK && !saved && !original_saved && !marked;
     return code;
 }
 

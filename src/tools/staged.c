@@ -378,7 +378,19 @@ static spill_code_t drop_planned(const spill_staged_t *staged, spill_error_t *er
     return code == SPILL_OK ? spill_store_drop(staged->store, planned_name(staged), error) : code;
 }
 
-/* Where it was undone already, the original is there still, and has nothing to give back. */
+/* A run that ended after it saved the mark has defined no original: there is nothing to undo. */
+static spill_code_t undo_original(const spill_staged_t *staged, bool begun, pass_fn pass,
+                                  const spill_migrate_options_t *options,
+                                  spill_migrate_result_t *result, spill_error_t *error)
+{
+    bool defined = true;
+    spill_code_t code = SPILL_OK;
+    if (begun)
+        code = is_defined(staged, original_name(staged), &defined, error);
+    return code == SPILL_OK && defined ? over_original(staged, pass, options, result, error) : code;
+}
+
+/* If an earlier run undid it, the original still exists, and has nothing left to undo. */
 static spill_code_t look_for_undo(const spill_staged_t *staged, spill_stage_t *stage,
                                   spill_error_t *error)
 {
@@ -394,8 +406,9 @@ spill_code_t spill_staged_check_undo(const spill_staged_t *staged,
 {
     spill_stage_t stage;
     spill_code_t code = look_for_undo(staged, &stage, error);
+    bool begun = stage != SPILL_STAGE_NONE;
     return code == SPILL_OK
-               ? over_original(staged, spill_migrate_check_undo, options, result, error)
+               ? undo_original(staged, begun, spill_migrate_check_undo, options, result, error)
                : code;
 }
 
@@ -407,11 +420,11 @@ spill_code_t spill_staged_undo(const spill_staged_t *staged, const spill_migrate
     spill_code_t code = look_for_undo(staged, &stage, error);
     bool begun = stage != SPILL_STAGE_NONE;
     if (code == SPILL_OK)
-        code = over_original(staged, spill_migrate_check_undo, options, &measured, error);
+        code = undo_original(staged, begun, spill_migrate_check_undo, options, &measured, error);
     if (code == SPILL_OK && begun)
         code = drop_planned(staged, error);
     if (code == SPILL_OK)
-        code = over_original(staged, spill_migrate_undo, options, result, error);
+        code = undo_original(staged, begun, spill_migrate_undo, options, result, error);
     return code == SPILL_OK && begun ? spill_forming_end(staged->store, planned_name(staged), error)
                                      : code;
 }

@@ -119,3 +119,28 @@ with pymongo.MongoClient(sys.argv[1]) as client:
 END
 expect 3 sweep @other things-list --quiet
 has err "has no collection 'things'"
+
+# ---- a run that ended after it saved its mark -----------------------------------------------------
+
+new_database "$SPILLWAY_TEST_URI"
+echo "$uri" >marked
+"$python" - "$uri" <<'END' || fail "the mark"
+import sys, pymongo
+with pymongo.MongoClient(sys.argv[1]) as client:
+    database = client.get_default_database()
+    database.things.insert_one({"_id": 3, "list": list(range(300))})
+    database["spillway.imports"].insert_one(
+        {"_id": "things-list:migrate", "entry": {
+            "definition": "things-list", "original": "things-list.original", "undoing": False}})
+END
+expect 0 migrate @marked oldest.json --undo --quiet
+expect 0 migrate @marked oldest.json --undo --execute --yes
+! grep -q "nothing left to undo" err || fail "the mark was not found"
+expect 0 migrate @marked oldest.json --undo --execute --yes
+has err "nothing left to undo"
+"$python" - "$(cat marked)" <<'END' || fail "the mark is left"
+import sys, pymongo
+with pymongo.MongoClient(sys.argv[1]) as client:
+    assert client.get_default_database()["spillway.imports"].count_documents({}) == 0
+END
+expect 0 migrate @marked oldest.json --execute --quiet
