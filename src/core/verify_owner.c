@@ -349,42 +349,46 @@ static void from_store(void *context, const spill_store_finding_t *finding)
 }
 
 /*
- * Keep newest: pages that were put and are not cut yet follow the last, one or several. *page is
- * behind them. They are copies of this head, or of what it was before.
+ * Keep newest: the pages after the last counted one are copies that a spill has put and not cut
+ * yet, or that a dead or refused spill has left. A later spill replaces them. They copy this head,
+ * or an earlier state of it. A spill puts several pages in turn, so one page may be absent (not put
+ * yet, or refused) before a page that exists. Two absent pages end the search.
  */
-static spill_code_t pass_uncut(spill_inspection_t *inspection, const spill_state_t *head,
-                               spill_response_t *response, int64_t *page, spill_error_t *error)
+static spill_code_t inspect_uncut(spill_inspection_t *inspection, const spill_state_t *head,
+                                  spill_response_t *response, spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
-    for (bool more = true; code == SPILL_OK && more;) {
-        code = spill_owner_read_state(inspection->owner, *page, response, error);
-        more = code == SPILL_OK && response->state.present && response->state.epoch == head->epoch;
-        if (more && response->state.src > head->rev)
-            spill_inspection_add(inspection, *page, 7,
+    int absent = 0;
+    for (int64_t page = head->pages; code == SPILL_OK && absent < 2; page++) {
+        code = spill_owner_read_state(inspection->owner, page, response, error);
+        const spill_state_t *state = &response->state;
+        bool exists = code == SPILL_OK && state->present && state->epoch == head->epoch;
+        absent = exists ? 0 : absent + 1;
+        if (exists && state->src > head->rev)
+            spill_inspection_add(inspection, page, 7,
                                  "is a copy of a head that was changed more often than this one");
-        *page += more ? 1 : 0;
     }
     return code;
 }
 
-/* Pages beyond the last. */
+/* Pages after the last one that the head counts. */
 static spill_code_t inspect_beyond(spill_inspection_t *inspection, const spill_state_t *head,
                                    spill_error_t *error)
 {
     const spill_definition_t *definition = &inspection->owner->array->definition;
     spill_response_t response = SPILL_RESPONSE_INIT;
     int64_t page = head->pages;
-    spill_code_t code = SPILL_OK;
+    spill_code_t code;
     if (!spill_definition_has_pages(definition))
         return SPILL_OK;
-    if (spill_elements_apart(definition)) {
-        page = spill_state_end(head); /* of each that is in the journal, one may have been put */
-    } else if (definition->keep == SPILL_KEEP_NEWEST) {
-        code = pass_uncut(inspection, head, &response, &page, error);
-        page++; /* the one behind them is not there */
+    if (spill_elements_apart(definition))
+        page = spill_state_end(head); /* each element of the head may have been put as a page */
+    else if (definition->keep == SPILL_KEEP_NEWEST) {
+        code = inspect_uncut(inspection, head, &response, error);
+        spill_response_release(&response);
+        return code;
     }
-    if (code == SPILL_OK)
-        code = spill_owner_read_state(inspection->owner, page, &response, error);
+    code = spill_owner_read_state(inspection->owner, page, &response, error);
     if (code == SPILL_OK && response.state.present && response.state.epoch == head->epoch)
         spill_inspection_add(inspection, page, 7,
                              "is there, though the head counts %" PRId64 " pages", head->pages);

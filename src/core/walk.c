@@ -26,6 +26,13 @@ static void end_stretch(spill_stretch_t *stretch, const spill_run_t *run,
                                                     : run->entries[run->count - 1].seq + 1;
 }
 
+/* Was the owner dropped after the walk began? An append may have created it again since. */
+static bool was_dropped(const spill_stretch_t *stretch)
+{
+    const spill_state_t *head = &stretch->head.state;
+    return !head->present || (stretch->epoch != 0 && stretch->epoch != head->epoch);
+}
+
 static spill_code_t read_from_head(const spill_owner_t *owner, int64_t seq,
                                    spill_stretch_t *stretch, spill_error_t *error)
 {
@@ -36,6 +43,9 @@ static spill_code_t read_from_head(const spill_owner_t *owner, int64_t seq,
     read.limit = ELEMENTS_AT_A_TIME;
     spill_code_t code = spill_owner_call(owner, &read, &stretch->head, error);
     bool newest = owner->array->definition.keep == SPILL_KEEP_NEWEST;
+    stretch->last = was_dropped(stretch);
+    if (stretch->last)
+        return code;
     if (code != SPILL_OK || (newest && seq < head->first && head->low < head->first))
         return code; /* spilled since we looked: it is in a page now */
     end_stretch(stretch, &stretch->head.run, head);
@@ -96,9 +106,10 @@ spill_code_t spill_stretch_read(const spill_owner_t *owner, spill_stretch_t *str
     int64_t where = SPILL_NO_DOCUMENT;
     stretch->run = &nothing;
     spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &stretch->head, error);
-    stretch->last = !head->present;
+    stretch->last = was_dropped(stretch);
     if (code != SPILL_OK || stretch->last)
         return code;
+    stretch->epoch = head->epoch;
     if (stretch->next < head->low)
         stretch->next = head->low;
     if (spill_elements_apart(&owner->array->definition) && stretch->next < head->first)

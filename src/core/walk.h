@@ -9,7 +9,8 @@ typedef struct spill_stretch {
     spill_response_t head;
     spill_response_t page;
     const spill_run_t *run; /* ascending; of this stretch */
-    int64_t next;           /* where to go on */
+    int64_t next;           /* the number from which the next call reads */
+    int64_t epoch;          /* the incarnation that the walk reads; 0 before the first call */
     bool last;
     spill_apart_walk_t apart; /* elements apart */
 } spill_stretch_t;
@@ -17,7 +18,9 @@ typedef struct spill_stretch {
 /*
  * Read on from stretch->next, which is 0 in a zeroed stretch: up to 1000 elements of one document,
  * or of many where elements are apart. The run may be empty while `last` is not set yet. An owner
- * that is not there has an empty, last one. Cost: two or three store operations.
+ * that is not there has an empty, last one. A walk stays in one incarnation of its owner: if the
+ * owner is dropped meanwhile, the walk ends, also if an append has created the owner again.
+ * Cost: two or three store operations.
  */
 spill_code_t spill_stretch_read(const spill_owner_t *owner, spill_stretch_t *stretch,
                                 spill_error_t *error);

@@ -247,8 +247,9 @@ static void observe_change(sim_world_t *world, int owner, int client,
     case SPILL_REQUEST_EDIT:
         if (!beyond(plain, request))
             wrong = sim_plain_edit(plain, request->seq, sim_value_id(&request->elements[0], NULL));
-        else if (plain->epoch == request->epoch)
-            sim_plain_edit_late(plain, request->seq, sim_value_id(&request->elements[0], NULL));
+        else
+            sim_plain_edit_late(plain, request->epoch, request->seq,
+                                sim_value_id(&request->elements[0], NULL));
         break;
     case SPILL_REQUEST_REMOVE:
         wrong = sim_plain_delete(plain, request->seq);

@@ -65,6 +65,7 @@ static void add_element(sim_plain_t *plain, int64_t seq, int64_t value, int32_t 
     plain->elements[plain->element_count++] = (sim_plain_element_t){
         .seq = seq,
         .incarnation = sim_plain_now(plain)->incarnation,
+        .epoch = plain->epoch,
         .born = sim_plain_version(plain),
         .died = died,
         .last_edit = -1,
@@ -136,11 +137,16 @@ const char *sim_plain_edit(sim_plain_t *plain, int64_t seq, int64_t value)
     return NULL;
 }
 
-void sim_plain_edit_late(sim_plain_t *plain, int64_t seq, int64_t value)
+void sim_plain_edit_late(sim_plain_t *plain, int64_t epoch, int64_t seq, int64_t value)
 {
-    sim_plain_element_t *element = sim_plain_find(plain, seq);
-    if (element && element->died != SIM_ALIVE)
-        note_edit(plain, element, element->died, value);
+    for (size_t i = plain->element_count; i-- > 0;) {
+        sim_plain_element_t *element = &plain->elements[i];
+        if (element->epoch != epoch || element->seq != seq)
+            continue;
+        if (element->died != SIM_ALIVE)
+            note_edit(plain, element, element->died, value);
+        return;
+    }
 }
 
 const char *sim_plain_intend(sim_plain_t *plain, int64_t seq)

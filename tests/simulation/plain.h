@@ -16,6 +16,7 @@
 typedef struct sim_plain_element {
     int64_t seq;
     int32_t incarnation;
+    int64_t epoch; /* of that incarnation */
     int32_t born;
     int32_t died;      /* the version that it is no longer in; SIM_ALIVE */
     int32_t last_edit; /* into edits, or -1 */
@@ -76,10 +77,11 @@ const char *sim_plain_append(sim_plain_t *plain, int64_t seq, int64_t skip, cons
                              size_t count);
 const char *sim_plain_edit(sim_plain_t *plain, int64_t seq, int64_t value);
 /*
- * An edit that reached a page after its element was trimmed: to the caller, who asked before, it
- * came right before the trim. No version has it; its own is the one in which the element died.
+ * An edit that reached a page after its element was trimmed, or after its owner (the incarnation
+ * `epoch`) was dropped. The caller read the head before, so the edit counts as made right before
+ * the trim or the drop. No version shows it; its version is the one in which the element died.
  */
-void sim_plain_edit_late(sim_plain_t *plain, int64_t seq, int64_t value);
+void sim_plain_edit_late(sim_plain_t *plain, int64_t epoch, int64_t seq, int64_t value);
 const char *sim_plain_intend(sim_plain_t *plain, int64_t seq);
 const char *sim_plain_delete(sim_plain_t *plain, int64_t seq);
 const char *sim_plain_trim(sim_plain_t *plain, int64_t low);

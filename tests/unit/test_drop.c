@@ -4,6 +4,8 @@
 #include "store/memory.h"
 #include "support/embedded.h"
 
+#include <spillway/verify.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -377,6 +379,80 @@ static void an_owner_made_while_its_definition_is_dropped(void **state)
     }
 }
 
+/* Drops the owner at the first element that an export shows, and creates it again. */
+typedef struct again {
+    fixture_t *fixture;
+    int64_t shown;
+} again_t;
+
+static bool drop_and_append_again(void *context, const spill_value_t *owner,
+                                  const spill_element_t *element)
+{
+    again_t *again = context;
+    (void)owner;
+    assert_int_equal(element->seq, again->shown); /* none of the new incarnation, none twice */
+    if (again->shown == 0) {
+        must(drop(again->fixture), NULL);
+        must(embedded_append(again->fixture->direct, "ada", 100, 40, NULL), NULL);
+    }
+    again->shown++;
+    return true;
+}
+
+static void an_export_ends_if_its_owner_is_dropped_and_created_again(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < KINDS; kind++) {
+        fixture_t fixture;
+        open_fixture(&fixture, kind);
+        must(embedded_append(fixture.array, "ada", 0, 30, NULL), NULL);
+        again_t again = {.fixture = &fixture};
+        spill_error_t error;
+        must(spill_array_export(fixture.direct, &fixture.name, drop_and_append_again, &again,
+                                &error),
+             &error);
+        assert_in_range(again.shown, 1, 29);
+        close_fixture(&fixture);
+    }
+}
+
+/* The second page of a spill, put while the first one was not put yet, or was refused. */
+static void verify_accepts_a_spill_that_another_client_has_begun(void **state)
+{
+    (void)state;
+    fixture_t fixture;
+    open_fixture(&fixture, 0);
+    must(embedded_append(fixture.array, "ada", 0, 10, NULL), NULL);
+    spill_response_t response = SPILL_RESPONSE_INIT;
+    must(spill_owner_read_state(&fixture.owner, SPILL_HEAD, &response, NULL), NULL);
+    const spill_state_t *head = &response.state;
+    spill_request_t put =
+        spill_owner_request(&fixture.owner, SPILL_REQUEST_PUT_PAGE, head->pages + 1);
+    spill_run_t run = {0};
+    spill_run_add(&run, head->first + 1, &fixture.name);
+    put.epoch = head->epoch;
+    put.src = head->rev;
+    put.first = head->first + 1;
+    put.slots = 1;
+    put.run = &run;
+    spill_response_t answer = SPILL_RESPONSE_INIT;
+    spill_verify_summary_t summary = {0};
+    must(spill_owner_call(&fixture.owner, &put, &answer, NULL), NULL);
+    assert_int_equal(answer.outcome, SPILL_DONE);
+    must(spill_array_verify(fixture.direct, NULL, NULL, NULL, &summary, NULL), NULL);
+    assert_int_equal(summary.findings, 0);
+
+    put.page++; /* a copy of a head that nobody has seen */
+    put.src = head->rev + 1000;
+    must(spill_owner_call(&fixture.owner, &put, &answer, NULL), NULL);
+    must(spill_array_verify(fixture.direct, NULL, NULL, NULL, &summary, NULL), NULL);
+    assert_int_equal(summary.findings, 1);
+    spill_run_release(&run);
+    spill_response_release(&answer);
+    spill_response_release(&response);
+    close_fixture(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -388,6 +464,8 @@ int main(void)
         cmocka_unit_test(a_definition_that_could_not_be_dropped),
         cmocka_unit_test(an_owner_made_while_its_definition_is_dropped),
         cmocka_unit_test(an_append_whose_owner_is_dropped_before_its_update),
+        cmocka_unit_test(an_export_ends_if_its_owner_is_dropped_and_created_again),
+        cmocka_unit_test(verify_accepts_a_spill_that_another_client_has_begun),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
