@@ -236,6 +236,7 @@ static void test_killed_beside_writers(void **state)
             world_t world;
             writers_t writers;
             world_open_with_writers(&world, &writers, (unsigned)k);
+            world.options.throttle.chunk_first = world.options.throttle.chunk_max = 4;
             world.options.passes = 2;
             assert_int_equal(world_run(&world, spill_consolidate_copy), SPILL_OK);
             world.memory->fail_at = world.memory->calls + k;

@@ -74,6 +74,7 @@ static void world_open_with_slices(world_t *world, slices_t *slices, bool views)
 {
     *slices = (slices_t){.world = world};
     world_open(world, "compound");
+    world->options.throttle.chunk_first = world->options.throttle.chunk_max = 4;
     world->options.views = views;
     world->options.opened = write_to_open_slice;
     world->options.context = slices;
@@ -436,7 +437,7 @@ static void test_inserts_never_stop(void **state)
 {
     (void)state;
     int late = 0;
-    for (unsigned seed = 1; seed <= 60; seed++) {
+    for (unsigned seed = 1; seed <= 30; seed++) {
         world_t world;
         inserters_t inserters = {.seed = seed, .until_call = INT64_MAX};
         world_open(&world, "compound");
@@ -457,7 +458,7 @@ static void test_inserts_never_stop(void **state)
         assert_inserts(&world, &inserters, seed % 3 == 0);
         world_close(&world);
     }
-    assert_true(late > 100);
+    assert_true(late > 50);
 }
 
 int main(void)
