@@ -46,6 +46,11 @@ for uri in "mongodb://u:$secret@" "mongodb://u:$secret@h:port/db" "mongodb://u:$
     done
 done
 
+fails 2 "raise maxPoolSize" count "mongodb://u:$secret@h/db?waitQueueTimeoutMS=5" ev alice
+fails 2 "encode characters other than letters" count "mongodb://u%zz:$secret@h/db" ev alice
+fails 3 "tlsCertificateKeyFile: No such file" \
+    count "mongodb://h/db?tls=true&tlsCertificateKeyFile=$PWD/nowhere.pem" ev alice
+
 # ---- no server -----------------------------------------------------------------------------------
 
 nobody_there="mongodb://u:$secret@127.0.0.1:1/db?serverSelectionTimeoutMS=200"

@@ -199,6 +199,7 @@ LIES = {
     "nameless": lambda a: in_batch(a, lambda d: {**d, "_id": 7}),
     "collated": lambda a: in_batch(a, lambda d: {**d, "options": {"collation": {"locale": "en"}}}),
     "elsewhere": lambda a: namespace(a, "elsewhere.users"),
+    "old": lambda a: {**a, "maxWireVersion": 8} if "maxWireVersion" in a else a,
     "never": lambda a: a,
     "drip": lambda a: a,
     "half": lambda a: a,
@@ -223,12 +224,13 @@ class Handler(socketserver.BaseRequestHandler):
         """The mode and the answer to a command."""
         command = texts(data)
         name = next(iter(command))
+        mode = command.get("$db", "")
         if name.lower() in ("hello", "ismaster"):
-            return "", {"ismaster": True, "isWritablePrimary": True, "helloOk": True,
+            greeting = {"ismaster": True, "isWritablePrimary": True, "helloOk": True,
                         "maxBsonObjectSize": 16 << 20, "maxMessageSizeBytes": 48000000,
                         "maxWriteBatchSize": 100000, "logicalSessionTimeoutMinutes": 30,
                         "minWireVersion": 0, "maxWireVersion": 21, "ok": 1.0}
-        mode = command.get("$db", "")
+            return "", LIES["old"](greeting) if mode == "old" else greeting
         collection = command.get("collection", "") if name == "getMore" else command[name]
         return mode, LIES[mode](plausible(name, collection, mode))
 
