@@ -133,6 +133,61 @@ static void test_certain(void **state)
                            errors[i].meaning, false);
 }
 
+/* Each domain of the driver's own errors; the code is one that means nothing else. */
+static void test_domains(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t domain;
+        uint32_t code;
+        spill_code_t write;
+        spill_code_t read;
+        bool retryable;
+    } errors[] = {
+        {MONGOC_ERROR_CLIENT, MONGOC_ERROR_CLIENT_AUTHENTICATE, SPILL_DENIED, SPILL_DENIED, false},
+        {MONGOC_ERROR_CLIENT, MONGOC_ERROR_CLIENT_NOT_READY, SPILL_IO, SPILL_IO, false},
+        {MONGOC_ERROR_SASL, 2, SPILL_DENIED, SPILL_DENIED, false},
+        {MONGOC_ERROR_SCRAM, 1, SPILL_DENIED, SPILL_DENIED, false},
+        {MONGOC_ERROR_PROTOCOL, 17, SPILL_UNKNOWN, SPILL_IO, true},
+        {MONGOC_ERROR_WRITE_CONCERN, 64, SPILL_UNKNOWN, SPILL_IO, true},
+        {MONGOC_ERROR_BSON, 1, SPILL_INVALID, SPILL_INVALID, false},
+        {MONGOC_ERROR_SERVER, 8000, SPILL_DENIED, SPILL_DENIED, false},
+        {MONGOC_ERROR_SERVER, 17419, SPILL_TOO_BIG, SPILL_TOO_BIG, false},
+        {MONGOC_ERROR_SERVER, 17420, SPILL_TOO_BIG, SPILL_TOO_BIG, false},
+        {MONGOC_ERROR_SERVER, 9, SPILL_INVALID, SPILL_INVALID, false},
+        {MONGOC_ERROR_SERVER, 14, SPILL_INVALID, SPILL_INVALID, false},
+        {MONGOC_ERROR_SERVER, 28, SPILL_INVALID, SPILL_INVALID, false},
+        {MONGOC_ERROR_SERVER, 40, SPILL_INVALID, SPILL_INVALID, false},
+        {MONGOC_ERROR_SERVER, 52, SPILL_INVALID, SPILL_INVALID, false},
+    };
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        assert_meaning(errors[i].domain, errors[i].code, "oh", WRITE, errors[i].write,
+                       errors[i].retryable);
+        assert_meaning(errors[i].domain, errors[i].code, "oh", 0, errors[i].read,
+                       errors[i].retryable);
+    }
+}
+
+/* The server's label says that it may have carried out a write; the caller may want no message. */
+static void test_the_label_of_an_unclear_write(void **state)
+{
+    (void)state;
+    spill_mongo_t store = {.place = "here/feeds"};
+    bson_error_t cause;
+    spill_error_t error;
+    bson_t *labelled = BCON_NEW("errorLabels", "[", "RetryableWriteError", "]");
+    bson_t *other = BCON_NEW("errorLabels", "[", "TransientTransactionError", "]");
+    bson_set_error(&cause, MONGOC_ERROR_SERVER, 59, "no");
+    assert_int_equal(spill_mongo_fail(&store, NULL, true, &cause, labelled, &error), SPILL_UNKNOWN);
+    assert_string_equal(error.message, "here/feeds: no");
+    assert_true(error.retryable);
+    assert_int_equal(spill_mongo_fail(&store, NULL, true, &cause, other, &error), SPILL_IO);
+    assert_false(error.retryable);
+    assert_int_equal(spill_mongo_fail(&store, NULL, true, &cause, labelled, NULL), SPILL_UNKNOWN);
+    bson_destroy(labelled);
+    bson_destroy(other);
+}
+
 /* ---- several insertions ---------------------------------------------------------------------- */
 
 /* What is left of an insertion of three documents of which the driver made several commands. */
@@ -170,12 +225,59 @@ static void test_each_insertion_is_answered(void **state)
     assert_false(all_answered(1, 1, 2, refused)); /* one failed in another way */
 }
 
+/* Does this answer prove that each of three documents was inserted or is a duplicate? */
+static bool proves(bson_t *reply, uint32_t domain)
+{
+    bool refused[3] = {false, false, false};
+    bson_error_t cause;
+    bson_set_error(&cause, domain, 11000, "duplicate key");
+    bool all = spill_mongo_take_refusals(&cause, reply, 3, refused);
+    bson_destroy(reply);
+    return all;
+}
+
+#define DUPLICATE(index) "{", "index", index, "code", BCON_INT32(11000), "}"
+#define TWO_INSERTED "insertedCount", BCON_INT32(2), "writeErrors"
+
+/* Without a proof the result of the insertion is unknown: no element may get lost. */
+static void test_an_odd_answer_proves_nothing(void **state)
+{
+    (void)state;
+    const uint32_t server = MONGOC_ERROR_SERVER;
+    assert_true(proves(BCON_NEW(TWO_INSERTED, "[", DUPLICATE(BCON_INT64(2)), "]"), server));
+    assert_false(
+        proves(BCON_NEW(TWO_INSERTED, "[", DUPLICATE(BCON_INT64(2)), "]"), MONGOC_ERROR_STREAM));
+    assert_false(proves(BCON_NEW("insertedCount", BCON_INT32(3)), server));
+    assert_false(proves(BCON_NEW(TWO_INSERTED, BCON_INT32(1)), server));
+    assert_false(proves(BCON_NEW(TWO_INSERTED, "[", BCON_INT32(1), "]"), server));
+    assert_false(
+        proves(BCON_NEW(TWO_INSERTED, "[", "{", "index", BCON_INT32(0), "}", "]"), server));
+    assert_false(
+        proves(BCON_NEW(TWO_INSERTED, "[", "{", "code", BCON_INT32(11000), "}", "]"), server));
+    assert_false(proves(BCON_NEW(TWO_INSERTED, "[", DUPLICATE(BCON_INT32(-1)), "]"), server));
+    assert_false(proves(BCON_NEW(TWO_INSERTED, "[", DUPLICATE(BCON_INT32(3)), "]"), server));
+    assert_false(proves(BCON_NEW(TWO_INSERTED, "[", DUPLICATE(BCON_UTF8("x")), "]"), server));
+    assert_false(proves(BCON_NEW("writeErrors", "[", DUPLICATE(BCON_INT32(0)), "]"), server));
+    assert_false(proves(BCON_NEW("insertedCount", BCON_INT32(1), "writeErrors", "[",
+                                 DUPLICATE(BCON_INT32(1)), DUPLICATE(BCON_INT32(1)), "]"),
+                        server));
+    assert_false(proves(BCON_NEW(TWO_INSERTED, "[", DUPLICATE(BCON_INT32(2)), "]",
+                                 "writeConcernErrors", "[", "{", "code", BCON_INT32(64), "}", "]"),
+                        server));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_write_concern),  cmocka_unit_test(test_read_concern),
-        cmocka_unit_test(test_the_second_try), cmocka_unit_test(test_perhaps),
-        cmocka_unit_test(test_certain),        cmocka_unit_test(test_each_insertion_is_answered),
+        cmocka_unit_test(test_write_concern),
+        cmocka_unit_test(test_read_concern),
+        cmocka_unit_test(test_the_second_try),
+        cmocka_unit_test(test_perhaps),
+        cmocka_unit_test(test_certain),
+        cmocka_unit_test(test_domains),
+        cmocka_unit_test(test_the_label_of_an_unclear_write),
+        cmocka_unit_test(test_an_odd_answer_proves_nothing),
+        cmocka_unit_test(test_each_insertion_is_answered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -187,7 +187,8 @@ bool spill_mongo_take_refusals(const bson_error_t *cause, const bson_t *reply, s
         int64_t index = -1;
         if (bson_iter_recurse(&errors, &field) && bson_iter_find(&field, "code"))
             one.code = (uint32_t)spill_iter_int64(&field);
-        if (bson_iter_recurse(&errors, &field) && bson_iter_find(&field, "index"))
+        if (bson_iter_recurse(&errors, &field) && bson_iter_find(&field, "index") &&
+            BSON_ITER_HOLDS_NUMBER(&field))
             index = spill_iter_int64(&field);
         only = spill_mongo_is_duplicate(&one) && index >= 0 && index < (int64_t)count &&
                !refused[index];
