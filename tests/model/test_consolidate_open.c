@@ -229,6 +229,8 @@ static void test_pause_of_a_killed_run_is_bounded(void **state)
                            "'m_a' was put aside, could not be compared");
             world.options.throttle.clock = (spill_clock_t){0};
         } else {
+            foreign_memory_put(world.memory, "m_a",
+                               "{\"_id\": 70}"); /* a stray does not hinder it */
             world.options.throttle.stop = stop_at_once;
             assert_int_equal(world_run(&world, spill_consolidate_cut_over), SPILL_CANCELLED);
             world.options.throttle.stop = NULL;
@@ -238,6 +240,7 @@ static void test_pause_of_a_killed_run_is_bounded(void **state)
     }
     assert_done(&world, spill_consolidate_cut_over);
     assert_joint(&world, true);
+    assert_int_equal(foreign_memory_count(world.memory, "spillway_kept_m_a"), 7);
     world_close(&world);
 }
 

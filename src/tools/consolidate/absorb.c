@@ -165,7 +165,7 @@ static spill_code_t absorb_documents(const stray_t *stray, bool inserts, spill_e
             id = spill_value_from_iter(&iter);
             what.after = &id;
         }
-        if (given->stop && given->stop(given->context))
+        if (stray->open && given->stop && given->stop(given->context)) /* no pause waits for it */
             code =
                 spill_fail(error, SPILL_CANCELLED, "interrupted: run the same command to continue");
         if (code == SPILL_OK)
