@@ -284,7 +284,7 @@ spill_code_t spill_update_apply(const bson_t *fields, const bson_t *update, bson
     spill_code_t code = spill_update_check(update, NULL, error);
     if (code != SPILL_OK)
         return code;
-    if (!spill_document_valid(fields))
+    if (!spill_answer_valid(fields))
         return spill_fail(error, SPILL_CORRUPT, "update: the fields to change are malformed");
     bson_concat(result, fields);
     change_cursor_t cursor = changes_of(update);
@@ -295,7 +295,9 @@ spill_code_t spill_update_apply(const bson_t *fields, const bson_t *update, bson
         bson_destroy(result);
         bson_steal(result, &next);
     }
-    if (code == SPILL_OK && !spill_document_valid(result))
+    /* Beside an unmanaged array of deep elements, other fields may still be updated. */
+    bool deep = !spill_document_valid(fields);
+    if (code == SPILL_OK && !(deep ? spill_answer_valid(result) : spill_document_valid(result)))
         code = spill_fail(error, SPILL_INVALID, "update: the document would be nested too deeply");
     return code;
 }

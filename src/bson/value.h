@@ -9,7 +9,9 @@
 /* Documents nested deeper are refused: databases of the family refuse them too. */
 #define SPILL_NESTING_MAX 100
 
-/* What a server sends may be deeper: its own limit is 200, and answers wrap elements and documents.
+/*
+ * What a store returns may be deeper: a server's own limit is 200, and answers wrap elements and
+ * documents. A head's fields wrap the elements of an unmanaged array.
  */
 #define SPILL_ANSWER_NESTING_MAX 255
 
@@ -31,7 +33,7 @@ bool spill_value_valid(const spill_value_t *value);
 /* The same question about a whole document. */
 bool spill_document_valid(const bson_t *document);
 
-/* The same about a document from a server, at most SPILL_ANSWER_NESTING_MAX deep. */
+/* The same about a document from a store, at most SPILL_ANSWER_NESTING_MAX deep. */
 bool spill_answer_valid(const bson_t *document);
 
 /*

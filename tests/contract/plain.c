@@ -1,8 +1,10 @@
 /* Arrays that other programs keep in a definition's place: taken over, cut, and given back. */
 #include "plain.h"
+#include "bson/value.h"
 
 #include "suite.h"
 
+#include "bson/value.h"
 #include "store/overgrown.h"
 #include "store/place.h"
 #include "support/state.h"
@@ -389,6 +391,60 @@ static void an_array_is_given_back_whole(void **state)
     close_both(&fixture, &other);
 }
 
+/* A document in a document, and so on: `depth` documents. */
+static void make_nested(int depth, bson_t *document)
+{
+    bson_init(document);
+    for (int i = 1; i < depth; i++) {
+        bson_t outer = BSON_INITIALIZER;
+        BSON_APPEND_DOCUMENT(&outer, "a", document);
+        bson_destroy(document);
+        bson_steal(document, &outer);
+    }
+}
+
+/* Back in the head's fields, the array and the document around it are two levels more. */
+static void a_deep_element_is_given_back(void **state)
+{
+    fixture_t fixture, other;
+    bson_t nested;
+    open_both(&fixture, &other, *state);
+    if (fixture.kind->shows_other_arrays) { /* a server has limits of its own */
+        close_both(&fixture, &other);
+        return;
+    }
+    write_plain(&fixture, &other, 3);
+    spill_request_t take = make_take(&fixture);
+    assert_done(&fixture, &take);
+    make_nested(SPILL_NESTING_MAX, &nested);
+    spill_value_t element = spill_value_from_document(&nested);
+    assert_true(spill_value_valid(&element));
+    spill_request_t append = make_append(&fixture, SPILL_HEAD, &element, 1);
+    assert_done(&fixture, &append);
+    spill_run_t run = {0};
+    spill_request_t back = make_give_back(&fixture, &run);
+    back.rev = EPOCH;
+    back.pages = 0;
+    assert_done(&fixture, &back);
+    fixture_reopen(&fixture);
+    other.store = fixture.store;
+    assert_sound(&fixture);
+    bson_t *update = BCON_NEW("$set", "{", "name", "Eve", "}");
+    set_field(&other, update);
+    bson_destroy(update);
+    assert_done(&fixture, &take);
+    spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.want = SPILL_WANT_FORWARD;
+    read.seq = 3;
+    read.limit = 10;
+    assert_done(&fixture, &read);
+    assert_int_equal(fixture.response.run.count, 1);
+    spill_element_t last = spill_run_element(&fixture.response.run, 0);
+    assert_true(spill_value_equal(&last.value, &element));
+    bson_destroy(&nested);
+    close_both(&fixture, &other);
+}
+
 /* "ada:5:plain bob:3:ours" of what is found, `limit` at a time. */
 static void list_overgrown(const fixture_t *fixture, const spill_overgrown_query_t *query,
                            bson_string_t *text)
@@ -474,5 +530,6 @@ void add_plain_tests(suite_t *suite)
     SUITE_ADD(suite, several_pages_are_put_at_once);
     SUITE_ADD(suite, several_pages_are_read_at_once);
     SUITE_ADD(suite, an_array_is_given_back_whole);
+    SUITE_ADD(suite, a_deep_element_is_given_back);
     SUITE_ADD(suite, heads_that_are_to_be_laid_out_are_found);
 }

@@ -469,7 +469,10 @@ bool spill_fields_decode(const uint8_t *data, size_t size, const uint8_t *owner,
 {
     const char *name;
     spill_value_t id;
-    if (!spill_catalog_decode(data, size, fields))
+    /* An unmanaged array among the fields holds elements of the deepest nesting, two levels down.
+     */
+    if (data == NULL || size == 0 || !bson_init_static(fields, data, size) ||
+        !spill_answer_valid(fields))
         return false;
     spill_fields_t at = spill_fields_of(data);
     return spill_fields_next(&at, &name, &id) && strcmp(name, "_id") == 0 &&
