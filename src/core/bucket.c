@@ -3,7 +3,6 @@
 #include "util/argument.h"
 #include "util/error.h"
 
-#include <assert.h>
 #include <string.h>
 
 /* A window and the elements that lie in it, in their order. */
@@ -180,7 +179,6 @@ spill_code_t spill_bucket_op_bases(spill_array_t *array, const spill_value_t *ow
     if (count != NULL)
         *count = 0;
     SPILL_CHECK_POINTERS(error, array, owner, elements, bases, count);
-    assert(bases != NULL && count != NULL);
     groups_t groups;
     spill_code_t code = sort_elements(array, elements, element_count, &groups, error);
     spill_bucket_base_t *all = NULL;

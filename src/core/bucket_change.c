@@ -8,7 +8,6 @@
 #include "util/argument.h"
 #include "util/error.h"
 
-#include <assert.h>
 #include <string.h>
 
 /* ---- by id ----------------------------------------------------------------------------------- */
@@ -50,7 +49,6 @@ static spill_code_t by_id(spill_array_t *array, const spill_value_t *owner, sear
     spill_window_range_t range = {.id = search->id};
     spill_which_t which = {.id = search->id};
     spill_owner_t own = {.array = array, .value = owner};
-    assert(search->window != NULL && search->seq != NULL);
     search->array = array;
     search->window[0] = '\0';
     *search->seq = -1;

@@ -4,8 +4,6 @@
 #include "util/argument.h"
 #include "util/error.h"
 
-#include <assert.h>
-
 spill_code_t spill_array_check_id(const spill_array_t *array, const spill_value_t *id,
                                   spill_error_t *error)
 {
@@ -104,7 +102,6 @@ spill_code_t spill_array_find_id(spill_array_t *array, const spill_value_t *owne
     if (seq != NULL)
         *seq = -1;
     SPILL_CHECK_POINTERS(error, array, owner, id, seq);
-    assert(seq != NULL);
     spill_which_t which = {.id = id, .seq = -1};
     spill_owner_t own;
     *seq = -1;

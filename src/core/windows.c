@@ -3,7 +3,6 @@
 #include "util/argument.h"
 #include "util/error.h"
 
-#include <assert.h>
 #include <string.h>
 
 /* What is listed first, and at most: who wants the newest elements needs a window or two. */
@@ -170,7 +169,6 @@ spill_code_t spill_bucket_statistics(spill_array_t *array, const spill_value_t *
     if (windows != NULL)
         *windows = 0;
     SPILL_CHECK_POINTERS(error, array, owner, statistics);
-    assert(statistics != NULL);
     summing_t summing = {.array = array};
     spill_window_range_t range = {.from = from, .to = to};
     spill_code_t code = spill_each_window(array, owner, &range, show_window, &summing, error);
