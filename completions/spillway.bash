@@ -62,7 +62,7 @@ _spillway_options() {
     drop) echo "$common --yes --durability=" ;;
     convert)
         echo "$common --to= --keep= --as= --sort-by= --threshold= --page= --max-bytes= --page-bytes=
-            --no-verify --finish --yes --json --quiet --durability="
+            --no-verify --finish --dry-run --yes --json --quiet --durability="
         ;;
     copy)
         echo "$common --threshold= --page= --max-bytes= --page-bytes= --no-verify

@@ -5,6 +5,7 @@
 #include "cli/copy_report.h"
 #include "cli/definition_options.h"
 #include "cli/interrupt.h"
+#include "core/array.h"
 #include "definition/fields.h"
 #include "util/error.h"
 
@@ -19,6 +20,7 @@ typedef struct convert_options {
     const char *sort_by;
     spill_cli_copy_given_t copy;
     bool finish;
+    bool dry_run;
     bool yes;
 } convert_options_t;
 
@@ -29,7 +31,8 @@ typedef struct convert_run {
     spill_store_t *store;
     spill_cli_copy_t copy;
     char as[SPILL_NAME_SIZE];
-    bool finished; /* before this run */
+    bool finished;                 /* before this run */
+    spill_definition_t definition; /* the new one, also in a dry run */
     bool keeps_best;
 } convert_run_t;
 
@@ -88,11 +91,11 @@ static spill_code_t look_if_finished(convert_run_t *run, spill_code_t missing, s
     return code != SPILL_OK || run->finished ? code : missing;
 }
 
-/* It is made with all that the command line says: what is refused leaves nothing behind. */
-static spill_code_t define(const convert_run_t *run, const spill_definition_t *from,
-                           spill_layout_t layout, const spill_keep_t *keep,
-                           const spill_bounds_t *bounds, spill_definition_t *definition,
-                           spill_error_t *error)
+/* The new definition has all that the command line says, so a refusal leaves nothing behind. */
+static spill_code_t plan_definition(const convert_run_t *run, const spill_definition_t *from,
+                                    spill_layout_t layout, const spill_keep_t *keep,
+                                    const spill_bounds_t *bounds, spill_definition_t *definition,
+                                    spill_error_t *error)
 {
     const convert_options_t *given = run->invocation->options;
     spill_code_t code = spill_convert_check(run->store, from->name, run->as, error);
@@ -105,14 +108,24 @@ static spill_code_t define(const convert_run_t *run, const spill_definition_t *f
         return spill_fail(error, SPILL_INVALID, "--sort-by is too long");
     spill_copy_set_bounds(bounds, definition);
     definition->largest = definition->bounds;
-    return spill_store_define(run->store, definition, error);
+    return SPILL_OK;
+}
+
+/* Save the planned definition. A dry run refuses what saving it would refuse. */
+static spill_code_t save_definition(const convert_run_t *run, spill_error_t *error)
+{
+    const convert_options_t *given = run->invocation->options;
+    if (!given->dry_run)
+        return spill_store_define(run->store, &run->definition, error);
+    spill_code_t code = spill_definition_check(&run->definition, error);
+    return code == SPILL_OK ? spill_store_check_others(run->store, &run->definition, error) : code;
 }
 
 static spill_code_t make_definition(convert_run_t *run, const spill_bounds_t *bounds,
                                     spill_error_t *error)
 {
     const convert_options_t *given = run->invocation->options;
-    spill_definition_t from, definition;
+    spill_definition_t from;
     spill_layout_t layout;
     spill_keep_t keep;
     const char *name = run->invocation->arguments[1];
@@ -125,12 +138,75 @@ static spill_code_t make_definition(convert_run_t *run, const spill_bounds_t *bo
         code = parse_layout(given, &from, &layout, &keep, error);
     if (code != SPILL_OK || run->finished)
         return code;
-    code = spill_store_definition(run->store, run->as, &definition, error);
+    code = spill_store_definition(run->store, run->as, &run->definition, error);
+    if (code == SPILL_OK) {
+        code = check_definition(given, &run->definition, layout, keep, error);
+    } else if (code == SPILL_NOT_FOUND && !given->finish) { /* else there is nothing to finish */
+        code = plan_definition(run, &from, layout, given->keep ? &keep : NULL, bounds,
+                               &run->definition, error);
+        if (code == SPILL_OK)
+            code = save_definition(run, error);
+    }
+    run->keeps_best = code == SPILL_OK && spill_keeps_best(&run->definition);
+    return code;
+}
+
+/* ---- a dry run ------------------------------------------------------------------------------- */
+
+typedef struct survey {
+    spill_array_t *array;
+    int64_t owners;
+    int64_t elements;
+} survey_t;
+
+static spill_code_t survey_owner(void *context, const spill_value_t *owner, spill_error_t *error)
+{
+    survey_t *survey = context;
+    spill_count_t count;
+    spill_code_t code = spill_array_count(survey->array, owner, &count, error);
+    survey->owners += code == SPILL_OK && count.exists;
+    survey->elements += code == SPILL_OK ? count.count : 0;
+    return code;
+}
+
+/* From layout bucket, an owner is a window here. */
+static void print_survey(const convert_run_t *run, const survey_t *survey)
+{
+    const spill_definition_t *definition = &run->definition;
+    const char *name = run->invocation->arguments[1];
+    bool windows = spill_array_get_definition(survey->array)->layout == SPILL_LAYOUT_BUCKET;
+    if (run->invocation->json) {
+        fputs("{\"name\":", stdout);
+        spill_cli_print_text(name);
+        fputs(",\"as\":", stdout);
+        spill_cli_print_text(definition->name);
+        printf(",\"layout\":\"%s\",\"%s\":%" PRId64 ",\"elements\":%" PRId64 "}\n",
+               spill_layout_name(definition->layout), windows ? "windows" : "owners",
+               survey->owners, survey->elements);
+        return;
+    }
+    const char *noun = windows ? spill_cli_plural(survey->owners, "window", "windows")
+                               : spill_cli_plural(survey->owners, "array", "arrays");
+    spill_cli_print("%s: %" PRId64 " %s to lay out, of %" PRId64 " %s, as '%s': layout %s", name,
+                    survey->owners, noun, survey->elements,
+                    spill_cli_plural(survey->elements, "element", "elements"), definition->name,
+                    spill_layout_name(definition->layout));
+    if (definition->layout == SPILL_LAYOUT_OUTLIER)
+        printf(", keep %s", spill_keep_name(definition->keep));
+    spill_cli_print(", in %s.%s\n", definition->collection, definition->array);
+}
+
+static spill_code_t survey_arrays(const convert_run_t *run, spill_error_t *error)
+{
+    survey_t survey = {0};
+    spill_code_t code =
+        spill_array_open(run->store, run->invocation->arguments[1], &survey.array, error);
+    if (code != SPILL_OK)
+        return code;
+    code = spill_each_owner(survey.array, survey_owner, &survey, false, error);
     if (code == SPILL_OK)
-        code = check_definition(given, &definition, layout, keep, error);
-    else if (code == SPILL_NOT_FOUND && !given->finish) /* else there is nothing to finish */
-        code = define(run, &from, layout, given->keep ? &keep : NULL, bounds, &definition, error);
-    run->keeps_best = code == SPILL_OK && spill_keeps_best(&definition);
+        print_survey(run, &survey);
+    spill_array_close(survey.array);
     return code;
 }
 
@@ -146,6 +222,8 @@ static spill_code_t convert(convert_run_t *run, spill_error_t *error)
     spill_code_t code = make_definition(run, &options.bounds, error);
     if (code != SPILL_OK || run->finished)
         return code;
+    if (given->dry_run)
+        return survey_arrays(run, error);
     code = given->finish
                ? spill_convert_finish(run->store, name, &options, &run->copy.result, error)
                : spill_convert(run->store, name, &options, &run->copy.result, error);
@@ -191,6 +269,8 @@ static spill_exit_t run(const spill_invocation_t *invocation)
         return spill_cli_usage(invocation, "say --to LAYOUT, --keep, or --as NAME");
     if (given->finish && given->copy.no_verify)
         return spill_cli_usage(invocation, "--finish compares first: --no-verify cannot be");
+    if (given->finish && given->dry_run)
+        return spill_cli_usage(invocation, "--finish and --dry-run exclude each other");
     spill_exit_t refused = SPILL_EXIT_DONE;
     if (given->finish && !given->yes)
         refused =
@@ -199,14 +279,17 @@ static spill_exit_t run(const spill_invocation_t *invocation)
     if (refused != SPILL_EXIT_DONE)
         return refused;
     spill_error_t error;
-    spill_code_t code = spill_cli_open_store(invocation, SPILL_CLI_WRITE, &run.store, &error);
+    spill_cli_mode_t mode = given->dry_run ? SPILL_CLI_READ : SPILL_CLI_WRITE;
+    spill_code_t code = spill_cli_open_store(invocation, mode, &run.store, &error);
     if (code == SPILL_OK) {
         spill_cli_stop_on_interrupt(run.store);
         code = spill_cli_copy_interrupted(&run.copy, convert(&run, &error), &error);
     }
-    if (code == SPILL_OK) {
+    if (code == SPILL_OK && !given->dry_run) {
         spill_cli_copy_print_result(&run.copy);
         say_what_next(&run);
+    } else if (code == SPILL_OK && !invocation->quiet) {
+        fprintf(stderr, "nothing was changed: convert without --dry-run acts\n");
     }
     spill_exit_t closed = spill_cli_close(NULL, run.store, code, &error);
     return spill_cli_copy_exit(&run.copy, code, closed);
@@ -222,6 +305,7 @@ static const spill_option_t OPTIONS[] = {
     {"sort-by", "FIELD", TEXT(sort_by), "Capped: keep those that rank highest by it; subset: show"},
     SPILL_CLI_COPY_OPTIONS(convert_options_t, copy),
     {"finish", NULL, FLAG(finish), "Go on, compare all, and drop the old definition"},
+    {"dry-run", NULL, FLAG(dry_run), "Change nothing; print what would be converted"},
     {"yes", NULL, FLAG(yes), "With --finish: do not ask"},
     {0}};
 
@@ -254,6 +338,7 @@ const spill_command_t spill_command_convert = {
         "which brings the rest, compares, and drops NAME; let them open the new name.\n"
         "\n"
         "Examples:\n"
+        "  spillway convert feeds.db events --keep oldest --dry-run\n"
         "  spillway convert feeds.db events --keep oldest\n"
         "  spillway convert feeds.db events --to outlier --as recent --threshold 50 --page 50\n"
         "  spillway convert feeds.db events --as recent --finish",

@@ -25,6 +25,19 @@ same() {
     sort out | cmp -s - before || fail "the arrays of $1 are not those of ev"
 }
 
+# ---- a dry run ------------------------------------------------------------------------------------
+
+elements=$(wc -l <before)
+expect 0 convert "$db" ev --keep oldest --as old --dry-run
+has out "ev: 7 arrays to lay out, of $elements elements, as 'old': layout outlier, keep oldest"
+has err "nothing was changed"
+expect 3 define "$db" old
+expect 0 convert "$db" ev --to capped --dry-run --json --quiet
+has out '"name":"ev","as":"ev.capped","layout":"capped","owners":7,"elements":'"$elements"
+expect 2 convert "$db" ev --to bucket --dry-run # it needs a time
+expect 2 convert "$db" ev --keep oldest --dry-run --finish
+same ev
+
 # ---- killed, and started again -------------------------------------------------------------------
 
 until_done convert "$db" ev --keep oldest --as old
