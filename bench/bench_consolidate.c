@@ -24,7 +24,7 @@ typedef struct bench {
     on_server_t on;
     bool quick;
     int collections, documents; /* so many in each */
-    spill_foreign_t *foreign;
+    spill_raw_admin_t *admin;
     double began, first_pass; /* of the copy under way */
 } bench_t;
 
@@ -92,13 +92,11 @@ static double consolidate(bench_t *bench)
     spill_error_t error;
     read_group(bench, &group);
     bench->began = measure_now();
-    measure_check(spill_consolidate_copy(bench->foreign, &group, &options, &result, &error),
-                  &error);
+    measure_check(spill_consolidate_copy(bench->admin, &group, &options, &result, &error), &error);
     double seconds = measure_now() - bench->began;
     if (result.inserted != (int64_t)bench->collections * bench->documents || result.changing > 0)
         measure_stop("%lld documents were copied", (long long)result.inserted);
-    measure_check(spill_consolidate_undo(bench->foreign, &group, &options, &result, &error),
-                  &error);
+    measure_check(spill_consolidate_undo(bench->admin, &group, &options, &result, &error), &error);
     spill_consolidation_release(&group);
     return seconds;
 }
@@ -171,9 +169,9 @@ int main(int argc, char **argv)
     if (!bench.server || bench.collections < 2 || bench.documents < 1)
         measure_stop("name a server, or run this under tools/test-server");
     on_server_open(&bench.on, bench.server);
-    measure_check(spill_foreign_open(bench.on.uri, &bench.foreign, &error), &error);
+    measure_check(spill_raw_admin_open(bench.on.uri, &bench.admin, &error), &error);
     bench_rounds(&bench);
-    spill_foreign_close(bench.foreign);
+    spill_raw_admin_close(bench.admin);
     on_server_close(&bench.on);
     return 0;
 }

@@ -14,7 +14,7 @@
  */
 #include "measure.h"
 #include "tools/import_source.h"
-#include "tools/scan/foresight.h"
+#include "tools/scan/growth_forecast.h"
 #include "util/hash.h"
 
 #include <bson/bson.h>
@@ -138,7 +138,7 @@ static events_t read_events(const char *folder, const stream_t *stream)
 /* ---- one cut --------------------------------------------------------------------------------- */
 
 /* Those of a scan, and the cut's own. */
-enum { HORIZONS = SPILL_FORESIGHT_HORIZONS + 1 };
+enum { HORIZONS = SPILL_GROWTH_FORECAST_HORIZONS + 1 };
 
 typedef struct cut {
     int64_t now_ms;
@@ -172,11 +172,11 @@ static size_t take_owner(const events_t *events, size_t first, int64_t now_ms,
     return end;
 }
 
-static void score(const spill_outlook_t *outlook, const cut_t *cut, const spill_history_t *history,
-                  double came, score_t *total)
+static void score(const spill_forecast_model_t *outlook, const cut_t *cut,
+                  const spill_history_t *history, double came, score_t *total)
 {
     spill_forecast_t forecast;
-    if (!spill_outlook_forecast(outlook, cut->horizon, history, &forecast))
+    if (!spill_forecast_model_forecast(outlook, cut->horizon, history, &forecast))
         return;
     double newest = (double)history->seen -
                     spill_history_before(history, (double)cut->now_ms - cut->history_ms / 10);
@@ -188,14 +188,14 @@ static void score(const spill_outlook_t *outlook, const cut_t *cut, const spill_
     total->beaten += off(came, forecast.likely) <= off(came, last_rate);
 }
 
-static spill_outlook_t *learn(const events_t *events, const cut_t *cut,
-                              const spill_growth_t *growth)
+static spill_forecast_model_t *learn(const events_t *events, const cut_t *cut,
+                                     const spill_growth_t *growth)
 {
     const spill_history_t *histories[SPILL_GROWTH_OWNERS];
     for (size_t i = 0; i < growth->owner_count; i++)
         histories[i] = &growth->owners[i].history;
-    return spill_outlook_new(histories, growth->owner_count, events->first_ms, cut->now_ms,
-                             cut->horizons_ms, HORIZONS);
+    return spill_forecast_model_new(histories, growth->owner_count, events->first_ms, cut->now_ms,
+                                    cut->horizons_ms, HORIZONS);
 }
 
 static int by_value(const void *left, const void *right)
@@ -210,8 +210,8 @@ static cut_t cut_at(const events_t *events, double part)
     cut_t cut = {.now_ms = events->first_ms + (int64_t)(part * whole),
                  .horizon_ms = (1 - part) * whole,
                  .history_ms = part * whole};
-    for (size_t i = 0; i < SPILL_FORESIGHT_HORIZONS; i++)
-        cut.horizons_ms[i] = spill_foresight_horizon_ms(cut.history_ms, i);
+    for (size_t i = 0; i < SPILL_GROWTH_FORECAST_HORIZONS; i++)
+        cut.horizons_ms[i] = spill_growth_forecast_horizon_ms(cut.history_ms, i);
     cut.horizons_ms[HORIZONS - 1] = cut.horizon_ms;
     qsort(cut.horizons_ms, HORIZONS, sizeof cut.horizons_ms[0], by_value);
     while (cut.horizons_ms[cut.horizon] < cut.horizon_ms)
@@ -225,10 +225,10 @@ static void score_whole(const events_t *events, const cut_t *cut, spill_history_
 {
     const spill_history_t *history = all;
     spill_history_sort(all);
-    spill_outlook_t *outlook =
-        spill_outlook_new(&history, 1, events->first_ms, cut->now_ms, cut->horizons_ms, HORIZONS);
+    spill_forecast_model_t *outlook = spill_forecast_model_new(
+        &history, 1, events->first_ms, cut->now_ms, cut->horizons_ms, HORIZONS);
     score(outlook, cut, all, (double)events->count - (double)all->seen, total);
-    spill_outlook_free(outlook);
+    spill_forecast_model_free(outlook);
 }
 
 static score_t score_owners(const events_t *events, const cut_t *cut, score_t *whole)
@@ -243,13 +243,13 @@ static score_t score_owners(const events_t *events, const cut_t *cut, score_t *w
         spill_growth_add(&growth, events->at[first].owner, &history);
     }
     score_whole(events, cut, &growth.all, whole);
-    spill_outlook_t *outlook = learn(events, cut, &growth);
+    spill_forecast_model_t *outlook = learn(events, cut, &growth);
     for (size_t first = 0, end; first < events->count; first = end) {
         end = take_owner(events, first, cut->now_ms, &history);
         if (history.seen >= SPILL_GROWTH_LENGTH_MIN)
             score(outlook, cut, &history, (double)(end - first) - (double)history.seen, &total);
     }
-    spill_outlook_free(outlook);
+    spill_forecast_model_free(outlook);
     spill_history_release(&history);
     spill_growth_release(&growth);
     return total;

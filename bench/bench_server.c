@@ -105,7 +105,7 @@ typedef struct plain {
     int slice; /* $slice of each push; 0: none */
 } plain_t;
 
-static void plain_push(mongoc_collection_t *collection, const char *owner, int slice, int count)
+static void unmanaged_push(mongoc_collection_t *collection, const char *owner, int slice, int count)
 {
     uint8_t bytes[ELEMENT_BYTES];
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(owner));
@@ -134,7 +134,7 @@ static void plain_push(mongoc_collection_t *collection, const char *owner, int s
     bson_destroy(&update);
 }
 
-static void plain_pushes(void *context, int thread, int count)
+static void unmanaged_pushes(void *context, int thread, int count)
 {
     const plain_t *plain = context;
     (void)thread;
@@ -142,13 +142,13 @@ static void plain_pushes(void *context, int thread, int count)
     mongoc_collection_t *collection =
         mongoc_client_get_collection(client, plain->bench->database, plain->collection);
     for (int i = 0; i < count; i++)
-        plain_push(collection, "ada", plain->slice, 1);
+        unmanaged_push(collection, "ada", plain->slice, 1);
     mongoc_collection_destroy(collection);
     mongoc_client_pool_push(plain->bench->pool, client);
 }
 
 /* A document with an array of `length` elements, and fields beside it. */
-static plain_t plain_open(const bench_t *bench, const char *name, int length, int slice)
+static plain_t unmanaged_open(const bench_t *bench, const char *name, int length, int slice)
 {
     enum { BATCH = 500 };
     plain_t plain = {.bench = bench, .collection = name, .slice = slice};
@@ -159,7 +159,7 @@ static plain_t plain_open(const bench_t *bench, const char *name, int length, in
     if (!mongoc_collection_insert_one(collection, document, NULL, NULL, &error))
         measure_stop("%s", error.message);
     for (int done = 0; done < length; done += BATCH)
-        plain_push(collection, "ada", 0, length - done < BATCH ? length - done : BATCH);
+        unmanaged_push(collection, "ada", 0, length - done < BATCH ? length - done : BATCH);
     bson_destroy(document);
     mongoc_collection_destroy(collection);
     mongoc_client_pool_push(bench->pool, client);
@@ -216,7 +216,7 @@ static void bench_length(bench_t *bench)
         if (!measure_wanted(&bench->report, others[i].name))
             continue;
         bool keeps = others[i].slice != 0;
-        plain_t plain = plain_open(bench, others[i].name, others[i].length, others[i].slice);
+        plain_t plain = unmanaged_open(bench, others[i].name, others[i].length, others[i].slice);
         measure_figure_t figure = {.name = others[i].name,
                                    .what = others[i].what,
                                    .bar = others[i].bar,
@@ -224,7 +224,7 @@ static void bench_length(bench_t *bench)
                                    .threads = 1,
                                    .rounds = bench->quick ? 3 : 9,
                                    .ours = append,
-                                   .other = {plain_pushes, &plain, keeps ? append.count : 15}};
+                                   .other = {unmanaged_pushes, &plain, keeps ? append.count : 15}};
         measure_figure(&bench->report, &figure);
     }
     spill_array_close(ours.array);
@@ -235,7 +235,7 @@ static void bench_hot(bench_t *bench)
     if (!measure_wanted(&bench->report, "hot"))
         return;
     ours_t ours = ours_open(bench, "hot", HOT_THRESHOLD, HOT_CAPACITY);
-    plain_t plain = plain_open(bench, "hotPlain", 50, -50);
+    plain_t plain = unmanaged_open(bench, "hotPlain", 50, -50);
     measure_figure_t figure = {
         .name = "hot",
         .what = "times the appends/s of $push with $slice: -50, 32 threads, one owner",
@@ -243,7 +243,7 @@ static void bench_hot(bench_t *bench)
         .threads = 32,
         .rounds = bench->quick ? 3 : 9,
         .ours = {ours_appends, &ours, 200},
-        .other = {plain_pushes, &plain, 50}};
+        .other = {unmanaged_pushes, &plain, 50}};
     measure_figure(&bench->report, &figure);
     spill_array_close(ours.array);
 }
@@ -252,8 +252,8 @@ static void bench_fields(bench_t *bench)
 {
     if (!measure_wanted(&bench->report, "fields"))
         return;
-    plain_t without = plain_open(bench, "fieldsPlain", 0, 0);
-    plain_t with = plain_open(bench, "fields", 0, 0);
+    plain_t without = unmanaged_open(bench, "fieldsPlain", 0, 0);
+    plain_t with = unmanaged_open(bench, "fields", 0, 0);
     ours_t ours = ours_open(bench, "fields", THRESHOLD, PAGE_CAPACITY);
     ours_fill(&ours, 10000);
     measure_figure_t figure = {.name = "fields",

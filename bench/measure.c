@@ -1,6 +1,6 @@
 #include "measure.h"
 
-#include "tools/bench/crew.h"
+#include "tools/bench/bench_threads.h"
 #include "tools/bench/element.h"
 #include "tools/bench/samples.h"
 

@@ -59,7 +59,7 @@ void raw_close(raw_t *raw)
     free(raw);
 }
 
-/* Header key: prefix. Element key: prefix with 'E', epoch, number with the newest first. */
+/* Header key: prefix. Element key: prefix with 'E', incarnation, number with the newest first. */
 static void make_prefix(char *key, int owner, char kind)
 {
     char text[PREFIX_BYTES];

@@ -34,7 +34,7 @@ static spill_array_t *open_reviews(spill_store_t *store)
 }
 
 /* Beside the others: with a field and a collection of their own. */
-static spill_array_t *open_best_reviews(spill_store_t *store)
+static spill_array_t *open_top_n_reviews(spill_store_t *store)
 {
     spill_error_t error;
     spill_definition_t best;
@@ -119,8 +119,8 @@ static bool newest_are_right(spill_array_t *reviews, const spill_value_t *produc
 }
 
 /* Are these the best reviews, by their numbers? The product's document alone is read. */
-static bool best_are(spill_array_t *best, const spill_value_t *product, int64_t first,
-                     int64_t second, int64_t third)
+static bool top_n_are(spill_array_t *best, const spill_value_t *product, int64_t first,
+                      int64_t second, int64_t third)
 {
     const int64_t expected[] = {first, second, third};
     spill_error_t error;
@@ -138,16 +138,16 @@ static bool best_are(spill_array_t *best, const spill_value_t *product, int64_t 
 }
 
 /* What ranks next comes in when a review is withdrawn. */
-static bool run_best(spill_array_t *best, const spill_value_t *product)
+static bool run_top_n(spill_array_t *best, const spill_value_t *product)
 {
     spill_error_t error;
     int documents = 0;
     for (int i = 0; i < 20; i++)
         write_review(best, product, make_review("Gitte Olsen", i * 7 % 9 + 1, "Rated 1 to 9", i));
-    bool right = best_are(best, product, 14, 5, 19);
+    bool right = top_n_are(best, product, 14, 5, 19);
     check(spill_array_documents(best, product, true, print_document, &documents, &error), &error);
     check(spill_array_remove(best, product, 5, &error), &error);
-    return right && documents == 21 && best_are(best, product, 14, 19, 10);
+    return right && documents == 21 && top_n_are(best, product, 14, 19, 10);
 }
 
 static bool run(spill_array_t *reviews, const spill_value_t *product_id)
@@ -193,8 +193,8 @@ int main(int argc, char **argv)
     bson_iter_init_find(&iter, &storage, "");
     spill_value_t product = spill_value_from_iter(&iter);
     spill_array_t *reviews = open_reviews(store);
-    spill_array_t *best = open_best_reviews(store);
-    bool right = run(reviews, &product) && run_best(best, &product);
+    spill_array_t *best = open_top_n_reviews(store);
+    bool right = run(reviews, &product) && run_top_n(best, &product);
     spill_array_close(reviews);
     spill_array_close(best);
     bson_destroy(&storage);

@@ -14,13 +14,13 @@
 
 static void check_state(const spill_state_t *state)
 {
-    REQUIRE(state->present && state->epoch >= 0 && state->epoch <= SPILL_MOMENT_MAX);
-    REQUIRE(state->first >= 0 && state->live >= 0 && state->pages >= 0 && state->n >= 0);
+    REQUIRE(state->present && state->incarnation >= 0 && state->incarnation <= SPILL_MOMENT_MAX);
+    REQUIRE(state->first >= 0 && state->live >= 0 && state->pages >= 0 && state->op_count >= 0);
     REQUIRE(spill_state_end(state) >= state->first);
     REQUIRE(spill_state_slots(state) >= state->live);
-    for (size_t i = 0; i < state->gone.run_count; i++)
-        REQUIRE(state->gone.runs[i].first >= state->first &&
-                state->gone.runs[i].end <= spill_state_end(state));
+    for (size_t i = 0; i < state->deleted.run_count; i++)
+        REQUIRE(state->deleted.runs[i].first >= state->first &&
+                state->deleted.runs[i].end <= spill_state_end(state));
 }
 
 static void read_state(const uint8_t *data, size_t size, bool head)
@@ -28,7 +28,7 @@ static void read_state(const uint8_t *data, size_t size, bool head)
     static spill_state_t state, again;
     static spill_buffer_t bytes, twice;
     if (!spill_state_decode(data, size, head, &state)) {
-        REQUIRE(!state.present && state.gone.count == 0 && state.top.count == 0);
+        REQUIRE(!state.present && state.deleted.count == 0 && state.top.count == 0);
         return;
     }
     check_state(&state);
@@ -98,28 +98,28 @@ static void read_key(const uint8_t *data, size_t size)
     const uint8_t *id;
     const char *window;
     size_t id_bytes;
-    int64_t epoch, first, seq;
+    int64_t incarnation, first, seq;
     size = size < MOST ? size : MOST;
     spill_record_key_init(&key, 2, owner, sizeof owner);
     memcpy(whole, key.data, PREFIX);
     memcpy(whole + PREFIX, data, size);
     size += PREFIX;
-    if (spill_record_key_is_element(&key, whole, size, &epoch, &seq)) {
-        spill_record_key_element(&key, epoch, seq);
+    if (spill_record_key_is_element(&key, whole, size, &incarnation, &seq)) {
+        spill_record_key_element(&key, incarnation, seq);
         same_key(&key, whole, size);
     } else if (spill_record_key_is_page(&key, whole, size, &seq)) {
         spill_record_key_page(&key, seq);
         same_key(&key, whole, size);
-    } else if (spill_record_key_is_first(&key, whole, size, &epoch, &first, &seq)) {
-        spill_record_key_first(&key, epoch, first, seq);
+    } else if (spill_record_key_is_first(&key, whole, size, &incarnation, &first, &seq)) {
+        spill_record_key_first(&key, incarnation, first, seq);
         same_key(&key, whole, size);
-    } else if (spill_record_key_is_op(&key, whole, size, &epoch, &seq)) {
-        spill_record_key_op(&key, epoch, seq);
+    } else if (spill_record_key_is_op(&key, whole, size, &incarnation, &seq)) {
+        spill_record_key_op(&key, incarnation, seq);
         same_key(&key, whole, size);
-    } else if (spill_record_key_is_id(&key, whole, size, &epoch, &id, &id_bytes, &seq)) {
+    } else if (spill_record_key_is_id(&key, whole, size, &incarnation, &id, &id_bytes, &seq)) {
         REQUIRE(id_bytes > 0 && id >= whole && id + id_bytes <= whole + size && seq >= 0);
-    } else if (spill_record_key_is_rank(&key, whole, size, &epoch, &seq)) {
-        REQUIRE(epoch >= 0 && seq >= 0);
+    } else if (spill_record_key_is_rank(&key, whole, size, &incarnation, &seq)) {
+        REQUIRE(incarnation >= 0 && seq >= 0);
     }
     spill_buffer_t window_id = SPILL_BUFFER_INIT;
     spill_buffer_append(&window_id, owner, sizeof owner);

@@ -71,7 +71,7 @@ static size_t read_log(const uint8_t *data, size_t size, int64_t *offsets)
         if (!broken && count < OFFSETS_MAX)
             offsets[count++] = reader.offset;
         spill_log_losses_add(&losses, reader.record, reader.record_bytes);
-        spill_manifest_take(&manifest, reader.record, reader.record_bytes);
+        spill_manifest_apply(&manifest, reader.record, reader.record_bytes);
     }
     REQUIRE(reader.failed == 0);
     check_losses(&losses);

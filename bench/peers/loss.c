@@ -68,54 +68,55 @@ static void append_in_turn(void *context, int thread, int count)
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
-typedef struct tally {
+typedef struct window_stats {
     const racer_t *racers;
     int count;                /* of racers */
     int64_t last[RACERS_MAX]; /* the count of the last element of each; -1: none so far */
     uint8_t *seen[RACERS_MAX];
     int64_t lost, doubled, disordered, unknown;
-} tally_t;
+} window_stats_t;
 
 static void note(void *context, const uint8_t *data, size_t size)
 {
-    tally_t *tally = context;
+    window_stats_t *window_stats = context;
     bson_t element;
     bson_iter_t at;
     if (!bson_init_static(&element, data, size) || !bson_iter_init_find(&at, &element, "at"))
         measure_stop("an element is not one of those that were appended");
     int64_t number = (bson_iter_date_time(&at) - INT64_C(1600000000000)) / 1000;
     int64_t racer = number / COUNT_MAX, count = number % COUNT_MAX;
-    if (racer < 0 || racer >= tally->count || count >= tally->racers[racer].begun) {
-        tally->unknown++;
+    if (racer < 0 || racer >= window_stats->count || count >= window_stats->racers[racer].begun) {
+        window_stats->unknown++;
         return;
     }
-    uint8_t *seen = &tally->seen[racer][count];
-    tally->doubled += *seen;
+    uint8_t *seen = &window_stats->seen[racer][count];
+    window_stats->doubled += *seen;
     *seen = 1;
-    tally->disordered += count < tally->last[racer];
-    tally->last[racer] = count > tally->last[racer] ? count : tally->last[racer];
+    window_stats->disordered += count < window_stats->last[racer];
+    window_stats->last[racer] =
+        count > window_stats->last[racer] ? count : window_stats->last[racer];
 }
 
 static void count(race_t *race, void *connection, int racers, row_t *row)
 {
-    tally_t tally = {.racers = race->racers, .count = racers};
+    window_stats_t window_stats = {.racers = race->racers, .count = racers};
     int64_t acknowledged = 0;
     for (int i = 0; i < racers; i++) {
-        tally.last[i] = -1;
-        tally.seen[i] = calloc(COUNT_MAX, 1);
+        window_stats.last[i] = -1;
+        window_stats.seen[i] = calloc(COUNT_MAX, 1);
     }
-    race->peer->all(connection, owner, note, &tally);
+    race->peer->all(connection, owner, note, &window_stats);
     for (int i = 0; i < racers; i++) {
         for (int64_t count = 0; count < race->racers[i].acknowledged; count++)
-            tally.lost += !tally.seen[i][count];
+            window_stats.lost += !window_stats.seen[i][count];
         acknowledged += race->racers[i].acknowledged;
-        free(tally.seen[i]);
+        free(window_stats.seen[i]);
     }
     row_add(row, (double)acknowledged);
-    row_add(row, (double)tally.lost);
-    row_add(row, (double)tally.doubled);
-    row_add(row, (double)tally.disordered);
-    row_add(row, (double)tally.unknown);
+    row_add(row, (double)window_stats.lost);
+    row_add(row, (double)window_stats.doubled);
+    row_add(row, (double)window_stats.disordered);
+    row_add(row, (double)window_stats.unknown);
 }
 
 static void find_faults(const race_t *race, void *connection, row_t *row)

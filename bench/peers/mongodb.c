@@ -99,7 +99,7 @@ static server_t *open_server(const peer_place_t *place, const char *indexed)
     return server;
 }
 
-static void *open_plain(const peer_place_t *place)
+static void *open_unmanaged(const peer_place_t *place)
 {
     return open_server(place, NULL);
 }
@@ -109,7 +109,7 @@ static void *open_paged(const peer_place_t *place)
     return open_server(place, "page");
 }
 
-static void *open_apart(const peer_place_t *place)
+static void *open_referenced(const peer_place_t *place)
 {
     return open_server(place, "_id");
 }
@@ -460,8 +460,8 @@ static void begin(void *at, const char *owner)
 
 /* ---- a document an element ------------------------------------------------------------------- */
 
-static int64_t apart_append(void *at, const char *owner, const uint8_t *element,
-                            const peer_op_t *op)
+static int64_t referenced_append(void *at, const char *owner, const uint8_t *element,
+                                 const peer_op_t *op)
 {
     connection_t *connection = at;
     bson_t element_document = as_document(element), document = BSON_INITIALIZER;
@@ -477,7 +477,7 @@ static int64_t apart_append(void *at, const char *owner, const uint8_t *element,
     return 0;
 }
 
-static void apart_fill(void *at, const char *owner, int count)
+static void referenced_fill(void *at, const char *owner, int count)
 {
     connection_t *connection = at;
     bson_error_t error;
@@ -500,8 +500,8 @@ static void apart_fill(void *at, const char *owner, int count)
     mongoc_bulk_operation_destroy(bulk);
 }
 
-static int apart_read(connection_t *connection, const char *owner, const bson_t *options,
-                      peer_visit_fn visit, void *context)
+static int referenced_read(connection_t *connection, const char *owner, const bson_t *options,
+                           peer_visit_fn visit, void *context)
 {
     bson_t *filter = BCON_NEW("userId", BCON_UTF8(owner));
     const bson_t *document;
@@ -528,19 +528,19 @@ static int apart_read(connection_t *connection, const char *owner, const bson_t 
  * Without the hint the test server looks for the owner along the index of _id as soon as there are
  * many owners: two seconds a page.
  */
-static int apart_page(void *at, const char *owner, int64_t skip, int limit)
+static int referenced_page(void *at, const char *owner, int64_t skip, int limit)
 {
     bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(-1), "}", "skip", BCON_INT64(skip),
                                "limit", BCON_INT64(limit), "hint", BCON_UTF8("userId_1__id_1"));
-    int count = apart_read(at, owner, options, NULL, NULL);
+    int count = referenced_read(at, owner, options, NULL, NULL);
     bson_destroy(options);
     return count;
 }
 
-static void apart_all(void *at, const char *owner, peer_visit_fn visit, void *context)
+static void referenced_all(void *at, const char *owner, peer_visit_fn visit, void *context)
 {
     bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}");
-    apart_read(at, owner, options, visit, context);
+    referenced_read(at, owner, options, visit, context);
     bson_destroy(options);
 }
 
@@ -607,7 +607,7 @@ static void bucket_all(void *at, const char *owner, peer_visit_fn visit, void *c
 const peer_t peer_push = {.name = "$push, unbounded",
                           .id = "push",
                           SERVER,
-                          .open = open_plain,
+                          .open = open_unmanaged,
                           .join = join,
                           .begin = begin,
                           .fill = push_fill,
@@ -638,15 +638,15 @@ const peer_t peer_safe = {.name = "sources, \"safe\"",
                           .page = safe_page,
                           .faults = safe_faults,
                           .all = safe_all};
-const peer_t peer_apart = {.name = "a document each",
-                           .id = "apart",
-                           SERVER,
-                           .open = open_apart,
-                           .join = join,
-                           .fill = apart_fill,
-                           .append = apart_append,
-                           .page = apart_page,
-                           .all = apart_all};
+const peer_t peer_referenced = {.name = "a document each",
+                                .id = "apart",
+                                SERVER,
+                                .open = open_referenced,
+                                .join = join,
+                                .fill = referenced_fill,
+                                .append = referenced_append,
+                                .page = referenced_page,
+                                .all = referenced_all};
 const peer_t peer_bucket = {.name = "bucket by hand",
                             .id = "bucket",
                             SERVER,

@@ -78,10 +78,10 @@ typedef struct peer {
 /* Of all that the database holds, indexes with it. */
 int64_t peer_mongodb_bytes(const peer_place_t *place, bool compacted);
 
-extern const peer_t peer_push, peer_racy, peer_safe, peer_apart, peer_bucket; /* mongodb.c */
-extern const peer_t peer_redis_list, peer_redis_stream;                       /* redis.c */
-extern const peer_t peer_sqlite;                                              /* sqlite.c */
-extern const peer_t peer_postgres_rows, peer_postgres_jsonb;                  /* postgres.c */
+extern const peer_t peer_push, peer_racy, peer_safe, peer_referenced, peer_bucket; /* mongodb.c */
+extern const peer_t peer_redis_list, peer_redis_stream;                            /* redis.c */
+extern const peer_t peer_sqlite;                                                   /* sqlite.c */
+extern const peer_t peer_postgres_rows, peer_postgres_jsonb;                       /* postgres.c */
 extern const peer_t peer_rocksdb, peer_lmdb;               /* rocksdb.c, lmdb.c */
 extern const peer_t peer_ours_embedded, peer_ours_mongodb; /* ours.c */
 

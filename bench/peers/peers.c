@@ -31,7 +31,7 @@ static const peer_t *const peers[] = {&peer_ours_embedded, &peer_rocksdb,       
                                       &peer_sqlite,        &peer_redis_list,     &peer_redis_stream,
                                       &peer_postgres_rows, &peer_postgres_jsonb, &peer_ours_mongodb,
                                       &peer_push,          &peer_racy,           &peer_safe,
-                                      &peer_apart,         &peer_bucket};
+                                      &peer_referenced,    &peer_bucket};
 
 static const work_t *const works[] = {&work_append, &work_threads, &work_long, &work_add,
                                       &work_feed,   &work_race,    &work_kill};

@@ -1,6 +1,6 @@
 /* Works that are about speed. */
 #include "../measure.h"
-#include "tools/bench/crew.h"
+#include "tools/bench/bench_threads.h"
 #include "tools/bench/samples.h"
 #include "works.h"
 
@@ -258,7 +258,7 @@ static int draw_owner(const double *popularity, int owners, double at)
     return low;
 }
 
-static void browse(void *context, int thread, int count)
+static void reader(void *context, int thread, int count)
 {
     task_t *task = context;
     char owner[OWNER_SIZE];
@@ -313,8 +313,8 @@ static task_t open_filled(const peer_t *peer, const peer_place_t *place,
     return task;
 }
 
-static void run_feed(const peer_t *peer, const peer_place_t *place, const works_options_t *options,
-                     row_t *row)
+static void run_source(const peer_t *peer, const peer_place_t *place,
+                       const works_options_t *options, row_t *row)
 {
     enum { COUNT_MAX = 10000000 };
     task_t task = open_filled(peer, place, options);
@@ -323,7 +323,7 @@ static void run_feed(const peer_t *peer, const peer_place_t *place, const works_
     task.reads_us = calloc((size_t)options->threads, sizeof *task.reads_us);
     task.appends_us = calloc((size_t)options->threads, sizeof *task.appends_us);
     task.until = measure_now() + options->seconds;
-    double seconds = measure_threads(browse, &task, options->threads, COUNT_MAX);
+    double seconds = measure_threads(reader, &task, options->threads, COUNT_MAX);
     spill_samples_t reads = merged(task.reads_us, options->threads);
     spill_samples_t appends = merged(task.appends_us, options->threads);
     row_add(row, (double)(reads.count + appends.count) / seconds);
@@ -371,4 +371,4 @@ const work_t work_feed = {.name = "feed",
                                       {"readP99Us", "read p99", 1},
                                       {"appendP50Us", "app. p50", 1},
                                       {"appendP99Us", "app. p99", 1}},
-                          .run = run_feed};
+                          .run = run_source};

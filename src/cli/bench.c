@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
-#include "tools/bench/crew.h"
+#include "tools/bench/bench_threads.h"
 #include "tools/bench/element.h"
 
 #include <inttypes.h>

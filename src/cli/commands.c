@@ -49,13 +49,13 @@ static size_t edit_distance(const char *left, const char *right)
 const spill_command_t *spill_command_nearest(const char *name)
 {
     const spill_command_t *nearest = NULL;
-    size_t best = 3; /* beyond two letters it is another word */
+    size_t top_n = 3; /* beyond two letters it is another word */
     if (strlen(name) > NEAR_NAME_SIZE)
         return NULL;
     for (size_t i = 0; spill_commands[i]; i++) {
         size_t distance = edit_distance(name, spill_commands[i]->name);
-        if (distance < best) {
-            best = distance;
+        if (distance < top_n) {
+            top_n = distance;
             nearest = spill_commands[i];
         }
     }

@@ -24,7 +24,7 @@ static const consolidate_options_t DEFAULTS = {0};
 typedef struct consolidate_run {
     const spill_invocation_t *invocation;
     spill_cli_operate_t operate;
-    spill_foreign_t *foreign;
+    spill_raw_admin_t *admin;
     spill_consolidations_t plan;
     spill_consolidate_options_t options;
     int64_t pass;      /* that was shown last */
@@ -164,9 +164,9 @@ static spill_code_t look(consolidate_run_t *run, const spill_consolidation_t *gr
 {
     const consolidate_options_t *given = run->invocation->options;
     bson_t report;
-    spill_code_t code = given->undo ? spill_consolidate_look_undo(run->foreign, group,
-                                                                  &run->options, &report, error)
-                                    : spill_consolidate_look(run->foreign, group, &report, error);
+    spill_code_t code =
+        given->undo ? spill_consolidate_look_undo(run->admin, group, &run->options, &report, error)
+                    : spill_consolidate_look(run->admin, group, &report, error);
     spill_cli_progress_break(&run->operate.progress);
     if (code == SPILL_OK) {
         run->refused = run->refused || has_any(&report, "refused");
@@ -200,13 +200,13 @@ static spill_code_t act(consolidate_run_t *run, const spill_consolidation_t *gro
     spill_consolidate_result_t result;
     spill_code_t code = SPILL_OK;
     if (given->undo)
-        code = spill_consolidate_undo(run->foreign, group, &run->options, &result, error);
+        code = spill_consolidate_undo(run->admin, group, &run->options, &result, error);
     else if (given->finish)
-        code = spill_consolidate_finish(run->foreign, group, &run->options, &result, error);
+        code = spill_consolidate_finish(run->admin, group, &run->options, &result, error);
     else if (given->cut_over)
-        code = spill_consolidate_cut_over(run->foreign, group, &run->options, &result, error);
+        code = spill_consolidate_cut_over(run->admin, group, &run->options, &result, error);
     else
-        code = spill_consolidate_copy(run->foreign, group, &run->options, &result, error);
+        code = spill_consolidate_copy(run->admin, group, &run->options, &result, error);
     spill_cli_progress_break(&run->operate.progress);
     if (code != SPILL_OK)
         return code;
@@ -235,7 +235,7 @@ static spill_code_t work(consolidate_run_t *run, spill_error_t *error)
     if (code == SPILL_OK)
         code = spill_cli_store_uri(run->invocation->arguments[0], uri, error);
     if (code == SPILL_OK)
-        code = spill_foreign_open(uri, &run->foreign, error);
+        code = spill_raw_admin_open(uri, &run->admin, error);
     for (size_t i = 0; i < run->plan.count && code == SPILL_OK; i++) {
         const spill_consolidation_t *group = &run->plan.items[i];
         if (given->into && strcmp(given->into, group->into) != 0)
@@ -283,7 +283,7 @@ static spill_exit_t run(const spill_invocation_t *invocation)
                                                 &run.options.throttle, &error);
     if (code == SPILL_OK)
         code = work(&run, &error);
-    spill_foreign_close(run.foreign);
+    spill_raw_admin_close(run.admin);
     spill_consolidations_release(&run.plan);
     if (spill_cli_operate_end(&run.operate, &closing) != SPILL_OK && code == SPILL_OK) {
         code = closing.code;

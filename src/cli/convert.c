@@ -33,7 +33,7 @@ typedef struct convert_run {
     char as[SPILL_NAME_SIZE];
     bool finished;                 /* before this run */
     spill_definition_t definition; /* the new one, also in a dry run */
-    bool keeps_best;
+    bool keeps_top_n;
 } convert_run_t;
 
 /* ---- the new definition ---------------------------------------------------------------------- */
@@ -147,7 +147,7 @@ static spill_code_t make_definition(convert_run_t *run, const spill_bounds_t *bo
         if (code == SPILL_OK)
             code = save_definition(run, error);
     }
-    run->keeps_best = code == SPILL_OK && spill_keeps_best(&run->definition);
+    run->keeps_top_n = code == SPILL_OK && spill_keeps_top_n(&run->definition);
     return code;
 }
 
@@ -246,7 +246,7 @@ static void say_what_next(const convert_run_t *run)
             fprintf(stderr, "%" PRId64 " %s not in '%s', which keeps the %s alone\n",
                     run->copy.result.dropped,
                     spill_cli_plural(run->copy.result.dropped, "element is", "elements are"),
-                    run->as, run->keeps_best ? "best" : "newest");
+                    run->as, run->keeps_top_n ? "best" : "newest");
         fprintf(
             stderr,
             "the arrays are in '%s'; '%s' is as it was. To change over, stop the clients, then: "

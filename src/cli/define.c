@@ -141,12 +141,12 @@ static void print_definition(const spill_invocation_t *invocation,
         definition->order == SPILL_ARRAY_NEWEST_FIRST ? ", arrays newest first" : "";
     spill_cli_print("%s: %s, keep %s%s, threshold %lld, ", definition->name,
                     spill_layout_name(definition->layout),
-                    spill_keeps_best(definition) ? "best" : spill_keep_name(definition->keep),
+                    spill_keeps_top_n(definition) ? "best" : spill_keep_name(definition->keep),
                     order, (long long)bounds->threshold);
     if (!spill_definition_has_pages(definition)) {
         spill_cli_print("head %lld bytes, window %d; %s.%s", (long long)bounds->head_bytes_max,
                         definition->op_window, definition->collection, definition->array);
-        if (spill_keeps_best(definition))
+        if (spill_keeps_top_n(definition))
             spill_cli_print("; those highest by %s", definition->sort_field);
         print_elements(definition);
         return;

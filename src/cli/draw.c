@@ -62,9 +62,9 @@ static int percent(double fill)
 
 static const char *trimmed(const spill_cli_place_t *place)
 {
-    if (place->elements == 0 || place->first >= place->low)
+    if (place->elements == 0 || place->first >= place->watermark)
         return "";
-    return place->end <= place->low ? ", all trimmed" : ", some trimmed";
+    return place->end <= place->watermark ? ", all trimmed" : ", some trimmed";
 }
 
 void spill_cli_draw_place(const spill_cli_place_t *place)

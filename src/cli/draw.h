@@ -16,7 +16,7 @@ typedef struct spill_cli_place {
     int64_t slots; /* that count against limits.slots_max */
     int64_t elements;
     int64_t bytes;
-    int64_t low;           /* numbers below it were trimmed, though their elements may be there */
+    int64_t watermark;     /* numbers below it were trimmed, though their elements may be there */
     spill_limits_t limits; /* its bounds */
 } spill_cli_place_t;
 

@@ -28,7 +28,7 @@ typedef struct explain {
     const spill_definition_t *definition;
     int64_t pages;                  /* that there are */
     int64_t next_page;              /* the number of the document that comes next; -1: the head */
-    int64_t low;                    /* the head's: numbers below it were trimmed */
+    int64_t watermark;              /* the head's: numbers below it were trimmed */
     char window[SPILL_WINDOW_SIZE]; /* of a bucket, or "" */
     spill_cli_stretch_t stretch;
 } explain_t;
@@ -66,19 +66,19 @@ static bool find(const bson_t *document, const char *path, bson_iter_t *found)
 static int64_t page_number(const explain_t *explain, const bson_t *document)
 {
     bson_iter_t iter;
-    bool counted = explain->next_page < 0 || spill_elements_apart(explain->definition);
+    bool counted = explain->next_page < 0 || spill_has_referenced_elements(explain->definition);
     return !counted && find(document, "_id.page", &iter) ? bson_iter_as_int64(&iter)
                                                          : explain->next_page;
 }
 
 static int64_t low_of(const explain_t *explain, const bson_t *head)
 {
-    char low[SPILL_NAME_SIZE + 16];
+    char watermark[SPILL_NAME_SIZE + 16];
     bson_iter_t iter;
     bool bucket = explain->definition->layout == SPILL_LAYOUT_BUCKET;
-    snprintf(low, sizeof low, "spill.%s%slow", bucket ? "" : explain->definition->array,
+    snprintf(watermark, sizeof watermark, "spill.%s%slow", bucket ? "" : explain->definition->array,
              bucket ? "" : ".");
-    return find(head, low, &iter) ? bson_iter_as_int64(&iter) : 0;
+    return find(head, watermark, &iter) ? bson_iter_as_int64(&iter) : 0;
 }
 
 /* One document, as its bookkeeping tells. */
@@ -95,14 +95,14 @@ static void read_place(const explain_t *explain, bool head, const bson_t *docume
     snprintf(gone, sizeof gone, "spill.%s%sgone", array, nested ? "." : "");
     bson_iter_t iter;
     place->first = find(document, first, &iter) ? bson_iter_as_int64(&iter) : 0;
-    bool apart = spill_elements_apart(definition);
+    bool referenced = spill_has_referenced_elements(definition);
     char journal[SPILL_NAME_SIZE + 16];
     snprintf(journal, sizeof journal, "spill.%s.journal", definition->array);
-    if (apart && !head)
+    if (referenced && !head)
         place->elements = bson_has_field(document, definition->page_owner);
-    else if (apart ? find(document, journal, &iter)
-                   : bson_iter_init_find(&iter, document,
-                                         head ? definition->array : definition->page_array))
+    else if (referenced ? find(document, journal, &iter)
+                        : bson_iter_init_find(&iter, document,
+                                              head ? definition->array : definition->page_array))
         place->elements = array_length(&iter);
     place->end = place->first + place->elements;
     if (find(document, gone, &iter))
@@ -113,7 +113,7 @@ static void read_place(const explain_t *explain, bool head, const bson_t *docume
         definition->layout == SPILL_LAYOUT_CAPPED ? place->elements : place->end - place->first;
     place->bytes = document->len;
     place->limits = spill_document_limits(definition, &definition->bounds, head);
-    if (apart && !head)
+    if (referenced && !head)
         place->limits.slots_max = 1;
 }
 
@@ -175,18 +175,18 @@ static void show_place(explain_t *explain, const char *collection, int64_t page,
                        const bson_t *document)
 {
     char name[32] = "head";
-    bool apart = page >= 0 && spill_elements_apart(explain->definition);
+    bool referenced = page >= 0 && spill_has_referenced_elements(explain->definition);
     spill_cli_place_t place = {.name = name, .collection = collection};
     spill_cli_place_t top = {.name = "top", .collection = collection};
     int64_t known = 0;
     read_place(explain, page < 0, document, &place);
-    place.low = explain->low;
+    place.watermark = explain->watermark;
     bool has_top = page < 0 && read_top(explain, document, &top, &known);
-    int64_t number = apart ? place.first : page;
+    int64_t number = referenced ? place.first : page;
     if (explain->definition->layout == SPILL_LAYOUT_BUCKET)
         snprintf(name, sizeof name, "part %" PRId64, page + 1);
     else if (page >= 0)
-        snprintf(name, sizeof name, apart ? "%" PRId64 : "page %" PRId64, number);
+        snprintf(name, sizeof name, referenced ? "%" PRId64 : "page %" PRId64, number);
     if (explain->session->invocation->json) {
         print_place(&place, explain->window, number, has_top ? &top : NULL, known);
     } else if (is_left_out(explain, page)) {
@@ -249,14 +249,14 @@ static bool visit(void *context, const char *collection, const bson_t *document)
     explain_t *explain = context;
     const explain_options_t *options = explain->session->invocation->options;
     const spill_definition_t *definition = explain->definition;
-    bool removed = spill_elements_apart(definition) && explain->next_page >= 0 &&
+    bool removed = spill_has_referenced_elements(definition) && explain->next_page >= 0 &&
                    !bson_has_field(document, definition->page_owner);
     if (removed && !options->documents)
         return true;
     int64_t page = page_number(explain, document);
     explain->next_page = page + 1;
     if (page < 0)
-        explain->low = low_of(explain, document);
+        explain->watermark = low_of(explain, document);
     if (options->documents)
         show_document(explain, collection, page < 0 ? definition->array : definition->page_array,
                       document);
@@ -269,7 +269,7 @@ static void print_costs(const spill_definition_t *definition, const spill_count_
 {
     const spill_bounds_t *bounds = &definition->bounds;
     bool newest = definition->keep == SPILL_KEEP_NEWEST;
-    if (spill_elements_apart(definition)) {
+    if (spill_has_referenced_elements(definition)) {
         printf("append: the head, one operation; when %" PRId64 " %s in it, each is "
                "written to a document of its own (one operation each, and one on the head)\n",
                bounds->threshold,
@@ -283,11 +283,11 @@ static void print_costs(const spill_definition_t *definition, const spill_count_
         return;
     }
     if (!spill_definition_has_pages(definition)) {
-        bool best = spill_keeps_best(definition);
+        bool top_n = spill_keeps_top_n(definition);
         printf("append: the head, one operation%s; past %" PRId64 " elements or %" PRId64
                " bytes its %s elements are dropped\n",
-               best ? " (on a server a read and a write)" : "", bounds->threshold,
-               bounds->head_bytes_max, best ? "lowest ranking" : "oldest");
+               top_n ? " (on a server a read and a write)" : "", bounds->threshold,
+               bounds->head_bytes_max, top_n ? "lowest ranking" : "oldest");
         puts("any page: the head, one document");
         return;
     }

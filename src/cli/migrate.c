@@ -1,7 +1,7 @@
 /* migrate: arrays that other programs keep are laid out as a plan says, while they go on. */
 #include "cli/migrate_staged.h"
-#include "core/forming.h"
-#include "store/browse.h"
+#include "core/building.h"
+#include "store/raw_reader.h"
 #include "store/store.h"
 #include "tools/collation.h"
 #include "tools/migrate_names.h"
@@ -119,7 +119,8 @@ static spill_code_t migrate_staged(spill_cli_migrate_t *run, spill_error_t *erro
             code = check_names(run, &run->planned->definition, error);
         return code == SPILL_OK ? spill_cli_staged_look(run, error) : code;
     }
-    return given->finish ? spill_cli_staged_finish(run, error) : spill_cli_staged_bring(run, error);
+    return given->finish ? spill_cli_staged_finish(run, error)
+                         : spill_cli_staged_catch_up(run, error);
 }
 
 static spill_code_t is_saved(const spill_cli_migrate_t *run, const char *name, bool *saved,
@@ -134,10 +135,10 @@ static spill_code_t is_saved(const spill_cli_migrate_t *run, const char *name, b
 /* A run saves its mark first, and deletes it last. */
 static spill_code_t is_marked(const spill_cli_migrate_t *run, bool *marked, spill_error_t *error)
 {
-    spill_forming_t forming;
-    spill_code_t code = spill_forming_load(run->store, run->definition->name, &forming, error);
-    *marked = forming.stored != NULL;
-    spill_forming_release(&forming);
+    spill_building_t building;
+    spill_code_t code = spill_building_load(run->store, run->definition->name, &building, error);
+    *marked = building.stored != NULL;
+    spill_building_release(&building);
     return code;
 }
 
@@ -222,11 +223,11 @@ static spill_code_t check_one(spill_cli_migrate_t *run, spill_error_t *error)
         return spill_cli_staged_undo(run, spill_staged_check_undo, "can be undone", error);
     if (given->undo)
         return spill_cli_migrate_pass(run, spill_migrate_check_undo, "can be undone", error);
-    const spill_definition_t *laid_out = run->planned ? &run->planned->original : run->definition;
+    const spill_definition_t *reshaped = run->planned ? &run->planned->original : run->definition;
     bool begins = true;
     spill_code_t code = check_order(run, error);
     if (code == SPILL_OK && run->uri[0] != '\0')
-        code = spill_collation_check_at(run->uri, laid_out->collection, error);
+        code = spill_collation_check_at(run->uri, reshaped->collection, error);
     if (code == SPILL_OK && run->planned)
         code = spill_cli_staged_check(run, given->operate.execute, given->finish, &begins, error);
     return code == SPILL_OK && begins ? check_source(run, error) : code;
@@ -271,14 +272,14 @@ static spill_code_t for_each(spill_cli_migrate_t *run, const spill_planned_t *ar
 static spill_code_t database_of(const spill_cli_migrate_t *run, char *name, size_t size,
                                 spill_error_t *error)
 {
-    spill_browse_t *browse = NULL;
+    spill_raw_reader_t *reader = NULL;
     spill_code_t code = SPILL_OK;
     name[0] = '\0';
     if (run->uri[0] != '\0')
-        code = spill_browse_open(run->uri, NULL, &browse, error);
-    if (code == SPILL_OK && browse)
-        bson_strncpy(name, spill_browse_database(browse), size);
-    spill_browse_close(browse);
+        code = spill_raw_reader_open(run->uri, NULL, &reader, error);
+    if (code == SPILL_OK && reader)
+        bson_strncpy(name, spill_raw_reader_database(reader), size);
+    spill_raw_reader_close(reader);
     return code;
 }
 
@@ -312,7 +313,7 @@ static spill_cli_mode_t migrate_mode(const spill_invocation_t *invocation, bool 
     char uri[SPILL_CLI_URI];
     spill_error_t error;
     if (spill_cli_store_uri(invocation->arguments[0], uri, &error) == SPILL_OK &&
-        spill_browse_serves(uri))
+        spill_raw_reader_serves(uri))
         return SPILL_CLI_CREATE;
     return execute ? SPILL_CLI_WRITE : SPILL_CLI_READ;
 }

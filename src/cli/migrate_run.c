@@ -1,9 +1,9 @@
 #include "cli/migrate_run.h"
 
 #include "cli/interrupt.h"
-#include "store/browse.h"
+#include "store/raw_reader.h"
 #include "store/store.h"
-#include "tools/bring.h"
+#include "tools/catch_up.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -50,7 +50,7 @@ static void show_progress(void *context, const spill_migrate_result_t *result)
                              result->moved, result->pages, (double)result->moved / seconds, left);
 }
 
-static void show_brought(void *context, const spill_copy_result_t *result)
+static void show_caught_up(void *context, const spill_copy_result_t *result)
 {
     spill_cli_migrate_t *run = context;
     spill_cli_progress_print(&run->operate.progress,
@@ -72,7 +72,7 @@ static void log_owner(spill_cli_migrate_t *run, const spill_migrated_t *migrated
         BSON_APPEND_BOOL(&line, "givenBack", true);
     } else if (migrated->gone) {
         BSON_APPEND_BOOL(&line, "gone", true);
-    } else if (migrated->brought) {
+    } else if (migrated->caught_up) {
         BSON_APPEND_BOOL(&line, "brought", true);
         BSON_APPEND_BOOL(&line, "anew", migrated->anew);
     } else {
@@ -82,7 +82,7 @@ static void log_owner(spill_cli_migrate_t *run, const spill_migrated_t *migrated
         BSON_APPEND_INT64(&line, "moved", migrated->moved);
         BSON_APPEND_INT64(&line, "pages", migrated->pages);
     }
-    if (migrated->pages > 0 || migrated->brought) {
+    if (migrated->pages > 0 || migrated->caught_up) {
         snprintf(hash, sizeof hash, "%016" PRIx64, migrated->hash);
         BSON_APPEND_UTF8(&line, "hash", hash);
     }
@@ -174,7 +174,7 @@ spill_migrate_options_t spill_cli_migrate_hooks(spill_cli_migrate_t *run)
                                      .threads = run->threads,
                                      .migrated = note_owner,
                                      .progress = show_progress,
-                                     .brought = show_brought,
+                                     .caught_up = show_caught_up,
                                      .context = run};
 }
 
@@ -197,7 +197,7 @@ spill_code_t spill_cli_migrate_pass(spill_cli_migrate_t *run, spill_cli_pass_fn 
     return code;
 }
 
-static void print_brought(const spill_cli_migrate_t *run, const spill_bring_result_t *result)
+static void print_caught_up(const spill_cli_migrate_t *run, const spill_catch_up_result_t *result)
 {
     const spill_copy_result_t *copied = &result->copied;
     printf("{\"name\":");
@@ -211,16 +211,16 @@ static void print_brought(const spill_cli_migrate_t *run, const spill_bring_resu
     fflush(stdout);
 }
 
-spill_code_t spill_cli_migrate_bring(spill_cli_migrate_t *run, const char *original,
-                                     const char *name, spill_error_t *error)
+spill_code_t spill_cli_migrate_catch_up(spill_cli_migrate_t *run, const char *original,
+                                        const char *name, spill_error_t *error)
 {
     spill_migrate_options_t options = spill_cli_migrate_hooks(run);
-    spill_bring_result_t result = {0};
-    spill_code_t code = spill_bring(run->store, original, name, &options, &result, error);
+    spill_catch_up_result_t result = {0};
+    spill_code_t code = spill_catch_up(run->store, original, name, &options, &result, error);
     spill_cli_progress_break(&run->operate.progress);
     run->failed += result.failed;
     if (code == SPILL_OK || code == SPILL_CANCELLED)
-        print_brought(run, &result);
+        print_caught_up(run, &result);
     return code;
 }
 
@@ -247,7 +247,7 @@ spill_exit_t spill_cli_migrate_operate(const spill_invocation_t *invocation,
         code = spill_probe_start(&run.probe, read_little, &run, &error);
     if (code == SPILL_OK &&
         (spill_cli_store_uri(invocation->arguments[0], run.uri, &closing) != SPILL_OK ||
-         !spill_browse_serves(run.uri)))
+         !spill_raw_reader_serves(run.uri)))
         run.uri[0] = '\0';
     if (code == SPILL_OK)
         code = work(&run, &error);

@@ -60,8 +60,8 @@ spill_code_t spill_cli_migrate_pass(spill_cli_migrate_t *run, spill_cli_pass_fn 
                                     const char *step, spill_error_t *error);
 
 /* Bring the original's arrays to definition `name`, and print how many were. */
-spill_code_t spill_cli_migrate_bring(spill_cli_migrate_t *run, const char *original,
-                                     const char *name, spill_error_t *error);
+spill_code_t spill_cli_migrate_catch_up(spill_cli_migrate_t *run, const char *original,
+                                        const char *name, spill_error_t *error);
 
 /* What there is to do, in words or as JSON. */
 void spill_cli_migrate_print_survey(const spill_cli_migrate_t *run);

@@ -39,7 +39,7 @@ static void print_planned(const spill_cli_migrate_t *run, int64_t dropped, int64
 }
 
 /* Lay out in place, under the original's name, and bring from there. */
-spill_code_t spill_cli_staged_bring(spill_cli_migrate_t *run, spill_error_t *error)
+spill_code_t spill_cli_staged_catch_up(spill_cli_migrate_t *run, spill_error_t *error)
 {
     const spill_planned_t *planned = run->planned;
     spill_staged_t staged = staged_of(run);
@@ -50,8 +50,8 @@ spill_code_t spill_cli_staged_bring(spill_cli_migrate_t *run, spill_error_t *err
         code = spill_migrate_survey(run->store, run->definition, NULL, &run->survey, error);
     if (code == SPILL_OK)
         code = spill_cli_migrate_pass(run, spill_migrate, "laid out", error);
-    return code == SPILL_OK ? spill_cli_migrate_bring(run, planned->original.name,
-                                                      planned->definition.name, error)
+    return code == SPILL_OK ? spill_cli_migrate_catch_up(run, planned->original.name,
+                                                         planned->definition.name, error)
                             : code;
 }
 
@@ -124,7 +124,7 @@ spill_code_t spill_cli_staged_finish(spill_cli_migrate_t *run, spill_error_t *er
     spill_code_t code = spill_staged_look(&staged, &stage, error);
     run->definition = &run->planned->original;
     if (code == SPILL_OK && stage == SPILL_STAGE_BRINGING)
-        code = spill_cli_staged_bring(run, error);
+        code = spill_cli_staged_catch_up(run, error);
     if (code == SPILL_OK && run->failed > failed)
         return refuse_finish(run, run->failed - failed, error);
     if (code == SPILL_OK)

@@ -10,7 +10,7 @@
  * finish does them once more, and settles it. Each prints what it did, a line of JSON.
  */
 spill_code_t spill_cli_staged_look(spill_cli_migrate_t *run, spill_error_t *error);
-spill_code_t spill_cli_staged_bring(spill_cli_migrate_t *run, spill_error_t *error);
+spill_code_t spill_cli_staged_catch_up(spill_cli_migrate_t *run, spill_error_t *error);
 spill_code_t spill_cli_staged_finish(spill_cli_migrate_t *run, spill_error_t *error);
 
 typedef spill_code_t (*spill_cli_undo_fn)(const spill_staged_t *staged,

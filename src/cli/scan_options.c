@@ -5,7 +5,7 @@
 #include "cli/progress.h"
 #include "cli/scan_print.h"
 
-#include "store/browse.h"
+#include "store/raw_reader.h"
 #include "tools/scan/resync.h"
 #include "util/clock.h"
 #include "util/error.h"
@@ -31,7 +31,7 @@ static spill_exit_t check_source(const spill_invocation_t *invocation,
                                  const spill_cli_scan_options_t *given, const char *source)
 {
     bool of_server = given->collections || given->read_preference || given->sample || given->rate;
-    if (of_server && !spill_browse_serves(source))
+    if (of_server && !spill_raw_reader_serves(source))
         return spill_cli_usage(invocation, "--collections, --sample, --rate and --read-preference "
                                            "are for servers");
     return SPILL_EXIT_DONE;

@@ -2,7 +2,7 @@
 
 #include "cli/cli.h"
 #include "cli/progress.h"
-#include "store/browse.h"
+#include "store/raw_reader.h"
 #include "util/text.h"
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@ const char *spill_cli_shown_source(const spill_invocation_t *invocation,
                                    const spill_scan_result_t *result)
 {
     const char *given = invocation->arguments[0];
-    if (!spill_browse_serves(given) && given[0] != '@')
+    if (!spill_raw_reader_serves(given) && given[0] != '@')
         return given;
     return result->collection_count > 0 ? result->collections[0].input : "a server";
 }
@@ -45,7 +45,7 @@ static void print_owner(const spill_owner_t *owner)
 
 static void print_since(const spill_scan_path_t *path)
 {
-    const spill_foresight_t *growth = &path->foresight;
+    const spill_growth_forecast_t *growth = &path->growth_forecast;
     const char *sign = growth->added < 0 ? "" : "+";
     if (growth->elapsed_ms > 0)
         printf("    since:   %s%" PRId64 " %s in %.3g days, in all documents\n", sign,
@@ -56,12 +56,12 @@ static void print_since(const spill_scan_path_t *path)
 static void print_growth(const spill_scan_path_t *path, int64_t scanned_ms)
 {
     const spill_owner_t *owner = spill_owners_first_at_limit(&path->owners);
-    const spill_foresight_t *growth = &owner->foresight;
+    const spill_growth_forecast_t *growth = &owner->growth_forecast;
     const char *what = path->map ? "keys" : "elements";
-    if (path->owners.items[0].foresight.timed && owner != &path->owners.items[0])
+    if (path->owners.items[0].growth_forecast.timed && owner != &path->owners.items[0])
         printf("    its newest element is of %s, when %.3g a day came\n",
-               spill_day_text(path->owners.items[0].foresight.newest_ms).text,
-               path->owners.items[0].foresight.pace.per_day);
+               spill_day_text(path->owners.items[0].growth_forecast.newest_ms).text,
+               path->owners.items[0].growth_forecast.pace.per_day);
     printf("    limit:   ");
     if (owner != &path->owners.items[0]) {
         print_owner(owner);

@@ -1,9 +1,9 @@
 /* sweep: what other programs push to heads goes to pages, again and again. */
 #include "cli/interrupt.h"
 #include "cli/migrate_run.h"
-#include "core/forming.h"
+#include "core/building.h"
 #include "store/store.h"
-#include "tools/bring.h"
+#include "tools/catch_up.h"
 #include "tools/migrate_source.h"
 #include "util/clock.h"
 #include "util/error.h"
@@ -69,20 +69,20 @@ static int64_t next_pause_s(const sweep_options_t *given, spill_code_t code,
  * being built, which is then `target`.
  */
 static spill_code_t find_swept(spill_cli_migrate_t *run, spill_definition_t *definition,
-                               spill_definition_t *target, bool *forming, spill_error_t *error)
+                               spill_definition_t *target, bool *building, spill_error_t *error)
 {
-    spill_forming_t mark = {0};
+    spill_building_t checkpoint = {0};
     spill_code_t code = spill_store_definition(run->store, run->name, target, error);
     if (code == SPILL_OK)
         *definition = *target;
     if (code == SPILL_OK)
-        code = spill_forming_load(run->store, run->name, &mark, error);
-    *forming = mark.stored != NULL;
-    if (code == SPILL_OK && *forming)
-        code = spill_bring_check(run->store, mark.original, run->name, error);
-    if (code == SPILL_OK && *forming)
-        code = spill_store_definition(run->store, mark.original, definition, error);
-    spill_forming_release(&mark);
+        code = spill_building_load(run->store, run->name, &checkpoint, error);
+    *building = checkpoint.stored != NULL;
+    if (code == SPILL_OK && *building)
+        code = spill_catch_up_check(run->store, checkpoint.original, run->name, error);
+    if (code == SPILL_OK && *building)
+        code = spill_store_definition(run->store, checkpoint.original, definition, error);
+    spill_building_release(&checkpoint);
     return code;
 }
 
@@ -102,20 +102,20 @@ static spill_code_t sweep_all(spill_cli_migrate_t *run, spill_error_t *error)
     spill_definition_t definition, target;
     int failed = 0;
     int64_t pause_s = 1, good_us = spill_clock_now_us(NULL);
-    bool forming;
+    bool building;
     run->name = run->invocation->arguments[1];
-    spill_code_t code = find_swept(run, &definition, &target, &forming, error);
+    spill_code_t code = find_swept(run, &definition, &target, &building, error);
     if (code != SPILL_OK)
         return code;
     run->definition = &definition;
     while (pause_s > 0) {
         run->survey = (spill_migrate_result_t){0};
-        code = find_swept(run, &definition, &target, &forming, error);
-        run->target = code == SPILL_OK && forming ? &target : NULL;
+        code = find_swept(run, &definition, &target, &building, error);
+        run->target = code == SPILL_OK && building ? &target : NULL;
         if (code == SPILL_OK)
             code = spill_cli_migrate_pass(run, spill_migrate, "swept", error);
-        if (code == SPILL_OK && forming)
-            code = spill_cli_migrate_bring(run, definition.name, run->name, error);
+        if (code == SPILL_OK && building)
+            code = spill_cli_migrate_catch_up(run, definition.name, run->name, error);
         pause_s = next_pause_s(given, code, error, &failed, &good_us);
         if (code != SPILL_OK && pause_s > 0)
             fprintf(stderr, "spillway: %s; again in %" PRId64 " s\n", error->message, pause_s);

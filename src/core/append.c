@@ -1,11 +1,11 @@
 /* Appends as the caller sees them: checks, and batches split into parts that each fit a page. */
 #include "bson/value.h"
-#include "core/forming.h"
+#include "core/building.h"
 #include "core/windows.h"
 #include "definition/fields.h"
 #include "definition/stored_element.h"
 #include "definition/window.h"
-#include "layout/apart.h"
+#include "layout/referenced.h"
 #include "util/argument.h"
 #include "util/error.h"
 
@@ -38,7 +38,8 @@ spill_code_t spill_array_check_rank(const spill_definition_t *definition,
                                     const spill_value_t *element, spill_error_t *error)
 {
     spill_value_t value;
-    if (!spill_keeps_best(definition) || !spill_value_at(element, definition->sort_field, &value) ||
+    if (!spill_keeps_top_n(definition) ||
+        !spill_value_at(element, definition->sort_field, &value) ||
         value.type != BSON_TYPE_DECIMAL128)
         return SPILL_OK;
     return spill_fail(error, SPILL_INVALID,
@@ -48,11 +49,11 @@ spill_code_t spill_array_check_rank(const spill_definition_t *definition,
                       definition->sort_field);
 }
 
-spill_code_t spill_array_check_best(const spill_owner_t *owner, const spill_value_t *element,
-                                    spill_error_t *error)
+spill_code_t spill_array_check_top_n(const spill_owner_t *owner, const spill_value_t *element,
+                                     spill_error_t *error)
 {
     const spill_definition_t *definition = &owner->array->definition;
-    if (!spill_keeps_best(definition))
+    if (!spill_keeps_top_n(definition))
         return SPILL_OK;
     int64_t most = definition->bounds.head_bytes_max;
     int64_t bytes = spill_part_bytes_alone(owner, true, 1, element->size_bytes);
@@ -80,13 +81,13 @@ static spill_code_t check_elements(const spill_owner_t *owner, const spill_value
         return spill_fail(error, SPILL_INVALID, "there is nothing to append");
     for (size_t i = 0; i < count; i++) {
         spill_code_t code = spill_array_check_element(&elements[i], i, error);
-        if (code == SPILL_OK && spill_elements_apart(&owner->array->definition))
+        if (code == SPILL_OK && spill_has_referenced_elements(&owner->array->definition))
             code = check_stored(owner, &elements[i], i, error);
         if (code == SPILL_OK)
             code = spill_array_check_window(owner, &elements[i], error);
         if (code != SPILL_OK)
             return code;
-        code = spill_array_check_best(owner, &elements[i], error);
+        code = spill_array_check_top_n(owner, &elements[i], error);
         if (code != SPILL_OK)
             return spill_fail_prefix(error, code, "element %zu", i);
         int64_t bytes = spill_part_bytes_alone(owner, true, 1, elements[i].size_bytes);
@@ -221,11 +222,11 @@ static spill_code_t append_next(spill_owner_t *owner, const spill_part_t *part, 
     spill_code_t code = spill_outlier_append(owner, part, done, error);
     if (code != SPILL_CONFLICT || !done->repeated)
         return code;
-    spill_code_t looked = done_otherwise(owner, part->elements, left, done, &same, &failure);
-    if (looked != SPILL_OK && error != NULL)
+    spill_code_t shows_read = done_otherwise(owner, part->elements, left, done, &same, &failure);
+    if (shows_read != SPILL_OK && error != NULL)
         *error = failure;
-    if (looked != SPILL_OK)
-        return looked;
+    if (shows_read != SPILL_OK)
+        return shows_read;
     return same ? SPILL_OK : code;
 }
 
@@ -285,7 +286,7 @@ spill_code_t spill_array_append(spill_array_t *array, const spill_value_t *owner
         return spill_fail(error, SPILL_INVALID, "append options of version %d, not %d",
                           options->version, SPILL_APPEND_OPTIONS_VERSION);
     spill_owner_t own;
-    spill_code_t code = spill_array_check_formed(array, error);
+    spill_code_t code = spill_array_check_built(array, error);
     if (code != SPILL_OK)
         return code;
     code = spill_owner_init(&own, array, owner, error);

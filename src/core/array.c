@@ -1,10 +1,10 @@
 #include "core/array.h"
 
 #include "bson/update.h"
-#include "core/forming.h"
+#include "core/building.h"
 #include "definition/fields.h"
-#include "layout/apart.h"
 #include "layout/combine.h"
+#include "layout/referenced.h"
 #include "util/argument.h"
 #include "util/error.h"
 
@@ -20,12 +20,12 @@ spill_code_t spill_array_open(spill_store_t *store, const char *name, spill_arra
     opened->store = store;
     opened->retains = true;
     pthread_mutex_init(&opened->tails_lock, NULL);
-    spill_forming_t forming = {0};
+    spill_building_t building = {0};
     spill_code_t code = spill_store_definition(store, name, &opened->definition, error);
     if (code == SPILL_OK)
-        code = spill_forming_load(store, name, &forming, error);
-    opened->forming = forming.stored != NULL;
-    spill_forming_release(&forming);
+        code = spill_building_load(store, name, &building, error);
+    opened->building = building.stored != NULL;
+    spill_building_release(&building);
     if (code == SPILL_OK)
         code = store->ops->bind(store, &opened->definition, &opened->binding, error);
     if (store->ops->combines && !store->options.separate_appends)
@@ -76,16 +76,16 @@ spill_code_t spill_array_op_base(spill_array_t *array, const spill_value_t *owne
     if (code == SPILL_OK && response.state.pages > 0 &&
         array->definition.keep == SPILL_KEEP_OLDEST) {
         int64_t tail = response.state.pages - 1;
-        int64_t epoch = response.state.epoch;
-        *base = response.state.n;
+        int64_t incarnation = response.state.incarnation;
+        *base = response.state.op_count;
         code = spill_owner_read_state(&own, tail, &response, error);
-        if (code == SPILL_OK && response.state.epoch != epoch && tail > 0)
+        if (code == SPILL_OK && response.state.incarnation != incarnation && tail > 0)
             code = spill_owner_read_state(&own, tail - 1, &response, error);
-        if (response.state.epoch != epoch)
-            response.state.n = 0; /* an earlier owner's */
+        if (response.state.incarnation != incarnation)
+            response.state.op_count = 0; /* an earlier owner's */
     }
-    if (code == SPILL_OK && response.state.n > *base)
-        *base = response.state.n;
+    if (code == SPILL_OK && response.state.op_count > *base)
+        *base = response.state.op_count;
     spill_response_release(&response);
     spill_owner_release(&own);
     return code;
@@ -97,7 +97,7 @@ spill_code_t spill_array_update(spill_array_t *array, const spill_value_t *owner
     SPILL_CHECK_POINTERS(error, array, owner, update);
     spill_owner_t own;
     spill_response_t response = SPILL_RESPONSE_INIT;
-    spill_code_t code = spill_array_check_formed(array, error);
+    spill_code_t code = spill_array_check_built(array, error);
     if (code == SPILL_OK)
         code = spill_array_check_update(array, update, error);
     if (code != SPILL_OK)
@@ -108,7 +108,7 @@ spill_code_t spill_array_update(spill_array_t *array, const spill_value_t *owner
             spill_owner_request(&own, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
         request.update = update;
         request.create = true;
-        request.epoch = spill_owner_now(&own);
+        request.incarnation = spill_owner_now(&own);
         code = spill_owner_call(&own, &request, &response, error);
         if (code == SPILL_OK && response.outcome != SPILL_DONE)
             code = spill_fail(error, SPILL_TOO_BIG,
@@ -156,7 +156,7 @@ spill_code_t spill_array_drop_owner(spill_array_t *array, const spill_value_t *o
 {
     SPILL_CHECK_POINTERS(error, array, owner);
     spill_owner_t own;
-    spill_code_t code = spill_array_check_formed(array, error);
+    spill_code_t code = spill_array_check_built(array, error);
     if (code != SPILL_OK)
         return code;
     code = spill_owner_init(&own, array, owner, error);

@@ -23,8 +23,8 @@ spill_code_t spill_array_check_rank(const spill_definition_t *definition,
  * Capped, keeping the best: spill_array_check_rank, and SPILL_TOO_BIG for one that does not fit the
  * head's bytes: it would push all others out, and no newer one it. Others: nothing. (append.c)
  */
-spill_code_t spill_array_check_best(const spill_owner_t *owner, const spill_value_t *element,
-                                    spill_error_t *error);
+spill_code_t spill_array_check_top_n(const spill_owner_t *owner, const spill_value_t *element,
+                                     spill_error_t *error);
 
 /* The definition has an id_field, and the value can be an id. SPILL_INVALID. (change.c) */
 spill_code_t spill_array_check_id(const spill_array_t *array, const spill_value_t *id,

@@ -3,7 +3,7 @@
  * found first; what is then done in it is done as in any array.
  */
 #include "bson/match.h"
-#include "core/forming.h"
+#include "core/building.h"
 #include "core/windows.h"
 #include "util/argument.h"
 #include "util/error.h"
@@ -153,12 +153,12 @@ static spill_code_t trim_window(spill_array_t *array, const spill_value_t *owner
                                 const char *window, const spill_trim_t *trim, spill_error_t *error)
 {
     spill_owner_t own;
-    int64_t low;
+    int64_t watermark;
     bson_t storage = BSON_INITIALIZER;
     spill_value_t name = spill_bucket_name(&storage, owner, window);
     spill_code_t code = spill_owner_init(&own, array, &name, error);
     if (code == SPILL_OK)
-        code = spill_outlier_trim(&own, trim, &low, error);
+        code = spill_outlier_trim(&own, trim, &watermark, error);
     spill_owner_release(&own);
     bson_destroy(&storage);
     return code == SPILL_NOT_FOUND ? SPILL_OK : code;
@@ -174,7 +174,7 @@ static spill_code_t trim_older(spill_array_t *array, const spill_value_t *owner,
     bool more;
     spill_code_t code = spill_array_check_layout(array, true, "there are no windows", error);
     if (code == SPILL_OK)
-        code = spill_array_check_formed(array, error);
+        code = spill_array_check_built(array, error);
     if (code == SPILL_OK)
         code = spill_window_of_time(array->definition.window, time_ms, window, error);
     if (code == SPILL_OK)
@@ -216,7 +216,7 @@ spill_code_t spill_bucket_trim_keep(spill_array_t *array, const spill_value_t *o
         return spill_fail(error, SPILL_INVALID,
                           "at least one element is kept, not %lld: drop the owner instead",
                           (long long)keep);
-    spill_code_t code = spill_array_check_formed(array, error);
+    spill_code_t code = spill_array_check_built(array, error);
     if (code != SPILL_OK)
         return code;
     code = spill_bucket_windows(array, owner, NULL, NULL, SPILL_NEWEST_FIRST, count_window,

@@ -1,6 +1,6 @@
 /* Changing and removing single elements, by number or by id. */
 #include "bson/element.h"
-#include "core/forming.h"
+#include "core/building.h"
 #include "util/argument.h"
 #include "util/error.h"
 
@@ -22,7 +22,7 @@ static spill_code_t edit(spill_array_t *array, const spill_value_t *owner, spill
                          const spill_value_t *element, spill_error_t *error)
 {
     spill_owner_t own;
-    spill_code_t code = spill_array_check_formed(array, error);
+    spill_code_t code = spill_array_check_built(array, error);
     if (code == SPILL_OK)
         code = spill_array_check_element(element, 0, error);
     if (code == SPILL_OK)
@@ -42,7 +42,7 @@ static spill_code_t remove_element(spill_array_t *array, const spill_value_t *ow
                                    spill_which_t *which, spill_error_t *error)
 {
     spill_owner_t own;
-    spill_code_t code = spill_array_check_formed(array, error);
+    spill_code_t code = spill_array_check_built(array, error);
     if (code != SPILL_OK)
         return code;
     code = spill_owner_init(&own, array, owner, error);

@@ -34,17 +34,17 @@ static spill_code_t check_change(spill_store_t *store, const spill_definition_t 
     spill_buffer_t last = SPILL_BUFFER_INIT;
     bson_t owners;
     spill_error_t failure;
-    spill_code_t looked = store->ops->bind(store, now, &binding, &failure);
-    if (looked == SPILL_OK)
-        looked = store->ops->owners(store, now, &binding, NULL, 0, 1, &owners, &last, &failure);
-    if (looked == SPILL_OK) {
+    spill_code_t shows_read = store->ops->bind(store, now, &binding, &failure);
+    if (shows_read == SPILL_OK)
+        shows_read = store->ops->owners(store, now, &binding, NULL, 0, 1, &owners, &last, &failure);
+    if (shows_read == SPILL_OK) {
         code = bson_empty(&owners) ? SPILL_OK : SPILL_REFUSED;
         bson_destroy(&owners);
     } else if (error != NULL) {
         *error = failure;
     }
     spill_buffer_release(&last);
-    return looked == SPILL_OK ? code : looked;
+    return shows_read == SPILL_OK ? code : shows_read;
 }
 
 spill_code_t spill_store_check_others(spill_store_t *store, const spill_definition_t *definition,
@@ -260,7 +260,7 @@ spill_code_t spill_store_drop(spill_store_t *store, const char *name, spill_erro
     spill_code_t code = spill_array_open(store, name, &array, error);
     if (code != SPILL_OK)
         return code;
-    array->forming = false;
+    array->building = false;
     bool done = false;
     for (int tries = 0; code == SPILL_OK && !done; tries++) {
         code = drop_owners(array, error);

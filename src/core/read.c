@@ -74,7 +74,7 @@ static spill_code_t read_backward(spill_reading_t *reading, spill_error_t *error
         return code;
     if (reading->keep == SPILL_KEEP_NEWEST) {
         spill_reading_take(reading, &reading->head.run);
-        if (spill_reading_is_apart(reading))
+        if (spill_reading_is_referenced(reading))
             code = spill_reading_take_elements(reading, SPILL_WANT_BACKWARD, error);
         else if (!spill_reading_finished(reading) && head->pages > 0 &&
                  head->first > reading->lower)
@@ -118,13 +118,13 @@ static spill_code_t pages_forward(spill_reading_t *reading, int64_t page, spill_
 static spill_code_t read_forward(spill_reading_t *reading, spill_error_t *error)
 {
     const spill_state_t *head = &reading->head.state;
-    bool spare = reading->keep == SPILL_KEEP_NEWEST && !spill_reading_is_apart(reading);
+    bool spare = reading->keep == SPILL_KEEP_NEWEST && !spill_reading_is_referenced(reading);
     spill_code_t code =
         spill_reading_read_head(reading, SPILL_WANT_FORWARD, reading->lower, spare, error);
     if (code != SPILL_OK || !head->present)
         return code;
     if (reading->keep == SPILL_KEEP_NEWEST) {
-        if (spill_reading_is_apart(reading))
+        if (spill_reading_is_referenced(reading))
             code = spill_reading_take_elements(reading, SPILL_WANT_FORWARD, error);
         else if (head->pages > 0 && reading->lower < head->first)
             code = pages_forward(reading, SPILL_PAGE_HOLDING, error);
@@ -221,8 +221,8 @@ spill_code_t spill_array_read(spill_array_t *array, const spill_value_t *owner,
     bool again = code == SPILL_OK;
     while (again) {
         /* Of documents apart a copy may lack one in the middle: nothing would show it. */
-        reading.may_be_old =
-            tries == 0 && array->store->reads_copies && !spill_elements_apart(&array->definition);
+        reading.may_be_old = tries == 0 && array->store->reads_copies &&
+                             !spill_has_referenced_elements(&array->definition);
         code = read_once(&reading, options, error);
         again = code == SPILL_OK && reading.vanished;
         if (again && ++tries > 10) {

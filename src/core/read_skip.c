@@ -63,7 +63,8 @@ static spill_code_t skip_by_documents(spill_reading_t *reading, int64_t skip, bo
             code = spill_owner_read_state(reading->owner, at, &reading->page, error);
             state = &reading->page.state;
         }
-        if (code == SPILL_OK && state->present && state->epoch == reading->head.state.epoch) {
+        if (code == SPILL_OK && state->present &&
+            state->incarnation == reading->head.state.incarnation) {
             int64_t top = reading->upper == INT64_MAX ? INT64_MAX : reading->upper + 1;
             int64_t live = spill_state_live_within(state, reading->lower, top);
             if (skip < live) {
@@ -133,11 +134,11 @@ spill_code_t spill_reading_pass_over(spill_reading_t *reading, int64_t skip, boo
         reading->limit = 0;
     if (code != SPILL_OK || !head->present)
         return code;
-    if (reading->lower < head->low)
-        reading->lower = head->low;
-    if ((head->removed > 0 || head->gone.count > 0) && spill_reading_is_apart(reading))
+    if (reading->lower < head->watermark)
+        reading->lower = head->watermark;
+    if ((head->removed > 0 || head->deleted.count > 0) && spill_reading_is_referenced(reading))
         return skip_elements(reading, skip, newest_first, error);
-    if (head->removed > 0 || head->gone.count > 0)
+    if (head->removed > 0 || head->deleted.count > 0)
         return skip_by_documents(reading, skip, newest_first, error);
     spill_count_t count = {.next = spill_state_end(head)};
     if (reading->keep == SPILL_KEEP_OLDEST && head->pages > 0)

@@ -1,16 +1,16 @@
 #include "core/reading.h"
 
 #include "definition/fields.h"
-#include "layout/apart.h"
+#include "layout/referenced.h"
 
 bool spill_reading_finished(const spill_reading_t *reading)
 {
     return reading->run.count >= reading->limit || reading->vanished;
 }
 
-bool spill_reading_is_apart(const spill_reading_t *reading)
+bool spill_reading_is_referenced(const spill_reading_t *reading)
 {
-    return spill_elements_apart(&reading->owner->array->definition);
+    return spill_has_referenced_elements(&reading->owner->array->definition);
 }
 
 /* The first whole run is moved, not copied. */
@@ -47,8 +47,8 @@ spill_code_t spill_reading_read_head(spill_reading_t *reading, spill_want_t want
     read.spare = spare;
     read.may_be_old = reading->may_be_old;
     spill_code_t code = spill_owner_call(reading->owner, &read, &reading->head, error);
-    if (code == SPILL_OK && reading->lower < reading->head.state.low)
-        reading->lower = reading->head.state.low;
+    if (code == SPILL_OK && reading->lower < reading->head.state.watermark)
+        reading->lower = reading->head.state.watermark;
     reading->edge = reading->keep == SPILL_KEEP_OLDEST ? spill_state_end(&reading->head.state) : 0;
     if (reading->edge < reading->lower)
         reading->edge = reading->lower;
@@ -91,7 +91,7 @@ static bool take_beyond(spill_reading_t *reading, int64_t page)
 {
     spill_response_t *read = &reading->page;
     if (page < 0 || !read->beyond.present || read->beyond.page != page ||
-        read->beyond.epoch != reading->head.state.epoch)
+        read->beyond.incarnation != reading->head.state.incarnation)
         return false;
     spill_state_t state = read->state;
     spill_run_t run = read->run;
@@ -129,7 +129,7 @@ spill_code_t spill_reading_read_page(spill_reading_t *reading, int64_t page, spi
                                      int64_t seq, spill_error_t *error)
 {
     spill_request_t read = spill_owner_request(reading->owner, SPILL_REQUEST_READ, page);
-    read.epoch = reading->head.state.epoch;
+    read.incarnation = reading->head.state.incarnation;
     read.pages = reading->head.state.pages;
     read.want = want;
     read.seq = seq;
@@ -141,7 +141,8 @@ spill_code_t spill_reading_read_page(spill_reading_t *reading, int64_t page, spi
         code = spill_owner_call(reading->owner, &read, &reading->page, error);
     if (code != SPILL_OK)
         return code;
-    if (reading->page.state.present && reading->page.state.epoch != reading->head.state.epoch)
+    if (reading->page.state.present &&
+        reading->page.state.incarnation != reading->head.state.incarnation)
         reading->page.state.present = false;
     if (reading->may_be_old && !meets(reading, want, seq))
         reading->vanished = true;
@@ -161,10 +162,10 @@ spill_code_t spill_reading_take_elements(spill_reading_t *reading, spill_want_t 
     if (spill_reading_finished(reading) || reading->lower >= head->first)
         return SPILL_OK;
     int64_t end = reading->upper < head->first ? reading->upper + 1 : head->first;
-    spill_code_t code =
-        spill_apart_read(reading->owner, head, reading->lower, end,
-                         want == SPILL_WANT_FORWARD ? reading->lower : end - 1, want,
-                         (int64_t)(reading->limit - reading->run.count), &reading->page, error);
+    spill_code_t code = spill_referenced_read(reading->owner, head, reading->lower, end,
+                                              want == SPILL_WANT_FORWARD ? reading->lower : end - 1,
+                                              want, (int64_t)(reading->limit - reading->run.count),
+                                              &reading->page, error);
     if (code == SPILL_OK)
         spill_reading_take(reading, &reading->page.run);
     return code;

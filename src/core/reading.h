@@ -37,7 +37,7 @@ typedef struct spill_reading {
 bool spill_reading_finished(const spill_reading_t *reading);
 
 /* Is each element a document of its own? */
-bool spill_reading_is_apart(const spill_reading_t *reading);
+bool spill_reading_is_referenced(const spill_reading_t *reading);
 
 /* Take over what a document brought, within the bounds; `run` is left in any state. */
 void spill_reading_take(spill_reading_t *reading, spill_run_t *run);

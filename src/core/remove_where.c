@@ -1,7 +1,7 @@
 /* Removing what matches a filter: a walk over the array, and a removal by number for each match. */
 #include "bson/match.h"
 #include "core/array.h"
-#include "core/forming.h"
+#include "core/building.h"
 #include "core/walk.h"
 #include "util/argument.h"
 #include "util/error.h"
@@ -55,7 +55,7 @@ spill_code_t spill_array_remove_where(spill_array_t *array, const spill_value_t 
         return spill_fail(error, SPILL_INVALID, "the limit is %lld, below 0", (long long)limit);
     spill_code_t code = spill_match_check(filter, error);
     if (code == SPILL_OK)
-        code = spill_array_check_formed(array, error);
+        code = spill_array_check_built(array, error);
     if (code != SPILL_OK)
         return code;
     code = spill_owner_init(&own, array, owner, error);

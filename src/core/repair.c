@@ -54,21 +54,21 @@ static void tell_finding(const repair_t *repair, const spill_finding_t *finding,
 }
 
 /* Where the answer is lost the next look tells whether it was done. */
-static spill_code_t carry_out(const spill_owner_t *owner, const spill_mend_t *mend, bool *done,
+static spill_code_t carry_out(const spill_owner_t *owner, const spill_fix_t *fix, bool *done,
                               spill_error_t *error)
 {
-    spill_request_t request = spill_owner_request(owner, mend->kind, mend->page);
-    request.epoch = mend->epoch;
-    request.rev = mend->rev;
-    request.indexes = mend->indexes;
-    request.counts = mend->kind == SPILL_REQUEST_RECOUNT && !mend->indexes;
-    request.place = mend->place;
-    request.first = mend->first;
-    request.slots = mend->end - mend->first;
-    request.seq = mend->seen_end;
-    request.pages = mend->pages;
-    request.total = mend->total;
-    request.removed = mend->removed;
+    spill_request_t request = spill_owner_request(owner, fix->kind, fix->page);
+    request.incarnation = fix->incarnation;
+    request.rev = fix->rev;
+    request.indexes = fix->indexes;
+    request.counts = fix->kind == SPILL_REQUEST_RECOUNT && !fix->indexes;
+    request.place = fix->place;
+    request.first = fix->first;
+    request.slots = fix->end - fix->first;
+    request.seq = fix->seen_end;
+    request.pages = fix->pages;
+    request.total = fix->total;
+    request.removed = fix->removed;
     spill_code_t code = spill_owner_step(owner, &request, done, error);
     *done = *done || code == SPILL_UNKNOWN;
     return code == SPILL_UNKNOWN ? SPILL_OK : code;
@@ -80,7 +80,7 @@ static void tell_indexes(const repair_t *repair, const spill_inspection_t *inspe
 {
     int64_t told = 0;
     for (size_t i = 0; i < inspection->kept; i++) {
-        if (!inspection->mends[i].indexes)
+        if (!inspection->fixes[i].indexes)
             continue;
         tell_finding(repair, &inspection->findings[i], false);
         told++;
@@ -92,8 +92,8 @@ static void tell_indexes(const repair_t *repair, const spill_inspection_t *inspe
  * The first look. Told once, however often others come between; an owner that never rests is left
  * to the next repair.
  */
-static spill_code_t mend_indexes(const repair_t *repair, const spill_owner_t *owner,
-                                 spill_inspection_t *inspection, spill_error_t *error)
+static spill_code_t fix_indexes(const repair_t *repair, const spill_owner_t *owner,
+                                spill_inspection_t *inspection, spill_error_t *error)
 {
     spill_code_t code = spill_inspect_rest(owner, inspection, error);
     if (code == SPILL_OK)
@@ -101,7 +101,7 @@ static spill_code_t mend_indexes(const repair_t *repair, const spill_owner_t *ow
     for (int round = 1;
          code == SPILL_OK && inspection->indexes > 0 && !repair->look_only && round <= TRIES_MAX;
          round++) {
-        const spill_mend_t anew = spill_mend_indexes(inspection);
+        const spill_fix_t anew = spill_fix_indexes(inspection);
         bool done;
         code = carry_out(owner, &anew, &done, error);
         spill_inspection_release(inspection);
@@ -119,37 +119,37 @@ static spill_code_t mend_indexes(const repair_t *repair, const spill_owner_t *ow
  * Findings are mended only where all of them can be: beside another, a count that does not fit says
  * that something was lost, and is what is known of it. *any: one was mended.
  */
-static spill_code_t mend_found(const repair_t *repair, const spill_owner_t *owner,
-                               const spill_inspection_t *inspection, bool mends, bool *any,
-                               spill_error_t *error)
+static spill_code_t fix_found(const repair_t *repair, const spill_owner_t *owner,
+                              const spill_inspection_t *inspection, bool fixes, bool *any,
+                              spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
     *any = false;
     for (size_t i = 0; code == SPILL_OK && i < inspection->kept; i++) {
         bool done = repair->look_only;
-        if (inspection->mends[i].indexes) /* told before */
+        if (inspection->fixes[i].indexes) /* told before */
             continue;
-        if (mends && !done)
-            code = carry_out(owner, &inspection->mends[i], &done, error);
-        if (!mends || done)
-            tell_finding(repair, &inspection->findings[i], !mends);
+        if (fixes && !done)
+            code = carry_out(owner, &inspection->fixes[i], &done, error);
+        if (!fixes || done)
+            tell_finding(repair, &inspection->findings[i], !fixes);
         *any = *any || done;
     }
     return code;
 }
 
 /* Of what the look before has found. Looks again until nothing is left but what has to be. */
-static spill_code_t mend_counts(const repair_t *repair, const spill_owner_t *owner,
-                                spill_inspection_t *inspection, spill_error_t *error)
+static spill_code_t fix_counts(const repair_t *repair, const spill_owner_t *owner,
+                               spill_inspection_t *inspection, spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
     bool again = true;
     int tries = 0;
     for (int round = 1; code == SPILL_OK && again; round++) {
         bool last = tries == TRIES_MAX || round == ROUNDS_MAX, any;
-        bool mends = inspection->found == inspection->mendable && !last;
-        code = mend_found(repair, owner, inspection, mends, &any, error);
-        again = mends && inspection->found > inspection->indexes && !repair->look_only;
+        bool fixes = inspection->found == inspection->fixable && !last;
+        code = fix_found(repair, owner, inspection, fixes, &any, error);
+        again = fixes && inspection->found > inspection->indexes && !repair->look_only;
         tries = any ? 0 : tries + 1; /* somebody was faster, or will not have it */
         if (code == SPILL_OK && again) {
             spill_inspection_release(inspection);
@@ -168,7 +168,7 @@ static spill_code_t repair_documents(repair_t *repair, spill_owner_t *owner,
     spill_error_t failure;
     int64_t found = repair->summary->findings;
     spill_code_t code = spill_outlier_repair(owner, repair->look_only, tell, repair, &failure),
-                 looked = SPILL_OK;
+                 shows_read = SPILL_OK;
     repair->summary->owners += code == SPILL_OK ? 1 : 0;
     if (code != SPILL_OK && error != NULL)
         *error = failure;
@@ -176,13 +176,13 @@ static spill_code_t repair_documents(repair_t *repair, spill_owner_t *owner,
         return code;
     if (repair->summary->findings > found && !repair->look_only) {
         spill_inspection_release(inspection);
-        looked = spill_inspect_rest(owner, inspection, &failure);
+        shows_read = spill_inspect_rest(owner, inspection, &failure);
     }
-    if (looked == SPILL_OK)
-        looked = mend_counts(repair, owner, inspection, &failure);
-    if (code == SPILL_OK && looked != SPILL_OK && error != NULL)
+    if (shows_read == SPILL_OK)
+        shows_read = fix_counts(repair, owner, inspection, &failure);
+    if (code == SPILL_OK && shows_read != SPILL_OK && error != NULL)
         *error = failure;
-    return code == SPILL_OK ? looked : code;
+    return code == SPILL_OK ? shows_read : code;
 }
 
 static spill_code_t repair_owner(void *context, const spill_value_t *value, spill_error_t *error)
@@ -193,7 +193,7 @@ static spill_code_t repair_owner(void *context, const spill_value_t *value, spil
     repair->owner = value;
     spill_code_t code = spill_owner_init(&owner, repair->array, value, error);
     if (code == SPILL_OK)
-        code = mend_indexes(repair, &owner, &inspection, error);
+        code = fix_indexes(repair, &owner, &inspection, error);
     if (code == SPILL_OK)
         code = repair_documents(repair, &owner, &inspection, error);
     spill_inspection_release(&inspection);
@@ -232,12 +232,13 @@ static spill_code_t repair_all(repair_t *repair, const spill_value_t *owner, spi
     if (code != SPILL_OK && code != SPILL_CORRUPT && code != SPILL_REFUSED)
         return code;
     int64_t found = repair->summary->findings + repair->summary->left;
-    spill_code_t looked = spill_each_orphan(repair->array, owner, repair_orphan, repair, &failure);
+    spill_code_t shows_read =
+        spill_each_orphan(repair->array, owner, repair_orphan, repair, &failure);
     bool any = repair->summary->findings + repair->summary->left > found;
-    if (code == SPILL_OK || (code == SPILL_REFUSED && (any || looked != SPILL_OK))) {
-        if (looked != SPILL_OK && error != NULL)
+    if (code == SPILL_OK || (code == SPILL_REFUSED && (any || shows_read != SPILL_OK))) {
+        if (shows_read != SPILL_OK && error != NULL)
             *error = failure;
-        return looked;
+        return shows_read;
     }
     return code;
 }

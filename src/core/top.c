@@ -22,8 +22,8 @@ static spill_slice_t *make_slice(const spill_top_t *top, spill_run_t *run, int64
 }
 
 /* Capped, keeping the best: the head's elements, as they rank. */
-static spill_code_t read_best(const spill_owner_t *owner, int64_t limit, spill_slice_t **slice,
-                              spill_error_t *error)
+static spill_code_t read_top_n(const spill_owner_t *owner, int64_t limit, spill_slice_t **slice,
+                               spill_error_t *error)
 {
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_top_t ranks = {0};
@@ -69,8 +69,8 @@ spill_code_t spill_array_top(spill_array_t *array, const spill_value_t *owner, i
     SPILL_CHECK_POINTERS(error, slice);
     *slice = NULL;
     SPILL_CHECK_POINTERS(error, array, owner);
-    bool best = spill_keeps_best(&array->definition);
-    if (!spill_has_top(&array->definition) && !best)
+    bool top_n = spill_keeps_top_n(&array->definition);
+    if (!spill_has_top(&array->definition) && !top_n)
         return spill_fail(error, SPILL_INVALID,
                           "'%s' has no top elements: its layout is '%s', not 'subset', or "
                           "'capped' with a sortField",
@@ -81,7 +81,7 @@ spill_code_t spill_array_top(spill_array_t *array, const spill_value_t *owner, i
     spill_code_t code = spill_owner_init(&own, array, owner, error);
     if (code == SPILL_OK)
         code =
-            best ? read_best(&own, limit, slice, error) : read_summary(&own, limit, slice, error);
+            top_n ? read_top_n(&own, limit, slice, error) : read_summary(&own, limit, slice, error);
     spill_owner_release(&own);
     return code;
 }

@@ -1,5 +1,5 @@
 /* Removing the oldest elements: below a number, all but so many, or by their time. */
-#include "core/forming.h"
+#include "core/building.h"
 #include "util/argument.h"
 #include "util/error.h"
 
@@ -7,20 +7,20 @@ static spill_code_t trim_owner(spill_array_t *array, const spill_value_t *owner,
                                const spill_trim_t *trim, int64_t *below, spill_error_t *error)
 {
     spill_owner_t own;
-    int64_t low = 0;
+    int64_t watermark = 0;
     spill_code_t code = spill_array_check_layout(
         array, false, "elements go one by one, or with their window", error);
     if (below)
         *below = 0;
     if (code == SPILL_OK)
-        code = spill_array_check_formed(array, error);
+        code = spill_array_check_built(array, error);
     if (code != SPILL_OK)
         return code;
     code = spill_owner_init(&own, array, owner, error);
     if (code == SPILL_OK)
-        code = spill_outlier_trim(&own, trim, &low, error);
+        code = spill_outlier_trim(&own, trim, &watermark, error);
     if (below)
-        *below = low;
+        *below = watermark;
     spill_owner_release(&own);
     return code;
 }

@@ -109,8 +109,8 @@ static spill_code_t compare(void *context, const spill_orphan_t *orphan, spill_e
 {
     again_t *again = context;
     (void)error;
-    again->same = again->same ||
-                  (orphan->epoch == again->orphan->epoch && orphan->pages == again->orphan->pages);
+    again->same = again->same || (orphan->incarnation == again->orphan->incarnation &&
+                                  orphan->pages == again->orphan->pages);
     return SPILL_OK;
 }
 
@@ -184,11 +184,11 @@ spill_code_t spill_array_verify(spill_array_t *array, const spill_value_t *owner
                             : spill_each_owner(array, verify_owner, &verify, false, error);
     if (code == SPILL_OK || (code == SPILL_REFUSED && owner != NULL)) {
         spill_error_t failure;
-        spill_code_t looked = find_orphans(&verify, owner, &failure);
-        if (looked != SPILL_OK && error)
+        spill_code_t shows_read = find_orphans(&verify, owner, &failure);
+        if (shows_read != SPILL_OK && error)
             *error = failure;
-        if (looked != SPILL_OK || verify.summary->findings > 0)
-            code = looked;
+        if (shows_read != SPILL_OK || verify.summary->findings > 0)
+            code = shows_read;
     }
     bson_destroy(&verify.last);
     return code;

@@ -54,8 +54,9 @@ static void note_gap(spill_progress_t *progress, int64_t page, int64_t from, int
 
 static void account(spill_progress_t *progress, int64_t page, const spill_state_t *state)
 {
-    int64_t live = spill_state_live_within(state, progress->low, INT64_MAX);
-    int64_t from = progress->any && progress->end > progress->low ? progress->end : progress->low;
+    int64_t live = spill_state_live_within(state, progress->watermark, INT64_MAX);
+    int64_t from =
+        progress->any && progress->end > progress->watermark ? progress->end : progress->watermark;
     progress->live += live;
     if (state->first > from)
         note_gap(progress, page, from, state->first);
@@ -86,10 +87,10 @@ static void judge_before(spill_inspection_t *inspection, const spill_state_t *ne
     if (!before->any || fits || ops->check || spill_state_slots(state) == 0)
         return;
     for (int i = 0; i < 2; i++) {
-        int64_t gone = (int64_t)(spill_seqs_count_below(&state->gone, place.end) -
-                                 spill_seqs_count_below(&state->gone, firsts[i]));
+        int64_t deleted = (int64_t)(spill_seqs_count_below(&state->deleted, place.end) -
+                                    spill_seqs_count_below(&state->deleted, firsts[i]));
         if (firsts[i] < 0 || (i == 1 && firsts[1] == firsts[0]) ||
-            firsts[i] + state->live + gone != place.end)
+            firsts[i] + state->live + deleted != place.end)
             continue;
         place.first = firsts[i];
         found++;
@@ -101,7 +102,7 @@ static void judge_before(spill_inspection_t *inspection, const spill_state_t *ne
 static void note_before(spill_progress_t *progress, int64_t page, const spill_state_t *state)
 {
     spill_passed_t *before = &progress->before;
-    bool first = page == 0 && progress->low == 0;
+    bool first = page == 0 && progress->watermark == 0;
     before->any = true;
     before->page = page;
     before->after = progress->any ? progress->end : first ? 0 : -1;
@@ -120,27 +121,27 @@ void spill_progress_pass(spill_inspection_t *inspection, int64_t page, const spi
 void spill_progress_place(spill_inspection_t *inspection, const spill_place_t *place,
                           const spill_state_t *state, spill_progress_t *progress)
 {
-    spill_state_t mended = {0};
-    spill_mend_t mend = spill_mend_counts(place->page, state);
-    mend.place = true;
-    mend.first = place->first;
-    mend.end = place->end;
-    mend.seen_end = place->seen_end;
+    spill_state_t fixed = {0};
+    spill_fix_t fix = spill_fix_counts(place->page, state);
+    fix.place = true;
+    fix.first = place->first;
+    fix.end = place->end;
+    fix.seen_end = place->seen_end;
     if (place->first != state->first || place->end != spill_state_end(state)) {
         spill_inspection_add(inspection, place->page, 4,
                              "counts %" PRId64 " elements, in [%" PRId64 ", %" PRId64
                              "), where its elements are in [%" PRId64 ", %" PRId64 ")",
                              state->live, state->first, spill_state_end(state), place->first,
                              place->end);
-        spill_inspection_mend(inspection, &mend);
+        spill_inspection_fix(inspection, &fix);
     }
-    spill_state_copy(state, &mended);
-    spill_seqs_drop_below(&mended.gone, place->first);
-    spill_seqs_keep_below(&mended.gone, place->end);
-    mended.first = place->first;
-    mended.live = place->end - place->first - (int64_t)mended.gone.count;
-    spill_progress_pass(inspection, place->page, &mended, progress);
-    spill_state_release(&mended);
+    spill_state_copy(state, &fixed);
+    spill_seqs_drop_below(&fixed.deleted, place->first);
+    spill_seqs_keep_below(&fixed.deleted, place->end);
+    fixed.first = place->first;
+    fixed.live = place->end - place->first - (int64_t)fixed.deleted.count;
+    spill_progress_pass(inspection, place->page, &fixed, progress);
+    spill_state_release(&fixed);
 }
 
 /* ---- removed numbers ------------------------------------------------------------------------- */
@@ -161,12 +162,13 @@ static spill_code_t find_uncounted(spill_inspection_t *inspection, const spill_s
     bool more = from < head->first;
     while (code == SPILL_OK && more) {
         code = spill_owner_read_state(inspection->owner, page, &response, error);
-        more = code == SPILL_OK && state->present && state->epoch == head->epoch &&
-               state->first == from && state->src < head->rev && spill_state_slots(state) > 0;
+        more = code == SPILL_OK && state->present && state->incarnation == head->incarnation &&
+               state->first == from && state->source_rev < head->rev &&
+               spill_state_slots(state) > 0;
         if (!more)
             break;
         from = spill_state_end(state);
-        missing -= spill_state_live_within(state, head->low, INT64_MAX);
+        missing -= spill_state_live_within(state, head->watermark, INT64_MAX);
         more = from < head->first;
         page++;
     }
@@ -180,32 +182,34 @@ spill_code_t spill_progress_removed(spill_inspection_t *inspection, const spill_
                                     spill_error_t *error)
 {
     const spill_definition_t *definition = &inspection->owner->array->definition;
-    bool newest = definition->keep == SPILL_KEEP_NEWEST, apart = spill_elements_apart(definition);
+    bool newest = definition->keep == SPILL_KEEP_NEWEST,
+         referenced = spill_has_referenced_elements(definition);
     int64_t end = newest ? head->first : progress->end;
     int64_t live = newest ? progress->live - progress->in_head : progress->live;
-    int64_t dead = end - head->low - live, pages = head->pages;
+    int64_t dead = end - head->watermark - live, pages = head->pages;
     spill_code_t code = SPILL_OK;
-    spill_mend_t mend = spill_mend_counts(SPILL_HEAD, head);
-    mend.removed = dead;
-    if (!spill_definition_has_pages(definition) && head->low != head->first) {
+    spill_fix_t fix = spill_fix_counts(SPILL_HEAD, head);
+    fix.removed = dead;
+    if (!spill_definition_has_pages(definition) && head->watermark != head->first) {
         spill_inspection_add(inspection, SPILL_HEAD, 5,
                              "begins at %" PRId64 ", and counts the elements from %" PRId64 " on",
-                             head->first, head->low);
-        spill_inspection_mend(inspection, &mend);
+                             head->first, head->watermark);
+        spill_inspection_fix(inspection, &fix);
     }
     /* A removal that is under way was counted, and may not have been made yet. */
     if (head->removed == dead || (head->intent && head->removed == dead + 1))
         return SPILL_OK;
-    if (newest && !apart && !head->intent && head->removed < dead && inspection->places.count == 0)
+    if (newest && !referenced && !head->intent && head->removed < dead &&
+        inspection->places.count == 0)
         code = find_uncounted(inspection, head, pages_end, dead - head->removed, &pages, error);
     if (code == SPILL_OK && pages > head->pages) {
-        mend.removed = head->removed;
-        mend.pages = pages;
+        fix.removed = head->removed;
+        fix.pages = pages;
         spill_inspection_add(inspection, SPILL_HEAD, 5,
                              "counts %" PRId64 " pages, where there are %" PRId64
                              " with elements before its own",
                              head->pages, pages);
-        spill_inspection_mend(inspection, &mend);
+        spill_inspection_fix(inspection, &fix);
         return SPILL_OK;
     }
     /*
@@ -214,13 +218,13 @@ spill_code_t spill_progress_removed(spill_inspection_t *inspection, const spill_
      * where another document is to have other numbers, it is this count that speaks for them, or
      * against.
      */
-    bool known =
-        inspection->places.count == 0 && (head->removed > dead || progress->between == 0 || apart);
+    bool known = inspection->places.count == 0 &&
+                 (head->removed > dead || progress->between == 0 || referenced);
     spill_inspection_add(inspection, SPILL_HEAD, 5,
                          "counts %" PRId64 " removed elements where %" PRId64 " are missing%s%s",
                          head->removed, dead,
                          known ? "" : "; in no document: ", known ? "" : progress->gaps);
     if (known)
-        spill_inspection_mend(inspection, &mend);
+        spill_inspection_fix(inspection, &fix);
     return code;
 }

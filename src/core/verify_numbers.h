@@ -17,7 +17,7 @@ typedef struct spill_passed {
 
 /* What is known while the documents are gone through in sequence order. */
 typedef struct spill_progress {
-    int64_t low;
+    int64_t watermark;
     int64_t end;     /* of the document before */
     int64_t live;    /* elements met with numbers >= low */
     int64_t in_head; /* of which the head holds */

@@ -28,7 +28,7 @@ void spill_inspection_add(spill_inspection_t *inspection, int64_t page, int inva
     if (inspection->findings == NULL) {
         inspection->findings =
             bson_malloc0(SPILL_INSPECTION_FINDINGS * sizeof *inspection->findings);
-        inspection->mends = bson_malloc0(SPILL_INSPECTION_FINDINGS * sizeof *inspection->mends);
+        inspection->fixes = bson_malloc0(SPILL_INSPECTION_FINDINGS * sizeof *inspection->fixes);
     }
     spill_finding_t *finding = &inspection->findings[inspection->kept++];
     finding->definition = inspection->owner->array->definition.name;
@@ -41,36 +41,36 @@ void spill_inspection_add(spill_inspection_t *inspection, int64_t page, int inva
     va_end(arguments);
 }
 
-void spill_inspection_mend(spill_inspection_t *inspection, const spill_mend_t *mend)
+void spill_inspection_fix(spill_inspection_t *inspection, const spill_fix_t *fix)
 {
-    inspection->mendable++;
+    inspection->fixable++;
     if (inspection->found == (int64_t)inspection->kept)
-        inspection->mends[inspection->kept - 1] = *mend;
+        inspection->fixes[inspection->kept - 1] = *fix;
 }
 
-spill_mend_t spill_mend_counts(int64_t page, const spill_state_t *state)
+spill_fix_t spill_fix_counts(int64_t page, const spill_state_t *state)
 {
-    return (spill_mend_t){.kind = SPILL_REQUEST_RECOUNT,
-                          .page = page,
-                          .epoch = state->epoch,
-                          .rev = state->rev,
-                          .pages = state->pages,
-                          .total = state->total,
-                          .removed = state->removed};
+    return (spill_fix_t){.kind = SPILL_REQUEST_RECOUNT,
+                         .page = page,
+                         .incarnation = state->incarnation,
+                         .rev = state->rev,
+                         .pages = state->pages,
+                         .total = state->total,
+                         .removed = state->removed};
 }
 
-spill_mend_t spill_mend_indexes(const spill_inspection_t *inspection)
+spill_fix_t spill_fix_indexes(const spill_inspection_t *inspection)
 {
-    return (spill_mend_t){
+    return (spill_fix_t){
         .kind = SPILL_REQUEST_RECOUNT, .page = SPILL_HEAD, .rev = inspection->rev, .indexes = true};
 }
 
 static void forget(spill_inspection_t *inspection)
 {
     bson_free(inspection->findings);
-    bson_free(inspection->mends);
+    bson_free(inspection->fixes);
     inspection->findings = NULL;
-    inspection->mends = NULL;
+    inspection->fixes = NULL;
     spill_seqs_release(&inspection->unreadable);
 }
 
@@ -103,7 +103,8 @@ static void check_bounds(spill_inspection_t *inspection, int64_t page, const spi
     spill_limits_t limits = spill_document_limits(definition, &definition->largest, head);
     spill_state_t array = *state; /* other fields are the application's; only 16 MiB bounds them */
     array.fields_bytes = 0;
-    array.gone.count = 0; /* a number may take more room than the element that it stands for had */
+    array.deleted.count =
+        0; /* a number may take more room than the element that it stands for had */
     const spill_value_t *owner = inspection->owner->value;
     int64_t whole =
         spill_state_document_bytes(definition, owner, head, state, state->live, state->live_bytes);
@@ -124,25 +125,26 @@ static void check_bounds(spill_inspection_t *inspection, int64_t page, const spi
 }
 
 /* Layout bucket: statistics follow from the elements, to the bit. */
-static void check_tally(spill_inspection_t *inspection, int64_t page, const spill_state_t *state,
-                        const spill_run_t *run)
+static void check_window_stats(spill_inspection_t *inspection, int64_t page,
+                               const spill_state_t *state, const spill_run_t *run)
 {
     const spill_definition_t *definition = &inspection->owner->array->definition;
-    spill_tally_t tally = {0};
-    if (!spill_tally_wanted(definition))
+    spill_window_stats_t window_stats = {0};
+    if (!spill_window_stats_wanted(definition))
         return;
     for (size_t i = 0; i < run->count; i++) {
         spill_element_t element = spill_run_element(run, i);
-        spill_tally_add(&tally, definition, &element.value);
+        spill_window_stats_add(&window_stats, definition, &element.value);
     }
-    if (spill_tally_equal(&tally, &state->tally))
+    if (spill_window_stats_equal(&window_stats, &state->window_stats))
         return;
     spill_inspection_add(inspection, page, 5,
                          "its elements have %" PRId64 " values with the sum %.17g, its "
                          "statistics are of %" PRId64 " with %.17g",
-                         tally.values, tally.run, state->tally.values, state->tally.run);
-    spill_mend_t mend = spill_mend_counts(page, state);
-    spill_inspection_mend(inspection, &mend);
+                         window_stats.values, window_stats.run, state->window_stats.values,
+                         state->window_stats.run);
+    spill_fix_t fix = spill_fix_counts(page, state);
+    spill_inspection_fix(inspection, &fix);
 }
 
 /* The elements that are there against the state that speaks of them. */
@@ -154,18 +156,18 @@ static void check_elements(spill_inspection_t *inspection, int64_t page, const s
                              "%zu elements are there, the document counts %" PRId64, run->count,
                              state->live);
     } else if (spill_run_bytes(run) != state->live_bytes) {
-        spill_mend_t mend = spill_mend_counts(page, state);
+        spill_fix_t fix = spill_fix_counts(page, state);
         spill_inspection_add(inspection, page, 5,
                              "its elements have %" PRId64 " bytes, the document counts %" PRId64,
                              spill_run_bytes(run), state->live_bytes);
-        spill_inspection_mend(inspection, &mend);
+        spill_inspection_fix(inspection, &fix);
     }
-    check_tally(inspection, page, state, run);
+    check_window_stats(inspection, page, state, run);
     int64_t before = state->first - 1;
     for (size_t i = 0; i < run->count; i++) {
         int64_t seq = run->entries[i].seq;
         if (seq <= before || seq >= spill_state_end(state) ||
-            spill_seqs_contains(&state->gone, seq)) {
+            spill_seqs_contains(&state->deleted, seq)) {
             spill_inspection_add(inspection, page, 4,
                                  "element %" PRId64 " is out of place among [%" PRId64 ", %" PRId64
                                  ")",
@@ -175,14 +177,14 @@ static void check_elements(spill_inspection_t *inspection, int64_t page, const s
         before = seq;
     }
     before = state->first - 1;
-    for (size_t i = 0; i < state->gone.run_count; i++) {
-        const spill_seq_run_t *gone = &state->gone.runs[i];
-        if (gone->first <= before || gone->end > spill_state_end(state)) {
+    for (size_t i = 0; i < state->deleted.run_count; i++) {
+        const spill_seq_run_t *deleted = &state->deleted.runs[i];
+        if (deleted->first <= before || deleted->end > spill_state_end(state)) {
             spill_inspection_add(inspection, page, 4, "removed number %" PRId64 " is out of place",
-                                 gone->first <= before ? gone->first : gone->end - 1);
+                                 deleted->first <= before ? deleted->first : deleted->end - 1);
             break;
         }
-        before = gone->end - 1;
+        before = deleted->end - 1;
     }
 }
 
@@ -197,12 +199,12 @@ static void check_ops(spill_inspection_t *inspection, int64_t page, const spill_
     int64_t end = 0;
     for (size_t i = 0; i < ops->count; i++) {
         const spill_op_entry_t *op = &ops->entries[i];
-        if (op->ordinal <= ordinal || op->ordinal >= state->n)
+        if (op->ordinal <= ordinal || op->ordinal >= state->op_count)
             spill_inspection_add(inspection, page, 3,
                                  "operation '%.*s' stands as number %" PRId64 " after %" PRId64
                                  " in a window of %" PRId64,
                                  op->id_bytes, (const char *)op->id, op->ordinal, ordinal,
-                                 state->n);
+                                 state->op_count);
         else if (op->seq < end || op->count < 1)
             spill_inspection_add(inspection, page, 3,
                                  "operation '%.*s' gave numbers that were given before",
@@ -217,12 +219,13 @@ static void check_order(spill_inspection_t *inspection, int64_t page, const spil
                         const spill_progress_t *progress)
 {
     bool newest = inspection->owner->array->definition.keep == SPILL_KEEP_NEWEST;
-    if (progress->any && state->first < progress->end && progress->end > progress->low)
+    if (progress->any && state->first < progress->end && progress->end > progress->watermark)
         spill_inspection_add(inspection, page, 4,
                              "starts at %" PRId64 ", before the end %" PRId64 " of the one before",
                              state->first, progress->end);
     /* With keep newest removed numbers may be missing between two documents; I5 counts them. */
-    if (progress->any && !newest && state->first > progress->end && state->first > progress->low)
+    if (progress->any && !newest && state->first > progress->end &&
+        state->first > progress->watermark)
         spill_inspection_add(inspection, page, 4,
                              "starts at %" PRId64 ", after a gap from %" PRId64, state->first,
                              progress->end);
@@ -270,33 +273,33 @@ static spill_code_t read_whole(spill_inspection_t *inspection, int64_t page,
 /* What follows it begins where it ends, or that is found, too. */
 static void find_unsealed(spill_inspection_t *inspection, int64_t page, const spill_state_t *state)
 {
-    spill_mend_t mend = spill_mend_counts(page, state);
-    mend.kind = SPILL_REQUEST_SEAL;
+    spill_fix_t fix = spill_fix_counts(page, state);
+    fix.kind = SPILL_REQUEST_SEAL;
     spill_inspection_add(inspection, page, 4, "is not sealed, though a page follows it");
-    spill_inspection_mend(inspection, &mend);
+    spill_inspection_fix(inspection, &fix);
 }
 
 static void find_total(spill_inspection_t *inspection, int64_t page, const spill_state_t *head,
                        int64_t first)
 {
-    spill_mend_t mend = spill_mend_counts(SPILL_HEAD, head);
-    mend.total = first;
+    spill_fix_t fix = spill_fix_counts(SPILL_HEAD, head);
+    fix.total = first;
     spill_inspection_add(inspection, page, 5,
                          "starts at %" PRId64 ", the head counts %" PRId64 " before it", first,
                          head->total);
-    spill_inspection_mend(inspection, &mend);
+    spill_inspection_fix(inspection, &fix);
 }
 
 /* Keep newest: where the head begins at the end of the page before, there is none to be missing. */
 static void find_missing(spill_inspection_t *inspection, int64_t page, const spill_state_t *head,
                          bool never_was)
 {
-    spill_mend_t mend = spill_mend_counts(SPILL_HEAD, head);
-    mend.pages = page;
+    spill_fix_t fix = spill_fix_counts(SPILL_HEAD, head);
+    fix.pages = page;
     spill_inspection_add(inspection, page, 2, "is missing: the head counts %" PRId64 " pages",
                          head->pages);
     if (never_was)
-        spill_inspection_mend(inspection, &mend);
+        spill_inspection_fix(inspection, &fix);
 }
 
 /* *missing: how many pages in a row, up to this one, are not there. */
@@ -309,7 +312,8 @@ static spill_code_t inspect_page(spill_inspection_t *inspection, int64_t page,
     const spill_state_t *state = &response.state;
     bool readable;
     spill_code_t code = read_whole(inspection, page, &response, &readable, error);
-    bool there = code == SPILL_OK && readable && state->present && state->epoch == head->epoch;
+    bool there =
+        code == SPILL_OK && readable && state->present && state->incarnation == head->incarnation;
     bool last = page == head->pages - 1;
     *missing = there || !readable ? 0 : *missing + 1;
     if (!readable) /* the next one's place cannot be compared with this one's */
@@ -323,9 +327,10 @@ static spill_code_t inspect_page(spill_inspection_t *inspection, int64_t page,
             spill_inspection_add(inspection, page, 7,
                                  "is closed under a live head: a drop of the owner was begun");
         if (!newest && last && state->first != head->total && spill_state_slots(state) > 0 &&
-            state->first >= head->low)
+            state->first >= head->watermark)
             find_total(inspection, page, head, state->first);
-    } else if (code == SPILL_OK && readable && !(last && !newest) && progress->end >= head->low) {
+    } else if (code == SPILL_OK && readable && !(last && !newest) &&
+               progress->end >= head->watermark) {
         find_missing(inspection, page, head, last && progress->any && progress->end == head->first);
     }
     spill_response_release(&response);
@@ -336,7 +341,7 @@ static spill_code_t inspect_page(spill_inspection_t *inspection, int64_t page,
 static void from_store(void *context, const spill_store_finding_t *finding)
 {
     spill_inspection_t *inspection = context;
-    const spill_mend_t anew = spill_mend_indexes(inspection);
+    const spill_fix_t anew = spill_fix_indexes(inspection);
     if (finding->place)
         spill_place_add(inspection, finding->place);
     if (finding->place || spill_seqs_contains(&inspection->unreadable, finding->page))
@@ -345,7 +350,7 @@ static void from_store(void *context, const spill_store_finding_t *finding)
     if (!finding->index)
         return;
     inspection->indexes++;
-    spill_inspection_mend(inspection, &anew);
+    spill_inspection_fix(inspection, &anew);
 }
 
 /*
@@ -362,9 +367,9 @@ static spill_code_t inspect_uncut(spill_inspection_t *inspection, const spill_st
     for (int64_t page = head->pages; code == SPILL_OK && absent < 2; page++) {
         code = spill_owner_read_state(inspection->owner, page, response, error);
         const spill_state_t *state = &response->state;
-        bool exists = code == SPILL_OK && state->present && state->epoch == head->epoch;
+        bool exists = code == SPILL_OK && state->present && state->incarnation == head->incarnation;
         absent = exists ? 0 : absent + 1;
-        if (exists && state->src > head->rev)
+        if (exists && state->source_rev > head->rev)
             spill_inspection_add(inspection, page, 7,
                                  "is a copy of a head that was changed more often than this one");
     }
@@ -381,7 +386,7 @@ static spill_code_t inspect_beyond(spill_inspection_t *inspection, const spill_s
     spill_code_t code;
     if (!spill_definition_has_pages(definition))
         return SPILL_OK;
-    if (spill_elements_apart(definition))
+    if (spill_has_referenced_elements(definition))
         page = spill_state_end(head); /* each element of the head may have been put as a page */
     else if (definition->keep == SPILL_KEEP_NEWEST) {
         code = inspect_uncut(inspection, head, &response, error);
@@ -389,7 +394,8 @@ static spill_code_t inspect_beyond(spill_inspection_t *inspection, const spill_s
         return code;
     }
     code = spill_owner_read_state(inspection->owner, page, &response, error);
-    if (code == SPILL_OK && response.state.present && response.state.epoch == head->epoch)
+    if (code == SPILL_OK && response.state.present &&
+        response.state.incarnation == head->incarnation)
         spill_inspection_add(inspection, page, 7,
                              "is there, though the head counts %" PRId64 " pages", head->pages);
     spill_response_release(&response);
@@ -404,7 +410,7 @@ static spill_code_t inspect_trimmed(spill_inspection_t *inspection, int64_t page
     bool readable;
     spill_code_t code = read_whole(inspection, page, &response, &readable, error);
     if (code == SPILL_OK && readable && response.state.present &&
-        response.state.epoch == head->epoch) {
+        response.state.incarnation == head->incarnation) {
         inspection->pages++;
         check_bounds(inspection, page, &response.state);
         check_elements(inspection, page, &response.state, &response.run);
@@ -418,15 +424,15 @@ static spill_code_t first_page(spill_inspection_t *inspection, const spill_state
                                int64_t *page, spill_error_t *error)
 {
     *page = 0;
-    if (head->low == 0 || head->pages == 0 ||
+    if (head->watermark == 0 || head->pages == 0 ||
         inspection->owner->array->definition.keep != SPILL_KEEP_NEWEST)
         return SPILL_OK;
     spill_response_t response = SPILL_RESPONSE_INIT;
     spill_request_t read =
         spill_owner_request(inspection->owner, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
-    read.epoch = head->epoch;
+    read.incarnation = head->incarnation;
     read.pages = head->pages;
-    read.seq = head->low;
+    read.seq = head->watermark;
     spill_code_t code = spill_owner_call(inspection->owner, &read, &response, error);
     if (code == SPILL_OK && response.state.present)
         *page = response.state.page;
@@ -465,20 +471,20 @@ spill_code_t spill_inspect_owner(spill_inspection_t *inspection, spill_error_t *
     bool readable;
     spill_code_t code = read_whole(inspection, SPILL_HEAD, &response, &readable, error);
     if (code == SPILL_OK && readable && head->present) {
-        spill_progress_t progress = {.low = head->low};
-        int64_t pages_end = head->low;
+        spill_progress_t progress = {.watermark = head->watermark};
+        int64_t pages_end = head->watermark;
         inspection->rev = head->rev;
         inspection->end = spill_state_end(head);
         inspection->head_pages = head->pages;
         if (!newest)
             check_document(inspection, SPILL_HEAD, &response, &progress);
-        if (spill_elements_apart(definition))
-            code = spill_inspect_apart(inspection, &response, &progress.live, error);
+        if (spill_has_referenced_elements(definition))
+            code = spill_inspect_referenced(inspection, &response, &progress.live, error);
         else
             code = inspect_pages(inspection, head, &progress, error);
         if (newest) {
             int64_t before = progress.live;
-            pages_end = progress.any ? progress.end : head->low;
+            pages_end = progress.any ? progress.end : head->watermark;
             check_document(inspection, SPILL_HEAD, &response, &progress);
             progress.in_head = progress.live - before;
         }

@@ -7,15 +7,15 @@
 #include <spillway/verify.h>
 
 /* A step by which repair makes right what was found: RECOUNT with `counts`, or SEAL. */
-typedef struct spill_mend {
+typedef struct spill_fix {
     spill_request_kind_t kind;
     int64_t page;
-    int64_t epoch, rev;
+    int64_t incarnation, rev;
     int64_t pages, total, removed; /* of a head, as they are to be */
     bool place;                    /* its numbers are to be [first, end) */
     int64_t first, end, seen_end;  /* and it was seen to end there (spill_place_t) */
     bool indexes;                  /* RECOUNT of the head, with that instead */
-} spill_mend_t;
+} spill_fix_t;
 
 /*
  * Documents whose states are wrong about their numbers, found in one look; the next sees them as
@@ -35,9 +35,9 @@ typedef struct spill_inspection {
     int64_t elements;
     spill_finding_t *findings; /* at most SPILL_INSPECTION_FINDINGS are kept */
     size_t kept;
-    spill_mend_t *mends; /* of each; kind READ: what is right is not known */
-    int64_t mendable;    /* how many were found that can be made right */
-    int64_t indexes;     /* ... and of these how many in a store's own indexes */
+    spill_fix_t *fixes; /* of each; kind READ: what is right is not known */
+    int64_t fixable;    /* how many were found that can be made right */
+    int64_t indexes;    /* ... and of these how many in a store's own indexes */
     spill_places_t places;
     spill_seqs_t unreadable; /* pages (or SPILL_HEAD) that are a finding as a whole */
     int64_t found;
@@ -56,10 +56,10 @@ spill_code_t spill_inspect_owner(spill_inspection_t *inspection, spill_error_t *
 
 /*
  * Elements apart, the head having been read whole: every element in documents, and the head's sum.
- * *live: how many there are in documents. (verify_apart.c)
+ * *live: how many there are in documents. (verify_referenced.c)
  */
-spill_code_t spill_inspect_apart(spill_inspection_t *inspection, const spill_response_t *head,
-                                 int64_t *live, spill_error_t *error);
+spill_code_t spill_inspect_referenced(spill_inspection_t *inspection, const spill_response_t *head,
+                                      int64_t *live, spill_error_t *error);
 
 void spill_inspection_release(spill_inspection_t *inspection);
 
@@ -67,13 +67,13 @@ void spill_inspection_release(spill_inspection_t *inspection);
 void spill_inspection_restart(spill_inspection_t *inspection);
 
 /* The finding that was just added is mended by this step, where all else is sound. */
-void spill_inspection_mend(spill_inspection_t *inspection, const spill_mend_t *mend);
+void spill_inspection_fix(spill_inspection_t *inspection, const spill_fix_t *fix);
 
 /* The step that makes a document's counts anew, the head's being what they are. */
-spill_mend_t spill_mend_counts(int64_t page, const spill_state_t *state);
+spill_fix_t spill_fix_counts(int64_t page, const spill_state_t *state);
 
 /* The store's own indexes of the owner are made anew, if its head is as it was seen. */
-spill_mend_t spill_mend_indexes(const spill_inspection_t *inspection);
+spill_fix_t spill_fix_indexes(const spill_inspection_t *inspection);
 
 /* Add a finding. */
 void spill_inspection_add(spill_inspection_t *inspection, int64_t page, int invariant,

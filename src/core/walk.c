@@ -2,7 +2,7 @@
 #include "core/walk.h"
 #include "core/array.h"
 #include "definition/fields.h"
-#include "layout/apart.h"
+#include "layout/referenced.h"
 #include "store/render.h"
 #include "util/argument.h"
 #include "util/error.h"
@@ -30,7 +30,8 @@ static void end_stretch(spill_stretch_t *stretch, const spill_run_t *run,
 static bool was_dropped(const spill_stretch_t *stretch)
 {
     const spill_state_t *head = &stretch->head.state;
-    return !head->present || (stretch->epoch != 0 && stretch->epoch != head->epoch);
+    return !head->present ||
+           (stretch->incarnation != 0 && stretch->incarnation != head->incarnation);
 }
 
 static spill_code_t read_from_head(const spill_owner_t *owner, int64_t seq,
@@ -46,7 +47,7 @@ static spill_code_t read_from_head(const spill_owner_t *owner, int64_t seq,
     stretch->last = was_dropped(stretch);
     if (stretch->last)
         return code;
-    if (code != SPILL_OK || (newest && seq < head->first && head->low < head->first))
+    if (code != SPILL_OK || (newest && seq < head->first && head->watermark < head->first))
         return code; /* spilled since we looked: it is in a page now */
     end_stretch(stretch, &stretch->head.run, head);
     stretch->last = stretch->next == spill_state_end(head) && (newest || head->pages == 0);
@@ -58,9 +59,10 @@ static spill_code_t look_again(const spill_owner_t *owner, int64_t page, spill_s
                                spill_error_t *error)
 {
     const spill_state_t *head = &stretch->head.state;
-    int64_t epoch = head->epoch;
+    int64_t incarnation = head->incarnation;
     spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &stretch->head, error);
-    if (code == SPILL_OK && head->present && head->epoch == epoch && head->low <= stretch->next)
+    if (code == SPILL_OK && head->present && head->incarnation == incarnation &&
+        head->watermark <= stretch->next)
         return spill_owner_missing_page(owner, page, error);
     return code;
 }
@@ -74,7 +76,7 @@ static spill_code_t skip_to(const spill_owner_t *owner, int64_t after, spill_str
     if (after >= 0) {
         code = spill_owner_read_state(owner, after, &stretch->page, error);
         state = &stretch->page.state;
-        if (state->epoch != stretch->head.state.epoch)
+        if (state->incarnation != stretch->head.state.incarnation)
             stretch->page.state.present = false; /* an earlier owner's */
         if (code == SPILL_OK && !state->present &&
             owner->array->definition.keep == SPILL_KEEP_NEWEST)
@@ -86,15 +88,15 @@ static spill_code_t skip_to(const spill_owner_t *owner, int64_t after, spill_str
 }
 
 /* Elements apart: those in documents, from stretch->next on. */
-static spill_code_t read_apart(const spill_owner_t *owner, spill_stretch_t *stretch,
-                               spill_error_t *error)
+static spill_code_t read_referenced(const spill_owner_t *owner, spill_stretch_t *stretch,
+                                    spill_error_t *error)
 {
     const spill_state_t *head = &stretch->head.state;
-    stretch->apart.next = stretch->next;
-    spill_code_t code =
-        spill_apart_walk(owner, head, head->first, &stretch->apart, &stretch->page, error);
+    stretch->referenced.next = stretch->next;
+    spill_code_t code = spill_referenced_walk(owner, head, head->first, &stretch->referenced,
+                                              &stretch->page, error);
     stretch->run = &stretch->page.run;
-    stretch->next = stretch->apart.next;
+    stretch->next = stretch->referenced.next;
     return code;
 }
 
@@ -109,11 +111,11 @@ spill_code_t spill_stretch_read(const spill_owner_t *owner, spill_stretch_t *str
     stretch->last = was_dropped(stretch);
     if (code != SPILL_OK || stretch->last)
         return code;
-    stretch->epoch = head->epoch;
-    if (stretch->next < head->low)
-        stretch->next = head->low;
-    if (spill_elements_apart(&owner->array->definition) && stretch->next < head->first)
-        return read_apart(owner, stretch, error);
+    stretch->incarnation = head->incarnation;
+    if (stretch->next < head->watermark)
+        stretch->next = head->watermark;
+    if (spill_has_referenced_elements(&owner->array->definition) && stretch->next < head->first)
+        return read_referenced(owner, stretch, error);
     code = spill_outlier_locate(owner, head, stretch->next, SPILL_WANT_FORWARD, ELEMENTS_AT_A_TIME,
                                 &stretch->page, &where, error);
     if (code != SPILL_OK)
@@ -187,8 +189,8 @@ static spill_code_t show_document(const documents_t *documents, const spill_owne
     read.want_fields = page == SPILL_HEAD;
     read.want_top = page == SPILL_HEAD;
     spill_code_t code = spill_owner_call(owner, &read, response, error);
-    bool removed = page != SPILL_HEAD && spill_elements_apart(definition) && documents->plain &&
-                   response->state.live == 0;
+    bool removed = page != SPILL_HEAD && spill_has_referenced_elements(definition) &&
+                   documents->plain && response->state.live == 0;
     if (code != SPILL_OK || !response->state.present || removed)
         return code;
     bson_t document;
@@ -212,13 +214,13 @@ static spill_code_t first_counted(const spill_owner_t *owner, const spill_state_
                                   int64_t *page, spill_error_t *error)
 {
     *page = 0;
-    if (head->low == 0 || head->pages == 0)
+    if (head->watermark == 0 || head->pages == 0)
         return SPILL_OK;
     spill_response_t response = SPILL_RESPONSE_INIT;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
-    read.epoch = head->epoch;
+    read.incarnation = head->incarnation;
     read.pages = head->pages;
-    read.seq = head->low;
+    read.seq = head->watermark;
     spill_code_t code = spill_owner_call(owner, &read, &response, error);
     if (code == SPILL_OK && response.state.present)
         *page = response.state.page;
@@ -230,10 +232,11 @@ static spill_code_t show_pages(const documents_t *documents, const spill_owner_t
                                const spill_state_t *head, spill_error_t *error)
 {
     spill_response_t response = SPILL_RESPONSE_INIT;
-    bool apart = spill_elements_apart(&documents->array->definition);
+    bool referenced = spill_has_referenced_elements(&documents->array->definition);
     int64_t missing = 0, counted;
     spill_code_t code = first_counted(owner, head, &counted, error);
-    for (int64_t page = apart ? head->low : 0; code == SPILL_OK && page < head->pages; page++) {
+    for (int64_t page = referenced ? head->watermark : 0; code == SPILL_OK && page < head->pages;
+         page++) {
         code = show_document(documents, owner, page, &response, error);
         missing = response.state.present || page < counted ? 0 : missing + 1;
         if (code == SPILL_OK)

@@ -2,7 +2,7 @@
 #ifndef SPILL_CORE_WALK_H
 #define SPILL_CORE_WALK_H
 
-#include "layout/apart.h"
+#include "layout/referenced.h"
 
 /* The part of an owner's array that starts at `next`, as far as one document goes. */
 typedef struct spill_stretch {
@@ -10,9 +10,9 @@ typedef struct spill_stretch {
     spill_response_t page;
     const spill_run_t *run; /* ascending; of this stretch */
     int64_t next;           /* the number from which the next call reads */
-    int64_t epoch;          /* the incarnation that the walk reads; 0 before the first call */
+    int64_t incarnation;    /* the incarnation that the walk reads; 0 before the first call */
     bool last;
-    spill_apart_walk_t apart; /* elements apart */
+    spill_referenced_walk_t referenced; /* elements apart */
 } spill_stretch_t;
 
 /*

@@ -93,13 +93,14 @@ typedef struct summing {
 } summing_t;
 
 /* `low`: the head's; a part wholly below it was trimmed, and only not emptied yet. */
-static void add_document(const spill_state_t *state, int64_t low, spill_bucket_window_t *window)
+static void add_document(const spill_state_t *state, int64_t watermark,
+                         spill_bucket_window_t *window)
 {
     spill_statistics_t own;
     window->parts++;
-    if (spill_state_end(state) <= low)
+    if (spill_state_end(state) <= watermark)
         return;
-    spill_tally_statistics(&state->tally, state->live, &own);
+    spill_window_stats_derive(&state->window_stats, state->live, &own);
     spill_statistics_join(&window->statistics, &own);
 }
 
@@ -112,12 +113,13 @@ static spill_code_t sum_window(summing_t *summing, const spill_value_t *name,
     if (code == SPILL_OK)
         code = spill_owner_read_state(&own, SPILL_HEAD, &head, error);
     if (code == SPILL_OK && head.state.present)
-        add_document(&head.state, head.state.low, window);
+        add_document(&head.state, head.state.watermark, window);
     int64_t missing = 0;
     for (int64_t number = 0; code == SPILL_OK && number < head.state.pages; number++) {
         code = spill_owner_read_state(&own, number, &page, error);
-        if (code == SPILL_OK && page.state.present && page.state.epoch == head.state.epoch)
-            add_document(&page.state, head.state.low, window);
+        if (code == SPILL_OK && page.state.present &&
+            page.state.incarnation == head.state.incarnation)
+            add_document(&page.state, head.state.watermark, window);
         missing = page.state.present ? 0 : missing + 1;
         if (code == SPILL_OK)
             code = spill_owner_check_missing(&own, &head.state, number, missing, error);

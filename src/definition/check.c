@@ -164,7 +164,7 @@ static spill_code_t check_distinct(const spill_definition_t *definition, size_t 
 
 /* ---- layouts --------------------------------------------------------------------------------- */
 
-static spill_code_t check_apart(const spill_definition_t *definition, spill_error_t *error)
+static spill_code_t check_referenced(const spill_definition_t *definition, spill_error_t *error)
 {
     const struct {
         const char *label, *name;
@@ -208,7 +208,7 @@ static bool has_number(const char *path)
 }
 
 /* Capped, keeping the best: an append looks at all of the head's elements. */
-static spill_code_t check_best(const spill_definition_t *definition, spill_error_t *error)
+static spill_code_t check_top_n(const spill_definition_t *definition, spill_error_t *error)
 {
     if (definition->top_field[0] != '\0' || definition->top_count != 0)
         return spill_fail(error, SPILL_INVALID,
@@ -225,8 +225,8 @@ static spill_code_t check_best(const spill_definition_t *definition, spill_error
 static spill_code_t check_top(const spill_definition_t *definition, spill_error_t *error)
 {
     bool named = definition->top_field[0] != '\0' || definition->sort_field[0] != '\0';
-    if (spill_keeps_best(definition))
-        return check_best(definition, error);
+    if (spill_keeps_top_n(definition))
+        return check_top_n(definition, error);
     if (spill_has_top(definition) && definition->top_field[0] == '\0')
         return spill_fail(error, SPILL_INVALID, "topField (--top-field) is missing");
     if (spill_has_top(definition) &&
@@ -383,12 +383,12 @@ spill_code_t spill_definition_check(const spill_definition_t *definition, spill_
     else if (definition->layout == SPILL_LAYOUT_CAPPED)
         code = check_capped(definition, error);
     else
-        code = spill_elements_apart(definition) ? check_apart(definition, error)
-                                                : check_outlier(definition, error);
+        code = spill_has_referenced_elements(definition) ? check_referenced(definition, error)
+                                                         : check_outlier(definition, error);
     if (code == SPILL_OK && definition->layout != SPILL_LAYOUT_BUCKET)
         code = check_no_bucket(definition, error);
     if (code == SPILL_OK && definition->element_id_field[0] != '\0' &&
-        !spill_elements_apart(definition))
+        !spill_has_referenced_elements(definition))
         code = spill_fail(error, SPILL_INVALID,
                           "elementIdField (--element-id-field) belongs to layouts 'reference' and "
                           "'subset'");
@@ -410,7 +410,7 @@ static spill_code_t fail_change(const spill_definition_t *definition, const char
 
 bool spill_definition_keep_without_id(const spill_definition_t *now, spill_definition_t *next)
 {
-    bool keeps = spill_elements_apart(now) && now->element_id_field[0] == '\0' &&
+    bool keeps = spill_has_referenced_elements(now) && now->element_id_field[0] == '\0' &&
                  strcmp(next->element_id_field, SPILL_ELEMENT_ID_FIELD) == 0;
     if (keeps)
         next->element_id_field[0] = '\0';

@@ -87,7 +87,7 @@ static const char *const window_names[] = {
 #define ORDERS (sizeof order_names / sizeof order_names[0])
 #define WINDOWS (sizeof window_names / sizeof window_names[0])
 
-bool spill_elements_apart(const spill_definition_t *definition)
+bool spill_has_referenced_elements(const spill_definition_t *definition)
 {
     return definition->layout == SPILL_LAYOUT_REFERENCE || spill_has_top(definition);
 }
@@ -102,7 +102,7 @@ bool spill_has_rank_index(const spill_definition_t *definition)
     return spill_has_top(definition) && definition->sort_field[0] != '\0';
 }
 
-bool spill_keeps_best(const spill_definition_t *definition)
+bool spill_keeps_top_n(const spill_definition_t *definition)
 {
     return definition->layout == SPILL_LAYOUT_CAPPED && definition->sort_field[0] != '\0';
 }

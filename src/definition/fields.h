@@ -53,7 +53,7 @@ int64_t spill_bounds_get(const spill_bounds_t *bounds, const spill_bound_field_t
 bool spill_definition_keep_without_id(const spill_definition_t *now, spill_definition_t *next);
 
 /* Is each element a document of its own, whose number is the element's? (reference, subset) */
-bool spill_elements_apart(const spill_definition_t *definition);
+bool spill_has_referenced_elements(const spill_definition_t *definition);
 
 /* Has the summary the elements that rank highest? (subset) */
 bool spill_has_top(const spill_definition_t *definition);
@@ -62,7 +62,7 @@ bool spill_has_top(const spill_definition_t *definition);
 bool spill_has_rank_index(const spill_definition_t *definition);
 
 /* Do those that rank highest stay, and not the newest? (capped, with a sortField) */
-bool spill_keeps_best(const spill_definition_t *definition);
+bool spill_keeps_top_n(const spill_definition_t *definition);
 
 /*
  * "outlier"; "oldest", "newest"; "oldest-first", "newest-first"; "month". NULL for

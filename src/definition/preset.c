@@ -131,7 +131,7 @@ static void set_top(spill_definition_t *definition)
 /* Where elements are documents of their own, these store the elements' _id. */
 static void set_element_id(spill_definition_t *definition)
 {
-    if (!spill_elements_apart(definition))
+    if (!spill_has_referenced_elements(definition))
         definition->element_id_field[0] = '\0';
     else if (definition->element_id_field[0] == '\0')
         strcpy(definition->element_id_field, SPILL_ELEMENT_ID_FIELD);

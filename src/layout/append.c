@@ -9,7 +9,7 @@
 
 int64_t spill_part_bytes_alone(const spill_owner_t *owner, bool head, int64_t count, int64_t bytes)
 {
-    spill_state_t state = {.n = owner->array->definition.op_window};
+    spill_state_t state = {.op_count = owner->array->definition.op_window};
     if (head)
         state.fields_bytes = 16 + owner->value->size_bytes;
     return spill_state_document_bytes(&owner->array->definition, owner->value, head, &state, count,
@@ -47,7 +47,7 @@ spill_request_t spill_append_request(const spill_owner_t *owner, int64_t page,
     append.limits = spill_document_limits(definition, &definition->bounds, page == SPILL_HEAD);
     if (page == SPILL_HEAD) {
         append.create = true;
-        append.epoch = spill_owner_now(owner);
+        append.incarnation = spill_owner_now(owner);
     }
     return append;
 }
@@ -69,7 +69,7 @@ static spill_code_t repeated(const spill_owner_t *owner, const spill_request_t *
         .first = response->op.seq,
         .count = response->op.count,
         .repeated = true,
-        .op_base = response->state.n,
+        .op_base = response->state.op_count,
         .dropped = count_dropped(owner, &response->state, response->op.seq, response->op.count),
     };
     if (response->op.count == spill_request_numbers(append))
@@ -81,14 +81,15 @@ static spill_code_t repeated(const spill_owner_t *owner, const spill_request_t *
     return spill_owner_name(owner, SPILL_CONFLICT, error);
 }
 
-spill_code_t spill_append_judge(const spill_owner_t *owner, const spill_request_t *append,
-                                spill_response_t *response, spill_refusal_t *refusal,
-                                spill_append_result_t *result, spill_error_t *error)
+spill_code_t spill_append_classify_refusal(const spill_owner_t *owner,
+                                           const spill_request_t *append,
+                                           spill_response_t *response, spill_refusal_t *refusal,
+                                           spill_append_result_t *result, spill_error_t *error)
 {
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, append->page);
     read.op = append->op;
     spill_code_t code =
-        response->judged ? SPILL_OK : spill_owner_call(owner, &read, response, error);
+        response->refusal_explained ? SPILL_OK : spill_owner_call(owner, &read, response, error);
     if (code != SPILL_OK)
         return code;
     *refusal = spill_append_refusal(append, &response->state, response->op_found);
@@ -102,7 +103,7 @@ spill_code_t spill_append_judge(const spill_owner_t *owner, const spill_request_
                "the operation's base %" PRId64 " is %" PRId64
                " operations old and the window has %d: whether an earlier try was applied can no "
                "longer be told; look before appending with a new id",
-               append->op->base, response->state.n - append->op->base, append->op_window);
+               append->op->base, response->state.op_count - append->op->base, append->op_window);
     return spill_owner_name(owner, SPILL_UNKNOWN, error);
 }
 
@@ -112,7 +113,7 @@ void spill_append_done(const spill_part_t *part, const spill_response_t *respons
     *result = (spill_append_result_t){
         .first = response->seq,
         .count = part->skip + (int64_t)part->count,
-        .op_base = response->state.n,
+        .op_base = response->state.op_count,
         .crowded_out = response->crowded,
     };
 }
@@ -123,7 +124,7 @@ int64_t spill_append_head_bytes(const spill_owner_t *owner, const spill_state_t 
                                 int64_t live_bytes)
 {
     spill_state_t after = *head;
-    after.n++;
+    after.op_count++;
     return spill_state_document_bytes(&owner->array->definition, owner->value, true, &after, live,
                                       live_bytes);
 }
@@ -166,7 +167,7 @@ spill_code_t spill_append_to_head(spill_owner_t *owner, const spill_part_t *part
             break;
         }
         spill_refusal_t refusal = SPILL_REFUSAL_NONE;
-        code = spill_append_judge(owner, &append, &head, &refusal, result, error);
+        code = spill_append_classify_refusal(owner, &append, &head, &refusal, result, error);
         if (refusal == SPILL_REFUSAL_REPEATED || refusal == SPILL_REFUSAL_STALE)
             break;
         if (code == SPILL_OK && refusal == SPILL_REFUSAL_NONE && part->member_count > 0)

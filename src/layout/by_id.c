@@ -41,7 +41,7 @@ static spill_code_t find_in_pages(const spill_owner_t *owner, const spill_state_
                                   int64_t *where, spill_error_t *error)
 {
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_PAGE_WITH_ID);
-    read.epoch = head->epoch;
+    read.incarnation = head->incarnation;
     read.pages = head->pages;
     read.want = SPILL_WANT_ID;
     read.id = which->id;
@@ -65,11 +65,11 @@ spill_code_t spill_outlier_find_id(const spill_owner_t *owner, const spill_respo
     bool oldest = owner->array->definition.keep == SPILL_KEEP_OLDEST;
     bool in_head = head->run.count > 0;
     /* With keep newest so many elements are in pages; with keep oldest the head does not know. */
-    bool in_pages = oldest ? !in_head : state->first - state->low - state->removed > 0;
+    bool in_pages = oldest ? !in_head : state->first - state->watermark - state->removed > 0;
     int64_t from = oldest ? spill_state_end(state) : 0;
     if (state->pages > 0 && in_pages)
-        code = find_in_pages(owner, state, which, from > state->low ? from : state->low, page,
-                             where, error);
+        code = find_in_pages(owner, state, which, from > state->watermark ? from : state->watermark,
+                             page, where, error);
     if (code == SPILL_OK && *where == SPILL_NO_DOCUMENT && in_head) {
         *where = SPILL_HEAD;
         which->seq = head->run.entries[0].seq;

@@ -21,7 +21,7 @@ static spill_code_t too_big(spill_owner_t *owner, const spill_part_t *part, spil
                             spill_error_t *error)
 {
     const spill_definition_t *definition = &owner->array->definition;
-    if (spill_keeps_best(definition))
+    if (spill_keeps_top_n(definition))
         return spill_fail(error, SPILL_TOO_BIG,
                           "an element of headBytesMax, %" PRId64 " bytes, would not fit a document "
                           "of %d beside the head's other fields, which take %" PRId64,

@@ -9,8 +9,8 @@
  * A client that finds an intent finishes it before it begins anything that needs the head's rev.
  */
 #include "definition/fields.h"
-#include "layout/apart.h"
 #include "layout/outlier.h"
+#include "layout/referenced.h"
 #include "util/error.h"
 
 #include <assert.h>
@@ -19,7 +19,7 @@
 static bool holds(const spill_state_t *state, int64_t seq)
 {
     return state->present && seq >= state->first && seq < spill_state_end(state) &&
-           !spill_seqs_contains(&state->gone, seq);
+           !spill_seqs_contains(&state->deleted, seq);
 }
 
 /* Finish the removal that the head's intent speaks of. */
@@ -27,13 +27,13 @@ static spill_code_t settle(const spill_owner_t *owner, const spill_state_t *head
                            int64_t page, int64_t rev, spill_error_t *error)
 {
     bool done;
-    spill_request_t pull = spill_owner_request(owner, SPILL_REQUEST_PULL, page);
-    pull.epoch = head->epoch;
+    spill_request_t pull = spill_owner_request(owner, SPILL_REQUEST_DELETE, page);
+    pull.incarnation = head->incarnation;
     pull.seq = seq;
     spill_code_t code = spill_owner_step(owner, &pull, &done, error);
     if (code != SPILL_OK)
         return code;
-    spill_request_t settle = spill_owner_request(owner, SPILL_REQUEST_SETTLE, SPILL_HEAD);
+    spill_request_t settle = spill_owner_request(owner, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
     settle.rev = rev;
     settle.seq = seq;
     settle.intent_page = page;
@@ -50,7 +50,7 @@ static spill_code_t settled_head(const spill_owner_t *owner, const spill_value_t
         if (code != SPILL_OK || !head->state.present || !head->state.intent)
             return code;
         if (head->state.intent_edit)
-            code = spill_apart_settle(owner, &head->state, error);
+            code = spill_referenced_complete(owner, &head->state, error);
         else
             code = settle(owner, &head->state, head->state.intent_seq, head->state.intent_page,
                           head->state.rev, error);
@@ -76,7 +76,7 @@ static spill_code_t find(const spill_owner_t *owner, spill_which_t *which,
                          const spill_state_t **state, spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
-    if (!head->state.present || (!which->id && which->seq < head->state.low))
+    if (!head->state.present || (!which->id && which->seq < head->state.watermark))
         return spill_outlier_absent_element(owner, which, error);
     if (which->id)
         code = spill_outlier_find_id(owner, head, which, page, where, error);
@@ -122,7 +122,7 @@ static spill_code_t try_edit(const spill_owner_t *owner, spill_which_t *which,
         const spill_definition_t *definition = &owner->array->definition;
         spill_request_t edit = spill_owner_request(owner, SPILL_REQUEST_EDIT, where);
         edit.limits = spill_document_limits(definition, &definition->bounds, where == SPILL_HEAD);
-        edit.epoch = state->epoch;
+        edit.incarnation = state->incarnation;
         edit.rev = state->rev;
         edit.seq = which->seq;
         edit.elements = element;
@@ -148,8 +148,8 @@ static spill_code_t try_edit(const spill_owner_t *owner, spill_which_t *which,
 spill_code_t spill_outlier_edit(spill_owner_t *owner, spill_which_t *which,
                                 const spill_value_t *element, spill_error_t *error)
 {
-    if (spill_elements_apart(&owner->array->definition))
-        return spill_apart_edit(owner, which, element, error);
+    if (spill_has_referenced_elements(&owner->array->definition))
+        return spill_referenced_edit(owner, which, element, error);
     int tries = 0;
     while (true) {
         bool done = false;
@@ -180,7 +180,7 @@ static spill_code_t remove_in_head(const spill_owner_t *owner, int64_t seq,
 static spill_code_t remove_in_page(const spill_owner_t *owner, int64_t seq, int64_t page,
                                    const spill_state_t *head, bool *done, spill_error_t *error)
 {
-    spill_request_t intend = spill_owner_request(owner, SPILL_REQUEST_INTEND, SPILL_HEAD);
+    spill_request_t intend = spill_owner_request(owner, SPILL_REQUEST_PREPARE, SPILL_HEAD);
     intend.rev = head->rev;
     intend.seq = seq;
     intend.intent_page = page;
@@ -194,8 +194,8 @@ static spill_code_t remove_in_page(const spill_owner_t *owner, int64_t seq, int6
 
 spill_code_t spill_outlier_remove(spill_owner_t *owner, spill_which_t *which, spill_error_t *error)
 {
-    if (spill_elements_apart(&owner->array->definition))
-        return spill_apart_remove(owner, which, error);
+    if (spill_has_referenced_elements(&owner->array->definition))
+        return spill_referenced_remove(owner, which, error);
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_response_t page = SPILL_RESPONSE_INIT;
     spill_code_t code = SPILL_OK;

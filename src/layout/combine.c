@@ -1,7 +1,7 @@
 #include "layout/combine.h"
 
 #include "definition/fields.h"
-#include "layout/apart.h"
+#include "layout/referenced.h"
 
 #include "util/hash.h"
 #include "util/queue.h"
@@ -194,8 +194,8 @@ spill_code_t spill_layout_append(spill_owner_t *owner, const spill_part_t *part,
                                  spill_append_result_t *result, spill_error_t *error)
 {
     *result = (spill_append_result_t){0};
-    if (spill_elements_apart(&owner->array->definition))
-        return spill_apart_append(owner, part, result, error);
+    if (spill_has_referenced_elements(&owner->array->definition))
+        return spill_referenced_append(owner, part, result, error);
     if (!spill_definition_has_pages(&owner->array->definition))
         return spill_capped_append(owner, part, result, error);
     if (owner->array->definition.keep == SPILL_KEEP_NEWEST)
@@ -206,8 +206,8 @@ spill_code_t spill_layout_append(spill_owner_t *owner, const spill_part_t *part,
 spill_code_t spill_outlier_append(spill_owner_t *owner, const spill_part_t *part,
                                   spill_append_result_t *result, spill_error_t *error)
 {
-    bool best = spill_keeps_best(&owner->array->definition); /* each is told what it lost */
-    if (owner->array->combine == NULL || part->update != NULL || best)
+    bool top_n = spill_keeps_top_n(&owner->array->definition); /* each is told what it lost */
+    if (owner->array->combine == NULL || part->update != NULL || top_n)
         return spill_layout_append(owner, part, result, error);
     return spill_combine_append(owner->array->combine, owner, part, result, error);
 }

@@ -1,7 +1,7 @@
 /*
  * Drop an owner. The array is gone when its head is (DROP_HEAD); its pages follow. Pages carry the
- * epoch of their head, so that one that is left over, or is put late, is never taken for a page of
- * a later owner of the same name.
+ * incarnation of their head, so that one that is left over, or is put late, is never taken for a
+ * page of a later owner of the same name.
  *
  * With keep oldest an append goes to a page without looking at the head, so the tail is closed
  * first: sealed, and never followed by another page. What is left of each page is a tombstone, for
@@ -20,29 +20,29 @@
 /* So many pages in a row that are not there end the walk by page numbers. */
 enum { MISSING_MAX = 1000 };
 
-static spill_code_t drop_head(const spill_owner_t *owner, int64_t epoch, int64_t pages, bool *done,
-                              spill_error_t *error)
+static spill_code_t drop_head(const spill_owner_t *owner, int64_t incarnation, int64_t pages,
+                              bool *done, spill_error_t *error)
 {
     spill_request_t drop = spill_owner_request(owner, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
-    drop.epoch = epoch;
+    drop.incarnation = incarnation;
     drop.pages = pages;
     drop.document_stays = owner->array->documents_stay;
     return spill_owner_step(owner, &drop, done, error);
 }
 
-static spill_code_t drop_page(const spill_owner_t *owner, int64_t epoch, int64_t page, bool *done,
-                              spill_error_t *error)
+static spill_code_t drop_page(const spill_owner_t *owner, int64_t incarnation, int64_t page,
+                              bool *done, spill_error_t *error)
 {
     spill_request_t drop = spill_owner_request(owner, SPILL_REQUEST_DROP_PAGE, page);
-    drop.epoch = epoch;
+    drop.incarnation = incarnation;
     return spill_owner_step(owner, &drop, done, error);
 }
 
-spill_code_t spill_outlier_find_left_over(const spill_owner_t *owner, int64_t epoch,
+spill_code_t spill_outlier_find_left_over(const spill_owner_t *owner, int64_t incarnation,
                                           spill_response_t *page, spill_error_t *error)
 {
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_PAGE_LEFT_OVER);
-    read.epoch = epoch;
+    read.incarnation = incarnation;
     read.want_now = true;
     return spill_owner_call(owner, &read, page, error);
 }
@@ -68,7 +68,7 @@ spill_code_t spill_outlier_may_end(const spill_owner_t *owner, const spill_state
     const spill_definition_t *definition = &owner->array->definition;
     if ((head->pages == 0 && !owner->array->store->ops->others_write) ||
         definition->keep == SPILL_KEEP_OLDEST || !spill_definition_has_pages(definition) ||
-        spill_elements_apart(definition))
+        spill_has_referenced_elements(definition))
         return SPILL_OK;
     spill_code_t code = spill_outlier_read_leased(owner, 0, &page, error);
     if (code == SPILL_OK && spill_page_is_leased(&page))
@@ -78,25 +78,25 @@ spill_code_t spill_outlier_may_end(const spill_owner_t *owner, const spill_state
 }
 
 /*
- * What is left of the incarnations up to `epoch`, which are over. *any: there was something. Pages
- * go from the highest number down, so mostly what is left ends at the one that is found: a store
- * that has to pass over what was deleted is asked once for all of them. SPILL_CONFLICT: a lease
- * runs.
+ * What is left of the incarnations up to `incarnation`, which are over. *any: there was something.
+ * Pages go from the highest number down, so mostly what is left ends at the one that is found: a
+ * store that has to pass over what was deleted is asked once for all of them. SPILL_CONFLICT: a
+ * lease runs.
  */
-spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t epoch, bool *any,
-                                          spill_error_t *error)
+spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t incarnation,
+                                          bool *any, spill_error_t *error)
 {
     spill_response_t page = SPILL_RESPONSE_INIT;
     int tries = 0;
     int64_t before = -1;
     if (!spill_definition_has_pages(&owner->array->definition))
         return SPILL_OK;
-    spill_code_t code = spill_outlier_find_left_over(owner, epoch, &page, error);
+    spill_code_t code = spill_outlier_find_left_over(owner, incarnation, &page, error);
     while (code == SPILL_OK && page.state.present) {
         bool done = true, dropped = false, again = page.state.page == before;
         before = page.state.page;
         for (int64_t number = page.state.page; code == SPILL_OK && done && number >= 0; number--) {
-            code = drop_page(owner, epoch, number, &done, error);
+            code = drop_page(owner, incarnation, number, &done, error);
             dropped = dropped || done;
         }
         *any = *any || dropped;
@@ -104,7 +104,7 @@ spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t ep
         if (code == SPILL_OK && (!dropped || again))
             code = spill_owner_again(owner, &tries, error);
         if (code == SPILL_OK)
-            code = spill_outlier_find_left_over(owner, epoch, &page, error);
+            code = spill_outlier_find_left_over(owner, incarnation, &page, error);
         if (code == SPILL_OK && spill_page_is_leased(&page))
             code = spill_owner_leased(owner, page.state.lease, error);
     }
@@ -112,18 +112,19 @@ spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t ep
     return code;
 }
 
-/* The head of the incarnation `epoch` is gone: pages count - 1 .. from, and what else is left. */
-static spill_code_t drop_pages(const spill_owner_t *owner, int64_t epoch, int64_t from,
+/* The head of the incarnation `incarnation` is gone: pages count - 1 .. from, and what else is
+ * left. */
+static spill_code_t drop_pages(const spill_owner_t *owner, int64_t incarnation, int64_t from,
                                int64_t count, spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
     bool any = false, done = false;
     /* The search below finds what lies behind a long stretch that has no pages. */
     for (int missing = 0; code == SPILL_OK && count > from && missing < MISSING_MAX; count--) {
-        code = drop_page(owner, epoch, count - 1, &done, error);
+        code = drop_page(owner, incarnation, count - 1, &done, error);
         missing = done ? 0 : missing + 1;
     }
-    return code == SPILL_OK ? spill_outlier_drop_left_over(owner, epoch, &any, error) : code;
+    return code == SPILL_OK ? spill_outlier_drop_left_over(owner, incarnation, &any, error) : code;
 }
 
 /* An array of others in the head's place (SPILL_REFUSED) is no head, either. */
@@ -138,8 +139,8 @@ static spill_code_t read_head(const spill_owner_t *owner, spill_response_t *head
 
 /*
  * There was no head: finish what a drop left that died. A page is put by one who has seen its head;
- * so where a page is found first, and then no head of its epoch, that incarnation is over, and all
- * before it are.
+ * so where a page is found first, and then no head of its incarnation, that incarnation is over,
+ * and all before it are.
  */
 spill_code_t spill_outlier_finish_drop(const spill_owner_t *owner, bool *any, spill_error_t *error)
 {
@@ -150,7 +151,7 @@ spill_code_t spill_outlier_finish_drop(const spill_owner_t *owner, bool *any, sp
     spill_code_t code = spill_outlier_find_left_over(owner, INT64_MAX, &page, error);
     while (code == SPILL_OK && page.state.present && !head.state.present) {
         code = read_head(owner, &head, error);
-        int64_t over = head.state.present ? head.state.epoch - 1 : page.state.epoch;
+        int64_t over = head.state.present ? head.state.incarnation - 1 : page.state.incarnation;
         if (code == SPILL_OK)
             code = spill_outlier_drop_left_over(owner, over, any, error);
         if (code == SPILL_OK) /* of a later incarnation */
@@ -168,20 +169,20 @@ static spill_code_t finish_drop(const spill_owner_t *owner, spill_error_t *error
     return code == SPILL_OK && !any ? spill_owner_absent(owner, error) : code;
 }
 
-spill_code_t spill_outlier_drop_closed(spill_owner_t *owner, int64_t epoch, int64_t pages,
+spill_code_t spill_outlier_drop_closed(spill_owner_t *owner, int64_t incarnation, int64_t pages,
                                        spill_error_t *error)
 {
     bool done;
     spill_tail_forget(owner);
-    spill_code_t code = drop_head(owner, epoch, pages, &done, error);
-    return code == SPILL_OK ? drop_pages(owner, epoch, 0, pages, error) : code;
+    spill_code_t code = drop_head(owner, incarnation, pages, &done, error);
+    return code == SPILL_OK ? drop_pages(owner, incarnation, 0, pages, error) : code;
 }
 
-static spill_code_t close_page(const spill_owner_t *owner, int64_t page, int64_t epoch,
+static spill_code_t close_page(const spill_owner_t *owner, int64_t page, int64_t incarnation,
                                spill_error_t *error)
 {
     spill_request_t seal = spill_owner_request(owner, SPILL_REQUEST_SEAL, page);
-    seal.epoch = epoch;
+    seal.incarnation = incarnation;
     seal.close = true;
     return spill_owner_step(owner, &seal, NULL, error);
 }
@@ -199,13 +200,13 @@ static spill_code_t make_tail(spill_owner_t *owner, const spill_state_t *head,
     spill_code_t code = spill_owner_call(owner, &read, before, error);
     if (code != SPILL_OK)
         return code;
-    if (!before->state.present || before->state.epoch != head->epoch)
-        return page >= 0 ? spill_oldest_check_tail(owner, head->epoch, head->pages, error)
+    if (!before->state.present || before->state.incarnation != head->incarnation)
+        return page >= 0 ? spill_oldest_check_tail(owner, head->incarnation, head->pages, error)
                          : SPILL_OK;
     if (before->state.sealed)
         return spill_oldest_grow(owner, page, before, error);
     spill_request_t seal = spill_owner_request(owner, SPILL_REQUEST_SEAL, page);
-    seal.epoch = head->epoch;
+    seal.incarnation = head->incarnation;
     seal.rev = before->state.rev;
     return spill_owner_step(owner, &seal, NULL, error);
 }
@@ -219,16 +220,16 @@ static spill_code_t try_drop_oldest(spill_owner_t *owner, const spill_state_t *h
 {
     spill_response_t tail = SPILL_RESPONSE_INIT;
     int64_t page = head->pages - 1;
-    spill_code_t code = close_page(owner, page, head->epoch, error);
+    spill_code_t code = close_page(owner, page, head->incarnation, error);
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, page);
     read.want_ops = !owner->array->store->ops->shared_window;
     if (code == SPILL_OK)
         code = spill_owner_call(owner, &read, &tail, error);
-    bool made = tail.state.present && tail.state.epoch == head->epoch;
+    bool made = tail.state.present && tail.state.incarnation == head->incarnation;
     if (code == SPILL_OK && !made) {
         code = make_tail(owner, head, &tail, error);
     } else if (code == SPILL_OK && tail.state.closed) {
-        code = spill_outlier_drop_closed(owner, head->epoch, head->pages, error);
+        code = spill_outlier_drop_closed(owner, head->incarnation, head->pages, error);
         *done = code == SPILL_OK;
     } else if (code == SPILL_OK && tail.state.sealed) {
         code = spill_oldest_grow(owner, page, &tail, error);
@@ -248,7 +249,7 @@ spill_code_t spill_outlier_drop_has_begun(const spill_owner_t *owner, bool *begu
     if (code == SPILL_OK && head.state.present && head.state.pages > 0) {
         code = spill_owner_read_state(owner, head.state.pages - 1, &page, error);
         *begun = code == SPILL_OK && page.state.present && page.state.closed &&
-                 page.state.epoch == head.state.epoch;
+                 page.state.incarnation == head.state.incarnation;
     }
     spill_response_release(&head);
     spill_response_release(&page);
@@ -263,15 +264,15 @@ static spill_code_t try_drop(spill_owner_t *owner, const spill_state_t *head, bo
         return try_drop_oldest(owner, head, done, error);
     spill_code_t code = spill_outlier_may_end(owner, head, error);
     if (code == SPILL_OK)
-        code = drop_head(owner, head->epoch, head->pages, done, error);
+        code = drop_head(owner, head->incarnation, head->pages, done, error);
     /*
      * With keep newest page number `pages` may have been put and not yet cut; with elements apart
      * those of all that the journal holds, and trimmed ones are gone.
      */
-    bool apart = spill_elements_apart(&owner->array->definition);
-    int64_t count = oldest ? 0 : apart ? spill_state_end(head) : head->pages + 1;
+    bool referenced = spill_has_referenced_elements(&owner->array->definition);
+    int64_t count = oldest ? 0 : referenced ? spill_state_end(head) : head->pages + 1;
     if (code == SPILL_OK && *done && spill_definition_has_pages(&owner->array->definition))
-        code = drop_pages(owner, head->epoch, apart ? head->low : 0, count, error);
+        code = drop_pages(owner, head->incarnation, referenced ? head->watermark : 0, count, error);
     return code;
 }
 
@@ -279,18 +280,19 @@ static spill_code_t try_drop(spill_owner_t *owner, const spill_state_t *head, bo
 static spill_code_t drop_incarnation(spill_owner_t *owner, spill_response_t *head,
                                      spill_error_t *error)
 {
-    int64_t epoch = head->state.epoch;
+    int64_t incarnation = head->state.incarnation;
     bool done = false, any = false;
     int tries = 0;
     spill_code_t code = SPILL_OK;
-    while (code == SPILL_OK && !done && head->state.present && head->state.epoch == epoch) {
+    while (code == SPILL_OK && !done && head->state.present &&
+           head->state.incarnation == incarnation) {
         code = try_drop(owner, &head->state, &done, error);
         if (code == SPILL_OK && !done)
             code = spill_owner_again(owner, &tries, error);
         if (code == SPILL_OK && !done)
             code = spill_owner_read_state(owner, SPILL_HEAD, head, error);
     }
-    return code == SPILL_OK && !done ? spill_outlier_drop_left_over(owner, epoch, &any, error)
+    return code == SPILL_OK && !done ? spill_outlier_drop_left_over(owner, incarnation, &any, error)
                                      : code;
 }
 

@@ -1,5 +1,5 @@
 /*
- * An array of others in a document that is full: there is no room for the bookkeeping that TAKE
+ * An array of others in a document that is full: there is no room for the bookkeeping that ADOPT
  * adds, so it is taken over and cut in one update. The pages come first, when there is no head yet:
  *
  *   1. put    pages 0 .. k-1: a copy of its oldest elements, with a lease   only where none are
@@ -14,19 +14,19 @@
  * the client dies, that is not known: then they go only if the array still begins with them.
  * docs/internals/protocol.md has the argument.
  */
-#include "layout/lay_out.h"
+#include "layout/reshape.h"
 
 #include "util/error.h"
 
 /*
- * So far ahead a copy is dated, for a TAKE_CUT is refused where a head that was made after it was
- * dropped, of whatever owner.
+ * So far ahead a copy is dated, for an ADOPT_SPLIT is refused where a head that was made after it
+ * was dropped, of whatever owner.
  */
 #define AHEAD_US ((int64_t)10 * 1000000)
 
 /* Pages that were put before there is a head. */
 typedef struct copy {
-    int64_t epoch, lease;
+    int64_t incarnation, lease;
     int64_t pages;
     spill_run_t run;
 } copy_t;
@@ -69,7 +69,7 @@ static spill_code_t put_next(const spill_owner_t *owner, const spill_run_t *own,
 {
     spill_request_t put = spill_owner_request(owner, SPILL_REQUEST_PUT_PAGE, copy->pages);
     put.create = copy->pages == 0;
-    put.epoch = copy->epoch;
+    put.incarnation = copy->incarnation;
     put.lease = copy->lease;
     put.first = (int64_t)copy->run.count;
     put.slots = (int64_t)own->count;
@@ -89,10 +89,10 @@ static spill_code_t read_next(const spill_owner_t *owner, copy_t *copy, bool *do
     spill_code_t code = spill_owner_read_whole(owner, copy->pages, &page, error);
     const spill_state_t *state = &page.state;
     *done = code == SPILL_OK && state->present && state->lease == copy->lease &&
-            state->rev == state->src && state->first == (int64_t)copy->run.count &&
-            (copy->pages == 0 || state->epoch == copy->epoch);
+            state->rev == state->source_rev && state->first == (int64_t)copy->run.count &&
+            (copy->pages == 0 || state->incarnation == copy->incarnation);
     if (*done) {
-        copy->epoch = state->epoch;
+        copy->incarnation = state->incarnation;
         copy->pages++;
         spill_run_add_from(&page.run, 0, &copy->run);
     }
@@ -119,7 +119,7 @@ static spill_code_t put_copy(const spill_owner_t *owner, const spill_response_t 
     spill_run_t run = head->run;
     if ((int64_t)run.count == elements)
         run.count--;
-    copy->epoch = (now_us > head->now_us ? now_us : head->now_us) + AHEAD_US;
+    copy->incarnation = (now_us > head->now_us ? now_us : head->now_us) + AHEAD_US;
     copy->lease = head->now_us + store->take_us + store->margin_us;
     spill_code_t code = SPILL_OK;
     *done = true;
@@ -136,11 +136,11 @@ static spill_code_t put_copy(const spill_owner_t *owner, const spill_response_t 
 
 /* ---- taking over ----------------------------------------------------------------------------- */
 
-static spill_code_t take_cut(const spill_owner_t *owner, const copy_t *copy, bool *done,
-                             spill_error_t *error)
+static spill_code_t adopt_split(const spill_owner_t *owner, const copy_t *copy, bool *done,
+                                spill_error_t *error)
 {
-    spill_request_t take = spill_owner_request(owner, SPILL_REQUEST_TAKE_CUT, SPILL_HEAD);
-    take.epoch = copy->epoch;
+    spill_request_t take = spill_owner_request(owner, SPILL_REQUEST_ADOPT_SPLIT, SPILL_HEAD);
+    take.incarnation = copy->incarnation;
     take.until = copy->lease - owner->array->store->margin_us;
     take.run = &copy->run;
     take.slots = (int64_t)copy->run.count;
@@ -155,7 +155,7 @@ static spill_code_t take_cut(const spill_owner_t *owner, const copy_t *copy, boo
 static void give_up(const spill_owner_t *owner, const copy_t *copy)
 {
     spill_request_t seal = spill_owner_request(owner, SPILL_REQUEST_SEAL, 0);
-    seal.epoch = copy->epoch;
+    seal.incarnation = copy->incarnation;
     seal.close = true;
     spill_owner_step(owner, &seal, NULL, NULL);
 }
@@ -164,10 +164,10 @@ static void give_up(const spill_owner_t *owner, const copy_t *copy)
  * The array of others, with `limit` elements; *there: there is one that is not empty. Else it is a
  * head by now, or nothing.
  */
-static spill_code_t read_plain(const spill_owner_t *owner, int64_t limit, spill_response_t *head,
-                               bool *there, spill_error_t *error)
+static spill_code_t read_unmanaged(const spill_owner_t *owner, int64_t limit,
+                                   spill_response_t *head, bool *there, spill_error_t *error)
 {
-    spill_request_t read = spill_owner_plain_request(owner, limit);
+    spill_request_t read = spill_owner_unmanaged_request(owner, limit);
     read.want_now = true;
     spill_code_t code = spill_owner_call(owner, &read, head, error);
     *there = code == SPILL_OK && !head->state.present && head->state.live > 0;
@@ -198,9 +198,9 @@ static spill_code_t settle(const spill_owner_t *owner, const copy_t *copy, spill
                            bool *taken, spill_error_t *error)
 {
     bool there;
-    spill_code_t code = read_plain(owner, 0, head, &there, error);
+    spill_code_t code = read_unmanaged(owner, 0, head, &there, error);
     *taken = code == SPILL_OK && head->state.present && copy->pages > 0 &&
-             head->state.epoch == copy->epoch;
+             head->state.incarnation == copy->incarnation;
     return there ? spill_owner_leased(owner, copy->lease, error) : code;
 }
 
@@ -211,7 +211,7 @@ static spill_code_t attempt(const spill_owner_t *owner, spill_response_t *head, 
     bool copied;
     spill_code_t code = put_copy(owner, head, copy, &copied, error);
     if (code == SPILL_OK && copied)
-        code = take_cut(owner, copy, taken, error);
+        code = adopt_split(owner, copy, taken, error);
     bool refused = !*taken && (code == SPILL_OK || code == SPILL_TOO_BIG);
     if (refused && copy->pages > 0)
         give_up(owner, copy);
@@ -220,21 +220,21 @@ static spill_code_t attempt(const spill_owner_t *owner, spill_response_t *head, 
     return refused || code == SPILL_UNKNOWN ? settle(owner, copy, head, taken, error) : code;
 }
 
-spill_code_t spill_take_full(const spill_owner_t *owner, spill_laid_out_t *laid_out,
-                             spill_error_t *error)
+spill_code_t spill_adopt_full(const spill_owner_t *owner, spill_reshaped_t *reshaped,
+                              spill_error_t *error)
 {
     spill_response_t head = SPILL_RESPONSE_INIT;
     copy_t copy = {0};
     bool there, taken = false;
-    spill_code_t code = read_plain(owner, elements_to_read(owner), &head, &there, error);
+    spill_code_t code = read_unmanaged(owner, elements_to_read(owner), &head, &there, error);
     if (there && head.state.live == 1)
         code = refuse_room(owner, error);
     else if (there)
         code = attempt(owner, &head, &copy, &taken, error);
     if (taken) {
-        laid_out->taken = laid_out->at_once = true;
-        spill_laid_out_add(&copy.run, copy.run.count, copy.pages, spill_run_bytes(&copy.run),
-                           laid_out);
+        reshaped->taken = reshaped->at_once = true;
+        spill_reshaped_add(&copy.run, copy.run.count, copy.pages, spill_run_bytes(&copy.run),
+                           reshaped);
     }
     spill_response_release(&head);
     spill_run_release(&copy.run);

@@ -9,9 +9,9 @@ int64_t spill_state_live_within(const spill_state_t *state, int64_t from, int64_
     int64_t high = end < spill_state_end(state) ? end : spill_state_end(state);
     if (low >= high)
         return 0;
-    int64_t gone = (int64_t)spill_seqs_count_below(&state->gone, high) -
-                   (int64_t)spill_seqs_count_below(&state->gone, low);
-    return high - low - gone;
+    int64_t deleted = (int64_t)spill_seqs_count_below(&state->deleted, high) -
+                      (int64_t)spill_seqs_count_below(&state->deleted, low);
+    return high - low - deleted;
 }
 
 /* Does the head hold this number, or would it, if any document did? */
@@ -33,28 +33,28 @@ spill_code_t spill_outlier_locate(const spill_owner_t *owner, const spill_state_
         *where = SPILL_HEAD;
         return SPILL_OK;
     }
-    bool apart = spill_elements_apart(&owner->array->definition);
+    bool referenced = spill_has_referenced_elements(&owner->array->definition);
     spill_request_t read =
-        spill_owner_request(owner, SPILL_REQUEST_READ, apart ? seq : SPILL_PAGE_HOLDING);
-    read.epoch = head->epoch;
+        spill_owner_request(owner, SPILL_REQUEST_READ, referenced ? seq : SPILL_PAGE_HOLDING);
+    read.incarnation = head->incarnation;
     read.pages = head->pages;
     read.seq = seq;
     read.want = want;
     read.limit = limit;
     spill_code_t code = spill_owner_call(owner, &read, page, error);
-    if (code == SPILL_OK && page->state.present && page->state.epoch == head->epoch)
+    if (code == SPILL_OK && page->state.present && page->state.incarnation == head->incarnation)
         *where = page->state.page;
     return code;
 }
 
 void spill_head_count(const spill_state_t *head, spill_count_t *count)
 {
-    count->count = head->first - head->low - head->removed + head->live;
+    count->count = head->first - head->watermark - head->removed + head->live;
     count->next = spill_state_end(head);
 }
 
 /* A document for each element that is not in the journal. */
-static void count_apart(const spill_state_t *head, spill_count_t *count)
+static void count_referenced(const spill_state_t *head, spill_count_t *count)
 {
     spill_head_count(head, count);
     count->pages = count->count - count->head;
@@ -75,7 +75,7 @@ static spill_code_t oldest_end(const spill_owner_t *owner, const spill_state_t *
         return SPILL_OK;
     spill_response_t tail = SPILL_RESPONSE_INIT;
     spill_code_t code = spill_owner_read_state(owner, head->pages - 1, &tail, error);
-    if (code == SPILL_OK && tail.state.present && tail.state.epoch == head->epoch)
+    if (code == SPILL_OK && tail.state.present && tail.state.incarnation == head->incarnation)
         *end = spill_state_end(&tail.state);
     spill_response_release(&tail);
     return code;
@@ -91,7 +91,7 @@ static spill_code_t count_oldest(spill_owner_t *owner, spill_response_t *head, s
         int64_t rev = head->state.rev;
         count->pages = head->state.pages;
         count->head = head->state.live;
-        int64_t dead = head->state.low + head->state.removed;
+        int64_t dead = head->state.watermark + head->state.removed;
         code = oldest_end(owner, &head->state, &count->next, error);
         count->count = count->next - dead;
         if (code != SPILL_OK || count->pages == 0)
@@ -117,8 +117,8 @@ spill_code_t spill_outlier_count(spill_owner_t *owner, spill_count_t *count, spi
         count->exists = true;
         count->head = head.state.live;
         count->pages = head.state.pages;
-        if (spill_elements_apart(&owner->array->definition))
-            count_apart(&head.state, count);
+        if (spill_has_referenced_elements(&owner->array->definition))
+            count_referenced(&head.state, count);
         else if (owner->array->definition.keep == SPILL_KEEP_NEWEST)
             spill_head_count(&head.state, count);
         else

@@ -109,8 +109,8 @@ static bool fits_page(const spill_owner_t *owner, const spill_state_t *head, con
     const spill_definition_t *definition = &owner->array->definition;
     spill_limits_t limits = spill_page_limits(&definition->bounds);
     spill_state_t page = {.first = head->first + plan->slots, .page = head->pages + plan->pages};
-    page.gone.count = spill_seqs_count_below(&head->gone, head->first + next->slots) -
-                      spill_seqs_count_below(&head->gone, page.first);
+    page.deleted.count = spill_seqs_count_below(&head->deleted, head->first + next->slots) -
+                         spill_seqs_count_below(&head->deleted, page.first);
     int64_t slots = next->slots - plan->slots, live = (int64_t)(next->live - plan->live);
     int64_t rendered = spill_state_document_bytes(definition, owner->value, false, &page, live,
                                                   next->bytes - plan->bytes);
@@ -176,7 +176,7 @@ typedef struct puts {
     size_t count, capacity;
     plan_t *plans; /* what all pages up to this one take */
     spill_run_t *runs;
-    spill_seqs_t *gone;
+    spill_seqs_t *deleted;
     spill_request_t *requests;
     spill_response_t *responses;
 } puts_t;
@@ -184,12 +184,12 @@ typedef struct puts {
 static void release_puts(puts_t *puts)
 {
     for (size_t i = 0; puts->requests && i < puts->count; i++) {
-        spill_seqs_release(&puts->gone[i]);
+        spill_seqs_release(&puts->deleted[i]);
         spill_response_release(&puts->responses[i]);
     }
     bson_free(puts->plans);
     bson_free(puts->runs);
-    bson_free(puts->gone);
+    bson_free(puts->deleted);
     bson_free(puts->requests);
     bson_free(puts->responses);
 }
@@ -234,26 +234,26 @@ static spill_request_t put_request(const spill_owner_t *owner, const spill_respo
     const spill_state_t *state = &head->state;
     spill_request_t put =
         spill_owner_request(owner, SPILL_REQUEST_PUT_PAGE, state->pages + from->pages);
-    spill_seqs_t *gone = &puts->gone[index];
+    spill_seqs_t *deleted = &puts->deleted[index];
     put.first = state->first + from->slots;
     puts->runs[index] = planned_run(head, from, plan);
-    spill_seqs_copy(&state->gone, gone);
-    spill_seqs_keep_below(gone, state->first + plan->slots);
-    spill_seqs_drop_below(gone, put.first);
-    put.epoch = state->epoch;
-    put.src = state->rev;
+    spill_seqs_copy(&state->deleted, deleted);
+    spill_seqs_keep_below(deleted, state->first + plan->slots);
+    spill_seqs_drop_below(deleted, put.first);
+    put.incarnation = state->incarnation;
+    put.source_rev = state->rev;
     put.slots = plan->slots - from->slots;
     put.bytes = plan->bytes - from->bytes;
     put.run = &puts->runs[index];
-    put.gone = gone;
+    put.deleted = deleted;
     return put;
 }
 
 /*
  * A page that was copied for another head's sake (full.c) is where the next one has to be. While
- * its lease runs it stays. After it no head of its epoch is made any more, and where ours is the
- * head still, it belongs to nobody: one of an earlier epoch gives way to ours, one of a later is
- * deleted.
+ * its lease runs it stays. After it no head of its incarnation is made any more, and where ours is
+ * the head still, it belongs to nobody: one of an earlier incarnation gives way to ours, one of a
+ * later is deleted.
  */
 static spill_code_t make_way(const spill_owner_t *owner, const spill_state_t *state,
                              spill_error_t *error)
@@ -263,12 +263,13 @@ static spill_code_t make_way(const spill_owner_t *owner, const spill_state_t *st
     if (code == SPILL_OK && spill_page_is_leased(&page))
         code = spill_owner_leased(owner, page.state.lease, error);
     bool later = code == SPILL_OK && page.state.present && page.state.lease > 0 &&
-                 page.state.epoch > state->epoch;
+                 page.state.incarnation > state->incarnation;
     if (later)
         code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
-    if (later && code == SPILL_OK && head.state.present && head.state.epoch == state->epoch)
-        code = spill_outlier_empty_pages(owner, page.state.epoch, state->pages, state->pages + 1,
-                                         error);
+    if (later && code == SPILL_OK && head.state.present &&
+        head.state.incarnation == state->incarnation)
+        code = spill_outlier_empty_pages(owner, page.state.incarnation, state->pages,
+                                         state->pages + 1, error);
     spill_response_release(&page);
     spill_response_release(&head);
     return code;
@@ -288,7 +289,7 @@ static spill_code_t put_pages(const spill_owner_t *owner, const spill_response_t
     const spill_state_t *state = &head->state;
     size_t done = 0;
     puts->runs = bson_malloc0(puts->count * sizeof *puts->runs);
-    puts->gone = bson_malloc0(puts->count * sizeof *puts->gone);
+    puts->deleted = bson_malloc0(puts->count * sizeof *puts->deleted);
     puts->requests = bson_malloc0(puts->count * sizeof *puts->requests);
     puts->responses = bson_malloc0(puts->count * sizeof *puts->responses);
     for (size_t i = 0; i < puts->count; i++)
@@ -304,8 +305,9 @@ static spill_code_t put_pages(const spill_owner_t *owner, const spill_response_t
         return code;
     }
     code = spill_owner_read_whole(owner, state->pages, page, error);
-    *ready = code == SPILL_OK && page->state.present && page->state.epoch == state->epoch &&
-             page->state.src == state->rev && page->state.first == state->first;
+    *ready = code == SPILL_OK && page->state.present &&
+             page->state.incarnation == state->incarnation &&
+             page->state.source_rev == state->rev && page->state.first == state->first;
     *plan = puts->plans[0];
     if (*ready)
         adopt(head, page, &nothing, plan);
@@ -319,7 +321,7 @@ spill_request_t spill_newest_cut_request(const spill_owner_t *owner, const spill
 {
     spill_request_t cut = spill_owner_request(owner, SPILL_REQUEST_CUT, SPILL_HEAD);
     cut.pages = head->pages;
-    cut.epoch = head->epoch;
+    cut.incarnation = head->incarnation;
     cut.rev = head->rev;
     cut.first = head->first;
     cut.slots = slots;
@@ -410,8 +412,8 @@ static spill_code_t try_spill(const spill_owner_t *owner, need_t need, spill_res
     plan_t plan;
     bool done = false;
     *settled = false;
-    spill_code_t code = head->looked ? SPILL_OK : spill_newest_read_run(owner, head, error);
-    head->looked = false; /* the next try looks again */
+    spill_code_t code = head->shows_read ? SPILL_OK : spill_newest_read_run(owner, head, error);
+    head->shows_read = false; /* the next try looks again */
     if (code == SPILL_OK)
         code = move(owner, need, head, &plan, &done, settled, error);
     return code == SPILL_UNKNOWN ? SPILL_OK : code;

@@ -19,7 +19,7 @@
 /* The document to append to, and whose incarnation it is of (0: not known; only for the head). */
 typedef struct tail {
     int64_t page;
-    int64_t epoch;
+    int64_t incarnation;
 } tail_t;
 
 static spill_code_t find_tail(const spill_owner_t *owner, tail_t *tail, spill_error_t *error)
@@ -28,7 +28,7 @@ static spill_code_t find_tail(const spill_owner_t *owner, tail_t *tail, spill_er
     spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
     if (code == SPILL_OK)
         *tail = (tail_t){.page = head.state.present ? head.state.pages - 1 : SPILL_HEAD,
-                         .epoch = head.state.present ? head.state.epoch : 0};
+                         .incarnation = head.state.present ? head.state.incarnation : 0};
     spill_response_release(&head);
     return code;
 }
@@ -37,7 +37,7 @@ static spill_code_t advance(const spill_owner_t *owner, const spill_state_t *sea
                             spill_error_t *error)
 {
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_ADVANCE, SPILL_HEAD);
-    request.epoch = sealed->epoch;
+    request.incarnation = sealed->incarnation;
     request.pages = sealed->page + 2;
     request.total = spill_state_end(sealed);
     return spill_owner_step(owner, &request, NULL, error);
@@ -51,9 +51,9 @@ spill_code_t spill_oldest_grow(spill_owner_t *owner, int64_t page, spill_respons
     if (code != SPILL_OK)
         return code;
     spill_request_t create = spill_owner_request(owner, SPILL_REQUEST_CREATE_PAGE, page + 1);
-    create.epoch = sealed->epoch;
+    create.incarnation = sealed->incarnation;
     create.first = spill_state_end(sealed);
-    create.n = sealed->n;
+    create.op_count = sealed->op_count;
     create.ops = &response->ops;
     create.limits = spill_page_limits(&owner->array->definition.bounds);
     return spill_owner_step(owner, &create, NULL, error);
@@ -63,17 +63,17 @@ static spill_code_t seal(const spill_owner_t *owner, int64_t page, const spill_s
                          spill_error_t *error)
 {
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_SEAL, page);
-    request.epoch = state->epoch;
+    request.incarnation = state->incarnation;
     request.rev = state->rev;
     return spill_owner_step(owner, &request, NULL, error);
 }
 
-spill_code_t spill_oldest_check_tail(const spill_owner_t *owner, int64_t epoch, int64_t pages,
+spill_code_t spill_oldest_check_tail(const spill_owner_t *owner, int64_t incarnation, int64_t pages,
                                      spill_error_t *error)
 {
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
-    if (code == SPILL_OK && head.state.present && head.state.epoch == epoch &&
+    if (code == SPILL_OK && head.state.present && head.state.incarnation == incarnation &&
         head.state.pages == pages)
         code = spill_owner_missing_page(owner, pages - 2, error);
     spill_response_release(&head);
@@ -96,14 +96,14 @@ static spill_code_t move_on(spill_owner_t *owner, tail_t *tail, spill_error_t *e
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, tail->page);
     read.want_ops = !owner->array->store->ops->shared_window;
     code = spill_owner_call(owner, &read, &last, error);
-    bool made = last.state.present && last.state.epoch == tail->epoch;
+    bool made = last.state.present && last.state.incarnation == tail->incarnation;
     if (code == SPILL_OK && !made && tail->page > SPILL_HEAD) {
         read.page = tail->page - 1;
         code = spill_owner_call(owner, &read, &last, error);
     }
-    if (code == SPILL_OK && last.state.present && last.state.epoch == tail->epoch) {
+    if (code == SPILL_OK && last.state.present && last.state.incarnation == tail->incarnation) {
         if (last.state.closed) {
-            code = spill_outlier_drop_closed(owner, tail->epoch, read.page + 1, error);
+            code = spill_outlier_drop_closed(owner, tail->incarnation, read.page + 1, error);
             if (code == SPILL_OK)
                 code = find_tail(owner, tail, error);
         } else if (last.state.sealed) {
@@ -113,7 +113,7 @@ static spill_code_t move_on(spill_owner_t *owner, tail_t *tail, spill_error_t *e
             tail->page = read.page;
         }
     } else if (code == SPILL_OK && read.page >= 0) {
-        code = spill_oldest_check_tail(owner, tail->epoch, tail->page + 1, error);
+        code = spill_oldest_check_tail(owner, tail->incarnation, tail->page + 1, error);
     }
     spill_response_release(&last);
     return code;
@@ -124,7 +124,7 @@ static spill_code_t make_head(const spill_owner_t *owner, spill_error_t *error)
 {
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
     request.create = true;
-    request.epoch = spill_owner_now(owner);
+    request.incarnation = spill_owner_now(owner);
     return spill_owner_step(owner, &request, NULL, error);
 }
 
@@ -172,11 +172,11 @@ static spill_code_t check_update(const spill_owner_t *owner, const bson_t *updat
 }
 
 /*
- * The elements are there already, in the incarnation `epoch`: *result says so, whatever becomes of
- * the update.
+ * The elements are there already, in the incarnation `incarnation`: *result says so, whatever
+ * becomes of the update.
  */
-static spill_code_t update_fields(const spill_owner_t *owner, int64_t epoch, const bson_t *update,
-                                  spill_error_t *error)
+static spill_code_t update_fields(const spill_owner_t *owner, int64_t incarnation,
+                                  const bson_t *update, spill_error_t *error)
 {
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
     request.update = update;
@@ -186,7 +186,8 @@ static spill_code_t update_fields(const spill_owner_t *owner, int64_t epoch, con
     if (refused)
         code = spill_owner_read_state(owner, SPILL_HEAD, &response, error);
     /* An owner that is gone was dropped after both, also where there is a later one. */
-    if (code == SPILL_OK && refused && response.state.present && response.state.epoch == epoch)
+    if (code == SPILL_OK && refused && response.state.present &&
+        response.state.incarnation == incarnation)
         code = spill_owner_name(
             owner, spill_fail(error, SPILL_UNKNOWN, "the head has no room for it"), error);
     spill_response_release(&response);
@@ -237,12 +238,13 @@ static spill_code_t after_refusal(spill_owner_t *owner, const spill_request_t *a
 {
     tail_t *tail = &attempt->tail;
     spill_refusal_t refusal = SPILL_REFUSAL_NONE;
-    spill_code_t code = spill_append_judge(owner, append, response, &refusal, result, error);
+    spill_code_t code =
+        spill_append_classify_refusal(owner, append, response, &refusal, result, error);
     attempt->finished = refusal == SPILL_REFUSAL_REPEATED || refusal == SPILL_REFUSAL_STALE;
     /* Several as one: an operation may be the reason, or a part of them still fits. */
-    bool apart = append->member_count > 0 &&
-                 (refusal == SPILL_REFUSAL_NONE || refusal == SPILL_REFUSAL_FULL);
-    attempt->finished = attempt->finished || apart;
+    bool referenced = append->member_count > 0 &&
+                      (refusal == SPILL_REFUSAL_NONE || refusal == SPILL_REFUSAL_FULL);
+    attempt->finished = attempt->finished || referenced;
     if (attempt->finished)
         return code;
     if (code == SPILL_OK && refusal == SPILL_REFUSAL_FULL && attempt->whole->fill &&
@@ -269,7 +271,7 @@ static spill_code_t try_append(spill_owner_t *owner, attempt_t *attempt,
     const tail_t *tail = &attempt->tail;
     spill_request_t append = spill_append_request(owner, tail->page, &attempt->part);
     if (tail->page != SPILL_HEAD)
-        append.epoch = tail->epoch;
+        append.incarnation = tail->incarnation;
     spill_response_t response = SPILL_RESPONSE_INIT;
     spill_code_t code = spill_owner_call(owner, &append, &response, error);
     if (code == SPILL_OK && response.outcome == SPILL_DONE) {
@@ -279,7 +281,7 @@ static spill_code_t try_append(spill_owner_t *owner, attempt_t *attempt,
         code = after_refusal(owner, &append, &response, attempt, result, error);
     }
     if (code == SPILL_OK && attempt->finished)
-        spill_tail_remember(owner, append.epoch, append.page);
+        spill_tail_remember(owner, append.incarnation, append.page);
     spill_response_release(&response);
     return code;
 }
@@ -291,7 +293,7 @@ spill_code_t spill_oldest_append(spill_owner_t *owner, const spill_part_t *part,
     attempt_t attempt = {.whole = part, .part = *part, .tail = {.page = SPILL_HEAD}};
     spill_tail_t hint;
     if (code == SPILL_OK && spill_tail_recall(owner, &hint))
-        attempt.tail = (tail_t){.page = hint.page, .epoch = hint.epoch};
+        attempt.tail = (tail_t){.page = hint.page, .incarnation = hint.incarnation};
     else if (code == SPILL_OK)
         code = find_tail(owner, &attempt.tail, error);
     if (code == SPILL_OK && part->update != NULL && attempt.tail.page != SPILL_HEAD)
@@ -309,6 +311,6 @@ spill_code_t spill_oldest_append(spill_owner_t *owner, const spill_part_t *part,
     owner->grew = owner->grew || attempt.sealed ||
                   (code == SPILL_OK && result->first == 0 && !result->repeated);
     if (code == SPILL_OK && part->update != NULL && !in_head && !result->repeated)
-        code = update_fields(owner, attempt.tail.epoch, part->update, error);
+        code = update_fields(owner, attempt.tail.incarnation, part->update, error);
     return code;
 }

@@ -81,9 +81,10 @@ spill_request_t spill_append_request(const spill_owner_t *owner, int64_t page,
  * After an append was refused: read the document again (into `response`) and say why. On REPEATED
  * *result is filled; on STALE, and on REPEATED with another size of batch, the error is.
  */
-spill_code_t spill_append_judge(const spill_owner_t *owner, const spill_request_t *append,
-                                spill_response_t *response, spill_refusal_t *refusal,
-                                spill_append_result_t *result, spill_error_t *error);
+spill_code_t spill_append_classify_refusal(const spill_owner_t *owner,
+                                           const spill_request_t *append,
+                                           spill_response_t *response, spill_refusal_t *refusal,
+                                           spill_append_result_t *result, spill_error_t *error);
 
 /* Fill the result of an append that was DONE. */
 void spill_append_done(const spill_part_t *part, const spill_response_t *response,
@@ -206,7 +207,7 @@ spill_code_t spill_outlier_trim_bound(const spill_owner_t *owner, const spill_tr
 spill_code_t spill_outlier_edit(spill_owner_t *owner, spill_which_t *which,
                                 const spill_value_t *element, spill_error_t *error);
 spill_code_t spill_outlier_remove(spill_owner_t *owner, spill_which_t *which, spill_error_t *error);
-spill_code_t spill_outlier_trim(spill_owner_t *owner, const spill_trim_t *trim, int64_t *low,
+spill_code_t spill_outlier_trim(spill_owner_t *owner, const spill_trim_t *trim, int64_t *watermark,
                                 spill_error_t *error);
 spill_code_t spill_outlier_drop(spill_owner_t *owner, spill_error_t *error);
 
@@ -236,17 +237,17 @@ bool spill_retain_is_due(int64_t first, int64_t count, int64_t step);
  */
 spill_code_t spill_outlier_trimmed_pages(const spill_owner_t *owner, const spill_state_t *head,
                                          int64_t *from, int64_t *end, spill_error_t *error);
-spill_code_t spill_outlier_empty_pages(const spill_owner_t *owner, int64_t epoch, int64_t from,
-                                       int64_t end, spill_error_t *error);
+spill_code_t spill_outlier_empty_pages(const spill_owner_t *owner, int64_t incarnation,
+                                       int64_t from, int64_t end, spill_error_t *error);
 
 /*
- * Of the incarnations up to `epoch`, which are over, a page that a drop would free, absent where
- * there is none; and free all of them. *any becomes true where there was one. (drop.c)
+ * Of the incarnations up to `incarnation`, which are over, a page that a drop would free, absent
+ * where there is none; and free all of them. *any becomes true where there was one. (drop.c)
  */
-spill_code_t spill_outlier_find_left_over(const spill_owner_t *owner, int64_t epoch,
+spill_code_t spill_outlier_find_left_over(const spill_owner_t *owner, int64_t incarnation,
                                           spill_response_t *page, spill_error_t *error);
-spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t epoch, bool *any,
-                                          spill_error_t *error);
+spill_code_t spill_outlier_drop_left_over(const spill_owner_t *owner, int64_t incarnation,
+                                          bool *any, spill_error_t *error);
 
 /* A page's state, and the store's time (want_now); and of a page read so: does its lease run? */
 spill_code_t spill_outlier_read_leased(const spill_owner_t *owner, int64_t number,
@@ -279,8 +280,8 @@ void spill_orphan_tell(const spill_orphan_t *orphan, char *text, size_t text_byt
 spill_code_t spill_outlier_repair_orphan(const spill_owner_t *owner, const spill_orphan_t *orphan,
                                          spill_error_t *error);
 
-/* Finish dropping the incarnation `epoch`, whose tail is closed. (keep oldest; drop.c) */
-spill_code_t spill_outlier_drop_closed(spill_owner_t *owner, int64_t epoch, int64_t pages,
+/* Finish dropping the incarnation `incarnation`, whose tail is closed. (keep oldest; drop.c) */
+spill_code_t spill_outlier_drop_closed(spill_owner_t *owner, int64_t incarnation, int64_t pages,
                                        spill_error_t *error);
 
 /*
@@ -292,12 +293,12 @@ spill_code_t spill_oldest_grow(spill_owner_t *owner, int64_t page, spill_respons
                                spill_error_t *error);
 
 /*
- * Keep oldest: the last two of the `pages` pages that a head of `epoch` counted were missing. A
- * client raises that count only after it has sealed the last page but one, and a drop deletes the
+ * Keep oldest: the last two of the `pages` pages that a head of `incarnation` counted were missing.
+ * A client raises that count only after it has sealed the last page but one, and a drop deletes the
  * head before its pages. So return SPILL_CORRUPT, with the page, if the head still counts them.
  * Cost: one read. (oldest.c)
  */
-spill_code_t spill_oldest_check_tail(const spill_owner_t *owner, int64_t epoch, int64_t pages,
+spill_code_t spill_oldest_check_tail(const spill_owner_t *owner, int64_t incarnation, int64_t pages,
                                      spill_error_t *error);
 
 /* Live elements of one document with numbers in [from, end). O(log |gone|). (locate.c) */

@@ -119,7 +119,7 @@ spill_code_t spill_owner_read_state(const spill_owner_t *owner, int64_t page,
     return spill_owner_call(owner, &read, response, error);
 }
 
-spill_request_t spill_owner_plain_request(const spill_owner_t *owner, int64_t limit)
+spill_request_t spill_owner_unmanaged_request(const spill_owner_t *owner, int64_t limit)
 {
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
     read.plain = true;
@@ -159,8 +159,8 @@ spill_code_t spill_owner_check_missing(const spill_owner_t *owner, const spill_s
         return SPILL_OK;
     spill_response_t again = SPILL_RESPONSE_INIT; /* a drop deletes the head before its pages */
     spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &again, error);
-    if (code == SPILL_OK && again.state.present && again.state.epoch == head->epoch &&
-        again.state.low <= head->low && page < again.state.pages)
+    if (code == SPILL_OK && again.state.present && again.state.incarnation == head->incarnation &&
+        again.state.watermark <= head->watermark && page < again.state.pages)
         code = spill_owner_missing_page(owner, page, error);
     spill_response_release(&again);
     return code;
@@ -228,12 +228,13 @@ bool spill_tail_recall(const spill_owner_t *owner, spill_tail_t *tail)
     return tail->known && tail->owner_hash == hash;
 }
 
-void spill_tail_remember(const spill_owner_t *owner, int64_t epoch, int64_t page)
+void spill_tail_remember(const spill_owner_t *owner, int64_t incarnation, int64_t page)
 {
     uint64_t hash;
     spill_tail_t *slot = tail_slot(owner, &hash);
     pthread_mutex_lock(&owner->array->tails_lock);
-    *slot = (spill_tail_t){.known = true, .owner_hash = hash, .epoch = epoch, .page = page};
+    *slot =
+        (spill_tail_t){.known = true, .owner_hash = hash, .incarnation = incarnation, .page = page};
     pthread_mutex_unlock(&owner->array->tails_lock);
 }
 

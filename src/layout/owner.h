@@ -17,8 +17,8 @@
 typedef struct spill_tail {
     bool known;
     uint64_t owner_hash;
-    int64_t epoch; /* of a page; 0: of a head it does not matter */
-    int64_t page;  /* a page number, or SPILL_HEAD */
+    int64_t incarnation; /* of a page; 0: of a head it does not matter */
+    int64_t page;        /* a page number, or SPILL_HEAD */
 } spill_tail_t;
 
 struct spill_combine; /* combine.c */
@@ -28,7 +28,7 @@ struct spill_array {
     struct spill_combine *combine; /* NULL: appends go one by one */
     spill_definition_t definition;
     bool retains;        /* by what the definition keeps; false while elements are copied to it */
-    bool forming;        /* changes are refused: see core/forming.h */
+    bool building;       /* changes are refused: see core/building.h */
     bool documents_stay; /* of owners that are dropped: they are the application's */
     spill_binding_t binding;
     pthread_mutex_t tails_lock;
@@ -75,7 +75,7 @@ spill_code_t spill_owner_read_state(const spill_owner_t *owner, int64_t page,
  * READ of a head, or of the array of others in its place (spill_request_t.plain) with its first
  * `limit` elements. Absent: as above, whatever others have there.
  */
-spill_request_t spill_owner_plain_request(const spill_owner_t *owner, int64_t limit);
+spill_request_t spill_owner_unmanaged_request(const spill_owner_t *owner, int64_t limit);
 
 /* READ of a page with all of its elements. Absent: as above. */
 spill_request_t spill_owner_whole_request(const spill_owner_t *owner, int64_t page);
@@ -104,7 +104,7 @@ spill_code_t spill_owner_check_missing(const spill_owner_t *owner, const spill_s
 /* SPILL_CONFLICT: a page's lease (state.h) runs until then, and it is in the way. */
 spill_code_t spill_owner_leased(const spill_owner_t *owner, int64_t lease, spill_error_t *error);
 
-/* Now, in microseconds: the epoch of a head made now. */
+/* Now, in microseconds: the incarnation of a head made now. */
 int64_t spill_owner_now(const spill_owner_t *owner);
 
 /*
@@ -116,7 +116,7 @@ spill_code_t spill_owner_again(const spill_owner_t *owner, int *tries, spill_err
 
 /* Tail hints. Thread-safe. forget only if the hint is still that page. */
 bool spill_tail_recall(const spill_owner_t *owner, spill_tail_t *tail);
-void spill_tail_remember(const spill_owner_t *owner, int64_t epoch, int64_t page);
+void spill_tail_remember(const spill_owner_t *owner, int64_t incarnation, int64_t page);
 void spill_tail_forget(const spill_owner_t *owner);
 
 #endif

@@ -18,7 +18,7 @@
  * it is meant to be are nothing to finish: the array is as it would be without a crash.
  */
 #include "definition/fields.h"
-#include "layout/apart.h"
+#include "layout/referenced.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -60,11 +60,11 @@ static spill_code_t repair_intent(const repair_t *repair, const spill_state_t *h
 static spill_code_t repair_last(const repair_t *repair, const spill_state_t *head, int64_t page,
                                 spill_response_t *last, spill_error_t *error)
 {
-    if (!last->state.present || last->state.epoch != head->epoch || !last->state.sealed)
+    if (!last->state.present || last->state.incarnation != head->incarnation || !last->state.sealed)
         return SPILL_OK;
     if (last->state.closed)
         return found(repair, page, "is closed: a drop of the owner was not finished")
-                   ? spill_outlier_drop_closed(repair->owner, head->epoch, page + 1, error)
+                   ? spill_outlier_drop_closed(repair->owner, head->incarnation, page + 1, error)
                    : SPILL_OK;
     return found(repair, page, "is sealed, and no page was made to follow it")
                ? spill_oldest_grow(repair->owner, page, last, error)
@@ -81,7 +81,7 @@ static spill_code_t repair_tail(const repair_t *repair, const spill_state_t *hea
     spill_request_t read = spill_owner_request(repair->owner, SPILL_REQUEST_READ, head->pages - 1);
     read.want_ops = !array->store->ops->shared_window;
     spill_code_t code = spill_owner_call(repair->owner, &read, &last, error);
-    if (code == SPILL_OK && (!last.state.present || last.state.epoch != head->epoch)) {
+    if (code == SPILL_OK && (!last.state.present || last.state.incarnation != head->incarnation)) {
         read.page--; /* which may be the head: SPILL_HEAD is the number before 0 */
         code = spill_owner_call(repair->owner, &read, &last, error);
     }
@@ -95,10 +95,10 @@ static spill_code_t repair_trim(const repair_t *repair, const spill_state_t *hea
                                 spill_error_t *error)
 {
     char text[96];
-    int64_t from, end = head->low;
-    bool apart = spill_elements_apart(&repair->owner->array->definition);
-    spill_code_t code = apart
-                            ? spill_apart_trimmed(repair->owner, head, &from, error)
+    int64_t from, end = head->watermark;
+    bool referenced = spill_has_referenced_elements(&repair->owner->array->definition);
+    spill_code_t code = referenced
+                            ? spill_referenced_trimmed(repair->owner, head, &from, error)
                             : spill_outlier_trimmed_pages(repair->owner, head, &from, &end, error);
     if (code != SPILL_OK || from == end)
         return code;
@@ -106,7 +106,7 @@ static spill_code_t repair_trim(const repair_t *repair, const spill_state_t *hea
              "a trim was not finished: pages %" PRId64 " to %" PRId64 " are not emptied", from,
              end - 1);
     return found(repair, SPILL_HEAD, text)
-               ? spill_outlier_empty_pages(repair->owner, head->epoch, from, end, error)
+               ? spill_outlier_empty_pages(repair->owner, head->incarnation, from, end, error)
                : SPILL_OK;
 }
 
@@ -117,16 +117,16 @@ static spill_code_t repair_summary(const repair_t *repair, spill_error_t *error)
     int tries = 0;
     spill_recount_t recount = {0};
     spill_code_t code = SPILL_OK;
-    if (!spill_elements_apart(&repair->owner->array->definition))
+    if (!spill_has_referenced_elements(&repair->owner->array->definition))
         return SPILL_OK;
     while (code == SPILL_OK && !done) {
-        code = spill_apart_count(repair->owner, repair->look_only, &recount, error);
+        code = spill_referenced_count(repair->owner, repair->look_only, &recount, error);
         done = code != SPILL_OK || recount.text[0] == '\0';
         if (!done && !told)
             done = !found(repair, SPILL_HEAD, recount.text);
         told = true;
         if (!done)
-            code = spill_apart_recount(repair->owner, &recount, &done, error);
+            code = spill_referenced_recount(repair->owner, &recount, &done, error);
         if (code == SPILL_OK && !done)
             code = spill_owner_again(repair->owner, &tries, error);
     }
@@ -147,14 +147,14 @@ void spill_orphan_tell(const spill_orphan_t *orphan, char *text, size_t text_byt
             "%" PRId64 " pages (spill.epoch %" PRId64 ") have no head: its document was "
             "deleted or replaced by another program, or a drop or `migrate' ended early; look at "
             "them, `spillway drop' of the owner removes them, and an array that it has by now",
-            orphan->pages, orphan->epoch);
+            orphan->pages, orphan->incarnation);
 }
 
 spill_code_t spill_outlier_repair_orphan(const spill_owner_t *owner, const spill_orphan_t *orphan,
                                          spill_error_t *error)
 {
     bool any = false;
-    return orphan->dropped ? spill_outlier_drop_left_over(owner, orphan->epoch, &any, error)
+    return orphan->dropped ? spill_outlier_drop_left_over(owner, orphan->incarnation, &any, error)
                            : SPILL_OK;
 }
 
@@ -172,7 +172,7 @@ spill_code_t spill_outlier_repair(spill_owner_t *owner, bool look_only, spill_ha
         code = repair_intent(&repair, &head.state, error);
         if (code == SPILL_OK)
             code = repair_tail(&repair, &head.state, error);
-        if (code == SPILL_OK && !look_only) /* its epoch may be another by now */
+        if (code == SPILL_OK && !look_only) /* its incarnation may be another by now */
             code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
         if (code == SPILL_OK && head.state.present)
             code = repair_trim(&repair, &head.state, error);

@@ -55,11 +55,11 @@ void spill_outlier_retain(spill_owner_t *owner)
         trim.time_ms = spill_owner_now(owner) / 1000 - definition->keep_seconds * 1000;
     }
     bool excess;
-    int64_t low;
+    int64_t watermark;
     spill_error_t error;
     spill_code_t code = has_excess(owner, &trim, &excess, &error);
     if (code == SPILL_OK && excess)
-        code = spill_outlier_trim(owner, &trim, &low, &error);
+        code = spill_outlier_trim(owner, &trim, &watermark, &error);
     if (code != SPILL_OK && code != SPILL_NOT_FOUND)
         spill_store_log(owner->array->store, SPILL_LOG_WARNING, "retention put off: %s",
                         error.message);

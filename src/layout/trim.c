@@ -4,7 +4,7 @@
  * trim that was cut short is finished by the next one.
  */
 #include "definition/fields.h"
-#include "layout/apart.h"
+#include "layout/referenced.h"
 #include "util/error.h"
 
 static bool is_bucket(const spill_owner_t *owner)
@@ -37,17 +37,17 @@ static spill_code_t count_live(const spill_owner_t *owner, const spill_state_t *
 
 /* The value of state.removed once `low` is the array's new lower end. */
 static spill_code_t removed_above(const spill_owner_t *owner, const spill_state_t *head,
-                                  int64_t low, int64_t *removed, spill_error_t *error)
+                                  int64_t watermark, int64_t *removed, spill_error_t *error)
 {
-    int64_t end = low; /* of the numbers that `removed` counts and that go */
-    if (owner->array->definition.keep == SPILL_KEEP_NEWEST && low > head->first)
+    int64_t end = watermark; /* of the numbers that `removed` counts and that go */
+    if (owner->array->definition.keep == SPILL_KEEP_NEWEST && watermark > head->first)
         end = head->first;
     *removed = head->removed;
-    if (head->removed == 0 || end <= head->low)
+    if (head->removed == 0 || end <= head->watermark)
         return SPILL_OK;
     int64_t live;
-    spill_code_t code = count_live(owner, head, head->low, end, &live, error);
-    *removed = head->removed - (end - head->low - live);
+    spill_code_t code = count_live(owner, head, head->watermark, end, &live, error);
+    *removed = head->removed - (end - head->watermark - live);
     return code;
 }
 
@@ -60,25 +60,25 @@ spill_code_t spill_outlier_trimmed_pages(const spill_owner_t *owner, const spill
                                          int64_t *from, int64_t *end, spill_error_t *error)
 {
     *from = *end = 0;
-    if (head->pages == 0 || head->low == 0)
+    if (head->pages == 0 || head->watermark == 0)
         return SPILL_OK;
     spill_response_t page = SPILL_RESPONSE_INIT;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
-    read.epoch = head->epoch;
+    read.incarnation = head->incarnation;
     read.pages = head->pages;
-    read.seq = head->low - 1;
+    read.seq = head->watermark - 1;
     spill_code_t code = spill_owner_call(owner, &read, &page, error);
     if (code == SPILL_OK && page.state.present) {
         *from = *end = page.state.page;
         /* In a bucket it goes as well, with its statistics; numbers have no gap between parts. */
         if (is_bucket(owner) && spill_state_slots(&page.state) > 0 &&
-            spill_state_end(&page.state) <= head->low)
+            spill_state_end(&page.state) <= head->watermark)
             ++*end;
     }
     while (code == SPILL_OK && *from > 0) {
         code = spill_owner_read_state(owner, *from - 1, &page, error);
         if (code != SPILL_OK || !page.state.present || spill_state_slots(&page.state) == 0 ||
-            spill_state_end(&page.state) > head->low)
+            spill_state_end(&page.state) > head->watermark)
             break;
         --*from;
     }
@@ -90,19 +90,20 @@ spill_code_t spill_outlier_trimmed_pages(const spill_owner_t *owner, const spill
  * Where the first stays, for its lease runs, the others do, too: the next trim goes from the
  * highest of them down to the first.
  */
-spill_code_t spill_outlier_empty_pages(const spill_owner_t *owner, int64_t epoch, int64_t from,
-                                       int64_t end, spill_error_t *error)
+spill_code_t spill_outlier_empty_pages(const spill_owner_t *owner, int64_t incarnation,
+                                       int64_t from, int64_t end, spill_error_t *error)
 {
     spill_response_t page = SPILL_RESPONSE_INIT;
     spill_code_t code = SPILL_OK;
     bool done, stays = false;
     for (int64_t number = from; code == SPILL_OK && !stays && number < end; number++) {
         spill_request_t empty = spill_owner_request(owner, SPILL_REQUEST_EMPTY_PAGE, number);
-        empty.epoch = epoch;
+        empty.incarnation = incarnation;
         code = spill_owner_step(owner, &empty, &done, error);
         if (code == SPILL_OK && !done && number == from) {
             code = spill_owner_read_state(owner, number, &page, error);
-            stays = page.state.present && page.state.epoch == epoch && page.state.lease > 0;
+            stays =
+                page.state.present && page.state.incarnation == incarnation && page.state.lease > 0;
         }
     }
     spill_response_release(&page);
@@ -115,28 +116,28 @@ spill_code_t spill_outlier_empty_pages(const spill_owner_t *owner, int64_t epoch
  * where that takes more elements, none.
  */
 static spill_code_t round_to_part(const spill_owner_t *owner, const spill_state_t *head,
-                                  int64_t *low, spill_error_t *error)
+                                  int64_t *watermark, spill_error_t *error)
 {
-    if (!is_bucket(owner) || *low <= spill_state_end(head))
+    if (!is_bucket(owner) || *watermark <= spill_state_end(head))
         return SPILL_OK;
     spill_response_t part = SPILL_RESPONSE_INIT;
     const spill_state_t *state = &part.state;
     spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
-    read.epoch = head->epoch;
+    read.incarnation = head->incarnation;
     read.pages = head->pages;
-    read.seq = *low;
+    read.seq = *watermark;
     spill_code_t code = spill_owner_call(owner, &read, &part, error);
     if (code == SPILL_OK && !state->present)
-        *low = spill_state_end(head);
-    else if (code == SPILL_OK && !(state->sealed && spill_state_end(state) <= *low))
-        *low = state->first;
+        *watermark = spill_state_end(head);
+    else if (code == SPILL_OK && !(state->sealed && spill_state_end(state) <= *watermark))
+        *watermark = state->first;
     spill_response_release(&part);
     return code;
 }
 
 /* One try. *done: the head's low, which *low is then, is what the trim asks for, or higher. */
 static spill_code_t try_trim(spill_owner_t *owner, const spill_trim_t *trim, spill_response_t *head,
-                             bool *done, int64_t *low, spill_error_t *error)
+                             bool *done, int64_t *watermark, spill_error_t *error)
 {
     spill_count_t count;
     spill_code_t code = spill_outlier_settled_head(owner, head, error);
@@ -152,26 +153,26 @@ static spill_code_t try_trim(spill_owner_t *owner, const spill_trim_t *trim, spi
         return code;
     if (!spill_definition_has_pages(&owner->array->definition)) /* what was counted may be gone */
         spill_head_count(&head->state, &count);
-    code = spill_outlier_trim_bound(owner, trim, &head->state, &count, low, error);
-    if (code == SPILL_OK && *low < 0)
+    code = spill_outlier_trim_bound(owner, trim, &head->state, &count, watermark, error);
+    if (code == SPILL_OK && *watermark < 0)
         return SPILL_OK; /* the head has another rev by now */
     if (code == SPILL_OK)
-        code = round_to_part(owner, &head->state, low, error);
-    if (code != SPILL_OK || *low <= head->state.low) {
-        *low = head->state.low;
+        code = round_to_part(owner, &head->state, watermark, error);
+    if (code != SPILL_OK || *watermark <= head->state.watermark) {
+        *watermark = head->state.watermark;
         *done = code == SPILL_OK;
         return code;
     }
     spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_TRIM, SPILL_HEAD);
     request.rev = head->state.rev;
-    request.low = *low;
+    request.watermark = *watermark;
     /*
      * An append to a head that keeps the best may drop the very elements that the trim counted as
      * the newest. If one comes between, count again.
      */
-    if (trim->keep > 0 && spill_keeps_best(&owner->array->definition))
+    if (trim->keep > 0 && spill_keeps_top_n(&owner->array->definition))
         request.seq = spill_state_end(&head->state);
-    code = removed_above(owner, &head->state, *low, &request.removed, error);
+    code = removed_above(owner, &head->state, *watermark, &request.removed, error);
     spill_response_t response = SPILL_RESPONSE_INIT;
     if (code == SPILL_OK)
         code = spill_owner_call(owner, &request, &response, error);
@@ -180,17 +181,17 @@ static spill_code_t try_trim(spill_owner_t *owner, const spill_trim_t *trim, spi
     return code;
 }
 
-spill_code_t spill_outlier_trim(spill_owner_t *owner, const spill_trim_t *trim, int64_t *low,
+spill_code_t spill_outlier_trim(spill_owner_t *owner, const spill_trim_t *trim, int64_t *watermark,
                                 spill_error_t *error)
 {
-    if (spill_elements_apart(&owner->array->definition))
-        return spill_apart_trim(owner, trim, low, error);
+    if (spill_has_referenced_elements(&owner->array->definition))
+        return spill_referenced_trim(owner, trim, watermark, error);
     spill_response_t head = SPILL_RESPONSE_INIT;
     spill_code_t code = SPILL_OK;
     bool done = false;
     int tries = 0;
     while (code == SPILL_OK && !done) {
-        code = try_trim(owner, trim, &head, &done, low, error);
+        code = try_trim(owner, trim, &head, &done, watermark, error);
         if (code == SPILL_OK && !done)
             code = spill_owner_again(owner, &tries, error);
     }
@@ -200,7 +201,7 @@ spill_code_t spill_outlier_trim(spill_owner_t *owner, const spill_trim_t *trim, 
     if (code == SPILL_OK)
         code = spill_outlier_trimmed_pages(owner, &head.state, &from, &end, error);
     if (code == SPILL_OK)
-        code = spill_outlier_empty_pages(owner, head.state.epoch, from, end, error);
+        code = spill_outlier_empty_pages(owner, head.state.incarnation, from, end, error);
     spill_response_release(&head);
     return code;
 }

@@ -5,7 +5,7 @@
  */
 #include "bson/element.h"
 #include "definition/fields.h"
-#include "layout/apart.h"
+#include "layout/referenced.h"
 
 enum { RUN_ELEMENTS = 256 };
 
@@ -15,29 +15,29 @@ typedef struct walk {
     const spill_state_t *head;
     spill_response_t read; /* the document at hand, unless it is the head */
     int64_t at;
-    int64_t missing;          /* pages in a row that are not there */
-    spill_apart_walk_t apart; /* elements apart: over those in documents */
+    int64_t missing;                    /* pages in a row that are not there */
+    spill_referenced_walk_t referenced; /* elements apart: over those in documents */
 } walk_t;
 
 /* The document that holds the lowest number that counts. */
 static spill_code_t begin(walk_t *walk, spill_error_t *error)
 {
-    spill_code_t code = spill_outlier_locate(walk->owner, walk->head, walk->head->low,
+    spill_code_t code = spill_outlier_locate(walk->owner, walk->head, walk->head->watermark,
                                              SPILL_WANT_NONE, 0, &walk->read, &walk->at, error);
     if (code == SPILL_OK && walk->at == SPILL_NO_DOCUMENT)
         walk->at = walk->head->pages > 0 ? 0 : SPILL_HEAD; /* the lowest numbers were removed */
     return code;
 }
 
-static bool is_apart(const walk_t *walk)
+static bool is_referenced(const walk_t *walk)
 {
-    return spill_elements_apart(&walk->owner->array->definition);
+    return spill_has_referenced_elements(&walk->owner->array->definition);
 }
 
 /* Elements apart: those of all documents are read as one. `there`: the document at hand exists. */
 static spill_code_t go_on(walk_t *walk, bool there, spill_error_t *error)
 {
-    if (is_apart(walk) && walk->at != SPILL_HEAD) {
+    if (is_referenced(walk) && walk->at != SPILL_HEAD) {
         walk->at = SPILL_HEAD;
         return SPILL_OK;
     }
@@ -51,26 +51,27 @@ static spill_code_t go_on(walk_t *walk, bool there, spill_error_t *error)
 /* The number of the live element that has `passed` others between `from` and itself. */
 static int64_t number_after(const spill_state_t *state, int64_t from, int64_t passed)
 {
-    return spill_seqs_absent(&state->gone, from > state->first ? from : state->first, passed);
+    return spill_seqs_absent(&state->deleted, from > state->first ? from : state->first, passed);
 }
 
 /* Elements apart: the next run of those in documents. */
-static spill_code_t read_apart(walk_t *walk, spill_error_t *error)
+static spill_code_t read_referenced(walk_t *walk, spill_error_t *error)
 {
-    return spill_apart_walk(walk->owner, walk->head, walk->head->first, &walk->apart, &walk->read,
-                            error);
+    return spill_referenced_walk(walk->owner, walk->head, walk->head->first, &walk->referenced,
+                                 &walk->read, error);
 }
 
 /* ---- by count -------------------------------------------------------------------------------- */
 
 /* Elements apart: pass over those in documents, as many as `excess` says. */
-static spill_code_t pass_apart(walk_t *walk, int64_t *excess, int64_t *bound, spill_error_t *error)
+static spill_code_t pass_referenced(walk_t *walk, int64_t *excess, int64_t *bound,
+                                    spill_error_t *error)
 {
     const spill_run_t *run = &walk->read.run;
-    walk->apart = (spill_apart_walk_t){.next = walk->head->low};
+    walk->referenced = (spill_referenced_walk_t){.next = walk->head->watermark};
     spill_code_t code = SPILL_OK;
-    while (code == SPILL_OK && *excess > 0 && walk->apart.next < walk->head->first) {
-        code = read_apart(walk, error);
+    while (code == SPILL_OK && *excess > 0 && walk->referenced.next < walk->head->first) {
+        code = read_referenced(walk, error);
         int64_t count = code == SPILL_OK ? (int64_t)run->count : 0;
         if (count > 0 && count >= *excess)
             *bound = run->entries[*excess - 1].seq + 1;
@@ -84,13 +85,13 @@ static spill_code_t bound_by_count(walk_t *walk, int64_t excess, int64_t *bound,
 {
     const spill_state_t *head = walk->head;
     bool newest = walk->owner->array->definition.keep == SPILL_KEEP_NEWEST;
-    *bound = head->low + excess;
+    *bound = head->watermark + excess;
     if (head->removed == 0 && (!newest || *bound <= head->first))
         return SPILL_OK; /* no number is missing there */
     *bound = -1;         /* where it is not found, a page has gone meanwhile */
     walk->at = SPILL_HEAD;
     spill_code_t code =
-        is_apart(walk) ? pass_apart(walk, &excess, bound, error) : begin(walk, error);
+        is_referenced(walk) ? pass_referenced(walk, &excess, bound, error) : begin(walk, error);
     if (*bound >= 0)
         return code;
     while (code == SPILL_OK && walk->at != SPILL_NO_DOCUMENT) {
@@ -99,10 +100,10 @@ static spill_code_t bound_by_count(walk_t *walk, int64_t excess, int64_t *bound,
             code = spill_owner_read_state(walk->owner, walk->at, &walk->read, error);
             state = &walk->read.state;
         }
-        if (code == SPILL_OK && state->present && state->epoch == head->epoch) {
-            int64_t live = spill_state_live_within(state, head->low, INT64_MAX);
+        if (code == SPILL_OK && state->present && state->incarnation == head->incarnation) {
+            int64_t live = spill_state_live_within(state, head->watermark, INT64_MAX);
             if (excess < live) {
-                *bound = number_after(state, head->low, excess);
+                *bound = number_after(state, head->watermark, excess);
                 break;
             }
             excess -= live;
@@ -132,22 +133,22 @@ static bool find_younger(const walk_t *walk, int64_t time_ms, int64_t *seq)
 
 static spill_code_t read_run(walk_t *walk, int64_t from, spill_error_t *error)
 {
-    if (is_apart(walk) && walk->at != SPILL_HEAD)
-        return read_apart(walk, error);
+    if (is_referenced(walk) && walk->at != SPILL_HEAD)
+        return read_referenced(walk, error);
     spill_request_t read = spill_owner_request(walk->owner, SPILL_REQUEST_READ, walk->at);
     read.want = SPILL_WANT_FORWARD;
     read.seq = from;
     read.limit = RUN_ELEMENTS;
     spill_code_t code = spill_owner_call(walk->owner, &read, &walk->read, error);
-    if (code == SPILL_OK && walk->read.state.epoch != walk->head->epoch)
+    if (code == SPILL_OK && walk->read.state.incarnation != walk->head->incarnation)
         walk->read.run.count = 0;
     return code;
 }
 
 static bool is_read_to_its_end(const walk_t *walk)
 {
-    if (is_apart(walk) && walk->at != SPILL_HEAD)
-        return walk->apart.next >= walk->head->first;
+    if (is_referenced(walk) && walk->at != SPILL_HEAD)
+        return walk->referenced.next >= walk->head->first;
     return walk->read.run.count < RUN_ELEMENTS;
 }
 
@@ -155,11 +156,11 @@ static bool is_read_to_its_end(const walk_t *walk)
 static spill_code_t bound_by_time(walk_t *walk, int64_t time_ms, int64_t *bound,
                                   spill_error_t *error)
 {
-    int64_t from = walk->head->low;
+    int64_t from = walk->head->watermark;
     int64_t seq;
     walk->at = 0;
-    walk->apart = (spill_apart_walk_t){.next = from};
-    spill_code_t code = is_apart(walk) ? SPILL_OK : begin(walk, error);
+    walk->referenced = (spill_referenced_walk_t){.next = from};
+    spill_code_t code = is_referenced(walk) ? SPILL_OK : begin(walk, error);
     while (code == SPILL_OK && walk->at != SPILL_NO_DOCUMENT && from < *bound) {
         code = read_run(walk, from, error);
         if (code == SPILL_OK && walk->read.run.count == 0)
@@ -187,10 +188,10 @@ spill_code_t spill_outlier_trim_bound(const spill_owner_t *owner, const spill_tr
     spill_code_t code = SPILL_OK;
     *bound = trim->below < count->next ? trim->below : count->next;
     if (trim->keep > 0 && trim->keep >= count->count)
-        *bound = head->low;
+        *bound = head->watermark;
     else if (trim->keep > 0)
         code = bound_by_count(&walk, count->count - trim->keep, bound, error);
-    if (code == SPILL_OK && trim->by_time && *bound > head->low)
+    if (code == SPILL_OK && trim->by_time && *bound > head->watermark)
         code = bound_by_time(&walk, trim->time_ms, bound, error);
     spill_response_release(&walk.read);
     return code;

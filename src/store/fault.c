@@ -137,14 +137,14 @@ static spill_code_t owners(spill_store_t *store, const spill_definition_t *defin
     return end(&step, SPILL_OK, error);
 }
 
-static spill_code_t overgrown(spill_store_t *store, const spill_definition_t *definition,
-                              const spill_binding_t *binding, const spill_overgrown_query_t *query,
+static spill_code_t oversized(spill_store_t *store, const spill_definition_t *definition,
+                              const spill_binding_t *binding, const spill_oversized_query_t *query,
                               bson_t *found, spill_buffer_t *last, spill_error_t *error)
 {
     step_t step = begin(store, NULL);
     spill_code_t code = SPILL_OK;
     if (applies(&step))
-        code = inner_of(&step)->ops->overgrown(inner_of(&step), definition, binding, query, found,
+        code = inner_of(&step)->ops->oversized(inner_of(&step), definition, binding, query, found,
                                                last, error);
     bool made = applies(&step) && code == SPILL_OK;
     code = end(&step, code, error);
@@ -278,7 +278,7 @@ static const spill_store_ops_t fault_ops = {
     .call = call,
     .bind = bind,
     .owners = owners,
-    .overgrown = overgrown,
+    .oversized = oversized,
     .orphans = orphans,
     .windows = windows,
     .catalog_get = catalog_get,

@@ -1,6 +1,6 @@
 #include "store/memory_store.h"
 
-#include "store/plain.h"
+#include "store/unmanaged.h"
 #include "util/error.h"
 
 #include <assert.h>
@@ -35,7 +35,7 @@ static void read_document(const spill_memory_store_t *memory, const spill_reques
     if (!document && request->plain) {
         const spill_memory_fields_t *fields = spill_memory_find_fields(memory, request);
         if (fields)
-            spill_plain_read(request, fields->document, response);
+            spill_unmanaged_read(request, fields->document, response);
     }
     if (!document)
         return;
@@ -51,11 +51,11 @@ static void read_document(const spill_memory_store_t *memory, const spill_reques
         response->fields = bson_copy(spill_memory_find_fields(memory, request)->document);
 }
 
-/* A spill that this append makes due, or what follows a TAKE, begins with what it shows. */
+/* A spill that this append makes due, or what follows an ADOPT, begins with what it shows. */
 static void look(const spill_memory_store_t *memory, const spill_request_t *request,
                  spill_response_t *response)
 {
-    bool looks = request->kind == SPILL_REQUEST_TAKE ||
+    bool looks = request->kind == SPILL_REQUEST_ADOPT ||
                  (request->kind == SPILL_REQUEST_APPEND &&
                   spill_request_is_due(request, spill_state_slots(&response->state)));
     if (response->outcome != SPILL_DONE || !looks)
@@ -63,7 +63,7 @@ static void look(const spill_memory_store_t *memory, const spill_request_t *requ
     const spill_memory_document_t *document = spill_memory_find_document(memory, request);
     spill_state_copy(&document->state, &response->state);
     spill_memory_document_read(document, request, &response->run);
-    response->looked = true;
+    response->shows_read = true;
 }
 
 /* Is this the number of an array that is defined? */
@@ -291,7 +291,7 @@ static const spill_store_ops_t memory_ops = {
     .call = call,
     .bind = bind,
     .owners = spill_memory_owners,
-    .overgrown = spill_memory_overgrown,
+    .oversized = spill_memory_oversized,
     .orphans = spill_memory_orphans,
     .windows = spill_memory_windows,
     .catalog_get = catalog_get,

@@ -2,8 +2,8 @@
 
 #include "bson/update.h"
 #include "definition/fields.h"
-#include "store/plain.h"
 #include "store/transition.h"
+#include "store/unmanaged.h"
 
 #include <assert.h>
 #include <string.h>
@@ -18,7 +18,7 @@ typedef struct step {
     spill_facts_t facts;
     spill_top_t journal;
     spill_run_t all;   /* ... of which these are the elements */
-    spill_run_t plain; /* TAKE, TAKE_CUT: the array that others keep */
+    spill_run_t plain; /* ADOPT, ADOPT_SPLIT: the array that others keep */
 } step_t;
 
 static int64_t size_of(void *context, int64_t seq)
@@ -58,11 +58,11 @@ static void gather_facts(const spill_memory_store_t *memory, step_t *step)
     bool found = spill_memory_document_find(document, request->seq, &step->index);
     step->facts.old_bytes =
         found ? spill_memory_document_bytes(document, step->index, step->index + 1) : -1;
-    if (spill_needs_tally(request)) {
+    if (spill_needs_window_stats(request)) {
         spill_request_t all = {.want = SPILL_WANT_FORWARD, .limit = INT64_MAX};
         spill_run_t run = {0};
         spill_memory_document_read(document, &all, &run);
-        step->facts.tally = spill_tally_after(request, &run);
+        step->facts.window_stats = spill_window_stats_after(request, &run);
         spill_run_release(&run);
     }
     if (spill_needs_journal(request)) {
@@ -80,7 +80,7 @@ static void gather_facts(const spill_memory_store_t *memory, step_t *step)
     }
     if (request->kind == SPILL_REQUEST_TRIM)
         step->facts.erased_bytes = spill_memory_document_bytes(
-            document, 0, spill_memory_document_position(document, request->low));
+            document, 0, spill_memory_document_position(document, request->watermark));
 }
 
 static spill_code_t make_fields(const spill_memory_store_t *memory, step_t *step,
@@ -90,7 +90,7 @@ static spill_code_t make_fields(const spill_memory_store_t *memory, step_t *step
     step->fields = spill_memory_copy_fields(memory, request);
     spill_code_t code = SPILL_OK;
     if (!step->document->state.present)
-        code = spill_plain_check(request->definition, step->fields, error);
+        code = spill_unmanaged_check(request->definition, step->fields, error);
     if (code == SPILL_OK && request->update)
         code = spill_update_replace(&step->fields, request->update, error);
     if (code == SPILL_OK)
@@ -98,24 +98,24 @@ static spill_code_t make_fields(const spill_memory_store_t *memory, step_t *step
     return code;
 }
 
-/* TAKE, TAKE_CUT and GIVE_BACK: the array comes out of the fields, or goes into them. */
+/* ADOPT, ADOPT_SPLIT and UNMANAGE: the array comes out of the fields, or goes into them. */
 static spill_code_t move_array(const spill_memory_store_t *memory, step_t *step,
                                spill_error_t *error)
 {
     const spill_request_t *request = step->request;
     bson_t *fields = spill_memory_copy_fields(memory, request);
-    spill_code_t code = spill_plain_allows(request, fields, error);
-    if (request->kind == SPILL_REQUEST_GIVE_BACK) {
+    spill_code_t code = spill_unmanaged_allows(request, fields, error);
+    if (request->kind == SPILL_REQUEST_UNMANAGE) {
         spill_request_t all = {.want = SPILL_WANT_FORWARD, .limit = INT64_MAX};
         spill_run_t own = {0};
         spill_memory_document_read(step->document, &all, &own);
-        step->fields = spill_plain_join(request->definition, fields, request->run, &own);
+        step->fields = spill_unmanaged_join(request->definition, fields, request->run, &own);
         spill_run_release(&own);
     } else {
-        step->fields = spill_plain_split(request->definition, fields, &step->plain);
+        step->fields = spill_unmanaged_split(request->definition, fields, &step->plain);
         step->facts.plain = step->fields ? &step->plain : NULL;
-        if (request->kind == SPILL_REQUEST_TAKE_CUT)
-            step->facts.differs = !spill_plain_cut(&step->plain, request->run);
+        if (request->kind == SPILL_REQUEST_ADOPT_SPLIT)
+            step->facts.differs = !spill_unmanaged_cut(&step->plain, request->run);
     }
     step->facts.fields_bytes = step->fields ? step->fields->len : 0;
     bson_destroy(fields);
@@ -136,14 +136,14 @@ static void fill(spill_memory_document_t *document, const spill_request_t *reque
 }
 
 /* Capped, keeping the best: what was there, in `all`, and the new ones, without what is gone. */
-static void keep_best(spill_memory_document_t *document, const spill_request_t *request,
-                      const spill_run_t *all, int64_t first)
+static void keep_top_n(spill_memory_document_t *document, const spill_request_t *request,
+                       const spill_run_t *all, int64_t first)
 {
     for (size_t i = all->count; i > 0; i--)
-        if (spill_is_gone(&document->state, all->entries[i - 1].seq))
+        if (spill_is_deleted(&document->state, all->entries[i - 1].seq))
             spill_memory_document_remove(document, i - 1, 1);
     for (size_t i = 0; i < request->element_count; i++)
-        if (!spill_is_gone(&document->state, first + request->skip + (int64_t)i))
+        if (!spill_is_deleted(&document->state, first + request->skip + (int64_t)i))
             spill_memory_document_insert(document, document->count, &request->elements[i]);
 }
 
@@ -162,14 +162,14 @@ static void add_elements(const step_t *step, const spill_effect_t *effect)
 {
     const spill_request_t *request = step->request;
     spill_memory_document_t *document = step->document;
-    if (spill_keeps_best(request->definition))
-        keep_best(document, request, &step->all, effect->seq);
+    if (spill_keeps_top_n(request->definition))
+        keep_top_n(document, request, &step->all, effect->seq);
     else
         keep_newest(document, request, effect);
     if (!request->op)
         return;
     spill_op_entry_t entry = {
-        .ordinal = document->state.n - 1,
+        .ordinal = document->state.op_count - 1,
         .seq = effect->seq,
         .count = spill_request_numbers(request),
         .id_bytes = (uint8_t)request->op->id_bytes,
@@ -223,7 +223,7 @@ static void commit(spill_memory_store_t *memory, step_t *step, const spill_effec
         step->fresh = (spill_memory_document_t){0};
     } else if (effect->kind == SPILL_EFFECT_FILL || effect->kind == SPILL_EFFECT_ERASE ||
                step->request->kind == SPILL_REQUEST_RECOUNT) {
-        /* A page may have another epoch or first number now. */
+        /* A page may have another incarnation or first number now. */
         spill_memory_find_owner(memory, step->request)->sorted = false;
     }
 }

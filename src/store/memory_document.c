@@ -79,7 +79,8 @@ void spill_memory_document_release(spill_memory_document_t *document)
 
 static int64_t end_of(const spill_memory_document_t *document)
 {
-    return document->state.first + (int64_t)document->count + (int64_t)document->state.gone.count;
+    return document->state.first + (int64_t)document->count +
+           (int64_t)document->state.deleted.count;
 }
 
 size_t spill_memory_document_position(const spill_memory_document_t *document, int64_t seq)
@@ -87,7 +88,7 @@ size_t spill_memory_document_position(const spill_memory_document_t *document, i
     const spill_state_t *state = &document->state;
     if (seq >= end_of(document))
         return document->count;
-    int64_t position = seq - state->first - (int64_t)spill_seqs_count_below(&state->gone, seq);
+    int64_t position = seq - state->first - (int64_t)spill_seqs_count_below(&state->deleted, seq);
     if (seq <= state->first || position < 0)
         return 0;
     return (size_t)position < document->count ? (size_t)position : document->count;
@@ -98,7 +99,7 @@ bool spill_memory_document_find(const spill_memory_document_t *document, int64_t
     const spill_state_t *state = &document->state;
     *index = spill_memory_document_position(document, seq);
     return seq >= state->first && *index < document->count &&
-           !spill_seqs_contains(&state->gone, seq);
+           !spill_seqs_contains(&state->deleted, seq);
 }
 
 int64_t spill_memory_document_bytes(const spill_memory_document_t *document, size_t from, size_t to)
@@ -117,7 +118,7 @@ static void read_forward(const spill_memory_document_t *document, const spill_re
     int64_t seq = request->seq > document->state.first ? request->seq : document->state.first;
     size_t index = spill_memory_document_position(document, seq);
     for (; index < document->count && (int64_t)run->count < request->limit; index++, seq++) {
-        seq = spill_seqs_pass(&document->state.gone, seq);
+        seq = spill_seqs_pass(&document->state.deleted, seq);
         spill_run_add(run, seq, &document->elements[index]);
     }
 }
@@ -129,7 +130,7 @@ static void read_backward(const spill_memory_document_t *document, const spill_r
     int64_t seq = request->seq < end ? request->seq : end - 1;
     size_t index = spill_memory_document_position(document, seq + 1);
     for (; index > 0 && (int64_t)run->count < request->limit; index--, seq--) {
-        seq = spill_seqs_pass_down(&document->state.gone, seq);
+        seq = spill_seqs_pass_down(&document->state.deleted, seq);
         spill_run_add(run, seq, &document->elements[index - 1]);
     }
 }
@@ -137,14 +138,14 @@ static void read_backward(const spill_memory_document_t *document, const spill_r
 bool spill_memory_document_find_id(const spill_memory_document_t *document,
                                    const spill_request_t *request, size_t *index, int64_t *seq)
 {
-    const spill_seqs_t *gone = &document->state.gone;
+    const spill_seqs_t *deleted = &document->state.deleted;
     spill_buffer_t wanted = SPILL_BUFFER_INIT;
     spill_buffer_t key = SPILL_BUFFER_INIT;
     bool found = false;
     spill_element_id_key(request->id, &wanted, NULL);
     *seq = document->state.first;
     for (*index = 0; *index < document->count; ++*index, ++*seq) {
-        *seq = spill_seqs_pass(gone, *seq);
+        *seq = spill_seqs_pass(deleted, *seq);
         spill_buffer_clear(&key);
         found =
             *seq >= request->seq &&

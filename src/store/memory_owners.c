@@ -5,7 +5,7 @@
 #include "store/memory_store.h"
 
 #include "bson/key.h"
-#include "store/plain.h"
+#include "store/unmanaged.h"
 
 #include <string.h>
 
@@ -61,31 +61,31 @@ spill_code_t spill_memory_owners(spill_store_t *store, const spill_definition_t 
 }
 
 /* Is the array of these fields to be laid out? Of a head that is there, or of others. */
-static bool is_overgrown(const spill_memory_store_t *memory, const spill_definition_t *definition,
+static bool is_oversized(const spill_memory_store_t *memory, const spill_definition_t *definition,
                          uint32_t array_id, const spill_memory_fields_t *fields,
-                         const spill_overgrown_query_t *query, spill_overgrown_t *overgrown)
+                         const spill_oversized_query_t *query, spill_oversized_t *oversized)
 {
     const spill_memory_owner_t *owner = spill_memory_table_find(
         &memory->owners, array_id, fields->entry.key, fields->entry.key_bytes);
     const spill_memory_document_t *head = owner ? owner->head : NULL;
     bson_iter_t id;
-    *overgrown = (spill_overgrown_t){.ours = head != NULL};
+    *oversized = (spill_oversized_t){.ours = head != NULL};
     if (!bson_iter_init_find(&id, fields->document, "_id"))
         return false;
-    overgrown->owner = spill_value_from_iter(&id);
-    overgrown->full = query->full > 0 && (int64_t)fields->document->len >= query->full;
+    oversized->owner = spill_value_from_iter(&id);
+    oversized->full = query->full > 0 && (int64_t)fields->document->len >= query->full;
     if (!head)
-        return spill_plain_measure(definition, fields->document, &overgrown->elements,
-                                   &overgrown->bytes);
-    overgrown->elements = (int64_t)head->count;
-    overgrown->bytes = head->bytes;
-    return overgrown->elements + (int64_t)head->state.gone.count >= query->slots ||
-           overgrown->bytes + (int64_t)fields->document->len >= query->bytes;
+        return spill_unmanaged_measure(definition, fields->document, &oversized->elements,
+                                       &oversized->bytes);
+    oversized->elements = (int64_t)head->count;
+    oversized->bytes = head->bytes;
+    return oversized->elements + (int64_t)head->state.deleted.count >= query->slots ||
+           oversized->bytes + (int64_t)fields->document->len >= query->bytes;
 }
 
-spill_code_t spill_memory_overgrown(spill_store_t *store, const spill_definition_t *definition,
+spill_code_t spill_memory_oversized(spill_store_t *store, const spill_definition_t *definition,
                                     const spill_binding_t *binding,
-                                    const spill_overgrown_query_t *query, bson_t *found,
+                                    const spill_oversized_query_t *query, bson_t *found,
                                     spill_buffer_t *last, spill_error_t *error)
 {
     (void)error;
@@ -100,14 +100,14 @@ spill_code_t spill_memory_overgrown(spill_store_t *store, const spill_definition
     for (; index < table->count && count < query->limit; index++) {
         const spill_memory_fields_t *fields = (const spill_memory_fields_t *)table->at[index];
         const spill_memory_entry_t *entry = &fields->entry;
-        spill_overgrown_t one;
+        spill_oversized_t one;
         if (entry->id != binding->collection_id)
             break;
         bool itself = query->after_bytes > 0 && entry->key_bytes == query->after_bytes &&
                       memcmp(entry->key, query->after, query->after_bytes) == 0;
-        if (itself || !is_overgrown(memory, definition, binding->array_id, fields, query, &one))
+        if (itself || !is_oversized(memory, definition, binding->array_id, fields, query, &one))
             continue;
-        spill_overgrown_append(&one, count++, found);
+        spill_oversized_append(&one, count++, found);
         spill_buffer_clear(last);
         spill_buffer_append(last, entry->key, entry->key_bytes);
     }
@@ -121,15 +121,15 @@ spill_code_t spill_memory_overgrown(spill_store_t *store, const spill_definition
  */
 static bool find_orphan(const spill_memory_owner_t *owner, bool oldest, spill_orphan_t *orphan)
 {
-    *orphan = (spill_orphan_t){.epoch = INT64_MIN, .dropped = true};
+    *orphan = (spill_orphan_t){.incarnation = INT64_MIN, .dropped = true};
     for (size_t i = 0; i < owner->page_count; i++) {
         const spill_memory_document_t *page = owner->pages[i];
-        int64_t epoch = page->state.epoch;
-        if ((owner->head && epoch >= owner->head->state.epoch) || (oldest && page->count == 0) ||
-            epoch < orphan->epoch)
+        int64_t incarnation = page->state.incarnation;
+        if ((owner->head && incarnation >= owner->head->state.incarnation) ||
+            (oldest && page->count == 0) || incarnation < orphan->incarnation)
             continue;
-        orphan->pages = epoch > orphan->epoch ? 1 : orphan->pages + 1;
-        orphan->epoch = epoch;
+        orphan->pages = incarnation > orphan->incarnation ? 1 : orphan->pages + 1;
+        orphan->incarnation = incarnation;
     }
     return orphan->pages > 0;
 }

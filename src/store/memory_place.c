@@ -35,7 +35,7 @@ static int order_of_ints(int64_t left, int64_t right)
 
 static int order_of_pages(const spill_state_t *left, const spill_state_t *right)
 {
-    int order = order_of_ints(left->epoch, right->epoch);
+    int order = order_of_ints(left->incarnation, right->incarnation);
     if (order == 0)
         order = order_of_ints(left->first, right->first);
     return order != 0 ? order : order_of_ints(left->page, right->page);
@@ -94,7 +94,8 @@ static spill_memory_document_t *find_page_holding(spill_memory_owner_t *owner,
                                                   const spill_request_t *request)
 {
     sort_pages(owner);
-    spill_state_t bound = {.epoch = request->epoch, .first = request->seq, .page = INT64_MAX};
+    spill_state_t bound = {
+        .incarnation = request->incarnation, .first = request->seq, .page = INT64_MAX};
     size_t low = 0, high = owner->page_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -103,7 +104,7 @@ static spill_memory_document_t *find_page_holding(spill_memory_owner_t *owner,
         else
             high = middle;
     }
-    for (; low > 0 && owner->by_first[low - 1]->state.epoch == request->epoch; low--) {
+    for (; low > 0 && owner->by_first[low - 1]->state.incarnation == request->incarnation; low--) {
         if (owner->by_first[low - 1]->state.page < request->pages)
             return owner->by_first[low - 1];
     }
@@ -117,7 +118,7 @@ static spill_memory_document_t *find_page_left_over(const spill_memory_owner_t *
     bool oldest = request->definition->keep == SPILL_KEEP_OLDEST;
     for (size_t i = owner->page_count; i > 0; i--) {
         spill_memory_document_t *page = owner->pages[i - 1];
-        if (page->state.epoch <= request->epoch && (!oldest || page->count > 0))
+        if (page->state.incarnation <= request->incarnation && (!oldest || page->count > 0))
             return page;
     }
     return NULL;
@@ -132,7 +133,7 @@ static spill_memory_document_t *find_page_with_id(spill_memory_owner_t *owner,
     sort_pages(owner);
     for (size_t i = 0; i < owner->page_count; i++) {
         const spill_state_t *state = &owner->by_first[i]->state;
-        if (state->epoch == request->epoch && state->page < request->pages &&
+        if (state->incarnation == request->incarnation && state->page < request->pages &&
             spill_memory_document_find_id(owner->by_first[i], request, &index, &seq))
             return owner->by_first[i];
     }
@@ -144,7 +145,7 @@ static spill_memory_document_t *find_page_with_id(spill_memory_owner_t *owner,
 static void take_page(const spill_memory_document_t *page, const spill_request_t *request,
                       spill_run_t *run)
 {
-    if (page->state.epoch == request->epoch && page->count > 0)
+    if (page->state.incarnation == request->incarnation && page->count > 0)
         spill_run_add(run, page->state.page, &page->elements[0]);
 }
 
@@ -158,25 +159,25 @@ static bool take_next(const spill_memory_document_t *page, const spill_request_t
     return (int64_t)run->count < request->limit && !response->stopped;
 }
 
-/* SPILL_WANT_BEST: of the documents from place `first` to `end`, by a look at each. */
-static void read_best(const spill_memory_owner_t *owner, size_t first, size_t end,
-                      const spill_request_t *request, spill_response_t *response)
+/* SPILL_WANT_TOP_N: of the documents from place `first` to `end`, by a look at each. */
+static void read_top_n(const spill_memory_owner_t *owner, size_t first, size_t end,
+                       const spill_request_t *request, spill_response_t *response)
 {
-    spill_top_t *best = &response->best;
+    spill_top_t *top_n = &response->top_n;
     for (size_t at = first; at < end; at++) {
         const spill_memory_document_t *page = owner->pages[at];
-        if (page->state.epoch != request->epoch || page->count == 0 ||
+        if (page->state.incarnation != request->incarnation || page->count == 0 ||
             page->state.page == request->seq)
             continue;
         spill_top_entry_t entry =
             spill_top_entry_of(request->definition, page->state.page, &page->elements[0]);
         if (request->below && spill_top_compare(request->below, &entry) <= 0)
             continue;
-        spill_top_add(best, (size_t)request->limit, &entry);
+        spill_top_add(top_n, (size_t)request->limit, &entry);
     }
-    spill_top_show(best, request->definition, SIZE_MAX);
-    for (size_t i = 0; i < best->shown; i++)
-        take_page(find_page(owner, best->at[i].seq), request, &response->run);
+    spill_top_show(top_n, request->definition, SIZE_MAX);
+    for (size_t i = 0; i < top_n->shown; i++)
+        take_page(find_page(owner, top_n->at[i].seq), request, &response->run);
 }
 
 void spill_memory_read_top(const spill_memory_store_t *memory, const spill_request_t *request,
@@ -202,11 +203,11 @@ void spill_memory_read_elements(const spill_memory_store_t *memory, const spill_
     const spill_memory_owner_t *owner = spill_memory_find_owner(memory, request);
     if (!owner)
         return;
-    size_t first = seek_page(owner, owner->page_count, request->low);
+    size_t first = seek_page(owner, owner->page_count, request->watermark);
     size_t end = seek_page(owner, owner->page_count, request->pages);
     bool more = request->limit > 0;
-    if (request->want == SPILL_WANT_BEST) {
-        read_best(owner, first, end, request, response);
+    if (request->want == SPILL_WANT_TOP_N) {
+        read_top_n(owner, first, end, request, response);
     } else if (request->want == SPILL_WANT_FORWARD) {
         size_t at = seek_page(owner, owner->page_count, request->seq);
         for (at = at < first ? first : at; more && at < end; at++)

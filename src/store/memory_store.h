@@ -15,7 +15,7 @@ typedef struct spill_memory_owner {
     spill_memory_document_t **pages; /* by number */
     size_t page_count;
     size_t page_capacity;
-    spill_memory_document_t **by_first; /* the same pages by (epoch, first, number) ... */
+    spill_memory_document_t **by_first; /* the same pages by (incarnation, first, number) ... */
     bool sorted;                        /* ... while this is true */
 } spill_memory_owner_t;
 
@@ -87,9 +87,9 @@ spill_code_t spill_memory_owners(spill_store_t *store, const spill_definition_t 
                                  const spill_binding_t *binding, const uint8_t *after,
                                  size_t after_bytes, size_t limit, bson_t *owners_found,
                                  spill_buffer_t *last, spill_error_t *error);
-spill_code_t spill_memory_overgrown(spill_store_t *store, const spill_definition_t *definition,
+spill_code_t spill_memory_oversized(spill_store_t *store, const spill_definition_t *definition,
                                     const spill_binding_t *binding,
-                                    const spill_overgrown_query_t *query, bson_t *found,
+                                    const spill_oversized_query_t *query, bson_t *found,
                                     spill_buffer_t *last, spill_error_t *error);
 spill_code_t spill_memory_orphans(spill_store_t *store, const spill_definition_t *definition,
                                   const spill_binding_t *binding, const spill_orphan_query_t *query,

@@ -77,8 +77,8 @@ static void free_entry(spill_memory_entry_t *entry)
 
 void spill_memory_table_remove(spill_memory_table_t *table, void *entry)
 {
-    const spill_memory_entry_t *gone = entry;
-    size_t index = spill_memory_table_seek(table, gone->id, gone->key, gone->key_bytes);
+    const spill_memory_entry_t *deleted = entry;
+    size_t index = spill_memory_table_seek(table, deleted->id, deleted->key, deleted->key_bytes);
     assert(index < table->count && table->at[index] == entry);
     table->count--;
     spill_memory_entry_t **place = table->at + index;

@@ -11,7 +11,7 @@ void spill_orphan_append(const spill_orphan_t *orphan, uint32_t index, bson_t *f
     bson_uint32_to_string(index, &key, buffer, sizeof buffer);
     bson_append_document_begin(found, key, -1, &entry);
     spill_value_append(&orphan->owner, &entry, "_id");
-    BSON_APPEND_INT64(&entry, "epoch", orphan->epoch);
+    BSON_APPEND_INT64(&entry, "epoch", orphan->incarnation);
     BSON_APPEND_INT64(&entry, "pages", orphan->pages);
     BSON_APPEND_BOOL(&entry, "dropped", orphan->dropped);
     bson_append_document_end(found, &entry);
@@ -28,7 +28,7 @@ bool spill_orphan_read(const bson_iter_t *iter, spill_orphan_t *orphan)
         if (strcmp(key, "_id") == 0)
             orphan->owner = spill_value_from_iter(&field);
         else if (strcmp(key, "epoch") == 0)
-            orphan->epoch = spill_iter_int64(&field);
+            orphan->incarnation = spill_iter_int64(&field);
         else if (strcmp(key, "pages") == 0)
             orphan->pages = spill_iter_int64(&field);
         else if (strcmp(key, "dropped") == 0)

@@ -17,7 +17,7 @@ typedef struct spill_orphan_query {
 /* One of them. */
 typedef struct spill_orphan {
     spill_value_t owner; /* borrowed */
-    int64_t epoch;       /* its own: the owner has no head, or one of a later epoch */
+    int64_t incarnation; /* its own: the owner has no head, or one of a later incarnation */
     int64_t pages;       /* at least one; with keep oldest those that hold elements */
     /*
      * It is known that the owner was dropped: pages of this and of earlier incarnations may go.

@@ -20,7 +20,7 @@ enum {
      */
     BOOKKEEPING_BYTES = 195,
     /* Of a bucket, `tally` besides. */
-    TALLY_BYTES = 7 + 5 + (8 + 8) + (7 + 8) + 3 * (5 + 8),
+    WINDOW_STATS_BYTES = 7 + 5 + (8 + 8) + (7 + 8) + 3 * (5 + 8),
 };
 
 /* A field of that name with a value of so many bytes; nothing for a field that has no name. */
@@ -47,13 +47,14 @@ static int64_t bookkeeping_bytes(const spill_definition_t *definition, const spi
                                  int64_t live)
 {
     /* Runs of them lie between live elements: two numbers each, whichever elements stay. */
-    bool gaps = spill_keeps_best(definition);
-    int64_t gone = gaps ? 2 * (live + 1) : (int64_t)state->gone.count;
-    int64_t ops = state->n < definition->op_window ? state->n : definition->op_window;
+    bool gaps = spill_keeps_top_n(definition);
+    int64_t deleted = gaps ? 2 * (live + 1) : (int64_t)state->deleted.count;
+    int64_t ops = state->op_count < definition->op_window ? state->op_count : definition->op_window;
     if (ops == 0)
         ops = 1; /* there is always an entry */
-    return BOOKKEEPING_BYTES + array_bytes(gone) + gone * SPILL_NUMBER_BYTES + array_bytes(ops) +
-           ops * SPILL_OP_BYTES + (state->lease > 0 ? field_bytes("lease", SPILL_NUMBER_BYTES) : 0);
+    return BOOKKEEPING_BYTES + array_bytes(deleted) + deleted * SPILL_NUMBER_BYTES +
+           array_bytes(ops) + ops * SPILL_OP_BYTES +
+           (state->lease > 0 ? field_bytes("lease", SPILL_NUMBER_BYTES) : 0);
 }
 
 /* Elements apart: the summary, and what the bookkeeping has for it; the sum stands twice at most.
@@ -97,7 +98,7 @@ static int64_t bucket_bytes(const spill_definition_t *definition, const spill_va
     for (size_t i = 0; i < sizeof statistics / sizeof *statistics; i++)
         stats += field_bytes(statistics[i], SPILL_NUMBER_BYTES);
     /* The owner and the window's text are in `window`: together they are not longer than it. */
-    return TALLY_BYTES + (fields > made ? fields : made) +
+    return WINDOW_STATS_BYTES + (fields > made ? fields : made) +
            field_bytes(definition->page_owner, window->size_bytes) +
            field_bytes(definition->window_field, 0) +
            field_bytes(definition->page_number, SPILL_NUMBER_BYTES) +
@@ -132,7 +133,7 @@ int64_t spill_state_document_bytes(const spill_definition_t *definition, const s
 {
     int64_t elements = array_bytes(live) + live_bytes;
     int64_t bytes = bookkeeping_bytes(definition, state, live);
-    if (spill_elements_apart(definition))
+    if (spill_has_referenced_elements(definition))
         return bytes +
                (head ? head_bytes(definition, owner, state) + summary_bytes(definition) +
                            top_bytes(definition, &state->top) + field_bytes("journal", elements)
@@ -192,15 +193,16 @@ static void append_number(bson_t *array, uint32_t index, int64_t number)
     bson_append_int64(array, key, -1, number);
 }
 
-void spill_render_gone(bson_t *document, const char *name, const spill_seqs_t *gone, bool gaps)
+void spill_render_deleted(bson_t *document, const char *name, const spill_seqs_t *deleted,
+                          bool gaps)
 {
-    if (gone->count == 0)
+    if (deleted->count == 0)
         return;
     bson_t array;
     bson_append_array_begin(document, name, -1, &array);
     uint32_t index = 0;
-    for (size_t i = 0; i < gone->run_count; i++) {
-        const spill_seq_run_t *run = &gone->runs[i];
+    for (size_t i = 0; i < deleted->run_count; i++) {
+        const spill_seq_run_t *run = &deleted->runs[i];
         if (gaps) {
             append_number(&array, index++, run->first);
             append_number(&array, index++, run->end - run->first);
@@ -253,15 +255,15 @@ static void append_ops(bson_t *document, const spill_definition_t *definition,
 /* Bookkeeping that heads and pages have in common. */
 static void append_bookkeeping(bson_t *spill, const spill_state_t *state)
 {
-    BSON_APPEND_INT64(spill, "epoch", state->epoch);
+    BSON_APPEND_INT64(spill, "epoch", state->incarnation);
     BSON_APPEND_INT64(spill, "rev", state->rev);
     BSON_APPEND_INT64(spill, "first", state->first);
-    BSON_APPEND_INT64(spill, "n", state->n);
+    BSON_APPEND_INT64(spill, "n", state->op_count);
     if (state->sealed)
         BSON_APPEND_BOOL(spill, "sealed", true);
     if (state->closed)
         BSON_APPEND_BOOL(spill, "closed", true);
-    spill_render_gone(spill, state->gaps ? "gaps" : "gone", &state->gone, state->gaps);
+    spill_render_deleted(spill, state->gaps ? "gaps" : "gone", &state->deleted, state->gaps);
 }
 
 /* ---- heads ----------------------------------------------------------------------------------- */
@@ -269,9 +271,9 @@ static void append_bookkeeping(bson_t *spill, const spill_state_t *state)
 int64_t spill_state_count(const spill_definition_t *definition, const spill_state_t *state)
 {
     if (definition->keep == SPILL_KEEP_NEWEST)
-        return state->first - state->low - state->removed + state->live;
+        return state->first - state->watermark - state->removed + state->live;
     int64_t end = state->pages == 0 ? spill_state_end(state) : state->total;
-    return end - state->low - state->removed;
+    return end - state->watermark - state->removed;
 }
 
 void spill_render_summary(const spill_definition_t *definition, const spill_state_t *state,
@@ -294,7 +296,7 @@ void spill_render_intent(bson_t *document, const char *name, const spill_state_t
     BSON_APPEND_INT64(&intent, "seq", state->intent_seq);
     BSON_APPEND_INT64(&intent, "page", state->intent_page);
     if (state->intent_edit) {
-        BSON_APPEND_INT64(&intent, "src", state->intent_src);
+        BSON_APPEND_INT64(&intent, "src", state->intent_source_rev);
         spill_sum_append(&state->intent_value, "value", &intent);
     }
     bson_append_document_end(document, &intent);
@@ -306,7 +308,7 @@ static void append_head_numbers(bson_t *spill, const spill_definition_t *definit
 {
     append_ops(spill, definition, ops, spill_state_end(state));
     BSON_APPEND_INT64(spill, "pages", state->pages);
-    BSON_APPEND_INT64(spill, "low", state->low);
+    BSON_APPEND_INT64(spill, "low", state->watermark);
     BSON_APPEND_INT64(spill, "removed", state->removed);
     if (definition->keep == SPILL_KEEP_OLDEST)
         BSON_APPEND_INT64(spill, "total", state->total);
@@ -323,7 +325,7 @@ static void append_head_bookkeeping(bson_t *document, const spill_definition_t *
     bson_append_document_begin(&arrays, definition->array, -1, &spill);
     append_bookkeeping(&spill, state);
     append_head_numbers(&spill, definition, state, ops);
-    if (spill_elements_apart(definition)) {
+    if (spill_has_referenced_elements(definition)) {
         spill_sum_append(&state->sum, "sum", &spill);
         append_elements(&spill, definition, "journal", run);
     }
@@ -367,13 +369,13 @@ static void render_bucket(const spill_definition_t *definition, const spill_valu
     bson_append_utf8(document, definition->window_field, -1, text, -1);
     spill_render_count(document, definition->page_number, page + 1);
     append_elements(document, definition, definition->array, run);
-    spill_tally_render(&state->tally, state->live, definition, document);
+    spill_window_stats_render(&state->window_stats, state->live, definition, document);
     if (plain)
         return;
     bson_t spill;
     BSON_APPEND_DOCUMENT_BEGIN(document, "spill", &spill);
     append_bookkeeping(&spill, state);
-    spill_tally_append(&state->tally, "tally", &spill);
+    spill_window_stats_append(&state->window_stats, "tally", &spill);
     if (head)
         append_head_numbers(&spill, definition, state, ops);
     else
@@ -395,7 +397,7 @@ void spill_render_head(const spill_definition_t *definition, const spill_state_t
     }
     bson_init(document);
     bson_concat(document, fields);
-    if (spill_elements_apart(definition)) {
+    if (spill_has_referenced_elements(definition)) {
         spill_render_summary(definition, state, top, document);
         if (!plain)
             append_head_bookkeeping(document, definition, state, ops, run);
@@ -444,7 +446,7 @@ void spill_render_page(const spill_definition_t *definition, const spill_value_t
     bson_init(document);
     if (!plain)
         append_page_id(document, owner, state->page);
-    if (spill_elements_apart(definition)) {
+    if (spill_has_referenced_elements(definition)) {
         append_element_fields(document, definition, owner, run);
     } else {
         spill_value_append(owner, document, definition->page_owner);
@@ -458,7 +460,7 @@ void spill_render_page(const spill_definition_t *definition, const spill_value_t
     BSON_APPEND_DOCUMENT_BEGIN(document, "spill", &spill);
     append_bookkeeping(&spill, state);
     if (definition->keep == SPILL_KEEP_NEWEST)
-        BSON_APPEND_INT64(&spill, "src", state->src);
+        BSON_APPEND_INT64(&spill, "src", state->source_rev);
     if (state->lease > 0)
         BSON_APPEND_INT64(&spill, "lease", state->lease);
     if (definition->keep == SPILL_KEEP_OLDEST)

@@ -49,6 +49,7 @@ void spill_render_intent(bson_t *document, const char *name, const spill_state_t
  * The numbers that are gone, in an array; as `gaps` the first number of each run, and how many it
  * has. Nothing if there are none.
  */
-void spill_render_gone(bson_t *document, const char *name, const spill_seqs_t *gone, bool gaps);
+void spill_render_deleted(bson_t *document, const char *name, const spill_seqs_t *deleted,
+                          bool gaps);
 
 #endif

@@ -25,8 +25,8 @@ void spill_response_clear(spill_response_t *response)
     spill_run_clear(&empty.run);
     empty.top_run = response->top_run;
     spill_run_clear(&empty.top_run);
-    empty.best = response->best;
-    spill_top_clear(&empty.best);
+    empty.top_n = response->top_n;
+    spill_top_clear(&empty.top_n);
     spill_state_clear(&response->beyond);
     empty.beyond = response->beyond;
     empty.beyond_run = response->beyond_run;
@@ -42,7 +42,7 @@ void spill_response_release(spill_response_t *response)
     spill_state_release(&response->state);
     spill_run_release(&response->run);
     spill_run_release(&response->top_run);
-    spill_top_release(&response->best);
+    spill_top_release(&response->top_n);
     spill_state_release(&response->beyond);
     spill_run_release(&response->beyond_run);
     spill_ops_release(&response->ops);
@@ -62,7 +62,7 @@ typedef struct clone {
     spill_op_t op;
     uint8_t op_id[SPILL_OP_ID_MAX];
     spill_run_t run;
-    spill_seqs_t gone;
+    spill_seqs_t deleted;
     spill_ops_t ops;
     spill_top_t refill;
     spill_run_t refill_run;
@@ -132,9 +132,9 @@ static void clone_content(const spill_request_t *request, clone_t *clone)
         spill_run_copy(request->run, &clone->run);
         clone->request.run = &clone->run;
     }
-    if (request->gone) {
-        spill_seqs_copy(request->gone, &clone->gone);
-        clone->request.gone = &clone->gone;
+    if (request->deleted) {
+        spill_seqs_copy(request->deleted, &clone->deleted);
+        clone->request.deleted = &clone->deleted;
     }
     if (request->ops) {
         spill_ops_copy(request->ops, &clone->ops);
@@ -160,7 +160,7 @@ bool spill_request_is_due(const spill_request_t *append, int64_t slots)
 
 bool spill_ends_incarnation(const spill_request_t *request)
 {
-    return request->kind == SPILL_REQUEST_DROP_HEAD || request->kind == SPILL_REQUEST_GIVE_BACK;
+    return request->kind == SPILL_REQUEST_DROP_HEAD || request->kind == SPILL_REQUEST_UNMANAGE;
 }
 
 int64_t spill_request_ops(const spill_request_t *request)
@@ -178,10 +178,10 @@ int64_t spill_request_numbers(const spill_request_t *append)
 const spill_request_t *spill_request_dated(const spill_request_t *request, int64_t dropped_rev,
                                            spill_request_t *dated)
 {
-    if (!request->create || request->epoch > dropped_rev)
+    if (!request->create || request->incarnation > dropped_rev)
         return request;
     *dated = *request;
-    dated->epoch = dropped_rev + 1;
+    dated->incarnation = dropped_rev + 1;
     return dated;
 }
 
@@ -208,7 +208,7 @@ void spill_request_free(spill_request_t *clone)
     bson_free((void *)owned->id.data);
     bson_destroy((bson_t *)clone->update);
     spill_run_release(&owned->run);
-    spill_seqs_release(&owned->gone);
+    spill_seqs_release(&owned->deleted);
     spill_ops_release(&owned->ops);
     spill_top_release(&owned->refill);
     spill_run_release(&owned->refill_run);

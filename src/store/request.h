@@ -74,26 +74,26 @@
  *
  * Elements apart (layout reference): with keep newest, and each element a page of its own, whose
  * number is the element's. So CUT of m slots, and TRIM, raise `pages` to the head's `first`, and no
- * run of gone numbers is folded away. PULL leaves a page without an element. An edit in a page is
- * an INTEND (`edit`), a PUT_PAGE whose src is the rev that it left, and a SETTLE. All steps that
+ * run of gone numbers is folded away. DELETE leaves a page without an element. An edit in a page is
+ * a PREPARE (`edit`), a PUT_PAGE whose src is the rev that it left, and a COMPLETE. All steps that
  * change elements or make intents keep the head's sum: `taken` goes out of it, `given` comes in.
  *
  * Layout subset: as well, the head's top has the elements that rank highest. APPEND puts its own
  * in. A step that takes an element out of it brings those that rank highest among the documents
  * (`refill`), and is refused without; what the journal has to offer, the store looks for itself, at
  * the moment of the step: appends do not raise rev. An edit that goes by an intent changes the top
- * with its SETTLE.
+ * with its COMPLETE.
  *
  * Elements apart: RECOUNT makes the sum (`given`) and the top (`refill`, with the elements that can
  * be shown in `refill_run`) anew; `seq` is the head's end, by which no append came since.
  *
  * A page's lease runs until the moment that it names, by the clock of the store (`now_us`), which
  * on a server is the server's own. Pages are put with one before there is a head that counts them:
- * the TAKE_CUT that makes it may be long under way.
+ * the ADOPT_SPLIT that makes it may be long under way.
  *
  * A store may refuse more, where no client that keeps to the protocols can miss it: a PUT_PAGE of a
- * page that the head counts already, or of elements that it has trimmed; an EDIT or PULL in a page
- * that the head does not count.
+ * page that the head counts already, or of elements that it has trimmed; an EDIT or DELETE in a
+ * page that the head does not count.
  *
  * src/store/transition.c holds guards and effects, once, for the stores that keep state themselves.
  */
@@ -119,18 +119,18 @@
     X(CREATE_PAGE)                                                                                 \
     X(EDIT)                                                                                        \
     X(REMOVE)                                                                                      \
-    X(INTEND)                                                                                      \
-    X(PULL)                                                                                        \
-    X(SETTLE)                                                                                      \
+    X(PREPARE)                                                                                     \
+    X(DELETE)                                                                                      \
+    X(COMPLETE)                                                                                    \
     X(TRIM)                                                                                        \
     X(RECOUNT)                                                                                     \
     X(EMPTY_PAGE)                                                                                  \
     X(UPDATE_FIELDS)                                                                               \
     X(DROP_HEAD)                                                                                   \
     X(DROP_PAGE)                                                                                   \
-    X(TAKE)                                                                                        \
-    X(TAKE_CUT)                                                                                    \
-    X(GIVE_BACK)
+    X(ADOPT)                                                                                       \
+    X(ADOPT_SPLIT)                                                                                 \
+    X(UNMANAGE)
 
 typedef enum spill_request_kind {
 #define SPILL_REQUEST_ENUM(name) SPILL_REQUEST_##name,
@@ -142,25 +142,26 @@ typedef enum spill_request_kind {
 /* `page` of a request: a page number from 0, or one of these. */
 #define SPILL_HEAD (-1) /* the head */
 /*
- * READ only: of the pages of `epoch` with numbers below `pages`, the one with the greatest
+ * READ only: of the pages of `incarnation` with numbers below `pages`, the one with the greatest
  * (first, page) whose first <= seq. Pages from `pages` on are not committed: nobody looks at them.
  */
 #define SPILL_PAGE_HOLDING (-2)
 /*
- * READ only: of the pages whose epoch is at most `epoch`, one that a DROP_PAGE would free: any page
- * with keep newest, one that holds elements with keep oldest. The caller knows that the
- * incarnations up to that epoch are over.
+ * READ only: of the pages whose incarnation is at most `incarnation`, one that a DROP_PAGE would
+ * free: any page with keep newest, one that holds elements with keep oldest. The caller knows that
+ * the incarnations up to that incarnation are over.
  */
 #define SPILL_PAGE_LEFT_OVER (-4)
 /*
- * READ with SPILL_WANT_ID only: of the pages of `epoch` with numbers below `pages`, the one with
- * the element that is wanted. The store has an index for it where the definition has an id_field.
+ * READ with SPILL_WANT_ID only: of the pages of `incarnation` with numbers below `pages`, the one
+ * with the element that is wanted. The store has an index for it where the definition has an
+ * id_field.
  */
 #define SPILL_PAGE_WITH_ID (-5)
 
 /*
- * READ only, elements apart: no document but a run of those of `epoch`, of elements with numbers in
- * [low, pages). Only response->run is filled; with SPILL_WANT_BEST also response->best.
+ * READ only, elements apart: no document but a run of those of `incarnation`, of elements with
+ * numbers in [low, pages). Only response->run is filled; with SPILL_WANT_TOP_N also response->best.
  */
 #define SPILL_ELEMENTS (-6)
 
@@ -175,7 +176,7 @@ typedef enum spill_want {
      * below `below`, without number seq; in the run the first of them, as many as a head shows. By
      * an index: the cost is that of `limit` elements.
      */
-    SPILL_WANT_BEST
+    SPILL_WANT_TOP_N
 } spill_want_t;
 
 /* One of several appends that are asked for as one. */
@@ -200,10 +201,10 @@ typedef struct spill_request {
     int64_t page; /* SPILL_HEAD, a number, or SPILL_PAGE_... */
 
     /* Guards. */
-    int64_t epoch;         /* where the table says so, SPILL_PAGE_...; of the head or page made */
+    int64_t incarnation;   /* where the table says so, SPILL_PAGE_...; of the head or page made */
     int64_t rev;           /* expected rev; SEAL: as it was seen, which spares a store the look */
-    int64_t src;           /* PUT_PAGE */
-    spill_limits_t limits; /* APPEND, EDIT, TAKE: room; CREATE_PAGE: of the appends to come */
+    int64_t source_rev;    /* PUT_PAGE */
+    spill_limits_t limits; /* APPEND, EDIT, ADOPT: room; CREATE_PAGE: of the appends to come */
     int32_t op_window;
     const spill_op_t *op; /* APPEND: guard and entry; READ: look it up (response->op) */
 
@@ -221,55 +222,55 @@ typedef struct spill_request {
     size_t member_count;
     /*
      * APPEND to a head: with so many slots it is due to be spilled (0: never). A store to which a
-     * READ is dear may answer the append that takes the head there, and a TAKE that wants elements,
-     * with what a READ of want, seq and limit would then have shown (response->looked).
+     * READ is dear may answer the append that takes the head there, and an ADOPT that wants
+     * elements, with what a READ of want, seq and limit would then have shown (response->looked).
      */
     int64_t due;
     /*
      * PUT_PAGE: the live elements, ascending. CUT, or NULL: those that the slots hold; for while
-     * nothing was cut yet, programs that do not keep to the protocols may change them. TAKE_CUT:
-     * those that go. GIVE_BACK: those of the pages.
+     * nothing was cut yet, programs that do not keep to the protocols may change them. ADOPT_SPLIT:
+     * those that go. UNMANAGE: those of the pages.
      */
     const spill_run_t *run;
-    const spill_seqs_t *gone; /* PUT_PAGE */
-    const spill_ops_t *ops;   /* CREATE_PAGE */
-    const bson_t *update;     /* APPEND to a head, UPDATE_FIELDS: operators, or NULL */
+    const spill_seqs_t *deleted; /* PUT_PAGE */
+    const spill_ops_t *ops;      /* CREATE_PAGE */
+    const bson_t *update;        /* APPEND to a head, UPDATE_FIELDS: operators, or NULL */
     /*
-     * APPEND, UPDATE_FIELDS: make the head, with `epoch`; also TAKE, always; PUT_PAGE with a lease:
-     * `epoch` is that of a head to be made. The request may have
-     * been long under way, and clocks differ: the store takes a later one where a head was dropped
-     * here whose rev was not lower, so that incarnations of a name follow each other.
+     * APPEND, UPDATE_FIELDS: make the head, with `incarnation`; also ADOPT, always; PUT_PAGE with a
+     * lease: `incarnation` is that of a head to be made. The request may have been long under way,
+     * and clocks differ: the store takes a later one where a head was dropped here whose rev was
+     * not lower, so that incarnations of a name follow each other.
      */
     bool create;
     int64_t first;      /* PUT_PAGE, CREATE_PAGE; CUT: of the head that was copied; RECOUNT */
-    int64_t slots;      /* CUT, TAKE_CUT: slots dropped; PUT_PAGE: slots in the page; RECOUNT */
-    int64_t more_pages; /* CUT, TAKE_CUT: how many pages they are in besides the first */
+    int64_t slots;      /* CUT, ADOPT_SPLIT: slots dropped; PUT_PAGE: slots in the page; RECOUNT */
+    int64_t more_pages; /* CUT, ADOPT_SPLIT: how many pages they are in besides the first */
     int64_t lease;      /* PUT_PAGE: of an array of others: the page's lease; else 0 */
-    int64_t until;      /* TAKE_CUT: in microseconds since 1970, by the store's clock */
+    int64_t until;      /* ADOPT_SPLIT: in microseconds since 1970, by the store's clock */
     int64_t bytes;      /* CUT: bytes of the live elements dropped */
-    int64_t n;          /* CREATE_PAGE */
+    int64_t op_count;   /* CREATE_PAGE */
     int64_t total;      /* ADVANCE: elements appended so far */
     int64_t
-        pages; /* ADVANCE; CUT, DROP_HEAD, GIVE_BACK; READ of SPILL_PAGE_HOLDING, SPILL_ELEMENTS */
+        pages; /* ADVANCE; CUT, DROP_HEAD, UNMANAGE; READ of SPILL_PAGE_HOLDING, SPILL_ELEMENTS */
     bool document_stays; /* DROP_HEAD */
     bool close;          /* SEAL */
-    int64_t low;         /* TRIM; READ of SPILL_ELEMENTS */
+    int64_t watermark;   /* TRIM; READ of SPILL_ELEMENTS */
     int64_t removed;     /* TRIM: the new value of state.removed */
     int64_t seq;         /* the element; READ: bound of the run; TRIM: 0, or the expected end */
-    int64_t intent_page; /* INTEND, SETTLE */
+    int64_t intent_page; /* PREPARE, COMPLETE */
     /*
-     * Elements apart, all of the elements as they are at `rev`. REMOVE, EDIT, INTEND, TRIM: what
-     * goes out of the sum. EDIT, INTEND with `edit`: what comes in. SETTLE of an edit: the value of
-     * the element that turned out to be in the page.
+     * Elements apart, all of the elements as they are at `rev`. REMOVE, EDIT, PREPARE, TRIM: what
+     * goes out of the sum. EDIT, PREPARE with `edit`: what comes in. COMPLETE of an edit: the value
+     * of the element that turned out to be in the page.
      */
     spill_sum_t taken;
     spill_sum_t given;
     /*
-     * Layout subset. REMOVE, EDIT, INTEND (but of an edit), SETTLE of an edit, TRIM: the top as it
-     * is at `rev`, and where elements are missing to it once the step has taken its own, as many as
-     * that of those that rank below it among the documents, without number seq or those below
+     * Layout subset. REMOVE, EDIT, PREPARE (but of an edit), COMPLETE of an edit, TRIM: the top as
+     * it is at `rev`, and where elements are missing to it once the step has taken its own, as many
+     * as that of those that rank below it among the documents, without number seq or those below
      * `low`; and in refill_run the elements, as far as they may have to be shown. NULL where the
-     * top has none that goes. SETTLE of an edit also has the element that turned out to be in the
+     * top has none that goes. COMPLETE of an edit also has the element that turned out to be in the
      * page, in `elements`.
      */
     const spill_top_t *refill;
@@ -277,7 +278,7 @@ typedef struct spill_request {
     bool counts;  /* RECOUNT: what the table says, and not the sum and the top */
     bool place;   /* ... with `counts`: that as well */
     bool indexes; /* ... or that */
-    bool edit; /* INTEND: not a removal; PUT_PAGE: of an edit, so the page is likely to be there */
+    bool edit; /* PREPARE: not a removal; PUT_PAGE: of an edit, so the page is likely to be there */
 
     /* READ. */
     spill_want_t want;
@@ -288,7 +289,7 @@ typedef struct spill_request {
      */
     int64_t bytes_most;
     const spill_value_t *id;        /* SPILL_WANT_ID: it has a key (bson/element.h) */
-    const spill_top_entry_t *below; /* SPILL_WANT_BEST; NULL: above all */
+    const spill_top_entry_t *below; /* SPILL_WANT_TOP_N; NULL: above all */
     /*
      * Of a page, with elements: the run will likely go on in the next page of its direction, which
      * a store may bring along (response->beyond), where that spares a round trip.
@@ -326,13 +327,13 @@ typedef struct spill_response {
      * fields_bytes: a document may be there with other fields only.
      */
     spill_state_t state;
-    int64_t seq;         /* APPEND: the first number given */
-    int64_t crowded;     /* APPEND: capped, keeping the best: old elements that went for bytes */
-    bool judged;         /* APPEND when REFUSED: the rest is what a READ (with op) then showed */
-    bool looked;         /* APPEND with due, TAKE, or judged: state and run are what a READ shows */
-    spill_run_t run;     /* READ */
-    spill_top_t best;    /* READ with SPILL_WANT_BEST */
-    spill_run_t top_run; /* READ with want_top: the elements that state.top shows, in its order */
+    int64_t seq;            /* APPEND: the first number given */
+    int64_t crowded;        /* APPEND: capped, keeping the best: old elements that went for bytes */
+    bool refusal_explained; /* APPEND when REFUSED: the rest is what a READ (with op) then showed */
+    bool shows_read;   /* APPEND with due, ADOPT, or judged: state and run are what a READ shows */
+    spill_run_t run;   /* READ */
+    spill_top_t top_n; /* READ with SPILL_WANT_TOP_N */
+    spill_run_t top_run;  /* READ with want_top: the elements that state.top shows, in its order */
     spill_state_t beyond; /* READ with want_beyond: the page after, if it was brought along */
     spill_run_t beyond_run;
     int64_t now_us;      /* READ with want_now: the store's clock, microseconds since 1970 */
@@ -361,7 +362,8 @@ int64_t spill_request_ops(const spill_request_t *request);
 /* How many numbers an APPEND gives: to its elements, and those that it skips. */
 int64_t spill_request_numbers(const spill_request_t *append);
 
-/* Is the head's incarnation over, once it is carried out? Later ones have to have later epochs. */
+/* Is the head's incarnation over, once it is carried out? Later ones have to have later
+ * incarnations. */
 bool spill_ends_incarnation(const spill_request_t *request);
 
 /* Is it the APPEND that takes a head, which then has so many slots, to where it is spilled? */

@@ -50,11 +50,11 @@ spill_element_t spill_run_element(const spill_run_t *run, size_t index)
     };
 }
 
-void spill_run_add_from(const spill_run_t *from, int64_t low, spill_run_t *run)
+void spill_run_add_from(const spill_run_t *from, int64_t watermark, spill_run_t *run)
 {
     for (size_t i = 0; i < from->count; i++) {
         spill_element_t element = spill_run_element(from, i);
-        if (element.seq >= low)
+        if (element.seq >= watermark)
             spill_run_add(run, element.seq, &element.value);
     }
 }

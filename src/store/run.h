@@ -34,7 +34,7 @@ int64_t spill_run_next_limit(int64_t limit, int64_t most, int64_t bytes_most, in
 
 void spill_run_add(spill_run_t *run, int64_t seq, const spill_value_t *value);
 /* The elements of `from` with numbers >= low, behind those that are there. */
-void spill_run_add_from(const spill_run_t *from, int64_t low, spill_run_t *run);
+void spill_run_add_from(const spill_run_t *from, int64_t watermark, spill_run_t *run);
 /* Are its first elements those of `first`, whatever their numbers? */
 bool spill_run_begins_with(const spill_run_t *run, const spill_run_t *first);
 spill_element_t spill_run_element(const spill_run_t *run, size_t index);

@@ -169,7 +169,7 @@ void spill_seqs_release(spill_seqs_t *seqs)
 
 int64_t spill_state_slots(const spill_state_t *state)
 {
-    return state->live + (int64_t)state->gone.count;
+    return state->live + (int64_t)state->deleted.count;
 }
 
 int64_t spill_state_bounded(const spill_definition_t *definition, const spill_state_t *state)
@@ -184,32 +184,32 @@ int64_t spill_state_end(const spill_state_t *state)
 
 int64_t spill_state_rank(const spill_state_t *state, int64_t seq)
 {
-    return seq - state->first - (int64_t)spill_seqs_count_below(&state->gone, seq);
+    return seq - state->first - (int64_t)spill_seqs_count_below(&state->deleted, seq);
 }
 
 void spill_state_copy(const spill_state_t *from, spill_state_t *to)
 {
-    spill_seqs_t gone = to->gone;
+    spill_seqs_t deleted = to->deleted;
     spill_top_t top = to->top;
     *to = *from;
-    to->gone = gone;
+    to->deleted = deleted;
     to->top = top;
-    spill_seqs_copy(&from->gone, &to->gone);
+    spill_seqs_copy(&from->deleted, &to->deleted);
     spill_top_copy(&from->top, &to->top);
 }
 
 void spill_state_clear(spill_state_t *state)
 {
-    spill_seqs_t gone = state->gone;
+    spill_seqs_t deleted = state->deleted;
     spill_top_t top = state->top;
-    spill_seqs_clear(&gone);
+    spill_seqs_clear(&deleted);
     spill_top_clear(&top);
-    *state = (spill_state_t){.gone = gone, .top = top};
+    *state = (spill_state_t){.deleted = deleted, .top = top};
 }
 
 void spill_state_release(spill_state_t *state)
 {
-    spill_seqs_release(&state->gone);
+    spill_seqs_release(&state->deleted);
     spill_top_release(&state->top);
     *state = (spill_state_t){0};
 }

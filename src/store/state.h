@@ -9,8 +9,8 @@
 #define SPILL_STORE_STATE_H
 
 #include "store/sum.h"
-#include "store/tally.h"
 #include "store/top.h"
+#include "store/window_stats.h"
 
 #include <spillway/definition.h>
 #include <spillway/value.h>
@@ -54,17 +54,17 @@ void spill_seqs_release(spill_seqs_t *seqs);
 typedef struct spill_state {
     /* Every document. */
     bool present;
-    int64_t epoch;       /* the owner's incarnation: when its head was made; pages carry it */
-    int64_t rev;         /* raised where the table of request.h says so; starts at epoch */
-    int64_t first;       /* sequence number of the first slot */
-    int64_t live;        /* elements in the array */
-    int64_t live_bytes;  /* sum of their value sizes */
-    spill_seqs_t gone;   /* removed numbers among the slots */
-    bool gaps;           /* capped, keeping the best: they are noted as runs, for there are many */
-    int64_t n;           /* appends that carried an operation id, up to here */
-    bool sealed;         /* keep oldest: takes no more elements */
-    bool closed;         /* keep oldest: sealed, and no page follows: the owner is being dropped */
-    spill_tally_t tally; /* layout bucket: what its statistics are made of */
+    int64_t incarnation;  /* the owner's incarnation: when its head was made; pages carry it */
+    int64_t rev;          /* raised where the table of request.h says so; starts at incarnation */
+    int64_t first;        /* sequence number of the first slot */
+    int64_t live;         /* elements in the array */
+    int64_t live_bytes;   /* sum of their value sizes */
+    spill_seqs_t deleted; /* removed numbers among the slots */
+    bool gaps;            /* capped, keeping the best: they are noted as runs, for there are many */
+    int64_t op_count;     /* appends that carried an operation id, up to here */
+    bool sealed;          /* keep oldest: takes no more elements */
+    bool closed;          /* keep oldest: sealed, and no page follows: the owner is being dropped */
+    spill_window_stats_t window_stats; /* layout bucket: what its statistics are made of */
 
     /* Heads. */
     int64_t pages; /* overflowPages */
@@ -76,16 +76,16 @@ typedef struct spill_state {
      *   keep oldest: (end of the last page or head) - low - removed
      */
     int64_t removed;
-    int64_t low;          /* everything below was trimmed */
+    int64_t watermark;    /* everything below was trimmed */
     int64_t total;        /* keep oldest: numbers ever given, as of the last ADVANCE or SEAL */
     int64_t fields_bytes; /* size of the document of the other fields, _id included */
     bool intent;          /* a removal in a page is under way: */
     int64_t intent_seq;
     int64_t intent_page;
-    bool intent_edit;         /* elements apart: an edit is, ... */
-    int64_t intent_src;       /* ... which is the PUT_PAGE with this src, ... */
-    spill_sum_t intent_value; /* ... and the sum has this for it */
-    spill_sum_t sum;          /* elements apart: of all that are counted */
+    bool intent_edit;          /* elements apart: an edit is, ... */
+    int64_t intent_source_rev; /* ... which is the PUT_PAGE with this src, ... */
+    spill_sum_t intent_value;  /* ... and the sum has this for it */
+    spill_sum_t sum;           /* elements apart: of all that are counted */
     /*
      * Layout subset: the elements that rank highest of all that are counted, top_count of them or
      * all; while an edit is under way, its element as it was before.
@@ -93,8 +93,8 @@ typedef struct spill_state {
     spill_top_t top;
 
     /* Pages. */
-    int64_t page; /* 0-based number */
-    int64_t src;  /* the head's rev when this content was copied from it */
+    int64_t page;       /* 0-based number */
+    int64_t source_rev; /* the head's rev when this content was copied from it */
     /*
      * Copied before there was a head: until then (by the store's clock) it is neither replaced nor
      * deleted. 0: none. Closed: whoever copied it has given it up.

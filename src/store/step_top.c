@@ -9,7 +9,7 @@ static size_t top_most(const spill_request_t *request)
 
 bool spill_step_takes(const spill_request_t *request, int64_t seq)
 {
-    return request->kind == SPILL_REQUEST_TRIM ? seq < request->low : seq == request->seq;
+    return request->kind == SPILL_REQUEST_TRIM ? seq < request->watermark : seq == request->seq;
 }
 
 bool spill_step_allows_top(const spill_request_t *request, const spill_state_t *state)
@@ -20,7 +20,7 @@ bool spill_step_allows_top(const spill_request_t *request, const spill_state_t *
     return true;
 }
 
-static bool is_brought(const spill_request_t *request, int64_t seq)
+static bool is_caught_up(const spill_request_t *request, int64_t seq)
 {
     for (size_t i = 0; request->refill_run && i < request->refill_run->count; i++)
         if (request->refill_run->entries[i].seq == seq)
@@ -39,7 +39,7 @@ static void show_known(const spill_request_t *request, const spill_facts_t *fact
     size_t known = 0;
     for (; known < top->count; known++) {
         int64_t number = top->at[known].seq;
-        if (number < from && number != seq && !is_brought(request, number) &&
+        if (number < from && number != seq && !is_caught_up(request, number) &&
             !(facts->journal && spill_top_contains(facts->journal, number)) &&
             !spill_top_shows(old, number))
             break;
@@ -84,7 +84,7 @@ void spill_step_changes_top(const spill_request_t *request, const spill_facts_t 
     spill_top_copy(top, &old);
     if (request->refill) {
         if (request->kind == SPILL_REQUEST_TRIM)
-            spill_top_drop_below(top, request->low);
+            spill_top_drop_below(top, request->watermark);
         else
             spill_top_remove(top, request->seq);
         add_what_stays(request, request->refill, top);
@@ -107,7 +107,7 @@ void spill_step_replaces_top(const spill_request_t *request, spill_state_t *stat
     if (!spill_has_top(request->definition))
         return;
     spill_top_copy(request->refill, top);
-    while (known < top->count && is_brought(request, top->at[known].seq))
+    while (known < top->count && is_caught_up(request, top->at[known].seq))
         known++;
     spill_top_show(top, request->definition, known);
 }

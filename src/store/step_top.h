@@ -7,7 +7,7 @@
 
 #include "store/transition.h"
 
-/* REMOVE, EDIT, INTEND, SETTLE, TRIM: is this an element that the step takes, or changes? */
+/* REMOVE, EDIT, PREPARE, COMPLETE, TRIM: is this an element that the step takes, or changes? */
 bool spill_step_takes(const spill_request_t *request, int64_t seq);
 
 /* Where the step takes an element out of the top, what ranks next has to be known: a refill. */

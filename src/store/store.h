@@ -6,7 +6,7 @@
 #define SPILL_STORE_STORE_H
 
 #include "store/orphan.h"
-#include "store/overgrown.h"
+#include "store/oversized.h"
 #include "store/request.h"
 #include "store/windows.h"
 
@@ -88,18 +88,18 @@ typedef struct spill_store_ops {
                            spill_error_t *error);
 
     /*
-     * Owners whose head has to be laid out (spill_overgrown_t), in the same order and by the same
+     * Owners whose head has to be laid out (spill_oversized_t), in the same order and by the same
      * rules as `owners`; `found` is a BSON array document of documents, to be read by
-     * spill_overgrown_read.
+     * spill_oversized_read.
      */
-    spill_code_t (*overgrown)(spill_store_t *store, const spill_definition_t *definition,
-                              const spill_binding_t *binding, const spill_overgrown_query_t *query,
+    spill_code_t (*oversized)(spill_store_t *store, const spill_definition_t *definition,
+                              const spill_binding_t *binding, const spill_oversized_query_t *query,
                               bson_t *found, spill_buffer_t *last, spill_error_t *error);
 
     /*
      * Incarnations that have pages and no head (spill_orphan_t), by the same rules; the order is
-     * one of the store's own, an owner's lie side by side, in the order of their epochs, and all of
-     * them come in one call. `found` is a BSON array document of documents, to be read by
+     * one of the store's own, an owner's lie side by side, in the order of their incarnations, and
+     * all of them come in one call. `found` is a BSON array document of documents, to be read by
      * spill_orphan_read. Pages are looked at first, and then heads. Memory: O(limit).
      */
     spill_code_t (*orphans)(spill_store_t *store, const spill_definition_t *definition,
@@ -187,10 +187,10 @@ struct spill_store {
     const atomic_bool *stop; /* borrowed; NULL: none. Long work ends soon once it is true */
 };
 
-/* What they are: a minute, three, and some bytes more than TAKE_CUT adds. */
-#define SPILL_TAKE_US ((int64_t)60 * 1000000)
+/* What they are: a minute, three, and some bytes more than ADOPT_SPLIT adds. */
+#define SPILL_ADOPT_US ((int64_t)60 * 1000000)
 #define SPILL_MARGIN_US ((int64_t)180 * 1000000)
-#define SPILL_TAKE_ROOM 1024
+#define SPILL_ADOPT_ROOM 1024
 
 /* Fill the common part. spill_store_base_release frees what it owns (not the store). */
 void spill_store_base_init(spill_store_t *store, const spill_store_ops_t *ops, const char *uri,

@@ -1,7 +1,7 @@
 #include "store/sum.h"
 
 #include "bson/value.h"
-#include "store/tally.h"
+#include "store/window_stats.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static void add_double(spill_sum_t *sum, double value)
 }
 
 /* Both halves of an int64 are doubles exactly. */
-static void add_integer_apart(spill_sum_t *sum, int64_t value)
+static void add_integer_beside(spill_sum_t *sum, int64_t value)
 {
     int64_t low = value % INT64_C(0x100000000);
     add_double(sum, (double)(value - low));
@@ -44,7 +44,7 @@ void spill_sum_add(spill_sum_t *sum, const spill_sum_t *other)
     int64_t whole;
     sum->values += other->values;
     if (__builtin_add_overflow(sum->whole, other->whole, &whole))
-        add_integer_apart(sum, other->whole);
+        add_integer_beside(sum, other->whole);
     else
         sum->whole = whole;
     add_double(sum, other->high);
@@ -56,10 +56,10 @@ void spill_sum_take(spill_sum_t *sum, const spill_sum_t *other)
     int64_t whole;
     sum->values -= other->values;
     if (__builtin_sub_overflow(sum->whole, other->whole, &whole)) {
-        spill_sum_t apart = {0};
-        add_integer_apart(&apart, other->whole);
-        add_double(sum, -apart.high);
-        add_double(sum, -apart.low);
+        spill_sum_t referenced = {0};
+        add_integer_beside(&referenced, other->whole);
+        add_double(sum, -referenced.high);
+        add_double(sum, -referenced.low);
     } else {
         sum->whole = whole;
     }
@@ -90,7 +90,7 @@ double spill_sum_size(const spill_sum_t *value)
 double spill_sum_total(const spill_sum_t *sum)
 {
     spill_sum_t all = {.high = sum->high, .low = sum->low};
-    add_integer_apart(&all, sum->whole);
+    add_integer_beside(&all, sum->whole);
     return all.high + all.low;
 }
 

@@ -1,8 +1,8 @@
 #include "store/transition.h"
 
 #include "definition/fields.h"
-#include "store/step_best.h"
 #include "store/step_top.h"
+#include "store/step_top_n.h"
 
 #include <assert.h>
 
@@ -22,9 +22,9 @@ static bool at_rev(const spill_request_t *request, const spill_state_t *state)
     return state->present && state->rev == request->rev;
 }
 
-static bool at_epoch(const spill_request_t *request, const spill_state_t *state)
+static bool at_incarnation(const spill_request_t *request, const spill_state_t *state)
 {
-    return state->present && state->epoch == request->epoch;
+    return state->present && state->incarnation == request->incarnation;
 }
 
 /* May the update that makes this page's head be on its way still? */
@@ -33,9 +33,9 @@ static bool is_leased(const spill_facts_t *facts, const spill_state_t *page)
     return page->present && page->lease > facts->now_us;
 }
 
-static bool is_apart(const spill_request_t *request)
+static bool is_referenced(const spill_request_t *request)
 {
-    return spill_elements_apart(request->definition);
+    return spill_has_referenced_elements(request->definition);
 }
 
 /* Is element request->seq there, by the state and by what the store found? */
@@ -44,7 +44,7 @@ static bool holds(const spill_request_t *request, const spill_facts_t *facts,
 {
     return facts->old_bytes >= 0 && request->seq >= state->first &&
            request->seq < spill_state_end(state) &&
-           !spill_seqs_contains(&state->gone, request->seq);
+           !spill_seqs_contains(&state->deleted, request->seq);
 }
 
 static bool is_capped(const spill_request_t *request)
@@ -57,17 +57,17 @@ static void lift_low(const spill_request_t *request, spill_state_t *state)
 {
     if (!is_capped(request))
         return;
-    state->low = state->first;
+    state->watermark = state->first;
     state->removed = 0;
 }
 
 /* Keep newest: a leading run of removed numbers leaves the head, or it would grow for ever. */
-static void fold_leading_gone(spill_state_t *state)
+static void fold_leading_deleted(spill_state_t *state)
 {
-    int64_t first = spill_seqs_pass(&state->gone, state->first);
+    int64_t first = spill_seqs_pass(&state->deleted, state->first);
     state->removed += first - state->first;
     state->first = first;
-    spill_seqs_drop_below(&state->gone, first);
+    spill_seqs_drop_below(&state->deleted, first);
 }
 
 /* ---- statistics ------------------------------------------------------------------------------ */
@@ -75,59 +75,60 @@ static void fold_leading_gone(spill_state_t *state)
 bool spill_needs_time(const spill_request_t *request)
 {
     return request->kind == SPILL_REQUEST_PUT_PAGE || request->kind == SPILL_REQUEST_EMPTY_PAGE ||
-           request->kind == SPILL_REQUEST_DROP_PAGE || request->kind == SPILL_REQUEST_TAKE_CUT;
+           request->kind == SPILL_REQUEST_DROP_PAGE || request->kind == SPILL_REQUEST_ADOPT_SPLIT;
 }
 
-bool spill_needs_tally(const spill_request_t *request)
+bool spill_needs_window_stats(const spill_request_t *request)
 {
     bool changes = request->kind == SPILL_REQUEST_EDIT || request->kind == SPILL_REQUEST_REMOVE ||
-                   request->kind == SPILL_REQUEST_PULL || request->kind == SPILL_REQUEST_TRIM ||
+                   request->kind == SPILL_REQUEST_DELETE || request->kind == SPILL_REQUEST_TRIM ||
                    request->counts;
-    return changes && spill_tally_wanted(request->definition);
+    return changes && spill_window_stats_wanted(request->definition);
 }
 
 bool spill_moves_array(const spill_request_t *request)
 {
-    return request->kind == SPILL_REQUEST_TAKE || request->kind == SPILL_REQUEST_TAKE_CUT ||
-           request->kind == SPILL_REQUEST_GIVE_BACK;
+    return request->kind == SPILL_REQUEST_ADOPT || request->kind == SPILL_REQUEST_ADOPT_SPLIT ||
+           request->kind == SPILL_REQUEST_UNMANAGE;
 }
 
-bool spill_is_gone(const spill_state_t *after, int64_t seq)
+bool spill_is_deleted(const spill_state_t *after, int64_t seq)
 {
-    return seq < after->first || spill_seqs_contains(&after->gone, seq);
+    return seq < after->first || spill_seqs_contains(&after->deleted, seq);
 }
 
 bool spill_needs_journal(const spill_request_t *request)
 {
     if (request->kind == SPILL_REQUEST_APPEND)
-        return spill_keeps_best(request->definition);
+        return spill_keeps_top_n(request->definition);
     return spill_has_top(request->definition) && request->refill != NULL;
 }
 
-spill_tally_t spill_tally_after(const spill_request_t *request, const spill_run_t *run)
+spill_window_stats_t spill_window_stats_after(const spill_request_t *request,
+                                              const spill_run_t *run)
 {
     bool edit = request->kind == SPILL_REQUEST_EDIT;
     bool trim = request->kind == SPILL_REQUEST_TRIM;
-    spill_tally_t tally = {0};
+    spill_window_stats_t window_stats = {0};
     for (size_t i = 0; i < run->count; i++) {
         spill_element_t element = spill_run_element(run, i);
-        bool meant =
-            trim ? element.seq < request->low : !request->counts && element.seq == request->seq;
+        bool meant = trim ? element.seq < request->watermark
+                          : !request->counts && element.seq == request->seq;
         if (edit && meant)
-            spill_tally_add(&tally, request->definition, request->elements);
+            spill_window_stats_add(&window_stats, request->definition, request->elements);
         else if (!meant)
-            spill_tally_add(&tally, request->definition, &element.value);
+            spill_window_stats_add(&window_stats, request->definition, &element.value);
     }
-    return tally;
+    return window_stats;
 }
 
 /* An append goes on with the fold. */
-static void tally_appended(const spill_request_t *append, spill_state_t *state)
+static void window_stats_appended(const spill_request_t *append, spill_state_t *state)
 {
-    if (!spill_tally_wanted(append->definition))
+    if (!spill_window_stats_wanted(append->definition))
         return;
     for (size_t i = 0; i < append->element_count; i++)
-        spill_tally_add(&state->tally, append->definition, &append->elements[i]);
+        spill_window_stats_add(&state->window_stats, append->definition, &append->elements[i]);
 }
 
 /* ---- what several steps share ---------------------------------------------------------------- */
@@ -138,8 +139,8 @@ static void delete_element(const spill_request_t *request, const spill_facts_t *
 {
     state->live--;
     state->live_bytes -= facts->old_bytes;
-    state->tally = facts->tally;
-    spill_seqs_insert(&state->gone, request->seq);
+    state->window_stats = facts->window_stats;
+    spill_seqs_insert(&state->deleted, request->seq);
     state->rev++;
     *effect = (spill_effect_t){.kind = SPILL_EFFECT_DELETE, .seq = request->seq};
 }
@@ -152,8 +153,8 @@ static void empty_document(spill_state_t *state, spill_effect_t *effect)
     state->first = end;
     state->live = 0;
     state->live_bytes = 0;
-    state->tally = (spill_tally_t){0};
-    spill_seqs_clear(&state->gone);
+    state->window_stats = (spill_window_stats_t){0};
+    spill_seqs_clear(&state->deleted);
     state->rev++;
 }
 
@@ -169,11 +170,11 @@ static void make_document(const spill_request_t *request, spill_state_t *state, 
 {
     spill_state_clear(state);
     state->present = true;
-    state->epoch = request->epoch;
+    state->incarnation = request->incarnation;
     state->rev = rev;
     state->first = request->first;
     state->page = request->page == SPILL_HEAD ? 0 : request->page;
-    state->gaps = spill_keeps_best(request->definition);
+    state->gaps = spill_keeps_top_n(request->definition);
 }
 
 /* ---- append ---------------------------------------------------------------------------------- */
@@ -186,7 +187,7 @@ static bool append_fits(const spill_request_t *append, const spill_state_t *stat
     int64_t live = state->live + added;
     spill_state_t after = *state;
     after.fields_bytes = fields_bytes;
-    after.n += spill_request_ops(append);
+    after.op_count += spill_request_ops(append);
     int64_t bytes = spill_state_document_bytes(append->definition, append->owner, head, &after,
                                                live, state->live_bytes + append->elements_bytes);
     return spill_limits_allow(&append->limits, spill_state_slots(state) + added, live, bytes);
@@ -198,8 +199,8 @@ static bool newest_fits(const spill_request_t *append, const spill_state_t *stat
 {
     spill_state_t after = *state;
     after.fields_bytes = fields_bytes;
-    after.n += spill_request_ops(append);
-    after.gone = (spill_seqs_t){0};
+    after.op_count += spill_request_ops(append);
+    after.deleted = (spill_seqs_t){0};
     int64_t size = append->elements[append->element_count - 1].size_bytes;
     int64_t bytes =
         spill_state_document_bytes(append->definition, append->owner, true, &after, 1, size);
@@ -210,12 +211,12 @@ static bool newest_fits(const spill_request_t *append, const spill_state_t *stat
  * ... keeping the best: it is any of them that may stay, alone. One of the head's bound in bytes
  * has to fit, as no longer element comes to such a head.
  */
-static bool best_fits(const spill_request_t *append, const spill_state_t *state,
-                      int64_t fields_bytes)
+static bool top_n_fits(const spill_request_t *append, const spill_state_t *state,
+                       int64_t fields_bytes)
 {
     spill_state_t after = *state;
     after.fields_bytes = fields_bytes;
-    after.n += spill_request_ops(append);
+    after.op_count += spill_request_ops(append);
     int64_t largest = append->limits.bytes_max;
     for (size_t i = 0; i < append->element_count; i++)
         if (append->elements[i].size_bytes > largest)
@@ -227,8 +228,8 @@ static bool best_fits(const spill_request_t *append, const spill_state_t *state,
 static bool has_room(const spill_request_t *append, const spill_state_t *state,
                      int64_t fields_bytes)
 {
-    if (spill_keeps_best(append->definition))
-        return best_fits(append, state, fields_bytes);
+    if (spill_keeps_top_n(append->definition))
+        return top_n_fits(append, state, fields_bytes);
     return is_capped(append) ? newest_fits(append, state, fields_bytes)
                              : append_fits(append, state, fields_bytes);
 }
@@ -239,11 +240,11 @@ static spill_refusal_t append_refusal(const spill_request_t *append, const spill
     bool head = append->page == SPILL_HEAD;
     if (!state->present && !(head && append->create))
         return SPILL_REFUSAL_ABSENT;
-    if (!head && state->epoch != append->epoch)
+    if (!head && state->incarnation != append->incarnation)
         return SPILL_REFUSAL_ABSENT;
     if (append->op && op_seen)
         return SPILL_REFUSAL_REPEATED;
-    if (append->op && state->n >= append->op->base + append->op_window)
+    if (append->op && state->op_count >= append->op->base + append->op_window)
         return SPILL_REFUSAL_STALE;
     if (state->sealed)
         return SPILL_REFUSAL_SEALED;
@@ -287,8 +288,9 @@ static bool make_room(const spill_request_t *request, const spill_facts_t *facts
 {
     spill_state_t left = *state;
     while (true) {
-        left.first = spill_seqs_pass(&state->gone, left.first);
-        left.gone.count = state->gone.count - spill_seqs_count_below(&state->gone, left.first);
+        left.first = spill_seqs_pass(&state->deleted, left.first);
+        left.deleted.count =
+            state->deleted.count - spill_seqs_count_below(&state->deleted, left.first);
         int64_t bytes = spill_state_document_bytes(request->definition, request->owner, true, &left,
                                                    left.live, left.live_bytes);
         if (left.live == 1 ||
@@ -312,42 +314,42 @@ static spill_outcome_t append(const spill_request_t *request, const spill_facts_
                               spill_state_t *state, spill_effect_t *effect)
 {
     assert(request->element_count > 0 || request->skip > 0);
-    assert(request->skip == 0 || spill_keeps_best(request->definition));
+    assert(request->skip == 0 || spill_keeps_top_n(request->definition));
     int64_t fields_bytes = facts->fields_bytes > 0 ? facts->fields_bytes : state->fields_bytes;
     if (append_refusal(request, state, facts->op_seen, fields_bytes) != SPILL_REFUSAL_NONE)
         return SPILL_REFUSED_GUARD;
     spill_state_t after = *state;
     if (!after.present)
-        make_document(request, &after, request->epoch);
+        make_document(request, &after, request->incarnation);
     int64_t end = spill_state_end(&after), first = after.first;
     after.fields_bytes = fields_bytes;
     after.live += (int64_t)request->element_count;
     after.live_bytes += request->elements_bytes;
-    after.n += spill_request_ops(request);
-    for (size_t i = 0; is_apart(request) && i < request->element_count; i++) {
+    after.op_count += spill_request_ops(request);
+    for (size_t i = 0; is_referenced(request) && i < request->element_count; i++) {
         spill_sum_t value = spill_sum_of(request->definition, &request->elements[i]);
         spill_sum_add(&after.sum, &value);
     }
-    tally_appended(request, &after);
-    bool best = spill_keeps_best(request->definition);
-    if (best && !spill_step_knows_all(facts, state))
+    window_stats_appended(request, &after);
+    bool top_n = spill_keeps_top_n(request->definition);
+    if (top_n && !spill_step_knows_all(facts, state))
         return SPILL_REFUSED_GUARD;
-    if (is_capped(request) && !best && !make_room(request, facts, end, &after, &first))
+    if (is_capped(request) && !top_n && !make_room(request, facts, end, &after, &first))
         return SPILL_REFUSED_GUARD;
     *effect = (spill_effect_t){.kind = SPILL_EFFECT_ADD, .seq = end};
     *state = after;
     spill_step_appends_to_top(request, facts, end, state);
     if (!is_capped(request))
         return SPILL_DONE;
-    if (best) {
-        spill_seqs_insert_run(&state->gone, end, end + request->skip);
-        effect->crowded = spill_step_keeps_best(request, facts, end + request->skip, state);
-        fold_leading_gone(state);
+    if (top_n) {
+        spill_seqs_insert_run(&state->deleted, end, end + request->skip);
+        effect->crowded = spill_step_keeps_top_n(request, facts, end + request->skip, state);
+        fold_leading_deleted(state);
         first = state->first;
     }
     effect->end = first;
     state->first = first;
-    spill_seqs_drop_below(&state->gone, first);
+    spill_seqs_drop_below(&state->deleted, first);
     lift_low(request, state);
     return SPILL_DONE;
 }
@@ -364,7 +366,7 @@ static spill_outcome_t update_fields(const spill_request_t *request, const spill
                                    state->live_bytes) > SPILL_DOCUMENT_BYTES_MAX)
         return SPILL_REFUSED_GUARD;
     if (!state->present)
-        make_document(request, state, request->epoch);
+        make_document(request, state, request->incarnation);
     state->fields_bytes = after.fields_bytes;
     return SPILL_DONE;
 }
@@ -384,18 +386,19 @@ static int64_t made_rev(const spill_state_t *old, int64_t least)
 static spill_outcome_t put_page(const spill_request_t *request, const spill_facts_t *facts,
                                 spill_state_t *state, spill_effect_t *effect)
 {
-    bool newer = request->epoch > state->epoch ||
-                 (request->epoch == state->epoch && request->src > state->src);
-    int64_t src = request->lease > 0 ? request->epoch : request->src;
+    bool newer =
+        request->incarnation > state->incarnation ||
+        (request->incarnation == state->incarnation && request->source_rev > state->source_rev);
+    int64_t source_rev = request->lease > 0 ? request->incarnation : request->source_rev;
     if (state->present && (!newer || request->lease > 0 || is_leased(facts, state)))
         return SPILL_REFUSED_GUARD;
-    make_document(request, state, made_rev(state, src));
+    make_document(request, state, made_rev(state, source_rev));
     state->live = (int64_t)request->run->count;
     state->live_bytes = spill_run_bytes(request->run);
-    state->src = src;
+    state->source_rev = source_rev;
     state->lease = request->lease;
-    if (request->gone)
-        spill_seqs_copy(request->gone, &state->gone);
+    if (request->deleted)
+        spill_seqs_copy(request->deleted, &state->deleted);
     assert(spill_state_slots(state) == request->slots);
     effect->kind = SPILL_EFFECT_FILL;
     return SPILL_DONE;
@@ -404,10 +407,10 @@ static spill_outcome_t put_page(const spill_request_t *request, const spill_fact
 static spill_outcome_t create_page(const spill_request_t *request, spill_state_t *state,
                                    spill_effect_t *effect)
 {
-    if (state->present && state->epoch >= request->epoch)
+    if (state->present && state->incarnation >= request->incarnation)
         return SPILL_REFUSED_GUARD;
-    make_document(request, state, made_rev(state, request->epoch));
-    state->n = request->n;
+    make_document(request, state, made_rev(state, request->incarnation));
+    state->op_count = request->op_count;
     effect->kind = SPILL_EFFECT_FILL;
     return SPILL_DONE;
 }
@@ -417,21 +420,22 @@ static spill_outcome_t create_page(const spill_request_t *request, spill_state_t
 static spill_outcome_t cut(const spill_request_t *request, const spill_facts_t *facts,
                            spill_state_t *state, spill_effect_t *effect)
 {
-    if (!at_epoch(request, state) || !at_rev(request, state) || state->pages != request->pages ||
-        request->slots > spill_state_slots(state) || facts->differs)
+    if (!at_incarnation(request, state) || !at_rev(request, state) ||
+        state->pages != request->pages || request->slots > spill_state_slots(state) ||
+        facts->differs)
         return SPILL_REFUSED_GUARD;
     int64_t end = state->first + request->slots;
-    int64_t gone = (int64_t)spill_seqs_count_below(&state->gone, end);
+    int64_t deleted = (int64_t)spill_seqs_count_below(&state->deleted, end);
     *effect = (spill_effect_t){.kind = SPILL_EFFECT_CUT, .seq = state->first, .end = end};
-    state->live -= request->slots - gone;
+    state->live -= request->slots - deleted;
     state->live_bytes -= request->bytes;
-    state->removed += gone;
+    state->removed += deleted;
     state->first = end;
-    spill_seqs_drop_below(&state->gone, end);
-    if (is_apart(request)) {
+    spill_seqs_drop_below(&state->deleted, end);
+    if (is_referenced(request)) {
         state->pages = end;
     } else {
-        fold_leading_gone(state);
+        fold_leading_deleted(state);
         state->pages += 1 + request->more_pages;
     }
     state->rev++;
@@ -441,7 +445,7 @@ static spill_outcome_t cut(const spill_request_t *request, const spill_facts_t *
 static spill_outcome_t seal(const spill_request_t *request, spill_state_t *state)
 {
     bool head = request->page == SPILL_HEAD;
-    if (!at_epoch(request, state) || state->sealed)
+    if (!at_incarnation(request, state) || state->sealed)
         return SPILL_REFUSED_GUARD;
     if (!head && spill_state_slots(state) == 0 && !request->close)
         return SPILL_REFUSED_GUARD;
@@ -457,7 +461,7 @@ static spill_outcome_t seal(const spill_request_t *request, spill_state_t *state
 
 static spill_outcome_t advance(const spill_request_t *request, spill_state_t *state)
 {
-    if (!at_epoch(request, state))
+    if (!at_incarnation(request, state))
         return SPILL_REFUSED_GUARD;
     if (state->pages < request->pages)
         state->pages = request->pages;
@@ -486,7 +490,7 @@ static spill_outcome_t edit(const spill_request_t *request, const spill_facts_t 
     state->live_bytes = live_bytes;
     spill_sum_take(&state->sum, &request->taken);
     spill_sum_add(&state->sum, &request->given);
-    state->tally = facts->tally;
+    state->window_stats = facts->window_stats;
     spill_step_changes_top(request, facts, request->elements, state);
     state->rev++;
     *effect = (spill_effect_t){.kind = SPILL_EFFECT_REPLACE, .seq = request->seq};
@@ -504,8 +508,8 @@ static spill_outcome_t remove_in_head(const spill_request_t *request, const spil
     spill_sum_take(&state->sum, &request->taken);
     if (!keeps_newest(request))
         state->removed++;
-    else if (!is_apart(request))
-        fold_leading_gone(state);
+    else if (!is_referenced(request))
+        fold_leading_deleted(state);
     lift_low(request, state);
     return SPILL_DONE;
 }
@@ -528,14 +532,14 @@ static spill_outcome_t intend(const spill_request_t *request, const spill_facts_
     if (!request->edit)
         state->removed++;
     state->rev++;
-    state->intent_src = request->edit ? state->rev : 0;
+    state->intent_source_rev = request->edit ? state->rev : 0;
     return SPILL_DONE;
 }
 
 static spill_outcome_t pull(const spill_request_t *request, const spill_facts_t *facts,
                             spill_state_t *state, spill_effect_t *effect)
 {
-    if (!at_epoch(request, state) || !holds(request, facts, state))
+    if (!at_incarnation(request, state) || !holds(request, facts, state))
         return SPILL_REFUSED_GUARD;
     delete_element(request, facts, state, effect);
     return SPILL_DONE;
@@ -555,7 +559,7 @@ static spill_outcome_t settle(const spill_request_t *request, const spill_facts_
     }
     state->intent = false;
     state->intent_edit = false;
-    state->intent_src = 0;
+    state->intent_source_rev = 0;
     state->intent_value = (spill_sum_t){0};
     state->intent_seq = 0;
     state->intent_page = 0;
@@ -567,28 +571,28 @@ static spill_outcome_t trim(const spill_request_t *request, const spill_facts_t 
                             spill_state_t *state, spill_effect_t *effect)
 {
     int64_t end = spill_state_end(state);
-    if (!at_rev(request, state) || state->intent || request->low <= state->low ||
+    if (!at_rev(request, state) || state->intent || request->watermark <= state->watermark ||
         (request->seq > 0 && request->seq != end) || !spill_step_allows_top(request, state))
         return SPILL_REFUSED_GUARD;
     spill_step_changes_top(request, facts, NULL, state);
-    int64_t first = request->low < end ? request->low : end;
-    state->low = request->low;
+    int64_t first = request->watermark < end ? request->watermark : end;
+    state->watermark = request->watermark;
     state->removed = request->removed;
     spill_sum_take(&state->sum, &request->taken);
     state->rev++;
     if (first > state->first) {
-        int64_t gone = (int64_t)spill_seqs_count_below(&state->gone, first);
+        int64_t deleted = (int64_t)spill_seqs_count_below(&state->deleted, first);
         *effect = (spill_effect_t){.kind = SPILL_EFFECT_ERASE, .seq = state->first, .end = first};
-        state->live -= first - state->first - gone;
+        state->live -= first - state->first - deleted;
         state->live_bytes -= facts->erased_bytes;
-        state->tally = facts->tally;
+        state->window_stats = facts->window_stats;
         state->first = first;
-        spill_seqs_drop_below(&state->gone, first);
+        spill_seqs_drop_below(&state->deleted, first);
     }
-    if (is_apart(request))
+    if (is_referenced(request))
         state->pages = state->first;
     else if (keeps_newest(request))
-        fold_leading_gone(state);
+        fold_leading_deleted(state);
     lift_low(request, state);
     return SPILL_DONE;
 }
@@ -596,8 +600,8 @@ static spill_outcome_t trim(const spill_request_t *request, const spill_facts_t 
 /* How many elements a document has, whose numbers are those of the request. */
 static int64_t live_in_place(const spill_request_t *request, const spill_state_t *state)
 {
-    size_t below = spill_seqs_count_below(&state->gone, request->first);
-    size_t all = spill_seqs_count_below(&state->gone, request->first + request->slots);
+    size_t below = spill_seqs_count_below(&state->deleted, request->first);
+    size_t all = spill_seqs_count_below(&state->deleted, request->first + request->slots);
     return request->slots - (int64_t)(all - below);
 }
 
@@ -615,13 +619,13 @@ static spill_outcome_t recount_elements(const spill_request_t *request, const sp
     if (request->place) {
         state->first = request->first;
         state->live = live;
-        spill_seqs_drop_below(&state->gone, request->first);
-        spill_seqs_keep_below(&state->gone, request->first + request->slots);
+        spill_seqs_drop_below(&state->deleted, request->first);
+        spill_seqs_keep_below(&state->deleted, request->first + request->slots);
     }
     if (facts->measured)
         state->live_bytes = facts->live_bytes;
-    if (spill_tally_wanted(request->definition))
-        state->tally = facts->tally;
+    if (spill_window_stats_wanted(request->definition))
+        state->window_stats = facts->window_stats;
     if (head) {
         state->removed = request->removed;
         state->pages = request->pages;
@@ -643,9 +647,9 @@ static spill_outcome_t recount(const spill_request_t *request, const spill_facts
     }
     if (request->counts)
         return recount_elements(request, facts, state);
-    if (is_apart(request) && spill_state_end(state) != request->seq)
+    if (is_referenced(request) && spill_state_end(state) != request->seq)
         return SPILL_REFUSED_GUARD;
-    if (is_apart(request)) {
+    if (is_referenced(request)) {
         state->sum = request->given;
         spill_step_replaces_top(request, state);
     }
@@ -658,7 +662,7 @@ static spill_outcome_t recount(const spill_request_t *request, const spill_facts
 static spill_outcome_t empty_page(const spill_request_t *request, const spill_facts_t *facts,
                                   spill_state_t *state, spill_effect_t *effect)
 {
-    if (!at_epoch(request, state) || is_leased(facts, state))
+    if (!at_incarnation(request, state) || is_leased(facts, state))
         return SPILL_REFUSED_GUARD;
     if (keeps_newest(request))
         return drop_document(state, effect);
@@ -671,7 +675,7 @@ static spill_outcome_t empty_page(const spill_request_t *request, const spill_fa
 static spill_outcome_t drop_head(const spill_request_t *request, spill_state_t *state,
                                  spill_effect_t *effect)
 {
-    if (!at_epoch(request, state) || state->pages != request->pages)
+    if (!at_incarnation(request, state) || state->pages != request->pages)
         return SPILL_REFUSED_GUARD;
     return drop_document(state, effect);
 }
@@ -679,7 +683,7 @@ static spill_outcome_t drop_head(const spill_request_t *request, spill_state_t *
 static spill_outcome_t drop_page(const spill_request_t *request, const spill_facts_t *facts,
                                  spill_state_t *state, spill_effect_t *effect)
 {
-    if (!state->present || state->epoch > request->epoch || is_leased(facts, state))
+    if (!state->present || state->incarnation > request->incarnation || is_leased(facts, state))
         return SPILL_REFUSED_GUARD;
     if (keeps_newest(request))
         return drop_document(state, effect);
@@ -696,7 +700,7 @@ static spill_outcome_t take(const spill_request_t *request, const spill_facts_t 
 {
     if (state->present || !facts->plain)
         return SPILL_REFUSED_GUARD;
-    make_document(request, state, request->epoch);
+    make_document(request, state, request->incarnation);
     state->live = (int64_t)facts->plain->count;
     state->live_bytes = spill_run_bytes(facts->plain);
     state->fields_bytes = facts->fields_bytes;
@@ -704,10 +708,11 @@ static spill_outcome_t take(const spill_request_t *request, const spill_facts_t 
     return SPILL_DONE;
 }
 
-static spill_outcome_t take_cut(const spill_request_t *request, const spill_facts_t *facts,
-                                spill_state_t *state, spill_effect_t *effect)
+static spill_outcome_t adopt_split(const spill_request_t *request, const spill_facts_t *facts,
+                                   spill_state_t *state, spill_effect_t *effect)
 {
-    if (facts->differs || facts->now_us >= request->until || facts->dropped_rev >= request->epoch ||
+    if (facts->differs || facts->now_us >= request->until ||
+        facts->dropped_rev >= request->incarnation ||
         take(request, facts, state, effect) != SPILL_DONE)
         return SPILL_REFUSED_GUARD;
     state->first = request->slots;
@@ -719,8 +724,9 @@ static spill_outcome_t take_cut(const spill_request_t *request, const spill_fact
 static spill_outcome_t give_back(const spill_request_t *request, const spill_facts_t *facts,
                                  spill_state_t *state, spill_effect_t *effect)
 {
-    if (!at_epoch(request, state) || !at_rev(request, state) || state->pages != request->pages ||
-        state->intent || facts->fields_bytes > SPILL_DOCUMENT_BYTES_MAX)
+    if (!at_incarnation(request, state) || !at_rev(request, state) ||
+        state->pages != request->pages || state->intent ||
+        facts->fields_bytes > SPILL_DOCUMENT_BYTES_MAX)
         return SPILL_REFUSED_GUARD;
     return drop_document(state, effect);
 }
@@ -746,11 +752,11 @@ spill_outcome_t spill_transition(const spill_request_t *request, const spill_fac
         return edit(request, facts, state, effect);
     case SPILL_REQUEST_REMOVE:
         return remove_in_head(request, facts, state, effect);
-    case SPILL_REQUEST_INTEND:
+    case SPILL_REQUEST_PREPARE:
         return intend(request, facts, state);
-    case SPILL_REQUEST_PULL:
+    case SPILL_REQUEST_DELETE:
         return pull(request, facts, state, effect);
-    case SPILL_REQUEST_SETTLE:
+    case SPILL_REQUEST_COMPLETE:
         return settle(request, facts, state);
     case SPILL_REQUEST_TRIM:
         return trim(request, facts, state, effect);
@@ -764,11 +770,11 @@ spill_outcome_t spill_transition(const spill_request_t *request, const spill_fac
         return drop_head(request, state, effect);
     case SPILL_REQUEST_DROP_PAGE:
         return drop_page(request, facts, state, effect);
-    case SPILL_REQUEST_TAKE:
+    case SPILL_REQUEST_ADOPT:
         return take(request, facts, state, effect);
-    case SPILL_REQUEST_TAKE_CUT:
-        return take_cut(request, facts, state, effect);
-    case SPILL_REQUEST_GIVE_BACK:
+    case SPILL_REQUEST_ADOPT_SPLIT:
+        return adopt_split(request, facts, state, effect);
+    case SPILL_REQUEST_UNMANAGE:
         return give_back(request, facts, state, effect);
     case SPILL_REQUEST_READ:
     case SPILL_REQUEST_KIND_COUNT:

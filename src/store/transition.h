@@ -13,7 +13,8 @@ typedef enum spill_effect_kind {
     /*
      * request->elements at seq, seq + 1, ...; capped: what has a number below `end` goes for
      * good, of the document's elements and of these. Capped, keeping the best: what is gone by the
-     * state (spill_is_gone) goes, of both; seq is the first of request->skip numbers before them.
+     * state (spill_is_deleted) goes, of both; seq is the first of request->skip numbers before
+     * them.
      */
     SPILL_EFFECT_ADD,
     SPILL_EFFECT_REPLACE, /* element seq becomes request->elements[0] */
@@ -21,7 +22,7 @@ typedef enum spill_effect_kind {
     SPILL_EFFECT_CUT,     /* elements in [seq, end) leave the head: they live on in a page */
     SPILL_EFFECT_ERASE,   /* elements in [seq, end) go for good */
     SPILL_EFFECT_FILL,    /* the document's elements are request->run */
-    SPILL_EFFECT_DROP     /* the document goes, with its elements (GIVE_BACK: to other fields) */
+    SPILL_EFFECT_DROP     /* the document goes, with its elements (UNMANAGE: to other fields) */
 } spill_effect_kind_t;
 
 typedef struct spill_effect {
@@ -40,8 +41,8 @@ typedef struct spill_facts {
     int64_t (*size_of)(void *context, int64_t seq);
     void *context;
     bool op_seen;         /* APPEND: request->op is in the document's window */
-    bool differs;         /* CUT with a run, TAKE_CUT: the slots hold other elements */
-    int64_t old_bytes;    /* EDIT, REMOVE, PULL: size of element request->seq; -1: not there */
+    bool differs;         /* CUT with a run, ADOPT_SPLIT: the slots hold other elements */
+    int64_t old_bytes;    /* EDIT, REMOVE, DELETE: size of element request->seq; -1: not there */
     int64_t erased_bytes; /* TRIM: size of the head's live elements below request->low */
     /* RECOUNT with `counts`, of stores that keep these two: the document's elements, and their
      * size. */
@@ -52,19 +53,21 @@ typedef struct spill_facts {
      * the journal's.
      */
     const spill_top_t *journal;
-    spill_tally_t tally; /* layout bucket; where spill_needs_tally: see spill_tally_after */
+    spill_window_stats_t window_stats; /* layout bucket; where spill_needs_window_stats: see
+                                          spill_window_stats_after */
     /*
-     * TAKE: the elements that others keep in the array's place, ascending, from 0 on; NULL: none,
-     * or no array. TAKE_CUT: without those that go.
+     * ADOPT: the elements that others keep in the array's place, ascending, from 0 on; NULL: none,
+     * or no array. ADOPT_SPLIT: without those that go.
      */
     const spill_run_t *plain;
     /*
      * APPEND, UPDATE_FIELDS: size of the head's other fields after request->update, or of those of
-     * the head to be made; 0: as they are. TAKE, TAKE_CUT: without the array; GIVE_BACK: with it.
+     * the head to be made; 0: as they are. ADOPT, ADOPT_SPLIT: without the array; UNMANAGE: with
+     * it.
      */
     int64_t fields_bytes;
     int64_t now_us;      /* where spill_needs_time: the store's clock */
-    int64_t dropped_rev; /* TAKE_CUT: the highest that a dropped head had */
+    int64_t dropped_rev; /* ADOPT_SPLIT: the highest that a dropped head had */
 } spill_facts_t;
 
 /*
@@ -83,8 +86,9 @@ bool spill_needs_time(const spill_request_t *request);
  * Layout bucket: the tally of a document once a request that changes, takes or counts elements has
  * been carried out. `run` holds the document's live elements, ascending.
  */
-bool spill_needs_tally(const spill_request_t *request);
-spill_tally_t spill_tally_after(const spill_request_t *request, const spill_run_t *run);
+bool spill_needs_window_stats(const spill_request_t *request);
+spill_window_stats_t spill_window_stats_after(const spill_request_t *request,
+                                              const spill_run_t *run);
 
 /*
  * Does it depend on how the document's elements rank? Layout subset: where it brings a refill;
@@ -92,11 +96,12 @@ spill_tally_t spill_tally_after(const spill_request_t *request, const spill_run_
  */
 bool spill_needs_journal(const spill_request_t *request);
 
-/* TAKE, TAKE_CUT, GIVE_BACK: does an array come out of the head's other fields, or go into them? */
+/* ADOPT, ADOPT_SPLIT, UNMANAGE: does an array come out of the head's other fields, or go into them?
+ */
 bool spill_moves_array(const spill_request_t *request);
 
 /* Is element `seq`, which was in the document or was appended to it, no longer there? */
-bool spill_is_gone(const spill_state_t *after, int64_t seq);
+bool spill_is_deleted(const spill_state_t *after, int64_t seq);
 
 /* Most bytes that an update (may be NULL) adds to a head's other fields. */
 int64_t spill_update_growth(const bson_t *update);

@@ -2,11 +2,11 @@
 
 #include "store/collation.h"
 
-spill_code_t spill_collation_check(spill_foreign_t *foreign, const char *collection,
+spill_code_t spill_collation_check(spill_raw_admin_t *admin, const char *collection,
                                    spill_error_t *error)
 {
     bson_t listing;
-    spill_code_t code = foreign->ops->list(foreign, &listing, error);
+    spill_code_t code = admin->ops->list(admin, &listing, error);
     if (code == SPILL_OK)
         code = spill_collation_judge(&listing, collection, error);
     bson_destroy(&listing);
@@ -15,10 +15,10 @@ spill_code_t spill_collation_check(spill_foreign_t *foreign, const char *collect
 
 spill_code_t spill_collation_check_at(const char *uri, const char *collection, spill_error_t *error)
 {
-    spill_foreign_t *foreign;
-    spill_code_t code = spill_foreign_open(uri, &foreign, error);
+    spill_raw_admin_t *admin;
+    spill_code_t code = spill_raw_admin_open(uri, &admin, error);
     if (code == SPILL_OK)
-        code = spill_collation_check(foreign, collection, error);
-    spill_foreign_close(foreign);
+        code = spill_collation_check(admin, collection, error);
+    spill_raw_admin_close(admin);
     return code;
 }

@@ -2,10 +2,10 @@
 #ifndef SPILL_TOOLS_COLLATION_H
 #define SPILL_TOOLS_COLLATION_H
 
-#include "store/foreign.h"
+#include "store/raw_admin.h"
 
 /* SPILL_REFUSED: it has a collation. SPILL_OK if the collection does not exist. One command. */
-spill_code_t spill_collation_check(spill_foreign_t *foreign, const char *collection,
+spill_code_t spill_collation_check(spill_raw_admin_t *admin, const char *collection,
                                    spill_error_t *error);
 
 /* The same of a server's database by its URI. */

@@ -3,8 +3,8 @@
 #include "core/array.h"
 #include "definition/fields.h"
 #include "layout/outlier.h"
-#include "tools/convert_mark.h"
-#include "tools/import_mark.h"
+#include "tools/convert_checkpoint.h"
+#include "tools/import_checkpoint.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -14,14 +14,14 @@
 /* ---- the new definition ---------------------------------------------------------------------- */
 
 /* What a definition's documents are: arrays in heads and pages, elements apart, or windows. */
-typedef enum family { ARRAYS, APART, WINDOWS } family_t;
+typedef enum family { ARRAYS, REFERENCED, WINDOWS } family_t;
 
 static family_t family_of(spill_layout_t layout)
 {
     spill_definition_t definition = {.layout = layout};
     if (layout == SPILL_LAYOUT_BUCKET)
         return WINDOWS;
-    return spill_elements_apart(&definition) ? APART : ARRAYS;
+    return spill_has_referenced_elements(&definition) ? REFERENCED : ARRAYS;
 }
 
 static void carry_name(const char *from, char *to)
@@ -52,14 +52,15 @@ static void carry_statistics(const spill_definition_t *from, spill_definition_t 
 static void change_shape(const spill_definition_t *from, family_t family,
                          spill_definition_t *definition)
 {
-    const char *array = family_of(from->layout) == APART ? "elements" : from->array;
+    const char *array = family_of(from->layout) == REFERENCED ? "elements" : from->array;
     if (family == ARRAYS)
         spill_definition_init(definition, from->name);
     else
-        spill_definition_preset(definition, family == APART ? "reviews-separate" : "reviews-bucket",
+        spill_definition_preset(definition,
+                                family == REFERENCED ? "reviews-separate" : "reviews-bucket",
                                 from->name, NULL);
     strcpy(definition->array, array);
-    if (family != APART) {
+    if (family != REFERENCED) {
         strcpy(definition->page_array, array);
         definition->order = from->order;
     }
@@ -107,7 +108,7 @@ spill_code_t spill_convert_definition(const spill_definition_t *from, const char
                           "alone, not with %s",
                           spill_layout_name(layout));
     spill_definition_set_layout(definition, layout);
-    if (layout == SPILL_LAYOUT_CAPPED && spill_keeps_best(from))
+    if (layout == SPILL_LAYOUT_CAPPED && spill_keeps_top_n(from))
         strcpy(definition->sort_field, from->sort_field);
     carry_retention(from, definition);
     if (keep)
@@ -132,26 +133,26 @@ static spill_code_t refuse_itself(const char *name, const char *as, spill_error_
 }
 
 /* What is left of a definition that is being dropped is nothing to begin a conversion with. */
-static spill_code_t refuse_dropped(const char *name, const spill_convert_mark_t *mark,
+static spill_code_t refuse_dropped(const char *name, const spill_convert_checkpoint_t *checkpoint,
                                    spill_error_t *error)
 {
     return spill_fail(error, SPILL_REFUSED,
                       "'%s' is being dropped, and part of it may be gone: '%s' may be the only "
                       "whole copy, so let nothing be dropped there. Convert as '%s' with --finish "
                       "goes on; dropping '%s' removes what is left of it",
-                      name, mark->as, mark->as, name);
+                      name, checkpoint->as, checkpoint->as, name);
 }
 
 spill_code_t spill_convert_check(spill_store_t *store, const char *name, const char *as,
                                  spill_error_t *error)
 {
-    spill_convert_mark_t mark = {0};
+    spill_convert_checkpoint_t checkpoint = {0};
     spill_code_t code = refuse_itself(name, as, error);
     if (code == SPILL_OK)
-        code = spill_convert_mark_load(store, name, &mark, error);
-    if (code == SPILL_OK && spill_convert_mark_stands(&mark))
-        code = refuse_dropped(name, &mark, error);
-    spill_convert_mark_release(&mark);
+        code = spill_convert_checkpoint_load(store, name, &checkpoint, error);
+    if (code == SPILL_OK && spill_convert_checkpoint_stands(&checkpoint))
+        code = refuse_dropped(name, &checkpoint, error);
+    spill_convert_checkpoint_release(&checkpoint);
     return code;
 }
 
@@ -215,7 +216,7 @@ static spill_code_t compare_all(spill_store_t *store, const char *name,
     ahead = result->ahead - ahead;
     if (code != SPILL_OK || differences == 0)
         return code;
-    if (options->forming && !dropping)
+    if (options->building && !dropping)
         return refuse_changed(name, differences, error);
     return dropping ? refuse_rest(name, options->as, differences, error)
                     : refuse_differences(name, options->as, differences, ahead, error);
@@ -228,14 +229,14 @@ static spill_code_t drop_owner(void *context, const spill_value_t *owner, spill_
 }
 
 /* `forming`: the arrays were laid out in documents of the application. */
-static spill_code_t drop_owners(spill_store_t *store, const char *name, bool forming,
+static spill_code_t drop_owners(spill_store_t *store, const char *name, bool building,
                                 spill_error_t *error)
 {
     spill_array_t *array;
     spill_code_t code = spill_array_open(store, name, &array, error);
     if (code != SPILL_OK)
         return code;
-    array->documents_stay = forming;
+    array->documents_stay = building;
     code = spill_each_owner(array, drop_owner, array, false, error);
     spill_array_close(array);
     return code;
@@ -272,21 +273,21 @@ static spill_code_t check_ends(spill_store_t *store, const char *name, spill_err
 /* The mark is saved before the first array goes, and says so before the definition does: one that
  * gets the old name later is not taken for what is left of this one. */
 static spill_code_t drop_all(spill_store_t *store, const char *name,
-                             const spill_copy_options_t *options, spill_convert_mark_t *mark,
-                             spill_error_t *error)
+                             const spill_copy_options_t *options,
+                             spill_convert_checkpoint_t *checkpoint, spill_error_t *error)
 {
     const char *as = options->as;
     spill_code_t code = SPILL_OK;
-    if (!spill_convert_mark_stands(mark)) {
+    if (!spill_convert_checkpoint_stands(checkpoint)) {
         code = spill_import_marks_drop(store, name, error); /* and what a mark was before */
-        spill_convert_mark_release(mark);
+        spill_convert_checkpoint_release(checkpoint);
         if (code == SPILL_OK)
-            code = spill_convert_mark_save(store, name, as, false, mark, error);
+            code = spill_convert_checkpoint_save(store, name, as, false, checkpoint, error);
     }
     if (code == SPILL_OK)
-        code = drop_owners(store, name, options->forming, error);
+        code = drop_owners(store, name, options->building, error);
     if (code == SPILL_OK)
-        code = spill_convert_mark_save(store, name, as, true, mark, error);
+        code = spill_convert_checkpoint_save(store, name, as, true, checkpoint, error);
     return code == SPILL_OK ? spill_store_drop(store, name, error) : code;
 }
 
@@ -294,20 +295,20 @@ spill_code_t spill_convert_finish(spill_store_t *store, const char *name,
                                   const spill_copy_options_t *options, spill_copy_result_t *result,
                                   spill_error_t *error)
 {
-    spill_convert_mark_t mark = {0};
+    spill_convert_checkpoint_t checkpoint = {0};
     spill_code_t code = refuse_itself(name, options->as, error);
     if (code == SPILL_OK)
-        code = spill_convert_mark_load(store, name, &mark, error);
-    bool dropping = spill_convert_mark_stands(&mark);
-    if (code == SPILL_OK && dropping && strcmp(mark.as, options->as) != 0)
-        code = refuse_dropped(name, &mark, error);
+        code = spill_convert_checkpoint_load(store, name, &checkpoint, error);
+    bool dropping = spill_convert_checkpoint_stands(&checkpoint);
+    if (code == SPILL_OK && dropping && strcmp(checkpoint.as, options->as) != 0)
+        code = refuse_dropped(name, &checkpoint, error);
     if (code == SPILL_OK)
         code = compare_all(store, name, options, dropping, result, error);
     if (code == SPILL_OK && !dropping)
         code = check_ends(store, name, error);
     if (code == SPILL_OK)
-        code = drop_all(store, name, options, &mark, error);
-    spill_convert_mark_release(&mark);
+        code = drop_all(store, name, options, &checkpoint, error);
+    spill_convert_checkpoint_release(&checkpoint);
     return code;
 }
 
@@ -315,12 +316,12 @@ spill_code_t spill_convert_finished(spill_store_t *store, const char *name, cons
                                     bool *finished, spill_error_t *error)
 {
     spill_definition_t definition;
-    spill_convert_mark_t mark = {0};
+    spill_convert_checkpoint_t checkpoint = {0};
     *finished = false;
     spill_code_t code = spill_store_definition(store, as, &definition, error);
     if (code == SPILL_OK)
-        code = spill_convert_mark_load(store, name, &mark, error);
-    *finished = code == SPILL_OK && strcmp(mark.as, as) == 0;
-    spill_convert_mark_release(&mark);
+        code = spill_convert_checkpoint_load(store, name, &checkpoint, error);
+    *finished = code == SPILL_OK && strcmp(checkpoint.as, as) == 0;
+    spill_convert_checkpoint_release(&checkpoint);
     return code == SPILL_NOT_FOUND ? SPILL_OK : code;
 }

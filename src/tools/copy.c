@@ -55,7 +55,7 @@ static spill_code_t copy_and_compare(spill_copy_owner_t *owner, spill_error_t *e
     const spill_copy_t *copy = owner->copy;
     spill_copy_result_t *result = copy->result;
     int64_t copied = result->elements;
-    bool fields_go = !copy->joins_windows && !copy->options->forming;
+    bool fields_go = !copy->joins_windows && !copy->options->building;
     spill_code_t code = fields_go ? spill_copy_fields(owner, error) : SPILL_OK;
     int64_t fields = owner->difference.count;
     owner->difference.count = 0; /* a field that cannot be set is no reason to keep elements back */
@@ -72,8 +72,8 @@ static spill_code_t copy_and_compare(spill_copy_owner_t *owner, spill_error_t *e
     }
     if (code == SPILL_OK && spill_copy_is_capped(copy))
         code = spill_copy_cap_check(owner, &from, error);
-    if (code == SPILL_OK && spill_copy_keeps_best(copy))
-        code = spill_copy_count_best(owner, error);
+    if (code == SPILL_OK && spill_copy_keeps_top_n(copy))
+        code = spill_copy_count_top_n(owner, error);
     if (from < owner->begin)
         from = owner->begin;
     if (code == SPILL_OK && compares)
@@ -266,9 +266,9 @@ spill_code_t spill_copy_begin(spill_copy_t *copy, const char *name, spill_error_
         code = open_side(&copy->source, name, error);
     if (code == SPILL_OK)
         code = open_side(&copy->target, as ? as : name, error);
-    if (code == SPILL_OK && copy->options->forming) {
+    if (code == SPILL_OK && copy->options->building) {
         spill_array_t *target = copy->target.array;
-        target->forming = false;
+        target->building = false;
         target->documents_stay =
             strcmp(target->definition.collection, copy->source.array->definition.collection) == 0;
     }

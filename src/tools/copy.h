@@ -53,8 +53,8 @@ typedef struct spill_copy_options {
     spill_bounds_t bounds;
     bool unverified; /* do not compare what has been copied */
     bool dropping;   /* the source is being dropped, and part of it may be gone already */
-    bool forming;    /* the target is forming (core/forming.h), and this brings its arrays: the
-                        heads' other fields stay where they are */
+    bool building;   /* the target is forming (core/building.h), and this brings its arrays: the
+                       heads' other fields stay where they are */
 
     /* All may be NULL. */
     /* Before so many elements are appended: it may wait, or end the copy (SPILL_CANCELLED). */

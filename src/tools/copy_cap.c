@@ -14,7 +14,7 @@
 bool spill_copy_is_capped(const spill_copy_t *copy)
 {
     const spill_definition_t *definition = spill_array_get_definition(copy->target.array);
-    return definition->layout == SPILL_LAYOUT_CAPPED && !spill_keeps_best(definition);
+    return definition->layout == SPILL_LAYOUT_CAPPED && !spill_keeps_top_n(definition);
 }
 
 /* ---- what the cap keeps ---------------------------------------------------------------------- */
@@ -115,7 +115,7 @@ spill_code_t spill_copy_cap_look(spill_copy_owner_t *owner, spill_error_t *error
     owner->cap_room = bounds->threshold;
     owner->cap_from = owner->end;
     spill_code_t code = read_head(owner, &head, error);
-    owner->cap_low = head.state.present ? head.state.low : 0;
+    owner->cap_low = head.state.present ? head.state.watermark : 0;
     spill_response_release(&head);
     if (code != SPILL_OK)
         return code;
@@ -213,7 +213,7 @@ spill_code_t spill_copy_cap_check(spill_copy_owner_t *owner, int64_t *from, spil
     *from = 0;
     spill_code_t code = read_head(owner, &head, error);
     if (code == SPILL_OK && head.state.present) {
-        *from = head.state.low;
+        *from = head.state.watermark;
         owner->live = head.state.live;
         code = newest_below(owner, *from, &seq, &bytes, error);
         if (code == SPILL_OK && seq >= 0 &&

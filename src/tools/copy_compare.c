@@ -62,9 +62,9 @@ static bool fell_off(const spill_copy_owner_t *owner, const spill_copy_cursor_t 
 {
     const spill_definition_t *definition = spill_array_get_definition(owner->copy->source.array);
     const spill_state_t *head = &source->stretch.head.state;
-    if (spill_keeps_best(definition))
+    if (spill_keeps_top_n(definition))
         return head->present && seq < spill_state_end(head);
-    return definition->layout == SPILL_LAYOUT_CAPPED && seq < head->low;
+    return definition->layout == SPILL_LAYOUT_CAPPED && seq < head->watermark;
 }
 
 spill_code_t spill_copy_surplus(spill_copy_owner_t *owner, const spill_copy_cursor_t *source,
@@ -124,8 +124,8 @@ static spill_code_t compare_next(spill_copy_owner_t *owner, spill_copy_cursor_t 
 spill_code_t spill_copy_compare(spill_copy_owner_t *owner, int64_t from, int64_t to, int64_t *equal,
                                 spill_error_t *error)
 {
-    if (spill_copy_keeps_best(owner->copy))
-        return spill_copy_compare_best(owner, from, to, equal, error);
+    if (spill_copy_keeps_top_n(owner->copy))
+        return spill_copy_compare_top_n(owner, from, to, equal, error);
     spill_copy_cursor_t source, target;
     spill_copy_cursor_source(&source, owner, from, to);
     spill_copy_cursor_target(&target, owner, from, to);

@@ -51,7 +51,7 @@ spill_code_t spill_copy_remove(const spill_copy_owner_t *owner, int64_t seq, spi
 static bool drops_none(const spill_copy_owner_t *owner, const spill_copy_batch_t *batch)
 {
     const spill_definition_t *definition = spill_array_get_definition(owner->copy->target.array);
-    return definition->layout != SPILL_LAYOUT_CAPPED || spill_keeps_best(definition) ||
+    return definition->layout != SPILL_LAYOUT_CAPPED || spill_keeps_top_n(definition) ||
            (owner->live == 0 && batch->placeholders == batch->count) ||
            owner->live + (int64_t)batch->count < definition->bounds.threshold;
 }
@@ -84,7 +84,7 @@ bool spill_copy_batch_is_short(const spill_copy_batch_t *batch, const spill_valu
                                  batch->bytes.size + value->size_bytes <= BATCH_BYTES);
 }
 
-void spill_copy_batch_settle(spill_copy_batch_t *batch)
+void spill_copy_batch_finish(spill_copy_batch_t *batch)
 {
     for (size_t i = 0; i < batch->count; i++)
         batch->values[i].data = batch->bytes.data + batch->offsets[i];
@@ -196,7 +196,7 @@ spill_code_t spill_copy_skip(spill_copy_owner_t *owner, int64_t to, spill_error_
 static spill_code_t append(spill_copy_owner_t *owner, spill_copy_batch_t *batch,
                            spill_error_t *error)
 {
-    spill_copy_batch_settle(batch);
+    spill_copy_batch_finish(batch);
     spill_code_t code;
     size_t at = 0;
     do
@@ -253,7 +253,7 @@ spill_code_t spill_copy_flush(spill_copy_owner_t *owner, spill_copy_batch_t *bat
 
 static const spill_value_t *placeholder_of(const spill_copy_side_t *target)
 {
-    return &PLACEHOLDERS[spill_elements_apart(spill_array_get_definition(target->array))];
+    return &PLACEHOLDERS[spill_has_referenced_elements(spill_array_get_definition(target->array))];
 }
 
 /* Can the target have such an element? One that keeps the best has bounds in bytes besides. */
@@ -262,9 +262,9 @@ static spill_code_t check_element(const spill_copy_owner_t *owner, const spill_e
 {
     const spill_definition_t *definition = spill_array_get_definition(owner->copy->target.array);
     spill_code_t code = spill_storable_check(definition, &owner->source, element, error);
-    if (code != SPILL_OK || !spill_keeps_best(definition))
+    if (code != SPILL_OK || !spill_keeps_top_n(definition))
         return code;
-    code = spill_array_check_best(&owner->target, &element->value, error);
+    code = spill_array_check_top_n(&owner->target, &element->value, error);
     if (code == SPILL_OK)
         return SPILL_OK;
     spill_fail_prefix(error, code, "element %" PRId64, element->seq);
@@ -291,7 +291,7 @@ static spill_code_t pass_gap(spill_copy_owner_t *owner, spill_copy_batch_t *batc
                              int64_t end, spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
-    if (next < end && spill_copy_keeps_best(owner->copy)) {
+    if (next < end && spill_copy_keeps_top_n(owner->copy)) {
         code = spill_copy_flush(owner, batch, error);
         batch->skip = end - next;
         return code;

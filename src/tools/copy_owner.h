@@ -151,7 +151,7 @@ bool spill_copy_batch_is_short(const spill_copy_batch_t *batch, const spill_valu
 /* Copies the value's bytes. */
 void spill_copy_batch_add(spill_copy_batch_t *batch, const spill_value_t *value, bool gap);
 /* Let the values point to their bytes: after the last was added. */
-void spill_copy_batch_settle(spill_copy_batch_t *batch);
+void spill_copy_batch_finish(spill_copy_batch_t *batch);
 
 /* Put a value into the batch; what is in it is appended first where it does not fit. */
 spill_code_t spill_copy_push(spill_copy_owner_t *owner, spill_copy_batch_t *batch,
@@ -188,19 +188,20 @@ spill_code_t spill_copy_cap_begin(spill_copy_owner_t *owner, spill_error_t *erro
  */
 spill_code_t spill_copy_cap_check(spill_copy_owner_t *owner, int64_t *from, spill_error_t *error);
 
-/* ---- a target that keeps the best (copy_best.c) ---------------------------------------------- */
+/* ---- a target that keeps the best (copy_top_n.c) ----------------------------------------------
+ */
 
-bool spill_copy_keeps_best(const spill_copy_t *copy);
+bool spill_copy_keeps_top_n(const spill_copy_t *copy);
 
 /*
  * As spill_copy_compare, which calls it: what the target has not is a difference where it ranks
  * above what is there, or there is room for it.
  */
-spill_code_t spill_copy_compare_best(spill_copy_owner_t *owner, int64_t from, int64_t to,
-                                     int64_t *equal, spill_error_t *error);
+spill_code_t spill_copy_compare_top_n(spill_copy_owner_t *owner, int64_t from, int64_t to,
+                                      int64_t *equal, spill_error_t *error);
 
 /* Set live, and count what was dropped. */
-spill_code_t spill_copy_count_best(spill_copy_owner_t *owner, spill_error_t *error);
+spill_code_t spill_copy_count_top_n(spill_copy_owner_t *owner, spill_error_t *error);
 
 /* ---- a target with windows (copy_windows.c) -------------------------------------------------- */
 

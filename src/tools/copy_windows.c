@@ -203,7 +203,7 @@ static spill_code_t take_all(pass_t *pass, spill_error_t *error)
 {
     spill_copy_batch_t *batch = pass->batch;
     spill_code_t code = SPILL_OK;
-    spill_copy_batch_settle(batch);
+    spill_copy_batch_finish(batch);
     for (size_t start = 0; code == SPILL_OK && start < batch->count; start++) {
         size_t at = pass->at[start];
         if (at == SIZE_MAX)

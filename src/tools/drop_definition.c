@@ -1,8 +1,8 @@
 #include "tools/drop_definition.h"
 
-#include "core/forming.h"
-#include "tools/convert_mark.h"
-#include "tools/import_mark.h"
+#include "core/building.h"
+#include "tools/convert_checkpoint.h"
+#include "tools/import_checkpoint.h"
 #include "util/error.h"
 
 #include <string.h>
@@ -12,12 +12,12 @@
 static spill_code_t drop_original(spill_store_t *store, const char *name, const char *planned,
                                   spill_error_t *error)
 {
-    spill_convert_mark_t mark = {0};
-    spill_code_t code = spill_convert_mark_load(store, name, &mark, error);
-    bool ends = strcmp(mark.as, planned) == 0;
-    if (code == SPILL_OK && ends && !mark.emptied)
-        code = spill_convert_mark_save(store, name, planned, true, &mark, error);
-    spill_convert_mark_release(&mark);
+    spill_convert_checkpoint_t checkpoint = {0};
+    spill_code_t code = spill_convert_checkpoint_load(store, name, &checkpoint, error);
+    bool ends = strcmp(checkpoint.as, planned) == 0;
+    if (code == SPILL_OK && ends && !checkpoint.emptied)
+        code = spill_convert_checkpoint_save(store, name, planned, true, &checkpoint, error);
+    spill_convert_checkpoint_release(&checkpoint);
     if (code == SPILL_OK && !ends)
         return spill_fail(error, SPILL_REFUSED,
                           "'%s' has the arrays that `spillway migrate' brings to '%s': its "
@@ -27,14 +27,14 @@ static spill_code_t drop_original(spill_store_t *store, const char *name, const 
 }
 
 /* Its mark goes last: while it is there, it is not taken for a definition that is whole. */
-static spill_code_t drop_forming(spill_store_t *store, const char *name, const char *original,
-                                 spill_error_t *error)
+static spill_code_t drop_building(spill_store_t *store, const char *name, const char *original,
+                                  spill_error_t *error)
 {
-    spill_convert_mark_t mark = {0};
+    spill_convert_checkpoint_t checkpoint = {0};
     spill_definition_t definition;
-    spill_code_t code = spill_convert_mark_load(store, original, &mark, error);
-    bool ends = strcmp(mark.as, name) == 0;
-    spill_convert_mark_release(&mark);
+    spill_code_t code = spill_convert_checkpoint_load(store, original, &checkpoint, error);
+    bool ends = strcmp(checkpoint.as, name) == 0;
+    spill_convert_checkpoint_release(&checkpoint);
     if (code == SPILL_OK) {
         code = spill_store_definition(store, original, &definition, error);
         ends = ends || code == SPILL_NOT_FOUND;
@@ -52,20 +52,20 @@ static spill_code_t drop_forming(spill_store_t *store, const char *name, const c
 
 spill_code_t spill_drop_definition(spill_store_t *store, const char *name, spill_error_t *error)
 {
-    spill_forming_t forming = {0};
+    spill_building_t building = {0};
     char planned[SPILL_NAME_SIZE];
-    spill_code_t code = spill_forming_of_original(store, name, planned, error);
+    spill_code_t code = spill_building_of_original(store, name, planned, error);
     if (code == SPILL_OK && planned[0] != '\0')
         return drop_original(store, name, planned, error);
     if (code == SPILL_OK)
-        code = spill_forming_load(store, name, &forming, error);
-    if (code == SPILL_OK && forming.stored) {
-        code = drop_forming(store, name, forming.original, error);
+        code = spill_building_load(store, name, &building, error);
+    if (code == SPILL_OK && building.stored) {
+        code = drop_building(store, name, building.original, error);
     } else if (code == SPILL_OK) {
         code = spill_import_marks_drop(store, name, error);
         if (code == SPILL_OK)
             code = spill_store_drop(store, name, error);
     }
-    spill_forming_release(&forming);
+    spill_building_release(&building);
     return code;
 }

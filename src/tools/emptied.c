@@ -1,7 +1,7 @@
 #include "tools/emptied.h"
 
 #include "definition/fields.h"
-#include "store/foreign.h"
+#include "store/raw_admin.h"
 
 #include <string.h>
 
@@ -28,7 +28,8 @@ static spill_code_t is_shared(spill_store_t *store, const spill_definition_t *de
     return code;
 }
 
-/* {_id: {owner, page}, spill: {epoch, ...}, ...}; of a window {_id: {owner, window, part}, ...}. */
+/* {_id: {owner, page}, spill: {incarnation, ...}, ...}; of a window {_id: {owner, window, part},
+ * ...}. */
 static bool is_page(const spill_definition_t *definition, const char *collection,
                     const bson_t *document)
 {
@@ -43,11 +44,11 @@ static bool is_page(const spill_definition_t *definition, const char *collection
     return page;
 }
 
-static spill_code_t delete_pages(spill_foreign_t *foreign, const spill_definition_t *definition,
-                                 const char *collection, const spill_foreign_batch_t *batch,
+static spill_code_t delete_pages(spill_raw_admin_t *admin, const spill_definition_t *definition,
+                                 const char *collection, const spill_raw_admin_batch_t *batch,
                                  bool *others, spill_error_t *error)
 {
-    spill_foreign_write_t writes[DOCUMENTS_AT_A_TIME];
+    spill_raw_admin_write_t writes[DOCUMENTS_AT_A_TIME];
     size_t count = 0;
     for (size_t i = 0; i < batch->count; i++) {
         bson_iter_t id;
@@ -55,14 +56,14 @@ static spill_code_t delete_pages(spill_foreign_t *foreign, const spill_definitio
                     bson_iter_init_find(&id, batch->documents[i], "_id");
         *others = *others || !ours;
         if (ours)
-            writes[count++] = (spill_foreign_write_t){.kind = SPILL_FOREIGN_DELETE,
-                                                      .id = spill_value_from_iter(&id)};
+            writes[count++] = (spill_raw_admin_write_t){.kind = SPILL_RAW_ADMIN_DELETE,
+                                                        .id = spill_value_from_iter(&id)};
     }
-    return count > 0 ? foreign->ops->write(foreign, collection, writes, count, error) : SPILL_OK;
+    return count > 0 ? admin->ops->write(admin, collection, writes, count, error) : SPILL_OK;
 }
 
 /* The place behind the batch, in `last`. */
-static bool go_behind(const spill_foreign_batch_t *batch, bson_t *last, spill_value_t *after)
+static bool go_behind(const spill_raw_admin_batch_t *batch, bson_t *last, spill_value_t *after)
 {
     bson_iter_t id;
     if (batch->end || batch->count == 0 ||
@@ -77,36 +78,36 @@ static bool go_behind(const spill_foreign_batch_t *batch, bson_t *last, spill_va
     return true;
 }
 
-static spill_code_t empty_collection(spill_foreign_t *foreign, const spill_definition_t *definition,
+static spill_code_t empty_collection(spill_raw_admin_t *admin, const spill_definition_t *definition,
                                      const char *collection, bool *others, spill_error_t *error)
 {
     bson_t last = BSON_INITIALIZER;
     spill_value_t after;
-    spill_foreign_read_t read = {.collection = collection, .limit = DOCUMENTS_AT_A_TIME};
+    spill_raw_admin_read_t read = {.collection = collection, .limit = DOCUMENTS_AT_A_TIME};
     spill_code_t code = SPILL_OK;
     bool more = true;
     while (code == SPILL_OK && more) {
-        spill_foreign_batch_t batch = {0};
-        code = foreign->ops->read(foreign, &read, &batch, error);
+        spill_raw_admin_batch_t batch = {0};
+        code = admin->ops->read(admin, &read, &batch, error);
         if (code == SPILL_OK)
-            code = delete_pages(foreign, definition, collection, &batch, others, error);
+            code = delete_pages(admin, definition, collection, &batch, others, error);
         more = code == SPILL_OK && go_behind(&batch, &last, &after);
         read.after = &after;
-        spill_foreign_batch_release(&batch);
+        spill_raw_admin_batch_release(&batch);
     }
     bson_destroy(&last);
     return code;
 }
 
-static spill_code_t drop_emptied(spill_store_t *store, spill_foreign_t *foreign,
+static spill_code_t drop_emptied(spill_store_t *store, spill_raw_admin_t *admin,
                                  const spill_definition_t *definition, const char *collection,
                                  spill_error_t *error)
 {
     bool shared = false, others = false;
     spill_code_t code = is_shared(store, definition, collection, &shared, error);
     if (code == SPILL_OK && !shared)
-        code = empty_collection(foreign, definition, collection, &others, error);
-    return code == SPILL_OK && !shared && !others ? foreign->ops->drop(foreign, collection, error)
+        code = empty_collection(admin, definition, collection, &others, error);
+    return code == SPILL_OK && !shared && !others ? admin->ops->drop(admin, collection, error)
                                                   : code;
 }
 
@@ -114,12 +115,12 @@ spill_code_t spill_drop_emptied(spill_store_t *store, const char *uri,
                                 const spill_definition_t *definition, spill_error_t *error)
 {
     const char *pages = definition->page_collection, *heads = definition->collection;
-    spill_foreign_t *foreign = NULL;
-    spill_code_t code = spill_foreign_open(uri, &foreign, error);
+    spill_raw_admin_t *admin = NULL;
+    spill_code_t code = spill_raw_admin_open(uri, &admin, error);
     if (code == SPILL_OK && pages[0] != '\0')
-        code = drop_emptied(store, foreign, definition, pages, error);
+        code = drop_emptied(store, admin, definition, pages, error);
     if (code == SPILL_OK && strcmp(heads, pages) != 0)
-        code = drop_emptied(store, foreign, definition, heads, error);
-    spill_foreign_close(foreign);
+        code = drop_emptied(store, admin, definition, heads, error);
+    spill_raw_admin_close(admin);
     return code;
 }

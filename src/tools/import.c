@@ -7,8 +7,8 @@
 
 #include "store/store.h"
 #include "tools/import_apply.h"
+#include "tools/import_checkpoint.h"
 #include "tools/import_format.h"
-#include "tools/import_mark.h"
 #include "tools/import_parser.h"
 #include "util/error.h"
 
@@ -28,8 +28,8 @@ typedef struct import {
     const spill_import_options_t *options;
     spill_import_result_t *result;
     char *source; /* the import's name: `as`, or the absolute path; NULL: no mark is kept */
-    char mark_name[SPILL_IMPORT_MARK_NAME_SIZE];
-    spill_import_mark_t mark;
+    char checkpoint_name[SPILL_IMPORT_CHECKPOINT_NAME_SIZE];
+    spill_import_checkpoint_t checkpoint;
     bson_t *stored; /* the mark as the catalog has it */
     bson_t *loaded; /* what the mark's strings borrow from */
     spill_parser_options_t parsing;
@@ -87,105 +87,106 @@ static spill_code_t find_source(import_t *import, spill_error_t *error)
 }
 
 /* A mark of which nothing came, as when --owner was mistyped, binds nobody. */
-static bool mark_binds(const spill_import_mark_t *mark)
+static bool checkpoint_binds(const spill_import_checkpoint_t *checkpoint)
 {
-    return !mark->applied || mark->before + mark->records > 0;
+    return !checkpoint->applied || checkpoint->before + checkpoint->records > 0;
 }
 
 /* Is this the import that the mark tells of? */
-static spill_code_t check_mark(const import_t *import, spill_error_t *error)
+static spill_code_t check_checkpoint(const import_t *import, spill_error_t *error)
 {
-    const spill_import_mark_t *mark = &import->mark;
+    const spill_import_checkpoint_t *checkpoint = &import->checkpoint;
     const spill_import_options_t *options = import->options;
     const spill_bounds_t *bounds = &import->definition->bounds;
     const char *id = options->id ? options->id : "";
-    if (strcmp(mark->owner, options->owner) != 0 || strcmp(mark->id, id) != 0 ||
-        mark->strings != options->strings)
+    if (strcmp(checkpoint->owner, options->owner) != 0 || strcmp(checkpoint->id, id) != 0 ||
+        checkpoint->strings != options->strings)
         return spill_fail(error, SPILL_REFUSED,
                           "the import of %s was begun with --owner %s%s%s%s: go on with these "
                           "options, give it another name with --as, or start anew with --again",
-                          import->source, mark->owner, *mark->id ? " --id " : "", mark->id,
-                          mark->strings ? " --strings" : "");
-    bool same_bounds = mark->bounds.page_capacity == bounds->page_capacity &&
-                       mark->bounds.page_bytes_max == bounds->page_bytes_max &&
-                       mark->bounds.head_bytes_max == bounds->head_bytes_max &&
-                       mark->op_window == import->definition->op_window;
-    if (!mark->applied && !same_bounds)
-        return spill_fail(
-            error, SPILL_REFUSED,
-            "the bounds of '%s' were changed while the import of %s was interrupted: "
-            "set them back to --page %" PRId64 " --page-bytes %" PRId64 " --max-bytes %" PRId64
-            " --op-window %" PRId64 ", finish the import, then change them",
-            import->definition->name, import->source, mark->bounds.page_capacity,
-            mark->bounds.page_bytes_max, mark->bounds.head_bytes_max, mark->op_window);
+                          import->source, checkpoint->owner, *checkpoint->id ? " --id " : "",
+                          checkpoint->id, checkpoint->strings ? " --strings" : "");
+    bool same_bounds = checkpoint->bounds.page_capacity == bounds->page_capacity &&
+                       checkpoint->bounds.page_bytes_max == bounds->page_bytes_max &&
+                       checkpoint->bounds.head_bytes_max == bounds->head_bytes_max &&
+                       checkpoint->op_window == import->definition->op_window;
+    if (!checkpoint->applied && !same_bounds)
+        return spill_fail(error, SPILL_REFUSED,
+                          "the bounds of '%s' were changed while the import of %s was interrupted: "
+                          "set them back to --page %" PRId64 " --page-bytes %" PRId64
+                          " --max-bytes %" PRId64 " --op-window %" PRId64
+                          ", finish the import, then change them",
+                          import->definition->name, import->source,
+                          checkpoint->bounds.page_capacity, checkpoint->bounds.page_bytes_max,
+                          checkpoint->bounds.head_bytes_max, checkpoint->op_window);
     return SPILL_OK;
 }
 
 static void describe(import_t *import)
 {
-    spill_import_mark_t *mark = &import->mark;
+    spill_import_checkpoint_t *checkpoint = &import->checkpoint;
     const spill_import_options_t *options = import->options;
-    mark->definition = import->definition->name;
-    mark->source = import->source;
-    mark->format = options->format ? options->format : "";
-    mark->owner = options->owner;
-    mark->id = options->id ? options->id : "";
-    mark->strings = options->strings;
+    checkpoint->definition = import->definition->name;
+    checkpoint->source = import->source;
+    checkpoint->format = options->format ? options->format : "";
+    checkpoint->owner = options->owner;
+    checkpoint->id = options->id ? options->id : "";
+    checkpoint->strings = options->strings;
 }
 
 /* Load the mark and say to the parser where to go on. */
-static spill_code_t load_mark(import_t *import, spill_error_t *error)
+static spill_code_t load_checkpoint(import_t *import, spill_error_t *error)
 {
-    spill_import_mark_t *mark = &import->mark;
-    spill_import_mark_name(import->definition->name, import->source, import->mark_name);
-    spill_code_t code =
-        spill_import_mark_load(import->store, import->mark_name, &import->stored, mark, error);
+    spill_import_checkpoint_t *checkpoint = &import->checkpoint;
+    spill_import_checkpoint_name(import->definition->name, import->source, import->checkpoint_name);
+    spill_code_t code = spill_import_checkpoint_load(import->store, import->checkpoint_name,
+                                                     &import->stored, checkpoint, error);
     import->loaded = import->stored ? bson_copy(import->stored) : NULL;
     if (code != SPILL_OK)
         return code;
-    if (import->stored && !import->options->again && mark_binds(mark)) {
-        code = check_mark(import, error);
-        import->parsing.number = mark->chunk;
-        import->parsing.offset = mark->offset;
-        import->parsing.line = mark->line;
-        import->parsing.end_offset = mark->end_offset;
-        import->result->before = mark->before;
+    if (import->stored && !import->options->again && checkpoint_binds(checkpoint)) {
+        code = check_checkpoint(import, error);
+        import->parsing.number = checkpoint->chunk;
+        import->parsing.offset = checkpoint->offset;
+        import->parsing.line = checkpoint->line;
+        import->parsing.end_offset = checkpoint->end_offset;
+        import->result->before = checkpoint->before;
     } else {
-        int64_t run = mark->run + 1;
-        spill_import_mark_release(mark);
-        *mark = (spill_import_mark_t){.run = run, .applied = true};
+        int64_t run = checkpoint->run + 1;
+        spill_import_checkpoint_release(checkpoint);
+        *checkpoint = (spill_import_checkpoint_t){.run = run, .applied = true};
     }
     describe(import);
     return code;
 }
 
-static spill_code_t save_mark(import_t *import, spill_error_t *error)
+static spill_code_t save_checkpoint(import_t *import, spill_error_t *error)
 {
     if (!import->source)
         return SPILL_OK;
-    return spill_import_mark_save(import->store, import->mark_name, &import->mark, &import->stored,
-                                  error);
+    return spill_import_checkpoint_save(import->store, import->checkpoint_name, &import->checkpoint,
+                                        &import->stored, error);
 }
 
 static spill_code_t save_applied(import_t *import, bool finished, spill_error_t *error)
 {
-    import->mark.applied = true;
-    import->mark.finished = finished;
-    import->mark.base_count = 0;
-    return save_mark(import, error);
+    import->checkpoint.applied = true;
+    import->checkpoint.finished = finished;
+    import->checkpoint.base_count = 0;
+    return save_checkpoint(import, error);
 }
 
 /* The first chunk of a resumed import has to be what the mark tells of. */
 static spill_code_t check_chunk(const import_t *import, const spill_chunk_t *chunk,
                                 spill_error_t *error)
 {
-    const spill_import_mark_t *mark = &import->mark;
-    bool same = chunk->end_offset == mark->end_offset && chunk->hash == mark->hash &&
-                (int64_t)chunk->record_count == mark->records &&
-                (mark->applied || chunk->owner_count == mark->base_count);
+    const spill_import_checkpoint_t *checkpoint = &import->checkpoint;
+    bool same = chunk->end_offset == checkpoint->end_offset && chunk->hash == checkpoint->hash &&
+                (int64_t)chunk->record_count == checkpoint->records &&
+                (checkpoint->applied || chunk->owner_count == checkpoint->base_count);
     if (same)
         return SPILL_OK;
-    if (chunk->code != SPILL_OK && chunk->end_offset < mark->end_offset) {
+    if (chunk->code != SPILL_OK && chunk->end_offset < checkpoint->end_offset) {
         *error = chunk->error;
         return chunk->code;
     }
@@ -193,28 +194,29 @@ static spill_code_t check_chunk(const import_t *import, const spill_chunk_t *chu
                       "%s is not what was imported under this name before: bytes %" PRId64
                       " to %" PRId64 " differ; give the new input another name with --as, or "
                       "import it from the start with --again",
-                      import->source, mark->offset, mark->end_offset);
+                      import->source, checkpoint->offset, checkpoint->end_offset);
 }
 
 /* ---- chunks ---------------------------------------------------------------------------------- */
 
 /* The mark of a chunk that is about to be applied. */
-static spill_code_t mark_chunk(import_t *import, const spill_chunk_t *chunk, spill_error_t *error)
+static spill_code_t checkpoint_chunk(import_t *import, const spill_chunk_t *chunk,
+                                     spill_error_t *error)
 {
-    spill_import_mark_t *mark = &import->mark;
-    mark->before = import->result->before + import->result->records;
-    mark->chunk = chunk->number;
-    mark->offset = chunk->offset;
-    mark->line = chunk->line;
-    mark->end_offset = chunk->end_offset;
-    mark->end_line = chunk->end_line;
-    mark->hash = chunk->hash;
-    mark->records = (int64_t)chunk->record_count;
-    mark->bounds = import->definition->bounds;
-    mark->op_window = import->definition->op_window;
-    mark->applied = false;
-    mark->finished = false;
-    return save_mark(import, error);
+    spill_import_checkpoint_t *checkpoint = &import->checkpoint;
+    checkpoint->before = import->result->before + import->result->records;
+    checkpoint->chunk = chunk->number;
+    checkpoint->offset = chunk->offset;
+    checkpoint->line = chunk->line;
+    checkpoint->end_offset = chunk->end_offset;
+    checkpoint->end_line = chunk->end_line;
+    checkpoint->hash = chunk->hash;
+    checkpoint->records = (int64_t)chunk->record_count;
+    checkpoint->bounds = import->definition->bounds;
+    checkpoint->op_window = import->definition->op_window;
+    checkpoint->applied = false;
+    checkpoint->finished = false;
+    return save_checkpoint(import, error);
 }
 
 static void report_bad(const import_t *import, const spill_chunk_t *chunk)
@@ -241,11 +243,11 @@ static void report_progress(const import_t *import)
 }
 
 /* Nothing of the chunk was applied, and it may look otherwise when the import goes on. */
-static void take_back_mark(import_t *import, const spill_chunk_t *chunk)
+static void take_back_checkpoint(import_t *import, const spill_chunk_t *chunk)
 {
-    import->mark.end_offset = chunk->offset;
-    import->mark.end_line = chunk->line;
-    import->mark.records = 0;
+    import->checkpoint.end_offset = chunk->offset;
+    import->checkpoint.end_line = chunk->line;
+    import->checkpoint.records = 0;
     spill_error_t late; /* the error that is reported is why the import ends */
     save_applied(import, false, &late);
 }
@@ -263,7 +265,7 @@ static spill_code_t judge_large(import_t *import, const spill_chunk_t *chunk, sp
     spill_parser_place(import->parser, chunk->record_line, chunk->record_offset, place);
     spill_fail_prefix(error, code, "%s", place);
     if (import->result->skipped >= import->options->skip_max) {
-        take_back_mark(import, chunk);
+        take_back_checkpoint(import, chunk);
         return code;
     }
     import->result->skipped++;
@@ -277,15 +279,15 @@ static spill_code_t apply_chunk(import_t *import, const spill_chunk_t *chunk, bo
 {
     spill_code_t code = SPILL_OK;
     if (!marked && (import->source || import->options->id)) {
-        import->mark.bases =
-            bson_realloc(import->mark.bases, (chunk->owner_count + 1) * sizeof(int64_t));
-        import->mark.base_count = chunk->owner_count;
-        code = spill_import_read_bases(&import->writer, chunk, import->mark.bases, error);
+        import->checkpoint.bases =
+            bson_realloc(import->checkpoint.bases, (chunk->owner_count + 1) * sizeof(int64_t));
+        import->checkpoint.base_count = chunk->owner_count;
+        code = spill_import_read_bases(&import->writer, chunk, import->checkpoint.bases, error);
     }
     if (code == SPILL_OK && !marked)
-        code = mark_chunk(import, chunk, error);
+        code = checkpoint_chunk(import, chunk, error);
     if (code == SPILL_OK) {
-        code = spill_import_apply(&import->writer, chunk, import->mark.bases, error);
+        code = spill_import_apply(&import->writer, chunk, import->checkpoint.bases, error);
         import->result->records = import->writer.records;
         import->result->repeated = import->writer.repeated;
         import->result->dropped = import->writer.dropped;
@@ -302,7 +304,7 @@ static spill_code_t work_off(import_t *import, const spill_chunk_t *chunk, bool 
     spill_code_t code = resumed ? check_chunk(import, chunk, error) : SPILL_OK;
     if (code != SPILL_OK)
         return code;
-    if (resumed && import->mark.applied) {
+    if (resumed && import->checkpoint.applied) {
         import->result->before += (int64_t)chunk->record_count;
     } else if (chunk->record_count > 0 || chunk->skipped > 0) {
         report_bad(import, chunk);
@@ -332,7 +334,7 @@ static spill_code_t end_import(import_t *import, const spill_chunk_t *chunk, boo
 static spill_code_t work_off_all(import_t *import, spill_error_t *error)
 {
     bool resumed = import->parsing.end_offset > import->parsing.offset;
-    bool was_finished = import->mark.finished;
+    bool was_finished = import->checkpoint.finished;
     spill_code_t code = SPILL_OK;
     bool last = false;
     while (code == SPILL_OK && !last) {
@@ -390,7 +392,7 @@ static spill_code_t prepare(import_t *import, spill_error_t *error)
         .op_window = import->definition->op_window,
     };
     /* An element's own document has the owner in a field of that name. */
-    if (spill_elements_apart(import->definition) &&
+    if (spill_has_referenced_elements(import->definition) &&
         strcmp(parsing->owner, import->definition->page_owner) == 0)
         parsing->bounds.without = parsing->owner;
     bool fill = choose_parts(import, &parsing->bounds);
@@ -400,16 +402,16 @@ static spill_code_t prepare(import_t *import, spill_error_t *error)
     if (code == SPILL_OK)
         code = find_source(import, error);
     if (code == SPILL_OK && import->source)
-        code = load_mark(import, error);
+        code = load_checkpoint(import, error);
     import->writer = (spill_import_writer_t){.array = import->array,
                                              .op_window = import->definition->op_window,
                                              .with_ids = import->options->id != NULL,
                                              .fill = fill};
     if (code == SPILL_OK && import->source) {
         char id[SPILL_IMPORT_ID_SIZE];
-        spill_import_id(import->mark_name, id);
+        spill_import_id(import->checkpoint_name, id);
         snprintf(import->writer.prefix, sizeof import->writer.prefix, "%s.%" PRId64, id,
-                 import->mark.run);
+                 import->checkpoint.run);
     }
     return code == SPILL_OK ? spill_parser_start(parsing, &import->parser, error) : code;
 }
@@ -429,9 +431,9 @@ spill_code_t spill_import(spill_store_t *store, spill_array_t *array,
     spill_code_t code = prepare(&import, error);
     if (code == SPILL_OK)
         code = work_off_all(&import, error);
-    result->resumable = import.parser && import.stored && mark_binds(&import.mark);
+    result->resumable = import.parser && import.stored && checkpoint_binds(&import.checkpoint);
     spill_parser_stop(import.parser);
-    spill_import_mark_release(&import.mark);
+    spill_import_checkpoint_release(&import.checkpoint);
     bson_destroy(import.stored);
     bson_destroy(import.loaded);
     spill_import_writer_release(&import.writer);

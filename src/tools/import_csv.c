@@ -37,7 +37,7 @@ static spill_code_t read_quoted(spill_csv_t *csv, spill_error_t *error)
     }
 }
 
-static spill_code_t read_plain(spill_csv_t *csv, spill_error_t *error)
+static spill_code_t read_unmanaged(spill_csv_t *csv, spill_error_t *error)
 {
     const uint8_t *comma = memchr(csv->at, ',', (size_t)(csv->end - csv->at));
     size_t size = (size_t)((comma ? comma : csv->end) - csv->at);
@@ -54,7 +54,7 @@ spill_code_t spill_csv_next(spill_csv_t *csv, spill_csv_field_t *field, spill_er
     spill_buffer_clear(&csv->text);
     bool quoted = csv->at < csv->end && *csv->at == '"';
     csv->at += quoted;
-    spill_code_t code = quoted ? read_quoted(csv, error) : read_plain(csv, error);
+    spill_code_t code = quoted ? read_quoted(csv, error) : read_unmanaged(csv, error);
     if (code != SPILL_OK)
         return code;
     csv->more = csv->at < csv->end;

@@ -243,7 +243,7 @@ static spill_code_t check_stored(const spill_parser_t *parser, spill_error_t *er
 {
     const spill_definition_t *definition = parser->options.definition;
     spill_value_t element = spill_value_from_document(&parser->pending.document);
-    if (!spill_elements_apart(definition))
+    if (!spill_has_referenced_elements(definition))
         return SPILL_OK;
     spill_code_t code =
         spill_stored_element_check(definition, &element, parser->options.bounds.without, error);

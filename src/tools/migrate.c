@@ -2,7 +2,7 @@
 
 #include "core/array.h"
 #include "definition/fields.h"
-#include "layout/lay_out.h"
+#include "layout/reshape.h"
 #include "tools/parallel.h"
 #include "tools/planned.h"
 #include "tools/storable.h"
@@ -56,7 +56,7 @@ spill_code_t spill_migrate_check(const spill_definition_t *definition, spill_err
 
 /* ---- owners that are to be laid out ---------------------------------------------------------- */
 
-typedef spill_code_t (*visit_fn)(pass_t *pass, const spill_overgrown_t *overgrown,
+typedef spill_code_t (*visit_fn)(pass_t *pass, const spill_oversized_t *oversized,
                                  spill_error_t *error);
 
 /* A walk over them, each once, in the store's order. */
@@ -70,7 +70,7 @@ typedef struct walk {
     bool ended; /* none were found behind `after` */
 } walk_t;
 
-/* From how many bytes on a document may have no room for what TAKE adds, some 300. */
+/* From how many bytes on a document may have no room for what ADOPT adds, some 300. */
 static int64_t document_bytes(const spill_migrate_options_t *options)
 {
     enum { ROOM_BYTES = 1024 };
@@ -84,7 +84,7 @@ static spill_code_t search(walk_t *walk, spill_error_t *error)
     const spill_array_t *array = walk->pass->array;
     const spill_bounds_t *bounds = &array->definition.bounds;
     spill_buffer_t last = SPILL_BUFFER_INIT;
-    spill_overgrown_query_t query = {.after = walk->after.data,
+    spill_oversized_query_t query = {.after = walk->after.data,
                                      .after_bytes = walk->after.size,
                                      .limit = walk->at_a_time,
                                      .slots = bounds->threshold + bounds->page_capacity,
@@ -92,7 +92,7 @@ static spill_code_t search(walk_t *walk, spill_error_t *error)
                                      .counts = true,
                                      .full = document_bytes(walk->pass->options)};
     bson_destroy(&walk->found);
-    spill_code_t code = array->store->ops->overgrown(
+    spill_code_t code = array->store->ops->oversized(
         array->store, &array->definition, &array->binding, &query, &walk->found, &last, error);
     if (code != SPILL_OK)
         bson_init(&walk->found);
@@ -104,7 +104,7 @@ static spill_code_t search(walk_t *walk, spill_error_t *error)
 }
 
 /* *item: a document with the next one as its field, or NULL. */
-static spill_code_t next_overgrown(void *context, void **item, spill_error_t *error)
+static spill_code_t next_oversized(void *context, void **item, spill_error_t *error)
 {
     walk_t *walk = context;
     spill_code_t code = SPILL_OK;
@@ -126,35 +126,35 @@ static spill_code_t visit_one(void *context, void *item, spill_error_t *error)
     const walk_t *walk = context;
     bson_t *one = item;
     bson_iter_t iter;
-    spill_overgrown_t overgrown;
+    spill_oversized_t oversized;
     spill_code_t code = SPILL_OK;
     if (bson_iter_init(&iter, one) && bson_iter_next(&iter) &&
-        spill_overgrown_read(&iter, &overgrown))
-        code = walk->visit(walk->pass, &overgrown, error);
+        spill_oversized_read(&iter, &oversized))
+        code = walk->visit(walk->pass, &oversized, error);
     bson_destroy(one);
     return code;
 }
 
-static spill_code_t each_overgrown(pass_t *pass, visit_fn visit, size_t at_a_time,
+static spill_code_t each_oversized(pass_t *pass, visit_fn visit, size_t at_a_time,
                                    spill_error_t *error)
 {
     walk_t walk = {.pass = pass, .visit = visit, .at_a_time = at_a_time};
     size_t threads = pass->options ? (size_t)pass->options->threads : 1;
     bson_init(&walk.found);
     bson_iter_init(&walk.iter, &walk.found);
-    spill_code_t code = spill_parallel(threads, next_overgrown, visit_one, &walk, error);
+    spill_code_t code = spill_parallel(threads, next_oversized, visit_one, &walk, error);
     bson_destroy(&walk.found);
     spill_buffer_release(&walk.after);
     return code;
 }
 
-static void count(spill_migrate_result_t *result, const spill_overgrown_t *overgrown)
+static void count(spill_migrate_result_t *result, const spill_oversized_t *oversized)
 {
     result->owners++;
-    result->plain += overgrown->ours ? 0 : 1;
-    result->full += overgrown->full ? 1 : 0;
-    result->elements += overgrown->elements;
-    result->bytes += overgrown->bytes;
+    result->plain += oversized->ours ? 0 : 1;
+    result->full += oversized->full ? 1 : 0;
+    result->elements += oversized->elements;
+    result->bytes += oversized->bytes;
 }
 
 /* ---- what there is to do --------------------------------------------------------------------- */
@@ -163,20 +163,20 @@ static void count(spill_migrate_result_t *result, const spill_overgrown_t *overg
  * How many elements of the mean size go to a page, or stay in a head when its spill is done, where
  * bytes bound it more than their number does.
  */
-static int64_t within(int64_t slots, int64_t bytes_max, const spill_overgrown_t *overgrown)
+static int64_t within(int64_t slots, int64_t bytes_max, const spill_oversized_t *oversized)
 {
-    int64_t mean = overgrown->bytes / (overgrown->elements > 0 ? overgrown->elements : 1);
+    int64_t mean = oversized->bytes / (oversized->elements > 0 ? oversized->elements : 1);
     int64_t fit = mean > 0 ? bytes_max / mean : slots;
     return fit < 1 ? 1 : fit < slots ? fit : slots;
 }
 
 /* Report an owner that the migration will pass over. */
-static spill_code_t predict_failure(const pass_t *pass, const spill_overgrown_t *overgrown,
+static spill_code_t predict_failure(const pass_t *pass, const spill_oversized_t *oversized,
                                     spill_code_t code, spill_error_t *failure)
 {
-    const spill_owner_t owner = {.array = pass->array, .value = &overgrown->owner};
+    const spill_owner_t owner = {.array = pass->array, .value = &oversized->owner};
     const spill_migrated_t migrated = {
-        .owner = &overgrown->owner, .elements = overgrown->elements, .failed = failure};
+        .owner = &oversized->owner, .elements = oversized->elements, .failed = failure};
     spill_owner_name(&owner, code, failure);
     pass->result->failed++;
     if (pass->options && pass->options->migrated)
@@ -184,23 +184,23 @@ static spill_code_t predict_failure(const pass_t *pass, const spill_overgrown_t 
     return SPILL_OK;
 }
 
-static spill_code_t survey(pass_t *pass, const spill_overgrown_t *overgrown, spill_error_t *error)
+static spill_code_t survey(pass_t *pass, const spill_oversized_t *oversized, spill_error_t *error)
 {
     (void)error;
     spill_error_t failure;
     const spill_bounds_t *bounds = &pass->array->definition.bounds;
-    int64_t page = within(bounds->page_capacity, bounds->page_bytes_max, overgrown);
+    int64_t page = within(bounds->page_capacity, bounds->page_bytes_max, oversized);
     int64_t target = spill_newest_bytes_target(bounds);
-    int64_t stays = within(bounds->threshold, target, overgrown);
-    count(pass->result, overgrown);
-    spill_code_t code = spill_lay_out_check(overgrown, &failure);
+    int64_t stays = within(bounds->threshold, target, oversized);
+    count(pass->result, oversized);
+    spill_code_t code = spill_reshape_check(oversized, &failure);
     if (code != SPILL_OK)
-        return predict_failure(pass, overgrown, code, &failure);
-    if (overgrown->elements < bounds->threshold + bounds->page_capacity &&
-        overgrown->bytes < bounds->head_bytes_max)
+        return predict_failure(pass, oversized, code, &failure);
+    if (oversized->elements < bounds->threshold + bounds->page_capacity &&
+        oversized->bytes < bounds->head_bytes_max)
         return SPILL_OK;
-    pass->result->moved += overgrown->elements - stays;
-    pass->result->pages += (overgrown->elements - stays + page - 1) / page;
+    pass->result->moved += oversized->elements - stays;
+    pass->result->pages += (oversized->elements - stays + page - 1) / page;
     return SPILL_OK;
 }
 
@@ -216,14 +216,14 @@ spill_code_t spill_migrate_survey(spill_store_t *store, const spill_definition_t
         return code;
     code = store->ops->bind(store, definition, &array.binding, error);
     return code == SPILL_OK || code == SPILL_NOT_FOUND
-               ? each_overgrown(&pass, survey, OWNERS_SURVEYED, error)
+               ? each_oversized(&pass, survey, OWNERS_SURVEYED, error)
                : code;
 }
 
-static spill_code_t stop_at_unmanaged(pass_t *pass, const spill_overgrown_t *overgrown,
+static spill_code_t stop_at_unmanaged(pass_t *pass, const spill_oversized_t *oversized,
                                       spill_error_t *error)
 {
-    if (overgrown->ours)
+    if (oversized->ours)
         return SPILL_OK;
     pass->result->plain++;
     return spill_fail(error, SPILL_CANCELLED, "an array is there");
@@ -238,7 +238,7 @@ spill_code_t spill_migrate_has_unmanaged(spill_store_t *store, const spill_defin
     *any = false;
     spill_code_t code = store->ops->bind(store, definition, &array.binding, error);
     if (code == SPILL_OK || code == SPILL_NOT_FOUND)
-        code = each_overgrown(&pass, stop_at_unmanaged, OWNERS_AT_A_TIME, error);
+        code = each_oversized(&pass, stop_at_unmanaged, OWNERS_AT_A_TIME, error);
     *any = result.plain > 0;
     return *any && code == SPILL_CANCELLED ? SPILL_OK : code;
 }
@@ -303,34 +303,34 @@ static void took(pass_t *pass, int64_t elements, int64_t started_us)
     pthread_mutex_unlock(&pass->pacing);
 }
 
-static spill_code_t lay_out(pass_t *pass, const spill_overgrown_t *overgrown, spill_error_t *error)
+static spill_code_t reshape(pass_t *pass, const spill_oversized_t *oversized, spill_error_t *error)
 {
     spill_owner_t owner;
     spill_error_t failure;
-    spill_laid_out_t laid_out = {0};
+    spill_reshaped_t reshaped = {0};
     int64_t started_us = 0;
     spill_code_t code = wait_for_turn(pass, &started_us, error);
     if (code != SPILL_OK)
         return code;
-    code = spill_owner_init(&owner, pass->array, &overgrown->owner, &failure);
-    if (code == SPILL_OK && !overgrown->ours && pass->options->planned)
+    code = spill_owner_init(&owner, pass->array, &oversized->owner, &failure);
+    if (code == SPILL_OK && !oversized->ours && pass->options->planned)
         code = spill_storable_check_owner(pass->options->planned, &owner, &failure);
     if (code == SPILL_OK)
-        code = spill_lay_out(&owner, overgrown, &laid_out, &failure);
+        code = spill_reshape(&owner, oversized, &reshaped, &failure);
     spill_owner_release(&owner);
     spill_migrate_result_t added = {
-        .moved = laid_out.elements, .pages = laid_out.pages, .changed = laid_out.changed};
-    count(&added, overgrown);
-    added.full = laid_out.at_once ? 1 : 0;
-    spill_migrated_t migrated = {.owner = &overgrown->owner,
-                                 .elements = overgrown->elements,
-                                 .moved = laid_out.elements,
-                                 .pages = laid_out.pages,
-                                 .hash = laid_out.hash,
-                                 .taken = laid_out.taken,
-                                 .at_once = laid_out.at_once};
+        .moved = reshaped.elements, .pages = reshaped.pages, .changed = reshaped.changed};
+    count(&added, oversized);
+    added.full = reshaped.at_once ? 1 : 0;
+    spill_migrated_t migrated = {.owner = &oversized->owner,
+                                 .elements = oversized->elements,
+                                 .moved = reshaped.elements,
+                                 .pages = reshaped.pages,
+                                 .hash = reshaped.hash,
+                                 .taken = reshaped.taken,
+                                 .at_once = reshaped.at_once};
     code = tell(pass, code, &failure, &added, &migrated, error);
-    took(pass, laid_out.elements > 0 ? laid_out.elements : 1, started_us);
+    took(pass, reshaped.elements > 0 ? reshaped.elements : 1, started_us);
     return code;
 }
 
@@ -350,10 +350,10 @@ static spill_code_t predict(pass_t *pass, const spill_value_t *value, spill_erro
     return code == SPILL_OK ? SPILL_OK : tell(pass, code, &failure, &nothing, &migrated, error);
 }
 
-static spill_code_t predict_unmanaged(pass_t *pass, const spill_overgrown_t *overgrown,
+static spill_code_t predict_unmanaged(pass_t *pass, const spill_oversized_t *oversized,
                                       spill_error_t *error)
 {
-    return overgrown->ours ? SPILL_OK : predict(pass, &overgrown->owner, error);
+    return oversized->ours ? SPILL_OK : predict(pass, &oversized->owner, error);
 }
 
 static spill_code_t predict_ours(void *context, const spill_value_t *owner, spill_error_t *error)
@@ -372,7 +372,7 @@ spill_code_t spill_migrate_predict(spill_store_t *store, const spill_definition_
     spill_code_t code = store->ops->bind(store, definition, &array.binding, error);
     bool saved = code == SPILL_OK;
     if (saved || code == SPILL_NOT_FOUND)
-        code = each_overgrown(&pass, predict_unmanaged, OWNERS_AT_A_TIME, error);
+        code = each_oversized(&pass, predict_unmanaged, OWNERS_AT_A_TIME, error);
     return code == SPILL_OK && saved ? spill_each_owner(&array, predict_ours, &pass, true, error)
                                      : code;
 }
@@ -386,7 +386,7 @@ spill_code_t spill_migrate_predict(spill_store_t *store, const spill_definition_
 static spill_code_t was_visited(const spill_owner_t *owner, bool *visited, spill_error_t *error)
 {
     spill_response_t head = SPILL_RESPONSE_INIT;
-    spill_request_t read = spill_owner_plain_request(owner, 1);
+    spill_request_t read = spill_owner_unmanaged_request(owner, 1);
     spill_code_t code = spill_owner_call(owner, &read, &head, error);
     *visited = code == SPILL_OK && !head.state.present && head.run.count > 0;
     spill_response_release(&head);
@@ -451,7 +451,7 @@ spill_code_t spill_migrate(spill_array_t *array, const spill_migrate_options_t *
     pass_t pass = begin_pass(array, options, result);
     spill_code_t code = spill_migrate_check(&array->definition, error);
     if (code == SPILL_OK)
-        code = each_overgrown(&pass, lay_out, OWNERS_AT_A_TIME, error);
+        code = each_oversized(&pass, reshape, OWNERS_AT_A_TIME, error);
     return code == SPILL_OK ? tell_orphans(&pass, error) : code;
 }
 
@@ -465,7 +465,7 @@ static spill_code_t measure(void *context, const spill_value_t *value, spill_err
     int64_t bytes = 0;
     spill_code_t code = spill_owner_init(&owner, pass->array, value, &failure);
     if (code == SPILL_OK)
-        code = spill_give_back_size(&owner, &bytes, &failure);
+        code = spill_unmanage_size(&owner, &bytes, &failure);
     spill_owner_release(&owner);
     pass->result->owners++;
     spill_migrate_result_t nothing = {0};
@@ -483,7 +483,7 @@ static spill_code_t give_back(pass_t *pass, const spill_value_t *value, spill_er
         return code;
     code = spill_owner_init(&owner, pass->array, value, &failure);
     if (code == SPILL_OK)
-        code = spill_give_back(&owner, &elements, &failure);
+        code = spill_unmanage(&owner, &elements, &failure);
     spill_owner_release(&owner);
     took(pass, elements > 0 ? elements : 1, started_us);
     spill_migrate_result_t added = {.owners = 1, .elements = elements};
@@ -491,7 +491,7 @@ static spill_code_t give_back(pass_t *pass, const spill_value_t *value, spill_er
     return tell(pass, code, &failure, &added, &migrated, error);
 }
 
-static spill_code_t give_back_owner(void *context, const spill_value_t *owner, spill_error_t *error)
+static spill_code_t unmanage_owner(void *context, const spill_value_t *owner, spill_error_t *error)
 {
     return give_back(context, owner, error);
 }
@@ -500,15 +500,15 @@ static spill_code_t give_back_owner(void *context, const spill_value_t *owner, s
  * What an earlier call, that died, left of the pages of one that it had given back. And what is
  * ours again by now: somebody takes arrays over at this moment.
  */
-static spill_code_t finish(pass_t *pass, const spill_overgrown_t *overgrown, spill_error_t *error)
+static spill_code_t finish(pass_t *pass, const spill_oversized_t *oversized, spill_error_t *error)
 {
     spill_owner_t owner;
     spill_error_t failure;
     spill_migrate_result_t nothing = {0};
-    spill_migrated_t migrated = {.owner = &overgrown->owner};
-    if (overgrown->ours)
+    spill_migrated_t migrated = {.owner = &oversized->owner};
+    if (oversized->ours)
         return SPILL_OK;
-    spill_code_t code = spill_owner_init(&owner, pass->array, &overgrown->owner, &failure);
+    spill_code_t code = spill_owner_init(&owner, pass->array, &oversized->owner, &failure);
     if (code == SPILL_OK)
         code = spill_free_pages(&owner, &failure);
     spill_owner_release(&owner);
@@ -559,9 +559,9 @@ spill_code_t spill_migrate_undo(spill_array_t *array, const spill_migrate_option
     spill_code_t code = spill_migrate_check_undo(array, options, &measured, error);
     result->failed += measured.failed;
     if (code == SPILL_OK)
-        code = spill_each_owner(array, give_back_owner, &pass, false, error);
+        code = spill_each_owner(array, unmanage_owner, &pass, false, error);
     if (code == SPILL_OK)
-        code = each_overgrown(&pass, finish, OWNERS_AT_A_TIME, error);
+        code = each_oversized(&pass, finish, OWNERS_AT_A_TIME, error);
     if (code == SPILL_OK)
         code = tell_orphans(&pass, error);
     return code == SPILL_OK ? look_who_is_back(array, error) : code;

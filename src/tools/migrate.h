@@ -34,9 +34,9 @@ typedef struct spill_migrated {
     bool taken;    /* the array was of others */
     bool at_once;  /* ... and was cut in the update that took it over */
     bool given_back;
-    bool brought;                /* to the planned definition, and compared (tools/bring.h), ... */
-    bool anew;                   /* ... from the start again */
-    bool gone;                   /* it was dropped there, for it has gone from the original */
+    bool caught_up; /* to the planned definition, and compared (tools/catch_up.h), ... */
+    bool anew;      /* ... from the start again */
+    bool gone;      /* it was dropped there, for it has gone from the original */
     const spill_error_t *failed; /* it was passed over, and why; or NULL */
 } spill_migrated_t;
 
@@ -52,7 +52,7 @@ typedef struct spill_migrate_options {
     /* All may be NULL. Called by any of these threads, and by one at a time. */
     void (*migrated)(void *context, const spill_migrated_t *migrated);
     void (*progress)(void *context, const spill_migrate_result_t *result);
-    void (*brought)(void *context, const spill_copy_result_t *result);
+    void (*caught_up)(void *context, const spill_copy_result_t *result);
     void *context;
 } spill_migrate_options_t;
 

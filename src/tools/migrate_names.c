@@ -1,8 +1,8 @@
 #include "tools/migrate_names.h"
 
 #include "core/array.h"
-#include "store/foreign.h"
-#include "tools/import_mark.h"
+#include "store/raw_admin.h"
+#include "tools/import_checkpoint.h"
 #include "util/error.h"
 
 #include <string.h>
@@ -18,17 +18,17 @@ static void append_exists(bson_t *filter, const char *field, bool exists)
 }
 
 /* A document with an unmanaged array and a field that the definition needs: ADOPT refuses it. */
-static spill_code_t check_field(spill_foreign_t *foreign, const spill_definition_t *definition,
+static spill_code_t check_field(spill_raw_admin_t *admin, const spill_definition_t *definition,
                                 const char *field, char **remark, spill_error_t *error)
 {
     bson_t filter = BSON_INITIALIZER;
-    spill_foreign_batch_t batch = {0};
+    spill_raw_admin_batch_t batch = {0};
     append_exists(&filter, definition->array, true);
     append_exists(&filter, "spill", false);
     append_exists(&filter, field, true);
-    spill_foreign_read_t what = {
+    spill_raw_admin_read_t what = {
         .collection = definition->collection, .filter = &filter, .ids_only = true, .limit = 1};
-    spill_code_t code = foreign->ops->read(foreign, &what, &batch, error);
+    spill_code_t code = admin->ops->read(admin, &what, &batch, error);
     if (code == SPILL_OK && batch.count > 0) {
         char *id = bson_as_relaxed_extended_json(batch.documents[0], NULL);
         *remark = bson_strdup_printf(
@@ -37,19 +37,19 @@ static spill_code_t check_field(spill_foreign_t *foreign, const spill_definition
             definition->name, definition->collection, field, id ? id : "(not UTF-8)");
         bson_free(id);
     }
-    spill_foreign_batch_release(&batch);
+    spill_raw_admin_batch_release(&batch);
     bson_destroy(&filter);
     return code;
 }
 
-static spill_code_t is_empty(spill_foreign_t *foreign, const char *collection, bool *empty,
+static spill_code_t is_empty(spill_raw_admin_t *admin, const char *collection, bool *empty,
                              spill_error_t *error)
 {
-    spill_foreign_read_t what = {.collection = collection, .ids_only = true, .limit = 1};
-    spill_foreign_batch_t batch = {0};
-    spill_code_t code = foreign->ops->read(foreign, &what, &batch, error);
+    spill_raw_admin_read_t what = {.collection = collection, .ids_only = true, .limit = 1};
+    spill_raw_admin_batch_t batch = {0};
+    spill_code_t code = admin->ops->read(admin, &what, &batch, error);
     *empty = code == SPILL_OK && batch.count == 0;
-    spill_foreign_batch_release(&batch);
+    spill_raw_admin_batch_release(&batch);
     return code;
 }
 
@@ -58,20 +58,20 @@ static spill_code_t check_documents(const char *uri, const spill_definition_t *d
 {
     const char *pages = definition->page_collection;
     const char *fields[] = {definition->overflow_field, definition->pages_field};
-    spill_foreign_t *foreign = NULL;
+    spill_raw_admin_t *admin = NULL;
     bool empty = true;
-    spill_code_t code = spill_foreign_open(uri, &foreign, error);
+    spill_code_t code = spill_raw_admin_open(uri, &admin, error);
     for (size_t i = 0; code == SPILL_OK && i < sizeof fields / sizeof *fields; i++)
         if (!*remark && fields[i][0] != '\0')
-            code = check_field(foreign, definition, fields[i], remark, error);
+            code = check_field(admin, definition, fields[i], remark, error);
     if (code == SPILL_OK && !*remark && pages[0] != '\0')
-        code = is_empty(foreign, pages, &empty, error);
+        code = is_empty(admin, pages, &empty, error);
     if (code == SPILL_OK && !empty)
         *remark = bson_strdup_printf("'%s': the collection '%s', where the pages are to be, has "
                                      "documents already: give the plan's definition another "
                                      "pageCollection",
                                      definition->name, pages);
-    spill_foreign_close(foreign);
+    spill_raw_admin_close(admin);
     return code;
 }
 
@@ -110,19 +110,19 @@ static spill_code_t is_shared(spill_store_t *store, const spill_definition_t *de
 static spill_code_t drop_empty_pages(spill_store_t *store, const char *uri,
                                      const spill_definition_t *definition, spill_error_t *error)
 {
-    spill_foreign_t *foreign = NULL;
+    spill_raw_admin_t *admin = NULL;
     bool shared = true, empty = false;
     if (definition->page_collection[0] == '\0')
         return SPILL_OK;
     spill_code_t code = is_shared(store, definition, &shared, error);
     if (code != SPILL_OK || shared)
         return code;
-    code = spill_foreign_open(uri, &foreign, error);
+    code = spill_raw_admin_open(uri, &admin, error);
     if (code == SPILL_OK)
-        code = is_empty(foreign, definition->page_collection, &empty, error);
+        code = is_empty(admin, definition->page_collection, &empty, error);
     if (code == SPILL_OK && empty)
-        code = foreign->ops->drop(foreign, definition->page_collection, error);
-    spill_foreign_close(foreign);
+        code = admin->ops->drop(admin, definition->page_collection, error);
+    spill_raw_admin_close(admin);
     return code;
 }
 

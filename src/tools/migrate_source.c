@@ -1,7 +1,7 @@
 #include "tools/migrate_source.h"
 
 #include "core/array.h"
-#include "store/browse.h"
+#include "store/raw_reader.h"
 #include "tools/migrate.h"
 #include "util/error.h"
 
@@ -16,19 +16,19 @@ static const spill_definition_t *source_of(const spill_planned_t *planned)
 spill_code_t spill_migrate_check_collection(const char *uri, const char *collection,
                                             spill_error_t *error)
 {
-    spill_browse_t *browse = NULL;
+    spill_raw_reader_t *reader = NULL;
     char **names = NULL;
     bool there = false;
-    spill_code_t code = spill_browse_open(uri, NULL, &browse, error);
+    spill_code_t code = spill_raw_reader_open(uri, NULL, &reader, error);
     if (code == SPILL_OK)
-        code = spill_browse_collections(browse, &names, error);
+        code = spill_raw_reader_collections(reader, &names, error);
     for (size_t i = 0; code == SPILL_OK && names[i] && !there; i++)
         there = strcmp(names[i], collection) == 0;
     if (code == SPILL_OK && !there)
         code = spill_fail(error, SPILL_NOT_FOUND, "the database '%s' has no collection '%s'",
-                          spill_browse_database(browse), collection);
+                          spill_raw_reader_database(reader), collection);
     bson_strfreev(names);
-    spill_browse_close(browse);
+    spill_raw_reader_close(reader);
     return code;
 }
 

@@ -1,11 +1,11 @@
 #include "tools/staged.h"
 
 #include "core/array.h"
-#include "core/forming.h"
+#include "core/building.h"
 #include "definition/fields.h"
-#include "store/browse.h"
+#include "store/raw_reader.h"
 #include "tools/convert.h"
-#include "tools/convert_mark.h"
+#include "tools/convert_checkpoint.h"
 #include "tools/emptied.h"
 #include "util/error.h"
 
@@ -53,13 +53,13 @@ static spill_code_t check_definitions(const spill_staged_t *staged, spill_error_
     return code;
 }
 
-static spill_code_t check_collection(spill_browse_t *browse, const char *collection,
+static spill_code_t check_collection(spill_raw_reader_t *reader, const char *collection,
                                      spill_error_t *error)
 {
     const uint8_t *data = NULL;
     uint32_t size;
-    spill_browse_begin(browse, collection, 0);
-    spill_code_t code = spill_browse_next(browse, &data, &size, error);
+    spill_raw_reader_begin(reader, collection, 0);
+    spill_code_t code = spill_raw_reader_next(reader, &data, &size, error);
     if (code != SPILL_OK || !data)
         return code;
     return spill_fail(
@@ -74,16 +74,16 @@ static spill_code_t check_collections(const spill_staged_t *staged, spill_error_
 {
     const spill_definition_t *definition = &staged->planned->definition;
     const spill_definition_t *original = &staged->planned->original;
-    spill_browse_t *browse = NULL;
+    spill_raw_reader_t *reader = NULL;
     if (!staged->uri)
         return SPILL_OK;
-    spill_code_t code = spill_browse_open(staged->uri, NULL, &browse, error);
+    spill_code_t code = spill_raw_reader_open(staged->uri, NULL, &reader, error);
     if (code == SPILL_OK && strcmp(definition->collection, original->collection) != 0)
-        code = check_collection(browse, definition->collection, error);
+        code = check_collection(reader, definition->collection, error);
     if (code == SPILL_OK && definition->page_collection[0] != '\0' &&
         strcmp(definition->page_collection, definition->collection) != 0)
-        code = check_collection(browse, definition->page_collection, error);
-    spill_browse_close(browse);
+        code = check_collection(reader, definition->page_collection, error);
+    spill_raw_reader_close(reader);
     return code;
 }
 
@@ -104,15 +104,15 @@ static spill_code_t check_new(const spill_staged_t *staged, spill_error_t *error
 
 /* ---- how far is it? -------------------------------------------------------------------------- */
 
-static spill_code_t check_original(const spill_staged_t *staged, const spill_forming_t *forming,
+static spill_code_t check_original(const spill_staged_t *staged, const spill_building_t *building,
                                    spill_error_t *error)
 {
-    if (strcmp(forming->original, original_name(staged)) == 0)
+    if (strcmp(building->original, original_name(staged)) == 0)
         return SPILL_OK;
     return spill_fail(error, SPILL_REFUSED,
                       "'%s' is being made of '%s', not of '%s': use the plan with which that was "
                       "begun",
-                      planned_name(staged), forming->original, original_name(staged));
+                      planned_name(staged), building->original, original_name(staged));
 }
 
 /* What is there already has to be what the plan says: by its names collections are emptied. */
@@ -137,24 +137,25 @@ static spill_code_t check_same(const spill_staged_t *staged, const spill_definit
  * the planned one is, and dropped after it is complete: where it is not there, whatever became of
  * it and of the mark of that, nothing more is brought.
  */
-static spill_code_t look_begun(const spill_staged_t *staged, const spill_forming_t *forming,
+static spill_code_t look_begun(const spill_staged_t *staged, const spill_building_t *building,
                                spill_stage_t *stage, spill_error_t *error)
 {
-    spill_convert_mark_t mark = {0};
+    spill_convert_checkpoint_t checkpoint = {0};
     bool planned = false, original = false;
-    *stage = forming->undoing ? SPILL_STAGE_UNDOING : SPILL_STAGE_BRINGING;
-    spill_code_t code = check_original(staged, forming, error);
+    *stage = building->undoing ? SPILL_STAGE_UNDOING : SPILL_STAGE_BRINGING;
+    spill_code_t code = check_original(staged, building, error);
     if (code == SPILL_OK)
         code = check_same(staged, &staged->planned->definition, &planned, error);
     if (code == SPILL_OK)
         code = check_same(staged, &staged->planned->original, &original, error);
-    if (code == SPILL_OK && !forming->undoing && planned && original)
-        code = spill_convert_mark_load(staged->store, original_name(staged), &mark, error);
+    if (code == SPILL_OK && !building->undoing && planned && original)
+        code =
+            spill_convert_checkpoint_load(staged->store, original_name(staged), &checkpoint, error);
     /* emptied or not: what there is of it is in the planned one */
-    bool ends = !original || strcmp(mark.as, planned_name(staged)) == 0;
-    if (!forming->undoing && planned && ends)
+    bool ends = !original || strcmp(checkpoint.as, planned_name(staged)) == 0;
+    if (!building->undoing && planned && ends)
         *stage = SPILL_STAGE_DROPPING;
-    spill_convert_mark_release(&mark);
+    spill_convert_checkpoint_release(&checkpoint);
     return code;
 }
 
@@ -173,15 +174,15 @@ static spill_code_t look_ended(const spill_staged_t *staged, spill_stage_t *stag
 spill_code_t spill_staged_look(const spill_staged_t *staged, spill_stage_t *stage,
                                spill_error_t *error)
 {
-    spill_forming_t forming = {0};
+    spill_building_t building = {0};
     *stage = SPILL_STAGE_NONE;
     spill_code_t code = spill_planned_check(staged->planned, error);
     if (code == SPILL_OK)
-        code = spill_forming_load(staged->store, planned_name(staged), &forming, error);
+        code = spill_building_load(staged->store, planned_name(staged), &building, error);
     if (code == SPILL_OK)
-        code = forming.stored ? look_begun(staged, &forming, stage, error)
-                              : look_ended(staged, stage, error);
-    spill_forming_release(&forming);
+        code = building.stored ? look_begun(staged, &building, stage, error)
+                               : look_ended(staged, stage, error);
+    spill_building_release(&building);
     return code;
 }
 
@@ -218,17 +219,17 @@ static spill_code_t fail_begun(const spill_staged_t *staged, spill_error_t *erro
  */
 static spill_code_t forget_earlier(const spill_staged_t *staged, spill_error_t *error)
 {
-    spill_convert_mark_t mark = {0};
+    spill_convert_checkpoint_t checkpoint = {0};
     const char *name = original_name(staged);
     bool defined = false;
-    spill_code_t code = spill_convert_mark_load(staged->store, name, &mark, error);
+    spill_code_t code = spill_convert_checkpoint_load(staged->store, name, &checkpoint, error);
     if (code == SPILL_OK)
         code = is_defined(staged, planned_name(staged), &defined, error);
-    if (code == SPILL_OK && !defined && spill_convert_mark_stands(&mark))
+    if (code == SPILL_OK && !defined && spill_convert_checkpoint_stands(&checkpoint))
         code = spill_convert_check(staged->store, name, planned_name(staged), error);
-    else if (code == SPILL_OK && !defined && mark.as[0] != '\0')
-        code = spill_convert_mark_save(staged->store, name, "", true, &mark, error);
-    spill_convert_mark_release(&mark);
+    else if (code == SPILL_OK && !defined && checkpoint.as[0] != '\0')
+        code = spill_convert_checkpoint_save(staged->store, name, "", true, &checkpoint, error);
+    spill_convert_checkpoint_release(&checkpoint);
     return code;
 }
 
@@ -236,17 +237,17 @@ static spill_code_t forget_earlier(const spill_staged_t *staged, spill_error_t *
  * Nothing was begun when we looked. Another one may have begun since, or even finished: then there
  * is a mark, or a definition.
  */
-static spill_code_t put_mark(const spill_staged_t *staged, spill_error_t *error)
+static spill_code_t put_checkpoint(const spill_staged_t *staged, spill_error_t *error)
 {
-    spill_forming_t forming = {0};
+    spill_building_t building = {0};
     bool defined = false;
-    spill_code_t code = spill_forming_save(staged->store, planned_name(staged),
-                                           original_name(staged), false, &forming, error);
-    spill_forming_release(&forming);
+    spill_code_t code = spill_building_save(staged->store, planned_name(staged),
+                                            original_name(staged), false, &building, error);
+    spill_building_release(&building);
     if (code == SPILL_OK)
         code = is_defined(staged, planned_name(staged), &defined, error);
     if (code == SPILL_OK && defined)
-        code = spill_forming_end(staged->store, planned_name(staged), error);
+        code = spill_building_end(staged->store, planned_name(staged), error);
     return code == SPILL_OK && defined ? fail_begun(staged, error) : code;
 }
 
@@ -261,17 +262,18 @@ spill_code_t spill_staged_begin(const spill_staged_t *staged, spill_error_t *err
         code =
             spill_convert_check(staged->store, original_name(staged), planned_name(staged), error);
     if (code == SPILL_OK && stage == SPILL_STAGE_NONE)
-        code = put_mark(staged, error);
+        code = put_checkpoint(staged, error);
     if (code == SPILL_OK)
         code = forget_earlier(staged, error);
     if (code == SPILL_OK)
-        code = spill_bring_check(staged->store, original_name(staged), planned_name(staged), error);
+        code =
+            spill_catch_up_check(staged->store, original_name(staged), planned_name(staged), error);
     if (code == SPILL_OK)
         code = spill_store_define(staged->store, &staged->planned->original, error);
     if (code == SPILL_OK)
         code = spill_store_define(staged->store, &staged->planned->definition, error);
-    return code == SPILL_OK ? spill_bring_check(staged->store, original_name(staged),
-                                                planned_name(staged), error)
+    return code == SPILL_OK ? spill_catch_up_check(staged->store, original_name(staged),
+                                                   planned_name(staged), error)
                             : code;
 }
 
@@ -299,7 +301,7 @@ static spill_code_t check_pages(spill_array_t *original, const spill_migrate_opt
 {
     (void)options;
     (void)result;
-    return spill_bring_check_pages(original, NULL, error);
+    return spill_catch_up_check_pages(original, NULL, error);
 }
 
 spill_code_t spill_staged_finish(const spill_staged_t *staged,
@@ -310,8 +312,8 @@ spill_code_t spill_staged_finish(const spill_staged_t *staged,
     bool defined = true;
     spill_migrate_result_t ignored = {0};
     spill_copy_options_t copy = {.as = planned_name(staged),
-                                 .forming = true,
-                                 .progress = options->brought,
+                                 .building = true,
+                                 .progress = options->caught_up,
                                  .context = options->context};
     spill_code_t code = spill_staged_look(staged, &stage, error);
     if (code == SPILL_OK && stage == SPILL_STAGE_FINISHED)
@@ -324,21 +326,21 @@ spill_code_t spill_staged_finish(const spill_staged_t *staged,
         code = over_original(staged, check_pages, options, &ignored, error);
     if (code == SPILL_OK && defined)
         code = spill_convert_finish(staged->store, original_name(staged), &copy, result, error);
-    return code == SPILL_OK ? spill_forming_end(staged->store, planned_name(staged), error) : code;
+    return code == SPILL_OK ? spill_building_end(staged->store, planned_name(staged), error) : code;
 }
 
 /* ---- the way back ---------------------------------------------------------------------------- */
 
 static spill_code_t save_undoing(const spill_staged_t *staged, spill_error_t *error)
 {
-    spill_forming_t forming = {0};
-    spill_code_t code = spill_forming_load(staged->store, planned_name(staged), &forming, error);
-    if (code == SPILL_OK && !forming.stored)
+    spill_building_t building = {0};
+    spill_code_t code = spill_building_load(staged->store, planned_name(staged), &building, error);
+    if (code == SPILL_OK && !building.stored)
         code = fail_begun(staged, error);
     if (code == SPILL_OK)
-        code = spill_forming_save(staged->store, planned_name(staged), original_name(staged), true,
-                                  &forming, error);
-    spill_forming_release(&forming);
+        code = spill_building_save(staged->store, planned_name(staged), original_name(staged), true,
+                                   &building, error);
+    spill_building_release(&building);
     return code;
 }
 
@@ -354,7 +356,7 @@ static spill_code_t drop_owners(const spill_staged_t *staged, spill_error_t *err
     spill_code_t code = spill_array_open(staged->store, planned_name(staged), &array, error);
     if (code != SPILL_OK)
         return code;
-    array->forming = false;
+    array->building = false;
     array->documents_stay =
         strcmp(array->definition.collection, staged->planned->original.collection) == 0;
     code = spill_each_owner(array, drop_owner, array, false, error);
@@ -425,8 +427,9 @@ spill_code_t spill_staged_undo(const spill_staged_t *staged, const spill_migrate
         code = drop_planned(staged, error);
     if (code == SPILL_OK)
         code = undo_original(staged, begun, spill_migrate_undo, options, result, error);
-    return code == SPILL_OK && begun ? spill_forming_end(staged->store, planned_name(staged), error)
-                                     : code;
+    return code == SPILL_OK && begun
+               ? spill_building_end(staged->store, planned_name(staged), error)
+               : code;
 }
 
 /* ---- what a cap will not keep ---------------------------------------------------------------- */

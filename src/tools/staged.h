@@ -1,7 +1,7 @@
 /*
  * A migration in two stages, to what is not laid out in place: the original's arrays are laid out
- * in place (spill_migrate), and brought into the planned definition (spill_bring), which is forming
- * meanwhile. Both passes are made again and again; the end is either of these two:
+ * in place (spill_migrate), and brought into the planned definition (spill_catch_up), which is
+ * forming meanwhile. Both passes are made again and again; the end is either of these two:
  *
  *      finish   all is compared once more, and the original dropped (spill_convert_finish)
  *      undo     the planned definition is dropped, and the original's arrays are plain ones again
@@ -11,7 +11,7 @@
 #ifndef SPILL_TOOLS_STAGED_H
 #define SPILL_TOOLS_STAGED_H
 
-#include "tools/bring.h"
+#include "tools/catch_up.h"
 #include "tools/planned.h"
 
 typedef enum spill_stage {

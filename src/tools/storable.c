@@ -11,14 +11,14 @@
 
 bool spill_storable_is_asked(const spill_definition_t *definition)
 {
-    return spill_elements_apart(definition) || spill_keeps_best(definition);
+    return spill_has_referenced_elements(definition) || spill_keeps_top_n(definition);
 }
 
 bool spill_storable_differs(const spill_definition_t *from, const spill_definition_t *to)
 {
-    if (spill_elements_apart(from) && spill_elements_apart(to))
+    if (spill_has_referenced_elements(from) && spill_has_referenced_elements(to))
         return !spill_stored_element_same_rules(from, to);
-    if (spill_keeps_best(from) && spill_keeps_best(to))
+    if (spill_keeps_top_n(from) && spill_keeps_top_n(to))
         return strcmp(from->sort_field, to->sort_field) != 0;
     return spill_storable_is_asked(to);
 }
@@ -26,7 +26,7 @@ bool spill_storable_differs(const spill_definition_t *from, const spill_definiti
 spill_code_t spill_storable_check(const spill_definition_t *to, const spill_owner_t *owner,
                                   const spill_element_t *element, spill_error_t *error)
 {
-    spill_code_t code = spill_elements_apart(to)
+    spill_code_t code = spill_has_referenced_elements(to)
                             ? spill_stored_element_check(to, &element->value, NULL, error)
                             : spill_array_check_rank(to, &element->value, error);
     if (code == SPILL_OK)
@@ -64,7 +64,7 @@ spill_code_t spill_storable_check_owner(const spill_definition_t *to, const spil
                                         spill_error_t *error)
 {
     spill_response_t head = SPILL_RESPONSE_INIT;
-    spill_request_t read = spill_owner_plain_request(owner, INT64_MAX);
+    spill_request_t read = spill_owner_unmanaged_request(owner, INT64_MAX);
     if (!spill_storable_is_asked(to))
         return SPILL_OK;
     spill_code_t code = spill_owner_call(owner, &read, &head, error);

@@ -29,7 +29,7 @@ void real_data_check(spill_code_t code, const spill_error_t *error)
 
 /* ---- what is expected ------------------------------------------------------------------------ */
 
-static feed_t *find_feed(real_data_t *expected, const char *owner)
+static feed_t *find_source(real_data_t *expected, const char *owner)
 {
     uint32_t hash = 2166136261U;
     for (const char *at = owner; *at != '\0'; at++) {
@@ -48,7 +48,7 @@ static void add_line(real_data_t *expected, bson_t *document, const char *field)
     if (!bson_iter_init_find(&iter, document, field) || !BSON_ITER_HOLDS_UTF8(&iter)) {
         real_data_stop("a line has no owner", field);
     }
-    feed_t *feed = find_feed(expected, bson_iter_utf8(&iter, NULL));
+    feed_t *feed = find_source(expected, bson_iter_utf8(&iter, NULL));
     if (!feed->owner) {
         feed->owner = bson_iter_utf8(&iter, NULL);
         expected->feed_count++;
@@ -156,7 +156,7 @@ static void compare(const real_data_t *expected, const feed_t *feed, size_t inde
 static bool see(void *context, const spill_value_t *owner, const spill_element_t *element)
 {
     real_data_t *expected = context;
-    feed_t *feed = find_feed(expected, (const char *)owner->data + 4);
+    feed_t *feed = find_source(expected, (const char *)owner->data + 4);
     if (!feed->owner || owner->type != BSON_TYPE_UTF8) {
         real_data_stop("there is an owner too many", (const char *)owner->data + 4);
     }

@@ -20,7 +20,7 @@ static void an_append_makes_the_head_where_it_may(void **state)
     assert_int_equal(fixture.response.seq, 0);
     assert_true(fixture.response.state.present);
     assert_int_equal(fixture.response.state.live, 1);
-    assert_int_equal(fixture.response.state.epoch, EPOCH);
+    assert_int_equal(fixture.response.state.incarnation, INCARNATION);
     assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=100");
     assert_fields(&fixture, "{ \"_id\" : \"ada\" }");
     fixture_close(&fixture);
@@ -35,7 +35,7 @@ static void an_append_does_not_make_a_head_again(void **state)
     spill_value_t element = number_value(&number);
     spill_request_t append = make_append(&fixture, SPILL_HEAD, &element, 1);
     append.create = true;
-    append.epoch = EPOCH + 5;
+    append.incarnation = INCARNATION + 5;
     assert_done(&fixture, &append);
     assert_int_equal(fixture.response.seq, 2);
     assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=100 1=101 2=102");
@@ -56,9 +56,9 @@ static void an_append_needs_its_page(void **state)
     spill_request_t create = make_request(&fixture, SPILL_REQUEST_CREATE_PAGE, 0);
     create.first = 7;
     assert_done(&fixture, &create);
-    append.epoch = EPOCH + 1;
+    append.incarnation = INCARNATION + 1;
     assert_refused(&fixture, &append);
-    append.epoch = EPOCH;
+    append.incarnation = INCARNATION;
     assert_done(&fixture, &append);
     assert_int_equal(fixture.response.seq, 7);
     assert_document(&fixture, 0, "rev+0 first=7 | 7=5");
@@ -73,7 +73,7 @@ static void slots_are_bounded(void **state)
     fixture_open(&fixture, *state, SPILL_KEEP_OLDEST);
     append_numbers(&fixture, SPILL_HEAD, 100, 3);
     spill_request_t remove = make_request(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
-    remove.rev = EPOCH;
+    remove.rev = INCARNATION;
     remove.seq = 1;
     assert_done(&fixture, &remove); /* a removal does not make room: 3 slots are taken */
 
@@ -178,7 +178,7 @@ static void an_operation_happens_once(void **state)
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
     assert_int_equal(append_op(&fixture, "a", 0, 1), SPILL_DONE);
-    assert_int_equal(fixture.response.state.n, 1);
+    assert_int_equal(fixture.response.state.op_count, 1);
     assert_int_equal(append_op(&fixture, "a", 0, 1), SPILL_REFUSED_GUARD);
     assert_int_equal(append_op(&fixture, "b", 0, 2), SPILL_DONE);
     append_numbers(&fixture, SPILL_HEAD, 100, 1); /* without an operation: n stays */

@@ -2,7 +2,7 @@
 #include "suite.h"
 
 #include "simulation/random.h"
-#include "store/tally.h"
+#include "store/window_stats.h"
 
 #include <spillway/spillway.h>
 #include <stdio.h>
@@ -139,11 +139,12 @@ static void change(world_t *world, bool edit)
 
 /* ---- comparing ------------------------------------------------------------------------------- */
 
-static void add_plain(const world_t *world, int window, int seed, spill_tally_t *tally)
+static void add_unmanaged(const world_t *world, int window, int seed,
+                          spill_window_stats_t *window_stats)
 {
     bson_t storage;
     spill_value_t element = element_of(window, seed, &storage);
-    spill_tally_add(tally, &world->definition, &element);
+    spill_window_stats_add(window_stats, &world->definition, &element);
     bson_destroy(&storage);
 }
 
@@ -167,15 +168,15 @@ static bool compare_window(void *context, const spill_bucket_window_t *window)
     const plain_t *plain = &world->windows[comparison->next];
     spill_statistics_t all = {0}, one;
     for (int64_t first = 0; first < plain->count; first += comparison->part) {
-        spill_tally_t tally = {0};
+        spill_window_stats_t window_stats = {0};
         int64_t live = 0;
         for (int64_t i = first; i < first + comparison->part && i < plain->count; i++) {
             if (plain->seeds[i] < 0)
                 continue;
-            add_plain(world, comparison->next, plain->seeds[i], &tally);
+            add_unmanaged(world, comparison->next, plain->seeds[i], &window_stats);
             live++;
         }
-        spill_tally_statistics(&tally, live, &one);
+        spill_window_stats_derive(&window_stats, live, &one);
         spill_statistics_join(&all, &one);
     }
     const spill_statistics_t *got = &window->statistics;

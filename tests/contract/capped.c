@@ -34,7 +34,7 @@ static void add(fixture_t *fixture, int64_t cap, int64_t label, size_t count, in
 {
     assert_int_equal(append_capped(fixture, cap, label, count, NULL), SPILL_DONE);
     assert_int_equal(fixture->response.seq, first);
-    assert_int_equal(fixture->response.state.live + (int64_t)fixture->response.state.gone.count +
+    assert_int_equal(fixture->response.state.live + (int64_t)fixture->response.state.deleted.count +
                          fixture->response.state.first,
                      first + (int64_t)count);
 }
@@ -42,7 +42,7 @@ static void add(fixture_t *fixture, int64_t cap, int64_t label, size_t count, in
 static void remove_number(fixture_t *fixture, int64_t rev, int64_t seq)
 {
     spill_request_t remove = make_request(fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
-    remove.rev = EPOCH + rev;
+    remove.rev = INCARNATION + rev;
     remove.seq = seq;
     assert_done(fixture, &remove);
 }
@@ -168,13 +168,13 @@ static void what_fell_off_cannot_be_changed(void **state)
     int64_t number = 7;
     spill_value_t element = number_value(&number);
     spill_request_t edit = make_request(&fixture, SPILL_REQUEST_EDIT, SPILL_HEAD);
-    edit.rev = EPOCH;
+    edit.rev = INCARNATION;
     edit.elements = &element;
     edit.element_count = 1;
     edit.elements_bytes = element.size_bytes;
     assert_refused(&fixture, &edit);
     spill_request_t remove = make_request(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
-    remove.rev = EPOCH;
+    remove.rev = INCARNATION;
     assert_refused(&fixture, &remove);
     edit.seq = 1; /* the oldest that is there */
     assert_done(&fixture, &edit);
@@ -195,14 +195,14 @@ static void a_trim_takes_from_what_is_left(void **state)
     open_capped(&fixture, *state);
     add(&fixture, 3, 100, 5, 0);
     spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
-    trim.rev = EPOCH;
-    trim.low = 2; /* fell off already */
+    trim.rev = INCARNATION;
+    trim.watermark = 2; /* fell off already */
     assert_refused(&fixture, &trim);
-    trim.low = 4;
+    trim.watermark = 4;
     assert_done(&fixture, &trim);
     assert_document(&fixture, SPILL_HEAD, "rev+1 first=4 low=4 | 4=104");
-    trim.rev = EPOCH + 1;
-    trim.low = 5;
+    trim.rev = INCARNATION + 1;
+    trim.watermark = 5;
     assert_done(&fixture, &trim);
     assert_document(&fixture, SPILL_HEAD, "rev+2 first=5 low=5 |");
     add(&fixture, 3, 105, 4, 5);
@@ -229,7 +229,7 @@ static void other_fields_go_along(void **state)
     assert_document(&fixture, SPILL_HEAD, "rev+0 first=2 low=2 | 2=102 3=103");
     assert_fields(&fixture, "{ \"_id\" : \"ada\", \"visits\" : 4 }");
     bson_destroy(update);
-    drop_head(&fixture, EPOCH, 0);
+    drop_head(&fixture, INCARNATION, 0);
     assert_fields(&fixture, NULL);
     fixture_close(&fixture);
 }

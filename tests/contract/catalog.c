@@ -159,7 +159,7 @@ static void arrays_of_a_collection_share_fields(void **state)
     spill_request_t set = make_request(&fixture, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
     set.update = update;
     assert_done(&fixture, &set);
-    drop_head(&fixture, EPOCH, 0);
+    drop_head(&fixture, INCARNATION, 0);
     switch_to(&fixture, &feed);
     assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=100 1=101");
     assert_fields(&fixture, "{ \"_id\" : \"ada\", \"name\" : \"Ada\" }");
@@ -175,10 +175,10 @@ static void a_document_goes_with_its_last_array(void **state)
     append_numbers(&fixture, SPILL_HEAD, 100, 1);
     array_t feed = switch_to(&fixture, &likes);
     append_numbers(&fixture, SPILL_HEAD, 200, 1);
-    drop_head(&fixture, EPOCH, 0);
+    drop_head(&fixture, INCARNATION, 0);
     switch_to(&fixture, &feed);
     assert_fields(&fixture, "{ \"_id\" : \"ada\" }"); /* the other array is in it */
-    drop_head(&fixture, EPOCH, 0);
+    drop_head(&fixture, INCARNATION, 0);
     assert_fields(&fixture, NULL);
     append_numbers(&fixture, SPILL_HEAD, 300, 1);
     assert_fields(&fixture, "{ \"_id\" : \"ada\" }");
@@ -228,7 +228,7 @@ static void an_array_ends_with_all_that_is_left_of_it(void **state)
     append_numbers(&fixture, SPILL_HEAD, 200, 1);
     assert_false(retire(&fixture, &first)); /* bob is there */
     append_numbers(&fixture, SPILL_HEAD, 201, 1);
-    drop_head(&fixture, EPOCH + 2, 0); /* ada was dropped before, with one change */
+    drop_head(&fixture, INCARNATION + 2, 0); /* ada was dropped before, with one change */
     fixture_owner(&fixture, "ada");
     assert_document(&fixture, 0, "rev+0 | 0=100 1=101");
     assert_true(retire(&fixture, &first));
@@ -279,7 +279,7 @@ static void another_layout_begins_another_array(void **state)
     next.keep = SPILL_KEEP_OLDEST;
     assert_false(replace_definition(&fixture, &next)); /* ada is there */
     append_numbers(&fixture, SPILL_HEAD, 201, 1);
-    drop_head(&fixture, EPOCH + 2, 0); /* there was another ada, with one change */
+    drop_head(&fixture, INCARNATION + 2, 0); /* there was another ada, with one change */
     assert_true(replace_definition(&fixture, &next));
     assert_ended(&fixture);
     fixture.definition = next;
@@ -364,7 +364,7 @@ static void owners_are_those_that_have_a_head(void **state)
     append_numbers(&fixture, SPILL_HEAD, 100, 1);
     switch_to(&fixture, &feed);
     fixture_owner(&fixture, "ada"); /* whose head goes, and whose page is left over */
-    drop_head(&fixture, EPOCH, 1);
+    drop_head(&fixture, INCARNATION, 1);
     char all[4][16];
     assert_int_equal(walk_owners(&fixture, 2, all, 4), 1);
     assert_string_equal(all[0], "bob");

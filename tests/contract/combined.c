@@ -30,7 +30,7 @@ static void they_make_a_head(void **state)
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
     assert_int_equal(append_members(&fixture, ids, 0), SPILL_DONE);
-    assert_int_equal(fixture.response.state.n, MEMBERS);
+    assert_int_equal(fixture.response.state.op_count, MEMBERS);
     assert_document(&fixture, SPILL_HEAD, "rev+0 n=3 | 0=100 1=101 2=102");
     assert_ops(&fixture, SPILL_HEAD, "a@0:0+1 b@1:1+1 c@2:2+1");
     fixture_close(&fixture);

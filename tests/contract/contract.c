@@ -22,12 +22,12 @@ static int run_in_order(const contract_kind_t *kind, const char *name, spill_arr
     add_newest_tests(&suite);
     add_oldest_tests(&suite);
     if (order == SPILL_ARRAY_OLDEST_FIRST) {
-        add_apart_tests(&suite);
+        add_referenced_tests(&suite);
         add_top_tests(&suite);
     }
     add_capped_tests(&suite);
-    add_best_tests(&suite);
-    add_plain_tests(&suite);
+    add_top_n_tests(&suite);
+    add_unmanaged_tests(&suite);
     add_full_tests(&suite);
     add_read_tests(&suite);
     add_id_tests(&suite);
@@ -35,7 +35,7 @@ static int run_in_order(const contract_kind_t *kind, const char *name, spill_arr
     add_owner_tests(&suite);
     add_bucket_tests(&suite);
     add_random_tests(&suite);
-    add_random_apart_tests(&suite);
+    add_random_referenced_tests(&suite);
     for (size_t i = 0; i < suite.count; i++)
         suite.tests[i].initial_state = (void *)kind;
     return _cmocka_run_group_tests(name, suite.tests, suite.count, NULL, NULL);

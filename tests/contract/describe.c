@@ -12,28 +12,28 @@ static void say(bson_string_t *text, const char *name, int64_t number)
 
 static void say_state(bson_string_t *text, const spill_state_t *state)
 {
-    bson_string_append_printf(text, "rev+%" PRId64, state->rev - state->epoch);
-    if (state->epoch != EPOCH)
-        say(text, "epoch=", state->epoch);
+    bson_string_append_printf(text, "rev+%" PRId64, state->rev - state->incarnation);
+    if (state->incarnation != INCARNATION)
+        say(text, "epoch=", state->incarnation);
     say(text, "first=", state->first);
-    for (size_t i = 0; i < state->gone.run_count; i++)
-        for (int64_t seq = state->gone.runs[i].first; seq < state->gone.runs[i].end; seq++)
-            bson_string_append_printf(text, "%s%" PRId64,
-                                      i == 0 && seq == state->gone.runs[i].first ? " gone=" : ",",
-                                      seq);
-    say(text, "n=", state->n);
+    for (size_t i = 0; i < state->deleted.run_count; i++)
+        for (int64_t seq = state->deleted.runs[i].first; seq < state->deleted.runs[i].end; seq++)
+            bson_string_append_printf(
+                text, "%s%" PRId64, i == 0 && seq == state->deleted.runs[i].first ? " gone=" : ",",
+                seq);
+    say(text, "n=", state->op_count);
     bson_string_append(text, state->sealed ? " sealed" : "");
     bson_string_append(text, state->closed ? " closed" : "");
     say(text, "pages=", state->pages);
     say(text, "removed=", state->removed);
-    say(text, "low=", state->low);
+    say(text, "low=", state->watermark);
     say(text, "total=", state->total);
     if (state->intent)
         bson_string_append_printf(text, " intent=%" PRId64 "@%" PRId64, state->intent_seq,
                                   state->intent_page);
     say(text, "page=", state->page);
-    if (state->src != 0 && state->src != state->epoch)
-        bson_string_append_printf(text, " src+%" PRId64, state->src - state->epoch);
+    if (state->source_rev != 0 && state->source_rev != state->incarnation)
+        bson_string_append_printf(text, " src+%" PRId64, state->source_rev - state->incarnation);
 }
 
 static void say_elements(bson_string_t *text, const spill_run_t *run)
@@ -65,7 +65,7 @@ static void check_runs(const spill_state_t *state, const spill_run_t *forward,
         assert_int_equal(there.seq, back.seq);
         assert_true(spill_value_equal(&there.value, &back.value));
         assert_in_range(there.seq, state->first, spill_state_end(state) - 1);
-        assert_false(spill_seqs_contains(&state->gone, there.seq));
+        assert_false(spill_seqs_contains(&state->deleted, there.seq));
     }
 }
 

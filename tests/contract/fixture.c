@@ -108,7 +108,7 @@ spill_request_t make_request(const fixture_t *fixture, spill_request_kind_t kind
         .key = fixture->key.data,
         .key_bytes = fixture->key.size,
         .page = page,
-        .epoch = EPOCH,
+        .incarnation = INCARNATION,
         .limits = {.slots_max = INT64_MAX, .bytes_max = INT64_MAX},
         .op_window = fixture->definition.op_window,
     };
@@ -152,7 +152,8 @@ spill_value_t text_value(uint32_t size_bytes, char fill)
     return (spill_value_t){.data = data, .size_bytes = size_bytes, .type = BSON_TYPE_UTF8};
 }
 
-static void append_to(fixture_t *fixture, int64_t page, int64_t epoch, int64_t label, size_t count)
+static void append_to(fixture_t *fixture, int64_t page, int64_t incarnation, int64_t label,
+                      size_t count)
 {
     int64_t numbers[64];
     spill_value_t values[64];
@@ -163,24 +164,24 @@ static void append_to(fixture_t *fixture, int64_t page, int64_t epoch, int64_t l
     }
     spill_request_t append = make_append(fixture, page, values, count);
     append.create = page == SPILL_HEAD;
-    append.epoch = epoch;
+    append.incarnation = incarnation;
     assert_done(fixture, &append);
 }
 
 void append_numbers(fixture_t *fixture, int64_t page, int64_t label, size_t count)
 {
-    append_to(fixture, page, EPOCH, label, count);
+    append_to(fixture, page, INCARNATION, label, count);
 }
 
 void begin_again(fixture_t *fixture, int64_t label, size_t count)
 {
-    append_to(fixture, SPILL_HEAD, EPOCH + 50, label, count);
+    append_to(fixture, SPILL_HEAD, INCARNATION + 50, label, count);
 }
 
-void drop_head(fixture_t *fixture, int64_t epoch, int64_t pages)
+void drop_head(fixture_t *fixture, int64_t incarnation, int64_t pages)
 {
     spill_request_t drop = make_request(fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
-    drop.epoch = epoch;
+    drop.incarnation = incarnation;
     drop.pages = pages;
     assert_done(fixture, &drop);
 }
@@ -196,7 +197,7 @@ static void read_oldest(fixture_t *fixture, int64_t slots, spill_state_t *head, 
     assert_done(fixture, &read);
     spill_state_copy(&fixture->response.state, head);
     int64_t end = head->first + slots;
-    spill_seqs_keep_below(&head->gone, end);
+    spill_seqs_keep_below(&head->deleted, end);
     for (size_t i = 0; i < fixture->response.run.count; i++) {
         spill_element_t element = spill_run_element(&fixture->response.run, i);
         if (element.seq < end)
@@ -210,12 +211,12 @@ spill_outcome_t put_from_head(fixture_t *fixture, int64_t page, int64_t slots)
     spill_run_t run = {0};
     read_oldest(fixture, slots, &head, &run);
     spill_request_t put = make_request(fixture, SPILL_REQUEST_PUT_PAGE, page);
-    put.epoch = head.epoch;
-    put.src = head.rev;
+    put.incarnation = head.incarnation;
+    put.source_rev = head.rev;
     put.first = head.first;
     put.slots = slots;
     put.run = &run;
-    put.gone = &head.gone;
+    put.deleted = &head.deleted;
     spill_outcome_t outcome = call(fixture, &put);
     spill_run_release(&run);
     spill_state_release(&head);
@@ -227,9 +228,9 @@ spill_outcome_t cut_from_head(fixture_t *fixture, int64_t page)
     spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, page);
     assert_done(fixture, &read);
     spill_request_t cut = make_request(fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
-    cut.epoch = fixture->response.state.epoch;
+    cut.incarnation = fixture->response.state.incarnation;
     cut.pages = page;
-    cut.rev = fixture->response.state.src;
+    cut.rev = fixture->response.state.source_rev;
     cut.slots = spill_state_slots(&fixture->response.state);
     cut.bytes = fixture->response.state.live_bytes;
     return call(fixture, &cut);
@@ -245,7 +246,7 @@ void leave_page(fixture_t *fixture, int64_t slots)
 {
     append_numbers(fixture, SPILL_HEAD, 100, (size_t)slots + 1);
     spill_page(fixture, 0, slots);
-    drop_head(fixture, EPOCH, 1);
+    drop_head(fixture, INCARNATION, 1);
 }
 
 /* ---- the store's own check ------------------------------------------------------------------- */

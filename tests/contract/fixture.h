@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#define EPOCH 1000 /* of the first incarnation in all tests */
+#define INCARNATION 1000 /* of the first incarnation in all tests */
 
 typedef struct fixture {
     const contract_kind_t *kind;
@@ -51,7 +51,7 @@ void fixture_close(fixture_t *fixture);
 /* Go on with another owner. */
 void fixture_owner(fixture_t *fixture, const char *name);
 
-/* A request of the fixture's owner, with `epoch` EPOCH and limits that allow all. */
+/* A request of the fixture's owner, with `incarnation` EPOCH and limits that allow all. */
 spill_request_t make_request(const fixture_t *fixture, spill_request_kind_t kind, int64_t page);
 
 /* An APPEND of these elements, which are borrowed. Does not make a head. */
@@ -74,8 +74,8 @@ spill_value_t text_value(uint32_t size_bytes, char fill);
 /* Append `count` numbers label, label + 1, ... to a document, which must take them. */
 void append_numbers(fixture_t *fixture, int64_t page, int64_t label, size_t count);
 
-/* Drop the head of the incarnation `epoch`, which has that many pages; they are left over. */
-void drop_head(fixture_t *fixture, int64_t epoch, int64_t pages);
+/* Drop the head of the incarnation `incarnation`, which has that many pages; they are left over. */
+void drop_head(fixture_t *fixture, int64_t incarnation, int64_t pages);
 
 /* Make a head of a later incarnation (EPOCH + 50) with the numbers label, label + 1, ... */
 void begin_again(fixture_t *fixture, int64_t label, size_t count);
@@ -100,9 +100,10 @@ void leave_page(fixture_t *fixture, int64_t slots);
  * left out:
  *   rev+2 first=3 gone=4,6 n=1 sealed closed pages=2 removed=1 low=3 total=9 intent=4@0 src+1 |
  *   3=103 5=105
- * rev and src count from `epoch`, which is named where it is not EPOCH. An element is its number if
- * it is an int64, else its size in bytes as "#7". "absent" stands for no document. Along the way it
- * is checked that forward and backward reads agree with each other and with live and live_bytes.
+ * rev and src count from `incarnation`, which is named where it is not EPOCH. An element is its
+ * number if it is an int64, else its size in bytes as "#7". "absent" stands for no document. Along
+ * the way it is checked that forward and backward reads agree with each other and with live and
+ * live_bytes.
  */
 char *describe(fixture_t *fixture, int64_t page); /* free with bson_free */
 void assert_document(fixture_t *fixture, int64_t page, const char *expected);

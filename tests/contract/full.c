@@ -1,6 +1,6 @@
 /* Arrays of other programs that are taken over and cut in one update; pages with a lease. */
-#include "plain.h"
 #include "suite.h"
+#include "unmanaged.h"
 
 #include "util/clock.h"
 
@@ -24,9 +24,9 @@ static spill_request_t make_copy(const fixture_t *fixture, int64_t page, int64_t
     return put;
 }
 
-static spill_request_t make_take_cut(const fixture_t *fixture, const spill_run_t *run)
+static spill_request_t make_adopt_split(const fixture_t *fixture, const spill_run_t *run)
 {
-    spill_request_t take = make_request(fixture, SPILL_REQUEST_TAKE_CUT, SPILL_HEAD);
+    spill_request_t take = make_request(fixture, SPILL_REQUEST_ADOPT_SPLIT, SPILL_HEAD);
     take.until = in_an_hour();
     take.slots = (int64_t)run->count;
     take.run = run;
@@ -38,7 +38,7 @@ static void open_copied(fixture_t *fixture, fixture_t *other, const contract_kin
                         spill_run_t *run, int64_t lease)
 {
     open_both(fixture, other, kind);
-    write_plain(fixture, other, 5);
+    write_unmanaged(fixture, other, 5);
     *run = numbers_run(100, 2);
     spill_request_t put = make_copy(fixture, 0, 0, run, lease);
     assert_done(fixture, &put);
@@ -50,7 +50,7 @@ static void an_array_is_taken_without_what_a_page_has(void **state)
     spill_run_t run;
     open_copied(&fixture, &other, *state, &run, in_an_hour());
     assert_document(&fixture, 0, "rev+0 | 0=100 1=101");
-    spill_request_t take = make_take_cut(&fixture, &run);
+    spill_request_t take = make_adopt_split(&fixture, &run);
     assert_done(&fixture, &take);
     assert_refused(&fixture, &take); /* it is ours */
     assert_document(&fixture, SPILL_HEAD, "rev+1 first=2 pages=1 | 2=102 3=103 4=104");
@@ -78,7 +78,7 @@ static void what_is_in_several_pages_is_taken_off_at_once(void **state)
     next.entries[0].seq = 2;
     spill_request_t put = make_copy(&fixture, 1, 2, &next, in_an_hour());
     assert_done(&fixture, &put);
-    spill_request_t take = make_take_cut(&fixture, &all);
+    spill_request_t take = make_adopt_split(&fixture, &all);
     take.more_pages = 1;
     assert_done(&fixture, &take);
     assert_document(&fixture, SPILL_HEAD, "rev+1 first=3 pages=2 | 3=103 4=104");
@@ -97,18 +97,18 @@ static void only_an_array_that_begins_so_is_taken_in_time(void **state)
     open_both(&fixture, &other, *state);
     spill_run_t run = numbers_run(100, 2), changed = numbers_run(101, 2),
                 whole = numbers_run(100, 5);
-    spill_request_t take = make_take_cut(&fixture, &run);
+    spill_request_t take = make_adopt_split(&fixture, &run);
     assert_refused(&fixture, &take); /* no document */
-    write_plain(&fixture, &other, 0);
+    write_unmanaged(&fixture, &other, 0);
     assert_refused(&fixture, &take);
-    write_plain(&fixture, &other, 5);
+    write_unmanaged(&fixture, &other, 5);
     take.until = spill_clock_now_us(NULL) - HOUR_US;
     assert_refused(&fixture, &take);
-    take = make_take_cut(&fixture, &changed);
+    take = make_adopt_split(&fixture, &changed);
     assert_refused(&fixture, &take);
-    take = make_take_cut(&fixture, &whole); /* one element stays, at least */
+    take = make_adopt_split(&fixture, &whole); /* one element stays, at least */
     assert_refused(&fixture, &take);
-    take = make_take_cut(&fixture, &run);
+    take = make_adopt_split(&fixture, &run);
     assert_done(&fixture, &take);
     assert_document(&fixture, SPILL_HEAD, "rev+1 first=2 pages=1 | 2=102 3=103 4=104");
     spill_run_release(&run);
@@ -125,17 +125,17 @@ static void an_array_is_not_taken_for_an_incarnation_that_is_over(void **state)
     open_copied(&fixture, &other, *state, &run, in_an_hour());
     fixture_owner(&fixture, "bob");
     append_numbers(&fixture, SPILL_HEAD, 1, 1);
-    drop_head(&fixture, EPOCH, 0);
+    drop_head(&fixture, INCARNATION, 0);
     fixture_owner(&fixture, "ada");
-    spill_request_t take = make_take_cut(&fixture, &run);
+    spill_request_t take = make_adopt_split(&fixture, &run);
     assert_refused(&fixture, &take);
     /* A copy that is made now is of a later one. */
     spill_request_t put = make_copy(&fixture, 1, 2, &run, in_an_hour());
     assert_done(&fixture, &put);
     spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, 1);
     assert_done(&fixture, &read);
-    assert_true(fixture.response.state.epoch > EPOCH);
-    assert_int_equal(fixture.response.state.src, fixture.response.state.epoch);
+    assert_true(fixture.response.state.incarnation > INCARNATION);
+    assert_int_equal(fixture.response.state.source_rev, fixture.response.state.incarnation);
     spill_run_release(&run);
     close_both(&fixture, &other);
 }
@@ -143,9 +143,9 @@ static void an_array_is_not_taken_for_an_incarnation_that_is_over(void **state)
 static spill_request_t make_on_page(const fixture_t *fixture, spill_request_kind_t kind)
 {
     spill_request_t request = make_request(fixture, kind, 0);
-    request.epoch = EPOCH + 7;
+    request.incarnation = INCARNATION + 7;
     if (kind == SPILL_REQUEST_EMPTY_PAGE)
-        request.epoch = EPOCH;
+        request.incarnation = INCARNATION;
     return request;
 }
 
@@ -154,13 +154,13 @@ static void a_page_stays_while_its_lease_runs(void **state)
     for (int over = 0; over < 2; over++) {
         fixture_t fixture, other;
         spill_run_t run;
-        open_copied(&fixture, &other, *state, &run, over ? EPOCH : in_an_hour());
+        open_copied(&fixture, &other, *state, &run, over ? INCARNATION : in_an_hour());
         spill_run_t later = numbers_run(200, 1);
         spill_request_t copy = make_copy(&fixture, 0, 0, &later, in_an_hour());
-        copy.epoch = EPOCH + 7;
+        copy.incarnation = INCARNATION + 7;
         assert_refused(&fixture, &copy); /* in a free place alone */
         spill_request_t put = make_on_page(&fixture, SPILL_REQUEST_PUT_PAGE);
-        put.src = EPOCH + 9;
+        put.source_rev = INCARNATION + 9;
         put.slots = 1;
         put.run = &later;
         spill_request_t empty = make_on_page(&fixture, SPILL_REQUEST_EMPTY_PAGE);
@@ -169,7 +169,7 @@ static void a_page_stays_while_its_lease_runs(void **state)
             assert_done(&fixture, &put);
             assert_document(&fixture, 0, "rev+2 epoch=1007 src+2 | 0=200");
             assert_done(&fixture, &drop);
-            put = make_copy(&fixture, 0, 0, &run, EPOCH);
+            put = make_copy(&fixture, 0, 0, &run, INCARNATION);
             assert_done(&fixture, &put);
             assert_done(&fixture, &empty);
             assert_document(&fixture, 0, "absent");
@@ -219,7 +219,7 @@ static void an_array_of_others_can_be_read(void **state)
 {
     fixture_t fixture, other;
     open_both(&fixture, &other, *state);
-    write_plain(&fixture, &other, 5);
+    write_unmanaged(&fixture, &other, 5);
     spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_HEAD);
     read.plain = true;
     read.want_now = true;
@@ -240,7 +240,7 @@ static void an_array_of_others_can_be_read(void **state)
         assert_int_equal(element.seq, i);
         assert_true(spill_value_equal(&element.value, &expected));
     }
-    spill_request_t take = make_take(&fixture);
+    spill_request_t take = make_adopt(&fixture);
     assert_done(&fixture, &take);
     assert_done(&fixture, &read);
     assert_true(fixture.response.state.present);
@@ -253,8 +253,8 @@ static void an_array_in_a_document_without_room_is_not_taken_as_it_is(void **sta
 {
     fixture_t fixture, other;
     open_both(&fixture, &other, *state);
-    write_plain(&fixture, &other, 5);
-    spill_request_t take = make_take(&fixture);
+    write_unmanaged(&fixture, &other, 5);
+    spill_request_t take = make_adopt(&fixture);
     take.limits.bytes_max = 10;
     if (strcmp(fixture.store->ops->name, "mongodb") != 0)
         assert_int_equal(fixture.store->ops->call(fixture.store, &take, &fixture.response, NULL),

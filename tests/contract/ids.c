@@ -79,7 +79,7 @@ static void change(fixture_t *fixture, spill_request_kind_t kind, int64_t page, 
     bson_t storage = BSON_INITIALIZER;
     spill_value_t element;
     spill_request_t request = make_request(fixture, kind, page);
-    request.rev = EPOCH + rev;
+    request.rev = INCARNATION + rev;
     request.seq = seq;
     if (json) {
         assert_int_equal(spill_value_from_json(json, strlen(json), &storage, &element, NULL),
@@ -156,8 +156,8 @@ static void ids_follow_edits_and_removals(void **state)
     change(&fixture, SPILL_REQUEST_EDIT, SPILL_HEAD, 3, 3, "3");
     assert_int_equal(in_head(&fixture, "3"), -1);
     spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
-    trim.rev = EPOCH + 4;
-    trim.low = 1;
+    trim.rev = INCARNATION + 4;
+    trim.watermark = 1;
     assert_done(&fixture, &trim);
     assert_int_equal(in_head(&fixture, "4"), -1);
     assert_sound(&fixture);
@@ -186,7 +186,7 @@ static void ids_move_to_pages(void **state)
     assert_int_equal(fixture.response.state.page, 1);
     assert_int_equal(find_from(&fixture, SPILL_PAGE_WITH_ID, 1, "2", 2), -1);
     assert_int_equal(in_pages(&fixture, 2, "5"), 4);
-    change(&fixture, SPILL_REQUEST_PULL, 0, 0, 1, NULL);
+    change(&fixture, SPILL_REQUEST_DELETE, 0, 0, 1, NULL);
     assert_int_equal(in_pages(&fixture, 2, "2"), 3);
     change(&fixture, SPILL_REQUEST_EDIT, 0, 1, 2, "{\"id\": 9}");
     assert_int_equal(in_pages(&fixture, 2, "9"), 2);
@@ -203,7 +203,7 @@ static void ids_of_pages_that_keep_oldest(void **state)
     fixture_open_with_ids(&fixture, *state, SPILL_KEEP_OLDEST, "id");
     append_json(&fixture, SPILL_HEAD, "{\"id\": 1}|{\"id\": 2}");
     spill_request_t seal = make_request(&fixture, SPILL_REQUEST_SEAL, SPILL_HEAD);
-    seal.rev = EPOCH;
+    seal.rev = INCARNATION;
     assert_done(&fixture, &seal);
     spill_request_t create = make_request(&fixture, SPILL_REQUEST_CREATE_PAGE, 0);
     create.first = 2;
@@ -214,7 +214,7 @@ static void ids_of_pages_that_keep_oldest(void **state)
     assert_int_equal(find_from(&fixture, SPILL_PAGE_WITH_ID, 1, "3", 2), 3);
     assert_int_equal(find_from(&fixture, SPILL_PAGE_WITH_ID, 1, "4", 2), -1);
     seal = make_request(&fixture, SPILL_REQUEST_SEAL, 0);
-    seal.rev = EPOCH;
+    seal.rev = INCARNATION;
     assert_done(&fixture, &seal);
     spill_request_t empty = make_request(&fixture, SPILL_REQUEST_EMPTY_PAGE, 0);
     assert_done(&fixture, &empty);
@@ -235,7 +235,7 @@ static void ids_of_what_was_replaced_are_gone(void **state)
     spill_page(&fixture, 0, 2);
     assert_int_equal(in_pages(&fixture, 1, "2"), -1);
     assert_int_equal(in_pages(&fixture, 1, "7"), 1);
-    drop_head(&fixture, EPOCH, 1);
+    drop_head(&fixture, INCARNATION, 1);
     assert_sound(&fixture);
     begin_again(&fixture, 100, 1);
     assert_int_equal(in_head(&fixture, "7"), -1);

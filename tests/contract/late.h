@@ -12,7 +12,7 @@ typedef struct late {
     spill_request_t *request; /* a clone; the holder's */
 } late_t;
 
-/* Zeroed: none. Empty it with late_take. */
+/* Zeroed: none. Empty it with late_adopt. */
 typedef struct late_queue {
     late_t late[24];
     size_t count;
@@ -23,6 +23,6 @@ void late_add(late_queue_t *queue, size_t most, size_t array, size_t owner,
               const spill_request_t *request);
 
 /* One of them, by chance; false: there is none. The caller frees its request. */
-bool late_take(late_queue_t *queue, uint64_t *random, late_t *late);
+bool late_adopt(late_queue_t *queue, uint64_t *random, late_t *late);
 
 #endif

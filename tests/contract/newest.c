@@ -37,7 +37,7 @@ static void appends_do_not_disturb_a_spill(void **state)
 static spill_request_t make_cut(const fixture_t *fixture)
 {
     spill_request_t cut = make_request(fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
-    cut.rev = EPOCH;
+    cut.rev = INCARNATION;
     cut.slots = 2;
     cut.bytes = 16;
     return cut;
@@ -50,13 +50,13 @@ static void a_cut_needs_the_head_that_was_copied(void **state)
     append_numbers(&fixture, SPILL_HEAD, 100, 3);
     assert_int_equal(put_from_head(&fixture, 0, 2), SPILL_DONE);
     spill_request_t cut = make_cut(&fixture);
-    cut.rev = EPOCH + 1;
+    cut.rev = INCARNATION + 1;
     assert_refused(&fixture, &cut);
     cut = make_cut(&fixture);
     cut.pages = 1;
     assert_refused(&fixture, &cut);
     cut = make_cut(&fixture);
-    cut.epoch = EPOCH - 1;
+    cut.incarnation = INCARNATION - 1;
     assert_refused(&fixture, &cut);
     fixture_owner(&fixture, "bob");
     cut = make_cut(&fixture);
@@ -78,7 +78,7 @@ static void a_page_gives_way_to_a_later_copy_only(void **state)
     int64_t number = 201;
     spill_value_t element = number_value(&number);
     spill_request_t edit = make_request(&fixture, SPILL_REQUEST_EDIT, SPILL_HEAD);
-    edit.rev = EPOCH;
+    edit.rev = INCARNATION;
     edit.seq = 1;
     edit.elements = &element;
     edit.element_count = 1;
@@ -100,7 +100,7 @@ static void removed_numbers_move_to_the_page(void **state)
     spill_request_t remove = make_request(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
     const int64_t removed[] = {1, 3, 4};
     for (int i = 0; i < 3; i++) {
-        remove.rev = EPOCH + i;
+        remove.rev = INCARNATION + i;
         remove.seq = removed[i];
         assert_done(&fixture, &remove);
     }
@@ -120,24 +120,24 @@ static void a_removal_in_the_head_happens_once(void **state)
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
     append_numbers(&fixture, SPILL_HEAD, 100, 3);
     spill_request_t remove = make_request(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
-    remove.rev = EPOCH;
+    remove.rev = INCARNATION;
     remove.seq = 3;
     assert_refused(&fixture, &remove);
     remove.seq = -1;
     assert_refused(&fixture, &remove);
     remove.seq = 1;
-    remove.rev = EPOCH + 1;
+    remove.rev = INCARNATION + 1;
     assert_refused(&fixture, &remove);
-    remove.rev = EPOCH;
+    remove.rev = INCARNATION;
     assert_done(&fixture, &remove);
-    remove.rev = EPOCH + 1;
+    remove.rev = INCARNATION + 1;
     assert_refused(&fixture, &remove); /* gone */
     assert_document(&fixture, SPILL_HEAD, "rev+1 gone=1 | 0=100 2=102");
     remove.seq = 0;
     assert_done(&fixture, &remove);
     assert_document(&fixture, SPILL_HEAD, "rev+2 first=2 removed=2 | 2=102");
     remove.seq = 2;
-    remove.rev = EPOCH + 2;
+    remove.rev = INCARNATION + 2;
     assert_done(&fixture, &remove);
     append_numbers(&fixture, SPILL_HEAD, 103, 1);
     assert_document(&fixture, SPILL_HEAD, "rev+3 first=3 removed=3 | 3=103");
@@ -150,30 +150,30 @@ static void a_removal_in_a_page_takes_three_steps(void **state)
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
     append_numbers(&fixture, SPILL_HEAD, 100, 4);
     spill_page(&fixture, 0, 3);
-    spill_request_t intend = make_request(&fixture, SPILL_REQUEST_INTEND, SPILL_HEAD);
-    intend.rev = EPOCH;
+    spill_request_t intend = make_request(&fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
+    intend.rev = INCARNATION;
     intend.seq = 1;
     intend.intent_page = 0;
     assert_refused(&fixture, &intend);
-    intend.rev = EPOCH + 1;
+    intend.rev = INCARNATION + 1;
     assert_done(&fixture, &intend);
     assert_document(&fixture, SPILL_HEAD, "rev+2 first=3 pages=1 removed=1 intent=1@0 | 3=103");
-    intend.rev = EPOCH + 2;
+    intend.rev = INCARNATION + 2;
     assert_refused(&fixture, &intend); /* one is under way */
 
-    spill_request_t pull = make_request(&fixture, SPILL_REQUEST_PULL, 0);
+    spill_request_t pull = make_request(&fixture, SPILL_REQUEST_DELETE, 0);
     pull.seq = 1;
-    pull.epoch = EPOCH + 1;
+    pull.incarnation = INCARNATION + 1;
     assert_refused(&fixture, &pull);
-    pull.epoch = EPOCH;
+    pull.incarnation = INCARNATION;
     assert_done(&fixture, &pull);
     assert_refused(&fixture, &pull);
     pull.seq = 3;
     assert_refused(&fixture, &pull);
     assert_document(&fixture, 0, "rev+1 gone=1 | 0=100 2=102");
 
-    spill_request_t settle = make_request(&fixture, SPILL_REQUEST_SETTLE, SPILL_HEAD);
-    settle.rev = EPOCH + 2;
+    spill_request_t settle = make_request(&fixture, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
+    settle.rev = INCARNATION + 2;
     settle.seq = 2;
     assert_refused(&fixture, &settle);
     settle.seq = 1;
@@ -181,7 +181,7 @@ static void a_removal_in_a_page_takes_three_steps(void **state)
     assert_refused(&fixture, &settle);
     settle.intent_page = 0;
     assert_done(&fixture, &settle);
-    settle.rev = EPOCH + 3;
+    settle.rev = INCARNATION + 3;
     assert_refused(&fixture, &settle);
     fixture_reopen(&fixture);
     assert_document(&fixture, SPILL_HEAD, "rev+3 first=3 pages=1 removed=1 | 3=103");
@@ -195,7 +195,7 @@ static spill_request_t make_edit(const fixture_t *fixture, int64_t page, int64_t
                                  const spill_value_t *element)
 {
     spill_request_t edit = make_request(fixture, SPILL_REQUEST_EDIT, page);
-    edit.rev = EPOCH;
+    edit.rev = INCARNATION;
     edit.seq = seq;
     edit.elements = element;
     edit.element_count = 1;
@@ -215,12 +215,12 @@ static void an_edit_happens_once(void **state)
     assert_done(&fixture, &edit);
     assert_refused(&fixture, &edit);
     assert_document(&fixture, 0, "rev+1 | 0=100 1=201");
-    edit.rev = EPOCH + 1;
+    edit.rev = INCARNATION + 1;
     edit.seq = 2;
     assert_refused(&fixture, &edit); /* it is in the head */
     edit.page = SPILL_HEAD;
     assert_done(&fixture, &edit);
-    edit.rev = EPOCH + 2;
+    edit.rev = INCARNATION + 2;
     edit.seq = 1;
     assert_refused(&fixture, &edit); /* it is in the page */
     fixture_reopen(&fixture);
@@ -245,7 +245,7 @@ static void an_edit_needs_room_to_grow(void **state)
     edit.limits.bytes_max = 1000;
     assert_done(&fixture, &edit); /* an edit that shrinks is always allowed */
     edit = make_edit(&fixture, SPILL_HEAD, 0, &large);
-    edit.rev = EPOCH + 1;
+    edit.rev = INCARNATION + 1;
     edit.limits.bytes_max = 1000;
     assert_refused(&fixture, &edit);
     edit.limits.bytes_max = 2000;
@@ -266,24 +266,24 @@ static void a_trim_raises_low_and_cuts_the_head(void **state)
     append_numbers(&fixture, SPILL_HEAD, 100, 8);
     spill_page(&fixture, 0, 2);
     spill_request_t remove = make_request(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
-    remove.rev = EPOCH + 1;
+    remove.rev = INCARNATION + 1;
     remove.seq = 5;
     assert_done(&fixture, &remove);
     spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
-    trim.rev = EPOCH + 1;
-    trim.low = 1;
+    trim.rev = INCARNATION + 1;
+    trim.watermark = 1;
     assert_refused(&fixture, &trim);
-    trim.rev = EPOCH + 2;
+    trim.rev = INCARNATION + 2;
     assert_done(&fixture, &trim); /* inside the page: the head is as it was */
     assert_document(&fixture, SPILL_HEAD,
                     "rev+3 first=2 gone=5 pages=1 low=1 | 2=102 3=103 4=104 6=106 7=107");
-    trim.rev = EPOCH + 3;
+    trim.rev = INCARNATION + 3;
     assert_refused(&fixture, &trim); /* low is there already */
-    trim.low = 5;
+    trim.watermark = 5;
     assert_done(&fixture, &trim); /* 5 is gone and leads now: it folds away */
     assert_document(&fixture, SPILL_HEAD, "rev+4 first=6 pages=1 removed=1 low=5 | 6=106 7=107");
-    trim.rev = EPOCH + 4;
-    trim.low = 8;
+    trim.rev = INCARNATION + 4;
+    trim.watermark = 8;
     assert_done(&fixture, &trim);
     assert_document(&fixture, SPILL_HEAD, "rev+5 first=8 pages=1 low=8 |");
     append_numbers(&fixture, SPILL_HEAD, 108, 1);
@@ -298,12 +298,12 @@ static void a_trim_waits_for_an_intent(void **state)
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
     append_numbers(&fixture, SPILL_HEAD, 100, 4);
     spill_page(&fixture, 0, 3);
-    spill_request_t intend = make_request(&fixture, SPILL_REQUEST_INTEND, SPILL_HEAD);
-    intend.rev = EPOCH + 1;
+    spill_request_t intend = make_request(&fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
+    intend.rev = INCARNATION + 1;
     assert_done(&fixture, &intend);
     spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
-    trim.rev = EPOCH + 2;
-    trim.low = 2;
+    trim.rev = INCARNATION + 2;
+    trim.watermark = 2;
     assert_refused(&fixture, &trim);
     fixture_close(&fixture);
 }
@@ -316,13 +316,13 @@ static void a_page_below_low_is_deleted(void **state)
     spill_page(&fixture, 0, 2);
     spill_page(&fixture, 1, 2);
     spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
-    trim.rev = EPOCH + 2;
-    trim.low = 2;
+    trim.rev = INCARNATION + 2;
+    trim.watermark = 2;
     assert_done(&fixture, &trim);
     spill_request_t empty = make_request(&fixture, SPILL_REQUEST_EMPTY_PAGE, 0);
-    empty.epoch = EPOCH + 1;
+    empty.incarnation = INCARNATION + 1;
     assert_refused(&fixture, &empty);
-    empty.epoch = EPOCH;
+    empty.incarnation = INCARNATION;
     assert_done(&fixture, &empty);
     assert_refused(&fixture, &empty);
     fixture_reopen(&fixture);
@@ -345,9 +345,9 @@ static void a_dropped_head_leaves_its_fields(void **state)
     drop.pages = 0;
     assert_refused(&fixture, &drop);
     drop.pages = 1;
-    drop.epoch = EPOCH + 1;
+    drop.incarnation = INCARNATION + 1;
     assert_refused(&fixture, &drop);
-    drop.epoch = EPOCH;
+    drop.incarnation = INCARNATION;
     assert_done(&fixture, &drop);
     assert_refused(&fixture, &drop);
     assert_document(&fixture, SPILL_HEAD, "absent");
@@ -379,18 +379,18 @@ static void pages_left_over_are_found(void **state)
     assert_done(&fixture, &look);
     assert_true(fixture.response.state.present);
     assert_int_equal(fixture.response.state.page, 0);
-    assert_int_equal(fixture.response.state.epoch, EPOCH);
-    look.epoch = EPOCH - 1;
+    assert_int_equal(fixture.response.state.incarnation, INCARNATION);
+    look.incarnation = INCARNATION - 1;
     assert_done(&fixture, &look);
     assert_false(fixture.response.state.present);
 
     spill_page(&fixture, 0, 2); /* the later one's takes its place */
-    look.epoch = EPOCH;
+    look.incarnation = INCARNATION;
     assert_done(&fixture, &look);
     assert_false(fixture.response.state.present);
     fixture_owner(&fixture, "bob");
     look.owner = &fixture.owner;
-    look.epoch = INT64_MAX;
+    look.incarnation = INT64_MAX;
     assert_done(&fixture, &look);
     assert_false(fixture.response.state.present);
     fixture_close(&fixture);
@@ -402,9 +402,9 @@ static void a_later_owner_has_nothing_of_an_earlier_one(void **state)
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
     drop_and_begin_again(&fixture);
     spill_request_t drop_page = make_request(&fixture, SPILL_REQUEST_DROP_PAGE, 0);
-    drop_page.epoch = EPOCH - 1;
+    drop_page.incarnation = INCARNATION - 1;
     assert_refused(&fixture, &drop_page);
-    drop_page.epoch = EPOCH;
+    drop_page.incarnation = INCARNATION;
     assert_done(&fixture, &drop_page);
     assert_refused(&fixture, &drop_page);
     assert_document(&fixture, 0, "absent");

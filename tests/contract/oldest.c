@@ -67,9 +67,9 @@ static void a_seal_happens_once(void **state)
     spill_request_t seal = make_request(&fixture, SPILL_REQUEST_SEAL, SPILL_HEAD);
     assert_refused(&fixture, &seal); /* no head */
     append_numbers(&fixture, SPILL_HEAD, 100, 2);
-    seal.epoch = EPOCH + 1;
+    seal.incarnation = INCARNATION + 1;
     assert_refused(&fixture, &seal);
-    seal.epoch = EPOCH;
+    seal.incarnation = INCARNATION;
     assert_done(&fixture, &seal);
     assert_refused(&fixture, &seal);
     assert_document(&fixture, SPILL_HEAD, "rev+1 sealed pages=1 total=2 | 0=100 1=101");
@@ -103,10 +103,10 @@ static void a_page_is_made_once(void **state)
     spill_request_t create = make_request(&fixture, SPILL_REQUEST_CREATE_PAGE, 0);
     create.first = 2;
     assert_refused(&fixture, &create);
-    create.epoch = EPOCH - 1;
+    create.incarnation = INCARNATION - 1;
     assert_refused(&fixture, &create);
     assert_document(&fixture, 0, "rev+0 first=2 | 2=102");
-    create.epoch = EPOCH + 20; /* of a later incarnation */
+    create.incarnation = INCARNATION + 20; /* of a later incarnation */
     assert_done(&fixture, &create);
     assert_document(&fixture, 0, "rev+0 epoch=1020 first=2 |");
     fixture_close(&fixture);
@@ -126,7 +126,7 @@ static void a_page_carries_the_window_on(void **state)
     spill_request_t create = make_request(&fixture, SPILL_REQUEST_CREATE_PAGE, 0);
     create.first = 2;
     create.ops = &ops;
-    create.n = 5;
+    create.op_count = 5;
     assert_done(&fixture, &create);
     assert_ops(&fixture, 0, "p@3:0+1 q@4:1+1");
 
@@ -159,9 +159,9 @@ static void the_head_only_advances(void **state)
     assert_document(&fixture, SPILL_HEAD, "rev+1 sealed pages=2 total=6 | 0=100 1=101 2=102");
     advance.pages = 3;
     advance.total = 8;
-    advance.epoch = EPOCH + 1;
+    advance.incarnation = INCARNATION + 1;
     assert_refused(&fixture, &advance);
-    advance.epoch = EPOCH;
+    advance.incarnation = INCARNATION;
     assert_done(&fixture, &advance);
     assert_document(&fixture, SPILL_HEAD, "rev+1 sealed pages=3 total=8 | 0=100 1=101 2=102");
     fixture_close(&fixture);
@@ -174,17 +174,17 @@ static void removals_keep_their_slots(void **state)
     fixture_t fixture;
     open_long_array(&fixture, state);
     spill_request_t remove = make_request(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
-    remove.rev = EPOCH + 1;
+    remove.rev = INCARNATION + 1;
     remove.seq = 0;
     assert_done(&fixture, &remove);
     assert_document(&fixture, SPILL_HEAD,
                     "rev+2 gone=0 sealed pages=2 removed=1 total=6 | 1=101 2=102");
-    spill_request_t intend = make_request(&fixture, SPILL_REQUEST_INTEND, SPILL_HEAD);
-    intend.rev = EPOCH + 2;
+    spill_request_t intend = make_request(&fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
+    intend.rev = INCARNATION + 2;
     intend.seq = 5;
     intend.intent_page = 0;
     assert_done(&fixture, &intend);
-    spill_request_t pull = make_request(&fixture, SPILL_REQUEST_PULL, 0);
+    spill_request_t pull = make_request(&fixture, SPILL_REQUEST_DELETE, 0);
     pull.seq = 5;
     assert_done(&fixture, &pull);
     pull.page = 1;
@@ -204,18 +204,18 @@ static void a_trim_keeps_what_the_head_has_behind_it(void **state)
     fixture_t fixture;
     open_long_array(&fixture, state);
     spill_request_t remove = make_request(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
-    remove.rev = EPOCH + 1;
+    remove.rev = INCARNATION + 1;
     remove.seq = 1;
     assert_done(&fixture, &remove);
     spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
-    trim.rev = EPOCH + 2;
-    trim.low = 1;
+    trim.rev = INCARNATION + 2;
+    trim.watermark = 1;
     trim.removed = 1;
     assert_done(&fixture, &trim);
     assert_document(&fixture, SPILL_HEAD,
                     "rev+3 first=1 gone=1 sealed pages=2 removed=1 low=1 total=6 | 2=102");
-    trim.rev = EPOCH + 3;
-    trim.low = 4;
+    trim.rev = INCARNATION + 3;
+    trim.watermark = 4;
     trim.removed = 0;
     assert_done(&fixture, &trim);
     assert_document(&fixture, SPILL_HEAD, "rev+4 first=3 sealed pages=2 low=4 total=6 |");
@@ -229,9 +229,9 @@ static void a_page_below_low_is_emptied(void **state)
     spill_request_t empty = make_request(&fixture, SPILL_REQUEST_EMPTY_PAGE, 1);
     assert_refused(&fixture, &empty); /* not sealed */
     empty.page = 0;
-    empty.epoch = EPOCH + 1;
+    empty.incarnation = INCARNATION + 1;
     assert_refused(&fixture, &empty);
-    empty.epoch = EPOCH;
+    empty.incarnation = INCARNATION;
     assert_done(&fixture, &empty);
     assert_done(&fixture, &empty);
     fixture_reopen(&fixture);
@@ -248,7 +248,7 @@ static void a_page_below_low_is_emptied(void **state)
 static void open_dropped_array(fixture_t *fixture, void **state)
 {
     open_long_array(fixture, state);
-    drop_head(fixture, EPOCH, 2);
+    drop_head(fixture, INCARNATION, 2);
 }
 
 static void a_dropped_page_leaves_a_tombstone(void **state)
@@ -267,7 +267,7 @@ static void a_dropped_page_leaves_a_tombstone(void **state)
     spill_request_t create = make_request(&fixture, SPILL_REQUEST_CREATE_PAGE, 1);
     create.first = 6;
     assert_refused(&fixture, &create); /* a late one */
-    create.epoch = EPOCH + 10;
+    create.incarnation = INCARNATION + 10;
     create.first = 4;
     assert_done(&fixture, &create);
     fixture_reopen(&fixture);

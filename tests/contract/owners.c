@@ -153,10 +153,10 @@ static size_t list_orphans(const fixture_t *fixture, size_t limit, bool one, cha
             assert_true(spill_orphan_read(&iter, &orphan));
             count++;
             if (orphan.owner.type == BSON_TYPE_UTF8)
-                used +=
-                    (size_t)snprintf(text + used, 1024 - used, "%s:%d:%d%s ",
-                                     spill_value_text(&orphan.owner, &length), (int)orphan.epoch,
-                                     (int)orphan.pages, orphan.dropped ? "" : "?");
+                used += (size_t)snprintf(text + used, 1024 - used, "%s:%d:%d%s ",
+                                         spill_value_text(&orphan.owner, &length),
+                                         (int)orphan.incarnation, (int)orphan.pages,
+                                         orphan.dropped ? "" : "?");
         }
         bson_destroy(&found);
         spill_buffer_clear(&after);
@@ -217,10 +217,10 @@ static void pages_without_a_head_are_listed(void **state)
 {
     fixture_t fixture;
     open_with_pages(&fixture, state);
-    drop_head(&fixture, EPOCH, 1);
+    drop_head(&fixture, INCARNATION, 1);
     assert_orphans(&fixture, true, "bob:1000:1? ");
     fixture_owner(&fixture, "cid");
-    drop_head(&fixture, EPOCH, 2);
+    drop_head(&fixture, INCARNATION, 2);
     assert_orphans(&fixture, true, "cid:1000:2? ");
     assert_orphans(&fixture, false, "bob:1000:1? cid:1000:2? ");
     /* An owner of the name is made again: what is left stays what it was, until it is replaced. */
@@ -249,7 +249,7 @@ static void tombstones_are_not_listed(void **state)
     append_numbers(&fixture, 0, 103, 3);
     assert_orphans(&fixture, false, "");
     close_page(&fixture, 0);
-    drop_head(&fixture, EPOCH, 1);
+    drop_head(&fixture, INCARNATION, 1);
     assert_orphans(&fixture, false, "ada:1000:1? ");
     spill_request_t drop = make_request(&fixture, SPILL_REQUEST_DROP_PAGE, 0);
     assert_done(&fixture, &drop);
@@ -287,7 +287,7 @@ static void pages_of_owners_of_every_type_are_listed(void **state)
     assert_int_equal(list_orphans(&fixture, 1000, false, text), 0);
     bson_iter_init(&iter, &values);
     while (next_owner(&fixture, &iter)) {
-        drop_head(&fixture, EPOCH, 1);
+        drop_head(&fixture, INCARNATION, 1);
         assert_int_equal(list_orphans(&fixture, 1, true, text), 1);
         made++;
     }
@@ -332,7 +332,7 @@ static void parts_without_a_first_one_are_listed(void **state)
     spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_HEAD);
     assert_done(&fixture, &read);
     assert_true(fixture.response.state.present);
-    drop_head(&fixture, fixture.response.state.epoch, fixture.response.state.pages);
+    drop_head(&fixture, fixture.response.state.incarnation, fixture.response.state.pages);
     assert_int_equal(list_orphans(&fixture, 10, false, text), 1);
     assert_int_equal(list_orphans(&fixture, 10, true, text), 1);
     spill_verify_summary_t verified;

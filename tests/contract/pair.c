@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-static void make_apart_definition(spill_definition_t *definition, const char *name, bool top)
+static void make_referenced_definition(spill_definition_t *definition, const char *name, bool top)
 {
     const char *preset = top ? "reviews-subset" : "reviews-separate";
     assert_int_equal(spill_definition_preset(definition, preset, name, NULL), SPILL_OK);
@@ -26,12 +26,12 @@ void pair_open(pair_t *pair, const contract_kind_t *kind)
         make_definition(definition, names[i], i == 2 ? SPILL_KEEP_OLDEST : SPILL_KEEP_NEWEST);
         if (pair_is_capped(i))
             spill_definition_set_layout(definition, SPILL_LAYOUT_CAPPED);
-        if (i == PAIR_BEST)
+        if (i == PAIR_TOP_N)
             strcpy(definition->sort_field, "rating");
         if (i == PAIR_BUCKETS)
             make_bucket_definition(definition, names[i]);
         else if (i == PAIR_REFERENCE || i == PAIR_SUBSET)
-            make_apart_definition(definition, names[i], i == PAIR_SUBSET);
+            make_referenced_definition(definition, names[i], i == PAIR_SUBSET);
         else if (kind->shows_other_arrays)
             snprintf(definition->collection, SPILL_NAME_SIZE, "%sHeads", names[i]);
         for (size_t k = 0; k < 2; k++) {
@@ -128,7 +128,7 @@ static void compare_responses(const spill_request_t *request, const spill_respon
     compare_runs(&left->run, &right->run);
     if (!left->state.intent_edit) /* in some stores it is a view, of the element as it will be */
         compare_runs(&left->top_run, &right->top_run);
-    assert_true(spill_top_equal(&left->best, &right->best));
+    assert_true(spill_top_equal(&left->top_n, &right->top_n));
     assert_int_equal(left->op_found, right->op_found);
     if (left->op_found)
         compare_entries(&left->op, &right->op);
@@ -187,8 +187,8 @@ void pair_compare(pair_t *pair, size_t array, size_t owner)
         read.want_ops = false;
         assert_int_equal(pair_call(pair, array, &read), SPILL_OK);
         const spill_state_t *page = &pair->responses[0].state;
-        if (!head.present || page->epoch != head.epoch || read.page >= head.pages ||
-            spill_state_end(page) <= head.low)
+        if (!head.present || page->incarnation != head.incarnation || read.page >= head.pages ||
+            spill_state_end(page) <= head.watermark)
             continue;
         read.want_ops = newest || read.page == head.pages - 1;
         read.want = SPILL_WANT_BACKWARD;

@@ -8,8 +8,8 @@
 #define PAIR_ARRAYS 6
 #define PAIR_BUCKETS 3
 #define PAIR_CAPPED 4
-#define PAIR_BEST 5 /* of which one keeps the best */
-/* And two whose elements are apart, for random_apart.c. */
+#define PAIR_TOP_N 5 /* of which one keeps the best */
+/* And two whose elements are apart, for random_referenced.c. */
 #define PAIR_REFERENCE 6
 #define PAIR_SUBSET 7
 #define PAIR_ALL 8
@@ -19,7 +19,7 @@
 /* Is it a capped one? */
 static inline bool pair_is_capped(size_t array)
 {
-    return array == PAIR_CAPPED || array == PAIR_BEST;
+    return array == PAIR_CAPPED || array == PAIR_TOP_N;
 }
 
 typedef struct pair {

@@ -13,7 +13,7 @@ enum { LATE_MAX = 24 };
 typedef struct walk {
     pair_t pair;
     uint64_t random;
-    int64_t epoch; /* of the next head that is made */
+    int64_t incarnation; /* of the next head that is made */
     late_queue_t late;
     size_t array, owner; /* whose turn it is */
     spill_state_t head;  /* as it was read */
@@ -30,7 +30,7 @@ static int64_t below(walk_t *walk, int64_t bound)
 static spill_request_t request_of(const walk_t *walk, spill_request_kind_t kind, int64_t page)
 {
     spill_request_t request = pair_request(&walk->pair, walk->array, walk->owner, kind, page);
-    request.epoch = walk->head.epoch;
+    request.incarnation = walk->head.incarnation;
     request.rev = walk->head.rev;
     return request;
 }
@@ -57,14 +57,15 @@ static bool look_at_any_page(walk_t *walk)
 {
     return walk->head.present && walk->head.pages > 0 &&
            look(walk, below(walk, walk->head.pages), &walk->page) &&
-           walk->page.epoch == walk->head.epoch && spill_state_end(&walk->page) > walk->head.low;
+           walk->page.incarnation == walk->head.incarnation &&
+           spill_state_end(&walk->page) > walk->head.watermark;
 }
 
 /* Keep oldest: the last page there is; false when that is the head. */
 static bool look_at_tail(walk_t *walk)
 {
     for (int64_t page = walk->head.pages; walk->head.present && page >= 0; page--) {
-        if (look(walk, page, &walk->page) && walk->page.epoch == walk->head.epoch)
+        if (look(walk, page, &walk->page) && walk->page.incarnation == walk->head.incarnation)
             return true;
     }
     return false;
@@ -98,14 +99,14 @@ static bool of_no_use(walk_t *walk, const late_t *late)
     walk->array = late->array;
     walk->owner = late->owner;
     look(walk, SPILL_HEAD, &walk->head);
-    return walk->head.present && walk->head.epoch == request->epoch &&
+    return walk->head.present && walk->head.incarnation == request->incarnation &&
            (request->page < walk->head.pages || request->first < walk->head.first);
 }
 
 static void deliver_late(walk_t *walk)
 {
     late_t late;
-    if (!late_take(&walk->late, &walk->random, &late))
+    if (!late_adopt(&walk->late, &walk->random, &late))
         return;
     if (!of_no_use(walk, &late))
         deliver(walk, late.array, late.owner, late.request);
@@ -133,7 +134,7 @@ static bson_t *some_update(walk_t *walk)
 /* A string; where values matter mostly a document, perhaps with one. */
 static spill_value_t some_element(walk_t *walk, uint32_t size_bytes, char fill)
 {
-    if ((walk->array != PAIR_BUCKETS && walk->array != PAIR_BEST) || below(walk, 8) == 0)
+    if ((walk->array != PAIR_BUCKETS && walk->array != PAIR_TOP_N) || below(walk, 8) == 0)
         return text_value(size_bytes, fill);
     bson_t document = BSON_INITIALIZER;
     switch (below(walk, 8)) {
@@ -174,9 +175,9 @@ static void append_to(walk_t *walk, int64_t page)
      * in the incarnation that the base was seen in. A late one may come to a later incarnation,
      * whose n its base is above; stores need not agree on it when it comes again there.
      */
-    spill_op_t op = {.id_bytes = 3, .base = state->n - below(walk, 4)};
+    spill_op_t op = {.id_bytes = 3, .base = state->op_count - below(walk, 4)};
     const char id[] = {(char)('a' + below(walk, 2)), (char)('a' + op.base % 20),
-                       (char)('a' + state->epoch / 1000 % 26)};
+                       (char)('a' + state->incarnation / 1000 % 26)};
     op.id = id;
     append.op = below(walk, 2) == 0 ? &op : NULL;
     append.limits.slots_max = below(walk, 4) == 0 ? below(walk, 10) : 100;
@@ -187,7 +188,7 @@ static void append_to(walk_t *walk, int64_t page)
     append.update = update;
     if (page == SPILL_HEAD && !walk->head.present) {
         append.create = below(walk, 8) != 0;
-        append.epoch = walk->epoch += 1000;
+        append.incarnation = walk->incarnation += 1000;
     }
     deliver_some_time(walk, &append);
     bson_destroy(update);
@@ -208,7 +209,7 @@ static void update_fields(walk_t *walk)
     request.update = update;
     if (!walk->head.present) {
         request.create = below(walk, 4) == 0;
-        request.epoch = walk->epoch += 1000;
+        request.incarnation = walk->incarnation += 1000;
     }
     deliver_some_time(walk, &request);
     bson_destroy(update);
@@ -223,7 +224,7 @@ static void put_page(walk_t *walk)
         return;
     slots = 1 + below(walk, slots < 5 ? slots : 5);
     look(walk, SPILL_HEAD, &walk->page);
-    spill_seqs_keep_below(&walk->page.gone, walk->page.first + slots);
+    spill_seqs_keep_below(&walk->page.deleted, walk->page.first + slots);
     const spill_run_t *head = &walk->pair.responses[0].run;
     spill_run_t run = {0};
     for (size_t i = 0; i < head->count; i++) {
@@ -232,11 +233,11 @@ static void put_page(walk_t *walk)
             spill_run_add(&run, element.seq, &element.value);
     }
     spill_request_t put = request_of(walk, SPILL_REQUEST_PUT_PAGE, walk->head.pages);
-    put.src = walk->head.rev;
+    put.source_rev = walk->head.rev;
     put.first = walk->head.first;
     put.slots = slots;
     put.run = &run;
-    put.gone = &walk->page.gone;
+    put.deleted = &walk->page.deleted;
     deliver_some_time(walk, &put);
     spill_run_release(&run);
 }
@@ -245,8 +246,9 @@ static void spill(walk_t *walk)
 {
     if (!walk->head.present)
         return;
-    bool put = look(walk, walk->head.pages, &walk->page) && walk->page.epoch == walk->head.epoch &&
-               walk->page.src == walk->head.rev;
+    bool put = look(walk, walk->head.pages, &walk->page) &&
+               walk->page.incarnation == walk->head.incarnation &&
+               walk->page.source_rev == walk->head.rev;
     if (!put) {
         put_page(walk);
         return;
@@ -271,7 +273,7 @@ static void create_page(walk_t *walk, int64_t page, const spill_state_t *before)
     spill_ops_copy(&walk->pair.responses[0].ops, &ops);
     spill_request_t create = request_of(walk, SPILL_REQUEST_CREATE_PAGE, page);
     create.first = spill_state_end(before);
-    create.n = before->n;
+    create.op_count = before->op_count;
     create.ops = &ops;
     deliver_some_time(walk, &create);
     spill_ops_release(&ops);
@@ -339,12 +341,12 @@ static void remove_one(walk_t *walk)
     spill_request_t request;
     if (walk->head.intent && below(walk, 4) != 0) {
         bool pull = below(walk, 2) == 0;
-        request = request_of(walk, pull ? SPILL_REQUEST_PULL : SPILL_REQUEST_SETTLE,
+        request = request_of(walk, pull ? SPILL_REQUEST_DELETE : SPILL_REQUEST_COMPLETE,
                              pull ? walk->head.intent_page : SPILL_HEAD);
         request.seq = walk->head.intent_seq;
         request.intent_page = walk->head.intent_page;
     } else if (below(walk, 2) == 0 && look_at_any_page(walk)) {
-        request = request_of(walk, SPILL_REQUEST_INTEND, SPILL_HEAD);
+        request = request_of(walk, SPILL_REQUEST_PREPARE, SPILL_HEAD);
         request.seq = some_number(walk, &walk->page);
         request.intent_page = walk->page.page;
     } else {
@@ -360,9 +362,9 @@ static void trim(walk_t *walk)
     int64_t end = spill_state_end(&walk->head);
     if (keeps_oldest(walk) && look_at_tail(walk))
         end = spill_state_end(&walk->page);
-    if (end <= walk->head.low)
+    if (end <= walk->head.watermark)
         return;
-    trim.low = walk->head.low + 1 + below(walk, end - walk->head.low);
+    trim.watermark = walk->head.watermark + 1 + below(walk, end - walk->head.watermark);
     trim.removed = below(walk, 4);
     deliver_some_time(walk, &trim);
 }
@@ -372,8 +374,8 @@ static void empty_page(walk_t *walk)
     if (!walk->head.present || walk->head.pages == 0)
         return;
     int64_t number = below(walk, walk->head.pages);
-    if (!look(walk, number, &walk->page) || walk->page.epoch != walk->head.epoch ||
-        spill_state_end(&walk->page) > walk->head.low)
+    if (!look(walk, number, &walk->page) || walk->page.incarnation != walk->head.incarnation ||
+        spill_state_end(&walk->page) > walk->head.watermark)
         return;
     spill_request_t empty = request_of(walk, SPILL_REQUEST_EMPTY_PAGE, number);
     deliver_some_time(walk, &empty);
@@ -386,10 +388,10 @@ static void drop_page(walk_t *walk)
 {
     int64_t number = below(walk, PAIR_PAGES);
     if (!look(walk, number, &walk->page) ||
-        (walk->head.present && walk->page.epoch >= walk->head.epoch))
+        (walk->head.present && walk->page.incarnation >= walk->head.incarnation))
         return;
     spill_request_t drop = request_of(walk, SPILL_REQUEST_DROP_PAGE, number);
-    drop.epoch = walk->page.epoch;
+    drop.incarnation = walk->page.incarnation;
     deliver_some_time(walk, &drop);
 }
 
@@ -422,7 +424,7 @@ static void read_somewhere(walk_t *walk)
     read.seq = walk->page.first;
     read.want = below(walk, 2) == 0 ? SPILL_WANT_FORWARD : SPILL_WANT_BACKWARD;
     read.limit = below(walk, 4);
-    if (walk->page.first >= walk->head.low)
+    if (walk->page.first >= walk->head.watermark)
         assert_int_equal(pair_call(&walk->pair, walk->array, &read), SPILL_OK);
     read.page = below(walk, 2) == 0 ? walk->page.page : SPILL_HEAD;
     read.seq = some_number(walk, read.page == SPILL_HEAD ? &walk->head : &walk->page);
@@ -463,7 +465,7 @@ static void random_requests_have_the_same_effect(void **state)
     static walk_t walk;
     int64_t done[SPILL_REQUEST_KIND_COUNT] = {0}, refused[SPILL_REQUEST_KIND_COUNT] = {0};
     for (uint64_t seed = 1; seed <= walks; seed++) {
-        walk = (walk_t){.random = seed, .epoch = EPOCH};
+        walk = (walk_t){.random = seed, .incarnation = INCARNATION};
         pair_open(&walk.pair, *state);
         for (int i = 0; i < STEPS; i++) {
             step(&walk);
@@ -481,8 +483,8 @@ static void random_requests_have_the_same_effect(void **state)
         pair_close(&walk.pair);
     }
     for (int kind = 0; kind < SPILL_REQUEST_KIND_COUNT; kind++) {
-        if (kind == SPILL_REQUEST_RECOUNT || kind == SPILL_REQUEST_TAKE ||
-            kind == SPILL_REQUEST_TAKE_CUT || kind == SPILL_REQUEST_GIVE_BACK)
+        if (kind == SPILL_REQUEST_RECOUNT || kind == SPILL_REQUEST_ADOPT ||
+            kind == SPILL_REQUEST_ADOPT_SPLIT || kind == SPILL_REQUEST_UNMANAGE)
             continue; /* of layouts, and of arrays, that are not here */
         if (done[kind] == 0 || (whole && refused[kind] == 0 && kind != SPILL_REQUEST_READ))
             fail_msg("%s: done %lld times, refused %lld times",

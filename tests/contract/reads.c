@@ -27,7 +27,7 @@ static void assert_run(fixture_t *fixture, int64_t page, spill_want_t want, int6
 static void remove_in_head(fixture_t *fixture, int64_t rev, int64_t seq)
 {
     spill_request_t remove = make_request(fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
-    remove.rev = EPOCH + rev;
+    remove.rev = INCARNATION + rev;
     remove.seq = seq;
     assert_done(fixture, &remove);
 }
@@ -49,7 +49,7 @@ static void the_deepest_element_is_read(void **state)
     for (int i = 0; i < 3; i++) {
         spill_request_t append = make_append(&fixture, SPILL_HEAD, &element, 1);
         append.create = true;
-        append.epoch = EPOCH;
+        append.incarnation = INCARNATION;
         assert_done(&fixture, &append);
     }
     spill_page(&fixture, 0, 2);
@@ -159,10 +159,10 @@ static void elements_of_all_kinds_come_back(void **state)
 
 /* ---- the page that holds a number ------------------------------------------------------------ */
 
-static int64_t page_holding(fixture_t *fixture, int64_t epoch, int64_t pages, int64_t seq)
+static int64_t page_holding(fixture_t *fixture, int64_t incarnation, int64_t pages, int64_t seq)
 {
     spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
-    read.epoch = epoch;
+    read.incarnation = incarnation;
     read.pages = pages;
     read.seq = seq;
     read.want = SPILL_WANT_BACKWARD;
@@ -176,7 +176,7 @@ static void a_number_is_found_in_its_page(void **state)
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
     append_numbers(&fixture, SPILL_HEAD, 100, 12);
-    assert_int_equal(page_holding(&fixture, EPOCH, 3, 0), -1);
+    assert_int_equal(page_holding(&fixture, INCARNATION, 3, 0), -1);
     spill_page(&fixture, 0, 3);
     spill_page(&fixture, 1, 5);
     spill_page(&fixture, 2, 1);
@@ -184,21 +184,21 @@ static void a_number_is_found_in_its_page(void **state)
     fixture_reopen(&fixture);
     const int64_t expected[] = {0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2};
     for (int64_t seq = 0; seq <= 10; seq++) {
-        assert_int_equal(page_holding(&fixture, EPOCH, 3, seq), expected[seq]);
+        assert_int_equal(page_holding(&fixture, INCARNATION, 3, seq), expected[seq]);
         if (seq <= 8) {
             assert_int_equal(fixture.response.run.count, 1);
             assert_int_equal(fixture.response.run.entries[0].seq, seq);
         }
     }
-    assert_int_equal(page_holding(&fixture, EPOCH, 4, 10), 3); /* put, if it were committed */
-    assert_int_equal(page_holding(&fixture, EPOCH, 2, 10), 1);
-    assert_int_equal(page_holding(&fixture, EPOCH, 0, 10), -1);
-    assert_int_equal(page_holding(&fixture, EPOCH, 3, -1), -1);
-    assert_int_equal(page_holding(&fixture, EPOCH, 3, INT64_MAX), 2);
-    assert_int_equal(page_holding(&fixture, EPOCH + 1, 3, 5), -1);
-    assert_int_equal(page_holding(&fixture, EPOCH - 1, 3, 5), -1);
+    assert_int_equal(page_holding(&fixture, INCARNATION, 4, 10), 3); /* put, if it were committed */
+    assert_int_equal(page_holding(&fixture, INCARNATION, 2, 10), 1);
+    assert_int_equal(page_holding(&fixture, INCARNATION, 0, 10), -1);
+    assert_int_equal(page_holding(&fixture, INCARNATION, 3, -1), -1);
+    assert_int_equal(page_holding(&fixture, INCARNATION, 3, INT64_MAX), 2);
+    assert_int_equal(page_holding(&fixture, INCARNATION + 1, 3, 5), -1);
+    assert_int_equal(page_holding(&fixture, INCARNATION - 1, 3, 5), -1);
     fixture_owner(&fixture, "bob");
-    assert_int_equal(page_holding(&fixture, EPOCH, 3, 5), -1);
+    assert_int_equal(page_holding(&fixture, INCARNATION, 3, 5), -1);
     fixture_close(&fixture);
 }
 
@@ -217,18 +217,18 @@ static void emptied_pages_give_way(void **state)
         seal.page = page;
         assert_done(&fixture, &seal);
     }
-    assert_int_equal(page_holding(&fixture, EPOCH, 3, 3), 1);
+    assert_int_equal(page_holding(&fixture, INCARNATION, 3, 3), 1);
     spill_request_t empty = make_request(&fixture, SPILL_REQUEST_EMPTY_PAGE, 0);
     assert_done(&fixture, &empty);
     /* Pages 0 and 1 have the same first number now: the later one holds it. */
-    assert_int_equal(page_holding(&fixture, EPOCH, 3, 3), 1);
-    assert_int_equal(page_holding(&fixture, EPOCH, 3, 2), -1);
+    assert_int_equal(page_holding(&fixture, INCARNATION, 3, 3), 1);
+    assert_int_equal(page_holding(&fixture, INCARNATION, 3, 2), -1);
     empty.page = 1;
     assert_done(&fixture, &empty);
     fixture_reopen(&fixture);
-    assert_int_equal(page_holding(&fixture, EPOCH, 3, 5), 2);
-    assert_int_equal(page_holding(&fixture, EPOCH, 2, 5), 1);
-    assert_int_equal(page_holding(&fixture, EPOCH, 3, 4), 0); /* empty, but first is 3 */
+    assert_int_equal(page_holding(&fixture, INCARNATION, 3, 5), 2);
+    assert_int_equal(page_holding(&fixture, INCARNATION, 2, 5), 1);
+    assert_int_equal(page_holding(&fixture, INCARNATION, 3, 4), 0); /* empty, but first is 3 */
     fixture_close(&fixture);
 }
 
@@ -236,18 +236,18 @@ static void pages_of_other_incarnations_are_not_looked_at(void **state)
 {
     fixture_t fixture;
     fixture_open(&fixture, *state, SPILL_KEEP_OLDEST);
-    const int64_t epochs[] = {EPOCH, EPOCH + 9, EPOCH, EPOCH + 9};
+    const int64_t epochs[] = {INCARNATION, INCARNATION + 9, INCARNATION, INCARNATION + 9};
     for (int64_t page = 0; page < 4; page++) {
         spill_request_t create = make_request(&fixture, SPILL_REQUEST_CREATE_PAGE, page);
-        create.epoch = epochs[page];
+        create.incarnation = epochs[page];
         create.first = 10 + 10 * page;
         assert_done(&fixture, &create);
     }
-    assert_int_equal(page_holding(&fixture, EPOCH, 4, 100), 2);
-    assert_int_equal(page_holding(&fixture, EPOCH, 4, 25), 0);
-    assert_int_equal(page_holding(&fixture, EPOCH + 9, 4, 35), 1);
-    assert_int_equal(page_holding(&fixture, EPOCH + 9, 4, 100), 3);
-    assert_int_equal(page_holding(&fixture, EPOCH + 9, 3, 100), 1);
+    assert_int_equal(page_holding(&fixture, INCARNATION, 4, 100), 2);
+    assert_int_equal(page_holding(&fixture, INCARNATION, 4, 25), 0);
+    assert_int_equal(page_holding(&fixture, INCARNATION + 9, 4, 35), 1);
+    assert_int_equal(page_holding(&fixture, INCARNATION + 9, 4, 100), 3);
+    assert_int_equal(page_holding(&fixture, INCARNATION + 9, 3, 100), 1);
     fixture_close(&fixture);
 }
 

@@ -17,18 +17,20 @@ void add_append_tests(suite_t *suite);   /* append.c: guards, room, operations, 
 void add_combined_tests(suite_t *suite); /* combined.c: several appends in one step */
 void add_newest_tests(suite_t *suite);   /* newest.c: the life of an array, keep newest */
 void add_oldest_tests(suite_t *suite);   /* oldest.c: the same, keep oldest */
-void add_apart_tests(suite_t *suite);    /* apart.c: each element a document (layout reference) */
-void add_top_tests(suite_t *suite);      /* top.c: the elements of a summary (layout subset) */
-void add_capped_tests(suite_t *suite);   /* capped.c: what an append drops */
-void add_best_tests(suite_t *suite);     /* best.c: the same, where the best are kept */
-void add_plain_tests(suite_t *suite);    /* plain.c: arrays of other programs */
-void add_full_tests(suite_t *suite);     /* full.c: ... in documents that are full */
-void add_read_tests(suite_t *suite);     /* reads.c: runs, the page that holds a number */
-void add_id_tests(suite_t *suite);       /* ids.c: elements by their ids */
-void add_catalog_tests(suite_t *suite);  /* catalog.c: catalog, numbers, owners */
-void add_owner_tests(suite_t *suite);    /* owners.c: owners whose _id is of any type */
-void add_bucket_tests(suite_t *suite);   /* bucket.c: windows and statistics, by the public API */
-void add_random_tests(suite_t *suite);   /* random.c: against the memory store, step by step */
-void add_random_apart_tests(suite_t *suite); /* random_apart.c: the same, elements apart */
+void add_referenced_tests(
+    suite_t *suite);                /* referenced.c: each element a document (layout reference) */
+void add_top_tests(suite_t *suite); /* top.c: the elements of a summary (layout subset) */
+void add_capped_tests(suite_t *suite);    /* capped.c: what an append drops */
+void add_top_n_tests(suite_t *suite);     /* top_n.c: the same, where the best are kept */
+void add_unmanaged_tests(suite_t *suite); /* unmanaged.c: arrays of other programs */
+void add_full_tests(suite_t *suite);      /* full.c: ... in documents that are full */
+void add_read_tests(suite_t *suite);      /* reads.c: runs, the page that holds a number */
+void add_id_tests(suite_t *suite);        /* ids.c: elements by their ids */
+void add_catalog_tests(suite_t *suite);   /* catalog.c: catalog, numbers, owners */
+void add_owner_tests(suite_t *suite);     /* owners.c: owners whose _id is of any type */
+void add_bucket_tests(suite_t *suite);    /* bucket.c: windows and statistics, by the public API */
+void add_random_tests(suite_t *suite);    /* random.c: against the memory store, step by step */
+void add_random_referenced_tests(
+    suite_t *suite); /* random_referenced.c: the same, elements apart */
 
 #endif

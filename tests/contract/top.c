@@ -106,7 +106,7 @@ static void write_out(fixture_t *fixture)
         spill_element_t element = spill_run_element(&head.run, (size_t)(seq - head.state.first));
         spill_run_add(&one, seq, &element.value);
         spill_request_t put = make_request(fixture, SPILL_REQUEST_PUT_PAGE, seq);
-        put.src = head.state.rev;
+        put.source_rev = head.state.rev;
         put.first = seq;
         put.slots = 1;
         put.run = &one;
@@ -125,73 +125,73 @@ static void write_out(fixture_t *fixture)
 
 /* What ranks highest among the documents from `low` on, without number `without`. */
 static void read_below(fixture_t *fixture, int64_t low, int64_t without, int64_t limit,
-                       const spill_top_entry_t *below, spill_response_t *best)
+                       const spill_top_entry_t *below, spill_response_t *top_n)
 {
     int64_t pages = read_head(fixture)->pages;
     spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, SPILL_ELEMENTS);
-    read.low = low;
+    read.watermark = low;
     read.pages = pages;
     read.seq = without;
-    read.want = SPILL_WANT_BEST;
+    read.want = SPILL_WANT_TOP_N;
     read.limit = limit;
     read.below = below;
-    assert_int_equal(spill_store_call(fixture->store, &read, best, NULL), SPILL_OK);
+    assert_int_equal(spill_store_call(fixture->store, &read, top_n, NULL), SPILL_OK);
 }
 
-static void read_best(fixture_t *fixture, int64_t low, int64_t without, int64_t limit,
-                      spill_response_t *best)
+static void read_top_n(fixture_t *fixture, int64_t low, int64_t without, int64_t limit,
+                       spill_response_t *top_n)
 {
-    read_below(fixture, low, without, limit, NULL, best);
+    read_below(fixture, low, without, limit, NULL, top_n);
 }
 
 /* Each of those that rank highest is followed by the others. */
 static void assert_each_below(fixture_t *fixture, int64_t limit)
 {
     spill_response_t all = SPILL_RESPONSE_INIT, below = SPILL_RESPONSE_INIT;
-    read_best(fixture, 0, -1, 1000, &all);
-    for (size_t i = 0; i < all.best.count; i++) {
-        size_t left = all.best.count - i - 1;
-        read_below(fixture, 0, -1, limit, &all.best.at[i], &below);
-        assert_int_equal(below.best.count, left < (size_t)limit ? left : (size_t)limit);
-        for (size_t k = 0; k < below.best.count; k++)
-            assert_int_equal(below.best.at[k].seq, all.best.at[i + 1 + k].seq);
+    read_top_n(fixture, 0, -1, 1000, &all);
+    for (size_t i = 0; i < all.top_n.count; i++) {
+        size_t left = all.top_n.count - i - 1;
+        read_below(fixture, 0, -1, limit, &all.top_n.at[i], &below);
+        assert_int_equal(below.top_n.count, left < (size_t)limit ? left : (size_t)limit);
+        for (size_t k = 0; k < below.top_n.count; k++)
+            assert_int_equal(below.top_n.at[k].seq, all.top_n.at[i + 1 + k].seq);
     }
     spill_response_release(&all);
     spill_response_release(&below);
 }
 
-static void assert_best(fixture_t *fixture, int64_t low, int64_t without, int64_t limit,
-                        const char *expected)
+static void assert_top_n(fixture_t *fixture, int64_t low, int64_t without, int64_t limit,
+                         const char *expected)
 {
     char text[256] = "";
-    spill_response_t best = SPILL_RESPONSE_INIT;
-    read_best(fixture, low, without, limit, &best);
-    for (size_t i = 0; i < best.best.count; i++)
+    spill_response_t top_n = SPILL_RESPONSE_INIT;
+    read_top_n(fixture, low, without, limit, &top_n);
+    for (size_t i = 0; i < top_n.top_n.count; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%lld", i > 0 ? " " : "",
-                 (long long)best.best.at[i].seq);
+                 (long long)top_n.top_n.at[i].seq);
     assert_string_equal(text, expected);
-    assert_int_equal(best.run.count, best.best.shown);
-    for (size_t i = 0; i < best.run.count; i++)
-        assert_int_equal(best.run.entries[i].seq, best.best.at[i].seq);
-    spill_response_release(&best);
+    assert_int_equal(top_n.run.count, top_n.top_n.shown);
+    for (size_t i = 0; i < top_n.run.count; i++)
+        assert_int_equal(top_n.run.entries[i].seq, top_n.top_n.at[i].seq);
+    spill_response_release(&top_n);
 }
 
 /* Send a step on the head; with a refill, unless it is to go without. */
 static spill_outcome_t send_step(fixture_t *fixture, spill_request_t *request, bool refilled)
 {
-    spill_response_t best = SPILL_RESPONSE_INIT;
+    spill_response_t top_n = SPILL_RESPONSE_INIT;
     bool trim = request->kind == SPILL_REQUEST_TRIM;
     request->rev = read_head(fixture)->rev;
     if (refilled) { /* more than need be: without what goes */
-        read_best(fixture, trim ? request->low : 0, trim ? -1 : request->seq,
-                  fixture->definition.top_count, &best);
-        request->refill = &best.best;
-        request->refill_run = &best.run;
+        read_top_n(fixture, trim ? request->watermark : 0, trim ? -1 : request->seq,
+                   fixture->definition.top_count, &top_n);
+        request->refill = &top_n.top_n;
+        request->refill_run = &top_n.run;
     }
     spill_outcome_t outcome = call(fixture, request);
     request->refill = NULL;
     request->refill_run = NULL;
-    spill_response_release(&best);
+    spill_response_release(&top_n);
     return outcome;
 }
 
@@ -228,11 +228,11 @@ static void values_rank_by_class(void **state)
     APPEND(&fixture, "[]", "-inf", "date 2", "-0.0", "0");
     assert_top(&fixture, "8 4 2 3 10 9 7 | 7");
     write_out(&fixture);
-    assert_best(&fixture, 0, -1, 20, "8 4 2 3 10 9 7 6 5 1 0");
-    assert_best(&fixture, 0, -1, 8, "8 4 2 3 10 9 7 6");
-    assert_best(&fixture, 0, 4, 2, "8 2");
-    assert_best(&fixture, 7, -1, 20, "8 10 9 7");
-    assert_best(&fixture, 0, 6, 9, "8 4 2 3 10 9 7 5 1");
+    assert_top_n(&fixture, 0, -1, 20, "8 4 2 3 10 9 7 6 5 1 0");
+    assert_top_n(&fixture, 0, -1, 8, "8 4 2 3 10 9 7 6");
+    assert_top_n(&fixture, 0, 4, 2, "8 2");
+    assert_top_n(&fixture, 7, -1, 20, "8 10 9 7");
+    assert_top_n(&fixture, 0, 6, 9, "8 4 2 3 10 9 7 5 1");
     assert_each_below(&fixture, 1);
     assert_each_below(&fixture, 3);
     fixture_close(&fixture);
@@ -247,8 +247,8 @@ static void the_newest_are_kept(void **state)
     write_out(&fixture);
     APPEND(&fixture, "1");
     assert_top(&fixture, "3 2 | 2");
-    assert_best(&fixture, 0, -1, 2, "2 1");
-    assert_best(&fixture, 0, 2, 9, "1 0");
+    assert_top_n(&fixture, 0, -1, 2, "2 1");
+    assert_top_n(&fixture, 0, 2, 9, "1 0");
     assert_each_below(&fixture, 2);
     spill_request_t remove = make_request(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
     remove.seq = 3;
@@ -290,27 +290,27 @@ static void what_leaves_is_replaced(void **state)
     write_out(&fixture);
     APPEND(&fixture, "2");
     assert_top(&fixture, "1 2 | 2");
-    spill_request_t intend = make_request(&fixture, SPILL_REQUEST_INTEND, SPILL_HEAD);
+    spill_request_t intend = make_request(&fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
     intend.seq = 1;
     intend.intent_page = 1;
     assert_int_equal(send_step(&fixture, &intend, false), SPILL_REFUSED_GUARD);
-    spill_response_t best = SPILL_RESPONSE_INIT;
-    read_best(&fixture, 0, 1, 2, &best);
+    spill_response_t top_n = SPILL_RESPONSE_INIT;
+    read_top_n(&fixture, 0, 1, 2, &top_n);
     intend.rev = read_head(&fixture)->rev;
-    intend.refill = &best.best;
-    intend.refill_run = &best.run;
+    intend.refill = &top_n.top_n;
+    intend.refill_run = &top_n.run;
     APPEND(&fixture, "3"); /* not in the top yet */
     assert_done(&fixture, &intend);
     assert_top(&fixture, "2 5 | 2");
-    spill_request_t pull = make_request(&fixture, SPILL_REQUEST_PULL, 1);
+    spill_request_t pull = make_request(&fixture, SPILL_REQUEST_DELETE, 1);
     pull.seq = 1;
     assert_done(&fixture, &pull);
-    spill_request_t settle = make_request(&fixture, SPILL_REQUEST_SETTLE, SPILL_HEAD);
+    spill_request_t settle = make_request(&fixture, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
     settle.seq = 1;
     settle.intent_page = 1;
     assert_int_equal(send_step(&fixture, &settle, false), SPILL_DONE);
     assert_top(&fixture, "2 5 | 2");
-    assert_best(&fixture, 0, -1, 9, "2 0 3");
+    assert_top_n(&fixture, 0, -1, 9, "2 0 3");
     /* One that is in no top takes nothing along. */
     intend.seq = 3;
     intend.intent_page = 3;
@@ -318,7 +318,7 @@ static void what_leaves_is_replaced(void **state)
     intend.refill_run = NULL;
     assert_int_equal(send_step(&fixture, &intend, false), SPILL_DONE);
     assert_top(&fixture, "2 5 | 2");
-    spill_response_release(&best);
+    spill_response_release(&top_n);
     fixture_close(&fixture);
 }
 
@@ -345,15 +345,15 @@ static void what_ranks_below_is_found(void **state)
         write_out(&fixture);
     }
     spill_response_t all = SPILL_RESPONSE_INIT, below = SPILL_RESPONSE_INIT;
-    read_best(&fixture, 0, -1, 1000, &all);
-    assert_int_equal(all.best.count, EACH * BATCHES);
-    for (size_t i = 1; i < all.best.count; i++)
-        assert_true(spill_top_compare(&all.best.at[i - 1], &all.best.at[i]) > 0);
-    for (size_t i = 0; i < all.best.count; i += 13) {
-        read_below(&fixture, 0, -1, 1, &all.best.at[i], &below);
-        if (i + 1 < all.best.count)
-            assert_int_equal(below.best.at[0].seq, all.best.at[i + 1].seq);
-        assert_int_equal(below.best.count, i + 1 < all.best.count);
+    read_top_n(&fixture, 0, -1, 1000, &all);
+    assert_int_equal(all.top_n.count, EACH * BATCHES);
+    for (size_t i = 1; i < all.top_n.count; i++)
+        assert_true(spill_top_compare(&all.top_n.at[i - 1], &all.top_n.at[i]) > 0);
+    for (size_t i = 0; i < all.top_n.count; i += 13) {
+        read_below(&fixture, 0, -1, 1, &all.top_n.at[i], &below);
+        if (i + 1 < all.top_n.count)
+            assert_int_equal(below.top_n.at[0].seq, all.top_n.at[i + 1].seq);
+        assert_int_equal(below.top_n.count, i + 1 < all.top_n.count);
     }
     spill_response_release(&all);
     spill_response_release(&below);
@@ -367,19 +367,19 @@ static void edit_written(fixture_t *fixture, int64_t seq, const char *rating, bo
     spill_value_t value = value_of(review);
     spill_run_t run = {0};
     spill_run_add(&run, seq, &value);
-    spill_request_t intend = make_request(fixture, SPILL_REQUEST_INTEND, SPILL_HEAD);
+    spill_request_t intend = make_request(fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
     intend.seq = seq;
     intend.intent_page = seq;
     intend.edit = true;
     assert_int_equal(send_step(fixture, &intend, false), SPILL_DONE);
     spill_request_t put = make_request(fixture, SPILL_REQUEST_PUT_PAGE, seq);
-    put.src = read_head(fixture)->rev;
+    put.source_rev = read_head(fixture)->rev;
     put.first = seq;
     put.slots = 1;
     put.run = &run;
     put.edit = true;
     assert_done(fixture, &put);
-    spill_request_t settle = make_request(fixture, SPILL_REQUEST_SETTLE, SPILL_HEAD);
+    spill_request_t settle = make_request(fixture, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
     settle.seq = seq;
     settle.intent_page = seq;
     settle.elements = &value;
@@ -406,7 +406,7 @@ static void edits_move_elements(void **state)
     assert_top(&fixture, "2 3 | 2");
     edit_written(&fixture, 0, "1", false); /* beside it */
     assert_top(&fixture, "2 3 | 2");
-    assert_best(&fixture, 0, -1, 9, "2 3 1 0");
+    assert_top_n(&fixture, 0, -1, 9, "2 3 1 0");
     APPEND(&fixture, "1");
     bson_t *review = make_review("9");
     spill_value_t value = value_of(review);
@@ -454,14 +454,14 @@ static void a_trim_refills(void **state)
     APPEND(&fixture, "7", "2");
     assert_top(&fixture, "0 1 | 2");
     spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
-    trim.low = 1;
+    trim.watermark = 1;
     assert_int_equal(send_step(&fixture, &trim, false), SPILL_REFUSED_GUARD);
     assert_int_equal(send_step(&fixture, &trim, true), SPILL_DONE);
     assert_top(&fixture, "1 5 | 2");
-    trim.low = 3;
+    trim.watermark = 3;
     assert_int_equal(send_step(&fixture, &trim, true), SPILL_DONE);
     assert_top(&fixture, "5 4 | 2");
-    trim.low = 6;
+    trim.watermark = 6;
     assert_int_equal(send_step(&fixture, &trim, true), SPILL_DONE);
     assert_top(&fixture, "6 | 1");
     fixture_close(&fixture);
@@ -475,16 +475,16 @@ static void a_summary_is_counted_anew(void **state)
     APPEND(&fixture, "9", "8", "1");
     write_out(&fixture);
     APPEND(&fixture, "7");
-    spill_response_t best = SPILL_RESPONSE_INIT;
-    read_best(&fixture, 0, 0, 1, &best); /* but for the highest */
-    spill_top_entry_t highest = {.seq = 3, .size_bytes = 1, .rank = best.best.at[0].rank};
-    spill_top_add(&best.best, 2, &highest);
+    spill_response_t top_n = SPILL_RESPONSE_INIT;
+    read_top_n(&fixture, 0, 0, 1, &top_n); /* but for the highest */
+    spill_top_entry_t highest = {.seq = 3, .size_bytes = 1, .rank = top_n.top_n.at[0].rank};
+    spill_top_add(&top_n.top_n, 2, &highest);
     spill_request_t recount = make_request(&fixture, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
     recount.rev = read_head(&fixture)->rev;
     recount.seq = 4;
     recount.given = (spill_sum_t){.values = 4, .whole = 20, .high = 0.5};
-    recount.refill = &best.best;
-    recount.refill_run = &best.run;
+    recount.refill = &top_n.top_n;
+    recount.refill_run = &top_n.run;
     APPEND(&fixture, "2");
     assert_refused(&fixture, &recount);
     recount.seq = 5;
@@ -499,17 +499,17 @@ static void a_summary_is_counted_anew(void **state)
     assert_true(spill_sum_equal(&read_head(&fixture)->sum, &recount.given));
     assert_int_equal(read_head(&fixture)->rev, recount.rev + 1);
     recount.rev++;
-    spill_top_remove(&best.best, 3);
+    spill_top_remove(&top_n.top_n, 3);
     assert_done(&fixture, &recount);
     assert_top(&fixture, "1 | 1");
-    spill_request_t intend = make_request(&fixture, SPILL_REQUEST_INTEND, SPILL_HEAD);
+    spill_request_t intend = make_request(&fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
     intend.rev = recount.rev + 1;
     intend.seq = 2;
     intend.intent_page = 2;
     assert_done(&fixture, &intend);
     recount.rev += 2;
     assert_refused(&fixture, &recount);
-    spill_response_release(&best);
+    spill_response_release(&top_n);
     fixture_close(&fixture);
 }
 
@@ -538,7 +538,7 @@ static void large_elements_are_not_shown(void **state)
         bson_destroy(review);
     }
     write_out(&fixture);
-    spill_request_t intend = make_request(&fixture, SPILL_REQUEST_INTEND, SPILL_HEAD);
+    spill_request_t intend = make_request(&fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
     intend.seq = 4;
     intend.intent_page = 4;
     assert_int_equal(send_step(&fixture, &intend, true), SPILL_DONE);

@@ -337,8 +337,8 @@ static void check_store(const ledger_t *ledger, const char *path, spill_durabili
 }
 
 /* In a process of its own: this one goes on to fork, and shall not hold an open store. */
-static void check_apart(const ledger_t *ledger, const char *path, spill_durability_t durability,
-                        int64_t found[THREADS])
+static void check_referenced(const ledger_t *ledger, const char *path,
+                             spill_durability_t durability, int64_t found[THREADS])
 {
     int ends[2];
     assert_int_equal(pipe(ends), 0);
@@ -363,7 +363,7 @@ static void check_apart(const ledger_t *ledger, const char *path, spill_durabili
 void killed_check(const killed_ledger_t *ledger, const char *path)
 {
     int64_t found[THREADS];
-    check_apart(ledger, path, SPILL_DURABILITY_FSYNC, found);
+    check_referenced(ledger, path, SPILL_DURABILITY_FSYNC, found);
     for (int i = 0; i < THREADS; i++)
         assert_true(found[i] >= ledger->next[i].counter);
 }
@@ -371,7 +371,7 @@ void killed_check(const killed_ledger_t *ledger, const char *path)
 void killed_check_prefix(killed_ledger_t *ledger, const char *path)
 {
     int64_t found[THREADS];
-    check_apart(ledger, path, SPILL_DURABILITY_LOG, found);
+    check_referenced(ledger, path, SPILL_DURABILITY_LOG, found);
     for (int i = 0; i < THREADS; i++) {
         start_t *next = &ledger->next[i];
         if (found[i] < ledger->kept[i])

@@ -194,11 +194,11 @@ static bool held(const scene_t *scene, pid_t pid)
 {
     char line[256];
     long holder = -1;
-    FILE *mark = open_input(scene, "db/SPILLWAY", "rb");
-    while (fgets(line, sizeof line, mark) != NULL)
+    FILE *checkpoint = open_input(scene, "db/SPILLWAY", "rb");
+    while (fgets(line, sizeof line, checkpoint) != NULL)
         if (strncmp(line, "process ", 8) == 0)
             holder = strtol(line + 8, NULL, 10);
-    fclose(mark);
+    fclose(checkpoint);
     return holder == pid;
 }
 

@@ -26,31 +26,31 @@ void read_group(world_t *world, const char *ids)
 /* Three collections; with `compound` two documents of one _id. */
 void world_open(world_t *world, const char *ids)
 {
-    *world = (world_t){.memory = foreign_memory_new()};
-    world->foreign = &world->memory->base;
+    *world = (world_t){.memory = memory_admin_new()};
+    world->admin = &world->memory->base;
     world->options.throttle.chunk_first = world->options.throttle.chunk_max = 2;
     read_group(world, ids);
     for (int i = 0; i < 5; i++) {
         char text[96];
         snprintf(text, sizeof text, "{\"_id\": %d, \"text\": \"a%d\", \"at\": %d}", i, i, i);
-        foreign_memory_put(world->memory, "m_a", text);
+        memory_admin_put(world->memory, "m_a", text);
         snprintf(text, sizeof text, "{\"_id\": %d, \"text\": \"b%d\", \"at\": %d}",
                  strcmp(ids, "keep") == 0 ? 100 + i : i, i, i);
-        foreign_memory_put(world->memory, "m_b", text);
+        memory_admin_put(world->memory, "m_b", text);
     }
-    foreign_memory_put(world->memory, "m_c", "{\"_id\": {\"x\": 1}, \"of\": [1, 2]}");
-    foreign_memory_put(world->memory, "m_c", "{\"_id\": \"word\"}");
+    memory_admin_put(world->memory, "m_c", "{\"_id\": {\"x\": 1}, \"of\": [1, 2]}");
+    memory_admin_put(world->memory, "m_c", "{\"_id\": \"word\"}");
 }
 
 void world_close(world_t *world)
 {
     spill_consolidation_release(&world->group);
-    spill_foreign_close(world->foreign);
+    spill_raw_admin_close(world->admin);
 }
 
 spill_code_t world_run(world_t *world, step_fn step)
 {
-    return step(world->foreign, &world->group, &world->options, &world->result, &world->error);
+    return step(world->admin, &world->group, &world->options, &world->result, &world->error);
 }
 
 void assert_done(world_t *world, step_fn step)
@@ -73,9 +73,9 @@ picture_t picture_of(world_t *world, bool kept)
     picture_t picture;
     for (size_t i = 0; i < 3; i++)
         picture.texts[i] =
-            foreign_memory_text(world->memory, kept ? world->group.members[i].kept
-                                                    : world->group.members[i].collection);
-    picture.texts[3] = foreign_memory_text(world->memory, "messages");
+            memory_admin_text(world->memory, kept ? world->group.members[i].kept
+                                                  : world->group.members[i].collection);
+    picture.texts[3] = memory_admin_text(world->memory, "messages");
     return picture;
 }
 
@@ -93,7 +93,7 @@ void assert_same(const picture_t *left, const picture_t *right, int count)
 
 bool world_has(world_t *world, const char *name)
 {
-    return foreign_memory_find(world->memory, name) != NULL;
+    return memory_admin_find(world->memory, name) != NULL;
 }
 /* Steps by name, so that a failing call may be in any of them. */
 spill_code_t world_run_to(world_t *world, const char *steps)
@@ -115,7 +115,7 @@ spill_code_t world_run_to(world_t *world, const char *steps)
 void assert_says(world_t *world, const char *wanted)
 {
     bson_t report;
-    assert_int_equal(spill_consolidate_look(world->foreign, &world->group, &report, &world->error),
+    assert_int_equal(spill_consolidate_look(world->admin, &world->group, &report, &world->error),
                      SPILL_OK);
     char *text = bson_as_relaxed_extended_json(&report, NULL);
     if (!strstr(text, wanted))
@@ -126,25 +126,26 @@ void assert_says(world_t *world, const char *wanted)
 
 void assert_joint(world_t *world, bool kept)
 {
-    size_t images = 0;
+    size_t transformed_documents = 0;
     for (size_t i = 0; i < world->group.count; i++) {
         const spill_joined_t *member = &world->group.members[i];
         foreign_collection_t *old =
-            foreign_memory_find(world->memory, kept ? member->kept : member->collection);
-        foreign_collection_t *joint = foreign_memory_find(world->memory, "messages");
+            memory_admin_find(world->memory, kept ? member->kept : member->collection);
+        foreign_collection_t *joint = memory_admin_find(world->memory, "messages");
         spill_share_t slice = spill_consolidation_share(&world->group, i);
-        for (size_t j = 0; old && j < old->documents.count; j++, images++) {
-            bson_t image;
+        for (size_t j = 0; old && j < old->documents.count; j++, transformed_documents++) {
+            bson_t transformed;
             bool found = false;
-            assert_int_equal(spill_image_make(&slice, old->documents.documents[j], &image, NULL),
-                             SPILL_OK);
+            assert_int_equal(
+                spill_transform_make(&slice, old->documents.documents[j], &transformed, NULL),
+                SPILL_OK);
             for (size_t k = 0; k < joint->documents.count; k++)
-                found = found || bson_equal(joint->documents.documents[k], &image);
+                found = found || bson_equal(joint->documents.documents[k], &transformed);
             assert_true(found);
-            bson_destroy(&image);
+            bson_destroy(&transformed);
         }
     }
-    assert_int_equal(images, foreign_memory_count(world->memory, "messages"));
+    assert_int_equal(transformed_documents, memory_admin_count(world->memory, "messages"));
 }
 
 static int64_t call_clock_now_us(void *context)

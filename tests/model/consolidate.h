@@ -2,19 +2,19 @@
 #ifndef TESTS_MODEL_CONSOLIDATE_H
 #define TESTS_MODEL_CONSOLIDATE_H
 
-#include "support/foreign.h"
+#include "support/memory_admin.h"
 #include "tools/consolidate/consolidate.h"
 
 typedef struct world {
-    foreign_memory_t *memory;
-    spill_foreign_t *foreign;
+    memory_admin_t *memory;
+    spill_raw_admin_t *admin;
     spill_consolidation_t group;
     spill_consolidate_options_t options;
     spill_consolidate_result_t result;
     spill_error_t error;
 } world_t;
 
-typedef spill_code_t (*step_fn)(spill_foreign_t *, const spill_consolidation_t *,
+typedef spill_code_t (*step_fn)(spill_raw_admin_t *, const spill_consolidation_t *,
                                 const spill_consolidate_options_t *, spill_consolidate_result_t *,
                                 spill_error_t *);
 

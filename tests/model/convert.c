@@ -33,7 +33,7 @@ static spill_layout_t layout_of(convert_kind_t kind)
 {
     static const spill_layout_t layouts[] = {
         [CONVERT_OUTLIER] = SPILL_LAYOUT_OUTLIER, [CONVERT_CAPPED] = SPILL_LAYOUT_CAPPED,
-        [CONVERT_BEST] = SPILL_LAYOUT_CAPPED,     [CONVERT_REFERENCE] = SPILL_LAYOUT_REFERENCE,
+        [CONVERT_TOP_N] = SPILL_LAYOUT_CAPPED,    [CONVERT_REFERENCE] = SPILL_LAYOUT_REFERENCE,
         [CONVERT_SUBSET] = SPILL_LAYOUT_SUBSET,   [CONVERT_BUCKET] = SPILL_LAYOUT_BUCKET,
     };
     return layouts[kind];
@@ -46,7 +46,7 @@ static void make_definition(const spill_definition_t *from, const char *name, co
     assert_int_equal(spill_convert_definition(from, name, layout_of(kind), NULL, definition, NULL),
                      SPILL_OK);
     definition->sort_field[0] = '\0';
-    if (kind == CONVERT_BEST)
+    if (kind == CONVERT_TOP_N)
         strcpy(definition->sort_field, "score");
 }
 
@@ -258,7 +258,7 @@ static void expect_list(const spill_definition_t *from, const spill_definition_t
             list->at[i].seq = (int64_t)i;
         list->end = (int64_t)list->count;
     }
-    if (spill_keeps_best(to)) {
+    if (spill_keeps_top_n(to)) {
         while (list->count > CAP)
             drop_lowest(list);
     } else if (to->layout == SPILL_LAYOUT_CAPPED) {
@@ -329,13 +329,13 @@ void convert_and_grow(spill_store_t *store, convert_kind_t from, convert_kind_t 
     convert_define_target(store, store, to);
     assert_int_equal(spill_convert(store, CONVERT_NAME, &options, &result, NULL), SPILL_OK);
     assert_int_equal(result.differences, 0);
-    assert_int_equal(result.elements - result.verified, to == CONVERT_BEST ? result.dropped : 0);
+    assert_int_equal(result.elements - result.verified, to == CONVERT_TOP_N ? result.dropped : 0);
     assert_true((result.dropped > 0) == (layout_of(to) == SPILL_LAYOUT_CAPPED));
     convert_check_same(store, store);
     convert_append_more(store);
     spill_copy_result_t more = {0};
     assert_int_equal(spill_convert(store, CONVERT_NAME, &options, &more, NULL), SPILL_OK);
-    assert_in_range(more.elements, from == CONVERT_BEST ? OWNERS : 3 * OWNERS, 3 * OWNERS);
+    assert_in_range(more.elements, from == CONVERT_TOP_N ? OWNERS : 3 * OWNERS, 3 * OWNERS);
     assert_int_equal(more.differences, 0);
     convert_check_same(store, store);
     assert_int_equal(spill_convert_finish(store, CONVERT_NAME, &options, &result, NULL), SPILL_OK);

@@ -14,7 +14,7 @@
 typedef enum convert_kind {
     CONVERT_OUTLIER,
     CONVERT_CAPPED,
-    CONVERT_BEST,
+    CONVERT_TOP_N,
     CONVERT_REFERENCE,
     CONVERT_SUBSET,
     CONVERT_BUCKET

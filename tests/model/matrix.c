@@ -37,7 +37,7 @@ static int some_kind(player_t *player)
 {
     const model_t *model = &player->model;
     int kind = sim_random_below(&player->random, model_kinds());
-    bool refused = model->best && strcmp(model->by, "value") == 0 &&
+    bool refused = model->top_n && strcmp(model->by, "value") == 0 &&
                    model_value(kind).type == BSON_TYPE_DECIMAL128;
     return refused ? (kind + 1) % model_kinds() : kind;
 }
@@ -263,7 +263,7 @@ void matrix_play_cell(spill_store_t *store, const matrix_cell_t *cell)
     model_clear(&player.model);
 }
 
-void matrix_play_apart(spill_store_t *store, int64_t threshold, int64_t page)
+void matrix_play_referenced(spill_store_t *store, int64_t threshold, int64_t page)
 {
     spill_definition_t definition;
     spill_error_t error;
@@ -326,7 +326,7 @@ void matrix_play_best(spill_store_t *store, int64_t cap, const char *by, spill_a
         .owner = {.data = (const uint8_t *)&owner,
                   .size_bytes = sizeof owner,
                   .type = BSON_TYPE_INT64},
-        .model = {.documents = true, .top = INT64_MAX, .by = by, .cap = cap, .best = true}};
+        .model = {.documents = true, .top = INT64_MAX, .by = by, .cap = cap, .top_n = true}};
     snprintf(name, sizeof name, "best-c%d-%s-o%d", (int)cap, by, (int)order);
     spill_definition_init(&definition, name);
     spill_definition_set_layout(&definition, SPILL_LAYOUT_CAPPED);
@@ -347,11 +347,11 @@ void matrix_play(spill_store_t *store)
     static const char *const ranks[] = {"rating", "value", ""};
     for (int i = 0; i < MATRIX_SUBSETS; i++)
         matrix_play_subset(store, sizes[i % 4], ranks[i / 4], 1 + i % 3);
-    for (int i = 0; i < MATRIX_BEST; i++)
+    for (int i = 0; i < MATRIX_TOP_N; i++)
         matrix_play_best(store, sizes[i / 2], ranks[i % 2],
                          i / 2 % 2 ? SPILL_ARRAY_NEWEST_FIRST : SPILL_ARRAY_OLDEST_FIRST);
-    for (int i = 0; i < MATRIX_APART; i++)
-        matrix_play_apart(store, sizes[i % 4], sizes[1 + i / 4]);
+    for (int i = 0; i < MATRIX_REFERENCED; i++)
+        matrix_play_referenced(store, sizes[i % 4], sizes[1 + i / 4]);
     for (int i = 0; i < 2 * MATRIX_SIZES; i++) {
         matrix_cell_t cell = {.layout = SPILL_LAYOUT_CAPPED,
                               .keep = SPILL_KEEP_NEWEST,

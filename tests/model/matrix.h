@@ -21,13 +21,13 @@ typedef struct matrix_cell {
 
 void matrix_play_cell(spill_store_t *store, const matrix_cell_t *cell);
 /* Layout reference; with the statistics of its elements, which are documents. */
-#define MATRIX_APART 16 /* cells of it */
-void matrix_play_apart(spill_store_t *store, int64_t threshold, int64_t page);
+#define MATRIX_REFERENCED 16 /* cells of it */
+void matrix_play_referenced(spill_store_t *store, int64_t threshold, int64_t page);
 /* Layout subset, of `top` elements by `by`: "rating", "value" or "". */
 #define MATRIX_SUBSETS 12 /* cells of it */
 void matrix_play_subset(spill_store_t *store, int64_t top, const char *by, int64_t threshold);
 /* Layout capped, keeping the best by "rating" or "value". */
-#define MATRIX_BEST 8 /* cells of it */
+#define MATRIX_TOP_N 8 /* cells of it */
 void matrix_play_best(spill_store_t *store, int64_t cap, const char *by, spill_array_order_t order);
 void matrix_play(spill_store_t *store); /* every cell */
 

@@ -169,10 +169,10 @@ void model_push(model_t *model, int kind)
     }
     model->kinds[model->count++] = kind % model_kinds();
     model->live++;
-    while (model->best && model->live > model->cap)
+    while (model->top_n && model->live > model->cap)
         model_remove(model, last_in_rank(model));
-    for (; model->cap > 0 && model->live > model->cap; model->low++)
-        model_remove(model, model->low);
+    for (; model->cap > 0 && model->live > model->cap; model->watermark++)
+        model_remove(model, model->watermark);
 }
 
 void model_next(const model_t *model, spill_value_t *elements, int count)
@@ -278,7 +278,7 @@ void model_check_count(const model_t *model, spill_array_t *array, const spill_v
     assert_int_equal(count.exists, model->count > 0);
     assert_int_equal(count.count, model->live);
     assert_int_equal(count.next, model->count);
-    if (model->documents && !model->best)
+    if (model->documents && !model->top_n)
         check_statistics(model, &count);
 }
 
@@ -286,13 +286,13 @@ void model_check_count(const model_t *model, spill_array_t *array, const spill_v
  */
 static int64_t next_in_rank(const model_t *model, const bool *taken)
 {
-    int64_t best = -1;
+    int64_t top_n = -1;
     for (int64_t seq = model->count - 1; seq >= 0; seq--)
         if (model->kinds[seq] >= 0 && !taken[seq] &&
-            (best < 0 ||
-             ranks_above(rank_of(model, model->kinds[seq]), rank_of(model, model->kinds[best]))))
-            best = seq;
-    return best;
+            (top_n < 0 ||
+             ranks_above(rank_of(model, model->kinds[seq]), rank_of(model, model->kinds[top_n]))))
+            top_n = seq;
+    return top_n;
 }
 
 void model_check_top(const model_t *model, spill_array_t *array, const spill_value_t *owner)

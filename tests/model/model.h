@@ -12,12 +12,12 @@ typedef struct model {
     int64_t count;
     int64_t capacity;
     int64_t live;
-    bool documents; /* elements are documents with the value and a rating */
-    int64_t cap;    /* of a capped array: how many elements stay; 0: all */
-    int64_t low;    /* where the live ones begin, at the earliest */
-    int64_t top;    /* of a subset: elements in the summary; 0: none are */
-    const char *by; /* ... and what they rank by: "rating", "value", or "" */
-    bool best;      /* capped: those that rank highest by it stay, and `top` is all of them */
+    bool documents;    /* elements are documents with the value and a rating */
+    int64_t cap;       /* of a capped array: how many elements stay; 0: all */
+    int64_t watermark; /* where the live ones begin, at the earliest */
+    int64_t top;       /* of a subset: elements in the summary; 0: none are */
+    const char *by;    /* ... and what they rank by: "rating", "value", or "" */
+    bool top_n;        /* capped: those that rank highest by it stay, and `top` is all of them */
 } model_t;
 
 /* Values of every kind, numbered from 0. They last. */

@@ -7,7 +7,7 @@
 #include "definition/window.h"
 #include "tools/convert.h"
 #include "tools/drop_definition.h"
-#include "tools/import_mark.h"
+#include "tools/import_checkpoint.h"
 #include "tools/staged.h"
 
 #include <spillway/bucket.h>
@@ -93,7 +93,7 @@ static int64_t number_of(const spill_value_t *value)
 }
 
 /* As a program with its own driver keeps it: a field of the document. */
-static void write_plain(world_t *world, int owner)
+static void write_unmanaged(world_t *world, int owner)
 {
     const model_t *model = &world->models[owner];
     bson_t update = BSON_INITIALIZER, set, array, storage = BSON_INITIALIZER;
@@ -119,7 +119,7 @@ static void fill(world_t *world, int owner, int count)
     model_t *model = &world->models[owner];
     for (int i = 0; i < count; i++)
         model->at[model->count++] = world->next++;
-    write_plain(world, owner);
+    write_unmanaged(world, owner);
 }
 
 /* ---- what others do in the middle ------------------------------------------------------------ */
@@ -233,7 +233,7 @@ static size_t expect(const world_t *world, int owner, listed_t *list)
 {
     model_t kept = world->models[owner], *model = &kept;
     const spill_definition_t *definition = &world->planned.definition;
-    while (spill_keeps_best(definition) && model->count > CAP)
+    while (spill_keeps_top_n(definition) && model->count > CAP)
         drop_lowest(model);
     size_t from =
         definition->layout == SPILL_LAYOUT_CAPPED && model->count > CAP ? model->count - CAP : 0;
@@ -444,21 +444,21 @@ static void close_world(world_t *world)
 typedef spill_code_t (*run_fn)(world_t *world, int64_t *failed, spill_error_t *error);
 
 /* What the command does. */
-static spill_code_t run_bring(world_t *world, int64_t *failed, spill_error_t *error)
+static spill_code_t run_catch_up(world_t *world, int64_t *failed, spill_error_t *error)
 {
-    spill_migrate_result_t laid_out = {0};
-    spill_bring_result_t brought = {0};
+    spill_migrate_result_t reshaped = {0};
+    spill_catch_up_result_t caught_up = {0};
     spill_array_t *array = NULL;
     spill_code_t code = spill_staged_begin(&world->staged, error);
     if (code == SPILL_OK)
         code = spill_array_open(world->faulty, world->planned.original.name, &array, error);
     if (code == SPILL_OK)
-        code = spill_migrate(array, &world->options, &laid_out, error);
+        code = spill_migrate(array, &world->options, &reshaped, error);
     if (code == SPILL_OK)
-        code = spill_bring(world->faulty, world->planned.original.name,
-                           world->planned.definition.name, &world->options, &brought, error);
+        code = spill_catch_up(world->faulty, world->planned.original.name,
+                              world->planned.definition.name, &world->options, &caught_up, error);
     spill_array_close(array);
-    *failed = laid_out.failed + brought.failed;
+    *failed = reshaped.failed + caught_up.failed;
     return code;
 }
 
@@ -468,7 +468,7 @@ static spill_code_t run_finish(world_t *world, int64_t *failed, spill_error_t *e
     spill_stage_t stage;
     spill_code_t code = spill_staged_look(&world->staged, &stage, error);
     if (code == SPILL_OK && stage == SPILL_STAGE_BRINGING)
-        code = run_bring(world, failed, error);
+        code = run_catch_up(world, failed, error);
     if (code != SPILL_OK || *failed > 0)
         return code;
     return spill_staged_finish(&world->staged, &world->options, &result, error);
@@ -479,7 +479,7 @@ static spill_code_t run_finish_all(world_t *world, int64_t *failed, spill_error_
     spill_stage_t stage;
     spill_code_t code = spill_staged_look(&world->staged, &stage, error);
     if (code == SPILL_OK && stage == SPILL_STAGE_NONE)
-        code = run_bring(world, failed, error);
+        code = run_catch_up(world, failed, error);
     return code == SPILL_OK && *failed == 0 ? run_finish(world, failed, error) : code;
 }
 
@@ -521,7 +521,7 @@ static void check_finished(world_t *world)
     assert_int_equal(spill_staged_look(&world->staged, &stage, &error), SPILL_OK);
     assert_int_equal(stage, SPILL_STAGE_FINISHED);
     assert_int_equal(run_undo(world, &(int64_t){0}, &error), SPILL_REFUSED);
-    assert_int_equal(run_bring(world, &(int64_t){0}, &error), SPILL_REFUSED);
+    assert_int_equal(run_catch_up(world, &(int64_t){0}, &error), SPILL_REFUSED);
     if (world->goal->layout == SPILL_LAYOUT_BUCKET || world->goal->layout == SPILL_LAYOUT_CAPPED)
         return;
     array = open_array(world, world->planned.definition.name);
@@ -547,10 +547,10 @@ bool staged_survives(const staged_goal_t *goal, spill_store_t *store, int64_t at
 {
     static world_t world;
     open_world(&world, goal, store, at, fault);
-    until_done(&world, run_bring);
+    until_done(&world, run_catch_up);
     check_refuses_others(&world);
     change_originals(&world);
-    until_done(&world, run_bring);
+    until_done(&world, run_catch_up);
     check_array(&world, world.planned.definition.name);
     if (spill_fault_calls(world.faulty) <= at)
         assert_true(world.anew == 1 && world.gone == 1);
@@ -610,7 +610,7 @@ static void break_off_finish(world_t *world)
 {
     int64_t failed = 0;
     spill_error_t error;
-    until_done(world, run_bring);
+    until_done(world, run_catch_up);
     world->drops_left = 1;
     expect_code(run_finish(world, &failed, &error), SPILL_IO, &error);
     world->drops_left = -1;
@@ -623,7 +623,7 @@ void staged_original_is_dropped(const staged_goal_t *goal, spill_store_t *store)
     spill_error_t error;
     int64_t failed = 0;
     open_all(&world, goal, store);
-    until_done(&world, run_bring);
+    until_done(&world, run_catch_up);
     expect_code(drop_definition(&world, world.planned.original.name, &error), SPILL_REFUSED,
                 &error);
     break_off_finish(&world);
@@ -633,7 +633,7 @@ void staged_original_is_dropped(const staged_goal_t *goal, spill_store_t *store)
     expect_code(drop_definition(&world, "planned", &error), SPILL_REFUSED, &error);
     expect_code(drop_definition(&world, world.planned.original.name, &error), SPILL_OK, &error);
     assert_int_equal(stage_of(&world), SPILL_STAGE_DROPPING);
-    expect_code(run_bring(&world, &failed, &error), SPILL_REFUSED, &error);
+    expect_code(run_catch_up(&world, &failed, &error), SPILL_REFUSED, &error);
     expect_code(drop_definition(&world, "planned", &error), SPILL_REFUSED, &error);
     expect_code(run_finish(&world, &failed, &error), SPILL_OK, &error);
     check_finished(&world);
@@ -652,11 +652,11 @@ void staged_original_vanishes(const staged_goal_t *goal, spill_store_t *store)
     expect_code(spill_store_drop(store, original, &error), SPILL_OK, &error);
     expect_code(spill_import_marks_drop(store, original, &error), SPILL_OK, &error);
     assert_int_equal(stage_of(&world), SPILL_STAGE_DROPPING);
-    expect_code(run_bring(&world, &failed, &error), SPILL_REFUSED, &error);
+    expect_code(run_catch_up(&world, &failed, &error), SPILL_REFUSED, &error);
     check_array(&world, "planned");
     /* Somebody defines it again: an original without any array says nothing of others. */
     expect_code(spill_store_define(store, &world.planned.original, &error), SPILL_OK, &error);
-    expect_code(run_bring(&world, &failed, &error), SPILL_OK, &error);
+    expect_code(run_catch_up(&world, &failed, &error), SPILL_OK, &error);
     assert_int_equal(failed, OWNERS);
     assert_int_equal(world.gone, 0);
     check_array(&world, "planned");
@@ -669,10 +669,10 @@ void staged_drop_is_broken_off(const staged_goal_t *goal, spill_store_t *store)
     spill_error_t error;
     int64_t failed = 0;
     open_all(&world, goal, store);
-    until_done(&world, run_bring);
+    until_done(&world, run_catch_up);
     edit_original(&world, 0, 2, 999);
     world.drops_left = 0;
-    expect_code(run_bring(&world, &failed, &error), SPILL_IO, &error);
+    expect_code(run_catch_up(&world, &failed, &error), SPILL_IO, &error);
     world.drops_left = -1;
     edit_original(&world, 0, 2, world.models[0].at[2]);
     until_done(&world, run_finish);
@@ -691,7 +691,7 @@ void staged_definition_is_another(const staged_goal_t *goal, spill_store_t *stor
     spill_error_t error;
     int64_t failed = 0;
     open_all(&world, goal, store);
-    until_done(&world, run_bring);
+    until_done(&world, run_catch_up);
     strcpy(world.planned.definition.collection, "orders");
     expect_code(run_undo(&world, &failed, &error), SPILL_REFUSED, &error);
     assert_non_null(strstr(error.message, "begun with another plan"));
@@ -717,7 +717,7 @@ bool staged_meets_another(const staged_goal_t *goal, spill_store_t *store, int64
     int64_t failed = 0;
     open_all(&world, goal, store);
     world.meet_at = at;
-    run_bring(&world, &failed, &error); /* it ends, wherever it was */
+    run_catch_up(&world, &failed, &error); /* it ends, wherever it was */
     bool met = spill_fault_calls(world.faulty) > at;
     world.meet_at = -1;
     if (met) {
@@ -738,11 +738,11 @@ void staged_documents_stay(const staged_goal_t *goal, spill_store_t *store, cons
     spill_value_t eve = spill_value_from_utf8(&storage, "eve");
     open_all(&world, goal, store);
     insert(uri);
-    until_done(&world, run_bring);
+    until_done(&world, run_catch_up);
     spill_array_t *array = open_array(&world, world.planned.original.name);
     assert_int_equal(spill_array_drop_owner(array, &eve, NULL), SPILL_OK);
     spill_array_close(array);
-    until_done(&world, run_bring);
+    until_done(&world, run_catch_up);
     assert_int_equal(world.gone, 1);
     until_done(&world, run_finish);
     check_finished(&world);
@@ -760,9 +760,9 @@ void staged_documents_of_others(const staged_goal_t *goal, spill_store_t *store,
     int64_t failed = 0;
     open_all(&world, goal, store);
     world.staged.uri = uri;
-    until_done(&world, run_bring);
+    until_done(&world, run_catch_up);
     change(uri);
-    expect_code(run_bring(&world, &failed, &error), SPILL_OK, &error);
+    expect_code(run_catch_up(&world, &failed, &error), SPILL_OK, &error);
     assert_int_equal(failed, 2); /* each stage tells of ada */
     assert_int_equal(world.gone, 0);
     spill_array_t *array = open_array(&world, "planned");

@@ -35,7 +35,7 @@ static void test_all_of_it(void **state)
         assert_int_equal(world_run(&world, spill_consolidate_copy), SPILL_REFUSED);
         assert_done(&world, spill_consolidate_finish);
         assert_false(world_has(&world, "spillway_kept_m_a"));
-        assert_int_equal(foreign_memory_count(world.memory, "messages"), 12);
+        assert_int_equal(memory_admin_count(world.memory, "messages"), 12);
         assert_done(&world, spill_consolidate_finish);
         assert_true(world.result.done);
         assert_int_equal(world_run(&world, spill_consolidate_undo), SPILL_REFUSED);
@@ -45,13 +45,13 @@ static void test_all_of_it(void **state)
     }
 }
 
-static void test_images(void **state)
+static void test_transforms(void **state)
 {
     (void)state;
     world_t world;
     world_open(&world, "compound");
     assert_done(&world, spill_consolidate_copy);
-    char *text = foreign_memory_text(world.memory, "messages");
+    char *text = memory_admin_text(world.memory, "messages");
     assert_non_null(strstr(text, "{ \"_id\" : { \"room\" : 3, \"id\" : { \"x\" : 1 } }, \"room\" : "
                                  "3, \"of\" : [ 1, 2 ] }"));
     assert_non_null(strstr(text, "{ \"_id\" : { \"room\" : \"a\", \"id\" : 1 }, \"room\" : \"a\", "
@@ -64,7 +64,7 @@ static void test_images(void **state)
 
 static void set_indexes(world_t *world, const char *collection, const char *json)
 {
-    foreign_collection_t *found = foreign_memory_find(world->memory, collection);
+    foreign_collection_t *found = memory_admin_find(world->memory, collection);
     bson_error_t error;
     bson_destroy(found->indexes);
     found->indexes = bson_new_from_json((const uint8_t *)json, -1, &error);
@@ -154,7 +154,7 @@ typedef struct writers {
     unsigned seed;
 } writers_t;
 
-static void write_something(foreign_memory_t *memory)
+static void write_something(memory_admin_t *memory)
 {
     writers_t *writers = memory->context;
     static const char *const names[] = {"m_a", "m_b", "m_c"};
@@ -163,15 +163,15 @@ static void write_something(foreign_memory_t *memory)
     char text[96];
     const char *name = names[rand_r(&writers->seed) % 3];
     int id = rand_r(&writers->seed) % 12;
-    if (!foreign_memory_find(memory, name)) /* renamed: the application gets an error */
+    if (!memory_admin_find(memory, name)) /* renamed: the application gets an error */
         return;
     if (rand_r(&writers->seed) % 3 == 0) {
         snprintf(text, sizeof text, "%d", id);
-        foreign_memory_delete(memory, name, text);
+        memory_admin_delete(memory, name, text);
     } else {
         snprintf(text, sizeof text, "{\"_id\": %d, \"text\": \"new %lld\"}", id,
                  (long long)memory->calls);
-        foreign_memory_put(memory, name, text);
+        memory_admin_put(memory, name, text);
     }
 }
 
@@ -330,9 +330,9 @@ static void test_pause_is_of_one_collection(void **state)
     world_open(&world, "compound");
     world.options.passes = 1;
     assert_int_equal(world_run(&world, spill_consolidate_copy), SPILL_OK);
-    foreign_memory_put(world.memory, "m_a", "{\"_id\": 7, \"text\": \"since\"}");
-    foreign_memory_put(world.memory, "m_b", "{\"_id\": 7, \"text\": \"since\"}");
-    foreign_memory_put(world.memory, "m_c", "{\"_id\": 7, \"text\": \"since\"}");
+    memory_admin_put(world.memory, "m_a", "{\"_id\": 7, \"text\": \"since\"}");
+    memory_admin_put(world.memory, "m_b", "{\"_id\": 7, \"text\": \"since\"}");
+    memory_admin_put(world.memory, "m_c", "{\"_id\": 7, \"text\": \"since\"}");
     set_call_clock(&world, &clock);
     world.options.moved = add_estimate;
     world.options.context = &estimates;
@@ -372,25 +372,25 @@ static void test_unique_values_exchanged(void **state)
     (void)state;
     world_t world;
     world_open(&world, "compound");
-    foreign_collection_t *a = foreign_memory_find(world.memory, "m_a");
+    foreign_collection_t *a = memory_admin_find(world.memory, "m_a");
     bson_destroy(a->indexes);
     a->indexes = BCON_NEW("0", "{", "key", "{", "text", BCON_INT32(1), "}", "name", "text_1",
                           "unique", BCON_BOOL(true), "}");
-    foreign_collection_t *b = foreign_memory_find(world.memory, "m_b");
-    foreign_collection_t *c = foreign_memory_find(world.memory, "m_c");
-    foreign_memory_delete(world.memory, "m_c", "\"word\"");
+    foreign_collection_t *b = memory_admin_find(world.memory, "m_b");
+    foreign_collection_t *c = memory_admin_find(world.memory, "m_c");
+    memory_admin_delete(world.memory, "m_c", "\"word\"");
     bson_destroy(b->indexes);
     bson_destroy(c->indexes);
     b->indexes = bson_copy(a->indexes);
     c->indexes = bson_copy(a->indexes);
     assert_done(&world, spill_consolidate_copy);
-    foreign_memory_put(world.memory, "m_a", "{\"_id\": 9, \"text\": \"aside\"}");
-    foreign_memory_delete(world.memory, "m_a", "0");
-    foreign_memory_delete(world.memory, "m_a", "1");
-    assert_true(foreign_memory_put(world.memory, "m_a", "{\"_id\": 0, \"text\": \"a1\"}"));
-    assert_true(foreign_memory_put(world.memory, "m_a", "{\"_id\": 1, \"text\": \"a0\"}"));
-    assert_true(foreign_memory_put(world.memory, "m_a", "{\"_id\": 2, \"text\": \"other\"}"));
-    assert_true(foreign_memory_put(world.memory, "m_a", "{\"_id\": -1, \"text\": \"a2\"}"));
+    memory_admin_put(world.memory, "m_a", "{\"_id\": 9, \"text\": \"aside\"}");
+    memory_admin_delete(world.memory, "m_a", "0");
+    memory_admin_delete(world.memory, "m_a", "1");
+    assert_true(memory_admin_put(world.memory, "m_a", "{\"_id\": 0, \"text\": \"a1\"}"));
+    assert_true(memory_admin_put(world.memory, "m_a", "{\"_id\": 1, \"text\": \"a0\"}"));
+    assert_true(memory_admin_put(world.memory, "m_a", "{\"_id\": 2, \"text\": \"other\"}"));
+    assert_true(memory_admin_put(world.memory, "m_a", "{\"_id\": -1, \"text\": \"a2\"}"));
     assert_done(&world, spill_consolidate_copy);
     assert_joint(&world, false);
     world_close(&world);
@@ -522,14 +522,14 @@ static void test_what_came_after_goes_back(void **state)
     world_open(&world, "compound");
     world.options.views = true;
     assert_int_equal(world_run_to(&world, "co"), SPILL_OK);
-    assert_true(foreign_memory_find(world.memory, "m_a")->view);
-    foreign_memory_delete(world.memory, "messages", "{\"room\": \"a\", \"id\": 1}");
-    foreign_memory_put(world.memory, "messages",
-                       "{\"_id\": {\"room\": \"a\", \"id\": 2}, \"room\": \"a\", \"text\": \"2\"}");
-    foreign_memory_put(world.memory, "messages", /* with an _id of its own */
-                       "{\"_id\": \"own\", \"room\": \"b\", \"text\": \"new\"}");
-    assert_int_equal(spill_consolidate_look_undo(world.foreign, &world.group, &world.options,
-                                                 &report, &world.error),
+    assert_true(memory_admin_find(world.memory, "m_a")->view);
+    memory_admin_delete(world.memory, "messages", "{\"room\": \"a\", \"id\": 1}");
+    memory_admin_put(world.memory, "messages",
+                     "{\"_id\": {\"room\": \"a\", \"id\": 2}, \"room\": \"a\", \"text\": \"2\"}");
+    memory_admin_put(world.memory, "messages", /* with an _id of its own */
+                     "{\"_id\": \"own\", \"room\": \"b\", \"text\": \"new\"}");
+    assert_int_equal(spill_consolidate_look_undo(world.admin, &world.group, &world.options, &report,
+                                                 &world.error),
                      SPILL_OK);
     char *text = bson_as_relaxed_extended_json(&report, NULL);
     assert_non_null(strstr(text, "\"collection\" : \"m_a\", \"before\" : 5, \"now\" : 4"));
@@ -537,14 +537,14 @@ static void test_what_came_after_goes_back(void **state)
     bson_free(text);
     bson_destroy(&report);
     assert_int_equal(world_run_to(&world, "u"), SPILL_OK);
-    text = foreign_memory_text(world.memory, "m_a");
+    text = memory_admin_text(world.memory, "m_a");
     assert_null(strstr(text, "a1"));
     assert_non_null(strstr(text, "{ \"_id\" : 2, \"text\" : \"2\" }"));
     bson_free(text);
-    text = foreign_memory_text(world.memory, "m_b");
+    text = memory_admin_text(world.memory, "m_b");
     assert_non_null(strstr(text, "{ \"_id\" : \"own\", \"text\" : \"new\" }"));
     bson_free(text);
-    assert_false(foreign_memory_find(world.memory, "m_a")->view);
+    assert_false(memory_admin_find(world.memory, "m_a")->view);
     assert_false(world_has(&world, "messages"));
     world_close(&world);
 }
@@ -555,11 +555,11 @@ static void test_undo_refuses_what_would_be_lost(void **state)
     world_t world;
     world_open(&world, "compound");
     assert_int_equal(world_run_to(&world, "co"), SPILL_OK);
-    foreign_memory_put(world.memory, "messages", "{\"_id\": 1, \"room\": \"new room\"}");
+    memory_admin_put(world.memory, "messages", "{\"_id\": 1, \"room\": \"new room\"}");
     assert_int_equal(world_run(&world, spill_consolidate_undo), SPILL_REFUSED);
     assert_true(world_has(&world, "spillway_kept_m_a"));
     assert_true(world_has(&world, "messages"));
-    foreign_memory_delete(world.memory, "messages", "1");
+    memory_admin_delete(world.memory, "messages", "1");
     assert_int_equal(world_run_to(&world, "u"), SPILL_OK);
     world_close(&world);
 }
@@ -568,7 +568,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_of_it),
-        cmocka_unit_test(test_images),
+        cmocka_unit_test(test_transforms),
         cmocka_unit_test(test_indexes_are_merged),
         cmocka_unit_test(test_indexes_are_refused),
         cmocka_unit_test(test_writers),

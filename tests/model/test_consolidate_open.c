@@ -36,9 +36,9 @@ static void write_to_open_slice(void *context, const spill_consolidate_opened_t 
         return;
     slices->open[i] = true;
     snprintf(text, sizeof text, "{\"room\": %s, \"id\": %s}", slice_values[i], slice_ids[i]);
-    foreign_memory_delete(world->memory, "messages", text);
+    memory_admin_delete(world->memory, "messages", text);
     snprintf(text, sizeof text, "{\"_id\": \"own %zu\", \"room\": %s}", i, slice_values[i]);
-    assert_true(foreign_memory_put(world->memory, "messages", text));
+    assert_true(memory_admin_put(world->memory, "messages", text));
 }
 
 static bool has_line(const char *text, const char *begin)
@@ -53,11 +53,11 @@ static bool has_line(const char *text, const char *begin)
 /* What the application wrote to open slices is there: in the slice, or in the old collection. */
 static void assert_slices(const slices_t *slices, bool undone)
 {
-    foreign_memory_t *memory = slices->world->memory;
+    memory_admin_t *memory = slices->world->memory;
     for (size_t i = 0; i < 3; i++) {
         char own[64], deleted[96];
-        char *text = foreign_memory_text(memory, undone ? slices->world->group.members[i].collection
-                                                        : "messages");
+        char *text = memory_admin_text(memory, undone ? slices->world->group.members[i].collection
+                                                      : "messages");
         snprintf(own, sizeof own, "{ \"_id\" : \"own %zu\"", i);
         if (undone)
             snprintf(deleted, sizeof deleted, "{ \"_id\" : %s", slice_ids[i]);
@@ -145,8 +145,8 @@ static void test_undo_with_open_slices_is_killed(void **state)
             world.options.throttle.stop = NULL;
             assert_true(slices.open[0] && !slices.open[1]);
             assert_says(&world, "\"open\" : 1");
-            assert_int_equal(spill_consolidate_look_undo(world.foreign, &world.group,
-                                                         &world.options, &report, &world.error),
+            assert_int_equal(spill_consolidate_look_undo(world.admin, &world.group, &world.options,
+                                                         &report, &world.error),
                              SPILL_OK);
             char *text = bson_as_relaxed_extended_json(&report, NULL);
             assert_non_null(strstr(text, "\"collection\" : \"m_a\", \"before\" : 5, \"now\" : 5"));
@@ -180,7 +180,8 @@ static void test_lost_place_is_refused(void **state)
     assert_int_equal(world_run(&world, spill_consolidate_cut_over), SPILL_CANCELLED);
     world.options.throttle.stop = NULL;
     assert_int_equal(
-        world.foreign->ops->mark_delete(world.foreign, "messages:consolidate.at", NULL), SPILL_OK);
+        world.admin->ops->checkpoint_delete(world.admin, "messages:consolidate.at", NULL),
+        SPILL_OK);
     assert_int_equal(world_run(&world, spill_consolidate_cut_over), SPILL_CORRUPT);
     assert_non_null(strstr(world.error.message, "'messages:consolidate.at' is missing"));
     assert_int_equal(world_run(&world, spill_consolidate_undo), SPILL_CORRUPT);
@@ -191,9 +192,9 @@ static void test_lost_place_is_refused(void **state)
 /* ---- the pause of a collection that an earlier run has put aside ----------------------------- */
 
 /* Before each call: kill the program at the first one behind the rename of m_a. */
-static void die_behind_rename(foreign_memory_t *memory)
+static void die_behind_rename(memory_admin_t *memory)
 {
-    if (memory->fail_at == 0 && foreign_memory_find(memory, "spillway_kept_m_a"))
+    if (memory->fail_at == 0 && memory_admin_find(memory, "spillway_kept_m_a"))
         memory->fail_at = memory->calls;
 }
 
@@ -221,7 +222,7 @@ static void test_pause_of_a_killed_run_is_bounded(void **state)
     world_open(&world, "compound");
     assert_done(&world, spill_consolidate_copy);
     for (int i = 0; i < 2; i++) {
-        foreign_memory_put(world.memory, "m_a", "{\"_id\": 8, \"text\": \"since\"}");
+        memory_admin_put(world.memory, "m_a", "{\"_id\": 8, \"text\": \"since\"}");
         kill_behind_rename(&world);
         if (i == 0) {
             set_call_clock(&world, &clock);
@@ -229,8 +230,7 @@ static void test_pause_of_a_killed_run_is_bounded(void **state)
                            "'m_a' was put aside, could not be compared");
             world.options.throttle.clock = (spill_clock_t){0};
         } else {
-            foreign_memory_put(world.memory, "m_a",
-                               "{\"_id\": 70}"); /* a stray does not hinder it */
+            memory_admin_put(world.memory, "m_a", "{\"_id\": 70}"); /* a stray does not hinder it */
             world.options.throttle.stop = stop_at_once;
             assert_int_equal(world_run(&world, spill_consolidate_cut_over), SPILL_CANCELLED);
             world.options.throttle.stop = NULL;
@@ -240,7 +240,7 @@ static void test_pause_of_a_killed_run_is_bounded(void **state)
     }
     assert_done(&world, spill_consolidate_cut_over);
     assert_joint(&world, true);
-    assert_int_equal(foreign_memory_count(world.memory, "spillway_kept_m_a"), 7);
+    assert_int_equal(memory_admin_count(world.memory, "spillway_kept_m_a"), 7);
     world_close(&world);
 }
 
@@ -256,7 +256,7 @@ static int count_blocked(int64_t k, bool views, spill_code_t *code)
     *code = world_run(&world, spill_consolidate_cut_over);
     for (size_t i = 0; i < 3 && *code != SPILL_OK; i++) {
         const foreign_collection_t *old =
-            foreign_memory_find(world.memory, world.group.members[i].collection);
+            memory_admin_find(world.memory, world.group.members[i].collection);
         bool named = old && !old->view;
         blocked += !named && !slices.open[i];
     }
@@ -281,15 +281,15 @@ static void test_failed_pause_gives_the_name_back(void **state)
 
 static void put_stray(world_t *world)
 {
-    foreign_memory_put(world->memory, "m_a", "{\"_id\": 70, \"text\": \"late\"}");
-    foreign_memory_put(world->memory, "m_a", "{\"_id\": 71, \"text\": \"late, too\"}");
+    memory_admin_put(world->memory, "m_a", "{\"_id\": 70, \"text\": \"late\"}");
+    memory_admin_put(world->memory, "m_a", "{\"_id\": 71, \"text\": \"late, too\"}");
 }
 
 /* A collection has the document of that _id, as many times. */
 static void assert_count(world_t *world, const char *collection, const char *id, int times)
 {
     char begin[96];
-    char *text = foreign_memory_text(world->memory, collection);
+    char *text = memory_admin_text(world->memory, collection);
     int count = 0;
     snprintf(begin, sizeof begin, "{ \"_id\" : %s,", id);
     for (const char *at = text; (at = strstr(at, begin)) != NULL; at++)
@@ -348,16 +348,16 @@ static void test_conflicting_stray_is_not_touched(void **state)
         world_open(&world, "compound");
         assert_int_equal(world_run_to(&world, "co"), SPILL_OK);
         put_stray(&world);
-        assert_true(foreign_memory_put(world.memory, "messages", own[i]));
+        assert_true(memory_admin_put(world.memory, "messages", own[i]));
         assert_refused(&world, spill_consolidate_cut_over, "somebody has written to 'm_a'");
         assert_refused(&world, spill_consolidate_cut_over, i ? "_id 71" : "\"id\" : 70");
         assert_refused(&world, spill_consolidate_finish, "merge the documents of 'm_a'");
         assert_refused(&world, spill_consolidate_undo, "drop 'm_a'");
-        assert_int_equal(foreign_memory_count(world.memory, "m_a"), 2);
-        assert_int_equal(foreign_memory_count(world.memory, "messages"), 13);
-        foreign_memory_delete(world.memory, "m_a", i ? "71" : "70"); /* merged by hand */
+        assert_int_equal(memory_admin_count(world.memory, "m_a"), 2);
+        assert_int_equal(memory_admin_count(world.memory, "messages"), 13);
+        memory_admin_delete(world.memory, "m_a", i ? "71" : "70"); /* merged by hand */
         assert_int_equal(world_run_to(&world, "o"), SPILL_OK);
-        assert_int_equal(foreign_memory_count(world.memory, "messages"), 14);
+        assert_int_equal(memory_admin_count(world.memory, "messages"), 14);
         assert_false(world_has(&world, "m_a"));
         world_close(&world);
     }
@@ -369,21 +369,21 @@ static void test_stray_that_is_not_unique_is_kept(void **state)
     (void)state;
     world_t world;
     world_open(&world, "compound");
-    foreign_memory_put(world.memory, "m_c", "{\"_id\": 5}");
+    memory_admin_put(world.memory, "m_c", "{\"_id\": 5}");
     for (size_t i = 0; i < 3; i++) {
         foreign_collection_t *old =
-            foreign_memory_find(world.memory, world.group.members[i].collection);
+            memory_admin_find(world.memory, world.group.members[i].collection);
         bson_destroy(old->indexes);
         old->indexes = BCON_NEW("0", "{", "key", "{", "text", BCON_INT32(1), "}", "name", "text_1",
                                 "unique", BCON_BOOL(true), "sparse", BCON_BOOL(true), "}");
     }
     assert_int_equal(world_run_to(&world, "co"), SPILL_OK);
     put_stray(&world);
-    foreign_memory_put(world.memory, "m_a", "{\"_id\": 72, \"text\": \"a1\"}");
+    memory_admin_put(world.memory, "m_a", "{\"_id\": 72, \"text\": \"a1\"}");
     assert_refused(&world, spill_consolidate_cut_over, "drop 'spillway_late_m_a'");
     assert_refused(&world, spill_consolidate_undo, "\"id\" : 72");
-    assert_int_equal(foreign_memory_count(world.memory, "spillway_late_m_a"), 3);
-    foreign_memory_delete(world.memory, "spillway_late_m_a", "72");
+    assert_int_equal(memory_admin_count(world.memory, "spillway_late_m_a"), 3);
+    memory_admin_delete(world.memory, "spillway_late_m_a", "72");
     assert_int_equal(world_run_to(&world, "o"), SPILL_OK);
     assert_absorbed(&world);
     world_close(&world);
@@ -400,20 +400,20 @@ typedef struct inserters {
     char *names[MOST_INSERTS]; /* of the collection that took the insert; NULL: it was refused */
 } inserters_t;
 
-static void insert_something(foreign_memory_t *memory)
+static void insert_something(memory_admin_t *memory)
 {
     static const char *const names[] = {"m_a", "m_b", "m_c"};
     inserters_t *inserters = memory->context;
     const char *name = names[rand_r(&inserters->seed) % 3];
-    const foreign_collection_t *found = foreign_memory_find(memory, name);
+    const foreign_collection_t *found = memory_admin_find(memory, name);
     if (memory->calls >= inserters->until_call || rand_r(&inserters->seed) % 8 != 0 ||
         inserters->next == MOST_INSERTS || (found && found->view))
         return;
     char text[64], kept[32];
     snprintf(kept, sizeof kept, "spillway_kept_%s", name);
     snprintf(text, sizeof text, "{\"_id\": %lld, \"x\": 1}", 1000 + (long long)inserters->next);
-    inserters->late += foreign_memory_find(memory, kept) != NULL;
-    if (foreign_memory_put(memory, name, text))
+    inserters->late += memory_admin_find(memory, kept) != NULL;
+    if (memory_admin_put(memory, name, text))
         inserters->names[inserters->next] = bson_strdup(name);
     inserters->next++;
 }

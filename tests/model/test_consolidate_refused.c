@@ -22,7 +22,7 @@ typedef struct other {
     picture_t picture, kept;
 } other_t;
 
-static void be_overtaken(foreign_memory_t *memory)
+static void be_overtaken(memory_admin_t *memory)
 {
     other_t *other = memory->context;
     if (memory->calls < other->at || memory->changing)
@@ -31,11 +31,11 @@ static void be_overtaken(foreign_memory_t *memory)
     other->done =
         world_run_to(&other->world, other->steps) == SPILL_OK && !other->world.result.done;
     if (world_has(&other->world, "messages")) { /* the application goes on with it */
-        foreign_memory_delete(memory, "messages", "{\"room\": \"a\", \"id\": 1}");
-        foreign_memory_put(memory, "messages", "{\"_id\": \"own\", \"room\": \"a\"}");
+        memory_admin_delete(memory, "messages", "{\"room\": \"a\", \"id\": 1}");
+        memory_admin_put(memory, "messages", "{\"_id\": \"own\", \"room\": \"a\"}");
     } else {
-        foreign_memory_delete(memory, "m_a", "1");
-        foreign_memory_put(memory, "m_a", "{\"_id\": \"own\"}");
+        memory_admin_delete(memory, "m_a", "1");
+        memory_admin_put(memory, "m_a", "{\"_id\": \"own\"}");
     }
     other->picture = picture_of(&other->world, false);
     other->kept = picture_of(&other->world, true);
@@ -48,8 +48,8 @@ static bool overtake(const char *begun, step_fn step, int64_t k, const char *ste
     world_open(&world, "compound");
     assert_int_equal(world_run_to(&world, begun), SPILL_OK);
     bool cut = strcmp(begun, "co") == 0;
-    foreign_memory_put(world.memory, cut ? "messages" : "m_a",
-                       cut ? "{\"_id\": \"since\", \"room\": \"a\"}" : "{\"_id\": \"since\"}");
+    memory_admin_put(world.memory, cut ? "messages" : "m_a",
+                     cut ? "{\"_id\": \"since\", \"room\": \"a\"}" : "{\"_id\": \"since\"}");
     other_t other = {.world = world, .at = world.memory->calls + k, .steps = steps};
     world.memory->before = be_overtaken;
     world.memory->context = &other;
@@ -101,7 +101,7 @@ static void test_clashing_ids_are_refused_where_kept(void **state)
     (void)state;
     world_t world;
     world_open(&world, "keep");
-    foreign_memory_put(world.memory, "m_b", "{\"_id\": 3, \"text\": \"also in a\"}");
+    memory_admin_put(world.memory, "m_b", "{\"_id\": 3, \"text\": \"also in a\"}");
     assert_refused(&world, spill_consolidate_copy, "_id 3 is another collection's");
     world_close(&world);
 }
@@ -111,7 +111,7 @@ static void test_discriminator_in_documents_is_refused(void **state)
     (void)state;
     world_t world;
     world_open(&world, "compound");
-    foreign_memory_put(world.memory, "m_b", "{\"_id\": 77, \"room\": \"b\"}");
+    memory_admin_put(world.memory, "m_b", "{\"_id\": 77, \"room\": \"b\"}");
     assert_refused(&world, spill_consolidate_copy, "document 77 has a field 'room' already");
     world_close(&world);
 }
@@ -121,9 +121,9 @@ static void test_foreign_target_is_refused(void **state)
     (void)state;
     world_t world;
     world_open(&world, "compound");
-    foreign_memory_put(world.memory, "messages", "{\"_id\": 1}");
+    memory_admin_put(world.memory, "messages", "{\"_id\": 1}");
     assert_refused(&world, spill_consolidate_copy, "'messages' with documents already");
-    assert_int_equal(foreign_memory_count(world.memory, "messages"), 1);
+    assert_int_equal(memory_admin_count(world.memory, "messages"), 1);
     assert_int_equal(world.memory->marks.documents.count, 0);
     world_close(&world);
 }
@@ -165,16 +165,16 @@ static void test_undo_refuses_two_that_would_be_one(void **state)
         world_open(&world, "compound");
         assert_int_equal(world_run_to(&world, "co"), SPILL_OK);
         snprintf(text, sizeof text, "{\"_id\": %s, \"room\": \"a\"}", own[i]);
-        foreign_memory_put(world.memory, "messages", text);
-        foreign_memory_put(world.memory, "messages", "{\"_id\": \"word\", \"room\": \"a\"}");
+        memory_admin_put(world.memory, "messages", text);
+        memory_admin_put(world.memory, "messages", "{\"_id\": \"word\", \"room\": \"a\"}");
         assert_refused(&world, spill_consolidate_undo, "would be one document of 'm_a'");
         assert_non_null(strstr(world.error.message, "\"id\""));
         assert_true(world_has(&world, "messages"));
         assert_true(world_has(&world, "spillway_kept_m_a"));
         assert_false(world_has(&world, "spillway_kept_messages"));
-        foreign_memory_delete(world.memory, "messages", own[i]);
+        memory_admin_delete(world.memory, "messages", own[i]);
         assert_int_equal(world_run_to(&world, "u"), SPILL_OK);
-        assert_int_equal(foreign_memory_count(world.memory, "m_a"), 6);
+        assert_int_equal(memory_admin_count(world.memory, "m_a"), 6);
         world_close(&world);
     }
 }
@@ -190,8 +190,8 @@ static void test_image_too_large_is_refused_by_name(void **state)
     world_open(&world, "compound");
     bson_t *document = BCON_NEW("_id", BCON_INT32(77), "t", BCON_UTF8(text));
     assert_true(document->len <= (16 << 20));
-    spill_foreign_write_t write = {.kind = SPILL_FOREIGN_INSERT, .document = document};
-    assert_int_equal(world.foreign->ops->write(world.foreign, "m_b", &write, 1, NULL), SPILL_OK);
+    spill_raw_admin_write_t write = {.kind = SPILL_RAW_ADMIN_INSERT, .document = document};
+    assert_int_equal(world.admin->ops->write(world.admin, "m_b", &write, 1, NULL), SPILL_OK);
     assert_refused(&world, spill_consolidate_copy, "document 77 would have 167772");
     bson_destroy(document);
     bson_free(text);
@@ -204,19 +204,18 @@ static void test_lost_collection_is_not_an_empty_one(void **state)
     world_t world;
     world_open(&world, "compound");
     assert_done(&world, spill_consolidate_copy);
-    world.foreign->ops->drop(world.foreign, "m_b", NULL);
+    world.admin->ops->drop(world.admin, "m_b", NULL);
     assert_refused(&world, spill_consolidate_copy, "there is no collection 'm_b'");
-    assert_int_equal(foreign_memory_count(world.memory, "messages"), 12);
+    assert_int_equal(memory_admin_count(world.memory, "messages"), 12);
     assert_int_equal(
-        world.foreign->ops->create(world.foreign, "m_b", world.memory->marks.indexes, NULL),
-        SPILL_OK);
+        world.admin->ops->create(world.admin, "m_b", world.memory->marks.indexes, NULL), SPILL_OK);
     assert_done(&world, spill_consolidate_copy);
-    assert_int_equal(foreign_memory_count(world.memory, "messages"), 7);
+    assert_int_equal(memory_admin_count(world.memory, "messages"), 7);
     world_close(&world);
 }
 
 /* Renamed before call k of a pass, whichever that is: its slice stays as it is. */
-static void rename_a(foreign_memory_t *memory)
+static void rename_a(memory_admin_t *memory)
 {
     if (memory->calls != *(int64_t *)memory->context)
         return;
@@ -231,13 +230,13 @@ static void test_renamed_collection_is_not_an_empty_one(void **state)
         world_t world;
         world_open(&world, "compound");
         assert_done(&world, spill_consolidate_copy);
-        foreign_memory_put(world.memory, "m_a", "{\"_id\": 7, \"text\": \"since\"}");
+        memory_admin_put(world.memory, "m_a", "{\"_id\": 7, \"text\": \"since\"}");
         int64_t at = world.memory->calls + k;
         world.memory->before = rename_a;
         world.memory->context = &at;
         spill_code_t code = world_run(&world, spill_consolidate_copy);
         bool renamed = !world.memory->before;
-        assert_true(foreign_memory_count(world.memory, "messages") >= 12);
+        assert_true(memory_admin_count(world.memory, "messages") >= 12);
         world.memory->before = NULL;
         if (renamed)
             assert_refused(&world, spill_consolidate_copy, "there is no collection 'm_a'");
@@ -265,7 +264,7 @@ static void test_collections_of_definitions_are_refused(void **state)
             world_open(&world, "compound");
             if (begun)
                 assert_done(&world, spill_consolidate_copy);
-            foreign_memory_put(world.memory, "spillway.definitions", entries[i]);
+            memory_admin_put(world.memory, "spillway.definitions", entries[i]);
             assert_says(&world, texts[i]);
             assert_refused(&world, begun ? spill_consolidate_cut_over : spill_consolidate_copy,
                            texts[i]);
@@ -281,7 +280,7 @@ static void test_stray_after_cut_over_is_refused(void **state)
     world_t world;
     world_open(&world, "compound");
     assert_int_equal(world_run_to(&world, "co"), SPILL_OK);
-    foreign_memory_put(world.memory, "m_a", "{\"_id\": 1, \"text\": \"too late\"}");
+    memory_admin_put(world.memory, "m_a", "{\"_id\": 1, \"text\": \"too late\"}");
     assert_refused(&world, spill_consolidate_finish, "somebody has written to 'm_a'");
     assert_refused(&world, spill_consolidate_undo, "somebody has written to 'm_a'");
     assert_true(world_has(&world, "spillway_kept_m_a"));

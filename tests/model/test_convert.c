@@ -7,7 +7,7 @@
 #include "model/trouble.h"
 #include "store/fault.h"
 #include "support/embedded.h"
-#include "tools/convert_mark.h"
+#include "tools/convert_checkpoint.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -84,9 +84,9 @@ static const struct {
 } PAIRS[] = {
     {CONVERT_OUTLIER, CONVERT_CAPPED}, {CONVERT_OUTLIER, CONVERT_BUCKET},
     {CONVERT_BUCKET, CONVERT_OUTLIER}, {CONVERT_BUCKET, CONVERT_CAPPED},
-    {CONVERT_BUCKET, CONVERT_BUCKET},  {CONVERT_OUTLIER, CONVERT_BEST},
-    {CONVERT_BEST, CONVERT_BEST},      {CONVERT_BUCKET, CONVERT_BEST},
-    {CONVERT_BEST, CONVERT_OUTLIER},
+    {CONVERT_BUCKET, CONVERT_BUCKET},  {CONVERT_OUTLIER, CONVERT_TOP_N},
+    {CONVERT_TOP_N, CONVERT_TOP_N},    {CONVERT_BUCKET, CONVERT_TOP_N},
+    {CONVERT_TOP_N, CONVERT_OUTLIER},
 };
 
 static void every_call_goes_wrong(void **state)
@@ -127,7 +127,7 @@ static bool survives_fall(convert_kind_t to, int64_t at)
     hooks.decide = dies;
     spill_store_t *source = convert_memory_store(), *target = convert_memory_store();
     spill_copy_result_t result;
-    convert_define_source(source, CONVERT_BEST, 7);
+    convert_define_source(source, CONVERT_TOP_N, 7);
     convert_fill(source);
     convert_define_target(source, target, to);
     spill_fault_wrap(target, &hooks, &trouble.store);
@@ -150,7 +150,7 @@ static bool survives_fall(convert_kind_t to, int64_t at)
 static void elements_fall_off_meanwhile(void **state)
 {
     (void)state;
-    static const convert_kind_t kinds[] = {CONVERT_BEST, CONVERT_OUTLIER, CONVERT_REFERENCE};
+    static const convert_kind_t kinds[] = {CONVERT_TOP_N, CONVERT_OUTLIER, CONVERT_REFERENCE};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         int64_t at = 0;
         while (survives_fall(kinds[i], at))
@@ -186,8 +186,8 @@ static bool finishes(convert_kind_t from, convert_kind_t to, int64_t at)
     } else {
         assert_int_equal(code, SPILL_OK);
     }
-    spill_definition_t gone;
-    assert_int_equal(spill_store_definition(store, CONVERT_NAME, &gone, NULL), SPILL_NOT_FOUND);
+    spill_definition_t deleted;
+    assert_int_equal(spill_store_definition(store, CONVERT_NAME, &deleted, NULL), SPILL_NOT_FOUND);
     convert_check_same(kept, store);
     assert_int_equal(spill_store_close(store, NULL), SPILL_OK);
     assert_int_equal(spill_store_close(kept, NULL), SPILL_OK);
@@ -239,7 +239,7 @@ static bool only_finish_goes_on(int64_t at)
     spill_store_t *store = convert_memory_store(), *wrapped;
     spill_copy_options_t options = {.as = CONVERT_OTHER, .differs = convert_see};
     spill_copy_result_t result = {0};
-    spill_convert_mark_t mark;
+    spill_convert_checkpoint_t checkpoint;
     spill_definition_t definition;
     convert_define_source(store, CONVERT_BUCKET, 0);
     convert_fill(store);
@@ -248,9 +248,10 @@ static bool only_finish_goes_on(int64_t at)
     spill_fault_wrap(store, &hooks, &wrapped);
     bool failed = spill_convert_finish(wrapped, CONVERT_NAME, &options, &result, NULL) != SPILL_OK;
     assert_int_equal(spill_store_close(wrapped, NULL), SPILL_OK);
-    assert_int_equal(spill_convert_mark_load(store, CONVERT_NAME, &mark, NULL), SPILL_OK);
-    if (failed && spill_convert_mark_stands(&mark)) {
-        assert_string_equal(mark.as, CONVERT_OTHER);
+    assert_int_equal(spill_convert_checkpoint_load(store, CONVERT_NAME, &checkpoint, NULL),
+                     SPILL_OK);
+    if (failed && spill_convert_checkpoint_stands(&checkpoint)) {
+        assert_string_equal(checkpoint.as, CONVERT_OTHER);
         assert_int_equal(spill_convert(store, CONVERT_NAME, &options, &result, NULL),
                          SPILL_REFUSED);
         options.as = "third";
@@ -262,7 +263,7 @@ static bool only_finish_goes_on(int64_t at)
         assert_int_equal(spill_store_definition(store, CONVERT_NAME, &definition, NULL),
                          SPILL_NOT_FOUND);
     }
-    spill_convert_mark_release(&mark);
+    spill_convert_checkpoint_release(&checkpoint);
     assert_int_equal(spill_store_close(store, NULL), SPILL_OK);
     return failed;
 }

@@ -15,13 +15,13 @@ static void to_and_from(void **state)
     spill_store_t *store = server_open(uri);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         convert_and_grow(store, others[i], CONVERT_CAPPED);
-        convert_and_grow(store, others[i], CONVERT_BEST);
+        convert_and_grow(store, others[i], CONVERT_TOP_N);
         convert_and_grow(store, others[i], CONVERT_BUCKET);
         convert_and_grow(store, CONVERT_BUCKET, others[i]);
     }
     convert_and_grow(store, CONVERT_CAPPED, CONVERT_BUCKET);
-    convert_and_grow(store, CONVERT_BEST, CONVERT_BEST);
-    convert_and_grow(store, CONVERT_BEST, CONVERT_OUTLIER);
+    convert_and_grow(store, CONVERT_TOP_N, CONVERT_TOP_N);
+    convert_and_grow(store, CONVERT_TOP_N, CONVERT_OUTLIER);
     server_close(store);
     server_drop(uri);
     bson_free(uri);

@@ -17,7 +17,7 @@
 
 enum { TRIES = 4 };
 
-typedef enum shape { SHAPE_OLDEST, SHAPE_NEWEST, SHAPE_APART, SHAPE_SUBSET, SHAPES } shape_t;
+typedef enum shape { SHAPE_OLDEST, SHAPE_NEWEST, SHAPE_REFERENCED, SHAPE_SUBSET, SHAPES } shape_t;
 
 typedef struct run {
     spill_array_t *array;
@@ -131,7 +131,7 @@ static bool run_with(spill_store_t *store, int64_t owner, spill_fault_t fault, i
     run_t run = {.owner = {.data = (const uint8_t *)&owner,
                            .size_bytes = sizeof owner,
                            .type = BSON_TYPE_INT64},
-                 .model = {.documents = subset || shape == SHAPE_APART,
+                 .model = {.documents = subset || shape == SHAPE_REFERENCED,
                            .top = subset ? 2 : 0,
                            .by = "rating"}};
     spill_fault_wrap(store, &hooks, &faulty);
@@ -157,9 +157,10 @@ static void loop(spill_store_t *store, shape_t shape)
     static int64_t owner;
     spill_definition_t definition;
     spill_error_t error;
-    if (shape == SHAPE_APART || shape == SHAPE_SUBSET)
-        spill_definition_preset(
-            &definition, shape == SHAPE_APART ? "reviews-separate" : "reviews-subset", NAME, NULL);
+    if (shape == SHAPE_REFERENCED || shape == SHAPE_SUBSET)
+        spill_definition_preset(&definition,
+                                shape == SHAPE_REFERENCED ? "reviews-separate" : "reviews-subset",
+                                NAME, NULL);
     else
         spill_definition_init(&definition, NAME);
     definition.top_count = shape == SHAPE_SUBSET ? 2 : 0;

@@ -40,7 +40,7 @@ static void embedded_store(void **state)
     embedded_close(store);
     store = embedded_in_folder(folder, &options);
     expect_ok(spill_store_definitions(store, &definitions, &count, &error), &error);
-    assert_int_equal(count, MATRIX_CELLS + MATRIX_APART + MATRIX_SUBSETS + MATRIX_BEST);
+    assert_int_equal(count, MATRIX_CELLS + MATRIX_REFERENCED + MATRIX_SUBSETS + MATRIX_TOP_N);
     for (size_t i = 0; i < count; i++) {
         spill_array_t *array;
         expect_ok(spill_array_open(store, definitions[i].name, &array, &error), &error);

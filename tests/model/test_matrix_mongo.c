@@ -17,8 +17,8 @@ static void cut(spill_store_t *store)
         int64_t threshold;
         int64_t page;
     } cells[] = {{1, 1}, {1, 1000}, {2, 7}, {7, 3}, {100, 100}, {1000, 2}};
-    matrix_play_apart(store, 1, 3);
-    matrix_play_apart(store, 3, 100);
+    matrix_play_referenced(store, 1, 3);
+    matrix_play_referenced(store, 3, 100);
     matrix_play_subset(store, 3, "rating", 1);
     matrix_play_subset(store, 7, "value", 3);
     matrix_play_subset(store, 2, "", 1);

@@ -81,7 +81,7 @@ static void sleep_us(void *context, int64_t duration_us)
 /* Up to twice as long as a page may be kept. */
 static void pass_time(world_t *world)
 {
-    world->now_us += (int64_t)roll(world, 2 * (SPILL_TAKE_US + SPILL_MARGIN_US));
+    world->now_us += (int64_t)roll(world, 2 * (SPILL_ADOPT_US + SPILL_MARGIN_US));
 }
 
 /* ---- the model ------------------------------------------------------------------------------- */
@@ -141,7 +141,7 @@ static bool read_head(world_t *world, int owner, spill_state_t *head)
     assert_int_equal(spill_owner_init(&own, world->feed, &world->owners[owner], &error), SPILL_OK);
     assert_int_equal(spill_owner_read_state(&own, SPILL_HEAD, &response, &error), SPILL_OK);
     *head = response.state;
-    head->gone = (spill_seqs_t){0};
+    head->deleted = (spill_seqs_t){0};
     bool there = response.state.present;
     spill_response_release(&response);
     spill_owner_release(&own);
@@ -412,12 +412,12 @@ static void repair(world_t *world)
 {
     spill_repair_summary_t summary;
     spill_error_t error;
-    world->now_us += SPILL_TAKE_US + SPILL_MARGIN_US;
+    world->now_us += SPILL_ADOPT_US + SPILL_MARGIN_US;
     assert_int_equal(spill_array_repair(world->feed, NULL, false, NULL, NULL, &summary, &error),
                      SPILL_OK);
 }
 
-static void check_laid_out(world_t *world)
+static void check_reshaped(world_t *world)
 {
     spill_error_t error;
     if (world->full)
@@ -540,13 +540,13 @@ static void play(world_t *world, bool undo)
     run_until_done(world, spill_migrate);
     quiet(world);
     run_until_done(world, spill_migrate); /* what was pushed behind it */
-    check_laid_out(world);
+    check_reshaped(world);
     if (!undo)
         return;
     run_until_done(world, spill_migrate_undo);
     check_given_back(world);
     run_until_done(world, spill_migrate);
-    check_laid_out(world);
+    check_reshaped(world);
 }
 
 static int setting(const char *name, int otherwise)
@@ -623,7 +623,7 @@ static void every_call_fails_once(bool memory, bool full, pass_fn pass)
             reached = spill_fault_calls(world.faulty) > world.fail_at;
             quiet(&world);
             if (pass == spill_migrate)
-                check_laid_out(&world);
+                check_reshaped(&world);
             run_until_done(&world, spill_migrate_undo);
             fill(&world, 3, 1);
             check_given_back(&world);
@@ -736,7 +736,7 @@ static void take_page(void *context, int64_t index, const spill_request_t *reque
         spill_state_t head;
         assert_true(read_head(taker->world, 0, &head));
         assert_int_equal(spill_owner_init(&own, world->feed, &world->owners[0], &error), SPILL_OK);
-        assert_int_equal(spill_outlier_empty_pages(&own, head.epoch, 0, 1, &error), SPILL_OK);
+        assert_int_equal(spill_outlier_empty_pages(&own, head.incarnation, 0, 1, &error), SPILL_OK);
         spill_owner_release(&own);
     }
     taker->done = taker->done || next;

@@ -27,9 +27,9 @@ typedef struct world {
     int64_t elements[ELEMENTS];
     int64_t now_us;
     int count;           /* of elements */
-    spill_fault_t fault; /* what becomes of the next TAKE_CUT, once */
-    bool edits;          /* an element, just before the next TAKE_CUT */
-    bool dies;           /* at the next CUT, which follows the TAKE_CUT */
+    spill_fault_t fault; /* what becomes of the next ADOPT_SPLIT, once */
+    bool edits;          /* an element, just before the next ADOPT_SPLIT */
+    bool dies;           /* at the next CUT, which follows the ADOPT_SPLIT */
 } world_t;
 
 static int64_t now_us(void *context)
@@ -48,7 +48,7 @@ static spill_fault_t decide(void *context, int64_t index, const spill_request_t 
     (void)index;
     if (request && request->kind == SPILL_REQUEST_CUT && world->dies)
         return SPILL_FAULT_FAIL;
-    if (!request || request->kind != SPILL_REQUEST_TAKE_CUT)
+    if (!request || request->kind != SPILL_REQUEST_ADOPT_SPLIT)
         return SPILL_FAULT_NONE;
     spill_fault_t fault = world->fault;
     world->fault = SPILL_FAULT_NONE;
@@ -99,7 +99,7 @@ static void before_call(void *context, int64_t index, const spill_request_t *req
 {
     world_t *world = context;
     (void)index;
-    if (!world->edits || !request || request->kind != SPILL_REQUEST_TAKE_CUT)
+    if (!world->edits || !request || request->kind != SPILL_REQUEST_ADOPT_SPLIT)
         return;
     world->edits = false;
     edit(world, 7);
@@ -156,7 +156,7 @@ static void release_world(world_t *world)
 
 static void let_leases_run_out(world_t *world)
 {
-    world->now_us += SPILL_TAKE_US + SPILL_MARGIN_US;
+    world->now_us += SPILL_ADOPT_US + SPILL_MARGIN_US;
 }
 
 /* Pages of the copy whose update is not known to have been refused go with their owner alone. */
@@ -222,7 +222,7 @@ static void a_late_update_is_refused_while_its_copy_is_kept(void **state)
     static world_t world;
     (void)state;
     open_under_way(&world);
-    world.now_us += SPILL_TAKE_US;
+    world.now_us += SPILL_ADOPT_US;
     assert_int_equal(migrate(&world), 1);
     edit(&world, 101);
     assert_int_equal(spill_fault_deliver(world.faulty, 0), SPILL_REFUSED_GUARD);
@@ -287,7 +287,7 @@ static void replace_document(world_t *world)
     assert_int_equal(spill_owner_init(&owner, world->feed, &world->owner, NULL), SPILL_OK);
     assert_int_equal(spill_owner_read_state(&owner, SPILL_HEAD, &head, NULL), SPILL_OK);
     spill_request_t drop = spill_owner_request(&owner, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
-    drop.epoch = head.state.epoch;
+    drop.incarnation = head.state.incarnation;
     drop.pages = head.state.pages;
     assert_int_equal(spill_owner_step(&owner, &drop, &done, NULL), SPILL_OK);
     assert_true(done);

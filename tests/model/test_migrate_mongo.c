@@ -119,7 +119,7 @@ static void print_finding(void *context, const spill_finding_t *finding)
                 finding->text);
 }
 
-static void check_laid_out(const world_t *world)
+static void check_reshaped(const world_t *world)
 {
     spill_array_t *array;
     spill_verify_summary_t summary;
@@ -211,7 +211,7 @@ static bool survives(world_t *world, int64_t at, spill_fault_t fault)
     spill_fault_wrap(world->store, &hooks, &faulty);
     run_until_done(world, faulty, spill_migrate);
     deliver(faulty);
-    check_laid_out(world);
+    check_reshaped(world);
     run_until_done(world, faulty, spill_migrate_undo);
     deliver(faulty);
     check_given_back(world);
@@ -279,7 +279,7 @@ static void fill_ada(const world_t *world)
 static void edit_before_taking(void *context, int64_t index, const spill_request_t *request)
 {
     (void)index;
-    if (request && request->kind == SPILL_REQUEST_TAKE_CUT)
+    if (request && request->kind == SPILL_REQUEST_ADOPT_SPLIT)
         change_ada(context, false);
 }
 

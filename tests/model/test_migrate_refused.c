@@ -106,19 +106,19 @@ static int64_t predict(world_t *world)
 static void migrate(world_t *world, int64_t *failed, int64_t *copied)
 {
     spill_error_t error;
-    spill_migrate_result_t laid_out = {0};
-    spill_bring_result_t brought = {0};
+    spill_migrate_result_t reshaped = {0};
+    spill_catch_up_result_t caught_up = {0};
     spill_array_t *original;
     expect(spill_staged_begin(&world->staged, &error), SPILL_OK, &error);
     expect(spill_array_open(world->store, world->planned.original.name, &original, &error),
            SPILL_OK, &error);
-    expect(spill_migrate(original, &world->options, &laid_out, &error), SPILL_OK, &error);
-    expect(spill_bring(world->store, world->planned.original.name, "planned", &world->options,
-                       &brought, &error),
+    expect(spill_migrate(original, &world->options, &reshaped, &error), SPILL_OK, &error);
+    expect(spill_catch_up(world->store, world->planned.original.name, "planned", &world->options,
+                          &caught_up, &error),
            SPILL_OK, &error);
     spill_array_close(original);
-    *failed = laid_out.failed + brought.failed;
-    *copied = brought.copied.elements;
+    *failed = reshaped.failed + caught_up.failed;
+    *copied = caught_up.copied.elements;
 }
 
 static int64_t count_in(world_t *world, const char *name, int number)
@@ -193,7 +193,7 @@ static void a_conversion_appends_nothing_of_the_owner(void **state)
     (void)state;
     static world_t world;
     spill_error_t error;
-    spill_migrate_result_t laid_out = {0};
+    spill_migrate_result_t reshaped = {0};
     spill_copy_result_t result = {0};
     spill_copy_options_t options = {.as = "planned"};
     spill_array_t *original;
@@ -204,7 +204,7 @@ static void a_conversion_appends_nothing_of_the_owner(void **state)
     expect(spill_array_open(world.store, world.planned.original.name, &original, &error), SPILL_OK,
            &error);
     world.options.planned = NULL;
-    expect(spill_migrate(original, &world.options, &laid_out, &error), SPILL_OK, &error);
+    expect(spill_migrate(original, &world.options, &reshaped, &error), SPILL_OK, &error);
     spill_array_close(original);
     world.options.planned = &world.planned.definition;
     assert_int_equal(predict(&world), 1); /* of an array that is managed already */

@@ -1,8 +1,8 @@
 /*
- * store/foreign.h on a server: documents in the order of _id whatever its types, changes and what
+ * store/raw_admin.h on a server: documents in the order of _id whatever its types, changes and what
  * unique indexes say to them, and collections that are made, renamed and dropped.
  */
-#include "store/foreign.h"
+#include "store/raw_admin.h"
 #include "support/server.h"
 
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 
 typedef struct fixture {
     char *uri;
-    spill_foreign_t *foreign;
+    spill_raw_admin_t *admin;
     spill_error_t error;
 } fixture_t;
 
@@ -22,7 +22,7 @@ static int open_fixture(void **state)
 {
     fixture_t *fixture = bson_malloc0(sizeof *fixture);
     fixture->uri = server_new_database(NULL);
-    assert_int_equal(spill_foreign_open(fixture->uri, &fixture->foreign, &fixture->error),
+    assert_int_equal(spill_raw_admin_open(fixture->uri, &fixture->admin, &fixture->error),
                      SPILL_OK);
     *state = fixture;
     return 0;
@@ -31,7 +31,7 @@ static int open_fixture(void **state)
 static int close_fixture(void **state)
 {
     fixture_t *fixture = *state;
-    spill_foreign_close(fixture->foreign);
+    spill_raw_admin_close(fixture->admin);
     server_drop(fixture->uri);
     bson_free(fixture->uri);
     bson_free(fixture);
@@ -48,9 +48,9 @@ static void put(fixture_t *fixture, const char *collection, const char *json)
 {
     bson_t *document = bson_new_from_json((const uint8_t *)json, -1, NULL);
     assert_non_null(document);
-    spill_foreign_write_t write = {.kind = SPILL_FOREIGN_INSERT, .document = document};
-    assert_done(fixture, fixture->foreign->ops->write(fixture->foreign, collection, &write, 1,
-                                                      &fixture->error));
+    spill_raw_admin_write_t write = {.kind = SPILL_RAW_ADMIN_INSERT, .document = document};
+    assert_done(fixture,
+                fixture->admin->ops->write(fixture->admin, collection, &write, 1, &fixture->error));
     assert_false(write.duplicate);
     bson_destroy(document);
 }
@@ -65,15 +65,15 @@ static char *read_all(fixture_t *fixture, const char *collection, const bson_t *
     for (int round = 0; !end && round < 100; round++) {
         bson_iter_t iter;
         spill_value_t id;
-        spill_foreign_batch_t batch;
-        spill_foreign_read_t what = {
+        spill_raw_admin_batch_t batch;
+        spill_raw_admin_read_t what = {
             .collection = collection, .filter = filter, .ids_only = true, .limit = limit};
         if (bson_iter_init(&iter, &after) && bson_iter_next(&iter)) {
             id = spill_value_from_iter(&iter);
             what.after = &id;
         }
         assert_done(fixture,
-                    fixture->foreign->ops->read(fixture->foreign, &what, &batch, &fixture->error));
+                    fixture->admin->ops->read(fixture->admin, &what, &batch, &fixture->error));
         end = batch.end;
         for (size_t i = 0; i < batch.count; i++) {
             assert_true(bson_iter_init_find(&iter, batch.documents[i], "_id"));
@@ -84,7 +84,7 @@ static char *read_all(fixture_t *fixture, const char *collection, const bson_t *
             bson_reinit(&after);
             spill_value_append(&id, &after, "");
         }
-        spill_foreign_batch_release(&batch);
+        spill_raw_admin_batch_release(&batch);
     }
     assert_true(end);
     bson_destroy(&after);
@@ -148,18 +148,16 @@ static void test_reads_by_id(void **state)
         (const uint8_t *)"[{\"room\": \"a\", \"id\": 1}, 7, 8, {\"id\": 1, \"room\": \"b\"}]", -1,
         NULL);
     bson_t *filter = BCON_NEW("room", "b");
-    spill_foreign_batch_t batch;
-    spill_foreign_read_t what = {.collection = "by id", .ids = ids};
-    assert_done(fixture,
-                fixture->foreign->ops->read(fixture->foreign, &what, &batch, &fixture->error));
+    spill_raw_admin_batch_t batch;
+    spill_raw_admin_read_t what = {.collection = "by id", .ids = ids};
+    assert_done(fixture, fixture->admin->ops->read(fixture->admin, &what, &batch, &fixture->error));
     assert_int_equal(batch.count, 2);
-    spill_foreign_batch_release(&batch);
+    spill_raw_admin_batch_release(&batch);
     what.filter = filter;
-    assert_done(fixture,
-                fixture->foreign->ops->read(fixture->foreign, &what, &batch, &fixture->error));
+    assert_done(fixture, fixture->admin->ops->read(fixture->admin, &what, &batch, &fixture->error));
     assert_int_equal(batch.count, 1);
     assert_true(bson_has_field(batch.documents[0], "room"));
-    spill_foreign_batch_release(&batch);
+    spill_raw_admin_batch_release(&batch);
     bson_destroy(ids);
     bson_destroy(filter);
 }
@@ -167,11 +165,11 @@ static void test_reads_by_id(void **state)
 static void test_writes(void **state)
 {
     fixture_t *fixture = *state;
-    spill_foreign_t *foreign = fixture->foreign;
+    spill_raw_admin_t *admin = fixture->admin;
     bson_t *indexes = bson_new_from_json(
         (const uint8_t *)"[{\"key\": {\"x\": 1}, \"name\": \"x_1\", \"unique\": true}]", -1, NULL);
-    assert_done(fixture, foreign->ops->create(foreign, "written", indexes, &fixture->error));
-    assert_done(fixture, foreign->ops->create(foreign, "written", indexes, &fixture->error));
+    assert_done(fixture, admin->ops->create(admin, "written", indexes, &fixture->error));
+    assert_done(fixture, admin->ops->create(admin, "written", indexes, &fixture->error));
     put(fixture, "written", "{\"_id\": 1, \"x\": 1, \"room\": \"a\"}");
     put(fixture, "written", "{\"_id\": 2, \"x\": 2, \"room\": \"a\"}");
     put(fixture, "written", "{\"_id\": 3, \"x\": 3, \"room\": \"b\"}");
@@ -185,23 +183,23 @@ static void test_writes(void **state)
     bson_iter_init_find(&one, ids, "0");
     bson_iter_init_find(&two, ids, "1");
     bson_iter_init_find(&three, ids, "2");
-    spill_foreign_write_t writes[] = {
-        {.kind = SPILL_FOREIGN_INSERT, .document = same_id},
-        {.kind = SPILL_FOREIGN_DELETE, .id = spill_value_from_iter(&three), .filter = room},
-        {.kind = SPILL_FOREIGN_INSERT, .document = same_x},
-        {.kind = SPILL_FOREIGN_REPLACE, .id = spill_value_from_iter(&one), .document = taken},
-        {.kind = SPILL_FOREIGN_INSERT, .document = fresh},
+    spill_raw_admin_write_t writes[] = {
+        {.kind = SPILL_RAW_ADMIN_INSERT, .document = same_id},
+        {.kind = SPILL_RAW_ADMIN_DELETE, .id = spill_value_from_iter(&three), .filter = room},
+        {.kind = SPILL_RAW_ADMIN_INSERT, .document = same_x},
+        {.kind = SPILL_RAW_ADMIN_REPLACE, .id = spill_value_from_iter(&one), .document = taken},
+        {.kind = SPILL_RAW_ADMIN_INSERT, .document = fresh},
     };
     static const bool refused[] = {true, false, true, true, false};
-    assert_done(fixture, foreign->ops->write(foreign, "written", writes, 5, &fixture->error));
+    assert_done(fixture, admin->ops->write(admin, "written", writes, 5, &fixture->error));
     for (int i = 0; i < 5; i++)
         assert_int_equal(writes[i].duplicate, refused[i]);
     char *left = read_all(fixture, "written", NULL, 10);
     assert_string_equal(left, "1;2;3;5;");
     bson_free(left);
-    spill_foreign_write_t removal = {
-        .kind = SPILL_FOREIGN_DELETE, .id = spill_value_from_iter(&two), .filter = room};
-    assert_done(fixture, foreign->ops->write(foreign, "written", &removal, 1, &fixture->error));
+    spill_raw_admin_write_t removal = {
+        .kind = SPILL_RAW_ADMIN_DELETE, .id = spill_value_from_iter(&two), .filter = room};
+    assert_done(fixture, admin->ops->write(admin, "written", &removal, 1, &fixture->error));
     left = read_all(fixture, "written", NULL, 10);
     assert_string_equal(left, "1;3;5;");
     bson_free(left);
@@ -213,7 +211,7 @@ static void test_writes(void **state)
 static bool is_listed(fixture_t *fixture, const char *name)
 {
     bson_t list;
-    assert_done(fixture, fixture->foreign->ops->list(fixture->foreign, &list, &fixture->error));
+    assert_done(fixture, fixture->admin->ops->list(fixture->admin, &list, &fixture->error));
     char *json = bson_as_relaxed_extended_json(&list, NULL);
     char *wanted = bson_strdup_printf("\"name\" : \"%s\"", name);
     bool found = strstr(json, wanted) != NULL;
@@ -226,47 +224,47 @@ static bool is_listed(fixture_t *fixture, const char *name)
 static void test_collections(void **state)
 {
     fixture_t *fixture = *state;
-    spill_foreign_t *foreign = fixture->foreign;
+    spill_raw_admin_t *admin = fixture->admin;
     bson_t indexes;
     put(fixture, "first", "{\"_id\": 1}");
     put(fixture, "second", "{\"_id\": 2}");
-    assert_int_equal(foreign->ops->rename(foreign, "first", "second", &fixture->error), SPILL_IO);
-    assert_int_equal(foreign->ops->rename(foreign, "none", "third", &fixture->error), SPILL_IO);
-    assert_done(fixture, foreign->ops->rename(foreign, "first", "third", &fixture->error));
+    assert_int_equal(admin->ops->rename(admin, "first", "second", &fixture->error), SPILL_IO);
+    assert_int_equal(admin->ops->rename(admin, "none", "third", &fixture->error), SPILL_IO);
+    assert_done(fixture, admin->ops->rename(admin, "first", "third", &fixture->error));
     assert_false(is_listed(fixture, "first"));
     assert_true(is_listed(fixture, "third"));
     char *ids = read_all(fixture, "third", NULL, 10);
     assert_string_equal(ids, "1;");
     bson_free(ids);
-    assert_done(fixture, foreign->ops->drop(foreign, "third", &fixture->error));
-    assert_done(fixture, foreign->ops->drop(foreign, "third", &fixture->error));
+    assert_done(fixture, admin->ops->drop(admin, "third", &fixture->error));
+    assert_done(fixture, admin->ops->drop(admin, "third", &fixture->error));
     assert_false(is_listed(fixture, "third"));
-    assert_done(fixture, foreign->ops->indexes(foreign, "third", &indexes, &fixture->error));
+    assert_done(fixture, admin->ops->indexes(admin, "third", &indexes, &fixture->error));
     assert_true(bson_empty(&indexes));
     bson_destroy(&indexes);
-    assert_int_equal(foreign->ops->count(foreign, "third"), 0);
+    assert_int_equal(admin->ops->count(admin, "third"), 0);
 }
 
 /* What the application may have, and the driver would refuse. */
 static void test_odd_documents(void **state)
 {
     fixture_t *fixture = *state;
-    spill_foreign_t *foreign = fixture->foreign;
+    spill_raw_admin_t *admin = fixture->admin;
     static const char text[] = "{\"_id\": {\"\": 1}, \"\": 1, \"a.b\": {\"$c\": [{\"\": 2}]}}";
     bson_t *document = bson_new_from_json((const uint8_t *)text, -1, NULL);
     bson_t *other = BCON_NEW("_id", "{", "", BCON_INT32(1), "}", "", BCON_INT32(2), "x.y", "z");
     bson_iter_t id;
     assert_true(bson_iter_init_find(&id, document, "_id"));
     put(fixture, "odd", text);
-    spill_foreign_write_t write = {
-        .kind = SPILL_FOREIGN_REPLACE, .id = spill_value_from_iter(&id), .document = other};
-    assert_done(fixture, foreign->ops->write(foreign, "odd", &write, 1, &fixture->error));
-    spill_foreign_batch_t batch;
-    spill_foreign_read_t what = {.collection = "odd", .limit = 10};
-    assert_done(fixture, foreign->ops->read(foreign, &what, &batch, &fixture->error));
+    spill_raw_admin_write_t write = {
+        .kind = SPILL_RAW_ADMIN_REPLACE, .id = spill_value_from_iter(&id), .document = other};
+    assert_done(fixture, admin->ops->write(admin, "odd", &write, 1, &fixture->error));
+    spill_raw_admin_batch_t batch;
+    spill_raw_admin_read_t what = {.collection = "odd", .limit = 10};
+    assert_done(fixture, admin->ops->read(admin, &what, &batch, &fixture->error));
     assert_int_equal(batch.count, 1);
     assert_true(bson_equal(batch.documents[0], other));
-    spill_foreign_batch_release(&batch);
+    spill_raw_admin_batch_release(&batch);
     bson_destroy(document);
     bson_destroy(other);
 }
@@ -274,22 +272,22 @@ static void test_odd_documents(void **state)
 static void test_marks(void **state)
 {
     fixture_t *fixture = *state;
-    spill_foreign_t *foreign = fixture->foreign;
+    spill_raw_admin_t *admin = fixture->admin;
     bson_t *one = BCON_NEW("at", BCON_INT32(1)), *two = BCON_NEW("at", BCON_INT32(2)), *got;
     bool done;
-    assert_done(fixture, foreign->ops->mark_get(foreign, "m", &got, &fixture->error));
+    assert_done(fixture, admin->ops->checkpoint_get(admin, "m", &got, &fixture->error));
     assert_null(got);
-    assert_done(fixture, foreign->ops->mark_put(foreign, "m", NULL, one, &done, &fixture->error));
+    assert_done(fixture, admin->ops->checkpoint_put(admin, "m", NULL, one, &done, &fixture->error));
     assert_true(done);
-    assert_done(fixture, foreign->ops->mark_put(foreign, "m", two, one, &done, &fixture->error));
+    assert_done(fixture, admin->ops->checkpoint_put(admin, "m", two, one, &done, &fixture->error));
     assert_false(done);
-    assert_done(fixture, foreign->ops->mark_put(foreign, "m", one, two, &done, &fixture->error));
+    assert_done(fixture, admin->ops->checkpoint_put(admin, "m", one, two, &done, &fixture->error));
     assert_true(done);
-    assert_done(fixture, foreign->ops->mark_get(foreign, "m", &got, &fixture->error));
+    assert_done(fixture, admin->ops->checkpoint_get(admin, "m", &got, &fixture->error));
     assert_true(bson_equal(got, two));
     bson_destroy(got);
-    assert_done(fixture, foreign->ops->mark_delete(foreign, "m", &fixture->error));
-    assert_done(fixture, foreign->ops->mark_get(foreign, "m", &got, &fixture->error));
+    assert_done(fixture, admin->ops->checkpoint_delete(admin, "m", &fixture->error));
+    assert_done(fixture, admin->ops->checkpoint_get(admin, "m", &got, &fixture->error));
     assert_null(got);
     bson_destroy(one);
     bson_destroy(two);

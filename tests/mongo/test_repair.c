@@ -1,9 +1,9 @@
 /* Repair finishes what dead clients left, on a server. */
+#include "support/corrupted.h"
 #include "support/findings.h"
 #include "support/half_done.h"
 #include "support/miscounted.h"
 #include "support/server.h"
-#include "support/spoiled.h"
 
 #include <spillway/bucket.h>
 
@@ -19,7 +19,7 @@ static void server(void **state)
     char *uri = server_new_database(NULL);
     spill_store_t *store = server_open(uri);
     half_done_repaired(store);
-    spoiled_summaries_mended(store);
+    spoiled_summaries_fixed(store);
     server_close(store);
     server_drop(uri);
     bson_free(uri);
@@ -30,7 +30,7 @@ static void counts(void **state)
     (void)state;
     char *uri = server_new_database(NULL);
     spill_store_t *store = server_open(uri);
-    miscounted_mended(store);
+    miscounted_fixed(store);
     server_close(store);
     server_drop(uri);
     bson_free(uri);
@@ -362,11 +362,11 @@ static void numbers_of_others(void **state)
     spill_array_t *array = stage.array;
     mongoc_database_t *database = stage.database;
     make_owner(array, "ada");
-    bson_t *gone =
+    bson_t *deleted =
                BCON_NEW("$set", "{", "spill.gone", "[", BCON_INT64(4), BCON_INT64(90), "]", "}"),
            *push = BCON_NEW("$push", "{", "activities", BCON_INT64(77), "}"),
            *pop = BCON_NEW("$pop", "{", "activities", BCON_INT32(1), "}");
-    change_page(database, "ada", 1, gone);
+    change_page(database, "ada", 1, deleted);
     const char *found = "I4@1: counts 2 elements, in [2, 6), where its elements are in [2, 4)\n";
     assert_repaired(array, found, found, 1);
     change_page(database, "ada", 1, push);
@@ -378,7 +378,7 @@ static void numbers_of_others(void **state)
     assert_non_null(strstr(findings.text, "I4@2: starts at 4, before the end 5 of the one before"));
     change_page(database, "ada", 1, pop);
     assert_verified(array, "");
-    bson_destroy(gone);
+    bson_destroy(deleted);
     bson_destroy(push);
     bson_destroy(pop);
     close_stage(&stage);

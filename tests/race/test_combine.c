@@ -32,7 +32,7 @@ static spill_code_t is_refused(spill_store_t *store, const spill_request_t *requ
     for (size_t i = 0; i < request->member_count; i++) {
         const spill_op_t *op = request->members[i].op;
         if (op && (spill_ops_find(&found.ops, op->id, op->id_bytes) ||
-                   found.state.n + (int64_t)i >= op->base + request->op_window))
+                   found.state.op_count + (int64_t)i >= op->base + request->op_window))
             *refused = true;
     }
     spill_response_release(&found);

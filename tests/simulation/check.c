@@ -28,7 +28,7 @@ static void check_acknowledged(sim_client_t *client, const sim_append_t *append,
     bool moved = false; /* applied to a later owner of the name once more: not promised otherwise */
     for (int i = 0; i < append->count; i++) {
         const sim_origin_t *origin = &first[i];
-        moved = moved || origin->applied > 1 || origin->incarnation != first->incarnation;
+        moved = moved || origin->applied > 1 || origin->generation != first->generation;
         if (origin->applied == 0)
             sim_fail(world, "append #%d: acknowledged, but v%lld was not appended", index,
                      (long long)append->first_value + i);
@@ -104,18 +104,18 @@ void sim_check_append(sim_client_t *client, const sim_append_t *append,
 
 /* The elements of one version's incarnation: a stretch of plain->elements. */
 typedef struct stretch {
-    const sim_plain_element_t *first;
+    const sim_model_element_t *first;
     size_t count;
 } stretch_t;
 
-static stretch_t stretch_of(const sim_plain_t *plain, int32_t version)
+static stretch_t stretch_of(const sim_model_t *plain, int32_t version)
 {
     stretch_t stretch = {NULL, 0};
-    int32_t incarnation = plain->moments[version].incarnation;
+    int32_t generation = plain->moments[version].generation;
     for (size_t i = plain->element_count; i-- > 0;) {
-        if (plain->elements[i].incarnation < incarnation)
+        if (plain->elements[i].generation < generation)
             break;
-        if (plain->elements[i].incarnation == incarnation) {
+        if (plain->elements[i].generation == generation) {
             stretch.first = &plain->elements[i];
             stretch.count++;
         }
@@ -138,7 +138,7 @@ static int64_t read_id(const sim_world_t *world, const spill_element_t *element)
 }
 
 /* Is the slice what a read of this one version gives? */
-static bool matches(const sim_world_t *world, const sim_plain_t *plain, int32_t version,
+static bool matches(const sim_world_t *world, const sim_model_t *plain, int32_t version,
                     const spill_read_options_t *options, const spill_slice_t *slice)
 {
     stretch_t stretch = stretch_of(plain, version);
@@ -147,8 +147,8 @@ static bool matches(const sim_world_t *world, const sim_plain_t *plain, int32_t 
     bool more = false;
     for (size_t i = 0; i < stretch.count; i++) {
         size_t at = options->order == SPILL_OLDEST_FIRST ? i : stretch.count - 1 - i;
-        const sim_plain_element_t *element = &stretch.first[at];
-        int64_t value = sim_plain_value(plain, element, version);
+        const sim_model_element_t *element = &stretch.first[at];
+        int64_t value = sim_model_value(plain, element, version);
         if (value < 0 || !in_range(options, element->seq) || skip-- > 0)
             continue;
         if ((int64_t)taken == options->limit) {
@@ -163,7 +163,7 @@ static bool matches(const sim_world_t *world, const sim_plain_t *plain, int32_t 
     return taken == slice->count && (slice->more || !more);
 }
 
-static bool only_appends(const sim_plain_t *plain, sim_span_t span)
+static bool only_appends(const sim_model_t *plain, sim_span_t span)
 {
     for (int32_t v = span.from + 1; v <= span.to; v++)
         if (plain->moments[v].change != SIM_CHANGE_APPEND &&
@@ -173,18 +173,18 @@ static bool only_appends(const sim_plain_t *plain, sim_span_t span)
 }
 
 /* Was the element there with the value that was read, at some moment of the span? */
-static bool was_there(const sim_world_t *world, const sim_plain_t *plain, sim_span_t span,
+static bool was_there(const sim_world_t *world, const sim_model_t *plain, sim_span_t span,
                       const spill_element_t *element)
 {
     int64_t id = read_id(world, element);
     for (int32_t v = span.from; v <= span.to && id >= 0; v++) {
-        const sim_plain_element_t *found = sim_plain_find_at(plain, v, element->seq);
-        if (found && sim_plain_value(plain, found, v) == id)
+        const sim_model_element_t *found = sim_model_find_at(plain, v, element->seq);
+        if (found && sim_model_value(plain, found, v) == id)
             return true;
     }
-    const sim_plain_element_t *first = sim_plain_find_at(plain, span.from, element->seq);
+    const sim_model_element_t *first = sim_model_find_at(plain, span.from, element->seq);
     return first && first->died > span.from && first->died <= span.to &&
-           sim_plain_edited(plain, first, id, first->died - 1, first->died);
+           sim_model_edited(plain, first, id, first->died - 1, first->died);
 }
 
 static bool contains(const spill_slice_t *slice, int64_t seq)
@@ -208,7 +208,7 @@ static bool reached(const spill_read_options_t *options, const spill_slice_t *sl
  * A read of several documents while elements changed: each element that it has was there at some
  * moment, in order; and it has each one that was there all the while.
  */
-static const char *loosely(const sim_world_t *world, const sim_plain_t *plain, sim_span_t span,
+static const char *loosely(const sim_world_t *world, const sim_model_t *plain, sim_span_t span,
                            const spill_read_options_t *options, const spill_slice_t *slice)
 {
     bool oldest_first = options->order == SPILL_OLDEST_FIRST;
@@ -224,13 +224,13 @@ static const char *loosely(const sim_world_t *world, const sim_plain_t *plain, s
             return "an element that was not there";
     }
     if (options->skip > 0 ||
-        plain->moments[span.from].incarnation != plain->moments[span.to].incarnation)
+        plain->moments[span.from].generation != plain->moments[span.to].generation)
         return NULL;
     int64_t last =
         slice->count > 0 ? slice->elements[slice->count - 1].seq : (oldest_first ? -1 : INT64_MAX);
     stretch_t stretch = stretch_of(plain, span.from);
     for (size_t i = 0; i < stretch.count; i++) {
-        const sim_plain_element_t *element = &stretch.first[i];
+        const sim_model_element_t *element = &stretch.first[i];
         bool throughout = element->born <= span.from && element->died > span.to;
         if (throughout && in_range(options, element->seq) &&
             reached(options, slice, last, element->seq) && !contains(slice, element->seq))
@@ -253,7 +253,7 @@ void sim_check_read(sim_client_t *client, int owner, sim_span_t span,
                     const spill_read_options_t *options, const spill_slice_t *slice)
 {
     sim_world_t *world = client->world;
-    const sim_plain_t *plain = &world->plains[owner];
+    const sim_model_t *plain = &world->plains[owner];
     if (client->reads > 1)
         sim_saw(world, SIM_READ_TWO_DOCUMENTS);
     for (int32_t v = span.to; v >= span.from; v--)
@@ -279,14 +279,14 @@ void sim_check_read(sim_client_t *client, int owner, sim_span_t span,
 
 void sim_check_count(sim_client_t *client, int owner, sim_span_t span, const spill_count_t *count)
 {
-    const sim_plain_t *plain = &client->world->plains[owner];
+    const sim_model_t *plain = &client->world->plains[owner];
     for (int32_t v = span.to; v >= span.from; v--) {
-        const sim_plain_moment_t *moment = &plain->moments[v];
+        const sim_model_moment_t *moment = &plain->moments[v];
         if (count->exists == moment->exists && count->count == moment->live - moment->pending &&
             count->next == moment->next)
             return;
     }
-    const sim_plain_moment_t *now = sim_plain_now(plain);
+    const sim_model_moment_t *now = sim_model_now(plain);
     sim_fail(client->world,
              "owner %d: counted %lld, next %lld; there are %d (%d of them being removed), next "
              "%lld, and that did not hold before",
@@ -296,19 +296,19 @@ void sim_check_count(sim_client_t *client, int owner, sim_span_t span, const spi
 
 /* What statistics follow from the plain array at one version; in parts the order of sums differs.
  */
-static void fold(const sim_world_t *world, const sim_plain_t *plain, int32_t version,
-                 spill_tally_t *tally, int64_t *count)
+static void fold(const sim_world_t *world, const sim_model_t *plain, int32_t version,
+                 spill_window_stats_t *window_stats, int64_t *count)
 {
     stretch_t stretch = stretch_of(plain, version);
-    *tally = (spill_tally_t){0};
+    *window_stats = (spill_window_stats_t){0};
     *count = 0;
     for (size_t i = 0; i < stretch.count; i++) {
         sim_value_bytes_t bytes;
-        int64_t id = sim_plain_value(plain, &stretch.first[i], version);
+        int64_t id = sim_model_value(plain, &stretch.first[i], version);
         if (id < 0)
             continue;
         spill_value_t value = sim_value_of(world, &bytes, id);
-        spill_tally_add(tally, &world->definition, &value);
+        spill_window_stats_add(window_stats, &world->definition, &value);
         ++*count;
     }
 }
@@ -323,41 +323,42 @@ void sim_check_statistics(sim_client_t *client, int owner, sim_span_t span,
                           const spill_statistics_t *statistics)
 {
     sim_world_t *world = client->world;
-    const sim_plain_t *plain = &world->plains[owner];
-    spill_tally_t tally = {0};
+    const sim_model_t *plain = &world->plains[owner];
+    spill_window_stats_t window_stats = {0};
     int64_t count = 0;
     if (client->reads > 1 && span.from != span.to)
         return; /* of several moments */
     for (int32_t v = span.to; v >= span.from; v--) {
-        fold(world, plain, v, &tally, &count);
-        if (statistics->count == count && statistics->values == tally.values &&
-            near(statistics->sum.value, tally.run) &&
-            (tally.values == 0 || (statistics->min.value == tally.min.value &&
-                                   statistics->max.value == tally.max.value)))
+        fold(world, plain, v, &window_stats, &count);
+        if (statistics->count == count && statistics->values == window_stats.values &&
+            near(statistics->sum.value, window_stats.run) &&
+            (window_stats.values == 0 || (statistics->min.value == window_stats.min.value &&
+                                          statistics->max.value == window_stats.max.value)))
             return;
     }
     sim_fail(world,
              "owner %d: statistics of %lld elements, %lld values, sum %g; no version has these, "
              "the last has %lld, %lld, %g",
              owner, (long long)statistics->count, (long long)statistics->values,
-             statistics->sum.value, (long long)count, (long long)tally.values, tally.run);
+             statistics->sum.value, (long long)count, (long long)window_stats.values,
+             window_stats.run);
 }
 
 /* ---- changes --------------------------------------------------------------------------------- */
 
 /* Was there a moment without this element? One whose removal is counted may be missed, too. */
-static bool was_missing(const sim_plain_t *plain, sim_span_t span, int64_t seq)
+static bool was_missing(const sim_model_t *plain, sim_span_t span, int64_t seq)
 {
     for (int32_t v = span.from; v <= span.to; v++) {
-        const sim_plain_element_t *element = sim_plain_find_at(plain, v, seq);
+        const sim_model_element_t *element = sim_model_find_at(plain, v, seq);
         if (!plain->moments[v].exists || !element || element->pending ||
-            sim_plain_value(plain, element, v) < 0)
+            sim_model_value(plain, element, v) < 0)
             return true;
     }
     return false;
 }
 
-static bool was_without_owner(const sim_plain_t *plain, sim_span_t span)
+static bool was_without_owner(const sim_model_t *plain, sim_span_t span)
 {
     for (int32_t v = span.from; v <= span.to; v++)
         if (!plain->moments[v].exists)
@@ -379,15 +380,15 @@ void sim_check_edit(sim_client_t *client, int owner, sim_span_t span, spill_code
                     int64_t seq, int64_t value)
 {
     sim_world_t *world = client->world;
-    const sim_plain_t *plain = &world->plains[owner];
+    const sim_model_t *plain = &world->plains[owner];
     if (code != SPILL_OK) {
         check_not_found(world, owner, was_missing(plain, span, seq), code, "edit", seq);
         return;
     }
     for (int32_t v = span.from; v <= span.to; v++) {
-        const sim_plain_element_t *element = sim_plain_find_at(plain, v, seq);
+        const sim_model_element_t *element = sim_model_find_at(plain, v, seq);
         bool died = element && element->died > span.from && element->died <= span.to;
-        if (died || (element && sim_plain_edited(plain, element, value, span.from, span.to)))
+        if (died || (element && sim_model_edited(plain, element, value, span.from, span.to)))
             return;
     }
     sim_fail(world, "owner %d: an edit of %lld was acknowledged, but not made", owner,
@@ -398,13 +399,13 @@ void sim_check_remove(sim_client_t *client, int owner, sim_span_t span, spill_co
                       int64_t seq)
 {
     sim_world_t *world = client->world;
-    sim_plain_t *plain = &world->plains[owner];
+    sim_model_t *plain = &world->plains[owner];
     if (code != SPILL_OK) {
         check_not_found(world, owner, was_missing(plain, span, seq), code, "remove", seq);
         return;
     }
     for (int32_t v = span.from; v <= span.to; v++) {
-        const sim_plain_element_t *element = sim_plain_find_at(plain, v, seq);
+        const sim_model_element_t *element = sim_model_find_at(plain, v, seq);
         if (element && element->died > span.from && element->died <= span.to) {
             bool *claimed = &plain->elements[element - plain->elements].claimed;
             if (*claimed)
@@ -420,15 +421,15 @@ void sim_check_remove(sim_client_t *client, int owner, sim_span_t span, spill_co
 void sim_check_trim(sim_client_t *client, int owner, sim_span_t span, spill_code_t code,
                     int64_t below)
 {
-    const sim_plain_t *plain = &client->world->plains[owner];
+    const sim_model_t *plain = &client->world->plains[owner];
     if (code != SPILL_OK) {
         check_not_found(client->world, owner, was_without_owner(plain, span), code, "trim", below);
         return;
     }
     int64_t next = plain->moments[span.from].next;
-    int64_t low = below < next ? below : next;
+    int64_t watermark = below < next ? below : next;
     for (int32_t v = span.from; v <= span.to; v++)
-        if (plain->moments[v].low >= low || !plain->moments[v].exists)
+        if (plain->moments[v].watermark >= watermark || !plain->moments[v].exists)
             return;
     sim_fail(client->world, "owner %d: a trim below %lld was acknowledged, but not made", owner,
              (long long)below);
@@ -436,7 +437,7 @@ void sim_check_trim(sim_client_t *client, int owner, sim_span_t span, spill_code
 
 void sim_check_drop(sim_client_t *client, int owner, sim_span_t span, spill_code_t code)
 {
-    const sim_plain_t *plain = &client->world->plains[owner];
+    const sim_model_t *plain = &client->world->plains[owner];
     if (code != SPILL_OK) {
         check_not_found(client->world, owner, was_without_owner(plain, span), code, "drop", 0);
         return;
@@ -466,17 +467,17 @@ void sim_check_finding(void *context, const spill_finding_t *finding)
     sim_client_t *client = context;
     sim_world_t *world = client->world;
     int owner = sim_owner_number(finding->owner);
-    if (finding->invariant == 3 && sim_plain_now(&world->plains[owner])->incarnation > 1)
+    if (finding->invariant == 3 && sim_model_now(&world->plains[owner])->generation > 1)
         return;
-    if (finding->invariant == 5 && sim_is_spoiled(world, owner))
+    if (finding->invariant == 5 && sim_is_corrupted(world, owner))
         return;
     if (has_larger_head(client) && strstr(finding->text, "have room"))
         return;
     if (strstr(finding->text, "a drop of the owner was begun") && world->drop_begun[owner])
         return;
     if (strstr(finding->text, "left of an owner that was dropped")) {
-        const sim_plain_moment_t *now = sim_plain_now(&world->plains[owner]);
-        if (now->exists && now->incarnation == 1)
+        const sim_model_moment_t *now = sim_model_now(&world->plains[owner]);
+        if (now->exists && now->generation == 1)
             sim_fail(world, "owner %d: verify: left of a drop, but there was none", owner);
         return;
     }

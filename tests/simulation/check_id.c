@@ -5,10 +5,10 @@
 
 /* ---- by id ----------------------------------------------------------------------------------- */
 
-static bool has_id(const sim_plain_t *plain, const sim_plain_element_t *element, int32_t version,
+static bool has_id(const sim_model_t *plain, const sim_model_element_t *element, int32_t version,
                    int64_t id)
 {
-    int64_t value = sim_plain_value(plain, element, version);
+    int64_t value = sim_model_value(plain, element, version);
     return value >= 0 && value % SIM_IDS == id;
 }
 
@@ -16,10 +16,10 @@ static bool has_id(const sim_plain_t *plain, const sim_plain_element_t *element,
  * Did an edit give the element the id while it was live, or after a trim had removed it? The client
  * of such a late edit read the head before the trim, and so may a client that then finds the id.
  */
-static bool had_id(const sim_plain_t *plain, int64_t seq, sim_span_t span, int64_t id)
+static bool had_id(const sim_model_t *plain, int64_t seq, sim_span_t span, int64_t id)
 {
     for (int32_t v = span.from; v <= span.to; v++) {
-        const sim_plain_element_t *element = sim_plain_find_at(plain, v, seq);
+        const sim_model_element_t *element = sim_model_find_at(plain, v, seq);
         if (element && has_id(plain, element, v, id))
             return true;
         if (!element || element->died < span.from || element->died > span.to)
@@ -32,13 +32,13 @@ static bool had_id(const sim_plain_t *plain, int64_t seq, sim_span_t span, int64
 }
 
 /* The lowest number with the id at that version, or -1. */
-static int64_t lowest(const sim_plain_t *plain, int32_t version, int64_t id)
+static int64_t lowest(const sim_model_t *plain, int32_t version, int64_t id)
 {
     if (!plain->moments[version].exists)
         return -1;
     for (size_t i = 0; i < plain->element_count; i++) {
-        const sim_plain_element_t *element = &plain->elements[i];
-        if (element->incarnation == plain->moments[version].incarnation &&
+        const sim_model_element_t *element = &plain->elements[i];
+        if (element->generation == plain->moments[version].generation &&
             has_id(plain, element, version, id))
             return element->seq;
     }
@@ -46,10 +46,10 @@ static int64_t lowest(const sim_plain_t *plain, int32_t version, int64_t id)
 }
 
 /* Was there one of them all the while, with this id, and no removal of it under way? */
-static bool was_throughout(const sim_plain_t *plain, sim_span_t span, int64_t id)
+static bool was_throughout(const sim_model_t *plain, sim_span_t span, int64_t id)
 {
     for (size_t i = 0; i < plain->element_count; i++) {
-        const sim_plain_element_t *element = &plain->elements[i];
+        const sim_model_element_t *element = &plain->elements[i];
         bool there = !element->pending;
         for (int32_t v = span.from; there && v <= span.to; v++)
             there = plain->moments[v].exists && has_id(plain, element, v, id);
@@ -59,7 +59,7 @@ static bool was_throughout(const sim_plain_t *plain, sim_span_t span, int64_t id
     return false;
 }
 
-static bool only_appends(const sim_plain_t *plain, sim_span_t span)
+static bool only_appends(const sim_model_t *plain, sim_span_t span)
 {
     for (int32_t v = span.from + 1; v <= span.to; v++)
         if (plain->moments[v].change != SIM_CHANGE_APPEND)
@@ -71,7 +71,7 @@ void sim_check_id(sim_client_t *client, int owner, sim_span_t span, spill_code_t
                   int64_t seq, const char *what)
 {
     sim_world_t *world = client->world;
-    const sim_plain_t *plain = &world->plains[owner];
+    const sim_model_t *plain = &world->plains[owner];
     if (code == SPILL_TOO_BIG && world->settings.padded)
         return;
     if (code != SPILL_OK) {
@@ -96,9 +96,9 @@ void sim_check_id(sim_client_t *client, int owner, sim_span_t span, spill_code_t
 
 void sim_check_removing(sim_client_t *client, int owner, int64_t seq)
 {
-    const sim_plain_t *plain = &client->world->plains[owner];
+    const sim_model_t *plain = &client->world->plains[owner];
     const sim_removing_t *removing = &client->removing;
-    sim_span_t span = {removing->from, sim_plain_version(plain)};
+    sim_span_t span = {removing->from, sim_model_version(plain)};
     if (removing->active && !had_id(plain, seq, span, removing->id))
         sim_fail(client->world, "owner %d: %lld was removed by a filter that it never matched",
                  owner, (long long)seq);
@@ -108,7 +108,7 @@ void sim_check_removed_where(sim_client_t *client, int owner, sim_span_t span, s
                              int64_t limit, int64_t removed)
 {
     sim_world_t *world = client->world;
-    const sim_plain_t *plain = &world->plains[owner];
+    const sim_model_t *plain = &world->plains[owner];
     if (code != SPILL_OK)
         sim_fail(world, "owner %d: a removal by a filter failed: %s", owner, spill_code_name(code));
     else if (limit > 0 && removed > limit)
@@ -123,11 +123,11 @@ void sim_check_removed_where(sim_client_t *client, int owner, sim_span_t span, s
 /* ---- trims ----------------------------------------------------------------------------------- */
 
 /* Was the element older, as it was when the trim was asked for, or at some moment since? */
-static bool was_older(const sim_plain_t *plain, const sim_plain_element_t *element, sim_span_t span,
+static bool was_older(const sim_model_t *plain, const sim_model_element_t *element, sim_span_t span,
                       int64_t time_ms)
 {
     for (int32_t v = span.from; v <= span.to; v++) {
-        int64_t value = sim_plain_value(plain, element, v);
+        int64_t value = sim_model_value(plain, element, v);
         if (value >= 0 && sim_value_time_ms(value) < time_ms)
             return true;
     }
@@ -147,9 +147,9 @@ void sim_check_trimmed(sim_client_t *client, int owner, int32_t before)
     sim_world_t *world = client->world;
     if (client->trimming.retains && world->settings.keep_seconds > 0)
         client->trimming.time_ms = kept_ms(world);
-    const sim_plain_t *plain = &world->plains[owner];
-    const sim_plain_moment_t *now = sim_plain_now(plain);
-    const sim_plain_moment_t *then = &plain->moments[before];
+    const sim_model_t *plain = &world->plains[owner];
+    const sim_model_moment_t *now = sim_model_now(plain);
+    const sim_model_moment_t *then = &plain->moments[before];
     const sim_trimming_t *trimming = &client->trimming;
     if (now->live - now->pending < trimming->keep && now->live < then->live)
         sim_fail(world, "owner %d: a trim to %lld elements left %d", owner,
@@ -159,9 +159,9 @@ void sim_check_trimmed(sim_client_t *client, int owner, int32_t before)
     if (trimming->retains && world->settings.keep_seconds > 0 && now->live < then->live)
         sim_saw(world, SIM_RETAINED_YOUNG);
     for (size_t i = 0; trimming->time_ms > 0 && i < plain->element_count; i++) {
-        const sim_plain_element_t *element = &plain->elements[i];
+        const sim_model_element_t *element = &plain->elements[i];
         sim_span_t span = {trimming->from, before};
-        if (element->died == sim_plain_version(plain) &&
+        if (element->died == sim_model_version(plain) &&
             !was_older(plain, element, span, trimming->time_ms))
             sim_fail(world, "owner %d: a trim by time took %lld, which is not older", owner,
                      (long long)element->seq);
@@ -170,19 +170,19 @@ void sim_check_trimmed(sim_client_t *client, int owner, int32_t before)
 
 /* Of the elements that were there when it was asked, the first one left at that version is young.
  */
-static bool begins_young(const sim_plain_t *plain, int32_t from, int32_t version, int64_t time_ms)
+static bool begins_young(const sim_model_t *plain, int32_t from, int32_t version, int64_t time_ms)
 {
-    const sim_plain_moment_t *asked = &plain->moments[from];
+    const sim_model_moment_t *asked = &plain->moments[from];
     for (size_t i = 0; i < plain->element_count; i++) {
-        const sim_plain_element_t *element = &plain->elements[i];
-        int64_t value = sim_plain_value(plain, element, version);
-        if (value >= 0 && element->incarnation == asked->incarnation && element->seq < asked->next)
+        const sim_model_element_t *element = &plain->elements[i];
+        int64_t value = sim_model_value(plain, element, version);
+        if (value >= 0 && element->generation == asked->generation && element->seq < asked->next)
             return sim_value_time_ms(value) >= time_ms;
     }
     return true;
 }
 
-static bool was_edited(const sim_plain_t *plain, sim_span_t span)
+static bool was_edited(const sim_model_t *plain, sim_span_t span)
 {
     for (int32_t v = span.from + 1; v <= span.to; v++)
         if (plain->moments[v].change == SIM_CHANGE_EDIT)
@@ -194,7 +194,7 @@ void sim_check_trim_to(sim_client_t *client, int owner, sim_span_t span, spill_c
                        int64_t below)
 {
     sim_world_t *world = client->world;
-    const sim_plain_t *plain = &world->plains[owner];
+    const sim_model_t *plain = &world->plains[owner];
     const sim_trimming_t *trimming = &client->trimming;
     if (code != SPILL_OK) {
         sim_check_trim(client, owner, span, code, below);
@@ -206,7 +206,7 @@ void sim_check_trim_to(sim_client_t *client, int owner, sim_span_t span, spill_c
             appended += plain->moments[v].next - plain->moments[v - 1].next;
     sim_saw(world, trimming->time_ms > 0 ? SIM_TRIMMED_TO_TIME : SIM_TRIMMED_TO_COUNT);
     for (int32_t v = span.from; v <= span.to; v++) {
-        const sim_plain_moment_t *moment = &plain->moments[v];
+        const sim_model_moment_t *moment = &plain->moments[v];
         bool few =
             trimming->time_ms == 0 && moment->live - moment->pending <= trimming->keep + appended;
         bool young = trimming->time_ms > 0 && begins_young(plain, span.from, v, trimming->time_ms);

@@ -72,8 +72,8 @@ int sim_append_new(sim_client_t *client, int owner, int count, bool has_op)
         .count = count,
         .has_op = has_op,
         .base = client->bases[owner],
-        .base_incarnation = client->base_incarnations[owner],
-        .started = sim_plain_version(&world->plains[owner]),
+        .base_generation = client->base_incarnations[owner],
+        .started = sim_model_version(&world->plains[owner]),
     };
     memcpy(world->appends[index].id, &(uint64_t){(uint64_t)index}, 8);
     for (int i = 0; i < count; i++)
@@ -81,10 +81,10 @@ int sim_append_new(sim_client_t *client, int owner, int count, bool has_op)
     return index;
 }
 
-static void learn_base(sim_client_t *client, int owner, int64_t base, int32_t incarnation)
+static void learn_base(sim_client_t *client, int owner, int64_t base, int32_t generation)
 {
     client->bases[owner] = base;
-    client->base_incarnations[owner] = incarnation;
+    client->base_incarnations[owner] = generation;
 }
 
 /* As a copy appends, where its source has numbers of no element. */
@@ -139,7 +139,7 @@ bool sim_client_append(sim_client_t *client, int index)
 {
     sim_world_t *world = client->world;
     int owner = world->appends[index].owner;
-    int32_t from = sim_plain_version(&world->plains[owner]);
+    int32_t from = sim_model_version(&world->plains[owner]);
     spill_append_result_t result;
     spill_error_t error;
     client->trimming.from = from;
@@ -158,7 +158,7 @@ bool sim_client_append(sim_client_t *client, int index)
     sim_check_append(client, append, &result, from);
     if (code == SPILL_OK)
         learn_base(client, owner, result.op_base,
-                   world->origins[append->first_value + append->count - 1].incarnation);
+                   world->origins[append->first_value + append->count - 1].generation);
     bool stale = code == SPILL_UNKNOWN && client->faults_met == 0; /* it will not get better */
     return code != SPILL_UNKNOWN || stale || !append->has_op || append->tries >= 4;
 }
@@ -184,28 +184,28 @@ static void refresh_base(sim_client_t *client, int owner)
 {
     int64_t base;
     spill_error_t error;
-    const sim_plain_t *plain = &client->world->plains[owner];
-    int32_t from = sim_plain_version(plain);
+    const sim_model_t *plain = &client->world->plains[owner];
+    int32_t from = sim_model_version(plain);
     spill_value_t value = sim_owner_value(client->world, owner);
     spill_code_t code = spill_array_op_base(client->array, &value, &base, &error);
     /* Of which owner of the name it is, is only certain when there was one all the while. */
-    if (code == SPILL_OK && plain->moments[from].incarnation == sim_plain_now(plain)->incarnation)
-        learn_base(client, owner, base, plain->moments[from].incarnation);
+    if (code == SPILL_OK && plain->moments[from].generation == sim_model_now(plain)->generation)
+        learn_base(client, owner, base, plain->moments[from].generation);
 }
 
 static void do_append(sim_client_t *client, int owner, int count)
 {
     sim_world_t *world = client->world;
     bool has_op = sim_random_chance(&world->random, 700);
-    const sim_plain_t *plain = &world->plains[owner];
+    const sim_model_t *plain = &world->plains[owner];
     if (has_op && sim_random_chance(&world->random, 300))
         refresh_base(client, owner);
     if (client->crashed)
         return;
-    if (client->base_incarnations[owner] != sim_plain_now(plain)->incarnation)
-        learn_base(client, owner, 0, sim_plain_now(plain)->incarnation);
+    if (client->base_incarnations[owner] != sim_model_now(plain)->generation)
+        learn_base(client, owner, 0, sim_model_now(plain)->generation);
     int index = sim_append_new(client, owner, count, has_op);
-    if (world->settings.best && has_op && sim_random_chance(&world->random, 150))
+    if (world->settings.top_n && has_op && sim_random_chance(&world->random, 150))
         world->appends[index].skip = sim_random_between(&world->random, 1, 5);
     world->appends[index].updates = sim_random_chance(&world->random, 100) &&
                                     !world->settings.bucket && world->appends[index].skip == 0;
@@ -217,12 +217,12 @@ static void do_append(sim_client_t *client, int owner, int count)
 
 static sim_span_t span_since(const sim_client_t *client, int owner, int32_t from)
 {
-    return (sim_span_t){from, sim_plain_version(&client->world->plains[owner])};
+    return (sim_span_t){from, sim_model_version(&client->world->plains[owner])};
 }
 
 static int32_t version_of(const sim_client_t *client, int owner)
 {
-    return sim_plain_version(&client->world->plains[owner]);
+    return sim_model_version(&client->world->plains[owner]);
 }
 
 bool sim_failed_by_fault(const sim_client_t *client, spill_code_t code)
@@ -240,7 +240,7 @@ static void report_call(sim_client_t *client, const char *what, int owner, int64
 
 static int64_t some_number(sim_world_t *world, int owner)
 {
-    int64_t next = sim_plain_now(&world->plains[owner])->next;
+    int64_t next = sim_model_now(&world->plains[owner])->next;
     return sim_random_between(&world->random, 0, (int)next);
 }
 
@@ -248,7 +248,7 @@ static void do_read(sim_client_t *client, int owner)
 {
     sim_world_t *world = client->world;
     sim_random_t *random = &world->random;
-    if ((world->settings.top > 0 || world->settings.best) && sim_random_chance(random, 400)) {
+    if ((world->settings.top > 0 || world->settings.top_n) && sim_random_chance(random, 400)) {
         sim_check_top(client, owner, false);
         return;
     }
@@ -315,8 +315,8 @@ static void do_count(sim_client_t *client, int owner)
 /* An element that is there, or was; its first value, one that was never used, or one in between. */
 static int64_t value_to_set(sim_world_t *world, int owner, int64_t seq)
 {
-    const sim_plain_t *plain = &world->plains[owner];
-    const sim_plain_element_t *element = sim_plain_find(plain, seq);
+    const sim_model_t *plain = &world->plains[owner];
+    const sim_model_element_t *element = sim_model_find(plain, seq);
     if (element && element->value != SIM_NO_VALUE && sim_random_chance(&world->random, 300))
         return element->value;
     return sim_value_new(world, owner, -1, random_padding(world));
@@ -429,7 +429,7 @@ static void do_trim_to(sim_client_t *client, int owner)
     bool by_count = sim_random_below(&world->random, 2);
     sim_trimming_t *trimming = &client->trimming;
     *trimming = (sim_trimming_t){.from = version_of(client, owner)};
-    int64_t live = sim_plain_now(&world->plains[owner])->live;
+    int64_t live = sim_model_now(&world->plains[owner])->live;
     if (by_count)
         trimming->keep = sim_random_between(&world->random, 0, (int)live + 1);
     else
@@ -574,7 +574,7 @@ static void do_repair(sim_client_t *client, int owner)
     spill_value_t value = sim_owner_value(world, owner);
     spill_error_t error;
     bool look_only = sim_random_chance(&world->random, 100);
-    sim_spoil(client, owner);
+    sim_corrupt(client, owner);
     spill_code_t code =
         spill_array_repair(client->array, &value, look_only, NULL, NULL, &summary, &error);
     report_call(client, "repair", owner, summary.findings, code);

@@ -44,17 +44,19 @@ static sim_event_t put_event(const spill_request_t *request, const spill_state_t
     if (done && !before->present)
         return SIM_PUT_PAGE_DONE;
     if (done)
-        return before->epoch == request->epoch ? SIM_PUT_PAGE_REPLACED : SIM_PUT_PAGE_EPOCH;
-    return before->epoch == request->epoch && before->src == request->src ? SIM_PUT_PAGE_SAME
-                                                                          : SIM_PUT_PAGE_NEWER;
+        return before->incarnation == request->incarnation ? SIM_PUT_PAGE_REPLACED
+                                                           : SIM_PUT_PAGE_INCARNATION;
+    return before->incarnation == request->incarnation && before->source_rev == request->source_rev
+               ? SIM_PUT_PAGE_SAME
+               : SIM_PUT_PAGE_NEWER;
 }
 
 static sim_event_t cut_event(const spill_request_t *request, const spill_state_t *before, bool done)
 {
     if (done)
         return SIM_CUT_DONE;
-    if (!before->present || before->epoch != request->epoch)
-        return SIM_CUT_EPOCH;
+    if (!before->present || before->incarnation != request->incarnation)
+        return SIM_CUT_INCARNATION;
     return before->pages != request->pages ? SIM_CUT_PAGES : SIM_CUT_REV;
 }
 
@@ -65,14 +67,15 @@ static sim_event_t seal_event(const spill_request_t *request, const spill_state_
         return SIM_SEAL_CLOSED;
     if (done)
         return request->page == SPILL_HEAD ? SIM_SEAL_DONE_HEAD : SIM_SEAL_DONE_PAGE;
-    return before->present && before->epoch == request->epoch ? SIM_SEAL_SEALED : SIM_SEAL_EPOCH;
+    return before->present && before->incarnation == request->incarnation ? SIM_SEAL_SEALED
+                                                                          : SIM_SEAL_INCARNATION;
 }
 
 static sim_event_t advance_event(const spill_request_t *request, const spill_state_t *before,
                                  bool done)
 {
     if (!done)
-        return SIM_ADVANCE_EPOCH;
+        return SIM_ADVANCE_INCARNATION;
     return before->pages < request->pages ? SIM_ADVANCE_DONE : SIM_ADVANCE_BEHIND;
 }
 
@@ -89,14 +92,15 @@ static sim_event_t drop_head_event(const spill_request_t *request, const spill_s
 {
     if (done)
         return SIM_DROP_HEAD_DONE;
-    return before->present && before->epoch == request->epoch ? SIM_DROP_HEAD_PAGES
-                                                              : SIM_DROP_HEAD_EPOCH;
+    return before->present && before->incarnation == request->incarnation
+               ? SIM_DROP_HEAD_PAGES
+               : SIM_DROP_HEAD_INCARNATION;
 }
 
 sim_event_t sim_request_event(const spill_request_t *request, const spill_state_t *before,
                               bool op_seen, bool done)
 {
-    bool same_epoch = before->present && before->epoch == request->epoch;
+    bool same_incarnation = before->present && before->incarnation == request->incarnation;
     switch (request->kind) {
     case SPILL_REQUEST_APPEND:
         return append_event(request, before, op_seen, done);
@@ -111,19 +115,19 @@ sim_event_t sim_request_event(const spill_request_t *request, const spill_state_
     case SPILL_REQUEST_CREATE_PAGE:
         if (!done)
             return SIM_CREATE_PAGE_PRESENT;
-        return before->present ? SIM_CREATE_PAGE_EPOCH : SIM_CREATE_PAGE_DONE;
+        return before->present ? SIM_CREATE_PAGE_INCARNATION : SIM_CREATE_PAGE_DONE;
     case SPILL_REQUEST_EDIT:
         return edit_event(request, before, done);
     case SPILL_REQUEST_REMOVE:
         return done ? SIM_REMOVE_DONE : SIM_REMOVE_REV;
-    case SPILL_REQUEST_INTEND:
-        return done ? SIM_INTEND_DONE : SIM_INTEND_REV;
-    case SPILL_REQUEST_PULL:
+    case SPILL_REQUEST_PREPARE:
+        return done ? SIM_PREPARE_DONE : SIM_PREPARE_REV;
+    case SPILL_REQUEST_DELETE:
         if (done)
-            return SIM_PULL_DONE;
-        return same_epoch ? SIM_PULL_GONE : SIM_PULL_EPOCH;
-    case SPILL_REQUEST_SETTLE:
-        return done ? SIM_SETTLE_DONE : SIM_SETTLE_REV;
+            return SIM_DELETE_DONE;
+        return same_incarnation ? SIM_DELETE_GONE : SIM_DELETE_INCARNATION;
+    case SPILL_REQUEST_COMPLETE:
+        return done ? SIM_COMPLETE_DONE : SIM_COMPLETE_REV;
     case SPILL_REQUEST_TRIM:
         return done ? SIM_TRIM_DONE : SIM_TRIM_REV;
     case SPILL_REQUEST_RECOUNT:
@@ -137,9 +141,9 @@ sim_event_t sim_request_event(const spill_request_t *request, const spill_state_
     case SPILL_REQUEST_DROP_PAGE:
         return done ? SIM_DROP_PAGE_DONE : SIM_DROP_PAGE_REFUSED;
     case SPILL_REQUEST_READ:
-    case SPILL_REQUEST_TAKE: /* no client here lays arrays of others out: model/test_migrate */
-    case SPILL_REQUEST_TAKE_CUT:
-    case SPILL_REQUEST_GIVE_BACK:
+    case SPILL_REQUEST_ADOPT: /* no client here lays arrays of others out: model/test_migrate */
+    case SPILL_REQUEST_ADOPT_SPLIT:
+    case SPILL_REQUEST_UNMANAGE:
     case SPILL_REQUEST_KIND_COUNT:
         break;
     }

@@ -25,23 +25,23 @@
     X(APPEND_ABSENT, "APPEND refused: absent, or another epoch")                                   \
     X(PUT_PAGE_DONE, "PUT_PAGE done: absent")                                                      \
     X(PUT_PAGE_REPLACED, "PUT_PAGE done: over an older copy")                                      \
-    X(PUT_PAGE_EPOCH, "PUT_PAGE done: over a page of an earlier owner")                            \
+    X(PUT_PAGE_INCARNATION, "PUT_PAGE done: over a page of an earlier owner")                      \
     X(PUT_PAGE_SAME, "PUT_PAGE refused: a copy of the same rev")                                   \
     X(PUT_PAGE_NEWER, "PUT_PAGE refused: a newer copy")                                            \
     X(CUT_DONE, "CUT done")                                                                        \
     X(CUT_PAGES, "CUT refused: pages")                                                             \
     X(CUT_REV, "CUT refused: rev")                                                                 \
-    X(CUT_EPOCH, "CUT refused: epoch, or absent")                                                  \
+    X(CUT_INCARNATION, "CUT refused: epoch, or absent")                                            \
     X(SEAL_DONE_HEAD, "SEAL done on a head")                                                       \
     X(SEAL_DONE_PAGE, "SEAL done on a page")                                                       \
     X(SEAL_CLOSED, "SEAL done: closed")                                                            \
     X(SEAL_SEALED, "SEAL refused: sealed")                                                         \
-    X(SEAL_EPOCH, "SEAL refused: epoch, or absent")                                                \
+    X(SEAL_INCARNATION, "SEAL refused: epoch, or absent")                                          \
     X(ADVANCE_DONE, "ADVANCE done")                                                                \
     X(ADVANCE_BEHIND, "ADVANCE done without effect")                                               \
-    X(ADVANCE_EPOCH, "ADVANCE refused: epoch, or absent")                                          \
+    X(ADVANCE_INCARNATION, "ADVANCE refused: epoch, or absent")                                    \
     X(CREATE_PAGE_DONE, "CREATE_PAGE done: absent")                                                \
-    X(CREATE_PAGE_EPOCH, "CREATE_PAGE done: over a page of an earlier owner")                      \
+    X(CREATE_PAGE_INCARNATION, "CREATE_PAGE done: over a page of an earlier owner")                \
     X(CREATE_PAGE_PRESENT, "CREATE_PAGE refused: present")                                         \
     X(EDIT_DONE_HEAD, "EDIT done in a head")                                                       \
     X(EDIT_DONE_PAGE, "EDIT done in a page")                                                       \
@@ -49,13 +49,13 @@
     X(EDIT_FULL, "EDIT refused: no room")                                                          \
     X(REMOVE_DONE, "REMOVE done")                                                                  \
     X(REMOVE_REV, "REMOVE refused: rev, or absent")                                                \
-    X(INTEND_DONE, "INTEND done")                                                                  \
-    X(INTEND_REV, "INTEND refused: rev, or absent")                                                \
-    X(PULL_DONE, "PULL done")                                                                      \
-    X(PULL_GONE, "PULL refused: gone already")                                                     \
-    X(PULL_EPOCH, "PULL refused: epoch, or absent")                                                \
-    X(SETTLE_DONE, "SETTLE done")                                                                  \
-    X(SETTLE_REV, "SETTLE refused: rev, or absent")                                                \
+    X(PREPARE_DONE, "PREPARE done")                                                                \
+    X(PREPARE_REV, "PREPARE refused: rev, or absent")                                              \
+    X(DELETE_DONE, "DELETE done")                                                                  \
+    X(DELETE_GONE, "DELETE refused: gone already")                                                 \
+    X(DELETE_INCARNATION, "DELETE refused: epoch, or absent")                                      \
+    X(COMPLETE_DONE, "COMPLETE done")                                                              \
+    X(COMPLETE_REV, "COMPLETE refused: rev, or absent")                                            \
     X(TRIM_DONE, "TRIM done")                                                                      \
     X(TRIM_REV, "TRIM refused: rev, or absent")                                                    \
     X(RECOUNT_DONE, "RECOUNT done")                                                                \
@@ -66,7 +66,7 @@
     X(UPDATE_FIELDS_CREATED, "UPDATE_FIELDS made the head")                                        \
     X(DROP_HEAD_DONE, "DROP_HEAD done")                                                            \
     X(DROP_HEAD_PAGES, "DROP_HEAD refused: pages")                                                 \
-    X(DROP_HEAD_EPOCH, "DROP_HEAD refused: epoch, or absent")                                      \
+    X(DROP_HEAD_INCARNATION, "DROP_HEAD refused: epoch, or absent")                                \
     X(DROP_PAGE_DONE, "DROP_PAGE done")                                                            \
     X(DROP_PAGE_REFUSED, "DROP_PAGE refused: absent, or a later owner's")
 
@@ -75,15 +75,15 @@
     X(SPILL_BY_ANOTHER, "a page was put by one client and cut by another")                         \
     X(PAGE_ADOPTED, "a put was refused and its page cut all the same")                             \
     X(INTENT_BY_ANOTHER, "a removal was finished by another client")                               \
-    X(EDIT_APART, "an edit of a document of one element was made")                                 \
+    X(EDIT_REFERENCED, "an edit of a document of one element was made")                            \
     X(EDIT_BY_ANOTHER, "... was ended by another client")                                          \
     X(EDIT_FORESTALLED, "... came too late: another had ended it as not made")                     \
     X(TOP_READ, "the elements of a summary were read")                                             \
     X(TOP_REFILLED, "one that left a summary was replaced by what ranks next")                     \
     X(TOP_BY_JOURNAL, "... by one of the journal")                                                 \
     X(TOP_EDITED, "an edit ended with its element in a summary")                                   \
-    X(SUMMARY_MENDED, "a spoiled summary was made anew")                                           \
-    X(COUNTS_MENDED, "a count that did not fit was made anew")                                     \
+    X(SUMMARY_FIXED, "a spoiled summary was made anew")                                            \
+    X(COUNTS_FIXED, "a count that did not fit was made anew")                                      \
     X(TOP_PARTLY_SHOWN, "a summary had no room for all of its elements")                           \
     X(REPEAT_RECOGNIZED, "a retry was answered with its first try's numbers")                      \
     X(REPEAT_BY_SUCCESSOR, "... by the client that took a crashed one's place")                    \
@@ -120,11 +120,11 @@
     X(CAPPED_BY_BYTES, "... to fit it in bytes")                                                   \
     X(CAPPED_WITHIN_BATCH, "... and the first of its own, a batch larger than the cap")            \
     X(CAPPED_GONE, "... past removed numbers")                                                     \
-    X(BEST, "an append dropped the lowest element of a capped head")                               \
-    X(BEST_BETWEEN, "... between others")                                                          \
-    X(BEST_NOT_KEPT, "... which was its own")                                                      \
-    X(BEST_BY_BYTES, "... to fit it in bytes")                                                     \
-    X(BEST_EDITED, "... that an edit had put there")                                               \
+    X(TOP_N, "an append dropped the lowest element of a capped head")                              \
+    X(TOP_N_BETWEEN, "... between others")                                                         \
+    X(TOP_N_NOT_KEPT, "... which was its own")                                                     \
+    X(TOP_N_BY_BYTES, "... to fit it in bytes")                                                    \
+    X(TOP_N_EDITED, "... that an edit had put there")                                              \
     X(SKIPPED, "an append skipped numbers before its elements")                                    \
     X(PAUSED, "a client paused between tries")                                                     \
     X(DEFINED_AGAIN, "bounds were changed while clients ran")

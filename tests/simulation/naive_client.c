@@ -30,7 +30,7 @@ static void run(void *context, act_fn act)
 }
 
 static spill_code_t push(sim_client_t *client, const spill_owner_t *owner, int append, int64_t page,
-                         int64_t epoch, spill_limits_t limits, spill_response_t *response)
+                         int64_t incarnation, spill_limits_t limits, spill_response_t *response)
 {
     const sim_append_t *record = &client->world->appends[append];
     sim_value_bytes_t bytes[SIM_BATCH_MAX];
@@ -43,7 +43,7 @@ static spill_code_t push(sim_client_t *client, const spill_owner_t *owner, int a
     spill_request_t request = spill_append_request(owner, page, &part);
     request.limits = limits;
     if (page != SPILL_HEAD)
-        request.epoch = epoch;
+        request.incarnation = incarnation;
     spill_error_t error;
     return spill_owner_call(owner, &request, response, &error);
 }
@@ -83,7 +83,7 @@ static void compare_count(sim_world_t *world, bool only_above)
     if (spill_owner_call(&owner, &read, &head, &error) == SPILL_OK && head.fields &&
         bson_iter_init_find(&iter, head.fields, "count"))
         count = bson_iter_as_int64(&iter);
-    int64_t live = sim_plain_now(&world->plains[0])->live;
+    int64_t live = sim_model_now(&world->plains[0])->live;
     if (only_above ? count > live : count != live)
         sim_fail(world, "the head says %lld elements, there are %lld", (long long)count,
                  (long long)live);
@@ -280,18 +280,18 @@ static void make_next_page(const spill_owner_t *owner, const spill_state_t *befo
     spill_response_t response = SPILL_RESPONSE_INIT;
     spill_error_t error;
     spill_request_t create = spill_owner_request(owner, SPILL_REQUEST_CREATE_PAGE, page);
-    create.epoch = before->epoch;
+    create.incarnation = before->incarnation;
     create.first = spill_state_end(before);
     spill_owner_call(owner, &create, &response, &error);
     spill_request_t advance = spill_owner_request(owner, SPILL_REQUEST_ADVANCE, SPILL_HEAD);
-    advance.epoch = before->epoch;
+    advance.incarnation = before->incarnation;
     advance.pages = page + 1;
     spill_owner_call(owner, &advance, &response, &error);
     spill_response_release(&response);
 }
 
 /* "The head says which page is the last one." It is pushed to without a further look. */
-static void act_read_apart(sim_client_t *client, const spill_owner_t *owner)
+static void act_read_referenced(sim_client_t *client, const spill_owner_t *owner)
 {
     const spill_bounds_t *bounds = &client->array->definition.bounds;
     spill_response_t last = SPILL_RESPONSE_INIT;
@@ -305,21 +305,21 @@ static void act_read_apart(sim_client_t *client, const spill_owner_t *owner)
     if (last.state.present && spill_state_slots(&last.state) >= most)
         make_next_page(owner, &last.state, page + 1);
     else
-        push(client, owner, one_element(client), page, last.state.epoch, no_limits, &last);
+        push(client, owner, one_element(client), page, last.state.incarnation, no_limits, &last);
     spill_response_release(&last);
 }
 
-static void read_apart(void *context)
+static void read_referenced(void *context)
 {
-    run(context, act_read_apart);
+    run(context, act_read_referenced);
 }
 
-const sim_naive_t sim_naive_page_number_read_apart = {.name = "the page number is read apart",
-                                                      .body = read_apart,
-                                                      .finish = finish_bounds,
-                                                      .adjust = adjust_appends,
-                                                      .shows = "were allowed",
-                                                      .schedules = 1000};
+const sim_naive_t sim_naive_page_number_read_referenced = {.name = "the page number is read apart",
+                                                           .body = read_referenced,
+                                                           .finish = finish_bounds,
+                                                           .adjust = adjust_appends,
+                                                           .shows = "were allowed",
+                                                           .schedules = 1000};
 
 static void adjust_faults(sim_world_t *world)
 {
@@ -370,11 +370,11 @@ static void act_fast_path(sim_client_t *client, const spill_owner_t *owner)
     read.want = SPILL_WANT_BACKWARD;
     read.seq = INT64_MAX;
     read.limit = options.limit;
-    int32_t from = sim_plain_version(&world->plains[0]);
+    int32_t from = sim_model_version(&world->plains[0]);
     if (spill_owner_call(owner, &read, &head, &error) == SPILL_OK) {
         for (; slice.count < head.run.count; slice.count++)
             elements[slice.count] = spill_run_element(&head.run, slice.count);
-        sim_span_t span = {from, sim_plain_version(&world->plains[0])};
+        sim_span_t span = {from, sim_model_version(&world->plains[0])};
         sim_check_read(client, 0, span, &options, &slice);
     }
     spill_response_release(&head);

@@ -70,7 +70,7 @@ static spill_code_t put_replaces(sim_world_t *world, const spill_request_t *requ
 {
     spill_memory_document_t *page = document_of(world, request);
     if (request->kind == SPILL_REQUEST_PUT_PAGE && page)
-        page->state.src = -1;
+        page->state.source_rev = -1;
     return sim_execute(world, request, response, error);
 }
 
@@ -87,7 +87,7 @@ static spill_code_t put_compares(sim_world_t *world, const spill_request_t *requ
     spill_memory_document_t *page = document_of(world, request);
     if (request->kind == SPILL_REQUEST_PUT_PAGE && page) {
         bool mine = page->count == request->run->count && compare_runs(page, request->run);
-        page->state.src = mine ? request->src : -1;
+        page->state.source_rev = mine ? request->source_rev : -1;
     }
     return sim_execute(world, request, response, error);
 }
@@ -163,7 +163,7 @@ static spill_code_t window_alone(sim_world_t *world, const spill_request_t *requ
     spill_op_t op = *request->op;
     spill_request_t weaker = *request;
     const spill_memory_document_t *document = document_of(world, request);
-    op.base = document ? document->state.n : 0;
+    op.base = document ? document->state.op_count : 0;
     weaker.op = &op;
     return sim_execute(world, &weaker, response, error);
 }
@@ -209,8 +209,8 @@ static void adjust_removals(sim_world_t *world)
 }
 
 /* "Removing is a pull." The numbers of the elements behind it follow from their places. */
-static spill_code_t removal_pulls(sim_world_t *world, const spill_request_t *request,
-                                  spill_response_t *response, spill_error_t *error)
+static spill_code_t removal_deletes(sim_world_t *world, const spill_request_t *request,
+                                    spill_response_t *response, spill_error_t *error)
 {
     spill_memory_document_t *head = document_of(world, request);
     size_t index;
@@ -224,11 +224,11 @@ static spill_code_t removal_pulls(sim_world_t *world, const spill_request_t *req
     return SPILL_OK;
 }
 
-const sim_naive_t sim_naive_removal_pulls = {.name = "removal as a plain pull",
-                                             .execute = removal_pulls,
-                                             .adjust = adjust_removals,
-                                             .shows = "given twice",
-                                             .schedules = 1000};
+const sim_naive_t sim_naive_removal_deletes = {.name = "removal as a plain pull",
+                                               .execute = removal_deletes,
+                                               .adjust = adjust_removals,
+                                               .shows = "given twice",
+                                               .schedules = 1000};
 
 /* ---- deleting pages -------------------------------------------------------------------------- */
 
@@ -236,7 +236,7 @@ const sim_naive_t sim_naive_removal_pulls = {.name = "removal as a plain pull",
 typedef struct sweeper {
     bool seen;
     int64_t page;
-    int64_t epoch;
+    int64_t incarnation;
 } sweeper_t;
 
 static sweeper_t sweeper;
@@ -252,14 +252,14 @@ static spill_code_t sweep_orphans(sim_world_t *world, const spill_request_t *req
                                   spill_response_t *response, spill_error_t *error)
 {
     spill_memory_document_t *head = other_document(world, request, SPILL_HEAD);
-    if (sweeper.seen && head && head->state.epoch == sweeper.epoch) {
+    if (sweeper.seen && head && head->state.incarnation == sweeper.incarnation) {
         spill_request_t page = *request;
         page.page = sweeper.page;
         spill_memory_document_drop(world->store, &page);
     }
     sweeper.seen = false;
     if (head && world->calls % 5 == 0 && other_document(world, request, head->state.pages))
-        sweeper = (sweeper_t){true, head->state.pages, head->state.epoch};
+        sweeper = (sweeper_t){true, head->state.pages, head->state.incarnation};
     return sim_execute(world, request, response, error);
 }
 
@@ -283,13 +283,13 @@ static void adjust_trims(sim_world_t *world)
 
 /* Delete the owner's pages that end at or below `low`. */
 static void delete_pages(sim_world_t *world, const spill_request_t *request, int64_t pages,
-                         int64_t low)
+                         int64_t watermark)
 {
     for (int64_t number = 0; number < pages; number++) {
         spill_request_t page = *request;
         page.page = number;
         const spill_memory_document_t *document = document_of(world, &page);
-        if (document && spill_state_end(&document->state) <= low)
+        if (document && spill_state_end(&document->state) <= watermark)
             spill_memory_document_drop(world->store, &page);
     }
 }
@@ -307,14 +307,14 @@ static spill_code_t trim_deletes(sim_world_t *world, const spill_request_t *requ
         return code;
     const spill_memory_document_t *head = document_of(world, request);
     if (request->kind == SPILL_REQUEST_TRIM)
-        delete_pages(world, request, head->state.pages, request->low);
+        delete_pages(world, request, head->state.pages, request->watermark);
     if (request->kind != SPILL_REQUEST_READ || !response->state.present)
         return code;
-    response->state.low = response->state.first;
+    response->state.watermark = response->state.first;
     for (int64_t number = response->state.pages; number-- > 0;) {
         const spill_memory_document_t *page = other_document(world, request, number);
         if (page)
-            response->state.low = page->state.first;
+            response->state.watermark = page->state.first;
     }
     return code;
 }
@@ -344,7 +344,7 @@ static spill_code_t sealed_deleted(sim_world_t *world, const spill_request_t *re
     for (page.page = head->state.pages - 1; page.page >= 0; page.page--) {
         const spill_memory_document_t *document = document_of(world, &page);
         if (document && document->state.sealed &&
-            spill_state_end(&document->state) <= request->low) {
+            spill_state_end(&document->state) <= request->watermark) {
             spill_memory_document_drop(world->store, &page);
             break;
         }
@@ -387,7 +387,7 @@ static void legacy_push(sim_world_t *world, const spill_request_t *request)
     spill_memory_document_insert(head, head->count, &value);
     sim_trace(world, "       an old writer pushes v%lld", (long long)id);
     world->appends[append].code = SPILL_UNKNOWN; /* nobody waits for an answer */
-    sim_plain_append(&world->plains[0], sim_plain_now(&world->plains[0])->next, 0, &id, 1);
+    sim_model_append(&world->plains[0], sim_model_now(&world->plains[0])->next, 0, &id, 1);
 }
 
 static spill_code_t with_legacy(sim_world_t *world, const spill_request_t *request,

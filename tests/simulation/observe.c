@@ -58,25 +58,24 @@ void sim_observe_before(sim_world_t *world, const spill_request_t *request)
  * incarnation's n and says nothing about a later owner of that name; 0 is one of every n, but the
  * later parts of a split batch count on the parts before.
  */
-static bool promised(const sim_append_t *append, const spill_request_t *request,
-                     int32_t incarnation)
+static bool promised(const sim_append_t *append, const spill_request_t *request, int32_t generation)
 {
-    if (!append->has_op || append->base_incarnation == incarnation)
+    if (!append->has_op || append->base_generation == generation)
         return true;
-    return append->base == 0 && (incarnation == 1 || (int)request->element_count == append->count);
+    return append->base == 0 && (generation == 1 || (int)request->element_count == append->count);
 }
 
 /*
  * Was the beginning of the append last applied to an earlier owner of the name? Then parts of that
  * try may have come to this owner, and it has not been seen whole.
  */
-static bool torn(const sim_world_t *world, int64_t value, int32_t incarnation)
+static bool torn(const sim_world_t *world, int64_t value, int32_t generation)
 {
     if (value < 0 || value >= (int64_t)world->origin_count || world->origins[value].append < 0)
         return false;
     const sim_append_t *append = &world->appends[world->origins[value].append];
     const sim_origin_t *first = &world->origins[append->first_value];
-    return append->has_op && first->applied > 0 && first->incarnation != incarnation;
+    return append->has_op && first->applied > 0 && first->generation != generation;
 }
 
 /* One element of an append took its place. */
@@ -87,18 +86,18 @@ static void place(sim_world_t *world, int owner, const spill_request_t *request,
         sim_fail(world, "owner %d: an element was appended that nobody asked for", owner);
         return;
     }
-    const sim_plain_t *plain = &world->plains[owner];
+    const sim_model_t *plain = &world->plains[owner];
     sim_origin_t *origin = &world->origins[value];
     const sim_append_t *append = &world->appends[origin->append];
-    int32_t incarnation = sim_plain_now(plain)->incarnation;
-    bool again = origin->applied > 0 && (origin->incarnation == incarnation || !append->has_op);
-    if (again && !is_torn && promised(append, request, incarnation))
+    int32_t generation = sim_model_now(plain)->generation;
+    bool again = origin->applied > 0 && (origin->generation == generation || !append->has_op);
+    if (again && !is_torn && promised(append, request, generation))
         sim_fail(world, "owner %d: v%lld was appended twice, at %lld and at %lld", owner,
                  (long long)value, (long long)origin->seq, (long long)seq);
     origin->applied++;
-    origin->incarnation = incarnation;
+    origin->generation = generation;
     origin->seq = seq;
-    origin->version = sim_plain_version(plain);
+    origin->version = sim_model_version(plain);
 }
 
 /* Does the document have its one element although it is over the byte bound? */
@@ -120,42 +119,42 @@ static void observe_fall(sim_world_t *world, int owner, const spill_request_t *r
 {
     int64_t first = response->state.first;
     int64_t cap = request->limits.slots_max;
-    const char *wrong = sim_plain_fall(&world->plains[owner], first, cap, !world->settings.padded);
+    const char *wrong = sim_model_fall(&world->plains[owner], first, cap, !world->settings.padded);
     if (wrong)
         sim_fail(world, "owner %d: %s: from %lld on", owner, wrong, (long long)first);
     if (first > world->before.state.first)
         sim_saw(world, response->state.live < cap ? SIM_CAPPED_BY_BYTES : SIM_CAPPED);
     if (first > response->seq)
         sim_saw(world, SIM_CAPPED_WITHIN_BATCH);
-    if (first > world->before.state.first && world->before.state.gone.count > 0)
+    if (first > world->before.state.first && world->before.state.deleted.count > 0)
         sim_saw(world, SIM_CAPPED_GONE);
 }
 
 static void observe_append(sim_world_t *world, int owner, const spill_request_t *request,
                            const spill_response_t *response)
 {
-    sim_plain_t *plain = &world->plains[owner];
+    sim_model_t *plain = &world->plains[owner];
     int64_t values[SIM_BATCH_MAX] = {0};
     assert(request->element_count <= SIM_BATCH_MAX);
-    if (!sim_plain_now(plain)->exists) {
+    if (!sim_model_now(plain)->exists) {
         if (request->page != SPILL_HEAD)
             sim_fail(world, "owner %d: an append to a page of an owner that is dropped", owner);
-        sim_plain_create(plain, response->state.epoch);
-        if (sim_plain_now(plain)->incarnation > 1)
+        sim_model_create(plain, response->state.incarnation);
+        if (sim_model_now(plain)->generation > 1)
             sim_saw(world, SIM_OWNER_AGAIN);
-    } else if (response->state.epoch != plain->epoch) {
+    } else if (response->state.incarnation != plain->incarnation) {
         sim_fail(world, "owner %d: an append to a page of an earlier owner", owner);
     }
     for (size_t i = 0; i < request->element_count; i++)
         values[i] = sim_value_id(&request->elements[i], NULL);
     const char *wrong =
-        sim_plain_append(plain, response->seq, request->skip, values, request->element_count);
+        sim_model_append(plain, response->seq, request->skip, values, request->element_count);
     if (request->skip > 0)
         sim_saw(world, SIM_SKIPPED);
     if (wrong)
         sim_fail(world, "owner %d: %s: %lld", owner, wrong, (long long)response->seq);
     bool is_torn =
-        request->element_count > 0 && torn(world, values[0], sim_plain_now(plain)->incarnation);
+        request->element_count > 0 && torn(world, values[0], sim_model_now(plain)->generation);
     for (size_t i = 0; i < request->element_count && !world->failure[0]; i++)
         place(world, owner, request, values[i], response->seq + request->skip + (int64_t)i,
               is_torn);
@@ -166,8 +165,8 @@ static void observe_append(sim_world_t *world, int owner, const spill_request_t 
     }
     if (response->state.live == 1 && alone_over_bound(request, &response->state))
         sim_saw(world, SIM_OVERSIZE_ALONE);
-    if (world->settings.best)
-        sim_observe_best(world, owner, request, response);
+    if (world->settings.top_n)
+        sim_observe_top_n(world, owner, request, response);
     else if (is_capped(world))
         observe_fall(world, owner, request, response);
 }
@@ -176,10 +175,10 @@ static void observe_append(sim_world_t *world, int owner, const spill_request_t 
 
 static void observe_update(sim_world_t *world, int owner, const spill_request_t *request)
 {
-    sim_plain_t *plain = &world->plains[owner];
-    if (!sim_plain_now(plain)->exists) {
-        sim_observe_before(world, request); /* the epoch is the store's choice */
-        sim_plain_create(plain, world->before.state.epoch);
+    sim_model_t *plain = &world->plains[owner];
+    if (!sim_model_now(plain)->exists) {
+        sim_observe_before(world, request); /* the incarnation is the store's choice */
+        sim_model_create(plain, world->before.state.incarnation);
     }
     world->hits[owner] += request->update != NULL;
 }
@@ -188,47 +187,48 @@ static void observe_update(sim_world_t *world, int owner, const spill_request_t 
  * An edit that was under way when its element was trimmed, or its owner dropped, may still reach a
  * document that nobody reads any more.
  */
-static bool beyond(const sim_plain_t *plain, const spill_request_t *request)
+static bool beyond(const sim_model_t *plain, const spill_request_t *request)
 {
-    const sim_plain_moment_t *now = sim_plain_now(plain);
-    return !now->exists || plain->epoch != request->epoch || request->seq < now->low;
+    const sim_model_moment_t *now = sim_model_now(plain);
+    return !now->exists || plain->incarnation != request->incarnation ||
+           request->seq < now->watermark;
 }
 
 /* Elements apart: either the new element, or by another who finishes the edit, the one before. */
 static const char *observe_put(sim_world_t *world, int owner, const spill_request_t *request)
 {
-    sim_plain_t *plain = &world->plains[owner];
+    sim_model_t *plain = &world->plains[owner];
     spill_request_t edit = *request;
     edit.seq = request->page;
     if (!request->edit || beyond(plain, &edit))
         return NULL;
     spill_element_t element = spill_run_element(request->run, 0);
     int64_t value = sim_value_id(&element.value, NULL);
-    const sim_plain_element_t *now = sim_plain_find(plain, request->page);
+    const sim_model_element_t *now = sim_model_find(plain, request->page);
     if (!now || (value != world->traces[owner].edited_value &&
-                 value != sim_plain_value(plain, now, sim_plain_version(plain))))
+                 value != sim_model_value(plain, now, sim_model_version(plain))))
         return "an element was put that nobody asked for";
-    sim_saw(world, SIM_EDIT_APART);
-    return sim_plain_edit(plain, request->page, value);
+    sim_saw(world, SIM_EDIT_REFERENCED);
+    return sim_model_edit(plain, request->page, value);
 }
 
-static const char *observe_intend(sim_world_t *world, int owner, const spill_request_t *request)
+static const char *observe_prepare(sim_world_t *world, int owner, const spill_request_t *request)
 {
     if (!request->edit)
-        return sim_plain_intend(&world->plains[owner], request->seq);
+        return sim_model_prepare(&world->plains[owner], request->seq);
     world->traces[owner].edited_value = request->given.whole;
     world->traces[owner].editing = true;
     return NULL;
 }
 
-static const char *observe_settle(sim_world_t *world, int owner, const spill_request_t *request)
+static const char *observe_complete(sim_world_t *world, int owner, const spill_request_t *request)
 {
-    const sim_plain_t *plain = &world->plains[owner];
+    const sim_model_t *plain = &world->plains[owner];
     if (world->before.state.intent_edit) {
         world->traces[owner].editing = false;
         return NULL;
     }
-    const sim_plain_element_t *element = sim_plain_find(plain, request->seq);
+    const sim_model_element_t *element = sim_model_find(plain, request->seq);
     if (element == NULL || element->died == SIM_ALIVE)
         return "a removal was ended before the element was gone";
     return NULL;
@@ -237,43 +237,43 @@ static const char *observe_settle(sim_world_t *world, int owner, const spill_req
 static void observe_change(sim_world_t *world, int owner, int client,
                            const spill_request_t *request)
 {
-    sim_plain_t *plain = &world->plains[owner];
-    int32_t before = sim_plain_version(plain);
+    sim_model_t *plain = &world->plains[owner];
+    int32_t before = sim_model_version(plain);
     const char *wrong = NULL;
-    bool removes = request->kind == SPILL_REQUEST_REMOVE || request->kind == SPILL_REQUEST_INTEND;
+    bool removes = request->kind == SPILL_REQUEST_REMOVE || request->kind == SPILL_REQUEST_PREPARE;
     if (removes && !world->late_now)
         sim_check_removing(&world->clients[client], owner, request->seq);
     switch (request->kind) {
     case SPILL_REQUEST_EDIT:
         if (!beyond(plain, request))
-            wrong = sim_plain_edit(plain, request->seq, sim_value_id(&request->elements[0], NULL));
+            wrong = sim_model_edit(plain, request->seq, sim_value_id(&request->elements[0], NULL));
         else
-            sim_plain_edit_late(plain, request->epoch, request->seq,
+            sim_model_edit_late(plain, request->incarnation, request->seq,
                                 sim_value_id(&request->elements[0], NULL));
         break;
     case SPILL_REQUEST_REMOVE:
-        wrong = sim_plain_delete(plain, request->seq);
+        wrong = sim_model_delete(plain, request->seq);
         break;
-    case SPILL_REQUEST_INTEND:
-        wrong = observe_intend(world, owner, request);
+    case SPILL_REQUEST_PREPARE:
+        wrong = observe_prepare(world, owner, request);
         break;
     case SPILL_REQUEST_PUT_PAGE:
         wrong = observe_put(world, owner, request);
         break;
-    case SPILL_REQUEST_PULL:
+    case SPILL_REQUEST_DELETE:
         if (!beyond(plain, request))
-            wrong = sim_plain_delete(plain, request->seq);
+            wrong = sim_model_delete(plain, request->seq);
         break;
-    case SPILL_REQUEST_SETTLE:
-        wrong = observe_settle(world, owner, request);
+    case SPILL_REQUEST_COMPLETE:
+        wrong = observe_complete(world, owner, request);
         break;
     case SPILL_REQUEST_TRIM:
-        wrong = sim_plain_trim(plain, request->low);
+        wrong = sim_model_trim(plain, request->watermark);
         if (!wrong && !world->late_now)
             sim_check_trimmed(&world->clients[client], owner, before);
         break;
     case SPILL_REQUEST_DROP_HEAD:
-        wrong = sim_plain_drop(plain);
+        wrong = sim_model_drop(plain);
         world->traces[owner].editing = false;
         break;
     default:
@@ -281,8 +281,8 @@ static void observe_change(sim_world_t *world, int owner, int client,
     }
     if (wrong)
         sim_fail(world, "owner %d: %s: %lld", owner, wrong, (long long)request->seq);
-    if (is_capped(world) && sim_plain_now(plain)->exists)
-        sim_plain_lift(plain);
+    if (is_capped(world) && sim_model_now(plain)->exists)
+        sim_model_lift(plain);
 }
 
 /*
@@ -291,20 +291,20 @@ static void observe_change(sim_world_t *world, int owner, int client,
  */
 static void check_sum(sim_world_t *world, int owner, const spill_request_t *request)
 {
-    const sim_plain_t *plain = &world->plains[owner];
-    if (!sim_plain_now(plain)->exists)
+    const sim_model_t *plain = &world->plains[owner];
+    if (!sim_model_now(plain)->exists)
         return;
     sim_observe_before(world, request);
     const spill_state_t *head = &world->before.state;
     spill_sum_t sum = {0};
-    for (size_t i = plain->incarnation_start; i < plain->element_count; i++) {
-        const sim_plain_element_t *element = &plain->elements[i];
+    for (size_t i = plain->generation_start; i < plain->element_count; i++) {
+        const sim_model_element_t *element = &plain->elements[i];
         if (element->died != SIM_ALIVE || element->pending)
             continue;
         bool edited = head->intent_edit && head->intent_seq == element->seq;
         sum.values++;
         sum.whole += edited ? head->intent_value.whole
-                            : sim_plain_value(plain, element, sim_plain_version(plain));
+                            : sim_model_value(plain, element, sim_model_version(plain));
     }
     if (!spill_sum_equal(&sum, &head->sum))
         sim_fail(world, "owner %d: the sum is %lld of %lld values, not %lld of %lld", owner,
@@ -317,14 +317,14 @@ static void check_sum(sim_world_t *world, int owner, const spill_request_t *requ
 static void observe_turns(sim_world_t *world, int owner, int client, const spill_request_t *request)
 {
     sim_traces_t *traces = &world->traces[owner];
-    const sim_plain_t *plain = &world->plains[owner];
+    const sim_model_t *plain = &world->plains[owner];
     sim_client_t *sender = &world->clients[client];
     const spill_bounds_t *bounds = &world->settings.bounds[0];
     switch (request->kind) {
     case SPILL_REQUEST_PUT_PAGE:
         traces->put_client = client;
         traces->put_page = request->page;
-        if (sim_plain_now(plain)->low >= request->first + request->slots)
+        if (sim_model_now(plain)->watermark >= request->first + request->slots)
             sim_saw(world, SIM_TRIMMED_PAGE_PUT);
         if (request->slots > bounds->page_capacity)
             sim_saw(world, SIM_OTHER_BOUNDS);
@@ -335,10 +335,10 @@ static void observe_turns(sim_world_t *world, int owner, int client, const spill
         if (sender->refused_put == request->pages && sender->refused_src == request->rev)
             sim_saw(world, SIM_PAGE_ADOPTED);
         break;
-    case SPILL_REQUEST_INTEND:
+    case SPILL_REQUEST_PREPARE:
         traces->intent_client = client;
         break;
-    case SPILL_REQUEST_SETTLE:
+    case SPILL_REQUEST_COMPLETE:
         if (traces->intent_client != client)
             sim_saw(world,
                     world->before.state.intent_edit ? SIM_EDIT_BY_ANOTHER : SIM_INTENT_BY_ANOTHER);
@@ -375,25 +375,25 @@ void sim_observe(sim_world_t *world, int client, const spill_request_t *request,
         sim_saw(world, SIM_EDIT_FORESTALLED);
     if (event == SIM_PUT_PAGE_SAME) {
         world->clients[client].refused_put = request->page;
-        world->clients[client].refused_src = request->src;
+        world->clients[client].refused_src = request->source_rev;
     }
     if (!done)
         return;
     observe_turns(world, owner, client, request);
-    int32_t live = sim_plain_now(&world->plains[owner])->live;
+    int32_t live = sim_model_now(&world->plains[owner])->live;
     if (request->kind == SPILL_REQUEST_APPEND)
         observe_append(world, owner, request, response);
     else if (request->kind == SPILL_REQUEST_UPDATE_FIELDS)
         observe_update(world, owner, request);
     else
         observe_change(world, owner, client, request);
-    if (sim_plain_now(&world->plains[owner])->live < live && !world->late_now)
-        world->clients[client].taken += live - sim_plain_now(&world->plains[owner])->live;
-    if (!world->settings.apart || request->page != SPILL_HEAD || world->failure[0])
+    if (sim_model_now(&world->plains[owner])->live < live && !world->late_now)
+        world->clients[client].taken += live - sim_model_now(&world->plains[owner])->live;
+    if (!world->settings.referenced || request->page != SPILL_HEAD || world->failure[0])
         return;
-    sim_observe_spoiled(world, owner, request);
+    sim_observe_corrupted(world, owner, request);
     spill_top_copy(&world->before.state.top, &world->top_before);
-    if (sim_is_spoiled(world, owner))
+    if (sim_is_corrupted(world, owner))
         return;
     check_sum(world, owner, request);
     if (world->settings.top > 0 && !world->failure[0])

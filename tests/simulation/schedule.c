@@ -43,7 +43,7 @@ void sim_world_release(sim_world_t *world)
     for (int i = 0; i < SIM_CLIENTS_MAX; i++)
         sim_coroutine_free(world->clients[i].coroutine);
     for (int i = 0; i < SIM_OWNERS_MAX; i++)
-        sim_plain_release(&world->plains[i]);
+        sim_model_release(&world->plains[i]);
     bson_free(world->late);
     bson_free(world->appends);
     bson_free(world->origins);
@@ -84,7 +84,7 @@ void sim_schedule_begin(sim_world_t *world)
     world->origin_count = 0;
     world->running = NULL;
     for (int i = 0; i < SIM_OWNERS_MAX; i++) {
-        sim_plain_clear(&world->plains[i]);
+        sim_model_clear(&world->plains[i]);
         world->hits[i] = 0;
         world->drop_begun[i] = false;
         world->spoiled[i] = false;
@@ -92,11 +92,11 @@ void sim_schedule_begin(sim_world_t *world)
         world->traces[i] = (sim_traces_t){-1, -1, -1, -1, false};
     }
     sim_engine_open(world);
-    if (world->settings.apart || world->settings.bucket)
+    if (world->settings.referenced || world->settings.bucket)
         spill_definition_preset(&world->definition,
-                                world->settings.top > 0 ? "reviews-subset"
-                                : world->settings.apart ? "reviews-separate"
-                                                        : "reviews-bucket",
+                                world->settings.top > 0      ? "reviews-subset"
+                                : world->settings.referenced ? "reviews-separate"
+                                                             : "reviews-bucket",
                                 SIM_ARRAY_NAME, NULL);
     else
         spill_definition_init(&world->definition, SIM_ARRAY_NAME);
@@ -104,13 +104,13 @@ void sim_schedule_begin(sim_world_t *world)
         spill_definition_set_layout(&world->definition, SPILL_LAYOUT_CAPPED);
     world->definition.keep = world->settings.keep;
     world->definition.op_window = world->settings.op_window;
-    if (world->settings.apart)
+    if (world->settings.referenced)
         strcpy(world->definition.value_field, SIM_VALUE_FIELD);
     if (world->settings.top > 0) {
         world->definition.top_count = world->settings.top;
         strcpy(world->definition.sort_field, world->settings.sort_field);
     }
-    if (world->settings.best)
+    if (world->settings.top_n)
         strcpy(world->definition.sort_field, world->settings.sort_field);
     world->definition.keep_elements = world->settings.keep_elements;
     world->definition.keep_seconds = world->settings.keep_seconds;
@@ -212,8 +212,8 @@ static bool compare_element(void *context, const spill_value_t *owner,
     (void)owner;
     reckoning_t *reckoning = context;
     sim_world_t *world = reckoning->world;
-    const sim_plain_t *plain = &world->plains[reckoning->owner];
-    int32_t version = sim_plain_version(plain);
+    const sim_model_t *plain = &world->plains[reckoning->owner];
+    int32_t version = sim_model_version(plain);
     while (reckoning->at < plain->element_count && plain->elements[reckoning->at].died != SIM_ALIVE)
         reckoning->at++;
     int64_t id = sim_value_id(&element->value, NULL);
@@ -221,8 +221,8 @@ static bool compare_element(void *context, const spill_value_t *owner,
         sim_fail(world, "owner %d, at the end: %lld:v%lld should not be there", reckoning->owner,
                  (long long)element->seq, (long long)id);
     else {
-        const sim_plain_element_t *expected = &plain->elements[reckoning->at++];
-        int64_t value = sim_plain_value(plain, expected, version);
+        const sim_model_element_t *expected = &plain->elements[reckoning->at++];
+        int64_t value = sim_model_value(plain, expected, version);
         if (element->seq != expected->seq || id != value)
             sim_fail(world, "owner %d, at the end: %lld:v%lld where %lld:v%lld should be",
                      reckoning->owner, (long long)element->seq, (long long)id,
@@ -233,8 +233,8 @@ static bool compare_element(void *context, const spill_value_t *owner,
 
 static void compare_export(sim_world_t *world, sim_client_t *client, int owner)
 {
-    const sim_plain_t *plain = &world->plains[owner];
-    reckoning_t reckoning = {.world = world, .owner = owner, .at = plain->incarnation_start};
+    const sim_model_t *plain = &world->plains[owner];
+    reckoning_t reckoning = {.world = world, .owner = owner, .at = plain->generation_start};
     spill_value_t value = sim_owner_value(world, owner);
     spill_error_t error;
     spill_code_t code =
@@ -281,13 +281,13 @@ static spill_code_t last_append(sim_world_t *world, sim_client_t *client, int ow
     spill_value_t value = sim_owner_value(world, owner);
     spill_error_t error;
     int64_t base;
-    bool existed = sim_plain_now(&world->plains[owner])->exists;
+    bool existed = sim_model_now(&world->plains[owner])->exists;
     if (spill_array_op_base(client->array, &value, &base, &error) != SPILL_OK)
         sim_fail(world, "owner %d, at the end: op_base: %s", owner, error.message);
     world->appends[index].base = base;
     client->faults_met = 0;
     sim_client_append(client, index);
-    *dropped = existed && !sim_plain_now(&world->plains[owner])->exists;
+    *dropped = existed && !sim_model_now(&world->plains[owner])->exists;
     return world->appends[index].code;
 }
 
@@ -302,10 +302,10 @@ static void touch(sim_world_t *world, sim_client_t *client, int owner)
         sim_fail(world, "owner %d, at the end: the last append: %s", owner, spill_code_name(code));
     spill_value_t value = sim_owner_value(world, owner);
     spill_error_t error;
-    int64_t beyond = sim_plain_now(&world->plains[owner])->next;
+    int64_t beyond = sim_model_now(&world->plains[owner])->next;
     if (spill_array_remove(client->array, &value, beyond, &error) != SPILL_NOT_FOUND)
         sim_fail(world, "owner %d, at the end: an element was removed that is not there", owner);
-    if (sim_plain_now(&world->plains[owner])->pending > 0)
+    if (sim_model_now(&world->plains[owner])->pending > 0)
         sim_fail(world, "owner %d, at the end: a removal was not finished", owner);
 }
 
@@ -315,11 +315,11 @@ static int64_t larger(int64_t left, int64_t right)
 }
 
 /* Are the elements' times in their order? A late append may be of earlier ones, and an edit. */
-static bool in_order_of_time(const sim_plain_t *plain)
+static bool in_order_of_time(const sim_model_t *plain)
 {
     int64_t last = -1;
-    for (size_t i = plain->incarnation_start; i < plain->element_count; i++) {
-        int64_t value = sim_plain_value(plain, &plain->elements[i], sim_plain_version(plain));
+    for (size_t i = plain->generation_start; i < plain->element_count; i++) {
+        int64_t value = sim_model_value(plain, &plain->elements[i], sim_model_version(plain));
         if (value >= 0 && value < last)
             return false;
         last = value >= 0 ? value : last;
@@ -335,7 +335,7 @@ static bool in_order_of_time(const sim_plain_t *plain)
 static void check_retained(sim_world_t *world, sim_client_t *client, int owner)
 {
     const sim_settings_t *settings = &world->settings;
-    const sim_plain_t *plain = &world->plains[owner];
+    const sim_model_t *plain = &world->plains[owner];
     bool capped = settings->layout == SPILL_LAYOUT_CAPPED, dropped;
     int64_t threshold = larger(settings->bounds[0].threshold, settings->bounds[1].threshold);
     int64_t page = larger(settings->bounds[0].page_capacity, settings->bounds[1].page_capacity);
@@ -349,9 +349,9 @@ static void check_retained(sim_world_t *world, sim_client_t *client, int owner)
     most = capped ? young : most;
     if (settings->bucket) /* parts go as a whole */
         most += larger(threshold, page);
-    if (sim_plain_now(plain)->live > most && in_order_of_time(plain))
+    if (sim_model_now(plain)->live > most && in_order_of_time(plain))
         sim_fail(world, "owner %d, at the end: %d elements were kept, not at most %lld", owner,
-                 sim_plain_now(plain)->live, (long long)most);
+                 sim_model_now(plain)->live, (long long)most);
 }
 
 static void reckon(sim_world_t *world, sim_client_t *client, int owner)
@@ -360,7 +360,7 @@ static void reckon(sim_world_t *world, sim_client_t *client, int owner)
     spill_value_t value = sim_owner_value(world, owner);
     spill_count_t count;
     spill_error_t error;
-    int32_t version = sim_plain_version(&world->plains[owner]);
+    int32_t version = sim_model_version(&world->plains[owner]);
     if (spill_array_count(client->array, &value, &count, &error) != SPILL_OK)
         sim_fail(world, "owner %d, at the end: count: %s", owner, error.message);
     sim_check_count(client, owner, (sim_span_t){version, version}, &count);
@@ -373,7 +373,7 @@ static void reckon(sim_world_t *world, sim_client_t *client, int owner)
             sim_fail(world, "owner %d, at the end: statistics: %s", owner, error.message);
         sim_check_statistics(client, owner, (sim_span_t){version, version}, &statistics);
     }
-    if (world->settings.top > 0 || world->settings.best)
+    if (world->settings.top > 0 || world->settings.top_n)
         sim_check_top(client, owner, true);
     verify(world, client, owner);
 }
@@ -405,7 +405,7 @@ static void drop(sim_world_t *world, sim_client_t *client, int owner)
 {
     spill_value_t value = sim_owner_value(world, owner);
     spill_error_t error;
-    bool existed = sim_plain_now(&world->plains[owner])->exists;
+    bool existed = sim_model_now(&world->plains[owner])->exists;
     spill_code_t code = spill_array_drop_owner(client->array, &value, &error);
     if (code != SPILL_OK && (code != SPILL_NOT_FOUND || existed))
         sim_fail(world, "owner %d, at the end: drop: %s", owner, error.message);
@@ -435,8 +435,8 @@ static void repair(sim_world_t *world, sim_client_t *client, int owner)
     else if (miscounted && found.findings == 0)
         sim_fail(world, "owner %d, at the end: repair did not make its counts right", owner);
     else if (found.findings > 0)
-        sim_saw(world, miscounted ? SIM_COUNTS_MENDED : SIM_REPAIRED);
-    if (sim_plain_now(&world->plains[owner])->pending > 0)
+        sim_saw(world, miscounted ? SIM_COUNTS_FIXED : SIM_REPAIRED);
+    if (sim_model_now(&world->plains[owner])->pending > 0)
         sim_fail(world, "owner %d, at the end: repair did not finish a removal", owner);
     world->spoiled[owner] = false;
     verify(world, client, owner);
@@ -462,9 +462,9 @@ static void reckon_all(sim_world_t *world, sim_client_t *client)
 {
     for (int owner = 0; owner < world->settings.owners && !world->failure[0]; owner++) {
         verify(world, client, owner);
-        if (sim_random_chance(&world->random, 500) || sim_is_spoiled(world, owner))
+        if (sim_random_chance(&world->random, 500) || sim_is_corrupted(world, owner))
             repair(world, client, owner);
-        if (!sim_plain_now(&world->plains[owner])->exists && sim_random_chance(&world->random, 500))
+        if (!sim_model_now(&world->plains[owner])->exists && sim_random_chance(&world->random, 500))
             drop(world, client, owner);
         touch(world, client, owner);
         check_retained(world, client, owner);
@@ -516,8 +516,9 @@ bool sim_schedule_run(sim_world_t *world, uint64_t seed)
     sim_settings_choose(&world->settings, world->engine, &world->random);
     bool naive = world->execute || world->body || world->adjust; /* of the outlier layout */
     /* Not by chance: what the others of these seeds do stays. */
-    world->settings.apart = !naive && world->settings.keep == SPILL_KEEP_NEWEST && seed % 3 == 0;
-    if (world->settings.apart && seed / 3 % 2 == 0)
+    world->settings.referenced =
+        !naive && world->settings.keep == SPILL_KEEP_NEWEST && seed % 3 == 0;
+    if (world->settings.referenced && seed / 3 % 2 == 0)
         sim_settings_top(&world->settings, seed);
     if (naive) {
         world->settings.bucket = false;
@@ -526,7 +527,7 @@ bool sim_schedule_run(sim_world_t *world, uint64_t seed)
     }
     if (world->adjust)
         world->adjust(world);
-    else if (!world->settings.apart && !world->settings.bucket &&
+    else if (!world->settings.referenced && !world->settings.bucket &&
              sim_random_chance(&world->random, 250))
         sim_settings_cap(&world->settings, seed);
     if (world->trace)

@@ -71,8 +71,8 @@ void sim_settings_choose(sim_settings_t *settings, sim_engine_t engine, sim_rand
     if (sim_random_chance(random, 250))
         settings->keep_elements = sim_random_between(random, 1, 6);
     /* Decided apart, so that seeds go on to mean what they did. */
-    sim_random_t apart = {random->state ^ 0x6275636b6574u};
-    settings->bucket = settings->keep == SPILL_KEEP_OLDEST && sim_random_chance(&apart, 350);
+    sim_random_t referenced = {random->state ^ 0x6275636b6574u};
+    settings->bucket = settings->keep == SPILL_KEEP_OLDEST && sim_random_chance(&referenced, 350);
     if (settings->bucket)
         settings->keep_elements = 0;
     sim_random_t aged = {random->state ^ 0x616765u};
@@ -96,7 +96,7 @@ void sim_settings_cap(sim_settings_t *settings, uint64_t seed)
 {
     static const char *const fields[] = {SIM_ID_FIELD, SIM_ID_FIELD, SIM_VALUE_FIELD,
                                          SIM_TIME_FIELD};
-    settings->best = seed / 12 % 2 == 1;
+    settings->top_n = seed / 12 % 2 == 1;
     settings->sort_field = fields[seed / 24 % 4];
     settings->layout = SPILL_LAYOUT_CAPPED;
     settings->keep = SPILL_KEEP_NEWEST;
@@ -104,7 +104,7 @@ void sim_settings_cap(sim_settings_t *settings, uint64_t seed)
     for (int i = 0; i < 2; i++) {
         settings->bounds[i].page_capacity = 0;
         settings->bounds[i].page_bytes_max = 0;
-        if (settings->best) /* each element fits alone: longer ones are refused */
+        if (settings->top_n) /* each element fits alone: longer ones are refused */
             settings->bounds[i].head_bytes_max += SIM_PADDING_MAX;
     }
 }
@@ -121,13 +121,13 @@ void sim_settings_top(sim_settings_t *settings, uint64_t seed)
 void sim_settings_print(const sim_settings_t *settings, FILE *file)
 {
     if (settings->layout == SPILL_LAYOUT_CAPPED)
-        fputs(settings->best ? "capped to the best, " : "capped, ", file);
+        fputs(settings->top_n ? "capped to the best, " : "capped, ", file);
     fprintf(file, "%skeep %s, %d clients with %d actions each, %d owner%s, window %d, ",
-            settings->top > 0   ? "a summary of the top, "
-            : settings->apart   ? "elements apart, "
-            : settings->windows ? "two windows, "
-            : settings->bucket  ? "buckets, "
-                                : "",
+            settings->top > 0      ? "a summary of the top, "
+            : settings->referenced ? "elements apart, "
+            : settings->windows    ? "two windows, "
+            : settings->bucket     ? "buckets, "
+                                   : "",
             settings->keep == SPILL_KEEP_NEWEST ? "newest" : "oldest", settings->clients,
             settings->actions_each, settings->owners, settings->owners == 1 ? "" : "s",
             (int)settings->op_window);

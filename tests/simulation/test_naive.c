@@ -61,7 +61,7 @@ static void expect_failure(const sim_naive_t *naive)
     X(cut_compares_contents)                                                                       \
     X(window_alone)                                                                                \
     X(window_for_each_document)                                                                    \
-    X(removal_pulls)                                                                               \
+    X(removal_deletes)                                                                             \
     X(orphans_deleted)                                                                             \
     X(trim_deletes_pages)                                                                          \
     X(sealed_page_deleted)                                                                         \
@@ -69,7 +69,7 @@ static void expect_failure(const sim_naive_t *naive)
     X(count_by_max)                                                                                \
     X(batch_larger_than_page)                                                                      \
     X(check_then_act)                                                                              \
-    X(page_number_read_apart)                                                                      \
+    X(page_number_read_referenced)                                                                 \
     X(count_incremented_after)                                                                     \
     X(retry_without_id)                                                                            \
     X(head_has_the_newest)

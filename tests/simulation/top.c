@@ -18,14 +18,14 @@ static spill_top_entry_t entry_of(const sim_world_t *world, int64_t seq, int64_t
 static void rank_version(const sim_world_t *world, int owner, int32_t version, int64_t without,
                          spill_top_t *top)
 {
-    const sim_plain_t *plain = &world->plains[owner];
-    int32_t incarnation = plain->moments[version].incarnation;
-    size_t most = world->settings.best ? SIZE_MAX : (size_t)world->settings.top;
+    const sim_model_t *plain = &world->plains[owner];
+    int32_t generation = plain->moments[version].generation;
+    size_t most = world->settings.top_n ? SIZE_MAX : (size_t)world->settings.top;
     spill_top_clear(top);
     for (size_t i = 0; i < plain->element_count; i++) {
-        const sim_plain_element_t *element = &plain->elements[i];
+        const sim_model_element_t *element = &plain->elements[i];
         int64_t value =
-            element->incarnation == incarnation ? sim_plain_value(plain, element, version) : -1;
+            element->generation == generation ? sim_model_value(plain, element, version) : -1;
         bool pending = element->pending && element->died == SIM_ALIVE;
         if (value < 0 || pending || element->seq == without)
             continue;
@@ -41,7 +41,7 @@ static void see(sim_world_t *world, const spill_request_t *request, const spill_
     const spill_top_t *before = &world->top_before;
     if (head->top.shown < head->top.count)
         sim_saw(world, SIM_TOP_PARTLY_SHOWN);
-    if (request->kind == SPILL_REQUEST_SETTLE && request->element_count > 0 &&
+    if (request->kind == SPILL_REQUEST_COMPLETE && request->element_count > 0 &&
         spill_top_contains(&head->top, request->seq))
         sim_saw(world, SIM_TOP_EDITED);
     for (size_t i = 0; request->refill && i < head->top.count; i++) {
@@ -59,11 +59,11 @@ static void see(sim_world_t *world, const spill_request_t *request, const spill_
 void sim_observe_top(sim_world_t *world, int owner, const spill_request_t *request)
 {
     const spill_state_t *head = &world->before.state;
-    if (!sim_plain_now(&world->plains[owner])->exists)
+    if (!sim_model_now(&world->plains[owner])->exists)
         return;
     spill_top_t expected = {0}, kept = {0};
     int64_t without = head->intent_edit ? head->intent_seq : -1;
-    rank_version(world, owner, sim_plain_version(&world->plains[owner]), without, &expected);
+    rank_version(world, owner, sim_model_version(&world->plains[owner]), without, &expected);
     spill_top_copy(&head->top, &kept);
     if (without >= 0)
         spill_top_remove(&kept, without);
@@ -84,15 +84,15 @@ void sim_observe_top(sim_world_t *world, int owner, const spill_request_t *reque
 static bool matches(const sim_world_t *world, int owner, int32_t version,
                     const spill_slice_t *slice, spill_top_t *top)
 {
-    const sim_plain_t *plain = &world->plains[owner];
+    const sim_model_t *plain = &world->plains[owner];
     rank_version(world, owner, version, -1, top);
     if (slice->count > top->count)
         return false;
     for (size_t i = 0; i < slice->count; i++) {
-        const sim_plain_element_t *element = sim_plain_find_at(plain, version, top->at[i].seq);
+        const sim_model_element_t *element = sim_model_find_at(plain, version, top->at[i].seq);
         if (slice->elements[i].seq != top->at[i].seq || !element ||
             sim_value_id(&slice->elements[i].value, NULL) !=
-                sim_plain_value(plain, element, version))
+                sim_model_value(plain, element, version))
             return false;
     }
     return true;
@@ -101,10 +101,10 @@ static bool matches(const sim_world_t *world, int owner, int32_t version,
 /* Removals and edits have two steps, between which a top is that of no version. */
 static bool only_whole_steps(const sim_world_t *world, int owner, sim_span_t span)
 {
-    const sim_plain_t *plain = &world->plains[owner];
+    const sim_model_t *plain = &world->plains[owner];
     for (int32_t v = span.from; v <= span.to; v++)
         if (plain->moments[v].change == SIM_CHANGE_EDIT ||
-            plain->moments[v].change == SIM_CHANGE_INTEND || plain->moments[v].pending > 0)
+            plain->moments[v].change == SIM_CHANGE_PREPARE || plain->moments[v].pending > 0)
             return false;
     return !world->traces[owner].editing;
 }
@@ -112,16 +112,16 @@ static bool only_whole_steps(const sim_world_t *world, int owner, sim_span_t spa
 void sim_check_top(sim_client_t *client, int owner, bool at_the_end)
 {
     sim_world_t *world = client->world;
-    const sim_plain_t *plain = &world->plains[owner];
+    const sim_model_t *plain = &world->plains[owner];
     spill_value_t value = sim_owner_value(world, owner);
-    sim_span_t span = {.from = sim_plain_version(plain)};
+    sim_span_t span = {.from = sim_model_version(plain)};
     spill_slice_t *slice;
     spill_error_t error;
     spill_top_t top = {0};
     int spoils = world->spoils[owner];
-    bool spoiled = sim_is_spoiled(world, owner);
+    bool spoiled = sim_is_corrupted(world, owner);
     spill_code_t code = spill_array_top(client->array, &value, INT64_MAX, &slice, &error);
-    span.to = sim_plain_version(plain);
+    span.to = sim_model_version(plain);
     if (code != SPILL_OK) {
         if (at_the_end || !sim_failed_by_fault(client, code))
             sim_fail(world, "owner %d: its top cannot be read: %s", owner, error.message);

@@ -10,14 +10,14 @@ typedef struct both {
     int32_t from[SIM_OWNERS_MAX];
 } both_t;
 
-static sim_plain_t *plain_of(const both_t *both, int window)
+static sim_model_t *unmanaged_of(const both_t *both, int window)
 {
     return &both->client->world->plains[window];
 }
 
 static sim_span_t span_of(const both_t *both, int window)
 {
-    return (sim_span_t){both->from[window], sim_plain_version(plain_of(both, window))};
+    return (sim_span_t){both->from[window], sim_model_version(unmanaged_of(both, window))};
 }
 
 static void report(const both_t *both, const char *call, int64_t number, spill_code_t code)
@@ -63,11 +63,11 @@ static void remove_by_id(const both_t *both)
  */
 static int64_t came(const both_t *both, int window, sim_change_t change)
 {
-    const sim_plain_t *plain = plain_of(both, window);
+    const sim_model_t *plain = unmanaged_of(both, window);
     sim_span_t span = span_of(both, window);
     int64_t count = 0;
     for (int32_t v = span.from + 1; v <= span.to; v++)
-        if (change == SIM_CHANGE_INTEND)
+        if (change == SIM_CHANGE_PREPARE)
             count += plain->moments[v].change == change;
         else if (plain->moments[v].next > plain->moments[v - 1].next)
             count += plain->moments[v].next - plain->moments[v - 1].next;
@@ -84,8 +84,9 @@ static void trim_keep(const both_t *both)
     sim_world_t *world = client->world;
     int64_t live = 0, pending = 0, taken = client->taken;
     for (int i = 0; i < SIM_OWNERS_MAX; i++) {
-        live += sim_plain_now(plain_of(both, i))->live - sim_plain_now(plain_of(both, i))->pending;
-        pending += sim_plain_now(plain_of(both, i))->pending;
+        live += sim_model_now(unmanaged_of(both, i))->live -
+                sim_model_now(unmanaged_of(both, i))->pending;
+        pending += sim_model_now(unmanaged_of(both, i))->pending;
     }
     int64_t keep = 1 + sim_random_below(&world->random, (int)live + 1);
     spill_error_t error;
@@ -96,7 +97,7 @@ static void trim_keep(const both_t *both)
     report(both, "trim keep", keep, code);
     for (int i = 0; i < SIM_OWNERS_MAX; i++) {
         live += came(both, i, SIM_CHANGE_APPEND);
-        pending += came(both, i, SIM_CHANGE_INTEND);
+        pending += came(both, i, SIM_CHANGE_PREPARE);
     }
     taken = client->taken - taken;
     if (taken > (live > keep ? live - keep : 0) + pending)
@@ -107,8 +108,8 @@ static void trim_keep(const both_t *both)
     if (code != SPILL_OK && code != SPILL_NOT_FOUND)
         sim_fail(world, "a trim of two windows: %s", error.message);
     if (code == SPILL_OK && taken > 0)
-        sim_saw(world, sim_plain_now(plain_of(both, 0))->exists ? SIM_WINDOWS_TRIMMED_WITHIN
-                                                                : SIM_WINDOWS_TRIMMED);
+        sim_saw(world, sim_model_now(unmanaged_of(both, 0))->exists ? SIM_WINDOWS_TRIMMED_WITHIN
+                                                                    : SIM_WINDOWS_TRIMMED);
 }
 
 /* ---- whole windows --------------------------------------------------------------------------- */
@@ -130,12 +131,12 @@ static void drop_before(const both_t *both)
     if (code != SPILL_OK && code != SPILL_NOT_FOUND)
         sim_fail(world, "a drop of windows: %s", error.message);
     for (int i = 0; code == SPILL_OK && i < (all ? 2 : 1); i++) {
-        const sim_plain_t *plain = plain_of(both, i);
+        const sim_model_t *plain = unmanaged_of(both, i);
         sim_span_t span = span_of(both, i);
-        bool gone = false;
+        bool deleted = false;
         for (int32_t v = span.from; v <= span.to; v++)
-            gone = gone || !plain->moments[v].exists;
-        if (!gone)
+            deleted = deleted || !plain->moments[v].exists;
+        if (!deleted)
             sim_fail(world, "a drop of windows left window %d", i + 1);
     }
     if (dropped > 0)
@@ -152,7 +153,7 @@ bool sim_act_on_windows(sim_client_t *client)
     if (dice >= 200 || !spill_bucket_split(&first, &both.owner, window))
         return false;
     for (int i = 0; i < SIM_OWNERS_MAX; i++)
-        both.from[i] = sim_plain_version(plain_of(&both, i));
+        both.from[i] = sim_model_version(unmanaged_of(&both, i));
     if (dice < 110)
         remove_by_id(&both);
     else if (dice < 170)

@@ -6,7 +6,7 @@
  *   engine.c     the shared store; crashes of its machine
  *   network.c    the store as a client sees it: whose turn it is, faults, late deliveries
  *   observe.c    what each request that took effect means to the plain arrays
- *   spoil.c      summaries and counts that somebody spoils
+ *   corrupt.c      summaries and counts that somebody spoils
  *   client.c     random calls of the public API; check.c: are their answers right?
  *   schedule.c   one schedule from beginning to end, and the checks when all is quiet
  */
@@ -15,7 +15,7 @@
 
 #include "coroutine.h"
 #include "coverage.h"
-#include "plain.h"
+#include "model_array.h"
 #include "random.h"
 #include "values.h"
 
@@ -52,10 +52,10 @@ typedef enum sim_action {
 typedef struct sim_settings {
     spill_layout_t layout;
     spill_keep_t keep;
-    bool apart;             /* layout reference, or with a top */
+    bool referenced;        /* layout reference, or with a top */
     int top;                /* ... layout subset, of so many elements */
     const char *sort_field; /* ... that rank by this */
-    bool best;              /* capped: those that rank highest by it stay */
+    bool top_n;             /* capped: those that rank highest by it stay */
     bool bucket;            /* layout bucket, which keeps the oldest */
     bool windows;           /* ... and the owners are two windows of one */
     int clients;
@@ -83,7 +83,7 @@ typedef struct sim_append {
     bool has_op;
     uint8_t id[8];
     int64_t base;
-    int32_t base_incarnation;
+    int32_t base_generation;
     int64_t skip;    /* capped, keeping the best: so many numbers before its elements */
     bool fill;       /* documents to their bounds */
     bool updates;    /* also raises a field of the head */
@@ -100,7 +100,7 @@ typedef struct sim_origin {
     int32_t padding;
     bool second;     /* of two windows: it is for the second one */
     int32_t applied; /* times */
-    int32_t incarnation;
+    int32_t generation;
     int32_t version;
     int64_t seq;
 } sim_origin_t;
@@ -198,7 +198,7 @@ struct sim_world {
     size_t late_count, late_capacity;
     bool late_now; /* one of them is being delivered */
 
-    sim_plain_t plains[SIM_OWNERS_MAX];
+    sim_model_t plains[SIM_OWNERS_MAX];
     bool drop_begun[SIM_OWNERS_MAX]; /* a client has called a drop, or a trim that may drop */
     sim_traces_t traces[SIM_OWNERS_MAX];
     int64_t hits[SIM_OWNERS_MAX]; /* the field that appends raise */
@@ -258,15 +258,16 @@ void sim_observe(sim_world_t *world, int client, const spill_request_t *request,
 int sim_owner_of(const spill_request_t *request);
 int sim_owner_number(const spill_value_t *value);
 
-/* ---- spoil.c --------------------------------------------------------------------------------- */
+/* ---- corrupt.c ---------------------------------------------------------------------------------
+ */
 
-bool sim_is_spoiled(const sim_world_t *world, int owner);
+bool sim_is_corrupted(const sim_world_t *world, int owner);
 /* Elements apart: perhaps spoil the head's summary, behind the backs of all. */
-void sim_spoil(sim_client_t *client, int owner);
+void sim_corrupt(sim_client_t *client, int owner);
 /* Perhaps make the count of the owner's removed elements too large. True: it was done. */
 bool sim_miscount(sim_client_t *client, int owner);
 /* A step on the head was done: a recount mends it, and a drop. */
-void sim_observe_spoiled(sim_world_t *world, int owner, const spill_request_t *request);
+void sim_observe_corrupted(sim_world_t *world, int owner, const spill_request_t *request);
 
 /* ---- client.c -------------------------------------------------------------------------------- */
 
@@ -343,9 +344,9 @@ void sim_check_trim(sim_client_t *client, int owner, sim_span_t span, spill_code
  * Layout subset: read the top, and check it; at the end, when all is quiet, it is exactly that of
  * the plain array. (top.c)
  */
-/* Capped, keeping the best: what an append has dropped. (best.c) */
-void sim_observe_best(sim_world_t *world, int owner, const spill_request_t *request,
-                      const spill_response_t *response);
+/* Capped, keeping the best: what an append has dropped. (top_n.c) */
+void sim_observe_top_n(sim_world_t *world, int owner, const spill_request_t *request,
+                       const spill_response_t *response);
 
 void sim_check_top(sim_client_t *client, int owner, bool at_the_end);
 /* ... the head's, after a step on it, as it is in world->before. */

@@ -1,10 +1,10 @@
 #include "support/exercise.h"
 
 #include "bson/value.h"
-#include "core/forming.h"
+#include "core/building.h"
 #include "store/embedded/embedded.h"
-#include "tools/convert_mark.h"
-#include "tools/import_mark.h"
+#include "tools/convert_checkpoint.h"
+#include "tools/import_checkpoint.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -260,20 +260,20 @@ static void write_checkpoints(spill_store_t *store)
 {
     spill_error_t error;
     bson_t *stored = NULL;
-    spill_import_mark_t import = {.definition = "feed",
-                                  .source = "s",
-                                  .format = "json",
-                                  .owner = "o",
-                                  .id = "i",
-                                  .end_offset = 7};
-    must(spill_import_mark_save(store, IMPORT_NAME, &import, &stored, &error), &error);
+    spill_import_checkpoint_t import = {.definition = "feed",
+                                        .source = "s",
+                                        .format = "json",
+                                        .owner = "o",
+                                        .id = "i",
+                                        .end_offset = 7};
+    must(spill_import_checkpoint_save(store, IMPORT_NAME, &import, &stored, &error), &error);
     bson_destroy(stored);
-    spill_convert_mark_t convert = {0};
-    must(spill_convert_mark_save(store, "feed", "other", true, &convert, &error), &error);
-    spill_convert_mark_release(&convert);
-    spill_forming_t forming = {0};
-    must(spill_forming_save(store, "other", "feed", false, &forming, &error), &error);
-    spill_forming_release(&forming);
+    spill_convert_checkpoint_t convert = {0};
+    must(spill_convert_checkpoint_save(store, "feed", "other", true, &convert, &error), &error);
+    spill_convert_checkpoint_release(&convert);
+    spill_building_t building = {0};
+    must(spill_building_save(store, "other", "feed", false, &building, &error), &error);
+    spill_building_release(&building);
 }
 
 static void update_fields(spill_array_t *array, spill_code_t *code, spill_error_t *error)
@@ -464,23 +464,23 @@ static void read_bucket(ground_t *ground)
 
 static void read_checkpoints(ground_t *ground)
 {
-    spill_import_mark_t import;
-    spill_convert_mark_t convert;
-    spill_forming_t forming;
+    spill_import_checkpoint_t import;
+    spill_convert_checkpoint_t convert;
+    spill_building_t building;
     bson_t *stored;
     char name[SPILL_NAME_SIZE];
-    NOTE("import checkpoint",
-         spill_import_mark_load(ground->store, IMPORT_NAME, &stored, &import, &ground->error));
+    NOTE("import checkpoint", spill_import_checkpoint_load(ground->store, IMPORT_NAME, &stored,
+                                                           &import, &ground->error));
     bson_destroy(stored);
-    spill_import_mark_release(&import);
+    spill_import_checkpoint_release(&import);
     NOTE("convert checkpoint",
-         spill_convert_mark_load(ground->store, "feed", &convert, &ground->error));
-    spill_convert_mark_release(&convert);
+         spill_convert_checkpoint_load(ground->store, "feed", &convert, &ground->error));
+    spill_convert_checkpoint_release(&convert);
     NOTE("migrate checkpoint",
-         spill_forming_load(ground->store, "other", &forming, &ground->error));
-    spill_forming_release(&forming);
+         spill_building_load(ground->store, "other", &building, &ground->error));
+    spill_building_release(&building);
     NOTE("migrate checkpoint of an original",
-         spill_forming_of_original(ground->store, "feed", name, &ground->error));
+         spill_building_of_original(ground->store, "feed", name, &ground->error));
 }
 
 static void list_oversized(ground_t *ground)
@@ -489,11 +489,11 @@ static void list_oversized(ground_t *ground)
     bson_t found;
     spill_buffer_t last = SPILL_BUFFER_INIT;
     const spill_definition_t *definition = spill_array_get_definition(ground->array);
-    spill_overgrown_query_t query = {.limit = 100, .slots = 1, .bytes = 1};
+    spill_oversized_query_t query = {.limit = 100, .slots = 1, .bytes = 1};
     if (NOTE("bind", ground->store->ops->bind(ground->store, definition, &binding,
                                               &ground->error)) == SPILL_OK &&
         NOTE("oversized heads",
-             ground->store->ops->overgrown(ground->store, definition, &binding, &query, &found,
+             ground->store->ops->oversized(ground->store, definition, &binding, &query, &found,
                                            &last, &ground->error)) == SPILL_OK)
         bson_destroy(&found);
     spill_buffer_release(&last);

@@ -64,8 +64,8 @@ static void define(spill_store_t *store, const struct shape *shape)
 {
     spill_definition_t definition;
     spill_error_t error;
-    bool apart = shape->layout == SPILL_LAYOUT_REFERENCE;
-    must(spill_definition_preset(&definition, apart ? "reviews-separate" : "feed", shape->name,
+    bool referenced = shape->layout == SPILL_LAYOUT_REFERENCE;
+    must(spill_definition_preset(&definition, referenced ? "reviews-separate" : "feed", shape->name,
                                  &error),
          &error);
     definition.keep = shape->keep;

@@ -27,7 +27,7 @@ static const shape_t shapes[] = {
     {"reference", ON_REFERENCE, "reviews-separate", SPILL_LAYOUT_REFERENCE, SPILL_KEEP_NEWEST},
     {"subset", ON_SUBSET, "reviews-subset", SPILL_LAYOUT_SUBSET, SPILL_KEEP_NEWEST},
     {"capped", ON_CAPPED, "feed-recent", SPILL_LAYOUT_CAPPED, SPILL_KEEP_NEWEST},
-    {"best", ON_BEST, "feed-recent", SPILL_LAYOUT_CAPPED, SPILL_KEEP_NEWEST},
+    {"best", ON_TOP_N, "feed-recent", SPILL_LAYOUT_CAPPED, SPILL_KEEP_NEWEST},
     {"bucket", ON_BUCKET, "reviews-bucket", SPILL_LAYOUT_BUCKET, SPILL_KEEP_OLDEST},
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
@@ -71,7 +71,7 @@ static void describe(const shape_t *shape, const char *name, spill_definition_t 
     snprintf(definition->time_field, SPILL_NAME_SIZE, "at");
     if (shape->set == ON_RETAINED)
         definition->keep_elements = 10;
-    if (shape->set == ON_BEST)
+    if (shape->set == ON_TOP_N)
         snprintf(definition->sort_field, SPILL_NAME_SIZE, "rating");
     if (shape->set == ON_BUCKET) {
         definition->window = SPILL_WINDOW_DAY;
@@ -451,7 +451,7 @@ static bool fail_at(interrupted_t *interrupted, const shape_t *shape, const oper
     if (struck && (code != SPILL_OK || operation->reports)) {
         bson_string_truncate(out, 0);
         code = operation->run(&stage, out, &error);
-        if (code != SPILL_OK && !(operation->gone && code == SPILL_NOT_FOUND))
+        if (code != SPILL_OK && !(operation->deleted && code == SPILL_NOT_FOUND))
             must(code, &error);
     } else {
         must(code, &error);

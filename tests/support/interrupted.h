@@ -57,12 +57,12 @@ typedef enum shape_set {
     ON_REFERENCE = 8,
     ON_SUBSET = 16,
     ON_CAPPED = 32,
-    ON_BEST = 64,
+    ON_TOP_N = 64,
     ON_BUCKET = 128,
     ON_OUTLIER = ON_NEWEST | ON_OLDEST | ON_RETAINED,
-    ON_APART = ON_REFERENCE | ON_SUBSET,
-    ON_PAGED = ON_OUTLIER | ON_APART,
-    ON_OWNERS = ON_PAGED | ON_CAPPED | ON_BEST, /* an owner is an array */
+    ON_REFERENCED = ON_REFERENCE | ON_SUBSET,
+    ON_PAGED = ON_OUTLIER | ON_REFERENCED,
+    ON_OWNERS = ON_PAGED | ON_CAPPED | ON_TOP_N, /* an owner is an array */
     ON_ALL = ON_OWNERS | ON_BUCKET
 } shape_set_t;
 
@@ -88,7 +88,7 @@ typedef struct operation {
     unsigned shapes;
     stage_fn half; /* a client died half way through this; NULL: no client died */
     stage_fn run;
-    bool gone;    /* may find, when called again, that the first call did the work: NOT_FOUND */
+    bool deleted; /* may find, when called again, that the first call did the work: NOT_FOUND */
     bool ends;    /* it ends the array, so that nothing is left to compare */
     bool reports; /* it may report a failed read as a finding, and return SPILL_OK */
     bool reads;   /* it changes nothing */

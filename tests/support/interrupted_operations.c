@@ -229,7 +229,7 @@ static spill_code_t edit_newest(stage_t *stage, bson_string_t *out, spill_error_
 }
 
 /* The element of the summary that is edited ranks lowest then. */
-static spill_code_t edit_best(stage_t *stage, bson_string_t *out, spill_error_t *error)
+static spill_code_t edit_top_n(stage_t *stage, bson_string_t *out, spill_error_t *error)
 {
     (void)out;
     spill_code_t code = edit_one(stage, 7, 100, error);
@@ -254,7 +254,7 @@ static spill_code_t remove_newest(stage_t *stage, bson_string_t *out, spill_erro
     return spill_array_remove(stage->array, &stage->owner, NEWEST, error);
 }
 
-static spill_code_t remove_best(stage_t *stage, bson_string_t *out, spill_error_t *error)
+static spill_code_t remove_top_n(stage_t *stage, bson_string_t *out, spill_error_t *error)
 {
     (void)out;
     return spill_array_remove(stage->array, &stage->owner, 7, error);
@@ -503,22 +503,22 @@ const operation_t array_operations[] = {
     {.name = "read between", .shapes = ON_PAGED, .run = read_between, .reads = true},
     {.name = "read, skipping", .shapes = ON_OWNERS, .run = read_skipping, .reads = true},
     {.name = "activities", .shapes = ON_NEWEST, .run = read_activities, .reads = true},
-    {.name = "top", .shapes = ON_SUBSET | ON_BEST, .run = read_top, .reads = true},
+    {.name = "top", .shapes = ON_SUBSET | ON_TOP_N, .run = read_top, .reads = true},
     {.name = "count", .shapes = ON_OWNERS, .run = count, .reads = true},
     {.name = "edit", .shapes = ON_PAGED, .run = edit_in_page},
     {.name = "edit newest", .shapes = ON_OWNERS, .run = edit_newest},
-    {.name = "edit best", .shapes = ON_SUBSET, .run = edit_best},
-    {.name = "remove", .shapes = ON_PAGED, .run = remove_in_page, .gone = true},
-    {.name = "remove newest", .shapes = ON_OWNERS, .run = remove_newest, .gone = true},
-    {.name = "remove best", .shapes = ON_SUBSET, .run = remove_best, .gone = true},
+    {.name = "edit best", .shapes = ON_SUBSET, .run = edit_top_n},
+    {.name = "remove", .shapes = ON_PAGED, .run = remove_in_page, .deleted = true},
+    {.name = "remove newest", .shapes = ON_OWNERS, .run = remove_newest, .deleted = true},
+    {.name = "remove best", .shapes = ON_SUBSET, .run = remove_top_n, .deleted = true},
     {.name = "find", .shapes = ON_OWNERS, .run = find_ids, .reads = true},
-    {.name = "edit by id", .shapes = ON_PAGED, .run = edit_by_id, .gone = true},
-    {.name = "remove by id", .shapes = ON_PAGED, .run = remove_by_id, .gone = true},
+    {.name = "edit by id", .shapes = ON_PAGED, .run = edit_by_id, .deleted = true},
+    {.name = "remove by id", .shapes = ON_PAGED, .run = remove_by_id, .deleted = true},
     {.name = "remove where", .shapes = ON_OWNERS, .run = remove_where},
     {.name = "trim", .shapes = ON_OWNERS, .run = trim},
     {.name = "trim, keeping", .shapes = ON_OWNERS, .run = trim_keeping},
     {.name = "trim older", .shapes = ON_OWNERS, .run = trim_older},
-    {.name = "drop owner", .shapes = ON_OWNERS, .run = drop_owner, .gone = true},
+    {.name = "drop owner", .shapes = ON_OWNERS, .run = drop_owner, .deleted = true},
     {.name = "owners", .shapes = ON_ALL, .run = list_owners, .whole = true},
     {.name = "export", .shapes = ON_OWNERS, .run = export_owner, .reads = true},
     {.name = "export all", .shapes = ON_ALL, .run = export_all, .whole = true},
@@ -542,7 +542,7 @@ const operation_t array_operations[] = {
     {.name = "drop",
      .shapes = ON_ALL,
      .run = drop_definition,
-     .gone = true,
+     .deleted = true,
      .ends = true,
      .whole = true},
 
@@ -553,7 +553,7 @@ const operation_t array_operations[] = {
      .run = repair_owner,
      .reports = true},
     {.name = "repair an edit",
-     .shapes = ON_APART,
+     .shapes = ON_REFERENCED,
      .half = edit_in_page,
      .run = repair_owner,
      .reports = true},
@@ -587,13 +587,13 @@ const operation_t array_operations[] = {
      .shapes = ON_PAGED,
      .half = remove_in_page,
      .run = remove_beside,
-     .gone = true},
+     .deleted = true},
     {.name = "trim after a removal", .shapes = ON_PAGED, .half = remove_in_page, .run = trim},
     {.name = "remove after an edit",
-     .shapes = ON_APART,
+     .shapes = ON_REFERENCED,
      .half = edit_in_page,
      .run = remove_beside,
-     .gone = true},
+     .deleted = true},
     {.name = "append after a drop", .shapes = ON_PAGED, .half = drop_owner, .run = append_two},
     {.name = "read after a drop", .shapes = ON_PAGED, .half = drop_owner, .run = read_oldest},
     {.name = "verify after a drop",

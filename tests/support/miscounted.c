@@ -85,7 +85,7 @@ static void assert_counted(stage_t *stage)
     assert_int_equal(count.count, stage->live);
 }
 
-static void assert_mended(stage_t *stage, const char *finding)
+static void assert_fixed(stage_t *stage, const char *finding)
 {
     assert_repaired(stage->array, finding, finding, 1);
     assert_counted(stage);
@@ -254,11 +254,11 @@ static void repair_beside_others(stage_t *stage)
 /* ---- the cases ------------------------------------------------------------------------------- */
 
 /* Where others write they may have changed the arrays so: then it is told, as what is found. */
-static void shifted(stage_t *stage, int64_t page, const char *mended, const char *left)
+static void shifted(stage_t *stage, int64_t page, const char *fixed, const char *left)
 {
     tell_place(stage, page, 1);
     if (!stage->store->ops->others_write) {
-        assert_mended(stage, mended);
+        assert_fixed(stage, fixed);
         return;
     }
     assert_left(stage, left);
@@ -324,14 +324,13 @@ static void newest(spill_store_t *store)
     begin(&stage, store, "feed-recent", "newest");
     assert_verified(stage.array, "");
     tell_lie(&stage, (lie_t){.removed = 3});
-    assert_mended(&stage, "I5@-1: counts 5 removed elements where 2 are missing\n");
+    assert_fixed(&stage, "I5@-1: counts 5 removed elements where 2 are missing\n");
     tell_lie(&stage, (lie_t){.removed = -1});
-    assert_mended(&stage, "I5@-1: counts 1 removed elements where 2 are missing\n");
+    assert_fixed(&stage, "I5@-1: counts 1 removed elements where 2 are missing\n");
     tell_lie(&stage, (lie_t){.pages = 1});
-    assert_mended(&stage, "I2@3: is missing: the head counts 4 pages\n");
+    assert_fixed(&stage, "I2@3: is missing: the head counts 4 pages\n");
     tell_lie(&stage, (lie_t){.pages = -1});
-    assert_mended(&stage,
-                  "I5@-1: counts 2 pages, where there are 3 with elements before its own\n");
+    assert_fixed(&stage, "I5@-1: counts 2 pages, where there are 3 with elements before its own\n");
     shifted(&stage, 2, "I4@2: counts 3 elements, in [7, 10), where its elements are in [6, 9)\n",
             "I4@-1: starts at 9, before the end 10 of the one before\n");
     assert_element(&stage, 6);
@@ -347,11 +346,11 @@ static void oldest(spill_store_t *store)
     begin(&stage, store, "feed", "oldest");
     assert_verified(stage.array, "");
     tell_lie(&stage, (lie_t){.removed = 3});
-    assert_mended(&stage, "I5@-1: counts 5 removed elements where 2 are missing\n");
+    assert_fixed(&stage, "I5@-1: counts 5 removed elements where 2 are missing\n");
     tell_lie(&stage, (lie_t){.total = 2});
-    assert_mended(&stage, "I5@2: starts at 10, the head counts 12 before it\n");
+    assert_fixed(&stage, "I5@2: starts at 10, the head counts 12 before it\n");
     tell_lie(&stage, (lie_t){.total = -2});
-    assert_mended(&stage, "I5@2: starts at 10, the head counts 8 before it\n");
+    assert_fixed(&stage, "I5@2: starts at 10, the head counts 8 before it\n");
     assert_guarded_by_pages(&stage);
     shifted(&stage, 1, "I4@1: counts 3 elements, in [8, 11), where its elements are in [7, 10)\n",
             "I4@1: starts at 8, after a gap from 7\n");
@@ -360,21 +359,21 @@ static void oldest(spill_store_t *store)
     end(&stage);
 }
 
-static void apart(spill_store_t *store, const char *preset, const char *name)
+static void referenced(spill_store_t *store, const char *preset, const char *name)
 {
     stage_t stage;
     begin(&stage, store, preset, name);
     assert_verified(stage.array, "");
     tell_lie(&stage, (lie_t){.removed = 3});
-    assert_mended(&stage, "I5@-1: counts 5 removed elements where 2 are missing\n");
+    assert_fixed(&stage, "I5@-1: counts 5 removed elements where 2 are missing\n");
     repair_beside_others(&stage);
     end(&stage);
 }
 
-void miscounted_mended(spill_store_t *store)
+void miscounted_fixed(spill_store_t *store)
 {
     newest(store);
     oldest(store);
-    apart(store, "reviews-separate", "separate");
-    apart(store, "reviews-subset", "subset");
+    referenced(store, "reviews-separate", "separate");
+    referenced(store, "reviews-subset", "subset");
 }

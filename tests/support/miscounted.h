@@ -5,6 +5,6 @@
 #include <spillway/spillway.h>
 
 /* Fails the cmocka test where one is not found, or not mended. The store stays the caller's. */
-void miscounted_mended(spill_store_t *store);
+void miscounted_fixed(spill_store_t *store);
 
 #endif

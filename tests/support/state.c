@@ -10,9 +10,9 @@ void assert_same_numbers(const spill_state_t *left, const spill_state_t *right)
     assert_int_equal(left->present, right->present);
     assert_int_equal(left->first, right->first);
     assert_int_equal(left->live, right->live);
-    assert_int_equal(left->n, right->n);
-    assert_int_equal(left->gone.count, right->gone.count);
-    assert_true(spill_seqs_equal(&left->gone, &right->gone));
+    assert_int_equal(left->op_count, right->op_count);
+    assert_int_equal(left->deleted.count, right->deleted.count);
+    assert_true(spill_seqs_equal(&left->deleted, &right->deleted));
     assert_int_equal(left->gaps, right->gaps);
 }
 
@@ -21,25 +21,25 @@ void assert_same_state(const spill_state_t *left, const spill_state_t *right)
     assert_same_numbers(left, right);
     if (!left->present)
         return;
-    assert_int_equal(left->epoch, right->epoch);
+    assert_int_equal(left->incarnation, right->incarnation);
     assert_int_equal(left->rev, right->rev);
     assert_int_equal(left->live_bytes, right->live_bytes);
     assert_int_equal(left->sealed, right->sealed);
     assert_int_equal(left->closed, right->closed);
     assert_int_equal(left->pages, right->pages);
     assert_int_equal(left->removed, right->removed);
-    assert_int_equal(left->low, right->low);
+    assert_int_equal(left->watermark, right->watermark);
     assert_int_equal(left->total, right->total);
     assert_int_equal(left->fields_bytes, right->fields_bytes);
     assert_int_equal(left->intent, right->intent);
     assert_int_equal(left->intent_seq, right->intent_seq);
     assert_int_equal(left->intent_page, right->intent_page);
     assert_int_equal(left->intent_edit, right->intent_edit);
-    assert_int_equal(left->intent_src, right->intent_src);
+    assert_int_equal(left->intent_source_rev, right->intent_source_rev);
     assert_true(spill_sum_equal(&left->intent_value, &right->intent_value));
     assert_true(spill_sum_equal(&left->sum, &right->sum));
     assert_true(spill_top_equal(&left->top, &right->top));
     assert_int_equal(left->page, right->page);
-    assert_true(spill_tally_equal(&left->tally, &right->tally));
-    assert_int_equal(left->src, right->src);
+    assert_true(spill_window_stats_equal(&left->window_stats, &right->window_stats));
+    assert_int_equal(left->source_rev, right->source_rev);
 }

@@ -1,7 +1,7 @@
 /* Collections with a collation of their own are refused. */
 #include "tools/collation.h"
 
-#include "support/foreign.h"
+#include "support/memory_admin.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-static void set_options(foreign_memory_t *memory, const char *name, const char *json)
+static void set_options(memory_admin_t *memory, const char *name, const char *json)
 {
-    assert_true(foreign_memory_put(memory, name, "{\"_id\": 1}"));
-    foreign_collection_t *collection = foreign_memory_find(memory, name);
+    assert_true(memory_admin_put(memory, name, "{\"_id\": 1}"));
+    foreign_collection_t *collection = memory_admin_find(memory, name);
     bson_destroy(collection->options);
     collection->options = bson_new_from_json((const uint8_t *)json, -1, NULL);
     assert_non_null(collection->options);
@@ -21,22 +21,22 @@ static void set_options(foreign_memory_t *memory, const char *name, const char *
 static void only_those_with_one_are_refused(void **state)
 {
     (void)state;
-    foreign_memory_t *memory = foreign_memory_new();
-    spill_foreign_t *foreign = &memory->base;
+    memory_admin_t *memory = memory_admin_new();
+    spill_raw_admin_t *admin = &memory->base;
     spill_error_t error;
     set_options(memory, "plain", "{}");
     set_options(memory, "capped", "{\"capped\": true}");
     set_options(memory, "simple", "{\"collation\": {\"locale\": \"simple\"}}");
     set_options(memory, "people", "{\"collation\": {\"locale\": \"en\", \"strength\": 2}}");
-    assert_int_equal(spill_collation_check(foreign, "plain", &error), SPILL_OK);
-    assert_int_equal(spill_collation_check(foreign, "capped", &error), SPILL_OK);
-    assert_int_equal(spill_collation_check(foreign, "simple", &error), SPILL_OK);
-    assert_int_equal(spill_collation_check(foreign, "nobody", &error), SPILL_OK);
-    assert_int_equal(spill_collation_check(foreign, "people", &error), SPILL_REFUSED);
+    assert_int_equal(spill_collation_check(admin, "plain", &error), SPILL_OK);
+    assert_int_equal(spill_collation_check(admin, "capped", &error), SPILL_OK);
+    assert_int_equal(spill_collation_check(admin, "simple", &error), SPILL_OK);
+    assert_int_equal(spill_collation_check(admin, "nobody", &error), SPILL_OK);
+    assert_int_equal(spill_collation_check(admin, "people", &error), SPILL_REFUSED);
     assert_non_null(strstr(error.message, "'people' has a collation of its own"));
     memory->fail_at = memory->calls + 1;
-    assert_int_not_equal(spill_collation_check(foreign, "plain", &error), SPILL_OK);
-    spill_foreign_close(foreign);
+    assert_int_not_equal(spill_collation_check(admin, "plain", &error), SPILL_OK);
+    spill_raw_admin_close(admin);
 }
 
 int main(void)

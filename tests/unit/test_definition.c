@@ -263,7 +263,7 @@ static void test_bytes_leave_room_for_bookkeeping(void **state)
         memset(names[i], (int)('a' + i), SPILL_NAME_SIZE - 1);
     definition.bounds.head_bytes_max = 15 * 1024 * 1024;
     for (int32_t window = 1; window <= 10000; window += window / 2 + 1) {
-        spill_state_t document = {.present = true, .n = window};
+        spill_state_t document = {.present = true, .op_count = window};
         definition.op_window = window;
         int64_t needed = 0;
         for (int head = 0; head < 2; head++) {

@@ -430,8 +430,8 @@ static void verify_accepts_a_spill_that_another_client_has_begun(void **state)
         spill_owner_request(&fixture.owner, SPILL_REQUEST_PUT_PAGE, head->pages + 1);
     spill_run_t run = {0};
     spill_run_add(&run, head->first + 1, &fixture.name);
-    put.epoch = head->epoch;
-    put.src = head->rev;
+    put.incarnation = head->incarnation;
+    put.source_rev = head->rev;
     put.first = head->first + 1;
     put.slots = 1;
     put.run = &run;
@@ -443,7 +443,7 @@ static void verify_accepts_a_spill_that_another_client_has_begun(void **state)
     assert_int_equal(summary.findings, 0);
 
     put.page++; /* a copy of a head that nobody has seen */
-    put.src = head->rev + 1000;
+    put.source_rev = head->rev + 1000;
     must(spill_owner_call(&fixture.owner, &put, &answer, NULL), NULL);
     must(spill_array_verify(fixture.direct, NULL, NULL, NULL, &summary, NULL), NULL);
     assert_int_equal(summary.findings, 1);

@@ -65,7 +65,7 @@ static void assert_found(fixture_t *fixture, const char *expected)
 
 static void element(fixture_t *fixture, int64_t seq)
 {
-    spill_record_key_element(&fixture->feed.key, fixture->head.epoch, seq);
+    spill_record_key_element(&fixture->feed.key, fixture->head.incarnation, seq);
 }
 
 static void a_sound_owner_has_no_findings(void **state)
@@ -125,13 +125,13 @@ static void elements_of_no_document_are_found(void **state)
     open_fixture(&fixture, SPILL_KEEP_NEWEST);
     element(&fixture, 30);
     tampered_put(&fixture.feed, "\x0a", 1);
-    spill_record_key_element(&fixture.feed.key, fixture.head.epoch - 1, 7);
+    spill_record_key_element(&fixture.feed.key, fixture.head.incarnation - 1, 7);
     tampered_put(&fixture.feed, "\x0a", 1);
     char expected[256];
     snprintf(expected, sizeof expected,
              "7@-1: element 30 is in no document\n"
              "7@-1: elements up to 7 of incarnation %lld are in no document\n",
-             (long long)fixture.head.epoch - 1);
+             (long long)fixture.head.incarnation - 1);
     assert_found(&fixture, expected);
     close_fixture(&fixture);
 }
@@ -146,7 +146,7 @@ static void unreadable_records_are_found(void **state)
     tampered_put(&fixture.feed, "", 0);
     spill_record_key_page(&fixture.feed.key, 2);
     tampered_put(&fixture.feed, "no state", 8);
-    spill_record_key_op(&fixture.feed.key, fixture.head.epoch, 0);
+    spill_record_key_op(&fixture.feed.key, fixture.head.incarnation, 0);
     tampered_put(&fixture.feed, "", 0);
     spill_record_key_kind(&fixture.feed.key, (spill_record_t)0x60);
     tampered_put(&fixture.feed, "", 0);
@@ -276,7 +276,7 @@ static void a_damaged_index_is_not_counted(void **state)
     (void)state;
     fixture_t fixture;
     open_fixture(&fixture, SPILL_KEEP_NEWEST);
-    spill_record_key_first(&fixture.feed.key, fixture.head.epoch, 4, 1);
+    spill_record_key_first(&fixture.feed.key, fixture.head.incarnation, 4, 1);
     spill_disk_damage(fixture.feed.disk, fixture.feed.key.data, fixture.feed.key.size);
     assert_verified(&fixture,
                     "2@-1: the index of pages: a record in memory was declared damaged\n");
@@ -289,13 +289,13 @@ static void id_entry(fixture_t *fixture, int64_t seq)
     spill_buffer_t id = SPILL_BUFFER_INIT;
     spill_value_t value = spill_value_from_utf8(&storage, "x");
     assert_int_equal(spill_element_id_key(&value, &id, NULL), SPILL_OK);
-    spill_record_key_id(&fixture->feed.key, fixture->head.epoch, &id, seq);
+    spill_record_key_id(&fixture->feed.key, fixture->head.incarnation, &id, seq);
     spill_buffer_release(&id);
     bson_destroy(&storage);
 }
 
 /* What is found is told by a look, then mended. */
-static void assert_mended(fixture_t *fixture, int64_t findings)
+static void assert_fixed(fixture_t *fixture, int64_t findings)
 {
     spill_repair_summary_t look, repaired;
     tampered_reopen(&fixture->feed);
@@ -315,24 +315,24 @@ static void an_index_that_disagrees_is_made_anew(void **state)
     (void)state;
     fixture_t fixture;
     open_fixture(&fixture, SPILL_KEEP_NEWEST);
-    spill_record_key_first(&fixture.feed.key, fixture.head.epoch, 4, 1);
+    spill_record_key_first(&fixture.feed.key, fixture.head.incarnation, 4, 1);
     tampered_delete(&fixture.feed);
     assert_found(&fixture, "7@1: the index of pages does not have it\n");
-    assert_mended(&fixture, 1);
-    spill_record_key_first(&fixture.feed.key, fixture.head.epoch, 5, 1);
+    assert_fixed(&fixture, 1);
+    spill_record_key_first(&fixture.feed.key, fixture.head.incarnation, 5, 1);
     tampered_put(&fixture.feed, "", 0);
-    spill_record_key_first(&fixture.feed.key, fixture.head.epoch, 900, 90);
+    spill_record_key_first(&fixture.feed.key, fixture.head.incarnation, 900, 90);
     tampered_put(&fixture.feed, "", 0);
     assert_found(&fixture, "7@90: the index has it, but it has no record\n"
                            "7@1: the index has it from 5 on, its record from 4\n");
-    assert_mended(&fixture, 2);
-    spill_record_key_first(&fixture.feed.key, fixture.head.epoch, 4, 1);
+    assert_fixed(&fixture, 2);
+    spill_record_key_first(&fixture.feed.key, fixture.head.incarnation, 4, 1);
     tampered_delete(&fixture.feed);
-    spill_record_key_first(&fixture.feed.key, fixture.head.epoch, 5, 1);
+    spill_record_key_first(&fixture.feed.key, fixture.head.incarnation, 5, 1);
     tampered_put(&fixture.feed, "", 0);
     assert_found(&fixture, "7@1: the index of pages does not have it\n"
                            "7@1: the index has it from 5 on, its record from 4\n");
-    assert_mended(&fixture, 2);
+    assert_fixed(&fixture, 2);
     assert_int_equal(embedded_holds(fixture.feed.array, "ada", 0, 30, NULL), SPILL_OK);
     close_fixture(&fixture);
 }
@@ -353,7 +353,7 @@ static void an_index_of_ids_that_disagrees_is_found(void **state)
     tampered_put(&fixture.feed, "", 0);
     assert_found(&fixture, "7@-1: the index of ids has 2 entries, of which 1 are those of an "
                            "element\n");
-    assert_mended(&fixture, 1);
+    assert_fixed(&fixture, 1);
     id_entry(&fixture, 2);
     tampered_delete(&fixture.feed);
     assert_found(&fixture, "7@-1: the id of element 2 has no entry\n");
@@ -361,7 +361,7 @@ static void an_index_of_ids_that_disagrees_is_found(void **state)
     tampered_put(&fixture.feed, "", 0);
     id_entry(&fixture, 8);
     tampered_put(&fixture.feed, "", 0);
-    assert_mended(&fixture, 2);
+    assert_fixed(&fixture, 2);
     bson_t id_storage = BSON_INITIALIZER;
     spill_value_t id = spill_value_from_utf8(&id_storage, "x");
     assert_int_equal(spill_array_remove_id(fixture.feed.array, &owner, &id, NULL, NULL), SPILL_OK);
@@ -380,23 +380,23 @@ static int64_t verify_all(spill_array_t *array)
 }
 
 /* The first entry of the index of ranks goes, and another comes, of an element that never was. */
-static void spoil_ranks(spill_disk_t *disk, uint32_t array_id, const spill_value_t *owner)
+static void corrupt_ranks(spill_disk_t *disk, uint32_t array_id, const spill_value_t *owner)
 {
     spill_kv_t *kv = spill_kv_memory_open(disk);
     spill_buffer_t owner_key = SPILL_BUFFER_INIT;
     spill_record_key_t key;
     spill_batch_t batch = SPILL_BATCH_INIT;
     spill_rank_t rank = {0};
-    int64_t epoch = 0, seq;
+    int64_t incarnation = 0, seq;
     assert_int_equal(spill_owner_key(owner, &owner_key, NULL), SPILL_OK);
     spill_record_key_init(&key, array_id, owner_key.data, owner_key.size);
     spill_record_key_kind(&key, SPILL_RECORD_RANK);
     spill_kv_iter_t *iter = kv->ops->iterate(kv);
     iter->ops->seek(iter, key.data, key.size);
     assert_true(iter->valid &&
-                spill_record_key_is_rank(&key, iter->key, iter->key_bytes, &epoch, &seq));
+                spill_record_key_is_rank(&key, iter->key, iter->key_bytes, &incarnation, &seq));
     spill_batch_delete(&batch, iter->key, iter->key_bytes);
-    spill_record_key_rank(&key, epoch, &rank, 1000);
+    spill_record_key_rank(&key, incarnation, &rank, 1000);
     spill_batch_put(&batch, key.data, key.size, NULL, 0);
     iter->ops->free(iter);
     assert_int_equal(kv->ops->write(kv, &batch, true, NULL), SPILL_OK);
@@ -432,7 +432,7 @@ static void an_index_of_ranks_is_made_anew(void **state)
     assert_int_equal(store->ops->bind(store, &definition, &binding, NULL), SPILL_OK);
     spill_array_close(array);
     embedded_close(store);
-    spoil_ranks(disk, binding.array_id, &owner);
+    corrupt_ranks(disk, binding.array_id, &owner);
     store = embedded_on_disk(disk, SPILL_DURABILITY_FSYNC);
     assert_int_equal(spill_array_open(store, "reviews", &array, NULL), SPILL_OK);
     int64_t found = verify_all(array);

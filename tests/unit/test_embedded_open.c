@@ -320,7 +320,7 @@ static void delete_index(spill_kv_t *kv, uint32_t id, const char *owner, spill_b
     bson_t storage = BSON_INITIALIZER;
     spill_buffer_t name = SPILL_BUFFER_INIT;
     spill_record_key_t key;
-    int64_t epoch, first, page;
+    int64_t incarnation, first, page;
     spill_value_t value = spill_value_from_utf8(&storage, owner);
     assert_int_equal(spill_owner_key(&value, &name, NULL), SPILL_OK);
     spill_record_key_init(&key, id, name.data, name.size);
@@ -328,7 +328,7 @@ static void delete_index(spill_kv_t *kv, uint32_t id, const char *owner, spill_b
     spill_kv_iter_t *iter = kv->ops->iterate(kv);
     iter->ops->seek(iter, key.data, key.size);
     for (; iter->valid &&
-           spill_record_key_is_first(&key, iter->key, iter->key_bytes, &epoch, &first, &page);
+           spill_record_key_is_first(&key, iter->key, iter->key_bytes, &incarnation, &first, &page);
          iter->ops->next(iter))
         spill_batch_delete(batch, iter->key, iter->key_bytes);
     iter->ops->free(iter);

@@ -58,7 +58,7 @@ static void a_batch_goes_back_to_a_mark(void **state)
     (void)state;
     spill_batch_t batch = SPILL_BATCH_INIT;
     put(&batch, "a", "1");
-    spill_batch_mark_t mark = spill_batch_mark(&batch);
+    spill_batch_savepoint_t mark = spill_batch_savepoint(&batch);
     put(&batch, "a", "2");
     put(&batch, "b", "3");
     spill_batch_rewind(&batch, mark);
@@ -131,21 +131,23 @@ static void keys_come_apart_again(void **state)
     (void)state;
     spill_record_key_t owner = key_of(7, "owner");
     spill_record_key_t key = owner;
-    int64_t epoch, number, page;
+    int64_t incarnation, number, page;
     spill_record_key_element(&key, 1234567, 89);
-    assert_true(spill_record_key_is_element(&owner, key.data, key.size, &epoch, &number));
-    assert_int_equal(epoch, 1234567);
+    assert_true(spill_record_key_is_element(&owner, key.data, key.size, &incarnation, &number));
+    assert_int_equal(incarnation, 1234567);
     assert_int_equal(number, 89);
-    assert_false(spill_record_key_is_element(&owner, key.data, key.size - 1, &epoch, &number));
-    assert_false(spill_record_key_is_op(&owner, key.data, key.size, &epoch, &number));
+    assert_false(
+        spill_record_key_is_element(&owner, key.data, key.size - 1, &incarnation, &number));
+    assert_false(spill_record_key_is_op(&owner, key.data, key.size, &incarnation, &number));
     assert_int_equal(spill_record_key_kind_of(&owner, key.data, key.size), SPILL_RECORD_ELEMENT);
     spill_record_key_first(&key, 5, 6, 7);
-    assert_true(spill_record_key_is_first(&owner, key.data, key.size, &epoch, &number, &page));
-    assert_int_equal(epoch, 5);
+    assert_true(
+        spill_record_key_is_first(&owner, key.data, key.size, &incarnation, &number, &page));
+    assert_int_equal(incarnation, 5);
     assert_int_equal(number, 6);
     assert_int_equal(page, 7);
     spill_record_key_op(&key, 5, 6);
-    assert_true(spill_record_key_is_op(&owner, key.data, key.size, &epoch, &number));
+    assert_true(spill_record_key_is_op(&owner, key.data, key.size, &incarnation, &number));
     assert_int_equal(number, 6);
     spill_record_key_page(&key, 12);
     assert_true(spill_record_key_is_page(&owner, key.data, key.size, &page));
@@ -157,24 +159,24 @@ static void keys_come_apart_again(void **state)
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static const spill_seq_run_t gone_numbers[] = {{1000, 1002, 0}, {1500, 1501, 2}};
+static const spill_seq_run_t deleted_numbers[] = {{1000, 1002, 0}, {1500, 1501, 2}};
 
 static spill_state_t full_head(void)
 {
     return (spill_state_t){
         .present = true,
-        .epoch = 1763700000000000,
+        .incarnation = 1763700000000000,
         .rev = 1763700000000042,
         .first = 1000,
         .live = 900,
         .live_bytes = 180000,
-        .gone = {.runs = (spill_seq_run_t *)gone_numbers, .run_count = 2, .count = 3},
-        .n = 77,
+        .deleted = {.runs = (spill_seq_run_t *)deleted_numbers, .run_count = 2, .count = 3},
+        .op_count = 77,
         .sealed = true,
         .closed = true,
         .pages = 12,
         .removed = -3,
-        .low = 500,
+        .watermark = 500,
         .total = 4000,
         .fields_bytes = 33,
         .intent = true,
@@ -187,7 +189,8 @@ static void states_come_back(void **state)
     (void)state;
     spill_buffer_t bytes = SPILL_BUFFER_INIT;
     spill_state_t head = full_head();
-    spill_state_t page = {.present = true, .epoch = 100, .rev = 90, .src = 110, .first = 3};
+    spill_state_t page = {
+        .present = true, .incarnation = 100, .rev = 90, .source_rev = 110, .first = 3};
     spill_state_t back = {0};
     spill_state_encode(&head, true, &bytes);
     assert_true(spill_state_decode(bytes.data, bytes.size, true, &back));
@@ -208,14 +211,14 @@ static void gaps_come_back(void **state)
 {
     (void)state;
     spill_buffer_t bytes = SPILL_BUFFER_INIT;
-    spill_state_t head = {.present = true, .epoch = 7, .rev = 9, .first = 3, .live = 2};
+    spill_state_t head = {.present = true, .incarnation = 7, .rev = 9, .first = 3, .live = 2};
     spill_state_t back = {0};
     head.gaps = true;
     spill_state_encode(&head, true, &bytes);
     assert_true(spill_state_decode(bytes.data, bytes.size, true, &back));
     assert_same_state(&head, &back);
-    spill_seqs_insert_run(&head.gone, 4, 3000000);
-    spill_seqs_insert_run(&head.gone, 3000001, 3000002);
+    spill_seqs_insert_run(&head.deleted, 4, 3000000);
+    spill_seqs_insert_run(&head.deleted, 3000001, 3000002);
     spill_buffer_clear(&bytes);
     spill_state_encode(&head, true, &bytes);
     assert_in_range(bytes.size, 10, 40);
@@ -226,8 +229,8 @@ static void gaps_come_back(void **state)
     for (size_t bit = 0; bit < bytes.size * 8; bit++) {
         bytes.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
         if (spill_state_decode(bytes.data, bytes.size, true, &back))
-            for (size_t i = 0; i < back.gone.run_count; i++)
-                assert_in_range(back.gone.runs[i].end, back.first + 1, spill_state_end(&back));
+            for (size_t i = 0; i < back.deleted.run_count; i++)
+                assert_in_range(back.deleted.runs[i].end, back.first + 1, spill_state_end(&back));
         bytes.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
     }
     spill_state_release(&head);
@@ -240,7 +243,7 @@ static void a_plain_head_takes_few_bytes(void **state)
     (void)state;
     spill_buffer_t bytes = SPILL_BUFFER_INIT;
     spill_state_t head = full_head();
-    spill_seqs_clear(&head.gone);
+    spill_seqs_clear(&head.deleted);
     head.intent = false;
     spill_state_encode(&head, true, &bytes);
     assert_in_range(bytes.size, 20, 40);
@@ -261,9 +264,9 @@ static void damaged_states_are_harmless(void **state)
         bytes.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
         if (spill_state_decode(bytes.data, bytes.size, true, &back)) {
             assert_true(back.first >= 0 && back.live >= 0);
-            for (size_t i = 0; i < back.gone.run_count; i++) {
-                assert_in_range(back.gone.runs[i].first, back.first, spill_state_end(&back) - 1);
-                assert_in_range(back.gone.runs[i].end, back.first + 1, spill_state_end(&back));
+            for (size_t i = 0; i < back.deleted.run_count; i++) {
+                assert_in_range(back.deleted.runs[i].first, back.first, spill_state_end(&back) - 1);
+                assert_in_range(back.deleted.runs[i].end, back.first + 1, spill_state_end(&back));
             }
         }
         bytes.data[bit / 8] ^= (uint8_t)(1 << bit % 8);

@@ -261,7 +261,7 @@ static spill_code_t call_in_scene(provoke_fn call, const char *folder, spill_err
 }
 
 /* In a process of its own: some of them change what the whole process may do. */
-static spill_code_t call_apart(provoke_fn call)
+static spill_code_t call_referenced(provoke_fn call)
 {
     const char *folder = embedded_new_folder(); /* goes with this process, and not with that one */
     pid_t pid = fork();
@@ -290,7 +290,7 @@ static void each_code_is_returned(void **state)
     for (size_t code = 0; code < sizeof names / sizeof *names; code++) {
         if (calls[code] == NULL)
             fail_msg("no call is known that returns %s", names[code]);
-        spill_code_t got = calls[code] != NULL ? call_apart(calls[code]) : SPILL_OK;
+        spill_code_t got = calls[code] != NULL ? call_referenced(calls[code]) : SPILL_OK;
         if (got != (spill_code_t)code)
             fail_msg("%s was to come, and %s came", names[code], spill_code_name(got));
     }

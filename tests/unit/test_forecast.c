@@ -73,17 +73,17 @@ static outcome_t forecast_others(const world_t *world)
 {
     outcome_t outcome = {0};
     double horizon_ms = (DAYS - CUT) * day_ms;
-    spill_outlook_t *outlook =
-        spill_outlook_new(world->histories, TAUGHT, 0, (int64_t)(CUT * day_ms), &horizon_ms, 1);
+    spill_forecast_model_t *model = spill_forecast_model_new(
+        world->histories, TAUGHT, 0, (int64_t)(CUT * day_ms), &horizon_ms, 1);
     for (size_t i = TAUGHT; i < OWNERS; i++) {
         spill_forecast_t forecast;
-        assert_true(spill_outlook_forecast(outlook, 0, &world->history[i], &forecast));
+        assert_true(spill_forecast_model_forecast(model, 0, &world->history[i], &forecast));
         assert_true(forecast.low <= forecast.likely && forecast.likely <= forecast.high);
         outcome.hit += world->came[i] >= forecast.low && world->came[i] <= forecast.high;
         outcome.error += fabs(log1p(world->came[i]) - log1p(forecast.likely));
         outcome.width += log1p(forecast.high) - log1p(forecast.low);
     }
-    spill_outlook_free(outlook);
+    spill_forecast_model_free(model);
     outcome.hit /= OWNERS - TAUGHT;
     outcome.error /= OWNERS - TAUGHT;
     outcome.width /= OWNERS - TAUGHT;
@@ -120,23 +120,23 @@ static void when_a_steady_array_is_full(void **state)
     world_t *world = make_world(false);
     for (size_t i = 0; i < STEPS; i++)
         horizons_ms[i] = CUT * day_ms * (double)(i + 1) / STEPS;
-    spill_outlook_t *outlook =
-        spill_outlook_new(world->histories, OWNERS, 0, (int64_t)(CUT * day_ms), horizons_ms, STEPS);
+    spill_forecast_model_t *model = spill_forecast_model_new(
+        world->histories, OWNERS, 0, (int64_t)(CUT * day_ms), horizons_ms, STEPS);
     for (size_t i = 0; i < OWNERS; i += 13) {
         double rate = (double)world->history[i].seen / CUT;
-        spill_reach_t reach = spill_outlook_reach(outlook, &world->history[i], 100 * rate);
+        spill_reach_t reach = spill_forecast_model_reach(model, &world->history[i], 100 * rate);
         assert_true(reach.earliest_ms <= reach.likely_ms);
         assert_true(reach.likely_ms <= reach.latest_ms);
         assert_true(isfinite(reach.latest_ms));
         assert_true(fabs(reach.likely_ms / day_ms - 100) < 25);
         /* Farther than it looks ahead. */
-        reach = spill_outlook_reach(outlook, &world->history[i], 3 * CUT * rate);
+        reach = spill_forecast_model_reach(model, &world->history[i], 3 * CUT * rate);
         assert_true(isinf(reach.earliest_ms) && isinf(reach.likely_ms) && isinf(reach.latest_ms));
         /* It is there already. */
-        reach = spill_outlook_reach(outlook, &world->history[i], 0);
+        reach = spill_forecast_model_reach(model, &world->history[i], 0);
         assert_true(reach.earliest_ms == 0 && reach.likely_ms == 0 && reach.latest_ms == 0);
     }
-    spill_outlook_free(outlook);
+    spill_forecast_model_free(model);
     free_world(world);
 }
 
@@ -149,18 +149,18 @@ static void forecasts_do_not_fall(void **state)
     world_t *world = make_world(true);
     for (size_t i = 0; i < STEPS; i++)
         horizons_ms[i] = CUT * day_ms * (double)(i + 1) / STEPS;
-    spill_outlook_t *outlook =
-        spill_outlook_new(world->histories, OWNERS, 0, (int64_t)(CUT * day_ms), horizons_ms, STEPS);
+    spill_forecast_model_t *model = spill_forecast_model_new(
+        world->histories, OWNERS, 0, (int64_t)(CUT * day_ms), horizons_ms, STEPS);
     for (size_t i = 0; i < OWNERS; i++) {
         spill_forecast_t before = {0}, forecast;
         for (size_t j = 0; j < STEPS; j++, before = forecast) {
-            assert_true(spill_outlook_forecast(outlook, j, &world->history[i], &forecast));
+            assert_true(spill_forecast_model_forecast(model, j, &world->history[i], &forecast));
             assert_true(forecast.low >= before.low && forecast.likely >= before.likely);
             assert_true(forecast.high >= before.high);
             assert_true(forecast.low <= forecast.likely && forecast.likely <= forecast.high);
         }
     }
-    spill_outlook_free(outlook);
+    spill_forecast_model_free(model);
     free_world(world);
 }
 
@@ -180,17 +180,17 @@ static void silence_is_foreseen(void **state)
         }
         spill_history_sort(&world->history[i]);
     }
-    spill_outlook_t *outlook =
-        spill_outlook_new(world->histories, TAUGHT, 0, (int64_t)(CUT * day_ms), &horizon_ms, 1);
+    spill_forecast_model_t *model = spill_forecast_model_new(
+        world->histories, TAUGHT, 0, (int64_t)(CUT * day_ms), &horizon_ms, 1);
     for (size_t i = TAUGHT; i < OWNERS; i++) {
         spill_forecast_t forecast;
-        assert_true(spill_outlook_forecast(outlook, 0, &world->history[i], &forecast));
+        assert_true(spill_forecast_model_forecast(model, 0, &world->history[i], &forecast));
         hit += world->came[i] >= forecast.low && world->came[i] <= forecast.high;
         from_none += forecast.low == 0;
     }
     assert_true(hit / (OWNERS - TAUGHT) > 0.7 && hit / (OWNERS - TAUGHT) < 0.95);
     assert_true(from_none / (OWNERS - TAUGHT) > 0.7);
-    spill_outlook_free(outlook);
+    spill_forecast_model_free(model);
     free_world(world);
 }
 
@@ -200,14 +200,14 @@ static void one_array(void **state)
     (void)state;
     world_t *world = make_world(false);
     double horizon_ms = (DAYS - CUT) * day_ms;
-    spill_outlook_t *outlook =
-        spill_outlook_new(world->histories, 1, 0, (int64_t)(CUT * day_ms), &horizon_ms, 1);
+    spill_forecast_model_t *model =
+        spill_forecast_model_new(world->histories, 1, 0, (int64_t)(CUT * day_ms), &horizon_ms, 1);
     spill_forecast_t forecast;
-    assert_true(spill_outlook_forecast(outlook, 0, &world->history[0], &forecast));
+    assert_true(spill_forecast_model_forecast(model, 0, &world->history[0], &forecast));
     double likely = (double)world->history[0].seen * (DAYS - CUT) / CUT;
     assert_true(fabs(forecast.likely / likely - 1) < 0.2);
     assert_true(forecast.low < forecast.likely && forecast.likely < forecast.high);
-    spill_outlook_free(outlook);
+    spill_forecast_model_free(model);
     free_world(world);
 }
 
@@ -221,19 +221,20 @@ static void too_little_is_said(void **state)
     spill_history_init(&history, SPILL_GROWTH_POINTS);
     for (int64_t i = 0; i < SPILL_GROWTH_LENGTH_MIN - 1; i++)
         spill_history_add(&history, (int64_t)day_ms * i);
-    spill_outlook_t *outlook = spill_outlook_new(&only, 1, 0, 30 * (int64_t)day_ms, &horizon_ms, 1);
-    assert_false(spill_outlook_forecast(outlook, 0, &history, &forecast));
+    spill_forecast_model_t *model =
+        spill_forecast_model_new(&only, 1, 0, 30 * (int64_t)day_ms, &horizon_ms, 1);
+    assert_false(spill_forecast_model_forecast(model, 0, &history, &forecast));
     assert_true(forecast.high == 0);
-    assert_true(isinf(spill_outlook_reach(outlook, &history, 1).earliest_ms));
-    spill_outlook_free(outlook);
+    assert_true(isinf(spill_forecast_model_reach(model, &history, 1).earliest_ms));
+    spill_forecast_model_free(model);
     /* No arrays at all, and no time in which anything came. */
-    outlook = spill_outlook_new(NULL, 0, 0, 10, &horizon_ms, 1);
-    assert_false(spill_outlook_forecast(outlook, 0, &history, &forecast));
-    spill_outlook_free(outlook);
-    outlook = spill_outlook_new(&only, 1, 5, 5, &horizon_ms, 1);
-    assert_false(spill_outlook_forecast(outlook, 0, &history, &forecast));
-    spill_outlook_free(outlook);
-    spill_outlook_free(NULL);
+    model = spill_forecast_model_new(NULL, 0, 0, 10, &horizon_ms, 1);
+    assert_false(spill_forecast_model_forecast(model, 0, &history, &forecast));
+    spill_forecast_model_free(model);
+    model = spill_forecast_model_new(&only, 1, 5, 5, &horizon_ms, 1);
+    assert_false(spill_forecast_model_forecast(model, 0, &history, &forecast));
+    spill_forecast_model_free(model);
+    spill_forecast_model_free(NULL);
     spill_history_release(&history);
 }
 

@@ -25,7 +25,7 @@ typedef struct expansion {
 } expansion_t;
 
 /* From "[-]digits[.digits]". */
-static void expand_plain(const char *text, expansion_t *out)
+static void expand_unmanaged(const char *text, expansion_t *out)
 {
     bool negative = *text == '-';
     text += negative;
@@ -60,8 +60,8 @@ static void expand_decimal(const spill_value_t *value, expansion_t *out)
         out->special = strcmp(text, "NaN") == 0 ? -2 : text[0] == '-' ? -1 : 1;
         return;
     }
-    const char *mark = strchr(text, 'E');
-    long exponent = mark == NULL ? 0 : strtol(mark + 1, NULL, 10);
+    const char *checkpoint = strchr(text, 'E');
+    long exponent = checkpoint == NULL ? 0 : strtol(checkpoint + 1, NULL, 10);
     char digits[64] = "";
     long point = 0, count = 0;
     bool negative = text[0] == '-';
@@ -87,7 +87,7 @@ static void expand_decimal(const spill_value_t *value, expansion_t *out)
     for (i = point > 0 ? point : 0; i < count; i++)
         *to++ = digits[i];
     *to = '\0';
-    expand_plain(plain, out);
+    expand_unmanaged(plain, out);
 }
 
 static void expand(const spill_value_t *value, expansion_t *out)
@@ -98,11 +98,11 @@ static void expand(const spill_value_t *value, expansion_t *out)
     switch (value->type) {
     case BSON_TYPE_INT32:
         snprintf(text, sizeof text, "%d", spill_value_int32(value));
-        expand_plain(text, out);
+        expand_unmanaged(text, out);
         break;
     case BSON_TYPE_INT64:
         snprintf(text, sizeof text, "%lld", (long long)spill_value_int64(value));
-        expand_plain(text, out);
+        expand_unmanaged(text, out);
         break;
     case BSON_TYPE_DOUBLE: {
         double number = spill_value_double(value);
@@ -110,7 +110,7 @@ static void expand(const spill_value_t *value, expansion_t *out)
             out->special = isnan(number) ? -2 : number < 0 ? -1 : 1;
         } else {
             snprintf(text, sizeof text, "%.1100f", number);
-            expand_plain(text, out);
+            expand_unmanaged(text, out);
         }
         break;
     }

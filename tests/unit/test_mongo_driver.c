@@ -209,7 +209,7 @@ static bool all_answered(int inserted, int duplicate, int other, bool refused[3]
         bson_append_document_end(&errors, &one);
     }
     bson_append_array_end(&reply, &errors);
-    bool all = spill_mongo_take_refusals(&cause, &reply, 3, refused);
+    bool all = spill_mongo_read_refusals(&cause, &reply, 3, refused);
     bson_destroy(&reply);
     return all;
 }
@@ -231,7 +231,7 @@ static bool proves(bson_t *reply, uint32_t domain)
     bool refused[3] = {false, false, false};
     bson_error_t cause;
     bson_set_error(&cause, domain, 11000, "duplicate key");
-    bool all = spill_mongo_take_refusals(&cause, reply, 3, refused);
+    bool all = spill_mongo_read_refusals(&cause, reply, 3, refused);
     bson_destroy(reply);
     return all;
 }

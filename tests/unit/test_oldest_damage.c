@@ -39,7 +39,7 @@ static void raise_pages(stage_t *stage, int64_t more)
     must(spill_owner_init(&own, stage->array, &stage->owner, &error), &error);
     must(spill_owner_read_state(&own, SPILL_HEAD, &head, &error), &error);
     spill_request_t request = spill_owner_request(&own, SPILL_REQUEST_ADVANCE, SPILL_HEAD);
-    request.epoch = head.state.epoch;
+    request.incarnation = head.state.incarnation;
     request.pages = head.state.pages + more;
     request.total = head.state.total;
     must(spill_owner_step(&own, &request, &done, &error), &error);

@@ -30,7 +30,7 @@ static void open_subject(subject_t *subject, const char *preset)
     subject->owner = spill_value_from_utf8(&subject->owner_storage, "ada");
     bson_init(&subject->fields);
     spill_value_append(&subject->owner, &subject->fields, "_id");
-    subject->state = (spill_state_t){.present = true, .epoch = 1000, .rev = 1002};
+    subject->state = (spill_state_t){.present = true, .incarnation = 1000, .rev = 1002};
     subject->state.fields_bytes = subject->fields.len;
 }
 
@@ -49,7 +49,7 @@ static void add_users(subject_t *subject, int64_t count)
     bson_t storage = BSON_INITIALIZER;
     int64_t seq = subject->state.first;
     for (int64_t i = 0; i < count; i++, seq++) {
-        while (spill_seqs_contains(&subject->state.gone, seq))
+        while (spill_seqs_contains(&subject->state.deleted, seq))
             seq++;
         char name[32];
         snprintf(name, sizeof name, "user%02d", (int)seq);
@@ -100,7 +100,7 @@ static void a_head_of_the_feed(void **state)
     subject.state.pages = 3;
     subject.state.total = 2400;
     subject.state.removed = 1;
-    subject.state.low = 9;
+    subject.state.watermark = 9;
     assert_head(&subject, true,
                 "{ \"_id\" : \"ada\", \"name\" : \"Ada\", \"activities\" : [ \"user00\", "
                 "\"user01\" ], \"activityCount\" : 2390, \"hasOverflow\" : true, "
@@ -115,7 +115,7 @@ static void arrays_that_grow_at_the_front(void **state)
     subject_t subject;
     open_subject(&subject, "feed");
     subject.definition.order = SPILL_ARRAY_NEWEST_FIRST;
-    spill_seqs_insert(&subject.state.gone, 1);
+    spill_seqs_insert(&subject.state.deleted, 1);
     add_users(&subject, 3);
     assert_head(&subject, true,
                 "{ \"_id\" : \"ada\", \"activities\" : [ \"user03\", \"user02\", \"user00\" ], "
@@ -148,7 +148,7 @@ static void a_feed_that_keeps_the_newest_counts_exactly(void **state)
     subject.state.first = 1000;
     subject.state.pages = 1;
     subject.state.removed = 4;
-    subject.state.low = 10;
+    subject.state.watermark = 10;
     add_users(&subject, 1);
     assert_head(&subject, true,
                 "{ \"_id\" : \"ada\", \"activities\" : [ \"user1000\" ], \"activityCount\" : 987, "
@@ -180,9 +180,9 @@ static void a_head_with_its_bookkeeping(void **state)
     (void)state;
     subject_t subject;
     open_subject(&subject, "sales");
-    spill_seqs_insert(&subject.state.gone, 1);
+    spill_seqs_insert(&subject.state.deleted, 1);
     add_users(&subject, 1);
-    subject.state.n = 1;
+    subject.state.op_count = 1;
     subject.state.removed = 2;
     subject.state.intent = true;
     subject.state.intent_seq = 4;
@@ -206,7 +206,7 @@ static void a_page_with_its_bookkeeping(void **state)
     open_subject(&subject, "feed-recent");
     subject.state.first = 12;
     subject.state.page = 2;
-    subject.state.src = 1002;
+    subject.state.source_rev = 1002;
     add_users(&subject, 1);
     assert_page(&subject, false,
                 "{ \"_id\" : { \"owner\" : \"ada\", \"page\" : 2 }, \"userId\" : \"ada\", "
@@ -271,19 +271,19 @@ static void make_random_state(subject_t *subject, uint64_t *random)
 {
     spill_state_t *state = &subject->state;
     state->first = below(random, 5000);
-    state->n = below(random, 4) == 0 ? below(random, 300) : 0;
+    state->op_count = below(random, 4) == 0 ? below(random, 300) : 0;
     state->sealed = below(random, 2);
     state->closed = below(random, 2);
     state->pages = below(random, 3);
     state->intent = below(random, 2);
-    state->src = below(random, 2000);
+    state->source_rev = below(random, 2000);
     state->page = below(random, 2000);
-    state->gaps = spill_keeps_best(&subject->definition);
-    uint32_t gone = below(random, 3) == 0 ? below(random, 250) : 0;
-    for (uint32_t i = 0; i < gone; i++)
-        spill_seqs_insert(&state->gone, state->first + below(random, 400));
-    int64_t count =
-        state->n < subject->definition.op_window ? state->n : subject->definition.op_window;
+    state->gaps = spill_keeps_top_n(&subject->definition);
+    uint32_t deleted = below(random, 3) == 0 ? below(random, 250) : 0;
+    for (uint32_t i = 0; i < deleted; i++)
+        spill_seqs_insert(&state->deleted, state->first + below(random, 400));
+    int64_t count = state->op_count < subject->definition.op_window ? state->op_count
+                                                                    : subject->definition.op_window;
     for (int64_t i = 0; i < count; i++) {
         spill_op_entry_t entry = {.ordinal = i, .id_bytes = SPILL_OP_ID_MAX};
         spill_ops_push(&subject->ops, &entry, (size_t)count);
@@ -310,7 +310,7 @@ static void the_bound_is_over_the_size_and_close(void **state)
         for (int head = 1; head >= 0; head--) {
             bson_t document;
             if (!head && subject.definition.keep == SPILL_KEEP_NEWEST)
-                subject.state.n = 0; /* such a page knows of no operations */
+                subject.state.op_count = 0; /* such a page knows of no operations */
             if (head)
                 spill_render_head(&subject.definition, &subject.state, &subject.fields,
                                   &subject.run, NULL, &subject.ops, false, &document);
@@ -340,7 +340,7 @@ static void the_bound_covers_gaps(void **state)
     for (int64_t i = 0; i < 100; i++) {
         int64_t first = subject.state.first + i * 1000000 + 1;
         subject.run.entries[i].seq = first - 1;
-        spill_seqs_insert_run(&subject.state.gone, first, first + 999999);
+        spill_seqs_insert_run(&subject.state.deleted, first, first + 999999);
     }
     bson_t document;
     spill_render_head(&subject.definition, &subject.state, &subject.fields, &subject.run, NULL,
@@ -363,10 +363,10 @@ static void the_fullest_head_reaches_the_bound(void **state)
     subject.state.pages = 5000000000;
     subject.state.total = 5000000000;
     subject.state.intent = true;
-    subject.state.n = 1;
+    subject.state.op_count = 1;
     spill_op_entry_t entry = {.id_bytes = SPILL_OP_ID_MAX};
     spill_ops_push(&subject.ops, &entry, 1);
-    spill_seqs_insert(&subject.state.gone, 3);
+    spill_seqs_insert(&subject.state.deleted, 3);
     add_users(&subject, 11);
     bson_t document;
     spill_render_head(&subject.definition, &subject.state, &subject.fields, &subject.run, NULL,

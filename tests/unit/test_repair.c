@@ -1,8 +1,8 @@
 /* Repair finishes what dead clients left, on the stores that keep documents themselves. */
+#include "support/corrupted.h"
 #include "support/embedded.h"
 #include "support/half_done.h"
 #include "support/miscounted.h"
-#include "support/spoiled.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,8 +15,8 @@ static void memory(void **state)
     spill_store_t *store;
     assert_int_equal(spill_store_open("memory:", NULL, &store, NULL), SPILL_OK);
     half_done_repaired(store);
-    spoiled_summaries_mended(store);
-    miscounted_mended(store);
+    spoiled_summaries_fixed(store);
+    miscounted_fixed(store);
     spoiled_beside_appender(store);
     spill_store_close(store, NULL);
 }
@@ -27,8 +27,8 @@ static void embedded(void **state)
     spill_disk_t *disk = spill_disk_new();
     spill_store_t *store = embedded_on_disk(disk, SPILL_DURABILITY_FSYNC);
     half_done_repaired(store);
-    spoiled_summaries_mended(store);
-    miscounted_mended(store);
+    spoiled_summaries_fixed(store);
+    miscounted_fixed(store);
     spoiled_beside_appender(store);
     embedded_close(store);
     spill_disk_free(disk);

@@ -19,20 +19,22 @@ static void kinds_have_names(void **state)
 static void a_head_is_made_later_than_all_that_were_dropped(void **state)
 {
     (void)state;
-    spill_request_t dated, request = {.kind = SPILL_REQUEST_APPEND, .page = SPILL_HEAD, .epoch = 9};
+    spill_request_t dated,
+        request = {.kind = SPILL_REQUEST_APPEND, .page = SPILL_HEAD, .incarnation = 9};
     assert_ptr_equal(spill_request_dated(&request, 9, &dated), &request);
     request.create = true;
     assert_ptr_equal(spill_request_dated(&request, 8, &dated), &request);
     assert_ptr_equal(spill_request_dated(&request, 9, &dated), &dated);
-    assert_int_equal(dated.epoch, 10);
+    assert_int_equal(dated.incarnation, 10);
     assert_int_equal(dated.page, SPILL_HEAD);
-    assert_int_equal(request.epoch, 9);
+    assert_int_equal(request.incarnation, 9);
 }
 
 static void an_empty_request_is_cloned(void **state)
 {
     (void)state;
-    spill_request_t request = {.kind = SPILL_REQUEST_SEAL, .page = 4, .epoch = 9, .close = true};
+    spill_request_t request = {
+        .kind = SPILL_REQUEST_SEAL, .page = 4, .incarnation = 9, .close = true};
     spill_request_t *clone = spill_request_clone(&request);
     assert_memory_equal(clone, &request, sizeof request);
     spill_request_free(clone);
@@ -62,8 +64,8 @@ static void a_clone_owns_what_it_points_to(void **state)
     spill_op_t op = {.id = id, .id_bytes = 4, .base = 3};
     spill_run_t run = {0};
     spill_run_add(&run, 12, &elements[0]);
-    spill_seqs_t gone = {0};
-    spill_seqs_insert(&gone, 13);
+    spill_seqs_t deleted = {0};
+    spill_seqs_insert(&deleted, 13);
     spill_ops_t ops = {0};
     spill_op_entry_t entry = {.ordinal = 5, .id_bytes = 1, .id = "x"};
     spill_ops_push(&ops, &entry, 10);
@@ -79,7 +81,7 @@ static void a_clone_owns_what_it_points_to(void **state)
         .element_count = 2,
         .elements_bytes = 11,
         .run = &run,
-        .gone = &gone,
+        .deleted = &deleted,
         .ops = &ops,
         .update = update,
         .rev = 77,
@@ -95,7 +97,7 @@ static void a_clone_owns_what_it_points_to(void **state)
     memset(&op, 0, sizeof op);
     memset(elements, 0, sizeof elements);
     spill_run_release(&run);
-    spill_seqs_release(&gone);
+    spill_seqs_release(&deleted);
     spill_ops_release(&ops);
     bson_destroy(update);
 
@@ -114,7 +116,7 @@ static void a_clone_owns_what_it_points_to(void **state)
     spill_element_t element = spill_run_element(clone->run, 0);
     assert_int_equal(element.seq, 12);
     assert_value(&element.value, "first");
-    assert_true(spill_seqs_contains(clone->gone, 13));
+    assert_true(spill_seqs_contains(clone->deleted, 13));
     assert_non_null(spill_ops_find(clone->ops, "x", 1));
     assert_true(bson_has_field(clone->update, "$set"));
     assert_int_equal(clone->rev, 77);
@@ -134,7 +136,7 @@ static void a_cleared_response_is_as_new(void **state)
     spill_op_entry_t entry = {.ordinal = 1};
     response.outcome = SPILL_DONE;
     response.state.present = true;
-    spill_seqs_insert(&response.state.gone, 1);
+    spill_seqs_insert(&response.state.deleted, 1);
     spill_run_add(&response.run, 1, &value);
     spill_ops_push(&response.ops, &entry, 3);
     response.op_found = true;
@@ -143,7 +145,7 @@ static void a_cleared_response_is_as_new(void **state)
     spill_response_clear(&response);
     assert_int_equal(response.outcome, SPILL_REFUSED_GUARD);
     assert_false(response.state.present);
-    assert_int_equal(response.state.gone.count, 0);
+    assert_int_equal(response.state.deleted.count, 0);
     assert_int_equal(response.run.count, 0);
     assert_int_equal(spill_run_bytes(&response.run), 0);
     assert_int_equal(response.ops.count, 0);

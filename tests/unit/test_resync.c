@@ -2,7 +2,7 @@
  * Finding documents again behind damage: the same answers as without memory, all documents that
  * damage left whole, and work that is linear in the bytes, also for input that was made to be slow.
  */
-#include "tools/scan/feed.h"
+#include "tools/scan/document_source.h"
 #include "tools/scan/resync.h"
 
 #include <setjmp.h>
@@ -226,12 +226,12 @@ static void count_problem(void *context, int64_t place, const char *text)
     ++((reading_t *)context)->problems;
 }
 
-static reading_t read_feed(const spill_buffer_t *input, const atomic_bool *stop)
+static reading_t read_source(const spill_buffer_t *input, const atomic_bool *stop)
 {
     char path[64];
     reading_t reading = {0};
     spill_source_t *source;
-    spill_feed_t *feed;
+    spill_document_source_t *document_source;
     spill_error_t error;
     spill_block_t block = {0};
     int fd = memfd_create("feed", 0);
@@ -239,16 +239,16 @@ static reading_t read_feed(const spill_buffer_t *input, const atomic_bool *stop)
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     assert_int_equal(spill_source_open(path, SPILL_CODEC_PLAIN, &source, &error), SPILL_OK);
     spill_source_stop_by(source, stop);
-    assert_int_equal(spill_feed_bson(source, &feed, &error), SPILL_OK);
-    feed->problem = count_problem;
-    feed->context = &reading;
+    assert_int_equal(spill_document_source_bson(source, &document_source, &error), SPILL_OK);
+    document_source->problem = count_problem;
+    document_source->context = &reading;
     do {
         spill_block_clear(&block);
-        assert_int_equal(feed->ops->next(feed, &block, &error), SPILL_OK);
+        assert_int_equal(document_source->ops->next(document_source, &block, &error), SPILL_OK);
         reading.documents += (int64_t)block.count;
     } while (block.count > 0);
     reading.position = spill_source_position(source);
-    spill_feed_close(feed);
+    spill_document_source_close(document_source);
     spill_block_release(&block);
     close(fd);
     return reading;
@@ -258,15 +258,15 @@ static reading_t read_feed(const spill_buffer_t *input, const atomic_bool *stop)
 static void whole_documents_are_found(void **unused)
 {
     (void)unused;
-    enum { DOCUMENTS = 200000, APART = 50 };
+    enum { DOCUMENTS = 200000, REFERENCED = 50 };
     spill_buffer_t input = SPILL_BUFFER_INIT;
     for (size_t i = 0; i < DOCUMENTS; i++)
         put_small(&input);
-    for (size_t i = 0; i < DOCUMENTS; i += APART)
+    for (size_t i = 0; i < DOCUMENTS; i += REFERENCED)
         input.data[12 * i + next_random(5)] ^= 0xA0;
-    reading_t reading = read_feed(&input, NULL);
-    assert_true(reading.documents >= DOCUMENTS - DOCUMENTS / APART);
-    assert_true(reading.problems > 0 && reading.problems <= DOCUMENTS / APART);
+    reading_t reading = read_source(&input, NULL);
+    assert_true(reading.documents >= DOCUMENTS - DOCUMENTS / REFERENCED);
+    assert_true(reading.problems > 0 && reading.problems <= DOCUMENTS / REFERENCED);
     spill_buffer_release(&input);
 }
 
@@ -276,10 +276,10 @@ static void an_interrupt_ends_it(void **unused)
     spill_buffer_t input = SPILL_BUFFER_INIT;
     atomic_bool stop = true;
     make_ones(&input, 8 << 20);
-    reading_t reading = read_feed(&input, &stop);
+    reading_t reading = read_source(&input, &stop);
     assert_int_equal(reading.documents, 0);
     assert_true(reading.position <= 2 << 20);
-    reading = read_feed(&input, NULL);
+    reading = read_source(&input, NULL);
     assert_int_equal(reading.position, input.size);
     assert_int_equal(reading.problems, 1);
     spill_buffer_release(&input);

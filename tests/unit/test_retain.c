@@ -190,7 +190,7 @@ static void what_either_keeps_stays(void **state)
 }
 
 /* Elements apart: as many as elsewhere. */
-static void play_apart(int64_t threshold, int64_t elements, int64_t seconds)
+static void play_referenced(int64_t threshold, int64_t elements, int64_t seconds)
 {
     world_t world;
     spill_error_t error;
@@ -217,13 +217,13 @@ static void play_apart(int64_t threshold, int64_t elements, int64_t seconds)
     end(&world);
 }
 
-static void elements_apart_go_likewise(void **state)
+static void elements_referenced_go_likewise(void **state)
 {
     (void)state;
-    play_apart(1, 20, 0);
-    play_apart(1, 0, 30);
-    play_apart(THRESHOLD, 5, 0);
-    play_apart(3, 12, 30);
+    play_referenced(1, 20, 0);
+    play_referenced(1, 0, 30);
+    play_referenced(THRESHOLD, 5, 0);
+    play_referenced(3, 12, 30);
 }
 
 /* Capped: of those that the threshold keeps, the old ones go. */
@@ -365,7 +365,7 @@ int main(void)
         cmocka_unit_test(the_newest_stay),
         cmocka_unit_test(the_young_stay),
         cmocka_unit_test(what_either_keeps_stays),
-        cmocka_unit_test(elements_apart_go_likewise),
+        cmocka_unit_test(elements_referenced_go_likewise),
         cmocka_unit_test(old_windows_go),
         cmocka_unit_test(capped_arrays_lose_what_is_old),
         cmocka_unit_test(it_may_change_while_there_is_data),

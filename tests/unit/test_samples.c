@@ -1,5 +1,5 @@
 /* Medians with their intervals, percentiles, threads, elements: what a benchmark rests on. */
-#include "tools/bench/crew.h"
+#include "tools/bench/bench_threads.h"
 #include "tools/bench/element.h"
 #include "tools/bench/samples.h"
 

@@ -82,8 +82,8 @@ static void slots_are_live_and_gone(void **state)
     spill_state_t document = {.first = 100, .live = 7};
     assert_int_equal(spill_state_slots(&document), 7);
     assert_int_equal(spill_state_end(&document), 107);
-    spill_seqs_insert(&document.gone, 103);
-    spill_seqs_insert(&document.gone, 107);
+    spill_seqs_insert(&document.deleted, 103);
+    spill_seqs_insert(&document.deleted, 107);
     assert_int_equal(spill_state_slots(&document), 9);
     assert_int_equal(spill_state_end(&document), 109);
     spill_state_release(&document);
@@ -95,16 +95,16 @@ static void a_copy_is_its_own(void **state)
     (void)state;
     spill_state_t document = {.present = true, .rev = 5, .intent = true, .intent_page = 3},
                   copy = {0};
-    spill_seqs_insert(&document.gone, 2);
+    spill_seqs_insert(&document.deleted, 2);
     spill_state_copy(&document, &copy);
-    spill_seqs_insert(&document.gone, 4);
-    assert_int_equal(copy.gone.count, 1);
+    spill_seqs_insert(&document.deleted, 4);
+    assert_int_equal(copy.deleted.count, 1);
     assert_true(copy.intent);
     assert_int_equal(copy.intent_page, 3);
     spill_state_copy(&document, &copy);
     spill_state_release(&document);
-    assert_int_equal(copy.gone.count, 2);
-    assert_true(spill_seqs_contains(&copy.gone, 4));
+    assert_int_equal(copy.deleted.count, 2);
+    assert_true(spill_seqs_contains(&copy.deleted, 4));
     spill_state_release(&copy);
 }
 

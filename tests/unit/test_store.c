@@ -153,7 +153,7 @@ static void calls_are_counted(void **state)
         .key = (const uint8_t *)"ada",
         .key_bytes = 3,
         .page = SPILL_HEAD,
-        .epoch = 7,
+        .incarnation = 7,
         .create = true,
         .limits = {.slots_max = 10, .bytes_max = 10000},
         .elements = elements,

@@ -59,7 +59,7 @@ static spill_request_t request_of(const fixture_t *fixture, spill_request_kind_t
         .key = (const uint8_t *)"ada",
         .key_bytes = 3,
         .page = SPILL_HEAD,
-        .epoch = 7,
+        .incarnation = 7,
         .limits = {.slots_max = 100, .bytes_max = 100000},
     };
 }

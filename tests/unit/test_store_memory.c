@@ -93,7 +93,7 @@ static void numbers_follow_from_places(void **state)
     /* A plain pull, that tells nobody: what is behind moves up. */
     spill_memory_document_remove(head, 1, 1);
     assert_run(&fixture, SPILL_HEAD, 3, (int64_t[]){10, 0, 11, 2, 12, 3});
-    spill_seqs_insert(&head->state.gone, 11);
+    spill_seqs_insert(&head->state.deleted, 11);
     assert_run(&fixture, SPILL_HEAD, 3, (int64_t[]){10, 0, 12, 2, 13, 3});
     insert(head, 0, 9); /* $position: 0 */
     assert_run(&fixture, SPILL_HEAD, 4, (int64_t[]){10, 9, 12, 0, 13, 2, 14, 3});
@@ -116,8 +116,8 @@ static void removed_numbers_that_are_nowhere_do_no_harm(void **state)
     insert(page, 0, 1);
     insert(page, 1, 2);
     for (int64_t seq = 0; seq < 5; seq++)
-        spill_seqs_insert(&page->state.gone, seq); /* below the first */
-    spill_seqs_insert(&page->state.gone, 100);
+        spill_seqs_insert(&page->state.deleted, seq); /* below the first */
+    spill_seqs_insert(&page->state.deleted, 100);
     assert_run(&fixture, 0, 2, (int64_t[]){10, 1, 11, 2});
     spill_request_t read = request_of(&fixture, SPILL_REQUEST_READ, 0);
     for (read.seq = -3; read.seq < 120; read.seq++) {
@@ -138,10 +138,10 @@ static void a_page_that_is_moved_is_found(void **state)
     open_fixture(&fixture);
     for (int64_t page = 0; page < 5; page++) {
         document_of(&fixture, page, true)->state.first = 10 * page;
-        document_of(&fixture, page, true)->state.epoch = 4;
+        document_of(&fixture, page, true)->state.incarnation = 4;
     }
     spill_request_t read = request_of(&fixture, SPILL_REQUEST_READ, SPILL_PAGE_HOLDING);
-    read.epoch = 4;
+    read.incarnation = 4;
     read.pages = 5;
     read.seq = 35;
     spill_store_call(fixture.store, &read, &fixture.response, NULL);

@@ -37,7 +37,7 @@ VALUE(highest, BSON_APPEND_INT64(document, key, INT64_MAX))
 VALUE(two_to_63, BSON_APPEND_DOUBLE(document, key, 0x1p63))
 VALUE(infinity, BSON_APPEND_DOUBLE(document, key, (double)INFINITY))
 VALUE(early, BSON_APPEND_DATE_TIME(document, key, INT64_MIN))
-VALUE(epoch, BSON_APPEND_DATE_TIME(document, key, 0))
+VALUE(incarnation, BSON_APPEND_DATE_TIME(document, key, 0))
 VALUE(late, BSON_APPEND_DATE_TIME(document, key, INT64_MAX))
 
 /* From the lowest on; those of one row are alike. */
@@ -57,7 +57,7 @@ static const append_fn rows[][2] = {
     {two_to_63},
     {infinity},
     {early},
-    {epoch},
+    {incarnation},
     {late},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
@@ -164,7 +164,7 @@ static void they_come_back_from_a_document(void **state)
 static void they_come_back_from_a_record(void **state)
 {
     (void)state;
-    spill_state_t head = {.present = true, .epoch = 9, .rev = 12, .top = some_top()};
+    spill_state_t head = {.present = true, .incarnation = 9, .rev = 12, .top = some_top()};
     spill_state_t back = {0};
     spill_buffer_t bytes = SPILL_BUFFER_INIT;
     spill_state_encode(&head, true, &bytes);

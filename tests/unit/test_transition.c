@@ -35,7 +35,7 @@ static spill_request_t request_of(spill_request_kind_t kind, const spill_definit
         .definition = definition,
         .owner = &owner,
         .page = page,
-        .epoch = 1000,
+        .incarnation = 1000,
         .rev = 1005,
         .limits = {.slots_max = 10, .bytes_max = 10000},
         .op_window = definition->op_window,
@@ -45,9 +45,13 @@ static spill_request_t request_of(spill_request_kind_t kind, const spill_definit
 /* first 20, slots 20..25, of which 22 is gone. */
 static spill_state_t some_state(void)
 {
-    spill_state_t state = {
-        .present = true, .epoch = 1000, .rev = 1005, .first = 20, .live = 5, .live_bytes = 50};
-    spill_seqs_insert(&state.gone, 22);
+    spill_state_t state = {.present = true,
+                           .incarnation = 1000,
+                           .rev = 1005,
+                           .first = 20,
+                           .live = 5,
+                           .live_bytes = 50};
+    spill_seqs_insert(&state.deleted, 22);
     return state;
 }
 
@@ -71,17 +75,17 @@ static void reasons_come_in_order(void **state)
     append.op = &op;
     spill_state_t page = some_state();
     page.sealed = true;
-    page.n = 7;
+    page.op_count = 7;
 
     page.present = false;
     assert_int_equal(spill_append_refusal(&append, &page, true), SPILL_REFUSAL_ABSENT);
     page.present = true;
-    page.epoch = 999;
+    page.incarnation = 999;
     assert_int_equal(spill_append_refusal(&append, &page, true), SPILL_REFUSAL_ABSENT);
-    page.epoch = 1000;
+    page.incarnation = 1000;
     assert_int_equal(spill_append_refusal(&append, &page, true), SPILL_REFUSAL_REPEATED);
     assert_int_equal(spill_append_refusal(&append, &page, false), SPILL_REFUSAL_STALE);
-    page.n = 6;
+    page.op_count = 6;
     assert_int_equal(spill_append_refusal(&append, &page, false), SPILL_REFUSAL_SEALED);
     page.sealed = false;
     assert_int_equal(spill_append_refusal(&append, &page, false), SPILL_REFUSAL_FULL);
@@ -91,7 +95,7 @@ static void reasons_come_in_order(void **state)
     assert_int_equal(spill_append_refusal(&append, &page, false), SPILL_REFUSAL_FULL);
     append.op = NULL;
     append.limits.bytes_max = 10000;
-    page.n = 100;
+    page.op_count = 100;
     assert_int_equal(spill_append_refusal(&append, &page, true), SPILL_REFUSAL_NONE);
     spill_state_release(&page);
 }
@@ -105,7 +109,7 @@ static void a_head_may_be_made_and_is_of_any_incarnation(void **state)
     assert_int_equal(spill_append_refusal(&append, &head, false), SPILL_REFUSAL_ABSENT);
     append.create = true;
     assert_int_equal(spill_append_refusal(&append, &head, false), SPILL_REFUSAL_NONE);
-    head = (spill_state_t){.present = true, .epoch = 5};
+    head = (spill_state_t){.present = true, .incarnation = 5};
     assert_int_equal(spill_append_refusal(&append, &head, false), SPILL_REFUSAL_NONE);
 }
 
@@ -115,7 +119,7 @@ static void fields_are_written_where_the_request_gets_so_far(void **state)
     bson_t *update = BCON_NEW("$set", "{", "a", BCON_INT32(1), "}");
     spill_request_t append = request_of(SPILL_REQUEST_APPEND, &newest, SPILL_HEAD);
     append.element_count = 1;
-    spill_state_t absent = {0}, head = {.present = true, .epoch = 5};
+    spill_state_t absent = {0}, head = {.present = true, .incarnation = 5};
     assert_false(spill_writes_fields(&append, &absent, false));
     append.create = true;
     assert_true(spill_writes_fields(&append, &absent, false));
@@ -147,7 +151,7 @@ static void an_update_is_given_room(void **state)
     append.element_count = 2;
     append.elements_bytes = 16;
     append.update = update;
-    spill_state_t head = {.present = true, .epoch = 1000, .fields_bytes = 20};
+    spill_state_t head = {.present = true, .incarnation = 1000, .fields_bytes = 20};
     /* What the deepest path makes: seven documents of 8 bytes each, and the field itself. */
     int64_t grown = 20 + 7 * 8 + 7;
     spill_state_t after = head;
@@ -171,13 +175,13 @@ static void assert_unchanged(const spill_request_t *request, int64_t old_bytes)
 {
     spill_state_t before = some_state(), after = some_state();
     assert_int_equal(apply(request, old_bytes, &after), SPILL_REFUSED_GUARD);
-    spill_seqs_t before_gone = before.gone, after_gone = after.gone;
-    before.gone = after.gone = (spill_seqs_t){0};
+    spill_seqs_t before_deleted = before.deleted, after_deleted = after.deleted;
+    before.deleted = after.deleted = (spill_seqs_t){0};
     assert_memory_equal(&before, &after, sizeof before);
-    assert_int_equal(after_gone.count, 1);
-    assert_true(spill_seqs_contains(&after_gone, 22));
-    spill_seqs_release(&before_gone);
-    spill_seqs_release(&after_gone);
+    assert_int_equal(after_deleted.count, 1);
+    assert_true(spill_seqs_contains(&after_deleted, 22));
+    spill_seqs_release(&before_deleted);
+    spill_seqs_release(&after_deleted);
 }
 
 static void refusals_change_nothing(void **state)
@@ -186,12 +190,12 @@ static void refusals_change_nothing(void **state)
     spill_value_t element = {.size_bytes = 10};
     for (int kind = SPILL_REQUEST_APPEND; kind < SPILL_REQUEST_KIND_COUNT; kind++) {
         spill_request_t request = request_of((spill_request_kind_t)kind, &newest, 3);
-        request.epoch = 999; /* of an earlier incarnation, and at no rev that there was */
+        request.incarnation = 999; /* of an earlier incarnation, and at no rev that there was */
         request.rev = 4;
         request.elements = &element;
         request.element_count = 1;
         request.elements_bytes = 10;
-        request.low = 30;
+        request.watermark = 30;
         request.seq = 21;
         if (kind == SPILL_REQUEST_UPDATE_FIELDS) /* whose only guard is the largest document */
             continue;
@@ -223,7 +227,7 @@ static void an_element_has_to_be_there_by_both_accounts(void **state)
 {
     (void)state;
     static const spill_request_kind_t kinds[] = {SPILL_REQUEST_EDIT, SPILL_REQUEST_REMOVE,
-                                                 SPILL_REQUEST_PULL};
+                                                 SPILL_REQUEST_DELETE};
     spill_value_t element = {.size_bytes = 10};
     for (size_t i = 0; i < 3; i++) {
         spill_request_t request = request_of(kinds[i], &newest, SPILL_HEAD);
@@ -242,14 +246,14 @@ static void an_element_has_to_be_there_by_both_accounts(void **state)
 
 /* ---- pages made again ------------------------------------------------------------------------ */
 
-static spill_outcome_t put(spill_state_t *page, int64_t epoch, int64_t src)
+static spill_outcome_t put(spill_state_t *page, int64_t incarnation, int64_t source_rev)
 {
     spill_run_t run = {0};
     spill_value_t value = {.data = owner_bytes, .size_bytes = 8, .type = BSON_TYPE_INT64};
     spill_run_add(&run, 5, &value);
     spill_request_t request = request_of(SPILL_REQUEST_PUT_PAGE, &newest, 3);
-    request.epoch = epoch;
-    request.src = src;
+    request.incarnation = incarnation;
+    request.source_rev = source_rev;
     request.first = 5;
     request.slots = 1;
     request.run = &run;
@@ -274,7 +278,7 @@ static void a_pages_rev_does_not_come_again(void **state)
     assert_int_equal(page.rev, 1010);
     assert_int_equal(put(&page, 999, 2000), SPILL_REFUSED_GUARD);
     assert_int_equal(put(&page, 2000, 2000), SPILL_DONE);
-    assert_int_equal(page.epoch, 2000);
+    assert_int_equal(page.incarnation, 2000);
     assert_int_equal(page.rev, 2000);
     spill_state_release(&page);
 }
@@ -284,13 +288,13 @@ static void a_pages_rev_does_not_come_again(void **state)
 /* Live elements of an array whose head is this one, as state.h says. */
 static int64_t count_newest(const spill_state_t *head)
 {
-    return head->first - head->low - head->removed + head->live;
+    return head->first - head->watermark - head->removed + head->live;
 }
 
 static void push_one_remove_one_does_not_grow(void **state)
 {
     (void)state;
-    spill_state_t head = {.present = true, .epoch = 1000, .rev = 1000};
+    spill_state_t head = {.present = true, .incarnation = 1000, .rev = 1000};
     for (int64_t i = 0; i < 1000; i++) {
         spill_request_t append = request_of(SPILL_REQUEST_APPEND, &newest, SPILL_HEAD);
         append.element_count = 1;
@@ -303,7 +307,7 @@ static void push_one_remove_one_does_not_grow(void **state)
         remove.seq = i;
         assert_int_equal(apply(&remove, 8, &head), SPILL_DONE);
         assert_int_equal(count_newest(&head), 0);
-        assert_int_equal(head.gone.count, 0);
+        assert_int_equal(head.deleted.count, 0);
         assert_int_equal(spill_state_end(&head), i + 1);
     }
     spill_state_release(&head);
@@ -314,7 +318,7 @@ static void a_trim_drops_what_was_gone_below_it(void **state)
     (void)state;
     spill_state_t head = some_state();
     spill_request_t trim = request_of(SPILL_REQUEST_TRIM, &newest, SPILL_HEAD);
-    trim.low = 24;
+    trim.watermark = 24;
     spill_facts_t facts = {.erased_bytes = 30};
     spill_effect_t effect;
     assert_int_equal(spill_transition(&trim, &facts, &head, &effect), SPILL_DONE);
@@ -323,13 +327,13 @@ static void a_trim_drops_what_was_gone_below_it(void **state)
     assert_int_equal(effect.end, 24);
     assert_int_equal(head.live, 2);
     assert_int_equal(head.live_bytes, 20);
-    assert_int_equal(head.gone.count, 0);
+    assert_int_equal(head.deleted.count, 0);
     assert_int_equal(spill_state_end(&head), 26);
     assert_int_equal(count_newest(&head), 2);
     /* Below what is in the head: nothing is erased. */
-    head.low = 0;
+    head.watermark = 0;
     trim.rev = 1006;
-    trim.low = 3;
+    trim.watermark = 3;
     trim.removed = 4;
     assert_int_equal(spill_transition(&trim, &facts, &head, &effect), SPILL_DONE);
     assert_int_equal(effect.kind, SPILL_EFFECT_NONE);
@@ -346,7 +350,7 @@ static void keep_oldest_counts_the_heads_dead_too(void **state)
     remove.seq = 20; /* leads, but does not fold */
     assert_int_equal(apply(&remove, 10, &head), SPILL_DONE);
     assert_int_equal(head.first, 20);
-    assert_int_equal(head.gone.count, 2);
+    assert_int_equal(head.deleted.count, 2);
     assert_int_equal(head.removed, 1);
     spill_state_release(&head);
 }
@@ -371,7 +375,7 @@ static void capped_appends_drop_the_oldest(void **state)
     spill_definition_t capped = newest;
     spill_definition_set_layout(&capped, SPILL_LAYOUT_CAPPED);
     spill_state_t head = some_state();
-    head.low = 20;
+    head.watermark = 20;
     spill_value_t element = owner;
     spill_request_t append = request_of(SPILL_REQUEST_APPEND, &capped, SPILL_HEAD);
     append.elements = &element;
@@ -383,14 +387,14 @@ static void capped_appends_drop_the_oldest(void **state)
     assert_int_equal(effect.seq, 26);
     assert_int_equal(effect.end, 21);
     assert_int_equal(head.first, 21);
-    assert_int_equal(head.low, 21);
+    assert_int_equal(head.watermark, 21);
     assert_int_equal(head.live, 5);
     assert_int_equal(head.live_bytes, 40 + element.size_bytes);
-    assert_int_equal(head.gone.count, 1);
+    assert_int_equal(head.deleted.count, 1);
     append.limits.slots_max = 5;
     assert_int_equal(apply_capped(&append, &head, &effect), SPILL_DONE);
     assert_int_equal(head.first, 23); /* 22 was gone */
-    assert_int_equal(head.gone.count, 0);
+    assert_int_equal(head.deleted.count, 0);
     spill_state_t before = head;
     assert_int_equal(apply_capped(&append, &head, &effect), SPILL_REFUSED_GUARD);
     assert_memory_equal(&before, &head, sizeof head); /* a size is not known: nothing changes */

@@ -15,7 +15,7 @@
 
 typedef struct fixture {
     tampered_t feed;
-    int64_t epoch;
+    int64_t incarnation;
     char found[8192];
 } fixture_t;
 
@@ -56,9 +56,9 @@ static void assert_found(fixture_t *fixture, const char *finding)
 
 /* What repair does about it. */
 typedef enum outcome {
-    SOUND,  /* there is nothing to find */
-    LEFT,   /* what was to be there is not known: it is told, and stays */
-    MENDED, /* what is half done is finished, whoever left it so */
+    SOUND, /* there is nothing to find */
+    LEFT,  /* what was to be there is not known: it is told, and stays */
+    FIXED, /* what is half done is finished, whoever left it so */
 } outcome_t;
 
 typedef struct lie {
@@ -66,7 +66,7 @@ typedef struct lie {
     void (*change)(spill_state_t *state);
     outcome_t outcome;
     const char *finding;
-    int64_t mends; /* findings that repair mends, where they are not one, or none that are LEFT */
+    int64_t fixes; /* findings that repair mends, where they are not one, or none that are LEFT */
 } lie_t;
 
 static void repair(fixture_t *fixture, bool look_only, spill_repair_summary_t *summary)
@@ -87,10 +87,9 @@ static void assert_repaired(fixture_t *fixture, const lie_t *lie)
     repair(fixture, true, &dry);
     memcpy(told, fixture->found, sizeof told);
     repair(fixture, false, &first);
-    assert_string_equal(fixture->found, lie->outcome == MENDED ? fixture->found : told);
+    assert_string_equal(fixture->found, lie->outcome == FIXED ? fixture->found : told);
     assert_int_equal(dry.findings, first.findings);
-    assert_int_equal(first.findings,
-                     lie->mends > 0 ? lie->mends : (lie->outcome == MENDED ? 1 : 0));
+    assert_int_equal(first.findings, lie->fixes > 0 ? lie->fixes : (lie->outcome == FIXED ? 1 : 0));
     if (lie->outcome == LEFT && !strstr(told, lie->finding))
         fail_msg("\"%s\" is not among what repair told:\n%s", lie->finding, told);
     repair(fixture, false, &second);
@@ -112,7 +111,7 @@ static void assert_lie_found(fixture_t *fixture, const lie_t *lie)
                      SPILL_OK);
     assert_true(found);
     assert_true(spill_state_decode(was.data, was.size, head, &state));
-    fixture->epoch = state.epoch;
+    fixture->incarnation = state.incarnation;
     int64_t rev = state.rev;
     lie->change(&state);
     spill_state_encode(&state, head, &changed);
@@ -207,7 +206,7 @@ static void not_sealed(spill_state_t *state)
 static void too_many_slots(spill_state_t *state)
 {
     for (int64_t seq = 0; seq < 20; seq++)
-        spill_seqs_insert(&state->gone, state->first + state->live + seq);
+        spill_seqs_insert(&state->deleted, state->first + state->live + seq);
 }
 
 static void too_many_bytes(spill_state_t *state)
@@ -223,47 +222,47 @@ static void an_edit_of_an_element_that_is_gone(spill_state_t *state)
 }
 
 static const lie_t newest_lies[] = {
-    {2, too_many_slots, MENDED,
+    {2, too_many_slots, FIXED,
      "I4@2: counts 4 elements, in [8, 32), where its elements are in "
      "[8, 12)",
      1},
     {SPILL_HEAD, too_many_bytes, LEFT, "more than a document holds", 0},
-    {2, one_element_more, MENDED, "I4@2: counts 5 elements, in [8, 13)", 1},
-    {2, one_element_less, MENDED, "I4@2: counts 3 elements, in [8, 11)", 1},
+    {2, one_element_more, FIXED, "I4@2: counts 5 elements, in [8, 13)", 1},
+    {2, one_element_less, FIXED, "I4@2: counts 3 elements, in [8, 11)", 1},
     {2, one_element_and_a_byte_more, LEFT, "I7@2: its numbers, up to 13, overlap", 0},
-    {4, one_element_more, MENDED, "I4@4: counts 5 elements, in [16, 21)", 1},
-    {2, a_byte_more, MENDED, "I5@2: its elements have ", 1},
-    {2, begins_earlier, MENDED, "I4@2: counts 4 elements, in [7, 11)", 3},
-    {2, begins_later, MENDED, "I4@2: counts 4 elements, in [9, 13)", 3},
-    {SPILL_HEAD, a_byte_more, MENDED, "I5@-1: its elements have ", 1},
+    {4, one_element_more, FIXED, "I4@4: counts 5 elements, in [16, 21)", 1},
+    {2, a_byte_more, FIXED, "I5@2: its elements have ", 1},
+    {2, begins_earlier, FIXED, "I4@2: counts 4 elements, in [7, 11)", 3},
+    {2, begins_later, FIXED, "I4@2: counts 4 elements, in [9, 13)", 3},
+    {SPILL_HEAD, a_byte_more, FIXED, "I5@-1: its elements have ", 1},
     {SPILL_HEAD, one_element_more, LEFT, "I2@-1: cannot be read", 0},
-    {SPILL_HEAD, one_element_less, MENDED, "I4@-1: counts ", 1},
-    {SPILL_HEAD, one_removed_more, MENDED, "I5@-1: counts 1 removed elements where 0 are missing",
+    {SPILL_HEAD, one_element_less, FIXED, "I4@-1: counts ", 1},
+    {SPILL_HEAD, one_removed_more, FIXED, "I5@-1: counts 1 removed elements where 0 are missing",
      1},
-    {SPILL_HEAD, one_removed_less, MENDED, "I5@-1: counts -1 removed elements where 0 are missing",
+    {SPILL_HEAD, one_removed_less, FIXED, "I5@-1: counts -1 removed elements where 0 are missing",
      1},
-    {SPILL_HEAD, one_page_more, MENDED, "is missing: the head counts ", 1},
-    {SPILL_HEAD, one_page_less, MENDED, "with elements before its own", 1},
-    {SPILL_HEAD, two_pages_less, MENDED, "with elements before its own", 1},
-    {SPILL_HEAD, an_edit_of_an_element_that_is_gone, MENDED, NULL, 1},
+    {SPILL_HEAD, one_page_more, FIXED, "is missing: the head counts ", 1},
+    {SPILL_HEAD, one_page_less, FIXED, "with elements before its own", 1},
+    {SPILL_HEAD, two_pages_less, FIXED, "with elements before its own", 1},
+    {SPILL_HEAD, an_edit_of_an_element_that_is_gone, FIXED, NULL, 1},
 };
 
 static const lie_t oldest_lies[] = {
-    {2, too_many_slots, MENDED, "I4@2: counts 4 elements, in [13, 37)", 1},
-    {2, one_element_more, MENDED, "I4@2: counts 5 elements, in [13, 18)", 1},
-    {2, one_element_less, MENDED, "I4@2: counts 3 elements, in [13, 16)", 1},
-    {SPILL_HEAD, one_element_more, MENDED, "I4@-1: counts 6 elements, in [0, 6)", 1},
-    {SPILL_HEAD, one_element_less, MENDED, "I4@-1: counts 4 elements, in [0, 4)", 1},
+    {2, too_many_slots, FIXED, "I4@2: counts 4 elements, in [13, 37)", 1},
+    {2, one_element_more, FIXED, "I4@2: counts 5 elements, in [13, 18)", 1},
+    {2, one_element_less, FIXED, "I4@2: counts 3 elements, in [13, 16)", 1},
+    {SPILL_HEAD, one_element_more, FIXED, "I4@-1: counts 6 elements, in [0, 6)", 1},
+    {SPILL_HEAD, one_element_less, FIXED, "I4@-1: counts 4 elements, in [0, 4)", 1},
     {6, one_element_more, LEFT, "I2@6: cannot be read", 0},
-    {6, one_element_less, MENDED, "I4@6: counts 0 elements, in [29, 29)", 1},
-    {2, a_byte_more, MENDED, "I5@2: its elements have ", 1},
-    {2, begins_earlier, MENDED, "I4@2: counts 4 elements, in [12, 16)", 3},
-    {2, begins_later, MENDED, "I4@2: counts 4 elements, in [14, 18)", 3},
-    {2, not_sealed, MENDED, "I4@2: is not sealed, though a page follows it", 1},
-    {SPILL_HEAD, one_given_more, MENDED, "I5@6: starts at 29, the head counts 30", 1},
-    {SPILL_HEAD, one_removed_more, MENDED, "I5@-1: counts 1 removed elements where 0 are missing",
+    {6, one_element_less, FIXED, "I4@6: counts 0 elements, in [29, 29)", 1},
+    {2, a_byte_more, FIXED, "I5@2: its elements have ", 1},
+    {2, begins_earlier, FIXED, "I4@2: counts 4 elements, in [12, 16)", 3},
+    {2, begins_later, FIXED, "I4@2: counts 4 elements, in [14, 18)", 3},
+    {2, not_sealed, FIXED, "I4@2: is not sealed, though a page follows it", 1},
+    {SPILL_HEAD, one_given_more, FIXED, "I5@6: starts at 29, the head counts 30", 1},
+    {SPILL_HEAD, one_removed_more, FIXED, "I5@-1: counts 1 removed elements where 0 are missing",
      1},
-    {SPILL_HEAD, one_page_less, MENDED, "I7@6: is there, though the head counts 6", 1},
+    {SPILL_HEAD, one_page_less, FIXED, "I7@6: is there, though the head counts 6", 1},
 };
 
 static void assert_lies_found(spill_keep_t keep, const lie_t *lies, size_t count)
@@ -376,14 +375,14 @@ static void put_op(fixture_t *fixture, int64_t ordinal, int64_t seq, int64_t cou
     spill_op_entry_t entry = {.seq = seq, .count = count, .id_bytes = 1, .id = "x"};
     spill_buffer_t value = SPILL_BUFFER_INIT;
     spill_op_encode(&entry, &value);
-    spill_record_key_op(&fixture->feed.key, fixture->epoch, ordinal);
+    spill_record_key_op(&fixture->feed.key, fixture->incarnation, ordinal);
     tampered_put(&fixture->feed, value.data, value.size);
     spill_buffer_release(&value);
 }
 
 static void two_operations(spill_state_t *state)
 {
-    state->n = 2;
+    state->op_count = 2;
 }
 
 static void lies_of_operations(void **state)

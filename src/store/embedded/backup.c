@@ -90,7 +90,7 @@ static spill_code_t make_copy(spill_embedded_t *store, const char *partial, cons
     if (code == SPILL_OK && chmod(copy, mode | (mode & 0444U) >> 2U) != 0)
         code = spill_fail_errno(error, errno, "%s", copy);
     if (code == SPILL_OK)
-        code = spill_folder_mark(copy, mode, error);
+        code = spill_folder_write_label(copy, mode, error);
     if (code == SPILL_OK)
         code = check_copy(store, copy, error);
     code = code == SPILL_OK ? move(copy, folder, error) : name_target(folder, code, error);

@@ -100,12 +100,12 @@ const uint8_t *spill_batch_value(const spill_batch_t *batch, const spill_change_
     return batch->bytes.data + change->value;
 }
 
-spill_batch_mark_t spill_batch_mark(const spill_batch_t *batch)
+spill_batch_savepoint_t spill_batch_savepoint(const spill_batch_t *batch)
 {
-    return (spill_batch_mark_t){.count = batch->count, .bytes = batch->bytes.size};
+    return (spill_batch_savepoint_t){.count = batch->count, .bytes = batch->bytes.size};
 }
 
-void spill_batch_rewind(spill_batch_t *batch, spill_batch_mark_t mark)
+void spill_batch_rewind(spill_batch_t *batch, spill_batch_savepoint_t mark)
 {
     batch->count = mark.count;
     batch->bytes.size = mark.bytes;

@@ -63,13 +63,13 @@ const uint8_t *spill_batch_key(const spill_batch_t *batch, const spill_change_t 
 const uint8_t *spill_batch_value(const spill_batch_t *batch, const spill_change_t *change);
 
 /* A place to come back to when the changes after it are not wanted. */
-typedef struct spill_batch_mark {
+typedef struct spill_batch_savepoint {
     size_t count;
     size_t bytes;
-} spill_batch_mark_t;
+} spill_batch_savepoint_t;
 
-spill_batch_mark_t spill_batch_mark(const spill_batch_t *batch);
-void spill_batch_rewind(spill_batch_t *batch, spill_batch_mark_t mark);
+spill_batch_savepoint_t spill_batch_savepoint(const spill_batch_t *batch);
+void spill_batch_rewind(spill_batch_t *batch, spill_batch_savepoint_t mark);
 
 void spill_batch_clear(spill_batch_t *batch); /* memory kept, unless it is very much */
 void spill_batch_release(spill_batch_t *batch);

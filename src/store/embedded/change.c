@@ -4,7 +4,7 @@
 #include "definition/fields.h"
 #include "store/embedded/codec.h"
 #include "store/embedded/view.h"
-#include "store/plain.h"
+#include "store/unmanaged.h"
 #include "util/error.h"
 
 /*
@@ -14,9 +14,9 @@
  *
  *   PUT_PAGE      of a page that the head counts already (it was trimmed away, and this comes too
  *                 late): refused, for it would be a view of other pages' records. Where there is no
- *                 head of its epoch it comes too late as well, and harms nobody: it gets records.
- *   EDIT, PULL    in a page that shares its records with the head: refused.
- *   EMPTY_PAGE, DROP_PAGE of such a page: its elements stay.
+ *                 head of its incarnation it comes too late as well, and harms nobody: it gets
+ * records. EDIT, PULL    in a page that shares its records with the head: refused. EMPTY_PAGE,
+ * DROP_PAGE of such a page: its elements stay.
  *
  * Clients edit, pull from and empty only pages that the head counts, and take a refusal for a race
  * that they lost.
@@ -32,11 +32,11 @@ typedef struct decision {
     spill_state_t *state; /* the document, before and after */
     spill_record_key_t key;
     spill_facts_t facts;
-    spill_top_t journal; /* how the document's elements rank, where it matters */
-    spill_seqs_t gone;   /* capped, keeping the best: the numbers that were, before */
+    spill_top_t journal;  /* how the document's elements rank, where it matters */
+    spill_seqs_t deleted; /* capped, keeping the best: the numbers that were, before */
     spill_before_t before;
     bson_t *fields;    /* what the head's other fields become; NULL: not touched */
-    spill_run_t plain; /* TAKE, TAKE_CUT: the array that others keep */
+    spill_run_t plain; /* ADOPT, ADOPT_SPLIT: the array that others keep */
     spill_buffer_t value;
     spill_code_t failed; /* the transition could not be told a size; `error` says why */
     spill_error_t *error;
@@ -55,7 +55,7 @@ static spill_code_t look_at_op(decision_t *decision, int64_t ordinal, bool *seen
 {
     bool found;
     spill_op_entry_t entry;
-    spill_record_key_op(&decision->key, decision->state->epoch, ordinal);
+    spill_record_key_op(&decision->key, decision->state->incarnation, ordinal);
     spill_code_t code = spill_embedded_get(decision->store, decision->batch, decision->key.data,
                                            decision->key.size, &decision->value, &found, error);
     if (code != SPILL_OK)
@@ -79,7 +79,7 @@ static spill_code_t find_op(decision_t *decision, spill_error_t *error)
     spill_refusal_t refusal = spill_append_refusal(request, decision->state, false);
     if (refusal != SPILL_REFUSAL_NONE && refusal != SPILL_REFUSAL_FULL)
         return SPILL_OK; /* refused anyway, as too late for one */
-    int64_t n = decision->state->n;
+    int64_t n = decision->state->op_count;
     bool forgotten = false;
     int64_t ordinal = request->op->base < 0 ? 0 : request->op->base;
     for (; ordinal < n; ordinal++) {
@@ -104,7 +104,7 @@ static spill_code_t measure(decision_t *decision, int64_t seq, int64_t *bytes, s
     const spill_request_t *request = decision->request;
     bool found;
     *bytes = -1;
-    spill_record_key_element(&decision->key, decision->state->epoch, seq);
+    spill_record_key_element(&decision->key, decision->state->incarnation, seq);
     spill_code_t code = spill_embedded_get(decision->store, decision->batch, decision->key.data,
                                            decision->key.size, &decision->value, &found, error);
     if (code != SPILL_OK)
@@ -128,7 +128,7 @@ static spill_code_t find_element(decision_t *decision, spill_error_t *error)
     const spill_state_t *state = decision->state;
     decision->facts.old_bytes = -1;
     if (request->seq < state->first || request->seq >= spill_state_end(state) ||
-        spill_seqs_contains(&state->gone, request->seq))
+        spill_seqs_contains(&state->deleted, request->seq))
         return SPILL_OK;
     return measure(decision, request->seq, &decision->facts.old_bytes, error);
 }
@@ -141,7 +141,7 @@ static spill_code_t rank_journal(decision_t *decision, spill_error_t *error)
     spill_code_t code = SPILL_OK;
     for (int64_t seq = state->first; code == SPILL_OK; seq++) {
         int64_t bytes;
-        seq = spill_seqs_pass(&state->gone, seq);
+        seq = spill_seqs_pass(&state->deleted, seq);
         if (seq >= spill_state_end(state))
             break;
         code = measure(decision, seq, &bytes, error);
@@ -171,16 +171,17 @@ static spill_code_t measure_trim(decision_t *decision, spill_error_t *error)
     const spill_request_t *request = decision->request;
     const spill_state_t *state = decision->state;
     int64_t end = spill_state_end(state);
-    int64_t below = request->low < end ? request->low : end;
+    int64_t below = request->watermark < end ? request->watermark : end;
     if (below <= state->first)
         return SPILL_OK;
     spill_kv_iter_t *iter = decision->store->kv->ops->iterate(decision->store->kv);
-    spill_record_key_element(&decision->key, state->epoch, below - 1);
+    spill_record_key_element(&decision->key, state->incarnation, below - 1);
     iter->ops->seek(iter, decision->key.data, decision->key.size);
-    int64_t epoch, seq;
+    int64_t incarnation, seq;
     while (iter->valid &&
-           spill_record_key_is_element(&decision->key, iter->key, iter->key_bytes, &epoch, &seq) &&
-           epoch == state->epoch && seq >= state->first) {
+           spill_record_key_is_element(&decision->key, iter->key, iter->key_bytes, &incarnation,
+                                       &seq) &&
+           incarnation == state->incarnation && seq >= state->first) {
         if (iter->value_bytes > 0) /* else the record is damaged: it goes as well */
             decision->facts.erased_bytes += (int64_t)iter->value_bytes - 1;
         iter->ops->next(iter);
@@ -196,14 +197,16 @@ static spill_code_t read_place(decision_t *decision, spill_run_t *run, spill_err
     const spill_request_t *request = decision->request;
     const spill_state_t *state = decision->state;
     spill_kv_iter_t *iter = decision->store->kv->ops->iterate(decision->store->kv);
-    int64_t epoch, seq;
-    spill_record_key_element(&decision->key, state->epoch, request->first + request->slots - 1);
+    int64_t incarnation, seq;
+    spill_record_key_element(&decision->key, state->incarnation,
+                             request->first + request->slots - 1);
     iter->ops->seek(iter, decision->key.data, decision->key.size);
     while (iter->valid &&
-           spill_record_key_is_element(&decision->key, iter->key, iter->key_bytes, &epoch, &seq) &&
-           epoch == state->epoch && seq >= request->first) {
+           spill_record_key_is_element(&decision->key, iter->key, iter->key_bytes, &incarnation,
+                                       &seq) &&
+           incarnation == state->incarnation && seq >= request->first) {
         spill_value_t element;
-        if (!spill_seqs_contains(&state->gone, seq) &&
+        if (!spill_seqs_contains(&state->deleted, seq) &&
             spill_element_decode(iter->value, iter->value_bytes, &element))
             spill_run_add(run, seq, &element);
         iter->ops->next(iter);
@@ -237,8 +240,8 @@ static spill_code_t look_at_elements(decision_t *decision, spill_error_t *error)
     if (!decision->state->present)
         return SPILL_OK;
     spill_code_t code = read_elements(decision, &all, error);
-    if (code == SPILL_OK && spill_needs_tally(decision->request))
-        decision->facts.tally = spill_tally_after(decision->request, &all.run);
+    if (code == SPILL_OK && spill_needs_window_stats(decision->request))
+        decision->facts.window_stats = spill_window_stats_after(decision->request, &all.run);
     decision->facts.measured = code == SPILL_OK && decision->request->counts;
     decision->facts.live = (int64_t)all.run.count;
     decision->facts.live_bytes = spill_run_bytes(&all.run);
@@ -253,7 +256,7 @@ static spill_code_t make_fields(decision_t *decision, spill_error_t *error)
     spill_code_t code = spill_embedded_get_fields(decision->store, decision->batch,
                                                   decision->request, &decision->fields, error);
     if (code == SPILL_OK && !decision->state->present)
-        code = spill_plain_check(decision->request->definition, decision->fields, error);
+        code = spill_unmanaged_check(decision->request->definition, decision->fields, error);
     if (code == SPILL_OK && decision->request->update)
         code = spill_update_replace(&decision->fields, decision->request->update, error);
     if (code == SPILL_OK)
@@ -261,7 +264,7 @@ static spill_code_t make_fields(decision_t *decision, spill_error_t *error)
     return code;
 }
 
-/* GIVE_BACK: all elements that the head has. */
+/* UNMANAGE: all elements that the head has. */
 static spill_code_t read_own(decision_t *decision, spill_response_t *own, spill_error_t *error)
 {
     spill_request_t read = *decision->request;
@@ -272,7 +275,7 @@ static spill_code_t read_own(decision_t *decision, spill_response_t *own, spill_
     return spill_embedded_read(decision->store, &read, own, error);
 }
 
-/* TAKE, TAKE_CUT and GIVE_BACK: the array comes out of the fields, or goes into them. */
+/* ADOPT, ADOPT_SPLIT and UNMANAGE: the array comes out of the fields, or goes into them. */
 static spill_code_t move_array(decision_t *decision, spill_error_t *error)
 {
     const spill_request_t *request = decision->request;
@@ -281,16 +284,17 @@ static spill_code_t move_array(decision_t *decision, spill_error_t *error)
     spill_code_t code =
         spill_embedded_get_fields(decision->store, decision->batch, request, &fields, error);
     if (code == SPILL_OK)
-        code = spill_plain_allows(request, fields, error);
-    if (code == SPILL_OK && request->kind == SPILL_REQUEST_GIVE_BACK)
+        code = spill_unmanaged_allows(request, fields, error);
+    if (code == SPILL_OK && request->kind == SPILL_REQUEST_UNMANAGE)
         code = read_own(decision, &own, error);
-    if (code == SPILL_OK && request->kind == SPILL_REQUEST_GIVE_BACK) {
-        decision->fields = spill_plain_join(request->definition, fields, request->run, &own.run);
+    if (code == SPILL_OK && request->kind == SPILL_REQUEST_UNMANAGE) {
+        decision->fields =
+            spill_unmanaged_join(request->definition, fields, request->run, &own.run);
     } else if (code == SPILL_OK) {
-        decision->fields = spill_plain_split(request->definition, fields, &decision->plain);
+        decision->fields = spill_unmanaged_split(request->definition, fields, &decision->plain);
         decision->facts.plain = decision->fields ? &decision->plain : NULL;
-        if (request->kind == SPILL_REQUEST_TAKE_CUT)
-            decision->facts.differs = !spill_plain_cut(&decision->plain, request->run);
+        if (request->kind == SPILL_REQUEST_ADOPT_SPLIT)
+            decision->facts.differs = !spill_unmanaged_cut(&decision->plain, request->run);
     }
     decision->facts.fields_bytes = decision->fields ? decision->fields->len : 0;
     spill_response_release(&own);
@@ -305,7 +309,7 @@ static bool asks_head(const spill_request_t *request)
     switch (request->kind) {
     case SPILL_REQUEST_PUT_PAGE:
     case SPILL_REQUEST_EDIT:
-    case SPILL_REQUEST_PULL:
+    case SPILL_REQUEST_DELETE:
     case SPILL_REQUEST_EMPTY_PAGE:
     case SPILL_REQUEST_DROP_PAGE:
         return request->page != SPILL_HEAD && keeps_newest(request);
@@ -320,11 +324,11 @@ static bool head_allows(const spill_request_t *request, const spill_state_t *hea
 {
     switch (request->kind) {
     case SPILL_REQUEST_PUT_PAGE:
-        return !head->present || head->epoch != request->epoch || edit ||
+        return !head->present || head->incarnation != request->incarnation || edit ||
                (request->page >= head->pages && request->first >= head->first &&
                 request->first + request->slots <= spill_state_end(head));
     case SPILL_REQUEST_EDIT:
-    case SPILL_REQUEST_PULL:
+    case SPILL_REQUEST_DELETE:
         return !shared;
     default:
         return true;
@@ -342,11 +346,11 @@ static spill_code_t ask_head(decision_t *decision, bool *allowed, spill_error_t 
     spill_code_t code = spill_embedded_get_state(decision->store, decision->batch, request,
                                                  &decision->key, SPILL_HEAD, &head, error);
     if (code == SPILL_OK) {
-        decision->before.left_over = !head.present || head.epoch != page->epoch;
+        decision->before.left_over = !head.present || head.incarnation != page->incarnation;
         bool uncut = head.present && request->page >= head.pages;
-        decision->before.shared = uncut && page->present && page->epoch == head.epoch;
-        decision->before.is_view = uncut && request->epoch == head.epoch;
-        bool edit = spill_elements_apart(request->definition) && page->present && !uncut;
+        decision->before.shared = uncut && page->present && page->incarnation == head.incarnation;
+        decision->before.is_view = uncut && request->incarnation == head.incarnation;
+        bool edit = spill_has_referenced_elements(request->definition) && page->present && !uncut;
         *allowed = head_allows(request, &head, decision->before.shared, edit);
     }
     spill_state_release(&head);
@@ -369,21 +373,22 @@ static spill_code_t gather_facts(decision_t *decision, spill_error_t *error)
         break;
     case SPILL_REQUEST_EDIT:
     case SPILL_REQUEST_REMOVE:
-    case SPILL_REQUEST_PULL:
+    case SPILL_REQUEST_DELETE:
         code = find_element(decision, error);
         break;
     case SPILL_REQUEST_TRIM:
         code = measure_trim(decision, error);
         break;
-    case SPILL_REQUEST_TAKE:
-    case SPILL_REQUEST_TAKE_CUT:
-    case SPILL_REQUEST_GIVE_BACK:
+    case SPILL_REQUEST_ADOPT:
+    case SPILL_REQUEST_ADOPT_SPLIT:
+    case SPILL_REQUEST_UNMANAGE:
         code = move_array(decision, error);
         break;
     default:
         break;
     }
-    if (code == SPILL_OK && (spill_needs_tally(decision->request) || decision->request->counts))
+    if (code == SPILL_OK &&
+        (spill_needs_window_stats(decision->request) || decision->request->counts))
         code = look_at_elements(decision, error);
     if (code == SPILL_OK &&
         spill_writes_fields(decision->request, decision->state, decision->facts.op_seen))
@@ -428,14 +433,14 @@ static spill_code_t decide(decision_t *decision, spill_response_t *response, spi
         decision->facts.now_us = clock->now_us(clock->context);
     decision->facts.dropped_rev = decision->store->dropped_rev;
     decision->before.present = decision->state->present;
-    decision->before.epoch = decision->state->epoch;
+    decision->before.incarnation = decision->state->incarnation;
     decision->before.first = decision->state->first;
     decision->before.end = spill_state_end(decision->state);
     decision->before.fields = decision->fields;
     decision->before.elements = &decision->journal;
     if (decision->state->gaps) {
-        spill_seqs_copy(&decision->state->gone, &decision->gone);
-        decision->before.gone = &decision->gone;
+        spill_seqs_copy(&decision->state->deleted, &decision->deleted);
+        decision->before.deleted = &decision->deleted;
     }
     decision->before.plain = decision->facts.plain;
     int64_t rev = decision->state->rev;
@@ -462,7 +467,7 @@ spill_code_t spill_embedded_decide(void *context, spill_batch_t *batch, spill_er
     decision.failed = SPILL_OK;
     decision.error = error;
     decision.journal = (spill_top_t){0};
-    decision.gone = (spill_seqs_t){0};
+    decision.deleted = (spill_seqs_t){0};
     decision.before = (spill_before_t){0};
     decision.fields = NULL;
     decision.plain = (spill_run_t){0};
@@ -475,7 +480,7 @@ spill_code_t spill_embedded_decide(void *context, spill_batch_t *batch, spill_er
     spill_code_t code = decide(&decision, call->response, error);
     bson_destroy(decision.fields);
     spill_top_release(&decision.journal);
-    spill_seqs_release(&decision.gone);
+    spill_seqs_release(&decision.deleted);
     spill_run_release(&decision.plain);
     spill_buffer_release(&decision.value);
     return code;

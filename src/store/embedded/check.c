@@ -113,11 +113,12 @@ void spill_checking_find_unknown(const spill_checking_t *checking, spill_record_
 /* Is the iterator at an element of the incarnation that is looked at? */
 static bool at_element(const spill_checking_t *checking, int64_t *seq)
 {
-    int64_t epoch;
+    int64_t incarnation;
     const spill_kv_iter_t *iter = checking->iter;
     return iter->valid &&
-           spill_record_key_is_element(&checking->key, iter->key, iter->key_bytes, &epoch, seq) &&
-           epoch == checking->head.epoch;
+           spill_record_key_is_element(&checking->key, iter->key, iter->key_bytes, &incarnation,
+                                       seq) &&
+           incarnation == checking->head.incarnation;
 }
 
 /* ---- elements -------------------------------------------------------------------------------- */
@@ -126,12 +127,12 @@ static void find_missing(const spill_checking_t *checking, int64_t page, const s
                          int64_t from, int64_t end)
 {
     /* A document that was put, and trimmed before it was cut, may have outlived its element. */
-    bool apart = spill_elements_apart(checking->request->definition);
+    bool referenced = spill_has_referenced_elements(checking->request->definition);
     for (int64_t seq = end - 1;; seq--) {
-        seq = spill_seqs_pass_down(&state->gone, seq);
+        seq = spill_seqs_pass_down(&state->deleted, seq);
         if (seq < from)
             break;
-        if (apart && seq < checking->head.low)
+        if (referenced && seq < checking->head.watermark)
             continue;
         spill_checking_find(checking, page, SPILL_CHECK_LOST, "element %" PRId64 " has no record",
                             seq);
@@ -148,7 +149,7 @@ static void check_range(spill_checking_t *checking, int64_t page, const spill_st
         spill_value_t value;
         find_missing(checking, page, state, seq + 1, end);
         end = seq;
-        if (spill_seqs_contains(&state->gone, seq))
+        if (spill_seqs_contains(&state->deleted, seq))
             spill_checking_find(checking, page, SPILL_CHECK_RECOVERABLE,
                                 "element %" PRId64 " was removed, but is there", seq);
         else if (!spill_element_decode(checking->iter->value, checking->iter->value_bytes, &value))
@@ -175,7 +176,7 @@ static void check_rest(spill_checking_t *checking)
 {
     if (checking->below == 0)
         return;
-    spill_record_key_element(&checking->key, checking->head.epoch, checking->below - 1);
+    spill_record_key_element(&checking->key, checking->head.incarnation, checking->below - 1);
     checking->iter->ops->seek(checking->iter, checking->key.data, checking->key.size);
     check_gap(checking, 0);
 }
@@ -191,15 +192,15 @@ static bool fits(spill_checking_t *checking, const spill_state_t *state, int64_t
 {
     int64_t seq, live = 0, bytes = 0;
     bool sized = true;
-    int64_t expected = spill_seqs_pass_down(&state->gone, end - 1);
-    spill_record_key_element(&checking->key, checking->head.epoch, end - 1);
+    int64_t expected = spill_seqs_pass_down(&state->deleted, end - 1);
+    spill_record_key_element(&checking->key, checking->head.incarnation, end - 1);
     checking->iter->ops->seek(checking->iter, checking->key.data, checking->key.size);
     for (; at_element(checking, &seq) && seq >= first && seq == expected;
          checking->iter->ops->next(checking->iter)) {
         live++;
         bytes += (int64_t)checking->iter->value_bytes - 1;
         sized = sized && checking->iter->value_bytes > 1;
-        expected = spill_seqs_pass_down(&state->gone, seq - 1);
+        expected = spill_seqs_pass_down(&state->deleted, seq - 1);
     }
     return expected < first && bytes == state->live_bytes && (sized || live == state->live);
 }
@@ -212,11 +213,12 @@ static int64_t end_before(spill_checking_t *checking, int64_t page)
     spill_state_t before = {0};
     int64_t end = -1;
     if (page == 0 && newest)
-        return head->low == 0 ? 0 : -1;
+        return head->watermark == 0 ? 0 : -1;
     if (page == SPILL_HEAD && !newest)
         return -1;
     page = page == SPILL_HEAD ? head->pages - 1 : page - 1; /* SPILL_HEAD comes before 0 */
-    if (seek_state(checking, page, &before) && before.present && before.epoch == head->epoch)
+    if (seek_state(checking, page, &before) && before.present &&
+        before.incarnation == head->incarnation)
         end = spill_state_end(&before);
     spill_state_release(&before);
     return end;
@@ -226,7 +228,7 @@ static int64_t end_before(spill_checking_t *checking, int64_t page)
 static int64_t end_of_all(spill_checking_t *checking)
 {
     int64_t seq;
-    spill_record_key_element(&checking->key, checking->head.epoch, INT64_MAX);
+    spill_record_key_element(&checking->key, checking->head.incarnation, INT64_MAX);
     checking->iter->ops->seek(checking->iter, checking->key.data, checking->key.size);
     return at_element(checking, &seq) ? seq + 1 : 0;
 }
@@ -242,8 +244,8 @@ static bool find_numbers(spill_checking_t *checking, int64_t page, const spill_s
     spill_place_t place = {.page = page, .end = end, .seen_end = spill_state_end(state)};
     int found = 0;
     if (checking->broken || !checking->sure ||
-        spill_elements_apart(checking->request->definition) || spill_state_end(state) == end ||
-        (last && spill_state_end(state) > end))
+        spill_has_referenced_elements(checking->request->definition) ||
+        spill_state_end(state) == end || (last && spill_state_end(state) > end))
         return false;
     const int64_t firsts[] = {state->first, end_before(checking, page)};
     for (int i = 0; i < 2; i++)
@@ -276,7 +278,7 @@ static void check_document(spill_checking_t *checking, int64_t page, const spill
         return;
     }
     int64_t above = checking->broken ? spill_state_end(state) : checking->below;
-    spill_record_key_element(&checking->key, checking->head.epoch, above - 1);
+    spill_record_key_element(&checking->key, checking->head.incarnation, above - 1);
     checking->iter->ops->seek(checking->iter, checking->key.data, checking->key.size);
     check_gap(checking, spill_state_end(state));
     check_range(checking, page, state);
@@ -316,12 +318,13 @@ static int64_t count_pages(spill_checking_t *checking)
     const spill_definition_t *definition = checking->request->definition;
     spill_state_t state = {0};
     int64_t page = head->pages;
-    if (!head->present || definition->keep != SPILL_KEEP_NEWEST || spill_elements_apart(definition))
+    if (!head->present || definition->keep != SPILL_KEEP_NEWEST ||
+        spill_has_referenced_elements(definition))
         return head->present ? page : 0;
     int64_t end = end_before(checking, page);
     while (end >= 0 && end < head->first && seek_state(checking, page, &state) && state.present &&
-           state.epoch == head->epoch && state.first == end && spill_state_end(&state) > end &&
-           fits(checking, &state, end, spill_state_end(&state))) {
+           state.incarnation == head->incarnation && state.first == end &&
+           spill_state_end(&state) > end && fits(checking, &state, end, spill_state_end(&state))) {
         end = spill_state_end(&state);
         page++;
     }
@@ -335,7 +338,7 @@ static void check_pages(spill_checking_t *checking)
     spill_state_t state = {0};
     int64_t page = count_pages(checking);
     while (page > 0 && (page = seek_page_before(checking, page, &state)) >= 0)
-        if (state.present && state.epoch == checking->head.epoch)
+        if (state.present && state.incarnation == checking->head.incarnation)
             check_document(checking, page, &state);
     spill_state_release(&state);
 }
@@ -345,30 +348,31 @@ static void check_pages(spill_checking_t *checking)
 static bool has_pages(spill_checking_t *checking, int64_t of)
 {
     spill_kv_iter_t *iter = checking->iter;
-    int64_t epoch, first, page;
+    int64_t incarnation, first, page;
     spill_record_key_first(&checking->key, of, INT64_MAX, INT64_MAX);
     iter->ops->seek(iter, checking->key.data, checking->key.size);
     return iter->valid &&
-           spill_record_key_is_first(&checking->key, iter->key, iter->key_bytes, &epoch, &first,
-                                     &page) &&
-           epoch == of;
+           spill_record_key_is_first(&checking->key, iter->key, iter->key_bytes, &incarnation,
+                                     &first, &page) &&
+           incarnation == of;
 }
 
 /* Pages of an owner that is being dropped may have elements; elements without pages are lost. */
 static void check_others(spill_checking_t *checking)
 {
     spill_kv_iter_t *iter = checking->iter;
-    int64_t epoch, seq;
+    int64_t incarnation, seq;
     spill_checking_seek_kind(checking, SPILL_RECORD_ELEMENT);
-    while (iter->valid &&
-           spill_record_key_is_element(&checking->key, iter->key, iter->key_bytes, &epoch, &seq)) {
-        bool own = checking->head.present && epoch == checking->head.epoch;
-        if (!own && !has_pages(checking, epoch))
+    while (iter->valid && spill_record_key_is_element(&checking->key, iter->key, iter->key_bytes,
+                                                      &incarnation, &seq)) {
+        bool own = checking->head.present && incarnation == checking->head.incarnation;
+        if (!own && !has_pages(checking, incarnation))
             spill_checking_find(checking, SPILL_HEAD, SPILL_CHECK_RECOVERABLE,
                                 "elements up to %" PRId64 " of incarnation %" PRId64
                                 " are in no document",
-                                seq, epoch);
-        spill_record_key_element(&checking->key, epoch - 1, -1); /* the first of an earlier one */
+                                seq, incarnation);
+        spill_record_key_element(&checking->key, incarnation - 1,
+                                 -1); /* the first of an earlier one */
         iter->ops->seek(iter, checking->key.data, checking->key.size);
     }
     spill_checking_find_damage(checking, SPILL_HEAD, "elements");
@@ -380,10 +384,10 @@ static void check_ops(spill_checking_t *checking)
 {
     spill_kv_iter_t *iter = checking->iter;
     spill_op_entry_t entry;
-    int64_t epoch, ordinal;
+    int64_t incarnation, ordinal;
     spill_checking_seek_kind(checking, SPILL_RECORD_OP);
-    for (; iter->valid &&
-           spill_record_key_is_op(&checking->key, iter->key, iter->key_bytes, &epoch, &ordinal);
+    for (; iter->valid && spill_record_key_is_op(&checking->key, iter->key, iter->key_bytes,
+                                                 &incarnation, &ordinal);
          iter->ops->next(iter))
         if (!spill_op_decode(iter->value, iter->value_bytes, &entry))
             spill_checking_find(checking, SPILL_HEAD, SPILL_CHECK_RECOVERABLE,

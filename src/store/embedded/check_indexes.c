@@ -42,7 +42,7 @@ static key_set_t entries_of_pages(spill_checking_t *checking)
          iter->valid && spill_record_key_is_page(&checking->key, iter->key, iter->key_bytes, &page);
          iter->ops->next(iter)) {
         if (spill_state_decode(iter->value, iter->value_bytes, false, &state)) {
-            spill_record_key_first(&checking->key, state.epoch, state.first, page);
+            spill_record_key_first(&checking->key, state.incarnation, state.first, page);
             add_key(&set, checking->key.data, checking->key.size);
         } else {
             spill_checking_find(checking, page, SPILL_CHECK_RECOVERABLE,
@@ -62,7 +62,7 @@ static void find_pages_without_entry(spill_checking_t *checking)
     while (iter->valid &&
            spill_record_key_is_page(&checking->key, iter->key, iter->key_bytes, &page)) {
         if (spill_state_decode(iter->value, iter->value_bytes, false, &state)) {
-            spill_record_key_first(&checking->key, state.epoch, state.first, page);
+            spill_record_key_first(&checking->key, state.incarnation, state.first, page);
             if (!is_there(checking, &checking->key))
                 spill_checking_find_in_index(checking, page, "the index of pages does not have it");
         }
@@ -74,7 +74,7 @@ static void find_pages_without_entry(spill_checking_t *checking)
     spill_state_release(&state);
 }
 
-static void find_entry_without_page(spill_checking_t *checking, int64_t epoch, int64_t first,
+static void find_entry_without_page(spill_checking_t *checking, int64_t incarnation, int64_t first,
                                     int64_t page)
 {
     spill_kv_iter_t *iter = checking->iter;
@@ -83,7 +83,7 @@ static void find_entry_without_page(spill_checking_t *checking, int64_t epoch, i
     if (!is_there(checking, &checking->key))
         spill_checking_find_in_index(checking, page, "the index has it, but it has no record");
     else if (spill_state_decode(iter->value, iter->value_bytes, false, &state) &&
-             (state.first != first || state.epoch != epoch))
+             (state.first != first || state.incarnation != incarnation))
         spill_checking_find_in_index(
             checking, page, "the index has it from %" PRId64 " on, its record from %" PRId64, first,
             state.first);
@@ -93,12 +93,12 @@ static void find_entry_without_page(spill_checking_t *checking, int64_t epoch, i
 static void find_entries_without_page(spill_checking_t *checking)
 {
     spill_kv_iter_t *iter = checking->iter;
-    int64_t epoch, first, page;
+    int64_t incarnation, first, page;
     spill_checking_seek_kind(checking, SPILL_RECORD_FIRST);
     while (iter->valid && spill_record_key_is_first(&checking->key, iter->key, iter->key_bytes,
-                                                    &epoch, &first, &page)) {
-        find_entry_without_page(checking, epoch, first, page);
-        spill_record_key_first(&checking->key, epoch, first, page);
+                                                    &incarnation, &first, &page)) {
+        find_entry_without_page(checking, incarnation, first, page);
+        spill_record_key_first(&checking->key, incarnation, first, page);
         iter->ops->seek(iter, checking->key.data, checking->key.size);
         if (iter->valid)
             iter->ops->next(iter);
@@ -109,13 +109,13 @@ static void find_entries_without_page(spill_checking_t *checking)
 void spill_checking_page_index(spill_checking_t *checking)
 {
     spill_kv_iter_t *iter = checking->iter;
-    int64_t epoch, first, page;
+    int64_t incarnation, first, page;
     key_set_t expected = entries_of_pages(checking), entries = {0};
     if (spill_checking_find_damage(checking, SPILL_HEAD, "the records of pages"))
         return;
     spill_checking_seek_kind(checking, SPILL_RECORD_FIRST);
     for (; iter->valid && spill_record_key_is_first(&checking->key, iter->key, iter->key_bytes,
-                                                    &epoch, &first, &page);
+                                                    &incarnation, &first, &page);
          iter->ops->next(iter))
         add_key(&entries, iter->key, iter->key_bytes);
     if (spill_checking_find_damage(checking, SPILL_HEAD, "the index of pages") ||
@@ -128,7 +128,7 @@ void spill_checking_page_index(spill_checking_t *checking)
 /* ---- the index of ids ------------------------------------------------------------------------ */
 
 /* Has the element at the iterator, if it has an id, its entries? The iterator moves. */
-static bool has_entry(spill_checking_t *checking, int64_t epoch, int64_t seq, bool *has_id)
+static bool has_entry(spill_checking_t *checking, int64_t incarnation, int64_t seq, bool *has_id)
 {
     spill_kv_iter_t *iter = checking->iter;
     spill_buffer_t id = SPILL_BUFFER_INIT;
@@ -138,10 +138,10 @@ static bool has_entry(spill_checking_t *checking, int64_t epoch, int64_t seq, bo
     *has_id = spill_element_decode(iter->value, iter->value_bytes, &element) &&
               spill_element_key(&element, checking->request->definition->id_field, &id);
     if (*has_id) {
-        spill_record_key_id(&checking->key, epoch, &id, seq);
+        spill_record_key_id(&checking->key, incarnation, &id, seq);
         has = is_there(checking, &checking->key);
-        if (spill_embedded_window_entry(checking->request, checking->request->array_id, &id, epoch,
-                                        seq, &window))
+        if (spill_embedded_window_entry(checking->request, checking->request->array_id, &id,
+                                        incarnation, seq, &window))
             has = is_there(checking, &window) && has;
     }
     spill_buffer_release(&id);
@@ -152,19 +152,19 @@ static bool has_entry(spill_checking_t *checking, int64_t epoch, int64_t seq, bo
 static int64_t check_ids_of_elements(spill_checking_t *checking)
 {
     spill_kv_iter_t *iter = checking->iter;
-    int64_t epoch, seq;
+    int64_t incarnation, seq;
     int64_t entries = 0;
     spill_checking_seek_kind(checking, SPILL_RECORD_ELEMENT);
-    while (iter->valid &&
-           spill_record_key_is_element(&checking->key, iter->key, iter->key_bytes, &epoch, &seq)) {
+    while (iter->valid && spill_record_key_is_element(&checking->key, iter->key, iter->key_bytes,
+                                                      &incarnation, &seq)) {
         bool has_id;
-        bool has = has_entry(checking, epoch, seq, &has_id);
+        bool has = has_entry(checking, incarnation, seq, &has_id);
         entries += has;
         if (has_id && !has)
             spill_checking_find_in_index(checking, SPILL_HEAD,
                                          "the id of element %" PRId64 " has no entry", seq);
         if (has_id) {
-            spill_record_key_element(&checking->key, epoch, seq);
+            spill_record_key_element(&checking->key, incarnation, seq);
             iter->ops->seek(iter, checking->key.data, checking->key.size);
         }
         if (iter->valid)
@@ -177,15 +177,15 @@ static int64_t check_ids_of_elements(spill_checking_t *checking)
 void spill_checking_ids(spill_checking_t *checking)
 {
     spill_kv_iter_t *iter = checking->iter;
-    int64_t epoch, seq;
+    int64_t incarnation, seq;
     const uint8_t *id;
     size_t id_bytes;
     bool indexed = checking->request->definition->id_field[0] != '\0';
     int64_t expected = indexed ? check_ids_of_elements(checking) : 0;
     int64_t entries = 0;
     spill_checking_seek_kind(checking, SPILL_RECORD_ID);
-    for (; iter->valid && spill_record_key_is_id(&checking->key, iter->key, iter->key_bytes, &epoch,
-                                                 &id, &id_bytes, &seq);
+    for (; iter->valid && spill_record_key_is_id(&checking->key, iter->key, iter->key_bytes,
+                                                 &incarnation, &id, &id_bytes, &seq);
          iter->ops->next(iter))
         entries++;
     if (spill_checking_find_damage(checking, SPILL_HEAD, "the index of ids"))
@@ -201,16 +201,16 @@ void spill_checking_ids(spill_checking_t *checking)
 /* ---- the index of ranks ---------------------------------------------------------------------- */
 
 /* Has the element at the iterator its entry? The iterator comes back to it. */
-static bool has_rank(spill_checking_t *checking, int64_t epoch, int64_t seq)
+static bool has_rank(spill_checking_t *checking, int64_t incarnation, int64_t seq)
 {
     spill_kv_iter_t *iter = checking->iter;
     spill_value_t element;
     if (!spill_element_decode(iter->value, iter->value_bytes, &element))
         return false;
     spill_rank_t rank = spill_rank_of(checking->request->definition, &element);
-    spill_record_key_rank(&checking->key, epoch, &rank, seq);
+    spill_record_key_rank(&checking->key, incarnation, &rank, seq);
     bool has = is_there(checking, &checking->key);
-    spill_record_key_element(&checking->key, epoch, seq);
+    spill_record_key_element(&checking->key, incarnation, seq);
     iter->ops->seek(iter, checking->key.data, checking->key.size);
     return has;
 }
@@ -220,16 +220,16 @@ static key_set_t ranks_of_elements(spill_checking_t *checking)
 {
     spill_kv_iter_t *iter = checking->iter;
     spill_value_t element;
-    int64_t epoch, seq;
+    int64_t incarnation, seq;
     key_set_t set = {0};
     spill_checking_seek_kind(checking, SPILL_RECORD_ELEMENT);
-    for (; iter->valid &&
-           spill_record_key_is_element(&checking->key, iter->key, iter->key_bytes, &epoch, &seq);
+    for (; iter->valid && spill_record_key_is_element(&checking->key, iter->key, iter->key_bytes,
+                                                      &incarnation, &seq);
          iter->ops->next(iter)) {
         if (!spill_element_decode(iter->value, iter->value_bytes, &element))
             continue;
         spill_rank_t rank = spill_rank_of(checking->request->definition, &element);
-        spill_record_key_rank(&checking->key, epoch, &rank, seq);
+        spill_record_key_rank(&checking->key, incarnation, &rank, seq);
         add_key(&set, checking->key.data, checking->key.size);
     }
     return set;
@@ -238,11 +238,11 @@ static key_set_t ranks_of_elements(spill_checking_t *checking)
 static void find_elements_without_rank(spill_checking_t *checking)
 {
     spill_kv_iter_t *iter = checking->iter;
-    int64_t epoch, seq;
+    int64_t incarnation, seq;
     spill_checking_seek_kind(checking, SPILL_RECORD_ELEMENT);
-    while (iter->valid &&
-           spill_record_key_is_element(&checking->key, iter->key, iter->key_bytes, &epoch, &seq)) {
-        if (!has_rank(checking, epoch, seq))
+    while (iter->valid && spill_record_key_is_element(&checking->key, iter->key, iter->key_bytes,
+                                                      &incarnation, &seq)) {
+        if (!has_rank(checking, incarnation, seq))
             spill_checking_find_in_index(checking, SPILL_HEAD,
                                          "the rank of element %" PRId64 " has no entry", seq);
         if (iter->valid)
@@ -254,14 +254,14 @@ static void find_elements_without_rank(spill_checking_t *checking)
 void spill_checking_ranks(spill_checking_t *checking)
 {
     spill_kv_iter_t *iter = checking->iter;
-    int64_t epoch, seq;
+    int64_t incarnation, seq;
     bool indexed = spill_has_rank_index(checking->request->definition);
     key_set_t expected = {0}, entries = {0};
     if (indexed)
         expected = ranks_of_elements(checking);
     spill_checking_seek_kind(checking, SPILL_RECORD_RANK);
     for (; iter->valid &&
-           spill_record_key_is_rank(&checking->key, iter->key, iter->key_bytes, &epoch, &seq);
+           spill_record_key_is_rank(&checking->key, iter->key, iter->key_bytes, &incarnation, &seq);
          iter->ops->next(iter))
         add_key(&entries, iter->key, iter->key_bytes);
     if (spill_checking_find_damage(checking, SPILL_HEAD, "the index of ranks"))

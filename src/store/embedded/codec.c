@@ -26,11 +26,11 @@ enum {
     FLAG_SEALED = 2,
     FLAG_CLOSED = 4,
     FLAG_INTENT = 8,
-    FLAG_GONE = 16,
-    FLAG_TALLY = 32, /* layout bucket */
-    FLAG_SUM = 64,   /* elements apart */
-    FLAG_EDIT = 128, /* the intent is an edit */
-    FLAG_ALL = 31 | FLAG_TALLY | FLAG_SUM | FLAG_EDIT
+    FLAG_DELETED = 16,
+    FLAG_WINDOW_STATS = 32, /* layout bucket */
+    FLAG_SUM = 64,          /* elements apart */
+    FLAG_EDIT = 128,        /* the intent is an edit */
+    FLAG_ALL = 31 | FLAG_WINDOW_STATS | FLAG_SUM | FLAG_EDIT
 };
 
 /* ---- states ---------------------------------------------------------------------------------- */
@@ -39,8 +39,8 @@ static uint8_t flags_of(const spill_state_t *state, bool head)
 {
     return (uint8_t)((head ? FLAG_HEAD : 0) | (state->sealed ? FLAG_SEALED : 0) |
                      (state->closed ? FLAG_CLOSED : 0) | (state->intent ? FLAG_INTENT : 0) |
-                     (state->gone.count > 0 ? FLAG_GONE : 0) |
-                     (state->tally.values > 0 ? FLAG_TALLY : 0) |
+                     (state->deleted.count > 0 ? FLAG_DELETED : 0) |
+                     (state->window_stats.values > 0 ? FLAG_WINDOW_STATS : 0) |
                      (state->sum.values > 0 ? FLAG_SUM : 0) | (state->intent_edit ? FLAG_EDIT : 0));
 }
 
@@ -65,12 +65,12 @@ static void encode_sum(const spill_sum_t *sum, spill_buffer_t *bytes)
     encode_double(sum->low, bytes);
 }
 
-static void encode_gone(const spill_state_t *state, spill_buffer_t *bytes)
+static void encode_deleted(const spill_state_t *state, spill_buffer_t *bytes)
 {
     int64_t last = state->first;
-    spill_buffer_append_varint(bytes, state->gone.count);
-    for (size_t i = 0; i < state->gone.run_count; i++)
-        for (int64_t seq = state->gone.runs[i].first; seq < state->gone.runs[i].end; seq++) {
+    spill_buffer_append_varint(bytes, state->deleted.count);
+    for (size_t i = 0; i < state->deleted.run_count; i++)
+        for (int64_t seq = state->deleted.runs[i].first; seq < state->deleted.runs[i].end; seq++) {
             spill_buffer_append_varint(bytes, (uint64_t)(seq - last));
             last = seq;
         }
@@ -80,9 +80,9 @@ static void encode_gone(const spill_state_t *state, spill_buffer_t *bytes)
 static void encode_gaps(const spill_state_t *state, spill_buffer_t *bytes)
 {
     int64_t last = state->first;
-    spill_buffer_append_varint(bytes, state->gone.run_count);
-    for (size_t i = 0; i < state->gone.run_count; i++) {
-        const spill_seq_run_t *run = &state->gone.runs[i];
+    spill_buffer_append_varint(bytes, state->deleted.run_count);
+    for (size_t i = 0; i < state->deleted.run_count; i++) {
+        const spill_seq_run_t *run = &state->deleted.runs[i];
         spill_buffer_append_varint(bytes, (uint64_t)(run->first - last));
         spill_buffer_append_varint(bytes, (uint64_t)(run->end - run->first));
         last = run->end;
@@ -91,7 +91,12 @@ static void encode_gaps(const spill_state_t *state, spill_buffer_t *bytes)
 
 /* ---- tallies --------------------------------------------------------------------------------- */
 
-enum { TALLY_REAL = 1, TALLY_MIN_REAL = 2, TALLY_MAX_REAL = 4, TALLY_ALL = 7 };
+enum {
+    WINDOW_STATS_REAL = 1,
+    WINDOW_STATS_MIN_REAL = 2,
+    WINDOW_STATS_MAX_REAL = 4,
+    WINDOW_STATS_ALL = 7
+};
 
 static void encode_real(double value, spill_buffer_t *bytes)
 {
@@ -108,17 +113,18 @@ static void encode_amount(const spill_amount_t *amount, spill_buffer_t *bytes)
         spill_buffer_append_zigzag(bytes, amount->whole);
 }
 
-static void encode_tally(const spill_tally_t *tally, spill_buffer_t *bytes)
+static void encode_window_stats(const spill_window_stats_t *window_stats, spill_buffer_t *bytes)
 {
-    spill_buffer_append_byte(bytes, (uint8_t)((tally->real ? TALLY_REAL : 0) |
-                                              (tally->min.real ? TALLY_MIN_REAL : 0) |
-                                              (tally->max.real ? TALLY_MAX_REAL : 0)));
-    spill_buffer_append_varint(bytes, (uint64_t)tally->values);
-    if (!tally->real)
-        spill_buffer_append_zigzag(bytes, tally->whole);
-    encode_real(tally->run, bytes);
-    encode_amount(&tally->min, bytes);
-    encode_amount(&tally->max, bytes);
+    spill_buffer_append_byte(bytes,
+                             (uint8_t)((window_stats->real ? WINDOW_STATS_REAL : 0) |
+                                       (window_stats->min.real ? WINDOW_STATS_MIN_REAL : 0) |
+                                       (window_stats->max.real ? WINDOW_STATS_MAX_REAL : 0)));
+    spill_buffer_append_varint(bytes, (uint64_t)window_stats->values);
+    if (!window_stats->real)
+        spill_buffer_append_zigzag(bytes, window_stats->whole);
+    encode_real(window_stats->run, bytes);
+    encode_amount(&window_stats->min, bytes);
+    encode_amount(&window_stats->max, bytes);
 }
 
 static double decode_real(spill_reader_t *reader)
@@ -137,18 +143,18 @@ static spill_amount_t decode_amount(spill_reader_t *reader, bool real)
     return (spill_amount_t){.whole = whole, .value = (double)whole};
 }
 
-static void decode_tally(spill_reader_t *reader, spill_tally_t *tally)
+static void decode_window_stats(spill_reader_t *reader, spill_window_stats_t *window_stats)
 {
     uint8_t flags = spill_reader_byte(reader);
     uint64_t values = spill_reader_varint(reader);
-    if ((flags & ~TALLY_ALL) != 0 || values == 0 || values > SPILL_NUMBER_MAX)
+    if ((flags & ~WINDOW_STATS_ALL) != 0 || values == 0 || values > SPILL_NUMBER_MAX)
         reader->bad = 1;
-    tally->real = (flags & TALLY_REAL) != 0;
-    tally->values = reader->bad ? 0 : (int64_t)values;
-    tally->whole = tally->real ? 0 : spill_reader_zigzag(reader);
-    tally->run = decode_real(reader);
-    tally->min = decode_amount(reader, (flags & TALLY_MIN_REAL) != 0);
-    tally->max = decode_amount(reader, (flags & TALLY_MAX_REAL) != 0);
+    window_stats->real = (flags & WINDOW_STATS_REAL) != 0;
+    window_stats->values = reader->bad ? 0 : (int64_t)values;
+    window_stats->whole = window_stats->real ? 0 : spill_reader_zigzag(reader);
+    window_stats->run = decode_real(reader);
+    window_stats->min = decode_amount(reader, (flags & WINDOW_STATS_MIN_REAL) != 0);
+    window_stats->max = decode_amount(reader, (flags & WINDOW_STATS_MAX_REAL) != 0);
 }
 
 /* ---- tops ------------------------------------------------------------------------------------ */
@@ -211,37 +217,37 @@ void spill_state_encode(const spill_state_t *state, bool head, spill_buffer_t *b
 {
     spill_buffer_append_byte(bytes, form_of(state));
     spill_buffer_append_byte(bytes, flags_of(state, head));
-    spill_buffer_append_zigzag(bytes, state->epoch);
-    spill_buffer_append_zigzag(bytes, state->rev - state->epoch);
+    spill_buffer_append_zigzag(bytes, state->incarnation);
+    spill_buffer_append_zigzag(bytes, state->rev - state->incarnation);
     encode_count(state->first, bytes);
     encode_count(state->live, bytes);
     encode_count(state->live_bytes, bytes);
-    encode_count(state->n, bytes);
+    encode_count(state->op_count, bytes);
     if (head) {
         encode_count(state->pages, bytes);
         spill_buffer_append_zigzag(bytes, state->removed);
-        encode_count(state->low, bytes);
+        encode_count(state->watermark, bytes);
         encode_count(state->total, bytes);
         encode_count(state->fields_bytes, bytes);
     } else {
-        spill_buffer_append_zigzag(bytes, state->src - state->epoch);
+        spill_buffer_append_zigzag(bytes, state->source_rev - state->incarnation);
     }
     if (state->intent) {
         spill_buffer_append_zigzag(bytes, state->intent_seq);
         spill_buffer_append_zigzag(bytes, state->intent_page);
     }
     if (state->intent_edit) {
-        spill_buffer_append_zigzag(bytes, state->intent_src - state->epoch);
+        spill_buffer_append_zigzag(bytes, state->intent_source_rev - state->incarnation);
         encode_sum(&state->intent_value, bytes);
     }
     if (state->sum.values > 0)
         encode_sum(&state->sum, bytes);
-    if (state->gone.count > 0 && state->gaps)
+    if (state->deleted.count > 0 && state->gaps)
         encode_gaps(state, bytes);
-    else if (state->gone.count > 0)
-        encode_gone(state, bytes);
-    if (state->tally.values > 0)
-        encode_tally(&state->tally, bytes);
+    else if (state->deleted.count > 0)
+        encode_deleted(state, bytes);
+    if (state->window_stats.values > 0)
+        encode_window_stats(&state->window_stats, bytes);
     if (state->top.count > 0)
         encode_top(&state->top, bytes);
     if (state->lease > 0)
@@ -272,12 +278,12 @@ static int64_t read_signed(spill_reader_t *reader, int64_t most)
 }
 
 /* The incarnation: keys order by it as by a number that is never negative. */
-static int64_t read_epoch(spill_reader_t *reader)
+static int64_t read_incarnation(spill_reader_t *reader)
 {
-    int64_t epoch = read_signed(reader, SPILL_MOMENT_MAX);
-    if (epoch < 0)
+    int64_t incarnation = read_signed(reader, SPILL_MOMENT_MAX);
+    if (incarnation < 0)
         reader->bad = 1;
-    return reader->bad ? 0 : epoch;
+    return reader->bad ? 0 : incarnation;
 }
 
 /* A moment as its distance from another. */
@@ -292,7 +298,7 @@ static int64_t read_moment_after(spill_reader_t *reader, int64_t base)
     return sum;
 }
 
-static void decode_gone(spill_reader_t *reader, spill_state_t *state)
+static void decode_deleted(spill_reader_t *reader, spill_state_t *state)
 {
     int64_t count = read_count(reader);
     int64_t last = state->first;
@@ -304,7 +310,7 @@ static void decode_gone(spill_reader_t *reader, spill_state_t *state)
             reader->bad = 1;
         last += step;
         if (!reader->bad)
-            spill_seqs_insert(&state->gone, last);
+            spill_seqs_insert(&state->deleted, last);
     }
     if (last >= spill_state_end(state))
         reader->bad = 1;
@@ -322,7 +328,7 @@ static void decode_gaps(spill_reader_t *reader, spill_state_t *state)
             reader->bad = 1;
         last += step;
         if (!reader->bad)
-            spill_seqs_insert_run(&state->gone, last, last + numbers);
+            spill_seqs_insert_run(&state->deleted, last, last + numbers);
         last += numbers;
     }
     if (last > spill_state_end(state))
@@ -356,7 +362,7 @@ static void decode_head(spill_reader_t *reader, spill_state_t *state)
 {
     state->pages = read_count(reader);
     state->removed = read_signed(reader, SPILL_NUMBER_MAX);
-    state->low = read_count(reader);
+    state->watermark = read_count(reader);
     state->total = read_count(reader);
     state->fields_bytes = read_at_most(reader, INT32_MAX);
 }
@@ -373,34 +379,34 @@ bool spill_state_decode(const uint8_t *data, size_t size, bool head, spill_state
     state->sealed = (flags & FLAG_SEALED) != 0;
     state->closed = (flags & FLAG_CLOSED) != 0;
     state->intent = (flags & FLAG_INTENT) != 0;
-    state->epoch = read_epoch(&reader);
-    state->rev = read_moment_after(&reader, state->epoch);
+    state->incarnation = read_incarnation(&reader);
+    state->rev = read_moment_after(&reader, state->incarnation);
     state->first = read_count(&reader);
     state->live = read_at_most(&reader, SPILL_DOCUMENT_BYTES_MAX);
     state->live_bytes = read_at_most(&reader, INT32_MAX);
-    state->n = read_count(&reader);
+    state->op_count = read_count(&reader);
     if (head)
         decode_head(&reader, state);
     else
-        state->src = read_moment_after(&reader, state->epoch);
+        state->source_rev = read_moment_after(&reader, state->incarnation);
     if (state->intent) {
         state->intent_seq = read_signed(&reader, SPILL_NUMBER_MAX);
         state->intent_page = read_signed(&reader, SPILL_NUMBER_MAX);
     }
     state->intent_edit = (flags & FLAG_EDIT) != 0;
     if (state->intent_edit) {
-        state->intent_src = read_moment_after(&reader, state->epoch);
+        state->intent_source_rev = read_moment_after(&reader, state->incarnation);
         decode_sum(&reader, &state->intent_value);
     }
     if (flags & FLAG_SUM)
         decode_sum(&reader, &state->sum);
     state->gaps = form == STATE_FORM_GAPS;
-    if ((flags & FLAG_GONE) && state->gaps)
+    if ((flags & FLAG_DELETED) && state->gaps)
         decode_gaps(&reader, state);
-    else if (flags & FLAG_GONE)
-        decode_gone(&reader, state);
-    if (flags & FLAG_TALLY)
-        decode_tally(&reader, &state->tally);
+    else if (flags & FLAG_DELETED)
+        decode_deleted(&reader, state);
+    if (flags & FLAG_WINDOW_STATS)
+        decode_window_stats(&reader, &state->window_stats);
     if (form == STATE_FORM_TOP)
         decode_top(&reader, &state->top);
     if (form == STATE_FORM_LEASE) {

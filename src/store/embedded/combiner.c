@@ -67,7 +67,7 @@ static job_t *execute(spill_combiner_t *combiner, job_t *group)
     job_t *job = group;
     job_t *last;
     do {
-        spill_batch_mark_t mark = spill_batch_mark(batch);
+        spill_batch_savepoint_t mark = spill_batch_savepoint(batch);
         job->code = job->execute(job->context, batch, job->error);
         if (job->code != SPILL_OK) {
             spill_batch_rewind(batch, mark);

@@ -22,7 +22,7 @@ typedef struct making {
 
 static void put_element(const making_t *making, int64_t seq, const spill_value_t *value)
 {
-    spill_record_key_element(making->key, making->state->epoch, seq);
+    spill_record_key_element(making->key, making->state->incarnation, seq);
     uint8_t *place = spill_batch_put_place(making->batch, making->key->data, making->key->size,
                                            (size_t)value->size_bytes + 1);
     place[0] = value->type;
@@ -51,42 +51,42 @@ static void set_entry(const making_t *making, const spill_record_key_t *key, boo
 }
 
 /* The entry, or in a bucket the two, that an element with an id has: put or deleted. */
-static void set_id(const making_t *making, int64_t epoch, int64_t seq, const spill_value_t *element,
-                   bool put)
+static void set_id(const making_t *making, int64_t incarnation, int64_t seq,
+                   const spill_value_t *element, bool put)
 {
     spill_buffer_t id = SPILL_BUFFER_INIT;
     spill_record_key_t key;
     if (has_ids(making) && spill_element_key(element, making->request->definition->id_field, &id)) {
-        spill_record_key_id(making->key, epoch, &id, seq);
+        spill_record_key_id(making->key, incarnation, &id, seq);
         set_entry(making, making->key, put);
-        if (spill_embedded_window_entry(making->request, making->request->array_id, &id, epoch, seq,
-                                        &key))
+        if (spill_embedded_window_entry(making->request, making->request->array_id, &id,
+                                        incarnation, seq, &key))
             set_entry(making, &key, put);
     }
     spill_buffer_release(&id);
 }
 
-static void set_rank(const making_t *making, int64_t epoch, int64_t seq,
+static void set_rank(const making_t *making, int64_t incarnation, int64_t seq,
                      const spill_value_t *element, bool put)
 {
     if (!has_ranks(making))
         return;
     spill_rank_t rank = spill_rank_of(making->request->definition, element);
-    spill_record_key_rank(making->key, epoch, &rank, seq);
+    spill_record_key_rank(making->key, incarnation, &rank, seq);
     set_entry(making, making->key, put);
 }
 
 static void index_element(const making_t *making, int64_t seq, const spill_value_t *element)
 {
-    set_id(making, making->state->epoch, seq, element, true);
-    set_rank(making, making->state->epoch, seq, element, true);
+    set_id(making, making->state->incarnation, seq, element, true);
+    set_rank(making, making->state->incarnation, seq, element, true);
 }
 
-static void forget_element(const making_t *making, int64_t epoch, int64_t seq,
+static void forget_element(const making_t *making, int64_t incarnation, int64_t seq,
                            const spill_value_t *element)
 {
-    set_id(making, epoch, seq, element, false);
-    set_rank(making, epoch, seq, element, false);
+    set_id(making, incarnation, seq, element, false);
+    set_rank(making, incarnation, seq, element, false);
 }
 
 /*
@@ -94,7 +94,8 @@ static void forget_element(const making_t *making, int64_t epoch, int64_t seq,
  * be NULL where no change of it concerns them.
  */
 static spill_code_t forget_elements(const making_t *making, const spill_batch_t *batch,
-                                    int64_t epoch, int64_t first, int64_t end, spill_error_t *error)
+                                    int64_t incarnation, int64_t first, int64_t end,
+                                    spill_error_t *error)
 {
     spill_buffer_t record = SPILL_BUFFER_INIT;
     spill_code_t code = SPILL_OK;
@@ -102,15 +103,15 @@ static spill_code_t forget_elements(const making_t *making, const spill_batch_t 
     for (int64_t seq = first; indexed && code == SPILL_OK; seq++) {
         spill_value_t element;
         bool found;
-        if (making->before->gone)
-            seq = spill_seqs_pass(making->before->gone, seq);
+        if (making->before->deleted)
+            seq = spill_seqs_pass(making->before->deleted, seq);
         if (seq >= end)
             break;
-        spill_record_key_element(making->key, epoch, seq);
+        spill_record_key_element(making->key, incarnation, seq);
         code = spill_embedded_get(making->store, batch, making->key->data, making->key->size,
                                   &record, &found, error);
         if (code == SPILL_OK && found && spill_element_decode(record.data, record.size, &element))
-            forget_element(making, epoch, seq, &element);
+            forget_element(making, incarnation, seq, &element);
     }
     spill_buffer_release(&record);
     return code;
@@ -118,25 +119,25 @@ static spill_code_t forget_elements(const making_t *making, const spill_batch_t 
 
 /* ---- elements that go ------------------------------------------------------------------------ */
 
-static void delete_element(const making_t *making, int64_t epoch, int64_t seq)
+static void delete_element(const making_t *making, int64_t incarnation, int64_t seq)
 {
-    spill_record_key_element(making->key, epoch, seq);
+    spill_record_key_element(making->key, incarnation, seq);
     spill_batch_delete(making->batch, making->key->data, making->key->size);
 }
 
 /* Elements in [first, end). In the order of keys the newest comes first. */
-static spill_code_t delete_elements(const making_t *making, int64_t epoch, int64_t first,
+static spill_code_t delete_elements(const making_t *making, int64_t incarnation, int64_t first,
                                     int64_t end, spill_error_t *error)
 {
-    spill_code_t code = forget_elements(making, NULL, epoch, first, end, error);
+    spill_code_t code = forget_elements(making, NULL, incarnation, first, end, error);
     if (end - first <= SINGLE_DELETES_MAX) {
         for (int64_t seq = first; seq < end; seq++)
-            delete_element(making, epoch, seq);
+            delete_element(making, incarnation, seq);
         return code;
     }
-    delete_element(making, epoch, first);
+    delete_element(making, incarnation, first);
     spill_record_key_t to = *making->key;
-    spill_record_key_element(making->key, epoch, end - 1);
+    spill_record_key_element(making->key, incarnation, end - 1);
     spill_batch_delete_range(making->batch, making->key->data, making->key->size, to.data, to.size);
     return code;
 }
@@ -145,7 +146,7 @@ static spill_code_t delete_elements(const making_t *making, int64_t epoch, int64
 
 static void put_op(const making_t *making, int64_t ordinal, const spill_op_entry_t *entry)
 {
-    spill_record_key_op(making->key, making->state->epoch, ordinal);
+    spill_record_key_op(making->key, making->state->incarnation, ordinal);
     spill_op_encode(entry,
                     spill_batch_put_open(making->batch, making->key->data, making->key->size));
     spill_batch_put_close(making->batch);
@@ -155,7 +156,7 @@ static void put_op(const making_t *making, int64_t ordinal, const spill_op_entry
 static void remember_op(const making_t *making, int64_t seq)
 {
     const spill_op_t *op = making->request->op;
-    int64_t ordinal = making->state->n - 1;
+    int64_t ordinal = making->state->op_count - 1;
     spill_op_entry_t entry = {
         .seq = seq,
         .count = spill_request_numbers(making->request),
@@ -165,7 +166,8 @@ static void remember_op(const making_t *making, int64_t seq)
     put_op(making, ordinal, &entry);
     if (ordinal < making->request->op_window)
         return;
-    spill_record_key_op(making->key, making->state->epoch, ordinal - making->request->op_window);
+    spill_record_key_op(making->key, making->state->incarnation,
+                        ordinal - making->request->op_window);
     spill_batch_delete(making->batch, making->key->data, making->key->size);
 }
 
@@ -181,7 +183,7 @@ static spill_code_t carry_ops(const making_t *making, spill_error_t *error)
     bool found = false;
     for (size_t i = ops ? ops->count : 0; i > 0 && !found && code == SPILL_OK; i--) {
         const spill_op_entry_t *entry = &ops->entries[i - 1];
-        spill_record_key_op(making->key, making->state->epoch, entry->ordinal);
+        spill_record_key_op(making->key, making->state->incarnation, entry->ordinal);
         code = spill_embedded_get(making->store, making->batch, making->key->data,
                                   making->key->size, &value, &found, error);
         if (code == SPILL_OK && !found)
@@ -199,28 +201,28 @@ static spill_code_t drop_oldest(const making_t *making, int64_t below, spill_err
     if (!before->present)
         return SPILL_OK;
     spill_code_t code =
-        forget_elements(making, making->batch, before->epoch, before->first, end, error);
+        forget_elements(making, making->batch, before->incarnation, before->first, end, error);
     for (int64_t seq = before->first; seq < end; seq++)
-        delete_element(making, before->epoch, seq);
+        delete_element(making, before->incarnation, seq);
     return code;
 }
 
 /* Capped, keeping the best: elements that were there, and new ones, without those that are gone. */
-static spill_code_t keep_best(const making_t *making, int64_t first, spill_error_t *error)
+static spill_code_t keep_top_n(const making_t *making, int64_t first, spill_error_t *error)
 {
     const spill_before_t *before = making->before;
     const spill_request_t *request = making->request;
     spill_code_t code = SPILL_OK;
     for (size_t i = 0; before->present && code == SPILL_OK && i < before->elements->count; i++) {
         int64_t seq = before->elements->at[i].seq;
-        if (!spill_is_gone(making->state, seq))
+        if (!spill_is_deleted(making->state, seq))
             continue;
-        code = forget_elements(making, making->batch, before->epoch, seq, seq + 1, error);
-        delete_element(making, before->epoch, seq);
+        code = forget_elements(making, making->batch, before->incarnation, seq, seq + 1, error);
+        delete_element(making, before->incarnation, seq);
     }
     for (size_t i = request->element_count; i > 0; i--) {
         int64_t seq = first + request->skip + (int64_t)i - 1;
-        if (spill_is_gone(making->state, seq))
+        if (spill_is_deleted(making->state, seq))
             continue;
         put_element(making, seq, &request->elements[i - 1]);
         index_element(making, seq, &request->elements[i - 1]);
@@ -235,8 +237,8 @@ static spill_code_t add_elements(const making_t *making, const spill_effect_t *e
 {
     const spill_request_t *request = making->request;
     int64_t skipped = effect->end > effect->seq ? effect->end - effect->seq : 0;
-    if (spill_keeps_best(request->definition))
-        return keep_best(making, effect->seq, error);
+    if (spill_keeps_top_n(request->definition))
+        return keep_top_n(making, effect->seq, error);
     for (int64_t i = (int64_t)request->element_count; i > skipped; i--)
         put_element(making, effect->seq + i - 1, &request->elements[i - 1]);
     for (int64_t i = skipped; i < (int64_t)request->element_count; i++)
@@ -259,14 +261,14 @@ static spill_code_t fill(const making_t *making, spill_error_t *error)
     const spill_run_t *run = before->plain ? before->plain : request->run;
     spill_code_t code = SPILL_OK;
     if (before->present && !before->shared) {
-        code = forget_elements(making, making->batch, before->epoch, before->first, before->end,
-                               error);
+        code = forget_elements(making, making->batch, before->incarnation, before->first,
+                               before->end, error);
         for (int64_t seq = before->first; seq < before->end; seq++)
-            delete_element(making, before->epoch, seq);
+            delete_element(making, before->incarnation, seq);
     }
     for (size_t i = 0; code == SPILL_OK && run && !before->is_view && i < run->count; i++) {
         spill_element_t element = spill_run_element(run, i);
-        code = forget_elements(making, making->batch, making->state->epoch, element.seq,
+        code = forget_elements(making, making->batch, making->state->incarnation, element.seq,
                                element.seq + 1, error);
         put_element(making, element.seq, &element.value);
         index_element(making, element.seq, &element.value);
@@ -279,14 +281,16 @@ static void index_page(const making_t *making)
 {
     const spill_before_t *before = making->before;
     const spill_state_t *state = making->state;
-    bool same = before->present && state->present && before->epoch == state->epoch &&
+    bool same = before->present && state->present && before->incarnation == state->incarnation &&
                 before->first == state->first;
     if (before->present && !same) {
-        spill_record_key_first(making->key, before->epoch, before->first, making->request->page);
+        spill_record_key_first(making->key, before->incarnation, before->first,
+                               making->request->page);
         spill_batch_delete(making->batch, making->key->data, making->key->size);
     }
     if (state->present && !same) {
-        spill_record_key_first(making->key, state->epoch, state->first, making->request->page);
+        spill_record_key_first(making->key, state->incarnation, state->first,
+                               making->request->page);
         spill_batch_put(making->batch, making->key->data, making->key->size, NULL, 0);
     }
 }
@@ -307,12 +311,12 @@ static spill_code_t delete_ops(const making_t *making, spill_error_t *error)
 {
     const spill_record_key_t *key = making->key;
     spill_kv_iter_t *iter = making->store->kv->ops->iterate(making->store->kv);
-    int64_t epoch, ordinal;
-    spill_record_key_op(making->key, making->before->epoch, 0);
+    int64_t incarnation, ordinal;
+    spill_record_key_op(making->key, making->before->incarnation, 0);
     iter->ops->seek(iter, key->data, key->size);
     while (iter->valid &&
-           spill_record_key_is_op(key, iter->key, iter->key_bytes, &epoch, &ordinal) &&
-           epoch == making->before->epoch) {
+           spill_record_key_is_op(key, iter->key, iter->key_bytes, &incarnation, &ordinal) &&
+           incarnation == making->before->incarnation) {
         spill_batch_delete(making->batch, iter->key, iter->key_bytes);
         iter->ops->next(iter);
     }
@@ -326,7 +330,7 @@ static spill_code_t drop(const making_t *making, spill_error_t *error)
     const spill_before_t *before = making->before;
     spill_code_t code = SPILL_OK;
     if (!before->shared)
-        code = delete_elements(making, before->epoch, before->first, before->end, error);
+        code = delete_elements(making, before->incarnation, before->first, before->end, error);
     put_state(making);
     if (code != SPILL_OK || making->request->page != SPILL_HEAD)
         return code;
@@ -355,16 +359,16 @@ spill_code_t spill_embedded_carry_out(spill_embedded_t *store, const spill_reque
         code = add_elements(&making, effect, error);
         break;
     case SPILL_EFFECT_REPLACE:
-        forget_element(&making, state->epoch, effect->seq, &before->element);
+        forget_element(&making, state->incarnation, effect->seq, &before->element);
         put_element(&making, effect->seq, request->elements);
         index_element(&making, effect->seq, request->elements);
         break;
     case SPILL_EFFECT_DELETE:
-        forget_element(&making, state->epoch, effect->seq, &before->element);
-        delete_element(&making, state->epoch, effect->seq);
+        forget_element(&making, state->incarnation, effect->seq, &before->element);
+        delete_element(&making, state->incarnation, effect->seq);
         break;
     case SPILL_EFFECT_ERASE:
-        code = delete_elements(&making, before->epoch, effect->seq, effect->end, error);
+        code = delete_elements(&making, before->incarnation, effect->seq, effect->end, error);
         break;
     case SPILL_EFFECT_FILL:
         code = fill(&making, error);

@@ -125,14 +125,14 @@ spill_code_t spill_embedded_corrupt(const spill_embedded_t *store, const spill_r
 /* Reads or deletes a range, which a batch that is not written yet cannot answer for. */
 static bool needs_range(const spill_request_t *request)
 {
-    if (spill_needs_tally(request) || request->counts || request->indexes)
+    if (spill_needs_window_stats(request) || request->counts || request->indexes)
         return true;
     switch (request->kind) {
     case SPILL_REQUEST_TRIM:
     case SPILL_REQUEST_EMPTY_PAGE:
     case SPILL_REQUEST_DROP_HEAD:
     case SPILL_REQUEST_DROP_PAGE:
-    case SPILL_REQUEST_GIVE_BACK:
+    case SPILL_REQUEST_UNMANAGE:
         return true;
     default:
         return false;
@@ -206,7 +206,7 @@ static const spill_store_ops_t embedded_ops = {
     .call = call,
     .bind = spill_embedded_bind,
     .owners = spill_embedded_owners,
-    .overgrown = spill_embedded_overgrown,
+    .oversized = spill_embedded_oversized,
     .orphans = spill_embedded_orphans,
     .windows = spill_embedded_windows,
     .catalog_get = spill_embedded_catalog_get,

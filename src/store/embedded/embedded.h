@@ -9,9 +9,9 @@
  *   fields.c     the heads' other fields
  *   catalog.c    definitions and imports
  *   numbers.c    the numbers that definitions are given
- *   system.c     the records of both
+ *   system_calls.c     the records of both
  *   owners.c     listing owners; deleting what is left of an array
- *   overgrown.c  ... those whose head is to be laid out
+ *   embedded_oversized.c  ... those whose head is to be laid out
  *   orphans.c    ... those that have pages and no head
  *   check.h      what the records themselves show to be wrong
  *   reindex.c    indexes made anew
@@ -101,17 +101,17 @@ typedef struct spill_change_call {
 /* What a decision was based on, for the effect to start from. */
 typedef struct spill_before {
     bool present;
-    int64_t epoch;
+    int64_t incarnation;
     int64_t first;
     int64_t end;
     bool shared;    /* a page that is not cut yet: its elements are the head's */
     bool left_over; /* a page of an incarnation whose head is gone, perhaps with its elements */
     bool is_view;   /* PUT_PAGE: the elements are there, as the head's */
     const bson_t *fields;        /* the head's other fields as they will be; NULL: not touched */
-    spill_value_t element;       /* EDIT, REMOVE, PULL: element request->seq */
+    spill_value_t element;       /* EDIT, REMOVE, DELETE: element request->seq */
     const spill_top_t *elements; /* where spill_needs_journal: the document's */
-    const spill_seqs_t *gone;    /* numbers that it had not, where there may be many; or NULL */
-    const spill_run_t *plain;    /* TAKE: the elements that become the head's; else NULL */
+    const spill_seqs_t *deleted; /* numbers that it had not, where there may be many; or NULL */
+    const spill_run_t *plain;    /* ADOPT: the elements that become the head's; else NULL */
 } spill_before_t;
 
 spill_code_t spill_embedded_decide(void *context, spill_batch_t *batch, spill_error_t *error);
@@ -182,9 +182,9 @@ spill_code_t spill_embedded_owners(spill_store_t *store, const spill_definition_
                                    size_t after_bytes, size_t limit, bson_t *owners,
                                    spill_buffer_t *last, spill_error_t *error);
 
-spill_code_t spill_embedded_overgrown(spill_store_t *store, const spill_definition_t *definition,
+spill_code_t spill_embedded_oversized(spill_store_t *store, const spill_definition_t *definition,
                                       const spill_binding_t *binding,
-                                      const spill_overgrown_query_t *query, bson_t *found,
+                                      const spill_oversized_query_t *query, bson_t *found,
                                       spill_buffer_t *last, spill_error_t *error);
 
 spill_code_t spill_embedded_orphans(spill_store_t *store, const spill_definition_t *definition,
@@ -218,7 +218,7 @@ spill_code_t spill_embedded_reindex(spill_embedded_t *store, const spill_request
  * windows of its owner. False: it has none. (window_ids.c)
  */
 bool spill_embedded_window_entry(const spill_request_t *request, uint32_t array_id,
-                                 const spill_buffer_t *id, int64_t epoch, int64_t seq,
+                                 const spill_buffer_t *id, int64_t incarnation, int64_t seq,
                                  spill_record_key_t *key);
 /* spill_embedded_windows where the query has an id. */
 spill_code_t spill_embedded_windows_with_id(spill_embedded_t *store, uint32_t array_id,

@@ -59,7 +59,7 @@ spill_code_t spill_folder_lock(const char *folder, unsigned file_mode, spill_fol
 void spill_folder_unlock(const char *folder, spill_folder_lock_t *lock, bool closed);
 
 /* Mark a folder as a store that nobody writes to, for spill_folder_compare to compare with. */
-spill_code_t spill_folder_mark(const char *folder, unsigned file_mode, spill_error_t *error);
+spill_code_t spill_folder_write_label(const char *folder, unsigned file_mode, spill_error_t *error);
 
 /* Delete a folder and the files in it, as far as possible. A link to a folder stays. */
 void spill_folder_remove(const char *folder);

@@ -63,7 +63,7 @@ static spill_code_t index_page(upgrade_t *upgrade, spill_record_key_t *key, int6
     spill_state_t state = {0};
     bool readable =
         spill_state_decode(upgrade->iter->value, upgrade->iter->value_bytes, false, &state);
-    spill_record_key_first(key, state.epoch, state.first, page);
+    spill_record_key_first(key, state.incarnation, state.first, page);
     spill_state_release(&state);
     if (!readable)
         return spill_fail(error, SPILL_CORRUPT,

@@ -43,10 +43,10 @@ static void add_id(spill_record_key_t *key, const spill_buffer_t *id)
     key->size += id->size;
 }
 
-void spill_record_key_element(spill_record_key_t *key, int64_t epoch, int64_t seq)
+void spill_record_key_element(spill_record_key_t *key, int64_t incarnation, int64_t seq)
 {
     spill_record_key_kind(key, SPILL_RECORD_ELEMENT);
-    add_number(key, ~(uint64_t)epoch);
+    add_number(key, ~(uint64_t)incarnation);
     add_number(key, ~(uint64_t)seq);
 }
 
@@ -56,35 +56,36 @@ void spill_record_key_page(spill_record_key_t *key, int64_t page)
     add_number(key, (uint64_t)page);
 }
 
-void spill_record_key_first(spill_record_key_t *key, int64_t epoch, int64_t first, int64_t page)
+void spill_record_key_first(spill_record_key_t *key, int64_t incarnation, int64_t first,
+                            int64_t page)
 {
     spill_record_key_kind(key, SPILL_RECORD_FIRST);
-    add_number(key, ~(uint64_t)epoch);
+    add_number(key, ~(uint64_t)incarnation);
     add_number(key, ~(uint64_t)first);
     add_number(key, ~(uint64_t)page);
 }
 
-void spill_record_key_op(spill_record_key_t *key, int64_t epoch, int64_t ordinal)
+void spill_record_key_op(spill_record_key_t *key, int64_t incarnation, int64_t ordinal)
 {
     spill_record_key_kind(key, SPILL_RECORD_OP);
-    add_number(key, ~(uint64_t)epoch);
+    add_number(key, ~(uint64_t)incarnation);
     add_number(key, (uint64_t)ordinal);
 }
 
-void spill_record_key_id(spill_record_key_t *key, int64_t epoch, const spill_buffer_t *id,
+void spill_record_key_id(spill_record_key_t *key, int64_t incarnation, const spill_buffer_t *id,
                          int64_t seq)
 {
     spill_record_key_kind(key, SPILL_RECORD_ID);
-    add_number(key, ~(uint64_t)epoch);
+    add_number(key, ~(uint64_t)incarnation);
     add_id(key, id);
     add_number(key, (uint64_t)seq);
 }
 
-void spill_record_key_rank(spill_record_key_t *key, int64_t epoch, const spill_rank_t *rank,
+void spill_record_key_rank(spill_record_key_t *key, int64_t incarnation, const spill_rank_t *rank,
                            int64_t seq)
 {
     spill_record_key_kind(key, SPILL_RECORD_RANK);
-    add_number(key, ~(uint64_t)epoch);
+    add_number(key, ~(uint64_t)incarnation);
     if (!rank)
         return;
     spill_rank_key(rank, key->data + key->size);
@@ -105,11 +106,11 @@ void spill_record_key_window_ids(spill_record_key_t *key, const spill_buffer_t *
 }
 
 void spill_record_key_window_id(spill_record_key_t *key, const spill_buffer_t *id,
-                                const char *window, int64_t epoch, int64_t seq)
+                                const char *window, int64_t incarnation, int64_t seq)
 {
     spill_record_key_window_ids(key, id, window, false);
     key->data[key->size++] = 0;
-    add_number(key, ~(uint64_t)epoch);
+    add_number(key, ~(uint64_t)incarnation);
     add_number(key, (uint64_t)seq);
 }
 
@@ -153,19 +154,19 @@ static bool number_valid(int64_t number)
     return number >= 0 && number <= SPILL_NUMBER_MAX;
 }
 
-static bool epoch_valid(int64_t epoch)
+static bool incarnation_valid(int64_t incarnation)
 {
-    return epoch >= 0 && epoch <= SPILL_MOMENT_MAX;
+    return incarnation >= 0 && incarnation <= SPILL_MOMENT_MAX;
 }
 
 bool spill_record_key_is_element(const spill_record_key_t *owner, const uint8_t *data, size_t size,
-                                 int64_t *epoch, int64_t *seq)
+                                 int64_t *incarnation, int64_t *seq)
 {
     if (!is_kind(owner, SPILL_RECORD_ELEMENT, data, size, 2))
         return false;
-    *epoch = (int64_t)~number_at(owner, data, 0);
+    *incarnation = (int64_t)~number_at(owner, data, 0);
     *seq = (int64_t)~number_at(owner, data, 1);
-    return epoch_valid(*epoch) && number_valid(*seq);
+    return incarnation_valid(*incarnation) && number_valid(*seq);
 }
 
 bool spill_record_key_is_page(const spill_record_key_t *owner, const uint8_t *data, size_t size,
@@ -178,28 +179,29 @@ bool spill_record_key_is_page(const spill_record_key_t *owner, const uint8_t *da
 }
 
 bool spill_record_key_is_first(const spill_record_key_t *owner, const uint8_t *data, size_t size,
-                               int64_t *epoch, int64_t *first, int64_t *page)
+                               int64_t *incarnation, int64_t *first, int64_t *page)
 {
     if (!is_kind(owner, SPILL_RECORD_FIRST, data, size, 3))
         return false;
-    *epoch = (int64_t)~number_at(owner, data, 0);
+    *incarnation = (int64_t)~number_at(owner, data, 0);
     *first = (int64_t)~number_at(owner, data, 1);
     *page = (int64_t)~number_at(owner, data, 2);
-    return epoch_valid(*epoch) && number_valid(*first) && number_valid(*page);
+    return incarnation_valid(*incarnation) && number_valid(*first) && number_valid(*page);
 }
 
 bool spill_record_key_is_op(const spill_record_key_t *owner, const uint8_t *data, size_t size,
-                            int64_t *epoch, int64_t *ordinal)
+                            int64_t *incarnation, int64_t *ordinal)
 {
     if (!is_kind(owner, SPILL_RECORD_OP, data, size, 2))
         return false;
-    *epoch = (int64_t)~number_at(owner, data, 0);
+    *incarnation = (int64_t)~number_at(owner, data, 0);
     *ordinal = (int64_t)number_at(owner, data, 1);
-    return epoch_valid(*epoch) && number_valid(*ordinal);
+    return incarnation_valid(*incarnation) && number_valid(*ordinal);
 }
 
 bool spill_record_key_is_id(const spill_record_key_t *owner, const uint8_t *data, size_t size,
-                            int64_t *epoch, const uint8_t **id, size_t *id_bytes, int64_t *seq)
+                            int64_t *incarnation, const uint8_t **id, size_t *id_bytes,
+                            int64_t *seq)
 {
     size_t before = owner->prefix + 1 + sizeof(uint64_t);
     if (size <= before + sizeof(uint64_t) ||
@@ -211,22 +213,22 @@ bool spill_record_key_is_id(const spill_record_key_t *owner, const uint8_t *data
         return false;
     uint64_t bytes;
     memcpy(&bytes, data + size - sizeof bytes, sizeof bytes);
-    *epoch = (int64_t)~number_at(owner, data, 0);
+    *incarnation = (int64_t)~number_at(owner, data, 0);
     *seq = (int64_t)BSON_UINT64_FROM_BE(bytes);
-    return epoch_valid(*epoch) && number_valid(*seq);
+    return incarnation_valid(*incarnation) && number_valid(*seq);
 }
 
 bool spill_record_key_is_rank(const spill_record_key_t *owner, const uint8_t *data, size_t size,
-                              int64_t *epoch, int64_t *seq)
+                              int64_t *incarnation, int64_t *seq)
 {
     uint64_t bytes;
     if (size != owner->prefix + 1 + sizeof bytes + SPILL_RANK_KEY_BYTES + sizeof bytes ||
         spill_record_key_kind_of(owner, data, size) != SPILL_RECORD_RANK)
         return false;
     memcpy(&bytes, data + size - sizeof bytes, sizeof bytes);
-    *epoch = (int64_t)~number_at(owner, data, 0);
+    *incarnation = (int64_t)~number_at(owner, data, 0);
     *seq = (int64_t)~BSON_UINT64_FROM_BE(bytes);
-    return epoch_valid(*epoch) && number_valid(*seq);
+    return incarnation_valid(*incarnation) && number_valid(*seq);
 }
 
 void spill_system_key(spill_buffer_t *key, spill_system_record_t kind, const char *name)

@@ -17,8 +17,8 @@
 /*
  * Kinds of an owner's records, in the order in which they lie. The elements follow the head, the
  * latest incarnation and in it the newest first: the newest page is one seek and a few steps
- * forward. Records that belong to documents of one incarnation carry its epoch, so that what is
- * left over from another never gets in the way.
+ * forward. Records that belong to documents of one incarnation carry its incarnation, so that what
+ * is left over from another never gets in the way.
  */
 typedef enum spill_record {
     SPILL_RECORD_HEAD = 0x10,    /* -                                       the head's state */
@@ -58,21 +58,22 @@ void spill_record_key_init(spill_record_key_t *key, uint32_t id, const uint8_t *
                            size_t owner_bytes);
 /* prefix and kind byte alone: before all records of that kind, after those of smaller kinds. */
 void spill_record_key_kind(spill_record_key_t *key, spill_record_t kind);
-void spill_record_key_element(spill_record_key_t *key, int64_t epoch, int64_t seq);
+void spill_record_key_element(spill_record_key_t *key, int64_t incarnation, int64_t seq);
 void spill_record_key_page(spill_record_key_t *key, int64_t page);
-void spill_record_key_first(spill_record_key_t *key, int64_t epoch, int64_t first, int64_t page);
-void spill_record_key_op(spill_record_key_t *key, int64_t epoch, int64_t ordinal);
+void spill_record_key_first(spill_record_key_t *key, int64_t incarnation, int64_t first,
+                            int64_t page);
+void spill_record_key_op(spill_record_key_t *key, int64_t incarnation, int64_t ordinal);
 
 /* At most SPILL_ELEMENT_ID_MAX bytes of `id`. */
-void spill_record_key_id(spill_record_key_t *key, int64_t epoch, const spill_buffer_t *id,
+void spill_record_key_id(spill_record_key_t *key, int64_t incarnation, const spill_buffer_t *id,
                          int64_t seq);
 
 /* `rank` NULL: before all of the incarnation. */
-void spill_record_key_rank(spill_record_key_t *key, int64_t epoch, const spill_rank_t *rank,
+void spill_record_key_rank(spill_record_key_t *key, int64_t incarnation, const spill_rank_t *rank,
                            int64_t seq);
 /* The owner is that of the windows. */
 void spill_record_key_window_id(spill_record_key_t *key, const spill_buffer_t *id,
-                                const char *window, int64_t epoch, int64_t seq);
+                                const char *window, int64_t incarnation, int64_t seq);
 /* Before all entries of that id, and window or ("") any; before those of windows behind it. */
 void spill_record_key_window_ids(spill_record_key_t *key, const spill_buffer_t *id,
                                  const char *window, bool behind);
@@ -90,20 +91,21 @@ bool spill_record_key_is_window_id(const spill_record_key_t *key, const spill_bu
 
 /* Is `data` a key of this owner and kind, with numbers in range? Then its numbers. */
 bool spill_record_key_is_element(const spill_record_key_t *owner, const uint8_t *data, size_t size,
-                                 int64_t *epoch, int64_t *seq);
+                                 int64_t *incarnation, int64_t *seq);
 bool spill_record_key_is_page(const spill_record_key_t *owner, const uint8_t *data, size_t size,
                               int64_t *page);
 bool spill_record_key_is_first(const spill_record_key_t *owner, const uint8_t *data, size_t size,
-                               int64_t *epoch, int64_t *first, int64_t *page);
+                               int64_t *incarnation, int64_t *first, int64_t *page);
 bool spill_record_key_is_op(const spill_record_key_t *owner, const uint8_t *data, size_t size,
-                            int64_t *epoch, int64_t *ordinal);
+                            int64_t *incarnation, int64_t *ordinal);
 
 /* `id` borrows from `data`. */
 bool spill_record_key_is_id(const spill_record_key_t *owner, const uint8_t *data, size_t size,
-                            int64_t *epoch, const uint8_t **id, size_t *id_bytes, int64_t *seq);
+                            int64_t *incarnation, const uint8_t **id, size_t *id_bytes,
+                            int64_t *seq);
 
 bool spill_record_key_is_rank(const spill_record_key_t *owner, const uint8_t *data, size_t size,
-                              int64_t *epoch, int64_t *seq);
+                              int64_t *incarnation, int64_t *seq);
 
 /* Does it begin with this owner's prefix? Then its kind byte, else 0. */
 uint8_t spill_record_key_kind_of(const spill_record_key_t *owner, const uint8_t *data, size_t size);

@@ -192,14 +192,14 @@ static spill_code_t walk_file(walk_t *walk, FILE *file, spill_error_t *error)
 }
 
 /* *gone: the engine has deleted the log meanwhile. */
-static spill_code_t walk_log(walk_t *walk, bool *gone, spill_error_t *error)
+static spill_code_t walk_log(walk_t *walk, bool *deleted, spill_error_t *error)
 {
     char name[32];
     snprintf(name, sizeof name, "%06" PRIu64 ".log", walk->log);
     FILE *file = spill_manifest_open_file(walk->folder, walk->pinned, name);
     int problem = errno;
-    *gone = !file && problem == ENOENT;
-    if (*gone)
+    *deleted = !file && problem == ENOENT;
+    if (*deleted)
         return SPILL_OK;
     if (!file)
         return spill_fail_errno(error, problem, "%s/%06" PRIu64 ".log: cannot read", walk->folder,
@@ -266,7 +266,7 @@ static spill_code_t judge_list(const walk_t *walk, spill_error_t *error)
 spill_code_t spill_log_check_pinned(const spill_pinned_t *pinned, spill_logs_state_t *state,
                                     spill_error_t *error)
 {
-    bool gone = false;
+    bool deleted = false;
     *state = (spill_logs_state_t){.health = SPILL_LOGS_WHOLE};
     if (!spill_pinned_find(pinned, "CURRENT"))
         return SPILL_OK;
@@ -278,7 +278,7 @@ spill_code_t spill_log_check_pinned(const spill_pinned_t *pinned, spill_logs_sta
                    .state = state,
                    .next = state->manifest.sequence + 1};
     walk.reader = bson_malloc(sizeof *walk.reader);
-    code = walk_logs(&walk, &gone, error);
+    code = walk_logs(&walk, &deleted, error);
     if (code == SPILL_OK)
         code = judge_list(&walk, error);
     bson_free(walk.reader);

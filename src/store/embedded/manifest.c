@@ -22,7 +22,7 @@ enum {
     FIELD_TEXT = 1 << 13 /* bit: the field is a length, then that number of bytes */
 };
 
-bool spill_manifest_take(spill_manifest_t *manifest, const uint8_t *record, size_t bytes)
+bool spill_manifest_apply(spill_manifest_t *manifest, const uint8_t *record, size_t bytes)
 {
     spill_reader_t reader = {.at = record, .end = record + bytes};
     while (reader.at < reader.end && !reader.bad) {
@@ -103,7 +103,7 @@ static spill_code_t read_records(const char *folder, spill_log_reader_t *reader,
 {
     spill_log_step_t step;
     while ((step = spill_log_reader_next(reader)) == SPILL_LOG_RECORD)
-        if (!spill_manifest_take(manifest, reader->record, reader->record_bytes))
+        if (!spill_manifest_apply(manifest, reader->record, reader->record_bytes))
             return fail_damaged(folder, manifest, reader->offset, error);
     int64_t place = reader->offset;
     if (step == SPILL_LOG_BREAK) {

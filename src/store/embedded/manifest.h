@@ -39,6 +39,6 @@ spill_code_t spill_manifest_read_pinned(const spill_pinned_t *pinned, spill_mani
 FILE *spill_manifest_open_file(const char *folder, const spill_pinned_t *pinned, const char *name);
 
 /* Take the numbers of one record of the list. False: the record is malformed. */
-bool spill_manifest_take(spill_manifest_t *manifest, const uint8_t *record, size_t bytes);
+bool spill_manifest_apply(spill_manifest_t *manifest, const uint8_t *record, size_t bytes);
 
 #endif

@@ -36,11 +36,11 @@ static spill_code_t seek(looking_t *looking, spill_error_t *error)
     return iter->valid ? SPILL_OK : iter->ops->status(iter, error);
 }
 
-/* The head's epoch; INT64_MAX: no head. *readable: false if its record does not decode. */
-static spill_code_t read_head(looking_t *looking, int64_t *epoch, bool *readable,
+/* The head's incarnation; INT64_MAX: no head. *readable: false if its record does not decode. */
+static spill_code_t read_head(looking_t *looking, int64_t *incarnation, bool *readable,
                               spill_error_t *error)
 {
-    *epoch = INT64_MAX;
+    *incarnation = INT64_MAX;
     *readable = true;
     spill_record_key_kind(&looking->key, SPILL_RECORD_HEAD);
     spill_code_t code = seek(looking, error);
@@ -49,7 +49,7 @@ static spill_code_t read_head(looking_t *looking, int64_t *epoch, bool *readable
     spill_state_clear(&looking->state);
     *readable =
         spill_state_decode(looking->iter->value, looking->iter->value_bytes, true, &looking->state);
-    *epoch = looking->state.epoch;
+    *incarnation = looking->state.incarnation;
     return SPILL_OK;
 }
 
@@ -68,11 +68,11 @@ static spill_code_t holds_elements(looking_t *looking, int64_t page, bool *holds
 }
 
 /* Seek to the entry in the index of pages, and then to the next one. */
-static spill_code_t pass_entry(looking_t *looking, int64_t epoch, int64_t first, int64_t page,
+static spill_code_t pass_entry(looking_t *looking, int64_t incarnation, int64_t first, int64_t page,
                                spill_error_t *error)
 {
     spill_kv_iter_t *iter = looking->iter;
-    spill_record_key_first(&looking->key, epoch, first, page);
+    spill_record_key_first(&looking->key, incarnation, first, page);
     spill_code_t code = seek(looking, error);
     if (code != SPILL_OK || !iter->valid)
         return code;
@@ -80,25 +80,25 @@ static spill_code_t pass_entry(looking_t *looking, int64_t epoch, int64_t first,
     return iter->valid ? SPILL_OK : iter->ops->status(iter, error);
 }
 
-/* The pages of the latest incarnation before `epoch` that has pages, by their index. */
-static spill_code_t find_pages(looking_t *looking, int64_t epoch, spill_orphan_t *orphan,
+/* The pages of the latest incarnation before `incarnation` that has pages, by their index. */
+static spill_code_t find_pages(looking_t *looking, int64_t incarnation, spill_orphan_t *orphan,
                                spill_error_t *error)
 {
     spill_kv_iter_t *iter = looking->iter;
     int64_t of, first, page;
     *orphan = (spill_orphan_t){.dropped = true};
-    spill_record_key_first(&looking->key, epoch - 1, INT64_MAX, INT64_MAX);
+    spill_record_key_first(&looking->key, incarnation - 1, INT64_MAX, INT64_MAX);
     spill_code_t code = seek(looking, error);
     while (
         code == SPILL_OK && iter->valid &&
         spill_record_key_is_first(&looking->key, iter->key, iter->key_bytes, &of, &first, &page)) {
-        if (orphan->pages > 0 && of != orphan->epoch)
+        if (orphan->pages > 0 && of != orphan->incarnation)
             break;
         bool counts = true;
         if (looking->oldest)
             code = holds_elements(looking, page, &counts, error);
         if (counts)
-            orphan->epoch = of;
+            orphan->incarnation = of;
         orphan->pages += counts ? 1 : 0;
         if (code == SPILL_OK)
             code = pass_entry(looking, of, first, page, error);
@@ -107,11 +107,12 @@ static spill_code_t find_pages(looking_t *looking, int64_t epoch, spill_orphan_t
 }
 
 /* With keep oldest each tombstone is in the index, but holds no element: elements are met first. */
-static spill_code_t has_elements(looking_t *looking, int64_t epoch, bool *has, spill_error_t *error)
+static spill_code_t has_elements(looking_t *looking, int64_t incarnation, bool *has,
+                                 spill_error_t *error)
 {
     int64_t of, seq;
     spill_kv_iter_t *iter = looking->iter;
-    spill_record_key_element(&looking->key, epoch - 1, INT64_MAX);
+    spill_record_key_element(&looking->key, incarnation - 1, INT64_MAX);
     spill_code_t code = seek(looking, error);
     *has = code == SPILL_OK && iter->valid &&
            spill_record_key_is_element(&looking->key, iter->key, iter->key_bytes, &of, &seq);
@@ -121,13 +122,13 @@ static spill_code_t has_elements(looking_t *looking, int64_t epoch, bool *has, s
 /* orphan->pages: 0 if the owner has no pages without a head. */
 static spill_code_t find_orphan(looking_t *looking, spill_orphan_t *orphan, spill_error_t *error)
 {
-    int64_t epoch;
+    int64_t incarnation;
     bool worth;
     *orphan = (spill_orphan_t){0};
-    spill_code_t code = read_head(looking, &epoch, &worth, error);
+    spill_code_t code = read_head(looking, &incarnation, &worth, error);
     if (code == SPILL_OK && worth && looking->oldest)
-        code = has_elements(looking, epoch, &worth, error);
-    return code == SPILL_OK && worth ? find_pages(looking, epoch, orphan, error) : code;
+        code = has_elements(looking, incarnation, &worth, error);
+    return code == SPILL_OK && worth ? find_pages(looking, incarnation, orphan, error) : code;
 }
 
 static spill_code_t look_at(looking_t *looking, uint32_t index, bson_t *found, bool *any,

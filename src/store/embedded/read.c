@@ -1,7 +1,7 @@
 /* READ of a document: its state, elements, operations, other fields. */
 #include "store/embedded/view.h"
 
-#include "store/plain.h"
+#include "store/unmanaged.h"
 
 #include <string.h>
 
@@ -33,7 +33,7 @@ static range_t range_of(const spill_request_t *request, const spill_state_t *sta
         range.low = request->seq;
     if (range.low > range.high || request->limit > range.high - range.low)
         return range;
-    int64_t high = spill_seqs_absent(&state->gone, range.low, request->limit - 1);
+    int64_t high = spill_seqs_absent(&state->deleted, range.low, request->limit - 1);
     if (high < range.high)
         range.high = high;
     return range;
@@ -43,15 +43,15 @@ static range_t range_of(const spill_request_t *request, const spill_state_t *sta
 static spill_code_t seek_element(spill_view_t *reading, int64_t seq, spill_error_t *error)
 {
     spill_kv_iter_t *iter = reading->iter;
-    int64_t wanted = reading->response->state.epoch;
-    int64_t epoch, newest;
+    int64_t wanted = reading->response->state.incarnation;
+    int64_t incarnation, newest;
     if (iter->valid &&
         spill_record_key_kind_of(&reading->key, iter->key, iter->key_bytes) == SPILL_RECORD_HEAD) {
         iter->ops->next(iter);
         if (iter->valid &&
-            spill_record_key_is_element(&reading->key, iter->key, iter->key_bytes, &epoch,
+            spill_record_key_is_element(&reading->key, iter->key, iter->key_bytes, &incarnation,
                                         &newest) &&
-            epoch == wanted && newest <= seq)
+            incarnation == wanted && newest <= seq)
             return SPILL_OK;
     }
     bool found;
@@ -69,8 +69,8 @@ static spill_code_t judge_missing(spill_view_t *reading, int64_t seq, spill_erro
     if (page != SPILL_HEAD) {
         spill_state_t head = {0};
         spill_code_t code = spill_view_read_state(reading, SPILL_HEAD, &head, error);
-        bool committed = head.present && head.epoch == reading->response->state.epoch &&
-                         page < head.pages && seq >= head.low;
+        bool committed = head.present && head.incarnation == reading->response->state.incarnation &&
+                         page < head.pages && seq >= head.watermark;
         spill_state_release(&head);
         reading->page = page;
         if (code != SPILL_OK || !committed)
@@ -84,7 +84,7 @@ static spill_code_t take_element(spill_view_t *reading, int64_t seq, bool *taken
                                  spill_error_t *error)
 {
     spill_kv_iter_t *iter = reading->iter;
-    int64_t epoch, number;
+    int64_t incarnation, number;
     spill_value_t value;
     *taken = false;
     if (!iter->valid) {
@@ -93,8 +93,9 @@ static spill_code_t take_element(spill_view_t *reading, int64_t seq, bool *taken
                    ? code
                    : spill_embedded_place(reading->request, reading->page, code, error);
     }
-    if (!spill_record_key_is_element(&reading->key, iter->key, iter->key_bytes, &epoch, &number) ||
-        epoch != reading->response->state.epoch || number != seq)
+    if (!spill_record_key_is_element(&reading->key, iter->key, iter->key_bytes, &incarnation,
+                                     &number) ||
+        incarnation != reading->response->state.incarnation || number != seq)
         return SPILL_OK;
     if (!spill_element_decode(iter->value, iter->value_bytes, &value))
         return spill_view_corrupt(reading, error, "the record of an element cannot be read");
@@ -134,7 +135,7 @@ static spill_code_t read_run(spill_view_t *reading, spill_error_t *error)
     bool placed = false;
     for (int64_t seq = range.high; left > 0; seq--) {
         bool taken;
-        seq = spill_seqs_pass_down(&state->gone, seq);
+        seq = spill_seqs_pass_down(&state->deleted, seq);
         if (seq < range.low)
             break;
         spill_code_t code = placed ? SPILL_OK : seek_element(reading, seq, error);
@@ -161,7 +162,7 @@ static spill_code_t read_id(spill_view_t *reading, spill_error_t *error)
     const spill_request_t *request = reading->request;
     int64_t from = request->seq > state->first ? request->seq : state->first;
     int64_t seq;
-    spill_code_t code = spill_view_seek_id(reading, state->epoch, from, &seq, error);
+    spill_code_t code = spill_view_seek_id(reading, state->incarnation, from, &seq, error);
     if (code != SPILL_OK || seq < 0 || seq >= spill_state_end(state))
         return code;
     spill_request_t one = *request;
@@ -195,15 +196,16 @@ static spill_code_t read_ops(spill_view_t *reading, spill_error_t *error)
     const spill_request_t *request = reading->request;
     spill_response_t *response = reading->response;
     const spill_state_t *state = &response->state;
-    int64_t oldest = state->n - request->definition->op_window;
+    int64_t oldest = state->op_count - request->definition->op_window;
     if (!request->want_ops && request->op->base > oldest)
         oldest = request->op->base; /* what came before is another operation */
     spill_buffer_t value = SPILL_BUFFER_INIT;
     spill_code_t code = SPILL_OK;
     bool found = true;
-    for (int64_t ordinal = state->n - 1; found && ordinal >= 0 && ordinal >= oldest; ordinal--) {
+    for (int64_t ordinal = state->op_count - 1; found && ordinal >= 0 && ordinal >= oldest;
+         ordinal--) {
         spill_op_entry_t entry;
-        spill_record_key_op(&reading->key, state->epoch, ordinal);
+        spill_record_key_op(&reading->key, state->incarnation, ordinal);
         code = spill_embedded_get(reading->store, NULL, reading->key.data, reading->key.size,
                                   &value, &found, error);
         if (code != SPILL_OK || !found)
@@ -245,13 +247,13 @@ static spill_code_t read_fields(spill_view_t *reading, spill_error_t *error)
 }
 
 /* An array of others lies among the other fields. */
-static spill_code_t read_plain(spill_view_t *reading, spill_error_t *error)
+static spill_code_t read_unmanaged(spill_view_t *reading, spill_error_t *error)
 {
     bson_t *fields = NULL;
     spill_code_t code =
         spill_embedded_get_fields(reading->store, NULL, reading->request, &fields, error);
     if (code == SPILL_OK)
-        spill_plain_read(reading->request, fields, reading->response);
+        spill_unmanaged_read(reading->request, fields, reading->response);
     bson_destroy(fields);
     return code;
 }
@@ -260,11 +262,11 @@ static spill_code_t read_all(spill_view_t *reading, spill_error_t *error)
 {
     const spill_request_t *request = reading->request;
     if (request->page == SPILL_ELEMENTS)
-        return request->want == SPILL_WANT_BEST ? spill_view_read_best(reading, error)
-                                                : spill_view_read_elements(reading, error);
+        return request->want == SPILL_WANT_TOP_N ? spill_view_read_top_n(reading, error)
+                                                 : spill_view_read_elements(reading, error);
     spill_code_t code = spill_view_find_document(reading, error);
     if (code == SPILL_OK && request->plain && !reading->response->state.present)
-        return read_plain(reading, error);
+        return read_unmanaged(reading, error);
     if (code != SPILL_OK || !reading->response->state.present)
         return code;
     if (request->want == SPILL_WANT_ID)

@@ -52,7 +52,7 @@ static spill_code_t index_pages(reindexing_t *reindexing, spill_error_t *error)
          iter->ops->next(iter)) {
         if (!spill_state_decode(iter->value, iter->value_bytes, false, &state))
             continue;
-        spill_record_key_first(&reindexing->entry, state.epoch, state.first, page);
+        spill_record_key_first(&reindexing->entry, state.incarnation, state.first, page);
         code = put_if_missing(reindexing, &reindexing->entry, error);
     }
     spill_state_release(&state);
@@ -65,11 +65,11 @@ static spill_code_t delete_strange_pages(reindexing_t *reindexing, spill_error_t
     spill_kv_iter_t *iter = reindexing->iter;
     spill_state_t state = {0};
     spill_code_t code = SPILL_OK;
-    int64_t epoch, first, page;
+    int64_t incarnation, first, page;
     seek_kind(reindexing, SPILL_RECORD_FIRST);
     for (; code == SPILL_OK && iter->valid &&
-           spill_record_key_is_first(&reindexing->key, iter->key, iter->key_bytes, &epoch, &first,
-                                     &page);
+           spill_record_key_is_first(&reindexing->key, iter->key, iter->key_bytes, &incarnation,
+                                     &first, &page);
          iter->ops->next(iter)) {
         bool found;
         spill_record_key_page(&reindexing->entry, page);
@@ -78,7 +78,7 @@ static spill_code_t delete_strange_pages(reindexing_t *reindexing, spill_error_t
         if (code == SPILL_OK &&
             (!found ||
              (spill_state_decode(reindexing->record.data, reindexing->record.size, false, &state) &&
-              (state.epoch != epoch || state.first != first))))
+              (state.incarnation != incarnation || state.first != first))))
             spill_batch_delete(reindexing->batch, iter->key, iter->key_bytes);
     }
     spill_state_release(&state);
@@ -88,41 +88,42 @@ static spill_code_t delete_strange_pages(reindexing_t *reindexing, spill_error_t
 /* ---- ids and ranks --------------------------------------------------------------------------- */
 
 /* Into reindexing->entry. False: the element has no id. */
-static bool id_entry(reindexing_t *reindexing, int64_t epoch, int64_t seq,
+static bool id_entry(reindexing_t *reindexing, int64_t incarnation, int64_t seq,
                      const spill_value_t *element)
 {
     const char *field = reindexing->request->definition->id_field;
     spill_buffer_clear(&reindexing->id);
     if (field[0] == '\0' || !spill_element_key(element, field, &reindexing->id))
         return false;
-    spill_record_key_id(&reindexing->entry, epoch, &reindexing->id, seq);
+    spill_record_key_id(&reindexing->entry, incarnation, &reindexing->id, seq);
     return true;
 }
 
-static bool rank_entry(reindexing_t *reindexing, int64_t epoch, int64_t seq,
+static bool rank_entry(reindexing_t *reindexing, int64_t incarnation, int64_t seq,
                        const spill_value_t *element)
 {
     const spill_definition_t *definition = reindexing->request->definition;
     if (!spill_has_rank_index(definition))
         return false;
     spill_rank_t rank = spill_rank_of(definition, element);
-    spill_record_key_rank(&reindexing->entry, epoch, &rank, seq);
+    spill_record_key_rank(&reindexing->entry, incarnation, &rank, seq);
     return true;
 }
 
-static spill_code_t put_entries(reindexing_t *reindexing, int64_t epoch, int64_t seq,
+static spill_code_t put_entries(reindexing_t *reindexing, int64_t incarnation, int64_t seq,
                                 const spill_value_t *element, spill_error_t *error)
 {
     const spill_request_t *request = reindexing->request;
     spill_record_key_t window;
     spill_code_t code = SPILL_OK;
-    if (id_entry(reindexing, epoch, seq, element)) {
+    if (id_entry(reindexing, incarnation, seq, element)) {
         code = put_if_missing(reindexing, &reindexing->entry, error);
-        if (code == SPILL_OK && spill_embedded_window_entry(request, request->array_id,
-                                                            &reindexing->id, epoch, seq, &window))
+        if (code == SPILL_OK &&
+            spill_embedded_window_entry(request, request->array_id, &reindexing->id, incarnation,
+                                        seq, &window))
             code = put_if_missing(reindexing, &window, error);
     }
-    if (code == SPILL_OK && rank_entry(reindexing, epoch, seq, element))
+    if (code == SPILL_OK && rank_entry(reindexing, incarnation, seq, element))
         code = put_if_missing(reindexing, &reindexing->entry, error);
     return code;
 }
@@ -131,70 +132,72 @@ static spill_code_t index_elements(reindexing_t *reindexing, spill_error_t *erro
 {
     spill_kv_iter_t *iter = reindexing->iter;
     spill_code_t code = SPILL_OK;
-    int64_t epoch, seq;
+    int64_t incarnation, seq;
     seek_kind(reindexing, SPILL_RECORD_ELEMENT);
     for (; code == SPILL_OK && iter->valid &&
-           spill_record_key_is_element(&reindexing->key, iter->key, iter->key_bytes, &epoch, &seq);
+           spill_record_key_is_element(&reindexing->key, iter->key, iter->key_bytes, &incarnation,
+                                       &seq);
          iter->ops->next(iter)) {
         spill_value_t element;
         if (spill_element_decode(iter->value, iter->value_bytes, &element))
-            code = put_entries(reindexing, epoch, seq, &element, error);
+            code = put_entries(reindexing, incarnation, seq, &element, error);
     }
     return code == SPILL_OK && !iter->valid ? iter->ops->status(iter, error) : code;
 }
 
 /* Is it the entry that this element is to have? */
-typedef bool (*entry_fn)(reindexing_t *reindexing, int64_t epoch, int64_t seq,
+typedef bool (*entry_fn)(reindexing_t *reindexing, int64_t incarnation, int64_t seq,
                          const spill_value_t *element);
 
-static spill_code_t delete_if_strange(reindexing_t *reindexing, int64_t epoch, int64_t seq,
+static spill_code_t delete_if_strange(reindexing_t *reindexing, int64_t incarnation, int64_t seq,
                                       entry_fn entry, spill_error_t *error)
 {
     const spill_kv_iter_t *iter = reindexing->iter;
     spill_value_t element;
     bool found;
-    spill_record_key_element(&reindexing->key, epoch, seq);
+    spill_record_key_element(&reindexing->key, incarnation, seq);
     spill_code_t code =
         spill_embedded_get(reindexing->store, reindexing->batch, reindexing->key.data,
                            reindexing->key.size, &reindexing->record, &found, error);
     if (code != SPILL_OK)
         return code;
-    bool right =
-        found && spill_element_decode(reindexing->record.data, reindexing->record.size, &element) &&
-        entry(reindexing, epoch, seq, &element) && reindexing->entry.size == iter->key_bytes &&
-        memcmp(reindexing->entry.data, iter->key, iter->key_bytes) == 0;
+    bool right = found &&
+                 spill_element_decode(reindexing->record.data, reindexing->record.size, &element) &&
+                 entry(reindexing, incarnation, seq, &element) &&
+                 reindexing->entry.size == iter->key_bytes &&
+                 memcmp(reindexing->entry.data, iter->key, iter->key_bytes) == 0;
     if (!right)
         spill_batch_delete(reindexing->batch, iter->key, iter->key_bytes);
     return SPILL_OK;
 }
 
-static bool at_id(const reindexing_t *reindexing, int64_t *epoch, int64_t *seq)
+static bool at_id(const reindexing_t *reindexing, int64_t *incarnation, int64_t *seq)
 {
     const spill_kv_iter_t *iter = reindexing->iter;
     const uint8_t *id;
     size_t id_bytes;
     return iter->valid && spill_record_key_is_id(&reindexing->key, iter->key, iter->key_bytes,
-                                                 epoch, &id, &id_bytes, seq);
+                                                 incarnation, &id, &id_bytes, seq);
 }
 
-static bool at_rank(const reindexing_t *reindexing, int64_t *epoch, int64_t *seq)
+static bool at_rank(const reindexing_t *reindexing, int64_t *incarnation, int64_t *seq)
 {
     const spill_kv_iter_t *iter = reindexing->iter;
     return iter->valid &&
-           spill_record_key_is_rank(&reindexing->key, iter->key, iter->key_bytes, epoch, seq);
+           spill_record_key_is_rank(&reindexing->key, iter->key, iter->key_bytes, incarnation, seq);
 }
 
 static spill_code_t delete_strange(reindexing_t *reindexing, spill_record_t kind,
-                                   bool (*at)(const reindexing_t *reindexing, int64_t *epoch,
+                                   bool (*at)(const reindexing_t *reindexing, int64_t *incarnation,
                                               int64_t *seq),
                                    entry_fn entry, spill_error_t *error)
 {
     spill_kv_iter_t *iter = reindexing->iter;
     spill_code_t code = SPILL_OK;
-    int64_t epoch, seq;
+    int64_t incarnation, seq;
     seek_kind(reindexing, kind);
-    for (; code == SPILL_OK && at(reindexing, &epoch, &seq); iter->ops->next(iter))
-        code = delete_if_strange(reindexing, epoch, seq, entry, error);
+    for (; code == SPILL_OK && at(reindexing, &incarnation, &seq); iter->ops->next(iter))
+        code = delete_if_strange(reindexing, incarnation, seq, entry, error);
     return code == SPILL_OK && !iter->valid ? iter->ops->status(iter, error) : code;
 }
 

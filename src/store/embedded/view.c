@@ -48,14 +48,14 @@ static spill_code_t seek_entry(spill_view_t *reading, int64_t *first, int64_t *p
 {
     const spill_request_t *request = reading->request;
     spill_kv_iter_t *iter = reading->iter;
-    int64_t epoch;
+    int64_t incarnation;
     bool found;
-    spill_record_key_first(&reading->key, request->epoch, *first, *page);
+    spill_record_key_first(&reading->key, request->incarnation, *first, *page);
     spill_code_t code = spill_view_seek(reading, &found, error);
-    while (
-        code == SPILL_OK && iter->valid &&
-        spill_record_key_is_first(&reading->key, iter->key, iter->key_bytes, &epoch, first, page) &&
-        epoch == request->epoch) {
+    while (code == SPILL_OK && iter->valid &&
+           spill_record_key_is_first(&reading->key, iter->key, iter->key_bytes, &incarnation, first,
+                                     page) &&
+           incarnation == request->incarnation) {
         if (*page < request->pages)
             return SPILL_OK;
         iter->ops->next(iter); /* not committed */
@@ -76,7 +76,8 @@ static spill_code_t find_page(spill_view_t *reading, spill_error_t *error)
         return code;
     spill_state_t *state = &reading->response->state;
     code = spill_view_read_state(reading, page, state, error);
-    if (code == SPILL_OK && (!state->present || state->epoch != reading->request->epoch))
+    if (code == SPILL_OK &&
+        (!state->present || state->incarnation != reading->request->incarnation))
         return spill_view_corrupt(reading, error, "the index has a page that is not there");
     return code;
 }
@@ -84,8 +85,8 @@ static spill_code_t find_page(spill_view_t *reading, spill_error_t *error)
 /* ---- an element by its id -------------------------------------------------------------------- */
 
 /* The lowest number from `from` on, of the incarnation's, that has the id; -1: there is none. */
-spill_code_t spill_view_seek_id(spill_view_t *reading, int64_t epoch, int64_t from, int64_t *seq,
-                                spill_error_t *error)
+spill_code_t spill_view_seek_id(spill_view_t *reading, int64_t incarnation, int64_t from,
+                                int64_t *seq, spill_error_t *error)
 {
     const spill_kv_iter_t *iter = reading->iter;
     spill_buffer_t id = SPILL_BUFFER_INIT;
@@ -96,13 +97,13 @@ spill_code_t spill_view_seek_id(spill_view_t *reading, int64_t epoch, int64_t fr
     *seq = -1;
     spill_code_t code = spill_element_id_key(reading->request->id, &id, error);
     if (code == SPILL_OK) {
-        spill_record_key_id(&reading->key, epoch, &id, from > 0 ? from : 0);
+        spill_record_key_id(&reading->key, incarnation, &id, from > 0 ? from : 0);
         code = spill_view_seek(reading, &found, error);
     }
     if (code == SPILL_OK && iter->valid &&
         spill_record_key_is_id(&reading->key, iter->key, iter->key_bytes, &of, &data, &size,
                                &number) &&
-        of == epoch && size == id.size && memcmp(data, id.data, size) == 0)
+        of == incarnation && size == id.size && memcmp(data, id.data, size) == 0)
         *seq = number;
     spill_buffer_release(&id);
     return code;
@@ -113,7 +114,8 @@ static spill_code_t find_page_with_id(spill_view_t *reading, spill_error_t *erro
     spill_state_t *state = &reading->response->state;
     const spill_request_t *request = reading->request;
     int64_t seq;
-    spill_code_t code = spill_view_seek_id(reading, request->epoch, request->seq, &seq, error);
+    spill_code_t code =
+        spill_view_seek_id(reading, request->incarnation, request->seq, &seq, error);
     if (code != SPILL_OK || seq < 0)
         return code;
     spill_request_t holding = *request;
@@ -128,15 +130,16 @@ static spill_code_t find_page_with_id(spill_view_t *reading, spill_error_t *erro
 
 /* ---- a page that is left over ---------------------------------------------------------------- */
 
-/* An element of the incarnations up to request->epoch, the latest one's newest. */
-static spill_code_t seek_left_over(spill_view_t *reading, int64_t *epoch, int64_t *seq, bool *found,
-                                   spill_error_t *error)
+/* An element of the incarnations up to request->incarnation, the latest one's newest. */
+static spill_code_t seek_left_over(spill_view_t *reading, int64_t *incarnation, int64_t *seq,
+                                   bool *found, spill_error_t *error)
 {
     const spill_kv_iter_t *iter = reading->iter;
-    spill_record_key_element(&reading->key, reading->request->epoch, INT64_MAX);
+    spill_record_key_element(&reading->key, reading->request->incarnation, INT64_MAX);
     spill_code_t code = spill_view_seek(reading, found, error);
-    *found = code == SPILL_OK && iter->valid &&
-             spill_record_key_is_element(&reading->key, iter->key, iter->key_bytes, epoch, seq);
+    *found =
+        code == SPILL_OK && iter->valid &&
+        spill_record_key_is_element(&reading->key, iter->key, iter->key_bytes, incarnation, seq);
     return code;
 }
 
@@ -150,12 +153,13 @@ static spill_code_t read_entry(spill_view_t *reading, int64_t of, int64_t holdin
 {
     const spill_kv_iter_t *iter = reading->iter;
     spill_state_t *state = &reading->response->state;
-    int64_t epoch, first, page;
+    int64_t incarnation, first, page;
     if (!iter->valid || !spill_record_key_is_first(&reading->key, iter->key, iter->key_bytes,
-                                                   &epoch, &first, &page))
+                                                   &incarnation, &first, &page))
         return SPILL_OK;
     spill_code_t code = spill_view_read_state(reading, page, state, error);
-    if (state->epoch != epoch || (holding >= 0 && (epoch != of || holding < state->first)) ||
+    if (state->incarnation != incarnation ||
+        (holding >= 0 && (incarnation != of || holding < state->first)) ||
         holding >= spill_state_end(state))
         spill_state_release(state);
     return code;
@@ -168,16 +172,16 @@ static spill_code_t read_entry(spill_view_t *reading, int64_t of, int64_t holdin
 static spill_code_t find_left_over(spill_view_t *reading, spill_error_t *error)
 {
     bool oldest = reading->request->definition->keep == SPILL_KEEP_OLDEST;
-    int64_t epoch = reading->request->epoch, seq = -1;
+    int64_t incarnation = reading->request->incarnation, seq = -1;
     bool found = true;
     spill_code_t code = SPILL_OK;
     if (oldest)
-        code = seek_left_over(reading, &epoch, &seq, &found, error);
+        code = seek_left_over(reading, &incarnation, &seq, &found, error);
     if (code != SPILL_OK || !found)
         return code;
-    spill_record_key_first(&reading->key, epoch, oldest ? seq : INT64_MAX, INT64_MAX);
+    spill_record_key_first(&reading->key, incarnation, oldest ? seq : INT64_MAX, INT64_MAX);
     code = spill_view_seek(reading, &found, error);
-    return code == SPILL_OK ? read_entry(reading, epoch, seq, error) : code;
+    return code == SPILL_OK ? read_entry(reading, incarnation, seq, error) : code;
 }
 
 spill_code_t spill_view_find_document(spill_view_t *reading, spill_error_t *error)

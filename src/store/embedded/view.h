@@ -3,7 +3,7 @@
  *
  *   view.c         records, and which document is meant
  *   read.c         a document: its state, elements, operations, other fields
- *   read_apart.c   elements apart, and those that rank highest
+ *   read_referenced.c   elements apart, and those that rank highest
  */
 #ifndef SPILL_STORE_EMBEDDED_VIEW_H
 #define SPILL_STORE_EMBEDDED_VIEW_H
@@ -32,8 +32,8 @@ spill_code_t spill_view_read_state(spill_view_t *reading, int64_t page, spill_st
                                    spill_error_t *error);
 
 /* The lowest number from `from` on whose element has the request's id; -1: none. */
-spill_code_t spill_view_seek_id(spill_view_t *reading, int64_t epoch, int64_t from, int64_t *seq,
-                                spill_error_t *error);
+spill_code_t spill_view_seek_id(spill_view_t *reading, int64_t incarnation, int64_t from,
+                                int64_t *seq, spill_error_t *error);
 
 /* The state of the document that the request means. */
 spill_code_t spill_view_find_document(spill_view_t *reading, spill_error_t *error);
@@ -43,11 +43,12 @@ spill_code_t spill_view_find_document(spill_view_t *reading, spill_error_t *erro
 /* The run's elements from place `from` on, in the other order. */
 void spill_view_reverse(spill_run_t *run, size_t from);
 
-/* ---- read_apart.c ---------------------------------------------------------------------------- */
+/* ---- read_referenced.c
+ * ---------------------------------------------------------------------------- */
 
 /* READ of SPILL_ELEMENTS. */
 spill_code_t spill_view_read_elements(spill_view_t *reading, spill_error_t *error);
-spill_code_t spill_view_read_best(spill_view_t *reading, spill_error_t *error);
+spill_code_t spill_view_read_top_n(spill_view_t *reading, spill_error_t *error);
 
 /* The elements that a head shows. */
 spill_code_t spill_view_read_top(spill_view_t *reading, spill_error_t *error);

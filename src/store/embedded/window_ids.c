@@ -9,7 +9,7 @@
 #include <string.h>
 
 bool spill_embedded_window_entry(const spill_request_t *request, uint32_t array_id,
-                                 const spill_buffer_t *id, int64_t epoch, int64_t seq,
+                                 const spill_buffer_t *id, int64_t incarnation, int64_t seq,
                                  spill_record_key_t *key)
 {
     spill_value_t owner;
@@ -21,7 +21,7 @@ bool spill_embedded_window_entry(const spill_request_t *request, uint32_t array_
     bool valid = spill_owner_key(&owner, &owner_key, NULL) == SPILL_OK;
     if (valid) {
         spill_record_key_init(key, array_id, owner_key.data, owner_key.size);
-        spill_record_key_window_id(key, id, window, epoch, seq);
+        spill_record_key_window_id(key, id, window, incarnation, seq);
     }
     spill_buffer_release(&owner_key);
     return valid;

@@ -25,21 +25,23 @@ static spill_code_t look(spill_mongo_t *store, const spill_request_t *request, s
 /* ---- making a head --------------------------------------------------------------------------- */
 
 /*
- * The epoch of a head that is to be made: later than of every one that was ever dropped, whatever
- * the clocks of clients say. The mark is raised before a head goes (change.c).
+ * The incarnation of a head that is to be made: later than of every one that was ever dropped,
+ * whatever the clocks of clients say. The mark is raised before a head goes (change.c).
  */
-spill_code_t spill_mongo_date(spill_mongo_t *store, const spill_request_t *request, int64_t *epoch,
-                              spill_error_t *error)
+spill_code_t spill_mongo_date(spill_mongo_t *store, const spill_request_t *request,
+                              int64_t *incarnation, spill_error_t *error)
 {
     bson_t *pipeline = BCON_NEW("0", "{", "$match", "{", "_id", "dropped", "}", "}");
-    bson_t mark;
+    bson_t checkpoint;
     bool found;
-    spill_code_t code = spill_mongo_first(store, SPILL_MONGO_MARKS, pipeline, &mark, &found, error);
-    *epoch = request->epoch;
+    spill_code_t code =
+        spill_mongo_first(store, SPILL_MONGO_CHECKPOINTS, pipeline, &checkpoint, &found, error);
+    *incarnation = request->incarnation;
     bson_iter_t rev;
-    if (found && bson_iter_init_find(&rev, &mark, "rev") && spill_iter_int64(&rev) >= *epoch)
-        *epoch = spill_iter_int64(&rev) + 1;
-    bson_destroy(&mark);
+    if (found && bson_iter_init_find(&rev, &checkpoint, "rev") &&
+        spill_iter_int64(&rev) >= *incarnation)
+        *incarnation = spill_iter_int64(&rev) + 1;
+    bson_destroy(&checkpoint);
     bson_destroy(pipeline);
     return code;
 }
@@ -63,17 +65,17 @@ spill_code_t spill_mongo_make_head(spill_mongo_t *store, const spill_mongo_docum
     const spill_request_t *request = document->request;
     char path[SPILL_MONGO_PATH_SIZE];
     bool done = false;
-    int64_t epoch = 0;
-    spill_code_t code = spill_mongo_date(store, request, &epoch, error);
+    int64_t incarnation = 0;
+    spill_code_t code = spill_mongo_date(store, request, &incarnation, error);
     if (code == SPILL_OK && spill_mongo_is_bucket(document)) {
-        code = spill_mongo_insert_bucket(store, document, epoch, &done, error);
+        code = spill_mongo_insert_bucket(store, document, incarnation, &done, error);
     } else if (code == SPILL_OK) {
         bson_t filter, update;
         spill_mongo_select(document, &filter);
         BCON_APPEND(&filter, spill_mongo_path(document, "epoch", path), "{", "$exists",
                     BCON_BOOL(false), "}");
         append_no_element(document, &filter);
-        spill_mongo_update_of_new_head(document, epoch, roll, &update);
+        spill_mongo_update_of_new_head(document, incarnation, roll, &update);
         code = spill_mongo_upsert(store, document->collection, &filter, &update, &done, error);
         bson_destroy(&filter);
         bson_destroy(&update);
@@ -83,14 +85,14 @@ spill_code_t spill_mongo_make_head(spill_mongo_t *store, const spill_mongo_docum
     if (code == SPILL_OK && done) {
         response->outcome = SPILL_DONE;
         response->state.present = true;
-        response->state.epoch = epoch;
-        response->state.rev = epoch;
+        response->state.incarnation = incarnation;
+        response->state.rev = incarnation;
         response->state.first = roll ? roll->moved : 0;
         response->state.live = (int64_t)request->element_count - response->state.first;
-        response->state.n = spill_request_ops(request);
-        if (roll && roll->best) {
+        response->state.op_count = spill_request_ops(request);
+        if (roll && roll->top_n) {
             response->state.live = roll->after->live;
-            spill_seqs_copy(&roll->after->gone, &response->state.gone);
+            spill_seqs_copy(&roll->after->deleted, &response->state.deleted);
         }
         spill_mongo_hint_learn(store->hints, document, &response->state);
     }
@@ -113,7 +115,7 @@ typedef struct attempt {
     const spill_mongo_roll_t *roll; /* capped, and the length is known; or NULL */
     answer_t answer;
     bson_t filter;
-    bson_t open; /* what is set in the bookkeeping beside the append: see room.c */
+    bson_t open; /* what is set in the bookkeeping beside the append: see size_guard.c */
 } attempt_t;
 
 static answer_t answer_to(const spill_request_t *request, const spill_mongo_hint_t *hint)
@@ -177,7 +179,7 @@ static spill_code_t take_first(const attempt_t *attempt, const bson_t *after, sp
                       ? attempt->roll->live
                       : attempt->hint->length + (int64_t)attempt->document->request->element_count;
     spill_code_t code = take_number(attempt, after, "first", &state->first, error);
-    return code == SPILL_OK ? take_number(attempt, after, "n", &state->n, error) : code;
+    return code == SPILL_OK ? take_number(attempt, after, "n", &state->op_count, error) : code;
 }
 
 static spill_code_t take_answer(const attempt_t *attempt, const bson_t *after,
@@ -188,8 +190,9 @@ static spill_code_t take_answer(const attempt_t *attempt, const bson_t *after,
     case ANSWER_FIRST:
         return take_first(attempt, after, state, error);
     case ANSWER_READ:
-        response->looked = true;
-        return spill_mongo_take(attempt->document, after, state, &response->run, NULL, error);
+        response->shows_read = true;
+        return spill_mongo_decode_reply(attempt->document, after, state, &response->run, NULL,
+                                        error);
     default:
         return spill_mongo_state(attempt->document, after, state, NULL, error);
     }
@@ -257,7 +260,7 @@ static void exact_guard(const spill_mongo_document_t *document, bson_t *filter)
     if (document->head)
         BCON_APPEND(filter, path, "{", "$exists", BCON_BOOL(true), "}");
     else
-        BSON_APPEND_INT64(filter, path, document->request->epoch);
+        BSON_APPEND_INT64(filter, path, document->request->incarnation);
     BCON_APPEND(filter, spill_mongo_path(document, "sealed", path), "{", "$ne", BCON_BOOL(true),
                 "}");
     spill_mongo_append_room(document, filter);
@@ -271,8 +274,8 @@ static spill_code_t append_exactly(spill_mongo_t *store, const spill_mongo_docum
     attempt_t attempt;
     prepare(&attempt, store, document, NULL);
     exact_guard(document, &attempt.filter);
-    if (response->state.gone.count == 0) {
-        spill_mongo_append_open(document, response->state.epoch,
+    if (response->state.deleted.count == 0) {
+        spill_mongo_append_open(document, response->state.incarnation,
                                 spill_mongo_path(document, "open", path), &attempt.open);
         BCON_APPEND(&attempt.filter, spill_mongo_path(document, "gone", path), "{", "$exists",
                     BCON_BOOL(false), "}");
@@ -318,10 +321,10 @@ static spill_code_t append_rolling(spill_mongo_t *store, const spill_mongo_docum
     spill_mongo_append_as_read(document, before, filter);
     bson_append_int64(filter, spill_mongo_path(document, "first", path), -1, before->first);
     spill_render_count(&attempt.open, document->count, after->live);
-    spill_mongo_set_gone(document, after, &attempt.open);
-    if (after->gone.count == 0)
-        spill_mongo_append_open(document, before->epoch, spill_mongo_path(document, "open", path),
-                                &attempt.open);
+    spill_mongo_set_deleted(document, after, &attempt.open);
+    if (after->deleted.count == 0)
+        spill_mongo_append_open(document, before->incarnation,
+                                spill_mongo_path(document, "open", path), &attempt.open);
     return append(&attempt, response, error);
 }
 
@@ -347,7 +350,7 @@ static spill_code_t append_by_look(spill_mongo_t *store, const spill_mongo_docum
             .moved = after.first - before.first,
             .live = after.live,
             .counted = true,
-            .clears = before.gone.count > 0 && after.gone.count == 0,
+            .clears = before.deleted.count > 0 && after.deleted.count == 0,
         };
         code = before.present
                    ? append_rolling(store, document, &before, &after, &roll, response, error)
@@ -402,7 +405,7 @@ static spill_code_t append_capped(spill_mongo_t *store, const spill_mongo_docume
         spill_mongo_hint_doubt(store->hints, document);
     if (spill_append_refusal(request, &response->state, response->op_found) == SPILL_REFUSAL_NONE)
         return append_by_look(store, document, response, error);
-    response->judged = true;
+    response->refusal_explained = true;
     return SPILL_OK;
 }
 
@@ -427,15 +430,15 @@ static spill_code_t append_to_bucket(spill_mongo_t *store, const spill_mongo_doc
             break;
         rev = state->rev;
         live = state->live;
-        response->judged =
+        response->refusal_explained =
             spill_append_refusal(request, state, response->op_found) != SPILL_REFUSAL_NONE;
-        if (response->judged || !state->present)
+        if (response->refusal_explained || !state->present)
             break;
         code = spill_mongo_append_to_bucket(store, document, response, error);
         if (response->outcome == SPILL_DONE)
             break;
     }
-    if (code == SPILL_OK && response->outcome != SPILL_DONE && !response->judged &&
+    if (code == SPILL_OK && response->outcome != SPILL_DONE && !response->refusal_explained &&
         !response->state.present)
         code = spill_mongo_make_head(store, document, NULL, response, error);
     return code;
@@ -451,10 +454,10 @@ spill_code_t spill_mongo_append(spill_mongo_t *store, const spill_request_t *req
 {
     spill_mongo_document_t document;
     spill_mongo_document_init(&document, store, request);
-    if (document.apart)
-        return spill_mongo_append_apart(store, &document, response, error);
-    if (spill_keeps_best(request->definition))
-        return spill_mongo_append_best(store, &document, response, error);
+    if (document.referenced)
+        return spill_mongo_append_referenced(store, &document, response, error);
+    if (spill_keeps_top_n(request->definition))
+        return spill_mongo_append_top_n(store, &document, response, error);
     if (request->definition->layout == SPILL_LAYOUT_CAPPED)
         return append_capped(store, &document, response, error);
     spill_mongo_hint_t hint;
@@ -478,8 +481,8 @@ spill_code_t spill_mongo_append(spill_mongo_t *store, const spill_request_t *req
     if (spill_append_refusal(request, &response->state, response->op_found) == SPILL_REFUSAL_NONE)
         return there ? append_exactly(store, &document, response, error)
                      : spill_mongo_make_head(store, &document, NULL, response, error);
-    response->judged = true;
-    response->looked = full && request->want != SPILL_WANT_NONE;
+    response->refusal_explained = true;
+    response->shows_read = full && request->want != SPILL_WANT_NONE;
     return SPILL_OK;
 }
 

@@ -20,13 +20,14 @@ void spill_mongo_set_statistics(const spill_mongo_document_t *document, const sp
 {
     const spill_definition_t *definition = document->request->definition;
     char path[SPILL_MONGO_PATH_SIZE];
-    bson_t stats = BSON_INITIALIZER, tally = BSON_INITIALIZER;
-    spill_tally_render(&after->tally, after->live, definition, &stats);
-    spill_tally_append(&after->tally, "tally", &tally);
+    bson_t stats = BSON_INITIALIZER, window_stats = BSON_INITIALIZER;
+    spill_window_stats_render(&after->window_stats, after->live, definition, &stats);
+    spill_window_stats_append(&after->window_stats, "tally", &window_stats);
     spill_mongo_set_document(definition->stats_field, &stats, literal, set);
-    spill_mongo_set_document(spill_mongo_path(document, "tally", path), &tally, literal, set);
+    spill_mongo_set_document(spill_mongo_path(document, "tally", path), &window_stats, literal,
+                             set);
     bson_destroy(&stats);
-    bson_destroy(&tally);
+    bson_destroy(&window_stats);
 }
 
 /* ---- appends --------------------------------------------------------------------------------- */
@@ -54,14 +55,14 @@ spill_code_t spill_mongo_append_to_bucket(spill_mongo_t *store,
 }
 
 spill_code_t spill_mongo_insert_bucket(spill_mongo_t *store, const spill_mongo_document_t *document,
-                                       int64_t epoch, bool *done, spill_error_t *error)
+                                       int64_t incarnation, bool *done, spill_error_t *error)
 {
     spill_request_t dated = *document->request;
     spill_facts_t facts = {0};
     spill_state_t state = {0};
     spill_effect_t effect;
     *done = false;
-    dated.epoch = epoch;
+    dated.incarnation = incarnation;
     if (spill_transition(&dated, &facts, &state, &effect) != SPILL_DONE)
         return SPILL_OK;
     spill_run_t run = {0};

@@ -12,7 +12,7 @@
 
 void spill_mongo_id_path(const spill_definition_t *definition, char path[SPILL_MONGO_ID_PATH_SIZE])
 {
-    if (spill_elements_apart(definition))
+    if (spill_has_referenced_elements(definition))
         spill_stored_element_path(definition, definition->id_field, path);
     else
         snprintf(path, SPILL_MONGO_ID_PATH_SIZE, "%s.%s", definition->page_array,
@@ -45,9 +45,9 @@ void spill_mongo_match_id(const spill_mongo_document_t *document, bson_t *stages
     BSON_APPEND_DOCUMENT_BEGIN(&match, path, &id);
     spill_value_append(request->id, &id, "$eq");
     bson_append_document_end(&match, &id);
-    BCON_APPEND(&match, "spill.epoch", BCON_INT64(request->epoch));
+    BCON_APPEND(&match, "spill.epoch", BCON_INT64(request->incarnation));
     spill_mongo_append_pages(definition, request->pages, &match);
-    if (document->apart)
+    if (document->referenced)
         match_itself(request, &match);
     bson_append_document_end(&stage, &match);
     bson_append_document_end(stages, &stage);

@@ -149,7 +149,7 @@ static spill_code_t check_collations(spill_mongo_t *store, const bson_t *entry,
 /*
  * Pages are found by owner and number, as the sources find them, by the first element's number, as
  * READ of SPILL_PAGE_HOLDING does, by their elements' ids, as READ of SPILL_PAGE_WITH_ID, and by
- * rank, as SPILL_WANT_BEST.
+ * rank, as SPILL_WANT_TOP_N.
  */
 static spill_code_t make_indexes(spill_mongo_t *store, const bson_t *entry, spill_error_t *error)
 {
@@ -166,7 +166,7 @@ static spill_code_t make_indexes(spill_mongo_t *store, const bson_t *entry, spil
     BCON_APPEND(by_first, "spill.first", BCON_INT32(1), "_id", BCON_INT32(1));
     if (definition.page_number[0] != '\0')
         BCON_APPEND(by_page, definition.page_number, BCON_INT32(1));
-    else if (spill_elements_apart(&definition) && definition.time_field[0] != '\0')
+    else if (spill_has_referenced_elements(&definition) && definition.time_field[0] != '\0')
         append_descending(&definition, definition.time_field, by_page);
     code = make_index(store, definition.page_collection, "spillway_first", by_first, error);
     if (code == SPILL_OK)

@@ -58,7 +58,7 @@ static void unchanged_filter(const step_t *step, bson_t *filter)
         spill_mongo_append_cut_guard(document, before, step->assumed, filter);
         return;
     }
-    bson_append_int64(filter, spill_mongo_path(document, "epoch", path), -1, before->epoch);
+    bson_append_int64(filter, spill_mongo_path(document, "epoch", path), -1, before->incarnation);
     bson_append_int64(filter, spill_mongo_path(document, "rev", path), -1, before->rev);
     if (before->lease > 0)
         bson_append_int64(filter, spill_mongo_path(document, "lease", path), -1, before->lease);
@@ -70,7 +70,7 @@ static void unchanged_filter(const step_t *step, bson_t *filter)
     bool capped = step->request->definition->layout == SPILL_LAYOUT_CAPPED; /* appends move it on */
     if (capped || (step->assumed && step->request->kind == SPILL_REQUEST_CUT))
         bson_append_int64(filter, spill_mongo_path(document, "first", path), -1, before->first);
-    if (spill_keeps_best(step->request->definition))
+    if (spill_keeps_top_n(step->request->definition))
         spill_mongo_append_as_numbered(document, before, filter);
     bool summary = spill_mongo_summary_changes(document, before, &step->after);
     if (step->assumed) {
@@ -79,8 +79,8 @@ static void unchanged_filter(const step_t *step, bson_t *filter)
         BCON_APPEND(filter, spill_mongo_path(document, "gone", path), "{", "$exists",
                     BCON_BOOL(false), "}", spill_mongo_path(document, "sealed", sealed), "{", "$ne",
                     BCON_BOOL(true), "}", last, "{", "$exists", BCON_BOOL(true), "}");
-    } else if ((depends_on_end(step) || summary) && !spill_keeps_best(step->request->definition) &&
-               (document->head || !document->apart)) /* a page of one element has no array */
+    } else if ((depends_on_end(step) || summary) && !spill_keeps_top_n(step->request->definition) &&
+               (document->head || !document->referenced)) /* a page of one element has no array */
         BCON_APPEND(filter, document->array, "{", "$size", BCON_INT64(before->live), "}");
 }
 
@@ -116,13 +116,13 @@ static spill_code_t write_element(step_t *step, bool *done, spill_error_t *error
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
     spill_value_append(step->request->elements, &set, path);
     bson_append_int64(&set, spill_mongo_path(&step->document, "rev", rev), -1, step->after.rev);
-    if (step->document.apart)
+    if (step->document.referenced)
         spill_mongo_set_summary(&step->document, &step->after, &step->top, false, &set);
     bool tallied = spill_mongo_is_bucket(&step->document);
     if (tallied)
         spill_mongo_set_statistics(&step->document, &step->after, false, &set);
     bson_append_document_end(&update, &set);
-    if (tallied && step->after.tally.values == 0 && step->read.state.tally.values > 0)
+    if (tallied && step->after.window_stats.values == 0 && step->read.state.window_stats.values > 0)
         BCON_APPEND(&update, "$unset", "{", spill_mongo_path(&step->document, "tally", rev), "",
                     "}");
     spill_code_t code = spill_mongo_modify(step->store, step->document.collection, &filter, &update,
@@ -147,7 +147,7 @@ static void open_page(const step_t *step, bson_t *document)
     bson_t with;
     BSON_APPEND_DOCUMENT_BEGIN(&open, "spill", &with);
     bson_concat(&with, &spill);
-    spill_mongo_append_open(&step->document, step->after.epoch, "open", &with);
+    spill_mongo_append_open(&step->document, step->after.incarnation, "open", &with);
     bson_append_document_end(&open, &with);
     bson_destroy(document);
     bson_steal(document, &open);
@@ -189,14 +189,14 @@ static spill_code_t delete_page(step_t *step, bool *done, spill_error_t *error)
 }
 
 /* Before a head goes: heads that are made from now on are later (append.c). */
-spill_code_t spill_mongo_raise_mark(spill_mongo_t *store, int64_t rev, spill_error_t *error)
+spill_code_t spill_mongo_raise_dropped_rev(spill_mongo_t *store, int64_t rev, spill_error_t *error)
 {
     bson_t *filter = BCON_NEW("_id", "dropped");
     bson_t *update = BCON_NEW("$max", "{", "rev", BCON_INT64(rev), "}");
     bool done = false;
     spill_code_t code = SPILL_OK;
     while (code == SPILL_OK && !done) /* two may make the mark at once */
-        code = spill_mongo_upsert(store, SPILL_MONGO_MARKS, filter, update, &done, error);
+        code = spill_mongo_upsert(store, SPILL_MONGO_CHECKPOINTS, filter, update, &done, error);
     bson_destroy(filter);
     bson_destroy(update);
     return code;
@@ -245,7 +245,7 @@ static spill_code_t delete_bare(step_t *step, spill_error_t *error)
 
 static spill_code_t drop_head(step_t *step, bool *done, spill_error_t *error)
 {
-    spill_code_t code = spill_mongo_raise_mark(step->store, step->read.state.rev, error);
+    spill_code_t code = spill_mongo_raise_dropped_rev(step->store, step->read.state.rev, error);
     if (code != SPILL_OK)
         return code;
     if (spill_mongo_is_bucket(&step->document))
@@ -266,7 +266,8 @@ static spill_code_t drop_head(step_t *step, bool *done, spill_error_t *error)
 
 static spill_code_t write_effect(step_t *step, bool *done, spill_error_t *error)
 {
-    if (step->document.apart && !step->document.head && step->effect.kind == SPILL_EFFECT_DELETE)
+    if (step->document.referenced && !step->document.head &&
+        step->effect.kind == SPILL_EFFECT_DELETE)
         return write_page(step, done, error); /* without the element */
     switch (step->effect.kind) {
     case SPILL_EFFECT_FILL:
@@ -284,15 +285,15 @@ static spill_code_t write_effect(step_t *step, bool *done, spill_error_t *error)
 static bool means_element(const spill_request_t *request)
 {
     return request->kind == SPILL_REQUEST_EDIT || request->kind == SPILL_REQUEST_REMOVE ||
-           request->kind == SPILL_REQUEST_PULL;
+           request->kind == SPILL_REQUEST_DELETE;
 }
 
 /* Layout subset: does it write the head's summary anew? */
 static bool changes_top(const step_t *step)
 {
     const spill_request_t *request = step->request;
-    bool changes = means_element(request) || request->kind == SPILL_REQUEST_INTEND ||
-                   request->kind == SPILL_REQUEST_SETTLE || request->kind == SPILL_REQUEST_TRIM ||
+    bool changes = means_element(request) || request->kind == SPILL_REQUEST_PREPARE ||
+                   request->kind == SPILL_REQUEST_COMPLETE || request->kind == SPILL_REQUEST_TRIM ||
                    request->kind == SPILL_REQUEST_RECOUNT;
     return changes && step->document.head && spill_has_top(request->definition);
 }
@@ -321,9 +322,9 @@ static spill_code_t read_before(step_t *step, spill_facts_t *facts, spill_error_
         read.seq = request->seq;
         read.limit = 1;
     }
-    bool tally = spill_needs_tally(request), journal = spill_needs_journal(request);
+    bool window_stats = spill_needs_window_stats(request), journal = spill_needs_journal(request);
     read.want_top = changes_top(step);
-    if (tally || journal) {
+    if (window_stats || journal) {
         read.want = SPILL_WANT_FORWARD;
         read.seq = 0;
         read.limit = INT64_MAX;
@@ -332,8 +333,8 @@ static spill_code_t read_before(step_t *step, spill_facts_t *facts, spill_error_
     spill_code_t code = spill_mongo_read(step->store, &read, &step->read, error);
     const spill_run_t *run = &step->read.run;
     *facts = (spill_facts_t){.old_bytes = size_of(run, request->seq), .now_us = step->read.now_us};
-    if (tally && code == SPILL_OK)
-        facts->tally = spill_tally_after(request, run);
+    if (window_stats && code == SPILL_OK)
+        facts->window_stats = spill_window_stats_after(request, run);
     if (journal && code == SPILL_OK) {
         spill_top_clear(&step->journal);
         spill_top_note(&step->journal, request->definition, run);
@@ -371,7 +372,7 @@ static bool assume_before(step_t *step)
         return false;
     }
     before->present = true;
-    before->epoch = request->epoch;
+    before->incarnation = request->incarnation;
     before->rev = request->rev;
     return before->live > 0;
 }
@@ -386,7 +387,7 @@ static spill_code_t change(spill_mongo_t *store, const spill_request_t *request,
     spill_code_t code = SPILL_OK;
     bool done = false;
     response->outcome = SPILL_REFUSED_GUARD;
-    if (step.document.apart &&
+    if (step.document.referenced &&
         (request->kind == SPILL_REQUEST_EMPTY_PAGE || request->kind == SPILL_REQUEST_DROP_PAGE)) {
         code = spill_mongo_delete_element(store, &step.document, &done, error);
         response->outcome = done ? SPILL_DONE : SPILL_REFUSED_GUARD;
@@ -429,6 +430,6 @@ spill_code_t spill_mongo_change(spill_mongo_t *store, const spill_request_t *req
     spill_request_t dated = *request;
     if (!request->create)
         return change(store, request, response, error);
-    spill_code_t code = spill_mongo_date(store, request, &dated.epoch, error);
+    spill_code_t code = spill_mongo_date(store, request, &dated.incarnation, error);
     return code == SPILL_OK ? change(store, &dated, response, error) : code;
 }

@@ -173,7 +173,7 @@ spill_code_t spill_mongo_insert(spill_mongo_t *store, const char *collection,
     return end(&use, code);
 }
 
-bool spill_mongo_take_refusals(const bson_error_t *cause, const bson_t *reply, size_t count,
+bool spill_mongo_read_refusals(const bson_error_t *cause, const bson_t *reply, size_t count,
                                bool *refused)
 {
     bson_iter_t iter, errors, field;
@@ -220,7 +220,7 @@ spill_code_t spill_mongo_insert_all(spill_mongo_t *store, const char *collection
     BSON_APPEND_BOOL(&opts, "ordered", false);
     bool good = mongoc_collection_insert_many(use.collection, (const bson_t **)documents, count,
                                               &opts, &use.reply, &use.cause);
-    spill_code_t code = good || spill_mongo_take_refusals(&use.cause, &use.reply, count, refused)
+    spill_code_t code = good || spill_mongo_read_refusals(&use.cause, &use.reply, count, refused)
                             ? SPILL_OK
                             : fail_insert(&use, error);
     bson_destroy(&opts);

@@ -12,7 +12,7 @@ void spill_mongo_append_as_read(const spill_mongo_document_t *document, const sp
                                 bson_t *filter)
 {
     char path[SPILL_MONGO_PATH_SIZE];
-    bson_append_int64(filter, spill_mongo_path(document, "epoch", path), -1, state->epoch);
+    bson_append_int64(filter, spill_mongo_path(document, "epoch", path), -1, state->incarnation);
     bson_append_int64(filter, spill_mongo_path(document, "rev", path), -1, state->rev);
     BCON_APPEND(filter, document->array, "{", "$size", BCON_INT64(state->live), "}");
 }
@@ -21,10 +21,10 @@ void spill_mongo_append_as_numbered(const spill_mongo_document_t *document,
                                     const spill_state_t *state, bson_t *filter)
 {
     char path[SPILL_MONGO_PATH_SIZE];
-    spill_mongo_path(document, spill_mongo_gone_name(state), path);
+    spill_mongo_path(document, spill_mongo_deleted_name(state), path);
     BCON_APPEND(filter, document->array, "{", "$size", BCON_INT64(state->live), "}");
-    if (state->gone.count > 0)
-        spill_render_gone(filter, path, &state->gone, state->gaps);
+    if (state->deleted.count > 0)
+        spill_render_deleted(filter, path, &state->deleted, state->gaps);
     else
         BCON_APPEND(filter, path, "{", "$exists", BCON_BOOL(false), "}");
 }

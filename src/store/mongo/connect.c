@@ -74,16 +74,17 @@ static bool is_ambiguous(const char *text)
 /* Has the file a block of PEM, as all certificates and keys that the driver reads are? */
 static bool has_pem(const char *path)
 {
-    static const char mark[] = "-----BEGIN ";
+    static const char checkpoint[] = "-----BEGIN ";
     char bytes[4096];
     size_t kept = 0, got;
     bool found = false;
     FILE *from = fopen(path, "rb");
     while (from && !found && (got = fread(bytes + kept, 1, sizeof bytes - kept, from)) > 0) {
         size_t size = kept + got;
-        found = memmem(bytes, size, mark, sizeof mark - 1) != NULL;
-        kept =
-            size < sizeof mark - 2 ? size : sizeof mark - 2; /* the mark may lie across two reads */
+        found = memmem(bytes, size, checkpoint, sizeof checkpoint - 1) != NULL;
+        kept = size < sizeof checkpoint - 2
+                   ? size
+                   : sizeof checkpoint - 2; /* the mark may lie across two reads */
         memmove(bytes, bytes + size - kept, kept);
     }
     if (from)
@@ -283,10 +284,10 @@ static spill_code_t call(spill_store_t *base, const spill_request_t *request,
         return spill_mongo_append(store, request, response, error);
     if (request->kind == SPILL_REQUEST_UPDATE_FIELDS)
         return spill_mongo_update_fields(store, request, response, error);
-    if (request->kind == SPILL_REQUEST_TAKE || request->kind == SPILL_REQUEST_TAKE_CUT)
-        return spill_mongo_take_over(store, request, response, error);
-    if (request->kind == SPILL_REQUEST_GIVE_BACK)
-        return spill_mongo_give_back(store, request, response, error);
+    if (request->kind == SPILL_REQUEST_ADOPT || request->kind == SPILL_REQUEST_ADOPT_SPLIT)
+        return spill_mongo_adopt(store, request, response, error);
+    if (request->kind == SPILL_REQUEST_UNMANAGE)
+        return spill_mongo_unmanage(store, request, response, error);
     return spill_mongo_change(store, request, response, error);
 }
 
@@ -326,7 +327,7 @@ static const spill_store_ops_t mongo_ops = {
     .call_all = call_all,
     .bind = spill_mongo_bind,
     .owners = spill_mongo_owners,
-    .overgrown = spill_mongo_overgrown,
+    .oversized = spill_mongo_oversized,
     .orphans = spill_mongo_orphans,
     .windows = spill_mongo_windows,
     .catalog_get = spill_mongo_catalog_get,

@@ -2,8 +2,8 @@
 
 #include "definition/fields.h"
 #include "definition/window.h"
-#include "store/plain.h"
 #include "store/render.h"
+#include "store/unmanaged.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -18,7 +18,7 @@ void spill_mongo_document_init(spill_mongo_document_t *document, const spill_mon
     *document = (spill_mongo_document_t){
         .request = request,
         .head = head,
-        .apart = spill_elements_apart(definition),
+        .referenced = spill_has_referenced_elements(definition),
         .sharded = store->sharded,
         .collection = head ? definition->collection : definition->page_collection,
         .array = head ? definition->array : definition->page_array,
@@ -29,7 +29,7 @@ void spill_mongo_document_init(spill_mongo_document_t *document, const spill_mon
         snprintf(document->spill, sizeof document->spill, "spill.%s", definition->array);
     else
         strcpy(document->spill, "spill");
-    if (!head || !document->apart)
+    if (!head || !document->referenced)
         return;
     document->array = spill_mongo_path(document, "journal", document->journal);
 }
@@ -106,7 +106,7 @@ static void append_id_owner(const spill_request_t *request, bson_t *filter)
 
 void spill_mongo_append_shard(const spill_mongo_document_t *document, bson_t *filter)
 {
-    if (document->sharded && !document->head && document->apart)
+    if (document->sharded && !document->head && document->referenced)
         append_id_owner(document->request, filter);
     else if (document->sharded && (!document->head || spill_mongo_is_bucket(document)))
         spill_mongo_append_page_owner(document->request, filter);
@@ -158,17 +158,17 @@ const char *spill_mongo_ref(const spill_mongo_document_t *document, const char *
     return path;
 }
 
-const char *spill_mongo_gone_name(const spill_state_t *state)
+const char *spill_mongo_deleted_name(const spill_state_t *state)
 {
     return state->gaps ? "gaps" : "gone";
 }
 
-void spill_mongo_set_gone(const spill_mongo_document_t *document, const spill_state_t *state,
-                          bson_t *set)
+void spill_mongo_set_deleted(const spill_mongo_document_t *document, const spill_state_t *state,
+                             bson_t *set)
 {
     char path[SPILL_MONGO_PATH_SIZE];
-    spill_render_gone(set, spill_mongo_path(document, spill_mongo_gone_name(state), path),
-                      &state->gone, state->gaps);
+    spill_render_deleted(set, spill_mongo_path(document, spill_mongo_deleted_name(state), path),
+                         &state->deleted, state->gaps);
 }
 
 /* ---- projection ------------------------------------------------------------------------------ */
@@ -234,7 +234,7 @@ static void project_sizes(const spill_mongo_document_t *document, bson_t *projec
     if (!document->head)
         return;
     BCON_APPEND(projection, "rootBytes", "{", "$bsonSize", "$$ROOT", "}");
-    spill_mongo_append_own_size(document->request->definition, document->apart, "ownBytes",
+    spill_mongo_append_own_size(document->request->definition, document->referenced, "ownBytes",
                                 projection);
 }
 
@@ -270,8 +270,8 @@ void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops,
     } else if (!document->head) {
         BSON_APPEND_UTF8(projection, "page", "$_id.page");
     }
-    if (document->apart && !document->head) {
-        spill_mongo_project_apart(projection);
+    if (document->referenced && !document->head) {
+        spill_mongo_project_referenced(projection);
         return;
     }
     project_live(document, projection);
@@ -331,7 +331,7 @@ static int64_t number_of(parser_t *parser, const bson_iter_t *iter, const char *
     return 0;
 }
 
-static void read_gone(parser_t *parser, const bson_iter_t *field, spill_seqs_t *gone)
+static void read_deleted(parser_t *parser, const bson_iter_t *field, spill_seqs_t *deleted)
 {
     bson_iter_t iter;
     if (!BSON_ITER_HOLDS_ARRAY(field) || !bson_iter_recurse(field, &iter)) {
@@ -339,10 +339,10 @@ static void read_gone(parser_t *parser, const bson_iter_t *field, spill_seqs_t *
         return;
     }
     while (bson_iter_next(&iter))
-        spill_seqs_insert(gone, number_of(parser, &iter, "gone"));
+        spill_seqs_insert(deleted, number_of(parser, &iter, "gone"));
 }
 
-static void read_gaps(parser_t *parser, const bson_iter_t *field, spill_seqs_t *gone)
+static void read_gaps(parser_t *parser, const bson_iter_t *field, spill_seqs_t *deleted)
 {
     bson_iter_t iter;
     if (!BSON_ITER_HOLDS_ARRAY(field) || !bson_iter_recurse(field, &iter)) {
@@ -355,7 +355,7 @@ static void read_gaps(parser_t *parser, const bson_iter_t *field, spill_seqs_t *
         if (count < 1)
             wrong(parser, "gaps", "runs of numbers");
         else
-            spill_seqs_insert_run(gone, first, first + count);
+            spill_seqs_insert_run(deleted, first, first + count);
     }
 }
 
@@ -380,20 +380,20 @@ static void read_intent(parser_t *parser, const bson_iter_t *field, spill_state_
         else if (strcmp(bson_iter_key(&iter), "page") == 0)
             state->intent_page = bson_iter_as_int64(&iter);
         else if (strcmp(bson_iter_key(&iter), "src") == 0)
-            state->intent_src = bson_iter_as_int64(&iter);
+            state->intent_source_rev = bson_iter_as_int64(&iter);
         else if (strcmp(bson_iter_key(&iter), "value") == 0)
             read_sum(parser, &iter, &state->intent_value);
     }
-    state->intent_edit = state->intent_src > 0;
+    state->intent_edit = state->intent_source_rev > 0;
 }
 
 static void read_field(parser_t *parser, const bson_iter_t *iter, spill_state_t *state)
 {
     const char *key = bson_iter_key(iter);
     if (strcmp(key, "gone") == 0) {
-        read_gone(parser, iter, &state->gone);
+        read_deleted(parser, iter, &state->deleted);
     } else if (strcmp(key, "gaps") == 0) {
-        read_gaps(parser, iter, &state->gone);
+        read_gaps(parser, iter, &state->deleted);
     } else if (strcmp(key, "sum") == 0) {
         read_sum(parser, iter, &state->sum);
     } else if (strcmp(key, "intent") == 0) {
@@ -406,11 +406,11 @@ static void read_field(parser_t *parser, const bson_iter_t *iter, spill_state_t 
         struct {
             const char *name;
             int64_t *to;
-        } fields[] = {{"epoch", &state->epoch}, {"rev", &state->rev},
-                      {"first", &state->first}, {"n", &state->n},
-                      {"pages", &state->pages}, {"low", &state->low},
-                      {"total", &state->total}, {"removed", &state->removed},
-                      {"src", &state->src},     {"lease", &state->lease}};
+        } fields[] = {{"epoch", &state->incarnation}, {"rev", &state->rev},
+                      {"first", &state->first},       {"n", &state->op_count},
+                      {"pages", &state->pages},       {"low", &state->watermark},
+                      {"total", &state->total},       {"removed", &state->removed},
+                      {"src", &state->source_rev},    {"lease", &state->lease}};
         for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
             if (strcmp(key, fields[i].name) == 0)
                 *fields[i].to = number_of(parser, iter, key);
@@ -438,7 +438,7 @@ static void read_sizes(parser_t *parser, const bson_t *projected, spill_state_t 
     if (state->fields_bytes == 0)
         return;
     state->fields_bytes += EMPTY_DOCUMENT - find_number(parser, projected, "ownBytes");
-    if (array > EMPTY_DOCUMENT && !document->apart)
+    if (array > EMPTY_DOCUMENT && !document->referenced)
         state->fields_bytes -= array - EMPTY_DOCUMENT + (int64_t)strlen(document->array) - 1;
 }
 
@@ -458,7 +458,7 @@ static void read_ops(parser_t *parser, const bson_t *projected, const spill_stat
     }
     spill_ops_t newest_first = {0};
     int64_t end = spill_state_end(state);
-    int64_t ordinal = state->n;
+    int64_t ordinal = state->op_count;
     while (bson_iter_next(&entries)) {
         spill_op_entry_t entry = {0};
         int64_t after = 0;
@@ -517,7 +517,7 @@ static spill_code_t read_live(parser_t *parser, const bson_t *projected, spill_s
     }
     state->live = number_of(parser, &iter, "live");
     if (!state->present && document->head && state->live > 0 && !document->request->plain)
-        return spill_plain_refuse(document->request->definition, state->live, error);
+        return spill_unmanaged_refuse(document->request->definition, state->live, error);
     return SPILL_OK;
 }
 
@@ -530,8 +530,8 @@ static void read_bucket(parser_t *parser, const bson_t *projected, spill_state_t
         state->fields_bytes -= PART_BYTES;
     if (!state->present || !bson_iter_init_find(&iter, projected, "tally"))
         return;
-    spill_value_t tally = spill_value_from_iter(&iter);
-    if (!spill_tally_read(&tally, &state->tally))
+    spill_value_t window_stats = spill_value_from_iter(&iter);
+    if (!spill_window_stats_read(&window_stats, &state->window_stats))
         wrong(parser, "tally", "what statistics are made of");
 }
 
@@ -545,11 +545,11 @@ spill_code_t spill_mongo_state(const spill_mongo_document_t *document, const bso
         bson_iter_recurse(&iter, &fields))
         while (bson_iter_next(&fields))
             read_field(&parser, &fields, state);
-    state->present = state->epoch > 0;
-    state->gaps = state->present && spill_keeps_best(document->request->definition);
+    state->present = state->incarnation > 0;
+    state->gaps = state->present && spill_keeps_top_n(document->request->definition);
     spill_code_t code = read_live(&parser, projected, state, error);
     if (code == SPILL_OK)
-        code = spill_mongo_take_top(document, projected, state, error);
+        code = spill_mongo_decode_top(document, projected, state, error);
     if (code != SPILL_OK)
         return code;
     state->page = document->head ? 0 : find_number(&parser, projected, "page");

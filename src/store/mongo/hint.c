@@ -78,7 +78,7 @@ void spill_mongo_hint_learn(spill_mongo_hints_t *hints, const spill_mongo_docume
                             const spill_state_t *state)
 {
     slot_t *slot = slot_of(hints, document);
-    slot->length = state->gone.count == 0 ? state->live : -1;
+    slot->length = state->deleted.count == 0 ? state->live : -1;
     slot->doubt -= slot->doubt > 0;
     pthread_mutex_unlock(&hints->lock);
 }

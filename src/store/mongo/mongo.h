@@ -14,27 +14,23 @@
  *   read.c         READ
  *   by_id.c        ... of an element by its id
  *   ops.c          the operations that documents list, and the guard against a second try
- *   room.c         the guard "there is room": exact, and the quick one of most appends
+ *   size_guard.c         the guard "there is room": exact, and the quick one of most appends
  *   hint.c         how long arrays were after their last append
  *   update.c       the operators of an append, of a new head, of fields
  *   bucket.c       documents of layout bucket: their appends, statistics and windows
  *   computed.c     appends whose effect is computed here, under the guard that nothing came between
  *   append.c       APPEND, UPDATE_FIELDS, and making a head
  *   rewrite.c      the update from one state of a document to another
- *   apart.c        documents of one element, and the head's summary (layouts reference, subset)
- *   top.c          ... with the elements that rank highest (layout subset)
- *   rank.c         ... and the search for what ranks next
- *   pages.c        several pages at once: put and read
- *   change.c       all other steps: read the state, ask transition.c, compare and set
- *   plain.c        arrays that others keep: TAKE, TAKE_CUT, GIVE_BACK
- *   catalog.c      definitions, imports, indexes
- *   owners.c       owners, and heads that are to be laid out
- *   obstacle.c     ... and whether the array of a document of nearly the limit can be adopted
- *   orphans.c      pages without a head
- *   browse.c       any collection's documents, as they are (store/browse.h)
- *   foreign.c      ... and written, renamed, dropped (store/foreign.h)
- *   unbounded.c    ... with an array that nobody bounds (store/unbounded.h)
- *   same.c         whether another connection is to the same database
+ *   mongo_referenced.c        documents of one element, and the head's summary (layouts reference,
+ * subset) top.c          ... with the elements that rank highest (layout subset) rank.c         ...
+ * and the search for what ranks next pages.c        several pages at once: put and read change.c
+ * all other steps: read the state, ask transition.c, compare and set unmanaged.c        arrays that
+ * others keep: TAKE, TAKE_CUT, GIVE_BACK catalog.c      definitions, imports, indexes owners.c
+ * owners, and heads that are to be laid out obstacle.c     ... and whether the array of a document
+ * of nearly the limit can be adopted orphans.c      pages without a head raw_reader.c       any
+ * collection's documents, as they are (store/raw_reader.h) raw_admin.c      ... and written,
+ * renamed, dropped (store/raw_admin.h) unbounded.c    ... with an array that nobody bounds
+ * (store/unbounded.h) same_elements.c         whether another connection is to the same database
  */
 #ifndef SPILL_STORE_MONGO_MONGO_H
 #define SPILL_STORE_MONGO_MONGO_H
@@ -66,7 +62,7 @@ typedef struct spill_mongo {
  * {_id: "dropped", rev}: no head was ever dropped whose rev was higher. {_id: <object id>}: for a
  * moment, where it is to be found out whether two connections are to one database.
  */
-#define SPILL_MONGO_MARKS "spillway.marks"
+#define SPILL_MONGO_CHECKPOINTS "spillway.marks"
 
 /* ---- failure.c ------------------------------------------------------------------------------- */
 
@@ -157,7 +153,7 @@ spill_code_t spill_mongo_replace(spill_mongo_t *store, const char *collection, c
  * After an insertion of `count` documents that failed: was each answered, inserted or refused for
  * one of its _id that is there? refused[i] becomes true for the latter.
  */
-bool spill_mongo_take_refusals(const bson_error_t *cause, const bson_t *reply, size_t count,
+bool spill_mongo_read_refusals(const bson_error_t *cause, const bson_t *reply, size_t count,
                                bool *refused);
 
 /*
@@ -203,8 +199,8 @@ spill_code_t spill_mongo_command(spill_mongo_t *store, const char *collection,
 void spill_mongo_project_near(const spill_definition_t *definition, bson_t *projection);
 /* `document`: what the projection gave for `found`. Pure. */
 spill_obstacle_t spill_mongo_obstacle(const spill_definition_t *definition,
-                                      const spill_overgrown_query_t *query,
-                                      const spill_overgrown_t *found, const bson_t *document);
+                                      const spill_oversized_query_t *query,
+                                      const spill_oversized_t *found, const bson_t *document);
 
 /* ---- document.c ------------------------------------------------------------------------------ */
 
@@ -217,7 +213,7 @@ spill_obstacle_t spill_mongo_obstacle(const spill_definition_t *definition,
 typedef struct spill_mongo_document {
     const spill_request_t *request;
     bool head;
-    bool apart; /* layouts reference, subset: a page has no array, but is an element */
+    bool referenced; /* layouts reference, subset: a page has no array, but is an element */
     bool sharded;
     const char *collection;
     const char *array; /* field of the elements; elements apart: the head's journal */
@@ -267,10 +263,10 @@ const char *spill_mongo_ref(const spill_mongo_document_t *document, const char *
                             char path[SPILL_MONGO_PATH_SIZE]);
 
 /* What of a document has its removed numbers: `gone`, or `gaps`. */
-const char *spill_mongo_gone_name(const spill_state_t *state);
+const char *spill_mongo_deleted_name(const spill_state_t *state);
 /* Set that, where there are any. */
-void spill_mongo_set_gone(const spill_mongo_document_t *document, const spill_state_t *state,
-                          bson_t *set);
+void spill_mongo_set_deleted(const spill_mongo_document_t *document, const spill_state_t *state,
+                             bson_t *set);
 
 /* The fields of a head that are the array's own, but for `spill`. Returns how many there are. */
 enum { SPILL_MONGO_OWN_FIELDS = 5 };
@@ -293,7 +289,8 @@ void spill_mongo_append_length(const char *ref, const char *key, bson_t *to);
 void spill_mongo_project_state(const spill_mongo_document_t *document, bool ops,
                                bson_t *projection);
 
-/* The same for the answer to an append, which is to be quick: epoch, first, n, gone and `live`. */
+/* The same for the answer to an append, which is to be quick: incarnation, first, n, gone and
+ * `live`. */
 void spill_mongo_project_end(const spill_mongo_document_t *document, bson_t *projection);
 
 /*
@@ -338,7 +335,7 @@ typedef struct spill_mongo_roll {
      * Keeping the best: the whole array as it then is, ascending, and the state; NULL: the roll is
      * of the newest.
      */
-    const spill_run_t *best;
+    const spill_run_t *top_n;
     const spill_state_t *after;
     bool same; /* ... which is the array as it was */
 } spill_mongo_roll_t;
@@ -392,7 +389,8 @@ void spill_mongo_hint_shorten(spill_mongo_hints_t *hints, const spill_mongo_docu
 /* The hint was wrong: others change the array, and for some time there is none. */
 void spill_mongo_hint_doubt(spill_mongo_hints_t *hints, const spill_mongo_document_t *document);
 
-/* ---- room.c ---------------------------------------------------------------------------------- */
+/* ---- size_guard.c
+ * ---------------------------------------------------------------------------------- */
 
 /* Append to a filter: the document has room for request's elements and operations, exactly. */
 void spill_mongo_append_room(const spill_mongo_document_t *document, bson_t *filter);
@@ -417,7 +415,7 @@ void spill_mongo_append_quick_guard(const spill_mongo_document_t *document,
                                     const spill_mongo_hint_t *hint, bson_t *filter);
 /* Append `open` under the name `field`, by request's limits; nothing where bounds are too narrow.
  */
-void spill_mongo_append_open(const spill_mongo_document_t *document, int64_t epoch,
+void spill_mongo_append_open(const spill_mongo_document_t *document, int64_t incarnation,
                              const char *field, bson_t *to);
 
 /* ---- update.c -------------------------------------------------------------------------------- */
@@ -429,7 +427,7 @@ void spill_mongo_update_of_append(const spill_mongo_document_t *document, const 
                                   const bson_t *push, const spill_mongo_roll_t *roll,
                                   bson_t *update);
 /* An upsert's, that makes a head with request's elements; it is open for quick appends. */
-void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, int64_t epoch,
+void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, int64_t incarnation,
                                     const spill_mongo_roll_t *roll, bson_t *update);
 /* The caller's operators alone. */
 void spill_mongo_update_of_fields(const spill_mongo_document_t *document, bson_t *update);
@@ -462,20 +460,21 @@ spill_code_t spill_mongo_append_computed(spill_mongo_t *store,
                                          const spill_response_t *before, spill_state_t *after,
                                          bool *done, spill_error_t *error);
 
-/* ---- apart.c --------------------------------------------------------------------------------- */
+/* ---- mongo_referenced.c
+ * --------------------------------------------------------------------------------- */
 
-/* APPEND to a capped head that keeps the best. (append_best.c) */
-spill_code_t spill_mongo_append_best(spill_mongo_t *store, const spill_mongo_document_t *document,
-                                     spill_response_t *response, spill_error_t *error);
+/* APPEND to a capped head that keeps the best. (append_top_n.c) */
+spill_code_t spill_mongo_append_top_n(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                      spill_response_t *response, spill_error_t *error);
 
-/* The epoch of a head made now: `request`'s, or a later one, after all that were dropped.
+/* The incarnation of a head made now: `request`'s, or a later one, after all that were dropped.
  * (append.c)
  */
-spill_code_t spill_mongo_date(spill_mongo_t *store, const spill_request_t *request, int64_t *epoch,
-                              spill_error_t *error);
+spill_code_t spill_mongo_date(spill_mongo_t *store, const spill_request_t *request,
+                              int64_t *incarnation, spill_error_t *error);
 
 /* Before an incarnation ends whose head has that rev: later ones are dated after it. (change.c) */
-spill_code_t spill_mongo_raise_mark(spill_mongo_t *store, int64_t rev, spill_error_t *error);
+spill_code_t spill_mongo_raise_dropped_rev(spill_mongo_t *store, int64_t rev, spill_error_t *error);
 
 /* A pipeline's stage: `spill` goes, where no array has anything in it. (change.c) */
 void spill_mongo_append_without_spill(const char *key, bson_t *pipeline);
@@ -489,8 +488,9 @@ spill_code_t spill_mongo_make_head(spill_mongo_t *store, const spill_mongo_docum
  * APPEND where the head has a summary, which no update operator makes: it is computed here from
  * what a READ shows, and written on condition that this is what is there still.
  */
-spill_code_t spill_mongo_append_apart(spill_mongo_t *store, const spill_mongo_document_t *document,
-                                      spill_response_t *response, spill_error_t *error);
+spill_code_t spill_mongo_append_referenced(spill_mongo_t *store,
+                                           const spill_mongo_document_t *document,
+                                           spill_response_t *response, spill_error_t *error);
 
 /* Does the summary follow from another sum or count than before? */
 bool spill_mongo_summary_changes(const spill_mongo_document_t *document,
@@ -508,10 +508,10 @@ void spill_mongo_set_sum(const spill_mongo_document_t *document, const spill_sta
                          bool literal, bson_t *set);
 
 /* Of a page, to a projection: what the next function takes. */
-void spill_mongo_project_apart(bson_t *projection);
+void spill_mongo_project_referenced(bson_t *projection);
 /* The element of a page, if it has one: live and live_bytes of its state, and with want its run. */
-void spill_mongo_take_apart(const spill_mongo_document_t *document, const bson_t *projected,
-                            spill_state_t *state, spill_run_t *run);
+void spill_mongo_decode_referenced(const spill_mongo_document_t *document, const bson_t *projected,
+                                   spill_state_t *state, spill_run_t *run);
 
 /* The number and the element of such a document; false where it has none. To be destroyed. */
 bool spill_mongo_element_of(const spill_definition_t *definition, const bson_t *document,
@@ -531,10 +531,10 @@ spill_code_t spill_mongo_delete_element(spill_mongo_t *store,
 /* Append to a projection what the next two take: the top of a head's state; with want_top its run.
  */
 void spill_mongo_project_top(const spill_mongo_document_t *document, bson_t *projection);
-spill_code_t spill_mongo_take_top(const spill_mongo_document_t *document, const bson_t *projected,
-                                  spill_state_t *state, spill_error_t *error);
-void spill_mongo_take_top_run(const bson_t *projected, const spill_state_t *state,
-                              spill_run_t *run);
+spill_code_t spill_mongo_decode_top(const spill_mongo_document_t *document, const bson_t *projected,
+                                    spill_state_t *state, spill_error_t *error);
+void spill_mongo_decode_top_run(const bson_t *projected, const spill_state_t *state,
+                                spill_run_t *run);
 
 /*
  * The elements that a top shows, into `values`: the request's own (an append's have numbers from
@@ -560,9 +560,9 @@ bool spill_mongo_find_in(const spill_run_t *run, int64_t seq, spill_value_t *val
 
 /* ---- rank.c ---------------------------------------------------------------------------------- */
 
-/* READ of SPILL_ELEMENTS with SPILL_WANT_BEST. */
-spill_code_t spill_mongo_read_best(spill_mongo_t *store, const spill_request_t *request,
-                                   spill_response_t *response, spill_error_t *error);
+/* READ of SPILL_ELEMENTS with SPILL_WANT_TOP_N. */
+spill_code_t spill_mongo_read_top_n(spill_mongo_t *store, const spill_request_t *request,
+                                    spill_response_t *response, spill_error_t *error);
 
 /* ---- bucket.c -------------------------------------------------------------------------------- */
 
@@ -577,9 +577,9 @@ spill_code_t spill_mongo_append_to_bucket(spill_mongo_t *store,
                                           const spill_mongo_document_t *document,
                                           spill_response_t *response, spill_error_t *error);
 
-/* Insert the head of a window with request's elements, of the incarnation `epoch`. */
+/* Insert the head of a window with request's elements, of the incarnation `incarnation`. */
 spill_code_t spill_mongo_insert_bucket(spill_mongo_t *store, const spill_mongo_document_t *document,
-                                       int64_t epoch, bool *done, spill_error_t *error);
+                                       int64_t incarnation, bool *done, spill_error_t *error);
 
 /*
  * Append the statistics of a document in state `after`, and what they are made of, to the operands
@@ -604,16 +604,17 @@ spill_code_t spill_mongo_read_pages(spill_mongo_t *store, const spill_request_t 
                                     size_t count, spill_response_t *responses,
                                     spill_error_t *error);
 
-/* ---- plain.c --------------------------------------------------------------------------------- */
+/* ---- unmanaged.c
+ * --------------------------------------------------------------------------------- */
 
-/* How many bytes of bookkeeping TAKE (`pages` == 0) or TAKE_CUT puts under the array's name. */
+/* How many bytes of bookkeeping ADOPT (`pages` == 0) or ADOPT_SPLIT puts under the array's name. */
 int64_t spill_mongo_bookkeeping_bytes(const spill_request_t *request, int64_t pages);
 
-/* TAKE and TAKE_CUT; GIVE_BACK. */
-spill_code_t spill_mongo_take_over(spill_mongo_t *store, const spill_request_t *request,
-                                   spill_response_t *response, spill_error_t *error);
-spill_code_t spill_mongo_give_back(spill_mongo_t *store, const spill_request_t *request,
-                                   spill_response_t *response, spill_error_t *error);
+/* ADOPT and ADOPT_SPLIT; UNMANAGE. */
+spill_code_t spill_mongo_adopt(spill_mongo_t *store, const spill_request_t *request,
+                               spill_response_t *response, spill_error_t *error);
+spill_code_t spill_mongo_unmanage(spill_mongo_t *store, const spill_request_t *request,
+                                  spill_response_t *response, spill_error_t *error);
 
 /*
  * CUT with a run, to a filter: the head is as it was in `before`, and the slots that go hold the
@@ -640,9 +641,9 @@ bool spill_mongo_rewrite(const spill_mongo_document_t *document, const spill_sta
 /* What a READ of one document projects. */
 void spill_mongo_project_read(const spill_mongo_document_t *document, bson_t *projection);
 /* What it makes of the answer: as spill_mongo_state, and with want the elements, into `run`. */
-spill_code_t spill_mongo_take(const spill_mongo_document_t *document, const bson_t *projected,
-                              spill_state_t *state, spill_run_t *run, spill_ops_t *ops,
-                              spill_error_t *error);
+spill_code_t spill_mongo_decode_reply(const spill_mongo_document_t *document,
+                                      const bson_t *projected, spill_state_t *state,
+                                      spill_run_t *run, spill_ops_t *ops, spill_error_t *error);
 
 /* How many live elements have numbers below `seq`, as an expression of the document. */
 bson_t *spill_mongo_live_below(const spill_mongo_document_t *document, int64_t seq,
@@ -698,9 +699,9 @@ spill_code_t spill_mongo_owners(spill_store_t *store, const spill_definition_t *
                                 const spill_binding_t *binding, const uint8_t *after,
                                 size_t after_bytes, size_t limit, bson_t *owners,
                                 spill_buffer_t *last, spill_error_t *error);
-spill_code_t spill_mongo_overgrown(spill_store_t *store, const spill_definition_t *definition,
+spill_code_t spill_mongo_oversized(spill_store_t *store, const spill_definition_t *definition,
                                    const spill_binding_t *binding,
-                                   const spill_overgrown_query_t *query, bson_t *found,
+                                   const spill_oversized_query_t *query, bson_t *found,
                                    spill_buffer_t *last, spill_error_t *error);
 
 /* ---- orphans.c ------------------------------------------------------------------------------ */
@@ -710,7 +711,8 @@ spill_code_t spill_mongo_orphans(spill_store_t *store, const spill_definition_t 
                                  const spill_binding_t *binding, const spill_orphan_query_t *query,
                                  bson_t *found, spill_buffer_t *last, spill_error_t *error);
 
-/* ---- same.c ---------------------------------------------------------------------------------- */
+/* ---- same_elements.c
+ * ---------------------------------------------------------------------------------- */
 
 spill_code_t spill_mongo_same(spill_store_t *store, spill_store_t *other, bool *same,
                               spill_error_t *error);

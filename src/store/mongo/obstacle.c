@@ -5,7 +5,7 @@
 #include "store/mongo/mongo.h"
 
 #include "definition/fields.h"
-#include "store/overgrown.h"
+#include "store/oversized.h"
 #include "store/place.h"
 #include "store/render.h"
 
@@ -101,13 +101,13 @@ static int64_t field_bytes(const char *name, int64_t value)
     return name[0] == '\0' ? 0 : 1 + (int64_t)strlen(name) + 1 + value;
 }
 
-/* A full document is not opened for quick appends (lay_out.c): `limits` is zero. How much longer
- * TAKE (`pages` == 0) or TAKE_CUT makes a document, without what it cuts. */
+/* A full document is not opened for quick appends (reshape.c): `limits` is zero. How much longer
+ * ADOPT (`pages` == 0) or ADOPT_SPLIT makes a document, without what it cuts. */
 static int64_t added_bytes(const spill_definition_t *definition, const spill_value_t *owner,
                            const measures_t *measures, int64_t pages)
 {
     enum { EMPTY_DOCUMENT = 5, INT32_BYTES = 4, INT64_BYTES = 8, BOOL_BYTES = 1 };
-    spill_request_t take = {.kind = pages > 0 ? SPILL_REQUEST_TAKE_CUT : SPILL_REQUEST_TAKE,
+    spill_request_t take = {.kind = pages > 0 ? SPILL_REQUEST_ADOPT_SPLIT : SPILL_REQUEST_ADOPT,
                             .definition = definition,
                             .owner = owner,
                             .page = SPILL_HEAD,
@@ -144,8 +144,8 @@ static int64_t page_bytes(const spill_definition_t *definition, const spill_valu
 /* ---- the answer ------------------------------------------------------------------------------ */
 
 spill_obstacle_t spill_mongo_obstacle(const spill_definition_t *definition,
-                                      const spill_overgrown_query_t *query,
-                                      const spill_overgrown_t *found, const bson_t *document)
+                                      const spill_oversized_query_t *query,
+                                      const spill_oversized_t *found, const bson_t *document)
 {
     measures_t measures;
     if (found->ours || !read_measures(document, &measures))

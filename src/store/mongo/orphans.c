@@ -1,7 +1,7 @@
 /*
  * Pages without a head, in one aggregation: what the pages' collection has is grouped by owner and
- * epoch, the owners' heads are looked up, and what is of no head comes back. So the server goes
- * through all pages once, and what it sends is what was found.
+ * incarnation, the owners' heads are looked up, and what is of no head comes back. So the server
+ * goes through all pages once, and what it sends is what was found.
  *
  * Other programs write to these documents, so a missing head does not say that its owner was
  * dropped; nor does a closed page, for a drop that closed it may have ended before it took the
@@ -35,7 +35,7 @@ static void read_incarnation(const bson_iter_t *iter, spill_orphan_t *orphan)
     while (bson_iter_next(&field)) {
         const char *key = bson_iter_key(&field);
         if (strcmp(key, "epoch") == 0)
-            orphan->epoch = spill_iter_int64(&field);
+            orphan->incarnation = spill_iter_int64(&field);
         else if (strcmp(key, "pages") == 0)
             orphan->pages = spill_iter_int64(&field);
     }
@@ -52,14 +52,14 @@ static bool next_incarnation(const bson_iter_t *incarnations, int64_t after, spi
         if (!BSON_ITER_HOLDS_DOCUMENT(&iter))
             continue;
         read_incarnation(&iter, &one);
-        if (one.epoch > after && (!any || one.epoch < next->epoch))
+        if (one.incarnation > after && (!any || one.incarnation < next->incarnation))
             *next = one;
-        any = any || one.epoch > after;
+        any = any || one.incarnation > after;
     }
     return any;
 }
 
-/* {_id: owner, incarnations: [{epoch, pages}, ...]}. */
+/* {_id: owner, incarnations: [{incarnation, pages}, ...]}. */
 static bool take(void *context, const bson_t *document)
 {
     listing_t *listing = context;
@@ -76,7 +76,7 @@ static bool take(void *context, const bson_t *document)
         return false;
     spill_orphan_t orphan = {.owner = spill_value_from_iter(&id)};
     for (int64_t after = INT64_MIN; next_incarnation(&incarnations, after, &orphan);
-         after = orphan.epoch)
+         after = orphan.incarnation)
         spill_orphan_append(&orphan, listing->count++, listing->found);
     bson_t place = BSON_INITIALIZER;
     bson_append_iter(&place, "", 0, &id);
@@ -117,7 +117,7 @@ static void append_match(const spill_mongo_t *store, const spill_definition_t *d
     bson_append_document_end(pipeline, &stage);
 }
 
-/* By owner and epoch, and then by owner. */
+/* By owner and incarnation, and then by owner. */
 static void append_groups(const spill_definition_t *definition, bson_t *pipeline)
 {
     char array[SPILL_NAME_SIZE + 1];
@@ -145,17 +145,18 @@ static void append_groups(const spill_definition_t *definition, bson_t *pipeline
 }
 
 /*
- * head: its epoch, or null. In layout bucket it was among the documents. The lookup is by fields:
- * an expression with a variable would have some servers go through all heads for each owner.
+ * head: its incarnation, or null. In layout bucket it was among the documents. The lookup is by
+ * fields: an expression with a variable would have some servers go through all heads for each
+ * owner.
  */
 static void append_heads(const spill_definition_t *definition, bson_t *pipeline)
 {
-    char epoch[SPILL_NAME_SIZE + 32];
+    char incarnation[SPILL_NAME_SIZE + 32];
     bool bucket = definition->layout == SPILL_LAYOUT_BUCKET;
     if (bucket)
-        snprintf(epoch, sizeof epoch, "$head");
+        snprintf(incarnation, sizeof incarnation, "$head");
     else
-        snprintf(epoch, sizeof epoch, "$heads.spill.%s.epoch", definition->array);
+        snprintf(incarnation, sizeof incarnation, "$heads.spill.%s.epoch", definition->array);
     const char *const keys[] = {"3", "4", "5", "6"}, *const *key = keys;
     if (!bucket)
         BCON_APPEND(pipeline, *key++, "{", "$lookup", "{", "from",
@@ -164,8 +165,8 @@ static void append_heads(const spill_definition_t *definition, bson_t *pipeline)
     BCON_APPEND(pipeline, key[0], "{", "$project", "{", "incarnations", "{", "$filter", "{",
                 "input", "$incarnations", "as", "one", "cond", "{", "$and", "[", "{", "$gt", "[",
                 "$$one.pages", BCON_INT64(0), "]", "}", "{", "$lt", "[", "$$one.epoch", "{",
-                "$ifNull", "[", "{", "$max", BCON_UTF8(epoch), "}", BCON_INT64(INT64_MAX), "]", "}",
-                "]", "}", "]", "}", "}", "}", "}", "}", key[1], "{", "$match", "{",
+                "$ifNull", "[", "{", "$max", BCON_UTF8(incarnation), "}", BCON_INT64(INT64_MAX),
+                "]", "}", "]", "}", "]", "}", "}", "}", "}", "}", key[1], "{", "$match", "{",
                 "incarnations.0", "{", "$exists", BCON_BOOL(true), "}", "}", "}", key[2], "{",
                 "$sort", "{", "_id", BCON_INT32(1), "}", "}");
 }

@@ -5,7 +5,7 @@
 #include "store/mongo/mongo.h"
 
 #include "definition/fields.h"
-#include "store/overgrown.h"
+#include "store/oversized.h"
 #include "store/render.h"
 #include "util/error.h"
 
@@ -88,7 +88,7 @@ typedef struct search {
     void (*add)(struct search *search, const char *key, const bson_t *document,
                 const bson_iter_t *id);
     spill_buffer_t *last;                 /* the place of the last one: {"": _id} */
-    const spill_overgrown_query_t *query; /* of heads to be laid out */
+    const spill_oversized_query_t *query; /* of heads to be laid out */
     const uint8_t *after;                 /* the place that the search begins behind */
     size_t after_bytes;
     spill_code_t code; /* an answer that is wrong */
@@ -261,18 +261,19 @@ spill_code_t spill_mongo_owners(spill_store_t *store, const spill_definition_t *
 /* Where the expressions find what they speak of. */
 typedef struct names {
     char array[SPILL_NAME_SIZE + 1], count[SPILL_NAME_SIZE + 1];
-    char epoch[SPILL_NAME_SIZE + 32], first[SPILL_NAME_SIZE + 32], low[SPILL_NAME_SIZE + 32];
-    char removed[SPILL_NAME_SIZE + 32], gone[SPILL_NAME_SIZE + 32];
+    char incarnation[SPILL_NAME_SIZE + 32], first[SPILL_NAME_SIZE + 32],
+        watermark[SPILL_NAME_SIZE + 32];
+    char removed[SPILL_NAME_SIZE + 32], deleted[SPILL_NAME_SIZE + 32];
 } names_t;
 
 static void name(const spill_definition_t *definition, names_t *names)
 {
     snprintf(names->array, sizeof names->array, "$%s", definition->array);
     snprintf(names->count, sizeof names->count, "$%s", definition->count_field);
-    snprintf(names->epoch, sizeof names->epoch, "$spill.%s.epoch", definition->array);
+    snprintf(names->incarnation, sizeof names->incarnation, "$spill.%s.epoch", definition->array);
     snprintf(names->first, sizeof names->first, "$spill.%s.first", definition->array);
-    snprintf(names->low, sizeof names->low, "$spill.%s.low", definition->array);
-    snprintf(names->gone, sizeof names->gone, "$spill.%s.gone", definition->array);
+    snprintf(names->watermark, sizeof names->watermark, "$spill.%s.low", definition->array);
+    snprintf(names->deleted, sizeof names->deleted, "$spill.%s.gone", definition->array);
     snprintf(names->removed, sizeof names->removed, "$spill.%s.removed", definition->array);
 }
 
@@ -284,21 +285,21 @@ static void append_miscounted(const spill_definition_t *definition, const names_
         return;
     BCON_APPEND(any, "3", "{", "$ne", "[", BCON_UTF8(names->count), "{", "$subtract", "[", "{",
                 "$add", "[", BCON_UTF8(names->first), "{", "$size", BCON_UTF8(names->array), "}",
-                "]", "}", "{", "$add", "[", BCON_UTF8(names->low), BCON_UTF8(names->removed), "]",
-                "}", "]", "}", "]", "}");
+                "]", "}", "{", "$add", "[", BCON_UTF8(names->watermark), BCON_UTF8(names->removed),
+                "]", "}", "]", "}", "]", "}");
 }
 
 /* An array that is not empty, and is not ours or has outgrown its bounds. */
-static bson_t *overgrown_conditions(const spill_definition_t *definition, const names_t *names,
-                                    const spill_overgrown_query_t *query)
+static bson_t *oversized_conditions(const spill_definition_t *definition, const names_t *names,
+                                    const spill_oversized_query_t *query)
 {
     bson_t any = BSON_INITIALIZER;
-    BCON_APPEND(&any, "0", "{", "$eq", "[", "{", "$type", BCON_UTF8(names->epoch), "}", "missing",
-                "]", "}", "1", "{", "$gte", "[", "{", "$add", "[", "{", "$size",
+    BCON_APPEND(&any, "0", "{", "$eq", "[", "{", "$type", BCON_UTF8(names->incarnation), "}",
+                "missing", "]", "}", "1", "{", "$gte", "[", "{", "$add", "[", "{", "$size",
                 BCON_UTF8(names->array), "}", "{", "$size", "{", "$ifNull", "[",
-                BCON_UTF8(names->gone), "[", "]", "]", "}", "}", "]", "}", BCON_INT64(query->slots),
-                "]", "}", "2", "{", "$gte", "[", "{", "$bsonSize", "$$ROOT", "}",
-                BCON_INT64(query->bytes), "]", "}");
+                BCON_UTF8(names->deleted), "[", "]", "]", "}", "}", "]", "}",
+                BCON_INT64(query->slots), "]", "}", "2", "{", "$gte", "[", "{", "$bsonSize",
+                "$$ROOT", "}", BCON_INT64(query->bytes), "]", "}");
     if (query->counts)
         append_miscounted(definition, names, &any);
     bson_t *conditions = BCON_NEW(
@@ -309,17 +310,17 @@ static bson_t *overgrown_conditions(const spill_definition_t *definition, const 
     return conditions;
 }
 
-static void add_overgrown(search_t *search, const char *key, const bson_t *document,
+static void add_oversized(search_t *search, const char *key, const bson_t *document,
                           const bson_iter_t *id)
 {
     (void)id;
     bson_t entry = BSON_INITIALIZER, at = BSON_INITIALIZER;
     bson_iter_t iter;
-    spill_overgrown_t one;
+    spill_oversized_t one;
     bson_copy_to_excluding_noinit(document, &entry, "near", NULL);
     BSON_APPEND_DOCUMENT(&at, "0", document);
     bool read =
-        bson_iter_init(&iter, &at) && bson_iter_next(&iter) && spill_overgrown_read(&iter, &one);
+        bson_iter_init(&iter, &at) && bson_iter_next(&iter) && spill_oversized_read(&iter, &one);
     if (!read || one.elements < 0 || one.elements > INT32_MAX || one.bytes < 0)
         stop_search(search, "the measures of an array are not sizes");
     else
@@ -331,21 +332,21 @@ static void add_overgrown(search_t *search, const char *key, const bson_t *docum
     bson_destroy(&at);
 }
 
-spill_code_t spill_mongo_overgrown(spill_store_t *store, const spill_definition_t *definition,
+spill_code_t spill_mongo_oversized(spill_store_t *store, const spill_definition_t *definition,
                                    const spill_binding_t *binding,
-                                   const spill_overgrown_query_t *query, bson_t *found,
+                                   const spill_oversized_query_t *query, bson_t *found,
                                    spill_buffer_t *last, spill_error_t *error)
 {
     (void)binding;
     names_t names;
     name(definition, &names);
-    bson_t *conditions = overgrown_conditions(definition, &names, query);
+    bson_t *conditions = oversized_conditions(definition, &names, query);
     bson_t *projection =
         BCON_NEW("elements", "{", "$size", BCON_UTF8(names.array), "}", "bytes", "{", "$bsonSize",
                  "{", "a", BCON_UTF8(names.array), "}", "}", "ours", "{", "$ne", "[", "{", "$type",
-                 BCON_UTF8(names.epoch), "}", "missing", "]", "}", "full", "{", "$gte", "[", "{",
-                 "$bsonSize", "$$ROOT", "}", BCON_INT64(query->full > 0 ? query->full : INT64_MAX),
-                 "]", "}");
+                 BCON_UTF8(names.incarnation), "}", "missing", "]", "}", "full", "{", "$gte", "[",
+                 "{", "$bsonSize", "$$ROOT", "}",
+                 BCON_INT64(query->full > 0 ? query->full : INT64_MAX), "]", "}");
     spill_mongo_project_near(definition, projection);
     search_t search = {.store = (spill_mongo_t *)store,
                        .definition = definition,
@@ -354,7 +355,7 @@ spill_code_t spill_mongo_overgrown(spill_store_t *store, const spill_definition_
                        .projection = projection,
                        .limit = query->limit,
                        .array = found,
-                       .add = add_overgrown,
+                       .add = add_oversized,
                        .last = last};
     bson_init(found);
     spill_buffer_clear(last);

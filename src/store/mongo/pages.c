@@ -64,8 +64,8 @@ static bool take_page(void *context, const bson_t *projected)
     for (size_t i = 0; i < reading->count && reading->code == SPILL_OK; i++)
         if (reading->pages[i] == page)
             reading->code =
-                spill_mongo_take(reading->document, projected, &reading->responses[i].state,
-                                 &reading->responses[i].run, NULL, reading->error);
+                spill_mongo_decode_reply(reading->document, projected, &reading->responses[i].state,
+                                         &reading->responses[i].run, NULL, reading->error);
     return reading->code == SPILL_OK;
 }
 

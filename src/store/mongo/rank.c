@@ -55,7 +55,7 @@ typedef struct found {
 
 static bool is_full(const search_t *search)
 {
-    return (int64_t)search->response->best.count >= search->request->limit;
+    return (int64_t)search->response->top_n.count >= search->request->limit;
 }
 
 /* ---- looks ----------------------------------------------------------------------------------- */
@@ -89,7 +89,7 @@ static void append_match(const search_t *search, const look_t *look, bson_t *mat
         append_types(look->class, &value);
     bson_append_document_end(match, &value);
     BCON_APPEND(match, "spill.first", "{", "$gte", BCON_INT64(look->low), "$lt",
-                BCON_INT64(look->end), "}", "spill.epoch", BCON_INT64(request->epoch));
+                BCON_INT64(look->end), "}", "spill.epoch", BCON_INT64(request->incarnation));
 }
 
 /* What a server takes for a match may be none here: an array is not of the class of what is in it.
@@ -150,13 +150,13 @@ static void take(search_t *search, const found_t *found)
     for (size_t i = 0; i < found->top.count && !is_full(search); i++) {
         const spill_top_entry_t *entry = &found->top.at[i];
         spill_value_t value;
-        if (entry->seq == request->seq || spill_top_contains(&search->response->best, entry->seq))
+        if (entry->seq == request->seq || spill_top_contains(&search->response->top_n, entry->seq))
             continue;
         search->bytes += entry->size_bytes;
         if (search->bytes <= spill_top_room(request->definition) &&
             spill_mongo_find_in(&found->run, entry->seq, &value))
             spill_run_add(&search->values, entry->seq, &value);
-        spill_top_add(&search->response->best, (size_t)request->limit, entry);
+        spill_top_add(&search->response->top_n, (size_t)request->limit, entry);
     }
 }
 
@@ -166,7 +166,8 @@ static void take(search_t *search, const found_t *found)
 static spill_code_t take_alike(search_t *search, const spill_rank_t *rank, int64_t end,
                                spill_error_t *error)
 {
-    int64_t low = search->request->low, width = FIRST_NUMBERS, most = search->request->limit + 1;
+    int64_t low = search->request->watermark, width = FIRST_NUMBERS,
+            most = search->request->limit + 1;
     found_t found = {0};
     look_t look = {.class = (spill_rank_class_t)rank->class,
                    .equal = rank,
@@ -307,7 +308,7 @@ static spill_code_t find_next(search_t *search, spill_rank_class_t class, const 
     while (code == SPILL_OK && !ends && !*any) {
         look_t look = {.class = class,
                        .below = below ? &bound : NULL,
-                       .low = search->request->low,
+                       .low = search->request->watermark,
                        .end = search->request->pages,
                        .limit = FEW};
         ends = !below || !reach(&bound, width, &from);
@@ -364,7 +365,7 @@ static spill_code_t take_unranked(search_t *search, spill_error_t *error)
         read.seq = start->seq - 1;
     read.limit = request->definition->top_count + request->limit + 1;
     spill_code_t code = SPILL_OK;
-    if (read.seq >= request->low)
+    if (read.seq >= request->watermark)
         code = spill_mongo_read_elements(search->store, &read, &newest, error);
     for (size_t i = 0; code == SPILL_OK && i < newest.run.count; i++) {
         spill_element_t element = spill_run_element(&newest.run, i);
@@ -382,27 +383,27 @@ static spill_code_t take_unranked(search_t *search, spill_error_t *error)
     return code;
 }
 
-spill_code_t spill_mongo_read_best(spill_mongo_t *store, const spill_request_t *request,
-                                   spill_response_t *response, spill_error_t *error)
+spill_code_t spill_mongo_read_top_n(spill_mongo_t *store, const spill_request_t *request,
+                                    spill_response_t *response, spill_error_t *error)
 {
     search_t search = {.store = store, .request = request, .response = response};
-    spill_top_t *best = &response->best;
+    spill_top_t *top_n = &response->top_n;
     spill_code_t code = SPILL_OK;
     bool ranked = request->definition->sort_field[0] != '\0';
     int class = request->below ? request->below->rank.class : SPILL_RANK_DATE;
     if (!ranked)
         class = SPILL_RANK_NONE;
-    for (; code == SPILL_OK && class > SPILL_RANK_NONE && request->low < request->pages &&
+    for (; code == SPILL_OK && class > SPILL_RANK_NONE && request->watermark < request->pages &&
            !is_full(&search);
          class --)
         code = search_class(&search, (spill_rank_class_t) class, error);
     if (code == SPILL_OK && !is_full(&search))
         code = take_unranked(&search, error);
-    spill_top_show(best, request->definition, SIZE_MAX);
-    for (size_t i = 0; code == SPILL_OK && i < best->shown; i++) {
+    spill_top_show(top_n, request->definition, SIZE_MAX);
+    for (size_t i = 0; code == SPILL_OK && i < top_n->shown; i++) {
         spill_value_t value;
-        if (spill_mongo_find_in(&search.values, best->at[i].seq, &value))
-            spill_run_add(&response->run, best->at[i].seq, &value);
+        if (spill_mongo_find_in(&search.values, top_n->at[i].seq, &value))
+            spill_run_add(&response->run, top_n->at[i].seq, &value);
     }
     spill_run_release(&search.values);
     response->outcome = SPILL_DONE;

@@ -35,7 +35,7 @@ static void append_page_holding(const search_t *search, bson_t *stages)
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
     spill_mongo_append_page_owner(request, &match);
     BCON_APPEND(&match, "spill.first", "{", "$lte", BCON_INT64(last), "$gt",
-                BCON_INT64(search->over), "}", "spill.epoch", BCON_INT64(request->epoch));
+                BCON_INT64(search->over), "}", "spill.epoch", BCON_INT64(request->incarnation));
     spill_mongo_append_pages(request->definition, request->pages, &match);
     bson_append_document_end(&stage, &match);
     bson_append_document_end(stages, &stage);
@@ -55,7 +55,7 @@ static void match_pages(const spill_mongo_document_t *document, bson_t *match)
 {
     const spill_request_t *request = document->request;
     bson_t id;
-    if (!document->apart) {
+    if (!document->referenced) {
         spill_mongo_append_page_owner(request, match);
         return;
     }
@@ -80,7 +80,7 @@ static void append_left_over(const spill_mongo_document_t *document, bson_t *sta
     BSON_APPEND_DOCUMENT_BEGIN(stages, "0", &stage);
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
     match_pages(document, &match);
-    BCON_APPEND(&match, "spill.epoch", "{", "$lte", BCON_INT64(request->epoch), "}");
+    BCON_APPEND(&match, "spill.epoch", "{", "$lte", BCON_INT64(request->incarnation), "}");
     if (definition->layout == SPILL_LAYOUT_BUCKET) /* heads lie beside them */
         spill_mongo_append_pages(definition, INT64_MAX, &match);
     if (definition->keep == SPILL_KEEP_OLDEST) /* others are tombstones */
@@ -89,7 +89,7 @@ static void append_left_over(const spill_mongo_document_t *document, bson_t *sta
     bson_append_document_end(stages, &stage);
     BSON_APPEND_DOCUMENT_BEGIN(stages, "1", &stage);
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$sort", &order);
-    if (!document->apart)
+    if (!document->referenced)
         BSON_APPEND_INT32(&order, "spill.first", -1);
     BSON_APPEND_INT32(&order, "_id", -1);
     bson_append_document_end(&stage, &order);
@@ -117,14 +117,14 @@ static void append_document(const spill_mongo_document_t *document, bson_t *stag
 bson_t *spill_mongo_live_below(const spill_mongo_document_t *document, int64_t seq,
                                const bson_t *live)
 {
-    char first[SPILL_MONGO_PATH_SIZE], gone[SPILL_MONGO_PATH_SIZE];
+    char first[SPILL_MONGO_PATH_SIZE], deleted[SPILL_MONGO_PATH_SIZE];
     return BCON_NEW("$min", "[", BCON_DOCUMENT(live), "{", "$max", "[", BCON_INT64(0), "{",
                     "$subtract", "[", "{", "$subtract", "[", BCON_INT64(seq),
                     BCON_UTF8(spill_mongo_ref(document, "first", first)), "]", "}", "{", "$size",
                     "{", "$filter", "{", "input", "{", "$ifNull", "[",
-                    BCON_UTF8(spill_mongo_ref(document, "gone", gone)), "[", "]", "]", "}", "cond",
-                    "{", "$lt", "[", "$$this", BCON_INT64(seq), "]", "}", "}", "}", "}", "]", "}",
-                    "]", "}", "]");
+                    BCON_UTF8(spill_mongo_ref(document, "gone", deleted)), "[", "]", "]", "}",
+                    "cond", "{", "$lt", "[", "$$this", BCON_INT64(seq), "]", "}", "}", "}", "}",
+                    "]", "}", "]", "}", "]");
 }
 
 /*
@@ -135,9 +135,9 @@ static bson_t *run_limit(const spill_mongo_document_t *document, int64_t seq, in
                          const bson_t *live)
 {
     const spill_request_t *request = document->request;
-    char first[SPILL_MONGO_PATH_SIZE], gone[SPILL_MONGO_PATH_SIZE], pages[SPILL_MONGO_PATH_SIZE];
+    char first[SPILL_MONGO_PATH_SIZE], deleted[SPILL_MONGO_PATH_SIZE], pages[SPILL_MONGO_PATH_SIZE];
     spill_mongo_ref(document, "first", first);
-    spill_mongo_ref(document, "gone", gone);
+    spill_mongo_ref(document, "gone", deleted);
     if (!request->spare)
         return BCON_NEW("$literal", BCON_INT64(limit));
     bson_t *between;
@@ -145,8 +145,8 @@ static bson_t *run_limit(const spill_mongo_document_t *document, int64_t seq, in
         between = BCON_NEW("$subtract", "[", BCON_UTF8(first), BCON_INT64(seq), "]");
     else
         between = BCON_NEW("$subtract", "[", BCON_INT64(seq), "{", "$add", "[", BCON_UTF8(first),
-                           BCON_DOCUMENT(live), "{", "$size", "{", "$ifNull", "[", BCON_UTF8(gone),
-                           "[", "]", "]", "}", "}", "]", "}", "]");
+                           BCON_DOCUMENT(live), "{", "$size", "{", "$ifNull", "[",
+                           BCON_UTF8(deleted), "[", "]", "]", "}", "}", "]", "}", "]");
     bson_t *left = BCON_NEW(
         "$cond", "[", "{", "$gt", "[", BCON_UTF8(spill_mongo_ref(document, "pages", pages)),
         BCON_INT64(0), "]", "}", "{", "$max", "[", BCON_INT64(0), "{", "$subtract", "[",
@@ -176,7 +176,8 @@ static void project_run(const spill_mongo_document_t *document, bson_t *projecti
     bool first = forward && request->seq <= 0; /* there is no number below */
     int64_t limit = request->limit < INT32_MAX ? request->limit : INT32_MAX;
     int64_t seq = request->seq;
-    if (spill_keeps_best(request->definition) || (first && limit == INT32_MAX && !request->spare)) {
+    if (spill_keeps_top_n(request->definition) ||
+        (first && limit == INT32_MAX && !request->spare)) {
         project_all(document, projection);
         return;
     }
@@ -213,9 +214,9 @@ static void reverse(spill_run_t *run)
 /* Number an ascending run, whose first element has rank `from`, past the numbers that are gone. */
 static void number(const spill_state_t *state, int64_t from, spill_run_t *run)
 {
-    int64_t seq = spill_seqs_absent(&state->gone, state->first, from);
+    int64_t seq = spill_seqs_absent(&state->deleted, state->first, from);
     for (size_t i = 0; i < run->count; i++) {
-        seq = spill_seqs_pass(&state->gone, seq);
+        seq = spill_seqs_pass(&state->deleted, seq);
         run->entries[i].seq = seq++;
     }
 }
@@ -280,7 +281,7 @@ static bool take_run(const spill_mongo_document_t *document, const bson_t *proje
     if (spill_grows_at_front(document->request->definition))
         reverse(run);
     number(state, from, run);
-    if (spill_keeps_best(document->request->definition))
+    if (spill_keeps_top_n(document->request->definition))
         choose(document->request, run);
     if (document->request->want == SPILL_WANT_BACKWARD)
         reverse(run);
@@ -328,10 +329,10 @@ void spill_mongo_project_read(const spill_mongo_document_t *document, bson_t *pr
     spill_mongo_project_state(document, ops, projection);
     if (request->want_now)
         BSON_APPEND_UTF8(projection, "now", "$$NOW");
-    bool best = spill_keeps_best(request->definition);
-    if (request->want == SPILL_WANT_ID && !best && (document->head || !document->apart))
+    bool top_n = spill_keeps_top_n(request->definition);
+    if (request->want == SPILL_WANT_ID && !top_n && (document->head || !document->referenced))
         spill_mongo_project_element(document, projection);
-    else if (request->want != SPILL_WANT_NONE && (document->head || !document->apart))
+    else if (request->want != SPILL_WANT_NONE && (document->head || !document->referenced))
         project_run(document, projection);
 }
 
@@ -434,7 +435,7 @@ static bson_t *make_pipeline(const search_t *search)
     const char *key;
     bson_uint32_to_string(bson_count_keys(stages), &key, buffer, sizeof buffer);
     append_projection(document, key, stages);
-    if (request->page == SPILL_PAGE_WITH_ID && document->apart)
+    if (request->page == SPILL_PAGE_WITH_ID && document->referenced)
         BCON_APPEND(stages, "3", "{", "$limit", BCON_INT32(1), "}");
     else if (request->page == SPILL_PAGE_WITH_ID)
         BCON_APPEND(stages, "3", "{", "$match", "{", "from", "{", "$gte", BCON_INT64(0), "}", "}",
@@ -458,13 +459,13 @@ static void look_up_op(const spill_request_t *request, spill_ops_t *ops, spill_r
         response->op = *entry;
 }
 
-spill_code_t spill_mongo_take(const spill_mongo_document_t *document, const bson_t *projected,
-                              spill_state_t *state, spill_run_t *run, spill_ops_t *ops,
-                              spill_error_t *error)
+spill_code_t spill_mongo_decode_reply(const spill_mongo_document_t *document,
+                                      const bson_t *projected, spill_state_t *state,
+                                      spill_run_t *run, spill_ops_t *ops, spill_error_t *error)
 {
     spill_code_t code = spill_mongo_state(document, projected, state, ops, error);
-    if (code == SPILL_OK && document->apart && !document->head)
-        spill_mongo_take_apart(document, projected, state, run);
+    if (code == SPILL_OK && document->referenced && !document->head)
+        spill_mongo_decode_referenced(document, projected, state, run);
     else if (code == SPILL_OK && (state->present || document->request->plain))
         code = take_run(document, projected, state, run)
                    ? SPILL_OK
@@ -485,8 +486,8 @@ typedef struct findings {
 static void take_beyond(findings_t *findings, const bson_t *projected)
 {
     spill_response_t *response = findings->response;
-    findings->code = spill_mongo_take(findings->document, projected, &response->beyond,
-                                      &response->beyond_run, NULL, findings->error);
+    findings->code = spill_mongo_decode_reply(findings->document, projected, &response->beyond,
+                                              &response->beyond_run, NULL, findings->error);
 }
 
 /* Does the run begin in this document, so that nothing of it was left out? */
@@ -501,8 +502,8 @@ static void take_document(findings_t *findings, const bson_t *projected)
     const spill_request_t *request = findings->document->request;
     spill_response_t *response = findings->response;
     spill_ops_t ops = {0};
-    findings->code = spill_mongo_take(findings->document, projected, &response->state,
-                                      &response->run, &ops, findings->error);
+    findings->code = spill_mongo_decode_reply(findings->document, projected, &response->state,
+                                              &response->run, &ops, findings->error);
     if (findings->code == SPILL_OK && response->state.present && request->page >= 0 &&
         response->state.page != request->page)
         findings->code = spill_fail(findings->error, SPILL_CORRUPT,
@@ -514,7 +515,7 @@ static void take_document(findings_t *findings, const bson_t *projected)
     if (findings->code == SPILL_OK && response->state.present) {
         response->spared = request->spare && response->state.pages > 0 &&
                            !begins_within(request, &response->state);
-        spill_mongo_take_top_run(projected, &response->state, &response->top_run);
+        spill_mongo_decode_top_run(projected, &response->state, &response->top_run);
         take_fields(projected, &response->fields);
         if (response->fields && spill_mongo_is_bucket(findings->document))
             spill_mongo_bucket_fields(findings->document, &response->fields);

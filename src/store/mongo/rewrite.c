@@ -18,7 +18,8 @@ static bool changes_statistics(const rewrite_t *rewrite)
 {
     return spill_mongo_is_bucket(rewrite->document) &&
            (rewrite->before->live != rewrite->after->live ||
-            !spill_tally_equal(&rewrite->before->tally, &rewrite->after->tally));
+            !spill_window_stats_equal(&rewrite->before->window_stats,
+                                      &rewrite->after->window_stats));
 }
 
 static void set_changed(const rewrite_t *rewrite, bson_t *set)
@@ -33,7 +34,7 @@ static void set_changed(const rewrite_t *rewrite, bson_t *set)
     } numbers[] = {{"rev", before->rev, after->rev},
                    {"first", before->first, after->first},
                    {"pages", before->pages, after->pages},
-                   {"low", before->low, after->low},
+                   {"low", before->watermark, after->watermark},
                    {"removed", before->removed, after->removed},
                    {"total", before->total, after->total}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -44,8 +45,8 @@ static void set_changed(const rewrite_t *rewrite, bson_t *set)
         bson_append_bool(set, spill_mongo_path(document, "sealed", path), -1, true);
     if (after->closed && !before->closed)
         bson_append_bool(set, spill_mongo_path(document, "closed", path), -1, true);
-    if (after->gone.count > 0 && !spill_seqs_equal(&before->gone, &after->gone))
-        spill_mongo_set_gone(document, after, set);
+    if (after->deleted.count > 0 && !spill_seqs_equal(&before->deleted, &after->deleted))
+        spill_mongo_set_deleted(document, after, set);
     if (changes_statistics(rewrite))
         spill_mongo_set_statistics(document, after, true, set);
     if (after->intent && !before->intent)
@@ -55,7 +56,8 @@ static void set_changed(const rewrite_t *rewrite, bson_t *set)
 /* Does it no longer take quick appends? */
 static bool closes(const spill_state_t *before, const spill_state_t *after)
 {
-    return (after->sealed || after->gone.count > 0) && !before->sealed && before->gone.count == 0;
+    return (after->sealed || after->deleted.count > 0) && !before->sealed &&
+           before->deleted.count == 0;
 }
 
 /* Fields that are gone from the bookkeeping. */
@@ -65,10 +67,11 @@ static void append_unset(const rewrite_t *rewrite, bson_t *unset)
     const struct {
         const char *name;
         bool goes;
-    } fields[] = {{spill_mongo_gone_name(after), before->gone.count > 0 && after->gone.count == 0},
-                  {"intent", before->intent && !after->intent},
-                  {"tally", before->tally.values > 0 && after->tally.values == 0},
-                  {"open", closes(before, after)}};
+    } fields[] = {
+        {spill_mongo_deleted_name(after), before->deleted.count > 0 && after->deleted.count == 0},
+        {"intent", before->intent && !after->intent},
+        {"tally", before->window_stats.values > 0 && after->window_stats.values == 0},
+        {"open", closes(before, after)}};
     uint32_t count = 0;
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         char path[SPILL_MONGO_PATH_SIZE], buffer[16];
@@ -140,7 +143,7 @@ static void set_derived(const rewrite_t *rewrite, bson_t *set)
 {
     const spill_definition_t *definition = rewrite->document->request->definition;
     const spill_state_t *after = rewrite->after;
-    if (rewrite->document->apart) {
+    if (rewrite->document->referenced) {
         if (spill_mongo_summary_changes(rewrite->document, rewrite->before, after))
             spill_mongo_set_summary(rewrite->document, after, rewrite->top, true, set);
         return;

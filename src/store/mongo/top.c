@@ -38,8 +38,8 @@ void spill_mongo_project_top(const spill_mongo_document_t *document, bson_t *pro
     BSON_APPEND_UTF8(projection, "topRun", ref);
 }
 
-spill_code_t spill_mongo_take_top(const spill_mongo_document_t *document, const bson_t *projected,
-                                  spill_state_t *state, spill_error_t *error)
+spill_code_t spill_mongo_decode_top(const spill_mongo_document_t *document, const bson_t *projected,
+                                    spill_state_t *state, spill_error_t *error)
 {
     bson_iter_t top, shown;
     if (!has_top(document) || !state->present || !bson_iter_init_find(&top, projected, "top"))
@@ -53,7 +53,8 @@ spill_code_t spill_mongo_take_top(const spill_mongo_document_t *document, const 
     return SPILL_OK;
 }
 
-void spill_mongo_take_top_run(const bson_t *projected, const spill_state_t *state, spill_run_t *run)
+void spill_mongo_decode_top_run(const bson_t *projected, const spill_state_t *state,
+                                spill_run_t *run)
 {
     bson_iter_t iter, elements;
     if (!bson_iter_init_find(&iter, projected, "topRun") || !BSON_ITER_HOLDS_ARRAY(&iter) ||

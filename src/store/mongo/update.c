@@ -100,7 +100,7 @@ static void increment_by_roll(const spill_mongo_document_t *document,
     }
     if (roll->clears)
         BSON_APPEND_BOOL(&parts->unset,
-                         spill_mongo_path(document, roll->best ? "gaps" : "gone", path), true);
+                         spill_mongo_path(document, roll->top_n ? "gaps" : "gone", path), true);
 }
 
 void spill_mongo_update_of_append(const spill_mongo_document_t *document, const bson_t *open,
@@ -115,10 +115,10 @@ void spill_mongo_update_of_append(const spill_mongo_document_t *document, const 
     bson_concat(&parts.set, open);
     if (push)
         bson_concat(&parts.push, push);
-    if (!roll || !roll->best)
+    if (!roll || !roll->top_n)
         spill_mongo_push(document, roll, &parts.push);
     else if (!roll->same)
-        spill_mongo_set_array(document, roll->best, &parts.set);
+        spill_mongo_set_array(document, roll->top_n, &parts.set);
     if (roll)
         increment_by_roll(document, roll, &parts);
     else
@@ -157,40 +157,41 @@ static void set_first_summary(const spill_mongo_document_t *document, bson_t *se
     spill_state_release(&state);
 }
 
-void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, int64_t epoch,
+void spill_mongo_update_of_new_head(const spill_mongo_document_t *document, int64_t incarnation,
                                     const spill_mongo_roll_t *roll, bson_t *update)
 {
     const spill_request_t *request = document->request;
     const spill_definition_t *definition = request->definition;
     int64_t first = roll ? roll->moved : 0;
-    bool best = roll && roll->best;
-    int64_t count = best ? (int64_t)roll->best->count : (int64_t)request->element_count - first;
+    bool top_n = roll && roll->top_n;
+    int64_t count = top_n ? (int64_t)roll->top_n->count : (int64_t)request->element_count - first;
     char path[SPILL_MONGO_PATH_SIZE];
     update_t parts;
     update_init(&parts);
     struct {
         const char *name;
         int64_t value;
-    } numbers[] = {
-        {"epoch", epoch}, {"rev", epoch}, {"first", first}, {"n", spill_request_ops(request)},
-        {"pages", 0},     {"low", first}, {"removed", 0}};
+    } numbers[] = {{"epoch", incarnation}, {"rev", incarnation},
+                   {"first", first},       {"n", spill_request_ops(request)},
+                   {"pages", 0},           {"low", first},
+                   {"removed", 0}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         bson_append_int64(&parts.set, spill_mongo_path(document, numbers[i].name, path), -1,
                           numbers[i].value);
     if (definition->keep == SPILL_KEEP_OLDEST)
         BSON_APPEND_INT64(&parts.set, spill_mongo_path(document, "total", path), 0);
     spill_mongo_append_ops(request, spill_mongo_path(document, "ops", path), &parts.set);
-    if (document->apart) {
+    if (document->referenced) {
         set_first_summary(document, &parts.set);
     } else {
-        if (!best)
-            spill_mongo_append_open(document, epoch, spill_mongo_path(document, "open", path),
+        if (!top_n)
+            spill_mongo_append_open(document, incarnation, spill_mongo_path(document, "open", path),
                                     &parts.set);
         spill_render_count(&parts.set, document->count, count);
     }
-    if (best) {
-        spill_mongo_set_array(document, roll->best, &parts.set);
-        spill_mongo_set_gone(document, roll->after, &parts.set);
+    if (top_n) {
+        spill_mongo_set_array(document, roll->top_n, &parts.set);
+        spill_mongo_set_deleted(document, roll->after, &parts.set);
     } else if (count > 0) {
         spill_mongo_push(document, roll, &parts.push);
     } else {

@@ -1,14 +1,14 @@
 #include "tools/bench/place.h"
 
-#include "store/browse.h"
-#include "store/foreign.h"
+#include "store/raw_admin.h"
+#include "store/raw_reader.h"
 #include "store/store.h"
 #include "util/error.h"
 
 #include <string.h>
 
 /* In the catalog of imports, whose own names end with 16 hexadecimal digits. */
-static const char mark_name[] = SPILL_BENCH_NAME ":run";
+static const char checkpoint_name[] = SPILL_BENCH_NAME ":run";
 
 bool spill_bench_stopped(const spill_bench_options_t *options)
 {
@@ -54,15 +54,15 @@ static spill_code_t check_definitions(spill_store_t *store, bool others, spill_e
 /* For each collection of the benchmark's names on a server: drop it, or say that it is there. */
 static spill_code_t each_collection(const char *uri, bool drop, spill_error_t *error)
 {
-    spill_foreign_t *foreign = NULL;
+    spill_raw_admin_t *admin = NULL;
     bson_t descriptions;
     bson_iter_t at, entry;
-    if (!spill_browse_serves(uri))
+    if (!spill_raw_reader_serves(uri))
         return SPILL_OK;
-    spill_code_t code = spill_foreign_open(uri, &foreign, error);
+    spill_code_t code = spill_raw_admin_open(uri, &admin, error);
     if (code != SPILL_OK)
         return code;
-    code = foreign->ops->list(foreign, &descriptions, error);
+    code = admin->ops->list(admin, &descriptions, error);
     if (code == SPILL_OK) {
         bson_iter_init(&at, &descriptions);
         while (code == SPILL_OK && bson_iter_next(&at)) {
@@ -70,12 +70,12 @@ static spill_code_t each_collection(const char *uri, bool drop, spill_error_t *e
                 !BSON_ITER_HOLDS_UTF8(&entry) || !is_ours(bson_iter_utf8(&entry, NULL)))
                 continue;
             const char *name = bson_iter_utf8(&entry, NULL);
-            code = drop ? foreign->ops->drop(foreign, name, error)
-                        : occupied("collection", name, error);
+            code =
+                drop ? admin->ops->drop(admin, name, error) : occupied("collection", name, error);
         }
         bson_destroy(&descriptions);
     }
-    spill_foreign_close(foreign);
+    spill_raw_admin_close(admin);
     return code;
 }
 
@@ -102,7 +102,7 @@ static spill_code_t drop_all(spill_store_t *store, const char *uri, spill_error_
     if (code == SPILL_OK)
         code = each_collection(uri, true, error);
     if (code == SPILL_OK)
-        code = store->ops->catalog_delete(store, SPILL_CATALOG_IMPORT, mark_name, error);
+        code = store->ops->catalog_delete(store, SPILL_CATALOG_IMPORT, checkpoint_name, error);
     return code;
 }
 
@@ -123,12 +123,12 @@ static spill_code_t open_store(const spill_bench_options_t *options, bool must_e
 /* Saved only where there is none: of two runs at the same moment one gets it. */
 static spill_code_t take_mark(spill_bench_place_t *place, spill_error_t *error)
 {
-    bson_t mark = BSON_INITIALIZER;
+    bson_t checkpoint = BSON_INITIALIZER;
     bool done = false;
-    BSON_APPEND_UTF8(&mark, "definition", SPILL_BENCH_NAME);
-    spill_code_t code = place->store->ops->catalog_put(place->store, SPILL_CATALOG_IMPORT,
-                                                       mark_name, NULL, &mark, &done, error);
-    bson_destroy(&mark);
+    BSON_APPEND_UTF8(&checkpoint, "definition", SPILL_BENCH_NAME);
+    spill_code_t code = place->store->ops->catalog_put(
+        place->store, SPILL_CATALOG_IMPORT, checkpoint_name, NULL, &checkpoint, &done, error);
+    bson_destroy(&checkpoint);
     if (code == SPILL_OK && !done)
         return spill_fail(error, SPILL_REFUSED,
                           "another run of the benchmark is at work on this store, or was killed: "
@@ -137,10 +137,11 @@ static spill_code_t take_mark(spill_bench_place_t *place, spill_error_t *error)
     return code;
 }
 
-static spill_code_t give_mark_back(spill_bench_place_t *place, spill_error_t *error)
+static spill_code_t give_checkpoint_back(spill_bench_place_t *place, spill_error_t *error)
 {
     place->taken = false;
-    return place->store->ops->catalog_delete(place->store, SPILL_CATALOG_IMPORT, mark_name, error);
+    return place->store->ops->catalog_delete(place->store, SPILL_CATALOG_IMPORT, checkpoint_name,
+                                             error);
 }
 
 spill_code_t spill_bench_enter(const spill_bench_options_t *options, spill_bench_place_t *place,
@@ -156,7 +157,7 @@ spill_code_t spill_bench_enter(const spill_bench_options_t *options, spill_bench
     if (code == SPILL_OK)
         code = each_collection(options->uri, false, error);
     if (code != SPILL_OK)
-        give_mark_back(place, NULL);
+        give_checkpoint_back(place, NULL);
     return code;
 }
 
@@ -180,7 +181,7 @@ spill_code_t spill_bench_clean(const spill_bench_options_t *options, spill_error
 {
     spill_store_t *store = NULL;
     spill_error_t closing;
-    spill_code_t code = open_store(options, !spill_browse_serves(options->uri), &store, error);
+    spill_code_t code = open_store(options, !spill_raw_reader_serves(options->uri), &store, error);
     if (code != SPILL_OK)
         return code;
     code = check_definitions(store, true, error);

@@ -1,6 +1,6 @@
 #include "tools/bench/result.h"
 
-#include "store/browse.h"
+#include "store/raw_reader.h"
 #include "util/clock.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ void spill_bench_start(const spill_bench_options_t *options, spill_bench_result_
     *result = (spill_bench_result_t){.started_ms = spill_clock_now_us(NULL) / 1000,
                                      .load_before = load(),
                                      .processors = (int)sysconf(_SC_NPROCESSORS_ONLN),
-                                     .counts_read = spill_browse_serves(options->uri)};
+                                     .counts_read = spill_raw_reader_serves(options->uri)};
 }
 
 void spill_bench_finish(spill_bench_result_t *result)

@@ -1,7 +1,7 @@
 /* The benchmark: lengths one after the other; at each of them the kinds take turns. */
+#include "tools/bench/bench_side.h"
 #include "tools/bench/place.h"
 #include "tools/bench/result.h"
-#include "tools/bench/side.h"
 #include "util/error.h"
 
 #include <inttypes.h>

@@ -13,7 +13,7 @@ static bool is_bucket(const spill_array_t *array)
     return spill_array_get_definition(array)->layout == SPILL_LAYOUT_BUCKET;
 }
 
-static bool is_apart(spill_layout_t layout)
+static bool is_referenced(spill_layout_t layout)
 {
     return layout == SPILL_LAYOUT_REFERENCE || layout == SPILL_LAYOUT_SUBSET;
 }
@@ -31,13 +31,14 @@ static void set_bounds(const spill_subject_kind_t *kind, const spill_subject_bou
                        spill_definition_t *definition)
 {
     spill_bounds_t *own = &definition->bounds;
-    own->threshold = is_apart(kind->layout) ? 1 : bounds->threshold;
+    own->threshold = is_referenced(kind->layout) ? 1 : bounds->threshold;
     own->head_bytes_max = room_for(bounds->threshold + bounds->page, bounds->element_bytes);
     if (kind->layout == SPILL_LAYOUT_CAPPED)
         return;
     own->page_capacity = bounds->page;
-    own->page_bytes_max = is_apart(kind->layout) ? own->page_bytes_max
-                                                 : room_for(bounds->page, bounds->element_bytes);
+    own->page_bytes_max = is_referenced(kind->layout)
+                              ? own->page_bytes_max
+                              : room_for(bounds->page, bounds->element_bytes);
 }
 
 spill_code_t spill_subject_definition(const spill_subject_kind_t *kind, const char *name,

@@ -2,9 +2,9 @@
  * Which threshold and page a store likes best. All pairs take turns for a few rounds; the best
  * quarter of them then for as many rounds as were asked for.
  */
+#include "tools/bench/bench_side.h"
 #include "tools/bench/place.h"
 #include "tools/bench/result.h"
-#include "tools/bench/side.h"
 #include "util/error.h"
 
 #include <stdio.h>

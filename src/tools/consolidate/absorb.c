@@ -35,7 +35,7 @@ static spill_code_t fail_conflict(const stray_t *stray, const bson_t *document,
                                   spill_error_t *error)
 {
     spill_value_t id;
-    spill_code_t code = spill_image_id_of(document, &id, error);
+    spill_code_t code = spill_transform_id_of(document, &id, error);
     if (code != SPILL_OK)
         return code;
     char *text = spill_value_to_json(&id, false);
@@ -51,70 +51,73 @@ static spill_code_t fail_conflict(const stray_t *stray, const bson_t *document,
 }
 
 /* What the documents become in the target, and the _ids by which that may have them. */
-static spill_code_t transform(const stray_t *stray, const spill_foreign_batch_t *documents,
-                              spill_foreign_batch_t *images, bson_t *ids, spill_error_t *error)
+static spill_code_t transform(const stray_t *stray, const spill_raw_admin_batch_t *documents,
+                              spill_raw_admin_batch_t *transformed_documents, bson_t *ids,
+                              spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
     uint32_t count = 0;
     for (size_t i = 0; i < documents->count && code == SPILL_OK; i++) {
-        bson_t image;
+        bson_t transformed;
         char buffer[16];
         const char *key;
         spill_value_t id;
         if (stray->open)
-            code = spill_image_make(&stray->slice, documents->documents[i], &image, error);
+            code =
+                spill_transform_make(&stray->slice, documents->documents[i], &transformed, error);
         else
-            bson_copy_to(documents->documents[i], &image);
+            bson_copy_to(documents->documents[i], &transformed);
         if (code == SPILL_OK)
-            code = spill_image_id_of(&image, &id, error);
+            code = spill_transform_id_of(&transformed, &id, error);
         if (code == SPILL_OK) {
             bson_uint32_to_string(count++, &key, buffer, sizeof buffer);
             spill_value_append(&id, ids, key);
-            spill_foreign_batch_add(images, &image);
+            spill_raw_admin_batch_add(transformed_documents, &transformed);
         }
         if (code == SPILL_OK && stray->open && !stray->slice.keeps_ids) {
-            code = spill_image_id_of(documents->documents[i], &id, error);
+            code = spill_transform_id_of(documents->documents[i], &id, error);
             bson_uint32_to_string(count++, &key, buffer, sizeof buffer);
             spill_value_append(&id, ids, key); /* as the application may have written it */
         }
-        bson_destroy(&image);
+        bson_destroy(&transformed);
     }
     return code;
 }
 
 /* Plan an insert for each image that is not in the target. *count is their number. */
-static spill_code_t plan_inserts(const stray_t *stray, const spill_foreign_batch_t *images,
-                                 const bson_t *ids, spill_foreign_write_t *writes, size_t *count,
+static spill_code_t plan_inserts(const stray_t *stray,
+                                 const spill_raw_admin_batch_t *transformed_documents,
+                                 const bson_t *ids, spill_raw_admin_write_t *writes, size_t *count,
                                  spill_error_t *error)
 {
-    spill_foreign_batch_t found = {0};
-    spill_foreign_read_t what = {.collection = stray->to,
-                                 .filter =
-                                     stray->open && !stray->slice.keeps_ids ? &stray->filter : NULL,
-                                 .ids = ids};
-    bool *there = bson_malloc0(images->count + 1);
+    spill_raw_admin_batch_t found = {0};
+    spill_raw_admin_read_t what = {.collection = stray->to,
+                                   .filter = stray->open && !stray->slice.keeps_ids ? &stray->filter
+                                                                                    : NULL,
+                                   .ids = ids};
+    bool *there = bson_malloc0(transformed_documents->count + 1);
     spill_code_t code = SPILL_OK;
-    if (images->count > 0)
-        code = stray->run->foreign->ops->read(stray->run->foreign, &what, &found, error);
+    if (transformed_documents->count > 0)
+        code = stray->run->admin->ops->read(stray->run->admin, &what, &found, error);
     for (size_t i = 0; i < found.count && code == SPILL_OK; i++) {
         bool equal = false;
-        for (size_t j = 0; j < images->count && !equal; j++) {
-            equal = bson_equal(found.documents[i], images->documents[j]);
+        for (size_t j = 0; j < transformed_documents->count && !equal; j++) {
+            equal = bson_equal(found.documents[i], transformed_documents->documents[j]);
             there[j] = there[j] || equal;
         }
         if (!equal)
             code = fail_conflict(stray, found.documents[i], error);
     }
-    for (size_t i = 0; i < images->count && code == SPILL_OK; i++)
+    for (size_t i = 0; i < transformed_documents->count && code == SPILL_OK; i++)
         if (!there[i])
-            writes[(*count)++] = (spill_foreign_write_t){.kind = SPILL_FOREIGN_INSERT,
-                                                         .document = images->documents[i]};
+            writes[(*count)++] = (spill_raw_admin_write_t){
+                .kind = SPILL_RAW_ADMIN_INSERT, .document = transformed_documents->documents[i]};
     bson_free(there);
-    spill_foreign_batch_release(&found);
+    spill_raw_admin_batch_release(&found);
     return code;
 }
 
-static spill_code_t insert_all(const stray_t *stray, spill_foreign_write_t *writes, size_t count,
+static spill_code_t insert_all(const stray_t *stray, spill_raw_admin_write_t *writes, size_t count,
                                spill_error_t *error)
 {
     spill_consolidate_run_t *run = stray->run;
@@ -122,7 +125,7 @@ static spill_code_t insert_all(const stray_t *stray, spill_foreign_write_t *writ
         return SPILL_OK;
     spill_code_t code = spill_consolidate_check_own(run, error);
     if (code == SPILL_OK)
-        code = run->foreign->ops->write(run->foreign, stray->to, writes, count, error);
+        code = run->admin->ops->write(run->admin, stray->to, writes, count, error);
     for (size_t i = 0; i < count && code == SPILL_OK; i++)
         if (writes[i].duplicate)
             code = fail_conflict(stray, writes[i].document, error);
@@ -132,21 +135,21 @@ static spill_code_t insert_all(const stray_t *stray, spill_foreign_write_t *writ
 }
 
 /* Look for conflicts of a chunk and, with `inserts`, insert what the target does not have. */
-static spill_code_t absorb_chunk(const stray_t *stray, const spill_foreign_batch_t *documents,
+static spill_code_t absorb_chunk(const stray_t *stray, const spill_raw_admin_batch_t *documents,
                                  bool inserts, spill_error_t *error)
 {
-    spill_foreign_batch_t images = {0};
+    spill_raw_admin_batch_t transformed_documents = {0};
     bson_t ids = BSON_INITIALIZER;
-    spill_foreign_write_t *writes = bson_malloc0((documents->count + 1) * sizeof *writes);
+    spill_raw_admin_write_t *writes = bson_malloc0((documents->count + 1) * sizeof *writes);
     size_t count = 0;
-    spill_code_t code = transform(stray, documents, &images, &ids, error);
+    spill_code_t code = transform(stray, documents, &transformed_documents, &ids, error);
     if (code == SPILL_OK)
-        code = plan_inserts(stray, &images, &ids, writes, &count, error);
+        code = plan_inserts(stray, &transformed_documents, &ids, writes, &count, error);
     if (code == SPILL_OK && inserts)
         code = insert_all(stray, writes, count, error);
     bson_free(writes);
     bson_destroy(&ids);
-    spill_foreign_batch_release(&images);
+    spill_raw_admin_batch_release(&transformed_documents);
     return code;
 }
 
@@ -157,8 +160,8 @@ static spill_code_t absorb_documents(const stray_t *stray, bool inserts, spill_e
     bson_t after = BSON_INITIALIZER;
     spill_code_t code = SPILL_OK;
     for (bool end = false; code == SPILL_OK && !end;) {
-        spill_foreign_read_t what = {.collection = stray->from, .limit = CHUNK_DOCUMENTS};
-        spill_foreign_batch_t batch = {0};
+        spill_raw_admin_read_t what = {.collection = stray->from, .limit = CHUNK_DOCUMENTS};
+        spill_raw_admin_batch_t batch = {0};
         spill_value_t id;
         bson_iter_t iter;
         if (bson_iter_init_find(&iter, &after, "id")) {
@@ -169,17 +172,17 @@ static spill_code_t absorb_documents(const stray_t *stray, bool inserts, spill_e
             code =
                 spill_fail(error, SPILL_CANCELLED, "interrupted: run the same command to continue");
         if (code == SPILL_OK)
-            code = stray->run->foreign->ops->read(stray->run->foreign, &what, &batch, error);
+            code = stray->run->admin->ops->read(stray->run->admin, &what, &batch, error);
         if (code == SPILL_OK)
             code = absorb_chunk(stray, &batch, inserts, error);
         end = batch.end || batch.count == 0;
         if (code == SPILL_OK && !end)
-            code = spill_image_id_of(batch.documents[batch.count - 1], &id, error);
+            code = spill_transform_id_of(batch.documents[batch.count - 1], &id, error);
         if (code == SPILL_OK && !end) {
             bson_reinit(&after);
             spill_value_append(&id, &after, "id");
         }
-        spill_foreign_batch_release(&batch);
+        spill_raw_admin_batch_release(&batch);
     }
     bson_destroy(&after);
     return code;

@@ -55,7 +55,7 @@ spill_code_t spill_consolidate_check_definitions(spill_consolidate_run_t *run, b
 {
     bson_t definitions, stored, definition;
     bson_iter_t iter, entry;
-    spill_code_t code = run->foreign->ops->definitions(run->foreign, &definitions, error);
+    spill_code_t code = run->admin->ops->definitions(run->admin, &definitions, error);
     bson_iter_init(&iter, &definitions);
     while (code == SPILL_OK && bson_iter_next(&iter)) {
         const uint8_t *data;
@@ -76,8 +76,9 @@ spill_code_t spill_consolidate_check_definitions(spill_consolidate_run_t *run, b
 
 /* Of a chunk of a slice: the _ids of the images that the old form's documents of these would have,
  * where the application has written those by another _id than the image's. */
-static spill_code_t image_ids(const spill_share_t *slice, const spill_foreign_batch_t *batch,
-                              bson_t *ids, spill_error_t *error)
+static spill_code_t transformed_ids(const spill_share_t *slice,
+                                    const spill_raw_admin_batch_t *batch, bson_t *ids,
+                                    spill_error_t *error)
 {
     uint32_t count = 0;
     spill_code_t code = SPILL_OK;
@@ -85,16 +86,16 @@ static spill_code_t image_ids(const spill_share_t *slice, const spill_foreign_ba
         bson_t old = BSON_INITIALIZER;
         bson_iter_t iter;
         spill_value_t id, old_id;
-        code = spill_image_id_of(batch->documents[i], &id, error);
+        code = spill_transform_id_of(batch->documents[i], &id, error);
         if (code == SPILL_OK) {
-            spill_image_old_id(slice, &id, &old, "");
+            spill_transform_original_id(slice, &id, &old, "");
             bson_iter_init_find(&iter, &old, "");
             old_id = spill_value_from_iter(&iter);
             if (spill_value_equal(&id, &old_id)) {
                 char buffer[16];
                 const char *key;
                 bson_uint32_to_string(count++, &key, buffer, sizeof buffer);
-                spill_image_id(slice, &id, ids, key);
+                spill_transform_id(slice, &id, ids, key);
             }
         }
         bson_destroy(&old);
@@ -104,13 +105,13 @@ static spill_code_t image_ids(const spill_share_t *slice, const spill_foreign_ba
 
 /* Is one of these _ids there, too? */
 static spill_code_t refuse_if_there(spill_consolidate_run_t *run, const spill_joined_t *member,
-                                    const spill_foreign_read_t *what, spill_error_t *error)
+                                    const spill_raw_admin_read_t *what, spill_error_t *error)
 {
-    spill_foreign_batch_t batch;
+    spill_raw_admin_batch_t batch;
     spill_value_t id;
-    spill_code_t code = run->foreign->ops->read(run->foreign, what, &batch, error);
+    spill_code_t code = run->admin->ops->read(run->admin, what, &batch, error);
     if (code == SPILL_OK && batch.count > 0)
-        code = spill_image_id_of(batch.documents[0], &id, error);
+        code = spill_transform_id_of(batch.documents[0], &id, error);
     if (code == SPILL_OK && batch.count > 0) {
         char *text = spill_value_to_json(&id, false);
         code = spill_fail(error, SPILL_REFUSED,
@@ -120,17 +121,17 @@ static spill_code_t refuse_if_there(spill_consolidate_run_t *run, const spill_jo
                           what->collection, text ? text : "?", member->collection);
         bson_free(text);
     }
-    spill_foreign_batch_release(&batch);
+    spill_raw_admin_batch_release(&batch);
     return code;
 }
 
 /* Behind `after`, {id: _id} or empty, which goes on. */
 static spill_code_t check_chunk(spill_consolidate_run_t *run, size_t member,
-                                spill_foreign_read_t what, bson_t *after, bool *end,
+                                spill_raw_admin_read_t what, bson_t *after, bool *end,
                                 spill_error_t *error)
 {
     spill_share_t slice = spill_consolidation_share(run->group, member);
-    spill_foreign_batch_t batch = {0};
+    spill_raw_admin_batch_t batch = {0};
     bson_t ids = BSON_INITIALIZER;
     bson_iter_t iter;
     spill_value_t id;
@@ -138,12 +139,12 @@ static spill_code_t check_chunk(spill_consolidate_run_t *run, size_t member,
         id = spill_value_from_iter(&iter);
         what.after = &id;
     }
-    spill_code_t code = run->foreign->ops->read(run->foreign, &what, &batch, error);
+    spill_code_t code = run->admin->ops->read(run->admin, &what, &batch, error);
     *end = batch.end;
     if (code == SPILL_OK)
-        code = image_ids(&slice, &batch, &ids, error);
+        code = transformed_ids(&slice, &batch, &ids, error);
     if (code == SPILL_OK && batch.count > 0) {
-        spill_image_id_of(batch.documents[batch.count - 1], &id, NULL);
+        spill_transform_id_of(batch.documents[batch.count - 1], &id, NULL);
         bson_reinit(after);
         spill_value_append(&id, after, "id");
     }
@@ -152,7 +153,7 @@ static spill_code_t check_chunk(spill_consolidate_run_t *run, size_t member,
     what.limit = 1;
     if (code == SPILL_OK && bson_count_keys(&ids) > 0)
         code = refuse_if_there(run, &run->group->members[member], &what, error);
-    spill_foreign_batch_release(&batch);
+    spill_raw_admin_batch_release(&batch);
     bson_destroy(&ids);
     return code;
 }
@@ -164,10 +165,10 @@ static spill_code_t check_slice(spill_consolidate_run_t *run, size_t member, con
     spill_code_t code = SPILL_OK;
     spill_value_append(&run->group->members[member].value, &filter, run->group->field);
     for (bool end = false; code == SPILL_OK && !end;) {
-        spill_foreign_read_t what = {.collection = joint,
-                                     .filter = &filter,
-                                     .ids_only = true,
-                                     .limit = spill_throttle_chunk_size(&run->throttle)};
+        spill_raw_admin_read_t what = {.collection = joint,
+                                       .filter = &filter,
+                                       .ids_only = true,
+                                       .limit = spill_throttle_chunk_size(&run->throttle)};
         if (spill_throttle_wait(&run->throttle))
             code = check_chunk(run, member, what, &after, &end, error);
         else

@@ -2,22 +2,20 @@
  * Consolidate: many collections of one shape become one, with a field that tells them apart, while
  * the application goes on writing to the old ones (docs/how-to/consolidate.md).
  *
- *   copy       every old document has its image in the joint collection (image.h); repeated until a
- *              pass over all finds each slice equal to its collection
- *   cut over   each old collection in turn gets another name, under which nobody writes; what was
- *              written up to then is copied and compared; a view stands under the old name, if
- *              wanted
- *   finish     the old collections are dropped
+ *   copy       every old document has its image in the joint collection (transform.h); repeated
+ * until a pass over all finds each slice equal to its collection cut over   each old collection in
+ * turn gets another name, under which nobody writes; what was written up to then is copied and
+ * compared; a view stands under the old name, if wanted finish     the old collections are dropped
  *   undo       up to then: what was written to the joint collection after the cut-over goes back,
  *              the old collections get their names again, and the joint one is dropped
  *
- * Every step may be killed and started again: a mark in the store says which one it was (mark.h),
- * and all that a step does is found done when it is done again.
+ * Every step may be killed and started again: a mark in the store says which one it was
+ * (consolidate_checkpoint.h), and all that a step does is found done when it is done again.
  */
 #ifndef SPILL_TOOLS_CONSOLIDATE_CONSOLIDATE_H
 #define SPILL_TOOLS_CONSOLIDATE_CONSOLIDATE_H
 
-#include "store/foreign.h"
+#include "store/raw_admin.h"
 #include "tools/consolidate/plan.h"
 #include "tools/throttle.h"
 
@@ -89,7 +87,7 @@ typedef struct spill_consolidate_result {
  * initialized by the call. Where `refused` is not empty a copy will say so, too. Reads only: one
  * command for each collection and a few.
  */
-spill_code_t spill_consolidate_look(spill_foreign_t *foreign, const spill_consolidation_t *group,
+spill_code_t spill_consolidate_look(spill_raw_admin_t *admin, const spill_consolidation_t *group,
                                     bson_t *report, spill_error_t *error);
 
 /*
@@ -99,7 +97,7 @@ spill_code_t spill_consolidate_look(spill_foreign_t *foreign, const spill_consol
  * options->throttle.stop. SPILL_CONFLICT: another one is at it. *result is filled in every case.
  * Memory: a chunk of each side, some MiB.
  */
-spill_code_t spill_consolidate_copy(spill_foreign_t *foreign, const spill_consolidation_t *group,
+spill_code_t spill_consolidate_copy(spill_raw_admin_t *admin, const spill_consolidation_t *group,
                                     const spill_consolidate_options_t *options,
                                     spill_consolidate_result_t *result, spill_error_t *error);
 
@@ -110,7 +108,7 @@ spill_code_t spill_consolidate_copy(spill_foreign_t *foreign, const spill_consol
  * nothing was copied yet, a collection of an old name was made meanwhile, or the server has no
  * views. The same call continues. As above.
  */
-spill_code_t spill_consolidate_cut_over(spill_foreign_t *foreign,
+spill_code_t spill_consolidate_cut_over(spill_raw_admin_t *admin,
                                         const spill_consolidation_t *group,
                                         const spill_consolidate_options_t *options,
                                         spill_consolidate_result_t *result, spill_error_t *error);
@@ -118,7 +116,7 @@ spill_code_t spill_consolidate_cut_over(spill_foreign_t *foreign,
 /*
  * Drop the old collections for good; what was not cut over yet is, first. SPILL_REFUSED: as there.
  */
-spill_code_t spill_consolidate_finish(spill_foreign_t *foreign, const spill_consolidation_t *group,
+spill_code_t spill_consolidate_finish(spill_raw_admin_t *admin, const spill_consolidation_t *group,
                                       const spill_consolidate_options_t *options,
                                       spill_consolidate_result_t *result, spill_error_t *error);
 
@@ -127,7 +125,7 @@ spill_code_t spill_consolidate_finish(spill_foreign_t *foreign, const spill_cons
  * [{collection, before: N, now: N}] of those that differ, strangers: N, refused: []}, initialized
  * by the call. Reads all of both sides where it is cut over.
  */
-spill_code_t spill_consolidate_look_undo(spill_foreign_t *foreign,
+spill_code_t spill_consolidate_look_undo(spill_raw_admin_t *admin,
                                          const spill_consolidation_t *group,
                                          const spill_consolidate_options_t *options, bson_t *report,
                                          spill_error_t *error);
@@ -137,7 +135,7 @@ spill_code_t spill_consolidate_look_undo(spill_foreign_t *foreign,
  * made meanwhile, or the joint one has documents of no old collection, or two that would be one;
  * nothing was changed then.
  */
-spill_code_t spill_consolidate_undo(spill_foreign_t *foreign, const spill_consolidation_t *group,
+spill_code_t spill_consolidate_undo(spill_raw_admin_t *admin, const spill_consolidation_t *group,
                                     const spill_consolidate_options_t *options,
                                     spill_consolidate_result_t *result, spill_error_t *error);
 

@@ -38,11 +38,11 @@ static void look_at_member(spill_consolidate_run_t *run, const char *name, findi
     bson_t options;
     spill_consolidate_kind_t kind = spill_consolidate_kind_of(run, name, &options);
     if (kind == SPILL_CONSOLIDATE_ABSENT) {
-        if (!run->mark.stored)
+        if (!run->checkpoint.stored)
             spill_consolidate_say(&findings->missing, "%s", name);
         return;
     }
-    int64_t count = run->foreign->ops->count(run->foreign, name);
+    int64_t count = run->admin->ops->count(run->admin, name);
     findings->documents += count > 0 ? count : 0;
     if (kind != SPILL_CONSOLIDATE_COLLECTION)
         spill_consolidate_say(&findings->refused, "'%s' is a view, or a time series", name);
@@ -83,9 +83,9 @@ static spill_code_t look_at_target(spill_consolidate_run_t *run, findings_t *fin
                                    spill_error_t *error)
 {
     const char *into = run->group->into;
-    spill_foreign_read_t what = {.collection = into, .ids_only = true, .limit = 1};
-    spill_foreign_batch_t batch;
-    if (run->mark.stored)
+    spill_raw_admin_read_t what = {.collection = into, .ids_only = true, .limit = 1};
+    spill_raw_admin_batch_t batch;
+    if (run->checkpoint.stored)
         return SPILL_OK;
     spill_consolidate_kind_t kind = spill_consolidate_kind_of(run, into, NULL);
     if (spill_consolidate_kind_of(run, run->group->aside, NULL) != SPILL_CONSOLIDATE_ABSENT)
@@ -96,11 +96,11 @@ static spill_code_t look_at_target(spill_consolidate_run_t *run, findings_t *fin
         spill_consolidate_say(&findings->refused, "'%s' is a view, or a time series", into);
         return SPILL_OK;
     }
-    spill_code_t code = run->foreign->ops->read(run->foreign, &what, &batch, error);
+    spill_code_t code = run->admin->ops->read(run->admin, &what, &batch, error);
     if (batch.count > 0)
         spill_consolidate_say(&findings->refused,
                               "there is a collection '%s' with documents already", into);
-    spill_foreign_batch_release(&batch);
+    spill_raw_admin_batch_release(&batch);
     return code;
 }
 
@@ -113,16 +113,16 @@ static spill_code_t look(spill_consolidate_run_t *run, findings_t *findings, spi
     for (size_t i = 0; i < run->group->count; i++) {
         const spill_joined_t *member = &run->group->members[i];
         bool aside = spill_consolidate_kind_of(run, member->kept, NULL) != SPILL_CONSOLIDATE_ABSENT;
-        look_at_member(run, run->mark.stored && aside ? member->kept : member->collection,
+        look_at_member(run, run->checkpoint.stored && aside ? member->kept : member->collection,
                        findings);
-        if (!run->mark.stored && aside)
+        if (!run->checkpoint.stored && aside)
             spill_consolidate_say(&findings->refused, "there is a collection '%s'", member->kept);
     }
     look_for_others(run, &findings->strangers);
     code = look_at_target(run, findings, error);
-    if (code == SPILL_OK && run->mark.phase <= SPILL_CONSOLIDATE_COPYING)
+    if (code == SPILL_OK && run->checkpoint.phase <= SPILL_CONSOLIDATE_COPYING)
         code = spill_consolidate_check_definitions(run, &findings->refused, error);
-    if (code == SPILL_OK && !run->mark.stored)
+    if (code == SPILL_OK && !run->checkpoint.stored)
         code = spill_consolidate_merge_indexes(run, &findings->indexes, &findings->refused,
                                                &findings->notes, error);
     return code;
@@ -131,7 +131,7 @@ static spill_code_t look(spill_consolidate_run_t *run, findings_t *findings, spi
 /* The first members of the plan that the application writes to in the joint collection. */
 static size_t count_open(const spill_consolidate_run_t *run)
 {
-    spill_consolidate_phase_t phase = run->mark.phase;
+    spill_consolidate_phase_t phase = run->checkpoint.phase;
     if (phase == SPILL_CONSOLIDATE_CUTTING)
         return run->place.member;
     bool cut = phase >= SPILL_CONSOLIDATE_CUT && phase <= SPILL_CONSOLIDATE_FINISHED;
@@ -142,22 +142,22 @@ static void report_on(const spill_consolidate_run_t *run, const findings_t *find
                       bson_t *report)
 {
     const spill_consolidation_t *group = run->group;
-    bool begun = run->mark.phase != SPILL_CONSOLIDATE_NONE;
+    bool begun = run->checkpoint.phase != SPILL_CONSOLIDATE_NONE;
     BSON_APPEND_UTF8(report, "into", group->into);
     BSON_APPEND_UTF8(report, "field", group->field);
     BSON_APPEND_UTF8(report, "ids", group->keeps_ids ? "keep" : "compound");
-    BSON_APPEND_UTF8(report, "phase", spill_consolidate_phase_name(run->mark.phase));
+    BSON_APPEND_UTF8(report, "phase", spill_consolidate_phase_name(run->checkpoint.phase));
     BSON_APPEND_INT64(report, "collections", (int64_t)group->count);
     BSON_APPEND_INT64(report, "open", (int64_t)count_open(run));
     BSON_APPEND_INT64(report, "documents", findings->documents);
     BSON_APPEND_ARRAY(report, "missing", &findings->missing);
     BSON_APPEND_ARRAY(report, "notInPlan", &findings->strangers);
-    BSON_APPEND_ARRAY(report, "indexes", begun ? run->mark.indexes : &findings->indexes);
+    BSON_APPEND_ARRAY(report, "indexes", begun ? run->checkpoint.indexes : &findings->indexes);
     BSON_APPEND_ARRAY(report, "refused", &findings->refused);
     BSON_APPEND_ARRAY(report, "notes", &findings->notes);
 }
 
-spill_code_t spill_consolidate_look(spill_foreign_t *foreign, const spill_consolidation_t *group,
+spill_code_t spill_consolidate_look(spill_raw_admin_t *admin, const spill_consolidation_t *group,
                                     bson_t *report, spill_error_t *error)
 {
     spill_consolidate_run_t run;
@@ -165,7 +165,7 @@ spill_code_t spill_consolidate_look(spill_foreign_t *foreign, const spill_consol
     spill_consolidate_result_t result;
     findings_t findings;
     bson_init(report);
-    spill_code_t code = spill_consolidate_start(&run, foreign, group, &options, &result, error);
+    spill_code_t code = spill_consolidate_start(&run, admin, group, &options, &result, error);
     findings_init(&findings);
     if (code == SPILL_OK) {
         findings_release(&findings);
@@ -202,7 +202,7 @@ static spill_code_t begin(spill_consolidate_run_t *run, spill_error_t *error)
     if (code == SPILL_OK) /* one that was late may have left it: it would not be of this copy */
         code = spill_consolidate_place_delete(run, error);
     if (code == SPILL_OK) {
-        run->mark.indexes = bson_copy(&findings.indexes);
+        run->checkpoint.indexes = bson_copy(&findings.indexes);
         code = spill_consolidate_enter(run, SPILL_CONSOLIDATE_COPYING, error);
     }
     findings_release(&findings);
@@ -213,33 +213,33 @@ static spill_code_t copy(spill_consolidate_run_t *run, spill_error_t *error)
 {
     spill_consolidate_way_t way = {.joint = run->group->into};
     spill_code_t code = SPILL_OK;
-    if (run->mark.phase == SPILL_CONSOLIDATE_FINISHED) {
+    if (run->checkpoint.phase == SPILL_CONSOLIDATE_FINISHED) {
         run->result->done = true;
         return SPILL_OK;
     }
-    if (run->mark.phase == SPILL_CONSOLIDATE_NONE)
+    if (run->checkpoint.phase == SPILL_CONSOLIDATE_NONE)
         code = begin(run, error);
-    if (code == SPILL_OK && run->mark.phase != SPILL_CONSOLIDATE_COPYING)
+    if (code == SPILL_OK && run->checkpoint.phase != SPILL_CONSOLIDATE_COPYING)
         code = spill_fail(error, SPILL_REFUSED,
                           "'%s' is past its copy (%s): what is in it is the application's now",
-                          run->group->into, spill_consolidate_phase_name(run->mark.phase));
+                          run->group->into, spill_consolidate_phase_name(run->checkpoint.phase));
     if (code == SPILL_OK)
         code = spill_consolidate_create(run, error);
     if (code == SPILL_OK)
         code = spill_consolidate_passes(run, &way, SPILL_CONSOLIDATE_EQUAL, error);
-    if (code == SPILL_OK && run->result->changing == 0 && !run->mark.copied) {
-        run->mark.copied = true;
+    if (code == SPILL_OK && run->result->changing == 0 && !run->checkpoint.copied) {
+        run->checkpoint.copied = true;
         code = spill_consolidate_enter(run, SPILL_CONSOLIDATE_COPYING, error);
     }
     return code;
 }
 
-spill_code_t spill_consolidate_copy(spill_foreign_t *foreign, const spill_consolidation_t *group,
+spill_code_t spill_consolidate_copy(spill_raw_admin_t *admin, const spill_consolidation_t *group,
                                     const spill_consolidate_options_t *options,
                                     spill_consolidate_result_t *result, spill_error_t *error)
 {
     spill_consolidate_run_t run;
-    spill_code_t code = spill_consolidate_start(&run, foreign, group, options, result, error);
+    spill_code_t code = spill_consolidate_start(&run, admin, group, options, result, error);
     if (code == SPILL_OK)
         code = copy(&run, error);
     spill_consolidate_release(&run);

@@ -28,7 +28,7 @@ static spill_code_t approach(spill_consolidate_run_t *run, spill_error_t *error)
     if (code == SPILL_OK)
         code = spill_consolidate_refuse_slow(run, error);
     if (code == SPILL_OK) {
-        run->mark.views = run->options->views;
+        run->checkpoint.views = run->options->views;
         code = spill_consolidate_enter(run, SPILL_CONSOLIDATE_CUTTING, error);
     }
     return code;
@@ -53,7 +53,7 @@ static spill_code_t cut(spill_consolidate_run_t *run, spill_error_t *error)
         code = spill_consolidate_cut_member(run, error);
     if (code == SPILL_OK)
         code = spill_consolidate_absorb_all(run, run->group->count, error);
-    if (code == SPILL_OK && run->mark.views)
+    if (code == SPILL_OK && run->checkpoint.views)
         code = spill_consolidate_make_views(run, error);
     return code == SPILL_OK ? spill_consolidate_enter(run, SPILL_CONSOLIDATE_CUT, error) : code;
 }
@@ -61,7 +61,7 @@ static spill_code_t cut(spill_consolidate_run_t *run, spill_error_t *error)
 static spill_code_t cut_over(spill_consolidate_run_t *run, spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
-    switch (run->mark.phase) {
+    switch (run->checkpoint.phase) {
     case SPILL_CONSOLIDATE_NONE:
         return spill_fail(error, SPILL_REFUSED, "nothing was copied into '%s' yet: copy first",
                           run->group->into);
@@ -84,13 +84,13 @@ static spill_code_t cut_over(spill_consolidate_run_t *run, spill_error_t *error)
     return code == SPILL_OK ? cut(run, error) : code;
 }
 
-spill_code_t spill_consolidate_cut_over(spill_foreign_t *foreign,
+spill_code_t spill_consolidate_cut_over(spill_raw_admin_t *admin,
                                         const spill_consolidation_t *group,
                                         const spill_consolidate_options_t *options,
                                         spill_consolidate_result_t *result, spill_error_t *error)
 {
     spill_consolidate_run_t run;
-    spill_code_t code = spill_consolidate_start(&run, foreign, group, options, result, error);
+    spill_code_t code = spill_consolidate_start(&run, admin, group, options, result, error);
     if (code == SPILL_OK)
         code = cut_over(&run, error);
     spill_consolidate_release(&run);
@@ -113,13 +113,14 @@ static spill_code_t drop_kept(spill_consolidate_run_t *run, spill_error_t *error
 static spill_code_t finish(spill_consolidate_run_t *run, spill_error_t *error)
 {
     spill_code_t code = SPILL_OK;
-    if (run->mark.phase == SPILL_CONSOLIDATE_FINISHED) {
+    if (run->checkpoint.phase == SPILL_CONSOLIDATE_FINISHED) {
         run->result->done = true;
         return SPILL_OK;
     }
-    if (run->mark.phase < SPILL_CONSOLIDATE_CUT || run->mark.phase > SPILL_CONSOLIDATE_FINISHED)
+    if (run->checkpoint.phase < SPILL_CONSOLIDATE_CUT ||
+        run->checkpoint.phase > SPILL_CONSOLIDATE_FINISHED)
         code = cut_over(run, error);
-    if (code == SPILL_OK && run->mark.phase == SPILL_CONSOLIDATE_CUT) {
+    if (code == SPILL_OK && run->checkpoint.phase == SPILL_CONSOLIDATE_CUT) {
         code = spill_consolidate_absorb_all(run, run->group->count, error);
         if (code == SPILL_OK &&
             spill_consolidate_kind_of(run, run->group->into, NULL) != SPILL_CONSOLIDATE_COLLECTION)
@@ -135,12 +136,12 @@ static spill_code_t finish(spill_consolidate_run_t *run, spill_error_t *error)
                             : code;
 }
 
-spill_code_t spill_consolidate_finish(spill_foreign_t *foreign, const spill_consolidation_t *group,
+spill_code_t spill_consolidate_finish(spill_raw_admin_t *admin, const spill_consolidation_t *group,
                                       const spill_consolidate_options_t *options,
                                       spill_consolidate_result_t *result, spill_error_t *error)
 {
     spill_consolidate_run_t run;
-    spill_code_t code = spill_consolidate_start(&run, foreign, group, options, result, error);
+    spill_code_t code = spill_consolidate_start(&run, admin, group, options, result, error);
     if (code == SPILL_OK)
         code = finish(&run, error);
     spill_consolidate_release(&run);

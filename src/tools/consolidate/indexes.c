@@ -316,7 +316,7 @@ spill_code_t spill_consolidate_merge_indexes(spill_consolidate_run_t *run, bson_
         const char *name = run->group->members[i].collection;
         if (spill_consolidate_kind_of(run, name, NULL) != SPILL_CONSOLIDATE_COLLECTION)
             continue;
-        code = run->foreign->ops->indexes(run->foreign, name, &of_one, error);
+        code = run->admin->ops->indexes(run->admin, name, &of_one, error);
         if (code == SPILL_OK) {
             collect(run, &of_one, name, &shapes);
             shapes.collections++;

@@ -53,7 +53,7 @@ static spill_code_t catch_up(spill_consolidate_run_t *run, spill_error_t *error)
 {
     spill_consolidate_way_t way = {.joint = run->group->into};
     int64_t documents = run->result->documents; /* they count when they are settled */
-    spill_code_t code = spill_consolidate_settle(run, &way, spill_consolidate_pause(run), error);
+    spill_code_t code = spill_consolidate_conclude(run, &way, spill_consolidate_pause(run), error);
     run->result->documents = documents;
     return code == SPILL_OK ? spill_consolidate_refuse_slow(run, error) : code;
 }
@@ -63,7 +63,7 @@ static spill_code_t settle(spill_consolidate_run_t *run, const spill_joined_t *m
                            spill_error_t *error)
 {
     spill_consolidate_way_t way = {.joint = run->group->into, .kept = true};
-    spill_code_t code = spill_consolidate_settle(run, &way, SPILL_CONSOLIDATE_EQUAL, error);
+    spill_code_t code = spill_consolidate_conclude(run, &way, SPILL_CONSOLIDATE_EQUAL, error);
     if (code == SPILL_OK && run->result->changing > 0)
         code = spill_fail(error, SPILL_REFUSED,
                           "'%s' still differs from its documents in '%s' after %" PRId64
@@ -130,7 +130,7 @@ static spill_code_t pause_member(spill_consolidate_run_t *run, const spill_joine
         code = spill_consolidate_rename(run, member->collection, member->kept, error);
     if (code == SPILL_OK)
         code = settle(run, member, error);
-    if (code == SPILL_OK && run->mark.views)
+    if (code == SPILL_OK && run->checkpoint.views)
         code = make_view(run, member, error);
     run->deadline_us = 0;
     if (code != SPILL_OK && code != SPILL_CONFLICT) /* after a conflict another run goes on */

@@ -16,36 +16,36 @@ static int64_t count_documents(const spill_consolidate_run_t *run,
     for (size_t i = from; i < end; i++) {
         const spill_joined_t *member = &run->group->members[i];
         const char *old = way->kept ? member->kept : member->collection;
-        int64_t count = run->foreign->ops->count(run->foreign, old);
+        int64_t count = run->admin->ops->count(run->admin, old);
         all += count > 0 ? count : 0;
     }
     return all;
 }
 
 /* Compare both sides and, if they differ, make them the same. Estimate the pause from that. */
-static spill_code_t compare(spill_mirror_t *mirror, spill_error_t *error)
+static spill_code_t compare(spill_copy_pass_t *copy_pass, spill_error_t *error)
 {
-    spill_consolidate_run_t *run = mirror->run;
+    spill_consolidate_run_t *run = copy_pass->run;
     spill_digest_t target;
-    spill_digest_t *source = &mirror->moved.digest;
+    spill_digest_t *source = &copy_pass->moved.digest;
     int64_t began_us = run->work_us;
-    spill_code_t code = spill_mirror_digest(mirror, mirror->back, source, error);
+    spill_code_t code = spill_copy_pass_digest(copy_pass, copy_pass->back, source, error);
     if (code == SPILL_OK)
-        code = spill_mirror_digest(mirror, !mirror->back, &target, error);
+        code = spill_copy_pass_digest(copy_pass, !copy_pass->back, &target, error);
     if (code == SPILL_OK && source->documents == 0)
-        code = spill_mirror_check_source(mirror, error);
+        code = spill_copy_pass_check_source(copy_pass, error);
     if (code != SPILL_OK)
         return code;
     int64_t comparison_us = run->work_us - began_us;
-    mirror->moved.compared = true;
-    mirror->moved.equal = spill_digest_equal(source, &target);
-    mirror->moved.pause_us = comparison_us;
-    if (mirror->moved.equal)
+    copy_pass->moved.compared = true;
+    copy_pass->moved.equal = spill_digest_equal(source, &target);
+    copy_pass->moved.pause_us = comparison_us;
+    if (copy_pass->moved.equal)
         return SPILL_OK;
-    code = spill_mirror_bring(mirror, false, error);
+    code = spill_copy_pass_run(copy_pass, false, error);
     if (code == SPILL_OK)
-        code = spill_mirror_remove(mirror, error);
-    mirror->moved.pause_us = run->work_us - began_us + comparison_us;
+        code = spill_copy_pass_remove(copy_pass, error);
+    copy_pass->moved.pause_us = run->work_us - began_us + comparison_us;
     return code;
 }
 
@@ -74,25 +74,25 @@ static spill_code_t pass_member(spill_consolidate_run_t *run, const spill_consol
     spill_consolidate_place_t *place = &run->place;
     const spill_joined_t *member = &run->group->members[place->member];
     const char *old = way->kept ? member->kept : member->collection;
-    spill_mirror_t mirror;
-    spill_mirror_init(&mirror, run, place->member, old, way->joint, way->back);
-    mirror.moved.pass = place->pass;
-    spill_code_t code =
-        place->pass == 1 ? spill_mirror_bring(&mirror, true, error) : compare(&mirror, error);
+    spill_copy_pass_t copy_pass;
+    spill_copy_pass_init(&copy_pass, run, place->member, old, way->joint, way->back);
+    copy_pass.moved.pass = place->pass;
+    spill_code_t code = place->pass == 1 ? spill_copy_pass_run(&copy_pass, true, error)
+                                         : compare(&copy_pass, error);
     spill_consolidate_result_t *result = run->result;
-    result->inserted += mirror.moved.inserted;
-    result->replaced += mirror.moved.replaced;
-    result->deleted += mirror.moved.deleted;
+    result->inserted += copy_pass.moved.inserted;
+    result->replaced += copy_pass.moved.replaced;
+    result->deleted += copy_pass.moved.deleted;
     if (code != SPILL_OK) {
         spill_fail_prefix(error, code, "%s", old);
     } else {
-        place->changing += !mirror.moved.equal;
-        add_estimate(run, &mirror.moved, pause_us);
-        result->documents += mirror.moved.equal ? mirror.moved.digest.documents : 0;
+        place->changing += !copy_pass.moved.equal;
+        add_estimate(run, &copy_pass.moved, pause_us);
+        result->documents += copy_pass.moved.equal ? copy_pass.moved.digest.documents : 0;
         if (run->options->moved)
-            run->options->moved(run->options->context, &mirror.moved);
+            run->options->moved(run->options->context, &copy_pass.moved);
     }
-    spill_mirror_release(&mirror);
+    spill_copy_pass_release(&copy_pass);
     return code;
 }
 
@@ -157,9 +157,9 @@ static bool shortens_pause(int64_t before_us, int64_t pause_us)
     return pause_us > short_us && pause_us <= before_us / 2;
 }
 
-spill_code_t spill_consolidate_settle(spill_consolidate_run_t *run,
-                                      const spill_consolidate_way_t *way, int64_t pause_us,
-                                      spill_error_t *error)
+spill_code_t spill_consolidate_conclude(spill_consolidate_run_t *run,
+                                        const spill_consolidate_way_t *way, int64_t pause_us,
+                                        spill_error_t *error)
 {
     spill_consolidate_place_t *place = &run->place;
     int64_t left = run->options->passes > 0 ? run->options->passes : SPILL_CONSOLIDATE_PASSES;

@@ -5,7 +5,7 @@
 #ifndef SPILL_TOOLS_CONSOLIDATE_PLAN_H
 #define SPILL_TOOLS_CONSOLIDATE_PLAN_H
 
-#include "tools/consolidate/image.h"
+#include "tools/consolidate/transform.h"
 
 /* Old collections that are kept aside begin with this. */
 #define SPILL_KEPT_PREFIX "spillway_kept_"

@@ -31,7 +31,7 @@ const char *spill_consolidate_phase_name(spill_consolidate_phase_t phase);
  * {phase, plan, copied, views, back, open, indexes}, as entry "INTO:consolidate". It changes by
  * compare and set alone, so that of two who are at it one is told.
  */
-typedef struct spill_consolidate_mark {
+typedef struct spill_consolidate_checkpoint {
     spill_consolidate_phase_t phase;
     bool copied;     /* a copy ended with all of it equal */
     bool views;      /* views stand, or will stand, under the old names */
@@ -39,7 +39,7 @@ typedef struct spill_consolidate_mark {
     int64_t open;    /* with `back`: the slices of the first members that go back; 0: of all */
     bson_t *indexes; /* of the joint collection, as they were merged at the beginning */
     bson_t *stored;  /* as it is in the store; NULL: it is not */
-} spill_consolidate_mark_t;
+} spill_consolidate_checkpoint_t;
 
 /* How far passes have come: entry "INTO:consolidate.at". */
 typedef struct spill_consolidate_place {
@@ -53,12 +53,12 @@ typedef struct spill_consolidate_place {
 } spill_consolidate_place_t;
 
 typedef struct spill_consolidate_run {
-    spill_foreign_t *foreign;
+    spill_raw_admin_t *admin;
     const spill_consolidation_t *group;
     const spill_consolidate_options_t *options;
     spill_consolidate_result_t *result;
     spill_throttle_t throttle;
-    spill_consolidate_mark_t mark;
+    spill_consolidate_checkpoint_t checkpoint;
     spill_consolidate_place_t place;
     spill_consolidate_progress_t progress;
     int64_t deadline_us; /* of the throttle's time; 0: none. Until then nothing is throttled */
@@ -74,18 +74,19 @@ typedef struct spill_consolidate_run {
  * Begin and end. The mark is read; *result is cleared. SPILL_REFUSED: the plan was another one when
  * it was begun. Release in every case.
  */
-spill_code_t spill_consolidate_start(spill_consolidate_run_t *run, spill_foreign_t *foreign,
+spill_code_t spill_consolidate_start(spill_consolidate_run_t *run, spill_raw_admin_t *admin,
                                      const spill_consolidation_t *group,
                                      const spill_consolidate_options_t *options,
                                      spill_consolidate_result_t *result, spill_error_t *error);
 void spill_consolidate_release(spill_consolidate_run_t *run);
 
-spill_code_t spill_consolidate_mark_load(spill_consolidate_run_t *run, spill_error_t *error);
+spill_code_t spill_consolidate_checkpoint_load(spill_consolidate_run_t *run, spill_error_t *error);
 /* Save what run->mark says, with another phase. SPILL_CONFLICT: another one has. */
 spill_code_t spill_consolidate_enter(spill_consolidate_run_t *run, spill_consolidate_phase_t phase,
                                      spill_error_t *error);
 /* Remove both entries. */
-spill_code_t spill_consolidate_mark_delete(spill_consolidate_run_t *run, spill_error_t *error);
+spill_code_t spill_consolidate_checkpoint_delete(spill_consolidate_run_t *run,
+                                                 spill_error_t *error);
 
 /*
  * Are mark and place (once it was loaded) what this run stored or read last? SPILL_CONFLICT:
@@ -174,10 +175,11 @@ spill_code_t spill_consolidate_check_ids(spill_consolidate_run_t *run, const cha
 spill_code_t spill_consolidate_merge_indexes(spill_consolidate_run_t *run, bson_t *indexes,
                                              bson_t *refused, bson_t *notes, spill_error_t *error);
 
-/* ---- mirror.c -------------------------------------------------------------------------------- */
+/* ---- copy_pass.c --------------------------------------------------------------------------------
+ */
 
 /* One collection and its slice, of which one becomes what the other is. */
-typedef struct spill_mirror {
+typedef struct spill_copy_pass {
     spill_consolidate_run_t *run;
     spill_share_t slice;
     const char *old;   /* the collection of the old form, whatever its name is now */
@@ -185,30 +187,30 @@ typedef struct spill_mirror {
     bool back;         /* the slice is copied to the old collection, not the other way round */
     bson_t filter;     /* {FIELD: VALUE} */
     spill_consolidate_moved_t moved;
-} spill_mirror_t;
+} spill_copy_pass_t;
 
-void spill_mirror_init(spill_mirror_t *mirror, spill_consolidate_run_t *run, size_t member,
-                       const char *old, const char *joint, bool back);
-void spill_mirror_release(spill_mirror_t *mirror);
+void spill_copy_pass_init(spill_copy_pass_t *copy_pass, spill_consolidate_run_t *run, size_t member,
+                          const char *old, const char *joint, bool back);
+void spill_copy_pass_release(spill_copy_pass_t *copy_pass);
 
 /* What a side has, as the old form is. */
-spill_code_t spill_mirror_digest(spill_mirror_t *mirror, bool of_slice, spill_digest_t *digest,
-                                 spill_error_t *error);
+spill_code_t spill_copy_pass_digest(spill_copy_pass_t *copy_pass, bool of_slice,
+                                    spill_digest_t *digest, spill_error_t *error);
 
 /*
  * Bring what the other side does not have, or has otherwise. `fresh`: it is believed to have none
  * of it; so is where run->place is, and that is saved after each chunk.
  */
-spill_code_t spill_mirror_bring(spill_mirror_t *mirror, bool fresh, spill_error_t *error);
+spill_code_t spill_copy_pass_run(spill_copy_pass_t *copy_pass, bool fresh, spill_error_t *error);
 
 /*
  * Is there the collection that is copied from? SPILL_REFUSED: it was renamed, or dropped, which is
  * not that all its documents were deleted. One command, which reads run->listing anew.
  */
-spill_code_t spill_mirror_check_source(spill_mirror_t *mirror, spill_error_t *error);
+spill_code_t spill_copy_pass_check_source(spill_copy_pass_t *copy_pass, spill_error_t *error);
 
 /* Remove what the side that is copied from does not have. */
-spill_code_t spill_mirror_remove(spill_mirror_t *mirror, spill_error_t *error);
+spill_code_t spill_copy_pass_remove(spill_copy_pass_t *copy_pass, spill_error_t *error);
 
 /* ---- pass.c ---------------------------------------------------------------------------------- */
 
@@ -241,9 +243,9 @@ spill_code_t spill_consolidate_passes(spill_consolidate_run_t *run,
  * The same for the member alone whose turn it is (run->place). With a pause_us the passes continue
  * while each halves the estimate, until it is below a second. The place is not saved.
  */
-spill_code_t spill_consolidate_settle(spill_consolidate_run_t *run,
-                                      const spill_consolidate_way_t *way, int64_t pause_us,
-                                      spill_error_t *error);
+spill_code_t spill_consolidate_conclude(spill_consolidate_run_t *run,
+                                        const spill_consolidate_way_t *way, int64_t pause_us,
+                                        spill_error_t *error);
 
 /* ---- member.c -------------------------------------------------------------------------------- */
 

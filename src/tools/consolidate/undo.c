@@ -14,7 +14,7 @@
 
 /* The first of the joint collection's documents that are of no old one: none of them goes back. */
 static spill_code_t find_stranger(spill_consolidate_run_t *run, const char *joint,
-                                  spill_foreign_batch_t *batch, spill_error_t *error)
+                                  spill_raw_admin_batch_t *batch, spill_error_t *error)
 {
     const spill_consolidation_t *group = run->group;
     bson_t filter = BSON_INITIALIZER, condition, values;
@@ -28,9 +28,9 @@ static spill_code_t find_stranger(spill_consolidate_run_t *run, const char *join
     }
     bson_append_array_end(&condition, &values);
     bson_append_document_end(&filter, &condition);
-    spill_foreign_read_t what = {
+    spill_raw_admin_read_t what = {
         .collection = joint, .filter = &filter, .ids_only = true, .limit = 1};
-    spill_code_t code = run->foreign->ops->read(run->foreign, &what, batch, error);
+    spill_code_t code = run->admin->ops->read(run->admin, &what, batch, error);
     bson_destroy(&filter);
     return code;
 }
@@ -38,7 +38,7 @@ static spill_code_t find_stranger(spill_consolidate_run_t *run, const char *join
 static spill_code_t check_strangers(spill_consolidate_run_t *run, const char *joint,
                                     spill_error_t *error)
 {
-    spill_foreign_batch_t batch = {0};
+    spill_raw_admin_batch_t batch = {0};
     spill_code_t code = find_stranger(run, joint, &batch, error);
     if (code == SPILL_OK && batch.count > 0) {
         char *text = bson_as_relaxed_extended_json(batch.documents[0], NULL);
@@ -48,15 +48,15 @@ static spill_code_t check_strangers(spill_consolidate_run_t *run, const char *jo
                           joint, run->group->field, text);
         bson_free(text);
     }
-    spill_foreign_batch_release(&batch);
+    spill_raw_admin_batch_release(&batch);
     return code;
 }
 
 /* May it be undone, with so many slices open? Nothing is changed. */
 static spill_code_t check(spill_consolidate_run_t *run, size_t open, spill_error_t *error)
 {
-    if (run->mark.phase == SPILL_CONSOLIDATE_FINISHING ||
-        run->mark.phase == SPILL_CONSOLIDATE_FINISHED)
+    if (run->checkpoint.phase == SPILL_CONSOLIDATE_FINISHING ||
+        run->checkpoint.phase == SPILL_CONSOLIDATE_FINISHED)
         return spill_fail(error, SPILL_REFUSED,
                           "the old collections are being dropped, or are gone: it cannot be undone "
                           "any more");
@@ -79,14 +79,14 @@ static spill_code_t compare(spill_consolidate_run_t *run, size_t open, bson_t *d
     run->progress.collections_all = open;
     for (size_t i = 0; i < open && code == SPILL_OK; i++) {
         const spill_joined_t *member = &run->group->members[i];
-        spill_mirror_t mirror;
+        spill_copy_pass_t copy_pass;
         spill_digest_t old, now;
         run->progress.collections = i;
-        spill_mirror_init(&mirror, run, i, member->kept, run->group->into, true);
-        code = spill_mirror_digest(&mirror, false, &old, error);
+        spill_copy_pass_init(&copy_pass, run, i, member->kept, run->group->into, true);
+        code = spill_copy_pass_digest(&copy_pass, false, &old, error);
         if (code == SPILL_OK)
-            code = spill_mirror_digest(&mirror, true, &now, error);
-        spill_mirror_release(&mirror);
+            code = spill_copy_pass_digest(&copy_pass, true, &now, error);
+        spill_copy_pass_release(&copy_pass);
         if (code == SPILL_OK && !spill_digest_equal(&old, &now)) {
             char buffer[16];
             const char *key;
@@ -98,7 +98,7 @@ static spill_code_t compare(spill_consolidate_run_t *run, size_t open, bson_t *d
     return code;
 }
 
-spill_code_t spill_consolidate_look_undo(spill_foreign_t *foreign,
+spill_code_t spill_consolidate_look_undo(spill_raw_admin_t *admin,
                                          const spill_consolidation_t *group,
                                          const spill_consolidate_options_t *options, bson_t *report,
                                          spill_error_t *error)
@@ -109,14 +109,14 @@ spill_code_t spill_consolidate_look_undo(spill_foreign_t *foreign,
     bson_t differing = BSON_INITIALIZER, refused = BSON_INITIALIZER;
     size_t open = 0;
     bson_init(report);
-    spill_code_t code = spill_consolidate_start(&run, foreign, group, options, &result, error);
+    spill_code_t code = spill_consolidate_start(&run, admin, group, options, &result, error);
     if (code == SPILL_OK)
         code = spill_consolidate_place_load(&run, error);
-    if (code == SPILL_OK && run.mark.phase == SPILL_CONSOLIDATE_CUTTING)
+    if (code == SPILL_OK && run.checkpoint.phase == SPILL_CONSOLIDATE_CUTTING)
         open = run.place.member;
-    else if (run.mark.phase == SPILL_CONSOLIDATE_CUT)
+    else if (run.checkpoint.phase == SPILL_CONSOLIDATE_CUT)
         open = group->count;
-    if (code == SPILL_OK && run.mark.stored) {
+    if (code == SPILL_OK && run.checkpoint.stored) {
         spill_code_t checked = check(&run, open, &refusal);
         if (checked == SPILL_REFUSED)
             spill_consolidate_say(&refused, "%s", refusal.message);
@@ -127,7 +127,7 @@ spill_code_t spill_consolidate_look_undo(spill_foreign_t *foreign,
         code = compare(&run, open, &differing, error);
     if (code == SPILL_OK) {
         BSON_APPEND_UTF8(report, "into", group->into);
-        BSON_APPEND_UTF8(report, "phase", spill_consolidate_phase_name(run.mark.phase));
+        BSON_APPEND_UTF8(report, "phase", spill_consolidate_phase_name(run.checkpoint.phase));
         BSON_APPEND_ARRAY(report, "goesBack", &differing);
         BSON_APPEND_ARRAY(report, "refused", &refused);
     }
@@ -140,11 +140,11 @@ spill_code_t spill_consolidate_look_undo(spill_foreign_t *foreign,
 /* ---- undoing --------------------------------------------------------------------------------- */
 
 /* The joint collection gets a name under which nobody writes, and its documents go back. */
-static spill_code_t bring_back(spill_consolidate_run_t *run, spill_error_t *error)
+static spill_code_t restore_owner(spill_consolidate_run_t *run, spill_error_t *error)
 {
     const spill_consolidation_t *group = run->group;
     spill_consolidate_way_t way = {
-        .joint = group->aside, .kept = true, .back = true, .members = (size_t)run->mark.open};
+        .joint = group->aside, .kept = true, .back = true, .members = (size_t)run->checkpoint.open};
     spill_code_t code = spill_consolidate_list(run, error);
     if (code == SPILL_OK)
         code = spill_consolidate_check_names(run, error);
@@ -178,30 +178,32 @@ static spill_code_t restore(spill_consolidate_run_t *run, spill_error_t *error)
             code = spill_consolidate_rename(run, member->kept, member->collection, error);
     }
     if (code == SPILL_OK)
-        code = spill_consolidate_drop(run, run->mark.back ? group->aside : group->into, error);
-    return code == SPILL_OK ? spill_consolidate_mark_delete(run, error) : code;
+        code =
+            spill_consolidate_drop(run, run->checkpoint.back ? group->aside : group->into, error);
+    return code == SPILL_OK ? spill_consolidate_checkpoint_delete(run, error) : code;
 }
 
 static bool is_begun(const spill_consolidate_run_t *run)
 {
-    return run->mark.phase == SPILL_CONSOLIDATE_UNDOING ||
-           run->mark.phase == SPILL_CONSOLIDATE_RESTORING;
+    return run->checkpoint.phase == SPILL_CONSOLIDATE_UNDOING ||
+           run->checkpoint.phase == SPILL_CONSOLIDATE_RESTORING;
 }
 
 /* What was written to open slices goes back; without any the names are restored at once. */
 static spill_code_t begin(spill_consolidate_run_t *run, spill_error_t *error)
 {
-    size_t open = run->mark.phase == SPILL_CONSOLIDATE_CUT ? run->group->count : 0;
+    size_t open = run->checkpoint.phase == SPILL_CONSOLIDATE_CUT ? run->group->count : 0;
     spill_code_t code = SPILL_OK;
-    if (run->mark.phase == SPILL_CONSOLIDATE_CUTTING) /* from here on no run opens another slice */
+    if (run->checkpoint.phase ==
+        SPILL_CONSOLIDATE_CUTTING) /* from here on no run opens another slice */
         code = spill_consolidate_take_place(run, &open, error);
-    if (code == SPILL_OK && run->mark.phase != SPILL_CONSOLIDATE_FINISHING &&
-        run->mark.phase != SPILL_CONSOLIDATE_FINISHED)
+    if (code == SPILL_OK && run->checkpoint.phase != SPILL_CONSOLIDATE_FINISHING &&
+        run->checkpoint.phase != SPILL_CONSOLIDATE_FINISHED)
         code = spill_consolidate_absorb_all(run, open, error);
     if (code == SPILL_OK)
         code = check(run, open, error);
-    run->mark.back = open > 0;
-    run->mark.open = (int64_t)open;
+    run->checkpoint.back = open > 0;
+    run->checkpoint.open = (int64_t)open;
     return code == SPILL_OK
                ? spill_consolidate_enter(
                      run, open > 0 ? SPILL_CONSOLIDATE_UNDOING : SPILL_CONSOLIDATE_RESTORING, error)
@@ -210,27 +212,27 @@ static spill_code_t begin(spill_consolidate_run_t *run, spill_error_t *error)
 
 static spill_code_t undo(spill_consolidate_run_t *run, spill_error_t *error)
 {
-    if (run->mark.phase == SPILL_CONSOLIDATE_NONE) {
+    if (run->checkpoint.phase == SPILL_CONSOLIDATE_NONE) {
         run->result->done = true;
         return SPILL_OK;
     }
     spill_code_t code = SPILL_OK;
     if (!is_begun(run))
         code = begin(run, error);
-    if (code == SPILL_OK && run->mark.phase == SPILL_CONSOLIDATE_UNDOING) {
-        code = bring_back(run, error);
+    if (code == SPILL_OK && run->checkpoint.phase == SPILL_CONSOLIDATE_UNDOING) {
+        code = restore_owner(run, error);
         if (code == SPILL_OK)
             code = spill_consolidate_enter(run, SPILL_CONSOLIDATE_RESTORING, error);
     }
     return code == SPILL_OK ? restore(run, error) : code;
 }
 
-spill_code_t spill_consolidate_undo(spill_foreign_t *foreign, const spill_consolidation_t *group,
+spill_code_t spill_consolidate_undo(spill_raw_admin_t *admin, const spill_consolidation_t *group,
                                     const spill_consolidate_options_t *options,
                                     spill_consolidate_result_t *result, spill_error_t *error)
 {
     spill_consolidate_run_t run;
-    spill_code_t code = spill_consolidate_start(&run, foreign, group, options, result, error);
+    spill_code_t code = spill_consolidate_start(&run, admin, group, options, result, error);
     if (code == SPILL_OK)
         code = undo(&run, error);
     spill_consolidate_release(&run);

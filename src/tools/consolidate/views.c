@@ -44,7 +44,7 @@ static bool is_view(const spill_consolidate_run_t *run, const char *name, const 
 
 spill_code_t spill_consolidate_try_views(spill_consolidate_run_t *run, spill_error_t *error)
 {
-    spill_foreign_t *foreign = run->foreign;
+    spill_raw_admin_t *admin = run->admin;
     bson_t pipeline;
     char *name = bson_strdup_printf("spillway_view_%s", run->group->into);
     spill_consolidate_view_pipeline(run->group, 0, &pipeline);
@@ -63,7 +63,7 @@ spill_code_t spill_consolidate_try_views(spill_consolidate_run_t *run, spill_err
         code = spill_fail(error, SPILL_REFUSED,
                           "%s: the server makes no views, but took the command for one; nothing "
                           "was changed: go on without --views",
-                          foreign->place);
+                          admin->place);
     bson_free(name);
     bson_destroy(&pipeline);
     return code;

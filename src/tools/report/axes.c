@@ -105,7 +105,7 @@ static const pace_t *pace_of(int64_t seconds)
 }
 
 /* The first mark that is not before that second. */
-static int64_t first_mark(const pace_t *pace, int64_t from)
+static int64_t first_checkpoint(const pace_t *pace, int64_t from)
 {
     time_t second = (time_t)from;
     struct tm parts;
@@ -119,9 +119,9 @@ static int64_t first_mark(const pace_t *pace, int64_t from)
     return (int64_t)timegm(&start);
 }
 
-static int64_t next_mark(const pace_t *pace, int64_t mark)
+static int64_t next_checkpoint(const pace_t *pace, int64_t checkpoint)
 {
-    return first_mark(pace, pace->months == 0 ? mark + pace->seconds : mark + 1);
+    return first_checkpoint(pace, pace->months == 0 ? checkpoint + pace->seconds : checkpoint + 1);
 }
 
 void spill_axis_time(FILE *script, int64_t from_ms, int64_t to_ms)
@@ -130,13 +130,14 @@ void spill_axis_time(FILE *script, int64_t from_ms, int64_t to_ms)
     const pace_t *pace = pace_of(to - from);
     const char *before = "";
     fputs("set xtics (", script);
-    for (int64_t mark = first_mark(pace, from); mark <= to; mark = next_mark(pace, mark)) {
+    for (int64_t checkpoint = first_checkpoint(pace, from); checkpoint <= to;
+         checkpoint = next_checkpoint(pace, checkpoint)) {
         char text[32] = "?";
         struct tm parts;
-        time_t second = (time_t)mark;
+        time_t second = (time_t)checkpoint;
         if (gmtime_r(&second, &parts))
             strftime(text, sizeof text, pace->format, &parts);
-        fprintf(script, "%s'%s' %" PRId64, before, text, mark);
+        fprintf(script, "%s'%s' %" PRId64, before, text, checkpoint);
         before = ", ";
     }
     fputs(")\n", script);

@@ -38,9 +38,9 @@ static spill_code_t put_lengths(const spill_report_t *report, const spill_scan_p
 static const spill_owner_t *shown_owner(const spill_owners_t *owners)
 {
     const spill_owner_t *owner = owners->count > 0 ? spill_owners_first_at_limit(owners) : NULL;
-    for (size_t i = 0; i < owners->count && !owner->foresight.course; i++)
+    for (size_t i = 0; i < owners->count && !owner->growth_forecast.course; i++)
         owner = &owners->items[i];
-    return owner && owner->foresight.course ? owner : NULL;
+    return owner && owner->growth_forecast.course ? owner : NULL;
 }
 
 static spill_code_t put_growth(const spill_report_t *report, const spill_scan_path_t *path,
@@ -58,16 +58,17 @@ static spill_code_t put_growth(const spill_report_t *report, const spill_scan_pa
         spill_html_value(to, &owner->value);
     else
         fprintf(to, "The document at %" PRId64, owner->place);
-    fprintf(to, ": %.3g elements a day", owner->foresight.pace.per_day);
-    if (owner->foresight.timed)
-        fprintf(to, " by %s", spill_day_text(owner->foresight.newest_ms).text);
+    fprintf(to, ": %.3g elements a day", owner->growth_forecast.pace.per_day);
+    if (owner->growth_forecast.timed)
+        fprintf(to, " by %s", spill_day_text(owner->growth_forecast.newest_ms).text);
     fputs(".", to);
-    if (owner->foresight.threshold.elements > 0)
-        fprintf(to, " Threshold: %s.",
-                spill_when_text(&owner->foresight.threshold, report->result->scanned_ms).text);
-    if (owner->foresight.limit.elements > 0)
+    if (owner->growth_forecast.threshold.elements > 0)
+        fprintf(
+            to, " Threshold: %s.",
+            spill_when_text(&owner->growth_forecast.threshold, report->result->scanned_ms).text);
+    if (owner->growth_forecast.limit.elements > 0)
         fprintf(to, " Document full: %s.",
-                spill_when_text(&owner->foresight.limit, report->result->scanned_ms).text);
+                spill_when_text(&owner->growth_forecast.limit, report->result->scanned_ms).text);
     end_figure(to);
     return code;
 }

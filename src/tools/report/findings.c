@@ -25,7 +25,7 @@ static void put_owner_name(FILE *to, const spill_owner_t *owner)
 }
 
 /* When it is there, or how far away. */
-static void put_when(FILE *to, const char *label, const spill_foresight_t *growth,
+static void put_when(FILE *to, const char *label, const spill_growth_forecast_t *growth,
                      const spill_when_t *when, int64_t scanned_ms)
 {
     char far[64];
@@ -55,8 +55,10 @@ static void put_owners(FILE *to, const spill_scan_path_t *path, int64_t scanned_
         spill_html_cell(to, length, spill_count_text((double)owner->length).text);
         spill_html_cell(to, "Bytes", spill_size_text(owner->bytes).text);
         spill_html_cell(to, "Document", spill_size_text(owner->document_bytes).text);
-        put_when(to, "Threshold", &owner->foresight, &owner->foresight.threshold, scanned_ms);
-        put_when(to, "Document full", &owner->foresight, &owner->foresight.limit, scanned_ms);
+        put_when(to, "Threshold", &owner->growth_forecast, &owner->growth_forecast.threshold,
+                 scanned_ms);
+        put_when(to, "Document full", &owner->growth_forecast, &owner->growth_forecast.limit,
+                 scanned_ms);
         fputs("</tr>\n", to);
     }
     fputs("</tbody></table>\n", to);
@@ -159,9 +161,9 @@ static void put_array(const spill_report_t *report, const spill_scan_finding_t *
     fprintf(to, "99 %% have %s or fewer, the longest has ",
             spill_count_text((double)path->lengths.p99).text);
     fprintf(to, "%s.", spill_count_text((double)path->lengths.max).text);
-    if (path->foresight.elapsed_ms > 0)
-        fprintf(to, " %+" PRId64 " %s have come in %.3g days.", path->foresight.added, what,
-                (double)path->foresight.elapsed_ms / 86400e3);
+    if (path->growth_forecast.elapsed_ms > 0)
+        fprintf(to, " %+" PRId64 " %s have come in %.3g days.", path->growth_forecast.added, what,
+                (double)path->growth_forecast.elapsed_ms / 86400e3);
     fputs("</p>\n", to);
     put_owners(to, path, report->result->scanned_ms);
 }

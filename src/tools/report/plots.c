@@ -44,7 +44,7 @@ static uint64_t most_of(const spill_scan_histogram_t *histogram)
 }
 
 /* A line from below to above at `x`, and what it is. */
-static void mark(FILE *script, double x, double left, double right, const char *text)
+static void checkpoint(FILE *script, double x, double left, double right, const char *text)
 {
     bool far = log(x / left) > 0.5 * log(right / left);
     fprintf(script,
@@ -112,7 +112,7 @@ spill_code_t spill_plot_lengths(const spill_scan_path_t *path, int64_t threshold
     if (histogram->bins[0].least == 0)
         fputs("set xtics add ('0' 0.387)\n", svg.script);
     if (marked)
-        mark(svg.script, (double)threshold, left, right, text);
+        checkpoint(svg.script, (double)threshold, left, right, text);
     put_bins(svg.script, histogram);
     return spill_svg_end(&svg, label, to, error);
 }
@@ -136,7 +136,7 @@ spill_code_t spill_plot_sizes(const spill_scan_histogram_t *sizes, int64_t limit
             left, right);
     put_counts(svg.script, sizes);
     spill_axis_log_bytes(svg.script, 'x', left, right);
-    mark(svg.script, (double)limit, left, right, text);
+    checkpoint(svg.script, (double)limit, left, right, text);
     put_bins(svg.script, sizes);
     return spill_svg_end(&svg, label, to, error);
 }
@@ -153,8 +153,9 @@ typedef struct view {
 /* As far ahead as half of the past, or all of it where what it leads to is reached later. */
 static view_t view_of(const spill_owner_t *owner)
 {
-    const spill_course_t *course = owner->foresight.course;
-    const spill_when_t *threshold = &owner->foresight.threshold, *limit = &owner->foresight.limit;
+    const spill_course_t *course = owner->growth_forecast.course;
+    const spill_when_t *threshold = &owner->growth_forecast.threshold,
+                       *limit = &owner->growth_forecast.limit;
     view_t view = {.coming = course->coming_count, .from_ms = course->past[0].at_ms};
     size_t last = course->past_count - 1;
     view.now_ms = view.to_ms = course->past[last].at_ms;
@@ -192,8 +193,8 @@ static void level(FILE *script, const view_t *view, double elements, bool above,
 /* The lower one's text stands below it, so that the two do not touch. */
 static void put_levels(FILE *script, const spill_owner_t *owner, const view_t *view)
 {
-    int64_t threshold = owner->foresight.threshold.elements;
-    int64_t limit = owner->foresight.limit.elements;
+    int64_t threshold = owner->growth_forecast.threshold.elements;
+    int64_t limit = owner->growth_forecast.limit.elements;
     double length = (double)owner->length;
     if (threshold > 0)
         level(script, view, length + (double)threshold, limit == 0 || threshold > limit,
@@ -223,7 +224,7 @@ static void put_course(FILE *script, const spill_course_t *course, const view_t 
 spill_code_t spill_plot_growth(const spill_owner_t *owner, const char *label, FILE *to,
                                spill_error_t *error)
 {
-    const spill_course_t *course = owner->foresight.course;
+    const spill_course_t *course = owner->growth_forecast.course;
     spill_svg_t svg;
     if (!course || course->past_count < 2)
         return SPILL_OK;

@@ -6,7 +6,7 @@
  *                    the like are long, and do not grow.) Of fewer than ten arrays all that are
  *                    over a threshold count. A map has SPILL_MAP_KEYS_MIN keys or more, and
  *                    no single value in it is half of it.
- *   overgrown-index  an index has entries for the elements of an array (or map) whose lengths
+ *   oversized-index  an index has entries for the elements of an array (or map) whose lengths
  * differ, and of some document more than a tenth of the threshold in elements. paid-by-array what
  * is over the threshold in bytes is most of its document. large-document   a document is larger
  * than half of the limit. collection-sprawl  collections are alike and differ by an identifier in

@@ -38,7 +38,7 @@ typedef struct step {
     size_t count;
 } step_t;
 
-struct spill_outlook {
+struct spill_forecast_model {
     double since_ms, now_ms;
     bool few;
     step_t *steps;
@@ -68,17 +68,17 @@ static int by_prediction(const void *left, const void *right)
 }
 
 /* Predict, for every history, at a moment that is to `end_ms` as now is to the horizon's end. */
-static void look_back(const spill_outlook_t *outlook, const spill_history_t *const *histories,
+static void look_back(const spill_forecast_model_t *model, const spill_history_t *const *histories,
                       size_t history_count, double end_ms, step_t *step)
 {
-    double passed = outlook->now_ms - outlook->since_ms;
+    double passed = model->now_ms - model->since_ms;
     double moment_ms =
-        outlook->since_ms + (end_ms - outlook->since_ms) * passed / (passed + step->horizon_ms);
+        model->since_ms + (end_ms - model->since_ms) * passed / (passed + step->horizon_ms);
     for (size_t i = 0; i < history_count; i++) {
         const spill_history_t *history = histories[i];
         if (spill_history_before(history, moment_ms) < SPILL_GROWTH_LENGTH_MIN)
             continue;
-        double predicted = predict(history, outlook->since_ms, moment_ms, end_ms - moment_ms);
+        double predicted = predict(history, model->since_ms, moment_ms, end_ms - moment_ms);
         step->pairs[step->count++] = (pair_t){
             predicted, log1p(spill_history_between(history, moment_ms, end_ms)) - predicted};
     }
@@ -108,16 +108,16 @@ static double mean_error(const pair_t *pairs, size_t count)
 /* `ends` are the numbers of pairs up to the end of each moment's. */
 static void move_apart(step_t *step, const size_t *ends, size_t moments)
 {
-    double mean = mean_error(step->pairs, step->count), apart = moments_apart(moments);
+    double mean = mean_error(step->pairs, step->count), referenced = moments_apart(moments);
     for (size_t i = 0; i < moments; i++) {
         size_t first = i > 0 ? ends[i - 1] : 0;
-        double more = (apart - 1) * (mean_error(&step->pairs[first], ends[i] - first) - mean);
+        double more = (referenced - 1) * (mean_error(&step->pairs[first], ends[i] - first) - mean);
         for (size_t j = first; j < ends[i]; j++)
             step->pairs[j].error += more;
     }
 }
 
-static void learn(const spill_outlook_t *outlook, const spill_history_t *const *histories,
+static void learn(const spill_forecast_model_t *model, const spill_history_t *const *histories,
                   size_t history_count, step_t *step)
 {
     size_t moments = history_count ? (PAIRS_WANTED + history_count - 1) / history_count : 0;
@@ -126,8 +126,8 @@ static void learn(const spill_outlook_t *outlook, const spill_history_t *const *
     size_t ends[MOMENTS_MAX];
     for (size_t i = 0; i < moments; i++) {
         double part = 1 - (1 - earliest_moment) * (double)i / (double)(moments - 1);
-        look_back(outlook, histories, history_count,
-                  outlook->since_ms + part * (outlook->now_ms - outlook->since_ms), step);
+        look_back(model, histories, history_count,
+                  model->since_ms + part * (model->now_ms - model->since_ms), step);
         ends[i] = step->count;
     }
     move_apart(step, ends, moments);
@@ -135,34 +135,35 @@ static void learn(const spill_outlook_t *outlook, const spill_history_t *const *
         qsort(step->pairs, step->count, sizeof *step->pairs, by_prediction);
 }
 
-spill_outlook_t *spill_outlook_new(const spill_history_t *const *histories, size_t history_count,
-                                   int64_t since_ms, int64_t now_ms, const double *horizons_ms,
-                                   size_t horizon_count)
+spill_forecast_model_t *spill_forecast_model_new(const spill_history_t *const *histories,
+                                                 size_t history_count, int64_t since_ms,
+                                                 int64_t now_ms, const double *horizons_ms,
+                                                 size_t horizon_count)
 {
-    spill_outlook_t *outlook = bson_malloc0(sizeof *outlook);
-    outlook->since_ms = (double)since_ms;
-    outlook->now_ms = (double)now_ms;
-    outlook->few = history_count < HISTORIES_FEW;
-    outlook->count = horizon_count;
-    outlook->steps = bson_malloc0(horizon_count * sizeof *outlook->steps + 1);
+    spill_forecast_model_t *model = bson_malloc0(sizeof *model);
+    model->since_ms = (double)since_ms;
+    model->now_ms = (double)now_ms;
+    model->few = history_count < HISTORIES_FEW;
+    model->count = horizon_count;
+    model->steps = bson_malloc0(horizon_count * sizeof *model->steps + 1);
     for (size_t i = 0; i < horizon_count; i++) {
-        outlook->steps[i].horizon_ms = horizons_ms[i];
+        model->steps[i].horizon_ms = horizons_ms[i];
         if (since_ms < now_ms)
-            learn(outlook, histories, history_count, &outlook->steps[i]);
-        if (outlook->known == i && outlook->steps[i].count >= PAIRS_MIN)
-            outlook->known++;
+            learn(model, histories, history_count, &model->steps[i]);
+        if (model->known == i && model->steps[i].count >= PAIRS_MIN)
+            model->known++;
     }
-    return outlook;
+    return model;
 }
 
-void spill_outlook_free(spill_outlook_t *outlook)
+void spill_forecast_model_free(spill_forecast_model_t *model)
 {
-    if (!outlook)
+    if (!model)
         return;
-    for (size_t i = 0; i < outlook->count; i++)
-        bson_free(outlook->steps[i].pairs);
-    bson_free(outlook->steps);
-    bson_free(outlook);
+    for (size_t i = 0; i < model->count; i++)
+        bson_free(model->steps[i].pairs);
+    bson_free(model->steps);
+    bson_free(model);
 }
 
 /* ---- forecasting ----------------------------------------------------------------------------- */
@@ -241,14 +242,14 @@ static spill_forecast_t few_forecast(double predicted, double *errors, size_t co
 }
 
 /* By what was learned for that horizon alone. */
-static spill_forecast_t forecast_alone(const spill_outlook_t *outlook, const step_t *step,
+static spill_forecast_t forecast_alone(const spill_forecast_model_t *model, const step_t *step,
                                        const spill_history_t *history)
 {
     size_t count;
-    double predicted = predict(history, outlook->since_ms, outlook->now_ms, step->horizon_ms);
+    double predicted = predict(history, model->since_ms, model->now_ms, step->horizon_ms);
     double *errors = nearest_errors(step, predicted, &count);
-    spill_forecast_t forecast = outlook->few ? few_forecast(predicted, errors, count)
-                                             : many_forecast(predicted, errors, count);
+    spill_forecast_t forecast = model->few ? few_forecast(predicted, errors, count)
+                                           : many_forecast(predicted, errors, count);
     bson_free(errors);
     return forecast;
 }
@@ -269,25 +270,25 @@ static void put_in_order(spill_forecast_t *first, spill_forecast_t *second)
  * Galichon, "Improving point and interval estimators of monotone functions by rearrangement",
  * Biometrika 2009). A forecast for each of outlook->known steps; free it.
  */
-static spill_forecast_t *forecast_all(const spill_outlook_t *outlook,
+static spill_forecast_t *forecast_all(const spill_forecast_model_t *model,
                                       const spill_history_t *history)
 {
-    spill_forecast_t *forecasts = bson_malloc(outlook->known * sizeof *forecasts + 1);
-    for (size_t i = 0; i < outlook->known; i++)
-        forecasts[i] = forecast_alone(outlook, &outlook->steps[i], history);
-    for (size_t i = 1; i < outlook->known; i++)
+    spill_forecast_t *forecasts = bson_malloc(model->known * sizeof *forecasts + 1);
+    for (size_t i = 0; i < model->known; i++)
+        forecasts[i] = forecast_alone(model, &model->steps[i], history);
+    for (size_t i = 1; i < model->known; i++)
         for (size_t j = i; j > 0; j--)
             put_in_order(&forecasts[j - 1], &forecasts[j]);
     return forecasts;
 }
 
-bool spill_outlook_forecast(const spill_outlook_t *outlook, size_t horizon,
-                            const spill_history_t *history, spill_forecast_t *forecast)
+bool spill_forecast_model_forecast(const spill_forecast_model_t *model, size_t horizon,
+                                   const spill_history_t *history, spill_forecast_t *forecast)
 {
     *forecast = (spill_forecast_t){0};
-    if (horizon >= outlook->known)
+    if (horizon >= model->known)
         return false;
-    spill_forecast_t *forecasts = forecast_all(outlook, history);
+    spill_forecast_t *forecasts = forecast_all(model, history);
     *forecast = forecasts[horizon];
     bson_free(forecasts);
     return true;
@@ -303,14 +304,14 @@ static double crossing(double before_ms, double before, double at_ms, double at,
     return before_ms + fmin(fmax(part, 0), 1) * (at_ms - before_ms);
 }
 
-spill_reach_t spill_outlook_reach(const spill_outlook_t *outlook, const spill_history_t *history,
-                                  double more)
+spill_reach_t spill_forecast_model_reach(const spill_forecast_model_t *model,
+                                         const spill_history_t *history, double more)
 {
     spill_reach_t reach = {INFINITY, INFINITY, INFINITY};
-    spill_forecast_t *forecasts = forecast_all(outlook, history), before = {0};
+    spill_forecast_t *forecasts = forecast_all(model, history), before = {0};
     double before_ms = 0;
-    for (size_t i = 0; i < outlook->known; i++) {
-        double at_ms = outlook->steps[i].horizon_ms;
+    for (size_t i = 0; i < model->known; i++) {
+        double at_ms = model->steps[i].horizon_ms;
         const spill_forecast_t *at = &forecasts[i];
         reach.earliest_ms =
             crossing(before_ms, before.high, at_ms, at->high, more, reach.earliest_ms);

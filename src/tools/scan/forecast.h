@@ -26,27 +26,28 @@ typedef struct spill_forecast {
 } spill_forecast_t;
 
 /* What was learned of histories for some horizons. */
-typedef struct spill_outlook spill_outlook_t;
+typedef struct spill_forecast_model spill_forecast_model_t;
 
 /*
  * Learn. `histories` are sorted (spill_history_sort) and borrowed for the call; they are best a
  * fair sample of arrays that have SPILL_GROWTH_LENGTH_MIN elements or more: spill_growth_t has one.
  * `since_ms` is when the first elements came, `now_ms` is after the last; horizons are in
- * milliseconds, ascending, at most now - since. Free with spill_outlook_free. Cost:
+ * milliseconds, ascending, at most now - since. Free with spill_forecast_model_free. Cost:
  * O(horizons * histories * log(points)), some milliseconds.
  */
-spill_outlook_t *spill_outlook_new(const spill_history_t *const *histories, size_t history_count,
-                                   int64_t since_ms, int64_t now_ms, const double *horizons_ms,
-                                   size_t horizon_count);
-void spill_outlook_free(spill_outlook_t *outlook); /* NULL is accepted */
+spill_forecast_model_t *spill_forecast_model_new(const spill_history_t *const *histories,
+                                                 size_t history_count, int64_t since_ms,
+                                                 int64_t now_ms, const double *horizons_ms,
+                                                 size_t horizon_count);
+void spill_forecast_model_free(spill_forecast_model_t *model); /* NULL is accepted */
 
 /*
  * Elements that come to the array of `history` (sorted) within the horizon of that index: no fewer
  * than within a shorter one, each of the three. False where the histories were too few to learn
  * from.
  */
-bool spill_outlook_forecast(const spill_outlook_t *outlook, size_t horizon,
-                            const spill_history_t *history, spill_forecast_t *forecast);
+bool spill_forecast_model_forecast(const spill_forecast_model_t *model, size_t horizon,
+                                   const spill_history_t *history, spill_forecast_t *forecast);
 
 /*
  * How long until the array of `history` (sorted) has got `more` elements, in milliseconds from now:
@@ -57,7 +58,7 @@ typedef struct spill_reach {
     double earliest_ms, likely_ms, latest_ms;
 } spill_reach_t;
 
-spill_reach_t spill_outlook_reach(const spill_outlook_t *outlook, const spill_history_t *history,
-                                  double more);
+spill_reach_t spill_forecast_model_reach(const spill_forecast_model_t *model,
+                                         const spill_history_t *history, double more);
 
 #endif

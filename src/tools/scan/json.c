@@ -58,52 +58,54 @@ static void put_when(FILE *to, const char *name, const spill_when_t *when, int64
 }
 
 /* What is known of times, after a comma where one is due. */
-static void put_times(FILE *to, const spill_foresight_t *foresight, const char *before)
+static void put_times(FILE *to, const spill_growth_forecast_t *growth_forecast, const char *before)
 {
-    if (!foresight->timed)
+    if (!growth_forecast->timed)
         return;
-    fprintf(to, "%s\"rising\":%.4g,\"falling\":%.4g", before, foresight->rising,
-            foresight->falling);
-    put_date(to, "oldest", foresight->oldest_ms);
-    put_date(to, "newest", foresight->newest_ms);
-    fprintf(to, ",\"perDay\":%.6g,\"acceleration\":%.4g,\"burst\":%.4g", foresight->pace.per_day,
-            foresight->pace.acceleration, foresight->pace.burst);
-    if (!foresight->forecast)
+    fprintf(to, "%s\"rising\":%.4g,\"falling\":%.4g", before, growth_forecast->rising,
+            growth_forecast->falling);
+    put_date(to, "oldest", growth_forecast->oldest_ms);
+    put_date(to, "newest", growth_forecast->newest_ms);
+    fprintf(to, ",\"perDay\":%.6g,\"acceleration\":%.4g,\"burst\":%.4g",
+            growth_forecast->pace.per_day, growth_forecast->pace.acceleration,
+            growth_forecast->pace.burst);
+    if (!growth_forecast->forecast)
         return;
     fprintf(to,
             ",\"coming\":{\"horizonMs\":%" PRId64 ",\"low\":%.6g,\"likely\":%.6g,\"high\":%.6g}",
-            foresight->horizon_ms, foresight->coming.low, foresight->coming.likely,
-            foresight->coming.high);
+            growth_forecast->horizon_ms, growth_forecast->coming.low,
+            growth_forecast->coming.likely, growth_forecast->coming.high);
 }
 
 /* What has come since an earlier scan, after a comma where one is due. */
-static void put_since(FILE *to, const spill_foresight_t *foresight, const char *before)
+static void put_since(FILE *to, const spill_growth_forecast_t *growth_forecast, const char *before)
 {
-    if (foresight->elapsed_ms == 0)
+    if (growth_forecast->elapsed_ms == 0)
         return;
     fprintf(to, "%s\"since\":{\"elapsedMs\":%" PRId64 ",\"added\":%" PRId64 ",\"perDay\":%.6g}",
-            before, foresight->elapsed_ms, foresight->added,
-            (double)foresight->added / ((double)foresight->elapsed_ms / 86400e3));
+            before, growth_forecast->elapsed_ms, growth_forecast->added,
+            (double)growth_forecast->added / ((double)growth_forecast->elapsed_ms / 86400e3));
 }
 
-static void put_owner_growth(FILE *to, const spill_foresight_t *foresight, int64_t scanned_ms)
+static void put_owner_growth(FILE *to, const spill_growth_forecast_t *growth_forecast,
+                             int64_t scanned_ms)
 {
     fputs(",\"growth\":{", to);
-    put_when(to, "threshold", &foresight->threshold, scanned_ms);
+    put_when(to, "threshold", &growth_forecast->threshold, scanned_ms);
     fputs(",", to);
-    put_when(to, "limit", &foresight->limit, scanned_ms);
-    put_times(to, foresight, ",");
-    put_since(to, foresight, ",");
-    spill_json_put_course(to, foresight->course);
+    put_when(to, "limit", &growth_forecast->limit, scanned_ms);
+    put_times(to, growth_forecast, ",");
+    put_since(to, growth_forecast, ",");
+    spill_json_put_course(to, growth_forecast->course);
     fputs("}", to);
 }
 
-static void put_path_growth(FILE *to, const spill_foresight_t *foresight)
+static void put_path_growth(FILE *to, const spill_growth_forecast_t *growth_forecast)
 {
-    bool known = foresight->timed || foresight->elapsed_ms > 0;
+    bool known = growth_forecast->timed || growth_forecast->elapsed_ms > 0;
     fputs(known ? ",\"growth\":{" : ",\"growth\":null", to);
-    put_times(to, foresight, "");
-    put_since(to, foresight, foresight->timed ? "," : "");
+    put_times(to, growth_forecast, "");
+    put_since(to, growth_forecast, growth_forecast->timed ? "," : "");
     fputs(known ? "}" : "", to);
 }
 
@@ -125,7 +127,7 @@ static void put_owners(FILE *to, const char *name, const spill_owners_t *owners,
         put_number(to, "documentBytes", owner->document_bytes);
         put_number(to, "place", owner->place);
         if (growth)
-            put_owner_growth(to, &owner->foresight, growth->scanned_ms);
+            put_owner_growth(to, &owner->growth_forecast, growth->scanned_ms);
         fputs("}", to);
     }
     fputs("]", to);
@@ -162,7 +164,7 @@ static void put_path(FILE *to, const spill_scan_result_t *result,
     } else {
         fputs("null", to);
     }
-    put_path_growth(to, &path->foresight);
+    put_path_growth(to, &path->growth_forecast);
     put_owners(to, "owners", &path->owners, true, result);
     put_owners(to, "heaviest", &path->heaviest, true, NULL);
     fputs("}", to);

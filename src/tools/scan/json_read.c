@@ -137,7 +137,7 @@ static spill_when_t when(reader_t *reader, const bson_t *from, const char *name)
                           .as_of_ms = date(&at, "asOf")};
 }
 
-static void read_times(reader_t *reader, const bson_t *from, spill_foresight_t *growth)
+static void read_times(reader_t *reader, const bson_t *from, spill_growth_forecast_t *growth)
 {
     bson_t coming;
     growth->oldest_ms = date(from, "oldest");
@@ -160,7 +160,7 @@ static void read_times(reader_t *reader, const bson_t *from, spill_foresight_t *
                                         .high = real(&coming, "high")};
 }
 
-static void read_since(reader_t *reader, const bson_t *from, spill_foresight_t *growth)
+static void read_since(reader_t *reader, const bson_t *from, spill_growth_forecast_t *growth)
 {
     bson_t since;
     if (!bson_has_field(from, "since") || !inner(reader, from, "since", &since))
@@ -188,15 +188,15 @@ static void read_owner(reader_t *reader, const bson_t *from, bool of_path, spill
     }
     if (of_path && bson_has_field(from, "growth")) {
         inner(reader, from, "growth", &growth);
-        owner.foresight.threshold = when(reader, &growth, "threshold");
-        owner.foresight.limit = when(reader, &growth, "limit");
-        read_times(reader, &growth, &owner.foresight);
-        read_since(reader, &growth, &owner.foresight);
-        owner.foresight.course = spill_json_read_course(&growth);
+        owner.growth_forecast.threshold = when(reader, &growth, "threshold");
+        owner.growth_forecast.limit = when(reader, &growth, "limit");
+        read_times(reader, &growth, &owner.growth_forecast);
+        read_since(reader, &growth, &owner.growth_forecast);
+        owner.growth_forecast.course = spill_json_read_course(&growth);
     }
     if (reader->code == SPILL_OK)
         spill_owners_add(owners, &owner);
-    bson_free(owner.foresight.course);
+    bson_free(owner.growth_forecast.course);
 }
 
 static void read_owners(reader_t *reader, const bson_t *from, const char *name, bool of_path,
@@ -252,8 +252,8 @@ static void read_path(reader_t *reader, const bson_t *from, spill_scan_path_t *p
         bson_free(field);
     }
     inner(reader, from, "growth", &growth);
-    read_times(reader, &growth, &path->foresight);
-    read_since(reader, &growth, &path->foresight);
+    read_times(reader, &growth, &path->growth_forecast);
+    read_since(reader, &growth, &path->growth_forecast);
     read_owners(reader, from, "owners", true, &path->owners);
     path->heaviest.by_bytes = true;
     if (bson_has_field(from, "heaviest")) /* scans of the first programs have none */

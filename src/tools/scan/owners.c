@@ -50,7 +50,7 @@ bool spill_owners_wanted(const spill_owners_t *owners, int64_t length, int64_t b
 static void release(spill_owner_t *owner)
 {
     bson_free((void *)(uintptr_t)owner->value.data);
-    bson_free(owner->foresight.course);
+    bson_free(owner->growth_forecast.course);
     spill_owner_forget_history(owner);
 }
 
@@ -90,9 +90,9 @@ void spill_owners_add(spill_owners_t *owners, const spill_owner_t *owner)
         release(&owners->items[--owners->count]);
     if (item.history)
         item.history = sorted_copy(item.history);
-    if (item.foresight.course)
-        item.foresight.course = memcpy(bson_malloc(sizeof(spill_course_t)), owner->foresight.course,
-                                       sizeof(spill_course_t));
+    if (item.growth_forecast.course)
+        item.growth_forecast.course = memcpy(bson_malloc(sizeof(spill_course_t)),
+                                             owner->growth_forecast.course, sizeof(spill_course_t));
     memmove(&owners->items[at + 1], &owners->items[at],
             (owners->count - at) * sizeof owners->items[0]);
     owners->items[at] = item;
@@ -114,7 +114,7 @@ void spill_owners_release(spill_owners_t *owners)
 
 static int64_t soonest_of(const spill_owner_t *owner)
 {
-    const spill_when_t *limit = &owner->foresight.limit;
+    const spill_when_t *limit = &owner->growth_forecast.limit;
     if (limit->elements == 0)
         return SPILL_WHEN_UNKNOWN;
     return limit->likely_ms != SPILL_WHEN_UNKNOWN ? limit->likely_ms : limit->earliest_ms;

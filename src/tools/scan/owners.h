@@ -3,7 +3,7 @@
 #ifndef SPILL_TOOLS_SCAN_OWNERS_H
 #define SPILL_TOOLS_SCAN_OWNERS_H
 
-#include "tools/scan/foresight.h"
+#include "tools/scan/growth_forecast.h"
 #include "tools/scan/history.h"
 
 #include <spillway/value.h>
@@ -21,8 +21,8 @@ typedef struct spill_owner {
     int64_t document_bytes;
     int64_t place;       /* where the document stands: a byte, a line; see spill_record */
     spill_value_t value; /* the _id; data NULL: there is none, or it is too long */
-    const spill_history_t *history; /* sorted; NULL: not known */
-    spill_foresight_t foresight;    /* see spill_paths_foresee */
+    const spill_history_t *history;          /* sorted; NULL: not known */
+    spill_growth_forecast_t growth_forecast; /* see spill_paths_foresee */
 } spill_owner_t;
 
 /*

@@ -358,7 +358,7 @@ static void forget_histories(spill_path_t *path)
 }
 
 /* Two that found times in different fields: those of the one that has more of them stay. */
-static void settle_rule(spill_path_t *into, spill_path_t *from)
+static void complete_rule(spill_path_t *into, spill_path_t *from)
 {
     if (from->times.type == 0 || spill_times_same(&into->times, &from->times))
         return;
@@ -370,7 +370,7 @@ static void settle_rule(spill_path_t *into, spill_path_t *from)
 
 static void merge_totals(spill_paths_t *paths, spill_path_t *into, spill_path_t *from, bool own)
 {
-    settle_rule(into, from);
+    complete_rule(into, from);
     spill_sketch_merge(&into->lengths, &from->lengths);
     spill_sketch_merge(&into->elements, &from->elements);
     spill_owners_merge(&into->owners, &from->owners);
@@ -452,9 +452,10 @@ static void make_map(spill_paths_t *paths, spill_path_t *path)
 
 static void foresee_path(spill_paths_t *paths, spill_path_t *path, int64_t scan_ms)
 {
-    spill_foreseer_t *foreseer = path->growth ? spill_foreseer_new(path->growth, scan_ms) : NULL;
-    if (foreseer)
-        spill_foresee_all(foreseer, &path->foresight);
+    spill_growth_model_t *growth_model =
+        path->growth ? spill_growth_model_new(path->growth, scan_ms) : NULL;
+    if (growth_model)
+        spill_growth_predict_all(growth_model, &path->growth_forecast);
     for (size_t i = 0; i < path->owners.count; i++) {
         spill_owner_t *owner = &path->owners.items[i];
         spill_growing_t array = {.length = owner->length,
@@ -463,10 +464,10 @@ static void foresee_path(spill_paths_t *paths, spill_path_t *path, int64_t scan_
                                  .elements_max = paths->limits.elements,
                                  .course = path->over_elements + path->over_bytes > 0,
                                  .history = owner->history};
-        spill_foresee(foreseer, &array, &owner->foresight);
+        spill_growth_predict(growth_model, &array, &owner->growth_forecast);
         spill_owner_forget_history(owner);
     }
-    spill_foreseer_free(foreseer);
+    spill_growth_model_free(growth_model);
     drop_growth(paths, path);
 }
 

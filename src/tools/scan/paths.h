@@ -76,8 +76,9 @@ struct spill_path {
     spill_owners_t owners;   /* by the longest one of each document */
     spill_owners_t heaviest; /* by the bytes of all in each document; without histories */
     spill_times_rule_t times;
-    spill_growth_t *growth;      /* or NULL */
-    spill_foresight_t foresight; /* of all owners' arrays together; see spill_paths_foresee */
+    spill_growth_t *growth; /* or NULL */
+    spill_growth_forecast_t
+        growth_forecast; /* of all owners' arrays together; see spill_paths_foresee */
 
     /* The document at hand. */
     bool touched;

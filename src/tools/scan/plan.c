@@ -44,7 +44,7 @@ static int64_t mean_bytes(const spill_scan_path_t *path)
 /* ---- choosing -------------------------------------------------------------------------------- */
 
 /* Can the array be named in a definition at all? */
-static bool can_be_laid_out(const spill_scan_path_t *path, spill_plan_texts_t *why)
+static bool can_be_reshaped(const spill_scan_path_t *path, spill_plan_texts_t *why)
 {
     if (path->map) {
         spill_plan_say(
@@ -115,7 +115,7 @@ static void start_reference(spill_definition_t *definition, const spill_scan_pat
 
 static spill_plan_end_t growing_end(const spill_scan_path_t *path)
 {
-    const spill_foresight_t *times = &path->foresight;
+    const spill_growth_forecast_t *times = &path->growth_forecast;
     double differ = times->rising + times->falling;
     if (!times->timed || !(differ >= differ_share))
         return SPILL_PLAN_END_UNKNOWN;
@@ -130,13 +130,13 @@ static void say_end_unknown(const spill_scan_path_t *path, const char *definitio
                             spill_plan_texts_t *why)
 {
     char cause[160];
-    if (!path->foresight.timed)
+    if (!path->growth_forecast.timed)
         snprintf(cause, sizeof cause, "its elements have no times, or too few");
     else
         snprintf(cause, sizeof cause,
                  "the times (%s) rise at %.0f %% of the elements and fall at %.0f %%",
                  path->time_field[0] != '\0' ? path->time_field : "the elements themselves",
-                 100 * path->foresight.rising, 100 * path->foresight.falling);
+                 100 * path->growth_forecast.rising, 100 * path->growth_forecast.falling);
     spill_plan_say(why,
                    "It is not known at which end it grows: %s. Before `migrate --execute', write "
                    "\"order\": \"oldest-first\" into its \"%s\" if new elements come at its end, "
@@ -169,7 +169,7 @@ static void choose_layout(spill_definition_t *definition, const spill_scan_path_
         spill_plan_say(
             why,
             "It grows at its front: %.0f %% of the elements are followed by an older one (%s).",
-            100 * path->foresight.falling,
+            100 * path->growth_forecast.falling,
             path->time_field[0] != '\0' ? path->time_field : "the elements themselves");
     }
 }
@@ -198,7 +198,7 @@ static const char *window_of(double per_day, int64_t page_capacity)
 static void say_as_of(const spill_scan_path_t *path, int64_t scanned_ms, spill_plan_texts_t *why)
 {
     const int64_t day_ms = 86400000;
-    const spill_foresight_t *growth = &path->foresight;
+    const spill_growth_forecast_t *growth = &path->growth_forecast;
     if (growth->timed && scanned_ms > 0 && growth->newest_ms < scanned_ms - day_ms)
         spill_plan_say(
             why,
@@ -212,7 +212,7 @@ static void tell_alternatives(const spill_plan_item_t *item, spill_plan_texts_t 
     const spill_scan_path_t *path = item->path;
     double per_day = 0;
     for (size_t i = 0; i < path->owners.count; i++)
-        per_day = fmax(per_day, path->owners.items[i].foresight.pace.per_day);
+        per_day = fmax(per_day, path->owners.items[i].growth_forecast.pace.per_day);
     if (item->definition.layout == SPILL_LAYOUT_OUTLIER) {
         spill_plan_say(
             others, "subset, if only the best or the newest few are shown with the document, or a "
@@ -415,7 +415,7 @@ static spill_plan_item_t make_item(const spill_plan_t *plan,
                               .qualified = result->qualified && strchr(collection->name, '.')};
     spill_error_t error;
     spill_definition_init(&item.definition, "plan");
-    if (can_be_laid_out(path, &item.why))
+    if (can_be_reshaped(path, &item.why))
         define(&item, plan, result, aims);
     else
         advise_later(&item, aims);

@@ -82,7 +82,7 @@ static void tell_path(spill_scan_path_t *told, spill_path_t *path)
         .over_bytes = spill_path_documents(path, path->over_bytes),
         .paid = spill_path_documents(path, path->paid),
         .time_type = type_name(path->times.type),
-        .foresight = path->foresight,
+        .growth_forecast = path->growth_forecast,
         .owners = path->owners,
         .heaviest = path->heaviest,
     };

@@ -1,7 +1,7 @@
 #include "tools/scan/scan.h"
 
 #include "tools/import_decode.h"
-#include "tools/scan/feed.h"
+#include "tools/scan/document_source.h"
 #include "tools/scan/inputs.h"
 #include "tools/scan/walk.h"
 #include "util/clock.h"
@@ -29,9 +29,9 @@ typedef struct scanner {
     const spill_scan_options_t *options;
     spill_scan_result_t *result;
     pthread_mutex_t lock;
-    spill_feed_t *feed;
+    spill_document_source_t *document_source;
     const spill_scan_input_t *input;
-    spill_browse_t *browse; /* of a server, else NULL; and the collection that is read */
+    spill_raw_reader_t *reader; /* of a server, else NULL; and the collection that is read */
     const char *browsed;
     collection_t **collections; /* of the feed, by index; NULL: not met, or told */
     size_t count;
@@ -67,15 +67,16 @@ void spill_scan_options_init(spill_scan_options_t *options)
 static void note_problem(void *context, int64_t place, const char *text)
 {
     scanner_t *scanner = context;
-    spill_scan_add_problem(scanner->result, scanner->input->path, scanner->feed->ops->by_line,
-                           place, text);
+    spill_scan_add_problem(scanner->result, scanner->input->path,
+                           scanner->document_source->ops->by_line, place, text);
 }
 
 /* What is cut off where the scan was stopped is so by request. */
 static void note_cut(void *context, int64_t place, const char *text)
 {
     const scanner_t *scanner = context;
-    if (!scanner->feed->source || !spill_source_stopped(scanner->feed->source))
+    if (!scanner->document_source->source ||
+        !spill_source_stopped(scanner->document_source->source))
         note_problem(context, place, text);
 }
 
@@ -107,7 +108,7 @@ static void report(worker_t *worker, int64_t place, bool damaged, const char *fo
 
 static void walk_document(worker_t *worker, const uint8_t *data, size_t size, int64_t place)
 {
-    bool by_line = worker->scanner->feed->ops->by_line;
+    bool by_line = worker->scanner->document_source->ops->by_line;
     spill_walk_t walk;
     spill_walk(worker->walker, worker->collection->tables[worker->number], data, size, place,
                &walk);
@@ -118,7 +119,7 @@ static void walk_document(worker_t *worker, const uint8_t *data, size_t size, in
         report(worker, by_line ? place : place + (int64_t)walk.flaw_at, false, "%s", walk.flaw);
 }
 
-static void walk_text(worker_t *worker, const spill_feed_record_t *record)
+static void walk_text(worker_t *worker, const spill_document_source_record_t *record)
 {
     spill_decoder_t decoder = {.format = SPILL_FORMAT_NDJSON};
     spill_record_t text = {.data = worker->block.data.data + record->at,
@@ -168,9 +169,10 @@ static collection_t *collection_of(worker_t *worker)
     }
     collection_t *collection = scanner->collections[index];
     if (!collection) {
-        const char *name = scanner->feed->ops->collection
-                               ? scanner->feed->ops->collection(scanner->feed, index, &ended)
-                               : scanner->input->collection;
+        const char *name =
+            scanner->document_source->ops->collection
+                ? scanner->document_source->ops->collection(scanner->document_source, index, &ended)
+                : scanner->input->collection;
         collection = new_collection(name);
         scanner->collections[index] = collection;
     }
@@ -188,10 +190,10 @@ static void add_index(void *indexes, const bson_t *description, int64_t bytes)
 /* Of the feed's collection of that index, wherever its indexes are described. */
 static void learn_indexes(scanner_t *scanner, size_t index, spill_scan_indexes_t *indexes)
 {
-    const spill_feed_ops_t *ops = scanner->feed->ops;
-    const char *inner = ops->metadata ? ops->metadata(scanner->feed, index) : NULL;
-    if (scanner->browse) {
-        spill_browse_indexes(scanner->browse, scanner->browsed, add_index, indexes);
+    const spill_document_source_ops_t *ops = scanner->document_source->ops;
+    const char *inner = ops->metadata ? ops->metadata(scanner->document_source, index) : NULL;
+    if (scanner->reader) {
+        spill_raw_reader_indexes(scanner->reader, scanner->browsed, add_index, indexes);
     } else if (inner) {
         spill_scan_indexes_parse(indexes, inner, strlen(inner));
     } else if (scanner->input->metadata) {
@@ -244,8 +246,8 @@ static void tell_ended(scanner_t *scanner, bool all)
         if (!collection || collection->busy > 0)
             continue;
         bool ended = all;
-        if (!all && scanner->feed->ops->collection)
-            scanner->feed->ops->collection(scanner->feed, i, &ended);
+        if (!all && scanner->document_source->ops->collection)
+            scanner->document_source->ops->collection(scanner->document_source, i, &ended);
         if (ended) {
             tell(scanner, i);
             scanner->collections[i] = NULL;
@@ -268,7 +270,8 @@ static void feed_block(worker_t *worker)
     scanner->result->interrupted = scanner->result->interrupted || is_stopped(scanner);
     if (scanner->ended || scanner->result->interrupted)
         return;
-    if (scanner->feed->ops->next(scanner->feed, &worker->block, &error) != SPILL_OK)
+    if (scanner->document_source->ops->next(scanner->document_source, &worker->block, &error) !=
+        SPILL_OK)
         note_cut(scanner, -1, error.message);
     scanner->result->interrupted = is_stopped(scanner);
     scanner->ended = worker->block.count == 0;
@@ -294,8 +297,9 @@ static bool take_block(worker_t *worker)
     spill_scan_progress_t progress = {.documents = scanner->documents,
                                       .documents_total = scanner->documents_total,
                                       .bytes_total = scanner->bytes_total};
-    if (scanner->feed->source)
-        progress.bytes_done = scanner->bytes_before + spill_source_position(scanner->feed->source);
+    if (scanner->document_source->source)
+        progress.bytes_done =
+            scanner->bytes_before + spill_source_position(scanner->document_source->source);
     pthread_mutex_unlock(&scanner->lock);
     if (worker->number == 0 && scanner->options->progress)
         scanner->options->progress(scanner->options->context, &progress);
@@ -305,10 +309,10 @@ static bool take_block(worker_t *worker)
 static void *work(void *argument)
 {
     worker_t *worker = argument;
-    bool text = worker->scanner->feed->ops->text;
+    bool text = worker->scanner->document_source->ops->text;
     while (take_block(worker)) {
         for (size_t i = 0; i < worker->block.count; i++) {
-            const spill_feed_record_t *record = &worker->block.records[i];
+            const spill_document_source_record_t *record = &worker->block.records[i];
             if (text)
                 walk_text(worker, record);
             else
@@ -320,7 +324,7 @@ static void *work(void *argument)
 }
 
 /* All of the feed. */
-static void scan_feed(scanner_t *scanner)
+static void scan_source(scanner_t *scanner)
 {
     worker_t workers[THREADS_MAX] = {0};
     bool started[THREADS_MAX] = {false};
@@ -331,7 +335,7 @@ static void scan_feed(scanner_t *scanner)
         workers[i].number = i;
         workers[i].walker = spill_walker_new();
     }
-    if (!scanner->feed->ops->collection)
+    if (!scanner->document_source->ops->collection)
         collection_of(&workers[0]); /* which is told of, also where it is empty */
     for (int i = 1; i < threads; i++)
         started[i] = pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0;
@@ -350,11 +354,11 @@ static void scan_feed(scanner_t *scanner)
 
 /* ---- inputs ---------------------------------------------------------------------------------- */
 
-static spill_code_t open_feed(const spill_scan_input_t *input, const atomic_bool *stop,
-                              spill_feed_t **feed, spill_error_t *error)
+static spill_code_t open_source(const spill_scan_input_t *input, const atomic_bool *stop,
+                                spill_document_source_t **document_source, spill_error_t *error)
 {
     spill_source_t *source;
-    *feed = NULL;
+    *document_source = NULL;
     spill_code_t code = spill_source_open(input->path, input->codec, &source, error);
     if (code != SPILL_OK) {
         spill_source_close(source);
@@ -362,24 +366,25 @@ static spill_code_t open_feed(const spill_scan_input_t *input, const atomic_bool
     }
     spill_source_stop_by(source, stop);
     if (input->archive)
-        return spill_feed_archive(source, feed, error);
-    return input->format == SPILL_FORMAT_BSON ? spill_feed_bson(source, feed, error)
-                                              : spill_feed_text(source, input->format, feed, error);
+        return spill_document_source_archive(source, document_source, error);
+    return input->format == SPILL_FORMAT_BSON
+               ? spill_document_source_bson(source, document_source, error)
+               : spill_document_source_text(source, input->format, document_source, error);
 }
 
 static void scan_input(scanner_t *scanner, const spill_scan_input_t *input)
 {
     spill_error_t error;
     scanner->input = input;
-    if (open_feed(input, scanner->options->stop, &scanner->feed, &error) == SPILL_OK) {
-        scanner->feed->problem = note_cut;
-        scanner->feed->context = scanner;
-        scan_feed(scanner);
+    if (open_source(input, scanner->options->stop, &scanner->document_source, &error) == SPILL_OK) {
+        scanner->document_source->problem = note_cut;
+        scanner->document_source->context = scanner;
+        scan_source(scanner);
     } else {
         spill_scan_add_problem(scanner->result, input->path, false, -1, error.message);
     }
-    spill_feed_close(scanner->feed);
-    scanner->feed = NULL;
+    spill_document_source_close(scanner->document_source);
+    scanner->document_source = NULL;
     if (input->size_bytes > 0)
         scanner->bytes_before += input->size_bytes;
 }
@@ -422,31 +427,32 @@ static bool is_wanted(const char *list, const char *name)
     return false;
 }
 
-static void scan_collection(scanner_t *scanner, spill_browse_t *browse, const char *name)
+static void scan_collection(scanner_t *scanner, spill_raw_reader_t *reader, const char *name)
 {
     const spill_scan_options_t *options = scanner->options;
     spill_scan_input_t input = {
-        .path = bson_strdup(spill_browse_place(browse)),
-        .collection = bson_strdup_printf("%s.%s", spill_browse_database(browse), name)};
+        .path = bson_strdup(spill_raw_reader_place(reader)),
+        .collection = bson_strdup_printf("%s.%s", spill_raw_reader_database(reader), name)};
     scanner->input = &input;
-    scanner->browse = browse;
+    scanner->reader = reader;
     scanner->browsed = name;
-    scanner->feed = spill_feed_server(browse, name, options->sample, options->rate);
-    scanner->feed->problem = note_cut;
-    scanner->feed->context = scanner;
-    scan_feed(scanner);
-    spill_feed_close(scanner->feed);
-    scanner->feed = NULL;
+    scanner->document_source =
+        spill_document_source_server(reader, name, options->sample, options->rate);
+    scanner->document_source->problem = note_cut;
+    scanner->document_source->context = scanner;
+    scan_source(scanner);
+    spill_document_source_close(scanner->document_source);
+    scanner->document_source = NULL;
     bson_free(input.path);
     bson_free(input.collection);
 }
 
 /* How many documents there are to read, for the progress. */
-static void count_documents(scanner_t *scanner, spill_browse_t *browse, char **names)
+static void count_documents(scanner_t *scanner, spill_raw_reader_t *reader, char **names)
 {
     int64_t sample = scanner->options->sample;
     for (size_t i = 0; names[i] && scanner->documents_total >= 0; i++) {
-        int64_t count = spill_browse_count(browse, names[i]);
+        int64_t count = spill_raw_reader_count(reader, names[i]);
         int64_t part = sample > 0 && count > sample ? sample : count;
         scanner->documents_total = count < 0 ? -1 : scanner->documents_total + part;
     }
@@ -468,24 +474,24 @@ static void keep_wanted(const char *list, char **names)
 static spill_code_t scan_server(scanner_t *scanner, spill_error_t *error)
 {
     const spill_scan_options_t *options = scanner->options;
-    spill_browse_t *browse;
+    spill_raw_reader_t *reader;
     char **names = NULL;
     scanner->bytes_total = -1;
     scanner->result->qualified = true;
-    spill_code_t code = spill_browse_open(options->source, options->preference, &browse, error);
+    spill_code_t code = spill_raw_reader_open(options->source, options->preference, &reader, error);
     if (code == SPILL_OK)
-        code = spill_browse_collections(browse, &names, error);
+        code = spill_raw_reader_collections(reader, &names, error);
     if (code == SPILL_OK) {
         keep_wanted(options->only, names);
-        count_documents(scanner, browse, names);
+        count_documents(scanner, reader, names);
         if (!names[0])
             code = spill_fail(error, SPILL_NOT_FOUND, "%s has no such collection",
-                              spill_browse_place(browse));
+                              spill_raw_reader_place(reader));
         for (size_t i = 0; names[i] && !scanner->result->interrupted; i++)
-            scan_collection(scanner, browse, names[i]);
+            scan_collection(scanner, reader, names[i]);
     }
     bson_strfreev(names);
-    spill_browse_close(browse);
+    spill_raw_reader_close(reader);
     return code;
 }
 
@@ -547,8 +553,8 @@ static spill_code_t scan_array(scanner_t *scanner, spill_store_t *store, const c
 
 static spill_code_t scan_store(scanner_t *scanner, spill_error_t *error)
 {
-    static const spill_feed_ops_t none = {0};
-    spill_feed_t feed = {.ops = &none};
+    static const spill_document_source_ops_t none = {0};
+    spill_document_source_t document_source = {.ops = &none};
     spill_scan_input_t input = {.path = bson_strdup(scanner->options->source)};
     spill_store_options_t options;
     spill_definition_t *definitions = NULL;
@@ -558,7 +564,7 @@ static spill_code_t scan_store(scanner_t *scanner, spill_error_t *error)
     options.read_only = true;
     options.partial = scanner->options->partial;
     options.log = scanner->options->log;
-    scanner->feed = &feed;
+    scanner->document_source = &document_source;
     scanner->input = &input;
     spill_code_t code = spill_store_open(scanner->options->source, &options, &store, error);
     if (code == SPILL_OK) {
@@ -568,7 +574,7 @@ static spill_code_t scan_store(scanner_t *scanner, spill_error_t *error)
         spill_store_close(store, NULL);
     }
     tell_ended(scanner, true);
-    scanner->feed = NULL;
+    scanner->document_source = NULL;
     scanner->input = NULL;
     bson_free(scanner->collections);
     bson_free(definitions);
@@ -585,7 +591,7 @@ spill_code_t spill_scan(const spill_scan_options_t *options, spill_scan_result_t
     scanner_t scanner = {.options = options, .result = result};
     pthread_mutex_init(&scanner.lock, NULL);
     spill_code_t code;
-    if (spill_browse_serves(options->source))
+    if (spill_raw_reader_serves(options->source))
         code = scan_server(&scanner, error);
     else if (spill_scan_is_store(options->source))
         code = scan_store(&scanner, error);

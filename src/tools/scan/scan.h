@@ -76,7 +76,7 @@ typedef struct spill_scan_path {
     int64_t threshold; /* elements that a head should hold, by their mean size; 0: no elements */
     char time_field[SPILL_TIMES_NAMES_SIZE]; /* where their elements say when they came */
     const char *time_type;                   /* "date", "text", "timestamp", "objectId", or NULL */
-    spill_foresight_t foresight;             /* of all together; each owner has its own */
+    spill_growth_forecast_t growth_forecast; /* of all together; each owner has its own */
     spill_owners_t owners;
     spill_owners_t heaviest; /* by their bytes; nothing is foreseen of them */
 } spill_scan_path_t;
@@ -130,7 +130,7 @@ typedef struct spill_scan_finding {
     size_t collection; /* of a sprawl: its first */
     const spill_sprawl_group_t *group; /* of a sprawl, else NULL */
     const spill_scan_path_t *path;     /* NULL: of the documents */
-    const spill_scan_index_t *index;   /* of an overgrown index, else NULL */
+    const spill_scan_index_t *index;   /* of an oversized index, else NULL */
     int64_t documents;                 /* concerned */
 } spill_scan_finding_t;
 

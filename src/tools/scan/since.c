@@ -48,18 +48,18 @@ static void foresee(spill_when_t *when, double per_day, int64_t scanned_ms)
         when->likely_ms = scanned_ms + (int64_t)(days * day_ms);
 }
 
-static void compare(spill_foresight_t *foresight, int64_t added, int64_t elapsed_ms,
+static void compare(spill_growth_forecast_t *growth_forecast, int64_t added, int64_t elapsed_ms,
                     int64_t scanned_ms)
 {
-    foresight->elapsed_ms = elapsed_ms;
-    foresight->added = added;
-    if (foresight->timed)
+    growth_forecast->elapsed_ms = elapsed_ms;
+    growth_forecast->added = added;
+    if (growth_forecast->timed)
         return;
-    foresight->pace.per_day = (double)added / ((double)elapsed_ms / day_ms);
+    growth_forecast->pace.per_day = (double)added / ((double)elapsed_ms / day_ms);
     if (added <= 0)
         return;
-    foresee(&foresight->threshold, foresight->pace.per_day, scanned_ms);
-    foresee(&foresight->limit, foresight->pace.per_day, scanned_ms);
+    foresee(&growth_forecast->threshold, growth_forecast->pace.per_day, scanned_ms);
+    foresee(&growth_forecast->limit, growth_forecast->pace.per_day, scanned_ms);
 }
 
 void spill_scan_since(spill_scan_result_t *result, const spill_scan_result_t *earlier)
@@ -73,13 +73,13 @@ void spill_scan_since(spill_scan_result_t *result, const spill_scan_result_t *ea
             const spill_scan_path_t *old = find_path(then, path);
             if (!old)
                 continue;
-            compare(&path->foresight, path->lengths.sum - old->lengths.sum, elapsed_ms,
+            compare(&path->growth_forecast, path->lengths.sum - old->lengths.sum, elapsed_ms,
                     result->scanned_ms);
             for (size_t k = 0; k < path->owners.count; k++) {
                 spill_owner_t *owner = &path->owners.items[k];
                 const spill_owner_t *same = find_owner(&old->owners, &owner->value);
                 if (same)
-                    compare(&owner->foresight, owner->length - same->length, elapsed_ms,
+                    compare(&owner->growth_forecast, owner->length - same->length, elapsed_ms,
                             result->scanned_ms);
             }
         }

@@ -171,7 +171,7 @@ static run_t next_run(const names_t *names, const pattern_t *patterns, size_t co
     return run;
 }
 
-static run_t best_run(const names_t *names, const pattern_t *patterns, size_t count)
+static run_t top_n_run(const names_t *names, const pattern_t *patterns, size_t count)
 {
     run_t best = {0}, run;
     double highest = 0;
@@ -262,7 +262,7 @@ static void split_cluster(const spill_sprawl_collection_t *collections, cluster_
         for (size_t i = 0; i < cluster->count; i++)
             count += add_patterns(collections[cluster->members[i]].name, i, &patterns[count]);
         qsort(patterns, count, sizeof *patterns, by_hash);
-        run_t run = best_run(&names, patterns, count);
+        run_t run = top_n_run(&names, patterns, count);
         if (!run.first || run.count < min)
             break;
         sprawl->groups = bson_realloc(sprawl->groups, (sprawl->count + 1) * sizeof *sprawl->groups);

@@ -1,0 +1,108 @@
+/*
+ * Layout subset: what a step brings along that takes an element out of the top. What ranks below
+ * the top is read after the head, and holds as long as its rev does.
+ */
+#include "layout/referenced.h"
+
+#include "definition/fields.h"
+#include "store/step_top.h"
+
+/* How many elements of the top the step takes. */
+static int64_t count_leaving(const spill_request_t *request, const spill_top_t *top)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < top->count; i++)
+        count += spill_step_takes(request, top->at[i].seq);
+    return count;
+}
+
+/* As many elements as are missing, of those that rank below a top that is full. */
+static spill_code_t add_below(const spill_owner_t *owner, const spill_state_t *head,
+                              const spill_request_t *request, int64_t missing,
+                              spill_refill_t *refill, spill_error_t *error)
+{
+    bool trim = request->kind == SPILL_REQUEST_TRIM;
+    const spill_top_t *top = &head->top;
+    spill_response_t top_n = SPILL_RESPONSE_INIT;
+    if ((int64_t)top->count < owner->array->definition.top_count)
+        return SPILL_OK; /* it has all there are */
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_ELEMENTS);
+    read.incarnation = head->incarnation;
+    read.watermark =
+        trim && request->watermark > head->watermark ? request->watermark : head->watermark;
+    read.pages = head->pages;
+    read.seq = trim ? -1 : request->seq;
+    read.want = SPILL_WANT_TOP_N;
+    read.below = &top->at[top->count - 1];
+    read.limit = missing;
+    spill_code_t code = spill_owner_call(owner, &read, &top_n, error);
+    spill_top_add_all(&refill->top, SIZE_MAX, &top_n.top_n);
+    for (size_t i = 0; code == SPILL_OK && i < top_n.run.count; i++) {
+        spill_element_t element = spill_run_element(&top_n.run, i);
+        spill_run_add(&refill->run, element.seq, &element.value);
+    }
+    spill_response_release(&top_n);
+    return code;
+}
+
+/*
+ * Elements of the top that had no room in the head, and may have without those that leave. One
+ * operation for each.
+ */
+static spill_code_t add_not_shown(const spill_owner_t *owner, const spill_state_t *head,
+                                  const spill_request_t *request, spill_refill_t *refill,
+                                  spill_error_t *error)
+{
+    spill_response_t page = SPILL_RESPONSE_INIT;
+    int64_t room = spill_top_room(&owner->array->definition);
+    spill_code_t code = SPILL_OK;
+    for (size_t i = head->top.shown; code == SPILL_OK && i < head->top.count; i++) {
+        int64_t seq = head->top.at[i].seq;
+        if (spill_step_takes(request, seq))
+            continue;
+        room -= head->top.at[i].size_bytes;
+        if (room < 0)
+            break;
+        if (seq >= head->first)
+            continue; /* the journal has it */
+        code = spill_referenced_read(owner, head, seq, seq + 1, seq, SPILL_WANT_FORWARD, 1, &page,
+                                     error);
+        for (size_t k = 0; code == SPILL_OK && k < page.run.count; k++) {
+            spill_element_t element = spill_run_element(&page.run, k);
+            spill_run_add(&refill->run, element.seq, &element.value);
+        }
+    }
+    spill_response_release(&page);
+    return code;
+}
+
+spill_code_t spill_referenced_refill(const spill_owner_t *owner, const spill_state_t *head,
+                                     spill_request_t *request, spill_refill_t *refill,
+                                     spill_error_t *error)
+{
+    if (count_leaving(request, &head->top) == 0) /* appends since take none out but the lowest */
+        return SPILL_OK;
+    spill_response_t now = SPILL_RESPONSE_INIT;
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.want_top = true;
+    spill_code_t code = spill_owner_call(owner, &read, &now, error);
+    int64_t missing = count_leaving(request, &now.state.top);
+    bool other = !now.state.present || now.state.rev != request->rev; /* then it will be refused */
+    if (code == SPILL_OK && !other && missing > 0) {
+        spill_top_copy(&now.state.top, &refill->top);
+        spill_run_copy(&now.top_run, &refill->run);
+        request->refill = &refill->top;
+        request->refill_run = &refill->run;
+        code = add_not_shown(owner, &now.state, request, refill, error);
+        if (code == SPILL_OK)
+            code = add_below(owner, &now.state, request, missing, refill, error);
+    }
+    spill_response_release(&now);
+    return code;
+}
+
+void spill_refill_release(spill_refill_t *refill)
+{
+    spill_top_release(&refill->top);
+    spill_run_release(&refill->run);
+}

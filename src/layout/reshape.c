@@ -1,0 +1,519 @@
+#include "layout/reshape.h"
+
+#include "bson/value_hash.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- taking over ----------------------------------------------------------------------------- */
+
+/*
+ * How many elements are read at a time: all, or as many as their mean size says; at least what a
+ * page takes.
+ */
+static int64_t run_limit(const spill_owner_t *owner, int64_t elements, int64_t bytes)
+{
+    if (bytes <= SPILL_MOVE_BYTES)
+        return INT64_MAX;
+    int64_t page = owner->array->definition.bounds.page_capacity;
+    int64_t mean = elements > 0 && bytes > elements ? bytes / elements : 1;
+    int64_t limit = SPILL_MOVE_BYTES / mean;
+    return limit > page ? limit : page;
+}
+
+/*
+ * ADOPT the array. If the answer is lost, send ADOPT again: the second one is refused.
+ * SPILL_TOO_BIG: the document is full. `head` may show the array's oldest elements afterwards. A
+ * large array is not asked for: the answer has the size limit of a document, and would be refused
+ * with the update.
+ */
+static spill_code_t take(const spill_owner_t *owner, const spill_oversized_t *oversized,
+                         spill_response_t *head, bool *taken, spill_error_t *error)
+{
+    spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_ADOPT, SPILL_HEAD);
+    request.create = true;
+    request.limits.bytes_max = oversized->full ? 0 : SPILL_DOCUMENT_BYTES_MAX;
+    if (oversized->bytes <= SPILL_MOVE_BYTES) {
+        request.want = SPILL_WANT_FORWARD;
+        request.limit = INT64_MAX;
+    }
+    int tries = 0;
+    spill_code_t code = SPILL_UNKNOWN;
+    while (code == SPILL_UNKNOWN) {
+        request.incarnation = spill_owner_now(owner);
+        code = spill_owner_call(owner, &request, head, error);
+        if (code == SPILL_UNKNOWN && spill_owner_again(owner, &tries, error) != SPILL_OK)
+            return SPILL_CONFLICT;
+    }
+    *taken = code == SPILL_OK && head->outcome == SPILL_DONE;
+    return code;
+}
+
+/* It was not taken over, and is of others still. */
+static spill_code_t refuse_taking(const spill_owner_t *owner, spill_error_t *error)
+{
+    const spill_definition_t *definition = &owner->array->definition;
+    spill_fail(error, SPILL_REFUSED,
+               "its document has a field '%s' or '%s', or a 'spill' that is no document: choose "
+               "other names in the plan's definition, or unset these",
+               definition->pages_field, definition->overflow_field);
+    return spill_owner_name(owner, SPILL_REFUSED, error);
+}
+
+spill_code_t spill_reshape_check(const spill_oversized_t *oversized, spill_error_t *error)
+{
+    switch (oversized->obstacle) {
+    case SPILL_OBSTACLE_ROOM:
+        return spill_fail(error, SPILL_TOO_BIG,
+                          "its document is full: even if only the newest element stayed in it, "
+                          "there would be no room for the bookkeeping. Shorten that element or "
+                          "other fields");
+    case SPILL_OBSTACLE_ELEMENT:
+        return spill_fail(error, SPILL_TOO_BIG,
+                          "its document is full, and has an older element that no page can hold: a "
+                          "page with it alone would pass %d bytes. Shorten that element",
+                          SPILL_DOCUMENT_BYTES_MAX);
+    case SPILL_OBSTACLE_NONE:
+        break;
+    }
+    return SPILL_OK;
+}
+
+/* ---- pages without a head -------------------------------------------------------------------- */
+
+/* Pages with numbers up to some highest one, which have no head. */
+typedef struct headless {
+    spill_run_t run; /* their elements */
+    bool sole;       /* all are of one incarnation, and hold what they say they hold */
+    bool given_up;   /* all were copied for an ADOPT_SPLIT that is known never to have been made */
+} headless_t;
+
+/* Numbers may be missing: of trimmed pages, from 0 on. */
+static spill_code_t read_incarnation(const spill_owner_t *owner, int64_t incarnation,
+                                     int64_t highest, headless_t *headless, spill_error_t *error)
+{
+    spill_response_t page = SPILL_RESPONSE_INIT;
+    spill_code_t code = SPILL_OK;
+    headless->sole = true;
+    for (int64_t number = 0; code == SPILL_OK && headless->sole && number <= highest; number++) {
+        code = spill_owner_read_whole(owner, number, &page, error);
+        const spill_state_t *state = &page.state;
+        if (number == 0)
+            headless->given_up = code == SPILL_OK && state->present && state->closed;
+        headless->given_up = headless->given_up && state->present && state->lease > 0;
+        if (code != SPILL_OK || !state->present)
+            continue;
+        headless->sole =
+            state->incarnation == incarnation && (int64_t)page.run.count == state->live;
+        spill_run_add_from(&page.run, 0, &headless->run);
+    }
+    spill_response_release(&page);
+    headless->given_up = headless->given_up && headless->sole;
+    return code;
+}
+
+/*
+ * Pages with numbers up to `highest` go if they are of that incarnation; those of others stay. From
+ * the highest down, so that what a dead client leaves are the array's first elements still.
+ */
+static spill_code_t delete_incarnation(const spill_owner_t *owner, int64_t incarnation,
+                                       int64_t highest, spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    for (int64_t number = highest; code == SPILL_OK && number >= 0; number--)
+        code = spill_outlier_empty_pages(owner, incarnation, number, number + 1, error);
+    return code;
+}
+
+static spill_code_t refuse_pages(const spill_owner_t *owner, spill_error_t *error)
+{
+    spill_fail(
+        error, SPILL_REFUSED,
+        "it has pages, and a document without bookkeeping that does not begin with their "
+        "elements: was it replaced by another program, or edited after a migration of it was "
+        "broken off, or the owner dropped and made again? Look at the pages first; `spillway drop' "
+        "of this owner removes them");
+    return spill_owner_name(owner, SPILL_REFUSED, error);
+}
+
+/*
+ * Other programs write to these documents: one may have replaced the head, and the pages have
+ * elements that are nowhere else. They are free only where the array has them: it was given back.
+ * `page` is the one with the highest number; only what was compared goes.
+ */
+static spill_code_t free_compared(const spill_owner_t *owner, const spill_state_t *page,
+                                  spill_error_t *error)
+{
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    headless_t headless = {0};
+    spill_request_t read = spill_owner_unmanaged_request(owner, INT64_MAX);
+    spill_code_t code = read_incarnation(owner, page->incarnation, page->page, &headless, error);
+    read.limit = (int64_t)headless.run.count;
+    read.want = read.limit > 0 ? SPILL_WANT_FORWARD : SPILL_WANT_NONE;
+    if (code == SPILL_OK)
+        code = spill_owner_call(owner, &read, &head, error);
+    if (code == SPILL_OK && !head.state.present)
+        code =
+            headless.given_up || (headless.sole && spill_run_begins_with(&head.run, &headless.run))
+                ? delete_incarnation(owner, page->incarnation, page->page, error)
+                : refuse_pages(owner, error);
+    spill_run_release(&headless.run);
+    spill_response_release(&head);
+    return code;
+}
+
+/*
+ * While the lease runs an update that makes their head may be on its way, or was made just now. On
+ * stores to which nobody else writes there is no way for pages to be without a head then but a
+ * drop, or a giving back.
+ */
+static spill_code_t free_headless(const spill_owner_t *owner, const spill_state_t *page,
+                                  const spill_response_t *first, spill_error_t *error)
+{
+    bool leased = spill_page_is_leased(first), any;
+    if (!leased && owner->array->store->ops->others_write)
+        return free_compared(owner, page, error);
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_request_t read = spill_owner_unmanaged_request(owner, 0);
+    spill_code_t code = spill_owner_call(owner, &read, &head, error);
+    if (code == SPILL_OK && !head.state.present)
+        code = leased ? spill_owner_leased(owner, first->state.lease, error)
+                      : spill_outlier_finish_drop(owner, &any, error);
+    spill_response_release(&head);
+    return code;
+}
+
+spill_code_t spill_free_pages(const spill_owner_t *owner, spill_error_t *error)
+{
+    spill_response_t page = SPILL_RESPONSE_INIT, first = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_outlier_find_left_over(owner, INT64_MAX, &page, error);
+    bool any = code == SPILL_OK && page.state.present;
+    if (any)
+        code = spill_outlier_read_leased(owner, 0, &first, error);
+    if (any && code == SPILL_OK)
+        code = free_headless(owner, &page.state, &first, error);
+    spill_response_release(&page);
+    spill_response_release(&first);
+    return code;
+}
+
+/* Nothing was to be moved: then it is the counts that other readers see. */
+static spill_code_t recount(const spill_owner_t *owner, const spill_state_t *head,
+                            spill_error_t *error)
+{
+    spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
+    request.rev = head->rev;
+    return head->present && !head->intent ? spill_owner_step(owner, &request, NULL, error)
+                                          : SPILL_OK;
+}
+
+/* ---- verification ---------------------------------------------------------------------------- */
+
+/* Do a page's elements, as they were read, follow in `run` from place `at` on? */
+static bool same_elements(const spill_run_t *page, const spill_run_t *run, size_t at, size_t end)
+{
+    bool same = at + page->count <= end;
+    for (size_t i = 0; same && i < page->count; i++) {
+        spill_element_t moved = spill_run_element(run, at + i), there = spill_run_element(page, i);
+        same = moved.seq == there.seq && spill_value_equal(&moved.value, &there.value);
+    }
+    return same;
+}
+
+static spill_code_t refuse_page(const spill_owner_t *owner, int64_t page, spill_error_t *error)
+{
+    spill_fail(error, SPILL_CORRUPT,
+               "page %" PRId64 " does not hold what was moved to it, though nobody has changed it",
+               page);
+    return spill_owner_name(owner, SPILL_CORRUPT, error);
+}
+
+/*
+ * Is the page that was just cut off as it was put, and not edited since by one of the library's own
+ * clients, which raises its rev?
+ */
+static bool is_untouched(const spill_state_t *head, const spill_state_t *page)
+{
+    return page->present && page->incarnation == head->incarnation &&
+           page->source_rev == head->rev && page->rev == page->source_rev;
+}
+
+/*
+ * The page which the element `seq` was just moved to is not there. A trim may have taken it, or a
+ * drop; then the head says so.
+ */
+static spill_code_t judge_missing(const spill_owner_t *owner, int64_t incarnation, int64_t seq,
+                                  int64_t page, spill_error_t *error)
+{
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_owner_read_state(owner, SPILL_HEAD, &head, error);
+    if (code == SPILL_OK && head.state.present && head.state.incarnation == incarnation &&
+        head.state.watermark <= seq)
+        code = refuse_page(owner, page, error);
+    spill_response_release(&head);
+    return code == SPILL_REFUSED ? SPILL_OK : code;
+}
+
+/* Pages `page` and following hold the elements that the head had, as far as they can be told. */
+static spill_code_t compare_pages(const spill_owner_t *owner, const spill_response_t *head,
+                                  const spill_moved_t *moved, const spill_response_t *pages,
+                                  spill_reshaped_t *reshaped, spill_error_t *error)
+{
+    size_t at = 0;
+    for (int64_t i = 0; i < moved->pages; i++) {
+        if (!is_untouched(&head->state, &pages[i].state)) {
+            reshaped->changed++; /* where the next page begins is not known */
+            return pages[i].state.present || at >= moved->live
+                       ? SPILL_OK
+                       : judge_missing(owner, head->state.incarnation,
+                                       spill_run_element(&head->run, at).seq, moved->page + i,
+                                       error);
+        }
+        if (!same_elements(&pages[i].run, &head->run, at, moved->live))
+            return refuse_page(owner, moved->page + i, error);
+        at += pages[i].run.count;
+    }
+    return SPILL_OK;
+}
+
+static spill_code_t verify(const spill_owner_t *owner, const spill_response_t *head,
+                           const spill_moved_t *moved, spill_reshaped_t *reshaped,
+                           spill_error_t *error)
+{
+    size_t count = (size_t)moved->pages;
+    spill_request_t *requests = bson_malloc0(count * sizeof *requests);
+    spill_response_t *pages = bson_malloc0(count * sizeof *pages);
+    for (size_t i = 0; i < count; i++)
+        requests[i] = spill_owner_whole_request(owner, moved->page + (int64_t)i);
+    spill_code_t code = spill_owner_call_all(owner, requests, count, pages, error);
+    if (code == SPILL_OK)
+        code = compare_pages(owner, head, moved, pages, reshaped, error);
+    for (size_t i = 0; i < count; i++)
+        spill_response_release(&pages[i]);
+    bson_free(requests);
+    bson_free(pages);
+    return code;
+}
+
+/* ---- moving ---------------------------------------------------------------------------------- */
+
+void spill_reshaped_add(const spill_run_t *run, size_t count, int64_t pages, int64_t bytes,
+                        spill_reshaped_t *reshaped)
+{
+    for (size_t i = 0; i < count; i++) {
+        spill_element_t element = spill_run_element(run, i);
+        spill_value_add_hash(&element.value, &reshaped->hash);
+    }
+    reshaped->elements += (int64_t)count;
+    reshaped->pages += pages;
+    reshaped->bytes += bytes;
+}
+
+/*
+ * One try, with up to `limit` elements, from what `head` shows where it was looked at. *settled:
+ * there is nothing to do, or not any more.
+ */
+static spill_code_t move(spill_owner_t *owner, int64_t limit, spill_response_t *head,
+                         spill_reshaped_t *reshaped, bool *settled, spill_error_t *error)
+{
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.want = SPILL_WANT_FORWARD;
+    read.limit = limit;
+    spill_code_t code = head->shows_read ? SPILL_OK : spill_owner_call(owner, &read, head, error);
+    head->shows_read = false; /* the next try looks again */
+    *settled = !head->state.present || !spill_newest_is_due(owner, &head->state);
+    if (code != SPILL_OK || *settled)
+        return code;
+    spill_moved_t moved;
+    code = spill_newest_move(owner, head, &moved, settled, error);
+    if (code == SPILL_OK && moved.pages > 0) {
+        spill_reshaped_add(&head->run, moved.live, moved.pages, moved.bytes, reshaped);
+        code = verify(owner, head, &moved, reshaped, error);
+    }
+    return code;
+}
+
+static spill_code_t take_over(const spill_owner_t *owner, const spill_oversized_t *oversized,
+                              spill_response_t *head, spill_reshaped_t *reshaped,
+                              spill_error_t *error)
+{
+    spill_code_t code = spill_reshape_check(oversized, error);
+    if (code != SPILL_OK)
+        return spill_owner_name(owner, code, error);
+    code = spill_free_pages(owner, error);
+    if (code == SPILL_OK)
+        code = take(owner, oversized, head, &reshaped->taken, error);
+    return code == SPILL_TOO_BIG ? spill_adopt_full(owner, reshaped, error) : code;
+}
+
+spill_code_t spill_reshape(spill_owner_t *owner, const spill_oversized_t *oversized,
+                           spill_reshaped_t *reshaped, spill_error_t *error)
+{
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    int tries = 0;
+    bool settled = false, plain = !oversized->ours;
+    spill_code_t code = SPILL_OK;
+    if (plain)
+        code = take_over(owner, oversized, &head, reshaped, error);
+    int64_t limit = run_limit(owner, oversized->elements, oversized->bytes);
+    while (code == SPILL_OK && !settled) {
+        int64_t moved = reshaped->elements;
+        code = move(owner, limit, &head, reshaped, &settled, error);
+        if (code == SPILL_REFUSED && plain && !reshaped->taken)
+            code = refuse_taking(owner, error);
+        limit = run_limit(owner, head.state.live, head.state.live_bytes);
+        if (reshaped->elements > moved)
+            tries = 0;
+        else if (code == SPILL_OK && !settled)
+            code = spill_owner_again(owner, &tries, error);
+        if (tries > 0) /* the less is moved, the less is there for others to change meanwhile */
+            limit = owner->array->definition.bounds.page_capacity;
+    }
+    if (code == SPILL_OK && !plain && reshaped->elements == 0)
+        code = recount(owner, &head.state, error);
+    if (code == SPILL_OK)
+        spill_outlier_retain(owner);
+    spill_response_release(&head);
+    return code;
+}
+
+/* ---- giving back ----------------------------------------------------------------------------- */
+
+/* Elements of the pages of this incarnation, from head->low on. */
+static spill_code_t read_pages(const spill_owner_t *owner, const spill_state_t *head,
+                               spill_run_t *run, spill_error_t *error)
+{
+    spill_response_t page = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_outlier_may_end(owner, head, error);
+    spill_run_clear(run);
+    int64_t missing = 0; /* after a trim, pages are missing for good */
+    for (int64_t number = 0; code == SPILL_OK && number < head->pages; number++) {
+        code = spill_owner_read_whole(owner, number, &page, error);
+        if (code == SPILL_OK && page.state.present && page.state.incarnation == head->incarnation)
+            spill_run_add_from(&page.run, head->watermark, run);
+        missing = page.state.present || head->watermark > 0 ? 0 : missing + 1;
+        if (code == SPILL_OK)
+            code = spill_owner_check_missing(owner, head, number, missing, error);
+    }
+    spill_response_release(&page);
+    return code;
+}
+
+static int64_t document_bytes(const spill_owner_t *owner, const spill_state_t *head,
+                              int64_t elements, int64_t bytes)
+{
+    int64_t name = (int64_t)strlen(owner->array->definition.array);
+    return head->fields_bytes + 1 + name + 1 + 5 + spill_array_framing(elements) + bytes;
+}
+
+static spill_code_t refuse_size(const spill_owner_t *owner, int64_t bytes, spill_error_t *error)
+{
+    spill_fail(error, SPILL_TOO_BIG,
+               "its array would make a document of %" PRId64 " bytes, and none can have more than "
+               "%d",
+               bytes, SPILL_DOCUMENT_BYTES_MAX);
+    return spill_owner_name(owner, SPILL_TOO_BIG, error);
+}
+
+/* One try, by the head that was read. */
+static spill_code_t unmanage(const spill_owner_t *owner, const spill_state_t *head,
+                             spill_run_t *run, bool *done, spill_error_t *error)
+{
+    spill_code_t code = read_pages(owner, head, run, error);
+    if (code != SPILL_OK)
+        return code;
+    int64_t elements = (int64_t)run->count + head->live;
+    int64_t bytes = document_bytes(owner, head, elements, spill_run_bytes(run) + head->live_bytes);
+    if (elements != spill_state_count(&owner->array->definition, head))
+        return SPILL_OK; /* a removal came between: again */
+    if (bytes > SPILL_DOCUMENT_BYTES_MAX)
+        return refuse_size(owner, bytes, error);
+    spill_request_t request = spill_owner_request(owner, SPILL_REQUEST_UNMANAGE, SPILL_HEAD);
+    request.incarnation = head->incarnation;
+    request.rev = head->rev;
+    request.pages = head->pages;
+    request.run = run;
+    return spill_owner_step(owner, &request, done, error);
+}
+
+/* The head without an intent. An array of others: absent. */
+static spill_code_t read_head(const spill_owner_t *owner, spill_response_t *head,
+                              spill_error_t *error)
+{
+    spill_code_t code = spill_outlier_settled_head(owner, head, error);
+    if (code == SPILL_REFUSED)
+        spill_response_clear(head);
+    return code == SPILL_REFUSED ? SPILL_OK : code;
+}
+
+/*
+ * The pages of the incarnation that was just given back go. Where other programs write to documents
+ * those of another one may be all there is of an array that was replaced: they stay.
+ */
+static spill_code_t free_given_back(const spill_owner_t *owner, int64_t incarnation,
+                                    spill_error_t *error)
+{
+    spill_response_t page = SPILL_RESPONSE_INIT;
+    bool any = false;
+    if (!owner->array->store->ops->others_write)
+        return spill_outlier_drop_left_over(owner, incarnation, &any, error);
+    spill_code_t code = spill_outlier_find_left_over(owner, INT64_MAX, &page, error);
+    if (code == SPILL_OK && page.state.present)
+        code = delete_incarnation(owner, incarnation, page.state.page, error);
+    spill_response_release(&page);
+    return code;
+}
+
+spill_code_t spill_unmanage(spill_owner_t *owner, int64_t *elements, spill_error_t *error)
+{
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_run_t run = {0};
+    int tries = 0;
+    bool done = false;
+    *elements = 0;
+    spill_code_t code = read_head(owner, &head, error);
+    int64_t incarnation = head.state.incarnation;
+    while (code == SPILL_OK && head.state.present && !done) {
+        code = unmanage(owner, &head.state, &run, &done, error);
+        if (done)
+            *elements = (int64_t)run.count + head.state.live;
+        if (code == SPILL_UNKNOWN) /* the head tells whether it was done */
+            code = SPILL_OK;
+        if (code == SPILL_OK && !done)
+            code = spill_owner_again(owner, &tries, error);
+        if (code == SPILL_OK && !done)
+            code = read_head(owner, &head, error);
+    }
+    if (code == SPILL_OK && done)
+        code = free_given_back(owner, incarnation, error);
+    else if (code == SPILL_OK)
+        code = spill_free_pages(owner, error);
+    spill_run_release(&run);
+    spill_response_release(&head);
+    return code;
+}
+
+spill_code_t spill_unmanage_size(spill_owner_t *owner, int64_t *bytes, spill_error_t *error)
+{
+    spill_response_t head = SPILL_RESPONSE_INIT, page = SPILL_RESPONSE_INIT;
+    spill_code_t code = read_head(owner, &head, error);
+    int64_t elements = head.state.live, all = head.state.live_bytes;
+    if (code == SPILL_OK)
+        code = spill_outlier_may_end(owner, &head.state, error);
+    int64_t missing = 0;
+    for (int64_t number = 0; code == SPILL_OK && number < head.state.pages; number++) {
+        code = spill_owner_read_state(owner, number, &page, error);
+        elements += page.state.live;
+        all += page.state.live_bytes;
+        missing = page.state.present || head.state.watermark > 0 ? 0 : missing + 1;
+        if (code == SPILL_OK)
+            code = spill_owner_check_missing(owner, &head.state, number, missing, error);
+    }
+    *bytes = head.state.present ? document_bytes(owner, &head.state, elements, all) : 0;
+    if (code == SPILL_OK && *bytes > SPILL_DOCUMENT_BYTES_MAX)
+        code = refuse_size(owner, *bytes, error);
+    spill_response_release(&head);
+    spill_response_release(&page);
+    return code;
+}

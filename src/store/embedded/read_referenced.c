@@ -1,0 +1,201 @@
+/* Elements apart, and those that rank highest. */
+#include "store/embedded/view.h"
+
+#include "definition/fields.h"
+
+/* ---- elements apart -------------------------------------------------------------------------- */
+
+/*
+ * The elements that there are with numbers from `high` down to `low`, until the run has `limit`, or
+ * so many bytes of these as there may be: then *stopped, where more may follow.
+ */
+static spill_code_t read_numbers(spill_view_t *reading, int64_t high, int64_t low, size_t limit,
+                                 bool *stopped, spill_error_t *error)
+{
+    const spill_request_t *request = reading->request;
+    spill_kv_iter_t *iter = reading->iter;
+    spill_run_t *run = &reading->response->run;
+    int64_t incarnation, seq = high, bytes = 0;
+    bool found;
+    *stopped = false;
+    if (high < low)
+        return SPILL_OK;
+    spill_record_key_element(&reading->key, request->incarnation, high);
+    spill_code_t code = spill_view_seek(reading, &found, error);
+    while (code == SPILL_OK && !*stopped && iter->valid && run->count < limit &&
+           spill_record_key_is_element(&reading->key, iter->key, iter->key_bytes, &incarnation,
+                                       &seq) &&
+           incarnation == request->incarnation && seq >= low) {
+        spill_value_t value;
+        reading->page = seq;
+        if (!spill_element_decode(iter->value, iter->value_bytes, &value))
+            return spill_view_corrupt(reading, error, "the record of an element cannot be read");
+        spill_run_add(run, seq, &value);
+        bytes += value.size_bytes;
+        *stopped = request->bytes_most > 0 && bytes >= request->bytes_most && seq > low;
+        iter->ops->next(iter);
+        code = iter->valid ? SPILL_OK : iter->ops->status(iter, error);
+    }
+    return code;
+}
+
+/*
+ * Upwards, in stretches of numbers, each from its upper end down, as many as there may be elements
+ * missing yet. One with too many bytes is read again as one of half as many numbers.
+ */
+static spill_code_t read_upwards(spill_view_t *reading, int64_t from, int64_t last,
+                                 spill_error_t *error)
+{
+    const spill_request_t *request = reading->request;
+    spill_run_t *run = &reading->response->run;
+    size_t limit = (size_t)request->limit;
+    int64_t length = request->limit;
+    spill_code_t code = SPILL_OK;
+    bool enough = false;
+    while (code == SPILL_OK && !enough && from <= last && run->count < limit) {
+        int64_t high = length <= last - from ? from + length - 1 : last;
+        size_t had = run->count, used = run->arena.size;
+        bool stopped;
+        code = read_numbers(reading, high, from, SIZE_MAX, &stopped, error);
+        if (stopped) {
+            run->count = had;
+            run->arena.size = used;
+            length = (high - from + 1) / 2;
+            continue;
+        }
+        spill_view_reverse(run, had);
+        from = high + 1;
+        enough = request->bytes_most > 0 && (int64_t)run->arena.size >= request->bytes_most;
+        length = length < INT64_MAX / 4 ? length * 2 : length;
+    }
+    reading->response->stopped = enough;
+    if (run->count > limit)
+        run->count = limit;
+    return code;
+}
+
+/* The elements' records lie beside each other, the newest first. */
+spill_code_t spill_view_read_elements(spill_view_t *reading, spill_error_t *error)
+{
+    const spill_request_t *request = reading->request;
+    int64_t last = request->pages - 1;
+    if (request->want == SPILL_WANT_BACKWARD)
+        return read_numbers(reading, request->seq < last ? request->seq : last, request->watermark,
+                            (size_t)request->limit, &reading->response->stopped, error);
+    return read_upwards(reading,
+                        request->seq > request->watermark ? request->seq : request->watermark, last,
+                        error);
+}
+
+/* ---- what ranks highest ---------------------------------------------------------------------- */
+
+/* Copy an element's record into the run; *found: it is there. */
+static spill_code_t copy_element(spill_view_t *reading, int64_t incarnation, int64_t seq,
+                                 spill_run_t *run, bool *found, spill_error_t *error)
+{
+    spill_value_t value;
+    spill_record_key_element(&reading->key, incarnation, seq);
+    spill_code_t code = spill_view_seek(reading, found, error);
+    if (code != SPILL_OK || !*found)
+        return code;
+    if (!spill_element_decode(reading->iter->value, reading->iter->value_bytes, &value))
+        return spill_view_corrupt(reading, error, "the record of an element cannot be read");
+    spill_run_add(run, seq, &value);
+    return SPILL_OK;
+}
+
+/* The elements that a head shows. */
+spill_code_t spill_view_read_top(spill_view_t *reading, spill_error_t *error)
+{
+    const spill_state_t *state = &reading->response->state;
+    spill_code_t code = SPILL_OK;
+    for (size_t i = 0; code == SPILL_OK && i < state->top.shown; i++) {
+        bool found;
+        code = copy_element(reading, state->incarnation, state->top.at[i].seq,
+                            &reading->response->top_run, &found, error);
+        if (code == SPILL_OK && !found)
+            return spill_view_corrupt(reading, error,
+                                      "the record of an element that it shows is missing");
+    }
+    return code;
+}
+
+/* Is the iterator at an entry of the incarnation's by which elements follow as they rank? */
+static bool at_ranked(const spill_view_t *reading, int64_t *seq)
+{
+    const spill_kv_iter_t *iter = reading->iter;
+    int64_t incarnation;
+    bool ranked = spill_has_rank_index(reading->request->definition);
+    return iter->valid &&
+           (ranked ? spill_record_key_is_rank(&reading->key, iter->key, iter->key_bytes,
+                                              &incarnation, seq)
+                   : spill_record_key_is_element(&reading->key, iter->key, iter->key_bytes,
+                                                 &incarnation, seq)) &&
+           incarnation == reading->request->incarnation;
+}
+
+/* The numbers of those that rank highest; of the journal's and of trimmed ones it passes over few.
+ */
+static spill_code_t list_top_n(spill_view_t *reading, int64_t *numbers, size_t *count,
+                               spill_error_t *error)
+{
+    const spill_request_t *request = reading->request;
+    bool ranked = spill_has_rank_index(request->definition);
+    int64_t seq;
+    bool found;
+    *count = 0;
+    int64_t last = request->pages - 1;
+    const spill_top_entry_t *below = request->below;
+    if (ranked)
+        spill_record_key_rank(&reading->key, request->incarnation, below ? &below->rank : NULL,
+                              below ? below->seq : 0);
+    else
+        spill_record_key_element(&reading->key, request->incarnation,
+                                 below && below->seq < last ? below->seq : last);
+    spill_code_t code = spill_view_seek(reading, &found, error);
+    while (code == SPILL_OK && at_ranked(reading, &seq) && (int64_t)*count < request->limit &&
+           (ranked || seq >= request->watermark)) {
+        bool passed = seq == request->seq || (below && seq == below->seq);
+        if (seq >= request->watermark && seq < request->pages && !passed)
+            numbers[(*count)++] = seq;
+        reading->iter->ops->next(reading->iter);
+        code = reading->iter->valid ? SPILL_OK : reading->iter->ops->status(reading->iter, error);
+    }
+    return code;
+}
+
+/* SPILL_WANT_TOP_N: by the index of ranks, or as the records lie. */
+spill_code_t spill_view_read_top_n(spill_view_t *reading, spill_error_t *error)
+{
+    const spill_request_t *request = reading->request;
+    spill_top_t *top_n = &reading->response->top_n;
+    spill_run_t one = {0};
+    size_t count;
+    int64_t bytes = 0;
+    int64_t *numbers = bson_malloc((size_t)request->limit * sizeof *numbers);
+    spill_code_t code = list_top_n(reading, numbers, &count, error);
+    for (size_t i = 0; code == SPILL_OK && i < count; i++) {
+        bool found;
+        spill_run_clear(&one);
+        reading->page = numbers[i];
+        code = copy_element(reading, request->incarnation, numbers[i], &one, &found, error);
+        if (code == SPILL_OK && !found)
+            code = spill_view_corrupt(reading, error,
+                                      "an element in the index of ranks has no record");
+        if (code != SPILL_OK)
+            break;
+        spill_element_t element = spill_run_element(&one, 0);
+        spill_top_entry_t entry =
+            spill_top_entry_of(request->definition, numbers[i], &element.value);
+        spill_top_add(top_n, (size_t)request->limit, &entry);
+        bytes += element.value.size_bytes;
+        if (bytes <= spill_top_room(request->definition))
+            spill_run_add(&reading->response->run, numbers[i], &element.value);
+    }
+    spill_top_show(top_n, request->definition, SIZE_MAX);
+    if (reading->response->run.count > top_n->shown)
+        reading->response->run.count = top_n->shown;
+    spill_run_release(&one);
+    bson_free(numbers);
+    return code;
+}

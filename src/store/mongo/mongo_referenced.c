@@ -1,0 +1,308 @@
+/*
+ * Layouts reference and subset: documents of one element {_id: {owner, page}, <owner>, <its
+ * fields>, spill}, and the head's summary.
+ */
+#include "store/mongo/mongo.h"
+
+#include "definition/fields.h"
+#include "definition/stored_element.h"
+#include "store/render.h"
+#include "store/transition.h"
+
+/* ---- the summary ----------------------------------------------------------------------------- */
+
+/* The end of an edit: what is shown of the element is another, though it may rank as it did. */
+static bool shows_edited(const spill_request_t *request, const spill_state_t *before,
+                         const spill_state_t *after)
+{
+    return request->kind == SPILL_REQUEST_COMPLETE && before->intent_edit &&
+           spill_top_shows(&after->top, request->seq);
+}
+
+bool spill_mongo_summary_changes(const spill_mongo_document_t *document,
+                                 const spill_state_t *before, const spill_state_t *after)
+{
+    const spill_definition_t *definition = document->request->definition;
+    return document->referenced && document->head && after->present &&
+           (document->request->kind == SPILL_REQUEST_RECOUNT || /* whatever others wrote there */
+            shows_edited(document->request, before, after) ||
+            !spill_sum_equal(&before->sum, &after->sum) ||
+            !spill_top_equal(&before->top, &after->top) ||
+            spill_state_count(definition, before) != spill_state_count(definition, after));
+}
+
+void spill_mongo_set_sum(const spill_mongo_document_t *document, const spill_state_t *after,
+                         bool literal, bson_t *set)
+{
+    char path[SPILL_MONGO_PATH_SIZE];
+    bson_t sum = BSON_INITIALIZER;
+    spill_sum_append(&after->sum, "sum", &sum);
+    spill_mongo_set_document(spill_mongo_path(document, "sum", path), &sum, literal, set);
+    bson_destroy(&sum);
+}
+
+void spill_mongo_set_summary(const spill_mongo_document_t *document, const spill_state_t *after,
+                             const spill_run_t *top, bool literal, bson_t *set)
+{
+    const spill_definition_t *definition = document->request->definition;
+    bson_t summary = BSON_INITIALIZER;
+    spill_render_summary(definition, after, top, &summary);
+    spill_mongo_set_document(definition->array, &summary, literal, set);
+    spill_mongo_set_sum(document, after, literal, set);
+    spill_mongo_set_top(document, &after->top, literal, set);
+    bson_destroy(&summary);
+}
+
+/* ---- appends --------------------------------------------------------------------------------- */
+
+/* A longer journal is not read along with each append: who writes it out reads it. */
+enum { JOURNAL_SHORT = 16, TRIES_MAX = 100 };
+
+static spill_code_t look(spill_mongo_t *store, const spill_request_t *request,
+                         spill_response_t *response, spill_error_t *error)
+{
+    spill_request_t read = *request;
+    read.kind = SPILL_REQUEST_READ;
+    read.want = request->due > 0 && request->due <= JOURNAL_SHORT ? request->want : SPILL_WANT_NONE;
+    read.want_top = request->element_count > 1; /* they may stand among others */
+    spill_response_clear(response);
+    return spill_mongo_read(store, &read, response, error);
+}
+
+/* The answer to an append that was carried out on what `response` shows. */
+static void answer(const spill_request_t *request, int64_t seq, const spill_state_t *after,
+                   spill_response_t *response)
+{
+    spill_state_copy(after, &response->state);
+    response->outcome = SPILL_DONE;
+    response->seq = seq;
+    response->shows_read =
+        request->due > 0 && request->due <= JOURNAL_SHORT && request->want == SPILL_WANT_FORWARD;
+    for (size_t i = 0; response->shows_read && i < request->element_count &&
+                       (int64_t)response->run.count < request->limit;
+         i++)
+        spill_run_add(&response->run, seq + (int64_t)i, &request->elements[i]);
+}
+
+/* One try at a head that is there. */
+static spill_code_t try_append(spill_mongo_t *store, const spill_mongo_document_t *document,
+                               spill_response_t *response, bool *done, spill_error_t *error)
+{
+    const spill_request_t *request = document->request;
+    spill_facts_t facts = {.fields_bytes =
+                               response->state.fields_bytes + spill_update_growth(request->update)};
+    spill_state_t after = {0};
+    spill_effect_t effect;
+    spill_code_t code = SPILL_OK;
+    spill_state_copy(&response->state, &after);
+    *done = false;
+    if (spill_transition(request, &facts, &after, &effect) == SPILL_DONE)
+        code = spill_mongo_append_computed(store, document, response, &after, done, error);
+    if (code == SPILL_OK && *done)
+        answer(request, effect.seq, &after, response);
+    spill_state_release(&after);
+    return code;
+}
+
+/*
+ * Refused as it would be by what was read; or where the write was refused though nothing had
+ * changed: an operation of one of several appends was seen.
+ */
+spill_code_t spill_mongo_append_referenced(spill_mongo_t *store,
+                                           const spill_mongo_document_t *document,
+                                           spill_response_t *response, spill_error_t *error)
+{
+    const spill_request_t *request = document->request;
+    int64_t rev = -1, end = -1;
+    spill_code_t code = SPILL_OK;
+    for (int tries = 0; code == SPILL_OK && tries < TRIES_MAX; tries++) {
+        bool done;
+        code = look(store, request, response, error);
+        response->outcome = SPILL_REFUSED_GUARD;
+        if (code != SPILL_OK)
+            break;
+        const spill_state_t *state = &response->state;
+        response->refusal_explained =
+            spill_append_refusal(request, state, response->op_found) != SPILL_REFUSAL_NONE;
+        bool same = state->present && state->rev == rev && spill_state_end(state) == end;
+        if (response->refusal_explained || same)
+            break;
+        rev = state->rev;
+        end = spill_state_end(state);
+        if (state->present) {
+            code = try_append(store, document, response, &done, error);
+        } else {
+            code = spill_mongo_make_head(store, document, NULL, response, error);
+            done = code == SPILL_OK && response->outcome == SPILL_DONE;
+            if (done) {
+                spill_state_t made = response->state;
+                answer(request, 0, &made, response);
+            }
+        }
+        if (code != SPILL_OK || done)
+            break;
+    }
+    return code;
+}
+
+/* ---- documents of one element ---------------------------------------------------------------- */
+
+void spill_mongo_project_referenced(bson_t *projection)
+{
+    BSON_APPEND_UTF8(projection, "element", "$$ROOT");
+}
+
+bool spill_mongo_element_of(const spill_definition_t *definition, const bson_t *document,
+                            int64_t *seq, bson_t *element)
+{
+    bson_iter_t iter, first;
+    bool numbered =
+        bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, "spill.first", &first);
+    *seq = numbered ? spill_iter_int64(&first) : -1;
+    return spill_stored_element_read(definition, document, element) && numbered;
+}
+
+static bool is_wanted(const spill_request_t *request, int64_t seq)
+{
+    if (request->want == SPILL_WANT_NONE || request->limit < 1)
+        return false;
+    return request->want == SPILL_WANT_BACKWARD ? seq <= request->seq : seq >= request->seq;
+}
+
+void spill_mongo_decode_referenced(const spill_mongo_document_t *document, const bson_t *projected,
+                                   spill_state_t *state, spill_run_t *run)
+{
+    bson_iter_t iter;
+    const uint8_t *data;
+    uint32_t size;
+    bson_t whole, element;
+    if (!state->present || !bson_iter_init_find(&iter, projected, "element") ||
+        !BSON_ITER_HOLDS_DOCUMENT(&iter))
+        return;
+    bson_iter_document(&iter, &size, &data);
+    if (!bson_init_static(&whole, data, size))
+        return;
+    if (spill_stored_element_read(document->request->definition, &whole, &element)) {
+        spill_value_t value = spill_value_from_document(&element);
+        state->live = 1;
+        state->live_bytes = element.len;
+        if (is_wanted(document->request, state->first))
+            spill_run_add(run, state->first, &value);
+    }
+    bson_destroy(&element);
+}
+
+/* ---- runs of them ---------------------------------------------------------------------------- */
+
+typedef struct gathering {
+    const spill_request_t *request;
+    spill_response_t *response;
+} gathering_t;
+
+static bool gather(void *context, const bson_t *document)
+{
+    gathering_t *gathering = context;
+    spill_run_t *run = &gathering->response->run;
+    int64_t seq, most = gathering->request->bytes_most;
+    bson_t element;
+    if (spill_mongo_element_of(gathering->request->definition, document, &seq, &element)) {
+        spill_value_t value = spill_value_from_document(&element);
+        spill_run_add(run, seq, &value);
+    }
+    bson_destroy(&element);
+    gathering->response->stopped = most > 0 && (int64_t)run->arena.size >= most;
+    return !gathering->response->stopped;
+}
+
+/* Elements with numbers in [from, end), up to as many as are missing yet. */
+static spill_code_t read_between(spill_mongo_t *store, const spill_request_t *request, int64_t from,
+                                 int64_t end, spill_response_t *response, spill_error_t *error)
+{
+    gathering_t gathering = {.request = request, .response = response};
+    int order = request->want == SPILL_WANT_FORWARD ? 1 : -1;
+    size_t had = response->run.count, used = response->run.arena.size;
+    int64_t limit = request->limit - (int64_t)had;
+    bson_t pipeline = BSON_INITIALIZER, stage, match;
+    BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
+    spill_mongo_append_page_owner(request, &match);
+    BCON_APPEND(&match, "spill.first", "{", "$gte", BCON_INT64(from), "$lt", BCON_INT64(end), "}",
+                "spill.epoch", BCON_INT64(request->incarnation));
+    bson_append_document_end(&stage, &match);
+    bson_append_document_end(&pipeline, &stage);
+    BCON_APPEND(&pipeline, "1", "{", "$sort", "{", "spill.first", BCON_INT32(order), "_id",
+                BCON_INT32(order), "}", "}", "2", "{", "$limit",
+                BCON_INT64(limit < INT32_MAX ? limit : INT32_MAX), "}");
+    /*
+     * The index of ranks has the numbers, too, but behind the values: a server may think it as
+     * good, and go through all of the owner's. Where the right one was dropped, any has to do.
+     */
+    const char *collection = request->definition->page_collection;
+    bool ranked = spill_has_rank_index(request->definition);
+    spill_error_t no_index;
+    spill_code_t code = SPILL_INVALID;
+    if (ranked)
+        code = spill_mongo_each_by(store, collection, &pipeline, "spillway_first",
+                                   request->may_be_old, gather, &gathering, &no_index);
+    if (code != SPILL_OK && ranked && no_index.retryable) {
+        if (error)
+            *error = no_index;
+    } else if (code != SPILL_OK) {
+        spill_run_t *run = &response->run;
+        run->count = had;
+        run->arena.size = used;
+        response->stopped = false;
+        code = spill_mongo_each(store, collection, &pipeline, request->may_be_old, gather,
+                                &gathering, error);
+    }
+    bson_destroy(&pipeline);
+    return code;
+}
+
+/*
+ * A server may sort all that it finds, so it is asked for twice as many numbers as there are
+ * elements missing, and for more of them only where so many were removed.
+ */
+spill_code_t spill_mongo_read_elements(spill_mongo_t *store, const spill_request_t *request,
+                                       spill_response_t *response, spill_error_t *error)
+{
+    bool forward = request->want == SPILL_WANT_FORWARD;
+    int64_t watermark = request->watermark, end = request->pages;
+    if (request->want == SPILL_WANT_TOP_N)
+        return spill_mongo_read_top_n(store, request, response, error);
+    if (forward && request->seq > watermark)
+        watermark = request->seq;
+    if (!forward && request->seq < end - 1)
+        end = request->seq + 1;
+    int64_t width = request->limit < INT32_MAX ? 2 * request->limit : INT32_MAX;
+    spill_code_t code = SPILL_OK;
+    response->outcome = SPILL_DONE;
+    while (code == SPILL_OK && !response->stopped && watermark < end &&
+           (int64_t)response->run.count < request->limit) {
+        int64_t from = forward || end - watermark <= width ? watermark : end - width;
+        int64_t to = forward && end - watermark > width ? watermark + width : end;
+        code = read_between(store, request, from, to, response, error);
+        watermark = forward ? to : watermark;
+        end = forward ? end : from;
+        width = width < INT64_MAX / 16 ? width * 8 : width;
+    }
+    return code;
+}
+
+/* ---- they go --------------------------------------------------------------------------------- */
+
+spill_code_t spill_mongo_delete_element(spill_mongo_t *store,
+                                        const spill_mongo_document_t *document, bool *done,
+                                        spill_error_t *error)
+{
+    const spill_request_t *request = document->request;
+    bson_t filter;
+    spill_mongo_select(document, &filter);
+    if (request->kind == SPILL_REQUEST_EMPTY_PAGE)
+        BSON_APPEND_INT64(&filter, "spill.epoch", request->incarnation);
+    else
+        BCON_APPEND(&filter, "spill.epoch", "{", "$lte", BCON_INT64(request->incarnation), "}");
+    spill_code_t code = spill_mongo_delete(store, document->collection, &filter, done, error);
+    bson_destroy(&filter);
+    return code;
+}

@@ -1,0 +1,226 @@
+/* Any collection's documents, as they are. */
+#include "store/raw_reader.h"
+
+#include "store/mongo/mongo.h"
+#include "util/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct spill_raw_reader {
+    spill_mongo_t *store;
+    mongoc_client_t *client;
+    mongoc_read_prefs_t *preference; /* NULL: the URI's */
+    mongoc_collection_t *collection;
+    spill_mongo_cursor_t documents;
+};
+
+bool spill_raw_reader_serves(const char *uri)
+{
+    return strncmp(uri, "mongodb://", 10) == 0 || strncmp(uri, "mongodb+srv://", 14) == 0;
+}
+
+static spill_code_t parse_preference(const char *text, mongoc_read_prefs_t **preference,
+                                     spill_error_t *error)
+{
+    static const struct {
+        const char *name;
+        mongoc_read_mode_t mode;
+    } modes[] = {{"primary", MONGOC_READ_PRIMARY},
+                 {"primaryPreferred", MONGOC_READ_PRIMARY_PREFERRED},
+                 {"secondary", MONGOC_READ_SECONDARY},
+                 {"secondaryPreferred", MONGOC_READ_SECONDARY_PREFERRED},
+                 {"nearest", MONGOC_READ_NEAREST}};
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        if (strcmp(text, modes[i].name) == 0) {
+            *preference = mongoc_read_prefs_new(modes[i].mode);
+            return SPILL_OK;
+        }
+    }
+    return spill_fail(error, SPILL_INVALID,
+                      "a read preference is primary, primaryPreferred, secondary, "
+                      "secondaryPreferred or nearest, not '%s'",
+                      text);
+}
+
+spill_code_t spill_raw_reader_open(const char *uri, const char *preference,
+                                   spill_raw_reader_t **reader, spill_error_t *error)
+{
+    spill_raw_reader_t *made = bson_malloc0(sizeof *made);
+    spill_store_options_t options;
+    spill_store_t *store = NULL;
+    *reader = made;
+    spill_store_options_init(&options);
+    options.read_only = true;
+    spill_code_t code =
+        preference ? parse_preference(preference, &made->preference, error) : SPILL_OK;
+    if (code == SPILL_OK)
+        code = spill_mongo_open(uri, &options, &store, error);
+    if (code == SPILL_OK) {
+        made->store = (spill_mongo_t *)store;
+        made->client = mongoc_client_pool_pop(made->store->pool);
+    }
+    return code;
+}
+
+static void end(spill_raw_reader_t *reader)
+{
+    spill_mongo_cursor_end(&reader->documents);
+    mongoc_collection_destroy(reader->collection);
+    reader->collection = NULL;
+}
+
+void spill_raw_reader_close(spill_raw_reader_t *reader)
+{
+    if (!reader)
+        return;
+    end(reader);
+    if (reader->client)
+        mongoc_client_pool_push(reader->store->pool, reader->client);
+    if (reader->store)
+        spill_store_close(&reader->store->base, NULL);
+    mongoc_read_prefs_destroy(reader->preference);
+    bson_free(reader);
+}
+
+const char *spill_raw_reader_place(const spill_raw_reader_t *reader)
+{
+    return reader->store->place;
+}
+
+const char *spill_raw_reader_database(const spill_raw_reader_t *reader)
+{
+    return reader->store->database;
+}
+
+/* ---- collections ----------------------------------------------------------------------------- */
+
+/* NULL of a view, and of the server's own. */
+static const char *name_in(const bson_t *description)
+{
+    bson_iter_t iter;
+    if (bson_iter_init_find(&iter, description, "type") && BSON_ITER_HOLDS_UTF8(&iter) &&
+        strcmp(bson_iter_utf8(&iter, NULL), "collection") != 0)
+        return NULL;
+    if (!bson_iter_init_find(&iter, description, "name") || !BSON_ITER_HOLDS_UTF8(&iter))
+        return NULL;
+    const char *name = bson_iter_utf8(&iter, NULL);
+    return strncmp(name, "system.", 7) == 0 ? NULL : name;
+}
+
+static int compare_names(const void *left, const void *right)
+{
+    return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+spill_code_t spill_raw_reader_collections(spill_raw_reader_t *reader, char ***names,
+                                          spill_error_t *error)
+{
+    mongoc_database_t *database =
+        mongoc_client_get_database(reader->client, reader->store->database);
+    mongoc_cursor_t *cursor = mongoc_database_find_collections_with_opts(database, NULL);
+    spill_mongo_cursor_t documents = spill_mongo_cursor(reader->store, NULL, cursor, true);
+    const bson_t *document;
+    size_t count = 0;
+    *names = bson_malloc0(sizeof **names);
+    spill_code_t code = spill_mongo_cursor_next(&documents, &document, error);
+    for (; document; code = spill_mongo_cursor_next(&documents, &document, error)) {
+        const char *name = name_in(document);
+        if (!name)
+            continue;
+        *names = bson_realloc(*names, (count + 2) * sizeof **names);
+        (*names)[count++] = bson_strdup(name);
+        (*names)[count] = NULL;
+    }
+    if (count > 0)
+        qsort(*names, count, sizeof **names, compare_names);
+    spill_mongo_cursor_end(&documents);
+    mongoc_database_destroy(database);
+    return code;
+}
+
+int64_t spill_raw_reader_count(spill_raw_reader_t *reader, const char *collection)
+{
+    bson_error_t ignored;
+    mongoc_collection_t *counted =
+        mongoc_client_get_collection(reader->client, reader->store->database, collection);
+    int64_t count = mongoc_collection_estimated_document_count(counted, NULL, reader->preference,
+                                                               NULL, &ignored);
+    mongoc_collection_destroy(counted);
+    return count < SPILL_MONGO_NUMBER_MAX / 1000 ? count : -1;
+}
+
+/* ---- indexes --------------------------------------------------------------------------------- */
+
+/* Its size in what collStats said, or -1. */
+static int64_t index_bytes(const bson_t *stats, const char *name)
+{
+    bson_iter_t iter, sizes;
+    if (!bson_iter_init_find(&iter, stats, "indexSizes") || !BSON_ITER_HOLDS_DOCUMENT(&iter) ||
+        !bson_iter_recurse(&iter, &sizes) || !bson_iter_find(&sizes, name) ||
+        !BSON_ITER_HOLDS_NUMBER(&sizes))
+        return -1;
+    return spill_iter_int64(&sizes);
+}
+
+void spill_raw_reader_indexes(spill_raw_reader_t *reader, const char *collection,
+                              spill_raw_reader_index_fn index, void *context)
+{
+    bson_error_t ignored;
+    bson_t stats;
+    bson_t *command = BCON_NEW("collStats", BCON_UTF8(collection));
+    mongoc_collection_t *described =
+        mongoc_client_get_collection(reader->client, reader->store->database, collection);
+    mongoc_client_command_simple(reader->client, reader->store->database, command,
+                                 reader->preference, &stats, &ignored);
+    mongoc_cursor_t *cursor = mongoc_collection_find_indexes_with_opts(described, NULL);
+    spill_mongo_cursor_t documents = spill_mongo_cursor(reader->store, collection, cursor, true);
+    const bson_t *description;
+    bson_iter_t iter;
+    spill_error_t failure; /* of a server that lists no indexes */
+    while (spill_mongo_cursor_next(&documents, &description, &failure) == SPILL_OK && description) {
+        bool named = bson_iter_init_find(&iter, description, "name") && BSON_ITER_HOLDS_UTF8(&iter);
+        index(context, description, named ? index_bytes(&stats, bson_iter_utf8(&iter, NULL)) : -1);
+    }
+    spill_mongo_cursor_end(&documents);
+    mongoc_collection_destroy(described);
+    bson_destroy(&stats);
+    bson_destroy(command);
+}
+
+/* ---- documents ------------------------------------------------------------------------------- */
+
+void spill_raw_reader_begin(spill_raw_reader_t *reader, const char *collection, int64_t sample)
+{
+    mongoc_cursor_t *cursor;
+    end(reader);
+    reader->collection =
+        mongoc_client_get_collection(reader->client, reader->store->database, collection);
+    if (sample > 0) {
+        bson_t *pipeline = BCON_NEW("pipeline", "[", "{", "$sample", "{", "size",
+                                    BCON_INT64(sample), "}", "}", "]");
+        cursor = mongoc_collection_aggregate(reader->collection, MONGOC_QUERY_NONE, pipeline, NULL,
+                                             reader->preference);
+        bson_destroy(pipeline);
+    } else {
+        bson_t filter = BSON_INITIALIZER;
+        cursor =
+            mongoc_collection_find_with_opts(reader->collection, &filter, NULL, reader->preference);
+    }
+    reader->documents = spill_mongo_cursor(
+        reader->store, mongoc_collection_get_name(reader->collection), cursor, sample <= 0);
+}
+
+spill_code_t spill_raw_reader_next(spill_raw_reader_t *reader, const uint8_t **data,
+                                   uint32_t *size_bytes, spill_error_t *error)
+{
+    const bson_t *document;
+    *data = NULL;
+    *size_bytes = 0;
+    spill_code_t code = spill_mongo_cursor_next(&reader->documents, &document, error);
+    if (document) {
+        *data = bson_get_data(document);
+        *size_bytes = document->len;
+    }
+    return code;
+}

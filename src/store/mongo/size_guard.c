@@ -1,0 +1,177 @@
+/*
+ * "There is room": spill_limits_allow for a document as the server finds it. The sum is that of
+ * spill_document_base_bytes (store/state.h), to the byte, from sizes that the server takes.
+ */
+#include "store/mongo/mongo.h"
+
+#include "store/transition.h"
+
+#include <stdio.h>
+
+/* spill_array_framing of store/state.h, for variable + more: three bytes each, longer indices. */
+static bson_t *framing(const char *variable, int64_t more)
+{
+    bson_t *sum = bson_new();
+    bson_t terms;
+    BSON_APPEND_ARRAY_BEGIN(sum, "$add", &terms);
+    bson_t *count = BCON_NEW("$add", "[", BCON_UTF8(variable), BCON_INT64(more), "]");
+    bson_t *each = BCON_NEW("$multiply", "[", BCON_INT64(3), BCON_DOCUMENT(count), "]");
+    BSON_APPEND_DOCUMENT(&terms, "0", each);
+    uint32_t index = 1;
+    for (int64_t power = 10; power <= 1000000; power *= 10) {
+        char buffer[16];
+        const char *key;
+        bson_t *longer = BCON_NEW("$max", "[", BCON_INT64(0), "{", "$add", "[", BCON_UTF8(variable),
+                                  BCON_INT64(more - power), "]", "}", "]");
+        bson_uint32_to_string(index++, &key, buffer, sizeof buffer);
+        BSON_APPEND_DOCUMENT(&terms, key, longer);
+        bson_destroy(longer);
+    }
+    bson_append_array_end(sum, &terms);
+    bson_destroy(count);
+    bson_destroy(each);
+    return sum;
+}
+
+/* All terms but the base: sizes are those of a document as spill_mongo_project_state takes them. */
+static bson_t *document_bytes(const spill_mongo_document_t *document)
+{
+    enum { EMPTY_DOCUMENT = 5 };
+    const spill_request_t *request = document->request;
+    int64_t base = spill_document_base_bytes(request->definition, request->owner, document->head) +
+                   request->elements_bytes + spill_update_growth(request->update) -
+                   SPILL_MONGO_EMPTY_ARRAY;
+    bson_t *after = framing("$$live", (int64_t)request->element_count);
+    bson_t *before = framing("$$live", 0);
+    bson_t *deleted = framing("$$gone", 0);
+    bson_t *ops = framing("$$ops", 0);
+    bson_t *sum = BCON_NEW(
+        "$add", "[", BCON_INT64(base + (document->head ? EMPTY_DOCUMENT : 0)), "$$array",
+        BCON_DOCUMENT(after), "{", "$multiply", "[", BCON_INT64(-1), BCON_DOCUMENT(before), "]",
+        "}", BCON_DOCUMENT(deleted), "{", "$multiply", "[", BCON_INT64(SPILL_NUMBER_BYTES),
+        "$$gone", "]", "}", BCON_DOCUMENT(ops), "{", "$multiply", "[", BCON_INT64(SPILL_OP_BYTES),
+        "$$ops", "]", "}", "$$root", "{", "$multiply", "[", BCON_INT64(-1), "$$own", "]", "}", "]");
+    bson_destroy(after);
+    bson_destroy(before);
+    bson_destroy(deleted);
+    bson_destroy(ops);
+    return sum;
+}
+
+/* What the sum refers to. */
+static bson_t *variables(const spill_mongo_document_t *document)
+{
+    const spill_request_t *request = document->request;
+    char array[SPILL_MONGO_PATH_SIZE + 1], path[SPILL_MONGO_PATH_SIZE];
+    snprintf(array, sizeof array, "$%s", document->array);
+    bson_t *vars = bson_new();
+    spill_mongo_append_length(array, "live", vars);
+    spill_mongo_append_length(spill_mongo_ref(document, "gone", path), "gone", vars);
+    BCON_APPEND(vars, "ops", "{", "$max", "[", BCON_INT64(1), "{", "$min", "[", "{", "$add", "[",
+                BCON_UTF8(spill_mongo_ref(document, "n", path)),
+                BCON_INT64(spill_request_ops(request)), "]", "}", BCON_INT64(request->op_window),
+                "]", "}", "]", "}", "array", "{", "$bsonSize", "{", "a", "{", "$ifNull", "[",
+                BCON_UTF8(array), "[", "]", "]", "}", "}", "}");
+    if (document->head) {
+        BCON_APPEND(vars, "root", "{", "$bsonSize", "$$ROOT", "}");
+        spill_mongo_append_own_size(request->definition, true, "own", vars);
+    } else {
+        BCON_APPEND(vars, "root", BCON_INT64(0), "own", BCON_INT64(0));
+    }
+    return vars;
+}
+
+void spill_mongo_append_room(const spill_mongo_document_t *document, bson_t *filter)
+{
+    const spill_request_t *request = document->request;
+    int64_t count = (int64_t)request->element_count;
+    bson_t *vars = variables(document);
+    bson_t *bytes = document_bytes(document);
+    /* An element alone may take all that a document may. */
+    int64_t alone = count == 1 ? SPILL_DOCUMENT_BYTES_MAX : request->limits.bytes_max;
+    BCON_APPEND(filter, "$expr", "{", "$let", "{", "vars", BCON_DOCUMENT(vars), "in", "{", "$and",
+                "[", "{", "$lte", "[", "{", "$add", "[", "$$live", "$$gone", BCON_INT64(count), "]",
+                "}", BCON_INT64(request->limits.slots_max), "]", "}", "{", "$lte", "[",
+                BCON_DOCUMENT(bytes), "{", "$cond", "[", "{", "$eq", "[", "$$live", BCON_INT64(0),
+                "]", "}", BCON_INT64(alone), BCON_INT64(request->limits.bytes_max), "]", "}", "]",
+                "}", "]", "}", "}", "}");
+    bson_destroy(vars);
+    bson_destroy(bytes);
+}
+
+/* ---- quick appends --------------------------------------------------------------------------- */
+
+/* Of a document's bytes the part that quick appends leave: the largest of them has so many. */
+enum { QUICK_PART = 8, LONGEST_FRAMING = 2 + 7, PLACES_MAX = 1000000000, OPEN_NAME_SIZE = 48 };
+
+static int64_t quick_bytes(const spill_request_t *request)
+{
+    return request->limits.bytes_max / QUICK_PART;
+}
+
+/* Up to what size the document is open: the rest is for one more quick append, and for all the
+ * operations and bookkeeping that it may come to have. */
+static int64_t open_bytes(const spill_mongo_document_t *document)
+{
+    const spill_request_t *request = document->request;
+    spill_state_t full = {.op_count = request->op_window};
+    return request->limits.bytes_max - quick_bytes(request) -
+           spill_state_document_bytes(request->definition, request->owner, document->head, &full, 0,
+                                      0);
+}
+
+/* "b1048576": the bound in bytes; of a page also its incarnation, "b1048576e17". */
+static const char *open_name(const spill_mongo_document_t *document, int64_t incarnation,
+                             char name[OPEN_NAME_SIZE])
+{
+    long long bytes_max = document->request->limits.bytes_max;
+    if (document->head)
+        snprintf(name, OPEN_NAME_SIZE, "b%lld", bytes_max);
+    else
+        snprintf(name, OPEN_NAME_SIZE, "b%llde%lld", bytes_max, (long long)incarnation);
+    return name;
+}
+
+bool spill_mongo_is_quick(const spill_mongo_document_t *document)
+{
+    const spill_request_t *request = document->request;
+    int64_t count = (int64_t)request->element_count;
+    return request->elements_bytes + spill_update_growth(request->update) +
+                   LONGEST_FRAMING * count <=
+               quick_bytes(request) &&
+           count <= request->limits.slots_max && request->limits.slots_max < PLACES_MAX &&
+           open_bytes(document) > 0;
+}
+
+/*
+ * Servers plan a query with more than two conditions noticeably longer, and an expression the more
+ * so the deeper it is. So there are two: the place of the last slot is free (or the array has the
+ * length that was expected), and one comparison.
+ */
+void spill_mongo_append_quick_guard(const spill_mongo_document_t *document,
+                                    const spill_mongo_hint_t *hint, bson_t *filter)
+{
+    const spill_request_t *request = document->request;
+    char place[SPILL_NAME_SIZE + 24], open[SPILL_MONGO_PATH_SIZE];
+    char name[OPEN_NAME_SIZE], limit[SPILL_MONGO_PATH_SIZE + OPEN_NAME_SIZE];
+    snprintf(place, sizeof place, "%s.%lld", document->array,
+             (long long)request->limits.slots_max - (long long)request->element_count);
+    snprintf(limit, sizeof limit, "%s.%s", spill_mongo_ref(document, "open", open),
+             open_name(document, request->incarnation, name));
+    if (hint)
+        BCON_APPEND(filter, document->array, "{", "$size", BCON_INT64(hint->length), "}");
+    else
+        BCON_APPEND(filter, place, "{", "$exists", BCON_BOOL(false), "}");
+    BCON_APPEND(filter, "$expr", "{", "$lte", "[", "{", "$bsonSize", "$$ROOT", "}",
+                BCON_UTF8(limit), "]", "}");
+}
+
+void spill_mongo_append_open(const spill_mongo_document_t *document, int64_t incarnation,
+                             const char *field, bson_t *to)
+{
+    char name[OPEN_NAME_SIZE];
+    int64_t bytes = open_bytes(document);
+    if (bytes > 0)
+        BCON_APPEND(to, field, "{", open_name(document, incarnation, name),
+                    BCON_INT32((int32_t)bytes), "}");
+}

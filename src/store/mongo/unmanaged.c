@@ -1,0 +1,374 @@
+/*
+ * Arrays that programs which know nothing of Spillway keep in the place of a definition's. To take
+ * one over is to add bookkeeping to its document; to give it back, to put the pages' elements
+ * before its own and take the bookkeeping out. Either is one update, whatever is pushed at that
+ * moment.
+ */
+#include "store/mongo/mongo.h"
+
+#include "store/place.h"
+#include "store/render.h"
+#include "store/unmanaged.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* So long may an ADOPT_SPLIT take on the server: well below spill_store.margin_us. */
+enum { ADOPT_SPLIT_MS = 60000 };
+
+/* ---- the first elements, as they were copied ------------------------------------------------- */
+
+/*
+ * The first elements of the array are the request's run: operands `number` and the next of $and.
+ * The slice is in both: some servers copy a variable wherever it is named, at more cost.
+ */
+static void append_same_run(const spill_mongo_document_t *document, uint32_t number, bson_t *all)
+{
+    static const spill_run_t none = {0};
+    const spill_request_t *request = document->request;
+    int64_t bytes = SPILL_MONGO_EMPTY_ARRAY + spill_run_bytes(request->run) +
+                    spill_array_framing((int64_t)request->run->count);
+    char keys[2][12];
+    bson_t *live = spill_mongo_live(document);
+    bson_t *rank = BCON_NEW("$literal", BCON_INT64(0));
+    bson_t *count = BCON_NEW("$literal", BCON_INT64((int64_t)request->run->count));
+    bson_t *slice = spill_mongo_slice(document, live, rank, count);
+    bson_t same, sides, expected;
+    for (uint32_t i = 0; i < 2; i++)
+        snprintf(keys[i], sizeof keys[i], "%u", number + i);
+    BCON_APPEND(all, keys[0], "{", "$eq", "[", "{", "$bsonSize", "{", "a", BCON_DOCUMENT(slice),
+                "}", "}", BCON_INT64(bytes), "]", "}");
+    bson_append_document_begin(all, keys[1], -1, &same);
+    BSON_APPEND_ARRAY_BEGIN(&same, "$eq", &sides);
+    BSON_APPEND_DOCUMENT(&sides, "0", slice);
+    BSON_APPEND_DOCUMENT_BEGIN(&sides, "1", &expected);
+    spill_unmanaged_append(request->definition, "$literal", request->run, &none, &expected);
+    bson_append_document_end(&sides, &expected);
+    bson_append_array_end(&same, &sides);
+    bson_append_document_end(all, &same);
+    bson_destroy(slice);
+    bson_destroy(count);
+    bson_destroy(rank);
+    bson_destroy(live);
+}
+
+/* ---- ADOPT, ADOPT_SPLIT
+ * -------------------------------------------------------------------------- */
+
+/* A new head's bookkeeping; `first`: so many slots were cut. */
+static void append_bookkeeping(const spill_mongo_document_t *document, int64_t incarnation,
+                               int64_t first, int64_t pages, bson_t *spill)
+{
+    const spill_request_t *request = document->request;
+    const struct {
+        const char *name;
+        int64_t value;
+    } numbers[] = {{"epoch", incarnation}, {"rev", incarnation + (pages > 0 ? 1 : 0)},
+                   {"first", first},       {"n", 0},
+                   {"pages", pages},       {"low", 0},
+                   {"removed", 0}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        BSON_APPEND_INT64(spill, numbers[i].name, numbers[i].value);
+    if (request->definition->keep == SPILL_KEEP_OLDEST)
+        BSON_APPEND_INT64(spill, "total", 0);
+    spill_mongo_append_ops(request, "ops", spill);
+    spill_mongo_append_open(document, incarnation, "open", spill);
+}
+
+int64_t spill_mongo_bookkeeping_bytes(const spill_request_t *request, int64_t pages)
+{
+    bson_t spill = BSON_INITIALIZER;
+    spill_mongo_t nowhere = {0};
+    spill_mongo_document_t document;
+    spill_mongo_document_init(&document, &nowhere, request);
+    append_bookkeeping(&document, 1, 0, pages, &spill);
+    if (document.count[0] != '\0')
+        BSON_APPEND_BOOL(&spill, "counted", true);
+    int64_t bytes = (int64_t)spill.len;
+    bson_destroy(&spill);
+    return bytes;
+}
+
+/*
+ * The bookkeeping as an expression. `counted` notes whether the application kept a count, which
+ * then stays when the array is unmanaged again.
+ */
+static void set_bookkeeping(const spill_mongo_document_t *document, int64_t incarnation,
+                            int64_t first, int64_t pages, bson_t *set)
+{
+    char count[SPILL_NAME_SIZE + 1];
+    bson_t expression, parts, literal, spill;
+    bson_append_document_begin(set, document->spill, -1, &expression);
+    BSON_APPEND_ARRAY_BEGIN(&expression, "$mergeObjects", &parts);
+    BSON_APPEND_DOCUMENT_BEGIN(&parts, "0", &literal);
+    BSON_APPEND_DOCUMENT_BEGIN(&literal, "$literal", &spill);
+    append_bookkeeping(document, incarnation, first, pages, &spill);
+    bson_append_document_end(&literal, &spill);
+    bson_append_document_end(&parts, &literal);
+    snprintf(count, sizeof count, "$%s", document->count);
+    if (document->count[0] != '\0')
+        BCON_APPEND(&parts, "1", "{", "counted", "{", "$ne", "[", "{", "$type", BCON_UTF8(count),
+                    "}", "missing", "]", "}", "}");
+    bson_append_array_end(&expression, &parts);
+    bson_append_document_end(set, &expression);
+}
+
+/* What the document shows as its count: the elements that are in it, and those that were cut. */
+static void set_count(const spill_mongo_document_t *document, int64_t first, bson_t *set)
+{
+    char array[SPILL_NAME_SIZE + 1];
+    snprintf(array, sizeof array, "$%s", document->array);
+    if (document->count[0] != '\0')
+        BCON_APPEND(set, document->count, "{", "$toInt", "{", "$add", "[", "{", "$size",
+                    BCON_UTF8(array), "}", BCON_INT64(first), "]", "}", "}");
+}
+
+/*
+ * Nothing of the application's is to be overwritten: what tells that a document has pages is not
+ * there, and `spill` is a document, if it is there. The array has more than `least` elements.
+ * Operands of an $and, "0" to "4": all of a guard is one expression, for a server may unpack the
+ * document anew for each field that a filter names.
+ */
+static void append_adopt_guard(const spill_mongo_document_t *document, int64_t least, bson_t *all)
+{
+    const spill_definition_t *definition = document->request->definition;
+    char incarnation[SPILL_MONGO_PATH_SIZE];
+    const char *absent[] = {definition->overflow_field, definition->pages_field};
+    bson_t *live = spill_mongo_live(document);
+    BCON_APPEND(all, "0", "{", "$eq", "[", "{", "$type",
+                BCON_UTF8(spill_mongo_ref(document, "epoch", incarnation)), "}", "missing", "]",
+                "}", "1", "{", "$in", "[", "{", "$type", "$spill", "}", "[", "missing", "object",
+                "]", "]", "}", "2", "{", "$gt", "[", BCON_DOCUMENT(live), BCON_INT64(least), "]",
+                "}");
+    bson_destroy(live);
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
+        char field[SPILL_NAME_SIZE + 1];
+        snprintf(field, sizeof field, "$%s", absent[i]);
+        if (absent[i][0] != '\0')
+            BCON_APPEND(all, i == 0 ? "3" : "4", "{", "$eq", "[", "{", "$type", BCON_UTF8(field),
+                        "}", "missing", "]", "}");
+    }
+}
+
+/* ADOPT_SPLIT has the run's guard besides, and that of time: the server takes it when it begins. */
+static void make_filter(const spill_mongo_document_t *document, bool cuts, bson_t *filter)
+{
+    const spill_request_t *request = document->request;
+    bson_t expression, all;
+    spill_mongo_select(document, filter);
+    BSON_APPEND_DOCUMENT_BEGIN(filter, "$expr", &expression);
+    BSON_APPEND_ARRAY_BEGIN(&expression, "$and", &all);
+    append_adopt_guard(document, cuts ? (int64_t)request->run->count : 0, &all);
+    if (cuts) {
+        BCON_APPEND(&all, "5", "{", "$lt", "[", "$$NOW", BCON_DATE_TIME(request->until / 1000), "]",
+                    "}");
+        append_same_run(document, 6, &all);
+    }
+    bson_append_array_end(&expression, &all);
+    bson_append_document_end(filter, &expression);
+}
+
+/* The array is cut, in a stage before: the document is full, and no stage makes it larger. */
+static void append_cut_stage(const spill_mongo_document_t *document, const char *key,
+                             bson_t *pipeline)
+{
+    bson_t stage, set;
+    BSON_APPEND_DOCUMENT_BEGIN(pipeline, key, &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$set", &set);
+    spill_mongo_append_without(document, 0, (int64_t)document->request->run->count, &set);
+    bson_append_document_end(&stage, &set);
+    bson_append_document_end(pipeline, &stage);
+}
+
+static void make_pipeline(const spill_mongo_document_t *document, bool cuts, int64_t incarnation,
+                          bson_t *pipeline)
+{
+    const spill_request_t *request = document->request;
+    const spill_definition_t *definition = request->definition;
+    int64_t pages = cuts ? 1 + request->more_pages : 0;
+    bson_t stage, set;
+    bson_init(pipeline);
+    if (cuts)
+        append_cut_stage(document, "0", pipeline);
+    BSON_APPEND_DOCUMENT_BEGIN(pipeline, cuts ? "1" : "0", &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$set", &set);
+    set_bookkeeping(document, incarnation, request->slots, pages, &set);
+    set_count(document, request->slots, &set);
+    if (cuts && definition->overflow_field[0] != '\0')
+        bson_append_bool(&set, definition->overflow_field, -1, true);
+    if (cuts)
+        spill_render_count(&set, definition->pages_field, pages);
+    bson_append_document_end(&stage, &set);
+    bson_append_document_end(pipeline, &stage);
+}
+
+/* What a READ would then show, in the answer of the update. */
+static spill_code_t modify_and_read(spill_mongo_t *store, const spill_mongo_document_t *document,
+                                    const bson_t *filter, const bson_t *pipeline,
+                                    spill_response_t *response, bool *done, spill_error_t *error)
+{
+    bson_t fields = BSON_INITIALIZER, after;
+    spill_mongo_project_read(document, &fields);
+    spill_code_t code = spill_mongo_modify(store, document->collection, filter, pipeline, &fields,
+                                           &after, done, error);
+    if (code == SPILL_OK && *done && !spill_mongo_is_unprojected(&after)) {
+        code = spill_mongo_decode_reply(document, &after, &response->state, &response->run, NULL,
+                                        error);
+        response->shows_read = code == SPILL_OK && response->state.present;
+    }
+    bson_destroy(&fields);
+    bson_destroy(&after);
+    return code;
+}
+
+/* An ADOPT gets the date that heads have now; an ADOPT_SPLIT, whose pages have theirs, comes too
+ * late. */
+spill_code_t spill_mongo_adopt(spill_mongo_t *store, const spill_request_t *request,
+                               spill_response_t *response, spill_error_t *error)
+{
+    spill_mongo_document_t document;
+    spill_mongo_document_init(&document, store, request);
+    int64_t incarnation;
+    bool done = false, cuts = request->kind == SPILL_REQUEST_ADOPT_SPLIT;
+    spill_code_t code = spill_mongo_date(store, request, &incarnation, error);
+    if (code == SPILL_OK && (!cuts || incarnation == request->incarnation)) {
+        bson_t filter, pipeline;
+        make_filter(&document, cuts, &filter);
+        make_pipeline(&document, cuts, incarnation, &pipeline);
+        if (request->want == SPILL_WANT_NONE)
+            code = spill_mongo_modify_within(store, document.collection, &filter, &pipeline,
+                                             cuts ? ADOPT_SPLIT_MS : 0, NULL, NULL, &done, error);
+        else
+            code = modify_and_read(store, &document, &filter, &pipeline, response, &done, error);
+        bson_destroy(&filter);
+        bson_destroy(&pipeline);
+    }
+    response->outcome = done ? SPILL_DONE : SPILL_REFUSED_GUARD;
+    return code;
+}
+
+/* ---- CUT of an array that others may still change -------------------------------------------- */
+
+void spill_mongo_append_cut_guard(const spill_mongo_document_t *document,
+                                  const spill_state_t *before, bool assumed, bson_t *filter)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+    } numbers[] = {{"epoch", before->incarnation},
+                   {"rev", before->rev},
+                   {"pages", before->pages},
+                   {"first", before->first}};
+    char path[SPILL_MONGO_PATH_SIZE], key[8];
+    bson_t expression, all;
+    uint32_t count = 0;
+    BSON_APPEND_DOCUMENT_BEGIN(filter, "$expr", &expression);
+    BSON_APPEND_ARRAY_BEGIN(&expression, "$and", &all);
+    for (; count < sizeof numbers / sizeof *numbers; count++) {
+        snprintf(key, sizeof key, "%u", count);
+        BCON_APPEND(&all, key, "{", "$eq", "[",
+                    BCON_UTF8(spill_mongo_ref(document, numbers[count].name, path)),
+                    BCON_INT64(numbers[count].value), "]", "}");
+    }
+    if (assumed)
+        BCON_APPEND(&all, "4", "{", "$eq", "[", "{", "$type",
+                    BCON_UTF8(spill_mongo_ref(document, "gone", path)), "}", "missing", "]", "}");
+    append_same_run(document, assumed ? 5 : 4, &all);
+    bson_append_array_end(&expression, &all);
+    bson_append_document_end(filter, &expression);
+}
+
+/* ---- UNMANAGE ------------------------------------------------------------------------------- */
+
+/* The pages' elements, then those that the head has at that moment. */
+static void set_array(const spill_mongo_document_t *document, bson_t *set)
+{
+    static const spill_run_t none = {0};
+    const spill_request_t *request = document->request;
+    char array[SPILL_NAME_SIZE + 1];
+    snprintf(array, sizeof array, "$%s", document->array);
+    bson_t older = BSON_INITIALIZER;
+    spill_unmanaged_append(request->definition, "$literal", request->run, &none, &older);
+    if (spill_grows_at_front(request->definition))
+        BCON_APPEND(set, document->array, "{", "$concatArrays", "[", BCON_UTF8(array),
+                    BCON_DOCUMENT(&older), "]", "}");
+    else
+        BCON_APPEND(set, document->array, "{", "$concatArrays", "[", BCON_DOCUMENT(&older),
+                    BCON_UTF8(array), "]", "}");
+    bson_destroy(&older);
+}
+
+/* Where the application kept a count, it gets that of the whole array; else none. */
+static void set_own_count(const spill_mongo_document_t *document, bson_t *set)
+{
+    char counted[SPILL_MONGO_PATH_SIZE], array[SPILL_NAME_SIZE + 1];
+    if (document->count[0] == '\0')
+        return;
+    snprintf(array, sizeof array, "$%s", document->array);
+    BCON_APPEND(set, document->count, "{", "$cond", "[",
+                BCON_UTF8(spill_mongo_ref(document, "counted", counted)), "{", "$add", "[", "{",
+                "$size", BCON_UTF8(array), "}", BCON_INT32((int32_t)document->request->run->count),
+                "]", "}", "$$REMOVE", "]", "}");
+}
+
+/* The bookkeeping goes first: a document that was full has no room for it beside all elements. */
+static void unmanage_pipeline(const spill_mongo_document_t *document, bson_t *pipeline)
+{
+    const char *own[SPILL_MONGO_OWN_FIELDS];
+    size_t count = spill_mongo_own_fields(document->request->definition, own);
+    const char *const keys[] = {"0", "1", "2", "3"}, *const *key = keys;
+    uint32_t fields = 0;
+    bson_t stage, set = BSON_INITIALIZER, unset;
+    bson_init(pipeline);
+    set_own_count(document, &set);
+    if (!bson_empty(&set)) {
+        BCON_APPEND(pipeline, *key, "{", "$set", BCON_DOCUMENT(&set), "}");
+        key++;
+    }
+    BSON_APPEND_DOCUMENT_BEGIN(pipeline, key[0], &stage);
+    BSON_APPEND_ARRAY_BEGIN(&stage, "$unset", &unset);
+    BSON_APPEND_UTF8(&unset, "0", document->spill);
+    for (size_t i = 0; i < count; i++) {
+        char buffer[16];
+        const char *place;
+        if (strcmp(own[i], document->array) == 0 || strcmp(own[i], document->count) == 0)
+            continue;
+        bson_uint32_to_string(++fields, &place, buffer, sizeof buffer);
+        BSON_APPEND_UTF8(&unset, place, own[i]);
+    }
+    bson_append_array_end(&stage, &unset);
+    bson_append_document_end(pipeline, &stage);
+    spill_mongo_append_without_spill(key[1], pipeline);
+    bson_reinit(&set);
+    set_array(document, &set);
+    BCON_APPEND(pipeline, key[2], "{", "$set", BCON_DOCUMENT(&set), "}");
+    bson_destroy(&set);
+}
+
+spill_code_t spill_mongo_unmanage(spill_mongo_t *store, const spill_request_t *request,
+                                  spill_response_t *response, spill_error_t *error)
+{
+    spill_mongo_document_t document;
+    spill_mongo_document_init(&document, store, request);
+    char incarnation[SPILL_MONGO_PATH_SIZE], rev[SPILL_MONGO_PATH_SIZE],
+        pages[SPILL_MONGO_PATH_SIZE];
+    char intent[SPILL_MONGO_PATH_SIZE];
+    bool done = false;
+    bson_t filter, pipeline;
+    spill_code_t code = spill_mongo_raise_dropped_rev(store, request->rev, error);
+    if (code == SPILL_OK) {
+        spill_mongo_select(&document, &filter);
+        BCON_APPEND(&filter, spill_mongo_path(&document, "epoch", incarnation),
+                    BCON_INT64(request->incarnation), spill_mongo_path(&document, "rev", rev),
+                    BCON_INT64(request->rev), spill_mongo_path(&document, "pages", pages),
+                    BCON_INT64(request->pages), spill_mongo_path(&document, "intent", intent), "{",
+                    "$exists", BCON_BOOL(false), "}");
+        unmanage_pipeline(&document, &pipeline);
+        code = spill_mongo_modify(store, document.collection, &filter, &pipeline, NULL, NULL, &done,
+                                  error);
+        bson_destroy(&filter);
+        bson_destroy(&pipeline);
+    }
+    response->outcome = done ? SPILL_DONE : SPILL_REFUSED_GUARD;
+    return code == SPILL_TOO_BIG ? SPILL_OK : code; /* refused: it would pass the limit */
+}

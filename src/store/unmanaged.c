@@ -1,0 +1,174 @@
+#include "store/unmanaged.h"
+
+#include "definition/fields.h"
+#include "store/place.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static bool find_array(const spill_definition_t *definition, const bson_t *document,
+                       bson_iter_t *elements)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, document, definition->array) &&
+           BSON_ITER_HOLDS_ARRAY(&iter) && bson_iter_recurse(&iter, elements);
+}
+
+static int64_t count(bson_iter_t elements)
+{
+    int64_t length = 0;
+    while (bson_iter_next(&elements))
+        length++;
+    return length;
+}
+
+/* Number the elements by their place, and bring them in the order of their numbers. */
+static void number(const spill_definition_t *definition, spill_run_t *run)
+{
+    size_t length = run->count;
+    for (size_t i = 0; i < length; i++)
+        run->entries[i].seq = spill_place(definition, (int64_t)length, (int64_t)i);
+    for (size_t i = 0; spill_grows_at_front(definition) && i < length / 2; i++) {
+        spill_run_entry_t entry = run->entries[i];
+        run->entries[i] = run->entries[length - 1 - i];
+        run->entries[length - 1 - i] = entry;
+    }
+}
+
+bson_t *spill_unmanaged_split(const spill_definition_t *definition, const bson_t *document,
+                              spill_run_t *run)
+{
+    bson_iter_t elements;
+    spill_run_clear(run);
+    if (!find_array(definition, document, &elements))
+        return NULL;
+    while (bson_iter_next(&elements)) {
+        spill_value_t value = spill_value_from_iter(&elements);
+        spill_run_add(run, 0, &value);
+    }
+    if (run->count == 0)
+        return NULL;
+    number(definition, run);
+    bson_t *rest = bson_new();
+    bson_copy_to_excluding_noinit(document, rest, definition->array, NULL);
+    return rest;
+}
+
+void spill_unmanaged_read(const spill_request_t *read, const bson_t *fields,
+                          spill_response_t *response)
+{
+    spill_run_t run = {0};
+    bson_t *rest = spill_unmanaged_split(read->definition, fields, &run);
+    response->state.fields_bytes = rest ? rest->len : fields->len;
+    response->state.live = (int64_t)run.count;
+    response->state.live_bytes = spill_run_bytes(&run);
+    for (size_t i = 0;
+         read->want == SPILL_WANT_FORWARD && i < run.count && (int64_t)i < read->limit; i++) {
+        spill_element_t element = spill_run_element(&run, i);
+        spill_run_add(&response->run, element.seq, &element.value);
+    }
+    spill_run_release(&run);
+    bson_destroy(rest);
+}
+
+spill_code_t spill_unmanaged_allows(const spill_request_t *request, const bson_t *fields,
+                                    spill_error_t *error)
+{
+    bson_iter_t elements;
+    if (request->kind != SPILL_REQUEST_ADOPT || fields->len < request->limits.bytes_max ||
+        !find_array(request->definition, fields, &elements))
+        return SPILL_OK;
+    return spill_fail(error, SPILL_TOO_BIG, "%s: a document of %u bytes has no room for more",
+                      request->definition->collection, fields->len);
+}
+
+bool spill_unmanaged_cut(spill_run_t *run, const spill_run_t *first)
+{
+    if (first->count >= run->count || !spill_run_begins_with(run, first))
+        return false;
+    run->count -= first->count;
+    memmove(run->entries, run->entries + first->count, run->count * sizeof *run->entries);
+    return true;
+}
+
+bool spill_unmanaged_measure(const spill_definition_t *definition, const bson_t *document,
+                             int64_t *length, int64_t *bytes)
+{
+    bson_iter_t iter, elements;
+    const uint8_t *data;
+    uint32_t size;
+    if (!find_array(definition, document, &elements) ||
+        !bson_iter_init_find(&iter, document, definition->array))
+        return false;
+    bson_iter_array(&iter, &size, &data);
+    *bytes = size;
+    *length = count(elements);
+    return *length > 0;
+}
+
+/* How elements of others come to an array of this definition. */
+static const char *way_in(const spill_definition_t *definition)
+{
+    if (definition->layout == SPILL_LAYOUT_OUTLIER && definition->keep == SPILL_KEEP_NEWEST)
+        return "`spillway migrate' has to lay them out before it takes over";
+    if (spill_keeps_top_n(definition))
+        return "save them elsewhere, unset the field, and append them (`spillway import')";
+    if (definition->layout == SPILL_LAYOUT_OUTLIER)
+        return "`spillway migrate' lays them out by a definition that keeps the newest, and "
+               "`spillway convert --keep oldest' brings them to one that keeps the oldest";
+    return "`spillway migrate' lays them out by a definition of layout outlier that keeps the "
+           "newest, and `spillway convert' brings them from there to another layout";
+}
+
+spill_code_t spill_unmanaged_refuse(const spill_definition_t *definition, int64_t length,
+                                    spill_error_t *error)
+{
+    return spill_fail(error, SPILL_REFUSED,
+                      "%s: field '%s' has %" PRId64 " elements that were not put there by "
+                      "Spillway; %s",
+                      definition->collection, definition->array, length, way_in(definition));
+}
+
+spill_code_t spill_unmanaged_check(const spill_definition_t *definition, const bson_t *fields,
+                                   spill_error_t *error)
+{
+    bson_iter_t elements;
+    if (find_array(definition, fields, &elements)) {
+        int64_t length = count(elements);
+        return length > 0 ? spill_unmanaged_refuse(definition, length, error) : SPILL_OK;
+    }
+    if (!bson_has_field(fields, definition->array))
+        return SPILL_OK;
+    return spill_fail(error, SPILL_REFUSED,
+                      "%s: field '%s' is not an array; unset it, and Spillway takes over",
+                      definition->collection, definition->array);
+}
+
+void spill_unmanaged_append(const spill_definition_t *definition, const char *name,
+                            const spill_run_t *older, const spill_run_t *newer, bson_t *to)
+{
+    bson_t array;
+    size_t length = older->count + newer->count;
+    bson_append_array_begin(to, name, -1, &array);
+    for (size_t i = 0; i < length; i++) {
+        char buffer[16];
+        const char *key;
+        size_t rank = (size_t)spill_place(definition, (int64_t)length, (int64_t)i);
+        spill_element_t element = rank < older->count
+                                      ? spill_run_element(older, rank)
+                                      : spill_run_element(newer, rank - older->count);
+        bson_uint32_to_string((uint32_t)i, &key, buffer, sizeof buffer);
+        spill_value_append(&element.value, &array, key);
+    }
+    bson_append_array_end(to, &array);
+}
+
+bson_t *spill_unmanaged_join(const spill_definition_t *definition, const bson_t *document,
+                             const spill_run_t *older, const spill_run_t *newer)
+{
+    bson_t *joined = bson_new();
+    bson_copy_to_excluding_noinit(document, joined, definition->array, NULL);
+    spill_unmanaged_append(definition, definition->array, older, newer, joined);
+    return joined;
+}

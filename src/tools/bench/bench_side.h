@@ -1,0 +1,52 @@
+/* One side of a comparison: a kind of array on a store, threads that work on it, what that costs.
+ */
+#ifndef SPILL_TOOLS_BENCH_SIDE_H
+#define SPILL_TOOLS_BENCH_SIDE_H
+
+#include "tools/bench/baseline.h"
+#include "tools/bench/bench.h"
+#include "tools/bench/subject.h"
+
+typedef struct spill_bench_side {
+    spill_bench_kind_t kind;
+    const spill_bench_options_t *options;
+    spill_store_t *store;
+    char name[SPILL_NAME_SIZE]; /* of its definition and collection */
+    spill_array_t *array;       /* NULL: unbounded */
+    spill_baseline_t baseline;
+} spill_bench_side_t;
+
+/*
+ * Define what is called SPILL_BENCH_NAME and `suffix`, with these bounds, and open it. Close in
+ * every case.
+ */
+spill_code_t spill_bench_side_open(spill_bench_side_t *side, spill_bench_kind_t kind,
+                                   const char *suffix, const spill_subject_bounds_t *bounds,
+                                   spill_store_t *store, const spill_bench_options_t *options,
+                                   spill_error_t *error);
+void spill_bench_side_close(spill_bench_side_t *side);
+
+/* What was measured of one operation so far. */
+typedef struct spill_bench_tally {
+    spill_samples_t means;     /* of rounds, us */
+    spill_samples_t rates;     /* of rounds, operations a second of all threads */
+    spill_samples_t latencies; /* of operations, us */
+    int64_t bytes_written, bytes_read;
+} spill_bench_tally_t;
+
+void spill_bench_tally_release(spill_bench_tally_t *window_stats);
+spill_bench_cost_t spill_bench_tally_cost(spill_bench_tally_t *window_stats);
+
+/* What threads do to an owner in a round. */
+typedef struct spill_bench_turn {
+    const char *owner;
+    int64_t from; /* the number of the first element to be appended; -1: newest pages are read */
+    int threads;
+    int count; /* a thread */
+} spill_bench_turn_t;
+
+/* Do it and add it to the tally. SPILL_CANCELLED: the run was asked to stop. */
+spill_code_t spill_bench_take_turn(spill_bench_side_t *side, const spill_bench_turn_t *turn,
+                                   spill_bench_tally_t *window_stats, spill_error_t *error);
+
+#endif

@@ -1,0 +1,348 @@
+#include "tools/catch_up.h"
+
+#include "bson/value_hash.h"
+#include "core/array.h"
+#include "core/building.h"
+#include "definition/window.h"
+#include "tools/convert_checkpoint.h"
+#include "tools/copy_owner.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* An owner that others keep editing is left to the next pass. */
+enum { TRIES_MAX = 3 };
+
+typedef struct catch_up {
+    spill_copy_t copy;
+    const spill_migrate_options_t *options;
+    spill_catch_up_result_t *result;
+    const char *original;
+    const char *name;
+    int64_t owners;   /* of the original, that this pass has met */
+    bool over;        /* another run has finished or undone it, or is about to */
+    int64_t began_us; /* the last turn */
+    int64_t units;
+} catch_up_t;
+
+/* ---- is it still to be brought? -------------------------------------------------------------- */
+
+spill_code_t spill_catch_up_check(spill_store_t *store, const char *original, const char *name,
+                                  spill_error_t *error)
+{
+    spill_building_t building = {0};
+    spill_convert_checkpoint_t checkpoint = {0};
+    spill_code_t code = spill_building_load(store, name, &building, error);
+    bool forms = building.stored && !building.undoing && strcmp(building.original, original) == 0;
+    if (code == SPILL_OK && forms)
+        code = spill_convert_checkpoint_load(store, original, &checkpoint, error);
+    bool ends = strcmp(checkpoint.as, name) == 0; /* also where no array is left: `emptied` */
+    spill_building_release(&building);
+    spill_convert_checkpoint_release(&checkpoint);
+    if (code == SPILL_OK && (!forms || ends))
+        return spill_fail(error, SPILL_REFUSED,
+                          "the migration to '%s' is being finished or undone, or it was: nothing "
+                          "more is brought there",
+                          name);
+    return code;
+}
+
+/*
+ * Asked before anything is appended to the target or dropped from it, after what shows that it has
+ * to be. Where an owner of the original went because the migration is being finished, the mark of
+ * that is there already.
+ */
+static spill_code_t check_building(catch_up_t *catch_up, spill_error_t *error)
+{
+    spill_code_t code = spill_catch_up_check(catch_up->copy.source.store, catch_up->original,
+                                             catch_up->name, error);
+    catch_up->over = catch_up->over || code != SPILL_OK;
+    return code;
+}
+
+/* ---- pace ------------------------------------------------------------------------------------ */
+
+/*
+ * The turn before this one took so long. It may have waited any time: what is appended then has to
+ * be wanted still.
+ */
+static spill_code_t turn(void *context, int64_t elements, spill_error_t *error)
+{
+    catch_up_t *catch_up = context;
+    spill_throttle_t *throttle = catch_up->options->throttle;
+    if (!throttle)
+        return check_building(catch_up, error);
+    if (catch_up->units > 0)
+        spill_throttle_ran(throttle, catch_up->units,
+                           spill_throttle_now_us(throttle) - catch_up->began_us);
+    if (!spill_throttle_wait(throttle))
+        return spill_walk_stopped(error);
+    catch_up->began_us = spill_throttle_now_us(throttle);
+    catch_up->units = elements;
+    return check_building(catch_up, error);
+}
+
+/* ---- telling --------------------------------------------------------------------------------- */
+
+static void tell(const catch_up_t *catch_up, const spill_migrated_t *migrated)
+{
+    if (catch_up->options->migrated)
+        catch_up->options->migrated(catch_up->options->context, migrated);
+}
+
+static spill_code_t pass_over(catch_up_t *catch_up, const spill_value_t *owner, spill_code_t code,
+                              const spill_error_t *failure, spill_error_t *error)
+{
+    spill_migrated_t migrated = {.owner = owner, .failed = failure};
+    if (catch_up->over || !spill_migrate_is_the_owners(code)) {
+        if (error)
+            *error = *failure;
+        return code;
+    }
+    catch_up->result->failed++;
+    tell(catch_up, &migrated);
+    return SPILL_OK;
+}
+
+static void note(catch_up_t *catch_up, const spill_value_t *owner, const spill_copied_t *copied,
+                 bool anew)
+{
+    spill_migrated_t migrated = {.owner = owner,
+                                 .elements = copied->elements,
+                                 .hash = copied->hash,
+                                 .caught_up = true,
+                                 .anew = anew};
+    uint64_t hash = copied->hash;
+    spill_value_add_hash(owner, &hash);
+    catch_up->result->hash += hash;
+    catch_up->result->anew += anew ? 1 : 0;
+    tell(catch_up, &migrated);
+}
+
+/* ---- one owner ------------------------------------------------------------------------------- */
+
+/* What is there of it in the target, also what a document that was replaced has left behind. */
+static spill_code_t drop(catch_up_t *catch_up, const spill_value_t *owner, spill_error_t *error)
+{
+    spill_array_t *target = catch_up->copy.target.array;
+    bool windows = spill_array_get_definition(target)->layout == SPILL_LAYOUT_BUCKET;
+    spill_code_t code = SPILL_UNKNOWN;
+    /* An owner without a head is met by nobody again: after a lost answer the rest goes at once. */
+    for (int tries = 0; code == SPILL_UNKNOWN && tries < TRIES_MAX; tries++) {
+        code = check_building(catch_up, error);
+        if (code == SPILL_OK)
+            code = windows ? spill_bucket_drop_before(target, owner, NULL, NULL, error)
+                           : spill_array_drop_owner(target, owner, error);
+    }
+    return code == SPILL_NOT_FOUND ? SPILL_OK : code;
+}
+
+/*
+ * An owner that has no head in the target is not there yet. It may have been: its document was
+ * replaced, with the head's fields in it, and pages or elements are left. One that has a head is
+ * left alone, also if it got that at this moment.
+ */
+static spill_code_t finish_drop(catch_up_t *catch_up, const spill_value_t *value,
+                                spill_error_t *error)
+{
+    spill_owner_t owner;
+    bool any;
+    spill_code_t code = spill_owner_init(&owner, catch_up->copy.target.array, value, error);
+    if (code == SPILL_OK)
+        code = check_building(catch_up, error);
+    if (code == SPILL_OK)
+        code = spill_outlier_finish_drop(&owner, &any, error);
+    spill_owner_release(&owner);
+    return code;
+}
+
+static spill_code_t drop_left_over(catch_up_t *catch_up, const spill_value_t *owner,
+                                   spill_error_t *error)
+{
+    spill_array_t *target = catch_up->copy.target.array;
+    spill_count_t count;
+    if (spill_array_get_definition(target)->layout == SPILL_LAYOUT_BUCKET)
+        return SPILL_OK; /* windows: see drop_orphan */
+    spill_code_t code = spill_array_count(target, owner, &count, error);
+    return code == SPILL_OK && count.next == 0 ? finish_drop(catch_up, owner, error) : code;
+}
+
+static spill_code_t copy_again(catch_up_t *catch_up, const spill_value_t *owner,
+                               spill_copied_t *copied, bool *anew, spill_error_t *error)
+{
+    spill_copy_result_t *result = catch_up->copy.result;
+    spill_code_t code = drop_left_over(catch_up, owner, error);
+    for (int tries = 0; code == SPILL_OK && tries < TRIES_MAX; tries++) {
+        spill_copy_result_t before = *result;
+        *anew = tries > 0;
+        if (*anew)
+            code = drop(catch_up, owner, error);
+        if (code == SPILL_OK)
+            code = spill_copy_one(&catch_up->copy, owner, copied, error);
+        if (code != SPILL_OK || copied->difference.count == 0)
+            break;
+        before.elements = result->elements;
+        *result = before; /* what was compared, and dropped, counts once */
+    }
+    return code;
+}
+
+static spill_code_t catch_up_owner(void *context, const spill_value_t *owner, spill_error_t *error)
+{
+    catch_up_t *catch_up = context;
+    spill_copied_t copied = {0};
+    spill_error_t failure = {0};
+    bool anew = false;
+    spill_code_t code = turn(catch_up, 1, error);
+    catch_up->owners++;
+    if (code != SPILL_OK)
+        return code;
+    code = copy_again(catch_up, owner, &copied, &anew, &failure);
+    if (code == SPILL_OK && copied.difference.count > 0) {
+        spill_fail(&failure, SPILL_CONFLICT,
+                   "it changes as fast as it is brought (element %" PRId64
+                   ": %s); start again to go on with it",
+                   copied.difference.seq, copied.difference.text);
+        spill_owner_t own = {.array = catch_up->copy.source.array, .value = owner};
+        code = spill_owner_name(&own, SPILL_CONFLICT, &failure);
+    }
+    catch_up->copy.result->owners++;
+    if (code != SPILL_OK)
+        return pass_over(catch_up, owner, code, &failure, error);
+    note(catch_up, owner, &copied, anew);
+    spill_copy_progress(&catch_up->copy);
+    return SPILL_OK;
+}
+
+/* ---- owners that the application has removed ------------------------------------------------- */
+
+static spill_code_t refuse_pages(void *context, const spill_orphan_t *orphan, spill_error_t *error)
+{
+    const spill_definition_t *original = context;
+    if (orphan->dropped)
+        return SPILL_OK;
+    return spill_fail(error, SPILL_REFUSED,
+                      "'%s' has %" PRId64 " pages of an array without a head: its document was "
+                      "replaced or deleted by another program, and they may be the only copy. Look "
+                      "at them (`spillway verify %s' names them); `spillway drop' of the owner "
+                      "there removes them",
+                      original->name, orphan->pages, original->name);
+}
+
+spill_code_t spill_catch_up_check_pages(spill_array_t *original, const spill_value_t *owner,
+                                        spill_error_t *error)
+{
+    return spill_each_orphan(original, owner, refuse_pages, &original->definition, error);
+}
+
+/* An original without any array was dropped itself, more likely than all of its arrays. */
+static spill_code_t check_deleted(const catch_up_t *catch_up, const spill_value_t *value,
+                                  spill_error_t *error)
+{
+    spill_owner_t own = {.array = catch_up->copy.target.array, .value = value};
+    spill_code_t code = SPILL_OK;
+    if (catch_up->owners == 0)
+        code = spill_fail(error, SPILL_REFUSED,
+                          "'%s' has no array at all, so this one is not taken for removed, and is "
+                          "kept in '%s': --undo drops it there",
+                          catch_up->original, catch_up->name);
+    else
+        code = spill_catch_up_check_pages(catch_up->copy.source.array, value, error);
+    return code == SPILL_REFUSED ? spill_owner_name(&own, code, error) : code;
+}
+
+/* Neither is it ours in the original, nor is there an array of others in its place. */
+static spill_code_t is_deleted(const catch_up_t *catch_up, const spill_value_t *value, bool *gone,
+                               spill_error_t *error)
+{
+    spill_owner_t owner;
+    spill_response_t head = SPILL_RESPONSE_INIT;
+    spill_code_t code = spill_owner_init(&owner, catch_up->copy.source.array, value, error);
+    if (code == SPILL_OK)
+        code = spill_owner_read_state(&owner, SPILL_HEAD, &head, error);
+    *gone = code == SPILL_OK && !head.state.present;
+    spill_response_release(&head);
+    spill_owner_release(&owner);
+    return code == SPILL_REFUSED ? SPILL_OK : code;
+}
+
+static spill_code_t drop_deleted(void *context, const spill_value_t *owner, spill_error_t *error)
+{
+    catch_up_t *catch_up = context;
+    spill_error_t failure = {0};
+    bool gone = false;
+    spill_code_t code = is_deleted(catch_up, owner, &gone, &failure);
+    if (code == SPILL_OK && gone)
+        code = check_deleted(catch_up, owner, &failure);
+    if (code == SPILL_OK && gone)
+        code = drop(catch_up, owner, &failure);
+    if (code != SPILL_OK)
+        return pass_over(catch_up, owner, code, &failure, error);
+    spill_migrated_t migrated = {.owner = owner, .gone = true};
+    catch_up->result->gone += gone ? 1 : 0;
+    if (gone)
+        tell(catch_up, &migrated);
+    return SPILL_OK;
+}
+
+/*
+ * Pages that a drop has left which was broken off: of an owner that has gone since, or of a window.
+ * Nothing is in them that is nowhere else, but where the original has such pages, too.
+ */
+static spill_code_t drop_orphan(void *context, const spill_orphan_t *orphan, spill_error_t *error)
+{
+    catch_up_t *catch_up = context;
+    spill_error_t failure = {0};
+    spill_value_t owner = orphan->owner;
+    const char *window;
+    bool gone = false;
+    if (spill_array_get_definition(catch_up->copy.target.array)->layout == SPILL_LAYOUT_BUCKET)
+        spill_window_split(&orphan->owner, &owner, &window);
+    spill_code_t code = is_deleted(catch_up, &owner, &gone, &failure);
+    if (code == SPILL_OK)
+        code = gone ? check_deleted(catch_up, &owner, &failure)
+                    : spill_catch_up_check_pages(catch_up->copy.source.array, &owner, &failure);
+    if (code == SPILL_OK)
+        code = finish_drop(catch_up, &orphan->owner, &failure);
+    return code == SPILL_OK ? code : pass_over(catch_up, &owner, code, &failure, error);
+}
+
+/* ---- a pass ---------------------------------------------------------------------------------- */
+
+static void show(void *context, const spill_copy_result_t *result)
+{
+    const catch_up_t *catch_up = context;
+    if (catch_up->options->caught_up)
+        catch_up->options->caught_up(catch_up->options->context, result);
+}
+
+spill_code_t spill_catch_up(spill_store_t *store, const char *original, const char *name,
+                            const spill_migrate_options_t *options, spill_catch_up_result_t *result,
+                            spill_error_t *error)
+{
+    catch_up_t catch_up = {
+        .options = options, .result = result, .original = original, .name = name};
+    spill_copy_options_t copy = {
+        .as = name, .building = true, .turn = turn, .progress = show, .context = &catch_up};
+    catch_up.copy = (spill_copy_t){.source = {.name = "original", .store = store},
+                                   .target = {.name = "planned", .store = store},
+                                   .options = &copy,
+                                   .result = &result->copied,
+                                   .last = BSON_INITIALIZER};
+    spill_code_t code = check_building(&catch_up, error);
+    if (code == SPILL_OK)
+        code = spill_copy_begin(&catch_up.copy, original, error);
+    if (code == SPILL_OK)
+        code = spill_each_owner(catch_up.copy.source.array, catch_up_owner, &catch_up, true, error);
+    bool windows =
+        code == SPILL_OK &&
+        spill_array_get_definition(catch_up.copy.target.array)->layout == SPILL_LAYOUT_BUCKET;
+    if (code == SPILL_OK)
+        code = (windows ? spill_each_bucket_owner : spill_each_owner)(
+            catch_up.copy.target.array, drop_deleted, &catch_up, true, error);
+    if (code == SPILL_OK)
+        code = spill_each_orphan(catch_up.copy.target.array, NULL, drop_orphan, &catch_up, error);
+    spill_copy_end(&catch_up.copy);
+    return code;
+}

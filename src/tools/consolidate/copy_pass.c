@@ -1,0 +1,558 @@
+/*
+ * One side becomes what the other is, chunk by chunk, in the order of _id. A document that is there
+ * is compared byte for byte, so that everything here may be done again.
+ *
+ * Of what a unique index refuses, the document that is in the way is removed or waits: it is an
+ * older state of another document, which a later chunk or the next pass brings up to date. So
+ * values that documents have exchanged do not hold each other up.
+ */
+#include "tools/consolidate/run.h"
+
+#include "bson/key.h"
+#include "util/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void spill_copy_pass_init(spill_copy_pass_t *copy_pass, spill_consolidate_run_t *run, size_t member,
+                          const char *old, const char *joint, bool back)
+{
+    *copy_pass = (spill_copy_pass_t){.run = run,
+                                     .slice = spill_consolidation_share(run->group, member),
+                                     .old = old,
+                                     .joint = joint,
+                                     .back = back,
+                                     .moved = {.member = &run->group->members[member]}};
+    bson_init(&copy_pass->filter);
+    spill_value_append(&copy_pass->slice.value, &copy_pass->filter, copy_pass->slice.field);
+}
+
+void spill_copy_pass_release(spill_copy_pass_t *copy_pass)
+{
+    bson_destroy(&copy_pass->filter);
+}
+
+/* ---- chunks ---------------------------------------------------------------------------------- */
+
+/* A walk over one side. */
+typedef struct walk {
+    spill_copy_pass_t *copy_pass;
+    bool of_slice;
+    bool ids_only;
+    bson_t after; /* {id: _id}, or empty */
+    spill_raw_admin_batch_t batch;
+    int64_t began_us;
+    bool counted; /* in the progress */
+} walk_t;
+
+static void walk_init(walk_t *walk, spill_copy_pass_t *copy_pass, bool of_slice, bool ids_only)
+{
+    *walk = (walk_t){.copy_pass = copy_pass, .of_slice = of_slice, .ids_only = ids_only};
+    bson_init(&walk->after);
+}
+
+static void walk_release(walk_t *walk)
+{
+    spill_raw_admin_batch_release(&walk->batch);
+    bson_destroy(&walk->after);
+}
+
+/* While a collection is put aside its writers wait: nothing is throttled, but time is bounded. */
+static spill_code_t wait_for_turn(spill_consolidate_run_t *run, spill_error_t *error)
+{
+    const spill_throttle_options_t *given = &run->throttle.options;
+    bool fenced = run->deadline_us > 0;
+    run->late = fenced && spill_throttle_now_us(&run->throttle) > run->deadline_us;
+    if (run->late)
+        return spill_fail(error, SPILL_REFUSED, "the time is up");
+    bool goes_on =
+        fenced ? !given->stop || !given->stop(given->context) : spill_throttle_wait(&run->throttle);
+    return goes_on ? SPILL_OK
+                   : spill_fail(error, SPILL_CANCELLED,
+                                "interrupted: run the same command to continue");
+}
+
+/* Wait, and read the next chunk. */
+static spill_code_t walk_next(walk_t *walk, spill_error_t *error)
+{
+    spill_copy_pass_t *copy_pass = walk->copy_pass;
+    spill_consolidate_run_t *run = copy_pass->run;
+    spill_value_t after;
+    spill_raw_admin_read_t what = {.collection = walk->of_slice ? copy_pass->joint : copy_pass->old,
+                                   .filter = walk->of_slice ? &copy_pass->filter : NULL,
+                                   .ids_only = walk->ids_only,
+                                   .limit = spill_throttle_chunk_size(&run->throttle)};
+    bson_iter_t iter;
+    spill_raw_admin_batch_release(&walk->batch);
+    spill_code_t code = wait_for_turn(run, error);
+    if (code != SPILL_OK)
+        return code;
+    walk->began_us = spill_throttle_now_us(&run->throttle);
+    if (bson_iter_init(&iter, &walk->after) && bson_iter_next(&iter)) {
+        after = spill_value_from_iter(&iter);
+        what.after = &after;
+    }
+    return run->admin->ops->read(run->admin, &what, &walk->batch, error);
+}
+
+/* The chunk is worked off: go behind it. */
+static spill_code_t walk_on(walk_t *walk, spill_error_t *error)
+{
+    spill_consolidate_run_t *run = walk->copy_pass->run;
+    size_t count = walk->batch.count;
+    spill_value_t id;
+    int64_t took_us = spill_throttle_now_us(&run->throttle) - walk->began_us;
+    run->work_us += took_us;
+    spill_throttle_ran(&run->throttle, (int64_t)count, took_us);
+    if (walk->counted)
+        run->progress.documents += (int64_t)count;
+    if (run->options->progress)
+        run->options->progress(run->options->context, &run->progress);
+    if (count == 0)
+        return SPILL_OK;
+    spill_code_t code = spill_transform_id_of(walk->batch.documents[count - 1], &id, error);
+    if (code == SPILL_OK) {
+        bson_t after = BSON_INITIALIZER; /* the old one may be what `id` borrows from */
+        spill_value_append(&id, &after, "id");
+        bson_destroy(&walk->after);
+        bson_steal(&walk->after, &after);
+    }
+    return code;
+}
+
+/* ---- digests --------------------------------------------------------------------------------- */
+
+static spill_code_t add_to_digest(const walk_t *walk, spill_digest_t *digest, spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    for (size_t i = 0; i < walk->batch.count && code == SPILL_OK; i++) {
+        if (walk->of_slice) {
+            bson_t document;
+            code = spill_transform_reverse(&walk->copy_pass->slice, walk->batch.documents[i],
+                                           &document, error);
+            if (code == SPILL_OK)
+                spill_digest_add(digest, &document);
+            bson_destroy(&document);
+        } else {
+            spill_digest_add(digest, walk->batch.documents[i]);
+        }
+    }
+    return code;
+}
+
+spill_code_t spill_copy_pass_digest(spill_copy_pass_t *copy_pass, bool of_slice,
+                                    spill_digest_t *digest, spill_error_t *error)
+{
+    walk_t walk;
+    spill_code_t code;
+    *digest = (spill_digest_t){0};
+    walk_init(&walk, copy_pass, of_slice, false);
+    walk.counted = of_slice == copy_pass->back;
+    do {
+        code = walk_next(&walk, error);
+        if (code == SPILL_OK)
+            code = add_to_digest(&walk, digest, error);
+        if (code == SPILL_OK)
+            code = walk_on(&walk, error);
+    } while (code == SPILL_OK && !walk.batch.end);
+    walk_release(&walk);
+    return code;
+}
+
+/* ---- documents by their _ids ----------------------------------------------------------------- */
+
+typedef struct entry {
+    spill_buffer_t key;
+    size_t index; /* of a document in its batch */
+} entry_t;
+
+/* To find documents of a batch by _id. */
+typedef struct index {
+    entry_t *entries;
+    size_t count;
+} index_t;
+
+static int by_key(const void *left, const void *right)
+{
+    const spill_buffer_t *a = &((const entry_t *)left)->key, *b = &((const entry_t *)right)->key;
+    int order = memcmp(a->data, b->data, a->size < b->size ? a->size : b->size);
+    return order != 0 ? order : (a->size > b->size) - (a->size < b->size);
+}
+
+static void index_release(index_t *index)
+{
+    for (size_t i = 0; i < index->count; i++)
+        spill_buffer_release(&index->entries[i].key);
+    bson_free(index->entries);
+}
+
+/* By their own _ids, or with a slice by those of their images. */
+static spill_code_t index_make(index_t *index, const spill_raw_admin_batch_t *batch,
+                               const spill_share_t *imaged, spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    *index = (index_t){.entries = bson_malloc0((batch->count + 1) * sizeof(entry_t))};
+    for (size_t i = 0; i < batch->count && code == SPILL_OK; i++) {
+        bson_t storage = BSON_INITIALIZER;
+        spill_value_t id;
+        code = spill_transform_id_of(batch->documents[i], &id, error);
+        if (code == SPILL_OK && imaged) {
+            bson_iter_t iter;
+            spill_transform_id(imaged, &id, &storage, "");
+            bson_iter_init_find(&iter, &storage, "");
+            id = spill_value_from_iter(&iter);
+        }
+        if (code == SPILL_OK) {
+            entry_t *entry = &index->entries[index->count++];
+            entry->index = i;
+            code = spill_owner_key(&id, &entry->key, error);
+        }
+        bson_destroy(&storage);
+    }
+    if (index->count > 1)
+        qsort(index->entries, index->count, sizeof *index->entries, by_key);
+    return code;
+}
+
+static const entry_t *index_find(const index_t *index, const spill_value_t *id)
+{
+    entry_t wanted = {.key = SPILL_BUFFER_INIT};
+    const entry_t *found = NULL;
+    if (spill_owner_key(id, &wanted.key, NULL) == SPILL_OK && index->count > 0)
+        found = bsearch(&wanted, index->entries, index->count, sizeof wanted, by_key);
+    spill_buffer_release(&wanted.key);
+    return found;
+}
+
+/* ---- bringing -------------------------------------------------------------------------------- */
+
+static void add_id(bson_t *ids, uint32_t index, const spill_value_t *id)
+{
+    char buffer[16];
+    const char *key;
+    bson_uint32_to_string(index, &key, buffer, sizeof buffer);
+    spill_value_append(id, ids, key);
+}
+
+/* In the joint collection: is the document found another collection's? */
+static spill_code_t check_owner(const spill_copy_pass_t *copy_pass, const bson_t *found,
+                                const spill_value_t *id, spill_error_t *error)
+{
+    bson_iter_t iter;
+    spill_value_t value;
+    if (copy_pass->back)
+        return SPILL_OK;
+    if (bson_iter_init_find(&iter, found, copy_pass->slice.field)) {
+        value = spill_value_from_iter(&iter);
+        if (spill_value_equal(&value, &copy_pass->slice.value))
+            return SPILL_OK;
+    }
+    char *text = spill_value_to_json(id, false);
+    spill_code_t code = spill_fail(
+        error, SPILL_REFUSED,
+        "_id %s is another collection's, too: \"ids\": \"compound\" in the plan serves those",
+        text ? text : "?");
+    bson_free(text);
+    return code;
+}
+
+/* What has to be done for one image, where `there` (or NULL) is found by its _id. */
+static bool plan_write(spill_copy_pass_t *copy_pass, const bson_t *transformed, const bson_t *there,
+                       spill_raw_admin_write_t *write)
+{
+    spill_value_t id, old_id;
+    spill_transform_id_of(transformed, &id, NULL);
+    *write = (spill_raw_admin_write_t){
+        .kind = SPILL_RAW_ADMIN_INSERT, .id = id, .document = transformed};
+    if (!copy_pass->back)
+        write->filter = &copy_pass->filter;
+    if (!there) {
+        copy_pass->moved.inserted++;
+        return true;
+    }
+    if (bson_equal(there, transformed))
+        return false;
+    spill_transform_id_of(there, &old_id, NULL);
+    if (spill_value_equal(&id, &old_id)) {
+        write->kind = SPILL_RAW_ADMIN_REPLACE;
+        copy_pass->moved.replaced++;
+    } else { /* 1 has become 1.0: a document's _id cannot change. The next pass brings it. */
+        write->kind = SPILL_RAW_ADMIN_DELETE;
+        copy_pass->moved.deleted++;
+    }
+    return true;
+}
+
+/* Changes, as long as no other run has taken over. */
+static spill_code_t write_own(spill_copy_pass_t *copy_pass, const char *to,
+                              spill_raw_admin_write_t *writes, size_t count, spill_error_t *error)
+{
+    spill_raw_admin_t *admin = copy_pass->run->admin;
+    spill_code_t code = spill_consolidate_check_own(copy_pass->run, error);
+    return code == SPILL_OK ? admin->ops->write(admin, to, writes, count, error) : code;
+}
+
+/* Write; what a unique index refuses is left to the next pass, with what is in its way removed. */
+static spill_code_t carry_out(spill_copy_pass_t *copy_pass, spill_raw_admin_write_t *writes,
+                              size_t count, spill_error_t *error)
+{
+    const char *to = copy_pass->back ? copy_pass->old : copy_pass->joint;
+    size_t refused = 0;
+    if (count == 0)
+        return SPILL_OK;
+    spill_code_t code = write_own(copy_pass, to, writes, count, error);
+    for (size_t i = 0; i < count && code == SPILL_OK; i++)
+        if (writes[i].duplicate && writes[i].kind == SPILL_RAW_ADMIN_REPLACE) {
+            writes[refused] = writes[i];
+            writes[refused++].kind = SPILL_RAW_ADMIN_DELETE;
+        }
+    return code == SPILL_OK && refused > 0 ? write_own(copy_pass, to, writes, refused, error)
+                                           : code;
+}
+
+/* Look for the images where they belong, and write those that are not there as they are. */
+static spill_code_t settle(spill_copy_pass_t *copy_pass,
+                           const spill_raw_admin_batch_t *transformed_documents,
+                           spill_error_t *error)
+{
+    spill_raw_admin_t *admin = copy_pass->run->admin;
+    bson_t ids = BSON_INITIALIZER;
+    spill_raw_admin_batch_t there = {0};
+    index_t index = {0};
+    size_t count = 0;
+    spill_value_t id;
+    spill_code_t code = SPILL_OK;
+    for (size_t i = 0; i < transformed_documents->count && code == SPILL_OK; i++) {
+        code = spill_transform_id_of(transformed_documents->documents[i], &id, error);
+        add_id(&ids, (uint32_t)i, &id);
+    }
+    spill_raw_admin_read_t what = {
+        .collection = copy_pass->back ? copy_pass->old : copy_pass->joint, .ids = &ids};
+    if (code == SPILL_OK && transformed_documents->count > 0)
+        code = admin->ops->read(admin, &what, &there, error);
+    if (code == SPILL_OK)
+        code = index_make(&index, &there, NULL, error);
+    spill_raw_admin_write_t *writes =
+        bson_malloc0((transformed_documents->count + 1) * sizeof *writes);
+    for (size_t i = 0; i < transformed_documents->count && code == SPILL_OK; i++) {
+        spill_transform_id_of(transformed_documents->documents[i], &id, NULL);
+        const entry_t *entry = index_find(&index, &id);
+        const bson_t *found = entry ? there.documents[entry->index] : NULL;
+        if (found)
+            code = check_owner(copy_pass, found, &id, error);
+        if (code == SPILL_OK &&
+            plan_write(copy_pass, transformed_documents->documents[i], found, &writes[count]))
+            count++;
+    }
+    if (code == SPILL_OK)
+        code = carry_out(copy_pass, writes, count, error);
+    bson_free(writes);
+    index_release(&index);
+    spill_raw_admin_batch_release(&there);
+    bson_destroy(&ids);
+    return code;
+}
+
+/* Put them there without looking; `refused` gets those that something is in the way of. */
+static spill_code_t insert(spill_copy_pass_t *copy_pass,
+                           const spill_raw_admin_batch_t *transformed_documents,
+                           spill_raw_admin_batch_t *refused, spill_error_t *error)
+{
+    spill_raw_admin_write_t *writes =
+        bson_malloc0((transformed_documents->count + 1) * sizeof *writes);
+    for (size_t i = 0; i < transformed_documents->count; i++)
+        writes[i] = (spill_raw_admin_write_t){.kind = SPILL_RAW_ADMIN_INSERT,
+                                              .document = transformed_documents->documents[i]};
+    spill_code_t code = SPILL_OK;
+    if (transformed_documents->count > 0)
+        code = write_own(copy_pass, copy_pass->joint, writes, transformed_documents->count, error);
+    for (size_t i = 0; i < transformed_documents->count && code == SPILL_OK; i++) {
+        if (writes[i].duplicate)
+            spill_raw_admin_batch_add(refused, transformed_documents->documents[i]);
+        else
+            copy_pass->moved.inserted++;
+    }
+    bson_free(writes);
+    return code;
+}
+
+static spill_code_t transform_documents(const walk_t *walk,
+                                        spill_raw_admin_batch_t *transformed_documents,
+                                        spill_error_t *error)
+{
+    const spill_copy_pass_t *copy_pass = walk->copy_pass;
+    spill_code_t code = SPILL_OK;
+    for (size_t i = 0; i < walk->batch.count && code == SPILL_OK; i++) {
+        bson_t transformed;
+        const bson_t *document = walk->batch.documents[i];
+        code = copy_pass->back
+                   ? spill_transform_reverse(&copy_pass->slice, document, &transformed, error)
+                   : spill_transform_make(&copy_pass->slice, document, &transformed, error);
+        if (code == SPILL_OK)
+            spill_raw_admin_batch_add(transformed_documents, &transformed);
+        bson_destroy(&transformed);
+    }
+    return code;
+}
+
+static spill_code_t catch_up_chunk(walk_t *walk, bool fresh, spill_error_t *error)
+{
+    spill_raw_admin_batch_t transformed_documents = {0}, refused = {0};
+    spill_code_t code = transform_documents(walk, &transformed_documents, error);
+    if (code == SPILL_OK && fresh)
+        code = insert(walk->copy_pass, &transformed_documents, &refused, error);
+    if (code == SPILL_OK)
+        code = settle(walk->copy_pass, fresh ? &refused : &transformed_documents, error);
+    spill_raw_admin_batch_release(&transformed_documents);
+    spill_raw_admin_batch_release(&refused);
+    return code;
+}
+
+spill_code_t spill_copy_pass_run(spill_copy_pass_t *copy_pass, bool fresh, spill_error_t *error)
+{
+    walk_t walk;
+    spill_code_t code;
+    bson_t *place = &copy_pass->run->place.after;
+    walk_init(&walk, copy_pass, copy_pass->back, false);
+    walk.counted = fresh;
+    if (fresh)
+        bson_concat(&walk.after, place);
+    do {
+        code = walk_next(&walk, error);
+        if (code == SPILL_OK)
+            code = catch_up_chunk(&walk, fresh, error);
+        if (code == SPILL_OK)
+            code = walk_on(&walk, error);
+        if (code == SPILL_OK && fresh && !walk.batch.end) {
+            bson_reinit(place);
+            bson_concat(place, &walk.after);
+            code = spill_consolidate_place_save(copy_pass->run, error);
+        }
+    } while (code == SPILL_OK && !walk.batch.end);
+    walk_release(&walk);
+    return code;
+}
+
+/* ---- removing -------------------------------------------------------------------------------- */
+
+/* What the documents of a chunk were made of, by _id, as far as it is there. */
+static spill_code_t find_originals(const walk_t *walk, spill_raw_admin_batch_t *there,
+                                   spill_error_t *error)
+{
+    const spill_copy_pass_t *copy_pass = walk->copy_pass;
+    spill_raw_admin_t *admin = copy_pass->run->admin;
+    bson_t ids = BSON_INITIALIZER;
+    uint32_t count = 0;
+    spill_code_t code = SPILL_OK;
+    for (size_t i = 0; i < walk->batch.count && code == SPILL_OK; i++) {
+        bson_t storage = BSON_INITIALIZER;
+        bson_iter_t iter;
+        spill_value_t id, other;
+        code = spill_transform_id_of(walk->batch.documents[i], &id, error);
+        if (code == SPILL_OK) {
+            if (copy_pass->back) {
+                add_id(&ids, count++, &id); /* the application may have written it so */
+                spill_transform_id(&copy_pass->slice, &id, &storage, "");
+            } else {
+                spill_transform_original_id(&copy_pass->slice, &id, &storage, "");
+            }
+            bson_iter_init_find(&iter, &storage, "");
+            other = spill_value_from_iter(&iter);
+            add_id(&ids, count++, &other);
+        }
+        bson_destroy(&storage);
+    }
+    spill_raw_admin_read_t what = {.collection =
+                                       copy_pass->back ? copy_pass->joint : copy_pass->old,
+                                   .filter = copy_pass->back ? &copy_pass->filter : NULL,
+                                   .ids = &ids,
+                                   .ids_only = true};
+    if (code == SPILL_OK && count > 0)
+        code = admin->ops->read(admin, &what, there, error);
+    bson_destroy(&ids);
+    return code;
+}
+
+/* With `back` the _ids of what was found become those of the old form. */
+static spill_code_t unmake_all(const spill_copy_pass_t *copy_pass, spill_raw_admin_batch_t *found,
+                               spill_error_t *error)
+{
+    spill_code_t code = SPILL_OK;
+    for (size_t i = 0; i < found->count && code == SPILL_OK && copy_pass->back; i++) {
+        bson_t document;
+        code = spill_transform_reverse(&copy_pass->slice, found->documents[i], &document, error);
+        if (code == SPILL_OK) {
+            bson_destroy(found->documents[i]);
+            found->documents[i] = bson_copy(&document);
+        }
+        bson_destroy(&document);
+    }
+    return code;
+}
+
+spill_code_t spill_copy_pass_check_source(spill_copy_pass_t *copy_pass, spill_error_t *error)
+{
+    spill_consolidate_run_t *run = copy_pass->run;
+    const char *from = copy_pass->back ? copy_pass->joint : copy_pass->old;
+    spill_code_t code = spill_consolidate_list(run, error);
+    if (code != SPILL_OK ||
+        spill_consolidate_kind_of(run, from, NULL) == SPILL_CONSOLIDATE_COLLECTION)
+        return code;
+    code = spill_consolidate_check_own(run, error); /* or has another run put it aside? */
+    if (code != SPILL_OK)
+        return code;
+    return spill_fail(error, SPILL_REFUSED,
+                      "there is no collection '%s' any more, and what '%s' has of it stays: give "
+                      "it its name again, or, where that is meant, make it, empty",
+                      from, copy_pass->back ? copy_pass->old : copy_pass->joint);
+}
+
+static spill_code_t remove_chunk(walk_t *walk, spill_error_t *error)
+{
+    spill_copy_pass_t *copy_pass = walk->copy_pass;
+    spill_raw_admin_batch_t there = {0};
+    index_t index = {0};
+    size_t count = 0;
+    spill_code_t code = find_originals(walk, &there, error);
+    if (code == SPILL_OK)
+        code = unmake_all(copy_pass, &there, error);
+    if (code == SPILL_OK)
+        code = index_make(&index, &there, copy_pass->back ? NULL : &copy_pass->slice, error);
+    spill_raw_admin_write_t *writes = bson_malloc0((walk->batch.count + 1) * sizeof *writes);
+    for (size_t i = 0; i < walk->batch.count && code == SPILL_OK; i++) {
+        spill_value_t id;
+        code = spill_transform_id_of(walk->batch.documents[i], &id, error);
+        if (code != SPILL_OK || index_find(&index, &id))
+            continue;
+        writes[count++] =
+            (spill_raw_admin_write_t){.kind = SPILL_RAW_ADMIN_DELETE,
+                                      .id = id,
+                                      .filter = copy_pass->back ? NULL : &copy_pass->filter};
+    }
+    if (code == SPILL_OK && count > 0) /* since the originals were looked for, and not before */
+        code = spill_copy_pass_check_source(copy_pass, error);
+    if (code == SPILL_OK)
+        code = carry_out(copy_pass, writes, count, error);
+    if (code == SPILL_OK)
+        copy_pass->moved.deleted += (int64_t)count;
+    bson_free(writes);
+    index_release(&index);
+    spill_raw_admin_batch_release(&there);
+    return code;
+}
+
+spill_code_t spill_copy_pass_remove(spill_copy_pass_t *copy_pass, spill_error_t *error)
+{
+    walk_t walk;
+    spill_code_t code;
+    walk_init(&walk, copy_pass, !copy_pass->back, true);
+    do {
+        code = walk_next(&walk, error);
+        if (code == SPILL_OK)
+            code = remove_chunk(&walk, error);
+        if (code == SPILL_OK)
+            code = walk_on(&walk, error);
+    } while (code == SPILL_OK && !walk.batch.end);
+    walk_release(&walk);
+    return code;
+}

@@ -1,0 +1,165 @@
+#include "tools/consolidate/transform.h"
+
+#include "bson/value.h"
+#include "store/limits.h"
+#include "util/error.h"
+#include "util/hash.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- _ids ------------------------------------------------------------------------------------ */
+
+void spill_transform_id(const spill_share_t *slice, const spill_value_t *id, bson_t *to,
+                        const char *key)
+{
+    bson_t pair;
+    if (slice->keeps_ids) {
+        spill_value_append(id, to, key);
+        return;
+    }
+    BSON_APPEND_DOCUMENT_BEGIN(to, key, &pair);
+    spill_value_append(&slice->value, &pair, slice->field);
+    spill_value_append(id, &pair, "id");
+    bson_append_document_end(to, &pair);
+}
+
+/* Is it {FIELD: VALUE, id: ...}? Then *inner is what stands in `id`. */
+static bool is_pair(const spill_share_t *slice, const spill_value_t *id, spill_value_t *inner)
+{
+    const char *name;
+    spill_value_t value;
+    if (slice->keeps_ids || id->type != BSON_TYPE_DOCUMENT)
+        return false;
+    spill_fields_t fields = spill_fields_of(id->data);
+    if (!spill_fields_next(&fields, &name, &value) || strcmp(name, slice->field) != 0 ||
+        !spill_value_equal(&value, &slice->value))
+        return false;
+    if (!spill_fields_next(&fields, &name, inner) || strcmp(name, "id") != 0)
+        return false;
+    return !spill_fields_next(&fields, &name, &value);
+}
+
+void spill_transform_original_id(const spill_share_t *slice, const spill_value_t *id, bson_t *to,
+                                 const char *key)
+{
+    spill_value_t inner;
+    spill_value_append(is_pair(slice, id, &inner) ? &inner : id, to, key);
+}
+
+spill_code_t spill_transform_id_of(const bson_t *document, spill_value_t *id, spill_error_t *error)
+{
+    bson_iter_t iter;
+    *id = (spill_value_t){.type = BSON_TYPE_NULL};
+    if (!spill_answer_valid(document))
+        return spill_fail(error, SPILL_CORRUPT, "a document is malformed");
+    if (!bson_iter_init_find(&iter, document, "_id"))
+        return spill_fail(error, SPILL_CORRUPT, "a document has no _id");
+    *id = spill_value_from_iter(&iter);
+    return SPILL_OK;
+}
+
+/* ---- documents ------------------------------------------------------------------------------- */
+
+/* Append all fields but _id and the discriminator, which may not be there if `strict`. */
+static bool append_others(const spill_share_t *slice, const bson_t *document, bool strict,
+                          bson_t *to)
+{
+    const char *name;
+    spill_value_t value;
+    spill_fields_t fields = spill_fields_of(bson_get_data(document));
+    while (spill_fields_next(&fields, &name, &value)) {
+        bool left_out = strcmp(name, "_id") == 0 || strcmp(name, slice->field) == 0;
+        if (strict && strcmp(name, slice->field) == 0)
+            return false;
+        if (!left_out)
+            spill_value_append(&value, to, name);
+    }
+    return true;
+}
+
+spill_code_t spill_transform_make(const spill_share_t *slice, const bson_t *document,
+                                  bson_t *transformed, spill_error_t *error)
+{
+    spill_value_t id;
+    bson_init(transformed);
+    spill_code_t code = spill_transform_id_of(document, &id, error);
+    if (code != SPILL_OK)
+        return code;
+    spill_transform_id(slice, &id, transformed, "_id");
+    spill_value_append(&slice->value, transformed, slice->field);
+    if (!append_others(slice, document, true, transformed)) {
+        char *text = spill_value_to_json(&id, false);
+        code = spill_fail(error, SPILL_REFUSED,
+                          "document %s has a field '%s' already: choose another discriminator",
+                          text ? text : "?", slice->field);
+        bson_free(text);
+    } else if (transformed->len > SPILL_DOCUMENT_BYTES_MAX) {
+        char *text = spill_value_to_json(&id, false);
+        code = spill_fail(error, SPILL_REFUSED,
+                          "document %s would have %" PRIu32 " bytes with the discriminator, and 16 "
+                          "MiB is the most: make room in it",
+                          text ? text : "?", transformed->len);
+        bson_free(text);
+    }
+    return code;
+}
+
+spill_code_t spill_transform_reverse(const spill_share_t *slice, const bson_t *transformed,
+                                     bson_t *document, spill_error_t *error)
+{
+    spill_value_t id;
+    bson_init(document);
+    spill_code_t code = spill_transform_id_of(transformed, &id, error);
+    if (code != SPILL_OK)
+        return code;
+    spill_transform_original_id(slice, &id, document, "_id");
+    append_others(slice, transformed, false, document);
+    return SPILL_OK;
+}
+
+/* ---- digests --------------------------------------------------------------------------------- */
+
+/* Spreads a hash over all its bits, so that sums of many tell them apart (Stafford's mix 13). */
+static uint64_t mix(uint64_t hash)
+{
+    hash = (hash ^ (hash >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    hash = (hash ^ (hash >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return hash ^ (hash >> 31);
+}
+
+/* Another hash than FNV-1a: of eight bytes at a time. */
+static uint64_t second_hash(const uint8_t *data, size_t size)
+{
+    uint64_t hash = size, word;
+    for (; size >= sizeof word; data += sizeof word, size -= sizeof word) {
+        memcpy(&word, data, sizeof word);
+        hash = mix(hash + BSON_UINT64_FROM_LE(word));
+    }
+    word = 0;
+    for (size_t i = 0; i < size; i++)
+        word |= (uint64_t)data[i] << (8 * i);
+    return mix(hash + word);
+}
+
+void spill_digest_add(spill_digest_t *digest, const bson_t *document)
+{
+    const uint8_t *data = bson_get_data(document);
+    digest->documents++;
+    digest->bytes += document->len;
+    digest->sums[0] += mix(spill_hash(data, document->len));
+    digest->sums[1] += second_hash(data, document->len);
+}
+
+bool spill_digest_equal(const spill_digest_t *left, const spill_digest_t *right)
+{
+    return left->documents == right->documents && left->bytes == right->bytes &&
+           left->sums[0] == right->sums[0] && left->sums[1] == right->sums[1];
+}
+
+void spill_digest_text(const spill_digest_t *digest, char text[SPILL_DIGEST_TEXT])
+{
+    snprintf(text, SPILL_DIGEST_TEXT, "%016" PRIx64 "%016" PRIx64, digest->sums[0],
+             digest->sums[1]);
+}

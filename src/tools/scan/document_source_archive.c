@@ -1,0 +1,359 @@
+/*
+ * A file that mongodump --archive makes: several collections, in parts that take turns.
+ *
+ *   archive ::= magic prelude part*         magic: 0x8199e26d
+ *   prelude ::= document* end               what the collections are
+ *   part    ::= head document* end          head: {db, collection, EOF, CRC}
+ *   end     ::= 0xffffffff
+ *
+ * A part whose head says EOF has no documents, and is its collection's last; its CRC is that of all
+ * of the collection's documents.
+ */
+#include "tools/scan/document_source.h"
+#include "tools/scan/resync.h"
+
+#include "tools/scan/walk.h"
+#include "util/crc64.h"
+#include "util/error.h"
+
+#include <bson/bson.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define MAGIC UINT32_C(0x8199e26d)
+#define END UINT32_MAX
+#define NOWHERE SIZE_MAX
+
+typedef struct member {
+    char *name;     /* "shop.products" */
+    char *metadata; /* or NULL */
+    bool begun;     /* a part of it was there */
+    bool ended;
+    bool damaged; /* what could not be read in its parts was told */
+    uint64_t crc; /* of its documents so far */
+} member_t;
+
+typedef struct archive_source {
+    spill_document_source_t base;
+    spill_document_source_window_t window;
+    spill_block_t held; /* what was read; its first `begin` bytes are done with */
+    size_t begin;
+    member_t *members;
+    size_t count;
+    size_t at;    /* whose part this is, or NOWHERE: a head comes */
+    bool started; /* the prelude was passed */
+} archive_source_t;
+
+static size_t left_of(const archive_source_t *document_source)
+{
+    return document_source->held.data.size - document_source->begin;
+}
+
+static const uint8_t *here(const archive_source_t *document_source)
+{
+    return document_source->held.data.data + document_source->begin;
+}
+
+static uint32_t number_at(const uint8_t *data)
+{
+    uint32_t value;
+    memcpy(&value, data, sizeof value);
+    return BSON_UINT32_FROM_LE(value);
+}
+
+static int64_t offset_of(const archive_source_t *document_source)
+{
+    return document_source->window.offset + (int64_t)document_source->begin;
+}
+
+/* Are there so many bytes? They are read where they are not. */
+static bool have(archive_source_t *document_source, size_t wanted)
+{
+    if (left_of(document_source) >= wanted)
+        return true;
+    if (document_source->begin >=
+        document_source->held.data.size / 2) { /* a byte is moved twice at most on average */
+        spill_document_source_window_drop(&document_source->window, &document_source->held,
+                                          document_source->begin);
+        document_source->begin = 0;
+    }
+    spill_document_source_window_fill(&document_source->base, &document_source->window,
+                                      &document_source->held,
+                                      document_source->begin + wanted + SPILL_BLOCK_BYTES);
+    return left_of(document_source) >= wanted;
+}
+
+/* ---- collections ----------------------------------------------------------------------------- */
+
+static size_t member_of(archive_source_t *document_source, const char *database,
+                        const char *collection)
+{
+    char *name = bson_strdup_printf("%s.%s", database, collection);
+    for (size_t i = 0; i < document_source->count; i++) {
+        if (strcmp(document_source->members[i].name, name) == 0) {
+            bson_free(name);
+            return i;
+        }
+    }
+    document_source->members = bson_realloc(
+        document_source->members, (document_source->count + 1) * sizeof *document_source->members);
+    document_source->members[document_source->count] = (member_t){.name = name};
+    return document_source->count++;
+}
+
+static const char *text_in(const bson_t *document, const char *name)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, document, name) && BSON_ITER_HOLDS_UTF8(&iter)
+               ? bson_iter_utf8(&iter, NULL)
+               : NULL;
+}
+
+/* Are its documents those that were dumped? Earlier versions of mongodump do not say. */
+static void check_crc(archive_source_t *document_source, const member_t *member, const bson_t *head)
+{
+    bson_iter_t iter;
+    if (member->damaged || !bson_iter_init_find(&iter, head, "CRC") ||
+        !BSON_ITER_HOLDS_INT64(&iter))
+        return;
+    uint64_t expected = (uint64_t)bson_iter_int64(&iter);
+    if (expected != member->crc)
+        spill_document_source_report(
+            &document_source->base, offset_of(document_source),
+            "the documents of %s are not those that were dumped: their CRC is "
+            "%016" PRIx64 ", and was %016" PRIx64,
+            member->name, member->crc, expected);
+}
+
+/* A part's head: false where it is none. */
+static bool read_head(archive_source_t *document_source, const uint8_t *data, uint32_t size)
+{
+    bson_t head;
+    bson_iter_t iter;
+    if (!spill_walk_check(data, size) || !bson_init_static(&head, data, size))
+        return false;
+    const char *database = text_in(&head, "db");
+    const char *collection = text_in(&head, "collection");
+    if (!database || !collection || !bson_iter_init_find(&iter, &head, "EOF"))
+        return false;
+    document_source->at = member_of(document_source, database, collection);
+    member_t *member = &document_source->members[document_source->at];
+    member->begun = true;
+    member->ended = bson_iter_as_bool(&iter);
+    if (member->ended)
+        check_crc(document_source, member, &head);
+    return true;
+}
+
+/* ---- damage ---------------------------------------------------------------------------------- */
+
+/* Behind a head's field of that name, a text of at most `most` bytes; NULL: it is not there. */
+static const uint8_t *pass_text(const uint8_t *at, const uint8_t *end, const char *name,
+                                size_t most)
+{
+    size_t before = 1 + strlen(name) + 1; /* type and name */
+    size_t left = (size_t)(end - at);
+    if (left < before + 4 || at[0] != BSON_TYPE_UTF8 || memcmp(at + 1, name, before - 1) != 0)
+        return NULL;
+    uint32_t size = number_at(at + before);
+    if (size == 0 || size > most || size > left - before - 4 || at[before + 3 + size] != 0)
+        return NULL;
+    return at + before + 4 + size;
+}
+
+/*
+ * Is this the end of a part, with another one's head behind it? mongodump writes the names first,
+ * then EOF, and little else. Names are not looked into, so that heads in heads take no longer.
+ */
+static bool is_head(const uint8_t *data, size_t left)
+{
+    enum { DATABASE_BYTES = 128, COLLECTION_BYTES = 512, OTHER_BYTES = 64 };
+    static const uint8_t eof[] = {BSON_TYPE_BOOL, 'E', 'O', 'F', 0};
+    if (left < 12 || number_at(data) != END)
+        return false;
+    uint32_t size = number_at(data + 4);
+    if (size < 5 || size > left - 4)
+        return false;
+    const uint8_t *end = data + 4 + size;
+    const uint8_t *at = pass_text(data + 8, end, "db", DATABASE_BYTES);
+    at = at ? pass_text(at, end, "collection", COLLECTION_BYTES) : NULL;
+    return at && (size_t)(end - at) > sizeof eof && (size_t)(end - at) <= OTHER_BYTES &&
+           memcmp(at, eof, sizeof eof) == 0 && spill_walk_check(data + 4, size);
+}
+
+/* Nothing can be read here: look for the next part. */
+static void find_part(archive_source_t *document_source, const char *what)
+{
+    enum { HEAD_BYTES = 1024 }; /* what a head may have, and is to be seen whole */
+    int64_t damaged = offset_of(document_source);
+    bool found = false;
+    do {
+        bool more = have(document_source, HEAD_BYTES);
+        const uint8_t *data = here(document_source);
+        size_t last = more ? left_of(document_source) - HEAD_BYTES + 1 : left_of(document_source);
+        size_t at = 0;
+        while (at < last && !(found = is_head(data + at, left_of(document_source) - at)))
+            at++;
+        document_source->begin += at;
+    } while (!found && left_of(document_source) > 0 &&
+             !spill_document_source_interrupted(&document_source->base));
+    spill_document_source_report(&document_source->base, damaged,
+                                 "%s; %" PRId64 " bytes are passed over", what,
+                                 offset_of(document_source) - damaged);
+    if (document_source->at != NOWHERE)
+        document_source->members[document_source->at].damaged = true;
+    document_source->at = NOWHERE;
+}
+
+/* ---- parts ----------------------------------------------------------------------------------- */
+
+typedef enum step { STEP_ON, STEP_BLOCK_DONE, STEP_DAMAGE } step_t;
+
+/* What stands here: a head, a document, or a part's end. */
+static step_t take(archive_source_t *document_source, spill_block_t *block)
+{
+    uint32_t size = have(document_source, 4) ? number_at(here(document_source)) : 0;
+    if (size == END) {
+        document_source->begin += 4;
+        document_source->at = NOWHERE;
+        return block->count > 0 ? STEP_BLOCK_DONE : STEP_ON; /* a block is of one collection */
+    }
+    if (size < 5 || size > SPILL_SCAN_DOCUMENT_BYTES_MAX || !have(document_source, size))
+        return STEP_DAMAGE;
+    if (document_source->at == NOWHERE) {
+        if (!read_head(document_source, here(document_source), size))
+            return STEP_DAMAGE;
+    } else if (here(document_source)[size - 1] == 0) {
+        spill_block_add(block, block->data.size, size, offset_of(document_source));
+        spill_buffer_append(&block->data, here(document_source), size);
+        block->collection = document_source->at;
+        document_source->members[document_source->at].crc = spill_crc64(
+            document_source->members[document_source->at].crc, here(document_source), size);
+    } else {
+        return STEP_DAMAGE;
+    }
+    document_source->begin += size;
+    return block->data.size < SPILL_BLOCK_BYTES ? STEP_ON : STEP_BLOCK_DONE;
+}
+
+/*
+ * A document of the prelude may be a collection's, of which there will be parts: there are none of
+ * views, and those of time series have another name.
+ */
+static void expect_member(archive_source_t *document_source, const uint8_t *data, uint32_t size)
+{
+    bson_t document;
+    if (!spill_walk_check(data, size) || !bson_init_static(&document, data, size))
+        return;
+    const char *database = text_in(&document, "db");
+    const char *name = text_in(&document, "collection");
+    const char *type = text_in(&document, "type");
+    const char *metadata = text_in(&document, "metadata");
+    bool other = (type && *type && strcmp(type, "collection") != 0) ||
+                 (metadata && strstr(metadata, "\"viewOn\""));
+    if (!database || !name || other)
+        return;
+    size_t index = member_of(document_source, database, name);
+    member_t *member = &document_source->members[index];
+    if (!member->metadata)
+        member->metadata = bson_strdup(metadata);
+}
+
+/* Read what the archive says of itself. */
+static spill_code_t start(archive_source_t *document_source, spill_error_t *error)
+{
+    document_source->started = true;
+    if (!have(document_source, 4) || number_at(here(document_source)) != MAGIC)
+        return spill_fail(error, SPILL_PARSE, "this is no archive that mongodump makes");
+    document_source->begin += 4;
+    for (;;) {
+        uint32_t size = have(document_source, 4) ? number_at(here(document_source)) : 0;
+        if (size == END)
+            break;
+        if (size < 5 || size > SPILL_SCAN_DOCUMENT_BYTES_MAX || !have(document_source, size))
+            return spill_fail(error, SPILL_PARSE,
+                              "the archive's list of collections is damaged at byte %" PRId64,
+                              offset_of(document_source));
+        expect_member(document_source, here(document_source), size);
+        document_source->begin += size;
+    }
+    document_source->begin += 4;
+    return SPILL_OK;
+}
+
+/* Which collections are not all there? */
+static void check_ends(archive_source_t *document_source)
+{
+    for (size_t i = 0; i < document_source->count; i++) {
+        if (!document_source->members[i].ended)
+            spill_document_source_report(&document_source->base, offset_of(document_source),
+                                         document_source->members[i].begun
+                                             ? "the archive ends before the collection %s does"
+                                             : "the archive does not have the collection %s",
+                                         document_source->members[i].name);
+        document_source->members[i].ended = true;
+    }
+}
+
+static spill_code_t next(spill_document_source_t *base, spill_block_t *block, spill_error_t *error)
+{
+    archive_source_t *document_source = (archive_source_t *)base;
+    spill_code_t code = document_source->started ? SPILL_OK : start(document_source, error);
+    if (code != SPILL_OK)
+        return code;
+    step_t step = STEP_ON;
+    while (step != STEP_BLOCK_DONE && have(document_source, 1)) {
+        step = take(document_source, block);
+        if (step == STEP_DAMAGE && block->count > 0)
+            break; /* what is good first */
+        if (step == STEP_DAMAGE)
+            find_part(document_source, document_source->window.ended
+                                           ? "the archive is cut off or damaged"
+                                           : "the archive is damaged");
+    }
+    if (block->count == 0)
+        check_ends(document_source);
+    return SPILL_OK;
+}
+
+static const char *collection(const spill_document_source_t *base, size_t index, bool *ended)
+{
+    const archive_source_t *document_source = (const archive_source_t *)base;
+    *ended = index < document_source->count && document_source->members[index].ended;
+    return index < document_source->count ? document_source->members[index].name : NULL;
+}
+
+static const char *metadata_of(const spill_document_source_t *base, size_t index)
+{
+    const archive_source_t *document_source = (const archive_source_t *)base;
+    return index < document_source->count ? document_source->members[index].metadata : NULL;
+}
+
+static void close_source(spill_document_source_t *base)
+{
+    archive_source_t *document_source = (archive_source_t *)base;
+    for (size_t i = 0; i < document_source->count; i++) {
+        bson_free(document_source->members[i].name);
+        bson_free(document_source->members[i].metadata);
+    }
+    bson_free(document_source->members);
+    spill_buffer_release(&document_source->window.rest);
+    spill_block_release(&document_source->held);
+    bson_free(document_source);
+}
+
+static const spill_document_source_ops_t OPS = {
+    .next = next, .close = close_source, .collection = collection, .metadata = metadata_of};
+
+spill_code_t spill_document_source_archive(spill_source_t *source,
+                                           spill_document_source_t **document_source,
+                                           spill_error_t *error)
+{
+    (void)error;
+    archive_source_t *made = bson_malloc0(sizeof *made);
+    made->base =
+        (spill_document_source_t){.ops = &OPS, .source = source, .name = spill_source_name(source)};
+    made->at = NOWHERE;
+    *document_source = &made->base;
+    return SPILL_OK;
+}

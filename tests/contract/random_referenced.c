@@ -1,0 +1,582 @@
+/*
+ * Layouts reference and subset: random requests as clients send them, some late and some twice.
+ * After each of them the store has the same documents as a memory store.
+ */
+#include "late.h"
+#include "pair.h"
+
+#include "definition/fields.h"
+#include "suite.h"
+
+#include <stdlib.h>
+
+enum { LATE_MAX = 12, COMPARED = 4, TEXT_MOST = 500 };
+
+typedef struct walk {
+    pair_t pair;
+    uint64_t random;
+    int64_t incarnation; /* of the next head that is made */
+    late_queue_t late;
+    size_t array, owner; /* whose turn it is */
+    spill_state_t head;  /* as it was read, with its journal */
+    spill_run_t journal;
+    spill_state_t page; /* the document that was read last, with its element */
+    spill_run_t element;
+    spill_top_t top_n; /* layout subset: what a step brings */
+    spill_run_t top_n_run;
+} walk_t;
+
+static int64_t below(walk_t *walk, int64_t bound)
+{
+    return dice_below(&walk->random, bound);
+}
+
+static const spill_definition_t *definition_of(const walk_t *walk)
+{
+    return &walk->pair.definitions[walk->array];
+}
+
+/* ---- what is there --------------------------------------------------------------------------- */
+
+static spill_request_t request_of(const walk_t *walk, spill_request_kind_t kind, int64_t page)
+{
+    spill_request_t request = pair_request(&walk->pair, walk->array, walk->owner, kind, page);
+    request.incarnation = walk->head.incarnation;
+    request.rev = walk->head.rev;
+    return request;
+}
+
+static void read_both(walk_t *walk, const spill_request_t *read)
+{
+    assert_int_equal(pair_call(&walk->pair, walk->array, read), SPILL_OK);
+}
+
+static void look_at_head(walk_t *walk)
+{
+    spill_request_t read = request_of(walk, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.want = SPILL_WANT_FORWARD;
+    read.limit = INT64_MAX;
+    read.want_top = true;
+    read_both(walk, &read);
+    spill_state_copy(&walk->pair.responses[0].state, &walk->head);
+    spill_run_clear(&walk->journal);
+    spill_run_copy(&walk->pair.responses[0].run, &walk->journal);
+}
+
+/*
+ * False: there is no such document of this incarnation. Elements outside of the array are not
+ * compared: a store need not keep them.
+ */
+static bool look_at(walk_t *walk, int64_t seq)
+{
+    const spill_state_t *page = &walk->pair.responses[0].state;
+    spill_request_t read = request_of(walk, SPILL_REQUEST_READ, seq);
+    read_both(walk, &read);
+    bool ours = page->present && page->incarnation == walk->head.incarnation;
+    if (ours && seq < walk->head.pages && seq >= walk->head.watermark) {
+        read.want = SPILL_WANT_FORWARD;
+        read.seq = seq;
+        read.limit = 1;
+        read_both(walk, &read);
+    }
+    spill_state_copy(page, &walk->page);
+    spill_run_clear(&walk->element);
+    spill_run_copy(&walk->pair.responses[0].run, &walk->element);
+    return ours;
+}
+
+/* One of those that the head counts, with an element. */
+static bool look_at_any(walk_t *walk)
+{
+    int64_t count = walk->head.present ? walk->head.pages - walk->head.watermark : 0;
+    return count > 0 && look_at(walk, walk->head.watermark + below(walk, count)) &&
+           walk->element.count == 1;
+}
+
+static spill_request_t elements_request(const walk_t *walk, spill_want_t want)
+{
+    spill_request_t read = request_of(walk, SPILL_REQUEST_READ, SPILL_ELEMENTS);
+    read.watermark = walk->head.watermark;
+    read.pages = walk->head.pages;
+    read.want = want;
+    read.limit = INT32_MAX;
+    return read;
+}
+
+/* Of the documents from `low` on, but for number `without`, those that rank highest. */
+static void look_for_best(walk_t *walk, int64_t low, int64_t without, int64_t limit)
+{
+    spill_request_t read = elements_request(walk, SPILL_WANT_TOP_N);
+    read.watermark = low;
+    read.seq = without;
+    read.limit = limit;
+    read_both(walk, &read);
+    spill_top_copy(&walk->pair.responses[0].top_n, &walk->top_n);
+    spill_run_clear(&walk->top_n_run);
+    spill_run_copy(&walk->pair.responses[0].run, &walk->top_n_run);
+}
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+static void compare(walk_t *walk)
+{
+    look_at_head(walk);
+    spill_request_t all = elements_request(walk, SPILL_WANT_FORWARD);
+    if (walk->head.present)
+        read_both(walk, &all);
+    int64_t end = spill_state_end(&walk->head);
+    for (int64_t seq = end > COMPARED ? end - COMPARED : 0; seq <= end; seq++)
+        look_at(walk, seq);
+}
+
+static void deliver(walk_t *walk, const spill_request_t *request)
+{
+    pair_call(&walk->pair, walk->array, request);
+    compare(walk);
+}
+
+static void deliver_some_time(walk_t *walk, const spill_request_t *request)
+{
+    int64_t fate = below(walk, 10);
+    if (fate < 2)
+        late_add(&walk->late, LATE_MAX, walk->array, walk->owner, request);
+    if (fate != 0)
+        deliver(walk, request);
+}
+
+/* With a top, a step brings what ranks next, but now and then. */
+static void deliver_step(walk_t *walk, spill_request_t *step)
+{
+    bool trim = step->kind == SPILL_REQUEST_TRIM;
+    if (spill_has_top(definition_of(walk)) && below(walk, 5) != 0) {
+        look_for_best(walk,
+                      trim && step->watermark > walk->head.watermark ? step->watermark
+                                                                     : walk->head.watermark,
+                      trim ? -1 : step->seq, definition_of(walk)->top_count);
+        step->refill = &walk->top_n;
+        step->refill_run = &walk->top_n_run;
+    }
+    deliver_some_time(walk, step);
+}
+
+/* A document that comes when nobody waits for it: a store may refuse it. */
+static bool of_no_use(walk_t *walk, const spill_request_t *request)
+{
+    const spill_state_t *head = &walk->head;
+    if (request->kind != SPILL_REQUEST_PUT_PAGE)
+        return false;
+    look_at_head(walk);
+    if (!head->present || head->incarnation != request->incarnation)
+        return request->edit;
+    if (request->edit)
+        return !head->intent_edit || head->intent_source_rev != request->source_rev;
+    return request->page < head->pages || request->first < head->first;
+}
+
+static void deliver_late(walk_t *walk)
+{
+    late_t late;
+    if (!late_adopt(&walk->late, &walk->random, &late))
+        return;
+    walk->array = late.array;
+    walk->owner = late.owner;
+    if (!of_no_use(walk, late.request))
+        deliver(walk, late.request);
+    spill_request_free(late.request);
+}
+
+/* ---- elements -------------------------------------------------------------------------------- */
+
+/* An `_id`, and names that only some places of a document may have. */
+static void append_some_name(walk_t *walk, bson_t *element)
+{
+    static const uint8_t bytes[12] = "0123456789ab";
+    bson_oid_t id;
+    switch (below(walk, 9)) {
+    case 0:
+    case 1:
+        bson_oid_init_from_data(&id, bytes);
+        BSON_APPEND_OID(element, "_id", &id);
+        break;
+    case 2:
+        BCON_APPEND(element, "_id", "{", "_id", BCON_INT64(below(walk, 9)), "}");
+        break;
+    case 3:
+        BCON_APPEND(element, "_id", "[", BCON_INT32(1), BCON_NULL, "]");
+        break;
+    case 4:
+        BSON_APPEND_INT32(element, "$cost", (int32_t)below(walk, 9));
+        break;
+    case 5:
+        BSON_APPEND_UTF8(element, "", "unnamed");
+        break;
+    default:
+        break;
+    }
+}
+
+static bson_t *some_element(walk_t *walk)
+{
+    bson_t *element = bson_new();
+    char text[TEXT_MOST + 1] = "";
+    bool first = below(walk, 2) == 0;
+    if (first)
+        append_some_name(walk, element);
+    switch (below(walk, 8)) {
+    case 0:
+        BSON_APPEND_DOUBLE(element, "rating", (double)below(walk, 100) / 7 - 3);
+        break;
+    case 1:
+        BSON_APPEND_INT64(element, "rating", INT64_MAX - below(walk, 3));
+        break;
+    case 2:
+        BSON_APPEND_UTF8(element, "rating", "none");
+        break;
+    case 3:
+        BSON_APPEND_DATE_TIME(element, "rating", below(walk, 5));
+        break;
+    default:
+        BSON_APPEND_INT32(element, "rating", (int32_t)below(walk, 11) - 5);
+    }
+    memset(text, 'x', (size_t)(below(walk, 4) == 0 ? below(walk, TEXT_MOST) : 3));
+    BSON_APPEND_UTF8(element, "text", text);
+    if (!first)
+        append_some_name(walk, element);
+    return element;
+}
+
+static spill_sum_t amount_of(const walk_t *walk, const spill_run_t *run, size_t index)
+{
+    spill_element_t element = spill_run_element(run, index);
+    return spill_sum_of(definition_of(walk), &element.value);
+}
+
+static void append(walk_t *walk)
+{
+    enum { MOST = 3 };
+    bson_t *documents[MOST];
+    spill_value_t elements[MOST];
+    spill_request_t append = request_of(walk, SPILL_REQUEST_APPEND, SPILL_HEAD);
+    append.element_count = (size_t)(1 + below(walk, MOST));
+    append.elements = elements;
+    for (size_t i = 0; i < append.element_count; i++) {
+        documents[i] = some_element(walk);
+        elements[i] = spill_value_from_document(documents[i]);
+        append.elements_bytes += elements[i].size_bytes;
+    }
+    spill_op_t op = {.id_bytes = 3, .base = walk->head.op_count - below(walk, 3)};
+    const char id[] = {(char)('a' + below(walk, 2)), (char)('a' + op.base % 20),
+                       (char)('a' + walk->head.incarnation / 1000 % 26)};
+    op.id = id;
+    append.op = below(walk, 3) == 0 ? &op : NULL;
+    append.limits.slots_max = below(walk, 4) == 0 ? below(walk, 10) : 100;
+    append.limits.bytes_max = below(walk, 8) == 0 ? 2500 : 100000;
+    if (!walk->head.present) {
+        append.create = below(walk, 8) != 0;
+        append.incarnation = walk->incarnation += 1000;
+    }
+    deliver_some_time(walk, &append);
+    for (size_t i = 0; i < append.element_count; i++)
+        bson_destroy(documents[i]);
+}
+
+/* ---- writing out ----------------------------------------------------------------------------- */
+
+/* How many documents from the journal's beginning on are there as of this rev. */
+static int64_t written(walk_t *walk)
+{
+    int64_t count = 0;
+    while (count < spill_state_slots(&walk->head) && look_at(walk, walk->head.first + count) &&
+           walk->page.source_rev == walk->head.rev)
+        count++;
+    return count;
+}
+
+static void cut(walk_t *walk, int64_t slots)
+{
+    spill_request_t cut = request_of(walk, SPILL_REQUEST_CUT, SPILL_HEAD);
+    cut.pages = walk->head.pages;
+    cut.first = walk->head.first;
+    cut.slots = slots;
+    for (size_t i = 0; i < walk->journal.count; i++)
+        if (walk->journal.entries[i].seq < walk->head.first + slots)
+            cut.bytes += walk->journal.entries[i].size_bytes;
+    deliver_some_time(walk, &cut);
+}
+
+static void write_out(walk_t *walk)
+{
+    int64_t slots = spill_state_slots(&walk->head);
+    int64_t done = walk->head.present ? written(walk) : 0;
+    if (slots == 0 || !walk->head.present)
+        return;
+    if (done == slots || (done > 0 && below(walk, 3) == 0)) {
+        cut(walk, done);
+        return;
+    }
+    int64_t seq = walk->head.first + done;
+    spill_run_t run = {0};
+    spill_seqs_t deleted = {0};
+    for (size_t i = 0; i < walk->journal.count; i++)
+        if (walk->journal.entries[i].seq == seq) {
+            spill_element_t element = spill_run_element(&walk->journal, i);
+            spill_run_add(&run, seq, &element.value);
+        }
+    if (run.count == 0)
+        spill_seqs_insert(&deleted, seq);
+    spill_request_t put = request_of(walk, SPILL_REQUEST_PUT_PAGE, seq);
+    put.source_rev = walk->head.rev;
+    put.first = seq;
+    put.slots = 1;
+    put.bytes = spill_run_bytes(&run);
+    put.run = &run;
+    put.deleted = &deleted;
+    deliver_some_time(walk, &put);
+    spill_run_release(&run);
+    spill_seqs_release(&deleted);
+}
+
+/* ---- changing and removing ------------------------------------------------------------------- */
+
+static void change_journal(walk_t *walk)
+{
+    if (walk->journal.count == 0 || walk->head.intent)
+        return; /* it would be finished first */
+    bool edit = below(walk, 2) == 0;
+    size_t index = (size_t)below(walk, (int64_t)walk->journal.count);
+    bson_t *document = some_element(walk);
+    spill_value_t element = spill_value_from_document(document);
+    spill_request_t change =
+        request_of(walk, edit ? SPILL_REQUEST_EDIT : SPILL_REQUEST_REMOVE, SPILL_HEAD);
+    change.seq = walk->journal.entries[index].seq;
+    change.taken = amount_of(walk, &walk->journal, index);
+    if (edit) {
+        change.elements = &element;
+        change.element_count = 1;
+        change.elements_bytes = element.size_bytes;
+        change.given = spill_sum_of(definition_of(walk), &element);
+    }
+    deliver_step(walk, &change);
+    bson_destroy(document);
+}
+
+static void intend(walk_t *walk)
+{
+    if (walk->head.intent || !look_at_any(walk))
+        return;
+    bson_t *document = some_element(walk);
+    spill_value_t element = spill_value_from_document(document);
+    spill_request_t intend = request_of(walk, SPILL_REQUEST_PREPARE, SPILL_HEAD);
+    intend.edit = below(walk, 2) == 0;
+    intend.seq = walk->page.page;
+    intend.intent_page = walk->page.page;
+    intend.taken = amount_of(walk, &walk->element, 0);
+    if (intend.edit) {
+        intend.given = spill_sum_of(definition_of(walk), &element);
+        deliver_some_time(walk, &intend);
+    } else {
+        deliver_step(walk, &intend);
+    }
+    bson_destroy(document);
+}
+
+static spill_request_t complete_request(const walk_t *walk)
+{
+    spill_request_t settle = request_of(walk, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
+    settle.seq = walk->head.intent_seq;
+    settle.intent_page = walk->head.intent_page;
+    return settle;
+}
+
+/* Put some element, with the intent's src; once it is there, settle by it. */
+static void finish_edit(walk_t *walk)
+{
+    if (walk->page.source_rev < walk->head.intent_source_rev) {
+        bson_t *document = some_element(walk);
+        spill_value_t element = spill_value_from_document(document);
+        spill_run_t run = {0};
+        spill_run_add(&run, walk->head.intent_seq, &element);
+        spill_request_t put = request_of(walk, SPILL_REQUEST_PUT_PAGE, walk->head.intent_page);
+        put.source_rev = walk->head.intent_source_rev;
+        put.first = walk->head.intent_seq;
+        put.slots = 1;
+        put.bytes = element.size_bytes;
+        put.run = &run;
+        put.edit = true;
+        deliver_some_time(walk, &put);
+        spill_run_release(&run);
+        bson_destroy(document);
+    } else if (walk->element.count == 1) {
+        spill_run_t now = {0};
+        spill_run_copy(&walk->element, &now);
+        spill_element_t element = spill_run_element(&now, 0);
+        spill_request_t settle = complete_request(walk);
+        settle.given = amount_of(walk, &now, 0);
+        settle.elements = &element.value;
+        settle.element_count = 1;
+        settle.elements_bytes = element.value.size_bytes;
+        deliver_step(walk, &settle);
+        spill_run_release(&now);
+    }
+}
+
+static void finish(walk_t *walk)
+{
+    if (!walk->head.intent || !look_at(walk, walk->head.intent_page))
+        return;
+    if (walk->head.intent_edit) {
+        finish_edit(walk);
+        return;
+    }
+    spill_request_t request = walk->element.count == 0
+                                  ? complete_request(walk)
+                                  : request_of(walk, SPILL_REQUEST_DELETE, walk->head.intent_page);
+    request.seq = walk->head.intent_seq;
+    deliver_some_time(walk, &request);
+}
+
+static void trim(walk_t *walk)
+{
+    int64_t end = spill_state_end(&walk->head);
+    if (!walk->head.present || walk->head.intent || end <= walk->head.watermark)
+        return;
+    spill_request_t trim = request_of(walk, SPILL_REQUEST_TRIM, SPILL_HEAD);
+    trim.watermark = walk->head.watermark + 1 + below(walk, end - walk->head.watermark);
+    spill_request_t all = elements_request(walk, SPILL_WANT_FORWARD);
+    read_both(walk, &all);
+    const spill_run_t *runs[] = {&walk->pair.responses[0].run, &walk->journal};
+    int64_t stay = 0;
+    for (size_t k = 0; k < 2; k++)
+        for (size_t i = 0; i < runs[k]->count; i++) {
+            spill_sum_t amount = amount_of(walk, runs[k], i);
+            if (runs[k]->entries[i].seq < trim.watermark)
+                spill_sum_add(&trim.taken, &amount);
+            else
+                stay += k == 0 ? 1 : 0;
+        }
+    int64_t numbers = walk->head.first - trim.watermark;
+    trim.removed = numbers > 0 ? numbers - stay : 0;
+    deliver_step(walk, &trim);
+}
+
+static void recount(walk_t *walk)
+{
+    if (!walk->head.present)
+        return;
+    spill_request_t recount = request_of(walk, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
+    recount.seq = spill_state_end(&walk->head);
+    recount.given = (spill_sum_t){.values = 1000 + below(walk, 9), .whole = below(walk, 100)};
+    recount.given.high = below(walk, 2) == 0 ? 0.25 * (double)below(walk, 9) : 0;
+    look_for_best(walk, walk->head.watermark, -1,
+                  1 + below(walk, definition_of(walk)->top_count + 1));
+    recount.refill = &walk->top_n;
+    recount.refill_run = &walk->top_n_run;
+    deliver_some_time(walk, &recount);
+}
+
+/* ---- what goes ------------------------------------------------------------------------------- */
+
+/* What was trimmed, or is an earlier incarnation's. */
+static void empty(walk_t *walk)
+{
+    int64_t end = walk->head.present ? spill_state_end(&walk->head) : 2 * COMPARED;
+    int64_t seq = below(walk, end + 1);
+    bool ours = look_at(walk, seq);
+    spill_request_t request =
+        request_of(walk, ours ? SPILL_REQUEST_EMPTY_PAGE : SPILL_REQUEST_DROP_PAGE, seq);
+    if (!walk->page.present || (ours && seq >= walk->head.watermark) ||
+        (walk->head.present && walk->page.incarnation > walk->head.incarnation))
+        return;
+    if (!ours)
+        request.incarnation = walk->page.incarnation;
+    deliver_some_time(walk, &request);
+}
+
+static void drop(walk_t *walk)
+{
+    if (!walk->head.present || below(walk, 6) != 0)
+        return;
+    spill_request_t drop = request_of(walk, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
+    drop.pages = walk->head.pages;
+    deliver_some_time(walk, &drop);
+}
+
+static void read_somewhere(walk_t *walk)
+{
+    if (!walk->head.present)
+        return;
+    spill_request_t read =
+        elements_request(walk, below(walk, 2) == 0 ? SPILL_WANT_FORWARD : SPILL_WANT_BACKWARD);
+    read.seq = walk->head.watermark +
+               below(walk, spill_state_end(&walk->head) - walk->head.watermark + 2) - 1;
+    read.limit = 1 + below(walk, 5);
+    read_both(walk, &read);
+    if (spill_has_top(definition_of(walk)))
+        look_for_best(walk, walk->head.watermark + below(walk, 3), read.seq, 1 + below(walk, 6));
+}
+
+/* ---- the walk -------------------------------------------------------------------------------- */
+
+static void step(walk_t *walk)
+{
+    static void (*const acts[])(walk_t *) = {
+        append,    append,         append,         write_out, write_out,   write_out,
+        write_out, change_journal, intend,         finish,    finish,      trim,
+        empty,     recount,        read_somewhere, drop,      deliver_late};
+    walk->array = below(walk, 2) == 0 ? PAIR_REFERENCE : PAIR_SUBSET;
+    walk->owner = (size_t)below(walk, PAIR_OWNERS);
+    look_at_head(walk);
+    acts[below(walk, sizeof acts / sizeof *acts)](walk);
+}
+
+static void release(walk_t *walk)
+{
+    spill_state_release(&walk->head);
+    spill_run_release(&walk->journal);
+    spill_state_release(&walk->page);
+    spill_run_release(&walk->element);
+    spill_top_release(&walk->top_n);
+    spill_run_release(&walk->top_n_run);
+    pair_close(&walk->pair);
+}
+
+static void random_requests_of_elements_apart(void **state)
+{
+    enum { STEPS = 400 };
+    static const spill_request_kind_t kinds[] = {
+        SPILL_REQUEST_APPEND,     SPILL_REQUEST_PUT_PAGE,  SPILL_REQUEST_CUT,
+        SPILL_REQUEST_EDIT,       SPILL_REQUEST_REMOVE,    SPILL_REQUEST_PREPARE,
+        SPILL_REQUEST_DELETE,     SPILL_REQUEST_COMPLETE,  SPILL_REQUEST_TRIM,
+        SPILL_REQUEST_EMPTY_PAGE, SPILL_REQUEST_DROP_HEAD, SPILL_REQUEST_DROP_PAGE,
+        SPILL_REQUEST_RECOUNT};
+    const contract_kind_t *store = *state;
+    bool whole = !store->slow || getenv("SPILLWAY_LONG");
+    uint64_t walks = whole ? 20 : 2;
+    static walk_t walk;
+    int64_t done[SPILL_REQUEST_KIND_COUNT] = {0}, refused[SPILL_REQUEST_KIND_COUNT] = {0};
+    for (uint64_t seed = 1; seed <= walks; seed++) {
+        walk = (walk_t){.random = seed, .incarnation = INCARNATION};
+        pair_open(&walk.pair, store);
+        for (int i = 0; i < STEPS; i++) {
+            step(&walk);
+            if (i == STEPS / 2)
+                pair_reopen(&walk.pair);
+        }
+        while (walk.late.count > 0)
+            deliver_late(&walk);
+        for (int kind = 0; kind < SPILL_REQUEST_KIND_COUNT; kind++) {
+            done[kind] += walk.pair.done[kind];
+            refused[kind] += walk.pair.refused[kind];
+        }
+        release(&walk);
+    }
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (done[kinds[i]] == 0 || (whole && refused[kinds[i]] == 0))
+            fail_msg("%s: done %lld times, refused %lld times", spill_request_kind_name(kinds[i]),
+                     (long long)done[kinds[i]], (long long)refused[kinds[i]]);
+}
+
+void add_random_referenced_tests(suite_t *suite)
+{
+    SUITE_ADD(suite, random_requests_of_elements_apart);
+}

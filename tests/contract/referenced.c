@@ -1,0 +1,586 @@
+/* Layout reference: elements in documents of their own, and the head's sum. */
+#include "suite.h"
+
+#include "store/render.h"
+
+#include <string.h>
+
+enum { RATINGS_MAX = 64 };
+
+static void open_referenced_with(fixture_t *fixture, const contract_kind_t *kind,
+                                 const char *id_field)
+{
+    fixture_open(fixture, kind, SPILL_KEEP_NEWEST);
+    spill_definition_t *definition = &fixture->definition;
+    assert_int_equal(spill_definition_preset(definition, "reviews-separate", "apart", NULL),
+                     SPILL_OK);
+    definition->op_window = 3;
+    strcpy(definition->id_field, id_field);
+    save_definition(fixture->store, definition);
+    assert_int_equal(fixture->store->ops->bind(fixture->store, definition, &fixture->binding, NULL),
+                     SPILL_OK);
+}
+
+static void open_referenced(fixture_t *fixture, const contract_kind_t *kind)
+{
+    open_referenced_with(fixture, kind, "");
+}
+
+static spill_value_t value_of(const bson_t *document)
+{
+    return (spill_value_t){
+        .data = bson_get_data(document), .size_bytes = document->len, .type = BSON_TYPE_DOCUMENT};
+}
+
+/* Append {rating: first}, {rating: first + 1}, ... */
+static void append_ratings(fixture_t *fixture, int first, int count)
+{
+    bson_t *documents[RATINGS_MAX];
+    spill_value_t values[RATINGS_MAX];
+    assert_true(count <= RATINGS_MAX);
+    for (int i = 0; i < count; i++) {
+        documents[i] = BCON_NEW("rating", BCON_INT32(first + i));
+        values[i] = value_of(documents[i]);
+    }
+    spill_request_t append = make_append(fixture, SPILL_HEAD, values, (size_t)count);
+    append.create = true;
+    assert_done(fixture, &append);
+    for (int i = 0; i < count; i++)
+        bson_destroy(documents[i]);
+}
+
+static const spill_state_t *read_head(fixture_t *fixture)
+{
+    spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.want = SPILL_WANT_FORWARD;
+    read.limit = RATINGS_MAX;
+    assert_done(fixture, &read);
+    return &fixture->response.state;
+}
+
+/* Put one document, with {rating: rating}, or without an element where that is -1. */
+static spill_outcome_t put(fixture_t *fixture, int64_t seq, int rating, int64_t source_rev,
+                           bool edit)
+{
+    spill_run_t run = {0};
+    spill_seqs_t deleted = {0};
+    bson_t *document = BCON_NEW("rating", BCON_INT32(rating));
+    spill_value_t value = value_of(document);
+    if (rating >= 0)
+        spill_run_add(&run, seq, &value);
+    else
+        spill_seqs_insert(&deleted, seq);
+    spill_request_t put = make_request(fixture, SPILL_REQUEST_PUT_PAGE, seq);
+    put.source_rev = source_rev;
+    put.first = seq;
+    put.slots = 1;
+    put.bytes = spill_run_bytes(&run);
+    put.run = &run;
+    put.deleted = &deleted;
+    put.edit = edit;
+    spill_outcome_t outcome = call(fixture, &put);
+    spill_run_release(&run);
+    spill_seqs_release(&deleted);
+    bson_destroy(document);
+    return outcome;
+}
+
+/* Write the first elements of the journal out, whose ratings are their numbers. */
+static void write_out(fixture_t *fixture, int64_t slots)
+{
+    spill_request_t cut = make_request(fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
+    const spill_state_t *head = read_head(fixture);
+    cut.rev = head->rev;
+    cut.pages = head->pages;
+    cut.first = head->first;
+    cut.slots = slots;
+    cut.bytes = 17 * slots;
+    for (int64_t seq = cut.first; seq < cut.first + slots; seq++)
+        assert_int_equal(put(fixture, seq, (int)seq, cut.rev, false), SPILL_DONE);
+    assert_done(fixture, &cut);
+}
+
+static void assert_sum(fixture_t *fixture, int64_t values, int64_t whole, int64_t count)
+{
+    const spill_state_t *head = read_head(fixture);
+    assert_int_equal(head->sum.values, values);
+    assert_int_equal(head->sum.whole, whole);
+    assert_int_equal(spill_state_count(&fixture->definition, head), count);
+    assert_int_equal(head->pages, head->first);
+}
+
+/* A run of SPILL_ELEMENTS as "3=3 4=4". */
+static void assert_elements(fixture_t *fixture, spill_want_t want, int64_t seq, int64_t limit,
+                            const char *expected)
+{
+    char text[512] = "";
+    const spill_state_t *head = read_head(fixture);
+    spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, SPILL_ELEMENTS);
+    read.watermark = head->watermark;
+    read.pages = head->pages;
+    read.seq = seq;
+    read.want = want;
+    read.limit = limit;
+    assert_done(fixture, &read);
+    const spill_run_t *run = &fixture->response.run;
+    for (size_t i = 0; i < run->count; i++) {
+        spill_element_t element = spill_run_element(run, i);
+        spill_sum_t value = spill_sum_of(&fixture->definition, &element.value);
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s%lld=%lld", i > 0 ? " " : "",
+                 (long long)element.seq, (long long)value.whole);
+    }
+    assert_string_equal(text, expected);
+}
+
+static spill_sum_t whole(int64_t value)
+{
+    return (spill_sum_t){.values = 1, .whole = value};
+}
+
+static spill_request_t make_intent(const fixture_t *fixture, int64_t rev, int64_t seq)
+{
+    spill_request_t intend = make_request(fixture, SPILL_REQUEST_PREPARE, SPILL_HEAD);
+    intend.rev = rev;
+    intend.seq = seq;
+    intend.intent_page = seq;
+    intend.taken = whole(seq);
+    return intend;
+}
+
+static spill_request_t make_complete(const fixture_t *fixture, int64_t rev, int64_t seq)
+{
+    spill_request_t settle = make_request(fixture, SPILL_REQUEST_COMPLETE, SPILL_HEAD);
+    settle.rev = rev;
+    settle.seq = seq;
+    settle.intent_page = seq;
+    return settle;
+}
+
+static void remove_written(fixture_t *fixture, int64_t seq)
+{
+    int64_t rev = read_head(fixture)->rev;
+    spill_request_t intend = make_intent(fixture, rev, seq);
+    spill_request_t pull = make_request(fixture, SPILL_REQUEST_DELETE, seq);
+    spill_request_t settle = make_complete(fixture, rev + 1, seq);
+    pull.seq = seq;
+    assert_done(fixture, &intend);
+    assert_done(fixture, &pull);
+    assert_done(fixture, &settle);
+}
+
+/* ---- the tests ------------------------------------------------------------------------------- */
+
+static void several_elements_are_cut_at_once(void **state)
+{
+    fixture_t fixture;
+    open_referenced(&fixture, *state);
+    append_ratings(&fixture, 0, 5);
+    assert_sum(&fixture, 5, 10, 5);
+    write_out(&fixture, 3);
+    assert_sum(&fixture, 5, 10, 5);
+    assert_int_equal(read_head(&fixture)->first, 3);
+    append_ratings(&fixture, 5, 1);
+    write_out(&fixture, 3);
+    fixture_reopen(&fixture);
+    assert_sum(&fixture, 6, 15, 6);
+    assert_elements(&fixture, SPILL_WANT_FORWARD, 0, 10, "0=0 1=1 2=2 3=3 4=4 5=5");
+    assert_elements(&fixture, SPILL_WANT_FORWARD, 2, 2, "2=2 3=3");
+    assert_elements(&fixture, SPILL_WANT_BACKWARD, INT64_MAX, 2, "5=5 4=4");
+    assert_elements(&fixture, SPILL_WANT_BACKWARD, 1, 9, "1=1 0=0");
+    fixture_close(&fixture);
+}
+
+static void documents_are_those_of_the_source(void **state)
+{
+    fixture_t fixture;
+    open_referenced(&fixture, *state);
+    append_ratings(&fixture, 0, 2);
+    write_out(&fixture, 2);
+    bson_t document;
+    spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.want = SPILL_WANT_FORWARD;
+    read.limit = 10;
+    read.want_ops = true;
+    read.want_fields = true;
+    assert_done(&fixture, &read);
+    spill_response_t *response = &fixture.response;
+    spill_render_head(&fixture.definition, &response->state, response->fields, &response->run, NULL,
+                      &response->ops, true, &document);
+    char *json = bson_as_relaxed_extended_json(&document, NULL);
+    assert_string_equal(json, "{ \"_id\" : \"ada\", \"reviewSummary\" : { \"totalCount\" : 2, "
+                              "\"averageRating\" : 0.5 } }");
+    bson_free(json);
+    bson_destroy(&document);
+    read.page = 1;
+    read.want_fields = false;
+    assert_done(&fixture, &read);
+    assert_int_equal(response->state.live, 1);
+    assert_int_equal(response->state.live_bytes, 17);
+    spill_render_page(&fixture.definition, &fixture.owner, &response->state, &response->run, NULL,
+                      true, &document);
+    json = bson_as_relaxed_extended_json(&document, NULL);
+    assert_string_equal(json, "{ \"productId\" : \"ada\", \"rating\" : 1 }");
+    bson_free(json);
+    bson_destroy(&document);
+    fixture_close(&fixture);
+}
+
+static void a_removed_element_leaves_its_document(void **state)
+{
+    fixture_t fixture;
+    open_referenced(&fixture, *state);
+    append_ratings(&fixture, 0, 3);
+    write_out(&fixture, 3);
+    remove_written(&fixture, 1);
+    assert_sum(&fixture, 2, 2, 2);
+    assert_elements(&fixture, SPILL_WANT_FORWARD, 0, 10, "0=0 2=2");
+    assert_int_equal(put(&fixture, 1, 1, INCARNATION, false),
+                     SPILL_REFUSED_GUARD); /* it comes late */
+    spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, 1);
+    read.want = SPILL_WANT_FORWARD;
+    read.limit = 1;
+    assert_done(&fixture, &read);
+    assert_true(fixture.response.state.present);
+    assert_int_equal(fixture.response.state.live, 0);
+    assert_int_equal(fixture.response.run.count, 0);
+    spill_request_t pull = make_request(&fixture, SPILL_REQUEST_DELETE, 1);
+    pull.seq = 1;
+    assert_refused(&fixture, &pull);
+    fixture_close(&fixture);
+}
+
+/* A number whose element was removed in the journal gets a document all the same. */
+static void removed_in_the_journal(void **state)
+{
+    fixture_t fixture;
+    open_referenced(&fixture, *state);
+    append_ratings(&fixture, 0, 3);
+    spill_request_t remove = make_request(&fixture, SPILL_REQUEST_REMOVE, SPILL_HEAD);
+    remove.rev = INCARNATION;
+    remove.taken = whole(0);
+    assert_done(&fixture, &remove);
+    assert_int_equal(read_head(&fixture)->first, 0); /* not folded away */
+    assert_int_equal(put(&fixture, 0, -1, INCARNATION + 1, false), SPILL_DONE);
+    assert_int_equal(put(&fixture, 1, 1, INCARNATION + 1, false), SPILL_DONE);
+    spill_request_t cut = make_request(&fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
+    cut.rev = INCARNATION + 1;
+    cut.slots = 2;
+    cut.bytes = 17;
+    assert_done(&fixture, &cut);
+    assert_int_equal(put(&fixture, 0, 0, INCARNATION, false), SPILL_REFUSED_GUARD);
+    assert_sum(&fixture, 2, 3, 2);
+    assert_elements(&fixture, SPILL_WANT_FORWARD, 0, 10, "1=1");
+    fixture_close(&fixture);
+}
+
+static void an_edit_is_put_once(void **state)
+{
+    fixture_t fixture;
+    open_referenced(&fixture, *state);
+    append_ratings(&fixture, 0, 3);
+    write_out(&fixture, 3);
+    int64_t rev = read_head(&fixture)->rev;
+    spill_request_t intend = make_intent(&fixture, rev, 1);
+    intend.edit = true;
+    intend.given = whole(9);
+    assert_done(&fixture, &intend);
+    assert_refused(&fixture, &intend);
+    assert_sum(&fixture, 3, 11, 3);
+    const spill_state_t *head = read_head(&fixture);
+    assert_true(head->intent && head->intent_edit);
+    assert_int_equal(head->intent_source_rev, rev + 1);
+    assert_int_equal(head->intent_value.whole, 9);
+    /* Another, who does not know the new element, comes first: the edit is not made. */
+    assert_int_equal(put(&fixture, 1, 1, rev + 1, true), SPILL_DONE);
+    assert_int_equal(put(&fixture, 1, 9, rev + 1, true), SPILL_REFUSED_GUARD);
+    spill_request_t settle = make_complete(&fixture, rev + 1, 1);
+    settle.given = whole(1);
+    assert_done(&fixture, &settle);
+    assert_sum(&fixture, 3, 3, 3);
+    /* And once more, as it mostly goes. */
+    intend.rev = rev + 2;
+    assert_done(&fixture, &intend);
+    assert_int_equal(put(&fixture, 1, 9, rev + 3, true), SPILL_DONE);
+    settle = make_complete(&fixture, rev + 3, 1);
+    settle.given = whole(9);
+    assert_done(&fixture, &settle);
+    fixture_reopen(&fixture);
+    assert_sum(&fixture, 3, 11, 3);
+    assert_elements(&fixture, SPILL_WANT_FORWARD, 0, 10, "0=0 1=9 2=2");
+    fixture_close(&fixture);
+}
+
+static void a_trim_takes_from_the_sum(void **state)
+{
+    fixture_t fixture;
+    open_referenced(&fixture, *state);
+    append_ratings(&fixture, 0, 5);
+    write_out(&fixture, 3);
+    spill_request_t trim = make_request(&fixture, SPILL_REQUEST_TRIM, SPILL_HEAD);
+    trim.rev = read_head(&fixture)->rev;
+    trim.watermark = 4;
+    trim.taken = (spill_sum_t){.values = 4, .whole = 6};
+    assert_done(&fixture, &trim);
+    assert_sum(&fixture, 1, 4, 1);
+    spill_request_t empty = make_request(&fixture, SPILL_REQUEST_EMPTY_PAGE, 0);
+    assert_done(&fixture, &empty);
+    assert_refused(&fixture, &empty);
+    assert_elements(&fixture, SPILL_WANT_FORWARD, 0, 10, "");
+    fixture_close(&fixture);
+}
+
+/* A run ends with the element that reaches its bytes, if more may follow. */
+static void assert_run(fixture_t *fixture, spill_request_t *read, int64_t bytes_most,
+                       const char *expected)
+{
+    char text[256] = "";
+    read->bytes_most = bytes_most;
+    assert_done(fixture, read);
+    const spill_run_t *run = &fixture->response.run;
+    for (size_t i = 0; i < run->count; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%lld ",
+                 (long long)run->entries[i].seq);
+    if (fixture->response.stopped)
+        strcat(text, "...");
+    assert_string_equal(text, expected);
+}
+
+static void runs_are_bounded_in_bytes(void **state)
+{
+    enum { SIZE = 17, COUNT = 9 };
+    fixture_t fixture;
+    open_referenced(&fixture, *state);
+    append_ratings(&fixture, 0, COUNT);
+    write_out(&fixture, COUNT);
+    const spill_state_t *head = read_head(&fixture);
+    spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_ELEMENTS);
+    read.watermark = head->watermark;
+    read.pages = head->pages;
+    read.limit = 1000;
+    read.want = SPILL_WANT_FORWARD;
+    assert_run(&fixture, &read, 0, "0 1 2 3 4 5 6 7 8 ");
+    assert_run(&fixture, &read, 1, "0 ...");
+    read.limit = 4;
+    assert_run(&fixture, &read, COUNT * 2 * SIZE, "0 1 2 3 ");
+    read.limit = 1000;
+    read.seq = 7;
+    assert_run(&fixture, &read, COUNT * 2 * SIZE, "7 8 ");
+    read.want = SPILL_WANT_BACKWARD;
+    read.seq = 5;
+    assert_run(&fixture, &read, 0, "5 4 3 2 1 0 ");
+    assert_run(&fixture, &read, 2 * SIZE, "5 4 ...");
+    read.want = SPILL_WANT_FORWARD;
+    /* However a store goes about it: bounded, and nothing left out on the way to the end. */
+    int64_t next = 0;
+    for (int runs = 0; next < COUNT && runs < COUNT; runs++) {
+        read.seq = next;
+        read.bytes_most = 3 * SIZE;
+        assert_done(&fixture, &read);
+        const spill_run_t *run = &fixture.response.run;
+        assert_in_range(run->count, 1, 6); /* a store may read up to as much again */
+        for (size_t i = 0; i < run->count; i++)
+            assert_int_equal(run->entries[i].seq, next++);
+    }
+    assert_int_equal(next, COUNT);
+    fixture_close(&fixture);
+}
+
+/* The number of the element whose rating, which is its id here, is that; -1: none. */
+static int64_t find_rating(fixture_t *fixture, int64_t page, double rating, int64_t from)
+{
+    const spill_state_t *head = read_head(fixture);
+    int64_t pages = head->pages;
+    spill_value_t id = {
+        .data = (const uint8_t *)&rating, .size_bytes = sizeof rating, .type = BSON_TYPE_DOUBLE};
+    spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, page);
+    read.want = SPILL_WANT_ID;
+    read.id = &id;
+    read.seq = from;
+    read.limit = 1;
+    read.pages = pages;
+    assert_done(fixture, &read);
+    const spill_response_t *response = &fixture->response;
+    if (page == SPILL_PAGE_WITH_ID) {
+        assert_int_equal(response->state.present, response->run.count == 1);
+        if (response->run.count == 1)
+            assert_int_equal(response->state.page, response->run.entries[0].seq);
+    }
+    return response->run.count == 0 ? -1 : response->run.entries[0].seq;
+}
+
+static void elements_are_found_by_id(void **state)
+{
+    fixture_t fixture;
+    open_referenced_with(&fixture, *state, "rating");
+    append_ratings(&fixture, 0, 5);
+    assert_int_equal(find_rating(&fixture, SPILL_HEAD, 3, 0), 3);
+    assert_int_equal(put(&fixture, 0, 0, INCARNATION, false), SPILL_DONE);
+    assert_int_equal(find_rating(&fixture, SPILL_PAGE_WITH_ID, 0, 0), -1); /* not committed */
+    assert_int_equal(find_rating(&fixture, SPILL_HEAD, 0, 0), 0);
+    spill_request_t cut = make_request(&fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
+    cut.rev = INCARNATION;
+    cut.slots = 1;
+    cut.bytes = 17;
+    assert_done(&fixture, &cut);
+    write_out(&fixture, 2);
+    append_ratings(&fixture, 1, 1);
+    assert_int_equal(find_rating(&fixture, SPILL_HEAD, 0, 0), -1);
+    assert_int_equal(find_rating(&fixture, SPILL_PAGE_WITH_ID, 0, 0), 0);
+    assert_int_equal(find_rating(&fixture, SPILL_PAGE_WITH_ID, 3, 0), -1);
+    assert_int_equal(find_rating(&fixture, SPILL_PAGE_WITH_ID, 1, 0), 1);
+    assert_int_equal(find_rating(&fixture, SPILL_PAGE_WITH_ID, 1, 2), -1);
+    assert_int_equal(find_rating(&fixture, SPILL_HEAD, 1, 0), 5);
+    remove_written(&fixture, 1);
+    assert_int_equal(find_rating(&fixture, SPILL_PAGE_WITH_ID, 1, 0), -1);
+    assert_int_equal(put(&fixture, 2, 7, INCARNATION + 9, true), SPILL_DONE);
+    fixture_reopen(&fixture);
+    assert_int_equal(find_rating(&fixture, SPILL_PAGE_WITH_ID, 2, 0), -1);
+    assert_int_equal(find_rating(&fixture, SPILL_PAGE_WITH_ID, 7, 0), 2);
+    fixture_close(&fixture);
+}
+
+/* An array of ids is no id, though an index has entries for what is in it. */
+static void an_array_is_no_id(void **state)
+{
+    fixture_t fixture;
+    open_referenced_with(&fixture, *state, "rating");
+    bson_t *document = BCON_NEW("rating", "[", BCON_INT32(8), BCON_INT32(9), "]");
+    spill_value_t value = value_of(document);
+    spill_request_t append = make_append(&fixture, SPILL_HEAD, &value, 1);
+    append.create = true;
+    assert_done(&fixture, &append);
+    append_ratings(&fixture, 8, 1);
+    spill_run_t run = {0};
+    spill_run_add(&run, 0, &value);
+    spill_request_t put = make_request(&fixture, SPILL_REQUEST_PUT_PAGE, 0);
+    put.source_rev = INCARNATION;
+    put.slots = 1;
+    put.bytes = value.size_bytes;
+    put.run = &run;
+    assert_done(&fixture, &put);
+    spill_request_t cut = make_request(&fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
+    cut.rev = INCARNATION;
+    cut.slots = 1;
+    cut.bytes = value.size_bytes;
+    assert_done(&fixture, &cut);
+    assert_int_equal(find_rating(&fixture, SPILL_PAGE_WITH_ID, 8, 0), -1);
+    assert_int_equal(find_rating(&fixture, SPILL_HEAD, 8, 0), 1);
+    spill_run_release(&run);
+    bson_destroy(document);
+    fixture_close(&fixture);
+}
+
+/* As read one document of one element shows it: what other programs see, and the element. */
+static void assert_stored(fixture_t *fixture, int64_t seq, const char *expected,
+                          const spill_value_t *element)
+{
+    bson_t document;
+    spill_request_t read = make_request(fixture, SPILL_REQUEST_READ, seq);
+    read.want = SPILL_WANT_FORWARD;
+    read.seq = seq;
+    read.limit = 1;
+    assert_done(fixture, &read);
+    const spill_response_t *response = &fixture->response;
+    assert_int_equal(response->run.count, 1);
+    spill_element_t there = spill_run_element(&response->run, 0);
+    assert_true(spill_value_equal(&there.value, element));
+    assert_int_equal(response->state.live_bytes, element->size_bytes);
+    spill_render_page(&fixture->definition, &fixture->owner, &response->state, &response->run, NULL,
+                      true, &document);
+    char *json = bson_as_relaxed_extended_json(&document, NULL);
+    assert_string_equal(json, expected);
+    bson_free(json);
+    bson_destroy(&document);
+}
+
+/* The element's own _id stands in its document under another name, and is the element's id. */
+static void elements_have_an_id_of_their_own(void **state)
+{
+    fixture_t fixture;
+    open_referenced_with(&fixture, *state, "_id");
+    bson_t *documents[] = {
+        BCON_NEW("a", BCON_INT32(1), "_id", BCON_DOUBLE(7), "rating", BCON_INT32(2)),
+        BCON_NEW("$b", BCON_INT32(2), "_id", BCON_DOUBLE(8), "", BCON_INT32(3))};
+    const char *const expected[] = {
+        "{ \"productId\" : \"ada\", \"a\" : 1, \"elementId\" : 7.0, \"rating\" : 2 }",
+        "{ \"productId\" : \"ada\", \"$b\" : 2, \"elementId\" : 8.0, \"\" : 3 }"};
+    spill_value_t values[2];
+    for (int i = 0; i < 2; i++)
+        values[i] = value_of(documents[i]);
+    spill_request_t append = make_append(&fixture, SPILL_HEAD, values, 2);
+    append.create = true;
+    assert_done(&fixture, &append);
+    assert_int_equal(find_rating(&fixture, SPILL_HEAD, 8, 0), 1); /* in the journal */
+    int64_t bytes = 0;
+    for (int64_t seq = 0; seq < 2; seq++) {
+        spill_run_t run = {0};
+        spill_run_add(&run, seq, &values[seq]);
+        spill_request_t put = make_request(&fixture, SPILL_REQUEST_PUT_PAGE, seq);
+        put.source_rev = INCARNATION;
+        put.first = seq;
+        put.slots = 1;
+        put.bytes = values[seq].size_bytes;
+        put.run = &run;
+        assert_done(&fixture, &put);
+        spill_run_release(&run);
+        bytes += values[seq].size_bytes;
+    }
+    spill_request_t cut = make_request(&fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
+    cut.rev = INCARNATION;
+    cut.slots = 2;
+    cut.bytes = bytes;
+    assert_done(&fixture, &cut);
+    fixture_reopen(&fixture);
+    for (int64_t seq = 0; seq < 2; seq++)
+        assert_stored(&fixture, seq, expected[seq], &values[seq]);
+    assert_int_equal(find_rating(&fixture, SPILL_PAGE_WITH_ID, 7, 0), 0);
+    assert_int_equal(find_rating(&fixture, SPILL_PAGE_WITH_ID, 8, 0), 1);
+    assert_int_equal(find_rating(&fixture, SPILL_PAGE_WITH_ID, 9, 0), -1);
+    /* A document in the place of another, too, may have names that begin with `$`. */
+    spill_run_t run = {0};
+    spill_run_add(&run, 0, &values[1]);
+    spill_request_t put = make_request(&fixture, SPILL_REQUEST_PUT_PAGE, 0);
+    put.source_rev = INCARNATION + 9;
+    put.first = 0;
+    put.slots = 1;
+    put.bytes = values[1].size_bytes;
+    put.run = &run;
+    put.edit = true;
+    assert_done(&fixture, &put);
+    assert_stored(&fixture, 0, expected[1], &values[1]);
+    spill_run_release(&run);
+    for (int i = 0; i < 2; i++)
+        bson_destroy(documents[i]);
+    fixture_close(&fixture);
+}
+
+static void runs_go_past_removed_elements(void **state)
+{
+    fixture_t fixture;
+    open_referenced(&fixture, *state);
+    append_ratings(&fixture, 0, 40);
+    write_out(&fixture, 40);
+    for (int64_t seq = 2; seq < 38; seq++)
+        remove_written(&fixture, seq);
+    assert_elements(&fixture, SPILL_WANT_FORWARD, 0, 3, "0=0 1=1 38=38");
+    assert_elements(&fixture, SPILL_WANT_FORWARD, 2, 1, "38=38");
+    assert_elements(&fixture, SPILL_WANT_BACKWARD, 37, 1, "1=1");
+    assert_elements(&fixture, SPILL_WANT_BACKWARD, 100, 4, "39=39 38=38 1=1 0=0");
+    fixture_close(&fixture);
+}
+
+void add_referenced_tests(suite_t *suite)
+{
+    SUITE_ADD(suite, several_elements_are_cut_at_once);
+    SUITE_ADD(suite, documents_are_those_of_the_source);
+    SUITE_ADD(suite, a_removed_element_leaves_its_document);
+    SUITE_ADD(suite, removed_in_the_journal);
+    SUITE_ADD(suite, an_edit_is_put_once);
+    SUITE_ADD(suite, a_trim_takes_from_the_sum);
+    SUITE_ADD(suite, runs_are_bounded_in_bytes);
+    SUITE_ADD(suite, elements_are_found_by_id);
+    SUITE_ADD(suite, an_array_is_no_id);
+    SUITE_ADD(suite, elements_have_an_id_of_their_own);
+    SUITE_ADD(suite, runs_go_past_removed_elements);
+}

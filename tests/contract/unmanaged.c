@@ -1,0 +1,538 @@
+/* Arrays that other programs keep in a definition's place: taken over, cut, and given back. */
+#include "unmanaged.h"
+#include "bson/value.h"
+
+#include "suite.h"
+
+#include "bson/value.h"
+#include "store/oversized.h"
+#include "store/place.h"
+#include "support/state.h"
+
+#include <stdio.h>
+
+/* Another array of the same heads: by its steps a head's other fields are written. */
+static void open_other(const fixture_t *fixture, fixture_t *other)
+{
+    *other = *fixture;
+    other->response = (spill_response_t)SPILL_RESPONSE_INIT;
+    make_definition(&other->definition, "other", SPILL_KEEP_NEWEST);
+    save_definition(fixture->store, &other->definition);
+    assert_int_equal(
+        fixture->store->ops->bind(fixture->store, &other->definition, &other->binding, NULL),
+        SPILL_OK);
+}
+
+void open_both(fixture_t *fixture, fixture_t *other, const contract_kind_t *kind)
+{
+    fixture_open(fixture, kind, SPILL_KEEP_NEWEST);
+    open_other(fixture, other);
+}
+
+void close_both(fixture_t *fixture, fixture_t *other)
+{
+    spill_response_release(&other->response);
+    fixture_close(fixture);
+}
+
+void set_field(fixture_t *other, const bson_t *update)
+{
+    spill_request_t fields = make_request(other, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
+    fields.update = update;
+    fields.create = true;
+    assert_done(other, &fields);
+}
+
+/* As a program writes it that knows nothing of Spillway: the numbers 100, 101, ... */
+void write_unmanaged(fixture_t *fixture, fixture_t *other, int64_t count)
+{
+    bson_t update = BSON_INITIALIZER, set, array;
+    other->owner = fixture->owner;
+    other->key = fixture->key;
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
+    BSON_APPEND_UTF8(&set, "name", "Ada");
+    BSON_APPEND_ARRAY_BEGIN(&set, fixture->definition.array, &array);
+    for (int64_t i = 0; i < count; i++) {
+        char key[24];
+        snprintf(key, sizeof key, "%lld", (long long)i);
+        BSON_APPEND_INT64(&array, key, 100 + spill_place(&fixture->definition, count, i));
+    }
+    bson_append_array_end(&set, &array);
+    bson_append_document_end(&update, &set);
+    set_field(other, &update);
+    bson_destroy(&update);
+}
+
+spill_request_t make_adopt(const fixture_t *fixture)
+{
+    spill_request_t take = make_request(fixture, SPILL_REQUEST_ADOPT, SPILL_HEAD);
+    take.create = true;
+    return take;
+}
+
+static void an_array_of_others_is_taken_as_it_is(void **state)
+{
+    fixture_t fixture, other;
+    open_both(&fixture, &other, *state);
+    write_unmanaged(&fixture, &other, 3);
+    spill_request_t take = make_adopt(&fixture);
+    assert_done(&fixture, &take);
+    assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=100 1=101 2=102");
+    assert_ops(&fixture, SPILL_HEAD, "");
+    if (!fixture.kind->shows_other_arrays)
+        assert_fields(&fixture, "{ \"_id\" : \"ada\", \"name\" : \"Ada\" }");
+    append_numbers(&fixture, SPILL_HEAD, 103, 1);
+    fixture_reopen(&fixture);
+    assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=100 1=101 2=102 3=103");
+    close_both(&fixture, &other);
+}
+
+static void what_a_take_answers_is_what_a_read_shows(void **state)
+{
+    fixture_t fixture, other;
+    open_both(&fixture, &other, *state);
+    write_unmanaged(&fixture, &other, 5);
+    spill_request_t take = make_adopt(&fixture);
+    take.want = SPILL_WANT_FORWARD;
+    take.limit = 3;
+    assert_done(&fixture, &take);
+    spill_response_t taken = fixture.response;
+    fixture.response = (spill_response_t)SPILL_RESPONSE_INIT;
+    spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.want = SPILL_WANT_FORWARD;
+    read.limit = 3;
+    assert_done(&fixture, &read);
+    if (taken.shows_read) { /* a store may leave it to the READ */
+        assert_same_state(&taken.state, &fixture.response.state);
+        assert_int_equal(taken.run.count, 3);
+        assert_true(spill_run_begins_with(&fixture.response.run, &taken.run));
+    }
+    assert_int_equal(fixture.response.run.count, 3);
+    spill_response_release(&taken);
+    close_both(&fixture, &other);
+}
+
+static void only_an_array_with_elements_is_taken(void **state)
+{
+    fixture_t fixture, other;
+    open_both(&fixture, &other, *state);
+    spill_request_t take = make_adopt(&fixture);
+    assert_refused(&fixture, &take); /* no document */
+    other.owner = fixture.owner;
+    bson_t *update = BCON_NEW("$set", "{", "name", "Ada", "}");
+    set_field(&other, update);
+    bson_destroy(update);
+    assert_refused(&fixture, &take); /* no such field */
+    write_unmanaged(&fixture, &other, 0);
+    assert_refused(&fixture, &take);
+    update = BCON_NEW("$set", "{", fixture.definition.array, "{", "0", "zero", "}", "}");
+    set_field(&other, update);
+    bson_destroy(update);
+    assert_refused(&fixture, &take); /* a document, whose keys look like places */
+    write_unmanaged(&fixture, &other, 2);
+    assert_done(&fixture, &take);
+    assert_refused(&fixture, &take); /* it is ours */
+    assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=100 1=101");
+    close_both(&fixture, &other);
+}
+
+/* An empty array of others, too, becomes that of the head which is made in its place. */
+static void no_head_is_made_beside_an_array_of_others(void **state)
+{
+    fixture_t fixture, other;
+    open_both(&fixture, &other, *state);
+    int64_t number = 7;
+    spill_value_t element = number_value(&number);
+    spill_request_t append = make_append(&fixture, SPILL_HEAD, &element, 1);
+    append.create = true;
+    write_unmanaged(&fixture, &other, 2);
+    spill_error_t error;
+    assert_int_equal(fixture.store->ops->call(fixture.store, &append, &fixture.response, &error),
+                     SPILL_REFUSED);
+    assert_non_null(strstr(error.message, "2 elements"));
+    assert_non_null(strstr(error.message, "migrate"));
+    write_unmanaged(&fixture, &other, 0);
+    assert_done(&fixture, &append);
+    assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=7");
+    close_both(&fixture, &other);
+}
+
+spill_run_t numbers_run(int64_t label, int64_t count)
+{
+    spill_run_t run = {0};
+    for (int64_t i = 0; i < count; i++) {
+        int64_t number = label + i;
+        spill_value_t value = number_value(&number);
+        spill_run_add(&run, i, &value);
+    }
+    return run;
+}
+
+/* Others do not raise rev, so a cut may ask for the elements themselves. */
+static void a_cut_may_name_what_it_takes(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    append_numbers(&fixture, SPILL_HEAD, 100, 5);
+    assert_int_equal(put_from_head(&fixture, 0, 2), SPILL_DONE);
+    spill_request_t cut = make_request(&fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
+    spill_run_t run = numbers_run(100, 2);
+    cut.rev = INCARNATION;
+    cut.slots = 2;
+    cut.bytes = 16;
+    cut.run = &run;
+    append_numbers(&fixture, SPILL_HEAD, 105, 1); /* is no hindrance */
+    assert_done(&fixture, &cut);
+    spill_run_release(&run);
+    assert_document(&fixture, SPILL_HEAD, "rev+1 first=2 pages=1 | 2=102 3=103 4=104 5=105");
+    fixture_close(&fixture);
+}
+
+static void a_cut_is_refused_where_others_changed_what_it_takes(void **state)
+{
+    const contract_kind_t *kind = *state;
+    fixture_t fixture, other;
+    open_both(&fixture, &other, kind);
+    write_unmanaged(&fixture, &other, 5);
+    spill_request_t take = make_adopt(&fixture);
+    assert_done(&fixture, &take);
+    assert_int_equal(put_from_head(&fixture, 0, 2), SPILL_DONE);
+    if (strcmp(fixture.store->ops->name, "mongodb") == 0) { /* the others write to one document */
+        bson_t *update = BCON_NEW("$inc", "{", "activities.1", BCON_INT64(40), "}");
+        if (contract_order == SPILL_ARRAY_NEWEST_FIRST) {
+            bson_destroy(update);
+            update = BCON_NEW("$inc", "{", "activities.3", BCON_INT64(40), "}");
+        }
+        set_field(&other, update);
+        bson_destroy(update);
+        spill_request_t cut = make_request(&fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
+        spill_run_t run = numbers_run(100, 2);
+        cut.rev = INCARNATION;
+        cut.slots = 2;
+        cut.bytes = 16;
+        cut.run = &run;
+        assert_refused(&fixture, &cut);
+        spill_run_release(&run);
+        assert_document(&fixture, SPILL_HEAD, "rev+0 | 0=100 1=141 2=102 3=103 4=104");
+        /* With the rev raised the page can be put anew. */
+        spill_request_t recount = make_request(&fixture, SPILL_REQUEST_RECOUNT, SPILL_HEAD);
+        recount.rev = INCARNATION;
+        assert_done(&fixture, &recount);
+        assert_int_equal(put_from_head(&fixture, 0, 2), SPILL_DONE);
+    }
+    assert_int_equal(cut_from_head(&fixture, 0), SPILL_DONE);
+    close_both(&fixture, &other);
+}
+
+static void a_cut_takes_several_pages(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    append_numbers(&fixture, SPILL_HEAD, 100, 7);
+    spill_request_t put = make_request(&fixture, SPILL_REQUEST_PUT_PAGE, 0);
+    spill_run_t runs[2] = {numbers_run(100, 2), numbers_run(102, 3)};
+    put.source_rev = INCARNATION;
+    put.slots = 2;
+    put.run = &runs[0];
+    assert_done(&fixture, &put);
+    for (size_t i = 0; i < runs[1].count; i++)
+        runs[1].entries[i].seq += 2;
+    put.page = 1;
+    put.first = 2;
+    put.slots = 3;
+    put.run = &runs[1];
+    assert_done(&fixture, &put);
+    spill_request_t cut = make_request(&fixture, SPILL_REQUEST_CUT, SPILL_HEAD);
+    cut.rev = INCARNATION;
+    cut.slots = 5;
+    cut.bytes = 40;
+    cut.more_pages = 1;
+    assert_done(&fixture, &cut);
+    spill_run_release(&runs[0]);
+    spill_run_release(&runs[1]);
+    assert_document(&fixture, SPILL_HEAD, "rev+1 first=5 pages=2 | 5=105 6=106");
+    assert_document(&fixture, 1, "rev+0 first=2 page=1 | 2=102 3=103 4=104");
+    fixture_close(&fixture);
+}
+
+/* Pages 0, 1, ... of an element each, `count` of them, as copied from a head of rev `src`. */
+static void put_several(fixture_t *fixture, int64_t source_rev, size_t count,
+                        spill_response_t *answers)
+{
+    enum { SEVERAL_MAX = 8 };
+    spill_run_t runs[SEVERAL_MAX];
+    spill_request_t puts[SEVERAL_MAX];
+    assert_true(count <= SEVERAL_MAX);
+    for (size_t i = 0; i < count; i++) {
+        puts[i] = make_request(fixture, SPILL_REQUEST_PUT_PAGE, (int64_t)i);
+        runs[i] = numbers_run(100 + (int64_t)i, 1);
+        runs[i].entries[0].seq = (int64_t)i;
+        puts[i].source_rev = source_rev;
+        puts[i].first = (int64_t)i;
+        puts[i].slots = 1;
+        puts[i].run = &runs[i];
+    }
+    assert_int_equal(spill_store_call_all(fixture->store, puts, count, answers, NULL), SPILL_OK);
+    for (size_t i = 0; i < count; i++)
+        spill_run_release(&runs[i]);
+}
+
+/* What is in a page's place decides for that page alone. */
+static void several_pages_are_put_at_once(void **state)
+{
+    fixture_t fixture;
+    spill_response_t answers[4] = {0};
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    append_numbers(&fixture, SPILL_HEAD, 100, 5);
+    put_several(&fixture, INCARNATION, 2, answers);
+    assert_int_equal(answers[0].outcome, SPILL_DONE);
+    assert_int_equal(answers[1].outcome, SPILL_DONE);
+    spill_request_t newer = make_request(&fixture, SPILL_REQUEST_PUT_PAGE, 1);
+    spill_run_t run = numbers_run(101, 1);
+    run.entries[0].seq = 1;
+    newer.source_rev = INCARNATION + 9;
+    newer.first = 1;
+    newer.slots = 1;
+    newer.run = &run;
+    assert_done(&fixture, &newer);
+    spill_run_release(&run);
+    put_several(&fixture, INCARNATION + 1, 4,
+                answers); /* over an older, beside a newer, where none is */
+    const spill_outcome_t expected[] = {SPILL_DONE, SPILL_REFUSED_GUARD, SPILL_DONE, SPILL_DONE};
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(answers[i].outcome, expected[i]);
+    assert_document(&fixture, 0, "rev+1 src+1 | 0=100");
+    assert_document(&fixture, 1, "rev+9 first=1 page=1 src+9 | 1=101");
+    assert_document(&fixture, 2, "rev+1 first=2 page=2 src+1 | 2=102");
+    assert_document(&fixture, 3, "rev+1 first=3 page=3 src+1 | 3=103");
+    for (size_t i = 0; i < 4; i++)
+        spill_response_release(&answers[i]);
+    fixture_close(&fixture);
+}
+
+static void several_pages_are_read_at_once(void **state)
+{
+    enum { COUNT = 4, THERE = 3 };
+    fixture_t fixture;
+    spill_request_t reads[COUNT];
+    spill_response_t answers[COUNT] = {0};
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    append_numbers(&fixture, SPILL_HEAD, 100, 5);
+    put_several(&fixture, INCARNATION, THERE, answers);
+    for (size_t i = 0; i < COUNT; i++) {
+        reads[i] = make_request(&fixture, SPILL_REQUEST_READ, (int64_t)(COUNT - 1 - i));
+        reads[i].want = SPILL_WANT_FORWARD;
+        reads[i].limit = 10;
+    }
+    assert_int_equal(spill_store_call_all(fixture.store, reads, COUNT, answers, NULL), SPILL_OK);
+    for (size_t i = 0; i < COUNT; i++) {
+        int64_t page = reads[i].page, number = 100 + page;
+        spill_value_t expected = number_value(&number);
+        assert_int_equal(answers[i].outcome, SPILL_DONE);
+        assert_int_equal(answers[i].state.present, page < THERE);
+        assert_int_equal(answers[i].run.count, page < THERE ? 1 : 0);
+        if (page == THERE)
+            continue;
+        assert_int_equal(answers[i].state.page, page);
+        assert_int_equal(answers[i].state.first, page);
+        spill_element_t element = spill_run_element(&answers[i].run, 0);
+        assert_int_equal(element.seq, page);
+        assert_true(spill_value_equal(&element.value, &expected));
+    }
+    for (size_t i = 0; i < COUNT; i++)
+        spill_response_release(&answers[i]);
+    fixture_close(&fixture);
+}
+
+static spill_request_t make_unmanage(const fixture_t *fixture, const spill_run_t *run)
+{
+    spill_request_t back = make_request(fixture, SPILL_REQUEST_UNMANAGE, SPILL_HEAD);
+    back.rev = INCARNATION + 1;
+    back.pages = 1;
+    back.run = run;
+    return back;
+}
+
+/* What a later ADOPT makes of it tells what was there. */
+static void an_array_is_given_back_whole(void **state)
+{
+    fixture_t fixture, other;
+    open_both(&fixture, &other, *state);
+    write_unmanaged(&fixture, &other, 5);
+    spill_request_t take = make_adopt(&fixture);
+    assert_done(&fixture, &take);
+    spill_page(&fixture, 0, 3);
+    spill_run_t run = numbers_run(100, 3);
+    spill_request_t back = make_unmanage(&fixture, &run);
+    back.rev = INCARNATION;
+    assert_refused(&fixture, &back);
+    back = make_unmanage(&fixture, &run);
+    back.pages = 0;
+    assert_refused(&fixture, &back);
+    append_numbers(&fixture, SPILL_HEAD, 105, 1); /* is no hindrance */
+    back = make_unmanage(&fixture, &run);
+    assert_done(&fixture, &back);
+    assert_refused(&fixture, &back);
+    fixture_reopen(&fixture);
+    other.store = fixture.store;
+    assert_done(&fixture, &take);
+    spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_HEAD);
+    assert_done(&fixture, &read);
+    assert_true(fixture.response.state.incarnation >
+                INCARNATION + 1); /* later than all that was before */
+    assert_int_equal(fixture.response.state.live, 6);
+    read.want = SPILL_WANT_FORWARD;
+    read.limit = 10;
+    assert_done(&fixture, &read);
+    for (size_t i = 0; i < 6; i++) {
+        int64_t number = 100 + (int64_t)i;
+        spill_value_t expected = number_value(&number);
+        spill_element_t element = spill_run_element(&fixture.response.run, i);
+        assert_true(spill_value_equal(&element.value, &expected));
+    }
+    spill_run_release(&run);
+    close_both(&fixture, &other);
+}
+
+/* A document in a document, and so on: `depth` documents. */
+static void make_nested(int depth, bson_t *document)
+{
+    bson_init(document);
+    for (int i = 1; i < depth; i++) {
+        bson_t outer = BSON_INITIALIZER;
+        BSON_APPEND_DOCUMENT(&outer, "a", document);
+        bson_destroy(document);
+        bson_steal(document, &outer);
+    }
+}
+
+/* Back in the head's fields, the array and the document around it are two levels more. */
+static void a_deep_element_is_given_back(void **state)
+{
+    fixture_t fixture, other;
+    bson_t nested;
+    open_both(&fixture, &other, *state);
+    if (fixture.kind->shows_other_arrays) { /* a server has limits of its own */
+        close_both(&fixture, &other);
+        return;
+    }
+    write_unmanaged(&fixture, &other, 3);
+    spill_request_t take = make_adopt(&fixture);
+    assert_done(&fixture, &take);
+    make_nested(SPILL_NESTING_MAX, &nested);
+    spill_value_t element = spill_value_from_document(&nested);
+    assert_true(spill_value_valid(&element));
+    spill_request_t append = make_append(&fixture, SPILL_HEAD, &element, 1);
+    assert_done(&fixture, &append);
+    spill_run_t run = {0};
+    spill_request_t back = make_unmanage(&fixture, &run);
+    back.rev = INCARNATION;
+    back.pages = 0;
+    assert_done(&fixture, &back);
+    fixture_reopen(&fixture);
+    other.store = fixture.store;
+    assert_sound(&fixture);
+    bson_t *update = BCON_NEW("$set", "{", "name", "Eve", "}");
+    set_field(&other, update);
+    bson_destroy(update);
+    assert_done(&fixture, &take);
+    spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_HEAD);
+    read.want = SPILL_WANT_FORWARD;
+    read.seq = 3;
+    read.limit = 10;
+    assert_done(&fixture, &read);
+    assert_int_equal(fixture.response.run.count, 1);
+    spill_element_t last = spill_run_element(&fixture.response.run, 0);
+    assert_true(spill_value_equal(&last.value, &element));
+    bson_destroy(&nested);
+    close_both(&fixture, &other);
+}
+
+/* "ada:5:plain bob:3:ours" of what is found, `limit` at a time. */
+static void list_oversized(const fixture_t *fixture, const spill_oversized_query_t *query,
+                           bson_string_t *text)
+{
+    spill_oversized_query_t next = *query;
+    spill_buffer_t after = SPILL_BUFFER_INIT, last = SPILL_BUFFER_INIT;
+    for (bool more = true; more;) {
+        bson_t found;
+        bson_iter_t iter;
+        next.after = after.data;
+        next.after_bytes = after.size;
+        assert_int_equal(fixture->store->ops->oversized(fixture->store, &fixture->definition,
+                                                        &fixture->binding, &next, &found, &last,
+                                                        NULL),
+                         SPILL_OK);
+        assert_in_range(bson_count_keys(&found), 0, query->limit);
+        more = !bson_empty(&found);
+        bson_iter_init(&iter, &found);
+        while (bson_iter_next(&iter)) {
+            spill_oversized_t one;
+            assert_true(spill_oversized_read(&iter, &one));
+            assert_true(one.bytes >= one.elements * 8);
+            bson_string_append_printf(text, "%.*s:%lld:%s ", (int)one.owner.size_bytes - 5,
+                                      (const char *)one.owner.data + 4, (long long)one.elements,
+                                      one.ours ? "ours" : "plain");
+        }
+        bson_destroy(&found);
+        spill_buffer_clear(&after);
+        spill_buffer_append(&after, last.data, last.size);
+    }
+    spill_buffer_release(&after);
+    spill_buffer_release(&last);
+}
+
+static void assert_oversized(const fixture_t *fixture, const spill_oversized_query_t *query,
+                             const char *expected)
+{
+    bson_string_t *text = bson_string_new(NULL);
+    list_oversized(fixture, query, text);
+    assert_string_equal(text->str, expected);
+    bson_string_free(text, true);
+}
+
+static void heads_that_are_to_be_laid_out_are_found(void **state)
+{
+    fixture_t fixture, other;
+    open_both(&fixture, &other, *state);
+    static const struct {
+        const char *name;
+        int64_t count;
+        bool ours;
+    } owners[] = {{"ada", 5, false}, {"bob", 3, true},  {"cid", 1, false},
+                  {"dan", 0, false}, {"eve", 12, true}, {"fay", 4, true}};
+    for (size_t i = 0; i < sizeof owners / sizeof *owners; i++) {
+        fixture_owner(&fixture, owners[i].name);
+        if (owners[i].ours)
+            append_numbers(&fixture, SPILL_HEAD, 100, (size_t)owners[i].count);
+        else
+            write_unmanaged(&fixture, &other, owners[i].count);
+    }
+    spill_oversized_query_t query = {.limit = 100, .slots = 4, .bytes = INT64_MAX};
+    assert_oversized(&fixture, &query, "ada:5:plain cid:1:plain eve:12:ours fay:4:ours ");
+    query.limit = 2;
+    assert_oversized(&fixture, &query, "ada:5:plain cid:1:plain eve:12:ours fay:4:ours ");
+    query.limit = 1;
+    query.slots = 100;
+    assert_oversized(&fixture, &query, "ada:5:plain cid:1:plain ");
+    query.bytes = 10; /* any */
+    assert_oversized(&fixture, &query,
+                     "ada:5:plain bob:3:ours cid:1:plain eve:12:ours fay:4:ours ");
+    close_both(&fixture, &other);
+}
+
+void add_unmanaged_tests(suite_t *suite)
+{
+    SUITE_ADD(suite, an_array_of_others_is_taken_as_it_is);
+    SUITE_ADD(suite, what_a_take_answers_is_what_a_read_shows);
+    SUITE_ADD(suite, only_an_array_with_elements_is_taken);
+    SUITE_ADD(suite, no_head_is_made_beside_an_array_of_others);
+    SUITE_ADD(suite, a_cut_may_name_what_it_takes);
+    SUITE_ADD(suite, a_cut_is_refused_where_others_changed_what_it_takes);
+    SUITE_ADD(suite, a_cut_takes_several_pages);
+    SUITE_ADD(suite, several_pages_are_put_at_once);
+    SUITE_ADD(suite, several_pages_are_read_at_once);
+    SUITE_ADD(suite, an_array_is_given_back_whole);
+    SUITE_ADD(suite, a_deep_element_is_given_back);
+    SUITE_ADD(suite, heads_that_are_to_be_laid_out_are_found);
+}
