@@ -1,4 +1,5 @@
 /* The embedded store's check finds what is wrong with the records of an owner. */
+#include "support/failing_kv.h"
 #include "support/tampered.h"
 
 #include <setjmp.h>
@@ -405,15 +406,14 @@ static void corrupt_ranks(spill_disk_t *disk, uint32_t array_id, const spill_val
     kv->ops->close(kv, NULL);
 }
 
-static void an_index_of_ranks_is_made_anew(void **state)
+/* Six reviews of "ada", and an index of their ranks that disagrees. */
+static spill_disk_t *make_corrupt_ranks(void)
 {
-    (void)state;
     spill_disk_t *disk = spill_disk_new();
     spill_store_t *store = embedded_on_disk(disk, SPILL_DURABILITY_FSYNC);
     spill_definition_t definition;
     spill_array_t *array;
     spill_binding_t binding;
-    spill_repair_summary_t summary;
     bson_t storage = BSON_INITIALIZER;
     spill_value_t owner = spill_value_from_utf8(&storage, "ada");
     assert_int_equal(spill_definition_preset(&definition, "reviews-subset", "reviews", NULL),
@@ -433,7 +433,17 @@ static void an_index_of_ranks_is_made_anew(void **state)
     spill_array_close(array);
     embedded_close(store);
     corrupt_ranks(disk, binding.array_id, &owner);
-    store = embedded_on_disk(disk, SPILL_DURABILITY_FSYNC);
+    bson_destroy(&storage);
+    return disk;
+}
+
+static void an_index_of_ranks_is_made_anew(void **state)
+{
+    (void)state;
+    spill_array_t *array;
+    spill_repair_summary_t summary;
+    spill_disk_t *disk = make_corrupt_ranks();
+    spill_store_t *store = embedded_on_disk(disk, SPILL_DURABILITY_FSYNC);
     assert_int_equal(spill_array_open(store, "reviews", &array, NULL), SPILL_OK);
     int64_t found = verify_all(array);
     assert_int_equal(found, 2); /* a sum that differs, and the element without its rank */
@@ -446,7 +456,52 @@ static void an_index_of_ranks_is_made_anew(void **state)
     spill_array_close(array);
     embedded_close(store);
     spill_disk_free(disk);
-    bson_destroy(&storage);
+}
+
+/* Engine call `at` fails during a repair. Returns false if the repair ended before that call. */
+static bool interrupt_repair(failing_kv_way_t way, int64_t at)
+{
+    failing_kv_plan_t plan = {.way = way, .at = at};
+    spill_disk_t *disk = make_corrupt_ranks();
+    spill_store_options_t options;
+    spill_store_t *store;
+    spill_array_t *array;
+    spill_repair_summary_t summary;
+    spill_error_t error = {0};
+    spill_store_options_init(&options);
+    assert_int_equal(spill_embedded_open_kv(failing_kv_open(spill_kv_memory_open(disk), &plan),
+                                            "memory", &options, &store, &error),
+                     SPILL_OK);
+    assert_int_equal(spill_array_open(store, "reviews", &array, &error), SPILL_OK);
+    plan.calls = 0;
+    plan.armed = true;
+    spill_code_t code = spill_array_repair(array, NULL, false, NULL, NULL, &summary, &error);
+    plan.armed = false;
+    if (code != SPILL_OK) {
+        assert_true(plan.struck);
+        assert_true(error.message[0] != '\0');
+    } else if (!plan.struck) {
+        assert_int_equal(summary.left, 0);
+    }
+    assert_int_equal(spill_array_repair(array, NULL, false, NULL, NULL, &summary, &error),
+                     SPILL_OK);
+    assert_int_equal(summary.left, 0);
+    assert_int_equal(verify_all(array), 0);
+    spill_array_close(array);
+    embedded_close(store);
+    spill_disk_free(disk);
+    return plan.struck;
+}
+
+static void an_interrupted_repair_of_an_index_is_repeated(void **state)
+{
+    (void)state;
+    for (failing_kv_way_t way = FAILING_KV_ERROR; way < FAILING_KV_WAYS; way++) {
+        int64_t at = 0;
+        while (interrupt_repair(way, at))
+            at++;
+        assert_in_range(at, 20, 10000);
+    }
 }
 
 int main(void)
@@ -465,6 +520,7 @@ int main(void)
         cmocka_unit_test(a_damaged_index_is_not_counted),
         cmocka_unit_test(an_index_of_ids_that_disagrees_is_found),
         cmocka_unit_test(an_index_of_ranks_is_made_anew),
+        cmocka_unit_test(an_interrupted_repair_of_an_index_is_repeated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
