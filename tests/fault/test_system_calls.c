@@ -163,11 +163,15 @@ int failing_fsync(int fd)
     return STRIKES("fsync", is_folder(fd) ? EINVAL : 0) ? -1 : 0;
 }
 
+/* The engine syncs its log by this call. */
+static bool engine_sync_fails;
+
 int failing_fdatasync(int fd) __asm__("fdatasync");
 int failing_fdatasync(int fd)
 {
     (void)fd;
-    return 0;
+    errno = EIO;
+    return engine_sync_fails ? -1 : 0;
 }
 
 /* The file is closed all the same, as the kernel does it. */
@@ -503,6 +507,38 @@ static void a_repair_of_a_log(void **state)
     fail_each_call(&scene, repair_log, WITHOUT, 20);
 }
 
+/* Whether the disk has the element, nobody knows; nothing is acknowledged after that. */
+static void a_sync_of_the_log_that_fails(void **state)
+{
+    (void)state;
+    const char *folder = embedded_new_folder();
+    for (int with_error = 0; with_error < 2; with_error++) {
+        spill_error_t error = {0};
+        embedded_remove_folder(folder);
+        spill_store_t *store = embedded_in_folder(folder, NULL);
+        spill_array_t *array = embedded_array(store, "feed", 3, 4);
+        assert_int_equal(embedded_append(array, "ada", 0, 2, &error), SPILL_OK);
+        engine_sync_fails = true;
+        assert_int_equal(embedded_append(array, "ada", 2, 1, with_error ? &error : NULL),
+                         SPILL_UNKNOWN);
+        if (with_error) {
+            assert_int_equal(error.code, SPILL_UNKNOWN);
+            assert_non_null(strstr(error.message, folder));
+        }
+        engine_sync_fails = false;
+        assert_int_not_equal(embedded_append(array, "ada", 3, 1, &error), SPILL_OK);
+        spill_array_close(array);
+        spill_store_close(store, NULL);
+        store = embedded_in_folder(folder, NULL);
+        array = embedded_array(store, "feed", 3, 4);
+        assert_true(embedded_holds(array, "ada", 0, 2, &error) == SPILL_OK ||
+                    embedded_holds(array, "ada", 0, 3, &error) == SPILL_OK);
+        assert_int_equal(embedded_findings(store, array, "ada"), 0);
+        spill_array_close(array);
+        embedded_close(store);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -513,6 +549,7 @@ int main(void)
         cmocka_unit_test(a_backup),
         cmocka_unit_test(a_backup_by_a_reader),
         cmocka_unit_test(a_repair_of_a_log),
+        cmocka_unit_test(a_sync_of_the_log_that_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
