@@ -39,7 +39,7 @@ extern const sim_naive_t sim_naive_stored_counter;
 extern const sim_naive_t sim_naive_count_by_max;
 extern const sim_naive_t sim_naive_batch_larger_than_page;
 extern const sim_naive_t sim_naive_check_then_act;
-extern const sim_naive_t sim_naive_page_number_read_referenced;
+extern const sim_naive_t sim_naive_page_number_read_separately;
 extern const sim_naive_t sim_naive_count_incremented_after;
 extern const sim_naive_t sim_naive_retry_without_id;
 extern const sim_naive_t sim_naive_head_has_the_newest;

@@ -314,7 +314,8 @@ static void read_referenced(void *context)
     run(context, act_read_referenced);
 }
 
-const sim_naive_t sim_naive_page_number_read_referenced = {.name = "the page number is read apart",
+const sim_naive_t sim_naive_page_number_read_separately = {.name =
+                                                               "the page number is read separately",
                                                            .body = read_referenced,
                                                            .finish = finish_bounds,
                                                            .adjust = adjust_appends,

@@ -69,7 +69,7 @@ static void expect_failure(const sim_naive_t *naive)
     X(count_by_max)                                                                                \
     X(batch_larger_than_page)                                                                      \
     X(check_then_act)                                                                              \
-    X(page_number_read_referenced)                                                                 \
+    X(page_number_read_separately)                                                                 \
     X(count_incremented_after)                                                                     \
     X(retry_without_id)                                                                            \
     X(head_has_the_newest)
