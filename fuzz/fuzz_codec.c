@@ -60,7 +60,9 @@ static void read_element(const uint8_t *data, size_t size)
     spill_value_t value, found;
     spill_buffer_t key = SPILL_BUFFER_INIT;
     int64_t time_ms;
-    if (!spill_element_decode(data, size, &value))
+    spill_definition_t definition;
+    spill_definition_init(&definition, "feed");
+    if (!spill_element_decode(&definition, data, size, &value))
         return;
     REQUIRE(spill_value_valid(&value) && spill_value_compare(&value, &value) == 0);
     if (spill_element_key(&value, "a", &key))

@@ -165,6 +165,24 @@ static void try_all(damaging_t *damaging, const uint8_t *right, size_t size)
     bson_free(bytes);
 }
 
+/* Elements that can be read, of types that the layout may not allow. */
+static void try_other_types(damaging_t *damaging)
+{
+    static const struct {
+        uint8_t bytes[9];
+        size_t size;
+    } elements[] = {
+        {{BSON_TYPE_NULL}, 1},
+        {{BSON_TYPE_BOOL, 1}, 2},
+        {{BSON_TYPE_INT64, 1}, 9},
+        {{BSON_TYPE_UTF8, 2, 0, 0, 0, 'a', 0}, 7},
+        {{BSON_TYPE_ARRAY, 5, 0, 0, 0, 0}, 6},
+        {{BSON_TYPE_DOCUMENT, 5, 0, 0, 0, 0}, 6},
+    };
+    for (size_t i = 0; i < sizeof elements / sizeof *elements; i++)
+        try_bytes(damaging, elements[i].bytes, elements[i].size);
+}
+
 static void damage_layout(int layout, bool keys)
 {
     exercise_store_t store;
@@ -179,6 +197,8 @@ static void damage_layout(int layout, bool keys)
                 keys ? record->key_bytes : record->value_bytes);
         if (!keys && holds_numbers(record))
             try_huge(&damaging, record->value, record->value_bytes);
+        if (!keys && exercise_kind_of(record) == SPILL_RECORD_ELEMENT)
+            try_other_types(&damaging);
     }
     /* The test would show nothing if no damage was noticed, or if no store could be opened. */
     assert_true(damaging.opened > damaging.cases);

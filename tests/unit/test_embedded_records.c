@@ -300,11 +300,16 @@ static void elements_are_a_type_and_bytes(void **state)
 {
     (void)state;
     spill_value_t value;
-    assert_true(spill_element_decode((const uint8_t *)"\x08\x01", 2, &value));
+    spill_definition_t definition;
+    spill_definition_init(&definition, "feed");
+    assert_true(spill_element_decode(&definition, (const uint8_t *)"\x08\x01", 2, &value));
     assert_int_equal(value.type, BSON_TYPE_BOOL);
     assert_int_equal(value.size_bytes, 1);
-    assert_false(spill_element_decode((const uint8_t *)"", 0, &value));
+    assert_false(spill_element_decode(&definition, (const uint8_t *)"", 0, &value));
     assert_int_equal(value.size_bytes, 0);
+    definition.layout = SPILL_LAYOUT_REFERENCE; /* each element is a document of its own */
+    assert_false(spill_element_decode(&definition, (const uint8_t *)"\x08\x01", 2, &value));
+    assert_true(spill_element_decode(&definition, (const uint8_t *)"\x03\5\0\0\0\0", 6, &value));
 }
 
 /* ---- heads that are remembered --------------------------------------------------------------- */

@@ -114,7 +114,7 @@ static spill_code_t measure(decision_t *decision, int64_t seq, int64_t *bytes, s
     if (!found || decision->value.size == 0)
         return spill_embedded_corrupt(decision->store, request, request->page, error,
                                       "the record of an element is missing");
-    if (!spill_element_decode(decision->value.data, decision->value.size,
+    if (!spill_element_decode(request->definition, decision->value.data, decision->value.size,
                               &decision->before.element))
         return spill_embedded_corrupt(decision->store, request, request->page, error,
                                       "the record of an element cannot be read");
@@ -207,7 +207,7 @@ static spill_code_t read_place(decision_t *decision, spill_run_t *run, spill_err
            incarnation == state->incarnation && seq >= request->first) {
         spill_value_t element;
         if (!spill_seqs_contains(&state->deleted, seq) &&
-            spill_element_decode(iter->value, iter->value_bytes, &element))
+            spill_element_decode(request->definition, iter->value, iter->value_bytes, &element))
             spill_run_add(run, seq, &element);
         iter->ops->next(iter);
     }

@@ -152,7 +152,8 @@ static void check_range(spill_checking_t *checking, int64_t page, const spill_st
         if (spill_seqs_contains(&state->deleted, seq))
             spill_checking_find(checking, page, SPILL_CHECK_RECOVERABLE,
                                 "element %" PRId64 " was removed, but is there", seq);
-        else if (!spill_element_decode(checking->iter->value, checking->iter->value_bytes, &value))
+        else if (!spill_element_decode(checking->request->definition, checking->iter->value,
+                                       checking->iter->value_bytes, &value))
             spill_checking_find(checking, page, SPILL_CHECK_RECOVERABLE,
                                 "the record of element %" PRId64 " cannot be read", seq);
     }

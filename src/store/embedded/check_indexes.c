@@ -135,7 +135,8 @@ static bool has_entry(spill_checking_t *checking, int64_t incarnation, int64_t s
     spill_record_key_t window;
     spill_value_t element;
     bool has = false;
-    *has_id = spill_element_decode(iter->value, iter->value_bytes, &element) &&
+    *has_id = spill_element_decode(checking->request->definition, iter->value, iter->value_bytes,
+                                   &element) &&
               spill_element_key(&element, checking->request->definition->id_field, &id);
     if (*has_id) {
         spill_record_key_id(&checking->key, incarnation, &id, seq);
@@ -205,7 +206,8 @@ static bool has_rank(spill_checking_t *checking, int64_t incarnation, int64_t se
 {
     spill_kv_iter_t *iter = checking->iter;
     spill_value_t element;
-    if (!spill_element_decode(iter->value, iter->value_bytes, &element))
+    if (!spill_element_decode(checking->request->definition, iter->value, iter->value_bytes,
+                              &element))
         return false;
     spill_rank_t rank = spill_rank_of(checking->request->definition, &element);
     spill_record_key_rank(&checking->key, incarnation, &rank, seq);
@@ -226,7 +228,8 @@ static key_set_t ranks_of_elements(spill_checking_t *checking)
     for (; iter->valid && spill_record_key_is_element(&checking->key, iter->key, iter->key_bytes,
                                                       &incarnation, &seq);
          iter->ops->next(iter)) {
-        if (!spill_element_decode(iter->value, iter->value_bytes, &element))
+        if (!spill_element_decode(checking->request->definition, iter->value, iter->value_bytes,
+                                  &element))
             continue;
         spill_rank_t rank = spill_rank_of(checking->request->definition, &element);
         spill_record_key_rank(&checking->key, incarnation, &rank, seq);

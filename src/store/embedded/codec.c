@@ -2,6 +2,7 @@
 
 #include "bson/key.h"
 #include "bson/value.h"
+#include "definition/fields.h"
 #include "store/limits.h"
 
 #include <string.h>
@@ -442,13 +443,16 @@ bool spill_op_decode(const uint8_t *data, size_t size, spill_op_entry_t *entry)
     return true;
 }
 
-bool spill_element_decode(const uint8_t *data, size_t size, spill_value_t *value)
+bool spill_element_decode(const spill_definition_t *definition, const uint8_t *data, size_t size,
+                          spill_value_t *value)
 {
     if (size == 0 || size - 1 > UINT32_MAX) {
         *value = (spill_value_t){0};
         return false;
     }
     *value = (spill_value_t){.data = data + 1, .size_bytes = (uint32_t)(size - 1), .type = data[0]};
+    if (spill_has_referenced_elements(definition) && value->type != BSON_TYPE_DOCUMENT)
+        return false;
     return spill_value_valid(value);
 }
 

@@ -27,9 +27,11 @@ bool spill_op_decode(const uint8_t *data, size_t size, spill_op_entry_t *entry);
 
 /*
  * An element: its type byte and its bytes. The decoded value borrows. False if it is not a
- * well-formed BSON value. O(size).
+ * well-formed BSON value, or if it is no document and the layout stores each element as a document.
+ * O(size).
  */
-bool spill_element_decode(const uint8_t *data, size_t size, spill_value_t *value);
+bool spill_element_decode(const spill_definition_t *definition, const uint8_t *data, size_t size,
+                          spill_value_t *value);
 
 /*
  * The other fields of the owner that has this key: a document whose _id is first and is that owner.

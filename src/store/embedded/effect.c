@@ -110,7 +110,8 @@ static spill_code_t forget_elements(const making_t *making, const spill_batch_t 
         spill_record_key_element(making->key, incarnation, seq);
         code = spill_embedded_get(making->store, batch, making->key->data, making->key->size,
                                   &record, &found, error);
-        if (code == SPILL_OK && found && spill_element_decode(record.data, record.size, &element))
+        if (code == SPILL_OK && found &&
+            spill_element_decode(making->request->definition, record.data, record.size, &element))
             forget_element(making, incarnation, seq, &element);
     }
     spill_buffer_release(&record);

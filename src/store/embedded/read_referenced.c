@@ -28,7 +28,7 @@ static spill_code_t read_numbers(spill_view_t *reading, int64_t high, int64_t lo
            incarnation == request->incarnation && seq >= low) {
         spill_value_t value;
         reading->page = seq;
-        if (!spill_element_decode(iter->value, iter->value_bytes, &value))
+        if (!spill_element_decode(request->definition, iter->value, iter->value_bytes, &value))
             return spill_view_corrupt(reading, error, "the record of an element cannot be read");
         spill_run_add(run, seq, &value);
         bytes += value.size_bytes;
@@ -98,7 +98,8 @@ static spill_code_t copy_element(spill_view_t *reading, int64_t incarnation, int
     spill_code_t code = spill_view_seek(reading, found, error);
     if (code != SPILL_OK || !*found)
         return code;
-    if (!spill_element_decode(reading->iter->value, reading->iter->value_bytes, &value))
+    if (!spill_element_decode(reading->request->definition, reading->iter->value,
+                              reading->iter->value_bytes, &value))
         return spill_view_corrupt(reading, error, "the record of an element cannot be read");
     spill_run_add(run, seq, &value);
     return SPILL_OK;

@@ -139,7 +139,8 @@ static spill_code_t index_elements(reindexing_t *reindexing, spill_error_t *erro
                                        &seq);
          iter->ops->next(iter)) {
         spill_value_t element;
-        if (spill_element_decode(iter->value, iter->value_bytes, &element))
+        if (spill_element_decode(reindexing->request->definition, iter->value, iter->value_bytes,
+                                 &element))
             code = put_entries(reindexing, incarnation, seq, &element, error);
     }
     return code == SPILL_OK && !iter->valid ? iter->ops->status(iter, error) : code;
@@ -162,7 +163,8 @@ static spill_code_t delete_if_strange(reindexing_t *reindexing, int64_t incarnat
     if (code != SPILL_OK)
         return code;
     bool right = found &&
-                 spill_element_decode(reindexing->record.data, reindexing->record.size, &element) &&
+                 spill_element_decode(reindexing->request->definition, reindexing->record.data,
+                                      reindexing->record.size, &element) &&
                  entry(reindexing, incarnation, seq, &element) &&
                  reindexing->entry.size == iter->key_bytes &&
                  memcmp(reindexing->entry.data, iter->key, iter->key_bytes) == 0;
