@@ -191,25 +191,39 @@ spill_code_t spill_bucket_trim_older(spill_array_t *array, const spill_value_t *
 
 /* Where the newest elements begin. */
 typedef struct counting {
+    spill_array_t *array;
     int64_t keep; /* still to be found */
     char window[SPILL_WINDOW_SIZE];
+    bool found; /* `window` has as many as were still to be found */
 } counting_t;
 
-static bool count_window(void *context, const spill_bucket_window_t *window)
+/*
+ * Elements are counted as spill_array_count counts them. The statistics of the window still have an
+ * element whose removal has begun, and the trim would keep one too few.
+ */
+static spill_code_t count_window(void *context, const spill_value_t *name, const char *window,
+                                 bool last, bool *stop, spill_error_t *error)
 {
+    (void)last;
     counting_t *counting = context;
-    memcpy(counting->window, window->window, strlen(window->window) + 1);
-    if (window->statistics.count >= counting->keep)
-        return false;
-    counting->keep -= window->statistics.count;
-    return true;
+    spill_count_t count;
+    spill_code_t code = spill_array_count(counting->array, name, &count, error);
+    if (code == SPILL_NOT_FOUND) /* dropped meanwhile */
+        return SPILL_OK;
+    if (code != SPILL_OK)
+        return code;
+    memcpy(counting->window, window, strlen(window) + 1);
+    *stop = counting->found = count.count >= counting->keep;
+    counting->keep -= counting->found ? 0 : count.count;
+    return SPILL_OK;
 }
 
 spill_code_t spill_bucket_trim_keep(spill_array_t *array, const spill_value_t *owner, int64_t keep,
                                     spill_error_t *error)
 {
     SPILL_CHECK_POINTERS(error, array, owner);
-    counting_t counting = {.keep = keep};
+    counting_t counting = {.array = array, .keep = keep};
+    spill_window_range_t range = {.newest_first = true};
     int64_t dropped;
     bool more;
     if (keep < 1)
@@ -219,9 +233,8 @@ spill_code_t spill_bucket_trim_keep(spill_array_t *array, const spill_value_t *o
     spill_code_t code = spill_array_check_built(array, error);
     if (code != SPILL_OK)
         return code;
-    code = spill_bucket_windows(array, owner, NULL, NULL, SPILL_NEWEST_FIRST, count_window,
-                                &counting, error);
-    if (code != SPILL_CANCELLED) /* there are no more */
+    code = spill_each_window(array, owner, &range, count_window, &counting, error);
+    if (code != SPILL_OK || !counting.found)
         return code;
     code = spill_windows_drop(array, owner, counting.window, INT64_MAX, &dropped, &more, error);
     const spill_trim_t trim = {.below = INT64_MAX, .keep = counting.keep};

@@ -2,6 +2,7 @@
 #include "suite.h"
 
 #include "simulation/random.h"
+#include "store/fault.h"
 #include "store/window_stats.h"
 
 #include <spillway/spillway.h>
@@ -687,6 +688,63 @@ static void old_windows_go_and_old_parts(void **state)
     world_close(&world);
 }
 
+static spill_fault_t fail_all(void *context, int64_t index, const spill_request_t *request)
+{
+    (void)request;
+    const int64_t *lives_for = context;
+    return index < *lives_for ? SPILL_FAULT_NONE : SPILL_FAULT_FAIL;
+}
+
+/* Remove by id with a client that dies after `calls` store operations. */
+static void die_removing(world_t *world, int id, int64_t calls)
+{
+    spill_error_t error;
+    spill_store_t *mortal;
+    spill_array_t *whole = world->array;
+    char window[SPILL_WINDOW_SIZE];
+    int64_t lives_for = INT64_MAX;
+    spill_fault_hooks_t hooks = {.decide = fail_all, .context = &lives_for};
+    spill_fault_wrap(world->store, &hooks, &mortal);
+    expect_ok(spill_array_open(mortal, "reviews", &world->array, &error), &error);
+    lives_for = spill_fault_calls(mortal) + calls;
+    remove_id(world, id, window);
+    spill_array_close(world->array);
+    spill_store_close(mortal, NULL);
+    world->array = whole;
+}
+
+static int64_t count_in(world_t *world, int window)
+{
+    char text[SPILL_WINDOW_SIZE];
+    bson_t name = BSON_INITIALIZER;
+    spill_count_t count;
+    spill_error_t error;
+    name_of(window, text);
+    spill_value_t owner = spill_bucket_name(&name, &world->owner, text);
+    expect_ok(spill_array_count(world->array, &owner, &count, &error), &error);
+    bson_destroy(&name);
+    return count.count;
+}
+
+/* An element whose removal has begun is in its part still, but no count has it. */
+static void a_trim_keeps_enough_beside_a_removal_that_died(void **state)
+{
+    for (int64_t calls = 0; calls < 8; calls++) {
+        world_t world;
+        spill_error_t error;
+        open_with_ids(&world, *state, 2);
+        for (int i = 0; i < 2; i++)
+            for (int k = 0; k < 4; k++)
+                append_one(&world, "bike", i, 10 * i + k);
+        die_removing(&world, 12, calls);
+        expect_ok(spill_bucket_trim_keep(world.array, &world.owner, 4, &error), &error);
+        int64_t newest = count_in(&world, 1);
+        assert_true(newest <= 4);
+        assert_true(newest + count_in(&world, 0) >= 4);
+        world_close(&world);
+    }
+}
+
 void add_bucket_tests(suite_t *suite)
 {
     SUITE_ADD(suite, statistics_and_reads_follow_from_the_elements);
@@ -697,4 +755,5 @@ void add_bucket_tests(suite_t *suite)
     SUITE_ADD(suite, elements_are_found_by_id_in_any_window);
     SUITE_ADD(suite, elements_that_match_go_from_every_window);
     SUITE_ADD(suite, old_windows_go_and_old_parts);
+    SUITE_ADD(suite, a_trim_keeps_enough_beside_a_removal_that_died);
 }
