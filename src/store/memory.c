@@ -32,10 +32,12 @@ static void read_document(const spill_memory_store_t *memory, const spill_reques
     const spill_memory_document_t *document = spill_memory_find_document(memory, request);
     if (request->want_now)
         response->now_us = clock->now_us(clock->context);
-    if (!document && request->plain) {
+    if (!document && request->page == SPILL_HEAD) {
         const spill_memory_fields_t *fields = spill_memory_find_fields(memory, request);
-        if (fields)
+        if (fields && request->plain)
             spill_unmanaged_read(request, fields->document, response);
+        else if (fields)
+            response->state.fields_bytes = fields->document->len;
     }
     if (!document)
         return;

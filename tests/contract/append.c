@@ -122,6 +122,42 @@ static void bytes_are_bounded(void **state)
     fixture_close(&fixture);
 }
 
+/*
+ * A document without the array may have other fields. A client that reads why its append was
+ * refused has to come to the same answer as the store, or it tries the same append for ever.
+ */
+static void a_read_explains_why_a_new_head_is_full(void **state)
+{
+    fixture_t fixture;
+    fixture_open(&fixture, *state, SPILL_KEEP_NEWEST);
+    spill_value_t elements[] = {text_value(50, 'a'), text_value(50, 'b')};
+    append_numbers(&fixture, SPILL_HEAD, 100, 1);
+    spill_request_t fields = make_request(&fixture, SPILL_REQUEST_UPDATE_FIELDS, SPILL_HEAD);
+    bson_t *update = BCON_NEW("$set", "{", "story", BCON_UTF8("longer than the other fields"), "}");
+    fields.update = update;
+    assert_done(&fixture, &fields);
+    spill_request_t drop = make_request(&fixture, SPILL_REQUEST_DROP_HEAD, SPILL_HEAD);
+    assert_done(&fixture, &drop);
+    assert_document(&fixture, SPILL_HEAD, "absent");
+
+    spill_state_t empty = {.op_count = 0};
+    spill_request_t append = make_append(&fixture, SPILL_HEAD, elements, 2);
+    append.create = true;
+    append.limits.bytes_max = spill_state_document_bytes(&fixture.definition, &fixture.owner, true,
+                                                         &empty, 2, append.elements_bytes);
+    assert_refused(&fixture, &append);
+    spill_request_t read = make_request(&fixture, SPILL_REQUEST_READ, SPILL_HEAD);
+    for (; call(&fixture, &append) != SPILL_DONE; append.limits.bytes_max++) {
+        assert_done(&fixture, &read);
+        assert_int_equal(spill_append_refusal(&append, &fixture.response.state, false),
+                         SPILL_REFUSAL_FULL);
+    }
+    bson_destroy(update);
+    bson_free((void *)elements[0].data);
+    bson_free((void *)elements[1].data);
+    fixture_close(&fixture);
+}
+
 static void an_element_over_the_bound_has_a_document_alone(void **state)
 {
     fixture_t fixture;
@@ -361,6 +397,7 @@ void add_append_tests(suite_t *suite)
     SUITE_ADD(suite, an_append_needs_its_page);
     SUITE_ADD(suite, slots_are_bounded);
     SUITE_ADD(suite, bytes_are_bounded);
+    SUITE_ADD(suite, a_read_explains_why_a_new_head_is_full);
     SUITE_ADD(suite, an_element_over_the_bound_has_a_document_alone);
     SUITE_ADD(suite, a_sealed_document_takes_nothing);
     SUITE_ADD(suite, an_operation_happens_once);

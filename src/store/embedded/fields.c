@@ -38,6 +38,23 @@ spill_code_t spill_embedded_get_fields(spill_embedded_t *store, const spill_batc
     return code;
 }
 
+spill_code_t spill_embedded_get_fields_bytes(spill_embedded_t *store,
+                                             const spill_request_t *request, int64_t *bytes,
+                                             spill_error_t *error)
+{
+    spill_record_key_t key;
+    spill_buffer_t value = SPILL_BUFFER_INIT;
+    bson_t fields;
+    bool found;
+    spill_code_t code = get_record(store, NULL, request, &key, &value, &found, error);
+    bool sound =
+        code == SPILL_OK && found &&
+        spill_fields_decode(value.data, value.size, request->key, request->key_bytes, &fields);
+    *bytes = sound ? fields.len : 0;
+    spill_buffer_release(&value);
+    return code;
+}
+
 /* ---- the other arrays of the collection ------------------------------------------------------ */
 
 /* Calls `visit` for each head that another array of the collection has for this owner. */

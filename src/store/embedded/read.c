@@ -97,7 +97,7 @@ static spill_code_t take_element(spill_view_t *reading, int64_t seq, bool *taken
                                      &number) ||
         incarnation != reading->response->state.incarnation || number != seq)
         return SPILL_OK;
-    if (!spill_element_decode(iter->value, iter->value_bytes, &value))
+    if (!spill_element_decode(reading->request->definition, iter->value, iter->value_bytes, &value))
         return spill_view_corrupt(reading, error, "the record of an element cannot be read");
     spill_run_add(&reading->response->run, seq, &value);
     *taken = true;
@@ -298,11 +298,18 @@ spill_code_t spill_embedded_read(spill_embedded_t *store, const spill_request_t 
     bool state_only = !request->plain && request->want == SPILL_WANT_NONE && !request->op &&
                       !request->want_ops && !request->want_fields && !request->want_top &&
                       request->page >= SPILL_HEAD;
-    if (state_only)
-        return spill_embedded_get_state(store, NULL, request, &reading.key, request->page,
+    spill_code_t code;
+    if (state_only) {
+        code = spill_embedded_get_state(store, NULL, request, &reading.key, request->page,
                                         &response->state, error);
-    reading.iter = store->kv->ops->iterate(store->kv);
-    spill_code_t code = read_all(&reading, error);
-    reading.iter->ops->free(reading.iter);
-    return code;
+    } else {
+        reading.iter = store->kv->ops->iterate(store->kv);
+        code = read_all(&reading, error);
+        reading.iter->ops->free(reading.iter);
+    }
+    bool fields_only = code == SPILL_OK && request->page == SPILL_HEAD && !request->plain &&
+                       !response->state.present;
+    return fields_only ? spill_embedded_get_fields_bytes(store, request,
+                                                         &response->state.fields_bytes, error)
+                       : code;
 }
