@@ -1,16 +1,18 @@
 /*
  * Edit, remove, trim. Each goes to the one document that holds the element, under its rev; a
- * removal in a page is counted in the head first (intent), so that the total never drifts:
+ * removal in a page is counted in the head first (intent), so the total is always right:
  *
- *   INTEND  head   removed + 1, once; remembers which number in which page
- *   PULL    page   the element goes, its number into `gone`; a second time has no effect
- *   SETTLE  head   the intent is forgotten
+ *   PREPARE   head   removed + 1, once; stores which number in which page
+ *   DELETE    page   deletes the element and adds its number to `deleted`; a second time has no
+ *                    effect
+ *   COMPLETE  head   clears the intent
  *
  * A client that finds an intent finishes it before it begins anything that needs the head's rev.
  */
 #include "definition/fields.h"
 #include "layout/outlier.h"
 #include "layout/referenced.h"
+#include "store/transition.h"
 #include "util/error.h"
 
 #include <assert.h>
@@ -105,6 +107,26 @@ static spill_code_t check_fits(const spill_owner_t *owner, int64_t where,
     return SPILL_OK;
 }
 
+/*
+ * The edit was refused. *full: there is no room beside the other elements of the document, as it is
+ * now. Else it had changed: a trim may have emptied it, a late copy may have put it back.
+ */
+static spill_code_t find_full(const spill_owner_t *owner, const spill_request_t *edit, bool *full,
+                              spill_error_t *error)
+{
+    spill_response_t now = SPILL_RESPONSE_INIT;
+    spill_request_t read = spill_owner_request(owner, SPILL_REQUEST_READ, edit->page);
+    read.want = SPILL_WANT_FORWARD;
+    read.seq = edit->seq;
+    read.limit = 1;
+    spill_code_t code = spill_owner_call(owner, &read, &now, error);
+    bool same = code == SPILL_OK && now.state.rev == edit->rev && holds(&now.state, edit->seq) &&
+                now.run.count == 1 && now.run.entries[0].seq == edit->seq;
+    *full = same && !spill_edit_has_room(edit, &now.state, now.run.entries[0].size_bytes);
+    spill_response_release(&now);
+    return code;
+}
+
 /* One try at an edit. *done: it was made. */
 static spill_code_t try_edit(const spill_owner_t *owner, spill_which_t *which,
                              const spill_value_t *element, bool *done, bool *full,
@@ -131,14 +153,8 @@ static spill_code_t try_edit(const spill_owner_t *owner, spill_which_t *which,
         code = check_fits(owner, where, &edit.limits, state, element, error);
         if (code == SPILL_OK)
             code = spill_owner_step(owner, &edit, done, error);
-        /* Refused though nobody changed the document: there is no room beside its other elements.
-         */
-        spill_response_t after = SPILL_RESPONSE_INIT;
         if (code == SPILL_OK && !*done)
-            code = spill_owner_read_state(owner, where, &after, error);
-        *full = code == SPILL_OK && !*done && after.state.rev == state->rev &&
-                holds(&after.state, which->seq); /* of a capped head it may have fallen off */
-        spill_response_release(&after);
+            code = find_full(owner, &edit, full, error);
     }
     spill_response_release(&head);
     spill_response_release(&page);

@@ -472,22 +472,25 @@ static spill_outcome_t advance(const spill_request_t *request, spill_state_t *st
 
 /* ---- elements change and go ------------------------------------------------------------------ */
 
+bool spill_edit_has_room(const spill_request_t *edit, const spill_state_t *state, int64_t old_bytes)
+{
+    int64_t live_bytes = state->live_bytes - old_bytes + edit->elements_bytes;
+    int64_t bytes = spill_state_document_bytes(
+        edit->definition, edit->owner, edit->page == SPILL_HEAD, state, state->live, live_bytes);
+    return live_bytes <= state->live_bytes ||
+           spill_limits_allow(&edit->limits, spill_state_bounded(edit->definition, state),
+                              state->live, bytes);
+}
+
 static spill_outcome_t edit(const spill_request_t *request, const spill_facts_t *facts,
                             spill_state_t *state, spill_effect_t *effect)
 {
     assert(request->element_count == 1);
     if (!at_rev(request, state) || !holds(request, facts, state) ||
-        !spill_step_allows_top(request, state))
+        !spill_step_allows_top(request, state) ||
+        !spill_edit_has_room(request, state, facts->old_bytes))
         return SPILL_REFUSED_GUARD;
-    int64_t live_bytes = state->live_bytes - facts->old_bytes + request->elements_bytes;
-    int64_t bytes =
-        spill_state_document_bytes(request->definition, request->owner, request->page == SPILL_HEAD,
-                                   state, state->live, live_bytes);
-    if (live_bytes > state->live_bytes &&
-        !spill_limits_allow(&request->limits, spill_state_bounded(request->definition, state),
-                            state->live, bytes))
-        return SPILL_REFUSED_GUARD;
-    state->live_bytes = live_bytes;
+    state->live_bytes += request->elements_bytes - facts->old_bytes;
     spill_sum_take(&state->sum, &request->taken);
     spill_sum_add(&state->sum, &request->given);
     state->window_stats = facts->window_stats;

@@ -123,6 +123,13 @@ spill_refusal_t spill_append_refusal(const spill_request_t *append, const spill_
                                      bool op_seen);
 
 /*
+ * Does the new element fit its document? The old one has `old_bytes` bytes. A smaller element
+ * always fits.
+ */
+bool spill_edit_has_room(const spill_request_t *edit, const spill_state_t *state,
+                         int64_t old_bytes);
+
+/*
  * Will it write the head's other fields, so that facts->fields_bytes is to be found? Not where it
  * is refused anyway: a refusal comes before an update's own errors.
  */

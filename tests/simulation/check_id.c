@@ -182,10 +182,11 @@ static bool begins_young(const sim_model_t *plain, int32_t from, int32_t version
     return true;
 }
 
+/* An edit counts although it reached its element late, after another client had trimmed it. */
 static bool was_edited(const sim_model_t *plain, sim_span_t span)
 {
-    for (int32_t v = span.from + 1; v <= span.to; v++)
-        if (plain->moments[v].change == SIM_CHANGE_EDIT)
+    for (size_t i = 0; i < plain->edit_count; i++)
+        if (plain->edits[i].version > span.from && plain->edits[i].version <= span.to)
             return true;
     return false;
 }

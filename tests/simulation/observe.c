@@ -200,10 +200,14 @@ static const char *observe_put(sim_world_t *world, int owner, const spill_reques
     sim_model_t *plain = &world->plains[owner];
     spill_request_t edit = *request;
     edit.seq = request->page;
-    if (!request->edit || beyond(plain, &edit))
+    if (!request->edit)
         return NULL;
     spill_element_t element = spill_run_element(request->run, 0);
     int64_t value = sim_value_id(&element.value, NULL);
+    if (beyond(plain, &edit)) {
+        sim_model_edit_late(plain, request->incarnation, edit.seq, value);
+        return NULL;
+    }
     const sim_model_element_t *now = sim_model_find(plain, request->page);
     if (!now || (value != world->traces[owner].edited_value &&
                  value != sim_model_value(plain, now, sim_model_version(plain))))
