@@ -35,6 +35,7 @@ enum {
     CASES_LONG = 500,
     PROGRAM_EVERY = 10,
     DRAWS_MAX = 10000,
+    SECONDS_MAX = 120,
     PATH_BYTES = 256
 };
 
@@ -165,6 +166,7 @@ static int in_child(void (*work)(const void *context), const void *context)
     pid_t child = fork();
     must(child >= 0, "cannot fork");
     if (child == 0) {
+        alarm(SECONDS_MAX); /* ends a case that hangs: its signal is a violation */
         work(context);
         child_end(0);
     }

@@ -452,12 +452,15 @@ static void warn(const spill_rocksdb_options_t *from, const char *format, const 
 }
 
 /* A partial open: show what can be read. The message stays if that fails, too. */
-static rocksdb_t *open_partial(attempt_t attempt, const spill_error_t *damage, char **found)
+static rocksdb_t *open_partial(attempt_t attempt, const spill_pinned_t *pinned,
+                               const spill_error_t *damage, char **found)
 {
     char *message = NULL;
+    rocksdb_t *db = NULL;
     attempt.paranoid = false;
     warn(attempt.from, "showing only what can be read: %s", damage->message);
-    rocksdb_t *db = try_replay(attempt, REPLAY_SKIP_DAMAGED, &message);
+    if (!spill_log_stalls_engine(pinned))
+        db = try_replay(attempt, REPLAY_SKIP_DAMAGED, &message);
     if (!db) { /* RocksDB 7.8 may refuse a good record behind a damaged one that spans blocks */
         attempt.paranoid = true; /* else it does not stop at the damage */
         db = try_replay(attempt, REPLAY_UP_TO_HOLE, &message);
@@ -513,7 +516,7 @@ static spill_code_t open_pinned(attempt_t attempt, spill_pinned_t *pinned, spill
     char *found = NULL;
     spill_code_t code = open_checked(attempt, pinned, &db, &damage);
     if (code == SPILL_CORRUPT && from->read_only && from->partial)
-        db = open_partial(attempt, &damage, &found);
+        db = open_partial(attempt, pinned, &damage, &found);
     if (!db) {
         if (error)
             *error = damage;

@@ -307,6 +307,23 @@ static spill_code_t check_once(const char *folder, spill_logs_state_t *state, bo
     return code;
 }
 
+bool spill_log_stalls_engine(const spill_pinned_t *pinned)
+{
+    size_t count;
+    uint64_t *numbers = pinned_logs(pinned, 0, &count);
+    bool stalls = false;
+    for (size_t i = 0; !stalls && i < count; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%06" PRIu64 ".log", numbers[i]);
+        FILE *file = spill_manifest_open_file(pinned->folder, pinned, name);
+        stalls = file != NULL && spill_log_has_recycled_part(file);
+        if (file)
+            fclose(file);
+    }
+    bson_free(numbers);
+    return stalls;
+}
+
 static bool has_current(const char *folder)
 {
     char *path = bson_strdup_printf("%s/CURRENT", folder);

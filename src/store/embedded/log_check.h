@@ -43,6 +43,9 @@ spill_code_t spill_log_check(const char *folder, spill_logs_state_t *state, spil
 spill_code_t spill_log_check_pinned(const spill_pinned_t *pinned, spill_logs_state_t *state,
                                     spill_error_t *error);
 
+/* Does a log have a part that the engine reads for ever if it skips damage? Reads the logs. */
+bool spill_log_stalls_engine(const spill_pinned_t *pinned);
+
 /* Make an error (SPILL_CORRUPT) of a state that is not WHOLE. It names the log and the offset. */
 spill_code_t spill_log_fail(const char *folder, const spill_logs_state_t *state,
                             spill_error_t *error);

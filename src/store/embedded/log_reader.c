@@ -2,11 +2,13 @@
 
 #include "util/crc32c.h"
 
+#include <bson/bson.h>
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
 enum { HEADER_BYTES = 7, TYPE_WHOLE = 1, TYPE_FIRST = 2, TYPE_MIDDLE = 3, TYPE_LAST = 4 };
+enum { TYPE_RECYCLED_WHOLE = 5, TYPE_RECYCLED_LAST = 8 };
 
 /* Checksums cost time: how many bytes a search may sum in a block that is not the last one. */
 enum { SEARCH_BYTES_MAX = 32 * SPILL_LOG_BLOCK_BYTES };
@@ -205,4 +207,25 @@ spill_log_step_t spill_log_reader_next(spill_log_reader_t *reader)
         if (!after_break) /* the first part of this record is missing */
             return stop_at(reader, part.offset, false);
     }
+}
+
+/*
+ * The engine goes from part to part by their lengths, and to the next block behind damage. A walk
+ * that does not look for damage visits at least the same parts.
+ */
+bool spill_log_has_recycled_part(FILE *file)
+{
+    uint8_t *block = bson_malloc(SPILL_LOG_BLOCK_BYTES);
+    bool found = false;
+    size_t bytes;
+    rewind(file);
+    while (!found && (bytes = fread(block, 1, SPILL_LOG_BLOCK_BYTES, file)) > 0) {
+        for (size_t at = 0; !found && at + HEADER_BYTES <= bytes;
+             at += HEADER_BYTES + length_at(block + at)) {
+            uint8_t type = block[at + 6];
+            found = type >= TYPE_RECYCLED_WHOLE && type <= TYPE_RECYCLED_LAST;
+        }
+    }
+    bson_free(block);
+    return found;
 }
