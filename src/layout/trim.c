@@ -168,9 +168,9 @@ static spill_code_t try_trim(spill_owner_t *owner, const spill_trim_t *trim, spi
     request.watermark = *watermark;
     /*
      * An append to a head that keeps the best may drop the very elements that the trim counted as
-     * the newest. If one comes between, count again.
+     * the newest, or the young one at which it ends. If one comes between, look again.
      */
-    if (trim->keep > 0 && spill_keeps_top_n(&owner->array->definition))
+    if ((trim->keep > 0 || trim->by_time) && spill_keeps_top_n(&owner->array->definition))
         request.seq = spill_state_end(&head->state);
     code = removed_above(owner, &head->state, *watermark, &request.removed, error);
     spill_response_t response = SPILL_RESPONSE_INIT;
